@@ -1,4 +1,4 @@
-"""Turns `results/` into the tables of `docs/peers.md`, between its two marks.
+"""Turns `results/` into the tables of `docs/explanation/peers.md`, between its two marks.
 
     python3 render.py            # write
     python3 render.py --check    # fail if the document does not show these results
@@ -13,7 +13,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"
-DOCUMENT = HERE.parent.parent / "docs" / "peers.md"
+DOCUMENT = HERE.parent.parent / "docs" / "explanation" / "peers.md"
 BEGIN, END = "<!-- peers: begin -->", "<!-- peers: end -->"
 
 

@@ -1,14 +1,14 @@
-//! What must hold for any bytes at all. Each function panics where it does not.
+//! Fuzz targets: properties that hold for any input bytes. Each function panics if one is violated.
 //!
-//! `cargo +nightly fuzz run TARGET -- -max_total_time=600` looks for such bytes; the files in `seeds/` are run by
-//! every test run.
+//! `cargo +nightly fuzz run TARGET -- -max_total_time=600` searches for counterexamples; every test
+//! run executes the files in `seeds/`.
 
 use ken_anchor::{Outline, outline};
-use ken_core::condition::{Condition, parse};
-use ken_guard::{Field, Policy, TextMode, Verdict, admit, redact};
+use ken_core::values::condition::{ParsedCondition, parse};
+use ken_guard::{GuardPolicy, GuardVerdict, ScannedField, TextMode, admit, redact};
 use ken_ledger::segment::{raw_lines, read_segment};
 
-/// The conditions a fuzz input is tried as: as it is, and behind each scheme, which a fuzzer rarely guesses.
+/// Prefixes tried before an input, because a fuzzer rarely guesses a scheme.
 const SCHEMES: [&str; 9] = [
     "",
     "not ",
@@ -21,36 +21,37 @@ const SCHEMES: [&str; 9] = [
     "fact:",
 ];
 
-/// Files a fuzz input is read as; the first byte picks one.
+/// File names an input is parsed as, selected by its first byte.
 const FILES: [&str; 17] = [
     "a.rs", "a.py", "a.ts", "a.tsx", "a.js", "a.go", "a.java", "a.c", "a.cpp", "a.cs", "a.rb",
     "a.php", "a.sh", "a.toml", "a.yaml", "a.json", "a.md",
 ];
 
-/// Reads a condition: no panic, and what is understood prints as it was written and reads back the same.
+/// Parses a condition: it does not panic, and a valid one prints as written and parses back.
 pub fn condition(data: &[u8]) {
     let Ok(text) = str::from_utf8(data) else {
         return;
     };
+    // A condition without a valid scheme exercises only the first error path.
     for scheme in SCHEMES {
         let text = format!("{scheme}{text}");
-        if let Ok(understood) = parse(&text) {
-            let printed = understood.to_string();
+        if let Ok(condition) = parse(&text) {
+            let printed = condition.to_string();
             assert_eq!(printed, text.trim(), "printed otherwise");
-            assert_eq!(parse(&printed).as_ref(), Ok(&understood), "read otherwise");
-            reaches(&understood);
+            assert_eq!(parse(&printed).as_ref(), Ok(&condition), "read otherwise");
+            check_paths(&condition);
         }
     }
 }
 
-/// A diff is matched to conditions by paths alone; any path may come.
-fn reaches(condition: &Condition) {
+/// Matches paths of a diff to the condition; any path may occur.
+fn check_paths(condition: &ParsedCondition) {
     for path in ["a.rs", "a/b/Cargo.lock", "", "é/\u{1}"] {
         let _ = condition.may_depend_on(path);
     }
 }
 
-/// Reads a segment: no panic, and a segment that is whole has only lines that are events.
+/// Parses a segment: it does not panic, and yields at most one event per line.
 pub fn segment(data: &[u8]) {
     let lines = raw_lines(data).count();
     if let Ok(read) = read_segment("semantic/v1/a.jsonl", data) {
@@ -58,7 +59,8 @@ pub fn segment(data: &[u8]) {
     }
 }
 
-/// Parses source code: no panic, every symbol lies within the file, and what is kept reads back the same.
+/// Parses source code: it does not panic, symbols are within the file, and the cache text
+/// round-trips.
 pub fn source(data: &[u8]) {
     let Some((first, source)) = data.split_first() else {
         return;
@@ -74,7 +76,8 @@ pub fn source(data: &[u8]) {
             "ends before it begins"
         );
     }
-    let kept = Outline::from_kept(path, &found.to_kept());
+    // Exact names include ordinals, which the cache must preserve.
+    let kept = Outline::from_cache_text(path, &found.to_cache_text());
     let names = |outline: &Outline| -> Vec<String> {
         let symbols = outline.symbols().iter();
         symbols.map(|it| outline.exact_name(it)).collect()
@@ -86,27 +89,27 @@ pub fn source(data: &[u8]) {
     );
 }
 
-/// How a fuzz input is read by the guard; the first byte picks one.
+/// Guard modes, selected by the first byte.
 const MODES: [TextMode; 3] = [TextMode::Prose, TextMode::Statement, TextMode::Code];
 
-/// Takes the first byte as the way to read the rest.
+/// Splits off the first byte, which selects the mode of the rest.
 fn as_text(data: &[u8]) -> Option<(TextMode, &str)> {
     let (first, rest) = data.split_first()?;
     let mode = MODES[usize::from(*first) % MODES.len()];
     Some((mode, str::from_utf8(rest).ok()?))
 }
 
-/// Scans a text, in its raw and its normalised form and behind encodings: no panic, and every finding lies in the text.
-pub fn normalise(data: &[u8]) {
+/// Scans a text: it does not panic, and every finding is a valid range of the text.
+pub fn normalize(data: &[u8]) {
     let Some((mode, text)) = as_text(data) else {
         return;
     };
-    let field = Field {
+    let field = ScannedField {
         name: "text",
         text,
         mode,
     };
-    let verdict = admit(&Policy::default(), &[field]);
+    let verdict = admit(&GuardPolicy::default(), &[field]);
     for finding in verdict.findings() {
         assert!(!finding.span.is_empty(), "an empty finding");
         assert!(
@@ -114,7 +117,7 @@ pub fn normalise(data: &[u8]) {
             "a finding inside a character"
         );
     }
-    if let Verdict::Admit { findings, .. } = &verdict {
+    if let GuardVerdict::Admit { findings, .. } = &verdict {
         assert!(
             !findings.iter().any(|it| it.rule.starts_with("hidden-")),
             "hidden and let in"
@@ -122,14 +125,14 @@ pub fn normalise(data: &[u8]) {
     }
 }
 
-/// Redacts a text: no panic, no secret is left, and redacting again changes nothing.
+/// Redacts a text: it does not panic, leaves no secret, and is idempotent.
 pub fn redact_again(data: &[u8]) {
     let Some((mode, text)) = as_text(data) else {
         return;
     };
-    let policy = Policy::default();
-    let once = redact(&policy, text, mode);
-    let twice = redact(&policy, &once.text, mode);
-    assert!(twice.replaced.is_empty(), "a secret was left");
-    assert_eq!(twice.text, once.text, "redacted otherwise");
+    let policy = GuardPolicy::default();
+    let redacted = redact(&policy, text, mode);
+    let redacted_twice = redact(&policy, &redacted.text, mode);
+    assert!(redacted_twice.replaced.is_empty(), "a secret was left");
+    assert_eq!(redacted_twice.text, redacted.text, "redacted otherwise");
 }

@@ -1,4 +1,4 @@
-//! The kept inputs, run as tests: what a fuzzer starts from, and what it once found.
+//! Seed inputs as tests: starting points of the fuzzer and inputs that once failed.
 
 use std::fs;
 use std::path::Path;
@@ -14,7 +14,7 @@ fn run(target: &str, check: impl Fn(&[u8])) {
         check(&fs::read(&path).expect("a seed"));
         seen += 1;
     }
-    assert!(0 < seen, "{target} has no seeds");
+    assert!(seen > 0, "{target} has no seeds");
 }
 
 #[test]
@@ -34,7 +34,7 @@ fn sources() {
 
 #[test]
 fn scans() {
-    run("normalise", ken_fuzz::normalise);
+    run("normalize", ken_fuzz::normalize);
 }
 
 #[test]

@@ -21,15 +21,15 @@ SCALE_MAX = 1 << 24
 
 
 def reduce(vectors: np.ndarray, dimension: int) -> np.ndarray:
-    """Centres the used rows and turns them onto their main axes, strongest first."""
+    """Centers the used rows and turns them onto their main axes, strongest first."""
     used = vectors.any(axis=1)
-    centred = vectors[used] - vectors[used].mean(axis=0)
-    _, axes = np.linalg.eigh(centred.T @ centred)
+    centered = vectors[used] - vectors[used].mean(axis=0)
+    _, axes = np.linalg.eigh(centered.T @ centered)
     axes = axes[:, ::-1][:, :dimension]
     # An axis has no direction of its own: its largest part points up, or two machines may differ.
     axes = axes * np.sign(axes[np.abs(axes).argmax(axis=0), np.arange(dimension)])
     reduced = np.zeros((len(vectors), dimension))
-    reduced[used] = centred @ axes
+    reduced[used] = centered @ axes
     return reduced
 
 
@@ -42,7 +42,7 @@ def rarity(vectors: np.ndarray) -> np.ndarray:
     return weight
 
 
-def quantise(table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def quantize(table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Eight bits a value, one scale a row: `rows[i] * scales[i]` is the token's weighted vector."""
     largest = np.abs(table).max(axis=1)
     steps = np.where(largest > 0, largest / 127, 1.0)
@@ -54,7 +54,7 @@ def quantise(table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def main() -> None:
     packages, out = Path(sys.argv[1]), Path(sys.argv[2])
     vectors = teacher.token_vectors(teacher.load(packages))
-    rows, scales = quantise(reduce(vectors, DIMENSION) * rarity(vectors)[:, None])
+    rows, scales = quantize(reduce(vectors, DIMENSION) * rarity(vectors)[:, None])
     for name, data in (("rows.i8", rows), ("scales.u32", scales)):
         (out / name).write_bytes(data.tobytes())
         print(hashlib.sha256(data.tobytes()).hexdigest(), name, data.nbytes)

@@ -44,7 +44,7 @@ def states(weights: dict[str, np.ndarray], ids: np.ndarray) -> np.ndarray:
     x = weights["embeddings.word_embeddings.weight"][tokens]
     x = x + weights["embeddings.position_embeddings.weight"][: tokens.shape[1]]
     x = x + weights["embeddings.token_type_embeddings.weight"][0]
-    x = normalise(weights, "embeddings.LayerNorm", x)
+    x = normalize(weights, "embeddings.LayerNorm", x)
     for layer in range(LAYERS):
         x = encoder_layer(weights, f"encoder.layer.{layer}", x)
     return x
@@ -52,9 +52,9 @@ def states(weights: dict[str, np.ndarray], ids: np.ndarray) -> np.ndarray:
 
 def encoder_layer(weights, layer: str, x: np.ndarray) -> np.ndarray:
     mixed = linear(weights, f"{layer}.attention.output.dense", attention(weights, f"{layer}.attention.self", x))
-    x = normalise(weights, f"{layer}.attention.output.LayerNorm", x + mixed)
+    x = normalize(weights, f"{layer}.attention.output.LayerNorm", x + mixed)
     inner = gelu(linear(weights, f"{layer}.intermediate.dense", x))
-    return normalise(weights, f"{layer}.output.LayerNorm", x + linear(weights, f"{layer}.output.dense", inner))
+    return normalize(weights, f"{layer}.output.LayerNorm", x + linear(weights, f"{layer}.output.dense", inner))
 
 
 def attention(weights, name: str, x: np.ndarray) -> np.ndarray:
@@ -74,10 +74,10 @@ def linear(weights, name: str, x: np.ndarray) -> np.ndarray:
     return x @ weights[f"{name}.weight"].T + weights[f"{name}.bias"]
 
 
-def normalise(weights, name: str, x: np.ndarray) -> np.ndarray:
-    centred = x - x.mean(axis=-1, keepdims=True)
-    spread = np.sqrt((centred**2).mean(axis=-1, keepdims=True) + NORM_EPSILON)
-    return centred / spread * weights[f"{name}.weight"] + weights[f"{name}.bias"]
+def normalize(weights, name: str, x: np.ndarray) -> np.ndarray:
+    centered = x - x.mean(axis=-1, keepdims=True)
+    spread = np.sqrt((centered**2).mean(axis=-1, keepdims=True) + NORM_EPSILON)
+    return centered / spread * weights[f"{name}.weight"] + weights[f"{name}.bias"]
 
 
 def gelu(x: np.ndarray) -> np.ndarray:

@@ -7,7 +7,7 @@ import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 
 const [program, repository, address, token] = process.argv.slice(2);
-const tools = ["ken_search", "ken_get", "ken_record", "ken_feedback", "ken_check"];
+const tools = ["ken_search", "ken_show", "ken_add", "ken_feedback", "ken_check"];
 const claim = "Payouts are batched hourly, so a test that waits for one needs a clock it can move.";
 
 function ken(...words) {
@@ -37,12 +37,12 @@ const before = new Set(ken("list").map((entry) => entry.id));
 const found = await call("ken_search", { query: "may a charge be repeated after a timeout" });
 const shown = [...before].filter((id) => found.includes(id));
 assert.notEqual(shown.length, 0, found);
-await call("ken_record", { statement: claim, cites: ["test:payout_hourly"] });
-await call("ken_record", { statement: claim, cites: ["test:payout_hourly"] });
+await call("ken_add", { statement: claim, cites: ["test:payout_hourly"] });
+await call("ken_add", { statement: claim, cites: ["test:payout_hourly"] });
 const [added, ...more] = ken("list").filter((entry) => !before.has(entry.id));
 assert.equal(more.length, 0, "recorded once");
 await call("ken_feedback", { id: shown[0], helpful: false });
-const asked = await client.callTool({ name: "ken_get", arguments: { id: added.id, format: "json" } });
+const asked = await client.callTool({ name: "ken_show", arguments: { id: added.id, format: "json" } });
 assert.equal(asked.structuredContent.id, added.id);
 assert.deepEqual(asked.content, [], "JSON or text, never both");
 await call("ken_check", { paths: ["src/pay.rs"] });

@@ -11,7 +11,7 @@ import sys
 from mcp import Client, Implementation, StdioServerParameters
 
 KEN, REPOSITORY = sys.argv[1:3]
-TOOLS = ["ken_search", "ken_get", "ken_record", "ken_feedback", "ken_check"]
+TOOLS = ["ken_search", "ken_show", "ken_add", "ken_feedback", "ken_check"]
 CLAIM = "Refunds are idempotent by order id, so retrying one is safe."
 
 
@@ -38,14 +38,14 @@ async def converse():
         (shown,) = ken("list")
         assert shown["id"] in known, known
         record = {"statement": CLAIM, "cites": ["test:refund_twice"], "anchors": ["src/pay.rs"]}
-        first = text(await client.call_tool("ken_record", record))
-        assert text(await client.call_tool("ken_record", record)), "asking again is no error"
+        first = text(await client.call_tool("ken_add", record))
+        assert text(await client.call_tool("ken_add", record)), "asking again is no error"
         (added,) = [entry for entry in ken("list") if entry["id"] != shown["id"]]
         assert added["id"] in first, first
         text(await client.call_tool("ken_feedback", {"id": shown["id"], "helpful": True}))
-        assert CLAIM in text(await client.call_tool("ken_get", {"id": added["id"]}))
+        assert CLAIM in text(await client.call_tool("ken_show", {"id": added["id"]}))
         text(await client.call_tool("ken_check", {"paths": ["src/pay.rs"]}))
-        wrong = await client.call_tool("ken_get", {"id": "../../etc/passwd"})
+        wrong = await client.call_tool("ken_show", {"id": "../../etc/passwd"})
         assert wrong.is_error, "a path is no id"
         briefing = await client.read_resource("ken://briefing")
         assert briefing.contents[0].text

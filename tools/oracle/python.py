@@ -1,4 +1,4 @@
-"""What the symbols of Python files say, by Python's own parser: the second opinion of `cargo xtask validity`.
+"""What the symbols of Python files say, by Python's own parser: the second opinion of `cargo ken-bench validity`.
 
 Reads paths from standard input, relative to the folder given, and prints one line of JSON a file:
 {"path", "symbols": [{"name", "kind", "hash", "size"}]} or {"path", "error"}.

@@ -1,5 +1,5 @@
 // What the symbols of JavaScript and TypeScript files say, by the compiler of TypeScript: the second opinion of
-// `cargo xtask validity`.
+// `cargo ken-bench validity`.
 //
 // Reads paths from standard input, relative to the folder given, and prints one line of JSON a file:
 // {"path", "symbols": [{"name", "kind", "hash", "size"}]} or {"path", "error"}. With `--show NAME` it prints what is hashed.

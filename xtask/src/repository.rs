@@ -5,19 +5,19 @@
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, ExitCode};
 
 /// One place that breaks a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Finding {
-    pub(crate) path: String,
+pub struct Finding {
+    pub path: String,
     /// Counted from 1; 1 also stands for the file as a whole.
-    pub(crate) line: usize,
-    pub(crate) message: String,
+    pub line: usize,
+    pub message: String,
 }
 
 impl Finding {
-    pub(crate) fn new(path: &str, line: usize, message: impl Into<String>) -> Self {
+    pub fn new(path: &str, line: usize, message: impl Into<String>) -> Self {
         Self {
             path: path.to_owned(),
             line,
@@ -32,11 +32,37 @@ impl fmt::Display for Finding {
     }
 }
 
+/// Exit code for a command line we do not understand, or for a chore that could not run.
+const EXIT_UNUSABLE: u8 = 2;
+
+/// Prints the findings or the error of a chore and returns its exit code.
+#[expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "chores report on the terminal"
+)]
+pub fn report(outcome: Result<Vec<Finding>, String>) -> ExitCode {
+    match outcome {
+        Ok(findings) if findings.is_empty() => ExitCode::SUCCESS,
+        Ok(findings) => {
+            for finding in &findings {
+                println!("{finding}");
+            }
+            eprintln!("{} to mend", findings.len());
+            ExitCode::FAILURE
+        }
+        Err(message) => {
+            eprintln!("{message}");
+            ExitCode::from(EXIT_UNUSABLE)
+        }
+    }
+}
+
 /// Returns cargo, to be run at `root` without the variables it sets for what it runs itself.
 ///
 /// A build script that reads one of them is run again when it differs, and what depends on its
 /// crate is built again: a chore would undo the build before it.
-pub(crate) fn cargo(root: &Path) -> Command {
+pub fn cargo(root: &Path) -> Command {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     for (name, _) in std::env::vars_os() {
         let text = name.to_string_lossy();
@@ -50,7 +76,7 @@ pub(crate) fn cargo(root: &Path) -> Command {
 
 /// A checkout of Ken.
 #[derive(Debug)]
-pub(crate) struct Repository {
+pub struct Repository {
     root: PathBuf,
 }
 
@@ -59,7 +85,7 @@ impl Repository {
     ///
     /// Cargo names it anew on each run: a target directory shared by two checkouts may hand one
     /// of them a binary that the other one built.
-    pub(crate) fn of_this_build() -> Self {
+    pub fn of_this_build() -> Self {
         let manifest = std::env::var_os("CARGO_MANIFEST_DIR")
             .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
         let root = manifest
@@ -68,22 +94,22 @@ impl Repository {
         Self { root }
     }
 
-    pub(crate) fn root(&self) -> &Path {
+    pub fn root(&self) -> &Path {
         &self.root
     }
 
-    pub(crate) fn read(&self, path: &str) -> Result<String, String> {
+    pub fn read(&self, path: &str) -> Result<String, String> {
         fs::read_to_string(self.root.join(path))
             .map_err(|error| format!("cannot read `{path}`: {error}"))
     }
 
-    pub(crate) fn write(&self, path: &str, text: &str) -> Result<(), String> {
+    pub fn write(&self, path: &str, text: &str) -> Result<(), String> {
         fs::write(self.root.join(path), text)
             .map_err(|error| format!("cannot write `{path}`: {error}"))
     }
 
     /// Runs a program at the root and returns what it printed.
-    pub(crate) fn run(&self, program: &str, args: &[&str]) -> Result<String, String> {
+    pub fn run(&self, program: &str, args: &[&str]) -> Result<String, String> {
         let output = Command::new(program)
             .args(args)
             .current_dir(&self.root)
@@ -98,7 +124,7 @@ impl Repository {
     }
 
     /// The files git tracks or would track: what is ignored or deleted is left out.
-    pub(crate) fn files(&self) -> Result<Vec<String>, String> {
+    pub fn files(&self) -> Result<Vec<String>, String> {
         let listed = self.run(
             "git",
             &[
@@ -118,7 +144,7 @@ impl Repository {
     }
 
     /// The file's text, or `None` if it is not text.
-    pub(crate) fn text(&self, path: &str) -> Result<Option<String>, String> {
+    pub fn text(&self, path: &str) -> Result<Option<String>, String> {
         let bytes = fs::read(self.root.join(path))
             .map_err(|error| format!("cannot read `{path}`: {error}"))?;
         if bytes.contains(&0) {

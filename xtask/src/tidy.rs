@@ -3,7 +3,13 @@
 //! Works line by line on text, so it can be fooled on purpose; it is there for slips.
 //! The needles are spelled in two halves, or this file would find itself.
 
-use crate::repository::{Finding, Repository};
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use crate::language::COMMENT_COLUMNS_MAX;
+use xtask::repository::{Finding, Repository};
 
 /// Past this, a file holds a second concept (STYLE: one concept per file).
 const LINES_MAX: usize = 800;
@@ -42,14 +48,27 @@ const BANNED_CODE: &[(&str, &str)] = &[
     ),
 ];
 
+static PUBLIC_TYPE: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^pub (?:struct|enum|trait|union|type) (\w+)").expect("the pattern is a constant")
+});
+
+/// A constant or number on the left of `<`: reads backwards.
+static REVERSED_COMPARISON: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"(?:if|while|&&|\|\||=|\(|return|\|) *!?\(?(?:Self::)?(?:[A-Z][A-Z0-9_]+|[0-9][0-9_.]*) <=? [a-z(&*]")
+        .expect("the pattern is a constant")
+});
+
 /// Checks every file git tracks or would track.
 pub(crate) fn check(repository: &Repository) -> Result<Vec<Finding>, String> {
     let files = repository.files()?;
     let mut findings = Vec::new();
+    let mut types = BTreeMap::new();
     for path in &files {
         if let Some(text) = repository.text(path)? {
             findings.extend(check_file(path, &text, LONG_FILES));
+            findings.extend(check_type_names(path, &text, &mut types));
         }
+        findings.extend(check_module_style(path, &files));
     }
     for path in LONG_FILES {
         if !files.iter().any(|file| file == path) {
@@ -92,9 +111,50 @@ fn check_file(path: &str, text: &str, long_files: &[&str]) -> Vec<Finding> {
     findings
 }
 
-/// Fixtures are somebody else's code by design.
+/// Finds public types whose name an earlier file gave to another type; `types` maps names to paths.
+fn check_type_names(path: &str, text: &str, types: &mut BTreeMap<String, String>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    if !path.starts_with("crates/") || !path.contains("/src/") || !path.ends_with(".rs") {
+        return findings;
+    }
+    for (index, line) in text.lines().enumerate() {
+        let Some(found) = PUBLIC_TYPE.captures(line) else {
+            continue;
+        };
+        let name = &found[1];
+        match types.get(name) {
+            Some(other) => {
+                let message = format!("`{name}` is also a public type of `{other}`: rename one");
+                findings.push(Finding::new(path, index + 1, message));
+            }
+            None => {
+                types.insert(name.to_owned(), path.to_owned());
+            }
+        }
+    }
+    findings
+}
+
+/// Finds a module written as `name.rs` beside the folder `name`; ours are `name/mod.rs`.
+fn check_module_style(path: &str, files: &[String]) -> Option<Finding> {
+    let folder = path.strip_suffix(".rs")?;
+    if !is_our_rust(path) || !path.contains("/src/") {
+        return None;
+    }
+    let inside = format!("{folder}/");
+    let has_folder = files.iter().any(|file| file.starts_with(&inside));
+    has_folder.then(|| {
+        Finding::new(
+            path,
+            1,
+            format!("has a folder: move it to `{inside}mod.rs`"),
+        )
+    })
+}
+
+/// Fixtures are copies of other projects' code by design.
 fn is_our_rust(path: &str) -> bool {
-    ["crates/", "fuzz/", "xtask/"]
+    ["bench/", "crates/", "fuzz/", "xtask/"]
         .iter()
         .any(|it| path.starts_with(it))
         && path.ends_with(".rs")
@@ -111,7 +171,7 @@ fn check_rust(path: &str, text: &str, long_files: &[&str], findings: &mut Vec<Fi
     }
     let lines = text.lines().count();
     let is_listed = long_files.contains(&path);
-    if LINES_MAX < lines && !is_listed {
+    if lines > LINES_MAX && !is_listed {
         let message =
             format!("has {lines} lines, more than {LINES_MAX}: look for a second concept");
         findings.push(Finding::new(path, LINES_MAX + 1, message));
@@ -126,7 +186,15 @@ fn check_rust(path: &str, text: &str, long_files: &[&str], findings: &mut Vec<Fi
     for (index, line) in text.lines().enumerate() {
         let code = line.trim_start();
         if code.starts_with("//") {
+            if line.chars().count() > COMMENT_COLUMNS_MAX {
+                let message = format!("comment is wider than {COMMENT_COLUMNS_MAX} columns");
+                findings.push(Finding::new(path, index + 1, message));
+            }
             continue;
+        }
+        if REVERSED_COMPARISON.is_match(code) {
+            let message = "compares backwards: write the variable first, `len > MAX`";
+            findings.push(Finding::new(path, index + 1, message));
         }
         for (needle, message) in BANNED_CODE {
             if code.contains(needle) {
@@ -207,6 +275,67 @@ mod tests {
         let long = OPENING.to_owned() + &"\n".repeat(LINES_MAX);
         assert!(check_file(path, &long, &[path]).is_empty());
         assert_eq!(check_file(path, OPENING, &[path]).len(), 1);
+    }
+
+    #[test]
+    fn a_public_type_name_is_given_once() {
+        let mut types = BTreeMap::new();
+        let mut found = |path, text| check_type_names(path, text, &mut types).len();
+        assert_eq!(
+            found("crates/a/src/lib.rs", "pub struct One;\nstruct Two;\n"),
+            0
+        );
+        assert_eq!(
+            found(
+                "crates/b/src/lib.rs",
+                "pub enum Two {}\n    pub struct One;\n"
+            ),
+            0
+        );
+        assert_eq!(
+            found(
+                "crates/c/src/lib.rs",
+                "pub trait One {}\npub type Two = u8;\n"
+            ),
+            2
+        );
+    }
+
+    #[test]
+    fn a_module_with_a_folder_is_written_as_mod_rs() {
+        let files = [
+            "crates/a/src/b.rs",
+            "crates/a/src/b/c.rs",
+            "crates/a/src/d/mod.rs",
+        ];
+        let files = files.map(str::to_owned);
+        let found = files
+            .iter()
+            .filter(|path| check_module_style(path, &files).is_some());
+        assert_eq!(found.collect::<Vec<_>>(), ["crates/a/src/b.rs"]);
+    }
+
+    #[test]
+    fn a_comment_may_have_100_columns_and_not_one_more() {
+        let comment = format!("{OPENING}// {}\n", "x".repeat(COMMENT_COLUMNS_MAX - 3));
+        assert!(messages("crates/a/src/lib.rs", &comment).is_empty());
+        let wide = comment.replace("// ", "//  ");
+        assert_eq!(messages("crates/a/src/lib.rs", &wide).len(), 1);
+    }
+
+    #[test]
+    fn a_constant_on_the_left_of_a_comparison_is_found() {
+        for (code, count) in [
+            (concat!("if 0 ", "< n {"), 1),
+            (concat!("if Self::BYTES_MAX ", "< text.len() {"), 1),
+            (concat!("let is_old = DAYS_MAX ", "<= age;"), 1),
+            (concat!("a && 3 ", "<= b"), 1),
+            ("if n > 0 && n <= MAX {", 0),
+            ("Vec<u8> = f(1 << n)", 0),
+        ] {
+            let found = messages("crates/a/src/lib.rs", &format!("{OPENING}{code}\n"));
+            assert_eq!(found.len(), count, "{code}");
+        }
     }
 
     #[test]

@@ -1,8 +1,8 @@
-//! The coding agents Ken knows, by the names they are typed, written down and recognised under.
+//! Supported coding agents and their names on the command line, in actors and as MCP clients.
 
-/// A coding agent.
+/// A supported coding agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Agent {
+pub enum CodingAgent {
     ClaudeCode,
     Codex,
     Cursor,
@@ -12,8 +12,8 @@ pub enum Agent {
     Zed,
 }
 
-impl Agent {
-    /// Every agent, in the order they are listed.
+impl CodingAgent {
+    /// Every agent, in display order.
     pub const ALL: [Self; 7] = [
         Self::ClaudeCode,
         Self::Codex,
@@ -24,7 +24,7 @@ impl Agent {
         Self::Zed,
     ];
 
-    /// Returns the name it is typed under and acts under, as in `agent:claude-code`.
+    /// Returns the name used on the command line and in actors, as in `agent:claude-code`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -38,7 +38,7 @@ impl Agent {
         }
     }
 
-    /// Returns the name people know it under.
+    /// Returns the product name for display.
     #[must_use]
     pub fn title(self) -> &'static str {
         match self {
@@ -52,7 +52,7 @@ impl Agent {
         }
     }
 
-    /// Returns the agent that is typed so; short names do, too.
+    /// Parses a command-line name; accepts the short names `claude`, `gemini` and `antigravity`.
     #[must_use]
     pub fn named(text: &str) -> Option<Self> {
         let short = match text {
@@ -63,9 +63,11 @@ impl Agent {
         Self::ALL.into_iter().find(|it| it.name() == short)
     }
 
-    /// Returns the agent that calls itself so to a server, as in `claude-code` or `codex-mcp-client`.
+    /// Maps an MCP client name, such as `claude-code` or `codex-mcp-client`, to an agent.
     #[must_use]
-    pub fn of_client(name: &str) -> Option<Self> {
+    pub fn from_client_name(name: &str) -> Option<Self> {
+        // Clients add prefixes and suffixes to their product name, so a whole word is enough.
+        // A substring match would take `organized` for Zed.
         let name = name.to_lowercase();
         let words: Vec<&str> = name.split(|c: char| !c.is_alphanumeric()).collect();
         let has = |word: &str| words.contains(&word);
@@ -90,25 +92,25 @@ mod tests {
 
     #[test]
     fn every_agent_is_found_by_its_name() {
-        for agent in Agent::ALL {
-            assert_eq!(Agent::named(agent.name()), Some(agent));
-            assert_eq!(Agent::of_client(agent.name()), Some(agent));
+        for agent in CodingAgent::ALL {
+            assert_eq!(CodingAgent::named(agent.name()), Some(agent));
+            assert_eq!(CodingAgent::from_client_name(agent.name()), Some(agent));
         }
-        assert_eq!(Agent::named("claude"), Some(Agent::ClaudeCode));
-        assert_eq!(Agent::named("clippy"), None);
+        assert_eq!(CodingAgent::named("claude"), Some(CodingAgent::ClaudeCode));
+        assert_eq!(CodingAgent::named("clippy"), None);
     }
 
     #[test]
     fn a_client_is_known_by_a_whole_word_of_its_name() {
         for (name, agent) in [
-            ("codex-mcp-client", Some(Agent::Codex)),
-            ("Cursor-VSCode", Some(Agent::Cursor)),
-            ("gemini-cli-mcp-client-ken", Some(Agent::Gemini)),
+            ("codex-mcp-client", Some(CodingAgent::Codex)),
+            ("Cursor-VSCode", Some(CodingAgent::Cursor)),
+            ("gemini-cli-mcp-client-ken", Some(CodingAgent::Gemini)),
             ("mcp-inspector", None),
             ("organized", None),
             ("", None),
         ] {
-            assert_eq!(Agent::of_client(name), agent, "{name}");
+            assert_eq!(CodingAgent::from_client_name(name), agent, "{name}");
         }
     }
 }

@@ -1,11 +1,12 @@
-//! What each coding agent expects: how its hooks speak, and which of its files say what.
+//! Adapters for coding agents: their hook protocols and their configuration files.
 //!
-//! Nothing here opens a file, asks the environment or knows an entry: texts come in, texts go out.
+//! This crate performs no I/O. It never opens a file, reads the environment or loads an entry:
+//! every function maps input text to output text.
 
 mod agent;
 pub mod dialect;
 mod moment;
 pub mod setup;
 
-pub use agent::Agent;
-pub use moment::Moment;
+pub use agent::CodingAgent;
+pub use moment::HookEvent;

@@ -1,28 +1,28 @@
-//! The moments of a conversation at which an agent asks its hooks, and what each agent calls them.
+//! Hook events of an agent session and the name each agent gives them.
 
-use crate::Agent;
+use crate::CodingAgent;
 
-/// A moment of a conversation.
+/// An event of a session at which an agent runs its hooks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Moment {
-    /// A conversation begins, goes on, or begins anew after its context was condensed.
+pub enum HookEvent {
+    /// A session starts or resumes, or its context was compacted.
     Start,
-    /// Somebody typed a prompt.
+    /// The user submitted a prompt.
     Prompt,
-    /// A tool did what it should.
+    /// A tool call succeeded.
     Tool,
-    /// A tool failed.
+    /// A tool call failed.
     Failure,
-    /// An agent starts another for a part of the work.
+    /// An agent starts a subagent.
     Subagent,
-    /// The agent thinks it is done.
+    /// The agent is about to stop.
     Stop,
-    /// The conversation is over.
+    /// The session is over.
     End,
 }
 
-impl Moment {
-    /// Every moment, in the order they come.
+impl HookEvent {
+    /// Every hook event, in the order of a session.
     pub const ALL: [Self; 7] = [
         Self::Start,
         Self::Prompt,
@@ -33,7 +33,7 @@ impl Moment {
         Self::End,
     ];
 
-    /// Returns the name it is typed under, as in `ken hook codex start`.
+    /// Returns the command-line name, as in `ken hook codex start`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -47,94 +47,99 @@ impl Moment {
         }
     }
 
-    /// Returns the moment that is typed so.
+    /// Parses a command-line name.
     #[must_use]
     pub fn named(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|it| it.name() == text)
     }
 }
 
-impl Agent {
-    /// Returns what the agent calls a moment in its hook files; `None` where it has no hook then.
+impl CodingAgent {
+    /// Returns the agent's name for an event in its hook files, or `None` if it has no such hook.
     #[must_use]
-    pub fn event(self, moment: Moment) -> Option<&'static str> {
+    pub fn event(self, event: HookEvent) -> Option<&'static str> {
         match self {
-            Self::ClaudeCode => claude_event(moment),
-            Self::Codex => codex_event(moment),
-            Self::Cursor => cursor_event(moment),
-            Self::Copilot => copilot_event(moment),
-            Self::Gemini => gemini_event(moment),
-            // Its hooks are a plugin of ours, which calls moments by our names.
-            Self::Opencode => Some(moment.name()),
+            Self::ClaudeCode => claude_event(event),
+            Self::Codex => codex_event(event),
+            Self::Cursor => cursor_event(event),
+            Self::Copilot => copilot_event(event),
+            Self::Gemini => gemini_event(event),
+            // The opencode hooks are our own plugin, which uses our event names.
+            Self::Opencode => Some(event.name()),
             Self::Zed => None,
         }
     }
 
-    /// Returns the moment that is typed so, or that the agent calls so.
+    /// Parses an event name: ours or the agent's own.
     #[must_use]
-    pub fn moment(self, text: &str) -> Option<Moment> {
-        let own = |it: &Moment| self.event(*it) == Some(text);
-        Moment::named(text).or_else(|| Moment::ALL.into_iter().find(own))
+    pub fn moment(self, text: &str) -> Option<HookEvent> {
+        // Our names win: they are the same for every agent and appear in `ken hook` commands.
+        let own = |it: &HookEvent| self.event(*it) == Some(text);
+        HookEvent::named(text).or_else(|| HookEvent::ALL.into_iter().find(own))
     }
 }
 
-fn claude_event(moment: Moment) -> Option<&'static str> {
-    Some(match moment {
-        Moment::Start => "SessionStart",
-        Moment::Prompt => "UserPromptSubmit",
-        Moment::Tool => "PostToolUse",
-        Moment::Failure => "PostToolUseFailure",
-        Moment::Subagent => "SubagentStart",
-        Moment::Stop => "Stop",
-        Moment::End => "SessionEnd",
+fn claude_event(event: HookEvent) -> Option<&'static str> {
+    Some(match event {
+        HookEvent::Start => "SessionStart",
+        HookEvent::Prompt => "UserPromptSubmit",
+        HookEvent::Tool => "PostToolUse",
+        HookEvent::Failure => "PostToolUseFailure",
+        HookEvent::Subagent => "SubagentStart",
+        HookEvent::Stop => "Stop",
+        HookEvent::End => "SessionEnd",
     })
 }
 
-/// Its repository has schemas for the hooks it knows: none for a failed tool, of which the tool's own hook is told,
-/// and none for the end of a conversation.
-fn codex_event(moment: Moment) -> Option<&'static str> {
-    match moment {
-        Moment::Failure | Moment::End => None,
-        Moment::Start | Moment::Prompt | Moment::Tool | Moment::Subagent | Moment::Stop => {
-            claude_event(moment)
-        }
+/// Returns the Codex name of an event.
+///
+/// The hook schemas in the Codex repository cover neither a failed tool call, which the tool hook
+/// reports, nor the end of a session.
+fn codex_event(event: HookEvent) -> Option<&'static str> {
+    match event {
+        HookEvent::Failure | HookEvent::End => None,
+        HookEvent::Start
+        | HookEvent::Prompt
+        | HookEvent::Tool
+        | HookEvent::Subagent
+        | HookEvent::Stop => claude_event(event),
     }
 }
 
-fn cursor_event(moment: Moment) -> Option<&'static str> {
-    Some(match moment {
-        Moment::Start => "sessionStart",
-        Moment::Prompt => "beforeSubmitPrompt",
-        Moment::Tool => "postToolUse",
-        Moment::Failure => "postToolUseFailure",
-        Moment::Subagent => "subagentStart",
-        Moment::Stop => "stop",
-        Moment::End => "sessionEnd",
+fn cursor_event(event: HookEvent) -> Option<&'static str> {
+    Some(match event {
+        HookEvent::Start => "sessionStart",
+        HookEvent::Prompt => "beforeSubmitPrompt",
+        HookEvent::Tool => "postToolUse",
+        HookEvent::Failure => "postToolUseFailure",
+        HookEvent::Subagent => "subagentStart",
+        HookEvent::Stop => "stop",
+        HookEvent::End => "sessionEnd",
     })
 }
 
-fn copilot_event(moment: Moment) -> Option<&'static str> {
-    Some(match moment {
-        Moment::Start => "sessionStart",
-        Moment::Prompt => "userPromptSubmitted",
-        Moment::Tool => "postToolUse",
-        // `errorOccurred` tells of the session's own errors, such as a model that cannot be reached.
-        Moment::Failure => "postToolUseFailure",
-        Moment::Subagent => "subagentStart",
-        Moment::Stop => "agentStop",
-        Moment::End => "sessionEnd",
+fn copilot_event(event: HookEvent) -> Option<&'static str> {
+    Some(match event {
+        HookEvent::Start => "sessionStart",
+        HookEvent::Prompt => "userPromptSubmitted",
+        HookEvent::Tool => "postToolUse",
+        // `errorOccurred` reports errors of the session itself, such as an unreachable model.
+        HookEvent::Failure => "postToolUseFailure",
+        HookEvent::Subagent => "subagentStart",
+        HookEvent::Stop => "agentStop",
+        HookEvent::End => "sessionEnd",
     })
 }
 
-fn gemini_event(moment: Moment) -> Option<&'static str> {
-    Some(match moment {
-        Moment::Start => "SessionStart",
-        Moment::Prompt => "BeforeAgent",
-        Moment::Tool => "AfterTool",
-        // Its tool hook is told of failures, too.
-        Moment::Failure | Moment::Subagent => return None,
-        Moment::Stop => "AfterAgent",
-        Moment::End => "SessionEnd",
+fn gemini_event(event: HookEvent) -> Option<&'static str> {
+    Some(match event {
+        HookEvent::Start => "SessionStart",
+        HookEvent::Prompt => "BeforeAgent",
+        HookEvent::Tool => "AfterTool",
+        // The tool hook of Gemini CLI also reports failures.
+        HookEvent::Failure | HookEvent::Subagent => return None,
+        HookEvent::Stop => "AfterAgent",
+        HookEvent::End => "SessionEnd",
     })
 }
 
@@ -144,8 +149,8 @@ mod tests {
 
     #[test]
     fn a_moment_is_known_by_our_word_and_by_the_agents() {
-        for agent in Agent::ALL {
-            for moment in Moment::ALL {
+        for agent in CodingAgent::ALL {
+            for moment in HookEvent::ALL {
                 assert_eq!(agent.moment(moment.name()), Some(moment));
                 let own = agent.event(moment).and_then(|it| agent.moment(it));
                 assert!(own.is_none() || own == Some(moment), "{agent:?} {moment:?}");

@@ -1,64 +1,68 @@
-//! Every agent's dialect: recorded inputs are heard, answers have the form each agent reads, and nothing fails.
+//! Hook formats of every agent: recorded inputs parse, responses have the shape each agent reads,
+//! and malformed input never fails.
 
 use std::fs;
 use std::path::PathBuf;
 
 use ken_agents::dialect::{
-    CONTEXT_CHARS_MAX, Heard, Say, Source, answer, hear, reaches, session_in,
+    CONTEXT_CHARS_MAX, HookInput, HookResponse, StartReason, find_session_id, parse_hook_input,
+    reaches_model, render_response,
 };
-use ken_agents::{Agent, Moment};
+use ken_agents::{CodingAgent, HookEvent};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-fn recorded(agent: Agent, name: &str) -> Vec<u8> {
+fn read_fixture(agent: CodingAgent, name: &str) -> Vec<u8> {
     let file = format!("tests/fixtures/{}/{name}.json", agent.name());
     let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(file);
     fs::read(&file).unwrap_or_else(|e| panic!("{}: {e}", file.display()))
 }
 
-fn heard(agent: Agent, moment: Moment, name: &str) -> Heard {
-    hear(moment, &recorded(agent, name)).expect("what was recorded is heard")
+fn parse_fixture(agent: CodingAgent, moment: HookEvent, name: &str) -> HookInput {
+    parse_hook_input(moment, &read_fixture(agent, name)).expect("what was recorded is heard")
 }
 
-const SPEAKING: [Agent; 6] = [
-    Agent::ClaudeCode,
-    Agent::Codex,
-    Agent::Cursor,
-    Agent::Copilot,
-    Agent::Gemini,
-    Agent::Opencode,
+const HOOK_AGENTS: [CodingAgent; 6] = [
+    CodingAgent::ClaudeCode,
+    CodingAgent::Codex,
+    CodingAgent::Cursor,
+    CodingAgent::Copilot,
+    CodingAgent::Gemini,
+    CodingAgent::Opencode,
 ];
 
 #[test]
 fn every_agent_is_heard_in_its_own_words() {
-    for agent in SPEAKING {
-        let start = heard(agent, Moment::Start, "start");
+    for agent in HOOK_AGENTS {
+        let start = parse_fixture(agent, HookEvent::Start, "start");
         let session = start.session.clone().unwrap();
         assert_eq!(start.cwd.as_deref(), Some("ROOT"), "{agent:?}");
-        let prompt = heard(agent, Moment::Prompt, "prompt");
+        let prompt = parse_fixture(agent, HookEvent::Prompt, "prompt");
         assert_eq!(prompt.prompt.as_deref(), Some("PROMPT"), "{agent:?}");
         assert_eq!(prompt.session, Some(session.clone()), "{agent:?}");
-        let tool = heard(agent, Moment::Tool, "tool").tool.unwrap();
+        let tool = parse_fixture(agent, HookEvent::Tool, "tool").tool.unwrap();
         let named = tool.paths.concat() + &tool.asked;
         assert!(named.contains("ENTRY"), "{agent:?} {tool:?}");
         assert!(tool.output.contains("read"), "{agent:?} {tool:?}");
         assert_eq!(tool.failed, None, "{agent:?}");
-        let other = heard(agent, Moment::Tool, "other_tool").tool.unwrap();
+        let other = parse_fixture(agent, HookEvent::Tool, "other_tool")
+            .tool
+            .unwrap();
         assert_eq!(
             (other.asked.lines().next(), other.failed),
             (Some("cargo test"), None)
         );
-        let moment = match agent.event(Moment::Failure) {
-            Some(_) => Moment::Failure,
-            None => Moment::Tool,
+        let moment = match agent.event(HookEvent::Failure) {
+            Some(_) => HookEvent::Failure,
+            None => HookEvent::Tool,
         };
-        let failure = heard(agent, moment, "failure").tool.unwrap();
+        let failure = parse_fixture(agent, moment, "failure").tool.unwrap();
         assert!(
             failure.failed.unwrap().contains("unresolved import"),
             "{agent:?}"
         );
         assert_eq!(
-            session_in(&recorded(agent, "tool")),
+            find_session_id(&read_fixture(agent, "tool")),
             Some(session),
             "{agent:?}"
         );
@@ -68,25 +72,25 @@ fn every_agent_is_heard_in_its_own_words() {
 #[test]
 fn a_subagent_and_a_source_are_told_apart() {
     for (agent, id) in [
-        (Agent::ClaudeCode, "a1b2c3"),
-        (Agent::Codex, "019a-sub"),
-        (Agent::Cursor, "abc-123"),
-        (Agent::Copilot, "code-reviewer"),
-        (Agent::Opencode, "ses_child"),
+        (CodingAgent::ClaudeCode, "a1b2c3"),
+        (CodingAgent::Codex, "019a-sub"),
+        (CodingAgent::Cursor, "abc-123"),
+        (CodingAgent::Copilot, "code-reviewer"),
+        (CodingAgent::Opencode, "ses_child"),
     ] {
-        let it = heard(agent, Moment::Subagent, "subagent");
+        let it = parse_fixture(agent, HookEvent::Subagent, "subagent");
         assert_eq!(
             it.session,
-            heard(agent, Moment::Start, "start").session,
+            parse_fixture(agent, HookEvent::Start, "start").session,
             "{agent:?}"
         );
         assert_eq!(it.subagent.unwrap().id, id, "{agent:?}");
     }
-    let source = |name| heard(Agent::ClaudeCode, Moment::Start, name).source;
-    assert_eq!(source("start"), Some(Source::Startup));
-    assert_eq!(source("compact"), Some(Source::Compact));
-    let strange = hear(Moment::Start, br#"{"source":"teleport"}"#).unwrap();
-    assert_eq!(strange.source, Some(Source::Other));
+    let source = |name| parse_fixture(CodingAgent::ClaudeCode, HookEvent::Start, name).source;
+    assert_eq!(source("start"), Some(StartReason::Startup));
+    assert_eq!(source("compact"), Some(StartReason::Compact));
+    let strange = parse_hook_input(HookEvent::Start, br#"{"source":"teleport"}"#).unwrap();
+    assert_eq!(strange.source, Some(StartReason::Other));
 }
 
 #[test]
@@ -96,7 +100,7 @@ fn what_a_person_stopped_is_no_failure() {
         json!({"tool_name": "Shell", "error_message": "no", "failure_type": "permission_denied"}),
         json!({"tool_name": "Bash", "tool_response": {"interrupted": true, "exit_code": 130}}),
     ] {
-        let it = hear(Moment::Failure, input.to_string().as_bytes()).unwrap();
+        let it = parse_hook_input(HookEvent::Failure, input.to_string().as_bytes()).unwrap();
         assert_eq!(it.tool.unwrap().failed, None, "{input}");
     }
 }
@@ -105,24 +109,24 @@ fn what_a_person_stopped_is_no_failure() {
 fn a_stop_is_not_taken_for_another_stop() {
     for input in [json!({"stop_hook_active": true}), json!({"loop_count": 1})] {
         assert!(
-            hear(Moment::Stop, input.to_string().as_bytes())
+            parse_hook_input(HookEvent::Stop, input.to_string().as_bytes())
                 .unwrap()
                 .is_stopping_again
         );
     }
-    for agent in SPEAKING {
+    for agent in HOOK_AGENTS {
         assert!(
-            !heard(agent, Moment::Stop, "stop").is_stopping_again,
+            !parse_fixture(agent, HookEvent::Stop, "stop").is_stopping_again,
             "{agent:?}"
         );
     }
 }
 
-/// What each agent reads of an answer: the member that holds the text at start, prompt, tool, failure, subagent and stop, and the
-/// event it is told under where it wants to know.
-const FORMS: [(Agent, [&str; 6]); 7] = [
+/// Shape of each agent's response at start, prompt, tool, failure, subagent and stop: `.member`
+/// names the member that holds the text; any other word is the hook event name the agent expects.
+const RESPONSE_FORMS: [(CodingAgent, [&str; 6]); 7] = [
     (
-        Agent::ClaudeCode,
+        CodingAgent::ClaudeCode,
         [
             "SessionStart",
             "UserPromptSubmit",
@@ -133,7 +137,7 @@ const FORMS: [(Agent, [&str; 6]); 7] = [
         ],
     ),
     (
-        Agent::Codex,
+        CodingAgent::Codex,
         [
             "SessionStart",
             "UserPromptSubmit",
@@ -144,7 +148,7 @@ const FORMS: [(Agent, [&str; 6]); 7] = [
         ],
     ),
     (
-        Agent::Cursor,
+        CodingAgent::Cursor,
         [
             ".additional_context",
             "",
@@ -155,24 +159,24 @@ const FORMS: [(Agent, [&str; 6]); 7] = [
         ],
     ),
     (
-        Agent::Copilot,
+        CodingAgent::Copilot,
         ["", "", "", "", ".additionalContext", "block"],
     ),
     (
-        Agent::Gemini,
+        CodingAgent::Gemini,
         ["SessionStart", "BeforeAgent", "AfterTool", "", "", "deny"],
     ),
     (
-        Agent::Opencode,
+        CodingAgent::Opencode,
         [
             ".context", ".context", ".context", ".context", ".context", ".context",
         ],
     ),
-    (Agent::Zed, ["", "", "", "", "", ""]),
+    (CodingAgent::Zed, ["", "", "", "", "", ""]),
 ];
 
-/// Returns the whole answer a form of the table stands for.
-fn form(word: &str) -> Value {
+/// Returns the complete response for one word of `RESPONSE_FORMS`.
+fn expected_response(word: &str) -> Value {
     match word {
         "" => Value::Null,
         "block" | "deny" => json!({"decision": word, "reason": "x"}),
@@ -185,23 +189,28 @@ fn form(word: &str) -> Value {
 
 #[test]
 fn answers_have_the_form_each_agent_reads() {
-    for (agent, forms) in FORMS {
-        for (moment, word) in Moment::ALL.into_iter().zip(forms) {
+    for (agent, forms) in RESPONSE_FORMS {
+        for (moment, word) in HookEvent::ALL.into_iter().zip(forms) {
             let say = match moment {
-                Moment::Stop => Say::GoOn("x"),
-                Moment::Start
-                | Moment::Prompt
-                | Moment::Tool
-                | Moment::Failure
-                | Moment::Subagent
-                | Moment::End => Say::Context("x"),
+                HookEvent::Stop => HookResponse::Continue("x"),
+                HookEvent::Start
+                | HookEvent::Prompt
+                | HookEvent::Tool
+                | HookEvent::Failure
+                | HookEvent::Subagent
+                | HookEvent::End => HookResponse::Context("x"),
             };
-            let text = answer(agent, moment, &Heard::default(), say);
+            let text = render_response(agent, moment, &HookInput::default(), say);
             let found = text.map_or(Value::Null, |it| serde_json::from_str(&it).unwrap());
-            assert_eq!(found, form(word), "{agent:?} {moment:?}");
-            assert_eq!(reaches(agent, moment), !word.is_empty());
+            assert_eq!(found, expected_response(word), "{agent:?} {moment:?}");
+            assert_eq!(reaches_model(agent, moment), !word.is_empty());
         }
-        let end = answer(agent, Moment::End, &Heard::default(), Say::Context("x"));
+        let end = render_response(
+            agent,
+            HookEvent::End,
+            &HookInput::default(),
+            HookResponse::Context("x"),
+        );
         assert_eq!(end, None);
     }
 }
@@ -209,11 +218,11 @@ fn answers_have_the_form_each_agent_reads() {
 #[test]
 fn no_answer_is_longer_than_an_agent_takes() {
     let long = "ä".repeat(3 * CONTEXT_CHARS_MAX);
-    let said = answer(
-        Agent::ClaudeCode,
-        Moment::Start,
-        &Heard::default(),
-        Say::Context(&long),
+    let said = render_response(
+        CodingAgent::ClaudeCode,
+        HookEvent::Start,
+        &HookInput::default(),
+        HookResponse::Context(&long),
     );
     let said: Value = serde_json::from_str(&said.unwrap()).unwrap();
     let text = said["hookSpecificOutput"]["additionalContext"]
@@ -266,25 +275,25 @@ fn any_json() -> impl Strategy<Value = Value> {
 }
 
 proptest! {
-    /// Wrong types, missing and unknown members are passed over.
+    /// Ignores wrong types and missing or unknown members.
     #[test]
     fn any_json_is_harmless(input in any_json(), at in 0..7_usize) {
         let text = input.to_string();
-        let heard = hear(Moment::ALL[at], text.as_bytes());
+        let heard = parse_hook_input(HookEvent::ALL[at], text.as_bytes());
         prop_assert_eq!(heard.is_some(), input.is_object());
     }
 
     #[test]
     fn any_bytes_are_harmless(input in prop::collection::vec(any::<u8>(), 0..300), at in 0..7_usize) {
-        let _ = hear(Moment::ALL[at], &input);
-        let _ = session_in(&input);
+        let _ = parse_hook_input(HookEvent::ALL[at], &input);
+        let _ = find_session_id(&input);
     }
 
-    /// An input that was cut anywhere is not heard, and names its session as long as that is there.
+    /// Rejects an input truncated at any byte; names its session if the session id survived.
     #[test]
     fn an_input_that_was_cut_is_not_half_heard(cut in 0..400_usize) {
-        let whole = recorded(Agent::ClaudeCode, "tool");
+        let whole = read_fixture(CodingAgent::ClaudeCode, "tool");
         let cut = cut.min(whole.len() - 2);
-        prop_assert_eq!(hear(Moment::Tool, &whole[..cut]), None);
+        prop_assert_eq!(parse_hook_input(HookEvent::Tool, &whole[..cut]), None);
     }
 }

@@ -1,4 +1,5 @@
-//! How long the worst files take that are still parsed: `cargo run -p ken-anchor --example hostile`.
+//! How long the worst files take that are still parsed: `cargo run -p ken-anchor --example
+//! hostile`.
 
 #![expect(clippy::print_stdout, reason = "a table is its answer")]
 

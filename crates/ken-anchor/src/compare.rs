@@ -1,133 +1,153 @@
-//! Whether what an anchor pointed at still says the same, and where it went.
+//! Comparison of an anchor's recorded fingerprint with newer code, and search for moved symbols.
 
-use ken_core::anchor::Spot;
+use ken_core::values::anchor::FilePart;
 
-use crate::fingerprint::{Fingerprint, Method};
-use crate::lines::{Lines, check};
+use crate::fingerprint::{Fingerprint, FingerprintMethod};
+use crate::lines::{SourceLines, ensure_text};
 use crate::outline::{Outline, Symbol, outline};
-use crate::resolve::{Resolved, Unresolved, resolve, resolve_symbol, resolved};
+use crate::resolve::{ResolveError, ResolvedAnchor, combine_symbols, resolve, resolve_symbol};
 
-/// Leaves below which a fingerprint alone does not prove a move: many getters are the same.
+/// Leaves below which an equal fingerprint does not prove a move: many getters are identical.
 pub const MOVED_WEIGHT_MIN: u32 = 16;
 
-/// Leaves below which not even the same name in another file proves a move.
+/// Leaves below which even an equal name in another file does not prove a move.
 pub const MOVED_NAMESAKE_WEIGHT_MIN: u32 = 8;
 
-/// Words below which lines found elsewhere may be others.
+/// Words below which matching lines elsewhere may be a coincidence.
 pub const MOVED_WORDS_MIN: u32 = 6;
 
-/// What became, in one file, of what an anchor pointed at.
+/// Verdict for one anchor in one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// It says the same.
-    Intact(Resolved),
-    /// It says the same at another place of the file.
-    Moved { to: Spot, at: Resolved },
-    /// Something of that name, or those lines, says something else.
-    Changed(Resolved),
-    /// Nothing has that name, or the file ends before.
+pub enum AnchorComparison {
+    /// The code is unchanged.
+    Intact(ResolvedAnchor),
+    /// The same code is at another place of the file.
+    Moved { to: FilePart, at: ResolvedAnchor },
+    /// The symbol or the lines exist, with other code.
+    Changed(ResolvedAnchor),
+    /// The symbol does not exist, or the file ends before the lines.
     Gone { nearest: Vec<String> },
-    /// Nothing can be said.
-    Unknown(Unresolved),
+    /// The anchor cannot be checked.
+    Unknown(ResolveError),
 }
 
-/// A symbol that is no longer where it was.
+/// A symbol that its anchor no longer finds.
 #[derive(Clone, Copy, Debug)]
-pub struct Lost<'a> {
+pub struct LostSymbol<'a> {
     pub path: &'a str,
     pub name: &'a str,
     pub fingerprint: Fingerprint,
 }
 
-/// Where a symbol went.
+/// The new location of a lost symbol.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct MovedSymbol {
     pub path: String,
     pub name: String,
-    pub at: Resolved,
+    pub at: ResolvedAnchor,
 }
 
-/// Compares what an anchor pointed at with a newer version of the same file.
-pub fn compare(path: &str, source: &[u8], spot: &Spot, taken: Fingerprint) -> Verdict {
-    if let Err(why) = check(source) {
-        return Verdict::Unknown(why);
+/// Compares the recorded fingerprint of an anchor with a newer version of the same file.
+pub fn compare_anchor(
+    path: &str,
+    source: &[u8],
+    spot: &FilePart,
+    taken: Fingerprint,
+) -> AnchorComparison {
+    if let Err(why) = ensure_text(source) {
+        return AnchorComparison::Unknown(why);
     }
     match (spot, taken.method()) {
-        (Spot::Symbol(name), Method::Syntax) => {
+        (FilePart::Symbol(name), FingerprintMethod::Syntax) => {
             compare_symbol(path, &outline(path, source), name, taken)
         }
-        (Spot::Lines { first, last }, Method::Lines) => {
+        (FilePart::Lines { first, last }, FingerprintMethod::Lines) => {
             compare_lines(path, source, (*first, *last), taken)
         }
-        (Spot::File, Method::File) => match resolve(path, source, spot) {
-            Ok(now) if now.fingerprint == taken => Verdict::Intact(now),
-            Ok(now) => Verdict::Changed(now),
-            Err(why) => Verdict::Unknown(why),
+        (FilePart::File, FingerprintMethod::File) => match resolve(path, source, spot) {
+            Ok(now) if now.fingerprint == taken => AnchorComparison::Intact(now),
+            Ok(now) => AnchorComparison::Changed(now),
+            Err(why) => AnchorComparison::Unknown(why),
         },
-        (Spot::Symbol(_) | Spot::Lines { .. } | Spot::File, _) => {
-            Verdict::Unknown(Unresolved::OtherMethod)
+        (FilePart::Symbol(_) | FilePart::Lines { .. } | FilePart::File, _) => {
+            AnchorComparison::Unknown(ResolveError::MethodMismatch)
         }
     }
 }
 
-/// Compares a symbol with the outline of a newer version of its file.
-pub fn compare_symbol(path: &str, outline: &Outline, name: &str, taken: Fingerprint) -> Verdict {
+/// Compares the recorded fingerprint of a symbol with the outline of a newer version of its file.
+pub fn compare_symbol(
+    path: &str,
+    outline: &Outline,
+    name: &str,
+    taken: Fingerprint,
+) -> AnchorComparison {
     let now = match resolve_symbol(path, outline, name) {
-        Ok(now) if now.fingerprint == taken => return Verdict::Intact(now),
+        Ok(now) if now.fingerprint == taken => return AnchorComparison::Intact(now),
         Ok(now) => Some(now),
-        Err(Unresolved::NoSymbol { .. }) => None,
-        Err(why) => return Verdict::Unknown(why),
+        // `name[3]` may be gone because an earlier overload was removed.
+        Err(ResolveError::SymbolNotFound { .. }) => None,
+        Err(why) => return AnchorComparison::Unknown(why),
     };
-    // A namesake that came later makes nothing of the one that was meant.
-    let (plain, is_numbered) = without_number(name);
+    // Adding an overload changes the combined fingerprint of the name, or shifts ordinals. If one
+    // symbol of that name still has the recorded fingerprint, the code itself is unchanged.
+    let (plain, is_numbered) = strip_ordinal(name);
     let same = |symbol: &&&Symbol| symbol.fingerprint == taken;
     let namesakes = outline.find(plain);
-    if let Some(still) = namesakes.iter().find(same).and_then(|it| resolved(&[it])) {
-        return match is_numbered {
-            false => Verdict::Intact(still),
-            true => Verdict::Moved {
-                to: Spot::Symbol(numbered_name(outline, &still, plain)),
+    if let Some(still) = namesakes
+        .iter()
+        .find(same)
+        .and_then(|it| combine_symbols(&[it]))
+    {
+        // Only an ordinal needs updating; a plain name still finds the symbol.
+        return if is_numbered {
+            AnchorComparison::Moved {
+                to: FilePart::Symbol(find_numbered_name(outline, &still, plain)),
                 at: still,
-            },
+            }
+        } else {
+            AnchorComparison::Intact(still)
         };
     }
     match now {
-        Some(now) => Verdict::Changed(now),
-        None => Verdict::Gone {
-            nearest: crate::nearest::nearest(outline, name),
+        Some(now) => AnchorComparison::Changed(now),
+        None => AnchorComparison::Gone {
+            nearest: crate::nearest::suggest_names(outline, name),
         },
     }
 }
 
-/// Finds the one symbol that says what a lost one said.
+/// Finds the single symbol whose code equals that of a lost symbol.
 ///
-/// The same name in another file counts more than another name in the same file, and that more than
-/// another name elsewhere. Several of one name may have moved together. Two that are equally near are no
-/// answer, and neither is one too small; namesakes in one file that say the same are one.
+/// Ranking: the same name in another file, then another name in the same file, then another name
+/// elsewhere. Several symbols of one name may have moved together. Returns `None` if two candidates
+/// rank equally or the code is too small. Identical namesakes in one file count as one.
 pub fn find_moved<'a>(
-    lost: &Lost<'_>,
+    lost: &LostSymbol<'_>,
     candidates: impl IntoIterator<Item = (&'a str, &'a Outline)>,
-) -> Option<Found> {
-    let mut best: Option<(u8, Found)> = None;
+) -> Option<MovedSymbol> {
+    let mut best: Option<(u8, MovedSymbol)> = None;
     let mut is_shared = false;
     for (path, outline) in candidates {
         for meant in outline.meanings() {
-            let Some((rank, name, at)) = ranked(lost, path, outline, &meant) else {
+            let Some((rank, name, at)) = match_candidate(lost, path, outline, &meant) else {
                 continue;
             };
             match &mut best {
                 Some((held, _)) if *held < rank => {}
                 Some((held, found)) if *held == rank => {
-                    let (one, other) = (without_number(&found.name).0, without_number(&name).0);
-                    match found.path == path && one == other {
-                        true => found.name = one.to_owned(),
-                        false => is_shared = true,
+                    let (one, other) = (strip_ordinal(&found.name).0, strip_ordinal(&name).0);
+                    if found.path == path && one == other {
+                        found.name = one.to_owned();
+                    } else {
+                        is_shared = true;
                     }
                 }
                 Some(_) | None => {
+                    // A better rank makes earlier ties irrelevant.
                     is_shared = false;
                     let path = path.to_owned();
-                    best = Some((rank, Found { path, name, at }));
+                    best = Some((rank, MovedSymbol { path, name, at }));
                 }
             }
         }
@@ -135,22 +155,23 @@ pub fn find_moved<'a>(
     best.filter(|_| !is_shared).map(|(_, found)| found)
 }
 
-/// Returns how near symbols of one name are to the lost one, 0 being nearest, and how they are called, if
-/// they say the same.
-fn ranked(
-    lost: &Lost<'_>,
+/// Returns the rank of symbols of one name, 0 being the best, their exact name and their location.
+/// Returns `None` if their code differs from the lost symbol's.
+fn match_candidate(
+    lost: &LostSymbol<'_>,
     path: &str,
     outline: &Outline,
     meant: &[&Symbol],
-) -> Option<(u8, String, Resolved)> {
+) -> Option<(u8, String, ResolvedAnchor)> {
+    // Rejects most candidates before their byte ranges are collected.
     if let [only] = meant
         && only.fingerprint != lost.fingerprint
     {
         return None;
     }
-    let at = resolved(meant).filter(|at| at.fingerprint == lost.fingerprint)?;
+    let at = combine_symbols(meant).filter(|at| at.fingerprint == lost.fingerprint)?;
     let symbol = meant.first()?;
-    let rank = rank(lost, path, &symbol.name, at.weight)?;
+    let rank = rank_candidate(lost, path, &symbol.name, at.weight)?;
     let name = match meant {
         [only] => outline.exact_name(only),
         _ => symbol.name.clone(),
@@ -158,19 +179,22 @@ fn ranked(
     Some((rank, name, at))
 }
 
-fn rank(lost: &Lost<'_>, path: &str, name: &str, weight: u32) -> Option<u8> {
-    let (plain, _) = without_number(lost.name);
+fn rank_candidate(lost: &LostSymbol<'_>, path: &str, name: &str, weight: u32) -> Option<u8> {
+    let (plain, _) = strip_ordinal(lost.name);
     let is_namesake = name == plain;
-    let weight_min = match is_namesake {
-        true => MOVED_NAMESAKE_WEIGHT_MIN,
-        false => MOVED_WEIGHT_MIN,
+    let weight_min = if is_namesake {
+        MOVED_NAMESAKE_WEIGHT_MIN
+    } else {
+        MOVED_WEIGHT_MIN
     };
     if weight < weight_min {
         return None;
     }
     let is_here = path == lost.path;
+    // An equal last part suggests that the enclosing type or module was renamed.
     let last = |name: &str| name.rsplit([':', '.']).next().map(str::to_owned);
     match (is_namesake, is_here) {
+        // That is the anchor itself, and its fingerprint was compared before.
         (true, true) => None,
         (true, false) => Some(0),
         (false, true) => Some(1),
@@ -179,35 +203,41 @@ fn rank(lost: &Lost<'_>, path: &str, name: &str, weight: u32) -> Option<u8> {
     }
 }
 
-fn compare_lines(path: &str, source: &[u8], at: (u32, u32), taken: Fingerprint) -> Verdict {
+fn compare_lines(
+    path: &str,
+    source: &[u8],
+    at: (u32, u32),
+    taken: Fingerprint,
+) -> AnchorComparison {
     let (first, last) = at;
-    let now = resolve(path, source, &Spot::Lines { first, last });
+    let now = resolve(path, source, &FilePart::Lines { first, last });
     if let Ok(now) = &now
         && now.fingerprint == taken
     {
-        return Verdict::Intact(now.clone());
+        return AnchorComparison::Intact(now.clone());
     }
+    // The length includes empty lines, so it is an upper bound for the non-empty lines to match.
     let length = last.saturating_sub(first).saturating_add(1);
-    let found = Lines::of(path, source).find(taken, length);
+    let found = SourceLines::of(path, source).find(taken, length);
     if let Some((first, last, words)) = found
-        && MOVED_WORDS_MIN <= words
+        && words >= MOVED_WORDS_MIN
     {
-        let to = Spot::Lines { first, last };
+        let to = FilePart::Lines { first, last };
         if let Ok(at) = resolve(path, source, &to) {
-            return Verdict::Moved { to, at };
+            return AnchorComparison::Moved { to, at };
         }
     }
     match now {
-        Ok(now) => Verdict::Changed(now),
-        Err(Unresolved::NoLines { .. }) => Verdict::Gone {
+        Ok(now) => AnchorComparison::Changed(now),
+        Err(ResolveError::LinesOutOfRange { .. }) => AnchorComparison::Gone {
             nearest: Vec::new(),
         },
-        Err(why) => Verdict::Unknown(why),
+        Err(why) => AnchorComparison::Unknown(why),
     }
 }
 
-/// Returns a name without the `[2]` at its end, and whether there was one.
-fn without_number(name: &str) -> (&str, bool) {
+/// Strips the `[2]` at the end of a name. Returns whether there was one.
+fn strip_ordinal(name: &str) -> (&str, bool) {
     let parts = name
         .strip_suffix(']')
         .and_then(|name| name.rsplit_once('['));
@@ -217,7 +247,7 @@ fn without_number(name: &str) -> (&str, bool) {
     }
 }
 
-fn numbered_name(outline: &Outline, at: &Resolved, plain: &str) -> String {
+fn find_numbered_name(outline: &Outline, at: &ResolvedAnchor, plain: &str) -> String {
     let symbols = outline.find(plain);
     let symbol = symbols
         .iter()

@@ -1,18 +1,18 @@
-//! What changed between two versions of a symbol, small enough to be read at a glance.
+//! Short line diff between two versions of a symbol.
 
 use similar::{ChangeTag, TextDiff};
 
 /// Unchanged lines shown around a change.
 const CONTEXT_LINES: usize = 2;
 
-/// Lines of a text that are compared; the rest is cut off.
+/// Lines of a text that are compared; later lines are ignored.
 const LINES_MAX: usize = 2000;
 
-/// Returns the lines that differ, marked `-` and `+`, with a few around them; at most `lines_max` lines.
+/// Returns the lines that differ, marked `-` and `+`, with context; at most `lines_max` lines.
 ///
-/// A line `…` stands for what was left out.
+/// A line `…` marks omitted lines.
 pub fn diff(old: &str, new: &str, lines_max: usize) -> String {
-    let (old, new) = (opening(old), opening(new));
+    let (old, new) = (first_lines(old), first_lines(new));
     let diff = TextDiff::from_lines(&old, &new);
     let mut lines: Vec<String> = Vec::new();
     for group in diff.grouped_ops(CONTEXT_LINES) {
@@ -29,15 +29,18 @@ pub fn diff(old: &str, new: &str, lines_max: usize) -> String {
             lines.push(format!("{mark}{text}"));
         }
     }
-    if lines_max < lines.len() {
+    if lines.len() > lines_max {
+        // The `…` line counts toward the limit.
         lines.truncate(lines_max.saturating_sub(1));
         lines.push("…".to_owned());
     }
     lines.join("\n")
 }
 
-/// Returns the first lines, each ended: a missing break at the end is no change.
-fn opening(text: &str) -> String {
+/// Returns the first lines, each terminated by `\n`, so that a missing final line break is not a
+/// change.
+fn first_lines(text: &str) -> String {
+    // Diffing is quadratic in the worst case, so a generated file must not reach it whole.
     let lines = text.lines().take(LINES_MAX);
     lines.flat_map(|line| [line, "\n"]).collect()
 }

@@ -1,35 +1,35 @@
-//! Fingerprints: what something said, in a few characters that can be kept.
+//! Fingerprints: short hashes of normalized code.
 //!
-//! The letters say how it was taken, the number after them which rules were used. Rules that change take a
-//! new number: a fingerprint of other rules is no sign of a change.
+//! The letter names the method, the digit after it the version of the normalization rules. Changed
+//! rules take a new digit, because a fingerprint of other rules is not evidence of a change.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// How a fingerprint was taken.
+/// Method a fingerprint was computed with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Method {
+pub enum FingerprintMethod {
     /// `s1`: the syntax of a symbol, without comments and layout.
     Syntax,
-    /// `l1`: lines, each without blanks at its ends and with single blanks inside; empty ones left out.
+    /// `l1`: non-empty lines, trimmed and with single blanks inside.
     Lines,
-    /// `f1`: the lines of a whole file, taken the same way.
+    /// `f1`: the lines of a whole file, normalized as for `l1`.
     File,
 }
 
-/// What something said when it was looked at.
+/// Hash of normalized code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Fingerprint {
-    method: Method,
+    method: FingerprintMethod,
     digest: [u8; Fingerprint::BYTES],
 }
 
-/// Why a text is no fingerprint.
+/// A text that is not a valid fingerprint.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("fingerprint `{0}`: it reads `s1:`, `l1:` or `f1:` and 32 hexadecimal digits")]
 pub struct FingerprintError(pub String);
 
-impl Method {
+impl FingerprintMethod {
     const ALL: [Self; 3] = [Self::Syntax, Self::Lines, Self::File];
 
     fn prefix(self) -> &'static str {
@@ -42,17 +42,21 @@ impl Method {
 }
 
 impl Fingerprint {
-    /// Bytes that are kept of the hash: enough that two texts never share one by chance.
+    /// Bytes kept of the hash; 128 bits make accidental collisions negligible.
     pub const BYTES: usize = 16;
 
-    /// Returns how it was taken.
-    pub fn method(self) -> Method {
+    /// Returns the method.
+    pub fn method(self) -> FingerprintMethod {
         self.method
     }
 
-    /// Takes the fingerprint of pieces that follow each other.
-    pub(crate) fn of<'a>(method: Method, pieces: impl IntoIterator<Item = &'a [u8]>) -> Self {
+    /// Hashes consecutive pieces.
+    pub(crate) fn of<'a>(
+        method: FingerprintMethod,
+        pieces: impl IntoIterator<Item = &'a [u8]>,
+    ) -> Self {
         let mut hasher = blake3::Hasher::new();
+        // Separates the domains: equal bytes under two methods have different digests.
         hasher.update(method.prefix().as_bytes());
         for piece in pieces {
             hasher.update(piece);
@@ -62,10 +66,11 @@ impl Fingerprint {
         Self { method, digest }
     }
 
-    /// Returns one for several things of the same name, in their order.
+    /// Combines the fingerprints of symbols of one name, in source order.
     pub(crate) fn combined(all: &[Self]) -> Option<Self> {
         match all {
             [] => None,
+            // One symbol keeps its own fingerprint, so `name` and `name[1]` compare equal.
             [only] => Some(*only),
             [first, ..] => Some(Self::of(first.method, all.iter().map(|it| &it.digest[..]))),
         }
@@ -91,9 +96,10 @@ impl FromStr for Fingerprint {
 }
 
 fn parse(text: &str) -> Option<Fingerprint> {
-    let (method, digits) = Method::ALL
+    let (method, digits) = FingerprintMethod::ALL
         .into_iter()
         .find_map(|method| Some((method, text.strip_prefix(method.prefix())?)))?;
+    // Capitals are rejected: text equality must be fingerprint equality.
     let plain = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
     if digits.len() != 2 * Fingerprint::BYTES || !digits.bytes().all(plain) {
         return None;
@@ -111,7 +117,7 @@ mod tests {
 
     #[test]
     fn the_text_form_reads_back() {
-        for method in Method::ALL {
+        for method in FingerprintMethod::ALL {
             let taken = Fingerprint::of(method, [&b"x"[..]]);
             assert_eq!(taken.to_string().parse(), Ok(taken));
         }
@@ -119,7 +125,7 @@ mod tests {
 
     #[test]
     fn other_texts_are_refused() {
-        let good = Fingerprint::of(Method::Syntax, []).to_string();
+        let good = Fingerprint::of(FingerprintMethod::Syntax, []).to_string();
         for bad in [
             "",
             "s1:",

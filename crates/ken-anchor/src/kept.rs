@@ -1,69 +1,79 @@
-//! Outlines as text, for whoever keeps them: a line a symbol, its parts between tabs.
+//! Text format of cached outlines: one line per symbol, fields separated by tabs.
 //!
-//! The first line names the rules; what was kept under others is made anew.
+//! The first line names the format version. Text of another version is discarded and the outline
+//! rebuilt.
 
 use std::fmt::Write as _;
 
 use crate::language::Language;
 use crate::outline::{Outline, Symbol};
 
-/// Raised whenever an outline of the same file may come out another way.
-const RULES: &str = "outline 1";
+/// Format version; raise it whenever the outline of an unchanged file may come out differently.
+const FORMAT_VERSION: &str = "outline 1";
 
-/// Stands behind the rules of a file no grammar could read.
-const UNREAD: &str = " unread";
+/// Suffix of the first line of a file that was not parsed.
+const UNPARSED_SUFFIX: &str = " unread";
 
-/// Stands between other names of one symbol; no name has it.
-const ALSO: char = '\u{1f}';
+/// Separator between the aliases of a symbol; no name contains it.
+const ALIAS_SEPARATOR: char = '\u{1f}';
 
 impl Outline {
-    /// Returns the outline as text.
-    pub fn to_kept(&self) -> String {
-        let read = self.language().map_or(UNREAD, |_| "");
-        let mut out = format!("{RULES}{read}\n");
-        for it in self.symbols() {
-            // A name with a break in it cannot be written as an anchor.
-            if [&it.name]
+    /// Serializes the outline for the cache.
+    pub fn to_cache_text(&self) -> String {
+        let read = self.language().map_or(UNPARSED_SUFFIX, |_| "");
+        let mut out = format!("{FORMAT_VERSION}{read}\n");
+        for symbol in self.symbols() {
+            // An anchor cannot express a name with a tab or line break, so dropping the symbol
+            // loses nothing.
+            if [&symbol.name]
                 .into_iter()
-                .chain(&it.also)
-                .any(|name| name.contains(['\t', '\n', ALSO]))
+                .chain(&symbol.also)
+                .any(|name| name.contains(['\t', '\n', ALIAS_SEPARATOR]))
             {
                 continue;
             }
-            let also: Vec<&str> = it.also.iter().map(String::as_str).collect();
+            let also: Vec<&str> = symbol.also.iter().map(String::as_str).collect();
+            // Writing to a `String` cannot fail.
             let _ = writeln!(
                 out,
                 "{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}",
-                it.name,
-                also.join(&ALSO.to_string()),
-                it.bytes.start,
-                it.bytes.end,
-                it.first_line,
-                it.last_line,
-                it.fingerprint,
-                it.weight,
+                symbol.name,
+                also.join(&ALIAS_SEPARATOR.to_string()),
+                symbol.bytes.start,
+                symbol.bytes.end,
+                symbol.first_line,
+                symbol.last_line,
+                symbol.fingerprint,
+                symbol.weight,
             );
         }
         out
     }
 
-    /// Reads what [`Self::to_kept`] wrote about the file at `path`; nothing where other rules did.
-    pub fn from_kept(path: &str, text: &str) -> Option<Self> {
+    /// Parses the output of [`Self::to_cache_text`] for the file at `path`. Returns `None` for
+    /// another format version and for damaged text.
+    pub fn from_cache_text(path: &str, text: &str) -> Option<Self> {
         let mut lines = text.lines();
-        match lines.next()?.strip_prefix(RULES)? {
-            UNREAD => return Some(Self::default()),
+        match lines.next()?.strip_prefix(FORMAT_VERSION)? {
+            UNPARSED_SUFFIX => return Some(Self::default()),
             rest => rest.is_empty().then_some(())?,
         }
-        let symbols: Option<Vec<Symbol>> = lines.map(symbol).collect();
+        // One malformed line rejects the whole text: a partial outline would report symbols as
+        // gone.
+        let symbols: Option<Vec<Symbol>> = lines.map(parse_symbol_line).collect();
         Some(Self::new(Language::of(path)?, symbols?))
     }
 }
 
-fn symbol(line: &str) -> Option<Symbol> {
+fn parse_symbol_line(line: &str) -> Option<Symbol> {
     let mut parts = line.split('\t');
     let name = parts.next()?.to_owned();
-    let also = parts.next()?.split(ALSO).filter(|it| !it.is_empty());
-    let also = also.map(ToOwned::to_owned).collect();
+    // Splitting an empty field yields one empty string, which is not an alias.
+    let aliases = parts
+        .next()?
+        .split(ALIAS_SEPARATOR)
+        .filter(|it| !it.is_empty());
+    let also = aliases.map(ToOwned::to_owned).collect();
     let bytes = parts.next()?.parse().ok()?..parts.next()?.parse().ok()?;
     Some(Symbol {
         name,
@@ -88,13 +98,20 @@ mod tests {
         let made = outline("a.rs", source);
         assert!(made.symbols().iter().any(|it| !it.also.is_empty()));
         assert_eq!(
-            Outline::from_kept("a.rs", &made.to_kept()),
+            Outline::from_cache_text("a.rs", &made.to_cache_text()),
             Some(made.clone())
         );
         let unread = Outline::default();
-        assert_eq!(Outline::from_kept("a.rs", &unread.to_kept()), Some(unread));
-        for other in ["", "outline 0\n", &made.to_kept().replace("s1:", "s9:")] {
-            assert_eq!(Outline::from_kept("a.rs", other), None, "{other}");
+        assert_eq!(
+            Outline::from_cache_text("a.rs", &unread.to_cache_text()),
+            Some(unread)
+        );
+        for other in [
+            "",
+            "outline 0\n",
+            &made.to_cache_text().replace("s1:", "s9:"),
+        ] {
+            assert_eq!(Outline::from_cache_text("a.rs", other), None, "{other}");
         }
     }
 }

@@ -1,4 +1,6 @@
-//! Which grammar reads a file: decided by its path alone, so that a tree can be sorted without opening anything.
+//! Languages with a grammar, selected by file path alone.
+//!
+//! Classifying a tree therefore opens no file.
 
 /// A language whose symbols can be anchored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -27,7 +29,7 @@ pub enum Language {
 }
 
 impl Language {
-    /// Every language this build can read.
+    /// Every language this build can parse.
     pub const ALL: &[Self] = &[
         Self::Rust,
         Self::Python,
@@ -52,21 +54,23 @@ impl Language {
         Self::Swift,
     ];
 
-    /// Returns the language of the file at `path`, if symbols can be found in it.
+    /// Returns the language of the file at `path`, or `None` without a grammar for it.
     pub fn of(path: &str) -> Option<Self> {
         let file = path.rsplit('/').next().unwrap_or(path);
-        if let Some(language) = by_file_name(file) {
+        // Full names come first: `Cargo.lock` has an extension that says nothing.
+        if let Some(language) = from_file_name(file) {
             return Some(language);
         }
         let (stem, extension) = file.rsplit_once('.')?;
-        // `.bashrc` and the like are names, not extensions; those we know are named above.
+        // `.bashrc` is a name without an extension; the known dotfiles are matched above.
         if stem.is_empty() {
             return None;
         }
-        by_extension(&extension.to_ascii_lowercase())
+        // Extensions are case-insensitive on common file systems.
+        from_extension(&extension.to_ascii_lowercase())
     }
 
-    /// Returns the word that people use for it.
+    /// Returns the display name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Rust => "Rust",
@@ -93,7 +97,7 @@ impl Language {
         }
     }
 
-    /// Returns what stands between the parts of a qualified name.
+    /// Returns the separator between the parts of a qualified name.
     pub fn separator(self) -> &'static str {
         match self {
             Self::Rust | Self::Cpp | Self::Php | Self::Ruby => "::",
@@ -115,7 +119,7 @@ impl Language {
         }
     }
 
-    /// Returns whether the blanks a line starts with are a part of what it says.
+    /// Returns whether indentation is significant in this language.
     pub(crate) fn is_indented(self) -> bool {
         matches!(self, Self::Python | Self::Yaml)
     }
@@ -147,7 +151,7 @@ impl Language {
     }
 }
 
-fn by_file_name(file: &str) -> Option<Language> {
+fn from_file_name(file: &str) -> Option<Language> {
     match file {
         "Gemfile" | "Rakefile" | "Vagrantfile" | "Podfile" => Some(Language::Ruby),
         ".bashrc" | ".bash_profile" | ".profile" | "PKGBUILD" => Some(Language::Bash),
@@ -158,7 +162,7 @@ fn by_file_name(file: &str) -> Option<Language> {
     }
 }
 
-fn by_extension(extension: &str) -> Option<Language> {
+fn from_extension(extension: &str) -> Option<Language> {
     let language = match extension {
         "rs" => Language::Rust,
         "py" | "pyi" | "pyw" => Language::Python,
@@ -168,7 +172,7 @@ fn by_extension(extension: &str) -> Option<Language> {
         "go" => Language::Go,
         "java" => Language::Java,
         "c" => Language::C,
-        // A header of C is, with few exceptions, one of C++ too; the reverse does not hold.
+        // Most C headers also parse as C++, but not the reverse.
         "h" | "cc" | "cpp" | "cxx" | "c++" | "hh" | "hpp" | "hxx" | "inl" | "ipp" => Language::Cpp,
         "cs" => Language::CSharp,
         "rb" | "rake" | "gemspec" => Language::Ruby,

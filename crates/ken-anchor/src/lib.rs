@@ -1,7 +1,8 @@
-//! What knowledge rests on: symbols of source files and their fingerprints, conditions about a tree of files.
+//! Anchors and conditions: symbols of source files, their fingerprints, and checks against a file
+//! tree.
 //!
-//! Reads bytes it is given and opens nothing: the files of a version come in through [`Tree`], which a work
-//! tree and a commit implement elsewhere.
+//! This crate performs no I/O. It parses bytes it receives and reads the files of a version through
+//! [`FileTree`], which other crates implement for work trees and commits.
 
 mod compare;
 pub mod condition;
@@ -20,14 +21,14 @@ mod syntax;
 mod tree;
 
 pub use compare::{
-    Found, Lost, MOVED_NAMESAKE_WEIGHT_MIN, MOVED_WEIGHT_MIN, MOVED_WORDS_MIN, Verdict, compare,
-    compare_symbol, find_moved,
+    AnchorComparison, LostSymbol, MOVED_NAMESAKE_WEIGHT_MIN, MOVED_WEIGHT_MIN, MOVED_WORDS_MIN,
+    MovedSymbol, compare_anchor, compare_symbol, find_moved,
 };
 pub use diff::diff;
-pub use fingerprint::{Fingerprint, FingerprintError, Method};
+pub use fingerprint::{Fingerprint, FingerprintError, FingerprintMethod};
 pub use language::Language;
 pub use lines::FILE_BYTES_MAX;
 pub use outline::{NAME_BYTES_MAX, NESTING_MAX, Outline, PARSED_BYTES_MAX, Symbol, outline};
-pub use pattern::{TextPattern, check_code, code_lines};
-pub use resolve::{Resolved, Unresolved, resolve, resolve_symbol};
-pub use tree::{Tree, TreeError};
+pub use pattern::{TextPattern, find_code_lines, validate_code_pattern};
+pub use resolve::{ResolveError, ResolvedAnchor, resolve, resolve_symbol};
+pub use tree::{FileTree, FileTreeError};

@@ -1,61 +1,63 @@
-//! Text as lines: for files without a grammar, and for anchors that name lines.
+//! Line-based fingerprints, for files without a grammar and anchors that name lines.
 //!
-//! Blanks at the ends of a line and runs of them inside it say nothing, and neither do empty lines. Where a
-//! language gives meaning to indentation, each line keeps how much further in it is than the first.
+//! Leading, trailing and repeated blanks do not count, nor do empty lines. In languages with
+//! significant indentation, each line keeps its indentation relative to the first line.
 
-use crate::fingerprint::{Fingerprint, Method};
+use crate::fingerprint::{Fingerprint, FingerprintMethod};
 use crate::language::Language;
-use crate::resolve::Unresolved;
+use crate::resolve::ResolveError;
 
-/// Bytes of a file that is looked into.
+/// Maximum size of a file that is fingerprinted.
 pub const FILE_BYTES_MAX: usize = 2 * 1024 * 1024;
 
-/// Bytes at the start of a file in which a zero byte gives a binary away, as git does it.
+/// Bytes at the start of a file searched for a NUL byte to detect binary files, as git does.
 const BINARY_BYTES: usize = 8000;
 
-/// Lines times lines of a search for lines that moved, at most.
-const SEARCH_MAX: usize = 200_000;
+/// Maximum product of anchor length and file length when searching for moved lines.
+const SEARCH_COST_MAX: usize = 200_000;
 
-/// A file's lines that are not empty.
+/// The non-empty lines of a file.
 #[derive(Debug)]
-pub(crate) struct Lines<'a> {
-    lines: Vec<Line<'a>>,
+pub(crate) struct SourceLines<'a> {
+    lines: Vec<SourceLine<'a>>,
     is_indented: bool,
-    /// All lines, the empty ones too.
+    /// Number of all lines, including empty ones.
     count: u32,
 }
 
 #[derive(Debug)]
-struct Line<'a> {
+struct SourceLine<'a> {
     /// Counted from 1.
     number: u32,
     indent: usize,
     text: &'a [u8],
 }
 
-/// Refuses what is no text or too much of it.
-pub(crate) fn check(source: &[u8]) -> Result<(), Unresolved> {
-    if FILE_BYTES_MAX < source.len() {
-        return Err(Unresolved::TooLarge {
+/// Returns an error for binary and oversized files.
+pub(crate) fn ensure_text(source: &[u8]) -> Result<(), ResolveError> {
+    if source.len() > FILE_BYTES_MAX {
+        return Err(ResolveError::TooLarge {
             bytes: source.len(),
         });
     }
-    match source.iter().take(BINARY_BYTES).any(|b| *b == 0) {
-        true => Err(Unresolved::Binary),
-        false => Ok(()),
+    if source.iter().take(BINARY_BYTES).any(|b| *b == 0) {
+        Err(ResolveError::Binary)
+    } else {
+        Ok(())
     }
 }
 
-impl<'a> Lines<'a> {
+impl<'a> SourceLines<'a> {
     pub(crate) fn of(path: &str, source: &'a [u8]) -> Self {
-        let ended = source.strip_suffix(b"\n").unwrap_or(source);
+        let body = source.strip_suffix(b"\n").unwrap_or(source);
         let mut lines = Vec::new();
         let mut count = 0;
-        for text in ended.split(|b| *b == b'\n').filter(|_| !source.is_empty()) {
+        // Splitting an empty slice yields one empty line; an empty file has none.
+        for text in body.split(|b| *b == b'\n').filter(|_| !source.is_empty()) {
             count += 1;
             let trimmed = text.trim_ascii();
             if !trimmed.is_empty() {
-                lines.push(Line {
+                lines.push(SourceLine {
                     number: count,
                     indent: text.len() - text.trim_ascii_start().len(),
                     text: trimmed,
@@ -69,13 +71,19 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// Returns how many lines there are.
+    /// Returns the number of lines, including empty ones.
     pub(crate) fn count(&self) -> u32 {
         self.count
     }
 
-    /// Takes the fingerprint of the lines from `first` to `last`, and counts their words.
-    pub(crate) fn fingerprint(&self, method: Method, first: u32, last: u32) -> (Fingerprint, u32) {
+    /// Returns the fingerprint and the word count of lines `first` to `last`.
+    pub(crate) fn fingerprint(
+        &self,
+        method: FingerprintMethod,
+        first: u32,
+        last: u32,
+    ) -> (Fingerprint, u32) {
+        // `lines` omits empty lines, so line numbers are not indices; they are sorted, though.
         let from = self.lines.partition_point(|line| line.number < first);
         let to = self.lines.partition_point(|line| line.number <= last);
         let mut bytes = Vec::new();
@@ -86,10 +94,12 @@ impl<'a> Lines<'a> {
         (Fingerprint::of(method, [&bytes[..]]), words)
     }
 
-    /// Returns the only other place of at most `length` lines with this fingerprint, and its words.
+    /// Returns the only range of at most `length` lines with this fingerprint, as first line, last
+    /// line and word count. Returns `None` if there are several.
     pub(crate) fn find(&self, taken: Fingerprint, length: u32) -> Option<(u32, u32, u32)> {
         let length = usize::try_from(length).ok()?;
-        if SEARCH_MAX < length.saturating_mul(self.lines.len()) {
+        // Every start is hashed up to `length` times, which is quadratic for a long anchor.
+        if length.saturating_mul(self.lines.len()) > SEARCH_COST_MAX {
             return None;
         }
         let mut found = None;
@@ -99,6 +109,7 @@ impl<'a> Lines<'a> {
             for to in from..self.lines.len().min(from + length) {
                 words += self.write(to, from, &mut bytes);
                 if Fingerprint::of(taken.method(), [&bytes[..]]) == taken {
+                    // With two matches, either could be the moved code. Do not guess.
                     if found.is_some() {
                         return None;
                     }
@@ -109,10 +120,11 @@ impl<'a> Lines<'a> {
         found
     }
 
-    /// Adds a line as one of a stretch that starts at `from`. Returns its words.
+    /// Appends the normalized line `at` of a range that starts at `from`. Returns its word count.
     fn write(&self, at: usize, from: usize, bytes: &mut Vec<u8>) -> u32 {
         let line = &self.lines[at];
         if self.is_indented {
+            // Relative indentation, so that moving a whole block deeper is not a change.
             let further = line.indent.cast_signed() - self.lines[from].indent.cast_signed();
             bytes.extend_from_slice(format!("{further} ").as_bytes());
         }
@@ -122,6 +134,7 @@ impl<'a> Lines<'a> {
             .filter(|word| !word.is_empty());
         let mut count = 0;
         for word in words {
+            // Each word ends with a blank and each line with `\n`, so `a b` and `ab` differ.
             bytes.extend_from_slice(word);
             bytes.push(b' ');
             count += 1;
@@ -136,8 +149,10 @@ mod tests {
     use super::*;
 
     fn taken(path: &str, text: &str) -> Fingerprint {
-        let lines = Lines::of(path, text.as_bytes());
-        lines.fingerprint(Method::Lines, 1, lines.count()).0
+        let lines = SourceLines::of(path, text.as_bytes());
+        lines
+            .fingerprint(FingerprintMethod::Lines, 1, lines.count())
+            .0
     }
 
     #[test]
@@ -158,10 +173,10 @@ mod tests {
 
     #[test]
     fn lines_that_moved_are_found_once() {
-        let lines = Lines::of("a", b"x\n\na b\n\nc d\ny\n");
+        let lines = SourceLines::of("a", b"x\n\na b\n\nc d\ny\n");
         let wanted = taken("a", "a b\nc d\n");
         assert_eq!(lines.find(wanted, 2), Some((3, 5, 4)));
-        let twice = Lines::of("a", b"a b\nc d\na b\nc d\n");
+        let twice = SourceLines::of("a", b"a b\nc d\na b\nc d\n");
         assert_eq!(twice.find(wanted, 2), None);
     }
 }

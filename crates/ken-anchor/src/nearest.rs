@@ -1,34 +1,40 @@
-//! Names that may have been meant where a name was not found.
+//! Suggestions for a symbol name that was not found.
 
 use crate::language::Language;
 use crate::outline::Outline;
 
-/// How many names are offered.
+/// Maximum number of suggested names.
 const NAMES_MAX: usize = 3;
 
-/// Symbols that are compared letter by letter; in a file with more, only equal endings are offered.
+/// Symbols above which names are not compared by edit distance; larger files match only equal last
+/// parts.
 const SYMBOLS_MAX: usize = 5000;
 
-/// Letters of a name that are compared.
+/// Characters of a name that are compared.
 const LETTERS_MAX: usize = 64;
 
-/// Returns the names nearest to one that was not found.
-pub(crate) fn nearest(outline: &Outline, name: &str) -> Vec<String> {
+/// Returns the symbol names most similar to `name`, the best first.
+pub(crate) fn suggest_names(outline: &Outline, name: &str) -> Vec<String> {
     let separator = outline.language().map_or(".", Language::separator);
     let last = last_part(name, separator);
     let mut ranked: Vec<(usize, usize, &str)> = Vec::new();
     let compares = outline.symbols().len() <= SYMBOLS_MAX;
     for (at, symbol) in outline.symbols().iter().enumerate() {
         let end = last_part(&symbol.name, separator);
-        let distance = match end.eq_ignore_ascii_case(last) {
-            true => 0,
-            false if compares => distance(end, last).min(distance(&symbol.name, name)),
-            false => continue,
+        let distance = if end.eq_ignore_ascii_case(last) {
+            // The right name in the wrong type or module is the most common mistake.
+            0
+        } else if compares {
+            edit_distance(end, last).min(edit_distance(&symbol.name, name))
+        } else {
+            continue;
         };
+        // A name that differs in more than half of its letters is a different name.
         if 2 * distance <= last.chars().count().min(LETTERS_MAX) {
             ranked.push((distance, at, &symbol.name));
         }
     }
+    // The index breaks ties, so equal distances keep source order.
     ranked.sort_unstable();
     let mut names: Vec<String> = Vec::new();
     for (_, _, name) in ranked {
@@ -43,8 +49,8 @@ fn last_part<'a>(name: &'a str, separator: &str) -> &'a str {
     name.rsplit(separator).next().unwrap_or(name)
 }
 
-/// Returns how many letters have to be added, dropped or replaced.
-fn distance(one: &str, other: &str) -> usize {
+/// Returns the Levenshtein distance of two names, ignoring case.
+fn edit_distance(one: &str, other: &str) -> usize {
     let letters = |text: &str| -> Vec<char> {
         text.chars()
             .flat_map(char::to_lowercase)
@@ -52,6 +58,7 @@ fn distance(one: &str, other: &str) -> usize {
             .collect()
     };
     let (one, other) = (letters(one), letters(other));
+    // One row of the dynamic programming table suffices; `corner` keeps the overwritten diagonal.
     let mut row: Vec<usize> = (0..=other.len()).collect();
     for (i, a) in one.iter().enumerate() {
         let mut corner = row[0];
@@ -78,7 +85,7 @@ mod tests {
             ("charge", "change", 1),
             ("ab", "ba", 2),
         ] {
-            assert_eq!(distance(one, other), count);
+            assert_eq!(edit_distance(one, other), count);
         }
     }
 
@@ -86,8 +93,11 @@ mod tests {
     fn misspelled_and_misplaced_names_are_offered() {
         let source = b"struct Ledger; impl Ledger { fn charge(&self) {} fn refund(&self) {} }";
         let outline = outline("a.rs", source);
-        assert_eq!(nearest(&outline, "Ledger::chrage"), ["Ledger::charge"]);
-        assert_eq!(nearest(&outline, "Book::charge"), ["Ledger::charge"]);
-        assert!(nearest(&outline, "unrelated_thing").is_empty());
+        assert_eq!(
+            suggest_names(&outline, "Ledger::chrage"),
+            ["Ledger::charge"]
+        );
+        assert_eq!(suggest_names(&outline, "Book::charge"), ["Ledger::charge"]);
+        assert!(suggest_names(&outline, "unrelated_thing").is_empty());
     }
 }

@@ -1,66 +1,68 @@
-//! The symbols of a file, by name, place and fingerprint.
+//! Outline of a file: its symbols with name, location and fingerprint.
 //!
-//! A symbol's own name takes no part in its fingerprint, so one that was only renamed is found again; names
-//! of what is inside it do. Several symbols may have one name (overloads, variants under `cfg`, methods of
-//! two traits): the name means all of them together, `name[2]` the second of them.
+//! A symbol's own name is excluded from its fingerprint, so a renamed symbol is found again; names
+//! inside it are included. Several symbols may share a name (overloads, `cfg` variants, methods of
+//! two traits): the name refers to all of them, `name[2]` to the second.
 
 use std::collections::BTreeMap;
 
-use crate::definition::{Definition, Opens, Place, definitions};
-use crate::fingerprint::{Fingerprint, Method};
+use crate::definition::{InnerScope, NodeContext, SymbolDefinition, find_definitions};
+use crate::fingerprint::{Fingerprint, FingerprintMethod};
 use crate::language::Language;
-use crate::lines::check;
-use crate::normal::{Normal, normal};
-use crate::syntax::{Id, Syntax, parse};
+use crate::lines::ensure_text;
+use crate::normal::{NormalizedSyntax, normalize};
+use crate::syntax::{SyntaxNodeId, SyntaxTree, parse_tree};
 
-/// Bytes a symbol's name may have; longer ones cannot be written as anchors.
+/// Maximum length of a symbol name in bytes; longer names cannot be written as anchors.
 pub const NAME_BYTES_MAX: usize = 512;
 
-/// Bytes of a file that is parsed. Larger ones are made by machines, and a hostile one would take a
-/// grammar half a minute.
+/// Maximum size of a file that is parsed. Larger files are generated, and a hostile one would
+/// occupy a grammar for half a minute.
 pub const PARSED_BYTES_MAX: usize = 512 * 1024;
 
-/// Symbols inside symbols that are outlined. What is deeper belongs to those around it.
+/// Maximum nesting of symbols. Deeper symbols count as part of the enclosing one.
 pub const NESTING_MAX: usize = 24;
 
-/// Columns that lines of YAML may be indented by.
+/// Maximum indentation of a YAML line.
 const YAML_INDENT_MAX: usize = 200;
 
 /// One symbol of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Symbol {
-    /// Its qualified name: `Ledger::charge`.
+    /// Qualified name: `Ledger::charge`.
     pub name: String,
-    /// Other names for it alone: `<Ledger as Display>::fmt`.
+    /// Names that refer to this symbol alone: `<Ledger as Display>::fmt`.
     pub also: Vec<String>,
-    /// Where it stands, in bytes of the source.
+    /// Byte range in the source.
     pub bytes: std::ops::Range<usize>,
-    /// Its first and last line, counted from 1.
+    /// First and last line, counted from 1.
     pub first_line: u32,
     pub last_line: u32,
     pub fingerprint: Fingerprint,
-    /// How much the fingerprint stands for: its leaves of syntax.
+    /// Size of the fingerprinted code in leaves of the syntax tree.
     pub weight: u32,
 }
 
-/// What a file defines.
+/// The symbols of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outline {
     language: Option<Language>,
     symbols: Vec<Symbol>,
 }
 
-/// Finds the symbols of a file. One without a grammar, a binary and one too large have none.
+/// Finds the symbols of a file. A binary or oversized file, or one without a grammar, has none.
 pub fn outline(path: &str, source: &[u8]) -> Outline {
     let language = Language::of(path);
-    let fits = |it: &Language| {
-        source.len() <= PARSED_BYTES_MAX && check(source).is_ok() && !is_too_deep(*it, source)
+    let fits = |language: &Language| {
+        source.len() <= PARSED_BYTES_MAX
+            && ensure_text(source).is_ok()
+            && !is_too_deep(*language, source)
     };
     let Some(language) = language.filter(fits) else {
         return Outline::default();
     };
-    let symbols = match parse(language, source) {
-        Some(tree) => symbols(language, &Syntax::of(language, &tree, source)),
+    let symbols = match parse_tree(language, source) {
+        Some(tree) => symbols(language, &SyntaxTree::of(language, &tree, source)),
         None => Vec::new(),
     };
     Outline {
@@ -69,11 +71,12 @@ pub fn outline(path: &str, source: &[u8]) -> Outline {
     }
 }
 
-/// Whether a file would stop the program: YAML's grammar gives up with an abort on deep indentation.
+/// Returns whether a file would abort the process: the YAML grammar aborts on deep indentation.
 fn is_too_deep(language: Language, source: &[u8]) -> bool {
+    // `- - - x` and `? : x` nest without leading blanks, so indicators count as indentation.
     let lead = |line: &[u8]| line.iter().take_while(|b| b" -?:\t".contains(b)).count();
     let mut lines = source.split(|b| *b == b'\n' || *b == b'\r');
-    language == Language::Yaml && lines.any(|line| YAML_INDENT_MAX < lead(line))
+    language == Language::Yaml && lines.any(|line| lead(line) > YAML_INDENT_MAX)
 }
 
 impl Outline {
@@ -84,19 +87,21 @@ impl Outline {
         }
     }
 
-    /// Returns the language it was read as, if there is a grammar.
+    /// Returns the language the file was parsed as, or `None` without a grammar.
     pub fn language(&self) -> Option<Language> {
         self.language
     }
 
-    /// Returns all symbols, in the order of the source.
+    /// Returns all symbols, in source order.
     pub fn symbols(&self) -> &[Symbol] {
         &self.symbols
     }
 
-    /// Returns the symbols a name means: by full name, by another name, by number, or, if all that end
-    /// with it have one name, by its last parts.
+    /// Returns the symbols a name refers to: by full name, alias, ordinal, or, if all matches have
+    /// one full name, by its last parts.
     pub fn find(&self, name: &str) -> Vec<&Symbol> {
+        // The most specific form wins, so adding a symbol elsewhere does not redirect an exact
+        // name.
         let named = self.all(|symbol| symbol.name == name);
         if !named.is_empty() {
             return named;
@@ -105,8 +110,9 @@ impl Outline {
         if !also.is_empty() {
             return also;
         }
-        if let Some((name, number)) = numbered(name) {
+        if let Some((name, number)) = parse_ordinal(name) {
             let all = self.all(|symbol| symbol.name == name);
+            // Parsed ordinals are at least 1.
             return all.get(number - 1).copied().into_iter().collect();
         }
         let ending = self.ending(name);
@@ -116,7 +122,7 @@ impl Outline {
         }
     }
 
-    /// Returns the symbols whose name ends with these parts.
+    /// Returns the symbols whose qualified name ends with these parts.
     pub(crate) fn ending(&self, name: &str) -> Vec<&Symbol> {
         let separator = self.language.map_or(".", Language::separator);
         self.all(|symbol| {
@@ -125,31 +131,32 @@ impl Outline {
         })
     }
 
-    /// Returns every meaning of a name: each symbol, and those of one name together.
+    /// Returns all groups a name can refer to: each symbol, and all symbols of one name.
     pub(crate) fn meanings(&self) -> Vec<Vec<&Symbol>> {
         let mut named: BTreeMap<&str, Vec<&Symbol>> = BTreeMap::new();
         for symbol in &self.symbols {
             named.entry(&symbol.name).or_default().push(symbol);
         }
         let alone = self.symbols.iter().map(|symbol| vec![symbol]);
-        let together = named.into_values().filter(|all| 1 < all.len());
+        let together = named.into_values().filter(|all| all.len() > 1);
         alone.chain(together).collect()
     }
 
-    /// Returns what its names can mean, as fingerprints: where one of them is, code may have moved to.
+    /// Returns the fingerprints of all groups a name can refer to. A lost symbol may have moved to
+    /// this file if its fingerprint is among them.
     pub fn fingerprints(&self) -> impl Iterator<Item = Fingerprint> {
         let meanings = self.meanings().into_iter();
-        meanings.filter_map(|all| {
-            let all: Vec<_> = all.iter().map(|symbol| symbol.fingerprint).collect();
-            Fingerprint::combined(&all)
+        meanings.filter_map(|symbols| {
+            let fingerprints: Vec<_> = symbols.iter().map(|symbol| symbol.fingerprint).collect();
+            Fingerprint::combined(&fingerprints)
         })
     }
 
-    /// Returns a name by which this symbol alone is found.
+    /// Returns a name that refers to this symbol alone.
     pub fn exact_name(&self, symbol: &Symbol) -> String {
         let all = self.all(|other| other.name == symbol.name);
         match all.iter().position(|other| other.bytes == symbol.bytes) {
-            Some(at) if 1 < all.len() => format!("{}[{}]", symbol.name, at + 1),
+            Some(at) if all.len() > 1 => format!("{}[{}]", symbol.name, at + 1),
             Some(_) | None => symbol.name.clone(),
         }
     }
@@ -162,34 +169,38 @@ impl Outline {
     }
 }
 
-/// Reads `name[2]`.
-fn numbered(name: &str) -> Option<(&str, usize)> {
+/// Parses `name[2]`; ordinals start at 1.
+fn parse_ordinal(name: &str) -> Option<(&str, usize)> {
     let (name, number) = name.strip_suffix(']')?.rsplit_once('[')?;
     let number = number.parse().ok()?;
-    (0 < number).then_some((name, number))
+    (number > 0).then_some((name, number))
 }
 
-/// What is around the node at hand.
-struct Scope {
-    end: Id,
+/// A definition around the current node.
+struct EnclosingScope {
+    end: SyntaxNodeId,
     name: String,
     also: Vec<String>,
-    place: Place,
+    place: NodeContext,
 }
 
-fn symbols(language: Language, syntax: &Syntax<'_>) -> Vec<Symbol> {
-    let normal = normal(language, syntax);
+fn symbols(language: Language, syntax: &SyntaxTree<'_>) -> Vec<Symbol> {
+    let normal = normalize(language, syntax);
     let mut found = Vec::new();
-    let mut scopes: Vec<Scope> = Vec::new();
+    let mut scopes: Vec<EnclosingScope> = Vec::new();
     for id in 0..syntax.nodes.len() {
+        // Nodes are in pre-order: a scope ends at the first node after its last descendant.
         while scopes.pop_if(|scope| scope.end <= id).is_some() {}
-        if NESTING_MAX <= scopes.len() {
+        if scopes.len() >= NESTING_MAX {
             continue;
         }
-        let place = scopes.last().map_or(Place::Outside, |scope| scope.place);
-        for definition in definitions(language, syntax, id, place) {
-            let scope = inner_scope(language, syntax, id, &definition, scopes.last());
-            found.extend(symbol(
+        let place = scopes
+            .last()
+            .map_or(NodeContext::Outside, |scope| scope.place);
+        for definition in find_definitions(language, syntax, id, place) {
+            // Built before it is pushed: a definition is not inside its own scope.
+            let scope = build_inner_scope(language, syntax, id, &definition, scopes.last());
+            found.extend(build_symbol(
                 language,
                 syntax,
                 &normal,
@@ -199,19 +210,20 @@ fn symbols(language: Language, syntax: &Syntax<'_>) -> Vec<Symbol> {
             scopes.extend(scope);
         }
     }
+    // Exported and decorated definitions start before the node that defines them.
     found.sort_by_key(|symbol| (symbol.bytes.start, symbol.first_line));
     found
 }
 
-fn symbol(
+fn build_symbol(
     language: Language,
-    syntax: &Syntax<'_>,
-    normal: &Normal,
-    definition: &Definition,
-    around: Option<&Scope>,
+    syntax: &SyntaxTree<'_>,
+    normal: &NormalizedSyntax,
+    definition: &SymbolDefinition,
+    around: Option<&EnclosingScope>,
 ) -> Option<Symbol> {
-    let name = joined(language, around.map(|scope| &scope.name), &definition.name);
-    if NAME_BYTES_MAX < name.len() || !is_writable(&definition.name) {
+    let name = join_name(language, around.map(|scope| &scope.name), &definition.name);
+    if name.len() > NAME_BYTES_MAX || !is_anchor_name(&definition.name) {
         return None;
     }
     let also = around.map_or(&[][..], |scope| &scope.also);
@@ -219,12 +231,12 @@ fn symbol(
         &syntax.nodes[definition.first],
         &syntax.nodes[definition.last],
     );
-    let (fingerprint, weight) = fingerprint(normal, definition);
+    let (fingerprint, weight) = fingerprint_definition(normal, definition);
     Some(Symbol {
         name,
         also: also
             .iter()
-            .map(|also| joined(language, Some(also), &definition.name))
+            .map(|also| join_name(language, Some(also), &definition.name))
             .filter(|also| also.len() <= NAME_BYTES_MAX)
             .collect(),
         bytes: first.start..last.end,
@@ -235,8 +247,11 @@ fn symbol(
     })
 }
 
-/// Takes the fingerprint of a definition, its own name left out.
-fn fingerprint(normal: &Normal, definition: &Definition) -> (Fingerprint, u32) {
+/// Returns the fingerprint and weight of a definition, without its own name.
+fn fingerprint_definition(
+    normal: &NormalizedSyntax,
+    definition: &SymbolDefinition,
+) -> (Fingerprint, u32) {
     let (begin, end) = (
         normal.begins[definition.first],
         normal.ends[definition.last],
@@ -246,43 +261,51 @@ fn fingerprint(normal: &Normal, definition: &Definition) -> (Fingerprint, u32) {
         .name_node
         .map(|name| (normal.begins[name], normal.ends[name]));
     match name {
+        // A name inside a node written as leaves has the range of that node, which may exceed the
+        // definition.
         Some((from, to)) if begin.byte <= from.byte && to.byte <= end.byte => {
             let pieces = [
                 &normal.bytes[begin.byte..from.byte],
                 &normal.bytes[to.byte..end.byte],
             ];
-            let taken = Fingerprint::of(Method::Syntax, pieces);
+            let taken = Fingerprint::of(FingerprintMethod::Syntax, pieces);
             (taken, leaves - (to.leaves - from.leaves))
         }
         Some(_) | None => {
-            let taken = Fingerprint::of(Method::Syntax, [&normal.bytes[begin.byte..end.byte]]);
+            let taken = Fingerprint::of(
+                FingerprintMethod::Syntax,
+                [&normal.bytes[begin.byte..end.byte]],
+            );
             (taken, leaves)
         }
     }
 }
 
-fn inner_scope(
+fn build_inner_scope(
     language: Language,
-    syntax: &Syntax<'_>,
-    id: Id,
-    definition: &Definition,
-    around: Option<&Scope>,
-) -> Option<Scope> {
+    syntax: &SyntaxTree<'_>,
+    id: SyntaxNodeId,
+    definition: &SymbolDefinition,
+    around: Option<&EnclosingScope>,
+) -> Option<EnclosingScope> {
     let outer = around.map(|scope| &scope.name);
-    let inside = around.is_some_and(|scope| scope.place == Place::InBody);
+    let inside = around.is_some_and(|scope| scope.place == NodeContext::InBody);
     let place = match definition.opens {
-        Opens::Nothing => return None,
-        Opens::Body => Place::InBody,
-        Opens::Members | Opens::MembersOf { .. } if inside => Place::InBody,
-        Opens::Members | Opens::MembersOf { .. } => Place::Outside,
+        InnerScope::Nothing => return None,
+        InnerScope::Body => NodeContext::InBody,
+        // A class inside a function is local to the function, and so are its members.
+        InnerScope::Members | InnerScope::MembersOf { .. } if inside => NodeContext::InBody,
+        InnerScope::Members | InnerScope::MembersOf { .. } => NodeContext::Outside,
     };
     let (name, also) = match &definition.opens {
-        Opens::MembersOf { name, also } => (name, writable(also)),
-        Opens::Nothing | Opens::Members | Opens::Body => (&definition.name, Vec::new()),
+        InnerScope::MembersOf { name, also } => (name, drop_long_names(also)),
+        InnerScope::Nothing | InnerScope::Members | InnerScope::Body => {
+            (&definition.name, Vec::new())
+        }
     };
-    let name = joined(language, outer, name);
-    // Those inside a name too long to be written go without it.
-    (name.len() <= NAME_BYTES_MAX).then(|| Scope {
+    let name = join_name(language, outer, name);
+    // Members of a scope with an oversized name are named without it.
+    (name.len() <= NAME_BYTES_MAX).then(|| EnclosingScope {
         end: syntax.nodes[id].next,
         name,
         also,
@@ -290,17 +313,17 @@ fn inner_scope(
     })
 }
 
-/// Whether a name can stand in an anchor: as text on one line.
-fn is_writable(name: &str) -> bool {
+/// Returns whether an anchor can contain the name: non-empty, trimmed, on one line.
+fn is_anchor_name(name: &str) -> bool {
     !name.is_empty() && name.trim() == name && !name.chars().any(char::is_control)
 }
 
-fn writable(names: &[String]) -> Vec<String> {
+fn drop_long_names(names: &[String]) -> Vec<String> {
     let names = names.iter().filter(|name| name.len() <= NAME_BYTES_MAX);
     names.cloned().collect()
 }
 
-fn joined(language: Language, outer: Option<&String>, name: &str) -> String {
+fn join_name(language: Language, outer: Option<&String>, name: &str) -> String {
     match outer {
         Some(outer) if !outer.is_empty() => format!("{outer}{}{name}", language.separator()),
         Some(_) | None => name.to_owned(),

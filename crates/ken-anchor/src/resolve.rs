@@ -1,88 +1,96 @@
-//! What an anchor points at in a file, or why it points at nothing.
+//! Resolution of an anchor to bytes, lines and a fingerprint of a file.
 
 use std::iter;
 use std::ops::Range;
 
-use ken_core::anchor::Spot;
+use ken_core::values::anchor::FilePart;
 
-use crate::fingerprint::{Fingerprint, Method};
-use crate::lines::{FILE_BYTES_MAX, Lines, check};
-use crate::nearest::nearest;
+use crate::fingerprint::{Fingerprint, FingerprintMethod};
+use crate::lines::{FILE_BYTES_MAX, SourceLines, ensure_text};
+use crate::nearest::suggest_names;
 use crate::outline::{Outline, Symbol, outline};
 
-/// What an anchor points at.
+/// The code an anchor refers to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Resolved {
+pub struct ResolvedAnchor {
     pub fingerprint: Fingerprint,
-    /// From the first to the last line of all that is meant, counted from 1.
+    /// First and last line of the code, counted from 1; with several symbols, of their union.
     pub first_line: u32,
     pub last_line: u32,
-    /// How much the fingerprint stands for: leaves of syntax, or words.
+    /// Size of the fingerprinted code: leaves of the syntax tree for symbols, words for lines and
+    /// files.
     pub weight: u32,
-    /// What is meant, in bytes of the source; several places if several symbols have the name.
+    /// Byte ranges in the source; several if several symbols share the name.
     pub bytes: Vec<Range<usize>>,
 }
 
-/// Why an anchor points at nothing.
+/// Reason an anchor cannot be resolved.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Unresolved {
+pub enum ResolveError {
     #[error("no symbol `{name}`{}", hint(nearest))]
-    NoSymbol {
+    SymbolNotFound {
         name: String,
-        /// At most three names that may have been meant, the nearest first.
+        /// At most three similar names, the best first.
         nearest: Vec<String>,
     },
     #[error("the file has {lines} lines")]
-    NoLines { lines: u32 },
+    LinesOutOfRange { lines: u32 },
     #[error("`{path}` cannot be parsed: only its lines or the whole file can be anchored")]
-    NoGrammar { path: String },
+    UnsupportedLanguage { path: String },
     #[error("the file is not text")]
     Binary,
     #[error("the file has {bytes} bytes, more than {FILE_BYTES_MAX}")]
     TooLarge { bytes: usize },
     #[error("the fingerprint was not taken of such a place")]
-    OtherMethod,
+    MethodMismatch,
 }
 
-/// Finds what `spot` means in a file.
-pub fn resolve(path: &str, source: &[u8], spot: &Spot) -> Result<Resolved, Unresolved> {
-    check(source)?;
+/// Resolves `spot` in a file.
+pub fn resolve(path: &str, source: &[u8], spot: &FilePart) -> Result<ResolvedAnchor, ResolveError> {
+    // First, so that parsers only see text of bounded size.
+    ensure_text(source)?;
     match spot {
-        Spot::File => Ok(whole_file(path, source)),
-        Spot::Lines { first, last } => resolve_lines(path, source, *first, *last),
-        Spot::Symbol(name) => resolve_symbol(path, &outline(path, source), name),
+        FilePart::File => Ok(resolve_file(path, source)),
+        FilePart::Lines { first, last } => resolve_lines(path, source, *first, *last),
+        FilePart::Symbol(name) => resolve_symbol(path, &outline(path, source), name),
     }
 }
 
-/// Finds a symbol in an outline that was made before.
-pub fn resolve_symbol(path: &str, outline: &Outline, name: &str) -> Result<Resolved, Unresolved> {
+/// Resolves a symbol in an existing outline.
+pub fn resolve_symbol(
+    path: &str,
+    outline: &Outline,
+    name: &str,
+) -> Result<ResolvedAnchor, ResolveError> {
+    // Without a grammar, the symbol is unverifiable and not missing.
     if outline.language().is_none() {
-        return Err(Unresolved::NoGrammar {
+        return Err(ResolveError::UnsupportedLanguage {
             path: path.to_owned(),
         });
     }
-    resolved(&outline.find(name)).ok_or_else(|| Unresolved::NoSymbol {
+    combine_symbols(&outline.find(name)).ok_or_else(|| ResolveError::SymbolNotFound {
         name: name.to_owned(),
-        nearest: nearest(outline, name),
+        nearest: suggest_names(outline, name),
     })
 }
 
-impl Resolved {
-    /// Returns what is meant, as it stands in the source.
+impl ResolvedAnchor {
+    /// Returns the resolved source text.
     pub fn text(&self, source: &[u8]) -> String {
         let places = self
             .bytes
             .iter()
+            // The source may be shorter than the one that was resolved; skip ranges beyond its end.
             .filter_map(|range| source.get(range.clone()));
         let texts: Vec<_> = places.map(String::from_utf8_lossy).collect();
         texts.join("\n")
     }
 }
 
-/// Returns what several symbols are together; nothing, if there are none.
-pub(crate) fn resolved(symbols: &[&Symbol]) -> Option<Resolved> {
+/// Combines symbols of one name; returns `None` for an empty slice.
+pub(crate) fn combine_symbols(symbols: &[&Symbol]) -> Option<ResolvedAnchor> {
     let fingerprints: Vec<_> = symbols.iter().map(|symbol| symbol.fingerprint).collect();
-    Some(Resolved {
+    Some(ResolvedAnchor {
         fingerprint: Fingerprint::combined(&fingerprints)?,
         first_line: symbols.iter().map(|symbol| symbol.first_line).min()?,
         last_line: symbols.iter().map(|symbol| symbol.last_line).max()?,
@@ -91,37 +99,44 @@ pub(crate) fn resolved(symbols: &[&Symbol]) -> Option<Resolved> {
     })
 }
 
-fn whole_file(path: &str, source: &[u8]) -> Resolved {
-    let lines = Lines::of(path, source);
-    let (fingerprint, weight) = lines.fingerprint(Method::File, 1, lines.count());
-    Resolved {
+fn resolve_file(path: &str, source: &[u8]) -> ResolvedAnchor {
+    let lines = SourceLines::of(path, source);
+    let (fingerprint, weight) = lines.fingerprint(FingerprintMethod::File, 1, lines.count());
+    ResolvedAnchor {
         fingerprint,
         first_line: 1,
+        // An empty file still has a line 1 to point at.
         last_line: lines.count().max(1),
         weight,
         bytes: iter::once(0..source.len()).collect(),
     }
 }
 
-fn resolve_lines(path: &str, source: &[u8], first: u32, last: u32) -> Result<Resolved, Unresolved> {
-    let lines = Lines::of(path, source);
-    if lines.count() < last || last < first || first == 0 {
-        return Err(Unresolved::NoLines {
+fn resolve_lines(
+    path: &str,
+    source: &[u8],
+    first: u32,
+    last: u32,
+) -> Result<ResolvedAnchor, ResolveError> {
+    let lines = SourceLines::of(path, source);
+    if last > lines.count() || last < first || first == 0 {
+        return Err(ResolveError::LinesOutOfRange {
             lines: lines.count(),
         });
     }
-    let (fingerprint, weight) = lines.fingerprint(Method::Lines, first, last);
-    Ok(Resolved {
+    let (fingerprint, weight) = lines.fingerprint(FingerprintMethod::Lines, first, last);
+    Ok(ResolvedAnchor {
         fingerprint,
         first_line: first,
         last_line: last,
         weight,
-        bytes: [bytes_of(source, first, last)].into(),
+        bytes: [line_byte_range(source, first, last)].into(),
     })
 }
 
-/// Returns where lines stand, the break after the last one left out.
-pub(crate) fn bytes_of(source: &[u8], first: u32, last: u32) -> Range<usize> {
+/// Returns the byte range of lines `first` to `last`, without the final line break.
+pub(crate) fn line_byte_range(source: &[u8], first: u32, last: u32) -> Range<usize> {
+    // Works on bytes because the source need not be UTF-8.
     let breaks = source.iter().enumerate().filter(|(_, b)| **b == b'\n');
     let mut start = 0;
     for ((at, _), number) in breaks.zip(1u32..) {

@@ -1,7 +1,7 @@
-//! Sorts everything that can go wrong into an exit code, a code for programs and a hint.
+//! Classification of errors: an exit code, a code for programs and a hint.
 //!
-//! Every error ends here as one sentence with its causes; [`Printer`](crate::print::Printer)
-//! prints it. A reader that closed the pipe is no failure.
+//! Every error becomes one sentence with its causes; [`Printer`](crate::print::Printer) prints it.
+//! A closed pipe is not a failure.
 
 use std::borrow::Cow;
 use std::error::Error as _;
@@ -12,64 +12,66 @@ use std::process::ExitCode;
 use ken_core::decide::Refusal;
 use ken_engine::guard::without_secrets;
 use ken_engine::remote::RemoteError;
-use ken_engine::{Error, Kind};
+use ken_engine::{EngineError, ErrorKind};
 
-/// How the program ends.
+/// The exit code of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Exit {
+pub(crate) enum CommandExit {
     Fine = 0,
-    /// Findings, or the answer is no.
+    /// Findings, or the request was refused.
     Refused = 1,
-    /// Asked wrongly, or we failed.
+    /// Invalid usage, or an internal error.
     Failed = 2,
-    /// The stored data needs a look.
+    /// The stored data is damaged.
     Damaged = 3,
 }
 
-impl From<Exit> for ExitCode {
-    fn from(exit: Exit) -> Self {
+impl From<CommandExit> for ExitCode {
+    fn from(exit: CommandExit) -> Self {
         Self::from(exit as u8)
     }
 }
 
-/// Why a command did not do what was asked.
+/// A failed command.
 #[derive(Debug)]
-pub(crate) struct Failure {
-    pub(crate) exit: Exit,
-    /// A stable word for programs.
+pub(crate) struct CommandFailure {
+    pub(crate) exit: CommandExit,
+    /// A stable code for programs.
     pub(crate) code: &'static str,
     pub(crate) message: String,
     pub(crate) causes: Vec<String>,
     pub(crate) hint: Option<String>,
-    /// Entries an ambiguous id could mean.
+    /// Entries that an ambiguous id matches.
     pub(crate) candidates: Vec<String>,
-    /// Whoever read our output went away.
+    /// True if the reader closed the output pipe.
     pub(crate) is_closed_pipe: bool,
 }
 
-impl Failure {
-    /// The command was asked for wrongly.
+impl CommandFailure {
+    /// Creates a failure for invalid usage.
     pub(crate) fn usage(message: impl Display) -> Self {
-        Self::new(Exit::Failed, "usage", format!("{message}"))
+        Self::new(CommandExit::Failed, "usage", format!("{message}"))
     }
 
-    /// The answer is no.
+    /// Creates a failure for a refused request.
     pub(crate) fn refused(code: &'static str, message: impl Display) -> Self {
-        Self::new(Exit::Refused, code, format!("{message}"))
+        Self::new(CommandExit::Refused, code, format!("{message}"))
     }
 
-    /// A text that should be JSON is not, or not of the right shape.
+    /// Creates a failure for text that is not JSON or has the wrong structure.
     pub(crate) fn json(error: &serde_json::Error) -> Self {
-        let text = error.to_string();
-        let text = text.split(" at line ").next().unwrap_or_default();
+        let full = error.to_string();
+        // The input is one argument or one line, so the line number says nothing.
+        let text = full.split(" at line ").next().unwrap_or_default();
         if error.is_data() {
             return Self::usage(text);
         }
         Self::usage(format!("not JSON: {text} at column {}", error.column()))
     }
 
-    /// Returns this failure without the secrets that what was typed may have had in it.
+    /// Removes secrets that the user's input may have contained.
     pub(crate) fn without_secrets(mut self) -> Self {
+        // The text is replaced only if a secret was found, which avoids a copy in the usual case.
         fn clean(text: &mut String) {
             if let Cow::Owned(clean) = without_secrets(text) {
                 *text = clean;
@@ -82,36 +84,37 @@ impl Failure {
         self
     }
 
-    /// Something outside failed.
+    /// Creates a failure of an I/O operation.
     pub(crate) fn io(doing: impl Display, source: &io::Error) -> Self {
-        let mut failure = Self::new(Exit::Failed, "io", format!("{doing}"));
+        let mut failure = Self::new(CommandExit::Failed, "io", format!("{doing}"));
         failure.causes.push(source.to_string());
         failure
     }
 
-    /// Our own output could not be written.
+    /// Creates a failure to write the output.
     pub(crate) fn output(source: &io::Error) -> Self {
         let mut failure = Self::io("cannot write the answer", source);
+        // As in `ken list | head`: the reader has enough, so the command succeeded.
         if source.kind() == io::ErrorKind::BrokenPipe {
             failure.is_closed_pipe = true;
-            failure.exit = Exit::Fine;
+            failure.exit = CommandExit::Fine;
         }
         failure
     }
 
-    /// Adds what to do next.
+    /// Adds a hint.
     pub(crate) fn with_hint(mut self, hint: impl Display) -> Self {
         self.hint = Some(format!("{hint}"));
         self
     }
 
-    /// Says where in the input it happened.
-    pub(crate) fn at(mut self, place: impl Display) -> Self {
-        self.message = format!("{place}: {}", self.message);
+    /// Prepends the location in the input to the message.
+    pub(crate) fn at(mut self, location: impl Display) -> Self {
+        self.message = format!("{location}: {}", self.message);
         self
     }
 
-    fn new(exit: Exit, code: &'static str, message: String) -> Self {
+    fn new(exit: CommandExit, code: &'static str, message: String) -> Self {
         Self {
             exit,
             code,
@@ -124,68 +127,71 @@ impl Failure {
     }
 }
 
-impl From<Error> for Failure {
-    fn from(error: Error) -> Self {
+impl From<EngineError> for CommandFailure {
+    fn from(error: EngineError) -> Self {
         let exit = match error.kind() {
-            Kind::User | Kind::Internal => Exit::Failed,
-            Kind::Refused | Kind::Busy => Exit::Refused,
-            Kind::Damaged => Exit::Damaged,
+            ErrorKind::User | ErrorKind::Internal => CommandExit::Failed,
+            // A busy ledger is not a failure of the command: the same call succeeds later.
+            ErrorKind::Refused | ErrorKind::Busy => CommandExit::Refused,
+            ErrorKind::Damaged => CommandExit::Damaged,
         };
-        let mut failure = Self::new(exit, code(&error), error.to_string());
+        let mut failure = Self::new(exit, error_code(&error), error.to_string());
+        // The causes are kept separately, so that text shows one per line and JSON one sentence.
         let mut source = error.source();
         while let Some(cause) = source {
             failure.causes.push(cause.to_string());
             source = cause.source();
         }
-        failure.hint = error.hint().or_else(|| hint(&error));
-        if let Error::Ambiguous { candidates, .. } = &error {
+        // The engine knows the details of the error and its hint wins.
+        failure.hint = error.hint().or_else(|| cli_hint(&error));
+        if let EngineError::Ambiguous { candidates, .. } = &error {
             failure.candidates = candidates.iter().map(ToString::to_string).collect();
         }
         failure
     }
 }
 
-impl From<Refusal> for Failure {
+impl From<Refusal> for CommandFailure {
     fn from(refusal: Refusal) -> Self {
-        Error::from(refusal).into()
+        EngineError::from(refusal).into()
     }
 }
 
-/// Returns the word programs may rely on.
-fn code(error: &Error) -> &'static str {
+/// Returns the stable code for programs.
+fn error_code(error: &EngineError) -> &'static str {
     match error {
-        Error::NotInitialised => "not_initialised",
-        Error::TooNew { .. } => "too_new",
-        Error::Refused(refusal) => refusal_code(refusal),
-        Error::Guarded(_) => "guarded",
-        Error::Worthless { .. } => "worthless",
-        Error::NotFound(_) => "not_found",
-        Error::Ambiguous { .. } => "ambiguous",
-        Error::NoSuchEvent(_) => "no_such_event",
-        Error::TooLarge(_) => "too_large",
-        Error::Usage(_) => "usage",
-        Error::Model(_) => "model",
-        Error::Judge(_) => "judge",
-        Error::Remote(RemoteError::Hub { .. }) => "hub",
-        Error::Remote(RemoteError::Busy { .. }) => "busy",
-        Error::Remote(_) => "remote",
-        Error::Ungrounded { .. } => "ungrounded",
-        Error::BulkLoss { .. } => "bulk_loss",
-        Error::OtherArtifact(_) => "other_artifact",
-        Error::Signature(_) => "signature",
-        Error::Disk(_)
-        | Error::Append(_)
-        | Error::Read(_)
-        | Error::Replace(_)
-        | Error::Recover(_)
-        | Error::Place(_)
-        | Error::Git(_)
-        | Error::Tree(_)
-        | Error::Index(_)
-        | Error::Damaged { .. } => match error.kind() {
-            Kind::Busy => "busy",
-            Kind::Damaged => "damaged",
-            Kind::User | Kind::Refused | Kind::Internal => "internal",
+        EngineError::NotInitialized => "not_initialized",
+        EngineError::TooNew { .. } => "too_new",
+        EngineError::Refused(refusal) => refusal_code(refusal),
+        EngineError::RejectedByGuard(_) => "guarded",
+        EngineError::QualityTooLow { .. } => "worthless",
+        EngineError::NotFound(_) => "not_found",
+        EngineError::Ambiguous { .. } => "ambiguous",
+        EngineError::NoSuchEvent(_) => "no_such_event",
+        EngineError::TooLarge(_) => "too_large",
+        EngineError::Usage(_) => "usage",
+        EngineError::Model(_) => "model",
+        EngineError::Judge(_) => "judge",
+        EngineError::Remote(RemoteError::Hub { .. }) => "hub",
+        EngineError::Remote(RemoteError::Busy { .. }) => "busy",
+        EngineError::Remote(_) => "remote",
+        EngineError::UnsupportedByCode { .. } => "ungrounded",
+        EngineError::BulkDeletion { .. } => "bulk_loss",
+        EngineError::ArtifactMismatch(_) => "other_artifact",
+        EngineError::Signature(_) => "signature",
+        EngineError::Disk(_)
+        | EngineError::Append(_)
+        | EngineError::Read(_)
+        | EngineError::Replace(_)
+        | EngineError::Recover(_)
+        | EngineError::Place(_)
+        | EngineError::Git(_)
+        | EngineError::Tree(_)
+        | EngineError::Index(_)
+        | EngineError::Damaged { .. } => match error.kind() {
+            ErrorKind::Busy => "busy",
+            ErrorKind::Damaged => "damaged",
+            ErrorKind::User | ErrorKind::Refused | ErrorKind::Internal => "internal",
         },
     }
 }
@@ -201,7 +207,7 @@ fn refusal_code(refusal: &Refusal) -> &'static str {
         Refusal::NoContent(_) => "no_content",
         Refusal::AlreadyRetracted(_)
         | Refusal::AlreadyArchived(_)
-        | Refusal::AlreadyBlanked(_)
+        | Refusal::AlreadyRedacted(_)
         | Refusal::NothingToRestore(_)
         | Refusal::NotQuarantined(_)
         | Refusal::AlreadyRevoked(_)
@@ -218,73 +224,77 @@ fn refusal_code(refusal: &Refusal) -> &'static str {
         Refusal::DirectionalFlow { .. } => "directional_flow",
         Refusal::Unfit { .. } => "unfit",
         Refusal::OneProject(_) => "one_project",
-        Refusal::OwnWords { .. } => "own_words",
-        Refusal::NotWaiting(_) => "nothing_changes",
+        Refusal::OwnContent { .. } => "own_words",
+        Refusal::NotPending(_) => "nothing_changes",
         Refusal::ApprovalNeeded(_) => "approval_needed",
         Refusal::NotShown { .. } => "not_shown",
     }
 }
 
-/// Returns what to do where the engine, which knows no command line, has no advice.
-fn hint(error: &Error) -> Option<String> {
+/// Returns a hint for errors where the engine, which knows no command line, has none.
+fn cli_hint(error: &EngineError) -> Option<String> {
     let text = match error {
-        Error::Refused(Refusal::TooMany { .. } | Refusal::TooManySentences { .. }) => {
-            "split it into several entries and `ken link` them"
+        EngineError::Refused(Refusal::TooMany { .. } | Refusal::TooManySentences { .. }) => {
+            "split it into several entries and `ken entry link` them"
         }
-        Error::Refused(Refusal::DetailMissing { .. }) => "give them with --detail JSON",
-        Error::Refused(Refusal::ReadOnly(_)) => "install a newer ken",
-        Error::Refused(Refusal::AlreadyRetracted(id) | Refusal::AlreadyArchived(id)) => {
+        EngineError::Refused(Refusal::DetailMissing { .. }) => "give them with --detail JSON",
+        EngineError::Refused(Refusal::ReadOnly(_)) => "install a newer ken",
+        EngineError::Refused(Refusal::AlreadyRetracted(id) | Refusal::AlreadyArchived(id)) => {
             return Some(format!("`ken restore {id}` brings it back"));
         }
-        Error::Refused(Refusal::PersonNeeded { .. }) => "ask a person to run this command",
-        Error::Refused(Refusal::Tombstone { entry, .. }) => {
+        EngineError::Refused(Refusal::PersonNeeded { .. }) => "ask a person to run this command",
+        EngineError::Refused(Refusal::Tombstone { entry, .. }) => {
             return Some(format!("`ken show {entry}` says who took it back and why"));
         }
-        Error::Refused(Refusal::Quarantined(id)) => {
-            return Some(format!("`ken quarantine lift {id} --reason …` lets it out"));
+        EngineError::Refused(Refusal::Quarantined(id)) => {
+            return Some(format!(
+                "`ken guard quarantine release {id} --reason …` lets it out"
+            ));
         }
-        Error::Refused(Refusal::DirectionalFlow { .. }) => {
-            "put it forward and let a person approve: `ken promote ENTRY --to procedural --as KIND --statement TEXT`"
+        EngineError::Refused(Refusal::DirectionalFlow { .. }) => {
+            "put it forward and let a person approve: `ken entry promote ENTRY --to procedural --as KIND --statement TEXT`"
         }
-        Error::Refused(Refusal::Unfit { why, .. }) if why.may_be_overridden() => {
+        EngineError::Refused(Refusal::Unfit { why, .. }) if why.may_be_overridden() => {
             "`--anyway` promotes it all the same; only a person may say so"
         }
-        Error::Refused(Refusal::OneProject(_)) => {
+        EngineError::Refused(Refusal::OneProject(_)) => {
             "`--anyway` says that others need it, too; only a person may"
         }
-        Error::Refused(Refusal::OwnWords { entry, .. }) => {
-            return Some(format!("ask somebody else to run `ken approve {entry}`"));
+        EngineError::Refused(Refusal::OwnContent { entry, .. }) => {
+            return Some(format!(
+                "ask somebody else to run `ken inbox approve {entry}`"
+            ));
         }
-        Error::Refused(Refusal::ApprovalNeeded(id)) => {
-            return Some(format!("`ken approve {id}` approves it"));
+        EngineError::Refused(Refusal::ApprovalNeeded(id)) => {
+            return Some(format!("`ken inbox approve {id}` approves it"));
         }
-        Error::NoSuchEvent(_) => "`ken log ID` lists the events of an entry",
-        Error::TooLarge(_) => "shorten the text, or cite a document that holds it",
-        Error::Git(_) => "`ken doctor` looks the installation over",
-        Error::NotInitialised
-        | Error::TooNew { .. }
-        | Error::Refused(_)
-        | Error::Guarded(_)
-        | Error::Worthless { .. }
-        | Error::NotFound(_)
-        | Error::Ambiguous { .. }
-        | Error::Usage(_)
-        | Error::Model(_)
-        | Error::Judge(_)
-        | Error::Remote(_)
-        | Error::BulkLoss { .. }
-        | Error::OtherArtifact(_)
-        | Error::Signature(_)
-        | Error::Disk(_)
-        | Error::Append(_)
-        | Error::Read(_)
-        | Error::Replace(_)
-        | Error::Recover(_)
-        | Error::Place(_)
-        | Error::Tree(_)
-        | Error::Ungrounded { .. }
-        | Error::Index(_)
-        | Error::Damaged { .. } => return None,
+        EngineError::NoSuchEvent(_) => "`ken log ID` lists the events of an entry",
+        EngineError::TooLarge(_) => "shorten the text, or cite a document that holds it",
+        EngineError::Git(_) => "`ken doctor` looks the installation over",
+        EngineError::NotInitialized
+        | EngineError::TooNew { .. }
+        | EngineError::Refused(_)
+        | EngineError::RejectedByGuard(_)
+        | EngineError::QualityTooLow { .. }
+        | EngineError::NotFound(_)
+        | EngineError::Ambiguous { .. }
+        | EngineError::Usage(_)
+        | EngineError::Model(_)
+        | EngineError::Judge(_)
+        | EngineError::Remote(_)
+        | EngineError::BulkDeletion { .. }
+        | EngineError::ArtifactMismatch(_)
+        | EngineError::Signature(_)
+        | EngineError::Disk(_)
+        | EngineError::Append(_)
+        | EngineError::Read(_)
+        | EngineError::Replace(_)
+        | EngineError::Recover(_)
+        | EngineError::Place(_)
+        | EngineError::Tree(_)
+        | EngineError::UnsupportedByCode { .. }
+        | EngineError::Index(_)
+        | EngineError::Damaged { .. } => return None,
     };
     Some(text.to_owned())
 }

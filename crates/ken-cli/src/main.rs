@@ -1,9 +1,10 @@
-//! The `ken` program: arguments in, an exit code out.
+//! The `ken` program.
 //!
-//! Nothing is decided here. [`args`] says what can be typed, [`commands`] asks the engine ([`asking`] where entries are sought,
-//! [`mcp`] where an agent asks),
-//! [`mod@print`] is the only road to stdout and stderr but for [`browse`], which has the screen, [`failure`] sorts what went wrong, [`logging`] sets up what the environment asks for, [`world`]
-//! turns the environment into what the engine needs.
+//! No logic lives here. [`args`] defines the shared arguments, [`commands`] every command. Commands
+//! call the engine, through [`asking`] for queries and [`mcp`] for agents. [`mod@print`] is the
+//! only way to stdout and stderr, except for [`browse`], which owns the screen. [`failure`]
+//! classifies errors, [`logging`] configures logging and [`world`] provides the environment to the
+//! engine.
 
 mod args;
 mod asking;
@@ -19,13 +20,13 @@ mod world;
 
 use std::process::ExitCode;
 
-/// Large indexes fill sooner than with the system's allocator; commands start in the same time.
+/// Builds large indexes faster than the system allocator, with the same startup time.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().collect();
-    // Ends after the command: what is left to be sent is sent then.
+    // Dropped after the command has run, which flushes pending telemetry.
     let _logging = logging::start();
     commands::run(&arguments).into()
 }

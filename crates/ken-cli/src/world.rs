@@ -1,18 +1,19 @@
-//! The environment, turned into what the engine needs: where, who, when.
+//! The process environment: folders, actor, clock and settings for the engine.
 //!
 //! | variable | meaning |
 //! |---|---|
-//! | `KEN_ACTOR` | who acts, where `--by` says nothing |
-//! | `KEN_RUN`, `KEN_SESSION` | the run what is done belongs to, where `--run` says nothing, and the conversation an agent is in |
-//! | `KEN_NOW`, `KEN_SEED` | a clock that stands still and known ids: for tests and recordings only |
-//! | `KEN_MODEL_HUB`, `KEN_MODELS` | where models are fetched from, and the folder they are kept in |
-//! | `KEN_GUARD` | the folder of the guard's own files: names not to be written, the key of fingerprints |
-//! | `KEN_GLOBAL` | the folder of the global ledger, read beside every repository's own |
-//! | `KEN_JUDGE` | the folder of `judge.toml`, which says who is asked where Ken cannot tell |
-//! | `KEN_MCP_TOKEN` | the token clients of `ken mcp --http` show |
-//! | `GIT_DIR`, `GIT_WORK_TREE` | as git reads them |
+//! | `KEN_ACTOR` | the actor, if `--by` is not given |
+//! | `KEN_RUN` | the run, if `--run` is not given |
+//! | `KEN_SESSION` | the agent's session |
+//! | `KEN_NOW`, `KEN_SEED` | a fixed clock and reproducible ids, for tests and recordings only |
+//! | `KEN_MODEL_HUB`, `KEN_MODELS` | the download source of models, and their folder |
+//! | `KEN_GUARD` | the folder of the guard's files: forbidden names, the fingerprint key |
+//! | `KEN_GLOBAL` | the folder of the global ledger |
+//! | `KEN_JUDGE` | the folder of `judge.toml`, which configures the LLM |
+//! | `KEN_MCP_TOKEN` | the token for clients of `ken mcp --http` |
+//! | `GIT_DIR`, `GIT_WORK_TREE` | as in git |
 //!
-//! Finding out who acts may run git, so it is done for commands that write and for no others.
+//! Determining the actor may run git, so only commands that write do it.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -20,23 +21,23 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use ken_core::actor::{Actor, Role};
-use ken_core::time::Timestamp;
+use ken_core::values::actor::{Actor, ActorRole};
+use ken_core::values::time::Timestamp;
 use ken_engine::guard::{Guard, GuardHome};
-use ken_engine::judge::JudgeHome;
+use ken_engine::llm::JudgeHome;
 use ken_engine::promotion::GlobalHome;
-use ken_engine::runs::Reader;
-use ken_engine::usage::Surface;
-use ken_engine::world::{FixedWorld, SystemWorld};
-use ken_engine::{Engine, GitEnv, World};
+use ken_engine::runs::EntryReader;
+use ken_engine::runtime::{FixedRuntime, SystemRuntime};
+use ken_engine::usage::UsageSurface;
+use ken_engine::{Engine, GitEnv, Runtime};
 
 use crate::args::Global;
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 
-/// Variables that coding agents set for the programs they start, and the agent's name.
+/// Variables that coding agents set for the programs they start, with the agent's name.
 ///
-/// Exact names only: `CODEX_HOME` or `CURSOR_TRACE_ID` also stand in a person's own terminal.
-const AGENTS: &[(&str, &str)] = &[
+/// Exact names only: `CODEX_HOME` or `CURSOR_TRACE_ID` are also set in a person's own terminal.
+const AGENT_VARIABLES: &[(&str, &str)] = &[
     ("CLAUDECODE", "claude-code"),
     ("CODEX_SANDBOX", "codex"),
     ("CODEX_SANDBOX_NETWORK_DISABLED", "codex"),
@@ -46,38 +47,42 @@ const AGENTS: &[(&str, &str)] = &[
     ("OPENCODE", "opencode"),
 ];
 
-/// Variables in which an agent names the conversation it starts a program in.
-const SESSIONS: &[(&str, &str)] = &[("codex", "CODEX_THREAD_ID")];
+/// Variables in which an agent passes its session id to the programs it starts.
+const SESSION_VARIABLES: &[(&str, &str)] = &[("codex", "CODEX_THREAD_ID")];
 
-/// A variable agents may set to their own name.
-const ANY_AGENT: &str = "AI_AGENT";
+/// A variable that an agent may set to its own name.
+const AGENT_NAME_VARIABLE: &str = "AI_AGENT";
 
-/// Where, who and when.
+/// The environment of a command: folder, actor, run and clock.
 #[derive(Clone, Debug)]
-pub(crate) struct Surroundings {
-    /// Absolute.
+pub(crate) struct Environment {
+    /// The absolute path of the start folder.
     pub(crate) start: PathBuf,
     pub(crate) git: GitEnv,
     by: Option<Actor>,
     run: Option<String>,
     redact: bool,
-    /// How often the ledger was opened, in a process that does so again and again.
+    /// The number of times a server process opened the ledger; `None` in a single command.
     turns: Option<Arc<AtomicU64>>,
-    /// Through what Ken is asked here: the command line unless whoever serves another says so.
-    pub(crate) surface: Surface,
+    /// The surface through which Ken is queried; the command line by default.
+    pub(crate) surface: UsageSurface,
 }
 
-impl Surroundings {
-    /// Reads the environment as `global` overrides it.
-    pub(crate) fn new(global: &Global) -> Result<Self, Failure> {
-        let here = env::current_dir().map_err(|e| Failure::io("cannot tell where we are", &e))?;
+impl Environment {
+    /// Reads the environment; `global` overrides it.
+    pub(crate) fn new(global: &Global) -> Result<Self, CommandFailure> {
+        // Made absolute at once, so that later code does not depend on the current folder.
+        let here =
+            env::current_dir().map_err(|e| CommandFailure::io("cannot tell where we are", &e))?;
         let start = match &global.directory {
             None => here,
             Some(directory) => {
                 let start = here.join(directory);
                 if !start.is_dir() {
                     let shown = directory.display();
-                    return Err(Failure::usage(format!("there is no folder `{shown}`")));
+                    return Err(CommandFailure::usage(format!(
+                        "there is no folder `{shown}`"
+                    )));
                 }
                 start
             }
@@ -88,7 +93,7 @@ impl Surroundings {
             None => variable("KEN_ACTOR")
                 .map(|text| text.parse())
                 .transpose()
-                .map_err(|e| Failure::usage(format!("KEN_ACTOR: {e}")))?,
+                .map_err(|e| CommandFailure::usage(format!("KEN_ACTOR: {e}")))?,
         };
         let run = global.run.clone().or_else(|| variable("KEN_RUN"));
         Ok(Self {
@@ -98,20 +103,20 @@ impl Surroundings {
             run,
             redact: global.redact,
             turns: None,
-            surface: Surface::default(),
+            surface: UsageSurface::default(),
         })
     }
 
-    /// Returns these surroundings for a process that opens the ledger again and again.
-    pub(crate) fn for_long(&self) -> Self {
+    /// Returns this environment for a server that opens the ledger repeatedly.
+    pub(crate) fn for_server(&self) -> Self {
         Self {
             turns: Some(Arc::default()),
-            surface: Surface::Mcp,
+            surface: UsageSurface::Mcp,
             ..self.clone()
         }
     }
 
-    /// Returns these surroundings as `agent` finds them, at work in `run`.
+    /// Returns this environment with `agent` as the actor, working in `run`.
     pub(crate) fn acting_as(&self, agent: &Actor, run: Option<String>) -> Self {
         Self {
             by: Some(agent.clone()),
@@ -120,19 +125,22 @@ impl Surroundings {
         }
     }
 
-    /// Returns the agent somebody named; a person who lets an agent start programs is none.
-    pub(crate) fn named_agent(&self) -> Result<Option<Actor>, Failure> {
+    /// Returns the explicitly named agent. A person in `KEN_ACTOR` is ignored; one in `--by` is an
+    /// error.
+    pub(crate) fn named_agent(&self) -> Result<Option<Actor>, CommandFailure> {
         let Some(by) = self.by.clone().filter(Actor::is_human) else {
             return Ok(self.by.clone());
         };
+        // A person exports `KEN_ACTOR` for their shell; the agents they start inherit it.
         if variable("KEN_ACTOR").is_some_and(|it| it == by.to_string()) {
             return Ok(None);
         }
         let message = format!("`{by}` is a person, and what comes over MCP is an agent's word");
-        Err(Failure::usage(message).with_hint("leave out --by, or name an agent: --by agent:NAME"))
+        Err(CommandFailure::usage(message)
+            .with_hint("leave out --by, or name an agent: --by agent:NAME"))
     }
 
-    /// Returns where a moment of `agent`'s conversation happens.
+    /// Creates the environment of a hook event of `agent`.
     pub(crate) fn at(start: &Path, git: &GitEnv, agent: &Actor) -> Self {
         Self {
             start: start.to_owned(),
@@ -141,12 +149,12 @@ impl Surroundings {
             run: None,
             redact: false,
             turns: None,
-            surface: Surface::Hook,
+            surface: UsageSurface::Hook,
         }
     }
 
-    /// Opens the ledger for a command that writes; returns it with who acts.
-    pub(crate) fn open_to_write(&self) -> Result<(Engine, Actor), Failure> {
+    /// Opens the ledger for writing; returns it with the actor.
+    pub(crate) fn open_to_write(&self) -> Result<(Engine, Actor), CommandFailure> {
         let actor = self.actor();
         let world = self.world()?;
         let mut engine = Engine::open(&self.start, &self.git, Some(actor.clone()), world)?;
@@ -154,16 +162,18 @@ impl Surroundings {
         Ok((engine, actor))
     }
 
-    /// Opens the ledger for a command that only reads.
-    pub(crate) fn open_to_read(&self) -> Result<Engine, Failure> {
+    /// Opens the ledger for reading.
+    pub(crate) fn open_to_read(&self) -> Result<Engine, CommandFailure> {
         let world = self.world()?;
+        // Without `--by` or `KEN_ACTOR` there is no actor: reading needs none, and asking git for
+        // the user takes a process.
         let mut engine = Engine::open(&self.start, &self.git, self.by.clone(), world)?;
         engine.set_guard(self.guard()?);
         Ok(engine)
     }
 
-    /// Opens the global ledger, if the user has one, to read beside this one.
-    pub(crate) fn open_global(&self) -> Result<Option<Engine>, Failure> {
+    /// Opens the global ledger for reading, if the user has one.
+    pub(crate) fn open_global(&self) -> Result<Option<Engine>, CommandFailure> {
         match global_root().filter(|it| it.join(".ken").is_dir()) {
             None => Ok(None),
             Some(root) => Ok(Some(Engine::open_plain(
@@ -174,98 +184,102 @@ impl Surroundings {
         }
     }
 
-    /// Returns where the global ledger lies, or shall lie.
-    pub(crate) fn global_home() -> Result<GlobalHome, Failure> {
+    /// Returns the location of the global ledger, which may not exist yet.
+    pub(crate) fn global_home() -> Result<GlobalHome, CommandFailure> {
         let root = global_root().ok_or_else(|| {
-            Failure::usage("there is no folder for a global ledger")
+            CommandFailure::usage("there is no folder for a global ledger")
                 .with_hint("say where with KEN_GLOBAL")
         })?;
-        let world = world()?;
+        let world = runtime()?;
         Ok(GlobalHome { root, world })
     }
 
-    /// Returns what this user's guard goes by.
-    pub(crate) fn guard(&self) -> Result<Guard, Failure> {
+    /// Returns the user's guard.
+    pub(crate) fn guard(&self) -> Result<Guard, CommandFailure> {
         let Some(home) = guard_home() else {
             return Ok(Guard::default());
         };
         if self.redact {
-            home.ensure_key(&mut *world()?)?;
+            // Fingerprints of redacted secrets need a key, which is created on first use.
+            home.ensure_key(&mut *runtime()?)?;
         }
         let mut guard = home.load()?;
         guard.redacts = self.redact;
         Ok(guard)
     }
 
-    /// Keeps what secrets that were replaced are recognised by.
-    pub(crate) fn remember(&self, engine: &mut Engine) -> Result<(), Failure> {
-        let prints = engine.take_redacted();
+    /// Stores the fingerprints of redacted secrets, so that they are recognized again.
+    pub(crate) fn remember(&self, engine: &mut Engine) -> Result<(), CommandFailure> {
+        let prints = engine.take_redacted_secrets();
         match guard_home() {
-            Some(home) if !prints.is_empty() => Ok(home.remember(&prints)?),
+            Some(home) if !prints.is_empty() => Ok(home.store_fingerprints(&prints)?),
             Some(_) | None => Ok(()),
         }
     }
 
-    /// Returns the run that was named.
+    /// Returns the explicitly named run.
     pub(crate) fn run(&self) -> Option<&str> {
         self.run.as_deref()
     }
 
-    /// Returns whoever is shown what a command prints, unless that is a person.
-    pub(crate) fn reader(&self) -> Option<Reader> {
-        let agent = self.by.clone().or_else(agent);
+    /// Returns the agent that reads the output; `None` if a person does.
+    pub(crate) fn reader(&self) -> Option<EntryReader> {
+        let agent = self.by.clone().or_else(detect_agent);
         agent
             .filter(|it| !it.is_human())
             .map(|agent| self.as_reader(&agent))
     }
 
-    /// Returns `agent` with the run and the conversation it is in.
-    pub(crate) fn as_reader(&self, agent: &Actor) -> Reader {
-        Reader {
+    /// Returns `agent` as a reader, with its run and session.
+    pub(crate) fn as_reader(&self, agent: &Actor) -> EntryReader {
+        EntryReader {
             agent: agent.clone(),
             run: self.run.clone(),
             session: variable("KEN_SESSION"),
         }
     }
 
-    /// Returns the clock and the dice, which never fall as they did before in this process.
-    fn world(&self) -> Result<Box<dyn World>, Failure> {
+    /// Returns the clock and random number generator; its numbers never repeat in this process.
+    fn world(&self) -> Result<Box<dyn Runtime>, CommandFailure> {
         let turns = self.turns.as_ref();
-        world_in(turns.map_or(0, |it| it.fetch_add(1, Ordering::Relaxed)))
+        runtime_for_turn(turns.map_or(0, |it| it.fetch_add(1, Ordering::Relaxed)))
     }
 
-    /// Returns who acts.
+    /// Returns the actor.
     fn actor(&self) -> Actor {
-        let named = self.by.clone().or_else(agent);
+        // Most specific first. Git is asked only if nothing else names the actor.
+        let named = self.by.clone().or_else(detect_agent);
         named
-            .or_else(|| git_email(&self.start))
-            .unwrap_or_else(user)
+            .or_else(|| git_user(&self.start))
+            .unwrap_or_else(os_user)
     }
 }
 
-/// Returns the conversation the program was started in, as far as `agent` says.
-pub(crate) fn session_of(agent: &Actor) -> Option<String> {
-    let own = SESSIONS.iter().find(|(name, _)| *name == agent.name());
+/// Returns the session the program was started in, as far as `agent` reports it.
+pub(crate) fn session_for(agent: &Actor) -> Option<String> {
+    let own = SESSION_VARIABLES
+        .iter()
+        .find(|(name, _)| *name == agent.name());
     variable("KEN_SESSION").or_else(|| variable(own?.1))
 }
 
-/// Returns the token clients of an HTTP server show, if somebody chose one.
+/// Returns the configured token for clients of the HTTP server.
 pub(crate) fn mcp_token() -> Option<String> {
     variable("KEN_MCP_TOKEN")
 }
 
-/// Returns what a hub knows this user by, if the environment says so.
+/// Returns the configured hub token.
 pub(crate) fn hub_token() -> Option<String> {
     variable("KEN_HUB_TOKEN")
 }
 
-/// Returns where a hub's database is, if the environment says so.
+/// Returns the configured URL of the hub's database.
 #[cfg(feature = "hub")]
 pub(crate) fn database_url() -> Option<String> {
     variable("KEN_DATABASE_URL")
 }
 
-/// Returns what the environment says about git.
+/// Returns git's environment variables.
 pub(crate) fn git_env() -> GitEnv {
     let path = |name| {
         let value = env::var_os(name).filter(|it| !it.is_empty());
@@ -277,71 +291,75 @@ pub(crate) fn git_env() -> GitEnv {
     }
 }
 
-/// Returns the agent the environment names, if it names one.
+/// Returns the agent named in `KEN_ACTOR`.
 pub(crate) fn named_agent() -> Option<Actor> {
     let named: Option<Actor> = variable("KEN_ACTOR")?.parse().ok();
     named.filter(|it| !it.is_human())
 }
 
-/// Returns the conversation the environment names.
+/// Returns the session named in `KEN_SESSION`.
 pub(crate) fn named_session() -> Option<String> {
     variable("KEN_SESSION")
 }
 
-/// Returns the run the environment names.
+/// Returns the run named in `KEN_RUN`.
 pub(crate) fn named_run() -> Option<String> {
     variable("KEN_RUN")
 }
 
-/// Returns the clock and the dice.
-pub(crate) fn world() -> Result<Box<dyn World>, Failure> {
-    world_in(0)
+/// Returns the clock and random number generator.
+pub(crate) fn runtime() -> Result<Box<dyn Runtime>, CommandFailure> {
+    runtime_for_turn(0)
 }
 
-/// Returns the clock and the dice of one of several turns.
-fn world_in(turn: u64) -> Result<Box<dyn World>, Failure> {
+/// Returns the clock and random number generator of one of several turns.
+fn runtime_for_turn(turn: u64) -> Result<Box<dyn Runtime>, CommandFailure> {
     let (now, seed) = (variable("KEN_NOW"), variable("KEN_SEED"));
     let (Some(now), Some(seed)) = (&now, &seed) else {
+        // One without the other would mix real and fixed values in the same ids.
         if now.is_some() || seed.is_some() {
-            return Err(Failure::usage(
+            return Err(CommandFailure::usage(
                 "KEN_NOW and KEN_SEED are for tests and only go together",
             ));
         }
-        return Ok(Box::new(SystemWorld));
+        return Ok(Box::new(SystemRuntime));
     };
     let now: Timestamp = now
         .parse()
-        .map_err(|e| Failure::usage(format!("KEN_NOW: {e}")))?;
+        .map_err(|e| CommandFailure::usage(format!("KEN_NOW: {e}")))?;
     let seed: u64 = seed
         .parse()
-        .map_err(|_| Failure::usage("KEN_SEED is not a whole number"))?;
-    // Far beyond the seeds somebody counts up from one run to the next.
-    let seed = seed.wrapping_add(turn << 32);
-    Ok(Box::new(FixedWorld::new(now, seed)))
+        .map_err(|_| CommandFailure::usage("KEN_SEED is not a whole number"))?;
+    // The high bits, so that turns do not collide with seeds counted up from run to run.
+    let turn_seed = seed.wrapping_add(turn << 32);
+    Ok(Box::new(FixedRuntime::new(now, turn_seed)))
 }
 
-/// Returns the agent that started us, if one did.
-fn agent() -> Option<Actor> {
-    let known = AGENTS.iter().find(|(name, _)| variable(name).is_some());
+/// Returns the agent that started this process, if any.
+fn detect_agent() -> Option<Actor> {
+    // Known variables first: `AI_AGENT` contains an arbitrary claim.
+    let known = AGENT_VARIABLES
+        .iter()
+        .find(|(name, _)| variable(name).is_some());
     let name = match known {
         Some((_, agent)) => (*agent).to_owned(),
-        None => variable(ANY_AGENT)?,
+        None => variable(AGENT_NAME_VARIABLE)?,
     };
-    Some(Actor::from_claim(Role::Agent, &name))
+    Some(Actor::from_claim(ActorRole::Agent, &name))
 }
 
-/// Returns who git says is at work here.
-fn git_email(start: &Path) -> Option<Actor> {
+/// Returns the user configured in git.
+fn git_user(start: &Path) -> Option<Actor> {
     let mut git = Command::new("git");
     git.current_dir(start)
         .args(["config", "user.email"])
         .stdin(Stdio::null());
     let output = git.output().ok().filter(|output| output.status.success())?;
     let email = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-    (!email.is_empty()).then(|| Actor::from_claim(Role::Human, &email))
+    (!email.is_empty()).then(|| Actor::from_claim(ActorRole::Human, &email))
 }
 
-/// Returns where this user's guard keeps its files, if the user has a home.
+/// Returns the folders of the user's guard, or `None` if the user has no home.
 fn guard_home() -> Option<GuardHome> {
     if let Some(named) = variable("KEN_GUARD") {
         let folder = std::path::absolute(named).ok()?;
@@ -356,7 +374,7 @@ fn guard_home() -> Option<GuardHome> {
     })
 }
 
-/// Returns where the global ledger lies, if the user has a home.
+/// Returns the folder of the global ledger, or `None` if the user has no home.
 fn global_root() -> Option<PathBuf> {
     match variable("KEN_GLOBAL") {
         Some(named) => std::path::absolute(named).ok(),
@@ -364,21 +382,22 @@ fn global_root() -> Option<PathBuf> {
     }
 }
 
-/// Returns where this user's judge is named: never in a repository.
-pub(crate) fn judge_home() -> Result<JudgeHome, Failure> {
+/// Returns the folder with the LLM's configuration. It is never inside a repository, which could
+/// otherwise make Ken run a program.
+pub(crate) fn judge_home() -> Result<JudgeHome, CommandFailure> {
     let named = variable("KEN_JUDGE").and_then(|it| std::path::absolute(it).ok());
-    let folder = named.or_else(|| user_folder("XDG_CONFIG_HOME", ".config"));
-    let folder = folder.ok_or_else(|| {
-        Failure::usage("there is no folder to keep a judge in")
+    let configured = named.or_else(|| user_folder("XDG_CONFIG_HOME", ".config"));
+    let folder = configured.ok_or_else(|| {
+        CommandFailure::usage("there is no folder to keep a judge in")
             .with_hint("say where with KEN_JUDGE")
     })?;
     let variable = |name: &str| env::var_os(name).filter(|it| !it.is_empty());
     Ok(JudgeHome { folder, variable })
 }
 
-/// Returns Ken's folder below the one that variable `name` says, or below `below` in the user's home.
+/// Returns Ken's folder in the folder named by a variable, or else in `below` of the user's home.
 fn user_folder(name: &str, below: &str) -> Option<PathBuf> {
-    // A relative folder means nothing: the specification says to pass over it.
+    // The XDG specification requires that relative paths are ignored.
     let named = variable(name)
         .map(PathBuf::from)
         .filter(|it| it.is_absolute());
@@ -386,14 +405,14 @@ fn user_folder(name: &str, below: &str) -> Option<PathBuf> {
     Some(named.or_else(home)?.join("ken"))
 }
 
-/// Returns where models are fetched from, if somebody says so.
+/// Returns the configured download source of models.
 pub(crate) fn model_hub() -> Option<String> {
     variable("KEN_MODEL_HUB")
 }
 
-/// Returns the folder models are kept in: one for all repositories of a user.
-pub(crate) fn models() -> Result<PathBuf, Failure> {
-    // A relative cache folder means nothing: the specification says to pass over it.
+/// Returns the folder of models, shared by all repositories of the user.
+pub(crate) fn models_folder() -> Result<PathBuf, CommandFailure> {
+    // The XDG specification requires that relative paths are ignored.
     let path = |name: &str| {
         variable(name)
             .map(PathBuf::from)
@@ -401,6 +420,7 @@ pub(crate) fn models() -> Result<PathBuf, Failure> {
     };
     let home = |below: &str| path("HOME").map(|home| home.join(below));
     let cache = match env::consts::OS {
+        // Models are large and can be downloaded again, so they belong in the cache folder.
         "windows" => path("LOCALAPPDATA"),
         "macos" => home("Library/Caches"),
         _ => path("XDG_CACHE_HOME").or_else(|| home(".cache")),
@@ -409,16 +429,16 @@ pub(crate) fn models() -> Result<PathBuf, Failure> {
         .and_then(|it| std::path::absolute(it).ok())
         .or_else(|| Some(cache?.join("ken").join("models")));
     models.ok_or_else(|| {
-        Failure::usage("there is no cache folder to keep a model in")
+        CommandFailure::usage("there is no cache folder to keep a model in")
             .with_hint("say where with KEN_MODELS")
     })
 }
 
-fn user() -> Actor {
+fn os_user() -> Actor {
     let name = variable("USER")
         .or_else(|| variable("USERNAME"))
         .unwrap_or_default();
-    Actor::from_claim(Role::Human, &name)
+    Actor::from_claim(ActorRole::Human, &name)
 }
 
 fn variable(name: &str) -> Option<String> {

@@ -1,6 +1,6 @@
-//! The real binary killed while it writes, against an outside log of what it acknowledged.
+//! The `ken_command` binary killed while it writes, compared with a record of acknowledged entries.
 //!
-//! An add is acknowledged when its id has come out of the pipe. 200 kills in the short run, 10,000
+//! An add is acknowledged when its id was read from the pipe. 200 kills in the short run, 10,000
 //! with `KEN_LONG=1`; no acknowledged entry may be missing afterwards.
 
 #![cfg(unix)]
@@ -14,10 +14,10 @@ use std::time::{Duration, Instant};
 
 const KILLS: u32 = 200;
 const LONG_KILLS: u32 = 10_000;
-/// Kills between two looks at what is there.
-const ROUND: u32 = 25;
+/// Kills between two comparisons.
+const KILLS_PER_ROUND: u32 = 25;
 
-fn ken(root: &Path, args: &[&str]) -> Command {
+fn ken_command(root: &Path, args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_ken"));
     command.arg("-C").arg(root).args(args);
     command
@@ -40,7 +40,7 @@ fn add_and_kill(root: &Path, n: u32, delay: Duration) -> Option<String> {
         "--cite",
         "commit:3fce3b5",
     ];
-    let mut child = ken(root, &args)
+    let mut child = ken_command(root, &args)
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
@@ -61,15 +61,15 @@ fn add_and_kill(root: &Path, n: u32, delay: Duration) -> Option<String> {
     said.strip_suffix('\n').map(str::to_owned)
 }
 
-/// Adds without a kill; returns how long that takes, over which kills are then spread.
-fn undisturbed(root: &Path, n: u32) -> (String, Duration) {
+/// Adds without a kill; returns the id and the duration, over which the kills are then spread.
+fn add_without_kill(root: &Path, n: u32) -> (String, Duration) {
     let started = Instant::now();
     let id = add_and_kill(root, n, Duration::from_secs(60)).unwrap();
     (id, started.elapsed())
 }
 
-fn present(root: &Path) -> BTreeSet<String> {
-    let out = ken(root, &["list", "--all", "--format", "json"])
+fn listed_ids(root: &Path) -> BTreeSet<String> {
+    let out = ken_command(root, &["list", "--all", "--format", "json"])
         .output()
         .unwrap();
     assert!(
@@ -97,7 +97,13 @@ fn no_acknowledged_entry_is_lost_to_kill_nine() {
             .unwrap()
             .success()
     );
-    assert!(ken(root, &["init"]).output().unwrap().status.success());
+    assert!(
+        ken_command(root, &["init"])
+            .output()
+            .unwrap()
+            .status
+            .success()
+    );
     let mut acknowledged = BTreeSet::new();
     let kills = if ken_testkit::laws::is_long() {
         LONG_KILLS
@@ -106,26 +112,29 @@ fn no_acknowledged_entry_is_lost_to_kill_nine() {
     };
     let mut span = Duration::ZERO;
     for n in 0..kills {
-        if n % ROUND == 0 {
-            let (id, took) = undisturbed(root, n);
+        if n % KILLS_PER_ROUND == 0 {
+            let (id, took) = add_without_kill(root, n);
             acknowledged.insert(id);
             span = took.mul_f64(1.2);
         }
         let share = f64::from(n.wrapping_mul(2_654_435_761) >> 16) / 65_536.0;
         acknowledged.extend(add_and_kill(root, n, span.mul_f64(share)));
-        if n % ROUND == ROUND - 1 {
-            let missing: Vec<_> = acknowledged.difference(&present(root)).cloned().collect();
+        if n % KILLS_PER_ROUND == KILLS_PER_ROUND - 1 {
+            let missing: Vec<_> = acknowledged
+                .difference(&listed_ids(root))
+                .cloned()
+                .collect();
             assert!(missing.is_empty(), "lost after {n} kills: {missing:?}");
         }
     }
-    let check = ken(root, &["ledger", "check"]).output().unwrap();
+    let check = ken_command(root, &["ledger", "check"]).output().unwrap();
     assert!(
         check.status.success(),
         "{}",
         String::from_utf8_lossy(&check.stdout)
     );
     let shown = acknowledged.len();
-    let rounds = kills.div_ceil(ROUND) as usize;
+    let rounds = kills.div_ceil(KILLS_PER_ROUND) as usize;
     assert!(
         rounds < shown && shown < kills as usize,
         "of {kills} kills some must come too late and some not: {shown}"

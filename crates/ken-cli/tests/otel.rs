@@ -1,4 +1,4 @@
-//! Export to a collector on this machine: one request is read, and the span is in it.
+//! OpenTelemetry export to a local collector: one request arrives, with the span in it.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -7,21 +7,21 @@ use std::net::TcpListener;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ken_testkit::test_env::TestEnv;
+use ken_testkit::test_env::TestEnvironment;
 use serde_json::Value;
 
-/// How long a collector waits for somebody to talk to it.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Maximum wait of the collector for a connection.
+const COLLECTOR_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Bytes a request may have.
+/// Maximum size of a request.
 const REQUEST_BYTES_MAX: usize = 1 << 20;
 
 const QUERY: &str = "zebra canary question about retried charges";
 
-/// Takes one request and answers it; returns its path and body, or nothing where nobody came.
-fn collect(listener: &TcpListener) -> Option<(String, Value)> {
+/// Accepts one request and answers it; returns its path and body, or `None` after the timeout.
+fn collect_request(listener: &TcpListener) -> Option<(String, Value)> {
     listener.set_nonblocking(true).unwrap();
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + COLLECTOR_TIMEOUT;
     let mut stream = loop {
         match listener.accept() {
             Ok((stream, _)) => break stream,
@@ -30,13 +30,13 @@ fn collect(listener: &TcpListener) -> Option<(String, Value)> {
         }
     };
     stream.set_nonblocking(false).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_read_timeout(Some(COLLECTOR_TIMEOUT)).unwrap();
     let mut bytes = Vec::new();
     let mut part = [0; 4096];
     loop {
         let read = stream.read(&mut part).unwrap();
         bytes.extend_from_slice(&part[..read]);
-        assert!(0 < read && bytes.len() < REQUEST_BYTES_MAX);
+        assert!(read > 0 && bytes.len() < REQUEST_BYTES_MAX);
         let Some(head) = bytes.windows(4).position(|it| it == b"\r\n\r\n") else {
             continue;
         };
@@ -53,8 +53,8 @@ fn collect(listener: &TcpListener) -> Option<(String, Value)> {
     }
 }
 
-fn house() -> TestEnv {
-    let env = TestEnv::new(env!("CARGO_BIN_EXE_ken")).in_git();
+fn repository_with_entry() -> TestEnvironment {
+    let env = TestEnvironment::new(env!("CARGO_BIN_EXE_ken")).in_git();
     let _ = env.run(["init"]).success();
     let add = [
         "add",
@@ -73,11 +73,13 @@ fn house() -> TestEnv {
 fn a_search_is_exported_by_its_name_in_the_trace_of_whoever_asked() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let endpoint = format!("http://{}", listener.local_addr().unwrap());
-    let env = house().env("OTEL_EXPORTER_OTLP_ENDPOINT", &endpoint).env(
-        "TRACEPARENT",
-        "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
-    );
-    let collector = thread::spawn(move || collect(&listener));
+    let env = repository_with_entry()
+        .env("OTEL_EXPORTER_OTLP_ENDPOINT", &endpoint)
+        .env(
+            "TRACEPARENT",
+            "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+        );
+    let collector = thread::spawn(move || collect_request(&listener));
     let run = env.run(["search", QUERY]);
     assert!(!run.stderr.contains("otel"), "{run}");
     let (path, body) = collector.join().unwrap().expect("an export");
@@ -115,14 +117,14 @@ fn a_search_is_exported_by_its_name_in_the_trace_of_whoever_asked() {
 fn nothing_is_sent_where_the_environment_says_no_and_an_absent_collector_harms_nobody() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let endpoint = format!("http://{}", listener.local_addr().unwrap());
-    let env = house()
+    let env = repository_with_entry()
         .env("OTEL_EXPORTER_OTLP_ENDPOINT", &endpoint)
         .env("OTEL_SDK_DISABLED", "true");
     let _ = env.run(["list"]).success();
     listener.set_nonblocking(true).unwrap();
     assert!(listener.accept().is_err(), "nobody came");
     drop(listener);
-    let env = house().env("OTEL_EXPORTER_OTLP_ENDPOINT", &endpoint);
+    let env = repository_with_entry().env("OTEL_EXPORTER_OTLP_ENDPOINT", &endpoint);
     let run = env.run(["list"]).success();
     assert!(
         run.stdout.contains("A retried charge needs its key"),

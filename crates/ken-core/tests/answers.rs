@@ -1,40 +1,45 @@
-//! What answers and what is handed over: what was learnt elsewhere is never above what was verified here, whatever the
-//! scores; who contradicts whom; what chance decides, and what has to be written down of a briefing.
+//! Query answers and briefings: a global hit never ranks above a locally verified one;
+//! contradicting entries are paired; the holdout is random; every exposure of a briefing is
+//! recorded.
 
 use std::collections::BTreeSet;
 
-use ken_core::answer::{
-    Against, Answer, Candidate, Floor, Hit, Scorer, Search, ThreadVisibility, beneath, sort,
+use ken_core::ledger::entry::Entry;
+use ken_core::ledger::event::{Arm, Origin, SourceRun};
+use ken_core::ledger::state::LedgerState;
+use ken_core::ledger::workspace::WorkspaceState;
+use ken_core::retrieval::brief::{
+    NORMS_MAX, apply_holdout, drop_norms_and_single_agent_hits, drop_single_agent_hits,
+    select_norms,
 };
-use ken_core::brief::{NORMS_MAX, deal, norms_page, set_apart, take_heard};
-use ken_core::entry::Entry;
-use ken_core::event::{Arm, Origin, SourceRun};
-use ken_core::facts::EntryFacts;
-use ken_core::id::EntryId;
-use ken_core::kind::Kind;
-use ken_core::review::ReviewPolicy;
-use ken_core::run::blind::offers;
-use ken_core::run::reader::unwitnessed;
-use ken_core::run::{Manner, Noted, Offer, Run};
-use ken_core::score::{Explained, Weights};
-use ken_core::state::State;
-use ken_core::status::Status;
-use ken_core::surface::{Finding, Page, Portion, Tier};
-use ken_core::time::Timestamp;
-use ken_core::workspace::Workspace;
-use ken_testkit::build::Scribe;
+use ken_core::retrieval::ranking::{
+    CandidateScorer, ConflictMap, RelevanceFloor, SearchCandidate, SearchHit, SearchQuery,
+    SearchResults, ThreadVisibility, merge_global_hits, sort_hits,
+};
+use ken_core::retrieval::score::{ExplainedScore, RankingWeights};
+use ken_core::retrieval::surface::{DetailTier, EntrySelection, HitView, SelectionLimits};
+use ken_core::trust::facts::EntryFacts;
+use ken_core::trust::review::ReviewPolicy;
+use ken_core::trust::run::holdout::assign_entries;
+use ken_core::trust::run::reader::unwitnessed_run_notes;
+use ken_core::trust::run::{HoldoutAssignment, Run, RunMode, RunRecord};
+use ken_core::values::id::EntryId;
+use ken_core::values::kind::EntryKind;
+use ken_core::values::status::EntryStatus;
+use ken_core::values::time::Timestamp;
+use ken_testkit::build::EventWriter;
 use proptest::prelude::*;
 
-fn entry(n: usize, said: &str) -> Entry {
-    let (id, line) = Scribe::new(n as u64).propose(said);
-    let mut state = State::of(&[line.event]);
+fn propose_entry(n: usize, said: &str) -> Entry {
+    let (id, line) = EventWriter::new(n as u64).propose(said);
+    let mut state = LedgerState::from_events(&[line.event]);
     state.entries.remove(&id).expect("it was proposed")
 }
 
-fn hit(entry: Entry, status: Status, score: f64) -> Hit {
-    let mut facts = EntryFacts::of(&entry, None, Timestamp::default());
+fn hit(entry: Entry, status: EntryStatus, score: f64) -> SearchHit {
+    let mut facts = EntryFacts::from_entry(&entry, None, Timestamp::default());
     facts.status = status;
-    Hit {
+    SearchHit {
         entry,
         facts,
         relevance: score,
@@ -42,35 +47,39 @@ fn hit(entry: Entry, status: Status, score: f64) -> Hit {
         coverage: 0.0,
         anchored: false,
         conflicts: Vec::new(),
-        explained: Explained {
+        explained: ExplainedScore {
             score,
             parts: Vec::new(),
         },
     }
 }
 
-fn status() -> impl Strategy<Value = Status> {
-    prop::sample::select(vec![Status::Candidate, Status::Active, Status::Verified])
+fn any_status() -> impl Strategy<Value = EntryStatus> {
+    prop::sample::select(vec![
+        EntryStatus::Candidate,
+        EntryStatus::Active,
+        EntryStatus::Verified,
+    ])
 }
 
-/// Words no two statements share.
-fn said(side: &str, n: usize) -> String {
+/// Returns a statement that shares no word with any other.
+fn unique_statement(side: &str, n: usize) -> String {
     format!("{side}{n}alpha {side}{n}beta {side}{n}gamma {side}{n}delta")
 }
 
 proptest! {
-    /// Sorted together by score, nothing from elsewhere stands above an entry that was verified here; all of it lost at
-    /// least its discount, and its order among itself follows from its scores.
+    /// Merged by score, no global hit ranks above a locally verified entry. Every global hit loses
+    /// at least its discount, and global hits keep their relative order.
     #[test]
     fn scp_global_entries_never_stand_above_local_verified_ones(
-        local in prop::collection::vec((status(), 0.0..1.5_f64), 0..8),
+        local in prop::collection::vec((any_status(), 0.0..1.5_f64), 0..8),
         global in prop::collection::vec(0.0..1.5_f64, 0..8),
     ) {
-        let local: Vec<Hit> = local.iter().enumerate()
-            .map(|(n, (status, score))| hit(entry(n, &said("here", n)), *status, *score)).collect();
-        let there: Vec<Hit> = global.iter().enumerate()
-            .map(|(n, score)| hit(entry(100 + n, &said("there", n)), Status::Verified, *score)).collect();
-        let fresh = beneath(&local, there.clone());
+        let local: Vec<SearchHit> = local.iter().enumerate()
+            .map(|(n, (status, score))| hit(propose_entry(n, &unique_statement("here", n)), *status, *score)).collect();
+        let there: Vec<SearchHit> = global.iter().enumerate()
+            .map(|(n, score)| hit(propose_entry(100 + n, &unique_statement("there", n)), EntryStatus::Verified, *score)).collect();
+        let fresh = merge_global_hits(&local, there.clone());
         prop_assert_eq!(fresh.len(), there.len());
         for it in &fresh {
             let before = there.iter().find(|other| other.entry.id == it.entry.id).unwrap();
@@ -80,15 +89,15 @@ proptest! {
         }
         let ids: Vec<EntryId> = fresh.iter().map(|it| it.entry.id).collect();
         let mut as_they_came = there;
-        sort(&mut as_they_came);
+        sort_hits(&mut as_they_came);
         let as_they_came: Vec<EntryId> = as_they_came.iter().map(|it| it.entry.id).collect();
         prop_assert_eq!(&ids, &as_they_came, "being lowered changes no order");
         let scores = fresh.iter().map(|it| it.explained.score);
         prop_assert!(scores.is_sorted_by(|a, b| b <= a));
-        let mut all: Vec<Hit> = local.iter().cloned().chain(fresh).collect();
-        sort(&mut all);
+        let mut all: Vec<SearchHit> = local.iter().cloned().chain(fresh).collect();
+        sort_hits(&mut all);
         let last_verified = all.iter().rposition(|it| {
-            it.facts.status == Status::Verified && !ids.contains(&it.entry.id)
+            it.facts.status == EntryStatus::Verified && !ids.contains(&it.entry.id)
         });
         let first_global = all.iter().position(|it| ids.contains(&it.entry.id));
         if let (Some(last), Some(first)) = (last_verified, first_global) {
@@ -100,150 +109,167 @@ proptest! {
 #[test]
 fn what_is_known_here_in_the_same_words_is_not_told_again() {
     let here = [hit(
-        entry(1, "Retry a payment once after a timeout"),
-        Status::Active,
+        propose_entry(1, "Retry a payment once after a timeout"),
+        EntryStatus::Active,
         0.1,
     )];
     let there = vec![
         hit(
-            entry(2, "After a timeout, retry a payment once!"),
-            Status::Verified,
+            propose_entry(2, "After a timeout, retry a payment once!"),
+            EntryStatus::Verified,
             0.9,
         ),
         hit(
-            entry(3, "Log every retry with its cause"),
-            Status::Verified,
+            propose_entry(3, "Log every retry with its cause"),
+            EntryStatus::Verified,
             0.9,
         ),
     ];
-    let fresh = beneath(&here, there);
-    let said: Vec<&str> = fresh.iter().map(|it| it.entry.said()).collect();
+    let fresh = merge_global_hits(&here, there);
+    let said: Vec<&str> = fresh.iter().map(|it| it.entry.statement_text()).collect();
     assert_eq!(said, ["Log every retry with its cause"]);
 }
 
 #[test]
 fn those_elsewhere_are_asked_nothing_about_what_is_in_hand() {
-    let search = Search {
+    let search = SearchQuery {
         query: "retries".to_owned(),
         paths: vec!["src/pay.rs".to_owned()],
         thread: Some("feature".parse().unwrap()),
         run: Some("R-1".to_owned()),
-        floor: Floor::Strict,
+        floor: RelevanceFloor::Strict,
         include_stale: true,
-        ..Search::default()
+        ..SearchQuery::default()
     };
     let there = search.elsewhere();
     assert!(there.paths.is_empty() && there.thread.is_none() && !there.include_stale);
     assert_eq!((there.query, there.run), (search.query, search.run));
-    assert_eq!(there.floor, Floor::Strict);
+    assert_eq!(there.floor, RelevanceFloor::Strict);
 }
 
 #[test]
 fn a_briefing_looks_for_what_the_task_is_about_and_tells_only_what_surely_fits() {
-    let search = Search::unasked(
+    let search = SearchQuery::for_briefing(
         "Add refunds",
         vec!["src".to_owned()],
         None,
         "R-1".to_owned(),
     );
     assert_eq!(search.query, "refunds");
-    assert_eq!(search.floor, Floor::Strict);
+    assert_eq!(search.floor, RelevanceFloor::Strict);
     assert_eq!(search.paths, ["src"]);
     assert_eq!(search.run.as_deref(), Some("R-1"));
 }
 
-/// Lays hits out, a token for each, in full.
-fn page(hits: &[Hit], cap: usize) -> Page {
-    let findings: Vec<Finding<'_>> = hits.iter().map(Hit::as_finding).collect();
-    laid_out(
+/// Selects hits in full, at one token each.
+fn select_hits(hits: &[SearchHit], cap: usize) -> EntrySelection {
+    let findings: Vec<HitView<'_>> = hits.iter().map(SearchHit::as_view).collect();
+    select_within(
         &findings,
-        Portion {
+        SelectionLimits {
             cap,
-            ..Portion::default()
+            ..SelectionLimits::default()
         },
     )
 }
 
-fn laid_out(findings: &[Finding<'_>], portion: Portion) -> Page {
-    Page::of(findings, &portion.room(".ken/entries", &|_| 1))
+fn select_within(findings: &[HitView<'_>], portion: SelectionLimits) -> EntrySelection {
+    EntrySelection::of(findings, &portion.room(".ken/entries", &|_| 1))
 }
 
 #[test]
 fn a_portion_is_what_the_page_before_left_in_one_liners_unless_asked_otherwise() {
-    let hits = [0, 1].map(|n| hit(entry(n, &said("here", n)), Status::Active, 0.5));
-    let portion = Portion {
+    let hits = [0, 1].map(|n| {
+        hit(
+            propose_entry(n, &unique_statement("here", n)),
+            EntryStatus::Active,
+            0.5,
+        )
+    });
+    let portion = SelectionLimits {
         cap: 3,
         budget: 10,
-        ..Portion::default()
+        ..SelectionLimits::default()
     };
-    let first = page(&hits, 3);
-    let left = portion.left_by(&first);
+    let first = select_hits(&hits, 3);
+    let left = portion.remaining_after(&first);
     assert_eq!((left.cap, left.budget), (1, 8));
-    assert_eq!(left.tier, Some(Tier::Summary));
-    let asked = Portion {
-        tier: Some(Tier::Full),
+    assert_eq!(left.tier, Some(DetailTier::Summary));
+    let asked = SelectionLimits {
+        tier: Some(DetailTier::Full),
         cap: 1,
         budget: 1,
         ..portion
     };
-    let left = asked.left_by(&first);
-    assert_eq!((left.cap, left.budget, left.tier), (0, 0, Some(Tier::Full)));
+    let left = asked.remaining_after(&first);
+    assert_eq!(
+        (left.cap, left.budget, left.tier),
+        (0, 0, Some(DetailTier::Full))
+    );
 
-    let none = Portion {
+    let none = SelectionLimits {
         budget: 0,
         ..portion
     };
     assert!(first.admits(&first, portion));
     assert!(!first.admits(&first, none), "beyond the budget");
     assert!(
-        Page::empty().admits(&first, none),
+        EntrySelection::empty().admits(&first, none),
         "the best goes beyond it"
     );
-    assert!(!first.admits(&Page::empty(), portion), "there is nothing");
+    assert!(
+        !first.admits(&EntrySelection::empty(), portion),
+        "there is nothing"
+    );
     let both = first.clone().followed_by(&first);
     assert_eq!((both.shown.len(), both.tokens), (4, 4));
 }
 
-/// A run with these agents.
-fn run(manner: Manner, agents: &[&str]) -> Run {
+/// Returns a run with these agents.
+fn run_with_agents(manner: RunMode, agents: &[&str]) -> Run {
     let first = agents[0].parse().expect("an actor");
-    let mut notes = unwitnessed("R-1", manner, &first, None).to_vec();
+    let mut notes = unwitnessed_run_notes("R-1", manner, &first, None).to_vec();
     for agent in &agents[1..] {
-        let [_, joined] = unwitnessed("R-1", manner, &agent.parse().expect("an actor"), None);
+        let [_, joined] =
+            unwitnessed_run_notes("R-1", manner, &agent.parse().expect("an actor"), None);
         notes.push(joined);
     }
-    let noted = notes.into_iter().map(|note| Noted {
+    let noted = notes.into_iter().map(|note| RunRecord {
         at: Timestamp::default(),
         by: first.clone(),
         note,
     });
-    Run::of(noted).expect("a run")
+    Run::from_records(noted).expect("a run")
 }
 
-/// An entry that an agent wrote.
-fn agents_entry(n: usize) -> Entry {
-    let mut scribe = Scribe::new(n as u64);
+/// Returns an entry written by an agent.
+fn agent_entry(n: usize) -> Entry {
+    let mut scribe = EventWriter::new(n as u64);
     scribe.by("agent:author");
-    let (id, line) = scribe.propose_with(Kind::Learning, &said("theirs", n), |data| {
-        data.origin = Origin::Agent;
-    });
-    let mut state = State::of(&[line.event]);
+    let (id, line) = scribe.propose_with(
+        EntryKind::Learning,
+        &unique_statement("theirs", n),
+        |data| {
+            data.origin = Origin::Agent;
+        },
+    );
+    let mut state = LedgerState::from_events(&[line.event]);
     state.entries.remove(&id).expect("it was proposed")
 }
 
 #[test]
 fn c21_chance_decides_in_runs_somebody_opened_only_and_never_about_people() {
-    let entries: Vec<Entry> = (0..20).map(agents_entry).collect();
+    let entries: Vec<Entry> = (0..20).map(agent_entry).collect();
     let policy = ReviewPolicy::default();
-    let of = |manner: Manner, agent: &str| {
-        let run = run(manner, &["agent:a", "agent:b", "human:ada"]);
-        offers(&run, &agent.parse().unwrap(), policy, entries.iter())
+    let of = |manner: RunMode, agent: &str| {
+        let run = run_with_agents(manner, &["agent:a", "agent:b", "human:ada"]);
+        assign_entries(&run, &agent.parse().unwrap(), policy, entries.iter())
     };
-    assert!(of(Manner::Implicit, "agent:a").is_empty());
-    assert!(of(Manner::Explicit, "human:ada").is_empty());
+    assert!(of(RunMode::Implicit, "agent:a").is_empty());
+    assert!(of(RunMode::Explicit, "human:ada").is_empty());
     let (a, b) = (
-        of(Manner::Explicit, "agent:a"),
-        of(Manner::Explicit, "agent:b"),
+        of(RunMode::Explicit, "agent:a"),
+        of(RunMode::Explicit, "agent:b"),
     );
     assert_eq!((a.len(), b.len()), (20, 20));
     for (a, b) in a.iter().zip(&b) {
@@ -253,9 +279,9 @@ fn c21_chance_decides_in_runs_somebody_opened_only_and_never_about_people() {
             "of two agents one stays blind; a person is none"
         );
     }
-    let own = entry(1, "What a person wrote");
-    let run = run(Manner::Explicit, &["agent:a", "agent:b"]);
-    let kept = offers(
+    let own = propose_entry(1, "What a person wrote");
+    let run = run_with_agents(RunMode::Explicit, &["agent:a", "agent:b"]);
+    let kept = assign_entries(
         &run,
         &"agent:a".parse().unwrap(),
         policy,
@@ -266,36 +292,38 @@ fn c21_chance_decides_in_runs_somebody_opened_only_and_never_about_people() {
 
 #[test]
 fn what_is_handed_over_is_written_down_once_each_way() {
-    let mut all: Vec<Hit> = (0..4)
+    let mut all: Vec<SearchHit> = (0..4)
         .map(|n| {
             hit(
-                entry(n, &said("here", n)),
-                Status::Active,
+                propose_entry(n, &unique_statement("here", n)),
+                EntryStatus::Active,
                 1.0 - n as f64 / 10.0,
             )
         })
         .collect();
     let ids: Vec<EntryId> = all.iter().map(|it| it.entry.id).collect();
-    let unsaid = [entry(9, "heard").id];
-    let dealt = deal(&mut all.clone(), Vec::new(), &unsaid, |hits| page(hits, 2));
+    let unsaid = [propose_entry(9, "heard").id];
+    let dealt = apply_holdout(&mut all.clone(), Vec::new(), &unsaid, |hits| {
+        select_hits(hits, 2)
+    });
     assert_eq!(dealt.page.ids(), ids[..2]);
     assert_eq!(dealt.shown, ids[..2], "chance decided nothing");
     assert!(dealt.offers.is_empty());
     assert_eq!(dealt.passed, [ids[2], ids[3], unsaid[0]]);
 
-    let offer = |at: usize, arm: Arm| Offer {
+    let offer = |at: usize, arm: Arm| HoldoutAssignment {
         entry: ids[at],
         arm,
         propensity_milli: 100,
     };
     let arms = [Arm::Withheld, Arm::Shown, Arm::Withheld, Arm::Shown];
-    let offers: Vec<Offer> = arms
+    let offers: Vec<HoldoutAssignment> = arms
         .into_iter()
         .enumerate()
         .map(|(at, arm)| offer(at, arm))
         .collect();
     let mut hits = all.clone();
-    let dealt = deal(&mut hits, offers.clone(), &[], |hits| page(hits, 1));
+    let dealt = apply_holdout(&mut hits, offers.clone(), &[], |hits| select_hits(hits, 1));
     assert_eq!(
         dealt.page.ids(),
         [ids[1]],
@@ -311,16 +339,16 @@ fn what_is_handed_over_is_written_down_once_each_way() {
     assert_eq!(hits.len(), 3, "what is kept back is gone from the hits");
 
     let some = vec![offers[1]];
-    let dealt = deal(&mut all, some, &[], |hits| page(hits, 2));
+    let dealt = apply_holdout(&mut all, some, &[], |hits| select_hits(hits, 2));
     assert_eq!((dealt.shown, dealt.offers.len()), (vec![ids[0]], 1));
 }
 
 #[test]
 fn norms_stand_apart_and_what_one_agent_said_is_told_to_nobody_who_did_not_ask() {
-    let mut scribe = Scribe::new(5);
-    let (norm, a) = scribe.propose_with(Kind::CommitNorm, "Name the ticket", |_| {});
+    let mut scribe = EventWriter::new(5);
+    let (norm, a) = scribe.propose_with(EntryKind::CommitNorm, "Name the ticket", |_| {});
     scribe.by("agent:x");
-    let (heard, b) = scribe.propose_with(Kind::Learning, "Heard in a run", |data| {
+    let (heard, b) = scribe.propose_with(EntryKind::Learning, "Heard in a run", |data| {
         data.origin = Origin::Agent;
         data.run = Some(SourceRun {
             id: "R-1".to_owned(),
@@ -328,65 +356,81 @@ fn norms_stand_apart_and_what_one_agent_said_is_told_to_nobody_who_did_not_ask()
         });
     });
     let (plain, c) = scribe.propose("Known to all");
-    let state = State::of(&[a.event, b.event, c.event]);
-    let hits = || -> Vec<Hit> {
+    let state = LedgerState::from_events(&[a.event, b.event, c.event]);
+    let hits = || -> Vec<SearchHit> {
         let entries = state.entries.values().cloned();
-        entries.map(|it| hit(it, Status::Active, 0.5)).collect()
+        entries
+            .map(|it| hit(it, EntryStatus::Active, 0.5))
+            .collect()
     };
-    let left = |hits: &[Hit]| hits.iter().map(|it| it.entry.id).collect::<BTreeSet<_>>();
+    let left = |hits: &[SearchHit]| hits.iter().map(|it| it.entry.id).collect::<BTreeSet<_>>();
     let mut all = hits();
-    assert_eq!(take_heard(&mut all), [heard]);
+    assert_eq!(drop_single_agent_hits(&mut all), [heard]);
     assert_eq!(left(&all), BTreeSet::from([norm, plain]));
     let mut all = hits();
-    assert_eq!(set_apart(&mut all), [heard]);
+    assert_eq!(drop_norms_and_single_agent_hits(&mut all), [heard]);
     assert_eq!(left(&all), BTreeSet::from([plain]));
 }
 
 #[test]
 fn norms_are_told_a_line_each_and_no_more_than_a_reader_takes_in() {
-    let mut scribe = Scribe::new(6);
+    let mut scribe = EventWriter::new(6);
     let mut said = Vec::new();
     for n in 0..NORMS_MAX + 2 {
         let text = format!("Norm number {n} of this repository");
-        said.push(scribe.propose_with(Kind::CommitNorm, &text, |_| {}).1.event);
+        said.push(
+            scribe
+                .propose_with(EntryKind::CommitNorm, &text, |_| {})
+                .1
+                .event,
+        );
     }
-    let norms = |workspace: &Workspace| {
-        let entries = State::of(&said).entries.into_values().collect();
-        norms_page(entries, workspace, &[], Timestamp::default(), laid_out)
+    let norms = |workspace: &WorkspaceState| {
+        let entries = LedgerState::from_events(&said)
+            .entries
+            .into_values()
+            .collect();
+        select_norms(entries, workspace, &[], Timestamp::default(), select_within)
     };
-    let page = norms(&Workspace::default());
+    let page = norms(&WorkspaceState::default());
     assert_eq!(page.shown.len(), NORMS_MAX);
-    assert_eq!(page.tier, Tier::Summary);
+    assert_eq!(page.tier, DetailTier::Summary);
 }
 
 #[test]
 fn opponents_are_brought_along_and_named_either_way_unless_nobody_is_shown_them() {
-    let search = Search::default();
-    let workspace = Workspace::default();
-    let scorer = Scorer {
+    let search = SearchQuery::default();
+    let workspace = WorkspaceState::default();
+    let scorer = CandidateScorer {
         search: &search,
-        weights: Weights::default(),
+        weights: RankingWeights::default(),
         workspace: &workspace,
         validity: Default::default(),
         threads: ThreadVisibility::default(),
         now: Timestamp::default(),
         beside: BTreeSet::new(),
     };
-    let found = |n: usize, relevance: f64| Candidate {
+    let found = |n: usize, relevance: f64| SearchCandidate {
         relevance,
-        ..Candidate::beside(entry(n, &said("here", n)))
+        ..SearchCandidate::unmatched(propose_entry(n, &unique_statement("here", n)))
     };
-    let mut answer = Answer::of(&scorer, vec![found(1, 0.2), found(2, 0.9)]);
+    let mut answer = SearchResults::from_candidates(&scorer, vec![found(1, 0.2), found(2, 0.9)]);
     let (low, high) = (answer.hits[0].entry.id, answer.hits[1].entry.id);
-    let (absent, gone) = (entry(3, &said("here", 3)).id, entry(4, "gone").id);
-    let against = Against::from([
+    let (absent, gone) = (
+        propose_entry(3, &unique_statement("here", 3)).id,
+        propose_entry(4, "gone").id,
+    );
+    let against = ConflictMap::from([
         (low, BTreeSet::from([high, absent, gone])),
         (high, BTreeSet::from([low])),
     ]);
-    assert_eq!(answer.missing(&against), BTreeSet::from([absent, gone]));
-    answer.add(&scorer, [found(3, 0.0)]);
-    assert_eq!(answer.missing(&against), BTreeSet::from([gone]));
-    answer.oppose(&against);
+    assert_eq!(
+        answer.missing_conflicts(&against),
+        BTreeSet::from([absent, gone])
+    );
+    answer.add_candidates(&scorer, [found(3, 0.0)]);
+    assert_eq!(answer.missing_conflicts(&against), BTreeSet::from([gone]));
+    answer.mark_conflicts(&against);
     let conflicts = |id: EntryId| {
         let hit = answer.hits.iter().find(|it| it.entry.id == id).unwrap();
         hit.conflicts.iter().copied().collect::<BTreeSet<_>>()

@@ -1,17 +1,18 @@
-//! A line is what is stored and passed on: it reads back, survives blanking, betrays any change.
+//! Event lines, the stored and transmitted form: a line parses back, survives redaction, and a
+//! changed byte is detected.
 
 use ken_testkit::any_event::{STEPS_LIGHT, any_histories};
-use ken_testkit::laws::{self, Share};
+use ken_testkit::laws::{self, CaseShare};
 use proptest::prelude::*;
 
 const REGRESSIONS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/regressions/lines.txt");
 
 proptest! {
-    #![proptest_config(laws::config(Share::percent(20), REGRESSIONS))]
+    #![proptest_config(laws::proptest_config(CaseShare::percent(20), REGRESSIONS))]
 
     #[test]
     fn lines_survive_reading_blanking_and_keeping(history in any_histories(STEPS_LIGHT)) {
-        laws::lines_survive(&history)?;
+        laws::check_lines_round_trip(&history)?;
     }
 
     #[test]
@@ -20,6 +21,6 @@ proptest! {
         place in 0..10_000usize,
         by: u8,
     ) {
-        laws::a_changed_byte_is_noticed(&history, place, by)?;
+        laws::check_corruption_detected(&history, place, by)?;
     }
 }

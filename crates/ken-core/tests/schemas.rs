@@ -1,4 +1,4 @@
-//! The files in `schemas/v1/` are what the types say, and events are what the schemas say.
+//! The files in `schemas/v1/` match the types, and events validate against the schemas.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 #![expect(
@@ -11,32 +11,32 @@ use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 use jsonschema::Validator;
-use ken_core::canonical;
-use ken_core::event::{Body, EVENT_TYPES, Proposed};
-use ken_core::kind::Kind;
-use ken_core::schema::schemas;
-use ken_testkit::any_event::{History, Manners, STEPS, play};
-use ken_testkit::laws::Folded;
+use ken_core::ledger::canonical;
+use ken_core::ledger::event::{Body, EVENT_TYPES, Proposed};
+use ken_core::ledger::schema::schemas;
+use ken_core::values::kind::EntryKind;
+use ken_testkit::any_event::{EventHistory, STEPS, WriterStyle, generate_history};
+use ken_testkit::laws::FoldedHistory;
 use serde_json::{Value, json};
 
-/// A way to break a line.
-type Break = (&'static str, fn(&mut Value));
+/// A name and a change that makes a line invalid.
+type SchemaViolation = (&'static str, fn(&mut Value));
 
 const HINT: &str = "run `KEN_BLESS=1 cargo nextest run -p ken-core --test schemas`";
 
-/// Histories whose events are validated.
-const SAMPLE: u64 = 150;
+/// Number of histories whose events are validated.
+const HISTORIES: u64 = 150;
 
-fn folder() -> PathBuf {
+fn schema_dir() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../schemas/v1")
 }
 
-fn pretty(schema: &Value) -> String {
+fn format_schema(schema: &Value) -> String {
     serde_json::to_string_pretty(schema).unwrap() + "\n"
 }
 
-fn histories() -> impl Iterator<Item = History> {
-    (1..=SAMPLE).map(|seed| {
+fn sample_histories() -> impl Iterator<Item = EventHistory> {
+    (1..=HISTORIES).map(|seed| {
         let mix = |n: u64| {
             (seed << 32 | n)
                 .wrapping_mul(0x9e37_79b9_7f4a_7c15)
@@ -45,7 +45,7 @@ fn histories() -> impl Iterator<Item = History> {
         let numbers: Vec<u64> = (0..STEPS as u64)
             .map(|n| mix(n).wrapping_mul(0xbf58_476d_1ce4_e5b9))
             .collect();
-        play(Manners::Any, &numbers)
+        generate_history(WriterStyle::Any, &numbers)
     })
 }
 
@@ -61,18 +61,21 @@ fn validators() -> BTreeMap<String, Validator> {
 fn schema_files_are_up_to_date() {
     let wanted = schemas();
     if env::var_os("KEN_BLESS").is_some() {
-        fs::create_dir_all(folder()).unwrap();
+        fs::create_dir_all(schema_dir()).unwrap();
         for (name, schema) in &wanted {
-            fs::write(folder().join(name), pretty(schema)).unwrap();
+            fs::write(schema_dir().join(name), format_schema(schema)).unwrap();
         }
     }
     for (name, schema) in &wanted {
-        let text = fs::read_to_string(folder().join(name)).unwrap_or_default();
-        // A checkout with Windows line ends is no difference.
+        let text = fs::read_to_string(schema_dir().join(name)).unwrap_or_default();
+        // A checkout with Windows line endings counts as equal.
         let text = text.replace("\r\n", "\n");
-        assert!(text == pretty(schema), "schemas/v1/{name} differs: {HINT}");
+        assert!(
+            text == format_schema(schema),
+            "schemas/v1/{name} differs: {HINT}"
+        );
     }
-    for file in fs::read_dir(folder()).unwrap() {
+    for file in fs::read_dir(schema_dir()).unwrap() {
         let name = file.unwrap().file_name().into_string().unwrap();
         assert!(wanted.contains_key(&name), "schemas/v1/{name} is surplus");
     }
@@ -89,17 +92,17 @@ fn ent_22_every_event_type_and_kind_has_a_schema_of_draft_2020_12() {
     for name in EVENT_TYPES {
         assert!(files.contains_key(&format!("event.{name}.json")), "{name}");
     }
-    for kind in Kind::ALL {
+    for kind in EntryKind::ALL {
         assert!(files.contains_key(&format!("entry.{kind}.json")), "{kind}");
     }
-    assert_eq!(files.len(), EVENT_TYPES.len() + Kind::ALL.len() + 1);
+    assert_eq!(files.len(), EVENT_TYPES.len() + EntryKind::ALL.len() + 1);
 }
 
 #[test]
 fn events_and_entries_validate_against_their_schemas() {
     let validators = validators();
     let mut met = BTreeSet::new();
-    for history in histories() {
+    for history in sample_histories() {
         for copy in &history.copies {
             let line: Value = serde_json::from_str(copy.line()).unwrap();
             let name = copy.event.body.type_name();
@@ -117,7 +120,7 @@ fn events_and_entries_validate_against_their_schemas() {
                 assert!(verdict.is_ok(), "{content}: {verdict:?}");
             }
         }
-        for entry in Folded::of(&history).state.entries.values() {
+        for entry in FoldedHistory::of(&history).state.entries.values() {
             let entry = serde_json::to_value(entry).unwrap();
             let verdict = validators["entry.json"].validate(&entry);
             assert!(verdict.is_ok(), "{entry}: {verdict:?}");
@@ -130,7 +133,7 @@ fn events_and_entries_validate_against_their_schemas() {
 #[test]
 fn gat_01_broken_events_do_not_validate() {
     let validators = validators();
-    let breaks: &[Break] = &[
+    let breaks: &[SchemaViolation] = &[
         ("no id", |line| {
             drop(line.as_object_mut().unwrap().remove("id"));
         }),
@@ -168,14 +171,14 @@ fn gat_01_broken_events_do_not_validate() {
             line["data"]["body"] = json!("x");
         }),
     ];
-    for history in histories().take(20) {
+    for history in sample_histories().take(20) {
         for copy in history.copies {
             let name = copy.event.body.type_name().to_owned();
             let schema = validators.get(&format!("event.{name}.json"));
             let line: Value = serde_json::from_str(copy.line()).unwrap();
             for (what, change) in breaks {
                 let needs_data = what.contains("body") || what.contains("salt");
-                if copy.is_blanked() && needs_data {
+                if copy.is_redacted() && needs_data {
                     continue;
                 }
                 let mut broken = line.clone();

@@ -1,37 +1,38 @@
-//! What is shown of what was found: the rules of presentation, over random sets of entries.
+//! Presentation rules of search results, over random sets of entries.
 
 use std::collections::BTreeSet;
 
-use ken_core::content::{Detail, Spike, SpikeConfidence};
-use ken_core::entry::{Entry, Mark};
-use ken_core::event::{Outcome, Overlay, SourceRun, Switch};
-use ken_core::facts::{EntryFacts, Validity};
-use ken_core::fold::fold_entry;
-use ken_core::id::EntryId;
-use ken_core::kind::Kind;
-use ken_core::score::Role;
-use ken_core::status::Status;
-use ken_core::surface::{
-    BUDGET, CAP, Finding, NOTHING_FOUND, Page, Reason, Room, Tier, brief, context,
+use ken_core::ledger::entry::{AnnotationState, Entry};
+use ken_core::ledger::event::{Outcome, Overlay, SourceRun, Switch};
+use ken_core::ledger::fold::fold_entry;
+use ken_core::retrieval::score::ReaderRole;
+use ken_core::retrieval::surface::{
+    DetailTier, ENTRIES_MAX, EntrySelection, HitView, NOTHING_FOUND, OmissionReason,
+    SelectionContext, TOKEN_BUDGET, render_briefing_block, render_context_block,
 };
-use ken_core::time::Timestamp;
-use ken_testkit::build::Scribe;
+use ken_core::trust::facts::{EntryFacts, Validity};
+use ken_core::values::content::{KindDetail, SpikeConfidence, SpikeDetail};
+use ken_core::values::id::EntryId;
+use ken_core::values::kind::EntryKind;
+use ken_core::values::status::EntryStatus;
+use ken_core::values::time::Timestamp;
+use ken_testkit::build::EventWriter;
 use proptest::prelude::*;
 
 const FOLDER: &str = ".ken/entries";
 
-/// A finding that owns what it speaks of.
+/// A [`HitView`] that owns its data.
 #[derive(Clone, Debug)]
-struct Found {
+struct OwnedHitView {
     entry: Entry,
     facts: EntryFacts,
     score: f64,
     conflicts: Vec<EntryId>,
 }
 
-impl Found {
-    fn as_finding(&self) -> Finding<'_> {
-        Finding {
+impl OwnedHitView {
+    fn as_finding(&self) -> HitView<'_> {
+        HitView {
             entry: &self.entry,
             facts: &self.facts,
             score: self.score,
@@ -40,32 +41,32 @@ impl Found {
     }
 
     fn is_critical(&self) -> bool {
-        let verified = self.facts.status == Status::Verified;
+        let verified = self.facts.status == EntryStatus::Verified;
         self.entry.overlays.contains_key(&Overlay::Pin)
-            || (self.entry.kind() == Some(Kind::Incident) && verified)
+            || (self.entry.kind() == Some(EntryKind::Incident) && verified)
     }
 }
 
-/// What a random entry is like.
+/// Properties of a random entry.
 #[derive(Clone, Debug)]
-struct Like {
-    kind: Kind,
+struct EntryTraits {
+    kind: EntryKind,
     says: String,
     score: f64,
     pinned: bool,
-    status: Status,
+    status: EntryStatus,
     run: Option<Outcome>,
-    /// Contradicts the entry so many places further on.
+    /// Offset of the entry that this one contradicts; 0 for none.
     against: usize,
 }
 
-fn likes() -> impl Strategy<Value = Vec<Like>> {
+fn any_traits() -> impl Strategy<Value = Vec<EntryTraits>> {
     let kinds = prop::sample::select(vec![
-        Kind::Learning,
-        Kind::Incident,
-        Kind::Spike,
-        Kind::CommitNorm,
-        Kind::Entity,
+        EntryKind::Learning,
+        EntryKind::Incident,
+        EntryKind::Spike,
+        EntryKind::CommitNorm,
+        EntryKind::Entity,
     ]);
     let words = prop::sample::select(vec![
         "retry ",
@@ -77,29 +78,38 @@ fn likes() -> impl Strategy<Value = Vec<Like>> {
         "a-long-identifier_with_many_parts::and_more ",
     ]);
     let says = prop::collection::vec(words, 1..20).prop_map(|words| format!("x{}", words.concat()));
-    let status = prop::sample::select(vec![Status::Candidate, Status::Active, Status::Verified]);
+    let status = prop::sample::select(vec![
+        EntryStatus::Candidate,
+        EntryStatus::Active,
+        EntryStatus::Verified,
+    ]);
     let run = prop::option::of(prop::sample::select(vec![
         Outcome::Succeeded,
         Outcome::Failed,
     ]));
     let like = (kinds, says, 0.0..1.0, 0..10, status, run, 0_usize..8);
-    let like = like.prop_map(|(kind, says, score, pinned, status, run, against)| Like {
-        kind,
-        says,
-        score,
-        pinned: pinned == 0,
-        status,
-        run,
-        against: if against < 4 { against } else { 0 },
-    });
+    let like = like.prop_map(
+        |(kind, says, score, pinned, status, run, against)| EntryTraits {
+            kind,
+            says,
+            score,
+            pinned: pinned == 0,
+            status,
+            run,
+            against: if against < 4 { against } else { 0 },
+        },
+    );
     prop::collection::vec(like, 0..14)
 }
 
-/// Makes the entries, best first.
-fn made(mut likes: Vec<Like>) -> Vec<Found> {
+/// Builds the entries, best first.
+fn build_hits(mut likes: Vec<EntryTraits>) -> Vec<OwnedHitView> {
     likes.sort_by(|a, b| b.score.total_cmp(&a.score));
-    let mut scribe = Scribe::new(7);
-    let mut found: Vec<Found> = likes.iter().map(|like| one(&mut scribe, like)).collect();
+    let mut scribe = EventWriter::new(7);
+    let mut found: Vec<OwnedHitView> = likes
+        .iter()
+        .map(|like| build_hit(&mut scribe, like))
+        .collect();
     for (at, like) in likes.iter().enumerate() {
         let other = at + like.against;
         if like.against != 0 && other < found.len() {
@@ -111,15 +121,15 @@ fn made(mut likes: Vec<Like>) -> Vec<Found> {
     found
 }
 
-fn one(scribe: &mut Scribe, like: &Like) -> Found {
+fn build_hit(scribe: &mut EventWriter, like: &EntryTraits) -> OwnedHitView {
     let (id, event) = scribe.propose_with(like.kind, &like.says, |proposed| {
         proposed.status = like.status;
         proposed.run = like.run.map(|outcome| SourceRun {
             id: format!("run-{outcome:?}"),
             outcome: Some(outcome),
         });
-        if like.kind == Kind::Spike {
-            proposed.content.detail = Some(Detail::Spike(Spike {
+        if like.kind == EntryKind::Spike {
+            proposed.content.detail = Some(KindDetail::Spike(SpikeDetail {
                 question: "Does it hold?".parse().expect("a question"),
                 answer: "It does.".parse().expect("an answer"),
                 confidence: SpikeConfidence::Inconclusive,
@@ -129,70 +139,75 @@ fn one(scribe: &mut Scribe, like: &Like) -> Found {
     });
     let mut entry = fold_entry(id, [&event.event]).expect("an entry");
     if like.pinned {
-        let on = Mark {
+        let on = AnnotationState {
             state: Switch::On,
             heads: Vec::new(),
             note: None,
         };
         entry.overlays.insert(Overlay::Pin, on);
     }
-    Found {
-        facts: EntryFacts::of(&entry, None, Timestamp::default()),
+    OwnedHitView {
+        facts: EntryFacts::from_entry(&entry, None, Timestamp::default()),
         entry,
         score: like.score,
         conflicts: Vec::new(),
     }
 }
 
-fn lesson(says: &str, score: f64) -> Like {
-    Like {
-        kind: Kind::Learning,
+fn lesson_traits(says: &str, score: f64) -> EntryTraits {
+    EntryTraits {
+        kind: EntryKind::Learning,
         says: says.to_owned(),
         score,
         pinned: false,
-        status: Status::Active,
+        status: EntryStatus::Active,
         run: None,
         against: 0,
     }
 }
 
-/// A token for every four characters, as a rule of thumb has it.
-fn quarter(text: &str) -> usize {
+/// Estimates one token per four characters.
+fn estimate_tokens(text: &str) -> usize {
     text.chars().count().div_ceil(4)
 }
 
-fn room(cap: usize, budget: usize, tier: Option<Tier>) -> Room<'static> {
-    Room {
+fn selection_context(
+    cap: usize,
+    budget: usize,
+    tier: Option<DetailTier>,
+) -> SelectionContext<'static> {
+    SelectionContext {
         cap,
         budget,
         tier,
         role: None,
         folder: FOLDER,
-        tokens: &quarter,
+        tokens: &estimate_tokens,
     }
 }
 
-fn page(found: &[Found], room: &Room<'_>) -> Page {
-    let findings: Vec<Finding<'_>> = found.iter().map(Found::as_finding).collect();
-    Page::of(&findings, room)
+fn select_entries(found: &[OwnedHitView], room: &SelectionContext<'_>) -> EntrySelection {
+    let findings: Vec<HitView<'_>> = found.iter().map(OwnedHitView::as_finding).collect();
+    EntrySelection::of(&findings, room)
 }
 
-fn rooms() -> impl Strategy<Value = Room<'static>> {
+fn any_selection_context() -> impl Strategy<Value = SelectionContext<'static>> {
     let tier = prop::option::of(prop::sample::select(vec![
-        Tier::Summary,
-        Tier::Standard,
-        Tier::Full,
+        DetailTier::Summary,
+        DetailTier::Standard,
+        DetailTier::Full,
     ]));
-    (0_usize..9, 0_usize..900, tier).prop_map(|(cap, budget, tier)| room(cap, budget, tier))
+    (0_usize..9, 0_usize..900, tier)
+        .prop_map(|(cap, budget, tier)| selection_context(cap, budget, tier))
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
     #[test]
-    fn inj_01_inj_02_inj_03_the_cap_is_never_exceeded(likes in likes(), room in rooms()) {
-        let found = made(likes);
-        let page = page(&found, &room);
+    fn inj_01_inj_02_inj_03_the_cap_is_never_exceeded(likes in any_traits(), room in any_selection_context()) {
+        let found = build_hits(likes);
+        let page = select_entries(&found, &room);
         prop_assert!(page.shown.len() <= room.cap);
         let mut seen: Vec<EntryId> = page.shown.iter().map(|it| it.id).collect();
         seen.extend(page.left_out.iter().map(|it| it.id));
@@ -203,19 +218,19 @@ proptest! {
     }
 
     #[test]
-    fn inj_19_inj_20_one_liners_come_before_leaving_out(likes in likes(), room in rooms()) {
-        let found = made(likes);
-        let page = page(&found, &room);
+    fn inj_19_inj_20_one_liners_come_before_leaving_out(likes in any_traits(), room in any_selection_context()) {
+        let found = build_hits(likes);
+        let page = select_entries(&found, &room);
         let by_id = |id| found.iter().position(|it| it.entry.id == id).expect("found");
         let dropped: Vec<usize> = page
             .left_out
             .iter()
-            .filter(|it| it.why == Reason::Budget)
+            .filter(|it| it.why == OmissionReason::Budget)
             .map(|it| by_id(it.id))
             .collect();
         let shown: Vec<usize> = page.shown.iter().map(|it| by_id(it.id)).collect();
         if !dropped.is_empty() {
-            prop_assert_eq!(page.tier, Tier::Summary);
+            prop_assert_eq!(page.tier, DetailTier::Summary);
         }
         let best = shown.iter().min().copied();
         let spare: Vec<usize> = shown
@@ -229,23 +244,23 @@ proptest! {
         }
         prop_assert_eq!(page.tokens, page.shown.iter().map(|it| it.tokens).sum::<usize>());
         if room.budget < page.tokens {
-            prop_assert_eq!(page.tier, Tier::Summary);
+            prop_assert_eq!(page.tier, DetailTier::Summary);
             prop_assert!(spare.is_empty(), "only what is critical goes beyond the budget");
         }
     }
 
     #[test]
-    fn a_larger_budget_never_shows_fewer(likes in likes(), room in rooms(), more in 0_usize..500) {
-        let found = made(likes);
-        let larger = Room { budget: room.budget + more, ..room };
-        prop_assert!(page(&found, &room).shown.len() <= page(&found, &larger).shown.len());
+    fn a_larger_budget_never_shows_fewer(likes in any_traits(), room in any_selection_context(), more in 0_usize..500) {
+        let found = build_hits(likes);
+        let larger = SelectionContext { budget: room.budget + more, ..room };
+        prop_assert!(select_entries(&found, &room).shown.len() <= select_entries(&found, &larger).shown.len());
     }
 
     #[test]
-    fn ret_20_every_category_has_a_place_before_any_has_two(likes in likes(), cap in 1_usize..9) {
-        let likes = likes.into_iter().map(|like| Like { against: 0, ..like }).collect();
-        let found = made(likes);
-        let page = page(&found, &room(cap, usize::MAX, None));
+    fn ret_20_every_category_has_a_place_before_any_has_two(likes in any_traits(), cap in 1_usize..9) {
+        let likes = likes.into_iter().map(|like| EntryTraits { against: 0, ..like }).collect();
+        let found = build_hits(likes);
+        let page = select_entries(&found, &selection_context(cap, usize::MAX, None));
         let all: BTreeSet<_> = found.iter().map(|it| it.entry.id.prefix()).collect();
         let shown: Vec<_> = page.shown.iter().map(|it| it.id.prefix()).collect();
         let distinct: BTreeSet<_> = shown.iter().copied().collect();
@@ -253,21 +268,21 @@ proptest! {
     }
 
     #[test]
-    fn ret_12_entries_stand_in_the_order_of_their_scores(likes in likes(), room in rooms()) {
-        let likes = likes.into_iter().map(|like| Like { against: 0, ..like }).collect();
-        let found = made(likes);
-        let order: Vec<EntryId> = page(&found, &room).shown.iter().map(|it| it.id).collect();
+    fn ret_12_entries_stand_in_the_order_of_their_scores(likes in any_traits(), room in any_selection_context()) {
+        let likes = likes.into_iter().map(|like| EntryTraits { against: 0, ..like }).collect();
+        let found = build_hits(likes);
+        let order: Vec<EntryId> = select_entries(&found, &room).shown.iter().map(|it| it.id).collect();
         let mut sorted = order.clone();
         sorted.sort_by_key(|id| found.iter().position(|it| it.entry.id == *id));
         prop_assert_eq!(order, sorted);
     }
 
     #[test]
-    fn con_03_both_sides_of_a_conflict_are_shown_or_named(likes in likes(), room in rooms()) {
-        let found = made(likes);
-        let page = page(&found, &room);
+    fn con_03_both_sides_of_a_conflict_are_shown_or_named(likes in any_traits(), room in any_selection_context()) {
+        let found = build_hits(likes);
+        let page = select_entries(&found, &room);
         let shown: BTreeSet<EntryId> = page.shown.iter().map(|it| it.id).collect();
-        let cut = page.left_out.iter().any(|it| it.why == Reason::Budget);
+        let cut = page.left_out.iter().any(|it| it.why == OmissionReason::Budget);
         for it in &page.shown {
             for other in &it.conflicts {
                 let named = format!("CONFLICTS with [{other}]");
@@ -279,10 +294,10 @@ proptest! {
     }
 
     #[test]
-    fn no_entry_can_end_the_block_or_begin_another(likes in likes(), room in rooms()) {
-        let found = made(likes);
-        let page = page(&found, &room);
-        let block = context(&page, "static");
+    fn no_entry_can_end_the_block_or_begin_another(likes in any_traits(), room in any_selection_context()) {
+        let found = build_hits(likes);
+        let page = select_entries(&found, &room);
+        let block = render_context_block(&page, "static");
         prop_assert!(block.starts_with("## Knowledge Context\n"));
         prop_assert!(block.chars().all(|c| c == '\n' || !c.is_control()));
         let hidden = block.contains(['\u{202e}', '\u{200b}']);
@@ -302,9 +317,9 @@ proptest! {
     }
 
     #[test]
-    fn the_same_findings_give_the_same_block(likes in likes(), room in rooms()) {
-        let found = made(likes);
-        let block = || context(&page(&found, &room), "static");
+    fn the_same_findings_give_the_same_block(likes in any_traits(), room in any_selection_context()) {
+        let found = build_hits(likes);
+        let block = || render_context_block(&select_entries(&found, &room), "static");
         prop_assert_eq!(block(), block());
     }
 }
@@ -312,39 +327,42 @@ proptest! {
 #[test]
 fn ret_43_ret_44_ret_45_ret_46_thin_coverage_shows_more() {
     for (scores, runs, wanted) in [
-        ([0.51, 0.1], 2, Tier::Summary),
-        ([0.5, 0.1], 2, Tier::Standard),
-        ([0.51, 0.1], 1, Tier::Standard),
-        ([0.36, 0.1], 1, Tier::Standard),
-        ([0.35, 0.1], 2, Tier::Full),
+        ([0.51, 0.1], 2, DetailTier::Summary),
+        ([0.5, 0.1], 2, DetailTier::Standard),
+        ([0.51, 0.1], 1, DetailTier::Standard),
+        ([0.36, 0.1], 1, DetailTier::Standard),
+        ([0.35, 0.1], 2, DetailTier::Full),
     ] {
         let outcomes = [Outcome::Succeeded, Outcome::Failed];
-        let likes = scores.iter().enumerate().map(|(at, score)| Like {
+        let likes = scores.iter().enumerate().map(|(at, score)| EntryTraits {
             run: Some(outcomes[at % runs]),
-            ..lesson("Retry with the same key.", *score)
+            ..lesson_traits("Retry with the same key.", *score)
         });
-        let found = made(likes.collect());
-        let page = page(&found, &room(CAP, BUDGET, None));
+        let found = build_hits(likes.collect());
+        let page = select_entries(&found, &selection_context(ENTRIES_MAX, TOKEN_BUDGET, None));
         assert_eq!(page.tier, wanted, "{scores:?} from {runs}");
     }
 }
 
 #[test]
 fn inj_25_roles_see_the_same_header_and_another_length() {
-    let found = made(vec![lesson(
+    let found = build_hits(vec![lesson_traits(
         "Retry with the same key. It is idempotent.",
         0.4,
     )]);
     let of = |role| {
-        let room = Room {
+        let room = SelectionContext {
             role: Some(role),
-            ..room(CAP, BUDGET, None)
+            ..selection_context(ENTRIES_MAX, TOKEN_BUDGET, None)
         };
-        page(&found, &room)
+        select_entries(&found, &room)
     };
-    let (long, short) = (of(Role::Researcher), of(Role::Executor));
-    assert_eq!((long.tier, short.tier), (Tier::Standard, Tier::Summary));
-    let header = |page: &Page| page.shown[0].text.split(": ").next().map(str::to_owned);
+    let (long, short) = (of(ReaderRole::Researcher), of(ReaderRole::Executor));
+    assert_eq!(
+        (long.tier, short.tier),
+        (DetailTier::Standard, DetailTier::Summary)
+    );
+    let header = |page: &EntrySelection| page.shown[0].text.split(": ").next().map(str::to_owned);
     assert_eq!(header(&long), header(&short));
 }
 
@@ -354,18 +372,18 @@ fn ret_40_ret_41_ret_42_inj_18_each_tier_adds_to_the_one_before() {
         "Retry with the same key. {}",
         "It is idempotent. ".repeat(20)
     );
-    let found = made(vec![lesson(&says, 0.9)]);
+    let found = build_hits(vec![lesson_traits(&says, 0.9)]);
     let text = |tier| {
-        page(&found, &room(CAP, 10_000, Some(tier))).shown[0]
+        select_entries(&found, &selection_context(ENTRIES_MAX, 10_000, Some(tier))).shown[0]
             .text
             .clone()
     };
     let id = found[0].entry.id;
     assert_eq!(
-        text(Tier::Summary),
+        text(DetailTier::Summary),
         format!("[{id}] learning, active, confidence 0.50, from human: Retry with the same key\n")
     );
-    let standard = text(Tier::Standard);
+    let standard = text(DetailTier::Standard);
     assert!(standard.contains("  fades: ephemeral\n"), "{standard}");
     assert!(standard.contains(&format!("  file: {FOLDER}/{id}-")));
     let preview = standard
@@ -373,21 +391,21 @@ fn ret_40_ret_41_ret_42_inj_18_each_tier_adds_to_the_one_before() {
         .next()
         .and_then(|line| line.split_once(": "));
     assert_eq!(preview.map(|(_, said)| said.chars().count()), Some(200));
-    let full = text(Tier::Full);
+    let full = text(DetailTier::Full);
     assert!(full.contains(says.trim()), "{full}");
     assert!(full.contains("  evidence of use: 5.0 for, 5.0 against\n"));
 }
 
 #[test]
 fn spk_06_inconclusive_spikes_and_failed_runs_are_flagged() {
-    let spike = Like {
-        kind: Kind::Spike,
+    let spike = EntryTraits {
+        kind: EntryKind::Spike,
         run: Some(Outcome::Failed),
-        ..lesson("The cache survives a restart.", 0.9)
+        ..lesson_traits("The cache survives a restart.", 0.9)
     };
-    let mut found = made(vec![spike]);
+    let mut found = build_hits(vec![spike]);
     found[0].facts.validity = Validity::Changed;
-    let page = page(&found, &room(CAP, BUDGET, None));
+    let page = select_entries(&found, &selection_context(ENTRIES_MAX, TOKEN_BUDGET, None));
     let text = &page.shown[0].text;
     for flag in ["inconclusive", "from a failed run", "its code changed"] {
         assert!(text.contains(flag), "{flag}: {text}");
@@ -396,13 +414,16 @@ fn spk_06_inconclusive_spikes_and_failed_runs_are_flagged() {
 
 #[test]
 fn spk_01_spk_02_spk_03_spk_04_spk_05_spk_08_a_briefing_with_a_spike_says_when_to_adopt_it() {
-    let spike = Like {
-        kind: Kind::Spike,
-        ..lesson("The cache survives a restart.", 0.9)
+    let spike = EntryTraits {
+        kind: EntryKind::Spike,
+        ..lesson_traits("The cache survives a restart.", 0.9)
     };
-    let nothing = page(&[], &room(CAP, BUDGET, None));
-    let with = page(&made(vec![spike]), &room(CAP, BUDGET, None));
-    let told = brief(&nothing, &with, "static");
+    let nothing = select_entries(&[], &selection_context(ENTRIES_MAX, TOKEN_BUDGET, None));
+    let with = select_entries(
+        &build_hits(vec![spike]),
+        &selection_context(ENTRIES_MAX, TOKEN_BUDGET, None),
+    );
+    let told = render_briefing_block(&nothing, &with, "static");
     for rule in [
         "technology, constraints and scale are the same",
         "you decide",
@@ -412,22 +433,22 @@ fn spk_01_spk_02_spk_03_spk_04_spk_05_spk_08_a_briefing_with_a_spike_says_when_t
     ] {
         assert!(told.contains(rule), "{rule}: {told}");
     }
-    let without = page(
-        &made(vec![lesson("The cache is warm.", 0.9)]),
-        &room(CAP, BUDGET, None),
+    let without = select_entries(
+        &build_hits(vec![lesson_traits("The cache is warm.", 0.9)]),
+        &selection_context(ENTRIES_MAX, TOKEN_BUDGET, None),
     );
-    assert!(!brief(&nothing, &without, "static").contains("Experiments"));
+    assert!(!render_briefing_block(&nothing, &without, "static").contains("Experiments"));
 }
 
 #[test]
 fn con_03_the_other_side_stands_beside_although_it_scores_less() {
-    let mut likes: Vec<Like> = (0..7)
-        .map(|n| lesson(&format!("Lesson {n}."), 0.9 - f64::from(n) / 100.0))
+    let mut likes: Vec<EntryTraits> = (0..7)
+        .map(|n| lesson_traits(&format!("Lesson {n}."), 0.9 - f64::from(n) / 100.0))
         .collect();
     likes[0].against = 5;
-    let found = made(likes);
+    let found = build_hits(likes);
     let ids: Vec<EntryId> = found.iter().map(|it| it.entry.id).collect();
-    let page = page(&found, &room(CAP, 10_000, None));
+    let page = select_entries(&found, &selection_context(ENTRIES_MAX, 10_000, None));
     let shown: Vec<EntryId> = page.shown.iter().map(|it| it.id).collect();
     assert_eq!(shown, [ids[0], ids[5], ids[1], ids[2], ids[3]]);
 }

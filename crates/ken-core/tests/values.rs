@@ -1,36 +1,36 @@
-//! What the next event does, whatever happened before; who wins against a wrong clock.
+//! Effect of the next event in any history, and resistance to a wrong clock.
 
-use ken_core::hlc::{DRIFT_MAX_MS, Hlc};
-use ken_core::id::NodeId;
-use ken_core::time::Timestamp;
+use ken_core::values::hlc::{DRIFT_MAX_MS, Hlc};
+use ken_core::values::id::NodeId;
+use ken_core::values::time::Timestamp;
 use ken_testkit::any_event::{STEPS_LIGHT, any_histories, honest_histories};
-use ken_testkit::laws::{self, Folded, Share};
+use ken_testkit::laws::{self, CaseShare, FoldedHistory};
 use proptest::prelude::*;
 
 const REGRESSIONS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/regressions/values.txt");
 
 proptest! {
-    #![proptest_config(laws::config(Share::percent(20), REGRESSIONS))]
+    #![proptest_config(laws::proptest_config(CaseShare::percent(20), REGRESSIONS))]
 
     #[test]
     fn a_rewording_wins_over_what_it_saw_even_from_2099(history in honest_histories(STEPS_LIGHT)) {
-        laws::rewordings_win_over_what_they_saw(&Folded::of(&history))?;
+        laws::check_revisions_win(&FoldedHistory::of(&history))?;
     }
 
-    /// Primed agreement moves nothing; archiving and restoring give the old status back.
+    /// Primed agreement changes nothing; archiving and restoring returns the old status.
     #[test]
     fn the_next_event_does_what_it_says(history in any_histories(STEPS_LIGHT)) {
-        laws::next_events_do_what_they_say(&Folded::of(&history))?;
+        laws::check_next_events(&FoldedHistory::of(&history))?;
     }
 
     #[test]
     fn absorbing_equals_refolding(history in any_histories(STEPS_LIGHT), seed: u64) {
-        laws::absorbing_equals_refolding(&history, seed)?;
+        laws::check_absorb_equals_refold(&history, seed)?;
     }
 }
 
 proptest! {
-    #![proptest_config(laws::config(Share::percent(100), REGRESSIONS))]
+    #![proptest_config(laws::proptest_config(CaseShare::percent(100), REGRESSIONS))]
 
     #[test]
     fn the_clock_is_monotone_within_its_bounds(

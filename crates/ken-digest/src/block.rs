@@ -1,37 +1,38 @@
-//! A Markdown document as a list of blocks, each with the headings it stands under and its line.
+//! Markdown blocks with their headings and line numbers.
 
 use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 
-/// A stretch of text that stands by itself.
+/// A self-contained block of text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Block {
+pub(crate) struct MarkdownBlock {
     pub(crate) kind: BlockKind,
-    /// Inline text on one line; code between backticks.
+    /// Inline text on one line; code in backticks.
     pub(crate) text: String,
-    /// Targets of its links.
+    /// Link targets.
     pub(crate) links: Vec<String>,
-    /// Whether it begins with one: an entry of a list of pages.
+    /// True if the text begins with a link, as in a list of pages.
     pub(crate) starts_with_link: bool,
-    /// What the text stands under, outermost first.
+    /// Enclosing headings, outermost first.
     pub(crate) headings: Vec<String>,
-    /// The sentence a list was announced with: "Never commit:".
+    /// The sentence that introduces a list: "Never commit:".
     pub(crate) lead: Option<String>,
     /// Counted from 1.
     pub(crate) line: usize,
     pub(crate) last_line: usize,
 }
 
+/// Kind of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BlockKind {
     Paragraph,
     Item,
-    /// Cells of a table, joined by ` | `.
+    /// Cells of a table row, joined by ` | `.
     Row,
-    /// Lines of a code block a shell would run.
+    /// A line of a shell code block.
     Shell,
 }
 
-/// Languages of code blocks that hold commands.
+/// Languages of code blocks that contain commands.
 const SHELLS: [&str; 8] = [
     "bash",
     "sh",
@@ -43,7 +44,7 @@ const SHELLS: [&str; 8] = [
     "shell-session",
 ];
 
-/// Returns whether a code block holds lines for a shell.
+/// Returns whether a code block contains shell commands.
 fn is_shell(kind: &CodeBlockKind<'_>) -> bool {
     match kind {
         CodeBlockKind::Indented => false,
@@ -54,15 +55,15 @@ fn is_shell(kind: &CodeBlockKind<'_>) -> bool {
     }
 }
 
-/// Takes a document apart.
-pub(crate) fn blocks(text: &str) -> Vec<Block> {
+/// Splits a document into blocks.
+pub(crate) fn parse_blocks(text: &str) -> Vec<MarkdownBlock> {
     let options = Options::ENABLE_GFM
         | Options::ENABLE_TABLES
         | Options::ENABLE_TASKLISTS
         | Options::ENABLE_STRIKETHROUGH
         | Options::ENABLE_YAML_STYLE_METADATA_BLOCKS
         | Options::ENABLE_PLUSES_DELIMITED_METADATA_BLOCKS;
-    let mut reader = Reader::new(text);
+    let mut reader = BlockReader::new(text);
     for (event, range) in Parser::new_ext(text, options).into_offset_iter() {
         reader.take(event, range.start, range.end);
     }
@@ -70,8 +71,8 @@ pub(crate) fn blocks(text: &str) -> Vec<Block> {
     reader.blocks
 }
 
-/// What is being read now.
-struct Open {
+/// The block being read.
+struct OpenBlock {
     kind: BlockKind,
     text: String,
     links: Vec<String>,
@@ -80,35 +81,36 @@ struct Open {
     end: usize,
 }
 
-/// What text belongs to.
+/// The construct the current text belongs to.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Within {
+enum TextContext {
     Text,
     Heading(HeadingLevel),
-    /// A code block, and whether a shell would run it.
+    /// A code block, and whether it is for a shell.
     Code {
         shell: bool,
     },
-    /// Front matter, an image, a footnote: nothing anybody claims.
+    /// Front matter, an image or a footnote, which contain no claims.
     Skipped,
 }
 
-struct Reader<'t> {
-    /// Where each line begins.
+/// Builds blocks from Markdown events.
+struct BlockReader<'t> {
+    /// Byte offset of each line.
     lines: Vec<usize>,
     source: &'t str,
-    blocks: Vec<Block>,
+    blocks: Vec<MarkdownBlock>,
     headings: Vec<(HeadingLevel, String)>,
-    open: Option<Open>,
-    within: Within,
+    open: Option<OpenBlock>,
+    within: TextContext,
     heading: String,
-    /// For each list that is open, the sentence that announced it.
+    /// Lead sentence of each open list.
     leads: Vec<Option<String>>,
-    /// The last paragraph or item, if it ends like an announcement.
+    /// The last paragraph or item, if it ends with a colon.
     announced: Option<String>,
 }
 
-impl<'t> Reader<'t> {
+impl<'t> BlockReader<'t> {
     fn new(source: &'t str) -> Self {
         let breaks = source.match_indices('\n').map(|(at, _)| at + 1);
         Self {
@@ -117,7 +119,7 @@ impl<'t> Reader<'t> {
             blocks: Vec::new(),
             headings: Vec::new(),
             open: None,
-            within: Within::Text,
+            within: TextContext::Text,
             heading: String::new(),
             leads: Vec::new(),
             announced: None,
@@ -149,30 +151,32 @@ impl<'t> Reader<'t> {
         match tag {
             Tag::Heading { level, .. } => {
                 self.flush();
+                // A lead sentence does not reach across a heading.
                 self.announced = None;
                 self.heading.clear();
-                self.within = Within::Heading(level);
+                self.within = TextContext::Heading(level);
             }
             Tag::CodeBlock(kind) => {
                 self.flush();
-                self.within = Within::Code {
+                self.within = TextContext::Code {
                     shell: is_shell(&kind),
                 };
             }
             Tag::List(_) => {
-                // Items below an item go with it, announced or not.
-                let is_item = |open: &Open| open.kind == BlockKind::Item;
+                // Items of a nested list depend on their parent item, even if it has no colon.
+                let is_item = |open: &OpenBlock| open.kind == BlockKind::Item;
                 let below_item = self.open.as_ref().is_some_and(is_item);
                 self.flush();
-                let above = self.blocks.last().filter(|_| below_item);
-                let above = above.map(|it| it.text.clone());
-                self.leads.push(self.announced.take().or(above));
+                let parent = self.blocks.last().filter(|_| below_item);
+                let parent_text = parent.map(|block| block.text.clone());
+                self.leads.push(self.announced.take().or(parent_text));
             }
             Tag::Item => {
                 self.flush();
                 self.start(BlockKind::Item, start, end);
             }
             Tag::Paragraph => {
+                // The paragraph of a loose list item belongs to the item that was just opened.
                 let continues = self
                     .open
                     .as_ref()
@@ -197,13 +201,13 @@ impl<'t> Reader<'t> {
                     open.links.push(dest_url.to_string());
                 }
             }
-            // What columns are called claims nothing.
+            // Column names are not claims.
             Tag::TableHead
             | Tag::Image { .. }
             | Tag::MetadataBlock(_)
             | Tag::FootnoteDefinition(_)
             | Tag::HtmlBlock => {
-                self.within = Within::Skipped;
+                self.within = TextContext::Skipped;
             }
             Tag::BlockQuote(_)
             | Tag::TableCell
@@ -222,10 +226,11 @@ impl<'t> Reader<'t> {
     fn finish(&mut self, tag: TagEnd) {
         match tag {
             TagEnd::Heading(level) => {
+                // A heading closes all headings of its own or a deeper level.
                 self.headings.retain(|(above, _)| *above < level);
                 let heading = self.heading.trim().to_owned();
                 self.headings.push((level, heading));
-                self.within = Within::Text;
+                self.within = TextContext::Text;
             }
             TagEnd::TableHead
             | TagEnd::CodeBlock
@@ -233,7 +238,7 @@ impl<'t> Reader<'t> {
             | TagEnd::MetadataBlock(_)
             | TagEnd::FootnoteDefinition
             | TagEnd::HtmlBlock => {
-                self.within = Within::Text;
+                self.within = TextContext::Text;
             }
             TagEnd::List(_) => {
                 self.flush();
@@ -261,7 +266,7 @@ impl<'t> Reader<'t> {
     }
 
     fn start(&mut self, kind: BlockKind, start: usize, end: usize) {
-        self.open = Some(Open {
+        self.open = Some(OpenBlock {
             kind,
             text: String::new(),
             links: Vec::new(),
@@ -273,10 +278,11 @@ impl<'t> Reader<'t> {
 
     fn text(&mut self, text: &str, start: usize, end: usize) {
         match self.within {
-            Within::Skipped | Within::Code { shell: false } => {}
-            Within::Heading(_) => self.heading.push_str(text),
-            Within::Code { shell: true } => self.shell(text, start),
-            Within::Text => {
+            TextContext::Skipped | TextContext::Code { shell: false } => {}
+            TextContext::Heading(_) => self.heading.push_str(text),
+            TextContext::Code { shell: true } => self.shell(text, start),
+            TextContext::Text => {
+                // Tight list items and text after a nested list come without a paragraph event.
                 if self.open.is_none() {
                     let kind = if self.leads.is_empty() {
                         BlockKind::Paragraph
@@ -292,23 +298,24 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Takes each line of a code block that a shell would run as a block of its own.
+    /// Adds each line of a shell code block as a block.
     fn shell(&mut self, text: &str, start: usize) {
         let mut at = start;
         for line in text.split_inclusive('\n') {
             let number = self.line_of(at);
             at += line.len();
-            let line = line.trim();
-            let line = line.strip_prefix("$ ").unwrap_or(line);
-            if !line.is_empty() {
-                let block = self.block(BlockKind::Shell, line.to_owned(), (number, number));
+            let trimmed = line.trim();
+            let command = trimmed.strip_prefix("$ ").unwrap_or(trimmed);
+            if !command.is_empty() {
+                let block = self.block(BlockKind::Shell, command.to_owned(), (number, number));
+                // Every line of the block has the same lead sentence.
                 let lead = self.announced.clone();
-                self.blocks.push(Block { lead, ..block });
+                self.blocks.push(MarkdownBlock { lead, ..block });
             }
         }
     }
 
-    /// Closes what is open and keeps it if it says anything.
+    /// Closes the open block and adds it unless it is empty.
     fn flush(&mut self) {
         let Some(open) = self.open.take() else { return };
         let text = open.text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -319,10 +326,11 @@ impl<'t> Reader<'t> {
         let end = open.end.min(self.source.len());
         let lines = (
             self.line_of(open.start),
+            // `end` is exclusive and may lie on the next line.
             self.line_of(end.saturating_sub(1).max(open.start)),
         );
         let block = self.block(open.kind, text, lines);
-        self.blocks.push(Block {
+        self.blocks.push(MarkdownBlock {
             links: open.links,
             starts_with_link: open.starts_with_link,
             lead: self.leads.last().cloned().flatten(),
@@ -330,19 +338,24 @@ impl<'t> Reader<'t> {
         });
     }
 
-    /// Makes a block under the headings that are open.
-    fn block(&self, kind: BlockKind, text: String, (line, last_line): (usize, usize)) -> Block {
-        Block {
+    /// Builds a block under the open headings.
+    fn block(
+        &self,
+        kind: BlockKind,
+        text: String,
+        (line, last_line): (usize, usize),
+    ) -> MarkdownBlock {
+        MarkdownBlock {
             headings: self.headings.iter().map(|(_, text)| text.clone()).collect(),
             line,
             last_line,
-            ..Block::bare(kind, text)
+            ..MarkdownBlock::bare(kind, text)
         }
     }
 }
 
-impl Block {
-    /// Returns a block that stands under nothing.
+impl MarkdownBlock {
+    /// Returns a block without headings, links and lead.
     pub(crate) fn bare(kind: BlockKind, text: String) -> Self {
         Self {
             kind,
@@ -364,8 +377,8 @@ mod tests {
     #[test]
     fn a_document_falls_into_blocks_with_headings_and_lines() {
         let text = "---\ntitle: x\n---\n# Top\n\nA *paragraph* with `code`\nand [a link](docs/a.md).\n\n## Rules\n\nNever commit:\n\n- secrets\n- build output\n  - deep one\n\n```bash\n$ make test  # all of them\nmake lint\n```\n\n| path | what |\n|---|---|\n| `src` | code |\n";
-        let blocks = blocks(text);
-        let told: Vec<_> = blocks
+        let blocks = parse_blocks(text);
+        let actual: Vec<_> = blocks
             .iter()
             .map(|it| {
                 (
@@ -379,7 +392,7 @@ mod tests {
             .collect();
         let announced = Some("Never commit:");
         assert_eq!(
-            told,
+            actual,
             [
                 (
                     BlockKind::Paragraph,

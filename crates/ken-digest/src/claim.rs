@@ -1,114 +1,127 @@
-//! Claims in a document: what can be true or false of the repository, or followed or broken by whoever works in it.
+//! Extraction of claims from documents: statements about the repository and rules for work in it.
 //!
-//! A list item is one claim, a paragraph one a sentence, a line for a shell one with what its comment says. Greetings,
-//! pointers, questions and announcements are none. Sentences that need the one before ("It also …") stay with it.
+//! A list item is one claim, a paragraph one claim per sentence, a shell command one claim with its
+//! comment. Greetings, references, questions and lead sentences are not claims. A sentence that
+//! depends on the previous one ("It also …") stays with it.
 
-use ken_core::kind::Kind;
-use ken_core::text::Statement;
+use ken_core::values::kind::EntryKind;
+use ken_core::values::text::Statement;
 use serde::Serialize;
 
-use crate::block::{Block, BlockKind, blocks};
+use crate::block::{BlockKind, MarkdownBlock, parse_blocks};
 use crate::forms;
-use crate::mention::{Mention, MentionKind, is_command, mentions};
-use crate::modality::{Modality, is_instruction, spoken};
-use crate::own::without_own;
-use crate::sentence::sentences;
+use crate::mention::{Mention, MentionKind, find_mentions, is_command};
+use crate::modality::{Modality, is_instruction, normalize_words};
+use crate::own::blank_own_blocks;
+use crate::sentence::split_sentences;
 use crate::source::SourceKind;
 use crate::topic;
 use crate::words::{
-    ANNOUNCING, BARE, CONDITIONS, FACTUAL, FRIENDLY, HERE, LEADING, LEANING, POINTING, REFERRING,
-    has, is_one, starts,
+    ANNOUNCING, CONDITIONS, COURTESIES, DEPENDENT_OPENINGS, FACT_VERBS, LEAD_PHRASES,
+    REFERENCE_OPENINGS, REFERRING, REPOSITORY_NOUNS, WORDS_AFTER_BARE_THIS, contains_phrase,
+    is_listed, starts_with_phrase,
 };
 
-/// Claims taken from one document at most.
+/// Maximum number of claims per document.
 pub const CLAIMS_MAX: usize = 2000;
 
-/// Characters from which on a text is no single claim.
+/// Maximum length of a claim in characters; longer text is not a single claim.
 const CLAIM_CHARS_MAX: usize = 600;
 
-/// Words an announcement may have to be put before its items.
+/// Maximum number of words of a lead sentence that is put before its items.
 const LEAD_WORDS_MAX: usize = 14;
 
-/// Words below which an item cannot stand without its announcement.
+/// Words below which an item needs its lead sentence.
 const ITEM_WORDS_MIN: usize = 5;
 
-/// Words from which on a text with a full stop is a sentence.
+/// Minimum number of words of a sentence.
 const SENTENCE_WORDS_MIN: usize = 5;
 
-/// One claim and where it stands.
+/// A claim and its location in a document.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Found {
+pub struct DocumentClaim {
     pub text: String,
-    /// What it stands under, outermost first.
+    /// Enclosing headings, outermost first.
     pub headings: Vec<String>,
     /// Counted from 1.
     pub line: usize,
     pub last_line: usize,
     pub modality: Modality,
-    pub kind: Kind,
+    pub kind: EntryKind,
     pub tags: Vec<&'static str>,
     pub mentions: Vec<Mention>,
-    /// Steps that show whether it holds, where the document gives some.
+    /// Steps that verify the claim, if the document gives some.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub verify: Vec<String>,
 }
 
-/// Returns what a document claims, in order.
-pub fn claims(source: SourceKind, text: &str) -> Vec<Found> {
-    let text = &*without_own(text);
+/// Returns the claims of a document, in order.
+pub fn extract_claims(source: SourceKind, text: &str) -> Vec<DocumentClaim> {
+    let text = &*blank_own_blocks(text);
     let mut found = match source {
-        SourceKind::Decision => forms::decision(text),
-        SourceKind::Reviewer => forms::reviewer(text),
-        SourceKind::Lesson => {
-            forms::lesson(text).unwrap_or_else(|| of_blocks(source, &blocks(text)))
-        }
-        SourceKind::Records => forms::records(text),
-        SourceKind::Owners => forms::owners(text),
+        SourceKind::Decision => forms::parse_decision(text),
+        SourceKind::Reviewer => forms::parse_reviewer(text),
+        SourceKind::Lesson => forms::parse_lesson(text)
+            .unwrap_or_else(|| claims_from_blocks(source, &parse_blocks(text))),
+        SourceKind::Records => forms::parse_records(text),
+        SourceKind::Owners => forms::parse_owners(text),
         SourceKind::Instructions
         | SourceKind::Memory
         | SourceKind::Contributing
-        | SourceKind::Template => of_blocks(source, &blocks(text)),
+        | SourceKind::Template => claims_from_blocks(source, &parse_blocks(text)),
     };
+    // Bounds the work of later steps on generated documents.
     found.truncate(CLAIMS_MAX);
     found
 }
 
-fn of_blocks(source: SourceKind, blocks: &[Block]) -> Vec<Found> {
+fn claims_from_blocks(source: SourceKind, blocks: &[MarkdownBlock]) -> Vec<DocumentClaim> {
     let mut found = Vec::new();
-    let mut shell = Shell::default();
+    let mut shell = ShellContext::default();
     for block in blocks {
         match block.kind {
             BlockKind::Shell => found.extend(shell.command(block)),
-            // What a template says between its boxes is for whoever fills it in.
+            // Prose in a template addresses the author of the pull request.
             BlockKind::Paragraph if source == SourceKind::Template => {}
-            BlockKind::Paragraph => found.extend(of_sentences(source, block)),
-            BlockKind::Item => found.extend(of_item(source, block)),
+            BlockKind::Paragraph => found.extend(claims_from_sentences(source, block)),
+            BlockKind::Item => found.extend(claims_from_item(source, block)),
             BlockKind::Row => {
-                found.extend(row(&block.text).and_then(|text| one(source, block, text)));
+                found.extend(
+                    join_row(&block.text).and_then(|text| claim_from_text(source, block, text)),
+                );
             }
         }
     }
     found
 }
 
-/// Makes a claim of `text`, if it is one.
-fn one(source: SourceKind, block: &Block, text: String) -> Option<Found> {
+/// Builds a claim from `text`, if it is one.
+fn claim_from_text(
+    source: SourceKind,
+    block: &MarkdownBlock,
+    text: String,
+) -> Option<DocumentClaim> {
     let modality = Modality::of(&text);
-    is_claim(&text, modality).then(|| make(source, block, text, modality))
+    is_claim(&text, modality).then(|| build_claim(source, block, text, modality))
 }
 
-/// Makes a claim of `text`, which stands in `block`.
-pub(crate) fn make(source: SourceKind, block: &Block, text: String, modality: Modality) -> Found {
-    // Links belong to a sentence only where the block has no other.
-    let links = if sentences(&block.text).len() <= 1 || block.text == text {
+/// Builds a claim from `text`, which is in `block`.
+pub(crate) fn build_claim(
+    source: SourceKind,
+    block: &MarkdownBlock,
+    text: String,
+    modality: Modality,
+) -> DocumentClaim {
+    // With several sentences, the sentence a link belongs to is unknown.
+    let links = if split_sentences(&block.text).len() <= 1 || block.text == text {
         &block.links[..]
     } else {
         &[]
     };
-    Found {
-        kind: topic::kind(source, modality, &text, &block.headings),
-        tags: topic::tags(&text, &block.headings),
-        mentions: mentions(&text, links),
+    DocumentClaim {
+        kind: topic::classify_kind(source, modality, &text, &block.headings),
+        tags: topic::assign_tags(&text, &block.headings),
+        mentions: find_mentions(&text, links),
         headings: block.headings.clone(),
         line: block.line,
         last_line: block.last_line,
@@ -118,24 +131,24 @@ pub(crate) fn make(source: SourceKind, block: &Block, text: String, modality: Mo
     }
 }
 
-/// Takes an item as one claim, with its announcement where it says nothing without.
-fn of_item(source: SourceKind, block: &Block) -> Vec<Found> {
-    // A list of pages points at them; what they claim stands there.
-    let is_page = block.starts_with_link && (is_labelled(&block.text) || block.links.len() == 1);
+/// Builds a claim from a list item, with its lead sentence if it is incomplete without.
+fn claims_from_item(source: SourceKind, block: &MarkdownBlock) -> Vec<DocumentClaim> {
+    // An item of a table of contents refers to a page; the claims are on that page.
+    let is_page = block.starts_with_link && (is_labeled(&block.text) || block.links.len() == 1);
     if block.text.ends_with(':') || is_page && !Modality::of(&block.text).asks() {
         return Vec::new();
     }
-    if Statement::SENTENCES_MAX < sentences(&block.text).len() {
-        return of_sentences(source, block);
+    if split_sentences(&block.text).len() > Statement::SENTENCES_MAX {
+        return claims_from_sentences(source, block);
     }
-    let words = spoken(&block.text).split_whitespace().count();
-    let text = match lead_of(block, words) {
+    let words = normalize_words(&block.text).split_whitespace().count();
+    let text = match find_lead(block, words) {
         Some(lead) => format!("{lead}: {}", block.text),
         None => block.text.clone(),
     };
     let modality = match source {
-        // A checklist asks for what its boxes say; other boxes are there to choose from.
-        SourceKind::Template if is_checked(block) => Modality::Must,
+        // A checklist demands its items; other boxes offer a choice.
+        SourceKind::Template if is_checklist_item(block) => Modality::Must,
         SourceKind::Template => return Vec::new(),
         SourceKind::Instructions
         | SourceKind::Memory
@@ -148,38 +161,40 @@ fn of_item(source: SourceKind, block: &Block) -> Vec<Found> {
     };
     let is_one = is_claim(&text, modality);
     is_one
-        .then(|| make(source, block, text, modality))
+        .then(|| build_claim(source, block, text, modality))
         .into_iter()
         .collect()
 }
 
-/// Returns whether an item of a template is one to be ticked off.
-fn is_checked(block: &Block) -> bool {
-    let heading = spoken(block.headings.last().map_or("", String::as_str));
-    let told = spoken(&block.text);
-    heading.contains(" check") || starts(&told, "i, i've, i'm, my, all, we")
+/// Returns whether an item of a template belongs to a checklist.
+fn is_checklist_item(block: &MarkdownBlock) -> bool {
+    let heading = normalize_words(block.headings.last().map_or("", String::as_str));
+    let normalized = normalize_words(&block.text);
+    heading.contains(" check") || starts_with_phrase(&normalized, "i, i've, i'm, my, all, we")
 }
 
-/// Words of an announcement from which on it says more than that a list follows, and up to which it fits before an item.
+/// Number of words of a lead sentence that adds information and is short enough to precede an item.
 const LEAD_WORDS: std::ops::RangeInclusive<usize> = 2..=10;
 
-/// Returns the announcement or heading an item of so many words cannot do without.
-fn lead_of(block: &Block, words: usize) -> Option<String> {
+/// Returns the lead sentence or heading that an item of `words` words needs.
+fn find_lead(block: &MarkdownBlock, words: usize) -> Option<String> {
     if let Some(lead) = &block.lead {
-        let last = sentences(lead).pop().unwrap_or_default();
+        let last = split_sentences(lead).pop().unwrap_or_default();
         let last = last.trim_end_matches([':', '.']).trim();
-        let count = spoken(last).split_whitespace().count();
-        let announces = has(&spoken(last), ANNOUNCING);
+        let count = normalize_words(last).split_whitespace().count();
+        let announces = contains_phrase(&normalize_words(last), ANNOUNCING);
         let needs = words < ITEM_WORDS_MIN && !is_instruction(&block.text);
-        // "We use: Use x" says nothing more; "In tests: Use x" does.
-        let adds = !is_instruction(&block.text) || has(&spoken(last), CONDITIONS);
+        // "We use: Use x" adds nothing; "In tests: Use x" does.
+        let adds =
+            !is_instruction(&block.text) || contains_phrase(&normalize_words(last), CONDITIONS);
         let fits = LEAD_WORDS.contains(&count) && !announces && adds;
+        // Without a lead such as "Never commit:", the item would state the opposite.
         let turned = forbids(last) && !forbids(&block.text);
         return (turned && count <= LEAD_WORDS_MAX || fits || needs && count <= LEAD_WORDS_MAX)
             .then(|| last.to_owned());
     }
     let heading = block.headings.last()?;
-    let count = spoken(heading).split_whitespace().count();
+    let count = normalize_words(heading).split_whitespace().count();
     let turned = forbids(heading) && !forbids(&block.text) && (1..=4).contains(&count);
     turned.then(|| heading.trim_end_matches(':').to_owned())
 }
@@ -191,30 +206,30 @@ fn forbids(text: &str) -> bool {
     }
 }
 
-/// Takes a paragraph apart; what leans on the sentence before stays with it.
-fn of_sentences(source: SourceKind, block: &Block) -> Vec<Found> {
-    let all = sentences(&block.text);
-    // A short paragraph is one thought: cut apart, its later sentences lose what they are about.
+/// Splits a paragraph into claims; dependent sentences stay with the previous one.
+fn claims_from_sentences(source: SourceKind, block: &MarkdownBlock) -> Vec<DocumentClaim> {
+    let all = split_sentences(&block.text);
+    // A short paragraph is one thought: split, its later sentences would lose their subject.
     if all.len() <= Statement::SENTENCES_MAX
         && block.text.split_whitespace().count() <= PARAGRAPH_WORDS_MAX
     {
-        let starts_well = all.first().is_some_and(|it| !leans(it));
-        let kept: Vec<&str> = all.into_iter().filter(|it| !is_idle(it)).collect();
+        let starts_well = all.first().is_some_and(|it| !depends_on_previous(it));
+        let kept: Vec<&str> = all.into_iter().filter(|it| !is_filler(it)).collect();
         let text = kept.join(" ");
-        let whole = starts_well && is_ended(block, &text);
+        let whole = starts_well && is_complete(block, &text);
         return whole
-            .then(|| one(source, block, text))
+            .then(|| claim_from_text(source, block, text))
             .flatten()
             .into_iter()
             .collect();
     }
     let mut groups: Vec<Vec<&str>> = Vec::new();
     for sentence in all {
-        if !leans(sentence) {
+        if !depends_on_previous(sentence) {
             groups.push(vec![sentence]);
             continue;
         }
-        // Without one before it, nobody can tell what it is about.
+        // Without a previous sentence its subject is unknown, so it is dropped.
         if let Some(last) = groups.last_mut()
             && last.len() < Statement::SENTENCES_MAX
         {
@@ -222,94 +237,106 @@ fn of_sentences(source: SourceKind, block: &Block) -> Vec<Found> {
         }
     }
     let whole = groups.into_iter().map(|group| group.join(" "));
-    // What breaks off goes on in what follows.
-    let whole = whole.filter(|text| is_ended(block, text));
-    whole.filter_map(|text| one(source, block, text)).collect()
+    // An unfinished sentence continues in the next block.
+    let whole = whole.filter(|text| is_complete(block, text));
+    whole
+        .filter_map(|text| claim_from_text(source, block, text))
+        .collect()
 }
 
-fn leans(sentence: &str) -> bool {
-    let told = spoken(sentence);
-    let words: Vec<&str> = told.split_whitespace().collect();
-    if words.first() == Some(&"this") && words.get(1).is_some_and(|word| is_one(word, HERE)) {
+fn depends_on_previous(sentence: &str) -> bool {
+    let normalized = normalize_words(sentence);
+    let words: Vec<&str> = normalized.split_whitespace().collect();
+    if words.first() == Some(&"this")
+        && words
+            .get(1)
+            .is_some_and(|word| is_listed(word, REPOSITORY_NOUNS))
+    {
         return false;
     }
-    // "Set it for servers": what is meant was said before.
+    // In "Set it for servers", the subject is in an earlier sentence.
     let early = words.iter().take(LEANING_WORDS);
     let refers = early.enumerate().any(|(at, word)| {
-        let bare = *word == "this" && words.get(at + 1).is_none_or(|next| is_one(next, BARE));
-        bare || is_one(word, REFERRING)
+        let bare = *word == "this"
+            && words
+                .get(at + 1)
+                .is_none_or(|next| is_listed(next, WORDS_AFTER_BARE_THIS));
+        bare || is_listed(word, REFERRING)
     });
-    refers || starts(&told, LEANING)
+    refers || starts_with_phrase(&normalized, DEPENDENT_OPENINGS)
 }
 
-/// Words up to which a paragraph is one claim.
+/// Maximum number of words of a paragraph that is kept as one claim.
 const PARAGRAPH_WORDS_MAX: usize = 60;
 
-/// Returns whether a text is not broken off in the middle of a paragraph.
-fn is_ended(block: &Block, text: &str) -> bool {
+/// Returns whether a text is complete and not cut off in the middle of a paragraph.
+fn is_complete(block: &MarkdownBlock, text: &str) -> bool {
     block.kind != BlockKind::Paragraph || text.ends_with(['.', '!', ')', '`', '"', '*'])
 }
 
-/// Returns whether a sentence of a paragraph adds nothing: it greets, points elsewhere or announces.
-fn is_idle(sentence: &str) -> bool {
-    let told = spoken(sentence);
+/// Returns whether a sentence adds nothing: a greeting, a reference or a lead sentence.
+fn is_filler(sentence: &str) -> bool {
+    let normalized = normalize_words(sentence);
     let ends_open = sentence.ends_with([':', '?']);
-    ends_open || starts(&told, POINTING) || has(&told, FRIENDLY) || has(&told, LEADING)
+    ends_open
+        || starts_with_phrase(&normalized, REFERENCE_OPENINGS)
+        || contains_phrase(&normalized, COURTESIES)
+        || contains_phrase(&normalized, LEAD_PHRASES)
 }
 
-/// Words of a sentence among which a pronoun has nothing before it to stand for.
+/// Number of leading words in which a pronoun refers to an earlier sentence.
 const LEANING_WORDS: usize = 4;
 
-/// Returns whether a text claims anything.
+/// Returns whether a text is a claim.
 pub(crate) fn is_claim(text: &str, modality: Modality) -> bool {
-    let told = spoken(text);
-    let words: Vec<&str> = told.split_whitespace().collect();
+    let normalized = normalize_words(text);
+    let words: Vec<&str> = normalized.split_whitespace().collect();
     // "Use tabs" is a rule, "Open an issue" is not.
     let is_choice = text.contains('`')
-        || starts(
-            &told,
+        || starts_with_phrase(
+            &normalized,
             "use, never, avoid, don't, do not, prefer, no, always",
         );
     let least = if modality.asks() && is_choice { 2 } else { 4 };
-    if words.len() < least || CLAIM_CHARS_MAX < text.chars().count() {
+    if words.len() < least || text.chars().count() > CLAIM_CHARS_MAX {
         return false;
     }
     if text.ends_with([':', '?', '…', ',']) || text.ends_with("...") {
         return false;
     }
-    if starts(&told, POINTING)
-        || has(&told, FRIENDLY)
-        || has(&told, LEADING)
-        || ends_by_pointing(&told)
+    if starts_with_phrase(&normalized, REFERENCE_OPENINGS)
+        || contains_phrase(&normalized, COURTESIES)
+        || contains_phrase(&normalized, LEAD_PHRASES)
+        || ends_by_pointing(&normalized)
     {
         return false;
     }
-    // A whole sentence says something, whatever its verb.
-    let is_whole = SENTENCE_WORDS_MIN <= words.len() && text.ends_with('.');
-    modality.asks() || is_whole || has(&told, FACTUAL) || is_labelled(text)
+    // A complete sentence is a statement even if its verb is not in the list.
+    let is_whole = words.len() >= SENTENCE_WORDS_MIN && text.ends_with('.');
+    modality.asks() || is_whole || contains_phrase(&normalized, FACT_VERBS) || is_labeled(text)
 }
 
-/// Returns whether a sentence ends by naming where to look: "For tests, see Development."
-fn ends_by_pointing(told: &str) -> bool {
-    let last = told
+/// Returns whether a sentence ends with a reference: "For tests, see Development."
+fn ends_by_pointing(normalized: &str) -> bool {
+    let last = normalized
         .rsplit_once(" see ")
         .map(|(before, rest)| (before, rest.split_whitespace().count()));
     last.is_some_and(|(before, rest)| rest <= 4 && before.split_whitespace().count() <= 8)
 }
 
-/// Returns whether a text is a name and what it is: "`src/` - the code".
-fn is_labelled(text: &str) -> bool {
+/// Returns whether a text is a name with a description: "`src/` - the code".
+fn is_labeled(text: &str) -> bool {
     let marks = [": ", " - ", " – ", " — ", " → ", " -> ", " = "];
     marks.iter().any(|mark| {
         text.split_once(mark).is_some_and(|(label, rest)| {
-            let count = |text: &str| spoken(text).split_whitespace().count();
-            (1..=6).contains(&count(label)) && 2 <= count(rest)
+            let count = |text: &str| normalize_words(text).split_whitespace().count();
+            (1..=6).contains(&count(label)) && count(rest) >= 2
         })
     })
 }
 
-/// Returns the cells of a table's row as one text: the first names what the others say.
-fn row(text: &str) -> Option<String> {
+/// Joins the cells of a table row: the first is the name, the others its description.
+fn join_row(text: &str) -> Option<String> {
     let cells: Vec<&str> = text
         .split(" | ")
         .map(|it| it.trim_matches([' ', '|']))
@@ -319,21 +346,22 @@ fn row(text: &str) -> Option<String> {
     ((1..=3).contains(&rest.len())).then(|| format!("{first}: {}", rest.join("; ")))
 }
 
-/// Lines a comment or `cd` may stand before the command it belongs to.
+/// Maximum distance in lines between a comment or `cd` and the command it belongs to.
 const SHELL_LINES_MAX: usize = 3;
 
-/// What the lines before said to whoever types the next one.
+/// Comment and folder that apply to the next shell line.
 #[derive(Default)]
-struct Shell {
+struct ShellContext {
     line: usize,
     comment: Option<String>,
     folder: Option<String>,
 }
 
-impl Shell {
-    /// Makes a claim of a line for a shell, with what it is for and where it is typed.
-    fn command(&mut self, block: &Block) -> Option<Found> {
-        if self.line + SHELL_LINES_MAX < block.line {
+impl ShellContext {
+    /// Builds a claim from a shell command, with its purpose and folder.
+    fn command(&mut self, block: &MarkdownBlock) -> Option<DocumentClaim> {
+        // A distant comment belongs to another command.
+        if block.line > self.line + SHELL_LINES_MAX {
             *self = Self::default();
         }
         self.line = block.line;
@@ -341,6 +369,7 @@ impl Shell {
             self.comment = Some(text.trim_matches(['#', ' ']).to_owned());
             return None;
         }
+        // `cd` is context for the following commands and no claim.
         if let Some(folder) = block.text.strip_prefix("cd ") {
             self.folder = Some(folder.trim().to_owned());
             return None;
@@ -349,33 +378,40 @@ impl Shell {
             Some((line, behind)) => (line.trim(), Some(behind.trim().to_owned())),
             None => (block.text.as_str(), None),
         };
+        // A command with a placeholder cannot be run as written, and git commands are not specific
+        // to a project.
         let placeholder = line.contains(['<', '{', '`', '|', '\\']) || line.contains("...");
         if !is_command(line) || placeholder || line.starts_with("git ") {
             return None;
         }
         let heading = || {
             let last = block.headings.last().cloned();
-            last.filter(|it| {
-                it.split_whitespace().count() <= 6
-                    && !has(&spoken(it), "commands, examples, example, usage")
+            last.filter(|heading| {
+                heading.split_whitespace().count() <= 6
+                    && !contains_phrase(
+                        &normalize_words(heading),
+                        "commands, examples, example, usage",
+                    )
             })
         };
         let lead = || {
             block
                 .lead
                 .as_deref()
-                .and_then(|it| sentences(it).pop())
+                .and_then(|it| split_sentences(it).pop())
                 .map(str::to_owned)
         };
-        let label = behind.or_else(|| self.comment.clone());
-        let label = label.or_else(lead).or_else(heading);
-        let label = label.filter(|it| !it.is_empty())?;
-        let label = label.trim_end_matches([':', '.']);
+        // The nearest description wins: comment on the line, comment above, lead sentence, heading.
+        let comment = behind.or_else(|| self.comment.clone());
+        let description = comment.or_else(lead).or_else(heading);
+        let description = description.filter(|it| !it.is_empty())?;
+        let label = description.trim_end_matches([':', '.']);
         let text = match &self.folder {
             Some(folder) => format!("{label}: run `{line}` in `{folder}`"),
             None => format!("{label}: run `{line}`"),
         };
-        let mut found = make(SourceKind::Instructions, block, text, Modality::Should);
+        let mut found = build_claim(SourceKind::Instructions, block, text, Modality::Should);
+        // The command is the only mention; words of its description are not checked.
         found.mentions = vec![Mention {
             kind: MentionKind::Command,
             text: line.to_owned(),
@@ -389,7 +425,7 @@ mod tests {
     use super::*;
 
     fn texts(document: &str) -> Vec<String> {
-        let found = claims(SourceKind::Instructions, document);
+        let found = extract_claims(SourceKind::Instructions, document);
         found.into_iter().map(|it| it.text).collect()
     }
 
@@ -433,7 +469,7 @@ mod tests {
 
     #[test]
     fn a_claim_knows_its_lines_and_what_it_points_at() {
-        let found = claims(
+        let found = extract_claims(
             SourceKind::Instructions,
             "# A\n\n- Keep\n  `src/lib.rs` small.\n",
         );

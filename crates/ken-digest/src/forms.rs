@@ -1,16 +1,16 @@
-//! Documents with a form of their own: decision records, knowledge of reviewers, lessons, records, owners.
+//! Parsers of structured documents: decision records, reviewer knowledge, lessons, records, owners.
 
-use ken_core::kind::Kind;
-use ken_core::text::Statement;
+use ken_core::values::kind::EntryKind;
+use ken_core::values::text::Statement;
 use serde::Deserialize;
 
-use crate::block::{Block, BlockKind, blocks};
-use crate::claim::{Found, is_claim, make};
+use crate::block::{BlockKind, MarkdownBlock, parse_blocks};
+use crate::claim::{DocumentClaim, build_claim, is_claim};
 use crate::modality::Modality;
-use crate::sentence::sentences;
+use crate::sentence::split_sentences;
 use crate::source::SourceKind;
 
-/// States of a decision that nobody goes by.
+/// Statuses of decisions that are not in force.
 const NOT_IN_FORCE: [&str; 6] = [
     "superseded",
     "rejected",
@@ -20,10 +20,10 @@ const NOT_IN_FORCE: [&str; 6] = [
     "withdrawn",
 ];
 
-/// Returns the one claim of a decision record that is in force.
-pub(crate) fn decision(text: &str) -> Vec<Found> {
-    let all = blocks(text);
-    let under = |block: &Block, name: &str| {
+/// Returns the claim of a decision record that is in force.
+pub(crate) fn parse_decision(text: &str) -> Vec<DocumentClaim> {
+    let all = parse_blocks(text);
+    let under = |block: &MarkdownBlock, name: &str| {
         block
             .headings
             .last()
@@ -33,8 +33,9 @@ pub(crate) fn decision(text: &str) -> Vec<Found> {
         .iter()
         .filter(|it| under(it, "status"))
         .map(|it| it.text.to_lowercase());
+    // Nygard's template has a status section, MADR a front matter key.
     let front = front_matter(text);
-    let status = status.chain(value_of(front, "status").map(str::to_lowercase));
+    let status = status.chain(front_matter_value(front, "status").map(str::to_lowercase));
     if status
         .into_iter()
         .any(|it| NOT_IN_FORCE.iter().any(|word| it.starts_with(word)))
@@ -51,50 +52,51 @@ pub(crate) fn decision(text: &str) -> Vec<Found> {
     let title = title
         .trim_start_matches(|c: char| c.is_ascii_digit() || ".:-– ".contains(c))
         .trim_end_matches('.');
-    let said: Vec<&str> = sentences(&outcome.text)
+    // The title takes one of the sentences a statement may have.
+    let first_sentences: Vec<&str> = split_sentences(&outcome.text)
         .into_iter()
         .take(Statement::SENTENCES_MAX - 1)
         .collect();
-    let said = said.join(" ");
+    let summary = first_sentences.join(" ");
     let text = if title.is_empty() {
-        said
+        summary
     } else {
-        format!("{title}: {said}")
+        format!("{title}: {summary}")
     };
     let modality = Modality::of(&text);
-    vec![make(SourceKind::Decision, outcome, text, modality)]
+    vec![build_claim(SourceKind::Decision, outcome, text, modality)]
 }
 
-/// Sections of a reviewer's file and the kind of what stands in them.
-const SECTIONS: [(&str, Kind); 6] = [
-    ("incident", Kind::Incident),
-    ("false positive", Kind::FalsePositive),
-    ("pattern", Kind::Pattern),
-    ("rule", Kind::Convention),
-    ("context", Kind::Learning),
-    ("learned", Kind::Learning),
+/// Sections of a reviewer's file and the entry kind of their items.
+const SECTIONS: [(&str, EntryKind); 6] = [
+    ("incident", EntryKind::Incident),
+    ("false positive", EntryKind::FalsePositive),
+    ("pattern", EntryKind::Pattern),
+    ("rule", EntryKind::Convention),
+    ("context", EntryKind::Learning),
+    ("learned", EntryKind::Learning),
 ];
 
-/// Returns the items of a reviewer's file, each of the kind of its section.
-pub(crate) fn reviewer(text: &str) -> Vec<Found> {
-    let items = blocks(text)
+/// Returns the items of a reviewer's file, with the kind of their section.
+pub(crate) fn parse_reviewer(text: &str) -> Vec<DocumentClaim> {
+    let items = parse_blocks(text)
         .into_iter()
         .filter(|it| it.kind == BlockKind::Item);
-    let claim = |block: Block| {
+    let claim = |block: MarkdownBlock| {
         let heading = block.headings.last()?.to_lowercase();
         let (_, kind) = SECTIONS.iter().find(|(word, _)| heading.contains(word))?;
-        let text = without_stamp(&block.text);
+        let text = strip_stamp(&block.text);
         let modality = Modality::of(text);
-        (4 <= text.split_whitespace().count()).then(|| Found {
+        (text.split_whitespace().count() >= 4).then(|| DocumentClaim {
             kind: *kind,
-            ..make(SourceKind::Reviewer, &block, text.to_owned(), modality)
+            ..build_claim(SourceKind::Reviewer, &block, text.to_owned(), modality)
         })
     };
     items.filter_map(claim).collect()
 }
 
-/// Returns an item without its date in front and its source behind.
-fn without_stamp(text: &str) -> &str {
+/// Strips the leading date and the trailing source of an item.
+fn strip_stamp(text: &str) -> &str {
     let rest = text.strip_prefix('[').and_then(|it| it.split_once(']'));
     let text = match rest {
         Some((date, rest)) if date.chars().all(|c| c.is_ascii_digit() || c == '-') => rest.trim(),
@@ -106,14 +108,16 @@ fn without_stamp(text: &str) -> &str {
     }
 }
 
-/// Returns the one claim of a lesson's file; `None` if it has not that form.
-pub(crate) fn lesson(text: &str) -> Option<Vec<Found>> {
+/// Returns the claim of a lesson file, or `None` if the file is not a lesson.
+pub(crate) fn parse_lesson(text: &str) -> Option<Vec<DocumentClaim>> {
     let front = front_matter(text);
-    value_of(front, "lastConfirmed").or_else(|| value_of(front, "provenance"))?;
-    let (mut claim, mut verify) = (None::<Found>, Vec::new());
+    // Other Markdown files in `knowledge/` are plain documents and have neither key.
+    front_matter_value(front, "lastConfirmed")
+        .or_else(|| front_matter_value(front, "provenance"))?;
+    let (mut claim, mut verify) = (None::<DocumentClaim>, Vec::new());
     let mut evidence = Vec::new();
     let mut part = "";
-    for block in blocks(text) {
+    for block in parse_blocks(text) {
         let lower = block.text.to_lowercase();
         let named = ["evidence", "verify"]
             .into_iter()
@@ -126,6 +130,7 @@ pub(crate) fn lesson(text: &str) -> Option<Vec<Found>> {
         let headed = ["evidence", "verify"]
             .into_iter()
             .find(|it| under.starts_with(it));
+        // A label or heading opens a part, items continue it, an unlabeled paragraph ends it.
         part = named
             .or(headed)
             .unwrap_or(if block.kind == BlockKind::Paragraph {
@@ -133,28 +138,28 @@ pub(crate) fn lesson(text: &str) -> Option<Vec<Found>> {
             } else {
                 part
             });
-        let said = block
+        let after_label = block
             .text
             .split_once(':')
             .map_or(block.text.as_str(), |(_, rest)| rest)
             .trim();
-        let said = if named.is_some() {
-            said
+        let content = if named.is_some() {
+            after_label
         } else {
             block.text.as_str()
         };
         if part == "evidence" {
-            evidence.extend(crate::mention::mentions(said, &block.links));
-        } else if part == "verify" && !said.is_empty() {
-            verify.push(said.to_owned());
+            evidence.extend(crate::mention::find_mentions(content, &block.links));
+        } else if part == "verify" && !content.is_empty() {
+            verify.push(content.to_owned());
         } else if claim.is_none() && block.kind == BlockKind::Paragraph {
-            let told: Vec<&str> = sentences(&block.text)
+            let first_sentences: Vec<&str> = split_sentences(&block.text)
                 .into_iter()
                 .take(Statement::SENTENCES_MAX)
                 .collect();
-            let told = told.join(" ");
-            let modality = Modality::of(&told);
-            claim = Some(make(SourceKind::Lesson, &block, told, modality));
+            let text = first_sentences.join(" ");
+            let modality = Modality::of(&text);
+            claim = Some(build_claim(SourceKind::Lesson, &block, text, modality));
         }
     }
     let mut claim = claim?;
@@ -163,10 +168,10 @@ pub(crate) fn lesson(text: &str) -> Option<Vec<Found>> {
     Some(vec![claim])
 }
 
-/// One line of a file of records.
+/// One line of a record file.
 #[derive(Deserialize)]
 #[serde(default)]
-struct Record {
+struct ExpertiseRecord {
     #[serde(rename = "type")]
     kind: String,
     content: String,
@@ -178,7 +183,7 @@ struct Record {
     files: Vec<String>,
 }
 
-impl Default for Record {
+impl Default for ExpertiseRecord {
     fn default() -> Self {
         let text = String::new;
         Self {
@@ -194,15 +199,15 @@ impl Default for Record {
     }
 }
 
-/// Returns a claim a record; lines that are none are passed over.
-pub(crate) fn records(text: &str) -> Vec<Found> {
+/// Returns one claim per record; skips lines that are not records.
+pub(crate) fn parse_records(text: &str) -> Vec<DocumentClaim> {
     let lines = text.lines().enumerate();
     lines
-        .filter_map(|(place, line)| record(serde_json::from_str(line).ok()?, place + 1))
+        .filter_map(|(place, line)| claim_from_record(serde_json::from_str(line).ok()?, place + 1))
         .collect()
 }
 
-fn record(record: Record, line: usize) -> Option<Found> {
+fn claim_from_record(record: ExpertiseRecord, line: usize) -> Option<DocumentClaim> {
     let head = [&record.title, &record.name]
         .into_iter()
         .find(|it| !it.is_empty());
@@ -223,33 +228,34 @@ fn record(record: Record, line: usize) -> Option<Found> {
         Some(head) => head.clone(),
         None => body,
     };
-    let text = sentences(&text)
+    let text = split_sentences(&text)
         .into_iter()
         .take(Statement::SENTENCES_MAX)
         .collect::<Vec<_>>()
         .join(" ");
-    let block = Block {
+    let block = MarkdownBlock {
         links: record.files,
         line,
         last_line: line,
-        ..Block::bare(BlockKind::Item, text.clone())
+        ..MarkdownBlock::bare(BlockKind::Item, text.clone())
     };
     let modality = Modality::of(&text);
     let kind = match record.kind.as_str() {
-        "convention" => Kind::Convention,
-        "pattern" => Kind::Pattern,
-        "failure" => Kind::AntiPattern,
-        "decision" => Kind::Decision,
-        _ => Kind::Learning,
+        "convention" => EntryKind::Convention,
+        "pattern" => EntryKind::Pattern,
+        "failure" => EntryKind::AntiPattern,
+        "decision" => EntryKind::Decision,
+        _ => EntryKind::Learning,
     };
-    is_claim(&text, Modality::Must).then(|| Found {
+    // A record was written as knowledge, so it needs no verb; `Must` lowers the bar accordingly.
+    is_claim(&text, Modality::Must).then(|| DocumentClaim {
         kind,
-        ..make(SourceKind::Records, &block, text, modality)
+        ..build_claim(SourceKind::Records, &block, text, modality)
     })
 }
 
-/// Returns who reviews what, a claim a line.
-pub(crate) fn owners(text: &str) -> Vec<Found> {
+/// Returns one claim per line of a CODEOWNERS file.
+pub(crate) fn parse_owners(text: &str) -> Vec<DocumentClaim> {
     let mut found = Vec::new();
     for (place, line) in text.lines().enumerate() {
         let line = line.split('#').next().unwrap_or_default();
@@ -257,22 +263,23 @@ pub(crate) fn owners(text: &str) -> Vec<Found> {
         let Some(pattern) = words.next() else {
             continue;
         };
-        let who: Vec<&str> = words.filter(|it| it.contains('@')).collect();
-        if who.is_empty() || pattern.starts_with('[') {
+        let owners: Vec<&str> = words.filter(|it| it.contains('@')).collect();
+        // GitLab has section headers in brackets; a pattern without owners clears earlier ones.
+        if owners.is_empty() || pattern.starts_with('[') {
             continue;
         }
         let text = format!(
             "Changes to `{pattern}` must be reviewed by {}.",
-            who.join(" or ")
+            owners.join(" or ")
         );
-        let block = Block {
+        let block = MarkdownBlock {
             line: place + 1,
             last_line: place + 1,
-            ..Block::bare(BlockKind::Item, text.clone())
+            ..MarkdownBlock::bare(BlockKind::Item, text.clone())
         };
-        // A pattern is no citation of a file.
-        let made = make(SourceKind::Owners, &block, text, Modality::Must);
-        found.push(Found {
+        // The glob pattern does not name a file.
+        let made = build_claim(SourceKind::Owners, &block, text, Modality::Must);
+        found.push(DocumentClaim {
             mentions: Vec::new(),
             ..made
         });
@@ -280,14 +287,14 @@ pub(crate) fn owners(text: &str) -> Vec<Found> {
     found
 }
 
-/// Returns what stands between the two lines of dashes a document begins with.
+/// Returns the text between the `---` lines at the start of a document.
 fn front_matter(text: &str) -> &str {
     let rest = text.strip_prefix("---\n");
     rest.and_then(|rest| rest.split_once("\n---"))
         .map_or("", |(front, _)| front)
 }
 
-fn value_of<'t>(front: &'t str, key: &str) -> Option<&'t str> {
+fn front_matter_value<'t>(front: &'t str, key: &str) -> Option<&'t str> {
     let mut lines = front.lines().filter_map(|line| line.split_once(':'));
     lines
         .find(|(name, _)| name.trim() == key)
@@ -297,20 +304,20 @@ fn value_of<'t>(front: &'t str, key: &str) -> Option<&'t str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::claims;
+    use crate::extract_claims;
 
     #[test]
     fn a_decision_in_force_is_one_claim() {
         let text = "# 7. Use PostgreSQL\n\n## Status\n\nAccepted\n\n## Decision Outcome\n\nChosen option: PostgreSQL, because we know it. It is free. It is fast.\n";
-        let found = claims(SourceKind::Decision, text);
+        let found = extract_claims(SourceKind::Decision, text);
         assert_eq!(found.len(), 1);
         assert_eq!(
             found[0].text,
             "Use PostgreSQL: Chosen option: PostgreSQL, because we know it. It is free."
         );
-        assert_eq!(found[0].kind, Kind::Decision);
+        assert_eq!(found[0].kind, EntryKind::Decision);
         assert!(
-            claims(
+            extract_claims(
                 SourceKind::Decision,
                 &text.replace("Accepted", "Superseded by 9")
             )
@@ -320,19 +327,22 @@ mod tests {
             "---\nstatus: \"rejected\"\n---\n{}",
             text.replace("Accepted", "")
         );
-        assert!(claims(SourceKind::Decision, &front).is_empty());
+        assert!(extract_claims(SourceKind::Decision, &front).is_empty());
     }
 
     #[test]
     fn sections_of_a_reviewer_say_the_kind() {
         let text = "# Knowledge\n\n## Patterns Found\n\n- [2026-01-02] SQL strings in `db.py` are built by hand (Source: review-7)\n\n## False Positives to Avoid\n\n- Shell calls in `tools/` are fine\n\n## Other\n\n- nothing here at all\n";
-        let found = claims(SourceKind::Reviewer, text);
-        let told: Vec<_> = found.iter().map(|it| (it.kind, it.text.as_str())).collect();
+        let found = extract_claims(SourceKind::Reviewer, text);
+        let actual: Vec<_> = found.iter().map(|it| (it.kind, it.text.as_str())).collect();
         assert_eq!(
-            told,
+            actual,
             [
-                (Kind::Pattern, "SQL strings in `db.py` are built by hand"),
-                (Kind::FalsePositive, "Shell calls in `tools/` are fine"),
+                (
+                    EntryKind::Pattern,
+                    "SQL strings in `db.py` are built by hand"
+                ),
+                (EntryKind::FalsePositive, "Shell calls in `tools/` are fine"),
             ]
         );
     }
@@ -340,35 +350,35 @@ mod tests {
     #[test]
     fn a_lesson_brings_evidence_and_steps() {
         let text = "---\nlastConfirmed: 2026-02-22\nprovenance: independent\n---\nRetries need a key.\n\nEvidence: `src/pay.rs` and `src/retry.rs`\n\nVerify: run `cargo test pay`\n";
-        let found = claims(SourceKind::Lesson, text);
+        let found = extract_claims(SourceKind::Lesson, text);
         assert_eq!(found[0].text, "Retries need a key.");
         assert_eq!(found[0].mentions.len(), 2);
         assert_eq!(found[0].verify, ["run `cargo test pay`"]);
-        let plain = claims(SourceKind::Lesson, "Tests must pass before merging.\n");
+        let plain = extract_claims(SourceKind::Lesson, "Tests must pass before merging.\n");
         assert_eq!(plain.len(), 1);
     }
 
     #[test]
     fn records_and_owners_are_read_by_line() {
         let text = "{\"type\":\"failure\",\"description\":\"Deploys fail without a lock\",\"resolution\":\"Take it first\"}\nnot json\n{\"type\":\"pattern\",\"name\":\"retry\",\"description\":\"wrap calls in retry\",\"files\":[\"src/a.ts\"]}\n";
-        let found = claims(SourceKind::Records, text);
-        let told: Vec<_> = found
+        let found = extract_claims(SourceKind::Records, text);
+        let actual: Vec<_> = found
             .iter()
             .map(|it| (it.line, it.kind, it.text.as_str()))
             .collect();
         assert_eq!(
-            told,
+            actual,
             [
                 (
                     1,
-                    Kind::AntiPattern,
+                    EntryKind::AntiPattern,
                     "Deploys fail without a lock Take it first"
                 ),
-                (3, Kind::Pattern, "retry: wrap calls in retry"),
+                (3, EntryKind::Pattern, "retry: wrap calls in retry"),
             ]
         );
         assert_eq!(found[1].mentions[0].text, "src/a.ts");
-        let found = claims(
+        let found = extract_claims(
             SourceKind::Owners,
             "# who\n*.rs @core-team # all\n\n/docs/\n",
         );

@@ -1,8 +1,8 @@
-//! Documents people keep for agents, taken apart into claims.
+//! Extraction of claims from documents and agent transcripts.
 //!
-//! A repository already holds knowledge: `CLAUDE.md`, `AGENTS.md`, rules of editors, memories of agents, decision
-//! records, contribution guides. This crate says which files those are ([`source_kind`]) and what each of them claims
-//! ([`claims`]). It reads text it is given and opens nothing.
+//! Repositories already contain knowledge: `CLAUDE.md`, `AGENTS.md`, editor rules, agent memories,
+//! decision records, contribution guides. [`source_kind`] recognizes such files by path and
+//! [`extract_claims`] returns their claims. This crate performs no I/O.
 
 mod block;
 mod claim;
@@ -16,7 +16,7 @@ mod topic;
 pub mod transcript;
 mod words;
 
-pub use claim::{CLAIMS_MAX, Found, claims};
+pub use claim::{CLAIMS_MAX, DocumentClaim, extract_claims};
 pub use mention::{Mention, MentionKind};
 pub use modality::Modality;
 pub use source::{SourceKind, source_kind};

@@ -1,38 +1,38 @@
-//! What a sentence points at: files, names in code, commands.
+//! Mentions in a sentence: files, symbols and commands.
 //!
-//! Strict on purpose: a finding about a file that was never meant is worse than none. What looks like a pattern, a
-//! placeholder, an address or a file to be made is no mention.
+//! Deliberately strict: a finding about a file that was never meant is worse than none. Patterns,
+//! placeholders, URLs and files to be created are not mentions.
 
 use serde::Serialize;
 
-use crate::words::{ENDINGS, PLACEHOLDERS, PROGRAMS, each, is_one};
+use crate::words::{FILE_EXTENSIONS, PLACEHOLDERS, PROGRAMS, is_listed, split_phrases};
 
-/// Something a claim points at.
+/// A file, symbol or command named in a claim.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Mention {
     pub kind: MentionKind,
     pub text: String,
 }
 
-/// What is pointed at.
+/// Kind of a mention.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum MentionKind {
-    /// A file or folder below the document's repository, as written.
+    /// A file or folder of the document's repository, as written.
     Path,
-    /// A relative link's target.
+    /// The target of a relative link.
     Link,
-    /// A name in code.
+    /// A symbol.
     Symbol,
-    /// A line for a shell.
+    /// A shell command.
     Command,
 }
 
-/// Bytes a mention may have.
+/// Maximum length of a mention in bytes.
 const MENTION_BYTES_MAX: usize = 200;
 
-/// Returns what a text points at, each once, in order.
-pub(crate) fn mentions(text: &str, links: &[String]) -> Vec<Mention> {
+/// Returns the mentions in a text, without duplicates, in order.
+pub(crate) fn find_mentions(text: &str, links: &[String]) -> Vec<Mention> {
     let mut found = Vec::new();
     let mut add = |kind, text: &str| {
         let mention = Mention {
@@ -43,16 +43,17 @@ pub(crate) fn mentions(text: &str, links: &[String]) -> Vec<Mention> {
             found.push(mention);
         }
     };
+    // Odd parts are between backticks. Prose is not searched: "and/or" is no path.
     for span in text.split('`').skip(1).step_by(2) {
         let span = span.trim();
-        if span.is_empty() || MENTION_BYTES_MAX < span.len() {
+        if span.is_empty() || span.len() > MENTION_BYTES_MAX {
             continue;
         }
         if is_command(span) {
             add(MentionKind::Command, span);
-        } else if let Some(path) = path(span) {
+        } else if let Some(path) = parse_path(span) {
             add(MentionKind::Path, path);
-        } else if let Some(name) = symbol(span) {
+        } else if let Some(name) = parse_symbol(span) {
             add(MentionKind::Symbol, name);
         }
     }
@@ -64,24 +65,29 @@ pub(crate) fn mentions(text: &str, links: &[String]) -> Vec<Mention> {
     found
 }
 
-/// Returns whether a span is a line for a shell.
+/// Returns whether a span is a shell command: a known program with arguments.
 pub(crate) fn is_command(span: &str) -> bool {
     let mut words = span.split_whitespace();
     let first = words.next().unwrap_or_default();
-    let known = is_one(first, PROGRAMS) || first.starts_with("./") && !first.ends_with('/');
+    let known = is_listed(first, PROGRAMS) || first.starts_with("./") && !first.ends_with('/');
     known && words.next().is_some()
 }
 
-/// Returns the path a span names, without a line number behind it.
-fn path(span: &str) -> Option<&str> {
-    let bare = span.trim_end_matches([',', ';']);
-    let bare = match bare.split_once(':') {
+/// Returns the path in a span, without a line number.
+fn parse_path(span: &str) -> Option<&str> {
+    let unpunctuated = span.trim_end_matches([',', ';']);
+    let without_line = match unpunctuated.split_once(':') {
         Some((path, rest)) if rest.starts_with(|c: char| c.is_ascii_digit()) => path,
         Some(_) => return None,
-        None => bare,
+        None => unpunctuated,
     };
-    let bare = bare.split_once('#').map_or(bare, |(path, _)| path);
-    let bare = bare.strip_prefix("./").unwrap_or(bare);
+    let without_fragment = without_line
+        .split_once('#')
+        .map_or(without_line, |(path, _)| path);
+    let bare = without_fragment
+        .strip_prefix("./")
+        .unwrap_or(without_fragment);
+    // Brackets and parentheses occur in routes such as `app/[slug]/page.tsx`.
     let plain = |c: char| c.is_ascii_alphanumeric() || "._-/+@[]()".contains(c);
     let lower = bare.to_ascii_lowercase();
     let first = bare.split('/').next().unwrap_or_default();
@@ -90,7 +96,7 @@ fn path(span: &str) -> Option<&str> {
         || bare.starts_with(['/', '@', '-', '+', '('])
         || bare.contains("//")
         || bare.starts_with("..")
-        || each(PLACEHOLDERS).any(|it| lower.contains(it))
+        || split_phrases(PLACEHOLDERS).any(|it| lower.contains(it))
         || is_host(first)
     {
         return None;
@@ -101,24 +107,25 @@ fn path(span: &str) -> Option<&str> {
         .next()
         .unwrap_or_default();
     let ending = name.rsplit_once('.');
-    let is_file = ending.is_some_and(|(stem, ending)| !stem.is_empty() && is_one(ending, ENDINGS));
+    let is_file =
+        ending.is_some_and(|(stem, ending)| !stem.is_empty() && is_listed(ending, FILE_EXTENSIONS));
     let is_folder = bare.ends_with('/');
     let has_folder = bare.trim_end_matches('/').contains('/');
-    // `and/or`, `GET/POST`, `main/dev`: two bare words are no path.
+    // `and/or`, `GET/POST` and `main/dev` are alternatives, not paths.
     let dotted_or_deep = is_file
         || is_folder && !name.is_empty()
         || has_folder && bare.matches('/').count() >= 2 && ending.is_none();
     (dotted_or_deep && (is_file || is_folder || lower == bare)).then_some(bare)
 }
 
-/// Returns whether the first part of a path is a machine's name.
+/// Returns whether the first part of a path is a host name.
 fn is_host(part: &str) -> bool {
     ["com", "org", "io", "dev", "net"]
         .iter()
         .any(|it| part.ends_with(&format!(".{it}")))
 }
 
-/// Returns the file a link leads to, if it lies in the same repository.
+/// Returns the target of a link within the repository.
 fn link_target(link: &str) -> Option<&str> {
     let target = link.split(['#', '?']).next().unwrap_or_default();
     let target = target.strip_prefix("./").unwrap_or(target);
@@ -135,8 +142,8 @@ fn link_target(link: &str) -> Option<&str> {
         .then_some(target)
 }
 
-/// Returns the name a span is: `parse_all`, `Parser::new`, `readFile()`.
-fn symbol(span: &str) -> Option<&str> {
+/// Returns the symbol in a span: `parse_all`, `Parser::new`, `readFile()`.
+fn parse_symbol(span: &str) -> Option<&str> {
     let bare = span.strip_suffix("()").unwrap_or(span);
     let called = bare.len() != span.len();
     let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | ':' | '.' | '#');
@@ -148,6 +155,7 @@ fn symbol(span: &str) -> Option<&str> {
     let camel = letters
         .windows(2)
         .any(|it| it[0].is_ascii_lowercase() && it[1].is_ascii_uppercase());
+    // A plain word such as `main` may also be a branch, a value or a command.
     (called || camel || bare.contains("::") || bare.contains('_')).then_some(bare)
 }
 
@@ -184,7 +192,7 @@ mod tests {
             ("./x.sh --all", Some((Command, "./x.sh --all"))),
             ("npm", None),
         ] {
-            let found = mentions(&format!("Look at `{span}` now"), &[]);
+            let found = find_mentions(&format!("Look at `{span}` now"), &[]);
             let expected: Vec<Mention> = expected
                 .map(|(kind, text)| Mention {
                     kind,
@@ -198,7 +206,11 @@ mod tests {
 
     #[test]
     fn only_links_into_the_repository_count() {
-        let of = |link: &str| mentions("", &[link.to_owned()]).pop().map(|it| it.text);
+        let of = |link: &str| {
+            find_mentions("", &[link.to_owned()])
+                .pop()
+                .map(|it| it.text)
+        };
         assert_eq!(of("docs/a.md#part"), Some("docs/a.md".to_owned()));
         assert_eq!(of("../a.md"), Some("../a.md".to_owned()));
         for away in [

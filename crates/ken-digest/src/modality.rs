@@ -1,14 +1,14 @@
-//! Whether a sentence tells what to do, what not to do, or what is the case.
+//! Modality of sentences: instruction, prohibition or statement of fact.
 
-use ken_core::content::Polarity;
+use ken_core::values::content::Polarity;
 use serde::Serialize;
 
 use crate::words::{
-    self, ADVISING, AGAINST, BEFORE_AGAINST, DISCOURAGING, FORBIDDING, OBLIGING, OPENERS, VERBS,
-    each, is_one,
+    self, ADVISING, BEFORE_IMPERATIVES, DISCOURAGING, FORBIDDING, FORBIDDING_IMPERATIVES,
+    INSTRUCTION_VERBS, OBLIGING, OPENERS, is_listed, split_phrases,
 };
 
-/// How a claim binds whoever reads it.
+/// Obligation that a claim puts on its reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Modality {
@@ -16,17 +16,18 @@ pub enum Modality {
     MustNot,
     Should,
     ShouldNot,
-    /// Nothing is asked: something is said to be so.
+    /// No instruction: a statement of fact.
     Fact,
 }
 
 impl Modality {
-    /// Returns how a sentence binds; what stands between backticks says nothing about it.
+    /// Classifies a sentence, ignoring text between backticks.
     pub(crate) fn of(sentence: &str) -> Self {
-        let text = spoken(sentence);
-        let has = |phrases: &str| words::has(&text, phrases);
+        let text = normalize_words(sentence);
+        let has = |phrases: &str| words::contains_phrase(&text, phrases);
         let commands = is_instruction(sentence);
-        if has(FORBIDDING) || commands_against(sentence) {
+        // Prohibitions first: "must not" also contains "must".
+        if has(FORBIDDING) || forbids_reader(sentence) {
             return Self::MustNot;
         }
         if text.starts_with(" avoid ") || has("should not, shouldn't, discouraged, not recommended")
@@ -36,6 +37,7 @@ impl Modality {
         if has(OBLIGING) {
             return Self::Must;
         }
+        // "Use x to avoid y" recommends x and is no advice against it.
         if has("avoid") && !commands {
             return Self::ShouldNot;
         }
@@ -45,7 +47,7 @@ impl Modality {
         Self::Fact
     }
 
-    /// Returns which way a claim points.
+    /// Returns the polarity of a claim, or `None` for a fact.
     pub fn polarity(self) -> Option<Polarity> {
         match self {
             Self::Must | Self::Should => Some(Polarity::Positive),
@@ -54,7 +56,7 @@ impl Modality {
         }
     }
 
-    /// Returns whether something is asked of the reader.
+    /// Returns whether the claim asks something of the reader.
     pub fn asks(self) -> bool {
         match self {
             Self::Must | Self::MustNot | Self::Should | Self::ShouldNot => true,
@@ -63,46 +65,49 @@ impl Modality {
     }
 }
 
-/// Returns whether the sentence begins by telling somebody to do something.
+/// Returns whether the sentence begins with an instruction.
 pub(crate) fn is_instruction(sentence: &str) -> bool {
-    let text = spoken(sentence);
-    // "When x, use y" and "Before committing: run z" tell what to do behind their condition.
+    let text = normalize_words(sentence);
+    // "When x, use y" and "Before committing: run z" have the instruction after the condition.
     let condition = [
         "when ", "if ", "before ", "after ", "for ", "in ", "on ", "to ", "once ",
     ];
     let trimmed = text.trim_start();
-    let starts: Vec<&str> = match condition.iter().any(|it| trimmed.starts_with(it)) {
-        true => sentence.splitn(2, [',', ':']).collect(),
-        false => vec![sentence],
+    let starts: Vec<&str> = if condition.iter().any(|it| trimmed.starts_with(it)) {
+        sentence.splitn(2, [',', ':']).collect()
+    } else {
+        vec![sentence]
     };
-    starts.iter().any(|part| begins_with_verb(&spoken(part)))
+    starts
+        .iter()
+        .any(|part| begins_with_verb(&normalize_words(part)))
 }
 
 fn begins_with_verb(text: &str) -> bool {
     let mut words = text
         .split_whitespace()
-        .skip_while(|word| is_one(word, OPENERS));
+        .skip_while(|word| is_listed(word, OPENERS));
     let Some(first) = words.next() else {
         return false;
     };
     let forbids = matches!(first, "never" | "always" | "don't" | "avoid")
         || first == "do" && words.next().is_some_and(|it| it == "not");
-    forbids || is_one(first, VERBS)
+    forbids || is_listed(first, INSTRUCTION_VERBS)
 }
 
-/// Returns whether a word that forbids is said to the reader: "Never do x", not "it never does x".
-fn commands_against(sentence: &str) -> bool {
-    let outside = sentence.replace('’', "'").to_lowercase();
-    let outside: Vec<&str> = outside.split('`').collect();
-    let code_left_out = |(place, part): (usize, &str)| {
+/// Returns whether a forbidding word addresses the reader: "Never do x", not "it never does x".
+fn forbids_reader(sentence: &str) -> bool {
+    let lowered = sentence.replace('’', "'").to_lowercase();
+    let without_code = |(place, part): (usize, &str)| {
         if place % 2 == 0 {
             part.to_owned()
         } else {
             "code".to_owned()
         }
     };
-    let text: String = outside.into_iter().enumerate().map(code_left_out).collect();
-    each(AGAINST).any(|word| {
+    // Punctuation stays, unlike in `normalize_words`: it shows where a clause begins.
+    let text: String = lowered.split('`').enumerate().map(without_code).collect();
+    split_phrases(FORBIDDING_IMPERATIVES).any(|word| {
         text.match_indices(word).any(|(at, _)| {
             let (before, behind) = (text[..at].trim_end(), &text[at + word.len()..]);
             let stands_alone = !text[..at].ends_with(char::is_alphanumeric)
@@ -113,13 +118,15 @@ fn commands_against(sentence: &str) -> bool {
                 .unwrap_or_default();
             let opens = before.is_empty()
                 || before.ends_with([',', ';', ':', '(', '—', '–', '-', '.', '!', '*', '>']);
-            stands_alone && (opens || is_one(last, BEFORE_AGAINST))
+            stands_alone && (opens || is_listed(last, BEFORE_IMPERATIVES))
         })
     })
 }
 
-/// Returns the words outside backticks in lower case, each between two spaces.
-pub(crate) fn spoken(sentence: &str) -> String {
+/// Returns the lowercase words outside backticks, each between two spaces.
+///
+/// Code becomes the word `code`, so that phrases do not match across it.
+pub(crate) fn normalize_words(sentence: &str) -> String {
     let mut out = String::from(" ");
     for (place, part) in sentence.split('`').enumerate() {
         if place % 2 == 1 {

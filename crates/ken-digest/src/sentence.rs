@@ -1,12 +1,12 @@
-//! Where one sentence ends and the next begins.
+//! Sentence splitting.
 
-/// Words whose full stop ends nothing, in lower case.
+/// Abbreviations whose full stop does not end a sentence, in lower case.
 const ABBREVIATIONS: [&str; 12] = [
     "e.g.", "i.e.", "etc.", "vs.", "cf.", "no.", "approx.", "resp.", "incl.", "ca.", "dr.", "st.",
 ];
 
-/// Cuts a paragraph into sentences; text between backticks is never cut.
-pub(crate) fn sentences(text: &str) -> Vec<&str> {
+/// Splits a paragraph into sentences, never inside backticks.
+pub(crate) fn split_sentences(text: &str) -> Vec<&str> {
     let mut found = Vec::new();
     let (mut start, mut in_code) = (0, false);
     let mut chars = text.char_indices().peekable();
@@ -38,6 +38,7 @@ pub(crate) fn sentences(text: &str) -> Vec<&str> {
 
 /// Returns whether a stop between `before` and `rest` ends a sentence.
 fn ends_sentence(before: &str, rest: &str) -> bool {
+    // `v1.2` and `src/lib.rs` contain a stop without a blank after it.
     if !rest.starts_with(char::is_whitespace) {
         return rest.is_empty();
     }
@@ -48,6 +49,7 @@ fn ends_sentence(before: &str, rest: &str) -> bool {
         return false;
     }
     let next = rest.trim_start().chars().next();
+    // A lowercase word continues the sentence, as after an ellipsis or unknown abbreviation.
     next.is_none_or(|c| !c.is_lowercase())
 }
 
@@ -77,7 +79,7 @@ mod tests {
             ("It ends... and goes on", &["It ends... and goes on"]),
             ("", &[]),
         ] {
-            assert_eq!(sentences(text), expected, "{text}");
+            assert_eq!(split_sentences(text), expected, "{text}");
         }
     }
 }

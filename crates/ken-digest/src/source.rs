@@ -1,32 +1,32 @@
-//! Which files of a repository hold knowledge for agents, told by their path alone.
+//! Recognition of knowledge documents by file path alone.
 
 use serde::Serialize;
 
-/// What a document is to those who keep it.
+/// Kind of a knowledge document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SourceKind {
-    /// What agents are told: `CLAUDE.md`, `AGENTS.md`, rules of editors.
+    /// Instructions for agents: `CLAUDE.md`, `AGENTS.md`, editor rules.
     Instructions,
-    /// What agents wrote down for themselves.
+    /// Notes that agents keep for themselves.
     Memory,
-    /// What a reviewer learned, by section: `KNOWLEDGE.md`.
+    /// Knowledge of a reviewer, by section: `KNOWLEDGE.md`.
     Reviewer,
-    /// One lesson a file, with its evidence: `knowledge/*.md`.
+    /// One lesson per file, with its evidence: `knowledge/*.md`.
     Lesson,
-    /// One JSON object a line: `.mulch/expertise/*.jsonl`.
+    /// One JSON object per line: `.mulch/expertise/*.jsonl`.
     Records,
     /// A decision record.
     Decision,
-    /// How to take part: `CONTRIBUTING.md`.
+    /// Contribution guide: `CONTRIBUTING.md`.
     Contributing,
-    /// What a pull request must say.
+    /// Pull request template.
     Template,
-    /// Who reviews what.
+    /// Code owners.
     Owners,
 }
 
-/// Folders that hold what others wrote, or examples.
+/// Folders with third-party files or examples.
 const FOREIGN: [&str; 14] = [
     "node_modules",
     "vendor",
@@ -44,7 +44,7 @@ const FOREIGN: [&str; 14] = [
     "bundle",
 ];
 
-/// Names of files agents are given, in lower case.
+/// Names of instruction files, in lower case.
 const INSTRUCTIONS: [&str; 12] = [
     "claude.md",
     "claude.local.md",
@@ -60,7 +60,7 @@ const INSTRUCTIONS: [&str; 12] = [
     ".goosehints",
 ];
 
-/// Folders whose Markdown files agents are given.
+/// Folders whose Markdown files are instructions.
 const RULE_FOLDERS: [&str; 7] = [
     ".cursor/rules",
     ".windsurf/rules",
@@ -71,7 +71,7 @@ const RULE_FOLDERS: [&str; 7] = [
     ".roo/rules",
 ];
 
-/// Folders of notes agents keep.
+/// Folders of agent memories.
 const MEMORY_FOLDERS: [&str; 3] = [".serena/memories", ".claude/agent-memory", "agent-memory"];
 
 /// Folders of decision records.
@@ -83,10 +83,11 @@ const DECISION_FOLDERS: [&str; 5] = [
     "decision-records",
 ];
 
-/// Returns what the file at `path` is, `None` if it is none of these.
+/// Returns the kind of the document at `path`, or `None` for other files.
 pub fn source_kind(path: &str) -> Option<SourceKind> {
     let lower = path.to_ascii_lowercase();
     let (folder, name) = lower.rsplit_once('/').unwrap_or(("", &lower));
+    // Before all other rules, because a fixture may contain any of these files.
     if folder.split('/').any(|part| FOREIGN.contains(&part)) {
         return None;
     }
@@ -96,7 +97,7 @@ pub fn source_kind(path: &str) -> Option<SourceKind> {
     };
     let markdown = [".md", ".mdc", ".markdown"];
     let is_markdown = markdown.iter().any(|ending| name.ends_with(ending));
-    // Commands and skills say how to do one thing; they are no knowledge of the repository.
+    // Commands and skills describe one task, not the repository.
     if [".claude/commands", ".claude/agents", ".claude/skills"]
         .iter()
         .any(|it| below(it))
@@ -104,16 +105,17 @@ pub fn source_kind(path: &str) -> Option<SourceKind> {
         return None;
     }
     // `docs/agents.md` is a page about agents, `docs/AGENTS.md` is for them.
-    let shouted = path.rsplit('/').next().unwrap_or(path);
-    let shouted = shouted.split('.').next().unwrap_or_default();
-    let is_called = shouted.chars().all(|c| !c.is_lowercase()) || folder.is_empty();
-    let is_called = is_called || name == "copilot-instructions.md";
-    if is_called && INSTRUCTIONS.contains(&name)
+    let original_name = path.rsplit('/').next().unwrap_or(path);
+    let original_stem = original_name.split('.').next().unwrap_or_default();
+    let is_uppercase = original_stem.chars().all(|c| !c.is_lowercase());
+    let is_for_agents = is_uppercase || folder.is_empty() || name == "copilot-instructions.md";
+    if is_for_agents && INSTRUCTIONS.contains(&name)
         || is_markdown && RULE_FOLDERS.iter().any(|it| below(it))
     {
         return Some(SourceKind::Instructions);
     }
-    if is_called && name == "memory.md" || is_markdown && MEMORY_FOLDERS.iter().any(|it| below(it))
+    if is_for_agents && name == "memory.md"
+        || is_markdown && MEMORY_FOLDERS.iter().any(|it| below(it))
     {
         return Some(SourceKind::Memory);
     }
@@ -134,11 +136,12 @@ pub fn source_kind(path: &str) -> Option<SourceKind> {
         return None;
     }
     let parent = folder.rsplit('/').next().unwrap_or(folder);
+    // Indexes and templates in the same folder have no number.
     let is_record = name.starts_with(|c: char| c.is_ascii_digit()) || name.starts_with("adr");
     if DECISION_FOLDERS.contains(&parent) && is_record {
         return Some(SourceKind::Decision);
     }
-    if is_called && name == "knowledge.md" {
+    if is_for_agents && name == "knowledge.md" {
         return Some(SourceKind::Reviewer);
     }
     let is_lesson = parent == "knowledge" && !["readme.md", "index.md"].contains(&name);

@@ -1,12 +1,12 @@
-//! What a claim is about: its kind, and tags from a small vocabulary.
+//! Classification of claims: entry kind, and tags from a small vocabulary.
 
-use ken_core::kind::Kind;
+use ken_core::values::kind::EntryKind;
 
-use crate::modality::{Modality, spoken};
+use crate::modality::{Modality, normalize_words};
 use crate::source::SourceKind;
-use crate::words::{each, has};
+use crate::words::{contains_phrase, split_phrases};
 
-/// Tags and the words that speak for them.
+/// Tags and the words that indicate them.
 const TOPICS: &[(&str, &str)] = &[
     (
         "testing",
@@ -68,46 +68,49 @@ const TOPICS: &[(&str, &str)] = &[
     ),
 ];
 
-/// Tags one claim gets at most.
-const TAGS_MAX: usize = 3;
+/// Maximum number of tags per claim.
+const CLAIM_TAGS_MAX: usize = 3;
 
-/// Returns the tags a claim under `headings` earns.
-pub(crate) fn tags(text: &str, headings: &[String]) -> Vec<&'static str> {
-    let told = spoken(text);
-    let under = spoken(headings.last().map_or("", String::as_str));
+/// Returns the tags of a claim under `headings`, the best first.
+pub(crate) fn assign_tags(text: &str, headings: &[String]) -> Vec<&'static str> {
+    let normalized = normalize_words(text);
+    let under = normalize_words(headings.last().map_or("", String::as_str));
     let mut scored: Vec<(usize, &'static str)> = TOPICS
         .iter()
         .map(|(tag, words)| {
             let often = |text: &str, weight| {
-                let hits = each(words).filter(|word| text.contains(&format!(" {word} ")));
+                let hits = split_phrases(words).filter(|word| text.contains(&format!(" {word} ")));
                 hits.count() * weight
             };
-            (often(&told, 1) + often(&under, 2), *tag)
+            // The heading names the topic on purpose, so it counts double.
+            (often(&normalized, 1) + often(&under, 2), *tag)
         })
         .filter(|(score, _)| *score != 0)
         .collect();
+    // The sort is stable: equal scores keep the order of the table.
     scored.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
     scored
         .into_iter()
-        .take(TAGS_MAX)
+        .take(CLAIM_TAGS_MAX)
         .map(|(_, tag)| tag)
         .collect()
 }
 
-/// Returns what kind of entry a claim would be.
-pub(crate) fn kind(
+/// Returns the entry kind of a claim.
+pub(crate) fn classify_kind(
     source: SourceKind,
     modality: Modality,
     text: &str,
     headings: &[String],
-) -> Kind {
-    let told = spoken(text);
-    let under = spoken(&headings.join(" "));
-    let says = |phrases: &str| has(&told, phrases);
-    let stands_under = |phrases: &str| has(&under, phrases);
+) -> EntryKind {
+    let normalized = normalize_words(text);
+    let under = normalize_words(&headings.join(" "));
+    let says = |phrases: &str| contains_phrase(&normalized, phrases);
+    let stands_under = |phrases: &str| contains_phrase(&under, phrases);
     match source {
-        SourceKind::Template | SourceKind::Owners => return Kind::PrExpectation,
-        SourceKind::Decision => return Kind::Decision,
+        // These documents contain only one kind of claim.
+        SourceKind::Template | SourceKind::Owners => return EntryKind::PrExpectation,
+        SourceKind::Decision => return EntryKind::Decision,
         SourceKind::Instructions
         | SourceKind::Memory
         | SourceKind::Reviewer
@@ -115,32 +118,34 @@ pub(crate) fn kind(
         | SourceKind::Records
         | SourceKind::Contributing => {}
     }
+    // A norm asks for something; everything else is a learning.
     if !modality.asks() {
-        return Kind::Learning;
+        return EntryKind::Learning;
     }
     let commits = "commit message, commit messages, conventional commits, commit subject, commits must, commit title";
     let parts = "message, messages, subject, type, scope, prefix, footer, body";
+    // From the most specific to the most general kind: the first match decides.
     if says(commits) || stands_under("commit, commits") && says(parts) {
-        return Kind::CommitNorm;
+        return EntryKind::CommitNorm;
     }
     let pulls = "pull request, pull requests, pr, prs, reviewer, reviewers";
     if says(pulls) || stands_under("pull request, pull requests, prs") {
-        return Kind::PrExpectation;
+        return EntryKind::PrExpectation;
     }
     let done = "before committing, before you commit, before pushing, before submitting, before opening, \
         definition of done, tests must pass, must pass";
     if says(done) {
-        return Kind::UserExpectation;
+        return EntryKind::UserExpectation;
     }
-    Kind::Convention
+    EntryKind::Convention
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn kind_of(text: &str, heading: &str) -> Kind {
-        kind(
+    fn kind_of(text: &str, heading: &str) -> EntryKind {
+        classify_kind(
             SourceKind::Instructions,
             Modality::of(text),
             text,
@@ -152,34 +157,37 @@ mod tests {
     fn claims_are_sorted_by_what_they_ask() {
         assert_eq!(
             kind_of("Commit messages must follow Conventional Commits.", ""),
-            Kind::CommitNorm
+            EntryKind::CommitNorm
         );
         assert_eq!(
             kind_of("Use the imperative in the subject.", "Commits"),
-            Kind::CommitNorm
+            EntryKind::CommitNorm
         );
         assert_eq!(
             kind_of("Every pull request needs a test.", ""),
-            Kind::Learning
+            EntryKind::Learning
         );
         assert_eq!(
             kind_of("Every pull request must have a test.", ""),
-            Kind::PrExpectation
+            EntryKind::PrExpectation
         );
         assert_eq!(
             kind_of("Run `make lint` before committing.", ""),
-            Kind::UserExpectation
+            EntryKind::UserExpectation
         );
-        assert_eq!(kind_of("Use tabs.", "Style"), Kind::Convention);
+        assert_eq!(kind_of("Use tabs.", "Style"), EntryKind::Convention);
         assert_eq!(
             kind_of("The parser lives in `src`.", "Layout"),
-            Kind::Learning
+            EntryKind::Learning
         );
     }
 
     #[test]
     fn tags_come_from_text_and_heading() {
-        assert_eq!(tags("Use vitest", &["Testing".to_owned()]), ["testing"]);
-        assert!(tags("Nothing at all", &[]).is_empty());
+        assert_eq!(
+            assign_tags("Use vitest", &["Testing".to_owned()]),
+            ["testing"]
+        );
+        assert!(assign_tags("Nothing at all", &[]).is_empty());
     }
 }

@@ -1,59 +1,61 @@
-//! The word lists sentences are judged by: phrases separated by commas, all in lower case.
+//! Word lists for classifying sentences: phrases separated by commas, all in lower case.
 
-/// Returns whether `told`, as `modality::spoken` gives it, has one of the phrases.
-pub(crate) fn has(told: &str, phrases: &str) -> bool {
-    each(phrases).any(|it| told.contains(&format!(" {it} ")))
+/// Returns whether `normalized`, the output of `modality::normalize_words`, contains one of the
+/// phrases.
+pub(crate) fn contains_phrase(normalized: &str, phrases: &str) -> bool {
+    split_phrases(phrases).any(|it| normalized.contains(&format!(" {it} ")))
 }
 
-/// Returns whether `told` begins with one of the phrases.
-pub(crate) fn starts(told: &str, phrases: &str) -> bool {
-    each(phrases).any(|it| {
-        told.strip_prefix(' ').is_some_and(|told| {
-            told.strip_prefix(it)
+/// Returns whether `normalized` begins with one of the phrases.
+pub(crate) fn starts_with_phrase(normalized: &str, phrases: &str) -> bool {
+    split_phrases(phrases).any(|it| {
+        normalized.strip_prefix(' ').is_some_and(|normalized| {
+            normalized
+                .strip_prefix(it)
                 .is_some_and(|rest| rest.starts_with(' '))
         })
     })
 }
 
-/// Returns whether `word` is one of the words.
-pub(crate) fn is_one(word: &str, words: &str) -> bool {
-    each(words).any(|it| it == word)
+/// Returns whether `word` is in the list.
+pub(crate) fn is_listed(word: &str, words: &str) -> bool {
+    split_phrases(words).any(|it| it == word)
 }
 
-/// Returns the phrases of a list.
-pub(crate) fn each(phrases: &str) -> impl Iterator<Item = &str> {
+/// Splits a list into phrases.
+pub(crate) fn split_phrases(phrases: &str) -> impl Iterator<Item = &str> {
     phrases
         .split(',')
         .map(str::trim)
         .filter(|it| !it.is_empty())
 }
 
-/// Words and phrases that forbid.
+/// Phrases that forbid.
 pub(crate) const FORBIDDING: &str =
     "must not, mustn't, not allowed, forbidden, prohibited, shall not, disallowed";
 
-/// Words that forbid where they are said to the reader.
-pub(crate) const AGAINST: &str = "never, do not, don't";
+/// Words that forbid if they address the reader.
+pub(crate) const FORBIDDING_IMPERATIVES: &str = "never, do not, don't";
 
-/// Words that may stand before those.
-pub(crate) const BEFORE_AGAINST: &str =
+/// Words that may precede them.
+pub(crate) const BEFORE_IMPERATIVES: &str =
     "please, and, but, or, so, must, should, also, then, always, instead, just";
 
-/// Those that advise against.
+/// Phrases that advise against something.
 pub(crate) const DISCOURAGING: &str = "\
     avoid, should not, shouldn't, discouraged, not recommended, refrain, rather than, instead of";
 
-/// Those that oblige.
+/// Phrases that oblige.
 pub(crate) const OBLIGING: &str = "\
     must, always, required, requires, mandatory, shall, make sure, ensure, need to, needs to, has to, \
     have to";
 
-/// Those that advise.
+/// Phrases that advise.
 pub(crate) const ADVISING: &str = "\
     should, prefer, recommended, recommend, ideally, please";
 
-/// Verbs an instruction begins with.
-pub(crate) const VERBS: &str = "\
+/// Verbs at the start of an instruction.
+pub(crate) const INSTRUCTION_VERBS: &str = "\
     accept, add, adhere, adjust, allow, annotate, append, apply, ask, assert, assign, assume, attach, \
     base, begin, branch, break, bring, build, bump, call, capture, catch, centralize, change, check, \
     choose, clean, clone, close, collect, combine, comment, commit, compare, compile, confirm, consider, \
@@ -75,24 +77,24 @@ pub(crate) const VERBS: &str = "\
     tag, take, target, test, throw, trace, track, translate, treat, trigger, try, tweak, type, update, \
     upgrade, use, utilize, validate, verify, view, visit, wait, watch, work, wrap, write";
 
-/// Words an instruction may begin with before its verb.
+/// Words that may precede the verb of an instruction.
 pub(crate) const OPENERS: &str = "\
     please, then, first, next, finally, also, and, only, just, instead, now";
 
-/// Beginnings that point at the sentence before.
-pub(crate) const LEANING: &str = "\
+/// Openings that refer to the previous sentence.
+pub(crate) const DEPENDENT_OPENINGS: &str = "\
     it, its, this, these, they, that, those, otherwise, however, for example, for instance, e.g, such, \
     doing so, if so, if not, in this case, in that case, as such, therefore, thus, so, instead, then, \
     both, either, neither, but, because, similarly, likewise, in other words, i.e, here, there, them, \
     and, or, which, alternatively, additionally, furthermore, moreover, in addition, afterwards";
 
-/// What "this" may be about without a sentence before.
-pub(crate) const HERE: &str = "\
+/// Nouns that "this" may qualify without a previous sentence.
+pub(crate) const REPOSITORY_NOUNS: &str = "\
     project, repo, repository, package, crate, library, codebase, workspace, monorepo, module, file, \
     folder, directory, app, application, service";
 
-/// Beginnings of sentences that only point elsewhere or speak about the document.
-pub(crate) const POINTING: &str = "\
+/// Openings of sentences that only refer elsewhere or describe the document.
+pub(crate) const REFERENCE_OPENINGS: &str = "\
     see, for more, for details, for further, for additional, for a full, for a list, please see, please note that this project is released, please \
     read, please refer, refer to, read more, check out, check our, check the docs, check the documentation, you can start, you are ready, you're ready, learn more, visit, have a look, take a look, \
     more information, more details, this document, this file provides, this file contains, this file is, \
@@ -103,12 +105,12 @@ pub(crate) const POINTING: &str = "\
     there are many ways, there are several, there are a few";
 
 /// Words of welcome and thanks.
-pub(crate) const FRIENDLY: &str = "\
+pub(crate) const COURTESIES: &str = "\
     thank, thanks, welcome, welcomed, appreciate, appreciated, grateful, glad, happy, excited, feel \
     free, awesome, love, congratulations, hesitate, enjoy, hello, hi, too small, great opportunity, volunteers, let's, happily, play with, help out, helping out";
 
-/// Words one of which a statement of fact has.
-pub(crate) const FACTUAL: &str = "\
+/// Verbs of statements of fact.
+pub(crate) const FACT_VERBS: &str = "\
     is, are, was, were, has, have, uses, use, used, runs, run, lives, live, contains, contain, handles, \
     provides, must, should, can, will, may, needs, need, requires, require, means, holds, returns, \
     return, defines, generates, supports, stores, creates, makes, takes, gives, goes, comes, works, \
@@ -120,38 +122,38 @@ pub(crate) const FACTUAL: &str = "\
     can't, cannot, defaults, targets, covers, avoids, delegates, lists, installs, publishes, triggers, \
     skips, shares, passes, points, lives, compiles, emits, consists, do";
 
-/// Parts of paths that stand for something else.
+/// Parts of placeholder paths.
 pub(crate) const PLACEHOLDERS: &str = "\
     path/to, foo, bar, baz, example, my-, my_, your, xxx, yyyy, ..., …, some, name-of, /x/, nnnn, 0000, \
     n.n, x.y, <, {";
 
-/// Programs whose calls are commands, though nothing else says so.
+/// Programs whose calls are recognized as commands.
 pub(crate) const PROGRAMS: &str = "\
     npm, pnpm, yarn, bun, npx, node, deno, cargo, make, just, go, python, python3, pip, uv, uvx, poetry, \
     pytest, tox, nox, hatch, pdm, ruff, mypy, git, docker, gradle, ./gradlew, mvn, dotnet, bundle, rake, \
     composer, cmake, ninja, bazel, task, nx, turbo, lerna, rush, mise, pre-commit, swift, mix, invoke";
 
-/// Endings of names of files people cite.
-pub(crate) const ENDINGS: &str = "\
+/// File extensions recognized in paths.
+pub(crate) const FILE_EXTENSIONS: &str = "\
     rs, toml, md, mdx, ts, tsx, js, jsx, mjs, cjs, mts, cts, json, jsonc, json5, yaml, yml, py, pyi, go, \
     java, kt, rb, php, c, h, cc, cpp, hpp, cs, swift, sh, bash, sql, css, scss, html, vue, svelte, \
     astro, txt, cfg, ini, lock, proto, graphql, rst, ipynb, xml, gradle, ex, exs, lua, zig, nix, tf, \
     prisma, snap";
 
-/// Words that stand for something said before.
+/// Words that refer to an earlier sentence.
 pub(crate) const REFERRING: &str =
     "it, them, their, they, its, those, these, therefore, thus, hence, such";
 
-/// Words behind a "this" that names nothing itself.
-pub(crate) const BARE: &str = "is, was, will, can, must, should, may, does, has, in, for, when, if, and, legacy, to, by, with";
+/// Words after a "this" that has no noun.
+pub(crate) const WORDS_AFTER_BARE_THIS: &str = "is, was, will, can, must, should, may, does, has, in, for, when, if, and, legacy, to, by, with";
 
-/// Phrases of sentences that only lead to what follows.
-pub(crate) const LEADING: &str = "the following command, the following commands, the following steps, as follows, \
+/// Phrases of sentences that only introduce the next block.
+pub(crate) const LEAD_PHRASES: &str = "the following command, the following commands, the following steps, as follows, \
     commands below, command below, steps below, listed below, shown below, described below";
 
-/// Words of announcements that say no more than that a list follows.
+/// Words of lead sentences that only say that a list follows.
 pub(crate) const ANNOUNCING: &str = "following, includes, including, example, examples, steps, below, such as, commands, notes, \
     important, key, here, list, options, include, consists, these, this";
 
-/// Words that say when or where something holds.
+/// Words that state when or where a rule holds.
 pub(crate) const CONDITIONS: &str = "in, when, if, for, unless, without, during, before, after, on, while, within, inside, outside, only";

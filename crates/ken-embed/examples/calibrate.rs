@@ -1,9 +1,9 @@
 //! Measures a folder's model on the development split: `calibrate FOLDER EVAL-DIR [SCORES]`.
 //!
-//! Prints nDCG@10 by meaning alone, how many queries reach which cosine, and, where `SCORES` holds the
-//! keyword scores of the same queries (little-endian 32-bit floats, prose before code, one row of
-//! lessons a query), nDCG@10 of the blend by its weight. The test split and every second unrelated
-//! question are never looked at.
+//! Prints nDCG@10 by meaning alone, how many queries reach which cosine, and, where `SCORES` holds
+//! the keyword scores of the same queries (little-endian 32-bit floats, prose before code, one row
+//! of lessons a query), nDCG@10 of the blend by its weight. The test split and every second
+//! unrelated question are never looked at.
 
 #![expect(clippy::print_stdout, reason = "a table is its answer")]
 
@@ -13,7 +13,7 @@ use std::path::Path;
 use std::time::Instant;
 use std::{env, fs};
 
-use ken_embed::{Embedder, Transformer, Vector};
+use ken_embed::{Embedder, TransformerEmbedder, Vector};
 use serde::Deserialize;
 
 /// Results that count.
@@ -61,7 +61,7 @@ fn main() -> Result<(), Failure> {
         return Err("usage: calibrate FOLDER EVAL-DIR [SCORES]".into());
     };
     let (dir, started) = (Path::new(dir), Instant::now());
-    let model = Transformer::open(Path::new(folder))?;
+    let model = TransformerEmbedder::open(Path::new(folder))?;
     println!("{:?}, opened in {:?}", model.model(), started.elapsed());
     let lessons: Vec<Lesson> = lines(&dir.join("entries.jsonl"))?;
     let started = Instant::now();

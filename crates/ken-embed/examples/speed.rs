@@ -6,7 +6,7 @@ use std::error::Error;
 use std::path::Path;
 use std::time::Instant;
 
-use ken_embed::{Embedder as _, Transformer};
+use ken_embed::{Embedder as _, TransformerEmbedder};
 
 /// Runs each figure is the best of, and texts and tokens of a text in each figure.
 const RUNS: usize = 20;
@@ -15,11 +15,13 @@ const SHAPES: &[(usize, usize)] = &[(1, 8), (1, 16), (1, 32), (1, 64), (1, 256),
 fn main() -> Result<(), Box<dyn Error>> {
     let folder = std::env::args().nth(1).ok_or("usage: speed FOLDER")?;
     let folder = Path::new(&folder);
-    let model = Transformer::open(folder)?;
+    let model = TransformerEmbedder::open(folder)?;
     let known = model.known();
-    let opened = best(RUNS, || Transformer::open(folder).map(drop))?;
+    let opened = best(RUNS, || TransformerEmbedder::open(folder).map(drop))?;
     println!("opened, with the digest: {opened:.1} ms");
-    let opened = best(RUNS, || Transformer::open_known(folder, known).map(drop))?;
+    let opened = best(RUNS, || {
+        TransformerEmbedder::open_with_digest(folder, known).map(drop)
+    })?;
     println!("opened, the digest known: {opened:.1} ms");
     for (texts, tokens) in SHAPES {
         let text = "word ".repeat(tokens - 2);

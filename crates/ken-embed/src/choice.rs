@@ -1,37 +1,37 @@
-//! Which model a configuration asks for, with what that model needs.
+//! The configured model and its settings.
 
 #[cfg(feature = "transformer")]
 use std::path::PathBuf;
 
 #[cfg(feature = "http")]
-use crate::http::{Endpoint, EndpointError, Http};
+use crate::http::{EmbeddingEndpoint, EmbeddingEndpointError, HttpEmbedder};
 use crate::model::Embedder;
 #[cfg(feature = "transformer")]
-use crate::model::Known;
-use crate::rung::Rung;
+use crate::model::WeightsDigest;
+use crate::rung::Backend;
 use crate::static_table::StaticTable;
 #[cfg(feature = "transformer")]
-use crate::transformer::{FolderError, Transformer};
+use crate::transformer::{FolderError, TransformerEmbedder};
 
-/// A rung and its configuration. The rungs a build leaves out cannot be chosen.
+/// A backend and its configuration. Backends excluded from a build cannot be chosen.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Choice {
+pub enum ModelChoice {
     #[cfg(feature = "transformer")]
     Transformer {
         folder: PathBuf,
-        /// What an [`Embedder`] of this folder said to remember.
-        known: Option<Known>,
+        /// Digest returned by an earlier [`Embedder`] of this folder.
+        known: Option<WeightsDigest>,
     },
     #[cfg(feature = "http")]
-    Http(Endpoint),
+    Http(EmbeddingEndpoint),
     #[default]
     Static,
     None,
 }
 
-/// Why a chosen model is not to be had.
+/// Failure to open the chosen model.
 #[derive(Debug, thiserror::Error)]
-pub enum ChoiceError {
+pub enum ModelChoiceError {
     #[cfg(feature = "transformer")]
     #[error("cannot open the model in `{}`", folder.display())]
     Transformer {
@@ -40,38 +40,39 @@ pub enum ChoiceError {
     },
     #[cfg(feature = "http")]
     #[error("cannot use the configured endpoint")]
-    Http(#[source] EndpointError),
+    Http(#[source] EmbeddingEndpointError),
 }
 
-impl Choice {
+impl ModelChoice {
+    /// Returns the backend of this choice.
     #[must_use]
-    pub fn rung(&self) -> Rung {
+    pub fn rung(&self) -> Backend {
         match self {
             #[cfg(feature = "transformer")]
-            Self::Transformer { .. } => Rung::Transformer,
+            Self::Transformer { .. } => Backend::Transformer,
             #[cfg(feature = "http")]
-            Self::Http(_) => Rung::Http,
-            Self::Static => Rung::Static,
-            Self::None => Rung::None,
+            Self::Http(_) => Backend::Http,
+            Self::Static => Backend::Static,
+            Self::None => Backend::None,
         }
     }
 
-    /// Returns the model to embed with, or `None` where only keywords serve.
-    pub fn open(&self) -> Result<Option<Box<dyn Embedder>>, ChoiceError> {
+    /// Opens the model, or returns `None` for keyword search only.
+    pub fn open(&self) -> Result<Option<Box<dyn Embedder>>, ModelChoiceError> {
         Ok(match self {
             #[cfg(feature = "transformer")]
             Self::Transformer { folder, known } => {
-                let opened = Transformer::open_known(folder, known.as_ref());
-                let opened = opened.map_err(|source| ChoiceError::Transformer {
+                let opened = TransformerEmbedder::open_with_digest(folder, known.as_ref());
+                let transformer = opened.map_err(|source| ModelChoiceError::Transformer {
                     folder: folder.clone(),
                     source,
                 })?;
-                Some(Box::new(opened))
+                Some(Box::new(transformer))
             }
             #[cfg(feature = "http")]
-            Self::Http(endpoint) => {
-                Some(Box::new(Http::open(endpoint).map_err(ChoiceError::Http)?))
-            }
+            Self::Http(endpoint) => Some(Box::new(
+                HttpEmbedder::open(endpoint).map_err(ModelChoiceError::Http)?,
+            )),
             Self::Static => Some(Box::new(StaticTable::new())),
             Self::None => None,
         })
@@ -84,20 +85,20 @@ mod tests {
 
     #[test]
     fn a_choice_opens_its_rung() {
-        assert_eq!(Choice::default().rung(), Rung::Static);
-        assert!(Choice::Static.open().unwrap().is_some());
-        assert!(Choice::None.open().unwrap().is_none());
-        assert_eq!(Choice::None.rung(), Rung::None);
+        assert_eq!(ModelChoice::default().rung(), Backend::Static);
+        assert!(ModelChoice::Static.open().unwrap().is_some());
+        assert!(ModelChoice::None.open().unwrap().is_none());
+        assert_eq!(ModelChoice::None.rung(), Backend::None);
     }
 
     #[cfg(feature = "transformer")]
     #[test]
     fn a_folder_that_is_not_there_is_named() {
-        let choice = Choice::Transformer {
+        let choice = ModelChoice::Transformer {
             folder: "no-such-folder".into(),
             known: None,
         };
-        assert_eq!(choice.rung(), Rung::Transformer);
+        assert_eq!(choice.rung(), Backend::Transformer);
         let error = choice.open().unwrap_err().to_string();
         assert!(error.contains("no-such-folder"), "{error}");
     }

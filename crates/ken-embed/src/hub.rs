@@ -1,68 +1,71 @@
-//! Gets the folder of a model from a hub: `HUB/OWNER/NAME/resolve/main/FILE`, as Hugging Face has it.
+//! Downloads the folder of a model from a hub: `DEFAULT_HUB/OWNER/NAME/resolve/main/FILE`, as on
+//! Hugging Face.
 //!
-//! Asks for the few files the transformer reads and for nothing else, sends no key, and tells nobody what
-//! is stored here. Whether the folder is a model is for who opens it to say.
+//! Requests only the few files the transformer reads, sends no key and reveals nothing about stored
+//! knowledge. The code that opens the folder decides whether it is a valid model.
 //!
-//! Invariant: a folder under its final name is whole. Files are written beside it and moved there together.
+//! Invariant: a folder under its final name is complete. Files are written to a temporary folder
+//! that is then renamed.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use ken_http::{EndpointError, EndpointOrigin, build_agent, describe_error};
 use ureq::Agent;
 use ureq::http::Response;
 
-use crate::http::{EndpointError, Reach, agent, reason};
+/// Default model hub.
+pub const DEFAULT_HUB: &str = "https://huggingface.co";
 
-/// Where models are unless somebody says otherwise.
-pub const HUB: &str = "https://huggingface.co";
-
-/// Characters the owner or the name of a model may have.
+/// Maximum length of the owner or name of a model.
 const PART_CHARS_MAX: usize = 96;
 
-/// Addresses a request may be sent on to.
+/// Maximum number of redirects.
 const REDIRECTS_MAX: usize = 5;
 
-/// Bytes of the weights and of any other file.
+/// Maximum sizes of the weights and of any other file.
 const WEIGHTS_BYTES_MAX: u64 = 2 << 30;
 const TEXT_BYTES_MAX: u64 = 64 << 20;
 
-/// Bytes read at once.
-const PIECE_BYTES: usize = 1 << 18;
+/// Size of the read buffer.
+const BUFFER_BYTES: usize = 1 << 18;
 
-/// Time all of a file may take.
+/// Timeout of one file.
 const TIMEOUT: Duration = Duration::from_secs(60 * 60);
 
-/// What the transformer reads, the large one last: a mistake shows before it is fetched.
-const FILES: &[(&str, Need)] = &[
-    ("config.json", Need::Always),
-    ("modules.json", Need::Perhaps),
-    ("sentence_bert_config.json", Need::Perhaps),
-    ("tokenizer_config.json", Need::Perhaps),
-    ("1_Pooling/config.json", Need::Perhaps),
-    ("vocab.txt", Need::Perhaps),
-    ("tokenizer.json", Need::WithoutVocabulary),
-    ("model.safetensors", Need::Always),
+/// Files the transformer reads, the large one last, so that a mistake shows before it is
+/// downloaded.
+const MODEL_FILES: &[(&str, FileRequirement)] = &[
+    ("config.json", FileRequirement::Always),
+    ("modules.json", FileRequirement::Optional),
+    ("sentence_bert_config.json", FileRequirement::Optional),
+    ("tokenizer_config.json", FileRequirement::Optional),
+    ("1_Pooling/config.json", FileRequirement::Optional),
+    ("vocab.txt", FileRequirement::Optional),
+    ("tokenizer.json", FileRequirement::WithoutVocabulary),
+    ("model.safetensors", FileRequirement::Always),
 ];
 
-/// Whether a model may lack a file.
+/// Requirement of a file in a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Need {
+enum FileRequirement {
     Always,
-    Perhaps,
+    Optional,
     WithoutVocabulary,
 }
 
-/// A model's folder.
+/// Result of a download.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Fetched {
-    /// Got now.
+pub enum FetchOutcome {
+    /// Downloaded now.
     New(PathBuf),
-    /// It was there; nobody was asked.
-    There(PathBuf),
+    /// Already present; no request was sent.
+    Cached(PathBuf),
 }
 
+/// Failure of a download.
 #[derive(Debug, thiserror::Error)]
 pub enum FetchError {
     #[error("`{name}` is not the name of a model such as `sentence-transformers/all-MiniLM-L6-v2`")]
@@ -95,77 +98,81 @@ pub enum FetchError {
     Write { path: PathBuf, source: io::Error },
 }
 
-/// Gets the model `name` from `hub` into a folder below `cache`, unless it is there.
+/// Downloads the model `name` from `hub` into a folder below `cache`, unless it exists.
 ///
-/// `progress` is told how many bytes of how many came of the file that is being read.
-pub fn fetch(
+/// `progress` receives the bytes read and the total of the current file.
+pub fn fetch_model(
     hub: &str,
     name: &str,
     cache: &Path,
     progress: &mut dyn FnMut(u64, u64),
-) -> Result<Fetched, FetchError> {
-    let reach = Reach::of(hub).map_err(FetchError::Hub)?;
+) -> Result<FetchOutcome, FetchError> {
+    let reach = EndpointOrigin::of(hub).map_err(FetchError::Hub)?;
     // Another hub may have another model of that name.
-    let kept_as = match hub == HUB {
-        true => folder_name(name)?,
-        false => format!(
+    let cache_name = if hub == DEFAULT_HUB {
+        folder_name(name)?
+    } else {
+        format!(
             "{}--{}",
             reach.authority.replace(':', "-"),
             folder_name(name)?
-        ),
+        )
     };
-    let folder = cache.join(&kept_as);
+    let folder = cache.join(&cache_name);
+    // Before the transport check, because a cached model needs no network.
     if folder.is_dir() {
-        return Ok(Fetched::There(folder));
+        return Ok(FetchOutcome::Cached(folder));
     }
     if !reach.is_encrypted && !reach.is_loopback {
         return Err(FetchError::Plain);
     }
-    let source = Source {
+    let source = ModelSource {
         base: format!("{}/{name}/resolve/main", hub.trim_end_matches('/')),
-        agent: agent(&reach, Some(TIMEOUT)).map_err(FetchError::Hub)?,
+        agent: build_agent(&reach, Some(TIMEOUT)).map_err(FetchError::Hub)?,
         reach,
     };
-    // A name of its own, so that two who fetch at once do not write the same file.
-    let draft = cache.join(format!(".{kept_as}-{}", std::process::id()));
+    // A separate name per process, so that two downloads at once do not write the same file.
+    let draft = cache.join(format!(".{cache_name}-{}", std::process::id()));
     let got = source
         .files(&draft, progress)
         .and_then(|()| match fs::rename(&draft, &folder) {
-            Err(_) if folder.is_dir() => Ok(Fetched::There(folder.clone())),
+            // Another process finished first; its folder is as good.
+            Err(_) if folder.is_dir() => Ok(FetchOutcome::Cached(folder.clone())),
             done => done
-                .map(|()| Fetched::New(folder.clone()))
-                .map_err(on(&folder)),
+                .map(|()| FetchOutcome::New(folder.clone()))
+                .map_err(write_error(&folder)),
         });
-    // Only what is not whole is still there.
+    // After a successful rename it no longer exists; otherwise it is incomplete.
     let _ = fs::remove_dir_all(&draft);
     got
 }
 
-/// Where a model comes from.
-struct Source {
+/// Base URL and client of a download.
+struct ModelSource {
     base: String,
     agent: Agent,
-    reach: Reach,
+    reach: EndpointOrigin,
 }
 
-impl Source {
+impl ModelSource {
     fn files(&self, folder: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<(), FetchError> {
         let mut has_vocabulary = false;
-        for (file, need) in FILES {
-            if *need == Need::WithoutVocabulary && has_vocabulary {
+        for (file, need) in MODEL_FILES {
+            if *need == FileRequirement::WithoutVocabulary && has_vocabulary {
                 continue;
             }
             let got = self.file(file, folder, progress)?;
-            if !got && *need != Need::Perhaps {
+            if !got && *need != FileRequirement::Optional {
                 let host = self.reach.host.clone();
                 return Err(FetchError::Missing { host, file });
             }
+            // `tokenizer.json` is large and redundant next to `vocab.txt`.
             has_vocabulary |= got && *file == "vocab.txt";
         }
         Ok(())
     }
 
-    /// Gets one file; returns whether there is one.
+    /// Downloads one file; returns whether it exists.
     fn file(
         &self,
         file: &'static str,
@@ -175,6 +182,7 @@ impl Source {
         let mut answer = self.ask(file)?;
         match answer.status().as_u16() {
             200 => {}
+            // The caller knows whether the file is required.
             404 => return Ok(false),
             status => {
                 let host = self.reach.host.clone();
@@ -185,18 +193,19 @@ impl Source {
             "model.safetensors" => WEIGHTS_BYTES_MAX,
             _ => TEXT_BYTES_MAX,
         };
-        let length = answer.headers().get("content-length");
-        let length = length.and_then(|it| it.to_str().ok()?.parse().ok());
-        if length.is_some_and(|it| most < it) {
+        let header = answer.headers().get("content-length");
+        let length: Option<u64> = header.and_then(|value| value.to_str().ok()?.parse().ok());
+        if length.is_some_and(|length| length > most) {
             return Err(FetchError::TooLarge { file, most });
         }
         let path = folder.join(file);
         let parent = path.parent().unwrap_or(folder);
-        fs::create_dir_all(parent).map_err(on(parent))?;
-        let mut to = File::create(&path).map_err(on(&path))?;
+        fs::create_dir_all(parent).map_err(write_error(parent))?;
+        let mut to = File::create(&path).map_err(write_error(&path))?;
         let body = answer.body_mut().with_config().limit(u64::MAX);
+        // The header may be missing or wrong, so the body is limited as well.
         let mut body = body.reader().take(most + 1);
-        let mut piece = vec![0; PIECE_BYTES];
+        let mut piece = vec![0; BUFFER_BYTES];
         let mut found = 0;
         loop {
             let count = body
@@ -205,13 +214,14 @@ impl Source {
             if count == 0 {
                 break;
             }
-            to.write_all(&piece[..count]).map_err(on(&path))?;
+            to.write_all(&piece[..count]).map_err(write_error(&path))?;
             found += count as u64;
             progress(found, length.unwrap_or(found));
         }
-        to.sync_all().map_err(on(&path))?;
+        // Durable before the rename makes the folder visible.
+        to.sync_all().map_err(write_error(&path))?;
         match length {
-            _ if most < found => Err(FetchError::TooLarge { file, most }),
+            _ if found > most => Err(FetchError::TooLarge { file, most }),
             Some(wanted) if wanted != found => Err(FetchError::CutOff {
                 file,
                 found,
@@ -221,7 +231,7 @@ impl Source {
         }
     }
 
-    /// Asks for a file, wherever the hub keeps it: large files lie on other machines.
+    /// Requests a file and follows redirects, because hubs store large files on other hosts.
     fn ask(&self, file: &'static str) -> Result<Response<ureq::Body>, FetchError> {
         let mut url = format!("{}/{file}", self.base);
         for _ in 0..=REDIRECTS_MAX {
@@ -230,33 +240,35 @@ impl Source {
             if !answer.status().is_redirection() {
                 return Ok(answer);
             }
-            let to = answer.headers().get("location");
-            let to = to.and_then(|it| it.to_str().ok());
-            let next = to.and_then(|to| self.follow(&url, to));
-            url = next.ok_or_else(|| self.redirected(file))?;
+            let location = answer.headers().get("location");
+            let target = location.and_then(|value| value.to_str().ok());
+            let next = target.and_then(|target| self.follow(&url, target));
+            url = next.ok_or_else(|| self.redirect_error(file))?;
         }
-        Err(self.redirected(file))
+        Err(self.redirect_error(file))
     }
 
-    /// Returns where a redirect leads, if it is as safe there as at the hub itself.
+    /// Returns the target of a redirect if it is as secure as the hub itself.
     fn follow(&self, from: &str, to: &str) -> Option<String> {
-        let url = match to.starts_with('/') && !to.starts_with("//") {
-            true => {
-                let from = Reach::of(from).ok()?;
-                let scheme = if from.is_encrypted { "https" } else { "http" };
-                format!("{scheme}://{}{to}", from.authority)
-            }
-            false => to.to_owned(),
+        // `//host/path` keeps the scheme but names another host, so it is not a relative path.
+        let url = if to.starts_with('/') && !to.starts_with("//") {
+            let from = EndpointOrigin::of(from).ok()?;
+            let scheme = if from.is_encrypted { "https" } else { "http" };
+            format!("{scheme}://{}{to}", from.authority)
+        } else {
+            to.to_owned()
         };
-        let reach = Reach::of(&url).ok()?;
-        let is_as_safe = match self.reach.is_encrypted {
-            true => reach.is_encrypted,
-            false => reach.is_loopback && !reach.is_encrypted,
+        let reach = EndpointOrigin::of(&url).ok()?;
+        // The client of a plaintext hub has no TLS configuration, so it must stay on plaintext.
+        let is_as_safe = if self.reach.is_encrypted {
+            reach.is_encrypted
+        } else {
+            reach.is_loopback && !reach.is_encrypted
         };
         is_as_safe.then_some(url)
     }
 
-    fn redirected(&self, file: &'static str) -> FetchError {
+    fn redirect_error(&self, file: &'static str) -> FetchError {
         let host = self.reach.host.clone();
         FetchError::Redirected { host, file }
     }
@@ -264,12 +276,13 @@ impl Source {
     fn failed(&self, error: &ureq::Error) -> FetchError {
         FetchError::Unreachable {
             host: self.reach.host.clone(),
-            why: reason(error),
+            why: describe_error(error),
         }
     }
 }
 
-/// Returns the name of a model's folder; the name comes into a path and an address.
+/// Returns the folder name of a model. The characters are restricted, because the name becomes part
+/// of a path and a URL.
 fn folder_name(name: &str) -> Result<String, FetchError> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
     let is_part = |part: &str| {
@@ -285,7 +298,7 @@ fn folder_name(name: &str) -> Result<String, FetchError> {
     }
 }
 
-fn on(path: &Path) -> impl Fn(io::Error) -> FetchError {
+fn write_error(path: &Path) -> impl Fn(io::Error) -> FetchError {
     let path = path.to_owned();
     move |source| FetchError::Write {
         path: path.clone(),
@@ -311,8 +324,8 @@ mod tests {
     #[test]
     fn redirects_stay_as_safe_as_the_hub() {
         let source = |base: &str| {
-            let reach = Reach::of(base).unwrap();
-            Source {
+            let reach = EndpointOrigin::of(base).unwrap();
+            ModelSource {
                 base: base.to_owned(),
                 agent: Agent::new_with_defaults(),
                 reach,

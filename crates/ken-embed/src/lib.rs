@@ -1,15 +1,17 @@
-//! Turns text into vectors whose angle says how alike two texts are.
+//! Text embeddings: maps text to vectors whose cosine measures similarity.
 //!
-//! One port, [`Embedder`], and the [`Rung`]s that stand behind it. What belongs to a model (its id,
-//! its dimension, how far its answers are to be trusted) is data: a [`Model`]. Callers keep the id
-//! beside every vector they store, because vectors of two models have nothing to say to each other.
+//! One port, [`Embedder`], and several [`Backend`]s that implement it. Properties of a model (its
+//! id, dimension and thresholds) are data: an [`EmbeddingModel`]. Callers store the id with every
+//! vector, because vectors of different models are not comparable.
 //!
-//! Does not store, search or rank. What is always there never opens a socket or a file. The two rungs that
-//! need a configuration, each behind a feature, open what it names and nothing else: `transformer` the
-//! files of a folder, `http` a connection to an endpoint. With both, `fetch` gets a folder from a model hub.
+//! The crate does not store, search or rank. The built-in backend never opens a socket or file. The
+//! two configurable backends, each behind a feature, open only the resource they are configured
+//! with: `transformer` the files of a folder, `http` a connection to an endpoint. With both
+//! features, `fetch_model` downloads a folder from a model hub.
 //!
-//! Invariant: the same text and the built-in model give the same bytes on every machine. A transformer
-//! gives the same to rounding, an endpoint whatever it gives; neither shares an id with another model.
+//! Invariant: the built-in model maps the same text to the same bytes on every machine. A
+//! transformer is reproducible up to rounding, an endpoint not at all; neither shares an id with
+//! another model.
 
 mod choice;
 #[cfg(feature = "http")]
@@ -25,19 +27,20 @@ mod transformer;
 mod vector;
 mod wordpiece;
 
-pub use choice::{Choice, ChoiceError};
+pub use choice::{ModelChoice, ModelChoiceError};
 #[cfg(feature = "http")]
 pub use http::{
-    CallError, Caller, Dialect, Endpoint, EndpointError, Http, KeyStyle, Limits, Plain, ProbeError,
-    Reach, Target, agent, is_unknown_name, reason,
+    EmbeddingEndpoint, EmbeddingEndpointError, EndpointDialect, HttpEmbedder, ProbeError,
 };
 #[cfg(all(feature = "http", feature = "transformer"))]
-pub use hub::{FetchError, Fetched, HUB, fetch};
-pub use model::{EmbedError, Embedder, Known, Model, TEXT_BYTES_MAX, Thresholds};
-pub use rung::Rung;
+pub use hub::{DEFAULT_HUB, FetchError, FetchOutcome, fetch_model};
+pub use model::{
+    EmbedError, Embedder, EmbeddingModel, ModelThresholds, TEXT_BYTES_MAX, WeightsDigest,
+};
+pub use rung::Backend;
 pub use static_table::StaticTable;
 pub use tokens::count_tokens;
 #[cfg(feature = "transformer")]
-pub use transformer::{FolderError, Transformer};
+pub use transformer::{FolderError, TransformerEmbedder};
 pub use vector::Vector;
 pub use wordpiece::WordPiece;

@@ -1,58 +1,60 @@
-//! The port every embedding model stands behind, and what is known about a model.
+//! The [`Embedder`] port and the description of a model.
 
 use std::borrow::Cow;
 
 use crate::vector::Vector;
 
-/// Bytes a single text may have. The limit also keeps the static table's sums exact.
+/// Maximum size of a single text in bytes. The limit also keeps the static table's sums exact.
 pub const TEXT_BYTES_MAX: usize = 1 << 20;
 
-/// Turns texts into vectors of one model.
+/// Maps texts to vectors of one model.
 pub trait Embedder: std::fmt::Debug + Send + Sync {
-    fn model(&self) -> &Model;
+    /// Returns the description of the model.
+    fn model(&self) -> &EmbeddingModel;
 
-    /// Returns what makes opening it again quick, where there is something.
-    fn known(&self) -> Option<&Known> {
+    /// Returns a digest that speeds up opening the model again, if there is one.
+    fn known(&self) -> Option<&WeightsDigest> {
         None
     }
 
-    /// Embeds each text by itself; the answer has one vector a text, in the same order.
+    /// Embeds each text independently; returns one vector per text, in the same order.
     fn embed(&self, texts: &[&str]) -> Result<Vec<Vector>, EmbedError>;
 }
 
-/// What callers must know about a model to use its vectors.
+/// Properties of a model that callers need to use its vectors.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Model {
-    /// Names the model and the way it was made; vectors under two ids are never compared.
+pub struct EmbeddingModel {
+    /// Identifies the model and its computation; vectors with different ids are never compared.
     pub id: Cow<'static, str>,
-    /// Components a vector has.
+    /// Number of components per vector.
     pub dimension: usize,
-    /// Share of the model's score in the sum with the keyword score, both stretched to [0, 1].
+    /// Weight of the model's score in the sum with the keyword score, both scaled to [0, 1].
     pub blend: f64,
-    pub thresholds: Thresholds,
+    pub thresholds: ModelThresholds,
 }
 
-/// A digest, and how a folder looked from outside when it was taken.
+/// Digest of a model's weights, and a stamp of the files it was computed from.
 ///
-/// Hashing the weights takes longer than anything else about opening a model; whoever keeps this saves it.
+/// Hashing the weights is the slowest part of opening a model; storing this value avoids it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Known {
-    /// Size and times of the weights, and the digest of everything smaller.
+pub struct WeightsDigest {
+    /// Size and times of the weights, and the digest of all smaller files.
     pub stamp: String,
     pub digest: String,
 }
 
-/// Cosines with a meaning, measured for one model on the development split of the evaluation set.
+/// Cosine thresholds, measured for one model on the development split of the evaluation set.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Thresholds {
-    /// From here on two statements may say the same thing; below it hardly any do.
+pub struct ModelThresholds {
+    /// From here on two statements may be duplicates; below it hardly any are.
     pub duplicate: f64,
-    /// From here on an entry may answer a query a person typed.
+    /// From here on an entry may answer a query typed by a person.
     pub relevant: f64,
-    /// From here on an entry may be shown to somebody who did not ask.
+    /// From here on an entry may be shown without a query.
     pub strict: f64,
 }
 
+/// Failure to embed a batch.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EmbedError {
     #[error(
@@ -71,9 +73,9 @@ pub enum EmbedError {
     Dimension { found: usize, wanted: usize },
 }
 
-/// Refuses a batch with a text above [`TEXT_BYTES_MAX`].
+/// Rejects a batch with a text above [`TEXT_BYTES_MAX`].
 pub(crate) fn check_lengths(texts: &[&str]) -> Result<(), EmbedError> {
-    let too_long = |text: &&str| TEXT_BYTES_MAX < text.len();
+    let too_long = |text: &&str| text.len() > TEXT_BYTES_MAX;
     match texts.iter().position(too_long) {
         Some(index) => Err(EmbedError::TextTooLong {
             index,

@@ -1,25 +1,25 @@
-//! Which kind of model serves: the ladder a configuration chooses from.
+//! Backends: the kinds of embedding model a configuration can select.
 
 use crate::model::Embedder;
 use crate::static_table::StaticTable;
 
-/// A kind of embedding model, from the best down to doing without.
+/// Kind of embedding model, best first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Rung {
-    /// A sentence transformer in a folder, run here.
+pub enum Backend {
+    /// A sentence transformer in a folder, run in this process.
     Transformer,
-    /// A model behind an endpoint.
+    /// A model behind an HTTP endpoint.
     Http,
     /// The table compiled into the program.
     Static,
-    /// Keywords only.
+    /// No model; keyword search only.
     None,
 }
 
-impl Rung {
+impl Backend {
     pub const ALL: &[Self] = &[Self::Transformer, Self::Http, Self::Static, Self::None];
 
-    /// The rung's name in configuration and answers.
+    /// Returns the name used in configuration and output.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -30,14 +30,14 @@ impl Rung {
         }
     }
 
-    /// Finds a rung by its [`name`](Self::name).
+    /// Returns the backend with this [`name`](Self::name).
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|rung| rung.name() == name)
     }
 
-    /// Returns the model of the one rung that has a model and needs no configuration; for the others
-    /// there is [`Choice`](crate::Choice).
+    /// Returns the model of the only backend that needs no configuration; the others are opened
+    /// with [`ModelChoice`](crate::ModelChoice).
     #[must_use]
     pub fn built_in(self) -> Option<Box<dyn Embedder>> {
         match self {
@@ -53,18 +53,18 @@ mod tests {
 
     #[test]
     fn a_rung_is_found_by_its_name_and_no_other() {
-        for rung in Rung::ALL {
-            assert_eq!(Rung::parse(rung.name()), Some(*rung));
+        for rung in Backend::ALL {
+            assert_eq!(Backend::parse(rung.name()), Some(*rung));
         }
         for name in ["", "Static", "onnx"] {
-            assert_eq!(Rung::parse(name), None, "{name:?}");
+            assert_eq!(Backend::parse(name), None, "{name:?}");
         }
     }
 
     #[test]
     fn only_the_static_model_is_built_in() {
-        for rung in Rung::ALL {
-            assert_eq!(rung.built_in().is_some(), *rung == Rung::Static);
+        for rung in Backend::ALL {
+            assert_eq!(rung.built_in().is_some(), *rung == Backend::Static);
         }
     }
 }

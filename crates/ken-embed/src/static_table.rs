@@ -1,43 +1,47 @@
-//! The model that is always there: one vector a token, compiled into the program.
+//! The built-in model: one vector per token, compiled into the program.
 //!
-//! A text's vector is the sum of its tokens' vectors; a token's weight (rare ones say more) is in
-//! its scale. `tools/distill` makes the table from all-MiniLM-L6-v2; `NOTICE` says whose work that is.
+//! The vector of a text is the sum of its tokens' vectors; the weight of a token (higher for rare
+//! ones) is part of its scale. `tools/distill` derives the table from all-MiniLM-L6-v2; `NOTICE`
+//! names its authors.
 //!
-//! The files are used where they lie: nothing is parsed, copied or allocated to start.
+//! The files are used in place: startup parses, copies and allocates nothing.
 //!
-//! Invariant: sums are whole numbers that `f64` holds exactly, so neither the machine nor the order of words changes a byte.
+//! Invariant: sums are integers that `f64` represents exactly, so neither the machine nor the order
+//! of words changes a byte.
 
 use std::borrow::Cow;
 
-use crate::model::{EmbedError, Embedder, Model, TEXT_BYTES_MAX, Thresholds, check_lengths};
+use crate::model::{
+    EmbedError, Embedder, EmbeddingModel, ModelThresholds, TEXT_BYTES_MAX, check_lengths,
+};
 use crate::vector::Vector;
 use crate::wordpiece::WordPiece;
 
-/// Tokens to ids, as an automaton.
+/// Finite-state transducer from tokens to ids.
 pub(crate) const VOCABULARY: &[u8] = include_bytes!("../data/vocabulary.fst");
 
-/// One row of signed bytes a token.
+/// One row of signed bytes per token.
 const ROWS: &[u8] = include_bytes!("../data/rows.i8");
 
-/// One little-endian number a token: what its row is multiplied by. Only their ratios count.
+/// One little-endian factor per token for its row. Only ratios matter.
 const SCALES: &[u8] = include_bytes!("../data/scales.u32");
 
-/// No scale is larger, so the sum of as many tokens as [`TEXT_BYTES_MAX`] allows is exact as `f64`.
+/// Maximum scale; it keeps the sum of as many tokens as [`TEXT_BYTES_MAX`] allows exact in `f64`.
 const SCALE_MAX: u32 = 1 << 24;
 const _: () = assert!(SCALE_MAX as u64 * 127 * TEXT_BYTES_MAX as u64 <= 1 << f64::MANTISSA_DIGITS);
 
 const DIMENSION: usize = 256;
 
-static MODEL: Model = Model {
+static MODEL: EmbeddingModel = EmbeddingModel {
     id: Cow::Borrowed("ken-static-256/2"),
     dimension: DIMENSION,
     blend: 0.4,
-    thresholds: Thresholds {
-        // 79 % of the pairs that say the same reach it, and 24 % of those that do not.
+    thresholds: ModelThresholds {
+        // Reached by 79 % of duplicate pairs and 24 % of other pairs.
         duplicate: 0.70,
-        // 10 % of unrelated questions find an entry that near, and 99 % of prose queries.
+        // 10 % of unrelated queries find an entry this similar, and 99 % of prose queries.
         relevant: 0.59,
-        // 2 % of unrelated questions, 96 % of prose queries.
+        // 2 % of unrelated queries, 96 % of prose queries.
         strict: 0.65,
     },
 };
@@ -61,7 +65,7 @@ impl StaticTable {
         for id in self.tokens.ids(text) {
             add_token(id as usize, &mut sums);
         }
-        Vector::quantise(&sums)
+        Vector::quantize(&sums)
     }
 }
 
@@ -72,7 +76,7 @@ impl Default for StaticTable {
 }
 
 impl Embedder for StaticTable {
-    fn model(&self) -> &Model {
+    fn model(&self) -> &EmbeddingModel {
         &MODEL
     }
 
@@ -82,16 +86,18 @@ impl Embedder for StaticTable {
     }
 }
 
-/// Whole numbers all the way: every processor multiplies `f64` several at a time, few do so with `i64`.
+/// Adds the vector of a token. All values are integers in `f64`, because every processor multiplies
+/// several `f64` at once, but few do so with `i64`.
 fn add_token(id: usize, sums: &mut [f64; DIMENSION]) {
-    let scale = f64::from(scale(id));
+    let scale = f64::from(token_scale(id));
+    // In bounds: ids come from the compiled-in vocabulary, and a test checks that each has a row.
     let row = &ROWS[id * DIMENSION..(id + 1) * DIMENSION];
     for (sum, component) in sums.iter_mut().zip(row) {
         *sum += f64::from(component.cast_signed()) * scale;
     }
 }
 
-fn scale(id: usize) -> u32 {
+fn token_scale(id: usize) -> u32 {
     let at = id * size_of::<u32>();
     u32::from_le_bytes([SCALES[at], SCALES[at + 1], SCALES[at + 2], SCALES[at + 3]])
 }
@@ -109,7 +115,7 @@ mod tests {
         let tokens = fst::Map::new(VOCABULARY).unwrap().len();
         assert_eq!(ROWS.len(), tokens * DIMENSION);
         assert_eq!(SCALES.len(), tokens * size_of::<u32>());
-        assert!((0..tokens).all(|id| scale(id) <= SCALE_MAX));
+        assert!((0..tokens).all(|id| token_scale(id) <= SCALE_MAX));
         assert!(ROWS.iter().all(|byte| byte.cast_signed() != i8::MIN));
     }
 

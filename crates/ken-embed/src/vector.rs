@@ -1,35 +1,38 @@
-//! A direction in a model's space, eight bits a component.
+//! Vectors: directions in a model's space with 8 bits per component.
 //!
-//! Only the direction counts, so a vector is scaled until its largest component is 127 and the scale
-//! is forgotten: `cosine(a, b) = dot(a, b) / (|a| |b|)` needs no more than the components, and all
-//! sums in it are whole numbers.
+//! Only the direction counts, so a vector is scaled until its largest component is 127, and the
+//! scale is discarded: `cosine(a, b) = dot(a, b) / (|a| |b|)` needs only the components, and all
+//! its sums are integers.
 //!
-//! Invariant of [`Vector::quantise`]: the components are all zero (the text said nothing the model
-//! knows) or the largest is 127 in size.
+//! Invariant of [`Vector::quantize`]: either all components are zero (the model knows no word of
+//! the text) or the largest has magnitude 127.
 
-/// What a text means to a model.
+/// Quantized embedding of a text.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Vector(Box<[i8]>);
 
 impl Vector {
-    /// Size of the largest component.
+    /// Magnitude of the largest component.
     const PEAK: f64 = 127.0;
 
-    /// Keeps the direction of `components`. Without one (zero, or not finite) the result is zero.
+    /// Quantizes the direction of `components`. Without one (zero, or not finite) the result is
+    /// zero.
     #[must_use]
-    pub fn quantise(components: &[f64]) -> Self {
+    pub fn quantize(components: &[f64]) -> Self {
         let largest = components
             .iter()
             .fold(0.0, |most: f64, c| most.max(c.abs()));
-        let is_usable = 0.0 < largest && components.iter().all(|c| c.is_finite());
+        let is_usable = largest > 0.0 && components.iter().all(|c| c.is_finite());
+        // Ties to even, so that the rounding has no bias.
         let step = |c: &f64| (c / largest * Self::PEAK).round_ties_even() as i8;
-        Self(match is_usable {
-            true => components.iter().map(step).collect(),
-            false => components.iter().map(|_| 0).collect(),
+        Self(if is_usable {
+            components.iter().map(step).collect()
+        } else {
+            components.iter().map(|_| 0).collect()
         })
     }
 
-    /// Takes back what [`Vector::components`] gave, from a store.
+    /// Creates a vector from stored [`Vector::components`].
     #[must_use]
     pub fn from_components(components: Box<[i8]>) -> Self {
         Self(components)
@@ -40,23 +43,25 @@ impl Vector {
         &self.0
     }
 
-    /// Whether the text said nothing the model knows. Such a vector is like no other.
+    /// Returns whether the vector is zero: the model knows no word of the text. Its cosine to any
+    /// vector is 0.
     #[must_use]
     pub fn is_zero(&self) -> bool {
         self.0.iter().all(|c| *c == 0)
     }
 
-    /// The length of the components as they stand.
+    /// Returns the Euclidean norm of the components.
     #[must_use]
     pub fn norm(&self) -> f64 {
         f64::from(dot(&self.0, &self.0)).sqrt()
     }
 
-    /// Returns how alike two vectors of one model are, from -1 to 1; 0 if either says nothing.
+    /// Returns the cosine of two vectors of one model, from -1 to 1; 0 if either is zero.
     #[must_use]
     pub fn cosine(&self, other: &Self) -> f64 {
         debug_assert_eq!(self.0.len(), other.0.len(), "vectors of two models");
         let norms = self.norm() * other.norm();
+        // The cosine of a zero vector is undefined; 0 makes it similar to none.
         if norms == 0.0 {
             return 0.0;
         }
@@ -64,7 +69,7 @@ impl Vector {
     }
 }
 
-/// Cannot overflow below a dimension of 133,000.
+/// Returns the dot product; cannot overflow below a dimension of 133,000.
 fn dot(a: &[i8], b: &[i8]) -> i32 {
     a.iter()
         .zip(b)
@@ -87,7 +92,7 @@ mod tests {
     #[test]
     fn the_largest_component_becomes_127() {
         assert_eq!(
-            Vector::quantise(&[0.5, -2.0, 1.0]).components(),
+            Vector::quantize(&[0.5, -2.0, 1.0]).components(),
             [32, -127, 64]
         );
     }
@@ -95,28 +100,28 @@ mod tests {
     #[test]
     fn what_has_no_direction_is_zero() {
         for components in [[0.0, 0.0], [f64::NAN, 1.0], [f64::INFINITY, 1.0]] {
-            let vector = Vector::quantise(&components);
+            let vector = Vector::quantize(&components);
             assert!(vector.is_zero(), "{components:?}");
-            assert_eq!(vector.cosine(&Vector::quantise(&[1.0, 1.0])), 0.0);
+            assert_eq!(vector.cosine(&Vector::quantize(&[1.0, 1.0])), 0.0);
         }
     }
 
     #[test]
     fn length_does_not_count() {
         assert_eq!(
-            Vector::quantise(&[1.0, 2.0]),
-            Vector::quantise(&[1e-9, 2e-9])
+            Vector::quantize(&[1.0, 2.0]),
+            Vector::quantize(&[1e-9, 2e-9])
         );
     }
 
     proptest! {
-        /// Eight bits are enough for the cosine of any two directions.
+        /// Eight bits suffice for the cosine of any two directions.
         #[test]
         fn cosines_survive_eight_bits(
             a in vec(-1.0..1.0f64, 256),
             b in vec(-1.0..1.0f64, 256),
         ) {
-            let kept = Vector::quantise(&a).cosine(&Vector::quantise(&b));
+            let kept = Vector::quantize(&a).cosine(&Vector::quantize(&b));
             prop_assert!((kept - exact_cosine(&a, &b)).abs() < 2e-3);
         }
     }

@@ -1,11 +1,11 @@
-//! Which folders the transformer rung takes, with a model of a few numbers made here.
+//! Model folders that the transformer backend accepts, tested with a tiny generated model.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 use std::fs;
 use std::path::Path;
 
-use ken_embed::{Embedder as _, FolderError, Transformer};
+use ken_embed::{Embedder as _, FolderError, TransformerEmbedder};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -14,7 +14,7 @@ const INNER: usize = 6;
 const POSITIONS: usize = 8;
 const TOKENS: &[&str] = &["[PAD]", "[UNK]", "[CLS]", "[SEP]", "a", "##b"];
 
-fn config() -> Value {
+fn config_json() -> Value {
     json!({
         "model_type": "bert", "hidden_size": WIDTH, "num_hidden_layers": 1, "num_attention_heads": 2,
         "intermediate_size": INNER, "max_position_embeddings": POSITIONS, "vocab_size": TOKENS.len(),
@@ -22,8 +22,8 @@ fn config() -> Value {
     })
 }
 
-/// Every tensor of the model, filled with numbers that differ.
-fn weights() -> Vec<u8> {
+/// Returns every tensor of the model, filled with distinct numbers.
+fn weights_file() -> Vec<u8> {
     let mut shapes: Vec<(String, Vec<usize>)> = Vec::new();
     for (name, rows) in [
         ("word", TOKENS.len()),
@@ -73,27 +73,27 @@ fn weights() -> Vec<u8> {
     [&length, header.as_bytes(), &numbers].concat()
 }
 
-fn folder() -> TempDir {
+fn model_folder() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
-    write(folder.path(), "config.json", config().to_string());
-    write(folder.path(), "vocab.txt", TOKENS.join("\n"));
-    write(folder.path(), "model.safetensors", weights());
+    write_file(folder.path(), "config.json", config_json().to_string());
+    write_file(folder.path(), "vocab.txt", TOKENS.join("\n"));
+    write_file(folder.path(), "model.safetensors", weights_file());
     folder
 }
 
-fn write(folder: &Path, name: &str, text: impl AsRef<[u8]>) {
+fn write_file(folder: &Path, name: &str, text: impl AsRef<[u8]>) {
     let path = folder.join(name);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(path, text).unwrap();
 }
 
-fn refusal(folder: &Path) -> String {
-    Transformer::open(folder).unwrap_err().to_string()
+fn open_error(folder: &Path) -> String {
+    TransformerEmbedder::open(folder).unwrap_err().to_string()
 }
 
 #[test]
 fn a_small_folder_gives_vectors_of_its_dimension_and_length_one() {
-    let model = Transformer::open(folder().path()).unwrap();
+    let model = TransformerEmbedder::open(model_folder().path()).unwrap();
     assert_eq!(model.model().dimension, WIDTH);
     for vector in model
         .floats(&["", "a", "ab ab ab ab ab ab ab ab", "?"])
@@ -106,7 +106,7 @@ fn a_small_folder_gives_vectors_of_its_dimension_and_length_one() {
 
 #[test]
 fn text_past_the_limit_of_tokens_is_not_looked_at() {
-    let model = Transformer::open(folder().path()).unwrap();
+    let model = TransformerEmbedder::open(model_folder().path()).unwrap();
     let full = "a ".repeat(POSITIONS - 2);
     let vectors = model.embed(&[&full, &format!("{full} ab"), "a a"]).unwrap();
     assert_eq!(vectors[0], vectors[1]);
@@ -115,8 +115,8 @@ fn text_past_the_limit_of_tokens_is_not_looked_at() {
 
 #[test]
 fn the_vocabulary_may_be_in_the_tokenizer_file() {
-    let folder = folder();
-    let before = Transformer::open(folder.path()).unwrap();
+    let folder = model_folder();
+    let before = TransformerEmbedder::open(folder.path()).unwrap();
     fs::remove_file(folder.path().join("vocab.txt")).unwrap();
     let tokens: Value = TOKENS
         .iter()
@@ -124,40 +124,40 @@ fn the_vocabulary_may_be_in_the_tokenizer_file() {
         .map(|(token, id)| (*token, id))
         .collect();
     let file = json!({"model": {"type": "WordPiece", "vocab": tokens}});
-    write(folder.path(), "tokenizer.json", file.to_string());
-    let after = Transformer::open(folder.path()).unwrap();
+    write_file(folder.path(), "tokenizer.json", file.to_string());
+    let after = TransformerEmbedder::open(folder.path()).unwrap();
     assert_eq!(before.model().id, after.model().id);
 }
 
 #[test]
 fn whatever_changes_the_vectors_changes_the_id() {
-    let folder = folder();
+    let folder = model_folder();
     let id = || {
-        Transformer::open(folder.path())
+        TransformerEmbedder::open(folder.path())
             .unwrap()
             .model()
             .id
             .to_string()
     };
     let mut ids = vec![id()];
-    write(
+    write_file(
         folder.path(),
         "sentence_bert_config.json",
         r#"{"max_seq_length": 5}"#,
     );
     ids.push(id());
     let first = r#"{"pooling_mode_cls_token": true, "pooling_mode_mean_tokens": false}"#;
-    write(folder.path(), "1_Pooling/config.json", first);
+    write_file(folder.path(), "1_Pooling/config.json", first);
     ids.push(id());
-    write(
+    write_file(
         folder.path(),
         "vocab.txt",
         TOKENS.join("\n").replace("\na\n", "\nc\n"),
     );
     ids.push(id());
-    let mut other = weights();
+    let mut other = weights_file();
     *other.last_mut().unwrap() ^= 1;
-    write(folder.path(), "model.safetensors", other);
+    write_file(folder.path(), "model.safetensors", other);
     ids.push(id());
     ids.sort();
     ids.dedup();
@@ -166,7 +166,7 @@ fn whatever_changes_the_vectors_changes_the_id() {
 
 #[test]
 fn what_cannot_be_run_is_refused_by_name() {
-    let folder = folder();
+    let folder = model_folder();
     for (key, value, part) in [
         ("model_type", json!("mpnet"), "mpnet"),
         ("hidden_act", json!("relu"), "relu"),
@@ -179,49 +179,49 @@ fn what_cannot_be_run_is_refused_by_name() {
         ("max_position_embeddings", json!(2), "2 tokens"),
         ("vocab_size", json!(TOKENS.len() - 1), "vocabulary"),
     ] {
-        let mut config = config();
+        let mut config = config_json();
         config[key] = value;
-        write(folder.path(), "config.json", config.to_string());
-        let refusal = refusal(folder.path());
+        write_file(folder.path(), "config.json", config.to_string());
+        let refusal = open_error(folder.path());
         assert!(refusal.contains(part), "{key}: {refusal}");
     }
 }
 
 #[test]
 fn other_poolings_and_cased_vocabularies_are_refused() {
-    let pooled = folder();
+    let pooled = model_folder();
     let most = r#"{"pooling_mode_max_tokens": true, "pooling_mode_mean_tokens": true}"#;
-    write(pooled.path(), "1_Pooling/config.json", most);
-    assert!(refusal(pooled.path()).contains("pools"));
-    let cased = folder();
-    write(
+    write_file(pooled.path(), "1_Pooling/config.json", most);
+    assert!(open_error(pooled.path()).contains("pools"));
+    let cased = model_folder();
+    write_file(
         cased.path(),
         "tokenizer_config.json",
         r#"{"do_lower_case": false}"#,
     );
-    assert!(refusal(cased.path()).contains("upper case"));
+    assert!(open_error(cased.path()).contains("upper case"));
 }
 
 #[test]
 fn files_that_lack_or_are_damaged_are_named() {
     for name in ["config.json", "model.safetensors"] {
-        let folder = folder();
+        let folder = model_folder();
         fs::remove_file(folder.path().join(name)).unwrap();
-        assert!(refusal(folder.path()).contains(name), "{name}");
+        assert!(open_error(folder.path()).contains(name), "{name}");
     }
-    let folder = folder();
-    let whole = weights();
-    write(
+    let folder = model_folder();
+    let whole = weights_file();
+    write_file(
         folder.path(),
         "model.safetensors",
         &whole[..whole.len() - 4],
     );
-    let error = Transformer::open(folder.path()).unwrap_err();
+    let error = TransformerEmbedder::open(folder.path()).unwrap_err();
     assert!(matches!(error, FolderError::Weights { .. }), "{error}");
 }
 
-/// Makes the weights look as if nobody had touched them for long.
-fn settle(folder: &Path) {
+/// Sets the modification time of the weights to the distant past.
+fn age_weights(folder: &Path) {
     let weights = fs::File::options()
         .write(true)
         .open(folder.join("model.safetensors"));
@@ -233,19 +233,19 @@ fn settle(folder: &Path) {
 
 #[test]
 fn a_digest_is_remembered_only_of_weights_that_are_as_they_were() {
-    let folder = folder();
+    let folder = model_folder();
     let path = folder.path();
-    assert!(Transformer::open(path).unwrap().known().is_none());
-    settle(path);
-    let opened = Transformer::open(path).unwrap();
+    assert!(TransformerEmbedder::open(path).unwrap().known().is_none());
+    age_weights(path);
+    let opened = TransformerEmbedder::open(path).unwrap();
     let known = opened.known().unwrap().clone();
-    // That another digest is believed shows that nothing was hashed.
+    // An accepted wrong digest shows that nothing was hashed.
     let mut other = known.clone();
     other.digest = "0".repeat(64);
-    let believed = Transformer::open_known(path, Some(&other)).unwrap();
+    let believed = TransformerEmbedder::open_with_digest(path, Some(&other)).unwrap();
     assert!(believed.model().id.ends_with("/0000000000000000"));
     let id = |known| {
-        Transformer::open_known(path, Some(known))
+        TransformerEmbedder::open_with_digest(path, Some(known))
             .unwrap()
             .model()
             .id
@@ -254,22 +254,22 @@ fn a_digest_is_remembered_only_of_weights_that_are_as_they_were() {
     assert_eq!(id(&known), opened.model().id);
     other.digest = "no digest".to_owned();
     assert_eq!(id(&other), opened.model().id);
-    // The same size and time, other numbers: only the system's own time of change differs.
+    // Same size and modification time, other numbers: only the inode change time differs.
     let mut weights = fs::read(path.join("model.safetensors")).unwrap();
     *weights.last_mut().unwrap() ^= 1;
-    write(path, "model.safetensors", weights);
-    settle(path);
+    write_file(path, "model.safetensors", weights);
+    age_weights(path);
     #[cfg(unix)]
     assert_ne!(id(&known), opened.model().id);
-    // So is another vocabulary.
-    write(path, "vocab.txt", TOKENS.join("\n").replace("##b", "##c"));
+    // Another vocabulary changes the id too.
+    write_file(path, "vocab.txt", TOKENS.join("\n").replace("##b", "##c"));
     assert_ne!(id(&known), opened.model().id);
 }
 
 #[test]
 fn weights_that_change_under_way_give_no_vector() {
-    let folder = folder();
-    let model = Transformer::open(folder.path()).unwrap();
+    let folder = model_folder();
+    let model = TransformerEmbedder::open(folder.path()).unwrap();
     assert!(model.embed(&["a"]).is_ok());
     let path = folder.path().join("model.safetensors");
     let file = fs::File::options().write(true).open(path).unwrap();
@@ -279,10 +279,12 @@ fn weights_that_change_under_way_give_no_vector() {
 
 #[test]
 fn a_module_nobody_runs_is_refused_by_name() {
-    let folder = folder();
+    let folder = model_folder();
     let modules = json!([{"type": "sentence_transformers.models.Transformer"},
         {"type": "sentence_transformers.models.Dense"}]);
-    write(folder.path(), "modules.json", modules.to_string());
-    let error = Transformer::open(folder.path()).unwrap_err().to_string();
+    write_file(folder.path(), "modules.json", modules.to_string());
+    let error = TransformerEmbedder::open(folder.path())
+        .unwrap_err()
+        .to_string();
     assert!(error.contains("`Dense`"), "{error}");
 }

@@ -1,11 +1,11 @@
-//! The tokenizer and the static table against the reference, as `tools/distill/reference.py` wrote it.
+//! Tokenizer and static table against the reference data written by `tools/distill/reference.py`.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 use std::io::Read;
 
 use flate2::read::GzDecoder;
-use ken_embed::{Rung, WordPiece};
+use ken_embed::{Backend, WordPiece};
 
 const LINES: &[u8] = include_bytes!("data/lines.txt.gz");
 const LINE_SUMS: &[u8] = include_bytes!("data/lines.sums.u32");
@@ -13,19 +13,19 @@ const CHARACTER_SUMS: &[u8] = include_bytes!("data/characters.sums.u32");
 const VECTORS: &[u8] = include_bytes!("data/vectors.f32");
 const VOCABULARY: &[u8] = include_bytes!("../data/vocabulary.fst");
 
-/// Characters behind one of the `CHARACTER_SUMS`.
-const BLOCK: u32 = 4096;
-/// One line in so many has its vector in `VECTORS`.
+/// Number of characters per sum in `CHARACTER_SUMS`.
+const CHARACTERS_PER_SUM: u32 = 4096;
+/// Every n-th line has its vector in `VECTORS`.
 const VECTOR_EVERY: usize = 100;
-const FNV_START: u32 = 0x811c_9dc5;
+const FNV_OFFSET_BASIS: u32 = 0x811c_9dc5;
 
-fn lines() -> Vec<String> {
+fn reference_lines() -> Vec<String> {
     let mut text = String::new();
     GzDecoder::new(LINES).read_to_string(&mut text).unwrap();
     text.split('\n').map(str::to_owned).collect()
 }
 
-fn numbers(bytes: &[u8]) -> impl Iterator<Item = u32> {
+fn read_u32s(bytes: &[u8]) -> impl Iterator<Item = u32> {
     let number = |chunk: &[u8]| u32::from_le_bytes(chunk.try_into().unwrap());
     bytes.chunks_exact(4).map(number)
 }
@@ -37,13 +37,13 @@ fn add_to_sum(sum: u32, ids: &[u32]) -> u32 {
 
 #[test]
 fn ten_thousand_lines_have_the_reference_tokens() {
-    let (tokens, lines) = (WordPiece::new(VOCABULARY).unwrap(), lines());
+    let (tokens, lines) = (WordPiece::new(VOCABULARY).unwrap(), reference_lines());
     assert_eq!(lines.len(), 10_000);
     assert_eq!(LINE_SUMS.len(), 4 * lines.len());
-    for (index, (line, sum)) in lines.iter().zip(numbers(LINE_SUMS)).enumerate() {
+    for (index, (line, sum)) in lines.iter().zip(read_u32s(LINE_SUMS)).enumerate() {
         let ids = tokens.ids(line);
         assert_eq!(
-            add_to_sum(FNV_START, &ids),
+            add_to_sum(FNV_OFFSET_BASIS, &ids),
             sum,
             "line {index}: {line:?} {ids:?}"
         );
@@ -54,11 +54,14 @@ fn ten_thousand_lines_have_the_reference_tokens() {
 fn every_character_has_the_reference_tokens() {
     let tokens = WordPiece::new(VOCABULARY).unwrap();
     let mut differing = Vec::new();
-    for (first, sum) in (0..).step_by(BLOCK as usize).zip(numbers(CHARACTER_SUMS)) {
-        let found = (first..first + BLOCK)
+    for (first, sum) in (0..)
+        .step_by(CHARACTERS_PER_SUM as usize)
+        .zip(read_u32s(CHARACTER_SUMS))
+    {
+        let found = (first..first + CHARACTERS_PER_SUM)
             .filter_map(char::from_u32)
             .map(|character| tokens.ids(&format!("a{character}b")))
-            .fold(FNV_START, |sum, ids| add_to_sum(sum, &ids));
+            .fold(FNV_OFFSET_BASIS, |sum, ids| add_to_sum(sum, &ids));
         if found != sum {
             differing.push(format!("{first:#x}"));
         }
@@ -68,15 +71,15 @@ fn every_character_has_the_reference_tokens() {
 
 #[test]
 fn vectors_are_those_of_the_reference() {
-    let lines = lines();
+    let lines = reference_lines();
     let texts: Vec<&str> = lines
         .iter()
         .step_by(VECTOR_EVERY)
         .map(String::as_str)
         .collect();
-    let table = Rung::Static.built_in().unwrap();
+    let table = Backend::Static.built_in().unwrap();
     let vectors = table.embed(&texts).unwrap();
-    let wanted: Vec<f64> = numbers(VECTORS)
+    let wanted: Vec<f64> = read_u32s(VECTORS)
         .map(|bits| f32::from_bits(bits).into())
         .collect();
     let wanted = wanted.chunks_exact(table.model().dimension);
@@ -88,6 +91,6 @@ fn vectors_are_those_of_the_reference() {
         }
         let pairs = vector.components().iter().zip(wanted);
         let cosine = pairs.map(|(a, b)| f64::from(*a) * b).sum::<f64>() / vector.norm();
-        assert!(1.0 - 1e-3 < cosine, "{cosine} for {text:?}");
+        assert!(cosine > 1.0 - 1e-3, "{cosine} for {text:?}");
     }
 }

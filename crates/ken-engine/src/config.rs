@@ -1,83 +1,87 @@
-//! `.ken/config.toml`: what a repository says about itself and asks of its gate.
+//! `.ken/config.toml`: the repository's facts and policy.
 //!
-//! It comes with the repository, so nothing in it names a program, a path outside or an address. A gate
-//! reads it from the version a change starts from: a pull request does not soften its own gate.
+//! The file is part of the repository, so it cannot name a program, an outside path or an address.
+//! Gates read it at the base of a change: a pull request must not weaken its own gate.
 
-use ken_core::answer::ThreadVisibility;
+use ken_core::retrieval::ranking::ThreadVisibility;
 use std::collections::BTreeSet;
 
-use ken_anchor::Tree;
+use ken_anchor::FileTree;
 use ken_ledger::layout::KEN_DIR;
 use serde::Deserialize;
 
-use crate::attend::Surfacing;
-use crate::error::Error;
+use crate::error::EngineError;
+use crate::hooks::SurfacingMode;
 
-/// Its place below the repository.
+/// The file name below `.ken/`.
 pub(crate) const CONFIG_FILE: &str = "config.toml";
 
-/// What the file may say.
+/// Content of `config.toml`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(crate) struct Config {
-    /// Names the form of the file; there is one.
+pub(crate) struct RepositoryConfig {
+    /// Schema version of the file; only one exists.
     pub(crate) schema: Option<String>,
-    /// Names for what conditions may rest on: `fact:monorepo`.
+    /// Facts that conditions can refer to, such as `fact:monorepo`.
     pub(crate) facts: BTreeSet<String>,
-    pub(crate) verify: VerifyPart,
-    pub(crate) search: SearchPart,
-    pub(crate) surfacing: SurfacingPart,
+    pub(crate) verify: VerifySection,
+    pub(crate) search: SearchSection,
+    pub(crate) surfacing: SurfacingSection,
 }
 
-/// How agents come by what is known, by their role; without a word, as the role is used to.
+/// Delivery of entries to agents by role; a role without a value uses its default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(crate) struct SurfacingPart {
-    pub(crate) researcher: Option<Surfacing>,
-    pub(crate) planner: Option<Surfacing>,
-    pub(crate) debugger: Option<Surfacing>,
-    pub(crate) executor: Option<Surfacing>,
-    pub(crate) reviewer: Option<Surfacing>,
-    /// Agents of no such role.
-    pub(crate) other: Option<Surfacing>,
+pub(crate) struct SurfacingSection {
+    pub(crate) researcher: Option<SurfacingMode>,
+    pub(crate) planner: Option<SurfacingMode>,
+    pub(crate) debugger: Option<SurfacingMode>,
+    pub(crate) executor: Option<SurfacingMode>,
+    pub(crate) reviewer: Option<SurfacingMode>,
+    /// Agents with another role or none.
+    pub(crate) other: Option<SurfacingMode>,
 }
 
+/// The `[search]` section.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(crate) struct SearchPart {
+pub(crate) struct SearchSection {
     pub(crate) thread_visibility: ThreadVisibility,
 }
 
+/// The `[verify]` section.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(crate) struct VerifyPart {
+pub(crate) struct VerifySection {
     pub(crate) fail_on: FailOn,
 }
 
-/// Which invalidated knowledge fails the gate.
+/// The invalid entries that fail the gate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum FailOn {
-    /// None: everything is a warning.
+    /// No entries: everything is a warning.
     Nothing,
-    /// Norms only; what else is known is advice.
+    /// Norms only; other entries are advice.
     #[default]
     Norms,
     /// Any entry.
     Any,
 }
 
-impl Config {
-    /// Reads the file of a version; one without it says nothing.
-    pub(crate) fn of(tree: &dyn Tree) -> Result<Self, Error> {
+impl RepositoryConfig {
+    /// Loads the file from a version; without a file, the defaults.
+    pub(crate) fn load(tree: &dyn FileTree) -> Result<Self, EngineError> {
         let path = format!("{KEN_DIR}/{CONFIG_FILE}");
         let read = tree.read(&path);
-        let Some(bytes) = read.map_err(|error| Error::Usage(error.to_string()))? else {
+        let Some(bytes) = read.map_err(|error| EngineError::Usage(error.to_string()))? else {
             return Ok(Self::default());
         };
         let text = String::from_utf8_lossy(&bytes);
-        toml::from_str(&text)
-            .map_err(|error| Error::Usage(format!("cannot read `{path}`: {}", error.message())))
+        // Unknown keys are errors: a misspelled `fail_on` would silently fall back to the default.
+        toml::from_str(&text).map_err(|error| {
+            EngineError::Usage(format!("cannot read `{path}`: {}", error.message()))
+        })
     }
 }
 
@@ -87,24 +91,26 @@ mod tests {
 
     #[test]
     fn a_file_says_little_and_nothing_else() {
-        let read: Config = toml::from_str(
+        let read: RepositoryConfig = toml::from_str(
             "schema = \"ken.config.v1\"\nfacts = [\"monorepo\"]\n[verify]\nfail_on = \"any\"\n",
         )
         .unwrap();
         assert!(read.facts.contains("monorepo"));
         assert_eq!(read.verify.fail_on, FailOn::Any);
-        assert_eq!(Config::default().verify.fail_on, FailOn::Norms);
-        let strict: Config = toml::from_str("[search]\nthread_visibility = \"strict\"\n").unwrap();
+        assert_eq!(RepositoryConfig::default().verify.fail_on, FailOn::Norms);
+        let strict: RepositoryConfig =
+            toml::from_str("[search]\nthread_visibility = \"strict\"\n").unwrap();
         assert_eq!(strict.search.thread_visibility, ThreadVisibility::Strict);
-        let own: Config = toml::from_str("[surfacing]\nplanner = \"mandatory_pull\"\n").unwrap();
-        assert_eq!(own.surfacing.planner, Some(Surfacing::MandatoryPull));
+        let own: RepositoryConfig =
+            toml::from_str("[surfacing]\nplanner = \"mandatory_pull\"\n").unwrap();
+        assert_eq!(own.surfacing.planner, Some(SurfacingMode::MandatoryPull));
         assert_eq!(own.surfacing.reviewer, None);
         for bad in [
             "judge = \"sh -c x\"\n",
             "[verify]\nfail_on = \"some\"\n",
             "[surfacing]\nplanner = \"shout\"\n",
         ] {
-            assert!(toml::from_str::<Config>(bad).is_err(), "{bad}");
+            assert!(toml::from_str::<RepositoryConfig>(bad).is_err(), "{bad}");
         }
     }
 }

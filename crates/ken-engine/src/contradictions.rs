@@ -1,153 +1,162 @@
-//! Entries that contradict each other: found without a model, flagged once, settled by whoever may.
+//! Contradictions between entries: detected by rules, flagged once, resolved by authorized actors.
 //!
-//! Nothing here prefers a side. A pair somebody dismissed or settled is not brought up again.
+//! No side is preferred. A dismissed or resolved pair is not reported again.
 
-use ken_core::actor::Actor;
-use ken_core::content::Changes;
-pub use ken_core::contradiction::standing::Contradiction;
-use ken_core::contradiction::standing::{self, detected};
 use ken_core::decide;
-use ken_core::entry::Entry;
-use ken_core::event::{Channel, PairKind};
-use ken_core::id::EntryId;
-use ken_core::kind::Memory;
-use ken_core::store::{Filter, Store as _};
-use ken_core::text::{Note, Tag};
-use ken_core::workspace::Workspace;
+use ken_core::ledger::entry::Entry;
+use ken_core::ledger::event::{Channel, PairKind};
+use ken_core::ledger::store::{DerivedStore as _, EntryFilter};
+use ken_core::ledger::workspace::WorkspaceState;
+pub use ken_core::trust::contradiction::unresolved::Contradiction;
+use ken_core::trust::contradiction::unresolved::{self, detect_contradictions};
+use ken_core::values::actor::Actor;
+use ken_core::values::content::Changes;
+use ken_core::values::id::EntryId;
+use ken_core::values::kind::Memory;
+use ken_core::values::text::{Note, Tag};
 use ken_index::{Index, Vector};
 
 use crate::engine::Engine;
-use crate::error::Error;
+use crate::error::EngineError;
+use crate::{duplicates, files, model, sync};
 
-/// How a contradiction is settled.
+/// Resolution of a contradiction.
 #[derive(Clone, Debug)]
-pub enum Resolution {
-    /// One stays; the other gives way to it.
+pub enum ContradictionResolution {
+    /// One entry stays and supersedes the other.
     Keep(EntryId),
-    /// Both stay, as competing hypotheses.
+    /// Both entries stay, as competing hypotheses.
     Both,
-    /// Both stay, each where its new tag says.
+    /// Both entries stay, each limited by a new tag.
     Scoped(Vec<(EntryId, Tag)>),
 }
 
-impl Engine {
-    /// Returns every contradiction among entries in use that nobody has settled, flagged or not.
-    pub fn contradictions(&mut self) -> Result<Vec<Contradiction>, Error> {
-        let entries = self.index.list(&Filter::default())?;
-        let said: Vec<&str> = entries.iter().map(Entry::said).collect();
-        let vectors = self.built_in_vectors(&said)?;
-        let workspace = self.index.workspace()?;
-        let near = |one: usize, other: usize| {
-            let vectors = vectors.as_ref();
-            vectors.map(|(_, it): &(String, Vec<Vector>)| it[one].cosine(&it[other]))
-        };
-        let mut found = detected(&entries, &workspace, &near);
-        add_flagged(&self.index, &workspace, &mut found)?;
-        Ok(found)
-    }
-
-    /// Returns the norms that contradict the norm `id`; nothing for what is no norm.
-    pub fn norms_against(&self, id: EntryId) -> Result<Vec<Contradiction>, Error> {
-        if id.prefix().memory() != Memory::Procedural {
-            return Ok(Vec::new());
-        }
-        let workspace = self.index.workspace()?;
-        let mut found = detected(&norms(&self.index)?, &workspace, &|_, _| None);
-        found.retain(|it| it.first.id == id || it.second.id == id);
-        Ok(found)
-    }
-
-    /// Writes down the contradictions that are new, each once for ever, and returns them.
-    pub fn flag_contradictions(&mut self, by: &Actor) -> Result<Vec<Contradiction>, Error> {
-        self.absorb_before_writing()?;
-        let mut found = self.contradictions()?;
-        found.retain(|it| !it.flagged);
-        self.flag(found, by)
-    }
-
-    fn flag(
-        &mut self,
-        mut found: Vec<Contradiction>,
-        by: &Actor,
-    ) -> Result<Vec<Contradiction>, Error> {
-        let workspace = self.index.workspace()?;
-        let mut drafts = Vec::with_capacity(found.len());
-        found.retain(|it| {
-            let Ok(why) = it.why.parse::<Note>() else {
-                return false;
-            };
-            let draft = decide::flag_contradiction(&it.first, &it.second, why, &workspace);
-            let Ok(draft) = draft else { return false };
-            drafts.push(draft);
-            true
-        });
-        if !drafts.is_empty() {
-            self.record(drafts, by)?;
-        }
-        for it in &mut found {
-            it.flagged = true;
-        }
-        Ok(found)
-    }
-
-    /// Notes for good that two entries do not contradict each other.
-    pub fn dismiss_contradiction(
-        &mut self,
-        one: EntryId,
-        other: EntryId,
-        by: &Actor,
-    ) -> Result<(), Error> {
-        self.dismiss((one, other), PairKind::Contradiction, by)
-    }
-
-    /// Settles a contradiction.
-    pub fn resolve_contradiction(
-        &mut self,
-        one: EntryId,
-        other: EntryId,
-        how: Resolution,
-        by: &Actor,
-    ) -> Result<(), Error> {
-        self.absorb_before_writing()?;
-        let (one, other) = (self.entry(one)?, self.entry(other)?);
-        let workspace = self.index.workspace()?;
-        let (kept, scopes) = match how {
-            Resolution::Keep(id) => (Some(id), Vec::new()),
-            Resolution::Both => (None, Vec::new()),
-            Resolution::Scoped(scopes) => (None, scopes),
-        };
-        let mut drafts = decide::resolve_contradiction(&one, &other, kept, &workspace)?;
-        for (id, tag) in scopes {
-            let entry = if id == one.id { &one } else { &other };
-            let content = entry.content.as_ref();
-            let mut tags = content.map(|it| it.tags.clone()).unwrap_or_default();
-            tags.insert(tag);
-            let changes = Changes {
-                tags: Some(tags),
-                ..Changes::default()
-            };
-            let draft = decide::revise(entry, changes, None, Channel::Command, None)?;
-            drafts.push(decide::worded_by(draft, entry, by));
-        }
-        self.record(drafts, by)?;
-        self.render_due()?;
-        Ok(())
-    }
+/// Returns every open contradiction between live entries, flagged or not.
+pub(crate) fn open_contradictions(engine: &mut Engine) -> Result<Vec<Contradiction>, EngineError> {
+    let entries = engine.index.list(&EntryFilter::default())?;
+    let statements: Vec<&str> = entries.iter().map(Entry::statement_text).collect();
+    let vectors = model::built_in_vectors(engine, &statements)?;
+    let workspace = engine.index.workspace()?;
+    let near = |one: usize, other: usize| {
+        let vectors = vectors.as_ref();
+        vectors.map(|(_, it): &(String, Vec<Vector>)| it[one].cosine(&it[other]))
+    };
+    let mut found = detect_contradictions(&entries, &workspace, &near);
+    add_flagged(&engine.index, &workspace, &mut found)?;
+    Ok(found)
 }
 
-/// Returns the norms in use.
-pub(crate) fn norms(index: &Index) -> Result<Vec<Entry>, Error> {
-    Ok(index.list(&Filter {
+/// Returns contradictions with the norm `id`; empty if it is not a norm.
+pub(crate) fn contradicting_norms(
+    engine: &Engine,
+    id: EntryId,
+) -> Result<Vec<Contradiction>, EngineError> {
+    if id.prefix().memory() != Memory::Procedural {
+        return Ok(Vec::new());
+    }
+    // Without a model: `ken add` calls this, and loading one would slow every addition.
+    let workspace = engine.index.workspace()?;
+    let mut found = detect_contradictions(&load_norms(&engine.index)?, &workspace, &|_, _| None);
+    found.retain(|it| it.first.id == id || it.second.id == id);
+    Ok(found)
+}
+
+/// Flags new contradictions in the ledger, each only once, and returns them.
+pub(crate) fn flag_contradictions(
+    engine: &mut Engine,
+    by: &Actor,
+) -> Result<Vec<Contradiction>, EngineError> {
+    sync::sync_before_writing(engine)?;
+    let mut found = engine.open_contradictions()?;
+    found.retain(|it| !it.flagged);
+    record_contradiction_flags(engine, found, by)
+}
+
+/// Appends a flag for each contradiction and returns those that could be flagged.
+fn record_contradiction_flags(
+    engine: &mut Engine,
+    mut found: Vec<Contradiction>,
+    by: &Actor,
+) -> Result<Vec<Contradiction>, EngineError> {
+    let workspace = engine.index.workspace()?;
+    let mut drafts = Vec::with_capacity(found.len());
+    found.retain(|pair| {
+        let Ok(why) = pair.why.parse::<Note>() else {
+            return false;
+        };
+        let draft = decide::flag_contradiction(&pair.first, &pair.second, why, &workspace);
+        // The pair is already flagged, dismissed or read-only.
+        let Ok(draft) = draft else { return false };
+        drafts.push(draft);
+        true
+    });
+    if !drafts.is_empty() {
+        engine.record(drafts, by)?;
+    }
+    for pair in &mut found {
+        pair.flagged = true;
+    }
+    Ok(found)
+}
+
+/// Records permanently that two entries do not contradict each other.
+pub(crate) fn dismiss_contradiction(
+    engine: &mut Engine,
+    one: EntryId,
+    other: EntryId,
+    by: &Actor,
+) -> Result<(), EngineError> {
+    duplicates::dismiss_pair(engine, (one, other), PairKind::Contradiction, by)
+}
+
+/// Resolves a contradiction.
+pub(crate) fn resolve_contradiction(
+    engine: &mut Engine,
+    one: EntryId,
+    other: EntryId,
+    how: ContradictionResolution,
+    by: &Actor,
+) -> Result<(), EngineError> {
+    sync::sync_before_writing(engine)?;
+    let (one, other) = (engine.entry(one)?, engine.entry(other)?);
+    let workspace = engine.index.workspace()?;
+    let (kept, scopes) = match how {
+        ContradictionResolution::Keep(id) => (Some(id), Vec::new()),
+        ContradictionResolution::Both => (None, Vec::new()),
+        ContradictionResolution::Scoped(scopes) => (None, scopes),
+    };
+    let mut drafts = decide::resolve_contradiction(&one, &other, kept, &workspace)?;
+    for (id, tag) in scopes {
+        let entry = if id == one.id { &one } else { &other };
+        let content = entry.content.as_ref();
+        let mut tags = content.map(|it| it.tags.clone()).unwrap_or_default();
+        tags.insert(tag);
+        let changes = Changes {
+            tags: Some(tags),
+            ..Changes::default()
+        };
+        let draft = decide::edit(entry, changes, None, Channel::Command, None)?;
+        drafts.push(decide::record_author_origin(draft, entry, by));
+    }
+    // A single append: a resolution without its tags would be wrong.
+    engine.record(drafts, by)?;
+    files::render_due(engine)?;
+    Ok(())
+}
+
+/// Returns the live norms.
+pub(crate) fn load_norms(index: &Index) -> Result<Vec<Entry>, EngineError> {
+    Ok(index.list(&EntryFilter {
         memory: Some(Memory::Procedural),
-        ..Filter::default()
+        ..EntryFilter::default()
     })?)
 }
 
-/// Adds pairs that are flagged, still open, and seen by no rule.
+/// Adds flagged, open pairs that no rule detects.
 pub(crate) fn add_flagged(
     index: &Index,
-    workspace: &Workspace,
+    workspace: &WorkspaceState,
     found: &mut Vec<Contradiction>,
-) -> Result<(), Error> {
-    standing::add_flagged(workspace, found, &mut |id| Ok(index.entry(id)?))
+) -> Result<(), EngineError> {
+    unresolved::append_flagged(workspace, found, &mut |id| Ok(index.entry(id)?))
 }

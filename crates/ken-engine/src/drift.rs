@@ -1,46 +1,46 @@
-//! Drift of what this repository knows: what the core needs to tell it is gathered here.
+//! Drift of the memories: gathers the facts that the rules in the core need.
 
-use ken_core::drift::{Drift, Standing, drift};
-use ken_core::entry::Entry;
-use ken_core::facts::Validity;
-use ken_core::store::{Filter, Store as _};
+use ken_core::health::drift::{DriftFacts, DriftFinding, detect_drift};
+use ken_core::ledger::entry::Entry;
+use ken_core::ledger::store::{DerivedStore as _, EntryFilter};
+use ken_core::trust::facts::Validity;
 
 use crate::engine::Engine;
-use crate::error::Error;
-use crate::validity::{Checked, Haste, Search, Verdict};
+use crate::error::EngineError;
+use crate::validity::{self, AnchorVerdict, Effort, EntryCheck, MoveSearch};
 
-impl Engine {
-    /// Returns shelves that are stale, bloated, contradictory or orphaned.
-    pub fn drift(&mut self) -> Result<Vec<Drift>, Error> {
-        let entries = self.index.list(&Filter::default())?;
-        let workspace = self.index.workspace()?;
-        let open = workspace.open_contradictions();
-        let mut linked = self.index.contradicting(entries.iter().map(|it| it.id))?;
-        let checked = self.check_entries(entries, Search::File, Haste::Waiting)?;
-        let live: std::collections::BTreeSet<_> = checked.iter().map(|it| it.entry.id).collect();
-        let told: Vec<(Entry, Standing)> = checked
-            .into_iter()
-            .map(|it| {
-                let id = it.entry.id;
-                let mut against = linked.remove(&id).unwrap_or_default();
-                against.extend(open.get(&id).into_iter().flatten());
-                against.retain(|other| live.contains(other));
-                let standing = Standing {
-                    holds: it.validity == Validity::Holds,
-                    orphaned: is_orphaned(&it),
-                    against,
-                };
-                (it.entry, standing)
-            })
-            .collect();
-        let told = told.iter().map(|(entry, standing)| (entry, standing));
-        Ok(drift(told, self.now().date()))
-    }
+/// Returns memories that are stale, bloated, contradictory or orphaned.
+pub(crate) fn drift(engine: &mut Engine) -> Result<Vec<DriftFinding>, EngineError> {
+    let entries = engine.index.list(&EntryFilter::default())?;
+    let workspace = engine.index.workspace()?;
+    let open = workspace.open_contradictions();
+    let mut linked = engine.index.contradicting(entries.iter().map(|it| it.id))?;
+    let checked =
+        validity::anchoring::check_entries(engine, entries, MoveSearch::File, Effort::Cached)?;
+    let live: std::collections::BTreeSet<_> = checked.iter().map(|it| it.entry.id).collect();
+    let facts: Vec<(Entry, DriftFacts)> = checked
+        .into_iter()
+        .map(|checked| {
+            let id = checked.entry.id;
+            let mut against = linked.remove(&id).unwrap_or_default();
+            against.extend(open.get(&id).into_iter().flatten());
+            // A contradiction with an archived entry is harmless.
+            against.retain(|other| live.contains(other));
+            let standing = DriftFacts {
+                holds: checked.validity == Validity::Holds,
+                orphaned: is_orphaned(&checked),
+                against,
+            };
+            (checked.entry, standing)
+        })
+        .collect();
+    let pairs = facts.iter().map(|(entry, standing)| (entry, standing));
+    Ok(detect_drift(pairs, engine.now().date()))
 }
 
-/// Whether a file the entry is about is not there.
-fn is_orphaned(checked: &Checked) -> bool {
-    let is_gone = |verdict, why: &str| verdict == Verdict::Gone && why == crate::validity::NO_FILE;
+/// Returns true if a file that the entry is anchored to does not exist.
+fn is_orphaned(checked: &EntryCheck) -> bool {
+    let is_gone = |verdict, why: &str| verdict == AnchorVerdict::Gone && why == validity::FILE_GONE;
     let mut anchors = checked.anchors.iter();
     anchors.any(|it| is_gone(it.verdict, &it.why))
 }

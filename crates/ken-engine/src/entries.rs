@@ -1,333 +1,372 @@
-//! The verbs: add, revise, cite, confirm, retract, restore, archive, link, undo.
+//! Operations on entries: add, edit, cite, confirm, retract, restore, archive, link, undo.
 
 use std::sync::Arc;
 
-use ken_core::actor::Actor;
-use ken_core::citation::Evidence;
-use ken_core::content::{Changes, Scope};
+use ken_core::decide::retracted_claims::RetractedClaims;
 use ken_core::decide::{self, Draft, Proposal, Refusal};
-use ken_core::entry::Entry;
-use ken_core::event::{
-    ArchiveReason, Channel, Event, Feedback, Overlay, Recorded, Relation, RetractReason, Switch,
+use ken_core::ledger::entry::Entry;
+use ken_core::ledger::event::{
+    ArchiveReason, Channel, Event, Feedback, Overlay, RecordedEvent, Relation, RetractReason,
+    Switch,
 };
-use ken_core::id::{EntryId, EventId};
-use ken_core::status::Status;
-use ken_core::store::{Filter, Store as _};
-use ken_core::text::{Note, Tag};
-use ken_core::time::Date;
-use ken_core::tombstone::Stones;
+use ken_core::ledger::store::{DerivedStore as _, EntryFilter};
+use ken_core::values::actor::Actor;
+use ken_core::values::citation::CitationSource;
+use ken_core::values::content::{Changes, EntryScope};
+use ken_core::values::id::{EntryId, EventId};
+use ken_core::values::status::EntryStatus;
+use ken_core::values::text::{Note, Tag};
+use ken_core::values::time::Date;
 
 use crate::engine::Engine;
-use crate::error::Error;
+use crate::error::EngineError;
+use crate::{files, promotion, sync, validity};
 
-/// Entries written with one fsync where many are added in one process.
+/// Maximum number of events per append, and thus per fsync.
 pub const BATCH_MAX: usize = 100;
 
-/// Tries at an entry id nobody has yet; two in a row taken is already beyond belief.
+/// Attempts at a free entry id; even two collisions in a row are practically impossible.
 const ID_TRIES: usize = 8;
 
-impl Engine {
-    /// Adds one entry.
-    pub fn add(&mut self, proposal: Proposal, by: &Actor) -> Result<Entry, Error> {
-        let mut ids = self.add_many(vec![proposal], by)?;
-        self.entry(ids.remove(0))
-    }
+/// Adds one entry.
+pub(crate) fn add(
+    engine: &mut Engine,
+    proposal: Proposal,
+    by: &Actor,
+) -> Result<Entry, EngineError> {
+    let mut ids = engine.add_many(vec![proposal], by)?;
+    engine.entry(ids.remove(0))
+}
 
-    /// Adds entries, durably in one step for up to [`BATCH_MAX`] of them.
-    ///
-    /// All are checked before the first is written.
-    pub fn add_many(
-        &mut self,
-        proposals: Vec<Proposal>,
-        by: &Actor,
-    ) -> Result<Vec<EntryId>, Error> {
-        let stones = self.stones()?;
-        let mut drafts = Vec::with_capacity(proposals.len());
-        let mut ids = Vec::with_capacity(proposals.len());
-        let mut ground = None;
-        for mut proposal in proposals {
-            self.ground(&mut proposal.content, &mut ground)?;
-            stones.check(&proposal, by)?;
-            let (event, entry) = self.fresh_entry_id(&proposal)?;
-            drafts.push((Some(event), decide::propose(event, proposal)?));
-            ids.push(entry);
+/// Adds entries, with one durable append per [`BATCH_MAX`] entries.
+///
+/// All entries are checked before the first is written.
+pub(crate) fn add_many(
+    engine: &mut Engine,
+    proposals: Vec<Proposal>,
+    by: &Actor,
+) -> Result<Vec<EntryId>, EngineError> {
+    let stones = load_retracted_claims(engine)?;
+    let mut drafts = Vec::with_capacity(proposals.len());
+    let mut ids = Vec::with_capacity(proposals.len());
+    // Shared by the batch, so that the work tree is listed once.
+    let mut context = None;
+    for mut proposal in proposals {
+        validity::anchoring::fingerprint_content(engine, &mut proposal.content, &mut context)?;
+        stones.check(&proposal, by)?;
+        let (event, entry) = fresh_entry_id(engine, &proposal)?;
+        drafts.push((Some(event), decide::propose(event, proposal)?));
+        ids.push(entry);
+    }
+    sync::sync_before_writing(engine)?;
+    for batch in batches(drafts) {
+        engine.record_with_ids(batch, by)?;
+    }
+    files::render_due(engine)?;
+    Ok(ids)
+}
+
+/// Adds one entry without syncing or rendering entry files, for callers with a time limit.
+///
+/// The next writing command renders its file.
+pub(crate) fn add_without_rendering(
+    engine: &mut Engine,
+    mut proposal: Proposal,
+    by: &Actor,
+) -> Result<EntryId, EngineError> {
+    let (event, entry) = prepare_proposal(engine, &mut proposal, by)?;
+    let draft = decide::propose(event, proposal)?;
+    engine.record_with_ids(vec![(Some(event), draft)], by)?;
+    Ok(entry)
+}
+
+/// Runs the checks for a proposal and returns its event and entry id.
+pub(crate) fn prepare_proposal(
+    engine: &mut Engine,
+    proposal: &mut Proposal,
+    by: &Actor,
+) -> Result<(EventId, EntryId), EngineError> {
+    let stones = load_retracted_claims(engine)?;
+    validity::anchoring::fingerprint_content(engine, &mut proposal.content, &mut None)?;
+    stones.check(proposal, by)?;
+    fresh_entry_id(engine, proposal)
+}
+
+/// Returns the retracted claims, cached until a retraction arrives.
+fn load_retracted_claims(engine: &mut Engine) -> Result<Arc<RetractedClaims>, EngineError> {
+    if let Some(stones) = &engine.retracted_claims {
+        return Ok(Arc::clone(stones));
+    }
+    let stones = Arc::new(RetractedClaims::new(engine.index.tombstones()?));
+    engine.retracted_claims = Some(Arc::clone(&stones));
+    Ok(stones)
+}
+
+/// Edits fields of an entry.
+pub(crate) fn edit(
+    engine: &mut Engine,
+    id: EntryId,
+    mut changes: Changes,
+    reason: Option<Note>,
+    by: &Actor,
+) -> Result<Entry, EngineError> {
+    validity::anchoring::fingerprint_changes(engine, &mut changes)?;
+    apply_decision(engine, id, by, |entry, by| {
+        let draft = decide::edit(entry, changes, None, Channel::Command, reason)?;
+        Ok(decide::record_author_origin(draft, entry, by))
+    })
+}
+
+/// Adds a citation to an entry.
+pub(crate) fn cite(
+    engine: &mut Engine,
+    id: EntryId,
+    evidence: CitationSource,
+    by: &Actor,
+) -> Result<Entry, EngineError> {
+    let citation = evidence.cite(by, engine.now());
+    apply_decision(engine, id, by, |entry, _| decide::cite(entry, citation))
+}
+
+/// Records a confirmation by `by` on the date `on`; today by default.
+pub(crate) fn confirm(
+    engine: &mut Engine,
+    id: EntryId,
+    on: Option<Date>,
+    by: &Actor,
+) -> Result<Entry, EngineError> {
+    let on = on.unwrap_or_else(|| engine.now().date());
+    apply_decision(engine, id, by, |entry, by| decide::confirm(entry, by, on))
+}
+
+/// Changes the status of an entry.
+pub(crate) fn set_status(
+    engine: &mut Engine,
+    id: EntryId,
+    to: EntryStatus,
+    reason: Option<Note>,
+    by: &Actor,
+) -> Result<Entry, EngineError> {
+    apply_decision(engine, id, by, |entry, by| {
+        decide::set_status(entry, to, by, reason)
+    })
+}
+
+/// Retracts an entry.
+pub(crate) fn retract(
+    engine: &mut Engine,
+    id: EntryId,
+    reason: RetractReason,
+    note: Option<Note>,
+    by: &Actor,
+) -> Result<Entry, EngineError> {
+    apply_decision(engine, id, by, |entry, _| {
+        decide::retract(entry, reason, Channel::Command, note)
+    })
+}
+
+/// Restores an archived or retracted entry.
+pub(crate) fn restore(
+    engine: &mut Engine,
+    id: EntryId,
+    reason: Option<Note>,
+    by: &Actor,
+) -> Result<Entry, EngineError> {
+    apply_decision(engine, id, by, |entry, _| decide::restore(entry, reason))
+}
+
+/// Archives one entry.
+pub(crate) fn archive(engine: &mut Engine, id: EntryId, by: &Actor) -> Result<Entry, EngineError> {
+    apply_decision(engine, id, by, |entry, _| {
+        decide::archive(entry, ArchiveReason::Manual)
+    })
+}
+
+/// Archives every entry not confirmed for more than `days`; returns their ids.
+pub(crate) fn archive_older_than(
+    engine: &mut Engine,
+    days: u32,
+    by: &Actor,
+) -> Result<Vec<EntryId>, EngineError> {
+    let today = engine.now().date();
+    let is_old = |entry: &Entry| {
+        let last = entry.confirmation.last;
+        last.is_some_and(|last| today.days_since(last) > days)
+    };
+    archive_matching(engine, is_old, ArchiveReason::Age, by)
+}
+
+/// Archives every entry of a thread whose scope is that thread only; returns their ids.
+pub(crate) fn archive_thread(
+    engine: &mut Engine,
+    thread: &Tag,
+    by: &Actor,
+) -> Result<Vec<EntryId>, EngineError> {
+    let in_thread = |entry: &Entry| {
+        let created = entry.created.as_ref();
+        let own = created.and_then(|it| it.thread.as_ref());
+        own == Some(thread) && entry.scope.value == EntryScope::Thread
+    };
+    archive_matching(engine, in_thread, ArchiveReason::Thread, by)
+}
+
+fn archive_matching(
+    engine: &mut Engine,
+    filter: impl Fn(&Entry) -> bool,
+    reason: ArchiveReason,
+    by: &Actor,
+) -> Result<Vec<EntryId>, EngineError> {
+    // A confirmation in an edited file must count before the age of entries is judged.
+    sync::sync_before_writing(engine)?;
+    let mut all = engine.list(&EntryFilter::default())?;
+    all.retain(filter);
+    let mut drafts = Vec::new();
+    for entry in &all {
+        drafts.push((None, decide::archive(entry, reason)?));
+    }
+    for batch in batches(drafts) {
+        engine.record_with_ids(batch, by)?;
+    }
+    files::render_due(engine)?;
+    Ok(all.iter().map(|entry| entry.id).collect())
+}
+
+/// Records feedback on an entry.
+pub(crate) fn feedback(
+    engine: &mut Engine,
+    id: EntryId,
+    verdict: Feedback,
+    by: &Actor,
+) -> Result<Entry, EngineError> {
+    apply_decision(engine, id, by, |entry, _| {
+        decide::give_feedback(entry, verdict)
+    })
+}
+
+/// Resets the confidence of an entry to the prior.
+pub(crate) fn reset_confidence(
+    engine: &mut Engine,
+    id: EntryId,
+    reason: Note,
+    by: &Actor,
+) -> Result<Entry, EngineError> {
+    let today = engine.now().date();
+    let checked = validity::anchoring::validity_of(engine, [&engine.entry(id)?])?;
+    let validity = checked.get(&id).copied().unwrap_or_default();
+    apply_decision(engine, id, by, |entry, by| {
+        let posterior = entry.posterior(validity, today);
+        decide::reset_confidence(entry, posterior, by, reason)
+    })
+}
+
+/// Links an entry to another.
+pub(crate) fn link(
+    engine: &mut Engine,
+    from: EntryId,
+    to: EntryId,
+    rel: Relation,
+    by: &Actor,
+) -> Result<Entry, EngineError> {
+    let target = engine.entry(to)?;
+    apply_decision(engine, from, by, |entry, _| {
+        decide::link(entry, &target, rel)
+    })
+}
+
+/// Sets or clears an annotation such as a pin or mute.
+pub(crate) fn set_overlay(
+    engine: &mut Engine,
+    id: EntryId,
+    overlay: Overlay,
+    state: Switch,
+    note: Option<Note>,
+    by: &Actor,
+) -> Result<Entry, EngineError> {
+    apply_decision(engine, id, by, |entry, _| {
+        decide::set_annotation(entry, overlay, state, note)
+    })
+}
+
+/// Releases a quarantined entry.
+pub(crate) fn release(
+    engine: &mut Engine,
+    id: EntryId,
+    reason: Note,
+    by: &Actor,
+) -> Result<Entry, EngineError> {
+    promotion::approval::check_release(engine, &engine.entry(id)?)?;
+    apply_decision(engine, id, by, |entry, by| {
+        decide::release_quarantine(entry, by, reason)
+    })
+}
+
+/// Reverts the last event by `by`; returns that event and the resulting entry.
+pub(crate) fn undo(engine: &mut Engine, by: &Actor) -> Result<(RecordedEvent, Entry), EngineError> {
+    sync::sync_before_writing(engine)?;
+    let last = engine.index.latest_event_by(by)?.ok_or_else(|| {
+        EngineError::Usage(format!("{by} has written nothing that could be undone"))
+    })?;
+    let id = last
+        .event
+        .entries()
+        .next()
+        .ok_or(Refusal::CannotUndo { what: "event" })?;
+    let entry = engine.entry(id)?;
+    let history: Vec<Event> = engine
+        .history(id)?
+        .into_iter()
+        .map(|recorded| recorded.event)
+        .collect();
+    let draft = decide::undo(&entry, &last.event, &history)?;
+    engine.record(vec![draft], by)?;
+    files::render_due(engine)?;
+    Ok((last, engine.entry(id)?))
+}
+
+/// Syncs edits, calls `decide` with the current entry, records its draft and renders.
+fn apply_decision(
+    engine: &mut Engine,
+    id: EntryId,
+    by: &Actor,
+    decide: impl FnOnce(&Entry, &Actor) -> Result<Draft, Refusal>,
+) -> Result<Entry, EngineError> {
+    // Syncing comes first: the decision must see the entry with its pending edits.
+    sync::sync_before_writing(engine)?;
+    let draft = decide(&engine.entry(id)?, by)?;
+    engine.record(vec![draft], by)?;
+    files::render_due(engine)?;
+    engine.entry(id)
+}
+
+/// Returns ids for a proposal, unless its claim was retracted before.
+pub(crate) fn ids_for_proposal(
+    engine: &mut Engine,
+    proposal: &Proposal,
+    by: &Actor,
+) -> Result<(EventId, EntryId), EngineError> {
+    load_retracted_claims(engine)?.check(proposal, by)?;
+    fresh_entry_id(engine, proposal)
+}
+
+fn fresh_entry_id(
+    engine: &mut Engine,
+    proposal: &Proposal,
+) -> Result<(EventId, EntryId), EngineError> {
+    // An entry id is only part of the event id, so two event ids may yield the same entry id.
+    for _ in 0..ID_TRIES {
+        let event = EventId::new(engine.runtime.now(), engine.runtime.random());
+        let entry = EntryId::created_by(event, proposal.kind);
+        if engine.index.entry(entry)?.is_none() {
+            return Ok((event, entry));
         }
-        self.absorb_before_writing()?;
-        for batch in chunks(drafts) {
-            self.record_as(batch, by)?;
-        }
-        self.render_due()?;
-        Ok(ids)
     }
-
-    /// Adds one entry without looking at the files of others: its own is written by the next command that writes
-    /// entries. For who has no time.
-    pub(crate) fn add_quickly(
-        &mut self,
-        mut proposal: Proposal,
-        by: &Actor,
-    ) -> Result<EntryId, Error> {
-        let (event, entry) = self.admit_proposal(&mut proposal, by)?;
-        let draft = decide::propose(event, proposal)?;
-        self.record_as(vec![(Some(event), draft)], by)?;
-        Ok(entry)
-    }
-
-    /// Checks what every proposal is checked for; returns the ids it gets.
-    pub(crate) fn admit_proposal(
-        &mut self,
-        proposal: &mut Proposal,
-        by: &Actor,
-    ) -> Result<(EventId, EntryId), Error> {
-        let stones = self.stones()?;
-        self.ground(&mut proposal.content, &mut None)?;
-        stones.check(proposal, by)?;
-        self.fresh_entry_id(proposal)
-    }
-
-    /// Returns the claims that were taken back.
-    fn stones(&mut self) -> Result<Arc<Stones>, Error> {
-        if let Some(stones) = &self.stones {
-            return Ok(Arc::clone(stones));
-        }
-        let stones = Arc::new(Stones::new(self.index.tombstones()?));
-        self.stones = Some(Arc::clone(&stones));
-        Ok(stones)
-    }
-
-    /// Words some fields of an entry anew.
-    pub fn revise(
-        &mut self,
-        id: EntryId,
-        mut changes: Changes,
-        reason: Option<Note>,
-        by: &Actor,
-    ) -> Result<Entry, Error> {
-        self.ground_changes(&mut changes)?;
-        self.change(id, by, |entry, by| {
-            let draft = decide::revise(entry, changes, None, Channel::Command, reason)?;
-            Ok(decide::worded_by(draft, entry, by))
-        })
-    }
-
-    /// Adds evidence to an entry.
-    pub fn cite(&mut self, id: EntryId, evidence: Evidence, by: &Actor) -> Result<Entry, Error> {
-        let citation = evidence.cite(by, self.now());
-        self.change(id, by, |entry, _| decide::cite(entry, citation))
-    }
-
-    /// Records that `by` agrees, as of `on`.
-    pub fn confirm(&mut self, id: EntryId, on: Option<Date>, by: &Actor) -> Result<Entry, Error> {
-        let on = on.unwrap_or_else(|| self.now().date());
-        self.change(id, by, |entry, by| decide::confirm(entry, by, on))
-    }
-
-    /// Moves an entry on the status ladder.
-    pub fn set_status(
-        &mut self,
-        id: EntryId,
-        to: Status,
-        reason: Option<Note>,
-        by: &Actor,
-    ) -> Result<Entry, Error> {
-        self.change(id, by, |entry, by| {
-            decide::set_status(entry, to, by, reason)
-        })
-    }
-
-    /// Takes a claim back.
-    pub fn retract(
-        &mut self,
-        id: EntryId,
-        reason: RetractReason,
-        note: Option<Note>,
-        by: &Actor,
-    ) -> Result<Entry, Error> {
-        self.change(id, by, |entry, _| {
-            decide::retract(entry, reason, Channel::Command, note)
-        })
-    }
-
-    /// Brings an archived or retracted entry back.
-    pub fn restore(
-        &mut self,
-        id: EntryId,
-        reason: Option<Note>,
-        by: &Actor,
-    ) -> Result<Entry, Error> {
-        self.change(id, by, |entry, _| decide::restore(entry, reason))
-    }
-
-    /// Lays one entry aside.
-    pub fn archive(&mut self, id: EntryId, by: &Actor) -> Result<Entry, Error> {
-        self.change(id, by, |entry, _| {
-            decide::archive(entry, ArchiveReason::Manual)
-        })
-    }
-
-    /// Lays every entry aside that nobody confirmed for more than `days`; returns which.
-    pub fn archive_older_than(&mut self, days: u32, by: &Actor) -> Result<Vec<EntryId>, Error> {
-        let today = self.now().date();
-        let is_old = |entry: &Entry| {
-            let last = entry.confirmation.last;
-            last.is_some_and(|last| days < today.days_since(last))
-        };
-        self.archive_all(is_old, ArchiveReason::Age, by)
-    }
-
-    /// Lays every entry of a thread aside that reaches no further than it; returns which.
-    pub fn archive_thread(&mut self, thread: &Tag, by: &Actor) -> Result<Vec<EntryId>, Error> {
-        let is_of = |entry: &Entry| {
-            let created = entry.created.as_ref();
-            let own = created.and_then(|it| it.thread.as_ref());
-            own == Some(thread) && entry.scope.value == Scope::Thread
-        };
-        self.archive_all(is_of, ArchiveReason::Thread, by)
-    }
-
-    fn archive_all(
-        &mut self,
-        which: impl Fn(&Entry) -> bool,
-        because: ArchiveReason,
-        by: &Actor,
-    ) -> Result<Vec<EntryId>, Error> {
-        self.absorb_before_writing()?;
-        let mut all = self.list(&Filter::default())?;
-        all.retain(which);
-        let mut drafts = Vec::new();
-        for entry in &all {
-            drafts.push((None, decide::archive(entry, because)?));
-        }
-        for batch in chunks(drafts) {
-            self.record_as(batch, by)?;
-        }
-        self.render_due()?;
-        Ok(all.iter().map(|entry| entry.id).collect())
-    }
-
-    /// Records whether an entry helped.
-    pub fn feedback(&mut self, id: EntryId, verdict: Feedback, by: &Actor) -> Result<Entry, Error> {
-        self.change(id, by, |entry, _| decide::feedback(entry, verdict))
-    }
-
-    /// Puts a posterior that is stuck back to the prior.
-    pub fn reset_confidence(
-        &mut self,
-        id: EntryId,
-        reason: Note,
-        by: &Actor,
-    ) -> Result<Entry, Error> {
-        let today = self.now().date();
-        let validity = self.validity_of([&self.entry(id)?])?;
-        let validity = validity.get(&id).copied().unwrap_or_default();
-        self.change(id, by, |entry, by| {
-            let posterior = entry.posterior(validity, today);
-            decide::reset_confidence(entry, posterior, by, reason)
-        })
-    }
-
-    /// Links an entry to another.
-    pub fn link(
-        &mut self,
-        from: EntryId,
-        to: EntryId,
-        rel: Relation,
-        by: &Actor,
-    ) -> Result<Entry, Error> {
-        let target = self.entry(to)?;
-        self.change(from, by, |entry, _| decide::link(entry, &target, rel))
-    }
-
-    /// Sets or clears an operator's mark.
-    pub fn set_overlay(
-        &mut self,
-        id: EntryId,
-        overlay: Overlay,
-        state: Switch,
-        note: Option<Note>,
-        by: &Actor,
-    ) -> Result<Entry, Error> {
-        self.change(id, by, |entry, _| {
-            decide::set_overlay(entry, overlay, state, note)
-        })
-    }
-
-    /// Lets a quarantined entry out.
-    pub fn lift_quarantine(
-        &mut self,
-        id: EntryId,
-        reason: Note,
-        by: &Actor,
-    ) -> Result<Entry, Error> {
-        self.may_be_lifted(&self.entry(id)?)?;
-        self.change(id, by, |entry, by| {
-            decide::lift_quarantine(entry, by, reason)
-        })
-    }
-
-    /// Takes back the last event `by` wrote; returns that event and the entry after it.
-    pub fn undo(&mut self, by: &Actor) -> Result<(Recorded, Entry), Error> {
-        self.absorb_before_writing()?;
-        let last = self.index.latest_by(by)?.ok_or_else(|| {
-            Error::Usage(format!("{by} has written nothing that could be undone"))
-        })?;
-        let id = last
-            .event
-            .entries()
-            .next()
-            .ok_or(Refusal::CannotUndo { what: "event" })?;
-        let entry = self.entry(id)?;
-        let history: Vec<Event> = self
-            .history(id)?
-            .into_iter()
-            .map(|recorded| recorded.event)
-            .collect();
-        let draft = decide::undo(&entry, &last.event, &history)?;
-        self.record(vec![draft], by)?;
-        self.render_due()?;
-        Ok((last, self.entry(id)?))
-    }
-
-    /// Absorbs what people edited, decides on the entry as it then stands, writes and renders.
-    fn change(
-        &mut self,
-        id: EntryId,
-        by: &Actor,
-        decide: impl FnOnce(&Entry, &Actor) -> Result<Draft, Refusal>,
-    ) -> Result<Entry, Error> {
-        self.absorb_before_writing()?;
-        let draft = decide(&self.entry(id)?, by)?;
-        self.record(vec![draft], by)?;
-        self.render_due()?;
-        self.entry(id)
-    }
-
-    /// Returns the ids a proposal would get, unless it was taken back before.
-    pub(crate) fn admissible(
-        &mut self,
-        proposal: &Proposal,
-        by: &Actor,
-    ) -> Result<(EventId, EntryId), Error> {
-        self.stones()?.check(proposal, by)?;
-        self.fresh_entry_id(proposal)
-    }
-
-    fn fresh_entry_id(&mut self, proposal: &Proposal) -> Result<(EventId, EntryId), Error> {
-        for _ in 0..ID_TRIES {
-            let event = EventId::new(self.world.now(), self.world.random());
-            let entry = EntryId::created_by(event, proposal.kind);
-            if self.index.entry(entry)?.is_none() {
-                return Ok((event, entry));
-            }
-        }
-        Err(Error::Usage(
-            "no free entry id was found; try again".to_owned(),
-        ))
-    }
+    Err(EngineError::Usage(
+        "no free entry id was found; try again".to_owned(),
+    ))
 }
 
 /// Splits drafts into batches of [`BATCH_MAX`].
-fn chunks(
+fn batches(
     drafts: Vec<(Option<EventId>, Draft)>,
 ) -> impl Iterator<Item = Vec<(Option<EventId>, Draft)>> {
     let mut rest = drafts.into_iter();

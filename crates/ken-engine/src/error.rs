@@ -1,33 +1,34 @@
-//! Everything that can go wrong in a use case, sorted by what the caller can do about it.
+//! The engine's error type, with a kind that determines exit codes and a hint for the user.
 
 use ken_core::decide::Refusal;
-use ken_core::id::EntryId;
-use ken_guard::{Axis, Finding, Turned, refused_because};
+use ken_core::values::citation::CitationType;
+use ken_core::values::id::EntryId;
+use ken_guard::{GuardFinding, ScanAxis, WriteRejection, describe_rejection};
 use ken_index::RefreshError;
 use ken_ledger::DiskError;
 use ken_ledger::git::GitError;
 
-use crate::judge::JudgeError;
+use crate::llm::JudgeError;
 use crate::model::ModelError;
 use crate::promotion::SignatureError;
 use crate::remote::RemoteError;
 
-/// Why a use case did not do what was asked.
+/// An error of any engine operation.
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
+pub enum EngineError {
     #[error("there is no ledger here")]
-    NotInitialised,
+    NotInitialized,
     #[error("the ledger has schema {found}; this ken reads up to {known}")]
     TooNew { found: String, known: &'static str },
     #[error(transparent)]
     Refused(#[from] Refusal),
-    #[error("{}", refused_because(.0))]
-    Guarded(Vec<Finding>),
+    #[error("{}", describe_rejection(.0))]
+    RejectedByGuard(Vec<GuardFinding>),
     #[error("too little speaks for this entry (0.{milli:03} of 1)")]
-    Worthless { milli: u16 },
+    QualityTooLow { milli: u16 },
     #[error("no entry begins with `{0}`")]
     NotFound(String),
-    #[error("`{wanted}` could be {}", list(.candidates))]
+    #[error("`{wanted}` could be {}", join_ids(.candidates))]
     Ambiguous {
         wanted: String,
         candidates: Vec<EntryId>,
@@ -35,25 +36,25 @@ pub enum Error {
     #[error("no event has the id `{0}`")]
     NoSuchEvent(String),
     #[error(transparent)]
-    TooLarge(#[from] ken_core::event::TooLong),
+    TooLarge(#[from] ken_core::ledger::event::LineTooLong),
     #[error("{0}")]
     Usage(String),
     #[error("{count} entry files are gone at once")]
-    BulkLoss { count: usize, files: Vec<String> },
-    /// An entry would rest on what is not there.
+    BulkDeletion { count: usize, files: Vec<String> },
+    /// An anchor or condition of an entry does not hold in the work tree.
     #[error("{what}: {why}")]
-    Ungrounded {
+    UnsupportedByCode {
         what: String,
         why: String,
-        /// Names that may have been meant.
+        /// Similar names that exist.
         nearest: Vec<String>,
     },
     #[error("the artifact of {0} says something else than the ledger")]
-    OtherArtifact(EntryId),
+    ArtifactMismatch(EntryId),
     #[error(transparent)]
     Signature(#[from] SignatureError),
     #[error(transparent)]
-    Tree(#[from] ken_anchor::TreeError),
+    Tree(#[from] ken_anchor::FileTreeError),
     #[error(transparent)]
     Model(#[from] ModelError),
     #[error(transparent)]
@@ -71,7 +72,7 @@ pub enum Error {
     #[error(transparent)]
     Recover(#[from] ken_ledger::recover::RecoverError),
     #[error(transparent)]
-    Place(#[from] ken_ledger::place::PlaceError),
+    Place(#[from] ken_ledger::place::DiscoverError),
     #[error(transparent)]
     Git(#[from] GitError),
     #[error(transparent)]
@@ -80,28 +81,30 @@ pub enum Error {
     Damaged {
         segment: String,
         line: u64,
-        source: ken_core::event::LineError,
+        source: ken_core::ledger::event::LineError,
     },
 }
 
-impl From<Turned> for Error {
-    fn from(turned: Turned) -> Self {
+impl From<WriteRejection> for EngineError {
+    fn from(turned: WriteRejection) -> Self {
         match turned {
-            Turned::Refused(why) => Self::Refused(why),
-            Turned::Guarded(findings) => Self::Guarded(findings),
-            Turned::Worthless { milli } => Self::Worthless { milli },
-            Turned::Misfiled | Turned::Hiding => Self::Usage(turned.to_string()),
+            WriteRejection::Refused(why) => Self::Refused(why),
+            WriteRejection::Guarded(findings) => Self::RejectedByGuard(findings),
+            WriteRejection::Worthless { milli } => Self::QualityTooLow { milli },
+            WriteRejection::SubjectMismatch | WriteRejection::QuarantineClaim => {
+                Self::Usage(turned.to_string())
+            }
         }
     }
 }
 
-impl From<ken_guard::TooLong> for Error {
-    fn from(why: ken_guard::TooLong) -> Self {
+impl From<ken_guard::ReasonTooLong> for EngineError {
+    fn from(why: ken_guard::ReasonTooLong) -> Self {
         Self::Usage(why.to_string())
     }
 }
 
-impl From<RefreshError<Self>> for Error {
+impl From<RefreshError<Self>> for EngineError {
     fn from(error: RefreshError<Self>) -> Self {
         match error {
             RefreshError::List { source } | RefreshError::Read { source, .. } => source,
@@ -119,26 +122,28 @@ impl From<RefreshError<Self>> for Error {
     }
 }
 
-/// What the caller can do about it.
+/// Classification of an error by the required reaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// Ask differently.
+pub enum ErrorKind {
+    /// The input is invalid.
     User,
-    /// The answer is no.
+    /// A policy refuses the request.
     Refused,
-    /// Try again when something else has ended.
+    /// Another operation is in progress; retry later.
     Busy,
-    /// The stored data needs a look.
+    /// Stored data is damaged.
     Damaged,
-    /// The world failed us.
+    /// The file system, git, the network or another dependency failed.
     Internal,
 }
 
-impl Error {
-    /// Sorts the failure.
-    pub fn kind(&self) -> Kind {
+impl EngineError {
+    /// Returns the kind of the error.
+    pub fn kind(&self) -> ErrorKind {
+        // No wildcard arm: a new variant must be classified here, because the CLI derives its exit
+        // code from the kind.
         match self {
-            Self::NotInitialised
+            Self::NotInitialized
             | Self::NotFound(_)
             | Self::Ambiguous { .. }
             | Self::NoSuchEvent(_)
@@ -146,20 +151,23 @@ impl Error {
             | Self::Usage(_)
             | Self::Model(_)
             | Self::Judge(_)
-            | Self::TooNew { .. } => Kind::User,
+            | Self::TooNew { .. } => ErrorKind::User,
             Self::Refused(_)
-            | Self::Guarded(_)
-            | Self::Worthless { .. }
-            | Self::BulkLoss { .. }
-            | Self::OtherArtifact(_)
+            | Self::RejectedByGuard(_)
+            | Self::QualityTooLow { .. }
+            | Self::BulkDeletion { .. }
+            | Self::ArtifactMismatch(_)
             | Self::Signature(_)
-            | Self::Ungrounded { .. } => Kind::Refused,
+            | Self::UnsupportedByCode { .. } => ErrorKind::Refused,
             Self::Replace(ken_ledger::replace::ReplaceError::Busy(_))
-            | Self::Remote(RemoteError::Busy { .. }) => Kind::Busy,
-            Self::Remote(RemoteError::Hub { .. }) => Kind::Internal,
-            Self::Remote(_) => Kind::User,
-            Self::Read(ken_ledger::ReadError::Segment(_)) | Self::Damaged { .. } => Kind::Damaged,
-            Self::Index(error) if error.is_damage() => Kind::Damaged,
+            | Self::Remote(RemoteError::Busy { .. }) => ErrorKind::Busy,
+            // All other remote errors are about the user's configuration of remotes and tokens.
+            Self::Remote(RemoteError::Hub { .. }) => ErrorKind::Internal,
+            Self::Remote(_) => ErrorKind::User,
+            Self::Read(ken_ledger::ReadError::Segment(_)) | Self::Damaged { .. } => {
+                ErrorKind::Damaged
+            }
+            Self::Index(error) if error.is_damage() => ErrorKind::Damaged,
             Self::Disk(_)
             | Self::Append(_)
             | Self::Read(_)
@@ -168,26 +176,26 @@ impl Error {
             | Self::Place(_)
             | Self::Git(_)
             | Self::Tree(_)
-            | Self::Index(_) => Kind::Internal,
+            | Self::Index(_) => ErrorKind::Internal,
         }
     }
 
-    /// Returns what to do next, where there is something.
+    /// Returns a suggestion for the user, if there is one.
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::NotInitialised => Some("run `ken init` at the top of the repository".to_owned()),
+            Self::NotInitialized => Some("run `ken init` at the top of the repository".to_owned()),
             Self::TooNew { .. } => Some("install a newer ken".to_owned()),
             Self::Refused(Refusal::ProvenanceRequired) => {
-                Some("add --cite commit:HASH (or pr:, doc:, test:, transcript:)".to_owned())
+                Some(format!("add --cite with one of {}", CitationType::FORMS))
             }
-            Self::Worthless { .. } => {
+            Self::QualityTooLow { .. } => {
                 Some("cite more, anchor it to code, or add a step that checks it".to_owned())
             }
-            Self::Guarded(findings) => Some(guard_hint(findings).to_owned()),
+            Self::RejectedByGuard(findings) => Some(guard_hint(findings).to_owned()),
             Self::NotFound(_) => Some("`ken list --all` shows every entry".to_owned()),
             Self::Ambiguous { .. } => Some("type more characters of the id".to_owned()),
-            Self::BulkLoss { .. } => {
-                Some("`ken sync --yes` retracts them; `ken render` writes the files again".to_owned())
+            Self::BulkDeletion { .. } => {
+                Some("`ken sync --yes` retracts them; `ken ledger render` writes the files again".to_owned())
             }
             Self::Read(_) | Self::Damaged { .. } => {
                 Some("`ken ledger check` lists every damaged line; `git checkout` restores a committed segment".to_owned())
@@ -195,17 +203,17 @@ impl Error {
             Self::Model(error) => error.hint(),
             Self::Judge(error) => error.hint().map(ToOwned::to_owned),
             Self::Remote(error) => error.hint(),
-            Self::Ungrounded { nearest, .. } if !nearest.is_empty() => {
+            Self::UnsupportedByCode { nearest, .. } if !nearest.is_empty() => {
                 Some(format!("did you mean `{}`?", nearest.join("`, `")))
             }
-            Self::Ungrounded { .. } => {
+            Self::UnsupportedByCode { .. } => {
                 Some("an entry rests on what is there now; leave out what is not, and cite it".to_owned())
             }
             Self::Index(error) if error.is_damage() => {
                 Some("`ken ledger check` lists every damaged line".to_owned())
             }
-            Self::OtherArtifact(id) => Some(format!(
-                "read it again: `ken approve {id} --show` prints it; sign that"
+            Self::ArtifactMismatch(id) => Some(format!(
+                "read it again: `ken inbox approve {id} --show` prints it; sign that"
             )),
             Self::Refused(_)
             | Self::Signature(_)
@@ -224,22 +232,23 @@ impl Error {
     }
 }
 
-fn guard_hint(findings: &[Finding]) -> &'static str {
+fn guard_hint(findings: &[GuardFinding]) -> &'static str {
+    // The guard sorts findings by severity, so the first one decides.
     match findings.first().map(|gravest| gravest.axis) {
-        Some(Axis::Credential | Axis::CredentialLeakage) | None => {
+        Some(ScanAxis::Credential | ScanAxis::CredentialLeakage) | None => {
             "remove the secret (--redact does) and rotate it if it was ever stored elsewhere"
         }
-        Some(Axis::Sanitisation) => {
+        Some(ScanAxis::Sanitization) => {
             "say it in general words; paths and lines belong into --anchor and --cite"
         }
-        Some(Axis::Unscanned) => "write less, or split it",
-        Some(Axis::Exfiltration | Axis::Injection | Axis::UnsafeCode | Axis::Hidden) => {
-            "say what to do without the command, or let a person look at it"
-        }
+        Some(ScanAxis::Unscanned) => "write less, or split it",
+        Some(
+            ScanAxis::Exfiltration | ScanAxis::Injection | ScanAxis::UnsafeCode | ScanAxis::Hidden,
+        ) => "say what to do without the command, or let a person look at it",
     }
 }
 
-fn list(ids: &[EntryId]) -> String {
+fn join_ids(ids: &[EntryId]) -> String {
     ids.iter()
         .map(ToString::to_string)
         .collect::<Vec<_>>()

@@ -1,74 +1,79 @@
-//! Entries for other programs and people: JSON lines, an OKF bundle, one Markdown text.
+//! Export of entries as JSON lines, an OKF bundle or one Markdown text.
 //!
-//! Evidence points into this repository and stays here: an export carries statements, steps,
-//! tags and citations, never anchors.
+//! An export contains statements, steps, tags and citations, but no anchors: they are only
+//! meaningful in this repository.
 
 use std::collections::BTreeMap;
 
-use ken_core::canonical;
-use ken_core::entry::Entry;
-use ken_core::store::{Filter, Store as _};
+use ken_core::ledger::canonical;
+use ken_core::ledger::entry::Entry;
+use ken_core::ledger::store::{DerivedStore as _, EntryFilter};
 
 use crate::engine::Engine;
-use crate::error::Error;
-use crate::view::document::render;
+use crate::error::EngineError;
+use crate::view::entry_file::render;
 
-/// What an export looks like.
+/// The format of an export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
-    /// One canonical JSON object a line.
+pub enum ExportFormat {
+    /// One canonical JSON object per line.
     Jsonl,
-    /// One Markdown file an entry, by path.
+    /// One Markdown file per entry.
     Okf,
-    /// Everything in one text.
+    /// All entries in one Markdown text.
     Markdown,
 }
 
-impl Engine {
-    /// Exports the entries that match, as files by path; a single text has the empty path.
-    pub fn export(&self, filter: &Filter, form: Form) -> Result<BTreeMap<String, String>, Error> {
-        let mut entries: Vec<Entry> = self
-            .index
-            .list(filter)?
-            .into_iter()
-            .map(without_evidence)
-            .collect();
-        entries.sort_by_key(|entry| entry.id);
-        let mut files = BTreeMap::new();
-        match form {
-            Form::Jsonl => {
-                let lines = entries
-                    .iter()
-                    .map(|entry| canonical::to_string(entry) + "\n");
-                files.insert(String::new(), lines.collect());
-            }
-            Form::Okf => {
-                for entry in &entries {
-                    if let (Some(name), Some(text)) = (entry.file_name(), render(entry, None)) {
-                        files.insert(name, text);
-                    }
+/// Exports matching entries as files by path; a single text has the empty path.
+pub(crate) fn export(
+    engine: &Engine,
+    filter: &EntryFilter,
+    form: ExportFormat,
+) -> Result<BTreeMap<String, String>, EngineError> {
+    let mut entries: Vec<Entry> = engine
+        .index
+        .list(filter)?
+        .into_iter()
+        .map(without_anchors)
+        .collect();
+    // Equal states produce equal exports, which makes them diffable.
+    entries.sort_by_key(|entry| entry.id);
+    let mut files = BTreeMap::new();
+    match form {
+        ExportFormat::Jsonl => {
+            let lines = entries
+                .iter()
+                .map(|entry| canonical::to_string(entry) + "\n");
+            files.insert(String::new(), lines.collect());
+        }
+        ExportFormat::Okf => {
+            for entry in &entries {
+                if let (Some(name), Some(text)) = (entry.file_name(), render(entry, None)) {
+                    files.insert(name, text);
                 }
             }
-            Form::Markdown => {
-                files.insert(String::new(), entries.iter().map(markdown).collect());
-            }
         }
-        Ok(files)
+        ExportFormat::Markdown => {
+            files.insert(String::new(), entries.iter().map(render_markdown).collect());
+        }
     }
+    Ok(files)
 }
 
-fn without_evidence(mut entry: Entry) -> Entry {
+fn without_anchors(mut entry: Entry) -> Entry {
     if let Some(content) = &mut entry.content {
         content.evidence.clear();
     }
     entry
 }
 
-fn markdown(entry: &Entry) -> String {
+fn render_markdown(entry: &Entry) -> String {
     let Some(content) = &entry.content else {
         return String::new();
     };
-    let kind = entry.kind().map_or("entry", ken_core::kind::Kind::name);
+    let kind = entry
+        .kind()
+        .map_or("entry", ken_core::values::kind::EntryKind::name);
     let heading = content.statement.title();
     let mut out = format!("## [{}] {heading}\n\n", entry.id);
     out.push_str(&format!("{}\n\n", content.statement));

@@ -1,44 +1,46 @@
-//! The view files below `.ken/`: writing them, and remembering which are in step.
+//! Files derived from entries below `.ken/`: rendering, and tracking which are up to date.
 //!
-//! Invariant: a file is only written over when it holds no edit that has not become an event.
+//! Invariant: a file is overwritten only if it contains no edit that is not yet an event.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use ken_core::entry::Entry;
-use ken_core::event::{EventData as _, Proposed, Recorded};
-use ken_core::id::{EntryId, EventId};
-use ken_core::store::{Filter, Shelf, Store as _};
+use ken_core::ledger::entry::Entry;
+use ken_core::ledger::event::{EventData as _, Proposed, RecordedEvent};
+use ken_core::ledger::store::{DerivedStore as _, EntryFilter, LifecycleFilter};
+use ken_core::values::id::{EntryId, EventId};
 use ken_ledger::layout::KEN_DIR;
-use ken_ledger::{Dir, DiskError, Place, RealDir, Stat};
+use ken_ledger::{Dir, DiskError, LedgerLocation, RealDir, Stat};
 
 use crate::engine::Engine;
-use crate::error::Error;
-use crate::view::document::{self, Reading};
-use crate::view::gather::gather;
+use crate::error::EngineError;
+use crate::view::entry_file::{self, ParsedEntryFile};
+use crate::view::lists::render_lists;
+use crate::{sync, verify};
 
 /// The folder of entry files.
 pub(crate) const ENTRIES_DIR: &str = "entries";
-/// Entries whose file may be out of step, one id a line.
+/// Entries whose file may be outdated, one id per line.
 const DUE_FILE: &str = ".local/views-due";
-/// Stands in [`DUE_FILE`] for every entry.
+/// Means every entry in [`DUE_FILE`].
 const ALL_DUE: &str = "*";
-/// Files that were in step when last looked at: name, length, time.
+/// Files at the last sync: name, length, modification time.
 const SEEN_FILE: &str = ".local/views-seen";
-/// Where a file is prepared before it takes its place.
+/// Temporary file that is renamed to its target.
 const DRAFT_FILE: &str = ".local/view.tmp";
-/// Up to this many entries every write also renews the gathering views.
-const GATHER_ON_WRITE_MAX: usize = 1000;
+/// Maximum number of entries for which every write also renders the lists.
+const LISTS_ON_WRITE_MAX: usize = 1000;
 
-/// What files looked like when they were last in step.
+/// Length and modification time of each file at the last sync.
 #[derive(Debug, Default)]
-pub(crate) struct Seen(BTreeMap<String, (u64, u64)>);
+pub(crate) struct SeenFiles(BTreeMap<String, (u64, u64)>);
 
-impl Seen {
+impl SeenFiles {
     pub(crate) fn load(dir: &dyn Dir) -> Option<Self> {
         let text = String::from_utf8(dir.read(SEEN_FILE).ok()?).ok()?;
+        // A line that cannot be parsed is dropped; its file is then read again.
         let line = |line: &str| {
             let mut parts = line.split('\t');
             let name = parts.next()?.to_owned();
@@ -55,14 +57,14 @@ impl Seen {
             .0
             .iter()
             .map(|(name, (len, time))| format!("{name}\t{len}\t{time}\n"));
-        put(dir, SEEN_FILE, lines.collect::<String>().as_bytes())
+        write_atomically(dir, SEEN_FILE, lines.collect::<String>().as_bytes())
     }
 
     pub(crate) fn is_unchanged(&self, name: &str, stat: &Stat) -> bool {
         self.0.get(name) == Some(&(stat.len, stat.modified_ns))
     }
 
-    pub(crate) fn note(&mut self, name: &str, stat: &Stat) {
+    pub(crate) fn record(&mut self, name: &str, stat: &Stat) {
         self.0.insert(name.to_owned(), (stat.len, stat.modified_ns));
     }
 
@@ -75,53 +77,55 @@ impl Seen {
     }
 }
 
-/// An entry file that shows a blanked event.
+/// An entry file that still shows a redacted event.
 #[derive(Debug)]
-pub(crate) struct Quoting {
+pub(crate) struct UnredactedFile {
     pub(crate) name: String,
-    /// It also holds a person's edit, which Ken does not throw away.
+    /// Set if the file also contains a person's edit, which Ken does not discard.
     pub(crate) edited: bool,
 }
 
-/// Opens `.ken` for view files.
-pub(crate) fn ken_dir(place: &Place) -> Result<RealDir, Error> {
+/// Opens the `.ken` folder.
+pub(crate) fn open_ken_dir(place: &LedgerLocation) -> Result<RealDir, EngineError> {
     let shown = place.root.join(KEN_DIR).display().to_string();
     Ok(RealDir::below(&place.root, KEN_DIR).map_err(DiskError::on("open", &shown))?)
 }
 
-/// What the files still need, gathered while a command runs.
+/// Pending rendering work, collected while a command runs.
 ///
-/// Writing commands render as they go and settle when they end; reading commands only leave a
-/// list of what is due. All of it is local state: losing it costs a `ken render`.
+/// Writing commands render immediately and flush at their end. Reading commands only store the list
+/// of outdated files. All of this is local state: if it is lost, `ken ledger render` repairs the
+/// files.
 #[derive(Debug, Default)]
-pub(crate) struct Views {
-    /// Entries whose file may be out of step.
+pub(crate) struct ViewState {
+    /// Entries whose file may be outdated.
     due: BTreeSet<EntryId>,
-    /// Whether that may be true of every file.
+    /// Set if every file may be outdated.
     all_due: bool,
-    /// What files looked like, once a writing command wanted to know.
-    pub(crate) seen: Option<Seen>,
-    /// Whether the list of earlier commands was taken over.
-    left_taken: bool,
-    /// Whether the gathering views are behind.
-    ungathered: bool,
+    /// File metadata, loaded by the first writing operation.
+    pub(crate) seen: Option<SeenFiles>,
+    /// Set once the list of earlier commands was loaded.
+    due_loaded: bool,
+    /// Set if the lists are outdated.
+    lists_outdated: bool,
 }
 
-impl Views {
-    /// Notes that the files of `touched` may be out of step.
-    pub(crate) fn note(&mut self, touched: &BTreeSet<EntryId>) {
+impl ViewState {
+    /// Marks the files of `touched` as possibly outdated.
+    pub(crate) fn mark_due(&mut self, touched: &BTreeSet<EntryId>) {
         self.due.extend(touched.iter().copied());
     }
 
-    /// Notes that every file may be out of step.
-    pub(crate) fn note_all(&mut self) {
+    /// Marks every file as possibly outdated.
+    pub(crate) fn mark_all_due(&mut self) {
         self.all_due = true;
     }
 
-    /// Adds what earlier commands left behind. The list is moved away first, so that what others
-    /// add meanwhile is not lost.
-    fn take_left_behind(&mut self, dir: &RealDir) -> Result<(), Error> {
-        let taken = unique(DUE_FILE);
+    /// Loads the list of outdated files that earlier commands stored.
+    fn load_due(&mut self, dir: &RealDir) -> Result<(), EngineError> {
+        // Renaming first: lines that another process appends meanwhile go to a new file and are not
+        // lost.
+        let taken = unique_path(DUE_FILE);
         match dir.rename(DUE_FILE, &taken) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             other => other.map_err(DiskError::on("move", DUE_FILE))?,
@@ -138,8 +142,8 @@ impl Views {
             .map_err(DiskError::on("remove", &taken))?)
     }
 
-    /// Leaves what is still due to the next writing command.
-    fn leave_behind(&mut self, dir: &RealDir) -> io::Result<()> {
+    /// Stores the list of outdated files for the next writing command.
+    fn store_due(&mut self, dir: &RealDir) -> io::Result<()> {
         let all = if std::mem::take(&mut self.all_due) {
             "*\n"
         } else {
@@ -160,21 +164,22 @@ impl Views {
     }
 }
 
-/// Returns a name nobody else uses at this moment.
-fn unique(path: &str) -> String {
+/// Returns a path that is unique among running processes and threads.
+fn unique_path(path: &str) -> String {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
     format!("{path}-{}-{count}", std::process::id())
 }
 
-/// Writes a file in one step, without waiting for the disk: views can be made again.
-pub(crate) fn put(dir: &dyn Dir, path: &str, bytes: &[u8]) -> io::Result<()> {
-    let draft = unique(DRAFT_FILE);
+/// Replaces a file atomically, without an fsync: derived files can be rendered again.
+pub(crate) fn write_atomically(dir: &dyn Dir, path: &str, bytes: &[u8]) -> io::Result<()> {
+    let draft = unique_path(DRAFT_FILE);
     let write = || -> io::Result<()> {
         dir.create_new(&draft, bytes)?;
         dir.rename(&draft, path)
     };
     match write() {
+        // Folders are created only when they are missing, which saves system calls per file.
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let _ = dir.remove(&draft);
             dir.create_dirs(".local")?;
@@ -185,274 +190,306 @@ pub(crate) fn put(dir: &dyn Dir, path: &str, bytes: &[u8]) -> io::Result<()> {
     }
 }
 
-impl Engine {
-    /// Renders the files of entries that changed since the last time; returns how many it wrote.
-    pub(crate) fn render_due(&mut self) -> Result<usize, Error> {
-        let dir = Arc::clone(&self.ken);
-        if !std::mem::replace(&mut self.views.left_taken, true) {
-            self.views.take_left_behind(&dir)?;
-        }
-        let mut seen = self.take_seen(&dir);
-        if self.views.all_due {
-            self.remove_unworded(&dir, &mut seen)?;
-        }
-        let mut written = 0;
-        for entry in self.take_due()? {
-            written += usize::from(self.render_entry(&dir, &entry, Machine::Keep, &mut seen)?);
-            self.views.ungathered = true;
-        }
-        self.views.seen = Some(seen);
-        Ok(written)
+/// Renders the files of changed entries; returns the number of written files.
+pub(crate) fn render_due(engine: &mut Engine) -> Result<usize, EngineError> {
+    let dir = Arc::clone(&engine.ken);
+    if !std::mem::replace(&mut engine.views.due_loaded, true) {
+        engine.views.load_due(&dir)?;
     }
-
-    /// Renders the files that show a blanked event, also those whose other events this branch
-    /// does not have; returns how many it changed.
-    ///
-    /// One whose proposal this branch does not know is removed: it comes back with its events.
-    pub(crate) fn renew_quoting(&mut self) -> Result<usize, Error> {
-        let blanked = self.blanked_here()?;
-        if blanked.is_empty() {
-            return Ok(0);
-        }
-        let dir = Arc::clone(&self.ken);
-        let mut seen = self.take_seen(&dir);
-        let mut changed = 0;
-        for Quoting { name, .. } in self.quoting_files(&blanked)? {
-            let entry = id_of(&name).map(|id| self.index.entry(id)).transpose()?;
-            let done = match entry.flatten().filter(|entry| entry.file_name().is_some()) {
-                Some(entry) => self.render_entry(&dir, &entry, Machine::Renew, &mut seen)?,
-                None => self.remove_rendered(&dir, &name, &mut seen)?,
-            };
-            changed += usize::from(done);
-        }
-        self.views.seen = Some(seen);
-        Ok(changed)
+    let mut seen = take_seen(engine, &dir);
+    if engine.views.all_due {
+        remove_redacted_files(engine, &dir, &mut seen)?;
     }
-
-    /// Removes a file if it is as Ken rendered it; returns whether it did.
-    fn remove_rendered(&self, dir: &RealDir, name: &str, seen: &mut Seen) -> Result<bool, Error> {
-        let path = format!("{ENTRIES_DIR}/{name}");
-        let text = read_text(dir, &path)?.unwrap_or_default();
-        let rendered = document::read(&text).is_ok_and(|reading| reading.is_rendered());
-        if rendered {
-            remove_entry_file(dir, name)?;
-            seen.forget(name);
-        }
-        Ok(rendered)
+    let mut written = 0;
+    for entry in take_due_entries(engine)? {
+        written += usize::from(render_entry(
+            engine,
+            &dir,
+            &entry,
+            MachineStatePolicy::Keep,
+            &mut seen,
+        )?);
+        engine.views.lists_outdated = true;
     }
+    engine.views.seen = Some(seen);
+    Ok(written)
+}
 
-    pub(crate) fn take_seen(&mut self, dir: &RealDir) -> Seen {
-        self.views
-            .seen
-            .take()
-            .or_else(|| Seen::load(dir))
-            .unwrap_or_default()
+/// Renders files that show a redacted event; returns the number of changed files.
+///
+/// This includes files with events that this branch lacks. A file without a proposal in this
+/// branch is removed; it is rendered again when its events arrive.
+pub(crate) fn rerender_unredacted(engine: &mut Engine) -> Result<usize, EngineError> {
+    let blanked = verify::redacted_ids(engine)?;
+    if blanked.is_empty() {
+        return Ok(0);
     }
-
-    fn take_due(&mut self) -> Result<Vec<Entry>, Error> {
-        let due = std::mem::take(&mut self.views.due);
-        if std::mem::take(&mut self.views.all_due) {
-            return Ok(self.index.list(&Filter {
-                shelf: Shelf::All,
-                ..Filter::default()
-            })?);
-        }
-        let found = due.into_iter().map(|id| self.index.entry(id));
-        Ok(found
-            .filter_map(Result::transpose)
-            .collect::<Result<_, _>>()?)
-    }
-
-    /// Ends a command: gathers, and keeps for the next one what this one learned.
-    pub(crate) fn settle(&mut self) -> Result<(), Error> {
-        let dir = Arc::clone(&self.ken);
-        if std::mem::take(&mut self.views.ungathered) {
-            self.gather_if_small(&dir)?;
-        }
-        if let Some(seen) = self.views.seen.take() {
-            seen.save(&*dir)
-                .map_err(DiskError::on("write", SEEN_FILE))?;
-        }
-        Ok(self
-            .views
-            .leave_behind(&dir)
-            .map_err(DiskError::on("write", DUE_FILE))?)
-    }
-
-    /// Renders every file and every gathering view, machine state included; returns how many
-    /// entry files were written.
-    pub fn render(&mut self) -> Result<usize, Error> {
-        self.absorb_before_writing()?;
-        let dir = Arc::clone(&self.ken);
-        let mut seen = Seen::default();
-        let mut written = 0;
-        let entries = self.index.list(&Filter {
-            shelf: Shelf::All,
-            ..Filter::default()
-        })?;
-        for entry in &entries {
-            written += usize::from(self.render_entry(&dir, entry, Machine::Renew, &mut seen)?);
-        }
-        self.views = Views {
-            seen: Some(seen),
-            ..Views::default()
-        };
-        let _ = dir.remove(DUE_FILE);
-        write_gathered(&*dir, &entries)?;
-        Ok(written)
-    }
-
-    fn gather_if_small(&self, dir: &RealDir) -> Result<(), Error> {
-        let limit = Some(GATHER_ON_WRITE_MAX + 1);
-        let entries = self.index.list(&Filter {
-            shelf: Shelf::All,
-            limit,
-            ..Filter::default()
-        })?;
-        if entries.len() <= GATHER_ON_WRITE_MAX {
-            write_gathered(dir, &entries)?;
-        }
-        Ok(())
-    }
-
-    /// Writes one entry's file where that is needed and safe; returns whether it did.
-    pub(crate) fn render_entry(
-        &self,
-        dir: &RealDir,
-        entry: &Entry,
-        machine: Machine,
-        seen: &mut Seen,
-    ) -> Result<bool, Error> {
-        let Some(name) = entry.file_name() else {
-            if 0 < entry.history.blanked {
-                self.remove_unworded(dir, seen)?;
+    let dir = Arc::clone(&engine.ken);
+    let mut seen = take_seen(engine, &dir);
+    let mut changed = 0;
+    for UnredactedFile { name, .. } in unredacted_files(engine, &blanked)? {
+        let entry = id_from_file_name(&name)
+            .map(|id| engine.index.entry(id))
+            .transpose()?;
+        let done = match entry.flatten().filter(|entry| entry.file_name().is_some()) {
+            Some(entry) => {
+                render_entry(engine, &dir, &entry, MachineStatePolicy::Refresh, &mut seen)?
             }
-            return Ok(false);
+            None => remove_if_unedited(&dir, &name, &mut seen)?,
         };
-        // What a file keeps of machine state may quote an event that is blanked by now.
-        let machine = if 0 < entry.history.blanked {
-            Machine::Renew
-        } else {
-            machine
-        };
-        let path = format!("{ENTRIES_DIR}/{name}");
-        let old = read_text(dir, &path)?;
-        let text = match &old {
-            // A file somebody deleted to retract the entry stays deleted.
-            None if entry.retracted.is_some() => None,
-            None => document::render(entry, None),
-            Some(old) => match document::read(old) {
-                Ok(reading) if self.may_replace(&reading)? => match machine {
-                    Machine::Keep => document::render(entry, Some(&reading.machine)),
-                    Machine::Renew => document::render(entry, None),
-                },
-                Ok(_) | Err(_) => None,
+        changed += usize::from(done);
+    }
+    engine.views.seen = Some(seen);
+    Ok(changed)
+}
+
+/// Removes a file unless a person edited it; returns true if it was removed.
+fn remove_if_unedited(
+    dir: &RealDir,
+    name: &str,
+    seen: &mut SeenFiles,
+) -> Result<bool, EngineError> {
+    let path = format!("{ENTRIES_DIR}/{name}");
+    let text = read_text(dir, &path)?.unwrap_or_default();
+    let rendered = entry_file::parse(&text).is_ok_and(|reading| reading.content_is_rendered());
+    if rendered {
+        remove_entry_file(dir, name)?;
+        seen.forget(name);
+    }
+    Ok(rendered)
+}
+
+pub(crate) fn take_seen(engine: &mut Engine, dir: &RealDir) -> SeenFiles {
+    engine
+        .views
+        .seen
+        .take()
+        .or_else(|| SeenFiles::load(dir))
+        .unwrap_or_default()
+}
+
+fn take_due_entries(engine: &mut Engine) -> Result<Vec<Entry>, EngineError> {
+    let due = std::mem::take(&mut engine.views.due);
+    if std::mem::take(&mut engine.views.all_due) {
+        return Ok(engine.index.list(&EntryFilter {
+            lifecycle: LifecycleFilter::All,
+            ..EntryFilter::default()
+        })?);
+    }
+    let found = due.into_iter().map(|id| engine.index.entry(id));
+    Ok(found
+        .filter_map(Result::transpose)
+        .collect::<Result<_, _>>()?)
+}
+
+/// Renders outdated lists and stores local state for the next command.
+pub(crate) fn flush_views(engine: &mut Engine) -> Result<(), EngineError> {
+    let dir = Arc::clone(&engine.ken);
+    if std::mem::take(&mut engine.views.lists_outdated) {
+        write_lists_if_small(engine, &dir)?;
+    }
+    if let Some(seen) = engine.views.seen.take() {
+        seen.save(&*dir)
+            .map_err(DiskError::on("write", SEEN_FILE))?;
+    }
+    Ok(engine
+        .views
+        .store_due(&dir)
+        .map_err(DiskError::on("write", DUE_FILE))?)
+}
+
+/// Renders every entry file and list with current machine state; returns the number of written
+/// entry files.
+pub(crate) fn render_all(engine: &mut Engine) -> Result<usize, EngineError> {
+    sync::sync_before_writing(engine)?;
+    let dir = Arc::clone(&engine.ken);
+    // Starting empty drops files that do not exist anymore.
+    let mut seen = SeenFiles::default();
+    let mut written = 0;
+    let entries = engine.index.list(&EntryFilter {
+        lifecycle: LifecycleFilter::All,
+        ..EntryFilter::default()
+    })?;
+    for entry in &entries {
+        written += usize::from(render_entry(
+            engine,
+            &dir,
+            entry,
+            MachineStatePolicy::Refresh,
+            &mut seen,
+        )?);
+    }
+    engine.views = ViewState {
+        seen: Some(seen),
+        ..ViewState::default()
+    };
+    let _ = dir.remove(DUE_FILE);
+    write_lists(&*dir, &entries)?;
+    Ok(written)
+}
+
+fn write_lists_if_small(engine: &Engine, dir: &RealDir) -> Result<(), EngineError> {
+    // One more than the maximum tells whether there are more, without loading all entries.
+    let limit = Some(LISTS_ON_WRITE_MAX + 1);
+    let entries = engine.index.list(&EntryFilter {
+        lifecycle: LifecycleFilter::All,
+        limit,
+        ..EntryFilter::default()
+    })?;
+    if entries.len() <= LISTS_ON_WRITE_MAX {
+        write_lists(dir, &entries)?;
+    }
+    Ok(())
+}
+
+/// Writes an entry's file if it changed and no edit is lost; returns true if it was written.
+pub(crate) fn render_entry(
+    engine: &Engine,
+    dir: &RealDir,
+    entry: &Entry,
+    machine: MachineStatePolicy,
+    seen: &mut SeenFiles,
+) -> Result<bool, EngineError> {
+    // Without content there is no file name, so the old file is found by its id.
+    let Some(name) = entry.file_name() else {
+        if entry.history.blanked > 0 {
+            remove_redacted_files(engine, dir, seen)?;
+        }
+        return Ok(false);
+    };
+    // Machine state kept from the old file may quote an event that was redacted since.
+    let machine = if entry.history.blanked > 0 {
+        MachineStatePolicy::Refresh
+    } else {
+        machine
+    };
+    let path = format!("{ENTRIES_DIR}/{name}");
+    let old = read_text(dir, &path)?;
+    let text = match &old {
+        // A file that was deleted to retract the entry stays deleted.
+        None if entry.retracted.is_some() => None,
+        None => entry_file::render(entry, None),
+        Some(old) => match entry_file::parse(old) {
+            Ok(reading) if may_replace(engine, &reading)? => match machine {
+                MachineStatePolicy::Keep => entry_file::render(entry, Some(&reading.machine)),
+                MachineStatePolicy::Refresh => entry_file::render(entry, None),
             },
-        };
-        let Some(text) = text else { return Ok(false) };
-        let changed = old.as_deref() != Some(text.as_str());
-        if changed {
-            put(dir, &path, text.as_bytes()).map_err(DiskError::on("write", &path))?;
-        }
-        if let Some(stat) = dir.stat(&path).map_err(DiskError::on("look at", &path))? {
-            seen.note(&name, &stat);
-        }
-        Ok(changed)
+            Ok(_) | Err(_) => None,
+        },
+    };
+    let Some(text) = text else { return Ok(false) };
+    let changed = old.as_deref() != Some(text.as_str());
+    if changed {
+        write_atomically(dir, &path, text.as_bytes()).map_err(DiskError::on("write", &path))?;
     }
+    if let Some(stat) = dir.stat(&path).map_err(DiskError::on("look at", &path))? {
+        seen.record(&name, &stat);
+    }
+    Ok(changed)
+}
 
-    /// Removes the files of entries whose proposal was blanked: their text and their very names
-    /// quote it.
-    fn remove_unworded(&self, dir: &RealDir, seen: &mut Seen) -> Result<(), Error> {
-        let listing = dir
-            .list(ENTRIES_DIR)
-            .map_err(DiskError::on("list", ENTRIES_DIR))?;
-        for (name, _) in listing {
-            self.remove_if_unworded(dir, &name, seen)?;
-        }
-        Ok(())
+/// Removes the files of entries whose proposal was redacted: text and file name quote it.
+fn remove_redacted_files(
+    engine: &Engine,
+    dir: &RealDir,
+    seen: &mut SeenFiles,
+) -> Result<(), EngineError> {
+    let listing = dir
+        .list(ENTRIES_DIR)
+        .map_err(DiskError::on("list", ENTRIES_DIR))?;
+    for (name, _) in listing {
+        remove_if_redacted(engine, dir, &name, seen)?;
     }
+    Ok(())
+}
 
-    /// Removes a file if its entry's proposal was blanked; returns whether it did.
-    pub(crate) fn remove_if_unworded(
-        &self,
-        dir: &RealDir,
-        name: &str,
-        seen: &mut Seen,
-    ) -> Result<bool, Error> {
-        let unworded = self.is_unworded(name)?;
-        if unworded {
-            remove_entry_file(dir, name)?;
-            seen.forget(name);
-        }
-        Ok(unworded)
+/// Removes a file if the proposal of its entry was redacted; returns true if it was removed.
+pub(crate) fn remove_if_redacted(
+    engine: &Engine,
+    dir: &RealDir,
+    name: &str,
+    seen: &mut SeenFiles,
+) -> Result<bool, EngineError> {
+    let unworded = is_proposal_redacted(engine, name)?;
+    if unworded {
+        remove_entry_file(dir, name)?;
+        seen.forget(name);
     }
+    Ok(unworded)
+}
 
-    /// Returns whether the proposal of a file's entry was blanked, not merely left out here.
-    pub(crate) fn is_unworded(&self, name: &str) -> Result<bool, Error> {
-        let Some(id) = id_of(name) else {
-            return Ok(false);
-        };
-        match self.index.entry(id)? {
-            Some(entry) if entry.created.is_none() && 0 < entry.history.blanked => {}
-            Some(_) | None => return Ok(false),
-        }
-        let proposes = |it: &Recorded| it.event.body.type_name() == Proposed::TYPE;
-        let history = self.history(id)?;
-        Ok(history.iter().any(|it| it.is_blanked() && proposes(it)))
+/// Returns true if the proposal of a file's entry was redacted, not merely absent here.
+pub(crate) fn is_proposal_redacted(engine: &Engine, name: &str) -> Result<bool, EngineError> {
+    let Some(id) = id_from_file_name(name) else {
+        return Ok(false);
+    };
+    match engine.index.entry(id)? {
+        Some(entry) if entry.created.is_none() && entry.history.blanked > 0 => {}
+        Some(_) | None => return Ok(false),
     }
+    // Another event of the entry may be the redacted one, while the proposal is on a branch
+    // that is not merged yet.
+    let proposes = |it: &RecordedEvent| it.event.body.type_name() == Proposed::TYPE;
+    let history = engine.history(id)?;
+    Ok(history.iter().any(|it| it.is_redacted() && proposes(it)))
+}
 
-    /// Returns the entry files that show a blanked event.
-    pub(crate) fn quoting_files(&self, blanked: &BTreeSet<EventId>) -> Result<Vec<Quoting>, Error> {
-        if blanked.is_empty() && !self.index.any_blank()? {
-            return Ok(Vec::new());
-        }
-        let dir = &*self.ken;
-        let listing = dir
-            .list(ENTRIES_DIR)
-            .map_err(DiskError::on("list", ENTRIES_DIR))?;
-        let mut quoting = Vec::new();
-        for (name, _) in listing {
-            let text = read_text(dir, &format!("{ENTRIES_DIR}/{name}"))?.unwrap_or_default();
-            let reading = document::read(&text).ok();
-            let rests_on =
-                |reading: &Reading| reading.revision.iter().any(|id| blanked.contains(id));
-            let unworded = self.is_unworded(&name)?;
-            if unworded || reading.as_ref().is_some_and(rests_on) {
-                let edited = !unworded && reading.is_some_and(|reading| !reading.is_rendered());
-                quoting.push(Quoting { name, edited });
-            }
-        }
-        Ok(quoting)
+/// Returns the entry files that show a redacted event.
+pub(crate) fn unredacted_files(
+    engine: &Engine,
+    blanked: &BTreeSet<EventId>,
+) -> Result<Vec<UnredactedFile>, EngineError> {
+    // Reading every entry file is slow and only needed if something was redacted.
+    if blanked.is_empty() && !engine.index.has_redacted_event()? {
+        return Ok(Vec::new());
     }
+    let dir = &*engine.ken;
+    let listing = dir
+        .list(ENTRIES_DIR)
+        .map_err(DiskError::on("list", ENTRIES_DIR))?;
+    let mut quoting = Vec::new();
+    for (name, _) in listing {
+        let text = read_text(dir, &format!("{ENTRIES_DIR}/{name}"))?.unwrap_or_default();
+        let reading = entry_file::parse(&text).ok();
+        let rests_on =
+            |reading: &ParsedEntryFile| reading.revision.iter().any(|id| blanked.contains(id));
+        let unworded = is_proposal_redacted(engine, &name)?;
+        if unworded || reading.as_ref().is_some_and(rests_on) {
+            let edited = !unworded && reading.is_some_and(|reading| !reading.content_is_rendered());
+            quoting.push(UnredactedFile { name, edited });
+        }
+    }
+    Ok(quoting)
+}
 
-    /// A file may be written over when it is as Ken rendered it, from events this branch knows.
-    ///
-    /// One that shows a blanked event cannot wait for the others.
-    fn may_replace(&self, reading: &Reading) -> Result<bool, Error> {
-        if !reading.is_rendered() {
-            return Ok(false);
-        }
-        let mut known = true;
-        for id in &reading.revision {
-            known &= self.index.event(*id)?.is_some();
-        }
-        if known {
-            return Ok(true);
-        }
-        let blanked = self.blanked_here()?;
-        Ok(reading.revision.iter().any(|id| blanked.contains(id)))
+/// Returns true if a file may be overwritten: it is unedited, and this branch has its events.
+///
+/// A file that shows a redacted event is overwritten even if events are missing.
+fn may_replace(engine: &Engine, reading: &ParsedEntryFile) -> Result<bool, EngineError> {
+    if !reading.content_is_rendered() {
+        return Ok(false);
     }
+    // With events missing, the file is newer than this branch's state.
+    let mut known = true;
+    for id in &reading.revision {
+        known &= engine.index.event(*id)?.is_some();
+    }
+    if known {
+        return Ok(true);
+    }
+    let blanked = verify::redacted_ids(engine)?;
+    Ok(reading.revision.iter().any(|id| blanked.contains(id)))
 }
 
 impl Drop for Engine {
-    /// Settles what the command left; a tree that cannot be written has no views to settle.
+    /// Flushes local state. An error is ignored: a read-only tree has no files to update.
     fn drop(&mut self) {
-        let _ = self.settle();
+        let _ = flush_views(self);
     }
 }
 
-/// Removes an entry file; another process may have been quicker.
-fn remove_entry_file(dir: &RealDir, name: &str) -> Result<(), Error> {
+/// Removes an entry file, unless another process already did.
+fn remove_entry_file(dir: &RealDir, name: &str) -> Result<(), EngineError> {
     let path = format!("{ENTRIES_DIR}/{name}");
     match dir.remove(&path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -460,21 +497,21 @@ fn remove_entry_file(dir: &RealDir, name: &str) -> Result<(), Error> {
     }
 }
 
-/// Returns the id a file name begins with.
-pub(crate) fn id_of(name: &str) -> Option<EntryId> {
+/// Parses the id at the start of a file name.
+pub(crate) fn id_from_file_name(name: &str) -> Option<EntryId> {
     const ID_CHARS: usize = 2 + EntryId::TAIL_CHARS;
     name.get(..ID_CHARS)?.parse().ok()
 }
 
-/// Whether machine state in a file is kept as it stands or written as it is now.
+/// Policy for the machine state when a file is rendered again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Machine {
+pub(crate) enum MachineStatePolicy {
     Keep,
-    Renew,
+    Refresh,
 }
 
 /// Returns a file's text, `None` if there is no file.
-pub(crate) fn read_text(dir: &dyn Dir, path: &str) -> Result<Option<String>, Error> {
+pub(crate) fn read_text(dir: &dyn Dir, path: &str) -> Result<Option<String>, EngineError> {
     match dir.read(path) {
         Ok(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).into_owned())),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -482,10 +519,11 @@ pub(crate) fn read_text(dir: &dyn Dir, path: &str) -> Result<Option<String>, Err
     }
 }
 
-fn write_gathered(dir: &dyn Dir, entries: &[Entry]) -> Result<(), Error> {
-    for (path, text) in gather(entries) {
+fn write_lists(dir: &dyn Dir, entries: &[Entry]) -> Result<(), EngineError> {
+    for (path, text) in render_lists(entries) {
+        // Unchanged files keep their modification time, which editors and build tools watch.
         if read_text(dir, &path)?.as_deref() != Some(text.as_str()) {
-            put(dir, &path, text.as_bytes()).map_err(DiskError::on("write", &path))?;
+            write_atomically(dir, &path, text.as_bytes()).map_err(DiskError::on("write", &path))?;
         }
     }
     Ok(())

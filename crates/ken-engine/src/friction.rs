@@ -1,45 +1,56 @@
-//! What got in the way, as an entry: a generated line, and the context word for word beside it.
+//! Friction entries: a generated statement plus the verbatim context.
 
-use ken_core::actor::Actor;
-use ken_core::content::{Content, Detail, Friction, FrictionType};
 use ken_core::decide::Proposal;
-use ken_core::event::Origin;
-use ken_core::kind::Kind;
+use ken_core::ledger::event::Origin;
+use ken_core::values::actor::Actor;
+use ken_core::values::content::{Content, FrictionDetail, FrictionType, KindDetail};
+use ken_core::values::kind::EntryKind;
 use serde_json::Value;
 
-use crate::error::Error;
+use crate::error::EngineError;
 
-/// Members of the context that go into the generated line.
+/// Maximum number of context members in the statement.
 const MEMBERS_MAX: usize = 3;
-/// Characters of each that do.
+/// Maximum characters of each member.
 const MEMBER_CHARS_MAX: usize = 60;
 
-/// Returns the entry that records what got in the way.
-pub fn proposal(friction: FrictionType, context: Value, by: &Actor) -> Result<Proposal, Error> {
-    let statement = summary(friction, &context).parse();
-    let statement = statement.map_err(|error| Error::Usage(format!("{error}")))?;
+/// Creates the proposal of a friction entry.
+pub fn friction_proposal(
+    friction: FrictionType,
+    context: Value,
+    by: &Actor,
+) -> Result<Proposal, EngineError> {
+    let parsed = friction_statement(friction, &context).parse();
+    let statement = parsed.map_err(|error| EngineError::Usage(format!("{error}")))?;
     let mut content = Content::new(statement);
-    content.detail = Some(Detail::Friction(Friction { friction, context }));
-    let proposal = Proposal::new(Kind::Friction, content, Vec::new(), Origin::of(by));
+    content.detail = Some(KindDetail::Friction(FrictionDetail { friction, context }));
+    let proposal = Proposal::new(
+        EntryKind::Friction,
+        content,
+        Vec::new(),
+        Origin::from_actor(by),
+    );
     Ok(proposal)
 }
 
-/// Returns a short line about what happened; the context itself is kept beside it.
-fn summary(friction: FrictionType, context: &Value) -> String {
-    let what = match friction {
+/// Returns a short statement; the entry stores the full context separately.
+fn friction_statement(friction: FrictionType, context: &Value) -> String {
+    let event = match friction {
         FrictionType::ToolError => "A tool failed",
         FrictionType::Redo => "Work was done again",
         FrictionType::ValidationFail => "A validation did not pass",
     };
     let shown = |key: &str, value: &Value| -> Option<String> {
-        let value = match value {
+        let text = match value {
             Value::String(text) => text.clone(),
             Value::Number(_) | Value::Bool(_) => value.to_string(),
+            // Nested values make the statement long; the context keeps them.
             Value::Null | Value::Array(_) | Value::Object(_) => return None,
         };
-        let value = value.split_whitespace().collect::<Vec<_>>().join(" ");
-        let short: String = value
+        let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let short: String = line
             .chars()
+            // Tool output may contain terminal escape sequences.
             .filter(|c| !c.is_control())
             .take(MEMBER_CHARS_MAX)
             .collect();
@@ -51,9 +62,9 @@ fn summary(friction: FrictionType, context: &Value) -> String {
         .take(MEMBERS_MAX)
         .collect();
     if members.is_empty() {
-        what.to_owned()
+        event.to_owned()
     } else {
-        format!("{what}: {}", members.join(", "))
+        format!("{event}: {}", members.join(", "))
     }
 }
 
@@ -67,9 +78,12 @@ mod tests {
             "a": "x\u{7}\ny", "b": 2, "c": ["hidden"], "d": "z".repeat(100), "e": "left out"
         });
         let expected = format!("A tool failed: a x y, b 2, d {}", "z".repeat(60));
-        assert_eq!(summary(FrictionType::ToolError, &context), expected);
         assert_eq!(
-            summary(FrictionType::Redo, &Value::Null),
+            friction_statement(FrictionType::ToolError, &context),
+            expected
+        );
+        assert_eq!(
+            friction_statement(FrictionType::Redo, &Value::Null),
             "Work was done again"
         );
     }

@@ -1,49 +1,51 @@
-//! The gates over knowledge itself, asked of the index: what they find is decided by [`ken_core::gates`].
+//! Gates over the knowledge base: loads from the index, decides with [`ken_core::health::gates`].
 //!
-//! `knowledge.schema` is the ledger's own check (`verify`), code is held against entries in `validity`.
+//! The gate `knowledge.schema` is the ledger's own check (`verify`); `validity` checks entries
+//! against the code.
 
 use std::collections::BTreeSet;
 
-use ken_core::contradiction::standing::{Contradiction, detected};
-use ken_core::entry::Entry;
-use ken_core::gates::{self, Finding};
-use ken_core::id::EntryId;
-use ken_core::store::Store as _;
+use ken_core::health::gates::{self, GateFinding};
+use ken_core::ledger::entry::Entry;
+use ken_core::ledger::store::DerivedStore as _;
+use ken_core::trust::contradiction::unresolved::{Contradiction, detect_contradictions};
+use ken_core::values::id::EntryId;
 use ken_index::Index;
 
-use crate::contradictions::{add_flagged, norms};
-use crate::error::Error;
+use crate::contradictions::{add_flagged, load_norms};
+use crate::error::EngineError;
 
-pub(crate) use ken_core::gates::{SCHEMA_GATE, staleness};
+pub(crate) use ken_core::health::gates::{SCHEMA_GATE, check_staleness};
 
-/// Returns what the gates over single entries find in `entry`.
-pub(crate) fn of_entry(index: &Index, entry: &Entry) -> Result<Vec<Finding>, Error> {
-    let mut findings: Vec<Finding> = gates::provenance(entry).into_iter().collect();
+/// Returns the findings of the gates for a single entry.
+pub(crate) fn check_entry(index: &Index, entry: &Entry) -> Result<Vec<GateFinding>, EngineError> {
+    let mut findings: Vec<GateFinding> = gates::check_provenance(entry).into_iter().collect();
     for link in &entry.links {
         if index.entry(link.to)?.is_none() {
-            findings.push(gates::loose_link(entry, link.to));
+            findings.push(gates::dangling_link(entry, link.to));
         }
     }
-    if let Some(raw) = gates::raw_source(entry) {
+    // Loading the history is slow, so only entries from raw sources need it.
+    if let Some(raw) = gates::backflow_source(entry) {
         let history = index.history(entry.id)?;
         let events = history.iter().map(|it| &it.event);
-        findings.extend(gates::no_backflow(entry, &raw, events));
+        findings.extend(gates::check_backflow(entry, &raw, events));
     }
     Ok(findings)
 }
 
-/// Returns the contradictions of norms the rules see, and those somebody flagged. `among` limits it to pairs with one
-/// of those.
-pub(crate) fn contradictions(
+/// Returns findings for contradictions between norms and for flagged contradictions. `among` limits
+/// them to pairs with one of these entries.
+pub(crate) fn check_contradictions(
     index: &Index,
     among: Option<&BTreeSet<EntryId>>,
-) -> Result<Vec<Finding>, Error> {
+) -> Result<Vec<GateFinding>, EngineError> {
     let workspace = index.workspace()?;
-    let mut found = detected(&norms(index)?, &workspace, &|_, _| None);
+    let mut found = detect_contradictions(&load_norms(index)?, &workspace, &|_, _| None);
     add_flagged(index, &workspace, &mut found)?;
-    let concerns = |it: &&Contradiction| {
-        among.is_none_or(|ids| ids.contains(&it.first.id) || ids.contains(&it.second.id))
+    let concerns = |pair: &&Contradiction| {
+        among.is_none_or(|ids| ids.contains(&pair.first.id) || ids.contains(&pair.second.id))
     };
-    let told = found.iter().filter(concerns);
-    Ok(told.map(gates::contradicting).collect())
+    let relevant = found.iter().filter(concerns);
+    Ok(relevant.map(gates::contradiction_finding).collect())
 }

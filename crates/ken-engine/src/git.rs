@@ -1,63 +1,66 @@
-//! What git knows about entry files: who changed them, and whether they were deleted on purpose.
+//! Git queries: authors and deletions of entry files, changed paths, diffs, identity.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ken_core::actor::{Actor, Role};
-use ken_core::time::Timestamp;
-use ken_ledger::Place;
-use ken_ledger::git::{GitError, Runner, operation_under_way};
+use ken_core::values::actor::{Actor, ActorRole};
+use ken_core::values::time::Timestamp;
+use ken_ledger::LedgerLocation;
+use ken_ledger::git::{GitError, GitRunner, operation_in_progress};
 use ken_ledger::layout::KEN_DIR;
 
 use crate::files::ENTRIES_DIR;
 
-/// Characters of a commit's id that people cite.
+/// Length of an abbreviated commit id in citations.
 const COMMIT_CHARS: usize = 12;
 
-/// Who brought something into the repository, and when.
+/// Author and time of a commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Authorship {
+pub(crate) struct CommitAuthorship {
     pub by: Actor,
     pub at: Timestamp,
-    /// The commit is a merge: whoever made it saw both sides.
+    /// Set for a merge commit, whose author saw both sides.
     pub merge: bool,
 }
 
-/// Who made a change of a file.
+/// The author of an edit.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Author {
-    /// Whoever sits here: no commit has it yet.
+pub(crate) enum EditAuthor {
+    /// The user of this clone: the edit is not committed.
     Uncommitted,
-    Of(Authorship),
-    /// A commit that a shallow clone does not have.
+    /// The author of the last commit that changed the file.
+    Committed(CommitAuthorship),
+    /// Unknown: the commit is beyond the history of a shallow clone.
     BeyondShallow,
 }
 
-/// One commit and the entry files it deletes.
+/// A commit that deletes entry files.
 #[derive(Clone, Debug)]
-pub(crate) struct Deletion {
-    pub author: Authorship,
+pub(crate) struct DeletionCommit {
+    pub author: CommitAuthorship,
     pub files: Vec<String>,
 }
 
-/// Returns why nothing may be absorbed now, if so.
-pub(crate) fn busy(place: &Place) -> Result<Option<String>, GitError> {
+/// Returns the reason why edits must not be synced now, such as a merge in progress.
+pub(crate) fn sync_blocker(place: &LedgerLocation) -> Result<Option<String>, GitError> {
     let Some(dirs) = &place.git else {
         return Ok(None);
     };
-    if let Some(operation) = operation_under_way(&dirs.git_dir) {
+    if let Some(operation) = operation_in_progress(&dirs.git_dir) {
         return Ok(Some(operation.to_string()));
     }
-    let unmerged = run(place, &["ls-files", "-u", "-z", "--", KEN_DIR])?;
+    // Unmerged paths also occur without an operation in progress, for example after a stash pop.
+    let unmerged = run_git(place, &["ls-files", "-u", "-z", "--", KEN_DIR])?;
     Ok((!unmerged.is_empty()).then(|| "there are unmerged paths".to_owned()))
 }
 
-/// Returns the names of entry files that differ from HEAD, new ones included.
-pub(crate) fn dirty(place: &Place) -> Result<BTreeSet<String>, GitError> {
-    let folder = folder();
-    if head(place)?.is_none() {
-        return names(place, &["ls-files", "-z", "-c", "-o", "--", &folder]);
+/// Returns the names of entry files that differ from HEAD, including new ones.
+pub(crate) fn dirty_entry_files(place: &LedgerLocation) -> Result<BTreeSet<String>, GitError> {
+    let folder = entries_folder();
+    // Before the first commit there is no HEAD to compare with: every file is new.
+    if head_id(place)?.is_none() {
+        return entry_file_names(place, &["ls-files", "-z", "-c", "-o", "--", &folder]);
     }
-    let mut dirty = names(
+    let mut dirty = entry_file_names(
         place,
         &[
             "diff",
@@ -69,15 +72,18 @@ pub(crate) fn dirty(place: &Place) -> Result<BTreeSet<String>, GitError> {
             &folder,
         ],
     )?;
-    dirty.extend(names(place, &["ls-files", "-z", "-o", "--", &folder])?);
+    dirty.extend(entry_file_names(
+        place,
+        &["ls-files", "-z", "-o", "--", &folder],
+    )?);
     Ok(dirty)
 }
 
-/// Returns the names of entry files that HEAD has and this worktree's own changes delete.
+/// Returns the names of entry files in HEAD that are deleted in this worktree.
 ///
-/// Files a sparse checkout leaves out are not among them.
-pub(crate) fn deleted_here(place: &Place) -> Result<BTreeSet<String>, GitError> {
-    if head(place)?.is_none() {
+/// Files outside a sparse checkout are not included.
+pub(crate) fn deleted_in_worktree(place: &LedgerLocation) -> Result<BTreeSet<String>, GitError> {
+    if head_id(place)?.is_none() {
         return Ok(BTreeSet::new());
     }
     let args = [
@@ -88,38 +94,38 @@ pub(crate) fn deleted_here(place: &Place) -> Result<BTreeSet<String>, GitError> 
         "--diff-filter=D",
         "HEAD",
         "--",
-        &folder(),
+        &entries_folder(),
     ];
-    names(place, &args)
+    entry_file_names(place, &args)
 }
 
-/// Returns who last brought a change of `name`.
-pub(crate) fn author_of(place: &Place, name: &str) -> Result<Author, GitError> {
-    let path = format!("{}/{name}", folder());
-    let out = run(
+/// Returns the author of the last change of an entry file.
+pub(crate) fn edit_author(place: &LedgerLocation, name: &str) -> Result<EditAuthor, GitError> {
+    let path = format!("{}/{name}", entries_folder());
+    let out = run_git(
         place,
         &["log", "-1", "--format=%H%x00%ae%x00%at%x00%P", "--", &path],
     )?;
     let text = String::from_utf8_lossy(&out);
     let Some((commit, rest)) = text.trim_end().split_once('\0') else {
-        return Ok(Author::Uncommitted);
+        return Ok(EditAuthor::Uncommitted);
     };
     if is_shallow_end(place, commit) {
-        return Ok(Author::BeyondShallow);
+        return Ok(EditAuthor::BeyondShallow);
     }
-    Ok(authorship(rest).map_or(Author::Uncommitted, Author::Of))
+    Ok(parse_authorship(rest).map_or(EditAuthor::Uncommitted, EditAuthor::Committed))
 }
 
-/// Returns whether history was cut off behind `commit`, which then seems to bring every file.
-fn is_shallow_end(place: &Place, commit: &str) -> bool {
+/// Returns true if `commit` is the boundary of a shallow clone, which appears to add every file.
+fn is_shallow_end(place: &LedgerLocation, commit: &str) -> bool {
     let Some(dirs) = &place.git else { return false };
     let ends = std::fs::read_to_string(dirs.common_dir.join("shallow")).unwrap_or_default();
     ends.lines().any(|end| end == commit)
 }
 
-/// Returns the commits, newest first, that delete entry files; merges are not among them.
-pub(crate) fn deletions(place: &Place) -> Result<Vec<Deletion>, GitError> {
-    if head(place)?.is_none() {
+/// Returns the non-merge commits that delete entry files, newest first.
+pub(crate) fn deletion_commits(place: &LedgerLocation) -> Result<Vec<DeletionCommit>, GitError> {
+    if head_id(place)?.is_none() {
         return Ok(Vec::new());
     }
     let args = [
@@ -130,31 +136,33 @@ pub(crate) fn deletions(place: &Place) -> Result<Vec<Deletion>, GitError> {
         "--name-only",
         "--format=%x01%ae%x00%at%x00%P",
         "--",
-        &folder(),
+        &entries_folder(),
     ];
-    let out = run(place, &args)?;
+    let out = run_git(place, &args)?;
     let text = String::from_utf8_lossy(&out);
-    let one = |block: &str| {
-        let (head, files) = block.split_once('\n')?;
-        let files = files
+    let parse = |block: &str| {
+        let (head, paths) = block.split_once('\n')?;
+        let files = paths
             .lines()
             .filter(|line| !line.is_empty())
-            .filter_map(name_of)
+            .filter_map(entry_file_name)
             .collect();
-        Some(Deletion {
-            author: authorship(head)?,
+        Some(DeletionCommit {
+            author: parse_authorship(head)?,
             files,
         })
     };
-    Ok(text.split('\u{1}').filter_map(one).collect())
+    // `--name-only` without `-z` separates names by lines, so a control character starts each
+    // commit.
+    Ok(text.split('\u{1}').filter_map(parse).collect())
 }
 
-/// Returns the files HEAD has, by name.
-pub(crate) fn in_head(place: &Place) -> Result<BTreeSet<String>, GitError> {
-    if head(place)?.is_none() {
+/// Returns the names of entry files in HEAD.
+pub(crate) fn entry_files_in_head(place: &LedgerLocation) -> Result<BTreeSet<String>, GitError> {
+    if head_id(place)?.is_none() {
         return Ok(BTreeSet::new());
     }
-    names(
+    entry_file_names(
         place,
         &[
             "ls-tree",
@@ -163,93 +171,94 @@ pub(crate) fn in_head(place: &Place) -> Result<BTreeSet<String>, GitError> {
             "--name-only",
             "HEAD",
             "--",
-            &format!("{}/", folder()),
+            &format!("{}/", entries_folder()),
         ],
     )
 }
 
-/// Returns who this clone's owner says they are.
-pub(crate) fn identity(place: &Place) -> Option<Actor> {
+/// Returns the identity from `user.email`.
+pub(crate) fn identity(place: &LedgerLocation) -> Option<Actor> {
     place.git.as_ref()?;
-    let out = run(place, &["config", "user.email"]).ok()?;
+    let out = run_git(place, &["config", "user.email"]).ok()?;
     let email = String::from_utf8_lossy(&out).trim().to_owned();
-    (!email.is_empty()).then(|| Actor::from_claim(Role::Human, &email))
+    (!email.is_empty()).then(|| Actor::from_claim(ActorRole::Human, &email))
 }
 
-fn run(place: &Place, args: &[&str]) -> Result<Vec<u8>, GitError> {
+fn run_git(place: &LedgerLocation, args: &[&str]) -> Result<Vec<u8>, GitError> {
     let dirs = place.git.as_ref().ok_or(GitError::NotOffered)?;
-    Runner::new(&place.root, dirs).output(args)
+    GitRunner::new(&place.root, dirs).output(args)
 }
 
-fn folder() -> String {
+fn entries_folder() -> String {
     format!("{KEN_DIR}/{ENTRIES_DIR}")
 }
 
-/// Returns the beginning of the commit HEAD names, as people cite it.
-pub(crate) fn head_commit(place: &Place) -> Option<String> {
-    let head = head(place).ok().flatten()?;
+/// Returns the abbreviated id of the HEAD commit.
+pub(crate) fn head_commit(place: &LedgerLocation) -> Option<String> {
+    let head = head_id(place).ok().flatten()?;
     Some(head.chars().take(COMMIT_CHARS).collect())
 }
 
-fn head(place: &Place) -> Result<Option<String>, GitError> {
-    match run(place, &["rev-parse", "--verify", "--quiet", "HEAD"]) {
+fn head_id(place: &LedgerLocation) -> Result<Option<String>, GitError> {
+    match run_git(place, &["rev-parse", "--verify", "--quiet", "HEAD"]) {
         Ok(out) => Ok(Some(String::from_utf8_lossy(&out).trim().to_owned())),
         Err(GitError::Failed { .. }) => Ok(None),
         Err(error) => Err(error),
     }
 }
 
-fn names(place: &Place, args: &[&str]) -> Result<BTreeSet<String>, GitError> {
-    let out = run(place, args)?;
+fn entry_file_names(place: &LedgerLocation, args: &[&str]) -> Result<BTreeSet<String>, GitError> {
+    let out = run_git(place, args)?;
     let text = String::from_utf8_lossy(&out);
     Ok(text
         .split('\0')
         .filter(|path| !path.is_empty())
-        .filter_map(name_of)
+        .filter_map(entry_file_name)
         .collect())
 }
 
-fn name_of(path: &str) -> Option<String> {
-    path.strip_prefix(&format!("{}/", folder()))
+fn entry_file_name(path: &str) -> Option<String> {
+    path.strip_prefix(&format!("{}/", entries_folder()))
         .map(str::to_owned)
 }
 
-fn authorship(line: &str) -> Option<Authorship> {
+fn parse_authorship(line: &str) -> Option<CommitAuthorship> {
     let mut parts = line.split('\0');
-    let by = Actor::from_claim(Role::Human, parts.next()?);
+    let by = Actor::from_claim(ActorRole::Human, parts.next()?);
     let at = Timestamp::from_seconds(parts.next()?.parse().ok()?);
     let merge = parts
         .next()
         .is_some_and(|parents| parents.trim().contains(' '));
-    Some(Authorship { by, at, merge })
+    Some(CommitAuthorship { by, at, merge })
 }
 
-/// The latest deletion of each file.
-pub(crate) fn latest_deletions(deletions: &[Deletion]) -> BTreeMap<&str, &Deletion> {
+/// Returns the latest deletion of each file; `deletions` are newest first.
+pub(crate) fn latest_deletions(deletions: &[DeletionCommit]) -> BTreeMap<&str, &DeletionCommit> {
     let mut latest = BTreeMap::new();
     for deletion in deletions {
         for file in &deletion.files {
+            // `or_insert` keeps the first, which is the newest.
             latest.entry(file.as_str()).or_insert(deletion);
         }
     }
     latest
 }
 
-/// Returns the paths that differ from `revision`; without one from the last commit, new files included.
+/// Returns the paths that differ from `revision`, or from HEAD with untracked files if `None`.
 pub(crate) fn changed_paths(
-    place: &Place,
+    place: &LedgerLocation,
     revision: Option<&str>,
 ) -> Result<Vec<String>, GitError> {
     let mut listed = Vec::new();
-    let last = head(place)?;
+    let last = head_id(place)?;
     if let Some(revision) = revision.or(last.as_deref()) {
-        let mut arguments = DIFF.to_vec();
+        let mut arguments = DIFF_ARGUMENTS.to_vec();
         arguments.extend(["--name-only", "-z", "--end-of-options", revision, "--"]);
-        listed.extend(run(place, &arguments)?);
+        listed.extend(run_git(place, &arguments)?);
     }
     if revision.is_none() {
         let arguments = ["ls-files", "-z", "--others", "--exclude-standard"];
-        listed.extend(run(place, &arguments)?);
+        listed.extend(run_git(place, &arguments)?);
     }
     let text = String::from_utf8_lossy(&listed);
     let paths = text.split('\0').filter(|path| !path.is_empty());
@@ -260,10 +269,12 @@ pub(crate) fn changed_paths(
         .collect())
 }
 
-/// Returns the known files that differ from the last commit: one process, and no walk through the tree. Nobody has said
-/// anything yet about files that are new.
-pub(crate) fn files_in_hand(place: &Place) -> Result<Vec<String>, GitError> {
-    let tops = tops_beside_ours(place);
+/// Returns the tracked files that differ from HEAD, with a single git process.
+///
+/// Untracked files are skipped: finding them walks the whole tree, and no entry is about a new
+/// file.
+pub(crate) fn changed_tracked_files(place: &LedgerLocation) -> Result<Vec<String>, GitError> {
+    let tops = top_level_names(place);
     if tops.is_empty() {
         return Ok(Vec::new());
     }
@@ -275,52 +286,56 @@ pub(crate) fn files_in_hand(place: &Place) -> Result<Vec<String>, GitError> {
         "--ignore-submodules=all",
         "--no-renames",
     ];
-    if tops.len() <= TOPS_MAX {
-        // Otherwise git looks at every entry file there is.
+    if tops.len() <= TOP_LEVEL_NAMES_MAX {
+        // Naming everything but `.ken` keeps git from checking every entry file.
         arguments.push("--");
         arguments.extend(tops.iter().map(String::as_str));
     }
-    let listed = run(place, &arguments)?;
+    let listed = run_git(place, &arguments)?;
     let text = String::from_utf8_lossy(&listed);
     let ours = format!("{KEN_DIR}/");
-    // `XY path`, and nothing else without renames.
+    // With `--no-renames`, every record is `XY path`.
     let paths = text.split('\0').filter_map(|line| line.get(3..));
-    let paths = paths.filter(|path| !path.is_empty() && !path.starts_with(&ours));
-    Ok(paths.map(str::to_owned).collect())
+    let others = paths.filter(|path| !path.is_empty() && !path.starts_with(&ours));
+    Ok(others.map(str::to_owned).collect())
 }
 
-/// Names at the top of a tree that are handed to git.
-const TOPS_MAX: usize = 200;
+/// Maximum number of top-level names on git's command line.
+const TOP_LEVEL_NAMES_MAX: usize = 200;
 
-/// Returns what lies at the top of the tree beside git's folder and ours.
-fn tops_beside_ours(place: &Place) -> Vec<String> {
+/// Returns the top-level names of the tree except `.git` and `.ken`.
+fn top_level_names(place: &LedgerLocation) -> Vec<String> {
     let listed = std::fs::read_dir(&place.root)
         .into_iter()
         .flatten()
         .flatten();
-    let names = listed.filter_map(|it| it.file_name().into_string().ok());
-    let names = names.filter(|name| name != KEN_DIR && name != ".git");
-    names.collect()
+    let names = listed.filter_map(|entry| entry.file_name().into_string().ok());
+    let others = names.filter(|name| name != KEN_DIR && name != ".git");
+    others.collect()
 }
 
-/// Returns the branch this worktree is on, as its HEAD says; asks no program.
-pub(crate) fn branch(place: &Place) -> Option<String> {
+/// Returns the branch of this worktree, read from its HEAD file without a git process.
+pub(crate) fn current_branch(place: &LedgerLocation) -> Option<String> {
     let head = place.git.as_ref()?.git_dir.join("HEAD");
     let text = std::fs::read_to_string(head).ok()?;
     let branch = text.trim().strip_prefix("ref: refs/heads/")?;
     (!branch.is_empty()).then(|| branch.to_owned())
 }
 
-/// Returns what changed in `paths` since `revision`, without the lines around it.
-pub(crate) fn diff(place: &Place, revision: &str, paths: &[String]) -> Result<Vec<u8>, GitError> {
-    let mut arguments = DIFF.to_vec();
+/// Returns the diff of `paths` since `revision`, without context lines.
+pub(crate) fn diff(
+    place: &LedgerLocation,
+    revision: &str,
+    paths: &[String],
+) -> Result<Vec<u8>, GitError> {
+    let mut arguments = DIFF_ARGUMENTS.to_vec();
     arguments.extend(["--unified=0", "--end-of-options", revision, "--"]);
     arguments.extend(paths.iter().map(String::as_str));
-    run(place, &arguments)
+    run_git(place, &arguments)
 }
 
-/// A diff that runs no program of the configuration.
-const DIFF: &[&str] = &[
+/// Arguments of a diff that runs no program from git's configuration or attributes.
+const DIFF_ARGUMENTS: &[&str] = &[
     "diff",
     "--no-ext-diff",
     "--no-textconv",

@@ -1,14 +1,14 @@
-//! Coming and going: what `ken init` puts into a tree and `ken uninstall` takes out again.
+//! `ken init` and `ken self uninstall`: creating and removing Ken's files in a repository.
 
 use std::path::{Path, PathBuf};
 
 use ken_ledger::layout::KEN_DIR;
-use ken_ledger::{Dir as _, DiskError, GitEnv, Ledger, Place, RealDir, discover};
+use ken_ledger::{Dir as _, DiskError, GitEnv, Ledger, LedgerLocation, RealDir, discover};
 
-use crate::error::Error;
-use crate::files::{ken_dir, put, read_text};
+use crate::error::EngineError;
+use crate::files::{open_ken_dir, read_text, write_atomically};
 
-/// Marks the lines Ken owns in a shared file.
+/// Markers around Ken's lines in a shared file.
 const BEGIN: &str = "# ken:begin";
 const END: &str = "# ken:end";
 const ATTRIBUTES_FILE: &str = ".gitattributes";
@@ -17,51 +17,51 @@ const ATTRIBUTES: &str = "\
 .ken/**/*.pack -text linguist-generated
 .ken/**/*.md text eol=lf
 ";
-/// What git must not see below `.ken/`.
-const IGNORED: &str = "\
+/// Ignored files below `.ken/`.
+const GITIGNORE: &str = "\
 .index/
 .local/
 index.md
 archive.md
 reviewers/
 ";
-const CONFIG: &str = "\
+const DEFAULT_CONFIG: &str = "\
 # Ken's policy for this repository; reviewed like code. It never names a program to run.
-# Every key has a default; `docs/format.md` lists them.
+# Every key has a default; `docs/reference/configuration.md` lists them.
 schema = \"ken.config.v1\"
 ";
 
-/// What `ken init` found or made.
+/// The result of `ken init`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Initialised {
+pub struct InitOutcome {
     pub root: PathBuf,
-    /// Paths written, relative to the root; empty if everything was there.
+    /// Written paths, relative to the root; empty if everything existed.
     pub written: Vec<String>,
     pub in_git: bool,
 }
 
-/// What `ken uninstall` took away and what it left.
+/// The result of `ken self uninstall`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Uninstalled {
+pub struct UninstallOutcome {
     pub removed: Vec<String>,
-    /// Whether the ledger itself was left because it holds knowledge.
-    pub knowledge_kept: bool,
+    /// Set if the ledger was kept because it contains events.
+    pub ledger_kept: bool,
 }
 
-/// Whether the ledger itself goes too.
+/// Policy for the ledger when Ken is uninstalled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Knowledge {
+pub enum LedgerRetention {
     Keep,
     Delete,
 }
 
-/// Makes a ledger at the top of the repository `start` lies in, or in `start` itself.
-pub fn init(start: &Path, git: &GitEnv) -> Result<Initialised, Error> {
-    init_place(discover(start, git)?.unwrap_or_else(|| Place::plain(start)))
+/// Creates a ledger at the root of the repository that contains `start`, or in `start` itself.
+pub fn init(start: &Path, git: &GitEnv) -> Result<InitOutcome, EngineError> {
+    init_at(discover(start, git)?.unwrap_or_else(|| LedgerLocation::plain(start)))
 }
 
-/// Makes a ledger in `place`, wherever that lies.
-pub(crate) fn init_place(place: Place) -> Result<Initialised, Error> {
+/// Creates a ledger in `place`; existing files are kept.
+pub(crate) fn init_at(place: LedgerLocation) -> Result<InitOutcome, EngineError> {
     let ledger = Ledger::open(&place)?;
     let fresh = !place.root.join(KEN_DIR).join("VERSION").exists();
     ledger.init()?;
@@ -69,32 +69,36 @@ pub(crate) fn init_place(place: Place) -> Result<Initialised, Error> {
     if fresh {
         written.push(format!("{KEN_DIR}/VERSION"));
     }
-    let dir = ken_dir(&place)?;
-    for (path, text) in [(".gitignore", IGNORED), ("config.toml", CONFIG)] {
+    let dir = open_ken_dir(&place)?;
+    for (path, text) in [(".gitignore", GITIGNORE), ("config.toml", DEFAULT_CONFIG)] {
         if read_text(&dir, path)?.is_none() {
-            put(&dir, path, text.as_bytes()).map_err(DiskError::on("write", path))?;
+            write_atomically(&dir, path, text.as_bytes()).map_err(DiskError::on("write", path))?;
             written.push(format!("{KEN_DIR}/{path}"));
         }
     }
     if place.git.is_some() {
         written.extend(write_attributes(&place)?);
     }
-    Ok(Initialised {
+    Ok(InitOutcome {
         root: place.root,
         written,
         in_git: place.git.is_some(),
     })
 }
 
-/// Takes out what [`init`] put in; the ledger itself only if it is empty or told to.
-pub fn uninstall(start: &Path, git: &GitEnv, knowledge: Knowledge) -> Result<Uninstalled, Error> {
-    let place = discover(start, git)?.ok_or(Error::NotInitialised)?;
+/// Removes the files that [`init`] created; the ledger only if it is empty or `knowledge` says so.
+pub fn uninstall(
+    start: &Path,
+    git: &GitEnv,
+    knowledge: LedgerRetention,
+) -> Result<UninstallOutcome, EngineError> {
+    let place = discover(start, git)?.ok_or(EngineError::NotInitialized)?;
     let ledger = Ledger::open(&place)?;
     let mut removed = remove_attributes(&place)?;
     let empty = ledger.list()?.is_empty();
-    let keep = knowledge == Knowledge::Keep && !empty;
+    let keep = knowledge == LedgerRetention::Keep && !empty;
     let ken = place.root.join(KEN_DIR);
-    let doomed: Vec<PathBuf> = if keep {
+    let to_remove: Vec<PathBuf> = if keep {
         [".index", ".local", "reviewers"]
             .iter()
             .map(|name| ken.join(name))
@@ -106,7 +110,8 @@ pub fn uninstall(start: &Path, git: &GitEnv, knowledge: Knowledge) -> Result<Uni
             .flat_map(|dirs| [dirs.common_dir.join("ken"), dirs.git_dir.join("ken")]);
         std::iter::once(ken.clone()).chain(state).collect()
     };
-    for path in doomed {
+    for path in to_remove {
+        // `symlink_metadata`, because a link must not lead the removal out of the repository.
         if std::fs::symlink_metadata(&path).is_ok_and(|meta| meta.is_dir()) {
             let shown = path.display().to_string();
             std::fs::remove_dir_all(&path).map_err(DiskError::on("remove", &shown))?;
@@ -120,39 +125,39 @@ pub fn uninstall(start: &Path, git: &GitEnv, knowledge: Knowledge) -> Result<Uni
             }
         }
     }
-    Ok(Uninstalled {
+    Ok(UninstallOutcome {
         removed,
-        knowledge_kept: keep,
+        ledger_kept: keep,
     })
 }
 
-fn block() -> String {
+fn attributes_block() -> String {
     format!("{BEGIN}\n{ATTRIBUTES}{END}\n")
 }
 
-fn top(place: &Place) -> Result<RealDir, Error> {
+fn open_root(place: &LedgerLocation) -> Result<RealDir, EngineError> {
     let shown = place.root.display().to_string();
     Ok(RealDir::below(&place.root, "").map_err(DiskError::on("open", &shown))?)
 }
 
-/// Adds Ken's block to `.gitattributes` or brings it up to date.
-fn write_attributes(place: &Place) -> Result<Vec<String>, Error> {
-    let dir = top(place)?;
+/// Adds Ken's block to `.gitattributes` or updates it.
+fn write_attributes(place: &LedgerLocation) -> Result<Vec<String>, EngineError> {
+    let dir = open_root(place)?;
     let old = read_text(&dir, ATTRIBUTES_FILE)?.unwrap_or_default();
     let mut text = without_block(&old);
     if !text.is_empty() && !text.ends_with('\n') {
         text.push('\n');
     }
-    text.push_str(&block());
+    text.push_str(&attributes_block());
     if text == old {
         return Ok(Vec::new());
     }
-    write_top(&dir, &text)?;
+    write_attributes_file(&dir, &text)?;
     Ok(vec![ATTRIBUTES_FILE.to_owned()])
 }
 
-fn remove_attributes(place: &Place) -> Result<Vec<String>, Error> {
-    let dir = top(place)?;
+fn remove_attributes(place: &LedgerLocation) -> Result<Vec<String>, EngineError> {
+    let dir = open_root(place)?;
     let Some(old) = read_text(&dir, ATTRIBUTES_FILE)? else {
         return Ok(Vec::new());
     };
@@ -164,12 +169,12 @@ fn remove_attributes(place: &Place) -> Result<Vec<String>, Error> {
         dir.remove(ATTRIBUTES_FILE)
             .map_err(DiskError::on("remove", ATTRIBUTES_FILE))?;
     } else {
-        write_top(&dir, &text)?;
+        write_attributes_file(&dir, &text)?;
     }
     Ok(vec![ATTRIBUTES_FILE.to_owned()])
 }
 
-fn write_top(dir: &RealDir, text: &str) -> Result<(), Error> {
+fn write_attributes_file(dir: &RealDir, text: &str) -> Result<(), EngineError> {
     let written = dir.replace(ATTRIBUTES_FILE, text.as_bytes());
     Ok(written.map_err(DiskError::on("write", ATTRIBUTES_FILE))?)
 }
@@ -195,11 +200,11 @@ mod tests {
     #[test]
     fn the_block_comes_and_goes_without_a_trace() {
         for old in ["", "*.rs text\n", "a\nb\n"] {
-            let with = format!("{old}{}", block());
+            let with = format!("{old}{}", attributes_block());
             assert_eq!(without_block(&with), old);
             assert_eq!(without_block(old), old);
         }
-        let between = format!("a\n{}b\n", block());
+        let between = format!("a\n{}b\n", attributes_block());
         assert_eq!(without_block(&between), "a\nb\n");
     }
 }

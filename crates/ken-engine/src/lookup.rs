@@ -1,59 +1,60 @@
-//! Questions: one entry, many, and their history.
+//! Lookup of entries, events and history.
 
-use ken_core::entry::Entry;
-use ken_core::event::Recorded;
-use ken_core::id::{EntryId, EventId};
-use ken_core::state::State;
-use ken_core::store::{Filter, Store as _};
+use ken_core::ledger::entry::Entry;
+use ken_core::ledger::event::RecordedEvent;
+use ken_core::ledger::state::LedgerState;
+use ken_core::ledger::store::{DerivedStore as _, EntryFilter};
+use ken_core::values::id::{EntryId, EventId};
 
 use crate::engine::Engine;
-use crate::error::Error;
+use crate::error::EngineError;
 
-impl Engine {
-    /// Returns the one entry whose id begins with `wanted`, or whose alias it is.
-    pub fn find(&self, wanted: &str) -> Result<Entry, Error> {
-        let wanted = wanted.trim().trim_start_matches('[').trim_end_matches(']');
-        let mut candidates = self.index.find(wanted)?;
-        match candidates.len() {
-            0 => Err(Error::NotFound(wanted.to_owned())),
-            1 => self.entry(candidates.remove(0)),
-            _ => Err(Error::Ambiguous {
-                wanted: wanted.to_owned(),
-                candidates,
-            }),
-        }
+/// Returns the only entry whose id starts with `wanted` or that has it as an alias.
+pub(crate) fn find(engine: &Engine, wanted: &str) -> Result<Entry, EngineError> {
+    // Ken prints ids in brackets, and people copy them with the brackets.
+    let wanted = wanted.trim().trim_start_matches('[').trim_end_matches(']');
+    let mut candidates = engine.index.find(wanted)?;
+    match candidates.len() {
+        0 => Err(EngineError::NotFound(wanted.to_owned())),
+        1 => engine.entry(candidates.remove(0)),
+        _ => Err(EngineError::Ambiguous {
+            wanted: wanted.to_owned(),
+            candidates,
+        }),
     }
+}
 
-    /// Returns an entry by its full id.
-    pub fn entry(&self, id: EntryId) -> Result<Entry, Error> {
-        self.index
-            .entry(id)?
-            .ok_or_else(|| Error::NotFound(id.to_string()))
-    }
+/// Returns an entry by its full id.
+pub(crate) fn entry(engine: &Engine, id: EntryId) -> Result<Entry, EngineError> {
+    engine
+        .index
+        .entry(id)?
+        .ok_or_else(|| EngineError::NotFound(id.to_string()))
+}
 
-    /// Returns the entries that match, newest first.
-    pub fn list(&self, filter: &Filter) -> Result<Vec<Entry>, Error> {
-        Ok(self.index.list(filter)?)
-    }
+/// Returns the entries that match, newest first.
+pub(crate) fn list(engine: &Engine, filter: &EntryFilter) -> Result<Vec<Entry>, EngineError> {
+    Ok(engine.index.list(filter)?)
+}
 
-    /// Returns every event of an entry in canonical order.
-    pub fn history(&self, id: EntryId) -> Result<Vec<Recorded>, Error> {
-        Ok(self.index.history(id)?)
-    }
+/// Returns every event of an entry in canonical order.
+pub(crate) fn history(engine: &Engine, id: EntryId) -> Result<Vec<RecordedEvent>, EngineError> {
+    Ok(engine.index.history(id)?)
+}
 
-    /// Returns everything this branch knows; for comparisons and export.
-    pub fn state(&self) -> Result<State, Error> {
-        Ok(self.index.state()?)
-    }
+/// Returns the full state of this branch, for comparison and export.
+pub(crate) fn state(engine: &Engine) -> Result<LedgerState, EngineError> {
+    Ok(engine.index.state()?)
+}
 
-    /// Returns an event by its full id.
-    pub fn event(&self, id: &str) -> Result<Recorded, Error> {
-        let missing = || Error::NoSuchEvent(id.to_owned());
-        let parsed: EventId = id
-            .trim()
-            .to_ascii_uppercase()
-            .parse()
-            .map_err(|_| missing())?;
-        self.index.event(parsed)?.ok_or_else(missing)
-    }
+/// Returns an event by its full id.
+pub(crate) fn event(engine: &Engine, id: &str) -> Result<RecordedEvent, EngineError> {
+    let missing = || EngineError::NoSuchEvent(id.to_owned());
+    // Ids are printed in upper case, but typed in any.
+    let parsed: EventId = id
+        .trim()
+        .to_ascii_uppercase()
+        .parse()
+        .map_err(|_| missing())?;
+    engine.index.event(parsed)?.ok_or_else(missing)
 }

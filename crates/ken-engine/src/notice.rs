@@ -1,69 +1,69 @@
-//! What happened beside the answer, as data for whoever prints.
+//! Notices: side effects of a command, as data for the caller to print.
 
-use ken_core::actor::Actor;
-use ken_core::id::EntryId;
-use ken_index::Rung;
+use ken_core::values::actor::Actor;
+use ken_core::values::id::EntryId;
+use ken_index::Backend;
 
-/// Something worth telling; never an error.
+/// Information for the user; never an error.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Notice {
-    Ledger(ken_ledger::Notice),
-    /// A person's edit of a file became an event.
-    Absorbed {
+pub enum EngineNotice {
+    Ledger(ken_ledger::LedgerNotice),
+    /// A person's edit of an entry file became an event.
+    EditSynced {
         entry: EntryId,
-        edit: Edit,
+        edit: EntryFileEdit,
         by: Actor,
     },
-    /// A file was not read as an edit, and why.
-    LeftAlone {
+    /// A file was not synced, with the reason.
+    FileIgnored {
         file: String,
         why: String,
     },
-    /// Nothing was absorbed because git is in the middle of something.
-    Waiting {
+    /// Nothing was synced, because a git operation is in progress.
+    SyncDeferred {
         why: String,
     },
-    /// More files are gone at once than anybody deletes by hand.
+    /// So many entry files are missing that their deletion must be confirmed.
     ManyFilesGone {
         files: Vec<String>,
     },
-    /// Copies of blanked events came back and were blanked again.
-    Scrubbed {
+    /// Copies of redacted events reappeared and were redacted again.
+    CopiesRedacted {
         events: u64,
     },
-    /// Copies of blanked events are in the tree and could not be blanked now.
-    ScrubWaits {
+    /// Copies of redacted events exist and could not be redacted now.
+    RedactionDeferred {
         why: String,
     },
-    /// The index was damaged or of another version and was built anew.
+    /// The index was damaged or of another version and was rebuilt.
     IndexRebuilt,
-    /// A list of signers lies here that nobody committed: it is not in force.
+    /// The list of signers is not committed and therefore not in force.
     SignersNotCommitted,
-    /// The model chosen here does not serve, and what serves instead.
+    /// The configured model is not available; another one serves instead.
     ModelMissing {
         why: String,
-        served_by: Rung,
+        served_by: Backend,
     },
-    /// A service ran unasked, as the policy lets it.
+    /// A service ran automatically, as the policy allows.
     Maintained {
         task: String,
         changed: usize,
-        /// Matters it leaves to a person.
+        /// Number of decisions left to a person.
         left: usize,
     },
-    /// What is known needs somebody before work begins.
+    /// The health report has insights that require action before work begins.
     ActionRequired {
         matters: usize,
     },
-    /// A service the policy lets run could not.
+    /// An automatic service failed.
     MaintenanceFailed {
         why: String,
     },
 }
 
-/// What a person did to an entry's file.
+/// Edit of an entry file by a person.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Edit {
+pub enum EntryFileEdit {
     Reworded,
     Confirmed,
     Deleted,

@@ -1,7 +1,7 @@
-//! Files of a repository that belong to others and that Ken writes to when it is asked to, such as an agent's settings.
+//! Files of other tools in a repository that Ken edits on request, such as an agent's settings.
 //!
-//! Nothing outside the repository is reached and no link is followed; a file is replaced in one step, keeps its permissions, and
-//! is not read when it is larger than any settings are.
+//! Access is confined to the repository and follows no symbolic links. Files are replaced
+//! atomically, keep their permissions, and have a size limit.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,14 +9,14 @@ use std::path::{Path, PathBuf};
 use ken_ledger::layout::KEN_DIR;
 use ken_ledger::{Dir as _, DiskError, GitEnv, RealDir, discover};
 
-use crate::error::Error;
+use crate::error::EngineError;
 
-/// Bytes a file may have that Ken reads to write to it.
+/// Maximum size of a file that Ken edits.
 pub const FILE_BYTES_MAX: u64 = 1024 * 1024;
-/// What is written before it takes a file's place.
+/// Temporary file that is renamed to its target.
 const DRAFT: &str = ".ken/.local/setup-draft";
 
-/// The files below the top of a repository.
+/// Access to the files below the root of a repository.
 #[derive(Debug)]
 pub struct RootFiles {
     root: PathBuf,
@@ -25,40 +25,40 @@ pub struct RootFiles {
 }
 
 impl RootFiles {
-    /// Opens the repository `start` lies in; it must have a ledger.
-    pub fn open(start: &Path, git: &GitEnv) -> Result<Self, Error> {
-        let place = discover(start, git)?.ok_or(Error::NotInitialised)?;
+    /// Opens the repository that contains `start`; it must have a ledger.
+    pub fn open(start: &Path, git: &GitEnv) -> Result<Self, EngineError> {
+        let place = discover(start, git)?.ok_or(EngineError::NotInitialized)?;
         if !place.root.join(KEN_DIR).join("VERSION").exists() {
-            return Err(Error::NotInitialised);
+            return Err(EngineError::NotInitialized);
         }
         Self::below(place.root, DRAFT)
     }
 
-    /// Opens a folder that something is exported into, and makes it if need be.
-    pub fn export(folder: &Path) -> Result<Self, Error> {
+    /// Opens a folder for an export; creates it if necessary.
+    pub fn open_export(folder: &Path) -> Result<Self, EngineError> {
         let shown = folder.display().to_string();
         std::fs::create_dir_all(folder).map_err(DiskError::on("create", &shown))?;
         Self::below(folder.to_owned(), "ken-export-draft")
     }
 
-    fn below(root: PathBuf, draft: &'static str) -> Result<Self, Error> {
+    fn below(root: PathBuf, draft: &'static str) -> Result<Self, EngineError> {
         let shown = root.display().to_string();
         let dir = RealDir::below(&root, "").map_err(DiskError::on("open", &shown))?;
         Ok(Self { root, dir, draft })
     }
 
-    /// Returns the folder the paths begin at.
+    /// Returns the folder that paths are relative to.
     #[must_use]
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// Returns a file's text, `None` if there is no file, or why it is not one Ken writes to.
+    /// Returns a file's text, `None` if it does not exist, or the reason why Ken cannot edit it.
     pub fn read(&self, path: &str) -> Result<Option<String>, String> {
         let Some(stat) = self.dir.stat(path).map_err(|error| error.to_string())? else {
             return Ok(None);
         };
-        if FILE_BYTES_MAX < stat.len {
+        if stat.len > FILE_BYTES_MAX {
             return Err(format!("it has more than {} KiB", FILE_BYTES_MAX / 1024));
         }
         let bytes = self.dir.read(path).map_err(|error| error.to_string())?;
@@ -67,7 +67,7 @@ impl RootFiles {
     }
 
     /// Returns the names of the files in a folder.
-    pub fn names(&self, folder: &str) -> Result<Vec<String>, Error> {
+    pub fn file_names(&self, folder: &str) -> Result<Vec<String>, EngineError> {
         let listed = self
             .dir
             .list(folder)
@@ -75,33 +75,37 @@ impl RootFiles {
         Ok(listed.into_iter().map(|(name, _)| name).collect())
     }
 
-    /// Makes the folders a file needs; returns those that were not there, outermost first.
-    pub fn make_folders(&self, path: &str) -> Result<Vec<String>, Error> {
+    /// Creates the parent folders of a file; returns the new ones, outermost first.
+    pub fn create_parent_folders(&self, path: &str) -> Result<Vec<String>, EngineError> {
         let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
-        let made = self.dir.make_dirs(folder);
+        let made = self.dir.create_missing_dirs(folder);
         Ok(made.map_err(DiskError::on("create", folder))?)
     }
 
-    /// Puts a text in the place of a file; its folder must be there.
-    pub fn write(&self, path: &str, text: &str) -> Result<(), Error> {
-        self.make_folders(self.draft)?;
-        let written = self.dir.replace_alike(self.draft, path, text.as_bytes());
+    /// Replaces a file's text; its folder must exist.
+    pub fn write(&self, path: &str, text: &str) -> Result<(), EngineError> {
+        // In a repository, the draft is in `.ken/.local`: an agent might read a temporary file
+        // among its settings.
+        self.create_parent_folders(self.draft)?;
+        let written = self
+            .dir
+            .replace_keeping_permissions(self.draft, path, text.as_bytes());
         Ok(written.map_err(DiskError::on("write", path))?)
     }
 
-    /// Removes a file, if it is there.
-    pub fn remove(&self, path: &str) -> Result<(), Error> {
+    /// Removes a file if it exists.
+    pub fn remove(&self, path: &str) -> Result<(), EngineError> {
         match self.dir.remove(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             other => Ok(other.map_err(DiskError::on("remove", path))?),
         }
     }
 
-    /// Removes folders that are empty, innermost first.
+    /// Removes empty folders, innermost first.
     pub fn remove_empty_folders<'a>(
         &self,
         folders: impl DoubleEndedIterator<Item = &'a str>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), EngineError> {
         for folder in folders.rev() {
             let removed = self.dir.remove_empty_dir(folder);
             removed.map_err(DiskError::on("remove", folder))?;

@@ -1,52 +1,61 @@
-//! How much each signal counts when entries are ranked, for everybody in a workspace.
+//! Ranking weights of a workspace, shared by all its clones.
 
-use ken_core::actor::Actor;
 use ken_core::decide;
-use ken_core::score::{SCORING_KEY, Weights};
-use ken_core::store::Store as _;
-use ken_core::workspace::Workspace;
+use ken_core::ledger::store::DerivedStore as _;
+use ken_core::ledger::workspace::WorkspaceState;
+use ken_core::retrieval::score::{RankingWeights, SCORING_KEY};
+use ken_core::values::actor::Actor;
 use serde_json::Value;
 
 use crate::engine::Engine;
-use crate::error::Error;
+use crate::error::EngineError;
+use crate::sync;
 
-/// The weights that hold here.
+/// The effective ranking weights.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Scoring {
-    pub weights: Weights,
-    /// Whether the workspace chose them; they are the same everywhere otherwise.
-    pub own: bool,
+pub struct WorkspaceWeights {
+    pub weights: RankingWeights,
+    /// Set if the workspace configured them; otherwise they are the defaults.
+    pub is_custom: bool,
 }
 
-impl Scoring {
-    pub(crate) fn of(workspace: &Workspace) -> Self {
-        let own = Weights::of(workspace);
+impl WorkspaceWeights {
+    pub(crate) fn from_workspace(workspace: &WorkspaceState) -> Self {
+        let own = RankingWeights::from_workspace(workspace);
         Self {
             weights: own.unwrap_or_default(),
-            own: own.is_some(),
+            is_custom: own.is_some(),
         }
     }
 }
 
-impl Engine {
-    /// Returns the weights of this workspace, or the default ones where its own are not sound.
-    pub fn scoring(&self) -> Result<Scoring, Error> {
-        Ok(Scoring::of(&self.index.workspace()?))
-    }
+/// Returns the weights of this workspace, or the defaults if its own are missing or invalid.
+pub(crate) fn workspace_weights(engine: &Engine) -> Result<WorkspaceWeights, EngineError> {
+    Ok(WorkspaceWeights::from_workspace(&engine.index.workspace()?))
+}
 
-    /// Sets the weights of this workspace; without any, the default ones hold again.
-    pub fn set_scoring(&mut self, weights: Option<Weights>, by: &Actor) -> Result<Scoring, Error> {
-        let value = weights.map_or(Value::Null, |weights| weights.to_json());
-        self.configure(SCORING_KEY, value, by)?;
-        self.scoring()
-    }
+/// Sets the weights of this workspace; `None` restores the defaults.
+pub(crate) fn set_workspace_weights(
+    engine: &mut Engine,
+    weights: Option<RankingWeights>,
+    by: &Actor,
+) -> Result<WorkspaceWeights, EngineError> {
+    // Events are append-only, so a null value stands for the removal of a setting.
+    let value = weights.map_or(Value::Null, |weights| weights.to_json());
+    configure(engine, SCORING_KEY, value, by)?;
+    engine.workspace_weights()
+}
 
-    /// Sets what holds under `key` for everybody in this workspace.
-    pub(crate) fn configure(&mut self, key: &str, value: Value, by: &Actor) -> Result<(), Error> {
-        self.absorb_before_writing()?;
-        let key = key.parse().expect("the key is a tag");
-        let draft = decide::configure(&self.index.workspace()?, key, value, by)?;
-        self.record(vec![draft], by)?;
-        Ok(())
-    }
+/// Sets a configuration value of this workspace.
+pub(crate) fn configure(
+    engine: &mut Engine,
+    key: &str,
+    value: Value,
+    by: &Actor,
+) -> Result<(), EngineError> {
+    sync::sync_before_writing(engine)?;
+    let key = key.parse().expect("the key is a tag");
+    let draft = decide::configure(&engine.index.workspace()?, key, value, by)?;
+    engine.record(vec![draft], by)?;
+    Ok(())
 }

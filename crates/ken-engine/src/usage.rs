@@ -1,91 +1,94 @@
-//! How much was asked on this machine: one short line an answer, one file a day, below `.ken/.local/usage`.
+//! Usage counters on this machine: one line per answer, one file per day, below
+//! `.ken/.local/usage`.
 //!
-//! Numbers only: no question, no entry, no name. A line is appended without waiting for the disk, and where it cannot be
-//! written the answer is worth no less. A day's file and the number of days are bounded; what did not fit is told.
+//! The files contain only numbers: no query, entry or name. Lines are appended without a sync, and
+//! write errors are ignored, because counters must not fail an answer. The size of a file and the
+//! number of days are limited; a full day is reported.
 
 use std::collections::BTreeMap;
 use std::ops::AddAssign;
 
-use ken_core::surface::Page;
-use ken_core::time::Date;
+use ken_core::retrieval::surface::EntrySelection;
+use ken_core::values::time::Date;
 use ken_ledger::{Dir, DiskError};
 use serde::Serialize;
 
 use crate::engine::Engine;
-use crate::error::Error;
-use crate::search::Answer;
+use crate::error::EngineError;
+use crate::search::SearchOutcome;
 
-/// Where the files lie, below `.ken`.
-const FOLDER: &str = ".local/usage";
+/// Directory of the files, below `.ken`.
+const USAGE_DIR: &str = ".local/usage";
 
-/// Bytes of a day's file; some ten thousand answers.
+/// Maximum bytes of a day's file, about ten thousand answers.
 const DAY_BYTES_MAX: u64 = 256 << 10;
 
-/// Days that are kept.
+/// Number of days kept.
 pub const DAYS_MAX: u32 = 400;
 
-/// Through what somebody asked.
+/// Interface a query came through.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Surface {
+pub enum UsageSurface {
     #[default]
     Cli,
     Mcp,
     Hook,
 }
 
-/// What was asked for.
+/// Kind of query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Asked {
+pub enum QueryKind {
     Search,
     Brief,
 }
 
-/// One answer, in numbers.
+/// Numbers of one answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Answered {
-    pub asked: Asked,
-    /// Entries that were relevant.
+pub struct AnswerUsage {
+    pub kind: QueryKind,
+    /// Number of relevant entries.
     pub hits: usize,
-    /// Those that were shown.
+    /// Number of entries shown.
     pub shown: usize,
-    /// Those that were relevant and kept back, because the code contradicts them or nobody approved them.
+    /// Number of relevant entries withheld because the code contradicts them or approval is
+    /// missing.
     pub withheld: usize,
-    /// Tokens of what was shown.
+    /// Tokens of the entries shown.
     pub tokens: usize,
-    /// Tokens that all relevant entries would have taken in full.
-    pub whole: usize,
+    /// Tokens of all relevant entries in full length.
+    pub full_tokens: usize,
 }
 
-/// Answers, added up.
+/// Sums over answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Counts {
+pub struct UsageCounts {
     pub searches: u64,
     pub briefs: u64,
-    /// Of both, those that showed nothing.
+    /// Number of searches and briefings that showed nothing.
     pub empty: u64,
     pub hits: u64,
     pub shown: u64,
     pub withheld: u64,
     pub tokens_shown: u64,
-    /// Tokens that relevant entries would have taken in full and did not: by the cap, the tiers, one-liners.
+    /// Tokens saved compared to showing relevant entries in full: by cap, tiers and summaries.
     pub tokens_not_shown: u64,
 }
 
-/// One day.
+/// Counters of one day.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Day {
+pub struct UsageDay {
     pub date: Date,
-    pub by: BTreeMap<Surface, Counts>,
-    /// Whether there was more than a day's file holds.
+    pub by_surface: BTreeMap<UsageSurface, UsageCounts>,
+    /// True if the file is full, so that the counters are incomplete.
     pub is_full: bool,
 }
 
-impl Surface {
-    /// Every surface.
+impl UsageSurface {
+    /// Every interface.
     pub const ALL: [Self; 3] = [Self::Cli, Self::Mcp, Self::Hook];
 
-    /// Returns the word for it.
+    /// Returns the name used in the files.
     pub fn name(self) -> &'static str {
         match self {
             Self::Cli => "cli",
@@ -95,14 +98,14 @@ impl Surface {
     }
 }
 
-impl Counts {
-    /// Returns how often anything was asked.
-    pub fn asked(&self) -> u64 {
+impl UsageCounts {
+    /// Returns the number of queries.
+    pub fn queries(&self) -> u64 {
         self.searches + self.briefs
     }
 }
 
-impl AddAssign for Counts {
+impl AddAssign for UsageCounts {
     fn add_assign(&mut self, other: Self) {
         self.searches += other.searches;
         self.briefs += other.briefs;
@@ -115,39 +118,41 @@ impl AddAssign for Counts {
     }
 }
 
-impl Answered {
-    /// Returns the numbers of an answer that was shown on `pages`.
-    pub fn of(asked: Asked, answer: &Answer, pages: &[&Page]) -> Self {
+impl AnswerUsage {
+    /// Computes the numbers of an answer shown on `pages`.
+    pub fn from_answer(kind: QueryKind, answer: &SearchOutcome, pages: &[&EntrySelection]) -> Self {
         let shown = || pages.iter().flat_map(|page| &page.shown);
         let found = shown().filter(|it| answer.hit(it.id).is_some()).count();
-        // Norms and what the global ledger adds are shown as they are: nothing of them is spared.
+        // Norms and global entries are always shown in full: they save no tokens.
         let others = shown().filter(|it| answer.hit(it.id).is_none());
-        let others: usize = others.map(|it| it.tokens).sum();
-        let in_full = match answer.hits.is_empty() {
-            true => 0,
-            false => answer.whole_tokens(),
+        let other_tokens: usize = others.map(|it| it.tokens).sum();
+        let in_full = if answer.hits.is_empty() {
+            0
+        } else {
+            answer.full_token_count()
         };
         Self {
-            asked,
+            kind,
             hits: answer.hits.len() + shown().count() - found,
             shown: shown().count(),
             withheld: answer.withheld.len(),
             tokens: pages.iter().map(|page| page.tokens).sum(),
-            whole: in_full + others,
+            full_tokens: in_full + other_tokens,
         }
     }
 
-    fn line(self, surface: Surface) -> String {
-        let asked = match self.asked {
-            Asked::Search => "search",
-            Asked::Brief => "brief",
+    /// Formats the numbers as a line.
+    fn to_line(self, surface: UsageSurface) -> String {
+        let asked = match self.kind {
+            QueryKind::Search => "search",
+            QueryKind::Brief => "brief",
         };
         let Self {
             hits,
             shown,
             withheld,
             tokens,
-            whole,
+            full_tokens: whole,
             ..
         } = self;
         format!(
@@ -157,92 +162,100 @@ impl Answered {
     }
 }
 
-impl Engine {
-    /// Counts an answer. Where that fails, nobody is told: the answer is worth no less.
-    pub fn count(&self, surface: Surface, answered: Answered) {
-        let _ = self.append_use(&answered.line(surface));
-    }
+/// Counts an answer. Errors are ignored, because the answer is valid without it.
+pub(crate) fn count_answer(engine: &Engine, surface: UsageSurface, answered: AnswerUsage) {
+    let _ = append_usage(engine, &answered.to_line(surface));
+}
 
-    fn append_use(&self, line: &str) -> Result<(), Error> {
-        let dir = &*self.ken;
-        let path = format!("{FOLDER}/{}.txt", self.now().date());
-        let on = || DiskError::on("write", &path);
-        match dir.stat(&path).map_err(on())? {
-            Some(stat) if DAY_BYTES_MAX <= stat.len => Ok(()),
-            Some(_) => Ok(dir.append(&path, line.as_bytes()).map_err(on())?),
-            None => {
-                dir.create_dirs(".local").map_err(on())?;
-                dir.create_dirs(FOLDER).map_err(on())?;
-                self.forget_old_use(dir)?;
-                // Somebody else may have begun the day meanwhile.
-                match dir.create_new(&path, line.as_bytes()) {
-                    Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
-                        Ok(dir.append(&path, line.as_bytes()).map_err(on())?)
-                    }
-                    created => Ok(created.map_err(on())?),
+/// Appends a line to today's file.
+fn append_usage(engine: &Engine, line: &str) -> Result<(), EngineError> {
+    let dir = &*engine.ken;
+    let path = format!("{USAGE_DIR}/{}.txt", engine.now().date());
+    let on = || DiskError::on("write", &path);
+    match dir.stat(&path).map_err(on())? {
+        Some(stat) if stat.len >= DAY_BYTES_MAX => Ok(()),
+        Some(_) => Ok(dir.append(&path, line.as_bytes()).map_err(on())?),
+        None => {
+            dir.create_dirs(".local").map_err(on())?;
+            dir.create_dirs(USAGE_DIR).map_err(on())?;
+            // Once per day is enough, and the first answer of a day gets here.
+            delete_old_usage(engine, dir)?;
+            // Another process may have created the file in the meantime.
+            match dir.create_new(&path, line.as_bytes()) {
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+                    Ok(dir.append(&path, line.as_bytes()).map_err(on())?)
                 }
+                created => Ok(created.map_err(on())?),
             }
         }
-    }
-
-    fn forget_old_use(&self, dir: &dyn Dir) -> Result<(), Error> {
-        let oldest = self.now().date().minus_days(DAYS_MAX);
-        let names = dir.list(FOLDER).map_err(DiskError::on("list", FOLDER))?;
-        for (name, _) in names {
-            if date_of(&name).is_some_and(|date| date < oldest) {
-                let path = format!("{FOLDER}/{name}");
-                dir.remove(&path).map_err(DiskError::on("remove", &path))?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Returns what was counted from `since` on, the oldest day first; days nobody asked on are left out.
-    pub fn usage(&self, since: Date) -> Result<Vec<Day>, Error> {
-        let dir = &*self.ken;
-        let names = dir.list(FOLDER).map_err(DiskError::on("list", FOLDER))?;
-        let mut days = Vec::new();
-        for (name, stat) in names {
-            let Some(date) = date_of(&name).filter(|date| since <= *date) else {
-                continue;
-            };
-            let path = format!("{FOLDER}/{name}");
-            let bytes = dir.read(&path).map_err(DiskError::on("read", &path))?;
-            let mut day = Day {
-                date,
-                by: BTreeMap::new(),
-                is_full: DAY_BYTES_MAX <= stat.len,
-            };
-            for line in String::from_utf8_lossy(&bytes).lines() {
-                // A line that was torn or that a newer build wrote says nothing.
-                if let Some((surface, counts)) = parsed(line) {
-                    *day.by.entry(surface).or_default() += counts;
-                }
-            }
-            days.push(day);
-        }
-        days.sort_by_key(|day| day.date);
-        Ok(days)
     }
 }
 
-fn date_of(name: &str) -> Option<Date> {
+/// Deletes files older than the number of days kept.
+fn delete_old_usage(engine: &Engine, dir: &dyn Dir) -> Result<(), EngineError> {
+    let oldest = engine.now().date().minus_days(DAYS_MAX);
+    let names = dir
+        .list(USAGE_DIR)
+        .map_err(DiskError::on("list", USAGE_DIR))?;
+    for (name, _) in names {
+        if parse_file_date(&name).is_some_and(|date| date < oldest) {
+            let path = format!("{USAGE_DIR}/{name}");
+            dir.remove(&path).map_err(DiskError::on("remove", &path))?;
+        }
+    }
+    Ok(())
+}
+
+/// Returns the counters since a date, oldest day first, without days that have none.
+pub(crate) fn usage_since(engine: &Engine, since: Date) -> Result<Vec<UsageDay>, EngineError> {
+    let dir = &*engine.ken;
+    let names = dir
+        .list(USAGE_DIR)
+        .map_err(DiskError::on("list", USAGE_DIR))?;
+    let mut days = Vec::new();
+    for (name, stat) in names {
+        let Some(date) = parse_file_date(&name).filter(|date| since <= *date) else {
+            continue;
+        };
+        let path = format!("{USAGE_DIR}/{name}");
+        let bytes = dir.read(&path).map_err(DiskError::on("read", &path))?;
+        let mut day = UsageDay {
+            date,
+            by_surface: BTreeMap::new(),
+            is_full: stat.len >= DAY_BYTES_MAX,
+        };
+        for line in String::from_utf8_lossy(&bytes).lines() {
+            // Torn lines and lines of newer versions are skipped.
+            if let Some((surface, counts)) = parse_line(line) {
+                *day.by_surface.entry(surface).or_default() += counts;
+            }
+        }
+        days.push(day);
+    }
+    days.sort_by_key(|day| day.date);
+    Ok(days)
+}
+
+/// Parses the date in a file name.
+fn parse_file_date(name: &str) -> Option<Date> {
     name.strip_suffix(".txt")?.parse().ok()
 }
 
-fn parsed(line: &str) -> Option<(Surface, Counts)> {
+/// Parses a line.
+fn parse_line(line: &str) -> Option<(UsageSurface, UsageCounts)> {
     let mut words = line.split(' ');
     let name = words.next()?;
-    let surface = Surface::ALL.into_iter().find(|it| it.name() == name)?;
+    let surface = UsageSurface::ALL.into_iter().find(|it| it.name() == name)?;
     let asked = words.next()?;
     let numbers: Option<Vec<u64>> = words.map(|word| word.parse().ok()).collect();
+    // More or fewer numbers mean a torn line or another version.
     let [hits, shown, withheld, tokens, whole] = numbers?.try_into().ok()?;
     let (searches, briefs) = match asked {
         "search" => (1, 0),
         "brief" => (0, 1),
         _ => return None,
     };
-    let counts = Counts {
+    let counts = UsageCounts {
         searches,
         briefs,
         empty: u64::from(shown == 0),
@@ -261,20 +274,20 @@ mod tests {
 
     #[test]
     fn a_line_reads_back_as_it_was_counted() {
-        let answered = Answered {
-            asked: Asked::Search,
+        let answered = AnswerUsage {
+            kind: QueryKind::Search,
             hits: 7,
             shown: 5,
             withheld: 1,
             tokens: 300,
-            whole: 900,
+            full_tokens: 900,
         };
-        let line = answered.line(Surface::Hook);
+        let line = answered.to_line(UsageSurface::Hook);
         assert_eq!(line, "hook search 7 5 1 300 900\n");
-        let (surface, counts) = parsed(line.trim_end()).unwrap();
+        let (surface, counts) = parse_line(line.trim_end()).unwrap();
         assert_eq!(
-            (surface, counts.asked(), counts.tokens_not_shown),
-            (Surface::Hook, 1, 600)
+            (surface, counts.queries(), counts.tokens_not_shown),
+            (UsageSurface::Hook, 1, 600)
         );
     }
 
@@ -291,7 +304,7 @@ mod tests {
             "cli stroll 1 2 3 4 5",
             "cli search 1 2 3 4 99999999999999999999",
         ] {
-            assert_eq!(parsed(line), None, "{line}");
+            assert_eq!(parse_line(line), None, "{line}");
         }
     }
 }

@@ -1,261 +1,305 @@
-//! The gate: what must hold before knowledge is relied on. Deterministic, asks no model.
+//! `ken verify`: checks the ledger and all entries, or those a change affects. Deterministic, uses
+//! no LLM.
 
 use std::collections::BTreeSet;
 use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::thread;
 
-use ken_core::actor::{Actor, Role};
-use ken_core::entry::Entry;
-use ken_core::id::{EntryId, EventId};
-use ken_core::store::{Filter, Shelf, Store as _};
-use ken_core::time::Timestamp;
-use ken_core::workspace::Workspace;
+use ken_core::ledger::entry::Entry;
+use ken_core::ledger::store::{DerivedStore as _, EntryFilter, LifecycleFilter};
+use ken_core::ledger::workspace::WorkspaceState;
+use ken_core::values::actor::{Actor, ActorRole};
+use ken_core::values::id::{EntryId, EventId};
+use ken_core::values::time::Timestamp;
 use ken_index::Index;
 use ken_ledger::SegmentName;
-use ken_ledger::check::Severity;
+use ken_ledger::check::LedgerSeverity;
 
-pub use ken_core::gates::{Finding, Level};
+use ken_core::health::gates::{
+    CHANGE_GATES, FORK_GATE, GUARD_GATE, LEDGER_GATES, REDACTION_GATE, gate_verdicts,
+};
+pub use ken_core::health::gates::{GateFinding, GateLevel, GateVerdict};
 
-use crate::config::Config;
+use crate::config::RepositoryConfig;
 use crate::engine::Engine;
-use crate::error::Error;
-use crate::files::Quoting;
+use crate::error::EngineError;
+use crate::files::{self, UnredactedFile};
 use crate::gates::{self, SCHEMA_GATE};
-use crate::guard::{Guard, Rescanned};
-use crate::notice::Notice;
-use crate::promotion::brought_approvals;
+use crate::guard::{Guard, RescanFinding};
+use crate::notice::EngineNotice;
+use crate::promotion::{self, check_new_approvals};
+use crate::sync;
 use crate::validity::{
-    Bench, CommitTree, From, GUARD_GATE, Impact, Range, Stroke, Version, WorkTree, everything,
-    norm_findings, of_change,
+    self, ChangeOrigin, ChangeRange, CheckContext, CodeVersion, CommitTree, LedgerChange,
+    ValidityReport, WorkTree, check_all_entries, check_change, norm_findings,
 };
 
-/// What is looked at.
+/// The part of the knowledge base that is verified.
 #[derive(Clone, Copy, Debug)]
-pub enum Scope<'a> {
+pub enum VerifyScope<'a> {
     /// The whole ledger, and every entry against the work tree.
     Everything,
-    /// What a change can touch.
+    /// The entries a change can affect, and the events it adds.
     Change {
         base: &'a str,
-        /// The work tree without one.
+        /// The revision to check; `None` for the work tree.
         head: Option<&'a str>,
-        from: From,
+        from: ChangeOrigin,
     },
 }
 
 /// The outcome of `ken verify`.
 #[derive(Debug)]
-pub struct Verified {
+pub struct VerifyOutcome {
     pub entries: usize,
     pub events: u64,
-    pub findings: Vec<Finding>,
-    pub impact: Impact,
-    /// Entries that were led to where their code went.
-    pub followed: Vec<EntryId>,
+    pub findings: Vec<GateFinding>,
+    /// The gates that ran.
+    pub gates: Vec<&'static str>,
+    pub validity: ValidityReport,
+    /// Entries that were reanchored to the new location of their code.
+    pub reanchored: Vec<EntryId>,
 }
 
-impl Verified {
-    /// Returns whether nothing blocks.
+impl VerifyOutcome {
+    /// Returns true if no finding is an error.
     pub fn passes(&self) -> bool {
         self.findings
             .iter()
-            .all(|finding| finding.level < Level::Error)
+            .all(|finding| finding.level < GateLevel::Error)
+    }
+
+    /// Returns the verdict of every gate that ran.
+    pub fn gate_verdicts(&self) -> Vec<GateVerdict> {
+        gate_verdicts(&self.gates, &self.findings)
     }
 }
 
-impl Engine {
-    /// Checks what `scope` says; `progress` is told how many of how many entries are done.
-    pub fn verify(
-        &mut self,
-        scope: Scope<'_>,
-        by: &Actor,
-        progress: &mut dyn FnMut(usize, usize),
-    ) -> Result<Verified, Error> {
-        let _in = tracing::info_span!("verify").entered();
-        match scope {
-            Scope::Everything => self.verify_everything(by, progress),
-            Scope::Change { base, head, from } => {
-                let head = head.map(|head| CommitTree::named(&self.place, head));
-                let head = head.transpose()?.map(Arc::new);
-                let range = Range::of(&self.place, base, head)?;
-                let now = self.now();
-                verify_change(&mut self.index, (&range, from), &self.guard, now, progress)
-            }
-        }
-    }
-
-    /// Checks schema, provenance and links of everything, that no blanked data is back, and every entry
-    /// against the code. Entries whose code moved are led there, unless a machine asks.
-    fn verify_everything(
-        &mut self,
-        by: &Actor,
-        progress: &mut dyn FnMut(usize, usize),
-    ) -> Result<Verified, Error> {
-        // First of all: a gate that mends what it should find would never find it.
-        let quoting = self.quoting_files(&self.blanked_here()?)?;
-        self.absorb_once()?;
-        let mut findings = self.blanked_findings(quoting)?;
-        findings.extend(self.rescanned_findings()?);
-        let mut entries = self.index.list(&Filter {
-            shelf: Shelf::All,
-            ..Filter::default()
-        })?;
-        let known = entries.len();
-        let now = self.now();
-        for entry in &entries {
-            findings.extend(gates::of_entry(&self.index, entry)?);
-            findings.extend(gates::staleness(entry, now.date()));
-        }
-        findings.extend(self.approval_findings(&entries)?);
-        findings.extend(gates::contradictions(&self.index, None)?);
-        let version = Version::Work(WorkTree::new(&self.place)?);
-        let config = Config::of(&version)?;
-        let mut bench = Bench {
-            index: &mut self.index,
-            now,
-            progress,
-        };
-        entries.retain(Entry::is_live);
-        // Lines are checked on one processor while code is read on the others.
-        let ledger = &self.ledger;
-        let (checked, impact) = thread::scope(|scope| {
-            let checked = scope.spawn(|| ledger.check());
-            let impact = everything(&mut bench, entries, &version, &config);
-            (
-                checked.join().unwrap_or_else(|panic| resume_unwind(panic)),
-                impact,
+/// Verifies `scope`; `progress` receives the number of checked entries and the total.
+pub(crate) fn verify(
+    engine: &mut Engine,
+    scope: VerifyScope<'_>,
+    by: &Actor,
+    progress: &mut dyn FnMut(usize, usize),
+) -> Result<VerifyOutcome, EngineError> {
+    let _in = tracing::info_span!("verify").entered();
+    match scope {
+        VerifyScope::Everything => verify_everything(engine, by, progress),
+        VerifyScope::Change { base, head, from } => {
+            let head = head.map(|head| CommitTree::from_revision(&engine.place, head));
+            let head = head.transpose()?.map(Arc::new);
+            let range = ChangeRange::compare(&engine.place, base, head)?;
+            let now = engine.now();
+            verify_change(
+                &mut engine.index,
+                (&range, from),
+                &engine.guard,
+                now,
+                progress,
             )
-        });
-        let (checked, impact) = (checked?, impact?);
-        findings.splice(0..0, checked.findings.into_iter().map(damage));
-        findings.extend(impact.told(config.verify.fail_on));
-        let followed = match by.role() {
-            Role::Ci => Vec::new(),
-            Role::Human | Role::Agent | Role::Import | Role::Peer => {
-                self.follow(&impact.moved, by)?.followed
-            }
-        };
-        Ok(Verified {
-            entries: known,
-            events: checked.events,
-            findings,
-            impact,
-            followed,
-        })
-    }
-
-    /// Returns lines that today's rules would refuse.
-    fn rescanned_findings(&self) -> Result<Vec<Finding>, Error> {
-        let refused = self.rescan()?.into_iter();
-        let finding = |it: Rescanned| Finding {
-            gate: GUARD_GATE,
-            level: Level::Error,
-            message: it.to_string(),
-            at: it
-                .entry
-                .map_or_else(|| it.event.to_string(), |id| id.to_string()),
-            line: None,
-        };
-        Ok(refused.map(finding).collect())
-    }
-
-    /// Returns where blanked data is back, and which edits were left alone.
-    fn blanked_findings(&self, quoting: Vec<Quoting>) -> Result<Vec<Finding>, Error> {
-        let mut findings = Vec::new();
-        for (segment, event) in self.returned_copies()? {
-            findings.push(Finding {
-                gate: "knowledge.blanked",
-                level: Level::Error,
-                message: format!("the data of blanked event {event} is back; run `ken sync`"),
-                at: segment.tree_path(),
-                line: None,
-            });
         }
-        for file in quoting {
-            let next = if file.edited {
-                "and somebody edited it: word the entry anew with `ken revise`, then delete the file and run `ken render`"
-            } else {
-                "run `ken sync`"
-            };
-            findings.push(Finding {
-                gate: "knowledge.blanked",
-                level: Level::Error,
-                message: format!("this file shows a blanked event; {next}"),
-                at: format!(".ken/entries/{}", file.name),
-                line: None,
-            });
-        }
-        for notice in &self.notices {
-            if let Notice::LeftAlone { file, why } = notice {
-                findings.push(Finding {
-                    gate: SCHEMA_GATE,
-                    level: Level::Error,
-                    message: format!("this edit was not absorbed: {why}"),
-                    at: format!(".ken/entries/{file}"),
-                    line: None,
-                });
-            }
-        }
-        Ok(findings)
-    }
-
-    /// Returns where full copies of blanked events stand in the tree.
-    pub(crate) fn returned_copies(&self) -> Result<Vec<(SegmentName, EventId)>, Error> {
-        let blanked = self.blanked_here()?;
-        if blanked.is_empty() {
-            return Ok(Vec::new());
-        }
-        Ok(self.ledger.full_copies(&blanked)?)
-    }
-
-    /// Returns the ids of events whose data must not be here, by memory or by order.
-    pub(crate) fn blanked_here(&self) -> Result<BTreeSet<EventId>, Error> {
-        let mut blanked = self.ledger.blanked_ids()?;
-        blanked.extend(self.index.ordered_blank()?);
-        Ok(blanked)
-    }
-
-    /// Returns the state that belongs to no entry.
-    pub fn workspace(&self) -> Result<Workspace, Error> {
-        Ok(self.index.workspace()?)
     }
 }
 
-/// Checks the entries a change can touch, and what it does to knowledge itself.
+/// Verifies the whole ledger and all entries.
+///
+/// Checks schema, sources and links, that no redacted data is back, and every live entry
+/// against the code. Entries whose code moved are reanchored, except in CI.
+fn verify_everything(
+    engine: &mut Engine,
+    by: &Actor,
+    progress: &mut dyn FnMut(usize, usize),
+) -> Result<VerifyOutcome, EngineError> {
+    // Before the sync: it rewrites files that show redacted data, which would hide the problem.
+    let quoting = files::unredacted_files(engine, &redacted_ids(engine)?)?;
+    sync::sync_edits_once(engine)?;
+    let mut findings = redaction_findings(engine, quoting)?;
+    findings.extend(guard_findings(engine)?);
+    let mut entries = engine.index.list(&EntryFilter {
+        lifecycle: LifecycleFilter::All,
+        ..EntryFilter::default()
+    })?;
+    let known = entries.len();
+    let now = engine.now();
+    for entry in &entries {
+        findings.extend(gates::check_entry(&engine.index, entry)?);
+        findings.extend(gates::check_staleness(entry, now.date()));
+    }
+    findings.extend(promotion::approval::approval_findings(engine, &entries)?);
+    findings.extend(gates::check_contradictions(&engine.index, None)?);
+    let version = CodeVersion::Work(WorkTree::new(&engine.place)?);
+    let config = RepositoryConfig::load(&version)?;
+    let mut bench = CheckContext {
+        index: &mut engine.index,
+        now,
+        progress,
+    };
+    // Archived and retracted entries pass the schema gates above, but need not match the code.
+    entries.retain(Entry::is_live);
+    // The ledger is checked on one thread while this one checks entries against the code.
+    let ledger = &engine.ledger;
+    let (checked, impact) = thread::scope(|scope| {
+        let checked = scope.spawn(|| ledger.check());
+        let impact = check_all_entries(&mut bench, entries, &version, &config);
+        (
+            checked.join().unwrap_or_else(|panic| resume_unwind(panic)),
+            impact,
+        )
+    });
+    let (checked, impact) = (checked?, impact?);
+    // Damage goes first: it may be the cause of other findings.
+    findings.splice(0..0, checked.findings.into_iter().map(ledger_finding));
+    findings.extend(impact.validity_findings(config.verify.fail_on));
+    let followed = match by.role() {
+        // Events appended in CI would be lost with its checkout.
+        ActorRole::Ci => Vec::new(),
+        ActorRole::Human | ActorRole::Agent | ActorRole::Import | ActorRole::Peer => {
+            validity::anchoring::reanchor_moved(engine, &impact.moved, by)?.moved
+        }
+    };
+    Ok(VerifyOutcome {
+        entries: known,
+        events: checked.events,
+        findings,
+        gates: LEDGER_GATES.to_vec(),
+        validity: impact,
+        reanchored: followed,
+    })
+}
+
+/// Returns findings for events that the guard's current rules reject.
+fn guard_findings(engine: &Engine) -> Result<Vec<GateFinding>, EngineError> {
+    let refused = engine.rescan()?.into_iter();
+    let finding = |rescanned: RescanFinding| GateFinding {
+        gate: GUARD_GATE,
+        level: GateLevel::Error,
+        message: rescanned.to_string(),
+        at: rescanned
+            .entry
+            .map_or_else(|| rescanned.event.to_string(), |id| id.to_string()),
+        line: None,
+    };
+    Ok(refused.map(finding).collect())
+}
+
+/// Returns findings for redacted data that is back, and for edits that could not be synced.
+fn redaction_findings(
+    engine: &Engine,
+    quoting: Vec<UnredactedFile>,
+) -> Result<Vec<GateFinding>, EngineError> {
+    let mut findings = Vec::new();
+    for (segment, event) in unredacted_copies(engine)? {
+        findings.push(GateFinding {
+            gate: REDACTION_GATE,
+            level: GateLevel::Error,
+            message: format!("the data of blanked event {event} is back; run `ken sync`"),
+            at: segment.tree_path(),
+            line: None,
+        });
+    }
+    for file in quoting {
+        let next = if file.edited {
+            "and somebody edited it: word the entry anew with `ken edit`, then delete the file and run `ken ledger render`"
+        } else {
+            "run `ken sync`"
+        };
+        findings.push(GateFinding {
+            gate: REDACTION_GATE,
+            level: GateLevel::Error,
+            message: format!("this file shows a blanked event; {next}"),
+            at: format!(".ken/entries/{}", file.name),
+            line: None,
+        });
+    }
+    for notice in &engine.notices {
+        if let EngineNotice::FileIgnored { file, why } = notice {
+            findings.push(GateFinding {
+                gate: SCHEMA_GATE,
+                level: GateLevel::Error,
+                message: format!("this edit was not absorbed: {why}"),
+                at: format!(".ken/entries/{file}"),
+                line: None,
+            });
+        }
+    }
+    Ok(findings)
+}
+
+/// Returns the segments that contain unredacted copies of redacted events.
+pub(crate) fn unredacted_copies(
+    engine: &Engine,
+) -> Result<Vec<(SegmentName, EventId)>, EngineError> {
+    let blanked = redacted_ids(engine)?;
+    // Without redactions, the segments need not be read.
+    if blanked.is_empty() {
+        return Ok(Vec::new());
+    }
+    Ok(engine.ledger.full_copies(&blanked)?)
+}
+
+/// Returns the ids of redacted events: those this clone redacted, and those an
+/// `event.blanked` event names.
+pub(crate) fn redacted_ids(engine: &Engine) -> Result<BTreeSet<EventId>, EngineError> {
+    let mut blanked = engine.ledger.blanked_ids()?;
+    blanked.extend(engine.index.ordered_blank()?);
+    Ok(blanked)
+}
+
+/// Returns the state that does not belong to a single entry, such as configuration.
+pub(crate) fn workspace(engine: &Engine) -> Result<WorkspaceState, EngineError> {
+    Ok(engine.index.workspace()?)
+}
+
+/// Verifies the entries a change can affect, and the events it adds.
 pub(crate) fn verify_change(
     index: &mut Index,
-    (range, from): (&Range, From),
+    (range, from): (&ChangeRange, ChangeOrigin),
     guard: &Guard,
     now: Timestamp,
     progress: &mut dyn FnMut(usize, usize),
-) -> Result<Verified, Error> {
-    let config = Config::of(&*range.base)?;
-    let mut bench = Bench {
+) -> Result<VerifyOutcome, EngineError> {
+    // The configuration of the base: a change must not be able to turn off its own gate.
+    let config = RepositoryConfig::load(&*range.base)?;
+    let mut bench = CheckContext {
         index,
         now,
         progress,
     };
-    let mut impact = of_change(&mut bench, range, &config, (from, guard))?;
+    let mut impact = check_change(&mut bench, range, &config, (from, guard))?;
     let mut findings = std::mem::take(&mut impact.findings);
-    let approved = impact.strokes.iter();
-    let approved = approved.filter(|it| it.type_name == "approval.granted");
-    let approved = approved.filter_map(|it| it.entry).collect();
-    findings.extend(brought_approvals(bench.index, &approved, &*range.base)?);
-    findings.extend(of_brought(bench.index, &impact.strokes)?);
+    let approvals = impact
+        .ledger_changes
+        .iter()
+        .filter(|it| it.type_name == "approval.granted");
+    let approved = approvals.filter_map(|it| it.entry).collect();
+    findings.extend(check_new_approvals(bench.index, &approved, &*range.base)?);
+    findings.extend(changed_entry_findings(bench.index, &impact.ledger_changes)?);
     findings.extend(norm_findings(range, config.verify.fail_on)?);
-    findings.extend(impact.told(config.verify.fail_on));
-    Ok(Verified {
+    findings.extend(impact.validity_findings(config.verify.fail_on));
+    Ok(VerifyOutcome {
         entries: impact.checked,
-        events: impact.strokes.len() as u64,
+        events: impact.ledger_changes.len() as u64,
         findings,
-        impact,
-        followed: Vec::new(),
+        gates: change_gates(from),
+        validity: impact,
+        reanchored: Vec::new(),
     })
 }
 
-/// Holds the entries a change brings against the gates over knowledge itself.
-fn of_brought(index: &Index, strokes: &[Stroke]) -> Result<Vec<Finding>, Error> {
+/// Returns the gates of a change.
+fn change_gates(from: ChangeOrigin) -> Vec<&'static str> {
+    let fork = (from == ChangeOrigin::Fork).then_some(FORK_GATE);
+    fork.into_iter()
+        .chain(CHANGE_GATES.iter().copied())
+        .collect()
+}
+
+/// Runs the entry and contradiction gates on the entries a change modifies.
+fn changed_entry_findings(
+    index: &Index,
+    strokes: &[LedgerChange],
+) -> Result<Vec<GateFinding>, EngineError> {
     let brought: BTreeSet<EntryId> = strokes.iter().filter_map(|it| it.entry).collect();
     if brought.is_empty() {
         return Ok(Vec::new());
@@ -263,28 +307,28 @@ fn of_brought(index: &Index, strokes: &[Stroke]) -> Result<Vec<Finding>, Error> 
     let mut findings = Vec::new();
     for id in &brought {
         if let Some(entry) = index.entry(*id)? {
-            findings.extend(gates::of_entry(index, &entry)?);
+            findings.extend(gates::check_entry(index, &entry)?);
         }
     }
-    findings.extend(gates::contradictions(index, Some(&brought))?);
+    findings.extend(gates::check_contradictions(index, Some(&brought))?);
     Ok(findings)
 }
 
-/// Returns a few characters that stand for a text.
-pub fn digest(text: &str) -> String {
+/// Returns the first 128 bits of a text's BLAKE3 hash, in hexadecimal.
+pub fn text_digest(text: &str) -> String {
     blake3::hash(text.as_bytes()).to_hex()[..32].to_owned()
 }
 
-/// What the ledger's own check found.
-fn damage(it: ken_ledger::check::Finding) -> Finding {
-    Finding {
+/// Converts a finding of the ledger's own check.
+fn ledger_finding(found: ken_ledger::check::LedgerFinding) -> GateFinding {
+    GateFinding {
         gate: SCHEMA_GATE,
-        level: match it.severity {
-            Severity::Note => Level::Warning,
-            Severity::Damage => Level::Error,
+        level: match found.severity {
+            LedgerSeverity::Note => GateLevel::Warning,
+            LedgerSeverity::Damage => GateLevel::Error,
         },
-        message: it.message,
-        at: format!(".ken/{}", it.file),
-        line: it.line,
+        message: found.message,
+        at: format!(".ken/{}", found.file),
+        line: found.line,
     }
 }

@@ -1,6 +1,6 @@
-//! Knowledge survives everything git can do: random histories over real git, and single cases.
+//! Knowledge survives every git operation: random histories over real git, and single cases.
 //!
-//! A history is made from its seed. `KEN_SEED=17` runs that one and prints its script,
+//! A history is generated from its seed. `KEN_SEED=17` runs only that one and prints its script,
 //! `KEN_LONG=1` runs a thousand instead of a hundred.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
@@ -23,31 +23,31 @@ mod histories {
     pub(crate) mod tally;
 }
 
-use histories::step::run;
-use histories::tally::Tally;
+use histories::step::run_history;
+use histories::tally::OperationCounts;
 
-/// Histories each quarter runs.
-const SHORT: u64 = 25;
-const LONG: u64 = 250;
+/// Number of histories per quarter.
+const SHORT_HISTORIES: u64 = 25;
+const LONG_HISTORIES: u64 = 250;
 
-fn quarter(number: u64) {
+fn run_quarter(number: u64) {
     let only = std::env::var("KEN_SEED")
         .ok()
         .and_then(|seed| seed.parse::<u64>().ok());
     let count = if ken_testkit::laws::is_long() {
-        LONG
+        LONG_HISTORIES
     } else {
-        SHORT
+        SHORT_HISTORIES
     };
     let seeds: Vec<u64> = match only {
         Some(seed) if seed % 4 == number => vec![seed],
         Some(_) => return,
         None => (0..count).map(|n| n * 4 + number).collect(),
     };
-    let mut tally = Tally::default();
+    let mut tally = OperationCounts::default();
     let mut failed = Vec::new();
     for seed in &seeds {
-        let (history, outcome) = run(*seed);
+        let (history, outcome) = run_history(*seed);
         tally.count("histories");
         tally.join(&history.tally);
         if outcome.is_err() || only.is_some() {
@@ -67,20 +67,20 @@ fn quarter(number: u64) {
 
 #[test]
 fn knowledge_survives_the_first_quarter_of_the_histories() {
-    quarter(0);
+    run_quarter(0);
 }
 
 #[test]
 fn knowledge_survives_the_second_quarter_of_the_histories() {
-    quarter(1);
+    run_quarter(1);
 }
 
 #[test]
 fn knowledge_survives_the_third_quarter_of_the_histories() {
-    quarter(2);
+    run_quarter(2);
 }
 
 #[test]
 fn knowledge_survives_the_last_quarter_of_the_histories() {
-    quarter(3);
+    run_quarter(3);
 }

@@ -1,4 +1,4 @@
-//! A judge behind an address, against a server of this test on this machine: both languages, and what can go wrong.
+//! HTTP judge against a local test server: both API dialects, and failures.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -9,32 +9,33 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use ken_engine::guard::Guard;
-use ken_engine::judge::{
-    ANSWER_BYTES_MAX, Choice, Endpoint, Judge, JudgeError, JudgeHome, Keep, Same,
+use ken_engine::llm::{
+    ANSWER_BYTES_MAX, Judge, JudgeChoice, JudgeEndpoint, JudgeError, JudgeHome, KeptStatement,
+    SameClaim,
 };
 use serde_json::{Value, json};
 
-/// How long the server waits for a request that does not come.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// Read timeout of the test server.
+const READ_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// A variable cargo sets for every test, so that none must be set here.
+/// A variable that cargo sets for every test, so that tests need not set one.
 const KEY_VARIABLE: &str = "CARGO_PKG_NAME";
 const KEY: &str = "ken-engine";
 
-/// A language and what a judge says in it.
+/// API dialect of a judge.
 #[derive(Clone, Copy, Debug)]
-enum Spoken {
+enum JudgeDialect {
     OpenAi,
     Anthropic,
 }
 
-struct Received {
+struct JudgeRequest {
     head: String,
     body: Value,
 }
 
-/// Answers one request, after a while, then returns what was received.
-fn serve(answer: String, after: Duration) -> (String, JoinHandle<Received>) {
+/// Serves one request after a delay and returns it.
+fn serve_answer(answer: String, after: Duration) -> (String, JoinHandle<JudgeRequest>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let serving = thread::spawn(move || {
@@ -44,8 +45,8 @@ fn serve(answer: String, after: Duration) -> (String, JoinHandle<Received>) {
     (url, serving)
 }
 
-fn answer_request(mut stream: TcpStream, answer: &str, after: Duration) -> Received {
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+fn answer_request(mut stream: TcpStream, answer: &str, after: Duration) -> JudgeRequest {
+    stream.set_read_timeout(Some(READ_TIMEOUT)).unwrap();
     let mut reader = BufReader::new(stream.try_clone().unwrap());
     let mut head = String::new();
     while !head.ends_with("\r\n\r\n") {
@@ -57,21 +58,21 @@ fn answer_request(mut stream: TcpStream, answer: &str, after: Duration) -> Recei
     let mut body = vec![0; length];
     reader.read_exact(&mut body).unwrap();
     thread::sleep(after);
-    // A client that has seen enough may be gone already.
+    // The client may have closed the connection already.
     let _ = stream.write_all(answer.as_bytes());
     let body = serde_json::from_slice(&body).unwrap();
-    Received { head, body }
+    JudgeRequest { head, body }
 }
 
-fn ok(body: &str) -> String {
+fn ok_response(body: &str) -> String {
     let length = body.len();
     format!("HTTP/1.1 200 OK\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}")
 }
 
-/// What an endpoint of that language says, word for word as its maker documents it.
-fn said(spoken: Spoken, answer: &Value) -> Value {
+/// Returns the response of an endpoint, exactly as its vendor documents it.
+fn response_body(spoken: JudgeDialect, answer: &Value) -> Value {
     match spoken {
-        Spoken::OpenAi => json!({
+        JudgeDialect::OpenAi => json!({
             "id": "chatcmpl-1", "object": "chat.completion", "created": 1_700_000_000, "model": "m",
             "choices": [{
                 "index": 0, "logprobs": null, "finish_reason": "stop",
@@ -79,7 +80,7 @@ fn said(spoken: Spoken, answer: &Value) -> Value {
             }],
             "usage": {"prompt_tokens": 211, "completion_tokens": 17, "total_tokens": 228},
         }),
-        Spoken::Anthropic => json!({
+        JudgeDialect::Anthropic => json!({
             "id": "msg_1", "type": "message", "role": "assistant", "model": "m",
             "content": [
                 {"type": "text", "text": "Here it is."},
@@ -91,8 +92,8 @@ fn said(spoken: Spoken, answer: &Value) -> Value {
     }
 }
 
-fn judge(folder: &Path, spoken: Spoken, url: &str, timeout_seconds: u64) -> Judge {
-    let endpoint = Endpoint {
+fn http_judge(folder: &Path, spoken: JudgeDialect, url: &str, timeout_seconds: u64) -> Judge {
+    let endpoint = JudgeEndpoint {
         url: url.to_owned(),
         model: "some-model".to_owned(),
         key_variable: Some(KEY_VARIABLE.to_owned()),
@@ -104,29 +105,32 @@ fn judge(folder: &Path, spoken: Spoken, url: &str, timeout_seconds: u64) -> Judg
         variable: |_| None,
     };
     let choice = match spoken {
-        Spoken::OpenAi => Choice::OpenAi(endpoint),
-        Spoken::Anthropic => Choice::Anthropic(endpoint),
+        JudgeDialect::OpenAi => JudgeChoice::OpenAi(endpoint),
+        JudgeDialect::Anthropic => JudgeChoice::Anthropic(endpoint),
     };
     home.store(choice).unwrap();
     home.open(&Guard::default()).unwrap()
 }
 
-/// Asks a judge that is answered with `answer`.
-fn ask(spoken: Spoken, answer: String) -> (Result<Same, JudgeError>, Judge, Received) {
+/// Asks a judge whose endpoint responds with `answer`.
+fn ask_judge(
+    spoken: JudgeDialect,
+    answer: String,
+) -> (Result<SameClaim, JudgeError>, Judge, JudgeRequest) {
     let dir = tempfile::tempdir().unwrap();
-    let (url, serving) = serve(answer, Duration::ZERO);
-    let mut judge = judge(dir.path(), spoken, &url, 20);
-    let found = judge.same_claim("Use a", "Use an a");
+    let (url, serving) = serve_answer(answer, Duration::ZERO);
+    let mut judge = http_judge(dir.path(), spoken, &url, 20);
+    let found = judge.compare_claims("Use a", "Use an a");
     (found, judge, serving.join().unwrap())
 }
 
 #[test]
 fn an_openai_endpoint_is_asked_in_its_language() {
     let answer = json!({"same": true, "keep": "second", "statement": null});
-    let body = said(Spoken::OpenAi, &answer).to_string();
-    let (found, judge, received) = ask(Spoken::OpenAi, ok(&body));
-    assert_eq!(found.unwrap(), Same::Yes(Keep::Second));
-    let (spent, _) = judge.spent();
+    let body = response_body(JudgeDialect::OpenAi, &answer).to_string();
+    let (found, judge, received) = ask_judge(JudgeDialect::OpenAi, ok_response(&body));
+    assert_eq!(found.unwrap(), SameClaim::Yes(KeptStatement::Second));
+    let (spent, _) = judge.usage();
     assert_eq!(
         (spent.sent, spent.received, spent.estimated),
         (211, 17, false)
@@ -153,10 +157,10 @@ fn an_openai_endpoint_is_asked_in_its_language() {
 #[test]
 fn an_anthropic_endpoint_is_asked_in_its_language() {
     let answer = json!({"same": false, "keep": null, "statement": null});
-    let body = said(Spoken::Anthropic, &answer).to_string();
-    let (found, judge, received) = ask(Spoken::Anthropic, ok(&body));
-    assert_eq!(found.unwrap(), Same::No);
-    let (spent, _) = judge.spent();
+    let body = response_body(JudgeDialect::Anthropic, &answer).to_string();
+    let (found, judge, received) = ask_judge(JudgeDialect::Anthropic, ok_response(&body));
+    assert_eq!(found.unwrap(), SameClaim::No);
+    let (spent, _) = judge.usage();
     assert_eq!(
         (spent.sent, spent.received, spent.estimated),
         (211, 17, false)
@@ -170,22 +174,22 @@ fn an_anthropic_endpoint_is_asked_in_its_language() {
     assert_eq!(body["tool_choice"]["name"], "same_claim");
     assert_eq!(body["tools"][0]["input_schema"]["type"], "object");
     assert_eq!(body["messages"][0]["role"], "user");
-    assert!(0 < body["max_tokens"].as_u64().unwrap());
+    assert!(body["max_tokens"].as_u64().unwrap() > 0);
 }
 
 #[test]
 fn faults_of_either_endpoint_are_told_and_are_no_answer() {
     let answer = json!({"same": true, "keep": "first", "statement": null});
-    for spoken in [Spoken::OpenAi, Spoken::Anthropic] {
-        let good = said(spoken, &answer);
+    for spoken in [JudgeDialect::OpenAi, JudgeDialect::Anthropic] {
+        let good = response_body(spoken, &answer);
         let change = |path: &str, to: Value| {
             let mut changed = good.clone();
             *changed.pointer_mut(path).unwrap() = to;
-            ok(&changed.to_string())
+            ok_response(&changed.to_string())
         };
         let of = |openai: (&str, Value), anthropic: (&str, Value)| match spoken {
-            Spoken::OpenAi => change(openai.0, openai.1),
-            Spoken::Anthropic => change(anthropic.0, anthropic.1),
+            JudgeDialect::OpenAi => change(openai.0, openai.1),
+            JudgeDialect::Anthropic => change(anthropic.0, anthropic.1),
         };
         let cut = of(
             ("/choices/0/finish_reason", "length".into()),
@@ -214,17 +218,25 @@ fn faults_of_either_endpoint_are_told_and_are_no_answer() {
             ),
             ("/content/1/input/statement", 3.into()),
         );
-        let (found, _, _) = ask(spoken, cut);
-        assert!(matches!(found, Err(JudgeError::Cut)), "{found:?}");
-        let (found, _, _) = ask(spoken, declined);
+        let (found, _, _) = ask_judge(spoken, cut);
+        assert!(matches!(found, Err(JudgeError::Truncated)), "{found:?}");
+        let (found, _, _) = ask_judge(spoken, declined);
         assert!(matches!(found, Err(JudgeError::Declined)), "{found:?}");
-        for body in [prose, twice, empty, more, ok("{}"), ok("[]"), ok("busy")] {
-            let (found, judge, _) = ask(spoken, body);
+        for body in [
+            prose,
+            twice,
+            empty,
+            more,
+            ok_response("{}"),
+            ok_response("[]"),
+            ok_response("busy"),
+        ] {
+            let (found, judge, _) = ask_judge(spoken, body);
             assert!(
                 matches!(found, Err(JudgeError::Malformed { .. })),
                 "{found:?}"
             );
-            assert_eq!(judge.spent().1.calls, 1);
+            assert_eq!(judge.usage().1.calls, 1);
         }
     }
 }
@@ -248,13 +260,13 @@ fn a_server_that_refuses_breaks_off_or_sends_away_is_named_and_its_words_are_not
         (broken, "cannot ask `127.0.0.1`"),
         (endless, "its answer is too long"),
     ] {
-        let (found, judge, _) = ask(Spoken::OpenAi, answer);
+        let (found, judge, _) = ask_judge(JudgeDialect::OpenAi, answer);
         let error = found.unwrap_err();
         assert!(matches!(error, JudgeError::Call(_)), "{error}");
         let told = error.to_string();
         assert!(told.contains(why) && !told.contains(KEY), "{told}");
-        // Nobody said what it took.
-        assert!(judge.spent().0.estimated);
+        // The response did not report token usage.
+        assert!(judge.usage().0.estimated);
     }
 }
 
@@ -262,11 +274,11 @@ fn a_server_that_refuses_breaks_off_or_sends_away_is_named_and_its_words_are_not
 fn an_endpoint_that_takes_too_long_is_left() {
     let dir = tempfile::tempdir().unwrap();
     let answer = json!({"same": true, "keep": "first", "statement": null});
-    let body = said(Spoken::OpenAi, &answer).to_string();
-    let (url, serving) = serve(ok(&body), Duration::from_secs(3));
-    let mut judge = judge(dir.path(), Spoken::OpenAi, &url, 1);
+    let body = response_body(JudgeDialect::OpenAi, &answer).to_string();
+    let (url, serving) = serve_answer(ok_response(&body), Duration::from_secs(3));
+    let mut judge = http_judge(dir.path(), JudgeDialect::OpenAi, &url, 1);
     let began = Instant::now();
-    let error = judge.same_claim("Use a", "Use an a").unwrap_err();
+    let error = judge.compare_claims("Use a", "Use an a").unwrap_err();
     assert!(error.to_string().contains("it took too long"), "{error}");
     assert!(began.elapsed() < Duration::from_secs(3));
     serving.join().unwrap();
@@ -280,7 +292,7 @@ fn an_endpoint_needs_its_key_and_an_encrypted_way() {
         variable: |_| None,
     };
     let endpoint = |url: &str, key: Option<&str>| {
-        Choice::Anthropic(Endpoint {
+        JudgeChoice::Anthropic(JudgeEndpoint {
             url: url.to_owned(),
             model: "m".to_owned(),
             key_variable: key.map(ToOwned::to_owned),

@@ -1,4 +1,5 @@
-//! Models a person chose: an endpoint, which is a server of this test, and the real all-MiniLM-L6-v2.
+//! Embedding models chosen by the user: an HTTP endpoint, played by a test server, and the real
+//! all-MiniLM-L6-v2.
 //!
 //! The weights are not in the repository: `KEN_MINILM_DIR` names their folder, and CI sets it.
 
@@ -12,25 +13,25 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
-use ken_core::citation::Evidence;
-use ken_core::content::Content;
 use ken_core::decide::Proposal;
-use ken_core::event::Origin;
-use ken_core::kind::Kind;
-use ken_engine::model::{Endpoint, Fetch, Rung};
-use ken_engine::notice::Notice;
-use ken_engine::search::{Floor, Search};
-use ken_engine::world::FixedWorld;
+use ken_core::ledger::event::Origin;
+use ken_core::values::citation::CitationSource;
+use ken_core::values::content::Content;
+use ken_core::values::kind::EntryKind;
+use ken_engine::model::{Backend, ModelDownload, ModelEndpoint};
+use ken_engine::notice::EngineNotice;
+use ken_engine::runtime::FixedRuntime;
+use ken_engine::search::{RelevanceFloor, SearchQuery};
 use ken_engine::{Engine, GitEnv, init};
 use tempfile::TempDir;
 
 const STATEMENTS: [&str; 3] = [
     "A retried payment is charged twice unless the key of the request is kept.",
     "handleRequest takes the session lock before it writes the cache.",
-    "Colour themes are read once, when the window opens.",
+    "Color themes are read once, when the window opens.",
 ];
 
-fn repository() -> TempDir {
+fn repository_with_entries() -> TempDir {
     let dir = tempfile::tempdir().unwrap();
     let git = Command::new("git")
         .args(["init", "-q"])
@@ -38,33 +39,33 @@ fn repository() -> TempDir {
         .status();
     assert!(git.unwrap().success());
     init::init(dir.path(), &GitEnv::default()).unwrap();
-    let mut ken = open(dir.path());
+    let mut ken = open_engine(dir.path());
     for statement in STATEMENTS {
-        add(&mut ken, statement);
+        add_entry(&mut ken, statement);
     }
     dir
 }
 
-fn add(ken: &mut Engine, statement: &str) {
+fn add_entry(ken: &mut Engine, statement: &str) {
     let by = "agent:tester".parse().unwrap();
-    let evidence: Evidence = "pr:142".parse().unwrap();
+    let evidence: CitationSource = "pr:142".parse().unwrap();
     let content = Content::new(statement.parse().unwrap());
     let citations = vec![evidence.cite(&by, ken.now())];
-    let proposal = Proposal::new(Kind::Learning, content, citations, Origin::Agent);
+    let proposal = Proposal::new(EntryKind::Learning, content, citations, Origin::Agent);
     ken.add(proposal, &by).unwrap();
 }
 
-fn open(root: &Path) -> Engine {
-    let world = FixedWorld::new("2026-11-15T09:00:00Z".parse().unwrap(), 1);
+fn open_engine(root: &Path) -> Engine {
+    let world = FixedRuntime::new("2026-11-15T09:00:00Z".parse().unwrap(), 1);
     Engine::open(root, &GitEnv::default(), None, Box::new(world)).unwrap()
 }
 
-/// What a search found, with everything its order depends on, and the rung that served.
-fn search(ken: &mut Engine, query: &str) -> (Rung, String) {
-    let search = Search {
+/// Returns the backend that answered, and the hits with everything their order depends on.
+fn search_debug(ken: &mut Engine, query: &str) -> (Backend, String) {
+    let search = SearchQuery {
         query: query.to_owned(),
-        floor: Floor::None,
-        ..Search::default()
+        floor: RelevanceFloor::None,
+        ..SearchQuery::default()
     };
     let answer = ken.search(&search, &mut |_, _| ()).unwrap();
     let hits = answer.hits.iter().map(|hit| {
@@ -74,14 +75,14 @@ fn search(ken: &mut Engine, query: &str) -> (Rung, String) {
     (answer.served_by, hits.collect())
 }
 
-/// An endpoint that embeds by counting letters, and can be out of order.
-struct Server {
+/// An endpoint that embeds by counting letters, and can be switched off.
+struct EmbeddingTestServer {
     url: String,
     is_down: Arc<AtomicBool>,
     texts: Arc<AtomicUsize>,
 }
 
-impl Server {
+impl EmbeddingTestServer {
     fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let server = Self {
@@ -93,31 +94,31 @@ impl Server {
         thread::spawn(move || {
             for stream in listener.incoming() {
                 if !is_down.load(Ordering::SeqCst) {
-                    answer(stream.unwrap(), &texts);
+                    answer_request(stream.unwrap(), &texts);
                 }
             }
         });
         server
     }
 
-    fn endpoint(&self) -> Endpoint {
-        Endpoint {
+    fn endpoint(&self) -> ModelEndpoint {
+        ModelEndpoint {
             dialect: "ollama".to_owned(),
             url: self.url.clone(),
             model: "letters".to_owned(),
             key_variable: None,
-            plain: false,
+            allow_plaintext: false,
         }
     }
 
-    /// Returns how many texts it embedded since last asked.
+    /// Returns the number of texts embedded since the last call.
     fn take(&self) -> usize {
         self.texts.swap(0, Ordering::SeqCst)
     }
 }
 
-/// Answers one request, counted before the caller can have read the answer.
-fn answer(mut stream: TcpStream, counter: &AtomicUsize) {
+/// Answers one request; counts its texts before the caller can read the response.
+fn answer_request(mut stream: TcpStream, counter: &AtomicUsize) {
     let mut reader = BufReader::new(stream.try_clone().unwrap());
     let mut head = String::new();
     while !head.ends_with("\r\n\r\n") {
@@ -146,53 +147,56 @@ fn answer(mut stream: TcpStream, counter: &AtomicUsize) {
 
 #[test]
 fn another_model_embeds_everything_anew_and_changing_back_gives_the_same_answer() {
-    let (dir, server) = (repository(), Server::start());
-    let mut ken = open(dir.path());
-    let (rung, before) = search(&mut ken, "paying two times");
-    assert_eq!(rung, Rung::Static);
-    ken.add_endpoint(&server.endpoint()).unwrap();
+    let (dir, server) = (repository_with_entries(), EmbeddingTestServer::start());
+    let mut ken = open_engine(dir.path());
+    let (rung, before) = search_debug(&mut ken, "paying two times");
+    assert_eq!(rung, Backend::Static);
+    ken.add_model_endpoint(&server.endpoint()).unwrap();
     assert_eq!(server.take(), 1, "the dimension is asked for");
-    let report = ken.model().unwrap();
-    assert_eq!((report.dimension, report.waiting), (Some(3), 3));
-    let (rung, with_letters) = search(&mut ken, "paying two times");
-    assert_eq!((rung, server.take()), (Rung::Http, 4));
-    assert_eq!(ken.model().unwrap().waiting, 0);
+    let report = ken.model_report().unwrap();
+    assert_eq!((report.dimension, report.outdated), (Some(3), 3));
+    let (rung, with_letters) = search_debug(&mut ken, "paying two times");
+    assert_eq!((rung, server.take()), (Backend::Http, 4));
+    assert_eq!(ken.model_report().unwrap().outdated, 0);
     assert_eq!(
-        search(&mut open(dir.path()), "paying two times").1,
+        search_debug(&mut open_engine(dir.path()), "paying two times").1,
         with_letters
     );
     assert_eq!(server.take(), 1, "what is embedded stays so");
-    ken.use_model(Rung::Static).unwrap();
-    assert_eq!(search(&mut ken, "paying two times"), (Rung::Static, before));
-    assert_eq!(server.take(), 0);
-    ken.use_model(Rung::Http).unwrap();
+    ken.select_model(Backend::Static).unwrap();
     assert_eq!(
-        search(&mut ken, "paying two times"),
-        (Rung::Http, with_letters)
+        search_debug(&mut ken, "paying two times"),
+        (Backend::Static, before)
+    );
+    assert_eq!(server.take(), 0);
+    ken.select_model(Backend::Http).unwrap();
+    assert_eq!(
+        search_debug(&mut ken, "paying two times"),
+        (Backend::Http, with_letters)
     );
 }
 
 #[test]
 fn ret_04_ret_23_ret_25_an_endpoint_that_is_gone_leaves_keywords_and_its_vectors() {
-    let (dir, server) = (repository(), Server::start());
-    let mut ken = open(dir.path());
-    ken.add_endpoint(&server.endpoint()).unwrap();
-    search(&mut ken, "session lock");
+    let (dir, server) = (repository_with_entries(), EmbeddingTestServer::start());
+    let mut ken = open_engine(dir.path());
+    ken.add_model_endpoint(&server.endpoint()).unwrap();
+    search_debug(&mut ken, "session lock");
     server.is_down.store(true, Ordering::SeqCst);
-    let mut ken = open(dir.path());
-    add(&mut ken, "The session ends at midnight.");
-    let (rung, found) = search(&mut ken, "session midnight");
-    assert_eq!(rung, Rung::None);
+    let mut ken = open_engine(dir.path());
+    add_entry(&mut ken, "The session ends at midnight.");
+    let (rung, found) = search_debug(&mut ken, "session midnight");
+    assert_eq!(rung, Backend::None);
     assert!(
         found.starts_with("The session ends at midnight."),
         "{found}"
     );
     let notices = ken.take_notices();
-    let told = |it: &Notice| {
+    let told = |it: &EngineNotice| {
         matches!(
             it,
-            Notice::ModelMissing {
-                served_by: Rung::None,
+            EngineNotice::ModelMissing {
+                served_by: Backend::None,
                 ..
             }
         )
@@ -204,33 +208,33 @@ fn ret_04_ret_23_ret_25_an_endpoint_that_is_gone_leaves_keywords_and_its_vectors
     );
     server.is_down.store(false, Ordering::SeqCst);
     server.take();
-    let (rung, _) = search(&mut open(dir.path()), "session midnight");
+    let (rung, _) = search_debug(&mut open_engine(dir.path()), "session midnight");
     assert_eq!(
         (rung, server.take()),
-        (Rung::Http, 2),
+        (Backend::Http, 2),
         "the new entry and the query"
     );
 }
 
 #[test]
 fn an_endpoint_that_never_served_leaves_what_is_built_in() {
-    let (dir, server) = (repository(), Server::start());
-    let mut ken = open(dir.path());
-    let before = search(&mut ken, "session lock");
-    ken.add_endpoint(&server.endpoint()).unwrap();
+    let (dir, server) = (repository_with_entries(), EmbeddingTestServer::start());
+    let mut ken = open_engine(dir.path());
+    let before = search_debug(&mut ken, "session lock");
+    ken.add_model_endpoint(&server.endpoint()).unwrap();
     server.is_down.store(true, Ordering::SeqCst);
-    assert_eq!(search(&mut ken, "session lock"), before);
-    assert!(ken.model().unwrap().trouble.is_some());
-    assert!(ken.add_endpoint(&server.endpoint()).is_err());
+    assert_eq!(search_debug(&mut ken, "session lock"), before);
+    assert!(ken.model_report().unwrap().fallback_reason.is_some());
+    assert!(ken.add_model_endpoint(&server.endpoint()).is_err());
 }
 
 #[test]
 fn a_folder_is_tried_before_it_is_chosen() {
-    let dir = repository();
-    let mut ken = open(dir.path());
-    assert!(ken.add_folder(dir.path()).is_err());
-    assert_eq!(ken.model().unwrap().chosen, "static");
-    let wanted = Fetch {
+    let dir = repository_with_entries();
+    let mut ken = open_engine(dir.path());
+    assert!(ken.add_model_folder(dir.path()).is_err());
+    assert_eq!(ken.model_report().unwrap().configured, "static");
+    let wanted = ModelDownload {
         name: "owner/name".to_owned(),
         hub: Some("http://127.0.0.1:9".to_owned()),
         cache: dir.path().join("cache"),
@@ -243,8 +247,10 @@ fn a_folder_is_tried_before_it_is_chosen() {
 fn outside_git_no_model_can_be_added() {
     let dir = tempfile::tempdir().unwrap();
     init::init(dir.path(), &GitEnv::default()).unwrap();
-    let mut ken = open(dir.path());
-    let error = ken.add_endpoint(&Server::start().endpoint()).unwrap_err();
+    let mut ken = open_engine(dir.path());
+    let error = ken
+        .add_model_endpoint(&EmbeddingTestServer::start().endpoint())
+        .unwrap_err();
     assert!(
         error.to_string().contains("in a git repository only"),
         "{error}"
@@ -257,16 +263,19 @@ fn ret_22_a_transformer_finds_what_is_meant() {
         eprintln!("not run: KEN_MINILM_DIR does not name the folder of the model");
         return;
     };
-    let dir = repository();
-    let mut ken = open(dir.path());
-    let before = search(&mut ken, "paying two times");
-    ken.add_folder(Path::new(&folder)).unwrap();
-    let (rung, found) = search(&mut ken, "paying two times");
-    assert_eq!(rung, Rung::Transformer);
+    let dir = repository_with_entries();
+    let mut ken = open_engine(dir.path());
+    let before = search_debug(&mut ken, "paying two times");
+    ken.add_model_folder(Path::new(&folder)).unwrap();
+    let (rung, found) = search_debug(&mut ken, "paying two times");
+    assert_eq!(rung, Backend::Transformer);
     assert!(found.starts_with(STATEMENTS[0]), "{found}");
-    assert_eq!(search(&mut open(dir.path()), "paying two times").1, found);
-    ken.use_model(Rung::Static).unwrap();
-    assert_eq!(search(&mut ken, "paying two times"), before);
+    assert_eq!(
+        search_debug(&mut open_engine(dir.path()), "paying two times").1,
+        found
+    );
+    ken.select_model(Backend::Static).unwrap();
+    assert_eq!(search_debug(&mut ken, "paying two times"), before);
     ken.remove_models().unwrap();
-    assert!(ken.use_model(Rung::Transformer).is_err());
+    assert!(ken.select_model(Backend::Transformer).is_err());
 }

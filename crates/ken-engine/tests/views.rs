@@ -1,4 +1,4 @@
-//! The gathering views: what a reviewer opens before looking at anything else.
+//! Collected views, which a reviewer reads first: the knowledge file per lens, and the index.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -6,24 +6,24 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use ken_core::citation::Evidence;
-use ken_core::content::Content;
 use ken_core::decide::Proposal;
-use ken_core::event::Origin;
-use ken_core::id::EntryId;
-use ken_core::kind::Kind;
-use ken_engine::world::FixedWorld;
+use ken_core::ledger::event::Origin;
+use ken_core::values::citation::CitationSource;
+use ken_core::values::content::Content;
+use ken_core::values::id::EntryId;
+use ken_core::values::kind::EntryKind;
+use ken_engine::runtime::FixedRuntime;
 use ken_engine::{Engine, GitEnv, init};
 
-/// A ledger in a plain folder.
-fn engine(root: &Path, seed: u64) -> Engine {
-    let world = FixedWorld::new("2026-11-15T09:00:00Z".parse().unwrap(), seed);
+/// Opens the ledger in a plain folder.
+fn open_engine(root: &Path, seed: u64) -> Engine {
+    let world = FixedRuntime::new("2026-11-15T09:00:00Z".parse().unwrap(), seed);
     Engine::open(root, &GitEnv::default(), None, Box::new(world)).unwrap()
 }
 
-fn add(engine: &mut Engine, kind: Kind, statement: &str) -> EntryId {
+fn add_entry(engine: &mut Engine, kind: EntryKind, statement: &str) -> EntryId {
     let by = "agent:reviewer".parse().unwrap();
-    let evidence: Evidence = "pr:142".parse().unwrap();
+    let evidence: CitationSource = "pr:142".parse().unwrap();
     let mut content = Content::new(statement.parse().unwrap());
     content.lens = Some("security".parse().unwrap());
     content.tags = ["auth/jwt".parse().unwrap()].into();
@@ -36,18 +36,22 @@ fn add(engine: &mut Engine, kind: Kind, statement: &str) -> EntryId {
 fn ent_33_ent_35_ent_36_ent_37_each_lens_has_a_knowledge_file_with_three_sections() {
     let dir = tempfile::tempdir().unwrap();
     init::init(dir.path(), &GitEnv::default()).unwrap();
-    let mut ken = engine(dir.path(), 1);
-    let pattern = add(
+    let mut ken = open_engine(dir.path(), 1);
+    let pattern = add_entry(
         &mut ken,
-        Kind::Pattern,
+        EntryKind::Pattern,
         "Tokens are compared in constant time",
     );
-    let dismissed = add(
+    let dismissed = add_entry(
         &mut ken,
-        Kind::FalsePositive,
+        EntryKind::FalsePositive,
         "The unused salt warning is noise",
     );
-    let incident = add(&mut ken, Kind::Incident, "An expired key let everybody in");
+    let incident = add_entry(
+        &mut ken,
+        EntryKind::Incident,
+        "An expired key let everybody in",
+    );
     drop(ken);
     let text = fs::read_to_string(dir.path().join(".ken/reviewers/security/KNOWLEDGE.md")).unwrap();
     let at = |needle: &str| {
@@ -58,7 +62,7 @@ fn ent_33_ent_35_ent_36_ent_37_each_lens_has_a_knowledge_file_with_three_section
     assert!(at(&pattern.to_string()) < at("## False Positives to Avoid"));
     assert!(at("## False Positives to Avoid") < at(&dismissed.to_string()));
     assert!(at("## Incidents Prevented") < at(&incident.to_string()));
-    // Dated, with author and source.
+    // Each line has its date, author and source.
     assert!(text.contains("(2026-11-15, agent:reviewer, pr:142)"));
     for lens in [
         "correctness",
@@ -78,10 +82,10 @@ fn ent_33_ent_35_ent_36_ent_37_each_lens_has_a_knowledge_file_with_three_section
 fn ret_06_ret_07_the_index_maps_tags_to_files_with_one_line_each() {
     let dir = tempfile::tempdir().unwrap();
     init::init(dir.path(), &GitEnv::default()).unwrap();
-    let mut ken = engine(dir.path(), 2);
-    let id = add(
+    let mut ken = open_engine(dir.path(), 2);
+    let id = add_entry(
         &mut ken,
-        Kind::Pattern,
+        EntryKind::Pattern,
         "Tokens are compared in constant time. Always.",
     );
     let file = ken.entry(id).unwrap().file_name().unwrap();
@@ -98,10 +102,10 @@ fn ret_06_ret_07_the_index_maps_tags_to_files_with_one_line_each() {
 fn lay_07_lay_08_lay_11_the_layout_is_lines_an_index_and_a_version() {
     let dir = tempfile::tempdir().unwrap();
     init::init(dir.path(), &GitEnv::default()).unwrap();
-    let mut ken = engine(dir.path(), 3);
-    add(
+    let mut ken = open_engine(dir.path(), 3);
+    add_entry(
         &mut ken,
-        Kind::Pattern,
+        EntryKind::Pattern,
         "Tokens are compared in constant time",
     );
     drop(ken);
@@ -113,7 +117,7 @@ fn lay_07_lay_08_lay_11_the_layout_is_lines_an_index_and_a_version() {
     assert!(name.to_str().unwrap().ends_with(".jsonl") && segments.next().is_none());
 }
 
-/// Git merges an edit of a file into whatever it takes for the renamed file.
+/// Git applies an edit to the file that it takes for the renamed one.
 #[test]
 fn git_never_takes_one_entry_for_another() {
     let dir = tempfile::tempdir().unwrap();
@@ -127,17 +131,17 @@ fn git_never_takes_one_entry_for_another() {
     };
     git(&["init", "-q"]);
     init::init(dir.path(), &GitEnv::default()).unwrap();
-    let mut ken = engine(dir.path(), 1);
-    let gone = add(
+    let mut ken = open_engine(dir.path(), 1);
+    let gone = add_entry(
         &mut ken,
-        Kind::Learning,
+        EntryKind::Learning,
         "Run the tests with nextest: cargo test runs the doctests too and hangs there",
     );
     git(&["add", "."]);
     git(&["commit", "-qm", "one"]);
-    add(
+    add_entry(
         &mut ken,
-        Kind::Learning,
+        EntryKind::Learning,
         "Keep migrations reversible, a deploy is rolled back within the first hour",
     );
     let entries = fs::read_dir(dir.path().join(".ken/entries")).unwrap();

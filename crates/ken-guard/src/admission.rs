@@ -1,37 +1,37 @@
-//! What a new entry is worth before anybody has used it: seven signals, weighed (SEC-14 to SEC-17).
+//! Quality score of a new entry before its first use: seven weighted signals (SEC-14 to SEC-17).
 //!
-//! The weights are in `docs/decisions/0018-guard.md`. No signal is about how well the text fits a question or
-//! whether the run it came from went well: neither says that a claim is true (SEC-17).
+//! The weights are in `docs/decisions/0018-guard.md`. No signal measures how well the text fits a
+//! query or whether its run succeeded: neither shows that a claim is true (SEC-17).
 
-/// Below this an entry is refused (SEC-15).
+/// Score below which an entry is rejected (SEC-15).
 pub const REJECT_BELOW: f64 = 0.25;
-/// Below this an entry is kept, but quarantined (SEC-16).
-pub const DEMOTE_BELOW: f64 = 0.35;
-/// As [`DEMOTE_BELOW`], for what came from somewhere else.
-pub const DEMOTE_FOREIGN_BELOW: f64 = 0.40;
+/// Score below which an entry is quarantined (SEC-16).
+pub const QUARANTINE_BELOW: f64 = 0.35;
+/// As [`QUARANTINE_BELOW`], for entries from other workspaces.
+pub const QUARANTINE_FOREIGN_BELOW: f64 = 0.40;
 
-/// What is known about a new entry, each from 0 to 1.
+/// Quality signals of a new entry, each from 0 to 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Signals {
-    /// How sure its author was.
+pub struct QualitySignals {
+    /// Confidence of the author.
     pub confidence: f64,
-    /// What the scan said.
+    /// Result of the scan.
     pub scanner: f64,
-    /// How much of where it came from is written down.
+    /// Completeness of the recorded provenance.
     pub provenance: f64,
-    /// How far its origin is trusted.
+    /// Trust in the origin.
     pub trust: f64,
-    /// How many saw it.
+    /// Number of witnesses.
     pub mass: f64,
-    /// What its kind of content is usually worth.
+    /// Prior quality of its kind of content.
     pub prior: f64,
-    /// How fresh what it rests on is.
+    /// Freshness of its sources.
     pub recency: f64,
 }
 
-/// What each signal counts for.
+/// Weight of each signal.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Weights {
+pub struct QualityWeights {
     pub confidence: f64,
     pub scanner: f64,
     pub provenance: f64,
@@ -41,7 +41,7 @@ pub struct Weights {
     pub recency: f64,
 }
 
-impl Default for Weights {
+impl Default for QualityWeights {
     fn default() -> Self {
         Self {
             confidence: 0.15,
@@ -55,24 +55,24 @@ impl Default for Weights {
     }
 }
 
-/// Whether an entry came from this workspace or from another.
+/// Source of an entry: this workspace or another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reach {
+pub enum WorkspaceOrigin {
     Own,
     Foreign,
 }
 
-/// What becomes of an entry by its score alone.
+/// Decision based on the score alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Weighed {
+pub enum QualityVerdict {
     Admit,
     Demote,
     Reject,
 }
 
-impl Signals {
-    /// Returns the weighted mean, from 0 to 1. Weights that are not positive count as nothing.
-    pub fn score(&self, weights: &Weights) -> f64 {
+impl QualitySignals {
+    /// Returns the weighted mean, from 0 to 1. Non-positive weights are ignored.
+    pub fn score(&self, weights: &QualityWeights) -> f64 {
         let pairs = [
             (self.confidence, weights.confidence),
             (self.scanner, weights.scanner),
@@ -82,8 +82,10 @@ impl Signals {
             (self.prior, weights.prior),
             (self.recency, weights.recency),
         ];
+        // A misconfigured weight must not turn a strength into a penalty.
         let pairs = pairs.map(|(signal, weight)| (signal.clamp(0.0, 1.0), weight.max(0.0)));
         let total: f64 = pairs.iter().map(|(_, weight)| weight).sum();
+        // 0/0 is NaN, which is below no threshold: the entry would be admitted.
         if total == 0.0 {
             return 0.0;
         }
@@ -95,18 +97,18 @@ impl Signals {
     }
 }
 
-/// Decides by a score.
-pub fn weigh(score: f64, reach: Reach) -> Weighed {
+/// Decides by the score.
+pub fn decide_by_score(score: f64, reach: WorkspaceOrigin) -> QualityVerdict {
     let demote_below = match reach {
-        Reach::Own => DEMOTE_BELOW,
-        Reach::Foreign => DEMOTE_FOREIGN_BELOW,
+        WorkspaceOrigin::Own => QUARANTINE_BELOW,
+        WorkspaceOrigin::Foreign => QUARANTINE_FOREIGN_BELOW,
     };
     if score < REJECT_BELOW {
-        Weighed::Reject
+        QualityVerdict::Reject
     } else if score < demote_below {
-        Weighed::Demote
+        QualityVerdict::Demote
     } else {
-        Weighed::Admit
+        QualityVerdict::Admit
     }
 }
 
@@ -116,7 +118,7 @@ mod tests {
 
     use super::*;
 
-    const NONE: Signals = Signals {
+    const NONE: QualitySignals = QualitySignals {
         confidence: 0.0,
         scanner: 0.0,
         provenance: 0.0,
@@ -128,52 +130,56 @@ mod tests {
 
     #[test]
     fn sec_14_seven_signals_each_count_and_the_weights_add_up() {
-        let weights = Weights::default();
+        let weights = QualityWeights::default();
         let alone = [
-            Signals {
+            QualitySignals {
                 confidence: 1.0,
                 ..NONE
             },
-            Signals {
+            QualitySignals {
                 scanner: 1.0,
                 ..NONE
             },
-            Signals {
+            QualitySignals {
                 provenance: 1.0,
                 ..NONE
             },
-            Signals { trust: 1.0, ..NONE },
-            Signals { mass: 1.0, ..NONE },
-            Signals { prior: 1.0, ..NONE },
-            Signals {
+            QualitySignals { trust: 1.0, ..NONE },
+            QualitySignals { mass: 1.0, ..NONE },
+            QualitySignals { prior: 1.0, ..NONE },
+            QualitySignals {
                 recency: 1.0,
                 ..NONE
             },
         ];
         let scores = alone.map(|signals| signals.score(&weights));
-        assert!(scores.iter().all(|score| 0.0 < *score), "{scores:?}");
+        assert!(scores.iter().all(|score| *score > 0.0), "{scores:?}");
         assert!((scores.iter().sum::<f64>() - 1.0).abs() < 1e-9);
     }
 
     #[test]
     fn sec_15_sec_16_the_thresholds_bind_on_their_side() {
         let cases = [
-            (0.249_999, Weighed::Reject, Weighed::Reject),
-            (0.25, Weighed::Demote, Weighed::Demote),
-            (0.349_999, Weighed::Demote, Weighed::Demote),
-            (0.35, Weighed::Admit, Weighed::Demote),
-            (0.399_999, Weighed::Admit, Weighed::Demote),
-            (0.40, Weighed::Admit, Weighed::Admit),
+            (0.249_999, QualityVerdict::Reject, QualityVerdict::Reject),
+            (0.25, QualityVerdict::Demote, QualityVerdict::Demote),
+            (0.349_999, QualityVerdict::Demote, QualityVerdict::Demote),
+            (0.35, QualityVerdict::Admit, QualityVerdict::Demote),
+            (0.399_999, QualityVerdict::Admit, QualityVerdict::Demote),
+            (0.40, QualityVerdict::Admit, QualityVerdict::Admit),
         ];
         for (score, own, foreign) in cases {
-            assert_eq!(weigh(score, Reach::Own), own, "{score}");
-            assert_eq!(weigh(score, Reach::Foreign), foreign, "{score}");
+            assert_eq!(decide_by_score(score, WorkspaceOrigin::Own), own, "{score}");
+            assert_eq!(
+                decide_by_score(score, WorkspaceOrigin::Foreign),
+                foreign,
+                "{score}"
+            );
         }
     }
 
     #[test]
     fn weights_of_nothing_weigh_nothing() {
-        let nothing = Weights {
+        let nothing = QualityWeights {
             confidence: 0.0,
             scanner: -1.0,
             provenance: 0.0,
@@ -183,7 +189,7 @@ mod tests {
             recency: 0.0,
         };
         assert!(
-            Signals {
+            QualitySignals {
                 scanner: 1.0,
                 ..NONE
             }
@@ -194,13 +200,13 @@ mod tests {
     }
 
     proptest! {
-        /// No signal lowers a score by rising, and the score stays a share.
+        /// A rising signal never lowers the score, and the score stays between 0 and 1.
         #[test]
         fn a_score_is_a_share_and_monotone(values in proptest::array::uniform7(-0.5_f64..1.5), more in 0.0_f64..1.0) {
-            let of = |v: [f64; 7]| Signals {
+            let of = |v: [f64; 7]| QualitySignals {
                 confidence: v[0], scanner: v[1], provenance: v[2], trust: v[3], mass: v[4], prior: v[5], recency: v[6],
             };
-            let weights = Weights::default();
+            let weights = QualityWeights::default();
             let score = of(values).score(&weights);
             prop_assert!((0.0..=1.0).contains(&score));
             for at in 0..7 {

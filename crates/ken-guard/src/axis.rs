@@ -1,32 +1,34 @@
-//! The five things a text is scanned for (SEC-08), and that it says what only this project knows.
+//! The axes of a scan (SEC-08): the threats and defects the rules look for.
 
 use serde::Deserialize;
 
-/// What a rule protects against.
+/// The threat a rule protects against.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Axis {
-    /// Something that has the format of a credential.
+pub enum ScanAxis {
+    /// A string in the format of a credential.
     #[default]
     Credential,
-    /// Something a text calls a credential: a password in prose, a key beside the word key.
+    /// A string that the text calls a credential: a password in prose, a value next to the word
+    /// key.
     CredentialLeakage,
-    /// Text that speaks to the reader's model rather than to the reader.
+    /// Text addressed to the reader's model instead of the reader.
     Injection,
-    /// Advice that sends what it should not to somebody else.
+    /// Advice that sends data to third parties.
     Exfiltration,
-    /// Advice that weakens or destroys where it is followed.
+    /// Advice that weakens or destroys the system it is applied to.
     UnsafeCode,
-    /// What belongs to one organisation: hosts, people's folders, names, facts about one line of code.
-    Sanitisation,
-    /// Characters no reader sees.
+    /// Content specific to one organization: hosts, home directories, names, facts about one line
+    /// of code.
+    Sanitization,
+    /// Invisible characters.
     Hidden,
-    /// Too long to look into.
+    /// Text too long to scan.
     Unscanned,
 }
 
-impl Axis {
-    /// Returns the word used in output.
+impl ScanAxis {
+    /// Returns the name used in output.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Credential => "credential",
@@ -34,25 +36,25 @@ impl Axis {
             Self::Injection => "injection",
             Self::Exfiltration => "exfiltration",
             Self::UnsafeCode => "unsafe-code",
-            Self::Sanitisation => "sanitisation",
+            Self::Sanitization => "sanitization",
             Self::Hidden => "hidden",
             Self::Unscanned => "unscanned",
         }
     }
 
-    /// Returns whether what was found must be replaced where text is kept or shown.
+    /// Returns whether a match must be replaced in stored or displayed text.
     pub(crate) fn is_secret(self) -> bool {
         matches!(self, Self::Credential | Self::CredentialLeakage)
     }
 
-    /// Returns whether a finding that is not refused keeps the text from agents until a person has looked.
+    /// Returns whether a finding below the rejection threshold quarantines the text.
     pub(crate) fn is_quarantined(self) -> bool {
         match self {
             Self::Injection | Self::Exfiltration | Self::Hidden => true,
             Self::Credential
             | Self::CredentialLeakage
             | Self::UnsafeCode
-            | Self::Sanitisation
+            | Self::Sanitization
             | Self::Unscanned => false,
         }
     }

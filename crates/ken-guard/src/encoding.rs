@@ -1,6 +1,6 @@
-//! Looks behind one level of base64, hexadecimal and URL encoding.
+//! Decodes one level of base64, hexadecimal and URL encoding.
 //!
-//! What is decoded is scanned and thrown away; a finding in it is a finding about the encoded run as a whole.
+//! Decoded text is scanned and discarded; a finding in it applies to the whole encoded run.
 
 use std::ops::Range;
 
@@ -8,42 +8,45 @@ use base64::Engine as _;
 use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 
-/// Shorter runs cannot hold a secret worth the name.
+/// Minimum run lengths; shorter runs are too short for a secret.
 const BASE64_CHARS_MIN: usize = 24;
 const HEX_CHARS_MIN: usize = 32;
 
-/// Longer runs are binary data and left alone.
+/// Maximum run length; longer runs are binary data and ignored.
 const RUN_CHARS_MAX: usize = 16 * 1024;
 
-/// At most this many runs of one text are looked into; the raw text is searched whatever it holds.
+/// Maximum number of decoded runs per text; bounds the time a hostile text can take. The raw text
+/// is always scanned.
 const RUNS_MAX: usize = 64;
 
-/// A run of encoded text and what it says.
+/// A run of encoded text and its decoded form.
 #[derive(Debug)]
-pub(crate) struct Decoded {
+pub(crate) struct DecodedRun {
     pub(crate) text: String,
-    /// Bytes of the whole run in the text it was found in.
+    /// Byte range of the whole run in the original text.
     pub(crate) span: Range<usize>,
 }
 
 /// Returns the runs of a text that decode to text.
-pub(crate) fn decoded(text: &str) -> Vec<Decoded> {
+pub(crate) fn decode_runs(text: &str) -> Vec<DecodedRun> {
     let mut found = Vec::new();
-    for run in runs(text, is_base64) {
-        if RUNS_MAX <= found.len() {
+    for run in find_runs(text, is_base64) {
+        if found.len() >= RUNS_MAX {
             return found;
         }
         let encoded = &text[run.clone()];
-        let readable = from_hex(encoded).or_else(|| from_base64(encoded));
-        found.extend(readable.map(|text| Decoded { text, span: run }));
+        // Hex digits are valid base64 too, so hexadecimal is tried first.
+        let readable = decode_hex(encoded).or_else(|| decode_base64(encoded));
+        found.extend(readable.map(|text| DecodedRun { text, span: run }));
     }
+    // Percent-encoding may cover any character, so its runs are delimited by whitespace.
     if text.contains('%') {
-        for run in runs(text, |byte| !byte.is_ascii_whitespace()) {
-            if RUNS_MAX <= found.len() {
+        for run in find_runs(text, |byte| !byte.is_ascii_whitespace()) {
+            if found.len() >= RUNS_MAX {
                 break;
             }
-            let readable = from_percent(&text[run.clone()]);
-            found.extend(readable.map(|text| Decoded { text, span: run }));
+            let readable = decode_percent(&text[run.clone()]);
+            found.extend(readable.map(|text| DecodedRun { text, span: run }));
         }
     }
     found
@@ -53,8 +56,8 @@ fn is_base64(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'-' | b'_' | b'=')
 }
 
-/// Returns the maximal runs of such bytes that are long enough to matter.
-fn runs(text: &str, belongs: impl Fn(u8) -> bool) -> impl Iterator<Item = Range<usize>> {
+/// Returns the maximal runs of matching bytes that are long enough.
+fn find_runs(text: &str, belongs: impl Fn(u8) -> bool) -> impl Iterator<Item = Range<usize>> {
     let bytes = text.as_bytes();
     let mut at = 0;
     std::iter::from_fn(move || {
@@ -64,8 +67,9 @@ fn runs(text: &str, belongs: impl Fn(u8) -> bool) -> impl Iterator<Item = Range<
                 at += 1;
             }
             let run = start..at;
+            // An empty run means that the byte at `at` does not belong to any run: skip it.
             at += usize::from(run.is_empty());
-            if BASE64_CHARS_MIN <= run.len() && run.len() <= RUN_CHARS_MAX {
+            if (BASE64_CHARS_MIN..=RUN_CHARS_MAX).contains(&run.len()) {
                 return Some(run);
             }
         }
@@ -73,19 +77,21 @@ fn runs(text: &str, belongs: impl Fn(u8) -> bool) -> impl Iterator<Item = Range<
     })
 }
 
-fn from_base64(run: &str) -> Option<String> {
+fn decode_base64(run: &str) -> Option<String> {
+    // Padding and trailing bits are often lost when a value is copied.
     const INDIFFERENT: GeneralPurpose = GeneralPurpose::new(
         &alphabet::STANDARD,
         GeneralPurposeConfig::new()
             .with_decode_allow_trailing_bits(true)
             .with_decode_padding_mode(DecodePaddingMode::Indifferent),
     );
-    // A name before it (`KEY=`) is part of the run, but not of what is encoded.
+    // A name before it (`KEY=`) is part of the run but not of the encoded value.
     let body = run.trim_end_matches('=');
     let body = body.rsplit('=').next().unwrap_or(body);
     if body.len() < BASE64_CHARS_MIN {
         return None;
     }
+    // The URL-safe alphabet differs in two characters, so one decoder serves both.
     let standard: Vec<u8> = body
         .bytes()
         .map(|byte| match byte {
@@ -94,33 +100,33 @@ fn from_base64(run: &str) -> Option<String> {
             other => other,
         })
         .collect();
-    // A run cut by four has no meaning in its last character.
+    // One leftover character encodes fewer than eight bits and is dropped.
     let whole = if standard.len() % 4 == 1 {
         standard.len() - 1
     } else {
         standard.len()
     };
-    readable(INDIFFERENT.decode(&standard[..whole]).ok()?)
+    into_readable_text(INDIFFERENT.decode(&standard[..whole]).ok()?)
 }
 
-fn from_hex(run: &str) -> Option<String> {
+fn decode_hex(run: &str) -> Option<String> {
     let body = run.rsplit('=').next().unwrap_or(run);
     let body = body.strip_prefix("0x").unwrap_or(body);
     let digits = body.bytes().all(|byte| byte.is_ascii_hexdigit());
     if !digits || body.len() < HEX_CHARS_MIN || !body.len().is_multiple_of(2) {
         return None;
     }
-    let pair = |pair: &[u8]| Some(hex(pair[0])? << 4 | hex(pair[1])?);
-    readable(body.as_bytes().chunks(2).map(pair).collect::<Option<_>>()?)
+    let pair = |pair: &[u8]| Some(hex_value(pair[0])? << 4 | hex_value(pair[1])?);
+    into_readable_text(body.as_bytes().chunks(2).map(pair).collect::<Option<_>>()?)
 }
 
-fn from_percent(run: &str) -> Option<String> {
+fn decode_percent(run: &str) -> Option<String> {
     let bytes = run.as_bytes();
     let mut plain = Vec::with_capacity(bytes.len());
     let mut at = 0;
     let mut changed = false;
     while let Some(byte) = bytes.get(at) {
-        let pair = || Some(hex(*bytes.get(at + 1)?)? << 4 | hex(*bytes.get(at + 2)?)?);
+        let pair = || Some(hex_value(*bytes.get(at + 1)?)? << 4 | hex_value(*bytes.get(at + 2)?)?);
         if let Some(decoded) = (*byte == b'%').then(pair).flatten() {
             plain.push(decoded);
             at += 3;
@@ -130,17 +136,22 @@ fn from_percent(run: &str) -> Option<String> {
             at += 1;
         }
     }
-    if changed { readable(plain) } else { None }
+    if changed {
+        into_readable_text(plain)
+    } else {
+        None
+    }
 }
 
-fn hex(digit: u8) -> Option<u8> {
+fn hex_value(digit: u8) -> Option<u8> {
     char::from(digit)
         .to_digit(16)
-        .and_then(|it| u8::try_from(it).ok())
+        .and_then(|value| u8::try_from(value).ok())
 }
 
-/// Returns decoded bytes that are text: noise that happens to be UTF-8 has control characters in it.
-fn readable(bytes: Vec<u8>) -> Option<String> {
+/// Returns decoded bytes that are text; random bytes that happen to be UTF-8 contain control
+/// characters.
+fn into_readable_text(bytes: Vec<u8>) -> Option<String> {
     let text = String::from_utf8(bytes).ok()?;
     let noise = |c: char| c.is_control() && !matches!(c, '\t' | '\n' | '\r');
     (!text.chars().any(noise)).then_some(text)
@@ -167,7 +178,7 @@ mod tests {
         ] {
             for around in [("", ""), ("see (", ") é"), ("KEY=", "\n")] {
                 let text = format!("{}{encoded}{}", around.0, around.1);
-                let found = decoded(&text);
+                let found = decode_runs(&text);
                 let it = found.iter().find(|it| it.text.contains(SENTENCE));
                 let it = it.unwrap_or_else(|| panic!("{text}: {found:?}"));
                 assert!(text[it.span.clone()].contains(&encoded), "{text}");
@@ -183,7 +194,11 @@ mod tests {
             "100 % of it",
             "/usr/share/doc/package/with-a-long-name",
         ] {
-            assert!(decoded(text).is_empty(), "{text}: {:?}", decoded(text));
+            assert!(
+                decode_runs(text).is_empty(),
+                "{text}: {:?}",
+                decode_runs(text)
+            );
         }
     }
 
@@ -191,7 +206,7 @@ mod tests {
         #[test]
         fn any_text_is_read_without_harm(text in any::<String>(), run in "[A-Za-z0-9+/=%-]{0,80}") {
             let text = format!("{text}{run}");
-            for it in decoded(&text) {
+            for it in decode_runs(&text) {
                 prop_assert!(text.get(it.span.clone()).is_some(), "{:?}", it.span);
             }
         }

@@ -1,19 +1,19 @@
-//! Knows which characters no reader sees, and where a few of them are at home.
+//! Invisible characters: their classes and the contexts in which they are legitimate.
 //!
-//! A joiner inside an emoji or a Persian word is spelling; the same joiner inside an ASCII word hides
-//! something. The home rule looks at the neighbours only and is deliberately coarse: no exempted
-//! character may touch what a token is made of, so an exemption never hides a split secret.
-//! Emoji flags of subdivisions (England, Scotland, Wales) are spelt with tag characters and get no
-//! exemption.
+//! A joiner inside an emoji or a Persian word is spelling; the same joiner inside an ASCII word
+//! hides something. The context check looks only at neighboring characters and is deliberately
+//! coarse: an exempted character is never adjacent to token characters, so an exemption cannot hide
+//! a split secret. Emoji flags of subdivisions (England, Scotland, Wales) use tag characters and
+//! get no exemption.
 //!
-//! Invariant: every code point that Unicode calls default-ignorable has a class (tested).
+//! Invariant: every default-ignorable code point of Unicode has a class (tested).
 
-/// Why a character is invisible.
+/// Class of an invisible character.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Hidden {
-    /// Changes the order in which text is shown: what is read is not what is stored.
+pub(crate) enum HiddenClass {
+    /// Changes the display order: the displayed text differs from the stored text.
     Bidi,
-    /// The Unicode tag block, which mirrors ASCII invisibly.
+    /// The Unicode tag block, an invisible copy of ASCII.
     Tag,
     /// A control character other than tab, line feed and carriage return.
     Control,
@@ -21,7 +21,7 @@ pub(crate) enum Hidden {
     ZeroWidth,
 }
 
-impl Hidden {
+impl HiddenClass {
     /// Returns the rule id of a stray character of this class.
     pub(crate) fn rule(self) -> &'static str {
         match self {
@@ -32,7 +32,7 @@ impl Hidden {
         }
     }
 
-    /// Returns what the refusal calls a stray character of this class.
+    /// Returns the kind that findings name for a stray character of this class.
     pub(crate) fn kind(self) -> &'static str {
         match self {
             Self::Bidi => "bidi-control",
@@ -43,31 +43,32 @@ impl Hidden {
     }
 }
 
-/// The surroundings of a hidden character, as the raw text has them.
+/// Neighbors of a hidden character in the raw text.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Surroundings {
+pub(crate) struct CharContext {
     pub(crate) previous: Option<char>,
     pub(crate) next: Option<char>,
-    /// Whether a right-to-left letter occurs anywhere in the field.
-    pub(crate) direction: Direction,
+    /// `Mixed` if a right-to-left letter occurs anywhere in the field.
+    pub(crate) direction: TextDirection,
 }
 
-/// Which way the letters of a field run.
+/// Writing direction of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Direction {
+pub(crate) enum TextDirection {
     LeftToRight,
     Mixed,
 }
 
-/// Returns the class of an invisible character, or nothing for one that can be seen.
-pub(crate) fn class_of(c: char) -> Option<Hidden> {
+/// Returns the class of an invisible character, `None` for a visible one.
+pub(crate) fn hidden_class(c: char) -> Option<HiddenClass> {
     match c {
+        // The common case, decided first.
         '\t' | '\n' | '\r' | ' '..='~' => None,
-        '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}' => Some(Hidden::Control),
+        '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}' => Some(HiddenClass::Control),
         '\u{61c}' | '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
-            Some(Hidden::Bidi)
+            Some(HiddenClass::Bidi)
         }
-        '\u{e0000}'..='\u{e007f}' => Some(Hidden::Tag),
+        '\u{e0000}'..='\u{e007f}' => Some(HiddenClass::Tag),
         '\u{ad}'
         | '\u{34f}'
         | '\u{115f}'..='\u{1160}'
@@ -83,13 +84,14 @@ pub(crate) fn class_of(c: char) -> Option<Hidden> {
         | '\u{fff0}'..='\u{fffb}'
         | '\u{1bca0}'..='\u{1bca3}'
         | '\u{1d173}'..='\u{1d17a}'
-        | '\u{e0080}'..='\u{e0fff}' => Some(Hidden::ZeroWidth),
+        | '\u{e0080}'..='\u{e0fff}' => Some(HiddenClass::ZeroWidth),
         _ => None,
     }
 }
 
-/// Returns whether a hidden character spells something visible where it stands.
-pub(crate) fn is_at_home(c: char, around: Surroundings) -> bool {
+/// Returns whether a hidden character is legitimate spelling at its position.
+pub(crate) fn is_legitimate(c: char, around: CharContext) -> bool {
+    // Every legitimate use modifies the preceding character.
     let Some(previous) = around.previous else {
         return false;
     };
@@ -97,6 +99,7 @@ pub(crate) fn is_at_home(c: char, around: Surroundings) -> bool {
         // Zero-width joiner and non-joiner.
         '\u{200c}' | '\u{200d}' => {
             let joins_script = needs_joiners(previous) && around.next.is_none_or(is_visible);
+            // A selector may separate a pictograph from its joiner.
             let joins_emoji = c == '\u{200d}'
                 && (is_pictograph(previous) || previous == '\u{fe0f}')
                 && around.next.is_some_and(is_pictograph);
@@ -104,7 +107,7 @@ pub(crate) fn is_at_home(c: char, around: Surroundings) -> bool {
         }
         // Left-to-right, right-to-left and Arabic letter mark.
         '\u{200e}' | '\u{200f}' | '\u{61c}' => {
-            around.direction == Direction::Mixed && is_visible(previous)
+            around.direction == TextDirection::Mixed && is_visible(previous)
         }
         // Emoji or text presentation; a keycap is a digit, this selector and a combining square.
         '\u{fe00}'..='\u{fe0f}' => {
@@ -126,10 +129,11 @@ pub(crate) fn is_right_to_left(c: char) -> bool {
 }
 
 fn is_visible(c: char) -> bool {
-    class_of(c).is_none()
+    hidden_class(c).is_none()
 }
 
-/// Hebrew, Arabic and their neighbours, and the scripts of South and South-East Asia.
+/// Returns whether a letter belongs to Hebrew, Arabic or related scripts, or to a script of South
+/// or South-East Asia.
 fn needs_joiners(c: char) -> bool {
     let in_block = matches!(c, '\u{590}'..='\u{109f}' | '\u{1700}'..='\u{18aa}' | '\u{1900}'..='\u{1cff}')
         || matches!(c, '\u{a800}'..='\u{abff}' | '\u{fb1d}'..='\u{fdff}' | '\u{fe70}'..='\u{fefc}')
@@ -159,28 +163,32 @@ mod tests {
         let ignorable = Regex::new(r"^\p{Default_Ignorable_Code_Point}$").unwrap();
         let mut seen = 0;
         for c in ('\0'..=char::MAX).filter(|c| ignorable.is_match(c.encode_utf8(&mut [0; 4]))) {
-            assert!(class_of(c).is_some(), "U+{:04X} has no class", u32::from(c));
+            assert!(
+                hidden_class(c).is_some(),
+                "U+{:04X} has no class",
+                u32::from(c)
+            );
             seen += 1;
         }
-        assert!(4000 < seen, "the property was not read: {seen}");
+        assert!(seen > 4000, "the property was not read: {seen}");
     }
 
     #[test]
     fn letters_digits_and_line_breaks_are_visible() {
         for c in "azAZ09 \t\r\n.,;äßéλЖ漢字カナ한글😀—“”…\u{a0}".chars() {
-            assert_eq!(class_of(c), None, "U+{:04X}", u32::from(c));
+            assert_eq!(hidden_class(c), None, "U+{:04X}", u32::from(c));
         }
     }
 
     #[test]
     fn no_exemption_reaches_between_ascii_letters() {
-        let around = Surroundings {
+        let around = CharContext {
             previous: Some('a'),
             next: Some('b'),
-            direction: Direction::LeftToRight,
+            direction: TextDirection::LeftToRight,
         };
-        for c in ('\0'..=char::MAX).filter(|c| class_of(*c).is_some()) {
-            assert!(!is_at_home(c, around), "U+{:04X}", u32::from(c));
+        for c in ('\0'..=char::MAX).filter(|c| hidden_class(*c).is_some()) {
+            assert!(!is_legitimate(c, around), "U+{:04X}", u32::from(c));
         }
     }
 }

@@ -1,13 +1,14 @@
-//! The one door every write passes: secrets, attacks and hidden characters, found before anything is stored.
+//! The guard: the single admission check for writes. Finds secrets, attacks and hidden characters
+//! before anything is stored.
 //!
-//! A [`Guard`] takes every draft: it hands each of its texts to [`admit`], weighs what a new entry is worth
-//! ([`admission`]) and returns what is to be recorded in the event. Text that leaves by another way (tool output, logs)
-//! goes through [`redact`].
+//! A [`Guard`] takes every draft, passes each of its texts to [`admit`], scores the quality of a
+//! new entry (`quality`) and returns the admission to record in the event. Text that leaves by
+//! other routes (tool output, logs) goes through [`redact`].
 //!
-//! Does not read files, clocks or configuration, and does not judge whether advice is good: poisoned
-//! advice has no signature, so that defence is structural and lives with trust.
+//! The crate reads no files, clocks or configuration. It does not judge whether advice is good:
+//! poisoned advice has no signature, so that defense is structural and based on trust.
 //!
-//! Invariant: nothing this crate returns contains a secret it found, `Debug` output included.
+//! Invariant: nothing this crate returns contains a secret it found, including `Debug` output.
 
 pub mod admission;
 mod axis;
@@ -15,7 +16,7 @@ mod door;
 mod encoding;
 mod hidden;
 mod judge;
-mod normalise;
+mod normalize;
 mod policy;
 mod redact;
 mod rules;
@@ -24,17 +25,19 @@ pub mod sample;
 mod scan;
 mod verdict;
 
-pub use axis::Axis;
+pub use axis::ScanAxis;
 pub use door::{
-    Guard, Rescanned, ScanFinding, Scanned, TooLong, Turned, Written, is_about_norm,
-    refused_because, without_secrets,
+    Guard, ReasonTooLong, ReceiveVerdict, RescanFinding, ScanFinding, ScanReport, WriteRejection,
+    describe_rejection, is_about_norm, without_secrets,
 };
-pub use policy::{Fingerprint, FingerprintKey, Policy};
-pub use redact::{Redacted, redact};
+pub use policy::{FingerprintKey, GuardPolicy, SecretFingerprint};
+pub use redact::{RedactedText, redact};
 pub use scan::{FIELD_BYTES_MAX, TextMode};
-pub use verdict::{FINDINGS_MAX, Field, Finding, ScanStatus, Severity, Verdict, admit};
+pub use verdict::{
+    FINDINGS_MAX, FindingSeverity, GuardFinding, GuardVerdict, ScanLevel, ScannedField, admit,
+};
 
-/// Names the rules a verdict was reached with; a change of what they find is a new number.
+/// Identifies the rules behind a verdict; the number changes whenever their findings change.
 ///
-/// Recorded in the event beside the verdict, so that a later rescan knows what was asked then.
+/// Recorded in the event with the verdict, so that a later rescan knows which rules were applied.
 pub const RULE_SET: &str = "ken-guard/2";

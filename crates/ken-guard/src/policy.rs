@@ -1,69 +1,69 @@
-//! What the guard knows beside its rules: names not to be written, and secrets it has seen.
+//! User configuration of the guard: listed names and fingerprints of known secrets.
 //!
-//! A seen secret is kept as a keyed fingerprint only. The key lives with the user, never in a repository: without
-//! it, a short password could be guessed from its fingerprint.
+//! A known secret is stored only as a keyed fingerprint. The key stays with the user, never in a
+//! repository: without a key, a short password could be guessed from its fingerprint.
 
 use std::collections::BTreeSet;
 use std::fmt;
 
 use aho_corasick::AhoCorasick;
 
-use crate::axis::Axis;
-use crate::scan::{Hit, TextMode};
-use crate::verdict::Severity;
+use crate::axis::ScanAxis;
+use crate::scan::{RuleHit, TextMode};
+use crate::verdict::FindingSeverity;
 
-/// Shorter words are too common to be recognised again.
+/// Minimum length of a known secret; shorter words are too common.
 const KNOWN_CHARS_MIN: usize = 6;
 
-/// Bytes of a fingerprint that are kept: enough that two secrets never meet, too few to be worth keeping elsewhere.
+/// Stored bytes of a fingerprint: enough to avoid collisions, too few to be useful elsewhere.
 const FINGERPRINT_BYTES: usize = 8;
 
 /// A user's key for fingerprints.
 #[derive(Clone)]
 pub struct FingerprintKey([u8; 32]);
 
-/// What a secret is recognised by: a keyed hash, in hexadecimal.
+/// Fingerprint of a secret: a keyed hash in hexadecimal.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Fingerprint(String);
+pub struct SecretFingerprint(String);
 
-/// What a user configured; the default knows nothing.
+/// User configuration; empty by default.
 #[derive(Clone, Debug, Default)]
-pub struct Policy {
+pub struct GuardPolicy {
     names: Option<AhoCorasick>,
     key: Option<FingerprintKey>,
-    known: BTreeSet<Fingerprint>,
+    known: BTreeSet<SecretFingerprint>,
 }
 
 impl FingerprintKey {
-    /// Takes 32 bytes that nobody else has.
+    /// Creates a key from 32 secret bytes.
     pub fn new(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 
-    /// Returns what `secret` is recognised by.
-    pub fn fingerprint(&self, secret: &str) -> Fingerprint {
+    /// Returns the fingerprint of `secret`.
+    pub fn fingerprint(&self, secret: &str) -> SecretFingerprint {
         let hash = blake3::keyed_hash(&self.0, secret.as_bytes());
         let kept = &hash.as_bytes()[..FINGERPRINT_BYTES];
-        Fingerprint(kept.iter().map(|byte| format!("{byte:02x}")).collect())
+        SecretFingerprint(kept.iter().map(|byte| format!("{byte:02x}")).collect())
     }
 }
 
-impl Fingerprint {
-    /// Reads a fingerprint written before.
+impl SecretFingerprint {
+    /// Parses a stored fingerprint.
     pub fn parse(text: &str) -> Option<Self> {
         let hexadecimal = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
         let whole = text.len() == FINGERPRINT_BYTES * 2 && text.bytes().all(hexadecimal);
         whole.then(|| Self(text.to_owned()))
     }
 
-    /// Returns the text that [`Self::parse`] reads.
+    /// Returns the text that [`Self::parse`] accepts.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-impl Policy {
-    /// Takes names of organisations, customers and projects that no statement may carry.
+impl GuardPolicy {
+    /// Sets names of organizations, customers and projects that no statement may contain.
     #[must_use]
     pub fn with_names<'n>(mut self, names: impl IntoIterator<Item = &'n str>) -> Self {
         let names: Vec<&str> = names
@@ -81,9 +81,9 @@ impl Policy {
         self
     }
 
-    /// Takes the user's key and the fingerprints of secrets seen before.
+    /// Sets the user's key and the fingerprints of known secrets.
     #[must_use]
-    pub fn with_known(mut self, key: FingerprintKey, known: BTreeSet<Fingerprint>) -> Self {
+    pub fn with_known(mut self, key: FingerprintKey, known: BTreeSet<SecretFingerprint>) -> Self {
         self.key = Some(key);
         self.known = known;
         self
@@ -94,18 +94,19 @@ impl Policy {
         self.key.as_ref()
     }
 
-    pub(crate) fn hits(&self, text: &str, mode: TextMode) -> Vec<Hit> {
-        let mut hits = self.known_secrets(text);
+    pub(crate) fn hits(&self, text: &str, mode: TextMode) -> Vec<RuleHit> {
+        let mut hits = self.find_known_secrets(text);
         if mode == TextMode::Statement {
             hits.extend(self.named(text));
         }
         hits
     }
 
-    fn named(&self, text: &str) -> Vec<Hit> {
+    fn named(&self, text: &str) -> Vec<RuleHit> {
         let Some(names) = &self.names else {
             return Vec::new();
         };
+        // Whole words only: a short name occurs inside many others.
         let word = |c: char| c.is_alphanumeric();
         let whole = |start: usize, end: usize| {
             !text[..start].ends_with(word) && !text[end..].starts_with(word)
@@ -116,45 +117,52 @@ impl Policy {
                 text.is_char_boundary(found.start()) && text.is_char_boundary(found.end())
             })
             .filter(|found| whole(found.start(), found.end()))
-            .map(|found| Hit {
+            .map(|found| RuleHit {
                 rule: "listed-name",
                 kind: "listed-name",
-                severity: Severity::High,
-                axis: Axis::Sanitisation,
+                severity: FindingSeverity::High,
+                axis: ScanAxis::Sanitization,
                 span: found.range(),
             })
             .collect()
     }
 
-    /// Finds words that are secrets seen before, whatever stands around them now.
-    fn known_secrets(&self, text: &str) -> Vec<Hit> {
+    /// Finds known secrets regardless of their context.
+    fn find_known_secrets(&self, text: &str) -> Vec<RuleHit> {
+        // Hashing every word is costly, so it happens only with known secrets.
         let Some(key) = self.key.as_ref().filter(|_| !self.known.is_empty()) else {
             return Vec::new();
         };
         let mut hits = Vec::new();
-        for (start, word) in words(text) {
-            // A secret is often written behind a name or in front of a full stop.
+        for (start, word) in split_words(text) {
+            // A secret is often written after a name or before a full stop.
             let bare = word.trim_end_matches(['.', ':', '!', '?']);
             let value = bare.rsplit(['=', ':']).next().unwrap_or(bare);
             let behind = start + bare.len() - value.len();
+            // Longest first, because the secret itself may contain these characters.
             let candidates = [(start, word), (start, bare), (behind, value)];
-            let known = |(_, it): &(usize, &str)| {
-                KNOWN_CHARS_MIN <= it.len() && self.known.contains(&key.fingerprint(it))
+            let known = |(_, value): &(usize, &str)| {
+                value.len() >= KNOWN_CHARS_MIN && self.known.contains(&key.fingerprint(value))
             };
-            hits.extend(candidates.into_iter().find(known).map(|(start, it)| Hit {
-                rule: "known-secret",
-                kind: "known-secret",
-                severity: Severity::Critical,
-                axis: Axis::CredentialLeakage,
-                span: start..start + it.len(),
-            }));
+            hits.extend(
+                candidates
+                    .into_iter()
+                    .find(known)
+                    .map(|(start, value)| RuleHit {
+                        rule: "known-secret",
+                        kind: "known-secret",
+                        severity: FindingSeverity::Critical,
+                        axis: ScanAxis::CredentialLeakage,
+                        span: start..start + value.len(),
+                    }),
+            );
         }
         hits
     }
 }
 
-/// Returns what stands between blanks, quotes and brackets, with where it starts.
-fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
+/// Returns the words between spaces, quotes and brackets, with their offsets.
+fn split_words(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut start = 0;
     let between = |c: char| c.is_whitespace() || "\"'`()<>,;[]{}".contains(c);
     text.split_inclusive(between).map(move |word| {
@@ -164,7 +172,7 @@ fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// Leaves the key out.
+/// Omits the key.
 impl fmt::Debug for FingerprintKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("FingerprintKey")
@@ -175,13 +183,13 @@ impl fmt::Debug for FingerprintKey {
 mod tests {
     use super::*;
 
-    fn rules(policy: &Policy, text: &str, mode: TextMode) -> Vec<&'static str> {
+    fn rules(policy: &GuardPolicy, text: &str, mode: TextMode) -> Vec<&'static str> {
         policy.hits(text, mode).iter().map(|hit| hit.rule).collect()
     }
 
     #[test]
     fn sec_04_listed_names_are_found_as_whole_words_in_statements() {
-        let policy = Policy::default().with_names(["Umbrella Corp", "ACME", " "]);
+        let policy = GuardPolicy::default().with_names(["Umbrella Corp", "ACME", " "]);
         for text in ["ask acme first", "Umbrella Corp's gate", "(ACME)"] {
             assert_eq!(
                 rules(&policy, text, TextMode::Statement),
@@ -197,10 +205,10 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_seen_before_is_recognised_without_its_surroundings() {
+    fn a_secret_seen_before_is_recognized_without_its_surroundings() {
         let key = FingerprintKey::new([7; 32]);
         let known = BTreeSet::from([key.fingerprint("tulip-from-amsterdam")]);
-        let policy = Policy::default().with_known(key, known);
+        let policy = GuardPolicy::default().with_known(key, known);
         for text in [
             "use tulip-from-amsterdam.",
             "x=tulip-from-amsterdam",
@@ -221,8 +229,8 @@ mod tests {
         let (one, other) = (FingerprintKey::new([1; 32]), FingerprintKey::new([2; 32]));
         let print = one.fingerprint("secret");
         assert_ne!(print, other.fingerprint("secret"));
-        assert_eq!(Fingerprint::parse(print.as_str()), Some(print));
-        assert_eq!(Fingerprint::parse("zz"), None);
+        assert_eq!(SecretFingerprint::parse(print.as_str()), Some(print));
+        assert_eq!(SecretFingerprint::parse("zz"), None);
         assert_eq!(format!("{one:?}"), "FingerprintKey");
     }
 }

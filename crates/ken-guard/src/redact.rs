@@ -1,84 +1,94 @@
-//! Removes what the scan found from a text that is to be shown or kept.
+//! Redaction: replaces secrets in a text that is displayed or stored.
 //!
 //! Invariant: the result scans clean, so redacting it again changes nothing.
 
 use std::ops::Range;
 
-use crate::axis::Axis;
+use crate::axis::ScanAxis;
 use crate::judge;
-use crate::policy::{Fingerprint, Policy};
-use crate::scan::{self, Hit, TextMode};
-use crate::verdict::Severity;
+use crate::policy::{GuardPolicy, SecretFingerprint};
+use crate::scan::{self, RuleHit, TextMode};
+use crate::verdict::FindingSeverity;
 
-/// How every marker begins; a text behind it is no secret any more.
+/// Start of every marker; the text in a marker is not a secret.
 pub(crate) const MARKER_START: &str = "[REDACTED:";
 
-/// A replacement can lay bare what its neighbour hid, so the text is scanned again, at most this often.
+/// Maximum number of passes; a replacement can expose a match that its neighbor concealed, so the
+/// text is scanned again.
 const PASSES_MAX: usize = 8;
 
-/// What remains of a text that does not come clean.
+/// Replaces a text that does not come clean.
 const UNSCANNED: &str = "[REDACTED:unscanned]";
 
-/// A stretch of text to replace: overlapping hits become one, named after the gravest.
-struct Hole {
+/// A span to replace; overlapping hits become one, named after the most severe.
+struct RedactionSpan {
     span: Range<usize>,
-    severity: Severity,
+    severity: FindingSeverity,
     marker: Option<&'static str>,
 }
 
 /// A text without its secrets.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Redacted {
+pub struct RedactedText {
     pub text: String,
-    /// What was replaced: its kind and, where the policy has a key, what it is recognised by.
-    pub replaced: Vec<(&'static str, Option<Fingerprint>)>,
+    /// Kind and, if the policy has a key, fingerprint of each replaced secret.
+    pub replaced: Vec<(&'static str, Option<SecretFingerprint>)>,
 }
 
-/// Replaces every found secret by `[REDACTED:type]`; the result holds no secret the guard can find.
+/// Replaces every secret with `[REDACTED:type]`; the result contains no secret the guard can find.
 ///
-/// Stray invisible characters are dropped. A text too long to scan, or one that keeps yielding new
-/// findings, is replaced as a whole. Advice is left as it is: it is withheld or refused, not rewritten.
-pub fn redact(policy: &Policy, text: &str, mode: TextMode) -> Redacted {
-    let mut redacted = Redacted {
+/// Stray invisible characters are removed. A text that is too long to scan, or that keeps producing
+/// new findings, is replaced as a whole. Advice stays: it is quarantined or rejected, not
+/// rewritten.
+pub fn redact(policy: &GuardPolicy, text: &str, mode: TextMode) -> RedactedText {
+    let mut redacted = RedactedText {
         text: text.to_owned(),
         replaced: Vec::new(),
     };
     for _ in 0..PASSES_MAX {
-        let hits = to_replace(policy, &redacted.text, mode);
+        let hits = find_replaceable(policy, &redacted.text, mode);
         if hits.is_empty() {
             return redacted;
         }
-        let holes = holes(&redacted.text, &hits);
+        let holes = merge_hits(&redacted.text, &hits);
         for hole in &holes {
             let secret = &redacted.text[hole.span.clone()];
-            let key = policy.key().filter(|_| is_memorable(hole, secret));
+            let key = policy
+                .key()
+                .filter(|_| is_worth_fingerprinting(hole, secret));
+            // Taken before the text is replaced.
             let print = key.map(|key| key.fingerprint(secret));
             let replaced = hole.marker.map(|kind| (kind, print));
             redacted.replaced.extend(replaced);
         }
-        redacted.text = replace(&redacted.text, &holes);
+        redacted.text = apply_markers(&redacted.text, &holes);
     }
-    if !to_replace(policy, &redacted.text, mode).is_empty() {
+    // Hostile text could alternate forever; losing it is better than storing a secret.
+    if !find_replaceable(policy, &redacted.text, mode).is_empty() {
         UNSCANNED.clone_into(&mut redacted.text);
     }
     redacted
 }
 
-/// Returns what may not stay: secrets, hidden characters, and what nobody looked into.
-fn to_replace(policy: &Policy, text: &str, mode: TextMode) -> Vec<Hit> {
-    let mut hits = scan::scan(policy, text, mode);
-    hits.retain(|hit| hit.axis.is_secret() || matches!(hit.axis, Axis::Hidden | Axis::Unscanned));
+/// Returns the hits to replace: secrets, hidden characters and unscanned text.
+fn find_replaceable(policy: &GuardPolicy, text: &str, mode: TextMode) -> Vec<RuleHit> {
+    let mut hits = scan::scan_text(policy, text, mode);
+    hits.retain(|hit| {
+        hit.axis.is_secret() || matches!(hit.axis, ScanAxis::Hidden | ScanAxis::Unscanned)
+    });
     hits
 }
 
-/// Returns whether a secret is worth recognising again: a word is said for other reasons too.
-fn is_memorable(hole: &Hole, secret: &str) -> bool {
-    Severity::High <= hole.severity && judge::is_no_word(secret)
+/// Returns whether to fingerprint a secret: an ordinary word also occurs for other reasons.
+fn is_worth_fingerprinting(hole: &RedactionSpan, secret: &str) -> bool {
+    hole.severity >= FindingSeverity::High && judge::is_uncommon_word(secret)
 }
 
-/// Returns the end of the unbroken run that a secret ends in: an expression may have stopped at its longest.
-fn end_of_run(text: &str, end: usize) -> usize {
+/// Returns the end of the unbroken run that a secret is part of, because an expression may stop at
+/// its maximum length.
+fn run_end(text: &str, end: usize) -> usize {
     let goes_on = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '+' | '/' | '=' | '-');
+    // A secret that ends with punctuation is complete; only an unbroken run may continue.
     let inside = text[..end].ends_with(goes_on);
     let rest = text[end..]
         .find(|c| !goes_on(c))
@@ -86,25 +96,27 @@ fn end_of_run(text: &str, end: usize) -> usize {
     if inside { end + rest } else { end }
 }
 
-/// Merges hits, given by position, into stretches that do not overlap.
-fn holes(text: &str, hits: &[Hit]) -> Vec<Hole> {
-    let mut holes: Vec<Hole> = Vec::with_capacity(hits.len());
+/// Merges hits, ordered by position, into non-overlapping spans.
+fn merge_hits(text: &str, hits: &[RuleHit]) -> Vec<RedactionSpan> {
+    let mut holes: Vec<RedactionSpan> = Vec::with_capacity(hits.len());
     for hit in hits {
         let mut hit = hit.clone();
         if hit.axis.is_secret() {
-            hit.span.end = end_of_run(text, hit.span.end);
+            hit.span.end = run_end(text, hit.span.end);
         }
-        let marker = (hit.axis != Axis::Hidden).then_some(hit.kind);
+        // Hidden characters are deleted without a marker, as a reader never saw them.
+        let marker = (hit.axis != ScanAxis::Hidden).then_some(hit.kind);
         match holes.last_mut() {
             Some(hole) if hit.span.start < hole.span.end => {
                 hole.span.end = hole.span.end.max(hit.span.end);
+                // A hidden character inside a secret must not decide the name of the marker.
                 if hole.marker.is_none() || (marker.is_some() && hole.severity < hit.severity) {
                     hole.marker = marker;
                     hole.severity = hit.severity;
                 }
             }
             Some(_) | None => {
-                holes.push(Hole {
+                holes.push(RedactionSpan {
                     span: hit.span.clone(),
                     severity: hit.severity,
                     marker,
@@ -115,7 +127,7 @@ fn holes(text: &str, hits: &[Hit]) -> Vec<Hole> {
     holes
 }
 
-fn replace(text: &str, holes: &[Hole]) -> String {
+fn apply_markers(text: &str, holes: &[RedactionSpan]) -> String {
     let mut result = String::with_capacity(text.len());
     let mut copied = 0;
     for hole in holes {
@@ -138,14 +150,14 @@ mod tests {
     use super::*;
     use crate::FIELD_BYTES_MAX;
     use crate::policy::FingerprintKey;
-    use crate::sample::{self, Sample};
+    use crate::sample::{self, RuleSample};
 
     fn redact(text: &str, mode: TextMode) -> String {
-        super::redact(&Policy::default(), text, mode).text
+        super::redact(&GuardPolicy::default(), text, mode).text
     }
 
-    fn secrets() -> Vec<Sample> {
-        let mut samples = sample::of_every_rule(5);
+    fn secrets() -> Vec<RuleSample> {
+        let mut samples = sample::samples_of_every_rule(5);
         samples.retain(|sample| sample.axis.is_secret());
         samples
     }
@@ -227,7 +239,8 @@ mod tests {
 
     #[test]
     fn a_word_that_was_somebodys_password_is_not_remembered() {
-        let policy = Policy::default().with_known(FingerprintKey::new([9; 32]), Default::default());
+        let policy =
+            GuardPolicy::default().with_known(FingerprintKey::new([9; 32]), Default::default());
         let text = "POSTGRES_PASSWORD=postgres";
         let redacted = super::redact(&policy, text, TextMode::Code);
         assert_eq!(redacted.replaced, [("password", None)]);
@@ -257,11 +270,11 @@ mod tests {
     }
 
     #[test]
-    fn what_was_replaced_can_be_recognised_again() {
+    fn what_was_replaced_can_be_recognized_again() {
         let token = github_token();
         let key = FingerprintKey::new([9; 32]);
         let print = key.fingerprint(&token);
-        let policy = Policy::default().with_known(key, Default::default());
+        let policy = GuardPolicy::default().with_known(key, Default::default());
         let redacted = super::redact(&policy, &format!("x {token} y"), TextMode::Prose);
         assert_eq!(redacted.replaced, [("github-token", Some(print))]);
     }
@@ -274,7 +287,7 @@ mod tests {
         ]
     }
 
-    /// Secrets, pieces of secrets, words, separators and hidden characters, glued in any order.
+    /// Generates secrets, parts of secrets, words, separators and hidden characters in any order.
     fn any_text() -> impl Strategy<Value = String> {
         let secrets = secrets();
         let piece = prop_oneof![
@@ -299,16 +312,16 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever goes in, what comes out holds no secret, and redacting it again changes nothing.
+        /// Every result is free of secrets, and redacting it again changes nothing.
         #[test]
         fn a_redacted_text_is_clean_and_stays_as_it_is(text in any_text(), mode in any_mode()) {
             let once = redact(&text, mode);
-            let left = to_replace(&Policy::default(), &once, mode);
+            let left = find_replaceable(&GuardPolicy::default(), &once, mode);
             prop_assert!(left.is_empty(), "{once:?}: {left:?}");
             prop_assert_eq!(redact(&once, mode), once);
         }
 
-        /// No whole token survives, wherever hidden characters are put into it.
+        /// No complete token survives, wherever hidden characters are inserted.
         #[test]
         fn no_split_secret_survives(which in 0..secrets().len(), cuts in proptest::collection::vec(0..400usize, 0..6)) {
             let sample = secrets().swap_remove(which);

@@ -1,9 +1,9 @@
-//! The rules, read from the data files in `rules/`.
+//! The rules, loaded from the data files in `rules/`.
 //!
-//! Every expression is our own, written from what the provider documents (`source` names where). It names
-//! the group `secret` (or `secret2`, `secret3` … one for each alternative), which is what gets redacted, and
-//! the groups its judge reads. A rule costs nothing until one of its keywords occurs in a text: only then
-//! is its expression compiled, once per process.
+//! Every expression is our own, written from the provider's documentation (`source` names it). It
+//! has a group `secret` (or `secret2`, `secret3` …, one per alternative), which is redacted, and
+//! the groups its match check reads. A rule costs nothing until one of its keywords occurs in a
+//! text: only then is its expression compiled, once per process.
 //!
 //! Invariant: every match of a rule's expression contains one of its keywords (tested by example).
 
@@ -13,13 +13,13 @@ use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use regex::bytes::{Regex, RegexBuilder};
 use serde::Deserialize;
 
-use crate::axis::Axis;
-use crate::judge::Judge;
+use crate::axis::ScanAxis;
+use crate::judge::MatchCheck;
 use crate::scan::TextMode;
-use crate::verdict::Severity;
+use crate::verdict::FindingSeverity;
 
-/// The files, in the order in which their rules are asked.
-const FILES: [(&str, &str); 7] = [
+/// The files, in the order in which their rules apply.
+const RULE_FILES: [(&str, &str); 7] = [
     ("cloud", include_str!("../rules/cloud.toml")),
     ("code", include_str!("../rules/code.toml")),
     ("models", include_str!("../rules/models.toml")),
@@ -29,31 +29,32 @@ const FILES: [(&str, &str); 7] = [
     ("leaks", include_str!("../rules/leaks.toml")),
 ];
 
-/// One thing to look for.
+/// One detection rule.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Rule {
+pub(crate) struct GuardRule {
     pub(crate) id: String,
-    /// What the redaction marker and the refusal call it; several rules may share one.
+    /// Kind in markers and messages; several rules may share one.
     #[serde(rename = "type")]
     pub(crate) kind: String,
-    pub(crate) severity: Severity,
+    pub(crate) severity: FindingSeverity,
     #[serde(default)]
-    pub(crate) axis: Axis,
+    pub(crate) axis: ScanAxis,
     #[serde(default)]
-    applies: Applies,
-    /// Where the format is documented.
+    applies: RuleApplicability,
+    /// Documentation of the format.
     #[cfg_attr(not(test), expect(dead_code, reason = "for the reader of the file"))]
     source: String,
-    /// What a text must have beside a keyword to be searched.
+    /// Additional requirement a text must meet to be searched.
     #[serde(default)]
-    needs: Option<Need>,
-    /// A text with none of them is not searched. One with a capital letter is meant letter for letter.
+    needs: Option<TextRequirement>,
+    /// Keywords; a text with none of them is not searched. A keyword with a capital letter is
+    /// case-sensitive.
     keywords: Vec<String>,
     pattern: String,
     #[serde(default)]
-    pub(crate) judge: Judge,
-    /// Templates of what the rule must find; see [`crate::sample`].
+    pub(crate) judge: MatchCheck,
+    /// Templates of texts the rule must find; see [`crate::sample`].
     #[cfg_attr(
         not(any(test, feature = "samples")),
         expect(dead_code, reason = "for tests")
@@ -64,32 +65,33 @@ pub(crate) struct Rule {
     compiled: OnceLock<Regex>,
 }
 
-/// Which kinds of text a rule is asked about.
+/// Kinds of text a rule applies to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Applies {
+enum RuleApplicability {
     #[default]
     Everywhere,
-    /// Rests on disorder rather than on a format, which prose full of hashes and ids would set off.
+    /// Code only: the rule is based on entropy instead of a format, so prose with hashes and ids
+    /// would trigger it.
     Code,
-    /// Sentences that are meant to be shared: what belongs into evidence does not belong here.
+    /// Statements only: content that is allowed in citations but not in shared sentences.
     Statement,
 }
 
-/// What no match of a rule can do without.
+/// Property that every match of a rule has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Need {
+enum TextRequirement {
     Digit,
     Quote,
 }
 
-impl Need {
+impl TextRequirement {
     fn is_met(self, text: &str) -> bool {
         let bytes = text.as_bytes();
         match self {
             Self::Digit => bytes.iter().any(u8::is_ascii_digit),
-            // The curly ones begin with this byte, as do many other signs.
+            // The UTF-8 form of curly quotes begins with 0xe2, as do many other symbols.
             Self::Quote => bytes
                 .iter()
                 .any(|b| matches!(b, b'"' | b'\'' | b'`' | 0xe2)),
@@ -97,25 +99,27 @@ impl Need {
     }
 }
 
+/// Contents of a rule file.
 #[derive(Deserialize)]
-struct File {
-    rule: Vec<Rule>,
+struct RuleFile {
+    rule: Vec<GuardRule>,
 }
 
-/// All rules, with the automaton that says which of them a text concerns.
+/// All rules, with the automaton that selects those relevant to a text.
 #[derive(Debug)]
 pub(crate) struct RuleSet {
-    rules: Vec<Rule>,
+    rules: Vec<GuardRule>,
     keywords: AhoCorasick,
-    /// For each keyword: its rule, and whether it is meant letter for letter.
+    /// For each keyword: its rule, and the keyword itself if it is case-sensitive.
     owners: Vec<(usize, Option<String>)>,
 }
 
-impl Rule {
+impl GuardRule {
     /// Returns the expression, compiled on first use.
     pub(crate) fn expression(&self) -> &Regex {
         let compile = || {
-            // Without Unicode classes an expression compiles in microseconds; the scan mends what it cuts.
+            // Without Unicode classes an expression compiles in microseconds; the scan widens spans
+            // that end inside a character.
             let built = RegexBuilder::new(&self.pattern).unicode(false).build();
             built.expect("a test compiles every rule of the files")
         };
@@ -124,21 +128,21 @@ impl Rule {
 
     fn is_asked(&self, mode: TextMode) -> bool {
         match self.applies {
-            Applies::Everywhere => true,
-            Applies::Code => mode == TextMode::Code,
-            Applies::Statement => mode == TextMode::Statement,
+            RuleApplicability::Everywhere => true,
+            RuleApplicability::Code => mode == TextMode::Code,
+            RuleApplicability::Statement => mode == TextMode::Statement,
         }
     }
 }
 
 impl RuleSet {
     fn read() -> Self {
-        let read = |(name, text): &(&str, &str)| -> Vec<Rule> {
-            let file: File =
+        let read = |(name, text): &(&str, &str)| -> Vec<GuardRule> {
+            let file: RuleFile =
                 toml::from_str(text).unwrap_or_else(|e| panic!("rules/{name}.toml: {e}"));
             file.rule
         };
-        let rules: Vec<Rule> = FILES.iter().flat_map(read).collect();
+        let rules: Vec<GuardRule> = RULE_FILES.iter().flat_map(read).collect();
         let owners: Vec<(usize, &String)> = rules
             .iter()
             .enumerate()
@@ -147,6 +151,7 @@ impl RuleSet {
         let keywords = AhoCorasick::builder()
             .ascii_case_insensitive(true)
             .match_kind(MatchKind::Standard)
+            // Built in every process that scans: an NFA is much faster to build than a DFA.
             .kind(Some(AhoCorasickKind::ContiguousNFA))
             .build(owners.iter().map(|(_, keyword)| keyword))
             .expect("a few hundred short keywords");
@@ -162,10 +167,13 @@ impl RuleSet {
         }
     }
 
-    /// Returns the rules to search a text of this mode for, in the order of the files.
-    pub(crate) fn concerning(&self, text: &str, mode: TextMode) -> Vec<&Rule> {
+    /// Returns the rules to apply to a text of this mode, in file order.
+    pub(crate) fn concerning(&self, text: &str, mode: TextMode) -> Vec<&GuardRule> {
+        // One pass over the text for all rules; most texts select none.
         let mut asked = vec![false; self.rules.len()];
+        // Overlapping, because keywords of different rules may share characters.
         for found in self.keywords.find_overlapping_iter(text) {
+            // The automaton ignores case, so case-sensitive keywords are compared again here.
             let (at, exact) = &self.owners[found.pattern().as_usize()];
             let meant = exact
                 .as_deref()
@@ -181,12 +189,12 @@ impl RuleSet {
     }
 
     #[cfg(any(test, feature = "samples"))]
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Rule> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &GuardRule> {
         self.rules.iter()
     }
 }
 
-/// The rule set named by [`crate::RULE_SET`].
+/// The rule set identified by [`crate::RULE_SET`].
 pub(crate) static RULES: LazyLock<RuleSet> = LazyLock::new(RuleSet::read);
 
 #[cfg(test)]
@@ -212,7 +220,7 @@ mod tests {
             );
             assert!(ids.insert(&rule.id), "{} twice", rule.id);
         }
-        assert!(80 < ids.len(), "{} rules", ids.len());
+        assert!(ids.len() > 80, "{} rules", ids.len());
     }
 
     #[test]

@@ -1,6 +1,8 @@
-//! Format-valid secrets and attacks, put together at run time from the templates beside the rules.
+//! Samples: format-valid secrets and attacks, generated at run time from templates in the rule
+//! files.
 //!
-//! None of them may stand whole in the repository: push protection and other scanners would stop it.
+//! No sample may be in the repository as a whole, because push protection and other scanners would
+//! block it.
 
 use std::ops::Range;
 
@@ -8,18 +10,18 @@ use crate::rules::RULES;
 
 /// A text that one rule must find.
 #[derive(Clone, Debug)]
-pub struct Sample {
+pub struct RuleSample {
     pub rule: String,
     /// As in the marker that redaction writes.
     pub kind: String,
-    pub axis: crate::Axis,
+    pub axis: crate::ScanAxis,
     pub text: String,
-    /// The made-up parts of it, in bytes: none may survive redaction.
+    /// Byte ranges of the generated parts; none may survive redaction.
     pub parts: Vec<Range<usize>>,
 }
 
-impl Sample {
-    /// Returns the longest made-up part.
+impl RuleSample {
+    /// Returns the longest generated part.
     pub fn secret(&self) -> &str {
         let longest = self.parts.iter().max_by_key(|part| part.len());
         longest.map_or("", |part| &self.text[part.clone()])
@@ -52,14 +54,16 @@ const ALPHABETS: &[(&str, &[u8])] = &[
     ),
 ];
 
-/// Returns one sample of every template of every rule; another seed gives other secrets.
-pub fn of_every_rule(seed: u64) -> Vec<Sample> {
+/// Returns one sample per template of every rule; the seed determines the secrets.
+pub fn samples_of_every_rule(seed: u64) -> Vec<RuleSample> {
     let mut samples = Vec::new();
     for rule in RULES.iter() {
         for template in &rule.samples {
-            let mut chance = Chance(seed ^ fold(rule.id.as_bytes()) ^ fold(template.as_bytes()));
-            let (text, parts) = filled(template, &mut chance);
-            samples.push(Sample {
+            // Seeded by rule and template, so that adding a rule does not change other samples.
+            let mut chance =
+                SampleRng(seed ^ fnv1a(rule.id.as_bytes()) ^ fnv1a(template.as_bytes()));
+            let (text, parts) = fill_template(template, &mut chance);
+            samples.push(RuleSample {
                 rule: rule.id.clone(),
                 kind: rule.kind.clone(),
                 axis: rule.axis,
@@ -71,13 +75,14 @@ pub fn of_every_rule(seed: u64) -> Vec<Sample> {
     samples
 }
 
-/// Looks random and is the same in every run.
-struct Chance(u64);
+/// Deterministic pseudo-random generator (LCG).
+struct SampleRng(u64);
 
-impl Chance {
+impl SampleRng {
     fn below(&mut self, limit: usize) -> usize {
         self.0 = self
             .0
+            // Knuth's MMIX constants; the upper bits, used below, are the random ones.
             .wrapping_mul(6_364_136_223_846_793_005)
             .wrapping_add(1_442_695_040_888_963_407);
         usize::try_from(self.0 >> 33).unwrap_or(0) % limit
@@ -85,7 +90,7 @@ impl Chance {
 
     fn characters(&mut self, alphabet: &[u8], count: usize) -> String {
         let mut one = || char::from(alphabet[self.below(alphabet.len())]);
-        // The ends are letters or digits: a delimiter there would belong to the sentence.
+        // Starts and ends with a letter or digit: a delimiter there would belong to the sentence.
         let mut text = String::with_capacity(count);
         while text.len() < count {
             let c = one();
@@ -98,14 +103,16 @@ impl Chance {
     }
 }
 
-fn fold(bytes: &[u8]) -> u64 {
+fn fnv1a(bytes: &[u8]) -> u64 {
+    // FNV-1a.
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3)
     })
 }
 
-/// Fills `{class:count}`, `{uuid}` and `{word:literal}`; returns where made-up characters stand.
-fn filled(template: &str, chance: &mut Chance) -> (String, Vec<Range<usize>>) {
+/// Expands `{class:count}`, `{random_uuid}` and `{word:literal}`; also returns the ranges of
+/// generated characters.
+fn fill_template(template: &str, chance: &mut SampleRng) -> (String, Vec<Range<usize>>) {
     let mut text = String::new();
     let mut parts = Vec::new();
     let mut rest = template;
@@ -119,7 +126,7 @@ fn filled(template: &str, chance: &mut Chance) -> (String, Vec<Range<usize>>) {
         let start = text.len();
         match class {
             "word" => text.push_str(count),
-            "uuid" => text.push_str(&uuid(chance)),
+            "uuid" => text.push_str(&random_uuid(chance)),
             class => {
                 let (_, alphabet) = ALPHABETS
                     .iter()
@@ -138,7 +145,7 @@ fn filled(template: &str, chance: &mut Chance) -> (String, Vec<Range<usize>>) {
     (text, parts)
 }
 
-fn uuid(chance: &mut Chance) -> String {
+fn random_uuid(chance: &mut SampleRng) -> String {
     let mut hex = |count| chance.characters(b"0123456789abcdef", count);
     format!("{}-{}-4{}-a{}-{}", hex(8), hex(4), hex(3), hex(3), hex(12))
 }

@@ -1,10 +1,10 @@
-//! Decides whether a write may be stored.
+//! Verdict on a write.
 //!
-//! A secret is refused, never stored and hidden later. Text with characters no reader can see, or that speaks to a
-//! model, is stored but withheld from agents until a person has looked. Everything else is let in with what was
-//! found written beside it.
+//! A secret is rejected, never stored and hidden later. Text with invisible characters, or
+//! addressed to a model, is stored but quarantined. Everything else is admitted with its findings
+//! recorded.
 //!
-//! Invariant: a verdict says where and what kind, never the text itself.
+//! Invariant: a verdict names position and kind, never the text itself.
 
 use std::cmp::Reverse;
 use std::fmt;
@@ -12,50 +12,50 @@ use std::ops::Range;
 
 use serde::Deserialize;
 
-use crate::axis::Axis;
-use crate::policy::Policy;
+use crate::axis::ScanAxis;
+use crate::policy::GuardPolicy;
 use crate::scan::{self, TextMode};
 
-/// At most this many findings are kept in a verdict, the gravest first; its status
-/// takes all of them into account.
+/// Maximum number of findings in a verdict, most severe first; its status takes all findings into
+/// account.
 pub const FINDINGS_MAX: usize = 64;
 
 /// One free-text field of a write.
 #[derive(Clone, Copy)]
-pub struct Field<'a> {
-    /// What the refusal calls it: `statement`, `verify[0]`, `tags`, `evidence_ref`. Never user text: it is
-    /// repeated in the verdict.
+pub struct ScannedField<'a> {
+    /// Field name in messages: `statement`, `verify[0]`, `tags`, `evidence_ref`. Never user text,
+    /// because the verdict repeats it.
     pub name: &'a str,
     pub text: &'a str,
     pub mode: TextMode,
 }
 
-/// How bad it would be to store what was found.
+/// Severity of storing the match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Severity {
+pub enum FindingSeverity {
     Low,
     Medium,
     High,
     Critical,
 }
 
-/// One thing found in one field.
+/// A match in one field.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
+pub struct GuardFinding {
     pub field: String,
     pub rule: &'static str,
     /// As in the marker that [`crate::redact`] writes.
     pub kind: &'static str,
-    pub axis: Axis,
-    pub severity: Severity,
-    /// Bytes in the raw text of the field.
+    pub axis: ScanAxis,
+    pub severity: FindingSeverity,
+    /// Byte range in the raw text of the field.
     pub span: Range<usize>,
 }
 
-/// The gravest severity of a scan, or that there was none.
+/// Highest severity of a scan, or `Safe`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum ScanStatus {
+pub enum ScanLevel {
     Safe,
     Low,
     Medium,
@@ -63,37 +63,38 @@ pub enum ScanStatus {
     Critical,
 }
 
-/// What becomes of a write; to be recorded in its event with [`crate::RULE_SET`].
+/// Decision about a write; recorded in its event with [`crate::RULE_SET`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum GuardVerdict {
     /// May be stored.
     Admit {
-        scan: ScanStatus,
-        findings: Vec<Finding>,
+        scan: ScanLevel,
+        findings: Vec<GuardFinding>,
     },
-    /// May be stored, and is not shown to agents until a person lifts it.
+    /// May be stored, but is hidden from agents until a person releases it.
     Quarantine {
-        scan: ScanStatus,
-        findings: Vec<Finding>,
+        scan: ScanLevel,
+        findings: Vec<GuardFinding>,
         why: String,
     },
     /// Must not reach the disk.
     Reject {
-        scan: ScanStatus,
-        findings: Vec<Finding>,
+        scan: ScanLevel,
+        findings: Vec<GuardFinding>,
     },
 }
 
-/// Scans every field of a write and decides. Call it before anything is written anywhere.
-pub fn admit(policy: &Policy, fields: &[Field<'_>]) -> Verdict {
+/// Scans every field of a write and decides. Call it before anything is written.
+pub fn admit(policy: &GuardPolicy, fields: &[ScannedField<'_>]) -> GuardVerdict {
     let mut findings = Vec::new();
     let mut held_for = None;
     for field in fields {
-        for hit in scan::scan(policy, field.text, field.mode) {
+        for hit in scan::scan_text(policy, field.text, field.mode) {
             if hit.axis.is_quarantined() {
+                // The first field names the reason; later ones appear in the findings.
                 held_for = held_for.or(Some((hit.axis, field.name, hit.kind)));
             }
-            findings.push(Finding {
+            findings.push(GuardFinding {
                 field: field.name.to_owned(),
                 rule: hit.rule,
                 kind: hit.kind,
@@ -107,39 +108,43 @@ pub fn admit(policy: &Policy, fields: &[Field<'_>]) -> Verdict {
         .iter()
         .map(|finding| finding.severity.into())
         .max()
-        .unwrap_or(ScanStatus::Safe);
-    // Stable: within one severity the order of the fields and of the text remains.
+        .unwrap_or(ScanLevel::Safe);
+    // A stable sort keeps the order of fields and positions within one severity.
     findings.sort_by_key(|finding| Reverse(finding.severity));
+    // After the status was computed, so that truncation cannot lower it.
     findings.truncate(FINDINGS_MAX);
     match (scan, held_for) {
-        (ScanStatus::High | ScanStatus::Critical, _) => Verdict::Reject { scan, findings },
-        (ScanStatus::Safe | ScanStatus::Low | ScanStatus::Medium, Some((axis, field, kind))) => {
-            let what = match axis {
-                Axis::Hidden => "text that no reader can see",
-                Axis::Injection => "text that speaks to a model",
-                Axis::Exfiltration => "advice that sends data away",
-                Axis::Credential
-                | Axis::CredentialLeakage
-                | Axis::UnsafeCode
-                | Axis::Sanitisation
-                | Axis::Unscanned => "text to look at",
+        // A rejection outweighs a quarantine.
+        (ScanLevel::High | ScanLevel::Critical, _) => GuardVerdict::Reject { scan, findings },
+        (ScanLevel::Safe | ScanLevel::Low | ScanLevel::Medium, Some((axis, field, kind))) => {
+            let description = match axis {
+                ScanAxis::Hidden => "text that no reader can see",
+                ScanAxis::Injection => "text that speaks to a model",
+                ScanAxis::Exfiltration => "advice that sends data away",
+                // `is_quarantined` excludes these axes; listed so that a new axis must be
+                // considered.
+                ScanAxis::Credential
+                | ScanAxis::CredentialLeakage
+                | ScanAxis::UnsafeCode
+                | ScanAxis::Sanitization
+                | ScanAxis::Unscanned => "text to look at",
             };
-            let why = format!("{what} ({kind}) in `{field}`");
-            Verdict::Quarantine {
+            let why = format!("{description} ({kind}) in `{field}`");
+            GuardVerdict::Quarantine {
                 scan,
                 findings,
                 why,
             }
         }
-        (ScanStatus::Safe | ScanStatus::Low | ScanStatus::Medium, None) => {
-            Verdict::Admit { scan, findings }
+        (ScanLevel::Safe | ScanLevel::Low | ScanLevel::Medium, None) => {
+            GuardVerdict::Admit { scan, findings }
         }
     }
 }
 
-impl Verdict {
-    /// Returns the gravest severity found, whatever became of the write.
-    pub fn scan(&self) -> ScanStatus {
+impl GuardVerdict {
+    /// Returns the highest severity found, regardless of the decision.
+    pub fn scan(&self) -> ScanLevel {
         match self {
             Self::Admit { scan, .. }
             | Self::Quarantine { scan, .. }
@@ -147,8 +152,8 @@ impl Verdict {
         }
     }
 
-    /// Returns what was found, the gravest first, at most [`FINDINGS_MAX`].
-    pub fn findings(&self) -> &[Finding] {
+    /// Returns the findings, most severe first, at most [`FINDINGS_MAX`].
+    pub fn findings(&self) -> &[GuardFinding] {
         match self {
             Self::Admit { findings, .. }
             | Self::Quarantine { findings, .. }
@@ -157,8 +162,8 @@ impl Verdict {
     }
 }
 
-impl ScanStatus {
-    /// Returns the word used in events, output and columns.
+impl ScanLevel {
+    /// Returns the name used in events, output and columns.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Safe => "safe",
@@ -170,31 +175,31 @@ impl ScanStatus {
     }
 }
 
-impl fmt::Display for ScanStatus {
+impl fmt::Display for ScanLevel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.as_str())
     }
 }
 
-impl fmt::Display for Severity {
+impl fmt::Display for FindingSeverity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        ScanStatus::from(*self).fmt(f)
+        ScanLevel::from(*self).fmt(f)
     }
 }
 
-impl From<Severity> for ScanStatus {
-    fn from(severity: Severity) -> Self {
+impl From<FindingSeverity> for ScanLevel {
+    fn from(severity: FindingSeverity) -> Self {
         match severity {
-            Severity::Low => Self::Low,
-            Severity::Medium => Self::Medium,
-            Severity::High => Self::High,
-            Severity::Critical => Self::Critical,
+            FindingSeverity::Low => Self::Low,
+            FindingSeverity::Medium => Self::Medium,
+            FindingSeverity::High => Self::High,
+            FindingSeverity::Critical => Self::Critical,
         }
     }
 }
 
-/// Leaves the text out: a field that is logged before it was scanned must not leak.
-impl fmt::Debug for Field<'_> {
+/// Omits the text: a field logged before the scan must not leak a secret.
+impl fmt::Debug for ScannedField<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Field")
             .field("name", &self.name)
@@ -208,26 +213,26 @@ impl fmt::Debug for Field<'_> {
 mod tests {
     use super::*;
     use crate::FIELD_BYTES_MAX;
-    use crate::sample::{self, Sample};
+    use crate::sample::{self, RuleSample};
 
-    fn statement(text: &str) -> Field<'_> {
-        Field {
+    fn statement(text: &str) -> ScannedField<'_> {
+        ScannedField {
             name: "statement",
             text,
             mode: TextMode::Prose,
         }
     }
 
-    fn admit(fields: &[Field<'_>]) -> Verdict {
-        super::admit(&Policy::default(), fields)
+    fn admit(fields: &[ScannedField<'_>]) -> GuardVerdict {
+        super::admit(&GuardPolicy::default(), fields)
     }
 
-    fn a(rule: &str) -> Sample {
-        let mut samples = sample::of_every_rule(1).into_iter();
+    fn a(rule: &str) -> RuleSample {
+        let mut samples = sample::samples_of_every_rule(1).into_iter();
         samples.find(|sample| sample.rule == rule).unwrap()
     }
 
-    fn rules(verdict: &Verdict) -> Vec<&'static str> {
+    fn rules(verdict: &GuardVerdict) -> Vec<&'static str> {
         verdict
             .findings()
             .iter()
@@ -243,18 +248,18 @@ mod tests {
         ]);
         assert_eq!(
             verdict,
-            Verdict::Admit {
-                scan: ScanStatus::Safe,
+            GuardVerdict::Admit {
+                scan: ScanLevel::Safe,
                 findings: vec![]
             }
         );
-        assert_eq!(admit(&[]).scan(), ScanStatus::Safe);
+        assert_eq!(admit(&[]).scan(), ScanLevel::Safe);
     }
 
     #[test]
     fn a_secret_in_any_field_rejects_the_write_and_names_the_field() {
         let step = format!("curl -H 'PRIVATE-TOKEN: {}'", a("gitlab-token").text);
-        let verify = Field {
+        let verify = ScannedField {
             name: "verify[1]",
             text: &step,
             mode: TextMode::Code,
@@ -262,8 +267,8 @@ mod tests {
         let verdict = admit(&[statement("Lists projects"), verify]);
         assert!(matches!(
             verdict,
-            Verdict::Reject {
-                scan: ScanStatus::Critical,
+            GuardVerdict::Reject {
+                scan: ScanLevel::Critical,
                 ..
             }
         ));
@@ -279,11 +284,11 @@ mod tests {
     fn hidden_characters_quarantine() {
         for text in ["a\u{200b}b", "x\u{202e}y", "z\u{e0041}"] {
             match admit(&[statement(text)]) {
-                Verdict::Quarantine { scan, why, .. } => {
-                    assert_eq!(scan, ScanStatus::Medium);
+                GuardVerdict::Quarantine { scan, why, .. } => {
+                    assert_eq!(scan, ScanLevel::Medium);
                     assert!(why.contains("`statement`"), "{why}");
                 }
-                other @ (Verdict::Admit { .. } | Verdict::Reject { .. }) => {
+                other @ (GuardVerdict::Admit { .. } | GuardVerdict::Reject { .. }) => {
                     panic!("{text:?}: {other:?}")
                 }
             }
@@ -293,21 +298,24 @@ mod tests {
     #[test]
     fn a_secret_outweighs_hidden_characters() {
         let text = format!("a\u{200b}b {}", a("github-token").text);
-        assert!(matches!(admit(&[statement(&text)]), Verdict::Reject { .. }));
+        assert!(matches!(
+            admit(&[statement(&text)]),
+            GuardVerdict::Reject { .. }
+        ));
     }
 
     #[test]
     fn a_medium_secret_is_admitted_and_noted() {
         let text = a("high-entropy-string").text;
-        let code = Field {
+        let code = ScannedField {
             mode: TextMode::Code,
             ..statement(&text)
         };
         let verdict = admit(&[code]);
         assert!(matches!(
             verdict,
-            Verdict::Admit {
-                scan: ScanStatus::Medium,
+            GuardVerdict::Admit {
+                scan: ScanLevel::Medium,
                 ..
             }
         ));
@@ -317,9 +325,9 @@ mod tests {
     #[test]
     fn a_field_too_long_to_scan_is_rejected() {
         let longest = "a".repeat(FIELD_BYTES_MAX);
-        assert_eq!(admit(&[statement(&longest)]).scan(), ScanStatus::Safe);
+        assert_eq!(admit(&[statement(&longest)]).scan(), ScanLevel::Safe);
         let verdict = admit(&[statement(&(longest + "a"))]);
-        assert!(matches!(verdict, Verdict::Reject { .. }));
+        assert!(matches!(verdict, GuardVerdict::Reject { .. }));
         assert_eq!(rules(&verdict), ["field-bytes-max"]);
     }
 
@@ -335,7 +343,7 @@ mod tests {
 
     #[test]
     fn no_debug_output_contains_the_secret() {
-        for sample in sample::of_every_rule(3) {
+        for sample in sample::samples_of_every_rule(3) {
             let text = format!("before {} after", sample.text);
             let field = statement(&text);
             let shown = format!("{field:?} {:?} {:#?}", admit(&[field]), admit(&[field]));
@@ -351,11 +359,11 @@ mod tests {
     #[test]
     fn statuses_are_ordered_and_written_in_lower_case() {
         let all = [
-            ScanStatus::Safe,
-            ScanStatus::Low,
-            ScanStatus::Medium,
-            ScanStatus::High,
-            ScanStatus::Critical,
+            ScanLevel::Safe,
+            ScanLevel::Low,
+            ScanLevel::Medium,
+            ScanLevel::High,
+            ScanLevel::Critical,
         ];
         assert!(all.is_sorted());
         assert_eq!(

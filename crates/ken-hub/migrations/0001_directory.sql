@@ -1,4 +1,4 @@
--- Who there is: the application's role, organisations, their workspaces and tokens, the audit log.
+-- Who there is: the application's role, organizations, their workspaces and tokens, the audit log.
 --
 -- Times are milliseconds since 1970. Every table is seen through a policy that compares its key with a setting of the
 -- transaction; without the setting nothing is seen, and the owner is bound by it too.
@@ -20,8 +20,8 @@ $$;
 GRANT USAGE ON SCHEMA ken TO ken_app;
 GRANT SELECT ON ken.migrations TO ken_app;
 
-CREATE FUNCTION ken.organisation() RETURNS uuid LANGUAGE sql STABLE PARALLEL SAFE
-    AS $$ SELECT nullif(current_setting('ken.organisation', true), '')::uuid $$;
+CREATE FUNCTION ken.organization() RETURNS uuid LANGUAGE sql STABLE PARALLEL SAFE
+    AS $$ SELECT nullif(current_setting('ken.organization', true), '')::uuid $$;
 
 CREATE FUNCTION ken.workspace() RETURNS uuid LANGUAGE sql STABLE PARALLEL SAFE
     AS $$ SELECT nullif(current_setting('ken.workspace', true), '')::uuid $$;
@@ -29,7 +29,7 @@ CREATE FUNCTION ken.workspace() RETURNS uuid LANGUAGE sql STABLE PARALLEL SAFE
 CREATE FUNCTION ken.token() RETURNS bytea LANGUAGE sql STABLE PARALLEL SAFE
     AS $$ SELECT decode(nullif(current_setting('ken.token', true), ''), 'hex') $$;
 
-CREATE TABLE ken.organisations (
+CREATE TABLE ken.organizations (
     id uuid PRIMARY KEY,
     name text COLLATE "C" NOT NULL UNIQUE CHECK (name ~ '^[a-z0-9][a-z0-9._-]{0,62}$'),
     created_at bigint NOT NULL,
@@ -41,7 +41,7 @@ CREATE TABLE ken.organisations (
 );
 
 CREATE TABLE ken.workspaces (
-    organisation_id uuid NOT NULL REFERENCES ken.organisations (id),
+    organization_id uuid NOT NULL REFERENCES ken.organizations (id),
     id uuid NOT NULL UNIQUE,
     name text COLLATE "C" NOT NULL CHECK (name ~ '^[a-z0-9][a-z0-9._-]{0,62}$'),
     created_at bigint NOT NULL,
@@ -53,28 +53,28 @@ CREATE TABLE ken.workspaces (
     events bigint NOT NULL DEFAULT 0,
     bytes bigint NOT NULL DEFAULT 0,
     appended_at bigint,
-    PRIMARY KEY (organisation_id, id),
-    UNIQUE (organisation_id, name)
+    PRIMARY KEY (organization_id, id),
+    UNIQUE (organization_id, name)
 ) WITH (fillfactor = 50);
 
 CREATE TABLE ken.tokens (
-    organisation_id uuid NOT NULL REFERENCES ken.organisations (id),
+    organization_id uuid NOT NULL REFERENCES ken.organizations (id),
     id uuid NOT NULL,
     hash bytea NOT NULL UNIQUE,
     name text NOT NULL,
     actor text NOT NULL,
     role text NOT NULL CHECK (role IN ('reader', 'agent', 'curator', 'admin')),
-    -- Every workspace of the organisation where nothing is named.
+    -- Every workspace of the organization where nothing is named.
     workspaces uuid[],
     created_at bigint NOT NULL,
     expires_at bigint,
     revoked_at bigint,
-    PRIMARY KEY (organisation_id, id)
+    PRIMARY KEY (organization_id, id)
 );
 
 -- What was answered to a request that may come again.
 CREATE TABLE ken.idempotency (
-    organisation_id uuid NOT NULL REFERENCES ken.organisations (id),
+    organization_id uuid NOT NULL REFERENCES ken.organizations (id),
     key text NOT NULL,
     -- Of the request: another one under the same key is refused.
     digest bytea NOT NULL,
@@ -84,11 +84,11 @@ CREATE TABLE ken.idempotency (
     body bytea,
     created_at bigint NOT NULL,
     expires_at bigint NOT NULL,
-    PRIMARY KEY (organisation_id, key)
+    PRIMARY KEY (organization_id, key)
 );
-CREATE INDEX idempotency_expires ON ken.idempotency (organisation_id, expires_at);
+CREATE INDEX idempotency_expires ON ken.idempotency (organization_id, expires_at);
 
--- Who did what. What concerns no workspace stands under the organisation's own id. No text of an entry is in here.
+-- Who did what. What concerns no workspace stands under the organization's own id. No text of an entry is in here.
 CREATE TABLE ken.audit (
     workspace_id uuid NOT NULL,
     id uuid NOT NULL,
@@ -110,24 +110,24 @@ CREATE TRIGGER audit_keeps_rows BEFORE UPDATE OR DELETE ON ken.audit
 CREATE TRIGGER audit_keeps_all BEFORE UPDATE OR DELETE OR TRUNCATE ON ken.audit
     FOR EACH STATEMENT EXECUTE FUNCTION ken.refuse_change();
 
-ALTER TABLE ken.organisations ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
+ALTER TABLE ken.organizations ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 ALTER TABLE ken.workspaces ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 ALTER TABLE ken.tokens ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 ALTER TABLE ken.idempotency ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 ALTER TABLE ken.audit ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 
-CREATE POLICY own ON ken.organisations USING (id = ken.organisation());
-CREATE POLICY own ON ken.workspaces USING (organisation_id = ken.organisation());
-CREATE POLICY own ON ken.tokens USING (organisation_id = ken.organisation());
-CREATE POLICY own ON ken.idempotency USING (organisation_id = ken.organisation());
-CREATE POLICY own ON ken.audit USING (workspace_id IN (ken.workspace(), ken.organisation()));
+CREATE POLICY own ON ken.organizations USING (id = ken.organization());
+CREATE POLICY own ON ken.workspaces USING (organization_id = ken.organization());
+CREATE POLICY own ON ken.tokens USING (organization_id = ken.organization());
+CREATE POLICY own ON ken.idempotency USING (organization_id = ken.organization());
+CREATE POLICY own ON ken.audit USING (workspace_id IN (ken.workspace(), ken.organization()));
 -- Before it is known whose a token is: whoever shows the hash sees the row it belongs to.
 CREATE POLICY shown ON ken.tokens FOR SELECT USING (hash = ken.token());
 -- Operators list what there is, to look after it: names and sizes, nothing that anybody wrote.
-CREATE POLICY listed ON ken.organisations FOR SELECT TO CURRENT_USER USING (true);
+CREATE POLICY listed ON ken.organizations FOR SELECT TO CURRENT_USER USING (true);
 CREATE POLICY listed ON ken.workspaces FOR SELECT TO CURRENT_USER USING (true);
 
-GRANT SELECT, INSERT, UPDATE, DELETE ON ken.organisations, ken.workspaces, ken.tokens, ken.idempotency TO ken_app;
+GRANT SELECT, INSERT, UPDATE, DELETE ON ken.organizations, ken.workspaces, ken.tokens, ken.idempotency TO ken_app;
 GRANT SELECT, INSERT ON ken.audit TO ken_app;
 
 -- Returns the token with this hash, whosever it is.
@@ -146,9 +146,9 @@ CREATE FUNCTION ken.enter(of uuid, which uuid) RETURNS text LANGUAGE plpgsql AS 
 DECLARE
     at bigint;
 BEGIN
-    PERFORM set_config('ken.organisation', of::text, true);
+    PERFORM set_config('ken.organization', of::text, true);
     PERFORM pg_advisory_xact_lock_shared(uuid_hash_extended(which, 9));
-    SELECT folded INTO at FROM ken.workspaces WHERE organisation_id = of AND id = which;
+    SELECT folded INTO at FROM ken.workspaces WHERE organization_id = of AND id = which;
     IF NOT FOUND THEN
         RETURN 'missing';
     END IF;

@@ -21,7 +21,7 @@ CREATE TABLE ken.entries (
     archived boolean NOT NULL,
     retracted boolean NOT NULL,
     tombstone boolean NOT NULL,
-    -- Whether the whole organisation is shown it.
+    -- Whether the whole organization is shown it.
     global boolean NOT NULL,
     tags text[] NOT NULL,
     -- Exactly what the fold wrote: another spelling would be another state.
@@ -82,7 +82,7 @@ CREATE FUNCTION ken.for_append(of uuid, which uuid, ids uuid[], touched text[], 
 #variable_conflict use_column
 BEGIN
     RETURN QUERY SELECT 0::smallint, NULL::uuid, NULL::text, w.head, NULL::boolean, NULL::text
-        FROM ken.workspaces w WHERE w.organisation_id = of AND w.id = which FOR NO KEY UPDATE;
+        FROM ken.workspaces w WHERE w.organization_id = of AND w.id = which FOR NO KEY UPDATE;
     RETURN QUERY SELECT 1::smallint, e.id, NULL::text, e.seq, NULL::boolean, e.line
         FROM ken.events e WHERE e.workspace_id = which AND e.id = ANY (ids);
     RETURN QUERY SELECT 2::smallint, o.target, NULL::text, NULL::bigint, NULL::boolean, NULL::text

@@ -17,11 +17,11 @@ DECLARE
     last bigint;
     may_repeat boolean;
 BEGIN
-    PERFORM set_config('ken.organisation', of::text, true);
+    PERFORM set_config('ken.organization', of::text, true);
     PERFORM pg_advisory_xact_lock_shared(uuid_hash_extended(which, 9));
     SELECT w.head, proposed AND w.taken_back IS NOT FALSE INTO last, may_repeat
-        FROM ken.workspaces w JOIN ken.organisations o ON o.id = w.organisation_id
-        WHERE w.organisation_id = of AND w.id = which AND w.folded IS NOT NULL
+        FROM ken.workspaces w JOIN ken.organizations o ON o.id = w.organization_id
+        WHERE w.organization_id = of AND w.id = which AND w.folded IS NOT NULL
             AND (w.events + more <= coalesce(o.events_max, most_events)) IS NOT FALSE
             AND (w.bytes + more_bytes <= coalesce(o.bytes_max, most_bytes)) IS NOT FALSE
         FOR NO KEY UPDATE OF w;
@@ -42,7 +42,7 @@ BEGIN
     END IF;
     UPDATE ken.workspaces SET head = last + more, folded = last + more, events = events + more, bytes = bytes + more_bytes,
         appended_at = now
-        WHERE organisation_id = of AND id = which;
+        WHERE organization_id = of AND id = which;
     RETURN last;
 END
 $$;

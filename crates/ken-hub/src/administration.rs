@@ -1,110 +1,115 @@
-//! What whoever operates a hub does with its database at hand: organisations, workspaces, tokens, rebuilding.
+//! Operator commands on the hub's database: organizations, workspaces, tokens, quotas, rebuild.
 //!
-//! Needs no token: whoever can connect to the database needs none. It connects as every hub process does, so that row-level
-//! security holds here too; only [`Database::migrate`] is the owner's. What is done is in the audit log.
+//! These commands need no token, because an operator who can connect to the database already has
+//! full access. They connect with the same role as a hub process, so row-level security applies
+//! here too; only [`HubDatabase::migrate`] needs the owner. Every change is written to the audit
+//! log.
 
 use std::collections::BTreeMap;
 
-use ken_core::time::Timestamp;
+use ken_core::values::time::Timestamp;
 use uuid::Uuid;
 
+use crate::config::{DefaultQuotas, OrganizationQuotas, QuotaExceeded};
+use crate::database::audit::{AuditAction, AuditActor};
 use crate::database::{
-    Database, DatabaseError, Name, NameError, OrganisationTx, Quotas, Settings, Tenant,
-    WorkspaceRow,
+    DatabaseError, DatabaseSettings, HubDatabase, HubName, HubNameError, OrganizationTx,
+    WorkspaceRow, WorkspaceTx,
 };
-use crate::identity::audit::{Act, Who};
-use crate::identity::tokens::{self, NewToken, NewTokenError, Token};
-use crate::identity::{IdentityError, OrganisationId, Secret, WorkspaceId};
-use crate::serve::limits::Limits;
-use crate::serve::settings::{self, Beyond};
+use crate::identity::tokens::{self, IssueTokenError, TokenRecord, TokenSpec};
+use crate::identity::{IdentityError, TokenSecret};
+use crate::ids::{OrganizationId, WorkspaceId};
+use crate::limits::HubLimits;
 use crate::store::StoreError;
 
-/// Connections an operator's command needs.
-const CONNECTIONS: u32 = 2;
+/// Database connections of an operator command.
+const CONNECTIONS_MAX: u32 = 2;
 
-/// Workspaces or tokens read at a time.
-const PAGE: u32 = 500;
+/// Workspaces or tokens per query.
+const PAGE_ROWS: u32 = 500;
 
-/// Whether something was made, or was there already.
+/// Result of an idempotent command: the object, and whether this call changed it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Made<T> {
-    New(T),
-    Known(T),
+pub enum ChangeOutcome<T> {
+    Changed(T),
+    Unchanged(T),
 }
 
-impl<T> Made<T> {
-    /// Returns what there is now.
+impl<T> ChangeOutcome<T> {
+    /// Returns the object, changed or not.
     pub fn into_inner(self) -> T {
         match self {
-            Self::New(it) | Self::Known(it) => it,
+            Self::Changed(object) | Self::Unchanged(object) => object,
         }
     }
 }
 
-/// What an organisation may use: what its own row says, the hub's defaults else.
+/// Quotas in effect for an organization: its own values, or the hub's defaults where it has none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Allowed {
-    pub own: Quotas,
+pub struct EffectiveQuotas {
+    pub own: OrganizationQuotas,
 }
 
-impl Allowed {
-    /// Returns every quota: what it is called, what it is, and whether the organisation's own row says so.
+impl EffectiveQuotas {
+    /// Returns every quota as its name, its value, and whether the organization's row sets it.
     #[must_use]
     pub fn all(&self) -> [(&'static str, u64, bool); 4] {
-        let (own, hub) = (self.own, settings::Quotas::default());
-        let rate = (Limits::default().rate.per_second * 60.0) as u64;
+        let (own, hub) = (self.own, DefaultQuotas::default());
+        // The default rate is per second, while organizations set theirs per minute.
+        let rate = (HubLimits::default().rate.per_second * 60.0) as u64;
         [
             ("workspaces", own.workspaces_max, hub.workspaces),
             ("events", own.events_max, hub.events),
             ("bytes", own.bytes_max, hub.bytes),
             ("requests_per_minute", own.requests_per_minute, rate),
         ]
-        .map(|(what, own, hub)| (what, own.unwrap_or(hub), own.is_some()))
+        .map(|(name, own, hub)| (name, own.unwrap_or(hub), own.is_some()))
     }
 }
 
-/// A workspace whose projections were made again, and what they came to.
+/// A workspace whose projections were rebuilt, with the number of entries.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rebuilt {
+pub struct RebuiltWorkspace {
     pub workspace: WorkspaceRow,
     pub entries: u64,
 }
 
-/// A token, and the names of the workspaces it is held to.
+/// A token with the names of the workspaces it is restricted to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Listed {
-    pub token: Token,
+pub struct TokenListing {
+    pub token: TokenRecord,
     pub workspaces: Option<Vec<String>>,
 }
 
-type Names = BTreeMap<WorkspaceId, String>;
+type WorkspaceNames = BTreeMap<WorkspaceId, String>;
 
-impl Listed {
-    fn of(token: Token, names: &Names) -> Self {
+impl TokenListing {
+    fn new(token: TokenRecord, names: &WorkspaceNames) -> Self {
+        // Fall back to the id, so that a restriction is never missing from the output.
         let name = |id: &WorkspaceId| names.get(id).cloned().unwrap_or_else(|| id.0.to_string());
-        let held_to = token.workspaces.as_ref();
+        let restriction = token.workspaces.as_ref();
         Self {
-            workspaces: held_to.map(|it| it.iter().map(name).collect()),
+            workspaces: restriction.map(|ids| ids.iter().map(name).collect()),
             token,
         }
     }
 }
 
-/// Why an operator's wish was not carried out.
+/// Why an operator command failed.
 #[derive(Debug, thiserror::Error)]
 pub enum AdministrationError {
-    #[error("there is no organisation `{0}`")]
-    NoOrganisation(String),
-    #[error("the organisation has no workspace `{0}`")]
+    #[error("there is no organization `{0}`")]
+    NoOrganization(String),
+    #[error("the organization has no workspace `{0}`")]
     NoWorkspace(String),
-    #[error("the organisation has no token `{0}`")]
+    #[error("the organization has no token `{0}`")]
     NoToken(String),
     #[error(transparent)]
-    Token(#[from] NewTokenError),
+    Token(#[from] IssueTokenError),
     #[error(transparent)]
-    Beyond(#[from] Beyond),
+    QuotaExceeded(#[from] QuotaExceeded),
     #[error(transparent)]
-    Name(#[from] NameError),
+    Name(#[from] HubNameError),
     #[error(transparent)]
     Database(#[from] DatabaseError),
     #[error(transparent)]
@@ -114,19 +119,19 @@ pub enum AdministrationError {
 }
 
 impl AdministrationError {
-    /// Returns what went wrong with the database, where that is what went wrong.
+    /// Returns the underlying database error, if there is one.
     #[must_use]
     pub fn database(&self) -> Option<&DatabaseError> {
         match self {
             Self::Database(error)
-            | Self::Token(NewTokenError::Database(error))
+            | Self::Token(IssueTokenError::Database(error))
             | Self::Identity(IdentityError::Database(error))
             | Self::Store(StoreError::Database(error)) => Some(error),
-            Self::NoOrganisation(_)
+            Self::NoOrganization(_)
             | Self::NoWorkspace(_)
             | Self::NoToken(_)
             | Self::Token(_)
-            | Self::Beyond(_)
+            | Self::QuotaExceeded(_)
             | Self::Name(_)
             | Self::Identity(_)
             | Self::Store(_) => None,
@@ -134,223 +139,241 @@ impl AdministrationError {
     }
 }
 
-/// The database in an operator's hands.
+/// A database connection for operator commands.
 #[derive(Debug)]
 pub struct Administration {
-    database: Database,
+    database: HubDatabase,
 }
 
 impl Administration {
-    /// Connects as a hub process does.
+    /// Connects with the role of a hub process.
     pub async fn open(url: &str) -> Result<Self, AdministrationError> {
-        let mut settings = Settings::new(url);
-        settings.connections_max = CONNECTIONS;
-        let database = Database::connect(&settings).await?;
+        let mut settings = DatabaseSettings::new(url);
+        settings.connections_max = CONNECTIONS_MAX;
+        let database = HubDatabase::connect(&settings).await?;
         Ok(Self { database })
     }
 
-    /// Makes an organisation, where there is none of that name.
-    pub async fn add_organisation(
+    /// Creates an organization unless one of that name exists.
+    pub async fn add_organization(
         &self,
         name: &str,
-    ) -> Result<Made<OrganisationId>, AdministrationError> {
-        let name: Name = name.parse()?;
-        let Some(made) = self.database.create_organisation(&name).await? else {
-            let known = self.database.organisation_named(&name).await?;
-            let unknown = || AdministrationError::NoOrganisation(name.to_string());
-            return Ok(Made::Known(known.ok_or_else(unknown)?));
+    ) -> Result<ChangeOutcome<OrganizationId>, AdministrationError> {
+        let name: HubName = name.parse()?;
+        // Insert first and look up on conflict: two concurrent calls cannot both create it.
+        let Some(created) = self.database.create_organization(&name).await? else {
+            let existing = self.database.organization_named(&name).await?;
+            let unknown = || AdministrationError::NoOrganization(name.to_string());
+            return Ok(ChangeOutcome::Unchanged(existing.ok_or_else(unknown)?));
         };
-        let mut tx = self.database.organisation(made).await?;
-        let act = Act::OrganisationCreated;
-        tx.audit(Who::Operator, act, &name).await?;
+        // The audit line is written in a second transaction: its tenant exists only from here on.
+        let mut tx = self.database.begin_organization(created).await?;
+        let act = AuditAction::OrganizationCreated;
+        tx.audit(AuditActor::Operator, act, &name).await?;
         tx.commit().await?;
-        Ok(Made::New(made))
+        Ok(ChangeOutcome::Changed(created))
     }
 
-    /// Makes a workspace, where the organisation has none of that name.
+    /// Creates a workspace unless the organization has one of that name.
     pub async fn add_workspace(
         &self,
-        organisation: &str,
+        organization: &str,
         name: &str,
-    ) -> Result<Made<WorkspaceId>, AdministrationError> {
-        let name: Name = name.parse()?;
-        let mut tx = self.enter(organisation).await?;
-        if let Some(known) = tx.workspace(name.as_str()).await? {
-            return Ok(Made::Known(known.id));
+    ) -> Result<ChangeOutcome<WorkspaceId>, AdministrationError> {
+        let name: HubName = name.parse()?;
+        let mut tx = self.begin_organization(organization).await?;
+        // Before the quota check: repeating the command succeeds even when the quota is used up.
+        if let Some(existing) = tx.workspace(name.as_str()).await? {
+            return Ok(ChangeOutcome::Unchanged(existing.id));
         }
-        let max = settings::Quotas::default().workspaces;
-        tx.room_for_workspace(max).await??;
-        let Some(made) = tx.create_workspace(&name).await? else {
-            // Somebody else was faster; what they made is seen once this transaction is over.
+        let max = DefaultQuotas::default().workspaces;
+        tx.check_workspace_quota(max).await??;
+        let Some(created) = tx.create_workspace(&name).await? else {
+            // A concurrent transaction created it. A new transaction sees the committed row at any
+            // isolation level, and ending this one releases the lock of the quota check.
             drop(tx);
-            let known = self.workspace(organisation, name.as_str()).await?;
-            return Ok(Made::Known(known.id));
+            let existing = self.find_workspace(organization, name.as_str()).await?;
+            return Ok(ChangeOutcome::Unchanged(existing.id));
         };
-        tx.audit(Who::Operator, Act::WorkspaceCreated, &name)
+        tx.audit(AuditActor::Operator, AuditAction::WorkspaceCreated, &name)
             .await?;
         tx.commit().await?;
-        Ok(Made::New(made))
+        Ok(ChangeOutcome::Changed(created))
     }
 
-    /// Returns what an organisation may use.
-    pub async fn quotas(&self, organisation: &str) -> Result<Allowed, AdministrationError> {
-        let mut tx = self.enter(organisation).await?;
-        let found = tx.organisation().await?;
-        let missing = || AdministrationError::NoOrganisation(organisation.to_owned());
-        Ok(Allowed {
+    /// Returns the quotas in effect for an organization.
+    pub async fn quotas(&self, organization: &str) -> Result<EffectiveQuotas, AdministrationError> {
+        let mut tx = self.begin_organization(organization).await?;
+        let found = tx.organization().await?;
+        let missing = || AdministrationError::NoOrganization(organization.to_owned());
+        Ok(EffectiveQuotas {
             own: found.ok_or_else(missing)?.quotas,
         })
     }
 
-    /// Changes what an organisation may use.
+    /// Changes an organization's own quotas.
     pub async fn set_quotas(
         &self,
-        organisation: &str,
-        change: impl FnOnce(&mut Quotas),
-    ) -> Result<Allowed, AdministrationError> {
-        let mut own = self.quotas(organisation).await?.own;
+        organization: &str,
+        change: impl FnOnce(&mut OrganizationQuotas),
+    ) -> Result<EffectiveQuotas, AdministrationError> {
+        let mut own = self.quotas(organization).await?.own;
         change(&mut own);
-        let mut tx = self.enter(organisation).await?;
+        let mut tx = self.begin_organization(organization).await?;
         tx.set_quotas(own).await?;
-        tx.audit(Who::Operator, Act::QuotaChanged, own).await?;
+        tx.audit(AuditActor::Operator, AuditAction::QuotaChanged, own)
+            .await?;
         tx.commit().await?;
-        Ok(Allowed { own })
+        Ok(EffectiveQuotas { own })
     }
 
-    /// Makes a token; its secret is shown this once.
+    /// Creates a token and returns its secret, which cannot be read again.
     pub async fn create_token(
         &self,
-        organisation: &str,
-        new: NewToken,
-    ) -> Result<(Listed, Secret), AdministrationError> {
-        let mut tx = self.enter(organisation).await?;
-        let max = settings::Quotas::default().tokens;
-        let (token, secret) = tokens::make(&mut tx, new, max).await?;
-        tx.audit(Who::Operator, Act::TokenCreated, &token).await?;
-        let names = names(&mut tx).await?;
+        organization: &str,
+        new: TokenSpec,
+    ) -> Result<(TokenListing, TokenSecret), AdministrationError> {
+        let mut tx = self.begin_organization(organization).await?;
+        let max = DefaultQuotas::default().tokens;
+        let (token, secret) = tokens::issue(&mut tx, new, max).await?;
+        tx.audit(AuditActor::Operator, AuditAction::TokenCreated, &token)
+            .await?;
+        let names = load_workspace_names(&mut tx).await?;
         tx.commit().await?;
-        Ok((Listed::of(token, &names), secret))
+        Ok((TokenListing::new(token, &names), secret))
     }
 
-    /// Returns an organisation's tokens, without their secrets, in the order they were made.
-    pub async fn tokens(&self, organisation: &str) -> Result<Vec<Listed>, AdministrationError> {
-        let mut tx = self.enter(organisation).await?;
-        let mut all: Vec<Token> = Vec::new();
+    /// Returns an organization's tokens without their secrets, oldest first.
+    pub async fn tokens(
+        &self,
+        organization: &str,
+    ) -> Result<Vec<TokenListing>, AdministrationError> {
+        let mut tx = self.begin_organization(organization).await?;
+        let mut all: Vec<TokenRecord> = Vec::new();
         loop {
-            let page = tokens::list(&mut tx, all.last().map(|it| it.id), PAGE).await?;
-            let is_last = page.len() < PAGE as usize;
+            let page = tokens::list(&mut tx, all.last().map(|token| token.id), PAGE_ROWS).await?;
+            let is_last = page.len() < PAGE_ROWS as usize;
             all.extend(page);
             if is_last {
                 break;
             }
         }
-        let names = names(&mut tx).await?;
-        let listed = |token| Listed::of(token, &names);
+        let names = load_workspace_names(&mut tx).await?;
+        let listed = |token| TokenListing::new(token, &names);
         Ok(all.into_iter().map(listed).collect())
     }
 
-    /// Returns the clock by which tokens end.
+    /// Returns the time against which token expiry is checked.
     #[must_use]
     pub fn now(&self) -> Timestamp {
-        self.database.world().now()
+        self.database.clock().now()
     }
 
-    /// Ends a token now; one that was ended stays as it is.
+    /// Revokes a token. A token that was revoked before keeps its time of revocation.
     pub async fn revoke_token(
         &self,
-        organisation: &str,
+        organization: &str,
         id: &str,
-    ) -> Result<Made<Listed>, AdministrationError> {
+    ) -> Result<ChangeOutcome<TokenListing>, AdministrationError> {
         let missing = || AdministrationError::NoToken(id.to_owned());
         let wanted = Uuid::try_parse(id).map_err(|_| missing())?;
-        let mut tx = self.enter(organisation).await?;
+        let mut tx = self.begin_organization(organization).await?;
         let now = tx.now();
-        let token = tokens::revoke(&mut tx, wanted, now).await?;
-        let token = token.ok_or_else(missing)?;
-        let names = names(&mut tx).await?;
+        let revoked = tokens::revoke(&mut tx, wanted, now).await?;
+        let token = revoked.ok_or_else(missing)?;
+        let names = load_workspace_names(&mut tx).await?;
+        // `revoke` keeps an earlier time, so a different time means that nothing changed: there is
+        // nothing to audit, and dropping the transaction rolls it back.
         if token.revoked_at != Some(now) {
-            return Ok(Made::Known(Listed::of(token, &names)));
+            return Ok(ChangeOutcome::Unchanged(TokenListing::new(token, &names)));
         }
-        tx.audit(Who::Operator, Act::TokenRevoked, &token).await?;
+        tx.audit(AuditActor::Operator, AuditAction::TokenRevoked, &token)
+            .await?;
         tx.commit().await?;
-        Ok(Made::New(Listed::of(token, &names)))
+        Ok(ChangeOutcome::Changed(TokenListing::new(token, &names)))
     }
 
-    /// Makes everything that follows from a workspace's log again.
+    /// Rebuilds all projections of a workspace from its log.
     pub async fn rebuild(
         &self,
-        organisation: &str,
+        organization: &str,
         workspace: &str,
-    ) -> Result<Rebuilt, AdministrationError> {
-        let found = self.workspace(organisation, workspace).await?;
-        let rebuilding = self.database.rebuilding(found.organisation, found.id);
-        let mut done = rebuilding.await?;
-        let (entries, workspace) = (done.count_entries().await?, done.row().await?);
-        noted(done, Act::WorkspaceRebuilt).await?;
-        Ok(Rebuilt { workspace, entries })
+    ) -> Result<RebuiltWorkspace, AdministrationError> {
+        let found = self.find_workspace(organization, workspace).await?;
+        let rebuilding = self.database.begin_rebuild(found.organization, found.id);
+        let mut tenant = rebuilding.await?;
+        let (entries, workspace) = (tenant.count_entries().await?, tenant.workspace_row().await?);
+        commit_audited(tenant, AuditAction::WorkspaceRebuilt).await?;
+        Ok(RebuiltWorkspace { workspace, entries })
     }
 
-    /// Throws away what follows from a workspace's log; whoever reads next brings it back.
+    /// Deletes the projections of a workspace. The next read rebuilds them from the log.
     pub async fn evict(
         &self,
-        organisation: &str,
+        organization: &str,
         workspace: &str,
     ) -> Result<WorkspaceRow, AdministrationError> {
-        let found = self.workspace(organisation, workspace).await?;
-        let done = self.database.evicting(found.organisation, found.id);
-        noted(done.await?, Act::WorkspaceEvicted).await?;
+        let found = self.find_workspace(organization, workspace).await?;
+        let evicting = self.database.begin_eviction(found.organization, found.id);
+        commit_audited(evicting.await?, AuditAction::WorkspaceEvicted).await?;
         Ok(found)
     }
 
-    /// Returns an organisation's workspaces and how much they hold, by name.
-    pub async fn status(
+    /// Returns an organization's workspaces and their sizes, sorted by name.
+    pub async fn list_workspaces(
         &self,
-        organisation: &str,
+        organization: &str,
     ) -> Result<Vec<WorkspaceRow>, AdministrationError> {
-        let mut tx = self.enter(organisation).await?;
-        Ok(workspaces(&mut tx).await?)
+        let mut tx = self.begin_organization(organization).await?;
+        Ok(load_workspaces(&mut tx).await?)
     }
 
-    async fn workspace(
+    async fn find_workspace(
         &self,
-        organisation: &str,
+        organization: &str,
         workspace: &str,
     ) -> Result<WorkspaceRow, AdministrationError> {
-        let mut tx = self.enter(organisation).await?;
+        let mut tx = self.begin_organization(organization).await?;
         let found = tx.workspace(workspace).await?;
         found.ok_or_else(|| AdministrationError::NoWorkspace(workspace.to_owned()))
     }
 
-    /// Begins a transaction that sees one organisation, by its name.
-    async fn enter(&self, organisation: &str) -> Result<OrganisationTx, AdministrationError> {
-        let unknown = || AdministrationError::NoOrganisation(organisation.to_owned());
-        // What is no name is nobody's.
-        let name: Name = organisation.parse().map_err(|_| unknown())?;
-        let found = self.database.organisation_named(&name).await?;
+    /// Begins a transaction restricted to the organization of that name.
+    async fn begin_organization(
+        &self,
+        organization: &str,
+    ) -> Result<OrganizationTx, AdministrationError> {
+        let unknown = || AdministrationError::NoOrganization(organization.to_owned());
+        // No organization can have an invalid name, so it is reported as missing, not as invalid.
+        let name: HubName = organization.parse().map_err(|_| unknown())?;
+        let found = self.database.organization_named(&name).await?;
         let id = found.ok_or_else(unknown)?;
-        Ok(self.database.organisation(id).await?)
+        Ok(self.database.begin_organization(id).await?)
     }
 }
 
-/// Notes what was done to a workspace, and keeps both.
-async fn noted(mut done: Tenant, act: Act) -> Result<(), DatabaseError> {
-    let subject = done.workspace_id().0;
-    done.audit(Who::Operator, act, subject).await?;
-    done.commit().await
+/// Writes an audit line about a workspace and commits it together with the change.
+async fn commit_audited(mut tenant: WorkspaceTx, act: AuditAction) -> Result<(), DatabaseError> {
+    let subject = tenant.workspace_id().0;
+    tenant.audit(AuditActor::Operator, act, subject).await?;
+    tenant.commit().await
 }
 
-/// Returns what an organisation's workspaces are called.
-async fn names(tx: &mut OrganisationTx) -> Result<Names, DatabaseError> {
-    let all = workspaces(tx).await?.into_iter();
-    Ok(all.map(|it| (it.id, it.name.to_string())).collect())
+/// Loads the names of an organization's workspaces.
+async fn load_workspace_names(tx: &mut OrganizationTx) -> Result<WorkspaceNames, DatabaseError> {
+    let all = load_workspaces(tx).await?.into_iter();
+    Ok(all.map(|row| (row.id, row.name.to_string())).collect())
 }
 
-/// Returns every workspace of an organisation, by name.
-async fn workspaces(tx: &mut OrganisationTx) -> Result<Vec<WorkspaceRow>, DatabaseError> {
+/// Loads every workspace of an organization, sorted by name.
+async fn load_workspaces(tx: &mut OrganizationTx) -> Result<Vec<WorkspaceRow>, DatabaseError> {
     let mut all: Vec<WorkspaceRow> = Vec::new();
     loop {
-        let page = tx.workspaces(all.last().map(|it| &it.name), PAGE).await?;
-        let is_last = page.len() < PAGE as usize;
+        // Keyset pagination: an offset could skip or repeat rows that change between two pages.
+        let page = tx
+            .workspaces(all.last().map(|row| &row.name), PAGE_ROWS)
+            .await?;
+        let is_last = page.len() < PAGE_ROWS as usize;
         all.extend(page);
         if is_last {
             return Ok(all);

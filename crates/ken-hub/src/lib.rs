@@ -1,26 +1,36 @@
-//! The hub: a whole organisation's knowledge on one PostgreSQL.
+//! The hub: a server that stores the knowledge of many repositories on PostgreSQL.
 //!
-//! It takes the same events as a repository's ledger, folds them with the same core and answers the same questions.
-//! Processes keep nothing: any number may run beside each other, and what one acknowledged is in the database.
+//! The hub accepts the same events as a repository's ledger, folds them with the same core and
+//! answers the same queries. Processes are stateless: any number of them can share one database,
+//! and every acknowledged write is committed there.
 //!
-//! - [`database`]: connections, roles, migrations, and transactions that see one tenant;
-//! - [`store`]: events in, entries out: the log, its projections, searching them, rebuilding them;
-//! - [`identity`]: who calls, and what they may do;
-//! - [`service`]: the use cases, one function a verb;
-//! - [`administration`]: what an operator does with the database at hand;
-//! - `mcp`: the same over the Model Context Protocol;
-//! - [`api`]: REST under `/v1`, its description, problems;
-//! - [`serve`]: the process: limits, health, metrics, an orderly end;
-//! - [`away`]: work that takes its time, off the threads that answer;
-//! - [`world`]: its clock and its dice.
+//! The modules form layers. A module imports only from its own folder and from modules above it in
+//! this list (`cargo xtask purity` checks it):
+//!
+//! 1. [`blocking`], [`clock`], [`ids`]: blocking work, time and random ids, tenant ids and roles.
+//! 2. [`limits`], [`metrics`], [`operator_log`]: load limits, metrics and log of a process.
+//! 3. [`config`]: settings of a hub process, quotas.
+//! 4. [`database`]: connection pool, roles, migrations, tenant-scoped transactions, audit log.
+//! 5. [`store`]: the event log, its projections, search and rebuild.
+//! 6. [`identity`]: authentication of callers.
+//! 7. [`service`]: the use cases, one function per operation.
+//! 8. [`api`]: the REST API under `/v1`, its OpenAPI document and its error responses.
+//! 9. `mcp`: the Model Context Protocol endpoint, with the authentication and errors of [`api`].
+//! 10. [`server`]: the server process: listeners, middleware, graceful shutdown.
+//! 11. [`administration`]: operator commands that run directly on the database.
 
 pub mod administration;
 pub mod api;
-pub mod away;
+pub mod blocking;
+pub mod clock;
+pub mod config;
 pub mod database;
 pub mod identity;
+pub mod ids;
+pub mod limits;
 pub(crate) mod mcp;
-pub mod serve;
+pub mod metrics;
+pub mod operator_log;
+pub mod server;
 pub mod service;
 pub mod store;
-pub mod world;

@@ -1,116 +1,118 @@
-//! Fills the index from nothing: every segment at once, each line parsed once.
+//! Bulk load: builds the index from scratch, parsing each line once.
 //!
-//! Lines are sorted by event and by entry on their looks alone. Then some threads parse, check
-//! and fold entry by entry while this one writes, so that a million events never exist in typed
-//! form at the same time. Indexes are made last. It all happens in the caller's transaction: a
-//! line that turns out to be damaged leaves nothing behind.
+//! Lines are grouped by event and entry from a cheap scan. Then worker threads parse, check and
+//! fold entry by entry while the calling thread writes, so that a million events never exist in
+//! parsed form at the same time. Indexes are created last. Everything happens in the caller's
+//! transaction: a damaged line leaves no changes.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use ken_core::event::{Recorded, blank_form};
-use ken_core::id::{EntryId, EventId};
-use ken_core::state::blanks;
+use ken_core::ledger::event::{RecordedEvent, redact_line};
+use ken_core::ledger::state::redaction_target;
+use ken_core::values::id::{EntryId, EventId};
 use rusqlite::{Connection, params};
 
 use crate::database;
 use crate::error::{IndexError, RefreshError};
-use crate::fold::{self, Folded};
-use crate::gather::{Texts, gather};
-use crate::refresh::{Refreshed, bad_line};
-use crate::rows::{self, Copies};
-use crate::scan::{About, Glimpse, Order, Scanned};
+use crate::fold::{self, FoldedBatch};
+use crate::gather::{SegmentBuffers, read_and_scan};
+use crate::refresh::{RefreshReport, line_error};
+use crate::rows::{self, CopyCounts};
+use crate::scan::{LineSummary, RedactionLink, SegmentScan, TouchedEntries};
 use crate::search;
-use crate::segment::{self, Form, SegmentStat, Taken};
+use crate::segment::{self, CopyForm, ListedSegment, SegmentRow};
 
-/// Pages kept in memory while loading, in KiB.
+/// SQLite page cache during a load, in KiB.
 const CACHE_KIB: i64 = 64 * 1024;
 
-/// Bytes of text below which making tables anew costs more than keeping their indexes up to date.
+/// Bytes of text below which recreating the tables costs more than maintaining their indexes.
 const IN_PLACE_BYTES_MAX: usize = 1 << 20;
 
-/// Events written between two looks at what the folding threads have finished.
+/// Events written between two checks for folded batches.
 const EVENTS_PER_TURN: usize = 512;
 
-/// The same for entries, whose events are listed.
+/// Entries whose event links are written between two checks.
 const GROUPS_PER_TURN: usize = 64;
 
-/// Replaces everything the index holds by what the listed segments say.
+/// Replaces the contents of the index with the listed segments.
 ///
-/// Events that came from a caller and not from a segment are kept.
+/// Keeps events that a caller added directly.
 pub(crate) fn fill<E>(
     db: &Connection,
-    listing: &[SegmentStat],
+    listing: &[ListedSegment],
     remembered: &[EventId],
     read: &mut impl FnMut(&str) -> Result<Vec<u8>, E>,
-) -> Result<Refreshed, RefreshError<E>> {
-    let loose = loose(db)?;
-    let texts = Texts::new(listing.len());
-    let scans = gather(&texts, listing, read)?;
+) -> Result<RefreshReport, RefreshError<E>> {
+    // Read first, because recreating the tables drops these events.
+    let loose = load_loose_events(db)?;
+    let texts = SegmentBuffers::new(listing.len());
+    let scans = read_and_scan(&texts, listing, read)?;
     let Some(scans) = scans.into_iter().collect::<Option<Vec<_>>>() else {
-        return Err(first_bad_line(listing, &texts));
+        return Err(first_line_error(listing, &texts));
     };
     let bytes: usize = texts.iter().map(<[u8]>::len).sum();
     let in_place = bytes < IN_PLACE_BYTES_MAX && database::is_fresh(db)?;
     if !in_place {
-        database::wipe(db)?;
+        database::recreate_tables(db)?;
     }
     for (stat, scan) in listing.iter().zip(&scans) {
-        let taken = Taken {
+        let taken = SegmentRow {
             stat,
             bytes: scan.bytes,
             torn: scan.torn,
             digest: scan.digest,
             holdings: &scan.holdings,
         };
-        segment::write(db, &taken)?;
+        segment::write_segment(db, &taken)?;
     }
-    let Some(load) = Load::new(scans, loose, remembered) else {
-        return Err(first_bad_line(listing, &texts));
+    // Takes the scans apart, so the segment rows above are written first.
+    let Some(load) = BulkLoad::new(scans, loose, remembered) else {
+        return Err(first_line_error(listing, &texts));
     };
     let entries = load.groups.len();
     if !load.write(db)? {
-        return Err(first_bad_line(listing, &texts));
+        return Err(first_line_error(listing, &texts));
     }
-    write_memory(db, remembered)?;
-    search::note_all(db)?;
+    write_remembered(db, remembered)?;
+    search::mark_all_outdated(db)?;
     if !in_place {
         database::create_indexes(db)?;
     }
-    // Pages of before may be in the write-ahead log, with text that is blanked by now.
+    // Old pages in the write-ahead log may contain text that is redacted now.
     rows::write_meta(db, rows::META_SCRUB, &[])?;
-    Ok(Refreshed {
+    Ok(RefreshReport {
         segments_read: listing.len(),
         events_added: load.events.len(),
         entries_folded: entries,
-        ..Refreshed::default()
+        ..RefreshReport::default()
     })
 }
 
-/// Everything to be written, sorted.
-struct Load<'a> {
-    /// One for each event, in order of id.
-    events: Vec<Glimpse<'a>>,
-    groups: Vec<Group>,
-    /// Places in `events`, entry by entry.
+/// Everything to write, sorted.
+struct BulkLoad<'a> {
+    /// One line per event, ordered by id.
+    events: Vec<LineSummary<'a>>,
+    groups: Vec<EntryEventGroup>,
+    /// Positions in `events`, grouped by entry.
     places: Vec<u32>,
-    /// Events that touch no entry.
+    /// Positions of events that touch no entry.
     alone: Vec<u32>,
-    orders: Vec<Order>,
+    orders: Vec<RedactionLink>,
 }
 
-/// The events of one entry.
-pub(crate) struct Group {
+/// The events of one entry, as a range of positions.
+pub(crate) struct EntryEventGroup {
     pub(crate) entry: EntryId,
     pub(crate) places: Range<usize>,
 }
 
-impl<'a> Load<'a> {
-    /// Sorts what was seen; `None` if a line turns out to be no event.
+impl<'a> BulkLoad<'a> {
+    /// Sorts the scanned lines; `None` if a line is not a valid event.
     fn new(
-        scans: Vec<Scanned<'a>>,
-        loose: Vec<(Recorded, u8)>,
+        scans: Vec<SegmentScan<'a>>,
+        loose: Vec<(RecordedEvent, u8)>,
         remembered: &[EventId],
     ) -> Option<Self> {
         let count = scans.iter().map(|scan| scan.glimpses.len()).sum::<usize>() + loose.len();
@@ -122,27 +124,30 @@ impl<'a> Load<'a> {
         }
         for (copy, bits) in loose {
             let event = copy.event.id;
-            orders.extend(blanks(&copy.event).map(|target| Order { target, event }));
-            let copies = Copies {
+            orders.extend(
+                redaction_target(&copy.event).map(|target| RedactionLink { target, event }),
+            );
+            let copies = CopyCounts {
                 loose: bits,
-                ..Copies::default()
+                ..CopyCounts::default()
             };
-            events.push(Glimpse {
+            events.push(LineSummary {
                 copies,
-                ..Glimpse::of(&copy)
+                ..LineSummary::of(&copy)
             });
         }
+        // A stable sort, so copies merge in listing order and the result is reproducible.
         events.sort_by_key(|glimpse| glimpse.id);
         let mut sound = true;
         events.dedup_by(|copy, kept| {
             let same = copy.id == kept.id;
             if same {
-                sound &= merge(kept, copy).is_some();
+                sound &= merge_copies(kept, copy).is_some();
             }
             same
         });
-        blank(&mut events, &orders, remembered)?;
-        let (groups, places, alone) = group(&events);
+        redact_targets(&mut events, &orders, remembered)?;
+        let (groups, places, alone) = group_by_entry(&events);
         sound.then_some(Self {
             events,
             groups,
@@ -152,20 +157,20 @@ impl<'a> Load<'a> {
         })
     }
 
-    /// Writes it all; `false` if a line turned out to be no event.
+    /// Writes all rows; returns `false` if a line is not a valid event.
     fn write(&self, db: &Connection) -> Result<bool, IndexError> {
         let cache: i64 = db.query_row("PRAGMA cache_size", [], |row| row.get(0))?;
         db.pragma_update(None, "cache_size", -CACHE_KIB)?;
         let mut workspace = BTreeMap::new();
-        let work = fold::Work {
+        let work = fold::FoldJob {
             events: &self.events,
             groups: &self.groups,
             places: &self.places,
             alone: &self.alone,
         };
-        let mut rest = Rest::of(self);
-        let sound = fold::run(&work, |folded| {
-            let Some(Folded { rows, shared }) = folded else {
+        let mut rest = RemainingRows::of(self);
+        let sound = fold::fold_all(&work, |folded| {
+            let Some(FoldedBatch { rows, shared }) = folded else {
                 return rest.write_some(db);
             };
             for (group, row) in rows {
@@ -177,31 +182,33 @@ impl<'a> Load<'a> {
         if !sound {
             return Ok(false);
         }
+        // The folding threads may finish first.
         while rest.write_some(db)? {}
-        for place in workspace.keys() {
+        for position in workspace.keys() {
             db.prepare_cached("INSERT INTO workspace_events VALUES (?1)")?
-                .execute([row_key(*place as usize)])?;
+                .execute([row_key(*position as usize)])?;
         }
         rows::write_workspace(db, workspace.values())?;
         for order in &self.orders {
             db.prepare_cached("INSERT OR IGNORE INTO orders VALUES (?1, ?2)")?
                 .execute(params![order.target.to_bytes(), order.event.to_bytes()])?;
         }
+        // The connection lives on; give the memory back.
         db.pragma_update(None, "cache_size", cache)?;
         Ok(true)
     }
 }
 
-/// What is written beside the folded entries, whenever none of them is waiting.
-struct Rest<'a> {
-    load: &'a Load<'a>,
-    /// How many events, and groups of events by entry, are written.
+/// Events and event links still to be written while no folded batch is ready.
+struct RemainingRows<'a> {
+    load: &'a BulkLoad<'a>,
+    /// Number of events and groups already written.
     events: usize,
     groups: usize,
 }
 
-impl<'a> Rest<'a> {
-    fn of(load: &'a Load<'a>) -> Self {
+impl<'a> RemainingRows<'a> {
+    fn of(load: &'a BulkLoad<'a>) -> Self {
         Self {
             load,
             events: 0,
@@ -209,9 +216,9 @@ impl<'a> Rest<'a> {
         }
     }
 
-    /// Writes a portion; returns whether there was one.
+    /// Writes one portion; returns whether there was one.
     fn write_some(&mut self, db: &Connection) -> Result<bool, IndexError> {
-        let Load { events, groups, .. } = self.load;
+        let BulkLoad { events, groups, .. } = self.load;
         let event_portion = portion(self.events, events.len(), EVENTS_PER_TURN);
         let group_portion = portion(self.groups, groups.len(), GROUPS_PER_TURN);
         if !event_portion.is_empty() {
@@ -225,10 +232,16 @@ impl<'a> Rest<'a> {
     }
 
     fn write_events(&self, db: &Connection, portion: Range<usize>) -> Result<(), IndexError> {
-        for place in portion {
-            let event = &self.load.events[place];
+        for position in portion {
+            let event = &self.load.events[position];
             let order = (event.id, event.at);
-            rows::insert_event(db, Some(row_key(place)), order, event.copies, &event.line)?;
+            rows::insert_event(
+                db,
+                Some(row_key(position)),
+                order,
+                event.copies,
+                &event.line,
+            )?;
         }
         Ok(())
     }
@@ -237,8 +250,8 @@ impl<'a> Rest<'a> {
         let mut statement = db.prepare_cached("INSERT INTO touches VALUES (?1, ?2)")?;
         for number in portion {
             let group = &self.load.groups[number];
-            for place in &self.load.places[group.places.clone()] {
-                statement.execute([row_key(number), row_key(*place as usize)])?;
+            for position in &self.load.places[group.places.clone()] {
+                statement.execute([row_key(number), row_key(*position as usize)])?;
             }
         }
         Ok(())
@@ -249,22 +262,24 @@ fn portion(done: usize, all: usize, size: usize) -> Range<usize> {
     done..all.min(done + size)
 }
 
-/// Rows are numbered from 1 in the order of ids.
-fn row_key(place: usize) -> i64 {
-    place as i64 + 1
+/// Returns the row key of a position: rows are numbered from 1 in id order.
+fn row_key(position: usize) -> i64 {
+    position as i64 + 1
 }
 
-/// Adds `copy` to the copies of the same event in `kept`; `None` if one of them is no event.
-fn merge<'a>(kept: &mut Glimpse<'a>, copy: &mut Glimpse<'a>) -> Option<()> {
+/// Merges `copy` into `kept`, a copy of the same event; `None` if either line is invalid.
+fn merge_copies<'a>(kept: &mut LineSummary<'a>, copy: &mut LineSummary<'a>) -> Option<()> {
     let mut copies = kept.copies;
     copies.full += copy.copies.full;
     copies.blank += copy.copies.blank;
     copies.loose |= copy.copies.loose;
     if kept.line != copy.line {
-        let [one, other] = [&kept, &copy].map(|glimpse| Recorded::parse(glimpse.line.as_bytes()));
+        let [one, other] =
+            [&kept, &copy].map(|glimpse| RecordedEvent::parse(glimpse.line.as_bytes()));
         let (one, other) = (one.ok()?, other.ok()?);
-        copies.mixed |= copy.copies.mixed || one.blanked().line() != other.blanked().line();
-        let better = one.better_copy(other);
+        copies.mixed |= copy.copies.mixed || one.redacted().line() != other.redacted().line();
+        let better = one.preferred_copy(other);
+        // Swapping keeps the borrowed line instead of allocating the better one.
         if better.line() == copy.line {
             std::mem::swap(kept, copy);
         }
@@ -273,38 +288,42 @@ fn merge<'a>(kept: &mut Glimpse<'a>, copy: &mut Glimpse<'a>) -> Option<()> {
     Some(())
 }
 
-/// Blanks what must be; `None` if such a line is no event.
-fn blank(events: &mut [Glimpse<'_>], orders: &[Order], remembered: &[EventId]) -> Option<()> {
+/// Redacts the targeted events; `None` if such a line is not a valid event.
+fn redact_targets(
+    events: &mut [LineSummary<'_>],
+    orders: &[RedactionLink],
+    remembered: &[EventId],
+) -> Option<()> {
     let targets: BTreeSet<EventId> = orders.iter().map(|order| order.target).collect();
     for id in targets.iter().chain(remembered) {
-        let Ok(place) = events.binary_search_by_key(id, |event| event.id) else {
+        let Ok(position) = events.binary_search_by_key(id, |event| event.id) else {
             continue;
         };
-        let event = &mut events[place];
+        let event = &mut events[position];
         if !event.is_order {
-            event.line = Cow::Owned(blank_form(&event.line).ok()?.0.into());
+            event.line = Cow::Owned(redact_line(&event.line).ok()?.0.into());
         }
     }
     Some(())
 }
 
-/// Sorts events by the entries they touch.
-fn group(events: &[Glimpse<'_>]) -> (Vec<Group>, Vec<u32>, Vec<u32>) {
+/// Groups events by the entries they touch.
+fn group_by_entry(events: &[LineSummary<'_>]) -> (Vec<EntryEventGroup>, Vec<u32>, Vec<u32>) {
     let mut alone = Vec::new();
     let mut touches: Vec<(EntryId, u32)> = Vec::with_capacity(events.len());
-    for (place, event) in (0..).zip(events) {
-        if event.about == About::None {
-            alone.push(place);
+    for (position, event) in (0..).zip(events) {
+        if event.about == TouchedEntries::None {
+            alone.push(position);
         }
-        touches.extend(event.about.entries().iter().map(|entry| (*entry, place)));
+        touches.extend(event.about.entries().iter().map(|entry| (*entry, position)));
     }
     touches.sort_unstable();
-    let places = touches.iter().map(|(_, place)| *place).collect();
-    let mut groups: Vec<Group> = Vec::new();
+    let places = touches.iter().map(|(_, position)| *position).collect();
+    let mut groups: Vec<EntryEventGroup> = Vec::new();
     for (at, (entry, _)) in touches.iter().enumerate() {
         match groups.last_mut() {
             Some(group) if group.entry == *entry => group.places.end = at + 1,
-            Some(_) | None => groups.push(Group {
+            Some(_) | None => groups.push(EntryEventGroup {
                 entry: *entry,
                 places: at..at + 1,
             }),
@@ -313,25 +332,25 @@ fn group(events: &[Glimpse<'_>]) -> (Vec<Group>, Vec<u32>, Vec<u32>) {
     (groups, places, alone)
 }
 
-/// Returns the events a caller brought, with the forms they came in.
-fn loose(db: &Connection) -> Result<Vec<(Recorded, u8)>, IndexError> {
+/// Returns the events that a caller added, with the forms they arrived in.
+fn load_loose_events(db: &Connection) -> Result<Vec<(RecordedEvent, u8)>, IndexError> {
     let mut statement = db.prepare("SELECT loose, line FROM events WHERE loose <> 0")?;
     let mut rows = statement.query([])?;
     let mut events = Vec::new();
     while let Some(row) = rows.next()? {
         let line: String = row.get(1)?;
-        let copy = rows::recorded(&line)?;
-        // Once blanked here the text is gone, whatever it came as.
-        let bits = match Form::of(&copy) {
-            Form::Full => row.get(0)?,
-            Form::Blank => rows::LOOSE_BLANK,
+        let copy = rows::parse_recorded(&line)?;
+        // A redacted event lost its text, even if it arrived in full.
+        let bits = match CopyForm::of(&copy) {
+            CopyForm::Full => row.get(0)?,
+            CopyForm::Blank => rows::LOOSE_BLANK,
         };
         events.push((copy, bits));
     }
     Ok(events)
 }
 
-fn write_memory(db: &Connection, remembered: &[EventId]) -> Result<(), IndexError> {
+fn write_remembered(db: &Connection, remembered: &[EventId]) -> Result<(), IndexError> {
     for id in remembered {
         db.prepare_cached("INSERT OR IGNORE INTO remembered VALUES (?1)")?
             .execute([id.to_bytes()])?;
@@ -339,11 +358,12 @@ fn write_memory(db: &Connection, remembered: &[EventId]) -> Result<(), IndexErro
     Ok(())
 }
 
-/// Names the first damaged line; the quick way only notices that there is one.
-fn first_bad_line<E>(listing: &[SegmentStat], texts: &Texts) -> RefreshError<E> {
+/// Returns an error that names the first damaged line; the fast path only detects that there is
+/// one.
+fn first_line_error<E>(listing: &[ListedSegment], texts: &SegmentBuffers) -> RefreshError<E> {
     for (stat, text) in listing.iter().zip(texts.iter()) {
         if let Err(bad) = segment::read_lines(text, 0) {
-            return bad_line(&stat.name, bad);
+            return line_error(&stat.name, bad);
         }
     }
     RefreshError::Index(IndexError::damaged(

@@ -1,88 +1,95 @@
-//! Applies a difference: which copies came and went, what each event is now, what follows.
+//! Applies a change to the index: event copies added and removed, and the entries that follow.
 //!
-//! One form of each event is stored. It is blanked if an authorised order or this machine's
-//! memory says so, or if no copy has its data any more; otherwise it is the full one. Where the
-//! stored form does not tell what the new one must be, the caller has to start from nothing.
+//! The index stores one form of each event. The redacted form is stored if an authorized redaction
+//! event or this machine's list of redacted ids requires it, or if no copy has data; otherwise the
+//! full form is stored. If the stored form does not determine the new one, the caller must rebuild
+//! the index.
 //!
-//! Only touched entries are folded again, and events that only add up are added to the entry.
+//! Only affected entries are folded again; events that only add to counters are absorbed.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use ken_core::event::{Event, Recorded};
-use ken_core::fold::fold_entry;
-use ken_core::id::{EntryId, EventId};
-use ken_core::state::blanks;
-use ken_core::workspace::concerns_workspace;
+use ken_core::ledger::event::{Event, RecordedEvent};
+use ken_core::ledger::fold::fold_entry;
+use ken_core::ledger::state::redaction_target;
+use ken_core::ledger::workspace::concerns_workspace;
+use ken_core::values::id::{EntryId, EventId};
 use rusqlite::{Connection, params};
 
 use crate::error::IndexError;
 use crate::missed;
-use crate::recent::Recent;
-use crate::rows::{self, Copies, EntryKey, EntryRow, Held, LOOSE_BLANK, LOOSE_FULL};
+use crate::recent::EntryCache;
+use crate::rows::{
+    self, CopyCounts, EntryKey, IndexEntryRow, LOOSE_BLANK, LOOSE_FULL, StoredEventRow,
+};
 use crate::search;
-use crate::segment::Form;
+use crate::segment::CopyForm;
 
-/// What came and went since the index was last in step.
+/// Event copies added and removed since the last refresh.
 #[derive(Debug)]
-pub(crate) struct Change<'a> {
-    pub(crate) incoming: Vec<Recorded>,
-    /// Copies that segments do not hold any more.
-    pub(crate) outgoing: Vec<(EventId, Form)>,
-    pub(crate) source: Source<'a>,
+pub(crate) struct IndexChange<'a> {
+    pub(crate) incoming: Vec<RecordedEvent>,
+    /// Copies that segments no longer contain.
+    pub(crate) outgoing: Vec<(EventId, CopyForm)>,
+    pub(crate) source: ChangeSource<'a>,
 }
 
-impl<'a> Change<'a> {
-    /// Returns a change by segments that has nothing in it yet.
+impl<'a> IndexChange<'a> {
+    /// Returns an empty change with segments as its source.
     pub(crate) fn from_segments(remembered: &'a [EventId]) -> Self {
         Self {
             incoming: Vec::new(),
             outgoing: Vec::new(),
-            source: Source::Segments { remembered },
+            source: ChangeSource::Segments { remembered },
         }
     }
 }
 
-/// Where the incoming copies come from.
+/// Source of the incoming copies.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Source<'a> {
-    /// Segments, which can be read again; with everything this machine remembers as blanked.
+pub(crate) enum ChangeSource<'a> {
+    /// Segments, which can be read again; with every id this machine records as redacted.
     Segments { remembered: &'a [EventId] },
-    /// A caller, who is not asked again; with events to drop and ids to remember from now on.
+    /// A caller that cannot supply the events again; with events to drop and redacted ids to add.
     Caller {
         dropped: &'a [EventId],
         remembered: &'a [EventId],
     },
 }
 
-/// What a change came to.
+/// Counts of an applied change.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Made {
+pub(crate) struct ApplyOutcome {
     pub(crate) events_added: usize,
     pub(crate) events_removed: usize,
-    /// Entries folded from their events.
+    /// Entries folded from scratch.
     pub(crate) folded: BTreeSet<EntryId>,
     pub(crate) entries_absorbed: usize,
 }
 
-/// Why a change was not made.
+/// Failure to apply a change.
 #[derive(Debug)]
-pub(crate) enum Unmade {
-    /// Copies differ, or a text is wanted that is not stored.
-    StartOver,
+pub(crate) enum ApplyError {
+    /// Copies differ, or a text that is not stored is needed again.
+    RebuildRequired,
     Index(IndexError),
 }
 
-impl<E: Into<IndexError>> From<E> for Unmade {
+impl<E: Into<IndexError>> From<E> for ApplyError {
     fn from(error: E) -> Self {
         Self::Index(error.into())
     }
 }
 
 /// Applies `change` inside the caller's transaction.
-pub(crate) fn make(db: &Connection, change: Change<'_>, recent: &Recent) -> Result<Made, Unmade> {
-    let mut slots = Slots {
+pub(crate) fn apply_change(
+    db: &Connection,
+    change: IndexChange<'_>,
+    recent: &EntryCache,
+) -> Result<ApplyOutcome, ApplyError> {
+    let mut slots = AffectedEvents {
         db,
         by_id: BTreeMap::new(),
         source: change.source,
@@ -91,91 +98,104 @@ pub(crate) fn make(db: &Connection, change: Change<'_>, recent: &Recent) -> Resu
         slots.take_in(copy)?;
     }
     for (id, form) in change.outgoing {
-        slots.let_go(id, form)?;
+        slots.remove_copy(id, form)?;
     }
-    if let Source::Caller { dropped, .. } = change.source {
+    if let ChangeSource::Caller { dropped, .. } = change.source {
         for id in dropped {
-            slots.slot(*id)?.copies = Copies::default();
+            slots.slot(*id)?.copies = CopyCounts::default();
         }
     }
-    slots.settle_orders()?;
-    slots.settle_memory()?;
+    // Both steps may add events to the set, so they run before anything is written.
+    slots.update_redactions()?;
+    slots.update_remembered()?;
     let effects = slots.write()?;
     if effects.scrubbed {
-        // The write-ahead log has to be emptied once this is committed.
+        // The write-ahead log must be truncated after the commit.
         rows::write_meta(db, rows::META_SCRUB, &[])?;
     }
     Ok(effects.follow(db, recent)?)
 }
 
-/// The events a change concerns, each with what is stored and what is known now.
-struct Slots<'a> {
+/// The events a change affects, with their stored and current copies.
+struct AffectedEvents<'a> {
     db: &'a Connection,
-    by_id: BTreeMap<EventId, Slot>,
-    source: Source<'a>,
+    by_id: BTreeMap<EventId, AffectedEvent>,
+    source: ChangeSource<'a>,
 }
 
-struct Slot {
-    before: Option<Held>,
-    copies: Copies,
-    /// The best copy seen; the stored one to begin with.
-    copy: Option<Recorded>,
+/// One affected event.
+struct AffectedEvent {
+    before: Option<StoredEventRow>,
+    copies: CopyCounts,
+    /// Best copy seen so far, starting with the stored one.
+    copy: Option<RecordedEvent>,
 }
 
-impl Slots<'_> {
-    fn slot(&mut self, id: EventId) -> Result<&mut Slot, IndexError> {
+impl AffectedEvents<'_> {
+    fn slot(&mut self, id: EventId) -> Result<&mut AffectedEvent, IndexError> {
         match self.by_id.entry(id) {
             Entry::Occupied(slot) => Ok(slot.into_mut()),
-            Entry::Vacant(place) => {
-                let before = rows::held(self.db, id)?;
-                Ok(place.insert(Slot {
-                    copies: before.as_ref().map_or_else(Copies::default, |h| h.copies),
-                    copy: before.as_ref().map(|held| held.copy.clone()),
+            Entry::Vacant(vacant) => {
+                let before = rows::load_event(self.db, id)?;
+                Ok(vacant.insert(AffectedEvent {
+                    copies: before
+                        .as_ref()
+                        .map_or_else(CopyCounts::default, |h| h.copies),
+                    copy: before.as_ref().map(|stored| stored.copy.clone()),
                     before,
                 }))
             }
         }
     }
 
-    fn take_in(&mut self, copy: Recorded) -> Result<(), Unmade> {
+    fn take_in(&mut self, copy: RecordedEvent) -> Result<(), ApplyError> {
         let source = self.source;
         let slot = self.slot(copy.event.id)?;
-        match (source, Form::of(&copy)) {
-            (Source::Segments { .. }, Form::Full) => slot.copies.full += 1,
-            (Source::Segments { .. }, Form::Blank) => slot.copies.blank += 1,
-            (Source::Caller { .. }, Form::Full) => slot.copies.loose |= LOOSE_FULL,
-            (Source::Caller { .. }, Form::Blank) => slot.copies.loose |= LOOSE_BLANK,
+        // Segments are counted, because each can disappear; a caller's copies are only flags.
+        match (source, CopyForm::of(&copy)) {
+            (ChangeSource::Segments { .. }, CopyForm::Full) => slot.copies.full += 1,
+            (ChangeSource::Segments { .. }, CopyForm::Blank) => slot.copies.blank += 1,
+            (ChangeSource::Caller { .. }, CopyForm::Full) => slot.copies.loose |= LOOSE_FULL,
+            (ChangeSource::Caller { .. }, CopyForm::Blank) => slot.copies.loose |= LOOSE_BLANK,
         }
         slot.copy = Some(match slot.copy.take() {
             None => copy,
-            Some(held) if held.line() == copy.line() => held,
-            Some(held) => {
-                slot.copies.mixed |= held.blanked().line() != copy.blanked().line();
-                held.better_copy(copy)
+            Some(stored) if stored.line() == copy.line() => stored,
+            Some(stored) => {
+                // Compared in redacted form, because a redacted copy differs from its full copy by
+                // design.
+                slot.copies.mixed |= stored.redacted().line() != copy.redacted().line();
+                stored.preferred_copy(copy)
             }
         });
-        slot.can_be_told(source)
+        slot.ensure_resolvable(source)
     }
 
-    fn let_go(&mut self, id: EventId, form: Form) -> Result<(), Unmade> {
+    fn remove_copy(&mut self, id: EventId, form: CopyForm) -> Result<(), ApplyError> {
         let source = self.source;
         let slot = self.slot(id)?;
         let count = match form {
-            Form::Full => &mut slot.copies.full,
-            Form::Blank => &mut slot.copies.blank,
+            CopyForm::Full => &mut slot.copies.full,
+            CopyForm::Blank => &mut slot.copies.blank,
         };
+        // A database with wrong counts must not panic; it converges at the next rebuild.
         *count = count.saturating_sub(1);
-        slot.can_be_told(source)
+        slot.ensure_resolvable(source)
     }
 
-    /// Brings the table of blanking orders in step and looks at every event they aim at.
-    fn settle_orders(&mut self) -> Result<(), IndexError> {
+    /// Updates the table of redaction events and loads every event they target.
+    fn update_redactions(&mut self) -> Result<(), IndexError> {
         let mut targets = BTreeSet::new();
         for (id, slot) in &self.by_id {
-            let Some(target) = slot.copy.as_ref().and_then(|copy| blanks(&copy.event)) else {
+            let Some(target) = slot
+                .copy
+                .as_ref()
+                .and_then(|copy| redaction_target(&copy.event))
+            else {
                 continue;
             };
             targets.insert(target);
+            // A redaction event without its data no longer authorizes anything.
             let statement = if slot.copies.any_full() {
                 "INSERT OR IGNORE INTO orders (target, event) VALUES (?1, ?2)"
             } else {
@@ -191,13 +211,14 @@ impl Slots<'_> {
         Ok(())
     }
 
-    /// Brings the remembered ids in step and looks at every event whose place among them changed.
-    fn settle_memory(&mut self) -> Result<(), IndexError> {
+    /// Updates the recorded redacted ids and loads every event whose membership changed.
+    fn update_remembered(&mut self) -> Result<(), IndexError> {
+        // Segments come with the complete list, so missing ids are deleted; a caller only adds ids.
         let (ids, forget) = match self.source {
-            Source::Segments { remembered } => (remembered, true),
-            Source::Caller { remembered, .. } => (remembered, false),
+            ChangeSource::Segments { remembered } => (remembered, true),
+            ChangeSource::Caller { remembered, .. } => (remembered, false),
         };
-        let known: BTreeSet<EventId> = remembered(self.db)?.into_iter().collect();
+        let known: BTreeSet<EventId> = load_remembered(self.db)?.into_iter().collect();
         let now: BTreeSet<EventId> = ids.iter().copied().collect();
         for id in now.difference(&known) {
             self.db
@@ -214,19 +235,19 @@ impl Slots<'_> {
         Ok(())
     }
 
-    /// Writes every event in the form it has now.
-    fn write(self) -> Result<Effects, Unmade> {
-        let mut effects = Effects::default();
+    /// Writes every affected event in its resolved form.
+    fn write(self) -> Result<IndexEffects, ApplyError> {
+        let mut effects = IndexEffects::default();
         for (id, slot) in self.by_id {
             let copies = slot.copies;
             match (slot.before, slot.copy.filter(|_| copies.any())) {
                 (None, None) => {}
-                (Some(held), None) => effects.remove(self.db, &held)?,
+                (Some(stored), None) => effects.remove(self.db, &stored)?,
                 (before, Some(copy)) => {
-                    let now = settled(self.db, self.source, id, copy, copies)?;
+                    let now = resolve_copy(self.db, self.source, id, copy, copies)?;
                     match before {
                         None => effects.insert(self.db, now, copies)?,
-                        Some(held) => effects.update(self.db, &held, &now, copies)?,
+                        Some(stored) => effects.update(self.db, &stored, &now, copies)?,
                     }
                 }
             }
@@ -235,37 +256,38 @@ impl Slots<'_> {
     }
 }
 
-impl Slot {
-    /// Refuses where copies differ and their segments can be asked instead.
-    fn can_be_told(&self, source: Source<'_>) -> Result<(), Unmade> {
+impl AffectedEvent {
+    /// Requires a rebuild if copies differ and segments can supply them again.
+    fn ensure_resolvable(&self, source: ChangeSource<'_>) -> Result<(), ApplyError> {
         match source {
-            Source::Segments { .. } if self.copies.mixed => Err(Unmade::StartOver),
-            Source::Segments { .. } | Source::Caller { .. } => Ok(()),
+            ChangeSource::Segments { .. } if self.copies.mixed => Err(ApplyError::RebuildRequired),
+            ChangeSource::Segments { .. } | ChangeSource::Caller { .. } => Ok(()),
         }
     }
 }
 
-/// Returns the one form of an event that is stored.
-fn settled(
+/// Returns the form of an event to store.
+fn resolve_copy(
     db: &Connection,
-    source: Source<'_>,
+    source: ChangeSource<'_>,
     id: EventId,
-    copy: Recorded,
-    copies: Copies,
-) -> Result<Recorded, Unmade> {
-    let must = blanks(&copy.event).is_none() && is_blanked(db, id)?;
+    copy: RecordedEvent,
+    copies: CopyCounts,
+) -> Result<RecordedEvent, ApplyError> {
+    // Redaction events are never redacted: otherwise one could cancel another.
+    let must = redaction_target(&copy.event).is_none() && is_redacted(db, id)?;
     if must || !copies.any_full() {
-        return Ok(copy.blanked());
+        return Ok(copy.redacted());
     }
     match source {
-        // A segment has the text, we do not: whoever ordered it blanked took that back.
-        Source::Segments { .. } if copy.is_blanked() => Err(Unmade::StartOver),
-        Source::Segments { .. } | Source::Caller { .. } => Ok(copy),
+        // A segment has the text but the index does not: the redaction was withdrawn.
+        ChangeSource::Segments { .. } if copy.is_redacted() => Err(ApplyError::RebuildRequired),
+        ChangeSource::Segments { .. } | ChangeSource::Caller { .. } => Ok(copy),
     }
 }
 
-/// Returns whether an order or this machine's memory says that `id` is blanked.
-fn is_blanked(db: &Connection, id: EventId) -> Result<bool, IndexError> {
+/// Returns whether a redaction event or this machine's list redacts `id`.
+fn is_redacted(db: &Connection, id: EventId) -> Result<bool, IndexError> {
     let mut statement = db.prepare_cached(
         "SELECT EXISTS (SELECT 1 FROM orders WHERE target = ?1)
              OR EXISTS (SELECT 1 FROM remembered WHERE event = ?1)",
@@ -273,31 +295,31 @@ fn is_blanked(db: &Connection, id: EventId) -> Result<bool, IndexError> {
     Ok(statement.query_row([id.to_bytes()], |row| row.get(0))?)
 }
 
-fn remembered(db: &Connection) -> Result<Vec<EventId>, IndexError> {
+fn load_remembered(db: &Connection) -> Result<Vec<EventId>, IndexError> {
     let mut statement = db.prepare_cached("SELECT event FROM remembered")?;
     let ids = statement.query_map([], |row| row.get(0).map(EventId::from_bytes))?;
     Ok(ids.collect::<Result<_, _>>()?)
 }
 
-/// What follows from the events that were written.
+/// Consequences of the written events for entries and the workspace.
 #[derive(Default)]
-struct Effects {
-    made: Made,
-    /// Entries that must be folded again.
+struct IndexEffects {
+    made: ApplyOutcome,
+    /// Entries to fold again.
     refold: BTreeSet<EntryId>,
-    /// Events that are new to an entry, which stands under this key, and may only add up.
+    /// New events per entry, with the row key of the entry; they may be absorbed without a fold.
     gained: BTreeMap<EntryId, (EntryKey, Vec<Arc<Event>>)>,
     workspace: bool,
-    /// A text that was stored is blanked now.
+    /// Set if stored text was redacted.
     scrubbed: bool,
 }
 
-impl Effects {
+impl IndexEffects {
     fn insert(
         &mut self,
         db: &Connection,
-        copy: Recorded,
-        copies: Copies,
+        copy: RecordedEvent,
+        copies: CopyCounts,
     ) -> Result<(), IndexError> {
         let key = rows::insert_event(
             db,
@@ -306,12 +328,12 @@ impl Effects {
             copies,
             copy.line(),
         )?;
-        self.note_workspace(db, key, &copy.event)?;
+        self.record_workspace_event(db, key, &copy.event)?;
         self.made.events_added += 1;
         let entries: BTreeSet<EntryId> = copy.event.entries().collect();
         let event = Arc::new(copy.event);
         for entry in entries {
-            let entry_key = touch(db, entry, key)?;
+            let entry_key = link_event(db, entry, key)?;
             let (_, gained) = self
                 .gained
                 .entry(entry)
@@ -324,56 +346,57 @@ impl Effects {
     fn update(
         &mut self,
         db: &Connection,
-        held: &Held,
-        now: &Recorded,
-        copies: Copies,
+        stored: &StoredEventRow,
+        now: &RecordedEvent,
+        copies: CopyCounts,
     ) -> Result<(), IndexError> {
-        if held.copy.line() == now.line() {
-            if held.copies != copies {
-                rows::update_copies(db, held.key, copies)?;
+        if stored.copy.line() == now.line() {
+            if stored.copies != copies {
+                rows::update_copies(db, stored.key, copies)?;
             }
             return Ok(());
         }
-        self.scrubbed |= now.is_blanked() && !held.copy.is_blanked();
-        self.take_out(db, held)?;
+        self.scrubbed |= now.is_redacted() && !stored.copy.is_redacted();
+        // The new form may touch other entries, so the row and its links are replaced as a whole.
+        self.delete_event(db, stored)?;
         rows::insert_event(
             db,
-            Some(held.key),
+            Some(stored.key),
             (now.event.id, now.event.at),
             copies,
             now.line(),
         )?;
-        self.note_workspace(db, held.key, &now.event)?;
+        self.record_workspace_event(db, stored.key, &now.event)?;
         for entry in now.event.entries() {
-            touch(db, entry, held.key)?;
+            link_event(db, entry, stored.key)?;
             self.refold.insert(entry);
         }
         Ok(())
     }
 
-    fn remove(&mut self, db: &Connection, held: &Held) -> Result<(), IndexError> {
+    fn remove(&mut self, db: &Connection, stored: &StoredEventRow) -> Result<(), IndexError> {
         self.made.events_removed += 1;
-        self.take_out(db, held)
+        self.delete_event(db, stored)
     }
 
-    fn take_out(&mut self, db: &Connection, held: &Held) -> Result<(), IndexError> {
+    fn delete_event(&mut self, db: &Connection, stored: &StoredEventRow) -> Result<(), IndexError> {
         db.prepare_cached("DELETE FROM events WHERE key = ?1")?
-            .execute([held.key])?;
-        for entry in held.copy.event.entries() {
-            let EntryKey { key, .. } = rows::entry_key(db, entry)?;
+            .execute([stored.key])?;
+        for entry in stored.copy.event.entries() {
+            let EntryKey { key, .. } = rows::ensure_entry_row(db, entry)?;
             db.prepare_cached("DELETE FROM touches WHERE entry = ?1 AND event = ?2")?
-                .execute([key, held.key])?;
+                .execute([key, stored.key])?;
             self.refold.insert(entry);
         }
-        if concerns_workspace(&held.copy.event) {
+        if concerns_workspace(&stored.copy.event) {
             db.prepare_cached("DELETE FROM workspace_events WHERE event = ?1")?
-                .execute([held.key])?;
+                .execute([stored.key])?;
             self.workspace = true;
         }
         Ok(())
     }
 
-    fn note_workspace(
+    fn record_workspace_event(
         &mut self,
         db: &Connection,
         key: i64,
@@ -387,12 +410,13 @@ impl Effects {
         Ok(())
     }
 
-    /// Brings entries and workspace in step with the events.
-    fn follow(mut self, db: &Connection, recent: &Recent) -> Result<Made, IndexError> {
+    /// Updates entries and the workspace from the events.
+    fn follow(mut self, db: &Connection, recent: &EntryCache) -> Result<ApplyOutcome, IndexError> {
         for (entry, (key, events)) in std::mem::take(&mut self.gained) {
             if self.refold.contains(&entry) {
                 continue;
             }
+            // All events of a new entry are in this change, so no stored event has to be read.
             if key.is_new {
                 let folded = fold_entry(entry, events.iter().map(|event| &**event));
                 write_folded(db, key.key, folded.as_ref())?;
@@ -411,70 +435,72 @@ impl Effects {
             let mut statement = db.prepare_cached(
                 "SELECT line FROM workspace_events JOIN events ON events.key = event",
             )?;
-            let events = rows::lines(&mut statement, [])?;
+            let events = rows::select_events(&mut statement, [])?;
             rows::write_workspace(db, events.iter().map(|copy| &copy.event))?;
         }
         Ok(self.made)
     }
 }
 
-/// Notes that an event is about an entry; returns the entry's key.
-fn touch(db: &Connection, entry: EntryId, event: i64) -> Result<EntryKey, IndexError> {
-    let entry = rows::entry_key(db, entry)?;
+/// Records that an event touches an entry and returns the entry's row key.
+fn link_event(db: &Connection, entry: EntryId, event: i64) -> Result<EntryKey, IndexError> {
+    let entry = rows::ensure_entry_row(db, entry)?;
     db.prepare_cached("INSERT OR IGNORE INTO touches VALUES (?1, ?2)")?
         .execute([entry.key, event])?;
     Ok(entry)
 }
 
-/// Adds `events` to the stored entry; says `false`, changing nothing, if one needs a fold.
+/// Absorbs `events` into the stored entry; returns `false` without changes if one requires a fold.
 fn absorb(
     db: &Connection,
-    recent: &Recent,
+    recent: &EntryCache,
     (id, key): (EntryId, i64),
     events: &[Arc<Event>],
 ) -> Result<bool, IndexError> {
-    let Some(json) = rows::json_at(db, key)? else {
+    let Some(json) = rows::load_entry_json(db, key)? else {
         return Ok(false);
     };
     let mut entry = match recent.take(id, &json) {
         Some(entry) => entry,
         None => rows::parse_entry(&json)?,
     };
-    if !events.iter().all(|event| entry.absorb(event)) {
+    if !events.iter().all(|event| entry.try_add_event(event)) {
         return Ok(false);
     }
     rows::update_absorbed(db, key, &entry)?;
     Ok(true)
 }
 
-/// Folds an entry from its events; one without events goes.
+/// Folds an entry from its events; an entry without events is deleted.
 fn refold(db: &Connection, id: EntryId) -> Result<(), IndexError> {
-    let EntryKey { key, .. } = rows::entry_key(db, id)?;
-    let events = rows::events_of(db, key)?;
-    rows::delete_satellites(db, key)?;
+    let EntryKey { key, .. } = rows::ensure_entry_row(db, id)?;
+    let events = rows::load_entry_events(db, key)?;
+    rows::delete_dependent_rows(db, key)?;
     let folded = fold_entry(id, events.iter().map(|copy| &copy.event));
     write_folded(db, key, folded.as_ref())
 }
 
-/// Writes what the events of the entry under `key` came to; nothing is written beside its row yet.
+/// Writes a folded entry under `key`; its dependent rows must be empty.
 fn write_folded(
     db: &Connection,
     key: i64,
-    folded: Option<&ken_core::entry::Entry>,
+    folded: Option<&ken_core::ledger::entry::Entry>,
 ) -> Result<(), IndexError> {
-    search::note(db, key)?;
+    search::mark_outdated(db, key)?;
     match folded {
         Some(entry) => {
-            if 0 < entry.history.blanked {
-                search::forget(db, key)?;
-                missed::forget_all(db)?;
+            if entry.history.blanked > 0 {
+                // The search tables must not keep redacted words until the next search updates
+                // them, and an unanswered query may quote them.
+                search::remove_search_data(db, key)?;
+                missed::clear_quoted_text(db)?;
             }
-            EntryRow::new(entry).write(db, key)
+            IndexEntryRow::new(entry).write(db, key)
         }
         None => {
             db.prepare_cached("DELETE FROM entries WHERE key = ?1")?
                 .execute([key])?;
-            search::forget(db, key)
+            search::remove_search_data(db, key)
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The database file: its tables, its pragmas, and when it is thrown away.
+//! SQLite database file: schema, pragmas and recreation.
 
 use std::fs;
 use std::io;
@@ -8,16 +8,17 @@ use std::time::Duration;
 use rusqlite::{Connection, OpenFlags};
 
 use crate::error::IndexError;
-use crate::refresh::Rebuilt;
+use crate::refresh::RebuildReason;
 
-/// Kept in `PRAGMA user_version`; any other number means that the database is not ours to read.
-pub(crate) const SCHEMA: i64 = 8;
+/// Schema version stored in `PRAGMA user_version`; a database with any other version is recreated.
+pub(crate) const SCHEMA_VERSION: i64 = 9;
 
-/// How long to wait for another process; a rebuild of a large ledger takes seconds.
+/// Lock timeout. A rebuild of a large ledger in another process takes seconds.
 const BUSY_TIMEOUT_MS: u64 = 60_000;
 
-/// Bytes of the database that are mapped into memory: those a search reads lie in front of it.
-const MAPPED_BYTES_MAX: i64 = 1 << 30;
+/// Maximum bytes of the database that are memory-mapped. The pages a search reads are at the start
+/// of the file.
+const MMAP_BYTES_MAX: i64 = 1 << 30;
 
 const TABLES: &str = "
 CREATE TABLE events (
@@ -51,13 +52,6 @@ CREATE TABLE entries (
     retracted INTEGER,
     tombstone INTEGER,
     json TEXT NOT NULL
-);
-CREATE TABLE citations (
-    entry INTEGER NOT NULL,
-    evidence_type TEXT NOT NULL,
-    evidence_ref TEXT NOT NULL,
-    cited_by TEXT NOT NULL,
-    cited_at INTEGER NOT NULL
 );
 CREATE TABLE tags (entry INTEGER, tag TEXT, PRIMARY KEY (entry, tag)) WITHOUT ROWID;
 CREATE TABLE links (
@@ -101,9 +95,10 @@ CREATE VIRTUAL TABLE aside USING fts5(
 INSERT INTO aside (aside, rank) VALUES ('secure-delete', 1);
 ";
 
-/// Kept up during a bulk load. It brings events nearly in these orders, and entries nearly in that
-/// of their ids; few entries are in the other three. Reading every row again for each takes longer.
-const INDEXES_KEPT: &str = "
+/// Indexes maintained during a bulk load. Rows arrive almost in the order of these indexes (events
+/// by id and time, entries by id), and the partial ones cover few rows. Building them afterwards
+/// would reread every row and takes longer.
+const EARLY_INDEXES: &str = "
 CREATE UNIQUE INDEX events_id ON events (id);
 CREATE INDEX events_at ON events (at);
 CREATE INDEX events_loose ON events (key) WHERE loose <> 0;
@@ -114,13 +109,11 @@ CREATE INDEX entries_procedural ON entries (created, id) WHERE memory = 'procedu
 CREATE INDEX entries_tombstone ON entries (id) WHERE tombstone = 1;
 ";
 
-/// Made after a bulk load: one sort is cheaper than a million insertions.
-const INDEXES: &str = "
+/// Indexes created after a bulk load: one sort is cheaper than a million insertions.
+const DEFERRED_INDEXES: &str = "
 CREATE INDEX orders_event ON orders (event);
 CREATE INDEX entries_tail ON entries (tail);
 CREATE INDEX entries_created ON entries (created, id);
-CREATE INDEX citations_entry ON citations (entry);
-CREATE INDEX citations_ref ON citations (evidence_ref);
 CREATE INDEX tags_tag ON tags (tag);
 CREATE INDEX links_entry ON links (entry);
 CREATE INDEX links_target ON links (target);
@@ -130,34 +123,37 @@ CREATE INDEX holdings_segment ON holdings (segment);
 CREATE INDEX segments_torn ON segments (key) WHERE torn > 0;
 ";
 
-/// Where the database lives.
+/// Location of the database.
 #[derive(Clone, Debug)]
-pub(crate) enum Place {
+pub(crate) enum DatabaseLocation {
     Memory,
     File(PathBuf),
 }
 
-/// Opens the database; one that is not as we left it is replaced by an empty one.
+/// Opens the database and replaces an unreadable one with an empty one.
 ///
-/// Returns why it is empty, if it is because it had to be made.
-pub(crate) fn open(place: &Place) -> Result<(Connection, Option<Rebuilt>), IndexError> {
-    let why = match connect(place).and_then(|db| Ok((look(&db)?, db))) {
-        Ok((Look::Ours, db)) => return Ok((db, None)),
-        Ok((Look::Empty, mut db)) => {
-            create(&mut db)?;
-            return Ok((db, Some(Rebuilt::Missing)));
+/// Returns the reason if the database is empty because it was just created.
+pub(crate) fn open(
+    place: &DatabaseLocation,
+) -> Result<(Connection, Option<RebuildReason>), IndexError> {
+    let why = match connect(place).and_then(|db| Ok((check_schema(&db)?, db))) {
+        Ok((SchemaCheck::Ours, db)) => return Ok((db, None)),
+        Ok((SchemaCheck::Empty, mut db)) => {
+            create_tables(&mut db)?;
+            return Ok((db, Some(RebuildReason::Missing)));
         }
-        Ok((Look::Other { schema }, _)) => Rebuilt::OtherSchema { found: schema },
-        Err(error) if error.is_damage() => Rebuilt::Damaged,
+        Ok((SchemaCheck::Other { schema }, _)) => RebuildReason::OtherSchema { found: schema },
+        Err(error) if error.is_damage() => RebuildReason::Damaged,
         Err(error) => return Err(error),
     };
-    Ok((replace(place)?, Some(why)))
+    Ok((recreate(place)?, Some(why)))
 }
 
-/// Throws the database away and makes an empty one.
-pub(crate) fn replace(place: &Place) -> Result<Connection, IndexError> {
-    if let Place::File(path) = place {
-        for file in files(path) {
+/// Deletes the database files and creates an empty database.
+pub(crate) fn recreate(place: &DatabaseLocation) -> Result<Connection, IndexError> {
+    if let DatabaseLocation::File(path) = place {
+        // SQLite would apply a leftover `-wal` or `-journal` file to the new database.
+        for file in database_files(path) {
             match fs::remove_file(&file) {
                 Ok(()) => {}
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -166,13 +162,13 @@ pub(crate) fn replace(place: &Place) -> Result<Connection, IndexError> {
         }
     }
     let mut db = connect(place)?;
-    create(&mut db)?;
+    create_tables(&mut db)?;
     Ok(db)
 }
 
-/// Drops every table and makes empty ones, without the indexes a load makes when it is done.
-pub(crate) fn wipe(db: &Connection) -> Result<(), IndexError> {
-    // What FTS5 keeps beside its table goes with it.
+/// Drops every table and creates empty ones, without the indexes that a bulk load creates last.
+pub(crate) fn recreate_tables(db: &Connection) -> Result<(), IndexError> {
+    // Dropping a virtual table also drops its FTS5 shadow tables, which have another type here.
     let mut names =
         db.prepare("SELECT name FROM pragma_table_list WHERE type IN ('table', 'virtual')")?;
     let names: Vec<String> = names
@@ -182,26 +178,27 @@ pub(crate) fn wipe(db: &Connection) -> Result<(), IndexError> {
         db.execute_batch(&format!("DROP TABLE \"{}\"", name.replace('"', "\"\"")))?;
     }
     db.execute_batch(TABLES)?;
-    Ok(db.execute_batch(INDEXES_KEPT)?)
+    Ok(db.execute_batch(EARLY_INDEXES)?)
 }
 
-/// Returns whether nothing was ever written to the database.
+/// Returns whether the database has never been written to.
 pub(crate) fn is_fresh(db: &Connection) -> Result<bool, IndexError> {
     let query = "SELECT NOT EXISTS (SELECT 1 FROM events)
          AND NOT EXISTS (SELECT 1 FROM remembered) AND NOT EXISTS (SELECT 1 FROM meta)";
     Ok(db.query_row(query, [], |row| row.get(0))?)
 }
 
-/// Makes the indexes that [`wipe`] left out.
+/// Creates the indexes that [`recreate_tables`] omits.
 pub(crate) fn create_indexes(db: &Connection) -> Result<(), IndexError> {
-    Ok(db.execute_batch(INDEXES)?)
+    Ok(db.execute_batch(DEFERRED_INDEXES)?)
 }
 
-/// Lets readers and a writer work side by side.
+/// Switches to write-ahead logging, so that readers and a writer do not block each other.
 ///
-/// Not done for an empty database: its first load would be written twice. While others are
-/// connected SQLite refuses; then a later call does it. Says whether it is done.
+/// Skipped for an empty database, whose first load would be written twice. SQLite refuses the
+/// switch while other connections are open; a later call retries. Returns whether WAL mode is on.
 pub(crate) fn use_wal(db: &Connection) -> Result<bool, IndexError> {
+    // SQLite reports the resulting mode instead of failing, so the result row is compared.
     let switch = || db.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get(0));
     match without_waiting(db, switch) {
         Err(IndexError::Busy { .. }) => Ok(false),
@@ -209,48 +206,51 @@ pub(crate) fn use_wal(db: &Connection) -> Result<bool, IndexError> {
     }
 }
 
-/// Empties the write-ahead log, so that no page image of before is left; says whether it could.
+/// Truncates the write-ahead log, so that no old page image remains. Returns whether it succeeded.
 pub(crate) fn truncate_wal(db: &Connection) -> Result<bool, IndexError> {
     let query = "PRAGMA wal_checkpoint(TRUNCATE)";
     let busy: i64 = without_waiting(db, || db.query_row(query, [], |row| row.get(0)))?;
     Ok(busy == 0)
 }
 
-/// Does what can as well be done later, without waiting for others to finish.
+/// Runs deferrable work without waiting for locks of other processes.
 fn without_waiting<T>(
     db: &Connection,
     act: impl FnOnce() -> rusqlite::Result<T>,
 ) -> Result<T, IndexError> {
     db.busy_timeout(Duration::ZERO)?;
     let result = act();
+    // Restored before the result is inspected, so an error does not leave the timeout at zero.
     db.busy_timeout(Duration::from_millis(BUSY_TIMEOUT_MS))?;
     Ok(result?)
 }
 
-/// What an opened database turned out to be.
-enum Look {
+/// Result of the schema check.
+enum SchemaCheck {
     Ours,
     Empty,
     Other { schema: i64 },
 }
 
-fn look(db: &Connection) -> Result<Look, IndexError> {
+fn check_schema(db: &Connection) -> Result<SchemaCheck, IndexError> {
     let schema: i64 = db.query_row("PRAGMA user_version", [], |row| row.get(0))?;
-    if schema == SCHEMA {
-        return Ok(Look::Ours);
+    if schema == SCHEMA_VERSION {
+        return Ok(SchemaCheck::Ours);
     }
+    // A new SQLite file has version 0 and no tables. Version 0 with tables is a foreign database.
     let tables: i64 = db.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
     if schema == 0 && tables == 0 {
-        return Ok(Look::Empty);
+        return Ok(SchemaCheck::Empty);
     }
-    Ok(Look::Other { schema })
+    Ok(SchemaCheck::Other { schema })
 }
 
-fn connect(place: &Place) -> Result<Connection, IndexError> {
+fn connect(place: &DatabaseLocation) -> Result<Connection, IndexError> {
     let db = match place {
-        Place::Memory => Connection::open_in_memory()?,
-        Place::File(path) => {
-            for path in files(path) {
+        DatabaseLocation::Memory => Connection::open_in_memory()?,
+        DatabaseLocation::File(path) => {
+            for path in database_files(path) {
+                // A planted symbolic link would redirect our writes to another file.
                 if fs::symlink_metadata(&path).is_ok_and(|meta| meta.is_symlink()) {
                     return Err(IndexError::Symlink { path });
                 }
@@ -262,45 +262,48 @@ fn connect(place: &Place) -> Result<Connection, IndexError> {
         }
     };
     db.busy_timeout(Duration::from_millis(BUSY_TIMEOUT_MS))?;
-    // Losing the index costs a rebuild, so nothing waits for the disk. Deleted text is zeroed,
-    // because a blanked secret must not stay in a free page.
+    // Losing the index costs a rebuild, so writes skip fsync. Deleted text is overwritten with
+    // zeros, because a redacted secret must not remain in a free page.
     db.execute_batch("PRAGMA synchronous = OFF; PRAGMA secure_delete = ON;")?;
-    // Reading through a map saves a search a system call a page. In memory there is nothing to map.
-    map(&db, MAPPED_BYTES_MAX)?;
+    // Memory-mapped reads save a search one system call per page. No effect on in-memory databases.
+    set_mmap_size(&db, MMAP_BYTES_MAX)?;
+    // The default of 16 evicts statements in the middle of a change.
     db.set_prepared_statement_cache_capacity(64);
     Ok(db)
 }
 
-/// Reads the first `bytes` of the file through a map from now on.
-fn map(db: &Connection, bytes: i64) -> Result<(), IndexError> {
+/// Sets the number of bytes of the file that are memory-mapped.
+fn set_mmap_size(db: &Connection, bytes: i64) -> Result<(), IndexError> {
     Ok(db.execute_batch(&format!("PRAGMA mmap_size = {bytes}"))?)
 }
 
-/// Does `load`, which passes over the whole file, without mapping it: what is mapped counts as memory of the process.
-pub(crate) fn unmapped<T, E: From<IndexError>>(
+/// Runs `load` without memory mapping. A load touches the whole file, and mapped pages count as
+/// resident memory of the process.
+pub(crate) fn without_mmap<T, E: From<IndexError>>(
     db: &Connection,
     load: impl FnOnce() -> Result<T, E>,
 ) -> Result<T, E> {
-    map(db, 0)?;
+    set_mmap_size(db, 0)?;
     let loaded = load();
-    map(db, MAPPED_BYTES_MAX)?;
+    set_mmap_size(db, MMAP_BYTES_MAX)?;
     loaded
 }
 
-fn create(db: &mut Connection) -> Result<(), IndexError> {
+fn create_tables(db: &mut Connection) -> Result<(), IndexError> {
     let tx = db.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
-    // Another process may have made it while we waited for the lock.
-    if matches!(look(&tx)?, Look::Empty) {
+    // Another process may have created the tables while we waited for the lock.
+    if matches!(check_schema(&tx)?, SchemaCheck::Empty) {
         tx.execute_batch(TABLES)?;
-        tx.execute_batch(INDEXES_KEPT)?;
-        tx.execute_batch(INDEXES)?;
-        tx.pragma_update(None, "user_version", SCHEMA)?;
+        tx.execute_batch(EARLY_INDEXES)?;
+        tx.execute_batch(DEFERRED_INDEXES)?;
+        tx.pragma_update(None, "user_version", SCHEMA_VERSION)?;
     }
     Ok(tx.commit()?)
 }
 
-/// The database and what SQLite puts beside it.
-fn files(path: &Path) -> [PathBuf; 4] {
+/// Returns the database file and its SQLite side files; the database itself is last, so that an
+/// interrupted deletion leaves no orphaned log.
+fn database_files(path: &Path) -> [PathBuf; 4] {
     let beside = |suffix: &str| {
         let mut name = path.as_os_str().to_owned();
         name.push(suffix);

@@ -1,17 +1,18 @@
-//! What can go wrong with an index, sorted by what the caller can do about it.
+//! Errors of the index, grouped by the caller's possible reaction.
 
 use std::error::Error;
 use std::io;
 use std::path::PathBuf;
 
-use ken_core::event::LineError;
+use ken_core::ledger::event::LineError;
 use ken_embed::EmbedError;
 use rusqlite::{ErrorCode, ffi};
 
-/// Why the index could not answer.
+/// Failure of an index operation.
 #[derive(Debug, thiserror::Error)]
 pub enum IndexError {
-    /// The next [`refresh`](crate::Index::refresh) throws the database away and fills a new one.
+    /// A stored value does not read back; the next [`refresh`](crate::Index::refresh) rebuilds the
+    /// database.
     #[error("the index is damaged")]
     Damaged {
         source: Box<dyn Error + Send + Sync>,
@@ -28,7 +29,7 @@ pub enum IndexError {
     Embed(#[from] EmbedError),
 }
 
-/// Why the index could not be brought up to date; what it held before it still holds.
+/// Failure of a refresh; the index keeps its previous contents.
 #[derive(Debug, thiserror::Error)]
 pub enum RefreshError<E> {
     #[error("cannot list the segments")]
@@ -38,7 +39,7 @@ pub enum RefreshError<E> {
     #[error("segment `{segment}` is damaged at line {line}")]
     Line {
         segment: String,
-        /// Counted from 1.
+        /// 1-based.
         line: u64,
         source: LineError,
     },
@@ -47,15 +48,15 @@ pub enum RefreshError<E> {
 }
 
 impl IndexError {
-    /// Returns whether a refresh would mend it.
+    /// Returns whether a refresh repairs the index.
     pub fn is_damage(&self) -> bool {
         matches!(self, Self::Damaged { .. })
     }
 
-    /// Reports something stored that does not read back.
-    pub(crate) fn damaged(what: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+    /// Wraps the error of a stored value that does not read back.
+    pub(crate) fn damaged(cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self::Damaged {
-            source: what.into(),
+            source: cause.into(),
         }
     }
 }
@@ -63,22 +64,22 @@ impl IndexError {
 impl From<rusqlite::Error> for IndexError {
     fn from(source: rusqlite::Error) -> Self {
         match source.sqlite_error() {
-            Some(error) => sorted(*error, source),
-            // What is left are values of another type than we store, and rows that must exist.
+            Some(error) => classify_error(*error, source),
+            // Errors without an SQLite code are type mismatches of stored values and missing rows.
             None => Self::damaged(source),
         }
     }
 }
 
-fn sorted(error: ffi::Error, source: rusqlite::Error) -> IndexError {
+fn classify_error(error: ffi::Error, source: rusqlite::Error) -> IndexError {
     if matches!(
         error.code,
         ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked
     ) {
         return IndexError::Busy { source };
     }
-    // Our statements are fixed and tested: a missing table (`Unknown`) or a broken constraint
-    // means that somebody else's bytes are in the file.
+    // Our statements are fixed and tested, so a missing table (`Unknown`) or a violated constraint
+    // means that another program wrote to the file.
     let damage = matches!(
         error.code,
         ErrorCode::DatabaseCorrupt
@@ -87,6 +88,8 @@ fn sorted(error: ffi::Error, source: rusqlite::Error) -> IndexError {
             | ErrorCode::TypeMismatch
             | ErrorCode::Unknown
     );
+    // A short read is a truncated file. Other I/O errors may be transient, so they do not trigger a
+    // rebuild.
     if damage || error.extended_code == ffi::SQLITE_IOERR_SHORT_READ {
         return IndexError::damaged(source);
     }

@@ -1,4 +1,4 @@
-//! Parses, checks and folds entries on several threads while the caller writes.
+//! Parallel fold: worker threads parse, check and fold entries while the caller writes rows.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -7,88 +7,91 @@ use std::sync::mpsc::{self, Receiver, SyncSender, TryRecvError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-use ken_core::event::Event;
-use ken_core::fold::fold_entry;
-use ken_core::workspace::concerns_workspace;
+use ken_core::ledger::event::Event;
+use ken_core::ledger::fold::fold_entry;
+use ken_core::ledger::workspace::concerns_workspace;
 
-use crate::bulk::Group;
+use crate::bulk::EntryEventGroup;
 use crate::error::IndexError;
-use crate::gather::threads_for;
-use crate::rows::EntryRow;
-use crate::scan::{About, Glimpse};
+use crate::gather::thread_count;
+use crate::rows::IndexEntryRow;
+use crate::scan::{LineSummary, TouchedEntries};
 
-/// Entries, or events without one, that a thread takes at a time.
-const BATCH: usize = 64;
+/// Entries, or events without an entry, that a thread claims at a time.
+const BATCH_SIZE: usize = 64;
 
-/// Batches that may wait to be written.
-const WAITING_MAX: usize = 64;
+/// Folded batches that may wait to be written; bounds memory when writing is the bottleneck.
+const QUEUED_BATCHES_MAX: usize = 64;
 
-/// Events of several entries that are kept at a time; beyond that they are parsed again.
-const KEPT_MAX: usize = 1 << 16;
+/// Cached events that touch several entries; beyond this limit they are parsed again.
+const CACHED_EVENTS_MAX: usize = 1 << 16;
 
-/// What is to be folded.
-pub(crate) struct Work<'a> {
-    pub(crate) events: &'a [Glimpse<'a>],
-    pub(crate) groups: &'a [Group],
+/// Input of a parallel fold.
+pub(crate) struct FoldJob<'a> {
+    pub(crate) events: &'a [LineSummary<'a>],
+    pub(crate) groups: &'a [EntryEventGroup],
     pub(crate) places: &'a [u32],
     pub(crate) alone: &'a [u32],
 }
 
-/// A folded batch.
+/// Result of folding one batch.
 #[derive(Default)]
-pub(crate) struct Folded {
-    /// Entries, by the place of their group.
-    pub(crate) rows: Vec<(usize, EntryRow)>,
-    /// Events that concern the workspace, by their place.
+pub(crate) struct FoldedBatch {
+    /// Rows of folded entries by the number of their group.
+    pub(crate) rows: Vec<(usize, IndexEntryRow)>,
+    /// Events that concern the workspace, by position.
     pub(crate) shared: Vec<(u32, Event)>,
 }
 
-/// A line is no event, or another one than it looked like.
-struct Unsound;
+/// A line is not a valid event, or differs from its scan.
+struct MalformedLine;
 
-/// Folds everything and hands each batch to `write`; `None` says that none is ready.
+/// Folds all entries and passes each batch to `write`, or `None` when no batch is ready.
 ///
-/// `write` answers whether it found something to do. Returns `false` if a line is no event.
-pub(crate) fn run(
-    work: &Work<'_>,
-    write: impl FnMut(Option<Folded>) -> Result<bool, IndexError>,
+/// `write` returns whether it had work to do. Returns `false` if a line is not a valid event.
+pub(crate) fn fold_all(
+    work: &FoldJob<'_>,
+    write: impl FnMut(Option<FoldedBatch>) -> Result<bool, IndexError>,
 ) -> Result<bool, IndexError> {
     let items = work.groups.len() + work.alone.len();
-    let threads = threads_for(items.div_ceil(BATCH));
+    let threads = thread_count(items.div_ceil(BATCH_SIZE));
     let next = AtomicUsize::new(0);
     let sound = AtomicBool::new(true);
-    let kept = Kept::default();
+    let kept = SharedEventCache::default();
     thread::scope(|scope| {
-        let (sender, receiver) = mpsc::sync_channel(WAITING_MAX);
+        let (sender, receiver) = mpsc::sync_channel(QUEUED_BATCHES_MAX);
         for _ in 0..threads {
             let sender = sender.clone();
             let (next, sound, kept) = (&next, &sound, &kept);
             scope.spawn(move || {
                 if work.fold_batches(next, kept, &sender).is_err() {
-                    // Others find nothing left to take.
+                    // Moves the cursor past the end, so the other threads stop. Half of the range
+                    // leaves room for their `fetch_add` without an overflow to 0.
                     next.store(usize::MAX / 2, Ordering::Relaxed);
                     sound.store(false, Ordering::Relaxed);
                 }
             });
         }
+        // The channel disconnects, and `drain` returns, once the last worker drops its own sender.
         drop(sender);
         drain(&receiver, write)
     })?;
     Ok(sound.into_inner())
 }
 
-/// Writes what comes until no thread is left to send.
+/// Writes batches until every worker has finished.
 ///
-/// An error drops the receiver with its caller's scope, which ends the threads.
+/// An error drops the receiver, which makes the workers' sends fail and ends them.
 fn drain(
-    receiver: &Receiver<Folded>,
-    mut write: impl FnMut(Option<Folded>) -> Result<bool, IndexError>,
+    receiver: &Receiver<FoldedBatch>,
+    mut write: impl FnMut(Option<FoldedBatch>) -> Result<bool, IndexError>,
 ) -> Result<(), IndexError> {
     loop {
         let folded = match receiver.try_recv() {
             Ok(folded) => folded,
             Err(TryRecvError::Disconnected) => return Ok(()),
             Err(TryRecvError::Empty) => {
+                // Idle time is used for rows that need no folding.
                 if write(None)? {
                     continue;
                 }
@@ -102,26 +105,29 @@ fn drain(
     }
 }
 
-impl Work<'_> {
+impl FoldJob<'_> {
     fn fold_batches(
         &self,
         next: &AtomicUsize,
-        kept: &Kept,
-        sender: &SyncSender<Folded>,
-    ) -> Result<(), Unsound> {
+        kept: &SharedEventCache,
+        sender: &SyncSender<FoldedBatch>,
+    ) -> Result<(), MalformedLine> {
         let total = self.groups.len() + self.alone.len();
         loop {
-            let from = next.fetch_add(BATCH, Ordering::Relaxed);
-            if total <= from {
+            // Relaxed suffices: the counter only hands out ranges, and results travel through the
+            // channel.
+            let from = next.fetch_add(BATCH_SIZE, Ordering::Relaxed);
+            if from >= total {
                 return Ok(());
             }
-            let mut folded = Folded::default();
-            for item in from..total.min(from + BATCH) {
+            let mut folded = FoldedBatch::default();
+            for item in from..total.min(from + BATCH_SIZE) {
+                // Numbers below the group count are entries, the rest are events without an entry.
                 match item.checked_sub(self.groups.len()) {
                     None => self.fold_group(item, kept, &mut folded)?,
                     Some(alone) => {
-                        let place = self.alone[alone];
-                        folded.share(place, &self.parse(place)?);
+                        let position = self.alone[alone];
+                        folded.share(position, &self.parse(position)?);
                     }
                 }
             }
@@ -131,55 +137,61 @@ impl Work<'_> {
         }
     }
 
-    fn fold_group(&self, number: usize, kept: &Kept, folded: &mut Folded) -> Result<(), Unsound> {
+    fn fold_group(
+        &self,
+        number: usize,
+        kept: &SharedEventCache,
+        folded: &mut FoldedBatch,
+    ) -> Result<(), MalformedLine> {
         let group = &self.groups[number];
         let places = &self.places[group.places.clone()];
         let mut own = Vec::with_capacity(places.len());
         let mut shared = Vec::new();
-        for place in places {
-            match &self.events[*place as usize].about {
-                About::None | About::One(_) => own.push(self.parse(*place)?),
-                About::Many(entries) => {
-                    let parse = || self.parse(*place);
-                    shared.push(kept.take(*place, entries.len(), parse)?);
+        for position in places {
+            match &self.events[*position as usize].about {
+                TouchedEntries::None | TouchedEntries::One(_) => own.push(self.parse(*position)?),
+                TouchedEntries::Many(entries) => {
+                    let parse = || self.parse(*position);
+                    shared.push(kept.take(*position, entries.len(), parse)?);
                 }
             }
         }
         let events = || own.iter().chain(shared.iter().map(|event| &**event));
-        let entry = fold_entry(group.entry, events()).ok_or(Unsound)?;
-        folded.rows.push((number, EntryRow::new(&entry)));
+        let entry = fold_entry(group.entry, events()).ok_or(MalformedLine)?;
+        folded.rows.push((number, IndexEntryRow::new(&entry)));
         for event in events().filter(|event| concerns_workspace(event)) {
+            // `events` is sorted by id.
             let found = self.events.binary_search_by_key(&event.id, |seen| seen.id);
-            let place = found.map_err(|_| Unsound)?;
-            folded.share(place as u32, event);
+            let position = found.map_err(|_| MalformedLine)?;
+            folded.share(position as u32, event);
         }
         Ok(())
     }
 
-    /// Parses a line and checks that it is what it looked like.
-    fn parse(&self, place: u32) -> Result<Event, Unsound> {
-        let glimpse = &self.events[place as usize];
-        let event = Event::parse(&glimpse.line).map_err(|_| Unsound)?;
+    /// Parses a line and checks that it matches its scan.
+    fn parse(&self, position: u32) -> Result<Event, MalformedLine> {
+        let glimpse = &self.events[position as usize];
+        let event = Event::parse(&glimpse.line).map_err(|_| MalformedLine)?;
         let order = (glimpse.at, glimpse.id);
         let as_seen = event.order() == order && glimpse.about.is_of(&event);
-        as_seen.then_some(event).ok_or(Unsound)
+        as_seen.then_some(event).ok_or(MalformedLine)
     }
 }
 
-/// Events of several entries, kept from the first entry to the last so as to be parsed once.
+/// Cache of events that touch several entries, from first to last use, so that each is parsed once.
 #[derive(Default)]
-struct Kept(Mutex<HashMap<u32, (Arc<Event>, usize)>>);
+struct SharedEventCache(Mutex<HashMap<u32, (Arc<Event>, usize)>>);
 
-impl Kept {
-    /// Returns the event at `place`, which is asked for `uses` times in all.
+impl SharedEventCache {
+    /// Returns the event at `position`, which is requested `uses` times in total.
     fn take(
         &self,
-        place: u32,
+        position: u32,
         uses: usize,
-        parse: impl FnOnce() -> Result<Event, Unsound>,
-    ) -> Result<Arc<Event>, Unsound> {
+        parse: impl FnOnce() -> Result<Event, MalformedLine>,
+    ) -> Result<Arc<Event>, MalformedLine> {
         let lock = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Entry::Occupied(mut held) = lock().entry(place) {
+        if let Entry::Occupied(mut held) = lock().entry(position) {
             held.get_mut().1 -= 1;
             return Ok(match held.get().1 {
                 0 => held.remove().0,
@@ -188,19 +200,20 @@ impl Kept {
         }
         let event = Arc::new(parse()?);
         let mut kept = lock();
-        if kept.len() < KEPT_MAX {
-            // Another thread may have parsed it at the same time; then it is parsed once more.
-            kept.entry(place)
+        if kept.len() < CACHED_EVENTS_MAX {
+            // The lock is not held while parsing, so two threads may parse the same event. Then one
+            // use is not counted, and the event stays cached until the fold ends.
+            kept.entry(position)
                 .or_insert_with(|| (Arc::clone(&event), uses - 1));
         }
         Ok(event)
     }
 }
 
-impl Folded {
-    fn share(&mut self, place: u32, event: &Event) {
+impl FoldedBatch {
+    fn share(&mut self, position: u32, event: &Event) {
         if concerns_workspace(event) {
-            self.shared.push((place, event.clone()));
+            self.shared.push((position, event.clone()));
         }
     }
 }

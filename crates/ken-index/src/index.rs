@@ -1,59 +1,59 @@
-//! The index itself: opening it, and the answers of the [`Store`] port.
+//! [`Index`]: opening the database and the [`DerivedStore`] implementation.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use ken_core::actor::Actor;
-use ken_core::citation::EvidenceRef;
-use ken_core::entry::Entry;
-use ken_core::event::{Event, EventData, Recorded};
-use ken_core::hlc::Hlc;
-use ken_core::id::{EntryId, EventId};
-use ken_core::state::State;
-use ken_core::store::{Delta, Filter, Store};
-use ken_core::workspace::Workspace;
+use ken_core::ledger::entry::Entry;
+use ken_core::ledger::event::{Event, EventData, RecordedEvent};
+use ken_core::ledger::state::LedgerState;
+use ken_core::ledger::store::{DerivedStore, EntryFilter, EventDelta};
+use ken_core::ledger::workspace::WorkspaceState;
+use ken_core::values::actor::Actor;
+use ken_core::values::hlc::Hlc;
+use ken_core::values::id::{EntryId, EventId};
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
 
-use crate::change::{self, Change, Source, Unmade};
-use crate::database::{self, Place};
+use crate::change::{self, ApplyError, ChangeSource, IndexChange};
+use crate::database::{self, DatabaseLocation};
 use crate::error::IndexError;
 use crate::listing;
-use crate::recent::Recent;
-use crate::refresh::Rebuilt;
+use crate::recent::EntryCache;
+use crate::refresh::RebuildReason;
 use crate::rows;
 
-/// Events and entries in SQLite.
+/// SQLite index of events and entries.
 ///
-/// A read that meets damage fails with [`IndexError::Damaged`]; the next
-/// [`refresh`](Self::refresh) then starts from nothing.
+/// A read that finds damage fails with [`IndexError::Damaged`]; the next [`refresh`](Self::refresh)
+/// then rebuilds the index from scratch.
 #[derive(Debug)]
 pub struct Index {
-    place: Place,
+    place: DatabaseLocation,
     pub(crate) db: Connection,
-    /// Why the database is empty, until it has been filled.
-    emptied: Option<Rebuilt>,
+    /// Reason the database is empty, until it has been filled.
+    emptied: Option<RebuildReason>,
+    /// A read found damage. A `Cell`, because reads take `&self`.
     damaged: Cell<bool>,
-    /// Whether this connection writes through the write-ahead log; that does not change again.
+    /// Set once the database is in WAL mode; the mode stays.
     in_wal: bool,
-    pub(crate) recent: Recent,
+    pub(crate) recent: EntryCache,
 }
 
 impl Index {
-    /// Opens the database at `path`, whose folder must exist.
+    /// Opens the database at `path`, whose directory must exist.
     ///
-    /// A missing one is made; a damaged one or one of another schema is replaced by an empty one.
-    /// The next [`refresh`](Self::refresh) fills it and says why.
+    /// Creates a missing database and replaces a damaged one or one with another schema version
+    /// with an empty one. The next [`refresh`](Self::refresh) fills it and reports the reason.
     pub fn open(path: &Path) -> Result<Self, IndexError> {
-        Self::at(Place::File(path.to_owned()))
+        Self::at(DatabaseLocation::File(path.to_owned()))
     }
 
-    /// Opens an index that goes with the process.
+    /// Opens an in-memory index.
     pub fn open_in_memory() -> Result<Self, IndexError> {
-        Self::at(Place::Memory)
+        Self::at(DatabaseLocation::Memory)
     }
 
-    /// Returns the event with the smallest id: the first that was made.
+    /// Returns the event with the smallest id, which is the oldest.
     pub fn first_event(&self) -> Result<Option<EventId>, IndexError> {
         self.checked(|db| {
             let mut statement = db.prepare_cached("SELECT id FROM events ORDER BY id LIMIT 1")?;
@@ -62,15 +62,16 @@ impl Index {
         })
     }
 
-    /// Returns the last event in canonical order that `actor` wrote.
-    pub fn latest_by(&self, actor: &Actor) -> Result<Option<Recorded>, IndexError> {
+    /// Returns the last event by `actor` in canonical order.
+    pub fn latest_event_by(&self, actor: &Actor) -> Result<Option<RecordedEvent>, IndexError> {
         self.checked(|db| {
             let mut statement =
                 db.prepare_cached("SELECT line FROM events ORDER BY at DESC, id DESC")?;
             let mut rows = statement.query([])?;
             while let Some(row) = rows.next()? {
                 let line: String = row.get(0)?;
-                let copy = Recorded::parse(line.as_bytes()).map_err(IndexError::damaged)?;
+                let copy = RecordedEvent::parse(line.as_bytes()).map_err(IndexError::damaged)?;
+                // The author is not a column. The loop stops at the first match from the end.
                 if copy.event.by == *actor {
                     return Ok(Some(copy));
                 }
@@ -79,8 +80,11 @@ impl Index {
         })
     }
 
-    /// Returns the events of a type among the last `among` there are, the latest first.
-    pub fn latest_of_type<T: EventData>(&self, among: u32) -> Result<Vec<Recorded>, IndexError> {
+    /// Returns the events of a type among the last `among` events, latest first.
+    pub fn latest_events_of_type<T: EventData>(
+        &self,
+        among: u32,
+    ) -> Result<Vec<RecordedEvent>, IndexError> {
         let name = T::TYPE;
         self.checked(|db| {
             let query = "SELECT line FROM (SELECT line FROM events ORDER BY at DESC, id DESC LIMIT ?2) WHERE instr(line, ?1)";
@@ -90,7 +94,7 @@ impl Index {
             let mut found = Vec::new();
             while let Some(row) = rows.next()? {
                 let line: String = row.get(0)?;
-                let copy = Recorded::parse(line.as_bytes()).map_err(IndexError::damaged)?;
+                let copy = RecordedEvent::parse(line.as_bytes()).map_err(IndexError::damaged)?;
                 if copy.event.body.type_name() == name {
                     found.push(copy);
                 }
@@ -99,8 +103,8 @@ impl Index {
         })
     }
 
-    /// Returns the events of a type, in canonical order.
-    pub fn of_type<T: EventData>(&self) -> Result<Vec<Recorded>, IndexError> {
+    /// Returns the events of a type in canonical order.
+    pub fn of_type<T: EventData>(&self) -> Result<Vec<RecordedEvent>, IndexError> {
         let name = T::TYPE;
         self.checked(|db| {
             let query = "SELECT line FROM events WHERE instr(line, ?1) ORDER BY at, id";
@@ -109,8 +113,8 @@ impl Index {
             let mut found = Vec::new();
             while let Some(row) = rows.next()? {
                 let line: String = row.get(0)?;
-                let copy = Recorded::parse(line.as_bytes()).map_err(IndexError::damaged)?;
-                // The words may also stand in somebody's text.
+                let copy = RecordedEvent::parse(line.as_bytes()).map_err(IndexError::damaged)?;
+                // `instr` is only a prefilter: the same characters may occur in a text field.
                 if copy.event.body.type_name() == name {
                     found.push(copy);
                 }
@@ -119,22 +123,22 @@ impl Index {
         })
     }
 
-    /// Calls `each` with every event, in canonical order.
-    pub fn each_event(&self, each: &mut dyn FnMut(&Event)) -> Result<(), IndexError> {
+    /// Calls `each` with every event in canonical order.
+    pub fn for_each_event(&self, each: &mut dyn FnMut(&Event)) -> Result<(), IndexError> {
         self.checked(|db| {
             let mut statement = db.prepare_cached("SELECT line FROM events ORDER BY at, id")?;
             let mut rows = statement.query([])?;
             while let Some(row) = rows.next()? {
                 let line: String = row.get(0)?;
-                let copy = Recorded::parse(line.as_bytes()).map_err(IndexError::damaged)?;
+                let copy = RecordedEvent::parse(line.as_bytes()).map_err(IndexError::damaged)?;
                 each(&copy.event);
             }
             Ok(())
         })
     }
 
-    /// Calls `each` with id and line of every event, in canonical order; nothing is parsed.
-    pub fn each_line(&self, each: &mut dyn FnMut(EventId, &str)) -> Result<(), IndexError> {
+    /// Calls `each` with the id and line of every event in canonical order, without parsing.
+    pub fn for_each_line(&self, each: &mut dyn FnMut(EventId, &str)) -> Result<(), IndexError> {
         self.checked(|db| {
             let mut statement = db.prepare_cached("SELECT id, line FROM events ORDER BY at, id")?;
             let mut rows = statement.query([])?;
@@ -146,25 +150,10 @@ impl Index {
         })
     }
 
-    /// Returns the entries that cite `reference`, such as a commit.
-    pub fn citing(&self, reference: &EvidenceRef) -> Result<Vec<EntryId>, IndexError> {
-        let query = "SELECT DISTINCT entries.id FROM citations
-             JOIN entries ON entries.key = citations.entry
-             WHERE evidence_ref = ?1 ORDER BY entries.id";
-        self.checked(|db| listing::ids(db, query, [reference.as_str()]))
-    }
-
-    /// Returns the entries that link to `target`.
-    pub fn linking_to(&self, target: EntryId) -> Result<Vec<EntryId>, IndexError> {
-        let query = "SELECT DISTINCT entries.id FROM links
-             JOIN entries ON entries.key = links.entry
-             WHERE target = ?1 ORDER BY entries.id";
-        self.checked(|db| listing::ids(db, query, [target.to_string()]))
-    }
-
-    /// Returns the ids that events of this branch order to be blanked.
+    /// Returns the ids of the events that redaction events of this branch target.
     ///
-    /// An order itself is never blanked, so one that aims at an order is not among them.
+    /// A redaction event is never redacted itself, so targets that are redaction events are
+    /// excluded.
     pub fn ordered_blank(&self) -> Result<BTreeSet<EventId>, IndexError> {
         self.checked(|db| {
             let mut statement = db.prepare_cached(
@@ -175,16 +164,16 @@ impl Index {
         })
     }
 
-    /// Returns whether some event is here without its data.
-    pub fn any_blank(&self) -> Result<bool, IndexError> {
+    /// Returns whether any event is stored without its data.
+    pub fn has_redacted_event(&self) -> Result<bool, IndexError> {
         self.checked(|db| {
             let query = "SELECT EXISTS (SELECT 1 FROM events WHERE blank > 0 OR loose & ?1)";
             Ok(db.query_row(query, [rows::LOOSE_BLANK], |row| row.get(0))?)
         })
     }
 
-    /// Returns whether a segment holds one of `events` with its data.
-    pub fn any_in_full(&self, events: &BTreeSet<EventId>) -> Result<bool, IndexError> {
+    /// Returns whether a segment stores one of `events` with its data.
+    pub fn has_unredacted(&self, events: &BTreeSet<EventId>) -> Result<bool, IndexError> {
         self.checked(|db| {
             let query = "SELECT EXISTS (SELECT 1 FROM events WHERE id = ?1 AND full > 0)";
             let mut statement = db.prepare_cached(query)?;
@@ -197,7 +186,7 @@ impl Index {
         })
     }
 
-    /// Returns the events whose copies say different things; somebody forged or broke one.
+    /// Returns the events whose copies differ, which means that one copy is forged or corrupted.
     pub fn differing(&self) -> Result<Vec<EventId>, IndexError> {
         self.checked(|db| {
             let mut statement =
@@ -207,7 +196,7 @@ impl Index {
         })
     }
 
-    fn at(place: Place) -> Result<Self, IndexError> {
+    fn at(place: DatabaseLocation) -> Result<Self, IndexError> {
         let (db, emptied) = database::open(&place)?;
         Ok(Self {
             place,
@@ -215,23 +204,23 @@ impl Index {
             emptied,
             damaged: Cell::new(false),
             in_wal: false,
-            recent: Recent::default(),
+            recent: EntryCache::default(),
         })
     }
 
-    /// Throws everything away.
-    pub(crate) fn start_over(&mut self, why: Rebuilt) -> Result<(), IndexError> {
-        // The file cannot be removed everywhere while it is open.
+    /// Deletes the database and opens an empty one.
+    pub(crate) fn start_over(&mut self, why: RebuildReason) -> Result<(), IndexError> {
+        // Windows cannot delete an open file, so the connection is closed first.
         self.db = Connection::open_in_memory()?;
-        self.db = database::replace(&self.place)?;
+        self.db = database::recreate(&self.place)?;
         self.emptied = Some(why);
         self.in_wal = false;
         self.damaged.set(false);
         Ok(())
     }
 
-    /// Returns why there is nothing in the database, if it was made or emptied by us.
-    pub(crate) fn why_empty(&self) -> Option<Rebuilt> {
+    /// Returns the reason the database is empty, if this process created or emptied it.
+    pub(crate) fn why_empty(&self) -> Option<RebuildReason> {
         self.emptied
     }
 
@@ -239,27 +228,27 @@ impl Index {
         self.damaged.get()
     }
 
-    /// Does what has to wait for the end of a transaction.
+    /// Runs the work that must follow a commit.
     pub(crate) fn after_commit(&mut self) -> Result<(), IndexError> {
         self.emptied = None;
         if !self.in_wal {
             self.in_wal = database::use_wal(&self.db)?;
         }
-        self.scrub_log()
+        self.scrub_wal()
     }
 
-    /// Empties the write-ahead log if it may hold text that is blanked by now.
+    /// Truncates the write-ahead log if it may contain text that has been redacted.
     ///
-    /// Another process that reads prevents it; then a later call does it.
-    pub(crate) fn scrub_log(&self) -> Result<(), IndexError> {
-        let due = rows::meta(&self.db, rows::META_SCRUB)?.is_some();
+    /// A reader in another process prevents it; a later call retries.
+    pub(crate) fn scrub_wal(&self) -> Result<(), IndexError> {
+        let due = rows::read_meta(&self.db, rows::META_SCRUB)?.is_some();
         if due && database::truncate_wal(&self.db)? {
             rows::delete_meta(&self.db, rows::META_SCRUB)?;
         }
         Ok(())
     }
 
-    /// Answers with `ask`, remembering if the database turns out to be damaged.
+    /// Runs a read and records whether it found the database damaged.
     pub(crate) fn checked<T>(
         &self,
         ask: impl FnOnce(&Connection) -> Result<T, IndexError>,
@@ -272,31 +261,34 @@ impl Index {
     }
 }
 
-impl Store for Index {
+impl DerivedStore for Index {
     type Error = IndexError;
 
-    /// Applies a change whose source the index does not know.
+    /// Applies a change from a source other than segments.
     ///
-    /// What is added here stays until it is removed here, whatever segments come and go. The text
-    /// of an event that is blanked is gone: taking the order back does not bring it back.
-    fn apply(&mut self, delta: Delta<'_>) -> Result<(), IndexError> {
+    /// Events added here stay until they are removed here, regardless of segments. The text of a
+    /// redacted event is lost: removing the redaction event does not restore it.
+    fn apply(&mut self, delta: EventDelta<'_>) -> Result<(), IndexError> {
         let tx = self
             .db
             .transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let change = Change {
+        let change = IndexChange {
             incoming: delta.added.to_vec(),
             outgoing: Vec::new(),
-            source: Source::Caller {
+            source: ChangeSource::Caller {
                 dropped: delta.removed,
                 remembered: delta.blanked,
             },
         };
-        change::make(&tx, change, &self.recent).map_err(|unmade| match unmade {
-            Unmade::Index(error) => error,
-            Unmade::StartOver => unreachable!("a caller's events are never asked for again"),
+        change::apply_change(&tx, change, &self.recent).map_err(|unmade| match unmade {
+            ApplyError::Index(error) => error,
+            // Only changes from segments require a rebuild.
+            ApplyError::RebuildRequired => {
+                unreachable!("a caller's events are never asked for again")
+            }
         })?;
         tx.commit()?;
-        self.scrub_log()
+        self.scrub_wal()
     }
 
     fn entry(&self, id: EntryId) -> Result<Option<Entry>, IndexError> {
@@ -308,6 +300,7 @@ impl Store for Index {
             let Some(json) = json else {
                 return Ok(None);
             };
+            // Parsing an entry costs more than comparing its JSON with the cached text.
             if let Some(entry) = self.recent.read_from(id, &json) {
                 return Ok(Some(entry));
             }
@@ -317,56 +310,59 @@ impl Store for Index {
         })
     }
 
-    fn event(&self, id: EventId) -> Result<Option<Recorded>, IndexError> {
-        self.checked(|db| Ok(rows::held(db, id)?.map(|held| held.copy)))
+    fn event(&self, id: EventId) -> Result<Option<RecordedEvent>, IndexError> {
+        self.checked(|db| Ok(rows::load_event(db, id)?.map(|held| held.copy)))
     }
 
-    fn history(&self, id: EntryId) -> Result<Vec<Recorded>, IndexError> {
+    fn history(&self, id: EntryId) -> Result<Vec<RecordedEvent>, IndexError> {
         self.checked(|db| {
             let key: Option<i64> = db
                 .prepare_cached("SELECT key FROM entries WHERE id = ?1")?
                 .query_row([id.to_string()], |row| row.get(0))
                 .optional()?;
-            let mut events = key.map_or_else(|| Ok(Vec::new()), |key| rows::events_of(db, key))?;
+            let mut events =
+                key.map_or_else(|| Ok(Vec::new()), |key| rows::load_entry_events(db, key))?;
+            // The join returns events in row order, not in canonical order.
             events.sort_by_key(|copy| copy.event.order());
             Ok(events)
         })
     }
 
     fn find(&self, beginning: &str) -> Result<Vec<EntryId>, IndexError> {
-        self.checked(|db| listing::find(db, beginning))
+        self.checked(|db| listing::find_by_prefix(db, beginning))
     }
 
-    fn list(&self, filter: &Filter) -> Result<Vec<Entry>, IndexError> {
-        self.checked(|db| listing::list(db, filter))
+    fn list(&self, filter: &EntryFilter) -> Result<Vec<Entry>, IndexError> {
+        self.checked(|db| listing::list_entries(db, filter))
     }
 
     fn tombstones(&self) -> Result<Vec<Entry>, IndexError> {
         let query = "SELECT json FROM entries WHERE tombstone = 1 ORDER BY id";
-        self.checked(|db| listing::entries(db, query, []))
+        self.checked(|db| listing::select_entries(db, query, []))
     }
 
-    fn workspace(&self) -> Result<Workspace, IndexError> {
-        self.checked(rows::workspace)
+    fn workspace(&self) -> Result<WorkspaceState, IndexError> {
+        self.checked(rows::load_workspace)
     }
 
     fn latest(&self, limit: Hlc) -> Result<Option<Hlc>, IndexError> {
         self.checked(|db| {
             let mut statement =
                 db.prepare_cached("SELECT at FROM events WHERE at <= ?1 ORDER BY at DESC LIMIT 1")?;
+            // Keys sort as clock readings do, so the `events_at` index answers with one seek.
             let key = statement
-                .query_row([rows::at_key(limit)], |row| row.get(0))
+                .query_row([rows::hlc_key(limit)], |row| row.get(0))
                 .optional()?;
-            key.map(rows::at_from_key).transpose()
+            key.map(rows::hlc_from_key).transpose()
         })
     }
 
-    fn state(&self) -> Result<State, IndexError> {
+    fn state(&self) -> Result<LedgerState, IndexError> {
         self.checked(|db| {
-            let entries = listing::entries(db, "SELECT json FROM entries", [])?;
-            Ok(State {
+            let entries = listing::select_entries(db, "SELECT json FROM entries", [])?;
+            Ok(LedgerState {
                 entries: entries.into_iter().map(|entry| (entry.id, entry)).collect(),
-                workspace: rows::workspace(db)?,
+                workspace: rows::load_workspace(db)?,
             })
         })
     }

@@ -1,15 +1,15 @@
-//! Ken's derived index: events and what follows from them, in SQLite.
+//! SQLite index derived from the event ledger.
 //!
-//! Never the truth: a missing, damaged, older or newer database is thrown away and filled again
-//! from the segments, without being asked. It opens one file, its own; what a segment says comes
-//! in through a closure.
+//! The index is never the source of truth. A missing, damaged, older or newer database is deleted
+//! and rebuilt from the segments automatically. The crate opens only its own database file; the
+//! caller passes a closure that reads segments.
 //!
-//! Invariant: after [`Index::refresh`] the index equals one built from nothing out of the listed
-//! segments, and holds no text of an event that is blanked.
+//! Invariant: after [`Index::refresh`] the index equals one built from scratch out of the listed
+//! segments, and it stores no text of a redacted event.
 //!
-//! Reading order: [`Index`] opens and answers, `refresh` compares segments with what is held,
-//! `change` applies the difference, `bulk` fills an empty database, `rows` knows the columns, `search`
-//! finds what may answer a query.
+//! Reading order: [`Index`] opens the database and implements the store, `refresh` compares
+//! segments with the indexed ones, `change` applies the difference, `bulk` fills an empty database,
+//! `rows` maps events and entries to columns, `search` finds candidates for a query.
 
 mod bulk;
 mod change;
@@ -30,23 +30,21 @@ mod scan;
 mod search;
 mod segment;
 
-#[cfg(feature = "http")]
 pub use ken_embed::{
-    CallError, Caller, Dialect, Endpoint, EndpointError, Http, KeyStyle, Limits, Plain, ProbeError,
-    Target,
-};
-pub use ken_embed::{
-    Choice, ChoiceError, EmbedError, Embedder, Known, Model, Rung, Thresholds, Vector, count_tokens,
+    Backend, EmbedError, Embedder, EmbeddingModel, ModelChoice, ModelChoiceError, ModelThresholds,
+    Vector, WeightsDigest, count_tokens,
 };
 #[cfg(all(feature = "http", feature = "transformer"))]
-pub use ken_embed::{FetchError, Fetched, HUB, fetch};
+pub use ken_embed::{DEFAULT_HUB, FetchError, FetchOutcome, fetch_model};
+#[cfg(feature = "http")]
+pub use ken_embed::{EmbeddingEndpoint, EndpointDialect, HttpEmbedder, ProbeError};
 
 pub use error::{IndexError, RefreshError};
-pub use held::Held;
+pub use held::VectorStatus;
 pub use index::Index;
-pub use ken_core::answer::{Candidate, Least};
-pub use missed::Missed;
+pub use ken_core::retrieval::ranking::{MatchThreshold, SearchCandidate};
+pub use missed::UnansweredQuery;
 pub use parsed::FileStat;
-pub use refresh::{Rebuilt, Refreshed, Torn};
-pub use search::Query;
-pub use segment::{Appended, SegmentStat};
+pub use refresh::{RebuildReason, RefreshReport, TornSegment};
+pub use search::CandidateQuery;
+pub use segment::{ListedSegment, SegmentAppend};

@@ -1,24 +1,24 @@
-//! Questions that answer with several entries.
+//! Queries that return several entries.
 
 use std::borrow::Cow;
 
-use ken_core::entry::Entry;
-use ken_core::id::EntryId;
-use ken_core::kind::Memory;
-use ken_core::store::{Filter, Shelf};
+use ken_core::ledger::entry::Entry;
+use ken_core::ledger::store::{EntryFilter, LifecycleFilter};
+use ken_core::values::id::EntryId;
+use ken_core::values::kind::Memory;
 use rusqlite::types::Value;
 use rusqlite::{Connection, Params, params, params_from_iter};
 
 use crate::error::IndexError;
 
-/// Candidates an ambiguous beginning lists.
+/// Maximum number of matches for an ambiguous id prefix.
 const CANDIDATES_MAX: i64 = 20;
 
-/// Comes after every character of an id, an alias or a tag's end.
-const END: char = '\u{10ffff}';
+/// Sorts after every character of an id, an alias or a tag.
+const LAST_CHAR: char = '\u{10ffff}';
 
-/// Returns the ids a query selects.
-pub(crate) fn ids(
+/// Returns the entry ids a query selects.
+pub(crate) fn select_ids(
     db: &Connection,
     query: &str,
     parameters: impl Params,
@@ -34,7 +34,7 @@ pub(crate) fn ids(
 }
 
 /// Returns the entries whose JSON a query selects.
-pub(crate) fn entries(
+pub(crate) fn select_entries(
     db: &Connection,
     query: &str,
     parameters: impl Params,
@@ -49,10 +49,11 @@ pub(crate) fn entries(
     Ok(entries)
 }
 
-/// Returns the entries whose id begins so, its letter given or not, or whose alias is exactly so.
+/// Returns the entries whose id starts with `beginning`, with or without its letter, or whose alias
+/// equals it.
 ///
-/// A whole id means that entry and no other, whatever aliases say.
-pub(crate) fn find(db: &Connection, beginning: &str) -> Result<Vec<EntryId>, IndexError> {
+/// A complete id matches only that entry, even if an alias equals it.
+pub(crate) fn find_by_prefix(db: &Connection, beginning: &str) -> Result<Vec<EntryId>, IndexError> {
     if beginning.is_empty() {
         return Ok(Vec::new());
     }
@@ -62,7 +63,7 @@ pub(crate) fn find(db: &Connection, beginning: &str) -> Result<Vec<EntryId>, Ind
         None => tail.to_uppercase(),
     };
     if id.parse::<EntryId>().is_ok() {
-        let exact = ids(db, "SELECT id FROM entries WHERE id = ?1", [&id])?;
+        let exact = select_ids(db, "SELECT id FROM entries WHERE id = ?1", [&id])?;
         if !exact.is_empty() {
             return Ok(exact);
         }
@@ -71,42 +72,46 @@ pub(crate) fn find(db: &Connection, beginning: &str) -> Result<Vec<EntryId>, Ind
          UNION SELECT id FROM entries WHERE tail >= ?3 AND tail < ?4
          UNION SELECT id FROM entries WHERE alias = ?5
          ORDER BY 1 LIMIT ?6";
-    let ends = [format!("{id}{END}"), format!("{tail}{END}")];
-    ids(
+    let ends = [format!("{id}{LAST_CHAR}"), format!("{tail}{LAST_CHAR}")];
+    select_ids(
         db,
         query,
         params![id, ends[0], tail, ends[1], beginning, CANDIDATES_MAX],
     )
 }
 
-/// Returns the entries `filter` wants, newest first.
-pub(crate) fn list(db: &Connection, filter: &Filter) -> Result<Vec<Entry>, IndexError> {
-    let (condition, mut values) = condition(filter);
+/// Returns the entries that pass `filter`, newest first.
+pub(crate) fn list_entries(
+    db: &Connection,
+    filter: &EntryFilter,
+) -> Result<Vec<Entry>, IndexError> {
+    let (condition, mut values) = where_clause(filter);
     let limit = filter.limit.and_then(|limit| i64::try_from(limit).ok());
     values.push(Value::Integer(limit.unwrap_or(-1)));
     let query = format!(
         "SELECT json FROM entries WHERE {condition} ORDER BY created DESC, id DESC LIMIT ?"
     );
-    entries(db, &query, params_from_iter(values))
+    select_entries(db, &query, params_from_iter(values))
 }
 
-/// Finds the entries with a tag or one below it: `0` follows `/`, so everything from `auth/` up to there lies
-/// below `auth`.
+/// Selects the entries with a tag or a tag below it. `0` follows `/` in ASCII, so the range from
+/// `auth/` to `auth0` covers everything below `auth`.
 const UNDER_TAG: &str = "SELECT entry FROM tags WHERE tag = ? UNION
                          SELECT entry FROM tags WHERE tag >= ? AND tag < ?";
 
-/// Returns what a row of `entries` must fulfil for `filter`, its limit left aside, and the values
-/// that stand in for each `?`.
-pub(crate) fn condition(filter: &Filter) -> (String, Vec<Value>) {
+/// Returns the SQL condition on `entries` for `filter` without its limit, and the values for each
+/// `?`.
+pub(crate) fn where_clause(filter: &EntryFilter) -> (String, Vec<Value>) {
     let mut wanted: Vec<Cow<'static, str>> = vec!["worded = 1".into()];
     let mut values: Vec<Value> = Vec::new();
-    let shelf = match filter.shelf {
-        Shelf::Live => Some("live = 1"),
-        Shelf::Archived => Some("archived = 1"),
-        Shelf::Retracted => Some("retracted = 1"),
-        Shelf::All => None,
+    let shelf = match filter.lifecycle {
+        LifecycleFilter::Live => Some("live = 1"),
+        LifecycleFilter::Archived => Some("archived = 1"),
+        LifecycleFilter::Retracted => Some("retracted = 1"),
+        LifecycleFilter::All => None,
     };
-    // Written out, so that norms are found by their own index: they are few, and asked for often.
+    // Literals instead of parameters: SQLite uses the partial index of norms, which are few and
+    // queried often, only for a constant condition.
     let memory = filter.memory.map(|memory| match memory {
         Memory::Semantic => "memory = 'semantic'",
         Memory::Procedural => "memory = 'procedural'",
@@ -153,9 +158,9 @@ mod tests {
     #[test]
     fn norms_are_found_by_their_own_index_however_many_lessons_there_are() {
         let index = crate::Index::open_in_memory().unwrap();
-        let (condition, values) = condition(&Filter {
+        let (condition, values) = where_clause(&EntryFilter {
             memory: Some(Memory::Procedural),
-            ..Filter::default()
+            ..EntryFilter::default()
         });
         let query = format!(
             "EXPLAIN QUERY PLAN SELECT json FROM entries WHERE {condition}

@@ -1,29 +1,28 @@
-//! Questions that nothing here answered well: a projection of its own, which no ledger has and a rebuild
-//! forgets.
+//! Queries without a good answer. They exist only in this index; a rebuild deletes them.
 
-use ken_core::id::EntryId;
-use ken_core::time::Timestamp;
+use ken_core::values::id::EntryId;
+use ken_core::values::time::Timestamp;
 use rusqlite::{Connection, params};
 
 use crate::error::IndexError;
 use crate::index::Index;
 
-/// Questions that are kept; the oldest go first.
-const MISSED_MAX: u32 = 1000;
+/// Maximum number of stored queries; the oldest are deleted first.
+const UNANSWERED_MAX: u32 = 1000;
 
-/// A question, and how often it came.
+/// A query without a good answer and its frequency.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Missed {
+pub struct UnansweredQuery {
     pub query: String,
     pub times: u64,
     pub last: Timestamp,
-    /// The entry that came first although it does not answer.
+    /// The top-ranked entry, which did not answer the query.
     pub top: Option<EntryId>,
 }
 
 impl Index {
-    /// Notes that a question was not answered well.
-    pub fn note_missed(
+    /// Records a query without a good answer.
+    pub fn record_unanswered(
         &mut self,
         query: &str,
         top: Option<EntryId>,
@@ -43,12 +42,12 @@ impl Index {
             "DELETE FROM missed WHERE query IN
              (SELECT query FROM missed ORDER BY at DESC, query LIMIT -1 OFFSET ?1)",
         )?
-        .execute([MISSED_MAX])?;
+        .execute([UNANSWERED_MAX])?;
         Ok(tx.commit()?)
     }
 
-    /// Returns the questions that were not answered well, the newest first.
-    pub fn missed(&self) -> Result<Vec<Missed>, IndexError> {
+    /// Returns the queries without a good answer, newest first.
+    pub fn missed(&self) -> Result<Vec<UnansweredQuery>, IndexError> {
         self.checked(|db| {
             let query = "SELECT query, times, at, top FROM missed ORDER BY at DESC, query";
             let mut statement = db.prepare_cached(query)?;
@@ -56,7 +55,7 @@ impl Index {
             let mut all = Vec::new();
             while let Some(row) = rows.next()? {
                 let top: Option<String> = row.get(3)?;
-                all.push(Missed {
+                all.push(UnansweredQuery {
                     query: row.get(0)?,
                     times: row.get::<_, i64>(1)?.cast_unsigned(),
                     last: Timestamp::from_millis(row.get::<_, i64>(2)?.cast_unsigned()),
@@ -67,7 +66,7 @@ impl Index {
         })
     }
 
-    /// Returns how often an entry came first without answering.
+    /// Returns how often an entry ranked first without answering.
     pub fn prediction_errors(&self, id: EntryId) -> Result<u64, IndexError> {
         self.checked(|db| {
             let query = "SELECT coalesce(sum(times), 0) FROM missed WHERE top = ?1";
@@ -79,8 +78,9 @@ impl Index {
     }
 }
 
-/// Forgets every question and what was found out about conditions: one of them may quote what was blanked.
-pub(crate) fn forget_all(db: &Connection) -> Result<(), IndexError> {
+/// Deletes all unanswered queries and condition results, because one of them may quote redacted
+/// text.
+pub(crate) fn clear_quoted_text(db: &Connection) -> Result<(), IndexError> {
     db.prepare_cached("DELETE FROM missed")?.execute([])?;
     db.prepare_cached("DELETE FROM truths")?.execute([])?;
     Ok(())

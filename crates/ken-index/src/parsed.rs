@@ -1,16 +1,17 @@
-//! What was read out of source files, by what they hold: an unchanged file is not parsed twice.
+//! Cache of code outlines and condition results, keyed by content, so that an unchanged file is not
+//! parsed twice.
 //!
-//! A cache and nothing else; what an outline looks like is its maker's affair.
+//! The index treats outlines as opaque text.
 
 use rusqlite::{OptionalExtension as _, params};
 
 use crate::error::IndexError;
 use crate::index::Index;
 
-/// Outlines that are kept before the oldest half goes: those of a large repository, several times.
+/// Cached outlines before the oldest half is deleted; several times those of a large repository.
 const OUTLINES_MAX: i64 = 200_000;
 
-/// How a file of the work tree looked from outside when it was read.
+/// Metadata of a worktree file at the time it was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileStat {
     pub len: u64,
@@ -19,8 +20,8 @@ pub struct FileStat {
 }
 
 impl Index {
-    /// Returns the key of what a file held when it looked like `stat`.
-    pub fn file_key(&self, path: &str, stat: FileStat) -> Result<Option<String>, IndexError> {
+    /// Returns the content key of a file whose metadata is still `stat`.
+    pub fn content_key(&self, path: &str, stat: FileStat) -> Result<Option<String>, IndexError> {
         let query = "SELECT key FROM files WHERE path = ?1 AND len = ?2 AND modified_ns = ?3 AND inode = ?4";
         let mut statement = self.db.prepare_cached(query)?;
         let FileStat {
@@ -35,7 +36,7 @@ impl Index {
         Ok(key.optional()?)
     }
 
-    /// Returns the outline of what has `key`.
+    /// Returns the outline of the content with `key`.
     pub fn outline(&self, key: &str) -> Result<Option<String>, IndexError> {
         let mut statement = self
             .db
@@ -43,8 +44,8 @@ impl Index {
         Ok(statement.query_row([key], |row| row.get(0)).optional()?)
     }
 
-    /// Keeps outlines by key.
-    pub fn keep_outlines(&mut self, outlines: &[(String, String)]) -> Result<(), IndexError> {
+    /// Stores outlines by content key.
+    pub fn store_outlines(&mut self, outlines: &[(String, String)]) -> Result<(), IndexError> {
         if outlines.is_empty() {
             return Ok(());
         }
@@ -56,7 +57,8 @@ impl Index {
         let held: i64 = tx
             .prepare_cached("SELECT count(*) FROM outlines")?
             .query_row([], |row| row.get(0))?;
-        if OUTLINES_MAX < held {
+        // Row ids grow with each insertion, so the lowest ones are the oldest.
+        if held > OUTLINES_MAX {
             tx.prepare_cached(
                 "DELETE FROM outlines WHERE rowid IN
                  (SELECT rowid FROM outlines ORDER BY rowid LIMIT ?1)",
@@ -66,7 +68,7 @@ impl Index {
         Ok(tx.commit()?)
     }
 
-    /// Returns what was last found out about a condition.
+    /// Returns the last result of checking a condition.
     pub fn truth(&self, condition: &str) -> Result<Option<String>, IndexError> {
         let query = "SELECT truth FROM truths WHERE condition = ?1";
         let mut statement = self.db.prepare_cached(query)?;
@@ -74,11 +76,12 @@ impl Index {
         Ok(truth.optional()?)
     }
 
-    /// Keeps what was found out about conditions.
+    /// Stores results of condition checks.
     pub fn keep_truths<'t>(
         &mut self,
         truths: impl Iterator<Item = (&'t str, &'t str)>,
     ) -> Result<(), IndexError> {
+        // An empty batch must not take the write lock.
         let mut truths = truths.peekable();
         if truths.peek().is_none() {
             return Ok(());
@@ -91,8 +94,11 @@ impl Index {
         Ok(tx.commit()?)
     }
 
-    /// Keeps how files of the work tree looked, with the keys of what they held.
-    pub fn keep_files(&mut self, files: &[(String, FileStat, String)]) -> Result<(), IndexError> {
+    /// Stores metadata and content keys of worktree files.
+    pub fn store_file_stats(
+        &mut self,
+        files: &[(String, FileStat, String)],
+    ) -> Result<(), IndexError> {
         if files.is_empty() {
             return Ok(());
         }

@@ -1,74 +1,74 @@
-//! What stands in which column: events and entries to rows and back.
+//! Mapping of events and entries to table rows and back.
 
-use ken_core::entry::Entry;
-use ken_core::event::{Event, Recorded};
-use ken_core::hlc::Hlc;
-use ken_core::id::{EntryId, EventId};
-use ken_core::time::Timestamp;
-use ken_core::workspace::{Workspace, fold_workspace};
+use ken_core::ledger::entry::Entry;
+use ken_core::ledger::event::{Event, RecordedEvent};
+use ken_core::ledger::workspace::{WorkspaceState, fold_workspace};
+use ken_core::values::hlc::Hlc;
+use ken_core::values::id::{EntryId, EventId};
+use ken_core::values::time::Timestamp;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::error::IndexError;
-use crate::grounds::Grounds;
+use crate::grounds::ReverseIndexRows;
 
-/// The digest of the listing and memory the index was last brought in step with.
-pub(crate) const META_IN_STEP: &str = "in_step";
-/// There while a blanked text may still be in the write-ahead log.
+/// Name of the meta row with the digest of the last refreshed listing and redacted ids.
+pub(crate) const META_LISTING_DIGEST: &str = "in_step";
+/// Name of the meta row that exists while the write-ahead log may contain redacted text.
 pub(crate) const META_SCRUB: &str = "scrub";
-/// The folded workspace as JSON.
+/// Name of the meta row with the folded workspace as JSON.
 const META_WORKSPACE: &str = "workspace";
 
-/// A clock reading as bytes that sort as it does: wall time and counter, then the node's text.
-pub(crate) type AtKey = [u8; 14];
+/// A clock reading as bytes that sort like it: wall time and counter, then the node's text.
+pub(crate) type HlcKey = [u8; 14];
 
-/// An event given to [`apply`](ken_core::store::Store::apply) in full, not found in a segment.
+/// Flag: a full copy came from [`apply`](ken_core::ledger::store::DerivedStore::apply), not from
+/// a segment.
 pub(crate) const LOOSE_FULL: u8 = 1;
-/// The same for a blanked copy.
+/// Flag: a redacted copy came from `apply`.
 pub(crate) const LOOSE_BLANK: u8 = 2;
 
-/// Which copies of an event are held, and where.
+/// Number of copies of an event by form and source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Copies {
-    /// Copies with their data, in segments.
+pub(crate) struct CopyCounts {
+    /// Copies with data, in segments.
     pub(crate) full: u32,
-    /// Blanked copies, in segments.
+    /// Redacted copies, in segments.
     pub(crate) blank: u32,
     pub(crate) loose: u8,
-    /// Copies say different things: what is left when one goes cannot be told from here.
+    /// Copies differ, so the index does not determine which one remains when one is removed.
     pub(crate) mixed: bool,
 }
 
-/// An event as stored.
+/// An event row.
 #[derive(Clone, Debug)]
-pub(crate) struct Held {
+pub(crate) struct StoredEventRow {
     pub(crate) key: i64,
-    pub(crate) copies: Copies,
-    pub(crate) copy: Recorded,
+    pub(crate) copies: CopyCounts,
+    pub(crate) copy: RecordedEvent,
 }
 
-/// An entry made ready to be written.
+/// Column values of an entry and its dependent rows, ready to write.
 #[derive(Debug)]
-pub(crate) struct EntryRow {
+pub(crate) struct IndexEntryRow {
     id: EntryId,
     kind: Option<&'static str>,
     status: &'static str,
     lens: Option<String>,
     alias: Option<String>,
-    created: Option<AtKey>,
-    updated: AtKey,
+    created: Option<HlcKey>,
+    updated: HlcKey,
     worded: bool,
     live: bool,
     archived: bool,
     retracted: bool,
     tombstone: bool,
     json: String,
-    citations: Vec<(&'static str, String, String, u64)>,
     tags: Vec<String>,
     links: Vec<(String, String, [u8; 16])>,
-    grounds: Grounds,
+    grounds: ReverseIndexRows,
 }
 
-impl Copies {
+impl CopyCounts {
     pub(crate) fn any(self) -> bool {
         self.full > 0 || self.blank > 0 || self.loose != 0
     }
@@ -78,15 +78,16 @@ impl Copies {
     }
 }
 
-pub(crate) fn at_key(at: Hlc) -> AtKey {
+pub(crate) fn hlc_key(at: Hlc) -> HlcKey {
     let mut key = [0; 14];
+    // Big-endian bytes compare like the number. Wall time has 48 bits, so the shift loses none.
     let tick = at.wall.millis() << 16 | u64::from(at.counter);
     key[..8].copy_from_slice(&tick.to_be_bytes());
     key[8..].copy_from_slice(at.node.to_string().as_bytes());
     key
 }
 
-pub(crate) fn at_from_key(key: AtKey) -> Result<Hlc, IndexError> {
+pub(crate) fn hlc_from_key(key: HlcKey) -> Result<Hlc, IndexError> {
     let [a, b, c, d, e, f, g, h, node @ ..] = key;
     let tick = u64::from_be_bytes([a, b, c, d, e, f, g, h]);
     let node = str::from_utf8(&node).map_err(IndexError::damaged)?;
@@ -97,44 +98,47 @@ pub(crate) fn at_from_key(key: AtKey) -> Result<Hlc, IndexError> {
     })
 }
 
-/// Reads a stored line back.
-pub(crate) fn recorded(line: &str) -> Result<Recorded, IndexError> {
-    Recorded::parse(line.as_bytes()).map_err(IndexError::damaged)
+/// Parses a stored line.
+pub(crate) fn parse_recorded(line: &str) -> Result<RecordedEvent, IndexError> {
+    RecordedEvent::parse(line.as_bytes()).map_err(IndexError::damaged)
 }
 
-pub(crate) fn held(db: &Connection, id: EventId) -> Result<Option<Held>, IndexError> {
+pub(crate) fn load_event(
+    db: &Connection,
+    id: EventId,
+) -> Result<Option<StoredEventRow>, IndexError> {
     let mut statement =
         db.prepare_cached("SELECT key, full, blank, loose, mixed, line FROM events WHERE id = ?1")?;
     let mut rows = statement.query([id.to_bytes()])?;
     let Some(row) = rows.next()? else {
         return Ok(None);
     };
-    let copies = Copies {
+    let copies = CopyCounts {
         full: row.get(1)?,
         blank: row.get(2)?,
         loose: row.get(3)?,
         mixed: row.get(4)?,
     };
-    Ok(Some(Held {
+    Ok(Some(StoredEventRow {
         key: row.get(0)?,
         copies,
-        copy: recorded(row.get_ref(5)?.as_str().map_err(IndexError::damaged)?)?,
+        copy: parse_recorded(row.get_ref(5)?.as_str().map_err(IndexError::damaged)?)?,
     }))
 }
 
-/// Writes an event row; `key` is given when many are written in order.
+/// Inserts an event row; a bulk load passes `key`, otherwise SQLite assigns one.
 pub(crate) fn insert_event(
     db: &Connection,
     key: Option<i64>,
     (id, at): (EventId, Hlc),
-    copies: Copies,
+    copies: CopyCounts,
     line: &str,
 ) -> Result<i64, IndexError> {
     let mut statement = db.prepare_cached(
         "INSERT INTO events (key, id, at, full, blank, loose, mixed, line)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
     )?;
-    let Copies {
+    let CopyCounts {
         full,
         blank,
         loose,
@@ -143,7 +147,7 @@ pub(crate) fn insert_event(
     Ok(statement.insert(params![
         key,
         id.to_bytes(),
-        at_key(at),
+        hlc_key(at),
         full,
         blank,
         loose,
@@ -152,8 +156,12 @@ pub(crate) fn insert_event(
     ])?)
 }
 
-pub(crate) fn update_copies(db: &Connection, key: i64, copies: Copies) -> Result<(), IndexError> {
-    let Copies {
+pub(crate) fn update_copies(
+    db: &Connection,
+    key: i64,
+    copies: CopyCounts,
+) -> Result<(), IndexError> {
+    let CopyCounts {
         full,
         blank,
         loose,
@@ -166,16 +174,17 @@ pub(crate) fn update_copies(db: &Connection, key: i64, copies: Copies) -> Result
     Ok(())
 }
 
-/// Where an entry's row stands.
+/// Row key of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct EntryKey {
     pub(crate) key: i64,
-    /// The row was made just now: no event of the entry was known.
+    /// The row was just inserted: no event of the entry was indexed before.
     pub(crate) is_new: bool,
 }
 
-/// Returns the key of an entry's row, making an empty row where there is none.
-pub(crate) fn entry_key(db: &Connection, id: EntryId) -> Result<EntryKey, IndexError> {
+/// Returns the row key of an entry, inserting an empty row if there is none.
+pub(crate) fn ensure_entry_row(db: &Connection, id: EntryId) -> Result<EntryKey, IndexError> {
+    // Row keys are small integers, so that `touches` and the search tables do not repeat the id.
     let text = id.to_string();
     let known = db
         .prepare_cached("SELECT key FROM entries WHERE id = ?1")?
@@ -187,33 +196,36 @@ pub(crate) fn entry_key(db: &Connection, id: EntryId) -> Result<EntryKey, IndexE
     let mut statement =
         db.prepare_cached("INSERT INTO entries (id, tail, memory, json) VALUES (?1, ?2, ?3, '')")?;
     let memory = id.prefix().memory().name();
-    let key = statement.insert(params![text, tail(&text), memory])?;
+    let key = statement.insert(params![text, id_tail(&text), memory])?;
     Ok(EntryKey { key, is_new: true })
 }
 
-/// Returns the part of an entry's id behind its prefix.
-pub(crate) fn tail(id: &str) -> &str {
+/// Returns the part of an entry id after its prefix.
+pub(crate) fn id_tail(id: &str) -> &str {
     id.split_once('-').map_or(id, |(_, tail)| tail)
 }
 
-/// Returns every event of an entry, in no particular order.
-pub(crate) fn events_of(db: &Connection, entry: i64) -> Result<Vec<Recorded>, IndexError> {
+/// Loads every event of an entry, unordered.
+pub(crate) fn load_entry_events(
+    db: &Connection,
+    entry: i64,
+) -> Result<Vec<RecordedEvent>, IndexError> {
     let mut statement = db.prepare_cached(
         "SELECT line FROM touches JOIN events ON events.key = touches.event
          WHERE touches.entry = ?1",
     )?;
-    lines(&mut statement, [entry])
+    select_events(&mut statement, [entry])
 }
 
-/// Reads the lines a statement selects.
-pub(crate) fn lines(
+/// Parses the lines a statement selects.
+pub(crate) fn select_events(
     statement: &mut rusqlite::Statement<'_>,
     parameters: impl rusqlite::Params,
-) -> Result<Vec<Recorded>, IndexError> {
+) -> Result<Vec<RecordedEvent>, IndexError> {
     let mut rows = statement.query(parameters)?;
     let mut events = Vec::new();
     while let Some(row) = rows.next()? {
-        events.push(recorded(
+        events.push(parse_recorded(
             row.get_ref(0)?.as_str().map_err(IndexError::damaged)?,
         )?);
     }
@@ -224,40 +236,32 @@ pub(crate) fn parse_entry(json: &str) -> Result<Entry, IndexError> {
     serde_json::from_str(json).map_err(IndexError::damaged)
 }
 
-/// Returns the entry under `key`, if it has events.
-pub(crate) fn entry_at(db: &Connection, key: i64) -> Result<Option<Entry>, IndexError> {
-    let json = json_at(db, key)?;
+/// Loads the entry under `key`, if it has events.
+pub(crate) fn load_entry(db: &Connection, key: i64) -> Result<Option<Entry>, IndexError> {
+    let json = load_entry_json(db, key)?;
     json.map(|json| parse_entry(&json)).transpose()
 }
 
-/// Returns the text of the entry under `key`, if it has events.
-pub(crate) fn json_at(db: &Connection, key: i64) -> Result<Option<String>, IndexError> {
+/// Loads the JSON of the entry under `key`, if it has events.
+pub(crate) fn load_entry_json(db: &Connection, key: i64) -> Result<Option<String>, IndexError> {
     let mut statement =
         db.prepare_cached("SELECT json FROM entries WHERE key = ?1 AND json <> ''")?;
     Ok(statement.query_row([key], |row| row.get(0)).optional()?)
 }
 
-impl EntryRow {
+impl IndexEntryRow {
     pub(crate) fn new(entry: &Entry) -> Self {
         let created = entry.created.as_ref();
         let content = entry.content.as_ref();
-        let citation = |c: &ken_core::citation::Citation| {
-            let by = c.cited_by.to_string();
-            (
-                c.evidence_type.name(),
-                c.evidence_ref.to_string(),
-                by,
-                c.cited_at,
-            )
-        };
-        let link = |link: &ken_core::entry::Link| {
+        let link = |link: &ken_core::ledger::entry::EntryLink| {
+            // A relation serializes as a string.
             let rel = serde_json::to_value(link.rel).expect("a word");
             let rel = rel.as_str().expect("a word").to_owned();
             (link.to.to_string(), rel, link.event.to_bytes())
         };
         Self {
             id: entry.id,
-            kind: entry.kind().map(ken_core::kind::Kind::name),
+            kind: entry.kind().map(ken_core::values::kind::EntryKind::name),
             status: entry.status.value.name(),
             lens: content
                 .and_then(|c| c.lens.as_ref())
@@ -265,24 +269,23 @@ impl EntryRow {
             alias: created
                 .and_then(|c| c.alias.as_ref())
                 .map(ToString::to_string),
-            created: created.map(|c| at_key(c.at)),
-            updated: at_key(entry.history.last),
+            created: created.map(|c| hlc_key(c.at)),
+            updated: hlc_key(entry.history.last),
             worded: content.is_some(),
             live: entry.is_live(),
             archived: entry.archived.is_some(),
             retracted: entry.retracted.is_some(),
             tombstone: entry.is_tombstone(),
             json: serde_json::to_string(entry).expect("an entry has string keys"),
-            citations: entry.citations.iter().map(citation).collect(),
             tags: content.map_or_else(Vec::new, |c| {
                 c.tags.iter().map(ToString::to_string).collect()
             }),
             links: entry.links.iter().map(link).collect(),
-            grounds: Grounds::of(entry),
+            grounds: ReverseIndexRows::of(entry),
         }
     }
 
-    /// Writes the row over whatever stands under `key`.
+    /// Inserts or replaces the row under `key`.
     pub(crate) fn write(&self, db: &Connection, key: i64) -> Result<(), IndexError> {
         let id = self.id.to_string();
         db.prepare_cached(
@@ -296,7 +299,7 @@ impl EntryRow {
         .execute(params![
             key,
             id,
-            tail(&id),
+            id_tail(&id),
             self.id.prefix().memory().name(),
             self.kind,
             self.status,
@@ -311,16 +314,10 @@ impl EntryRow {
             self.tombstone,
             self.json,
         ])?;
-        self.write_satellites(db, key)
+        self.write_dependent_rows(db, key)
     }
 
-    fn write_satellites(&self, db: &Connection, key: i64) -> Result<(), IndexError> {
-        let mut citations =
-            db.prepare_cached("INSERT INTO citations VALUES (?1, ?2, ?3, ?4, ?5)")?;
-        for (kind, reference, by, at) in &self.citations {
-            let at = i64::try_from(*at).unwrap_or(i64::MAX);
-            citations.execute(params![key, kind, reference, by, at])?;
-        }
+    fn write_dependent_rows(&self, db: &Connection, key: i64) -> Result<(), IndexError> {
         let mut tags = db.prepare_cached("INSERT INTO tags VALUES (?1, ?2)")?;
         for tag in &self.tags {
             tags.execute(params![key, tag])?;
@@ -333,24 +330,24 @@ impl EntryRow {
     }
 }
 
-/// Writes what an absorbed event changed: sums and counts, no column a filter reads.
+/// Updates the columns an absorbed event changes: counters in the JSON, none that a filter reads.
 pub(crate) fn update_absorbed(db: &Connection, key: i64, entry: &Entry) -> Result<(), IndexError> {
     let json = serde_json::to_string(entry).expect("an entry has string keys");
     db.prepare_cached("UPDATE entries SET json = ?2, updated = ?3 WHERE key = ?1")?
-        .execute(params![key, json, at_key(entry.history.last)])?;
+        .execute(params![key, json, hlc_key(entry.history.last)])?;
     Ok(())
 }
 
-/// Removes what [`EntryRow::write`] wrote beside the entry's own row.
-pub(crate) fn delete_satellites(db: &Connection, key: i64) -> Result<(), IndexError> {
-    for table in ["citations", "tags", "links", "grounds"] {
+/// Deletes the dependent rows that [`IndexEntryRow::write`] inserts.
+pub(crate) fn delete_dependent_rows(db: &Connection, key: i64) -> Result<(), IndexError> {
+    for table in ["tags", "links", "grounds"] {
         db.prepare_cached(&format!("DELETE FROM {table} WHERE entry = ?1"))?
             .execute([key])?;
     }
     Ok(())
 }
 
-/// Folds the workspace from `events` and keeps the result.
+/// Folds the workspace from `events` and stores it.
 pub(crate) fn write_workspace<'a>(
     db: &Connection,
     events: impl IntoIterator<Item = &'a Event>,
@@ -360,14 +357,14 @@ pub(crate) fn write_workspace<'a>(
     write_meta(db, META_WORKSPACE, json.as_bytes())
 }
 
-pub(crate) fn workspace(db: &Connection) -> Result<Workspace, IndexError> {
-    match meta(db, META_WORKSPACE)? {
-        None => Ok(Workspace::default()),
+pub(crate) fn load_workspace(db: &Connection) -> Result<WorkspaceState, IndexError> {
+    match read_meta(db, META_WORKSPACE)? {
+        None => Ok(WorkspaceState::default()),
         Some(json) => serde_json::from_slice(&json).map_err(IndexError::damaged),
     }
 }
 
-pub(crate) fn meta(db: &Connection, name: &str) -> Result<Option<Vec<u8>>, IndexError> {
+pub(crate) fn read_meta(db: &Connection, name: &str) -> Result<Option<Vec<u8>>, IndexError> {
     let mut statement = db.prepare_cached("SELECT value FROM meta WHERE name = ?1")?;
     Ok(statement.query_row([name], |row| row.get(0)).optional()?)
 }

@@ -1,62 +1,62 @@
-//! A quick look at ledger lines, good enough to sort them by event and entry.
+//! Fast scan of ledger lines that extracts the event id and entries without parsing JSON.
 //!
-//! Canonical JSON puts `about` first and `id` near the end, so a few fixed places tell where a
-//! line belongs without parsing it. Nothing is believed on that account: whoever uses a line
-//! parses it whole and compares.
+//! Canonical JSON puts `about` first and `id` near the end, so a few fixed positions identify the
+//! event and its entries. The result is not trusted: every line is fully parsed and compared with
+//! its scan before use.
 
 use std::borrow::Cow;
 
-use ken_core::event::{Event, LINE_BYTES_MAX, Recorded};
-use ken_core::hlc::Hlc;
-use ken_core::id::{EntryId, EventId};
-use ken_core::state::blanks;
+use ken_core::ledger::event::{Event, LINE_BYTES_MAX, RecordedEvent};
+use ken_core::ledger::state::redaction_target;
+use ken_core::values::hlc::Hlc;
+use ken_core::values::id::{EntryId, EventId};
 
-use crate::rows::Copies;
-use crate::segment::{self, BadLine, Digest, Form, Holdings};
+use crate::rows::CopyCounts;
+use crate::segment::{self, BadLine, CopyForm, LinesDigest, SegmentEventIds};
 
-/// Characters of a printed clock reading.
+/// Length of a printed clock reading.
 const HLC_CHARS: usize = 36;
 
-/// One event as its line shows it, with how many copies were seen.
+/// An event as scanned from its line, with the number of copies.
 #[derive(Clone, Debug)]
-pub(crate) struct Glimpse<'a> {
+pub(crate) struct LineSummary<'a> {
     pub(crate) id: EventId,
     pub(crate) at: Hlc,
-    pub(crate) about: About,
+    pub(crate) about: TouchedEntries,
     pub(crate) line: Cow<'a, str>,
-    pub(crate) copies: Copies,
-    /// The event says that another one is blanked, and may.
+    pub(crate) copies: CopyCounts,
+    /// The event is an authorized redaction of another event.
     pub(crate) is_order: bool,
 }
 
-/// The entries a line names; nearly always one.
+/// The entries an event touches; nearly always one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum About {
+pub(crate) enum TouchedEntries {
     None,
     One(EntryId),
     Many(Box<[EntryId]>),
 }
 
-/// A segment's lines.
+/// Scan result of a segment.
 #[derive(Debug, Default)]
-pub(crate) struct Scanned<'a> {
-    pub(crate) glimpses: Vec<Glimpse<'a>>,
-    pub(crate) orders: Vec<Order>,
-    pub(crate) holdings: Holdings,
-    /// Bytes of whole lines.
+pub(crate) struct SegmentScan<'a> {
+    pub(crate) glimpses: Vec<LineSummary<'a>>,
+    pub(crate) orders: Vec<RedactionLink>,
+    pub(crate) holdings: SegmentEventIds,
+    /// Bytes of complete lines.
     pub(crate) bytes: usize,
     pub(crate) torn: usize,
-    pub(crate) digest: Digest,
+    pub(crate) digest: LinesDigest,
 }
 
-/// `event` says that `target` is blanked.
+/// The redaction event `event` redacts `target`.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Order {
+pub(crate) struct RedactionLink {
     pub(crate) target: EventId,
     pub(crate) event: EventId,
 }
 
-impl About {
+impl TouchedEntries {
     pub(crate) fn new(ids: impl Iterator<Item = EntryId>) -> Self {
         let mut ids: Vec<EntryId> = ids.collect();
         ids.sort_unstable();
@@ -68,7 +68,7 @@ impl About {
         }
     }
 
-    /// Returns whether these are the entries `event` touches.
+    /// Returns whether these are the entries that `event` touches.
     pub(crate) fn is_of(&self, event: &Event) -> bool {
         match self {
             Self::None => event.entries().next().is_none(),
@@ -89,90 +89,91 @@ impl About {
     }
 }
 
-/// Looks at every line of a segment.
-pub(crate) fn scan(text: &[u8]) -> Result<Scanned<'_>, BadLine> {
+/// Scans every line of a segment.
+pub(crate) fn scan_segment(text: &[u8]) -> Result<SegmentScan<'_>, BadLine> {
     let (whole, tail) = segment::split_tail(text);
-    let mut scanned = Scanned::default();
+    let mut scanned = SegmentScan::default();
     for line in whole.split_inclusive(|byte| *byte == b'\n') {
         let line = line.strip_suffix(b"\n").unwrap_or(line);
         scanned.take_in(line)?;
     }
     if !tail.is_empty() {
-        match Recorded::parse(tail) {
+        match RecordedEvent::parse(tail) {
+            // A complete event that lacks only its newline is an event, not a torn tail.
             Ok(_) => scanned.take_in(tail)?,
             Err(_) => scanned.torn = tail.len(),
         }
     }
     scanned.bytes = text.len() - scanned.torn;
-    scanned.digest = segment::chain(segment::NO_LINES, &text[..scanned.bytes]);
+    scanned.digest = segment::extend_digest(segment::EMPTY_DIGEST, &text[..scanned.bytes]);
     Ok(scanned)
 }
 
-impl<'a> Scanned<'a> {
+impl<'a> SegmentScan<'a> {
     fn take_in(&mut self, line: &'a [u8]) -> Result<(), BadLine> {
-        let glimpse = match str::from_utf8(line).ok().and_then(glimpse) {
+        let glimpse = match str::from_utf8(line).ok().and_then(summarize_line) {
             Some(glimpse) => glimpse,
             None => self.parsed(line)?,
         };
         let form = if glimpse.copies.any_full() {
-            Form::Full
+            CopyForm::Full
         } else {
-            Form::Blank
+            CopyForm::Blank
         };
         self.holdings.push(glimpse.id, form);
         self.glimpses.push(glimpse);
         Ok(())
     }
 
-    /// Takes the long way for a line whose looks do not tell.
-    fn parsed(&mut self, line: &'a [u8]) -> Result<Glimpse<'a>, BadLine> {
-        let copy = Recorded::parse(line).map_err(|source| BadLine {
+    /// Parses a line that the fast scan cannot classify.
+    fn parsed(&mut self, line: &'a [u8]) -> Result<LineSummary<'a>, BadLine> {
+        let copy = RecordedEvent::parse(line).map_err(|source| BadLine {
             line: 1 + self.glimpses.len() as u64,
             source,
         })?;
-        let order = blanks(&copy.event).map(|target| Order {
+        let order = redaction_target(&copy.event).map(|target| RedactionLink {
             target,
             event: copy.event.id,
         });
         self.orders.extend(order);
-        Ok(Glimpse {
+        Ok(LineSummary {
             line: str::from_utf8(line)
                 .map_or_else(|_| copy.line().to_owned().into(), Cow::Borrowed),
-            ..Glimpse::of(&copy)
+            ..LineSummary::of(&copy)
         })
     }
 }
 
-impl Glimpse<'_> {
-    /// Describes an event that was parsed, as held by one segment.
-    pub(crate) fn of(copy: &Recorded) -> Self {
+impl LineSummary<'_> {
+    /// Summarizes a parsed event as one copy in one segment.
+    pub(crate) fn of(copy: &RecordedEvent) -> Self {
         Self {
             id: copy.event.id,
             at: copy.event.at,
-            about: About::new(copy.event.entries()),
+            about: TouchedEntries::new(copy.event.entries()),
             line: Cow::Owned(copy.line().to_owned()),
-            copies: one_copy(Form::of(copy)),
-            is_order: blanks(&copy.event).is_some(),
+            copies: single_copy(CopyForm::of(copy)),
+            is_order: redaction_target(&copy.event).is_some(),
         }
     }
 }
 
-fn one_copy(form: Form) -> Copies {
+fn single_copy(form: CopyForm) -> CopyCounts {
     match form {
-        Form::Full => Copies {
+        CopyForm::Full => CopyCounts {
             full: 1,
-            ..Copies::default()
+            ..CopyCounts::default()
         },
-        Form::Blank => Copies {
+        CopyForm::Blank => CopyCounts {
             blank: 1,
-            ..Copies::default()
+            ..CopyCounts::default()
         },
     }
 }
 
-/// Reads the places a version-1 line has; `None` if it looks otherwise or must be parsed anyway.
-fn glimpse(line: &str) -> Option<Glimpse<'_>> {
-    if LINE_BYTES_MAX < line.len() {
+/// Scans a version-1 line; `None` if it has another layout or must be parsed anyway.
+fn summarize_line(line: &str) -> Option<LineSummary<'_>> {
+    if line.len() > LINE_BYTES_MAX {
         return None;
     }
     let (about, rest) = line
@@ -180,8 +181,8 @@ fn glimpse(line: &str) -> Option<Glimpse<'_>> {
         .split_once(r#"],"at":""#)?;
     let (at, rest) = rest.split_at_checked(HLC_CHARS)?;
     let (_, data) = rest.split_once(r#","data":"#)?;
-    // An unescaped quote cannot stand inside a string, so the last `,"id":"` is the envelope's
-    // or lies in a member only newer versions have; the fixed end below rules that out.
+    // A JSON string contains no unescaped quote, so the last `,"id":"` belongs to the envelope or
+    // to a member that only newer versions have. The fixed end checked below excludes the latter.
     let (_, tail) = data.rsplit_once(r#","id":""#)?;
     let (id, tail) = tail.split_at_checked(EventId::CHARS)?;
     let (_, tail) = tail.strip_prefix(r#"","sum":"b3:"#)?.split_at_checked(32)?;
@@ -189,23 +190,26 @@ fn glimpse(line: &str) -> Option<Glimpse<'_>> {
         .strip_prefix(r#"","type":""#)?
         .strip_suffix(r#"","v":1}"#)?;
     let plain = !type_name.contains('"') && !data.starts_with(r#"{"blanked":"#);
+    // Redacted lines and redaction events need their parsed data, so they take the slow path.
     if !plain || type_name == "event.blanked" {
         return None;
     }
-    Some(Glimpse {
+    Some(LineSummary {
         id: id.parse().ok()?,
         at: at.parse().ok()?,
-        about: glimpse_about(about),
+        about: parse_about(about),
         line: Cow::Borrowed(line),
-        copies: one_copy(Form::Full),
+        copies: single_copy(CopyForm::Full),
         is_order: false,
     })
 }
 
-fn glimpse_about(list: &str) -> About {
+fn parse_about(list: &str) -> TouchedEntries {
     let id = |quoted: &str| quoted.strip_prefix('"')?.strip_suffix('"')?.parse().ok();
     match id(list) {
-        Some(id) => About::One(id),
-        None => About::new(list.split(',').filter_map(id)),
+        Some(id) => TouchedEntries::One(id),
+        // Entry ids contain no commas. Anything unparseable is skipped here and fails the later
+        // check.
+        None => TouchedEntries::new(list.split(',').filter_map(id)),
     }
 }

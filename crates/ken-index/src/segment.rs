@@ -1,86 +1,86 @@
-//! Segments as the index sees them: what their files look like from outside, and their lines.
+//! Segments as the index sees them: file metadata, lines, and the stored rows.
 
-use ken_core::event::{LineError, Recorded};
-use ken_core::id::EventId;
+use ken_core::ledger::event::{LineError, RecordedEvent};
+use ken_core::values::id::EventId;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::error::IndexError;
 
-/// A segment and what its file looks like from outside.
+/// Name and file metadata of a segment, compared to detect changes without reading the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SegmentStat {
+pub struct ListedSegment {
     pub name: String,
-    /// Bytes of the file, which for a pack are not those of its text.
+    /// File size in bytes; for a pack this is the compressed size.
     pub len: u64,
-    /// Nanoseconds since 1970; 0 where unknown.
+    /// Modification time in nanoseconds since 1970; 0 if unknown.
     pub modified_ns: u64,
-    /// Identity of the file on its disk; 0 where unknown.
+    /// Inode number; 0 if unknown.
     pub inode: u64,
 }
 
-/// Whether a copy of an event still has its data.
+/// Form of an event copy: with its data, or redacted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
+pub(crate) enum CopyForm {
     Full,
     Blank,
 }
 
-/// What a writer has just put behind a segment.
+/// Lines that a writer has just appended to a segment.
 #[derive(Clone, Debug)]
-pub struct Appended {
-    /// The file as it is now.
-    pub stat: SegmentStat,
-    /// Bytes it had before.
+pub struct SegmentAppend {
+    /// File metadata after the append.
+    pub stat: ListedSegment,
+    /// File size before the append.
     pub before: u64,
-    /// Whole lines.
+    /// The appended bytes: complete lines only.
     pub text: Vec<u8>,
-    /// What they say.
-    pub events: Vec<Recorded>,
+    /// The parsed events of those lines.
+    pub events: Vec<RecordedEvent>,
 }
 
-/// The events a segment holds, by form, each id as its 16 bytes.
+/// Ids of the events in a segment by form, each id as 16 bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Holdings {
+pub(crate) struct SegmentEventIds {
     pub(crate) full: Vec<u8>,
     pub(crate) blank: Vec<u8>,
 }
 
-/// A segment as it was when its events were taken in.
+/// A segment as it was when it was last indexed.
 #[derive(Clone, Debug)]
-pub(crate) struct Known {
+pub(crate) struct IndexedSegment {
     pub(crate) key: i64,
-    pub(crate) stat: SegmentStat,
-    /// Bytes of the text that were taken in; a torn tail is not among them.
+    pub(crate) stat: ListedSegment,
+    /// Bytes of the text that are indexed, excluding a torn tail.
     pub(crate) taken: usize,
-    /// The [`chain`] of those bytes.
-    pub(crate) digest: Digest,
+    /// Digest of those bytes, see [`extend_digest`].
+    pub(crate) digest: LinesDigest,
 }
 
-/// Stands for the lines of a segment.
-pub(crate) type Digest = [u8; 32];
+/// Hash chain over the lines of a segment.
+pub(crate) type LinesDigest = [u8; 32];
 
-/// The digest of a segment without lines.
-pub(crate) const NO_LINES: Digest = [0; 32];
+/// Digest of a segment without lines.
+pub(crate) const EMPTY_DIGEST: LinesDigest = [0; 32];
 
-/// Lines that were read, and what did not become one.
+/// Parsed lines and the length of the torn tail.
 #[derive(Debug, Default)]
-pub(crate) struct Lines {
-    pub(crate) events: Vec<Recorded>,
-    /// Bytes behind the last whole line that are no event.
+pub(crate) struct ParsedLines {
+    pub(crate) events: Vec<RecordedEvent>,
+    /// Bytes after the last complete line that are not a valid event.
     pub(crate) torn: usize,
 }
 
-/// A line that is no event although a newline ends it.
+/// A newline-terminated line that is not a valid event.
 #[derive(Debug)]
 pub(crate) struct BadLine {
-    /// Counted from 1.
+    /// 1-based.
     pub(crate) line: u64,
     pub(crate) source: LineError,
 }
 
-impl Form {
-    pub(crate) fn of(copy: &Recorded) -> Self {
-        if copy.is_blanked() {
+impl CopyForm {
+    pub(crate) fn of(copy: &RecordedEvent) -> Self {
+        if copy.is_redacted() {
             Self::Blank
         } else {
             Self::Full
@@ -88,64 +88,66 @@ impl Form {
     }
 }
 
-impl Holdings {
-    pub(crate) fn of(events: &[Recorded]) -> Self {
+impl SegmentEventIds {
+    pub(crate) fn of(events: &[RecordedEvent]) -> Self {
         let mut holdings = Self::default();
         for copy in events {
-            holdings.push(copy.event.id, Form::of(copy));
+            holdings.push(copy.event.id, CopyForm::of(copy));
         }
         holdings
     }
 
-    pub(crate) fn push(&mut self, id: EventId, form: Form) {
+    pub(crate) fn push(&mut self, id: EventId, form: CopyForm) {
         let side = match form {
-            Form::Full => &mut self.full,
-            Form::Blank => &mut self.blank,
+            CopyForm::Full => &mut self.full,
+            CopyForm::Blank => &mut self.blank,
         };
         side.extend_from_slice(&id.to_bytes());
     }
 
-    /// Returns every copy the segment holds.
-    pub(crate) fn copies(&self) -> impl Iterator<Item = (EventId, Form)> + '_ {
-        let full = ids(&self.full).map(|id| (id, Form::Full));
-        full.chain(ids(&self.blank).map(|id| (id, Form::Blank)))
+    /// Returns every event copy of the segment.
+    pub(crate) fn copies(&self) -> impl Iterator<Item = (EventId, CopyForm)> + '_ {
+        let full = decode_ids(&self.full).map(|id| (id, CopyForm::Full));
+        full.chain(decode_ids(&self.blank).map(|id| (id, CopyForm::Blank)))
     }
 }
 
-fn ids(bytes: &[u8]) -> impl Iterator<Item = EventId> + '_ {
+fn decode_ids(bytes: &[u8]) -> impl Iterator<Item = EventId> + '_ {
     let (ids, _) = bytes.as_chunks::<16>();
     ids.iter().map(|id| EventId::from_bytes(*id))
 }
 
-impl Known {
-    /// Returns where new lines begin if `text` is this segment with something appended.
-    pub(crate) fn grown_from(&self, text: &[u8]) -> Option<usize> {
+impl IndexedSegment {
+    /// Returns the offset of the first new line if `text` is this segment plus appended lines.
+    pub(crate) fn append_offset(&self, text: &[u8]) -> Option<usize> {
+        // A text shorter than the indexed part was rewritten, not appended to.
         let (old, new) = text.split_at_checked(self.taken)?;
-        if chain(NO_LINES, old) != self.digest {
+        if extend_digest(EMPTY_DIGEST, old) != self.digest {
             return None;
         }
         if old.is_empty() || old.ends_with(b"\n") || new.is_empty() {
             return Some(self.taken);
         }
-        // The last line lacked its newline; what follows must supply it.
+        // The last indexed line lacked its newline, so the appended bytes must begin with it.
         new.starts_with(b"\n").then_some(self.taken + 1)
     }
 }
 
-/// Adds lines to a digest, one by one, so that what is appended can be added to what is known.
-pub(crate) fn chain(digest: Digest, lines: &[u8]) -> Digest {
+/// Extends a digest line by line, so that appended lines extend the digest of the known ones.
+pub(crate) fn extend_digest(digest: LinesDigest, lines: &[u8]) -> LinesDigest {
     let lines = lines.split_inclusive(|byte| *byte == b'\n');
     lines.fold(digest, |digest, line| {
         let mut hasher = blake3::Hasher::new();
         hasher.update(&digest);
+        // The newline is not hashed: a last line without one keeps its digest when it is completed.
         hasher.update(line.strip_suffix(b"\n").unwrap_or(line));
         *hasher.finalize().as_bytes()
     })
 }
 
-/// Splits `text` behind its last newline-terminated line.
+/// Splits `text` after its last newline-terminated line.
 ///
-/// What is left over is either a whole event that lacks its newline or was cut short.
+/// The rest is a complete event without its newline or a truncated line.
 pub(crate) fn split_tail(text: &[u8]) -> (&[u8], &[u8]) {
     let whole = text
         .iter()
@@ -154,21 +156,22 @@ pub(crate) fn split_tail(text: &[u8]) -> (&[u8], &[u8]) {
     text.split_at(whole)
 }
 
-/// Reads the lines of `text` from byte `from` on.
-pub(crate) fn read_lines(text: &[u8], from: usize) -> Result<Lines, BadLine> {
+/// Parses the lines of `text` from byte `from`.
+pub(crate) fn read_lines(text: &[u8], from: usize) -> Result<ParsedLines, BadLine> {
     let (before, new) = text.split_at(from);
     let (whole, tail) = split_tail(new);
-    let mut lines = Lines::default();
+    let mut lines = ParsedLines::default();
     for line in whole.split_inclusive(|byte| *byte == b'\n') {
         let line = line.strip_suffix(b"\n").unwrap_or(line);
-        let event = Recorded::parse(line).map_err(|source| BadLine {
+        let event = RecordedEvent::parse(line).map_err(|source| BadLine {
             line: 1 + count_newlines(before) + lines.events.len() as u64,
             source,
         })?;
         lines.events.push(event);
     }
     if !tail.is_empty() {
-        match Recorded::parse(tail) {
+        // A crashed writer leaves a torn tail; it is reported but is not an error.
+        match RecordedEvent::parse(tail) {
             Ok(event) => lines.events.push(event),
             Err(_) => lines.torn = tail.len(),
         }
@@ -180,26 +183,29 @@ fn count_newlines(text: &[u8]) -> u64 {
     text.iter().filter(|byte| **byte == b'\n').count() as u64
 }
 
-/// Returns every segment the index took in.
-pub(crate) fn known(db: &Connection) -> Result<Vec<Known>, IndexError> {
+/// Loads every indexed segment.
+pub(crate) fn load_segments(db: &Connection) -> Result<Vec<IndexedSegment>, IndexError> {
     let mut statement = db
         .prepare_cached("SELECT key, name, len, modified_ns, inode, taken, digest FROM segments")?;
     let known = statement.query_map([], from_row)?;
     Ok(known.collect::<Result<_, _>>()?)
 }
 
-/// Returns one segment the index took in.
-pub(crate) fn known_as(db: &Connection, name: &str) -> Result<Option<Known>, IndexError> {
+/// Loads one indexed segment by name.
+pub(crate) fn load_segment(
+    db: &Connection,
+    name: &str,
+) -> Result<Option<IndexedSegment>, IndexError> {
     let mut statement = db.prepare_cached(
         "SELECT key, name, len, modified_ns, inode, taken, digest FROM segments WHERE name = ?1",
     )?;
     Ok(statement.query_row([name], from_row).optional()?)
 }
 
-fn from_row(row: &Row<'_>) -> rusqlite::Result<Known> {
-    Ok(Known {
+fn from_row(row: &Row<'_>) -> rusqlite::Result<IndexedSegment> {
+    Ok(IndexedSegment {
         key: row.get(0)?,
-        stat: SegmentStat {
+        stat: ListedSegment {
             name: row.get(1)?,
             len: unsigned(row.get(2)?),
             modified_ns: unsigned(row.get(3)?),
@@ -210,11 +216,12 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<Known> {
     })
 }
 
-/// Returns which copies the segment `key` held.
-pub(crate) fn holdings(db: &Connection, key: i64) -> Result<Holdings, IndexError> {
+/// Loads the event ids of the segment `key`.
+pub(crate) fn load_event_ids(db: &Connection, key: i64) -> Result<SegmentEventIds, IndexError> {
     let mut statement = db.prepare_cached("SELECT full, blank FROM holdings WHERE segment = ?1")?;
     let mut rows = statement.query([key])?;
-    let mut holdings = Holdings::default();
+    let mut holdings = SegmentEventIds::default();
+    // Each append adds a row, so one segment may have several.
     while let Some(row) = rows.next()? {
         holdings
             .full
@@ -226,19 +233,19 @@ pub(crate) fn holdings(db: &Connection, key: i64) -> Result<Holdings, IndexError
     Ok(holdings)
 }
 
-/// What was taken in of a segment.
-pub(crate) struct Taken<'a> {
-    pub(crate) stat: &'a SegmentStat,
+/// The indexed part of a segment, as written to the database.
+pub(crate) struct SegmentRow<'a> {
+    pub(crate) stat: &'a ListedSegment,
     pub(crate) bytes: usize,
     pub(crate) torn: usize,
-    pub(crate) digest: Digest,
-    /// What it holds beside what is written already.
-    pub(crate) holdings: &'a Holdings,
+    pub(crate) digest: LinesDigest,
+    /// Event ids to add to those already stored for the segment.
+    pub(crate) holdings: &'a SegmentEventIds,
 }
 
-/// Writes what was taken in of a segment over what was known of it.
-pub(crate) fn write(db: &Connection, taken: &Taken<'_>) -> Result<(), IndexError> {
-    let Taken { stat, .. } = taken;
+/// Inserts or updates the row of a segment and adds its new event ids.
+pub(crate) fn write_segment(db: &Connection, taken: &SegmentRow<'_>) -> Result<(), IndexError> {
+    let SegmentRow { stat, .. } = taken;
     let key: i64 = db
         .prepare_cached(
             "INSERT INTO segments (name, len, modified_ns, inode, taken, torn, digest)
@@ -264,21 +271,22 @@ pub(crate) fn write(db: &Connection, taken: &Taken<'_>) -> Result<(), IndexError
     Ok(())
 }
 
-/// Forgets a segment.
-pub(crate) fn delete(db: &Connection, key: i64) -> Result<(), IndexError> {
+/// Deletes a segment and its event ids.
+pub(crate) fn delete_segment(db: &Connection, key: i64) -> Result<(), IndexError> {
     db.prepare_cached("DELETE FROM segments WHERE key = ?1")?
         .execute([key])?;
-    delete_holdings(db, key)
+    delete_event_ids(db, key)
 }
 
-/// Forgets what a segment held.
-pub(crate) fn delete_holdings(db: &Connection, key: i64) -> Result<(), IndexError> {
+/// Deletes the event ids of a segment.
+pub(crate) fn delete_event_ids(db: &Connection, key: i64) -> Result<(), IndexError> {
     db.prepare_cached("DELETE FROM holdings WHERE segment = ?1")?
         .execute([key])?;
     Ok(())
 }
 
-/// SQLite's integers are signed; an inode may use all 64 bits, and only equality matters.
+/// Reinterprets as a signed integer, the only kind SQLite has. An inode may use all 64 bits, and
+/// only equality matters.
 fn signed(value: u64) -> i64 {
     value.cast_signed()
 }

@@ -1,5 +1,5 @@
-//! How fast an index is filled and asked. Prints figures; run it in release with
-//! `KEN_SPEED_EVENTS=1000000` to learn something from them.
+//! Speed of filling and querying an index. Prints measurements; for meaningful ones, run it in
+//! release mode with `KEN_SPEED_EVENTS=1000000`.
 
 #![cfg(test)]
 
@@ -7,26 +7,26 @@ use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::time::Instant;
 
-use ken_core::content::Changes;
-use ken_core::event::{
-    Body, Channel, Cited, Confirmed, Effect, Provenance, Recorded, Revised, RunEffects,
+use ken_core::ledger::event::{
+    Body, Channel, Cited, Confirmed, EntryEffect, Provenance, RecordedEvent, Revised, RunEffects,
     StatusChanged,
 };
-use ken_core::id::EntryId;
-use ken_core::kind::Kind;
-use ken_core::status::Status;
-use ken_core::store::Store;
-use ken_index::{Index, SegmentStat};
-use ken_testkit::build::Scribe;
+use ken_core::ledger::store::DerivedStore;
+use ken_core::values::content::Changes;
+use ken_core::values::id::EntryId;
+use ken_core::values::kind::EntryKind;
+use ken_core::values::status::EntryStatus;
+use ken_index::{Index, ListedSegment};
+use ken_testkit::build::EventWriter;
 use serde_json::value::RawValue;
 
-/// Events a segment holds.
+/// Events per segment.
 const SEGMENT_EVENTS: usize = 500;
 
-/// What `serde_json` alone makes of a line.
+/// An event line as plain `serde_json` parses it.
 #[derive(serde::Deserialize)]
 #[expect(dead_code, reason = "parsed to be timed, not to be read")]
-struct Owned<D> {
+struct PlainEventLine<D> {
     about: Vec<String>,
     at: String,
     by: String,
@@ -37,25 +37,26 @@ struct Owned<D> {
     v: u32,
 }
 
-fn propose(scribe: &mut Scribe, n: usize) -> (EntryId, Recorded) {
+fn propose(scribe: &mut EventWriter, n: usize) -> (EntryId, RecordedEvent) {
     let statement = format!(
         "Charging a customer of tier {n} twice within the same minute is safe because the \
          gateway keeps an idempotency key for every request it has seen. It forgets after a day."
     );
-    let evidence: ken_core::citation::Evidence = "commit:3fce3b5".parse().unwrap();
+    let evidence: ken_core::values::citation::CitationSource = "commit:3fce3b5".parse().unwrap();
     let citation = evidence.cite(&scribe.by, scribe.now);
-    scribe.propose_with(Kind::Learning, &statement, |data| {
+    scribe.propose_with(EntryKind::Learning, &statement, |data| {
         let tags = ["auth/jwt", "payments"].map(|tag| tag.parse().unwrap());
         data.content.tags = BTreeSet::from(tags);
-        let target: ken_core::anchor::Target = "src/pay.rs#Ledger::charge".parse().unwrap();
+        let target: ken_core::values::anchor::CodeLocation =
+            "src/pay.rs#Ledger::charge".parse().unwrap();
         data.content.evidence = vec![target.into()];
         data.content.verify = vec!["cargo test -p pay charge_twice".parse().unwrap()];
         data.citations = vec![citation];
     })
 }
 
-/// The nine further events of an entry.
-fn further(scribe: &mut Scribe, entry: EntryId, others: [EntryId; 2], n: usize) -> Body {
+/// Returns one of the nine further events of an entry.
+fn further_event(scribe: &mut EventWriter, entry: EntryId, others: [EntryId; 2], n: usize) -> Body {
     match n % 9 {
         0 => Body::Revised(Revised {
             origin: None,
@@ -68,12 +69,13 @@ fn further(scribe: &mut Scribe, entry: EntryId, others: [EntryId; 2], n: usize) 
             reason: None,
         }),
         1 | 2 => {
-            let evidence: ken_core::citation::Evidence = format!("pr:{n}").parse().unwrap();
+            let evidence: ken_core::values::citation::CitationSource =
+                format!("pr:{n}").parse().unwrap();
             let citation = evidence.cite(&scribe.by, scribe.now);
             Body::Cited(Cited { citation })
         }
         3 => Body::StatusChanged(StatusChanged {
-            to: Status::Active,
+            to: EntryStatus::Active,
             replaces: Vec::new(),
             reason: None,
         }),
@@ -86,7 +88,7 @@ fn further(scribe: &mut Scribe, entry: EntryId, others: [EntryId; 2], n: usize) 
         _ => Body::RunEffects(RunEffects {
             run: format!("run-{n}"),
             effects: [entry, others[0], others[1]]
-                .map(|entry| Effect {
+                .map(|entry| EntryEffect {
                     entry,
                     alpha_milli: 700,
                     beta_milli: 300,
@@ -100,8 +102,8 @@ fn further(scribe: &mut Scribe, entry: EntryId, others: [EntryId; 2], n: usize) 
     }
 }
 
-fn ledger(events: usize) -> (Vec<String>, Vec<EntryId>) {
-    let mut scribe = Scribe::new(11);
+fn generate_segments(events: usize) -> (Vec<String>, Vec<EntryId>) {
+    let mut scribe = EventWriter::new(11);
     let mut entries = Vec::new();
     let mut segments = vec![String::new()];
     for n in 0..events {
@@ -112,7 +114,7 @@ fn ledger(events: usize) -> (Vec<String>, Vec<EntryId>) {
         } else {
             let pick = |k: usize| entries[(n * 7919 + k * 104_729) % entries.len()];
             let (entry, others) = (pick(0), [pick(1), pick(2)]);
-            let body = further(&mut scribe, entry, others, n);
+            let body = further_event(&mut scribe, entry, others, n);
             let mut about = vec![entry.into()];
             if matches!(body, Body::RunEffects(_)) && n % 10 == 8 {
                 about.extend(others.map(Into::into));
@@ -129,16 +131,16 @@ fn ledger(events: usize) -> (Vec<String>, Vec<EntryId>) {
     (segments, entries)
 }
 
-/// Seconds of processor time all threads of this process have used; 0 where unknown.
+/// Returns the CPU seconds used by all threads of this process; 0 if unknown.
 fn cpu_seconds() -> f64 {
-    const TICKS_A_SECOND: f64 = 100.0;
+    const TICKS_PER_SECOND: f64 = 100.0;
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let fields = stat.rsplit(')').next().unwrap_or_default();
     let ticks = fields.split_whitespace().skip(11).take(2);
-    ticks.filter_map(|n| n.parse::<f64>().ok()).sum::<f64>() / TICKS_A_SECOND
+    ticks.filter_map(|n| n.parse::<f64>().ok()).sum::<f64>() / TICKS_PER_SECOND
 }
 
-fn timed<T>(what: &str, count: usize, run: impl FnOnce() -> T) -> T {
+fn print_timing<T>(what: &str, count: usize, run: impl FnOnce() -> T) -> T {
     let (start, cpu) = (Instant::now(), cpu_seconds());
     let result = run();
     let (seconds, cpu) = (start.elapsed().as_secs_f64(), cpu_seconds() - cpu);
@@ -154,7 +156,7 @@ fn timed<T>(what: &str, count: usize, run: impl FnOnce() -> T) -> T {
 fn parse_all<'a, D: serde::Deserialize<'a>>(segments: &'a [String]) -> usize {
     let lines = segments.iter().flat_map(|text| text.lines());
     lines
-        .map(|line| serde_json::from_str::<Owned<D>>(line).unwrap())
+        .map(|line| serde_json::from_str::<PlainEventLine<D>>(line).unwrap())
         .filter(|owned| owned.v == 1)
         .count()
 }
@@ -162,13 +164,13 @@ fn parse_all<'a, D: serde::Deserialize<'a>>(segments: &'a [String]) -> usize {
 #[test]
 fn a_rebuild_and_a_lookup_take_the_time_they_print() {
     let events = std::env::var("KEN_SPEED_EVENTS").map_or(2_000, |n| n.parse().unwrap());
-    let (segments, entries) = ledger(events);
+    let (segments, entries) = generate_segments(events);
     let bytes: usize = segments.iter().map(String::len).sum();
     println!("{events} events, {} bytes each", bytes / events);
-    let listing: Vec<SegmentStat> = segments
+    let listing: Vec<ListedSegment> = segments
         .iter()
         .enumerate()
-        .map(|(n, text)| SegmentStat {
+        .map(|(n, text)| ListedSegment {
             name: format!("{n:06}"),
             len: text.len() as u64,
             modified_ns: n as u64,
@@ -180,15 +182,15 @@ fn a_rebuild_and_a_lookup_take_the_time_they_print() {
             .clone()
             .into_bytes())
     };
-    timed("serde_json, raw data", events, || {
+    print_timing("serde_json, raw data", events, || {
         parse_all::<Box<RawValue>>(&segments)
     });
-    timed("serde_json, data as a value", events, || {
+    print_timing("serde_json, data as a value", events, || {
         parse_all::<serde_json::Value>(&segments)
     });
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("knowledge.db");
-    let report = timed("rebuild", events, || {
+    let report = print_timing("rebuild", events, || {
         let mut index = Index::open(&path).unwrap();
         index.refresh(&listing, &[], read).unwrap()
     });
@@ -204,7 +206,7 @@ fn a_rebuild_and_a_lookup_take_the_time_they_print() {
             status.lines().find(|l| l.starts_with("VmHWM")).unwrap()
         );
     }
-    timed("open, refresh nothing, find and show", 1, || {
+    print_timing("open, refresh nothing, find and show", 1, || {
         let mut index = Index::open(&path).unwrap();
         assert_eq!(index.refresh(&listing, &[], read).unwrap().segments_read, 0);
         let entry = entries[entries.len() / 2];

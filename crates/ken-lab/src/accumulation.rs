@@ -1,32 +1,34 @@
-//! Which findings of a run become entries, by the gate a policy has.
+//! Acceptance of findings as entries, by the gate of a policy.
 
-use ken_core::actor::Actor;
-use ken_core::event::Outcome;
-use ken_core::kind::Kind;
-use ken_core::run::accumulate::{self, Gain};
-use ken_core::run::{Finding, Run};
+use ken_core::ledger::event::Outcome;
+use ken_core::trust::run::accumulation::{self, AcceptedFinding};
+use ken_core::trust::run::{Run, RunFinding};
+use ken_core::values::actor::Actor;
+use ken_core::values::kind::EntryKind;
 
-use crate::policy::Gate;
+use crate::policy::EntryGate;
 
-/// Returns what findings that all say the same, and that no entry says, become.
-pub fn gain(
+/// Returns the entry to create from equal findings that no entry states yet, if the gate accepts
+/// them.
+pub fn accept_findings(
     run: &Run,
     outcome: Outcome,
-    findings: &[(&Actor, &Finding)],
-    gate: Gate,
-) -> Option<Gain> {
-    let gained = accumulate::gain(run, outcome, findings);
+    findings: &[(&Actor, &RunFinding)],
+    gate: EntryGate,
+) -> Option<AcceptedFinding> {
+    let gained = accumulation::accept_finding(run, outcome, findings);
     match gate {
-        Gate::Any => gained.or_else(|| any(findings)),
-        Gate::Accumulation => gained,
+        // Findings that pass Ken's rule keep the kind it assigns.
+        EntryGate::Any => gained.or_else(|| accept_first(findings)),
+        EntryGate::Accumulation => gained,
     }
 }
 
-/// Returns the entry that one finding alone becomes where every one is taken up.
-fn any(findings: &[(&Actor, &Finding)]) -> Option<Gain> {
+/// Returns the entry to create from a single finding if the gate accepts all.
+fn accept_first(findings: &[(&Actor, &RunFinding)]) -> Option<AcceptedFinding> {
     let (_, finding) = findings.first()?;
-    Some(Gain {
-        kind: Kind::Pattern,
+    Some(AcceptedFinding {
+        kind: EntryKind::Pattern,
         finding: (*finding).clone(),
         found_by: findings.iter().map(|(agent, _)| (*agent).clone()).collect(),
         is_convergent: false,

@@ -1,94 +1,98 @@
-//! Chance that repeats: every draw follows from the seed and from what it is about.
+//! Reproducible randomness: every draw follows from the seed and its purpose.
 //!
-//! A draw does not depend on the draws before it. So two policies that live through the same seed meet the
-//! same code changes and the same agents, and differ only by what they do.
+//! A draw does not depend on earlier draws. Two policies with the same seed therefore meet the same
+//! code changes and the same agents, and differ only in their behavior.
 
-use ken_core::id::IdSource;
+use ken_core::values::id::IdSource;
 
-/// Spreads the bits of a number (the last steps of SplitMix64).
-const fn spread(number: u64) -> u64 {
+/// Mixes the bits of a number (the output function of SplitMix64).
+const fn mix_bits(number: u64) -> u64 {
     let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     number ^ (number >> 31)
 }
 
-/// The distance between two states of SplitMix64.
+/// State increment of SplitMix64.
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// What a draw decides; draws about different things do not depend on each other.
+/// Purpose of a draw; draws for different purposes are independent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum About {
+pub enum DrawPurpose {
     Area,
     Severity,
     Confidence,
     HasAnchor,
     Change,
     ChangedFact,
-    CheckSees,
+    CheckDetection,
     FalseAlarm,
     Look,
     Relevance,
-    IsAlike,
+    IsCorrelated,
     FoundByOne,
     FoundByAll,
     Outcome,
     Retraction,
 }
 
-/// Draws that follow from a seed.
+/// Random draws derived from a seed.
 #[derive(Clone, Copy, Debug)]
-pub struct Dice {
+pub struct SeededDice {
     seed: u64,
 }
 
-impl Dice {
-    /// Returns the dice of a seed.
+impl SeededDice {
+    /// Creates the draws of a seed.
     pub fn new(seed: u64) -> Self {
         Self {
-            seed: spread(seed.wrapping_add(STEP)),
+            // Mixed, because small seeds differ in only a few bits.
+            seed: mix_bits(seed.wrapping_add(STEP)),
         }
     }
 
-    /// Returns a number in [0, 1) for what is decided about these three.
-    pub fn roll(self, about: About, first: usize, second: usize, third: usize) -> f64 {
+    /// Returns a number in [0, 1) for this purpose and these three indices.
+    pub fn roll(self, about: DrawPurpose, first: usize, second: usize, third: usize) -> f64 {
         let parts = [about as usize, first, second, third];
+        // Mixing part by part makes (1, 2) and (2, 1) differ.
         let mixed = parts.into_iter().fold(self.seed, |state, part| {
-            spread(state.wrapping_add(STEP).wrapping_add(part as u64))
+            mix_bits(state.wrapping_add(STEP).wrapping_add(part as u64))
         });
+        // 53 bits are the precision of an `f64`.
         (mixed >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// Returns one of `count` numbers, counted from zero.
-    pub fn pick(self, about: About, first: usize, count: usize) -> usize {
+    /// Returns a number below `count`.
+    pub fn pick(self, about: DrawPurpose, first: usize, count: usize) -> usize {
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
             reason = "a share of a small count"
         )]
         let picked = (self.roll(about, first, 0, 0) * count as f64) as usize;
+        // Rounding could reach `count`.
         picked.min(count.saturating_sub(1))
     }
 }
 
-/// Ids of a life, one after another.
+/// Ids of a simulation.
 #[derive(Debug)]
-pub struct Ids {
+pub struct SimulationIds {
     state: u64,
 }
 
-impl Ids {
-    /// Equal seeds give equal ids.
+impl SimulationIds {
+    /// Creates an id source; equal seeds give equal ids.
     pub fn new(seed: u64) -> Self {
         Self { state: seed }
     }
 
     fn step(&mut self) -> u64 {
         self.state = self.state.wrapping_add(STEP);
-        spread(self.state)
+        mix_bits(self.state)
     }
 }
 
-impl IdSource for Ids {
+impl IdSource for SimulationIds {
     fn random(&mut self) -> u128 {
         u128::from(self.step()) << 64 | u128::from(self.step())
     }
@@ -100,14 +104,20 @@ mod tests {
 
     #[test]
     fn draws_are_spread_evenly_and_repeat() {
-        let dice = Dice::new(3);
+        let dice = SeededDice::new(3);
         let count = 20_000;
-        let low = (0..count).filter(|n| dice.roll(About::Look, *n, 1, 2) < 0.3);
+        let low = (0..count).filter(|n| dice.roll(DrawPurpose::Look, *n, 1, 2) < 0.3);
         let share = low.count() as f64 / count as f64;
         assert!((share - 0.3).abs() < 0.01, "{share}");
-        assert!((0..1000).all(|n| dice.pick(About::Area, n, 6) < 6));
-        let again = Dice::new(3).roll(About::Look, 5, 1, 2);
-        assert_eq!(again.to_bits(), dice.roll(About::Look, 5, 1, 2).to_bits());
-        assert_ne!(again.to_bits(), dice.roll(About::Area, 5, 1, 2).to_bits());
+        assert!((0..1000).all(|n| dice.pick(DrawPurpose::Area, n, 6) < 6));
+        let again = SeededDice::new(3).roll(DrawPurpose::Look, 5, 1, 2);
+        assert_eq!(
+            again.to_bits(),
+            dice.roll(DrawPurpose::Look, 5, 1, 2).to_bits()
+        );
+        assert_ne!(
+            again.to_bits(),
+            dice.roll(DrawPurpose::Area, 5, 1, 2).to_bits()
+        );
     }
 }

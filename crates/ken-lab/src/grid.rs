@@ -1,51 +1,51 @@
-//! What is run: cells, settings, seeds, and how a setting is chosen.
+//! Experiment design: cells, settings, seeds and the selection criterion.
 //!
-//! All of it was decided before the first run. Ken's settings were extended for the second edition, before that
-//! was run, when the core had changed; cells, seeds and criterion stayed.
+//! Everything was decided before the first run. Ken's settings were extended for the second
+//! edition, before that was run, because the core had changed; cells, seeds and criterion stayed.
 //!
-//! **The criterion.** Each policy is tuned in the middle cell on the tuning seeds, which no result is computed
-//! from. Of its settings whose retention of true claims is within [`RETENTION_TOLERANCE`] of that policy's
-//! best, the one with the lowest share of false claims among what was surfaced is taken. That is, for each
-//! policy, the setting that is hardest to beat on the axis the goal names, without letting it get there by
-//! forgetting everything. The chosen setting is then used in every cell.
+//! **Criterion.** Each policy is tuned in the middle cell on the tuning seeds, which are not used
+//! for results. Among its settings whose retention of true claims is within [`RETENTION_TOLERANCE`]
+//! of that policy's best, the one with the lowest share of false claims among the surfaced ones is
+//! chosen. For each policy this is the setting that is hardest to beat on the target measure
+//! without forgetting everything. The chosen setting is then used in every cell.
 
-use ken_core::review::ReviewPolicy;
+use ken_core::trust::review::ReviewPolicy;
 
-use crate::policy::{Gate, Name, Policy, Ranking, Renewal};
-use crate::world::Cell;
+use crate::policy::{EntryGate, ExpiryRenewal, KnowledgePolicy, PolicyName, RankingEmphasis};
+use crate::world::GridCell;
 
-/// Runs in a life.
+/// Runs per simulation.
 pub const RUNS: usize = 500;
 
-/// Runs in a day: decay by time and expiry count days.
+/// Runs per day; time decay and expiry count days.
 pub const RUNS_PER_DAY: usize = 3;
 
-/// Entries an agent is shown at most.
+/// Maximum number of entries shown to an agent.
 pub const SHOWN_MAX: usize = 5;
 
-/// Runs a point of a curve stands for.
-pub const WINDOW: usize = 25;
+/// Runs per point of a curve.
+pub const WINDOW_RUNS: usize = 25;
 
-/// The last runs, from which a result is computed.
-pub const LAST: usize = 100;
+/// Number of last runs from which results are computed.
+pub const RESULT_RUNS: usize = 100;
 
-/// Runs after a breaking change during which the broken claim is watched.
-pub const WATCHED: usize = 100;
+/// Number of runs after a breaking change in which the broken claim is watched.
+pub const WATCHED_RUNS: usize = 100;
 
-/// The seeds results are computed from.
+/// Seeds of the results.
 pub const TEST_SEEDS: std::ops::Range<u64> = 1_000..1_020;
 
-/// The seeds settings are chosen on.
+/// Seeds for tuning.
 pub const TUNING_SEEDS: std::ops::Range<u64> = 1..11;
 
-/// How far a setting's retention may lie below the best of its policy.
+/// Maximum distance of a setting's retention from the best of its policy.
 pub const RETENTION_TOLERANCE: f64 = 0.05;
 
-/// How often the same mistake is made, in the table of its own; the grid uses that of [`MIDDLE`].
+/// Probabilities of a repeated mistake in a separate table; the grid uses that of [`MIDDLE`].
 pub const RECURRENCES: [f64; 4] = [0.002, 0.005, 0.02, 0.05];
 
-/// The cell all others are steps away from.
-pub const MIDDLE: Cell = Cell {
+/// The cell that all others are derived from.
+pub const MIDDLE: GridCell = GridCell {
     detection: 0.3,
     priming: 0.8,
     false_share: 0.25,
@@ -56,16 +56,16 @@ pub const MIDDLE: Cell = Cell {
 
 /// A cell with a name.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Named {
+pub struct NamedCell {
     pub name: &'static str,
-    pub cell: Cell,
+    pub cell: GridCell,
 }
 
-/// What makes another cell of the middle one, by the name of that cell.
-type Step = (&'static str, fn(&mut Cell));
+/// Name of a derived cell and the change that produces it.
+type CellStep = (&'static str, fn(&mut GridCell));
 
-/// Each parameter a step down and a step up.
-const STEPS: [Step; 10] = [
+/// Each parameter one step down and one step up.
+const STEPS: [CellStep; 10] = [
     ("detection 0.15", |it| it.detection = 0.15),
     ("detection 0.5", |it| it.detection = 0.5),
     ("priming 0.5", |it| it.priming = 0.5),
@@ -78,35 +78,35 @@ const STEPS: [Step; 10] = [
     ("5 agents", |it| it.agents = 5),
 ];
 
-/// The corners that promise to be harshest: everything against the policy with one agent and with five, facts
-/// that are hardly ever found in code that hardly changes, and code that changes all the time.
-const CORNERS: [Named; 4] = [
-    Named {
+/// The harshest corners: all parameters unfavorable with one agent and with five, facts that are
+/// rarely found in stable code, and constant change.
+const CORNERS: [NamedCell; 4] = [
+    NamedCell {
         name: "all against, 1 agent",
-        cell: Cell {
+        cell: GridCell {
             agents: 1,
-            ..AGAINST
+            ..UNFAVORABLE
         },
     },
-    Named {
+    NamedCell {
         name: "all against, 5 agents",
-        cell: Cell {
+        cell: GridCell {
             agents: 5,
-            ..AGAINST
+            ..UNFAVORABLE
         },
     },
-    Named {
+    NamedCell {
         name: "hidden facts, 1 agent",
-        cell: Cell {
+        cell: GridCell {
             false_share: 0.1,
             change_rate: 0.02,
             agents: 1,
-            ..AGAINST
+            ..UNFAVORABLE
         },
     },
-    Named {
+    NamedCell {
         name: "churn, 5 agents",
-        cell: Cell {
+        cell: GridCell {
             priming: 0.95,
             change_rate: 0.2,
             agents: 5,
@@ -115,8 +115,8 @@ const CORNERS: [Named; 4] = [
     },
 ];
 
-/// Every parameter but the number of agents where it hurts most.
-const AGAINST: Cell = Cell {
+/// All parameters but the number of agents at their worst.
+const UNFAVORABLE: GridCell = GridCell {
     detection: 0.15,
     priming: 0.95,
     false_share: 0.5,
@@ -124,14 +124,14 @@ const AGAINST: Cell = Cell {
     ..MIDDLE
 };
 
-/// Returns every cell: the middle, each parameter a step down and a step up, and four harsh corners.
-pub fn cells() -> Vec<Named> {
-    let step = |(name, change): Step| {
+/// Returns all cells: the middle, each parameter one step down and up, and four harsh corners.
+pub fn cells() -> Vec<NamedCell> {
+    let step = |(name, change): CellStep| {
         let mut cell = MIDDLE;
         change(&mut cell);
-        Named { name, cell }
+        NamedCell { name, cell }
     };
-    let middle = Named {
+    let middle = NamedCell {
         name: "middle",
         cell: MIDDLE,
     };
@@ -139,49 +139,56 @@ pub fn cells() -> Vec<Named> {
     [middle].into_iter().chain(steps).chain(CORNERS).collect()
 }
 
-/// Returns the cells of the table about how often the same mistake is made.
-pub fn recurrence_cells() -> Vec<Named> {
+/// Returns the cells of the table on repeated mistakes.
+pub fn recurrence_cells() -> Vec<NamedCell> {
     let names = [
         "recurrence 0.002",
         "recurrence 0.005",
         "recurrence 0.02",
         "recurrence 0.05",
     ];
-    let cells = RECURRENCES.map(|recurrence| Cell {
+    // A lower rate means more distinct mistakes, so their share stays the same.
+    let cells = RECURRENCES.map(|recurrence| GridCell {
         recurrence,
         ..MIDDLE
     });
     let named = names.into_iter().zip(cells);
-    named.map(|(name, cell)| Named { name, cell }).collect()
+    named.map(|(name, cell)| NamedCell { name, cell }).collect()
 }
 
-/// Returns the settings a policy is tuned over: twelve for Ken, as many as for the other that has most.
-pub fn settings(name: Name) -> Vec<Policy> {
-    let gates = [Gate::Any, Gate::Accumulation];
+/// Returns the settings a policy is tuned over; Ken gets at most as many as any other policy.
+pub fn settings(name: PolicyName) -> Vec<KnowledgePolicy> {
+    let gates = [EntryGate::Any, EntryGate::Accumulation];
     match name {
-        Name::Ken => ken_settings(),
-        Name::KeepEverything => product(
+        PolicyName::Ken => ken_settings(),
+        PolicyName::KeepEverything => product(
             gates,
-            [Ranking::Usual, Ranking::ByOutcome, Ranking::ByFreshness],
+            [
+                RankingEmphasis::Usual,
+                RankingEmphasis::ByOutcome,
+                RankingEmphasis::ByFreshness,
+            ],
         )
-        .map(|(gate, ranking)| Policy::KeepEverything { gate, ranking })
+        .map(|(gate, ranking)| KnowledgePolicy::KeepEverything { gate, ranking })
         .collect(),
-        Name::Reinforcement => product(gates, [3, 5, 10])
-            .map(|(gate, reviews)| Policy::Reinforcement { gate, reviews })
+        PolicyName::Reinforcement => product(gates, [3, 5, 10])
+            .map(|(gate, reviews)| KnowledgePolicy::Reinforcement { gate, reviews })
             .collect(),
-        Name::TimeDecay => product(gates, [15, 30, 60])
-            .map(|(gate, half_life_days)| Policy::TimeDecay {
+        PolicyName::TimeDecay => product(gates, [15, 30, 60])
+            .map(|(gate, half_life_days)| KnowledgePolicy::TimeDecay {
                 gate,
                 half_life_days,
             })
             .collect(),
-        Name::Citation => {
-            let renewals = [Renewal::Never, Renewal::Use].into_iter();
+        PolicyName::Citation => {
+            let renewals = [ExpiryRenewal::Never, ExpiryRenewal::Use].into_iter();
             let of = |renewal| {
-                product(gates, [14, 28, 56]).map(move |(gate, expiry_days)| Policy::Citation {
-                    gate,
-                    expiry_days,
-                    renewal,
+                product(gates, [14, 28, 56]).map(move |(gate, expiry_days)| {
+                    KnowledgePolicy::Citation {
+                        gate,
+                        expiry_days,
+                        renewal,
+                    }
                 })
             };
             renewals.flat_map(of).collect()
@@ -189,30 +196,31 @@ pub fn settings(name: Name) -> Vec<Policy> {
     }
 }
 
-/// Ken as it is shipped, which is also run by itself in [`shipped_cells`].
-pub fn shipped() -> Policy {
-    Policy::Ken {
+/// Returns Ken's default settings, which are also run separately in [`shipped_cells`].
+pub fn shipped() -> KnowledgePolicy {
+    KnowledgePolicy::Ken {
         review: ReviewPolicy::default(),
     }
 }
 
-/// Returns the cells in which Ken is run as it is shipped, whatever setting is chosen: the middle, and the one in
-/// which silence is most often silence about something true.
-pub fn shipped_cells() -> Vec<Named> {
+/// Returns the cells in which Ken's default settings are run: the middle, and the one in which a
+/// missing confirmation says least about truth.
+pub fn shipped_cells() -> Vec<NamedCell> {
     let names = ["middle", "detection 0.15"];
     let all = cells().into_iter();
     all.filter(|it| names.contains(&it.name)).collect()
 }
 
-/// The shipped rule, and other numbers of reviews and chances.
-fn ken_settings() -> Vec<Policy> {
-    let review = |(reviews, chances)| Policy::Ken {
+/// Returns the default rule and other numbers of reviews and chances.
+fn ken_settings() -> Vec<KnowledgePolicy> {
+    let review = |(reviews, chances)| KnowledgePolicy::Ken {
         review: ReviewPolicy {
             reviews,
             chances,
             blind: true,
         },
     };
+    // The default comes first, because a tie in tuning goes to the first setting.
     product([10, 5, 3], [18, 24, 12, 6]).map(review).collect()
 }
 
@@ -232,9 +240,11 @@ mod tests {
     #[test]
     fn ken_is_tuned_over_no_more_settings_than_the_other_that_has_most() {
         let count = |name| settings(name).len();
-        let others = Name::ALL.into_iter().filter(|name| *name != Name::Ken);
-        assert_eq!(Some(count(Name::Ken)), others.map(count).max());
-        assert_eq!(settings(Name::Ken)[0], shipped());
+        let others = PolicyName::ALL
+            .into_iter()
+            .filter(|name| *name != PolicyName::Ken);
+        assert_eq!(Some(count(PolicyName::Ken)), others.map(count).max());
+        assert_eq!(settings(PolicyName::Ken)[0], shipped());
         assert_eq!(shipped_cells().len(), 2);
     }
 

@@ -1,11 +1,11 @@
-//! An experiment: whether knowledge that agents repeat to each other confirms itself.
+//! Simulation experiment: does knowledge that agents repeat to each other confirm itself?
 //!
-//! A simulated codebase has facts that agents may find and mistakes they may make ([`world`]). What they find
-//! becomes entries of the real core, runs are closed by the real core ([`simulation`]), and beside Ken other
-//! policies live over the same entries ([`policy`]). Nothing here reads a clock, and all chance follows from a
-//! seed ([`dice`]).
+//! A simulated codebase has facts that agents may find and mistakes they may make ([`world`]).
+//! Findings become entries of the real core, which also closes the runs ([`simulation`]). Ken is
+//! compared with other policies over the same entries ([`policy`]). Nothing reads a clock, and all
+//! randomness follows from a seed ([`dice`]).
 //!
-//! `docs/lab.md` has what came out.
+//! `docs/explanation/lab.md` reports the results.
 
 pub mod accumulation;
 pub mod dice;

@@ -1,7 +1,8 @@
-//! The command `ken-lab`: runs the experiment and writes what came out.
+//! The command `ken-lab`: runs the experiment and writes the results.
 //!
-//! Files go to the folder given by `--out`: `results.csv`, `differences.csv`, `tuning.csv`, `curves.csv`,
-//! `results.json` and plots. The tables of `docs/lab.md` are printed; progress goes to the other stream.
+//! Files go to the folder given by `--out`: `results.csv`, `differences.csv`, `tuning.csv`,
+//! `curves.csv`, `results.json` and plots. The tables of `docs/explanation/lab.md` go to stdout,
+//! progress to stderr.
 
 mod plots;
 mod tables;
@@ -10,22 +11,22 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use clap::Parser;
-use ken_lab::experiment::{CellResult, Tried, chosen, run, tune};
+use ken_lab::experiment::{CellResult, TriedSetting, chosen_policies, run_cells, tune};
 use ken_lab::grid::{
-    Named, TEST_SEEDS, TUNING_SEEDS, cells, recurrence_cells, shipped, shipped_cells,
+    NamedCell, TEST_SEEDS, TUNING_SEEDS, cells, recurrence_cells, shipped, shipped_cells,
 };
 use serde::Serialize;
 
-/// Seeds of a quick look, for tuning and for results.
+/// Number of seeds of a quick run, for tuning and for results.
 const QUICK_SEEDS: (u64, u64) = (2, 4);
 
-/// The lines of a document between which the tables stand.
+/// Marks in a document that enclose the tables.
 const MARKS: [&str; 2] = ["<!-- tables: begin -->", "<!-- tables: end -->"];
 
 /// Shows whether knowledge that agents repeat to each other confirms itself.
 #[derive(Debug, Parser)]
 #[command(name = "ken-lab")]
-struct Arguments {
+struct LabArguments {
     /// Folder the files are written to.
     #[arg(long)]
     out: PathBuf,
@@ -37,9 +38,9 @@ struct Arguments {
     quick: bool,
 }
 
-/// Why the experiment gave no files.
+/// Errors of the experiment command.
 #[derive(Debug, thiserror::Error)]
-enum Failure {
+enum LabError {
     #[error("cannot write `{}`", path.display())]
     Write { path: PathBuf, source: io::Error },
     #[error("cannot read `{}`", path.display())]
@@ -50,60 +51,64 @@ enum Failure {
     Plot { path: PathBuf, message: String },
 }
 
-/// Everything that came out.
+/// Results of the experiment.
 #[derive(Debug, Serialize)]
-struct Outcome {
-    tuning: Vec<Tried>,
+struct ExperimentOutcome {
+    tuning: Vec<TriedSetting>,
     cells: Vec<CellResult>,
     recurrence: Vec<CellResult>,
-    /// Ken as it is shipped, in some of the cells.
+    /// Ken with default settings, in some of the cells.
     shipped: Vec<CellResult>,
 }
 
-fn main() -> Result<(), Failure> {
-    let arguments = Arguments::parse();
-    let outcome = experiment(arguments.quick);
+fn main() -> Result<(), LabError> {
+    let arguments = LabArguments::parse();
+    let outcome = run_experiment(arguments.quick);
     write_all(&arguments.out, &outcome)?;
     let summary = tables::summary(&outcome);
     match &arguments.document {
         Some(path) => replace_tables(path, &summary),
         None => {
-            say(&summary);
+            print_summary(&summary);
             Ok(())
         }
     }
 }
 
-fn experiment(is_quick: bool) -> Outcome {
+fn run_experiment(is_quick: bool) -> ExperimentOutcome {
     let (few_tuning, few) = QUICK_SEEDS;
-    let start = |seeds: std::ops::Range<u64>, count| match is_quick {
-        true => seeds.start..seeds.start + count,
-        false => seeds,
+    let start = |seeds: std::ops::Range<u64>, count| {
+        if is_quick {
+            seeds.start..seeds.start + count
+        } else {
+            seeds
+        }
     };
     let (tuning_seeds, seeds) = (start(TUNING_SEEDS, few_tuning), start(TEST_SEEDS, few));
     let tuning = tune(tuning_seeds, &progress);
-    let policies = chosen(&tuning);
-    let look = |all: Vec<Named>, count| -> Vec<Named> {
+    let policies = chosen_policies(&tuning);
+    let look = |all: Vec<NamedCell>, count| -> Vec<NamedCell> {
+        // A quick run covers the first cells only.
         let count = if is_quick { count } else { all.len() };
         all.into_iter().take(count).collect()
     };
-    Outcome {
-        cells: run(&look(cells(), 1), &policies, seeds.clone(), &progress),
-        recurrence: run(
+    ExperimentOutcome {
+        cells: run_cells(&look(cells(), 1), &policies, seeds.clone(), &progress),
+        recurrence: run_cells(
             &look(recurrence_cells(), 0),
             &policies,
             seeds.clone(),
             &progress,
         ),
-        shipped: run(&look(shipped_cells(), 1), &[shipped()], seeds, &progress),
+        shipped: run_cells(&look(shipped_cells(), 1), &[shipped()], seeds, &progress),
         tuning,
     }
 }
 
-fn write_all(out: &Path, outcome: &Outcome) -> Result<(), Failure> {
+fn write_all(out: &Path, outcome: &ExperimentOutcome) -> Result<(), LabError> {
     let failed = |path: &Path| {
         let path = path.to_owned();
-        move |source| Failure::Write { path, source }
+        move |source| LabError::Write { path, source }
     };
     fs::create_dir_all(out).map_err(failed(out))?;
     let json = serde_json::to_string(outcome).expect("plain data");
@@ -120,31 +125,31 @@ fn write_all(out: &Path, outcome: &Outcome) -> Result<(), Failure> {
     plots::draw(out, outcome)
 }
 
-/// Puts the tables between the two marks of a document.
-fn replace_tables(path: &Path, summary: &str) -> Result<(), Failure> {
-    let text = fs::read_to_string(path).map_err(|source| Failure::Read {
+/// Replaces the tables between the two marks of a document.
+fn replace_tables(path: &Path, summary: &str) -> Result<(), LabError> {
+    let text = fs::read_to_string(path).map_err(|source| LabError::Read {
         path: path.to_owned(),
         source,
     })?;
     let [begin, end] = MARKS;
     let parts = text.split_once(begin);
     let parts = parts.and_then(|(before, rest)| Some((before, rest.split_once(end)?.1)));
-    let (before, after) = parts.ok_or_else(|| Failure::NoMarks {
+    let (before, after) = parts.ok_or_else(|| LabError::NoMarks {
         path: path.to_owned(),
     })?;
     let text = format!("{before}{begin}\n\n{}\n\n{end}{after}", summary.trim());
-    fs::write(path, text).map_err(|source| Failure::Write {
+    fs::write(path, text).map_err(|source| LabError::Write {
         path: path.to_owned(),
         source,
     })
 }
 
 #[expect(clippy::print_stderr, reason = "progress is talk, not data")]
-fn progress(what: &str) {
-    eprintln!("{what}");
+fn progress(message: &str) {
+    eprintln!("{message}");
 }
 
 #[expect(clippy::print_stdout, reason = "the tables are what was asked for")]
-fn say(text: &str) {
+fn print_summary(text: &str) {
     println!("{text}");
 }

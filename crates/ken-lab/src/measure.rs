@@ -1,55 +1,56 @@
-//! What is measured in a life, as curves over its runs and as one figure at its end.
+//! Measures of a simulation: curves over its runs and final figures.
 
 use serde::Serialize;
 
-use crate::grid::{LAST, WATCHED, WINDOW};
+use crate::grid::{RESULT_RUNS, WATCHED_RUNS, WINDOW_RUNS};
 use crate::world::ClaimId;
 
-/// What can be seen of the knowledge after one run.
+/// Measurement after one run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Moment {
-    /// Entries shown, counted for each agent.
+pub struct RunMeasurement {
+    /// Entries shown, summed over agents.
     pub surfaced: usize,
     pub surfaced_false: usize,
-    /// Facts of the area the run worked in, and those of them somebody was shown.
+    /// Facts of the run's area, and those that were shown to an agent.
     pub facts_here: usize,
     pub facts_surfaced: usize,
-    /// Facts that are true now, those of them that were an entry once, and those that would be shown.
+    /// Facts that are true now, those that were ever an entry, and those that would be shown.
     pub facts: usize,
     pub facts_known_once: usize,
     pub facts_showable: usize,
-    /// True claims, known before, that were found by agents who were not shown them.
+    /// True claims known before that were found by agents who were not shown them.
     pub found_again: usize,
-    /// Claims that were taken back and can be shown again.
+    /// Retracted claims that can be shown again.
     pub resurrected: usize,
     pub agents: usize,
     pub succeeded: usize,
 }
 
-/// What is measured.
+/// A measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Measure {
-    /// False claims among everything surfaced.
+    /// Share of false claims among those surfaced.
     FalseSurfaced,
-    /// Of the true claims that were taken up once, the share that would be shown.
+    /// Share of the true claims that were ever an entry that would be shown.
     Retained,
-    /// Of all facts that are true, the share that would be shown.
+    /// Share of all true facts that would be shown.
     Known,
-    /// Of the facts of the area a run worked in, the share that somebody was shown.
+    /// Share of the facts of a run's area that were shown to an agent.
     Reached,
-    /// Work that succeeded.
+    /// Share of successful work.
     Success,
-    /// Of the 100 runs after a breaking change, those after which the broken claim would still be shown.
+    /// Number of the 100 runs after a breaking change after which the broken claim would still be
+    /// shown.
     Forgetting,
-    /// True claims found again by agents that were not shown them, in 100 runs of an agent.
+    /// True claims rediscovered by agents that were not shown them, per 100 runs of an agent.
     Relearning,
-    /// Claims that were taken back and came back, in a whole life.
+    /// Retracted claims that returned, in a whole simulation.
     Resurrections,
 }
 
 impl Measure {
-    /// Every measure, in the order of the tables.
+    /// All measures, in the order of the tables.
     pub const ALL: [Self; 8] = [
         Self::FalseSurfaced,
         Self::Retained,
@@ -61,7 +62,7 @@ impl Measure {
         Self::Resurrections,
     ];
 
-    /// Returns the word used in tables and files.
+    /// Returns the name used in tables and files.
     pub fn word(self) -> &'static str {
         match self {
             Self::FalseSurfaced => "false_surfaced",
@@ -75,9 +76,9 @@ impl Measure {
         }
     }
 
-    /// Returns the figure some moments give; measures of a whole life have none.
-    fn of(self, moments: &[Moment]) -> f64 {
-        let sum = |count: fn(&Moment) -> usize| moments.iter().map(count).sum::<usize>();
+    /// Computes the measure over some runs; measures of a whole simulation are 0.
+    fn of(self, moments: &[RunMeasurement]) -> f64 {
+        let sum = |count: fn(&RunMeasurement) -> usize| moments.iter().map(count).sum::<usize>();
         match self {
             Self::FalseSurfaced => share(sum(|it| it.surfaced_false), sum(|it| it.surfaced)),
             Self::Retained => share(sum(|it| it.facts_showable), sum(|it| it.facts_known_once)),
@@ -86,47 +87,49 @@ impl Measure {
             Self::Success => share(sum(|it| it.succeeded), sum(|it| it.agents)),
             Self::Relearning => 100.0 * share(sum(|it| it.found_again), sum(|it| it.agents)),
             Self::Resurrections => sum(|it| it.resurrected) as f64,
+            // Computed from broken claims and not from single runs.
             Self::Forgetting => 0.0,
         }
     }
 }
 
-/// A broken claim, and after which runs since then it would still have been shown.
+/// A broken claim, and for each run since whether it would still have been shown.
 #[derive(Clone, Debug, PartialEq)]
-struct Break {
+struct BrokenClaim {
     run: usize,
     claim: ClaimId,
     showable: Vec<bool>,
 }
 
-/// Everything seen in one life.
+/// All measurements of one simulation.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Life {
-    moments: Vec<Moment>,
-    breaks: Vec<Break>,
+pub struct SimulationRecord {
+    moments: Vec<RunMeasurement>,
+    breaks: Vec<BrokenClaim>,
 }
 
-/// The curves and figures of one life.
+/// The curves and figures of one simulation.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Figures {
-    /// One value for each measure, in the order of [`Measure::ALL`].
+pub struct SimulationFigures {
+    /// One value per measure, in the order of [`Measure::ALL`].
     pub last: Vec<f64>,
-    /// For each measure its value in every window of runs.
+    /// Per measure its value in every window of runs.
     pub curves: Vec<Vec<f64>>,
-    /// The share of broken claims that would be shown so many runs after they broke.
+    /// Share of broken claims that would still be shown, by runs after the change.
     pub forgetting: Vec<f64>,
 }
 
-impl Life {
-    /// Adds what was seen after a run.
-    pub fn add(&mut self, moment: Moment) {
+impl SimulationRecord {
+    /// Adds the measurement of a run.
+    pub fn add(&mut self, moment: RunMeasurement) {
         self.moments.push(moment);
     }
 
-    /// Notes that a claim broke; only one that would have been shown can be forgotten.
+    /// Records a broken claim, if it would have been shown before.
     pub fn broke(&mut self, run: usize, claim: ClaimId, was_showable: bool) {
+        // A claim that was never shown cannot be forgotten.
         if was_showable {
-            self.breaks.push(Break {
+            self.breaks.push(BrokenClaim {
                 run,
                 claim,
                 showable: Vec::new(),
@@ -140,7 +143,7 @@ impl Life {
         watched.map(|it| it.claim)
     }
 
-    /// Notes which of the watched claims would be shown.
+    /// Records which of the watched claims would be shown.
     pub fn watch(&mut self, run: usize, showable: &[bool]) {
         let watched = self.breaks.iter_mut().filter(|it| it.is_watched(run));
         for (it, showable) in watched.zip(showable) {
@@ -148,16 +151,18 @@ impl Life {
         }
     }
 
-    /// Returns the moments, one for each run.
-    pub fn moments(&self) -> &[Moment] {
+    /// Returns the measurements, one per run.
+    pub fn moments(&self) -> &[RunMeasurement] {
         &self.moments
     }
 
-    /// Adds everything up.
-    pub fn figures(&self) -> Figures {
-        let last = &self.moments[self.moments.len().saturating_sub(LAST)..];
+    /// Computes curves and figures.
+    pub fn figures(&self) -> SimulationFigures {
+        // The last runs show the steady state, without the initial growth.
+        let last = &self.moments[self.moments.len().saturating_sub(RESULT_RUNS)..];
         let figure = |measure: Measure| match measure {
             Measure::Forgetting => self.forgetting().iter().sum(),
+            // A return is rare, so the last runs alone would mostly show zero.
             Measure::Resurrections => measure.of(&self.moments),
             Measure::FalseSurfaced
             | Measure::Retained
@@ -167,35 +172,38 @@ impl Life {
             | Measure::Relearning => measure.of(last),
         };
         let curve = |measure: Measure| {
-            let windows = self.moments.chunks(WINDOW);
+            let windows = self.moments.chunks(WINDOW_RUNS);
             windows.map(|moments| measure.of(moments)).collect()
         };
-        Figures {
+        SimulationFigures {
             last: Measure::ALL.into_iter().map(figure).collect(),
             curves: Measure::ALL.into_iter().map(curve).collect(),
             forgetting: self.forgetting(),
         }
     }
 
-    /// Returns the share of broken claims that would be shown, for each run after the change. Claims that
-    /// broke too late to be watched to the end are left out.
+    /// Returns the share of broken claims that would still be shown, per run after the change.
+    /// Claims that broke too late to be watched to the end are excluded.
     fn forgetting(&self) -> Vec<f64> {
-        let whole = self.breaks.iter().filter(|it| it.showable.len() == WATCHED);
-        let whole: Vec<&Break> = whole.collect();
+        let whole = self
+            .breaks
+            .iter()
+            .filter(|it| it.showable.len() == WATCHED_RUNS);
+        let whole: Vec<&BrokenClaim> = whole.collect();
         let after = |run: usize| whole.iter().filter(|it| it.showable[run]).count();
-        (0..WATCHED)
+        (0..WATCHED_RUNS)
             .map(|run| share(after(run), whole.len()))
             .collect()
     }
 }
 
-impl Break {
+impl BrokenClaim {
     fn is_watched(&self, run: usize) -> bool {
-        run < self.run + WATCHED
+        run < self.run + WATCHED_RUNS
     }
 }
 
-/// Returns a share; of nothing, nothing.
+/// Returns a share, or 0 if `whole` is 0.
 fn share(part: usize, whole: usize) -> f64 {
     match whole {
         0 => 0.0,

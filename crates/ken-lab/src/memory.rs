@@ -1,73 +1,75 @@
-//! A policy's memory: the events of every entry, kept in memory, and the entries they fold to.
+//! Memory of a policy: the events of every entry and the entries they fold to.
 //!
-//! It is the store of this experiment. Whatever is written goes through [`Clock::stamp`], and whatever is read
-//! is what [`fold_entry`] makes of the events. Only entries a run touched are folded again.
+//! This is the store of the experiment. All writes go through [`EventStamper::stamp`] and all reads
+//! through [`fold_entry`]. Only entries that a run touched are folded again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use ken_core::actor::Actor;
-use ken_core::citation::{Citation, EvidenceType};
-use ken_core::content::Content;
-use ken_core::decide::{Clock, Draft, Proposal, propose};
-use ken_core::entry::Entry;
-use ken_core::event::{Admission, Event, Origin, Outcome, SourceRun, Subject};
-use ken_core::facts::Validity;
-use ken_core::fold::fold_entry;
-use ken_core::hlc::Hlc;
-use ken_core::id::{EntryId, EventId, IdSource, NodeId};
-use ken_core::kind::Kind;
-use ken_core::time::Timestamp;
+use ken_core::decide::{Draft, EventStamper, Proposal, propose};
+use ken_core::ledger::entry::Entry;
+use ken_core::ledger::event::{Admission, Event, EventSubject, Origin, Outcome, SourceRun};
+use ken_core::ledger::fold::fold_entry;
+use ken_core::trust::facts::Validity;
+use ken_core::values::actor::Actor;
+use ken_core::values::citation::{Citation, CitationType};
+use ken_core::values::content::Content;
+use ken_core::values::hlc::Hlc;
+use ken_core::values::id::{EntryId, EventId, IdSource, NodeId};
+use ken_core::values::kind::EntryKind;
+use ken_core::values::time::Timestamp;
 
-use crate::dice::Ids;
-use crate::world::{Claim, ClaimId};
+use crate::dice::SimulationIds;
+use crate::world::{ClaimId, SimulatedClaim};
 
 /// An entry with its events.
 #[derive(Clone, Debug)]
-pub struct Held {
+pub struct PolicyEntry {
     pub claim: ClaimId,
     pub entry: Entry,
-    /// The run in which it was last pointed at the code as it was.
+    /// The run in which it was last anchored.
     pub anchored: usize,
     events: Vec<Arc<Event>>,
 }
 
-impl Held {
-    /// Returns what a look at the code says about the entry.
-    pub fn validity(&self, claim: &Claim) -> Validity {
+impl PolicyEntry {
+    /// Returns the validity of the entry's anchor.
+    pub fn validity(&self, claim: &SimulatedClaim) -> Validity {
         match claim.touched {
+            // Without an anchor there is nothing to check.
             _ if !claim.has_anchor => Validity::Unverifiable,
+            // Reanchoring after the change makes the entry valid again.
             Some(run) if self.anchored < run => Validity::Changed,
             Some(_) | None => Validity::Holds,
         }
     }
 }
 
-/// Everything one policy knows.
+/// The knowledge of one policy.
 #[derive(Debug)]
-pub struct Memory {
+pub struct PolicyMemory {
     pub now: Timestamp,
-    held: BTreeMap<EntryId, Held>,
-    /// The entry that says a claim now.
+    held: BTreeMap<EntryId, PolicyEntry>,
+    /// The current entry of each claim.
     current: BTreeMap<ClaimId, EntryId>,
-    /// Claims that were an entry once.
+    /// Claims that were ever an entry.
     known: BTreeSet<ClaimId>,
     changed: BTreeSet<EntryId>,
     latest: Option<Hlc>,
-    ids: Ids,
+    ids: SimulationIds,
 }
 
-/// The circumstances under which a claim becomes an entry.
+/// Author and run of a new entry.
 #[derive(Clone, Copy, Debug)]
-pub struct Source<'a> {
+pub struct EntrySource<'a> {
     pub by: &'a Actor,
     pub run: &'a str,
     pub number: usize,
     pub outcome: Outcome,
 }
 
-impl Memory {
-    /// Starts with nothing.
+impl PolicyMemory {
+    /// Creates an empty memory.
     pub fn new(seed: u64, now: Timestamp) -> Self {
         Self {
             now,
@@ -76,34 +78,40 @@ impl Memory {
             known: BTreeSet::new(),
             changed: BTreeSet::new(),
             latest: None,
-            ids: Ids::new(seed),
+            ids: SimulationIds::new(seed),
         }
     }
 
-    /// Returns the entry that says a claim, laid aside or not.
-    pub fn of_claim(&self, claim: ClaimId) -> Option<&Held> {
+    /// Returns the current entry of a claim, archived or not.
+    pub fn entry_of_claim(&self, claim: ClaimId) -> Option<&PolicyEntry> {
         self.held.get(self.current.get(&claim)?)
     }
 
-    /// Returns an entry by its id.
-    pub fn get(&self, id: EntryId) -> Option<&Held> {
+    /// Returns an entry by id.
+    pub fn get(&self, id: EntryId) -> Option<&PolicyEntry> {
         self.held.get(&id)
     }
 
-    /// Returns every entry that says a claim now, laid aside or not.
-    pub fn all(&self) -> impl Iterator<Item = &Held> {
+    /// Returns the current entries of all claims, archived or not.
+    pub fn all(&self) -> impl Iterator<Item = &PolicyEntry> {
         self.current.values().filter_map(|id| self.held.get(id))
     }
 
-    /// Returns whether a claim was an entry once.
-    pub fn knew(&self, claim: ClaimId) -> bool {
+    /// Returns whether a claim was ever an entry.
+    pub fn was_known(&self, claim: ClaimId) -> bool {
         self.known.contains(&claim)
     }
 
-    /// Makes a claim an entry and returns it.
-    pub fn propose(&mut self, id: ClaimId, claim: &Claim, kind: Kind, source: Source<'_>) -> Entry {
+    /// Creates an entry from a claim and returns it.
+    pub fn propose(
+        &mut self,
+        id: ClaimId,
+        claim: &SimulatedClaim,
+        kind: EntryKind,
+        source: EntrySource<'_>,
+    ) -> Entry {
         let citation = Citation {
-            evidence_type: EvidenceType::Transcript,
+            evidence_type: CitationType::Transcript,
             evidence_ref: source
                 .run
                 .parse()
@@ -120,14 +128,16 @@ impl Memory {
         let event = EventId::new(self.now, self.ids.random());
         let draft = propose(event, proposal).expect("a cited sentence is admitted");
         let entry = EntryId::created_by(event, kind);
-        let event = self.clock(|clock| clock.stamp_as(event, draft, source.by, admitted()));
+        let event =
+            self.clock(|clock| clock.stamp_with_id(event, draft, source.by, clean_admission()));
         let events = vec![Arc::new(event)];
         let folded = fold(entry, &events);
         self.current.insert(id, entry);
+        // Never removed, so that retention counts claims that were lost.
         self.known.insert(id);
         self.held.insert(
             entry,
-            Held {
+            PolicyEntry {
                 claim: id,
                 entry: folded.clone(),
                 anchored: source.number,
@@ -137,49 +147,52 @@ impl Memory {
         folded
     }
 
-    /// Writes an event about entries.
+    /// Appends an event about entries.
     pub fn tell(&mut self, draft: Draft, by: &Actor) {
-        let event = Arc::new(self.clock(|clock| clock.stamp(draft, by, admitted())));
+        // One event may concern several entries, so they share it.
+        let event = Arc::new(self.clock(|clock| clock.stamp(draft, by, clean_admission())));
         for subject in &event.about {
-            let Subject::Entry(id) = subject else {
+            let EventSubject::Entry(id) = subject else {
                 continue;
             };
-            if let Some(held) = self.held.get_mut(id) {
-                held.events.push(Arc::clone(&event));
+            if let Some(stored) = self.held.get_mut(id) {
+                stored.events.push(Arc::clone(&event));
                 self.changed.insert(*id);
             }
         }
     }
 
-    /// Folds what was written about.
+    /// Folds the entries that changed.
     pub fn settle(&mut self) {
         for id in std::mem::take(&mut self.changed) {
-            if let Some(held) = self.held.get_mut(&id) {
-                held.entry = fold(id, &held.events);
+            if let Some(stored) = self.held.get_mut(&id) {
+                stored.entry = fold(id, &stored.events);
             }
         }
     }
 
-    /// Points an entry at the code as it is.
+    /// Records that an entry is anchored to the current code.
     pub fn anchor_again(&mut self, id: EntryId, run: usize) {
-        if let Some(held) = self.held.get_mut(&id) {
-            held.anchored = run;
+        if let Some(stored) = self.held.get_mut(&id) {
+            stored.anchored = run;
         }
     }
 
-    /// Forgets that an entry says a claim, as a tool does that deletes.
+    /// Removes the entry of a claim, like a tool that deletes.
     pub fn delete(&mut self, claim: ClaimId) {
+        // The events stay, but the claim may become a new entry.
         self.current.remove(&claim);
     }
 
-    fn clock(&mut self, write: impl FnOnce(&mut Clock<'_>) -> Event) -> Event {
-        let mut clock = Clock {
+    fn clock(&mut self, write: impl FnOnce(&mut EventStamper<'_>) -> Event) -> Event {
+        let mut clock = EventStamper {
             node: NodeId::new(1),
             now: self.now,
             seen: self.latest,
             ids: &mut self.ids,
         };
         let event = write(&mut clock);
+        // Keeps clock readings increasing across events.
         self.latest = clock.seen;
         event
     }
@@ -190,7 +203,7 @@ fn fold(id: EntryId, events: &[Arc<Event>]) -> Entry {
     fold_entry(id, events).expect("an entry has its proposal")
 }
 
-/// The guard has nothing against the sentences of this experiment.
-fn admitted() -> Admission {
+/// Returns a clean admission; the generated statements need no guard.
+fn clean_admission() -> Admission {
     Admission::clean("ken-lab/1")
 }

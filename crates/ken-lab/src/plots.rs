@@ -1,42 +1,42 @@
-//! What came out, as plots.
+//! Plots of the results.
 
 use std::path::Path;
 
 use ken_lab::experiment::CellResult;
-use ken_lab::grid::WINDOW;
+use ken_lab::grid::WINDOW_RUNS;
 use ken_lab::measure::Measure;
-use ken_lab::policy::Name;
-use ken_lab::statistics::Estimate;
+use ken_lab::policy::PolicyName;
+use ken_lab::statistics::MeanEstimate;
 use plotters::prelude::*;
 
-use super::{Failure, Outcome, tables};
+use super::{ExperimentOutcome, LabError, tables};
 
-/// Width and height of a plot, in pixels.
+/// Width and height of a plot in pixels.
 const SIZE: (u32, u32) = (720, 400);
 
-/// How much wider than its lines a plot is, so that the names of the lines have a place beside them.
-const ROOM: f64 = 1.25;
+/// Width of a plot relative to its lines, to leave room for the legend.
+const LEGEND_WIDTH_FACTOR: f64 = 1.25;
 
-/// One line of a plot: whose it is, and its points.
-struct Line {
-    policy: Name,
-    points: Vec<(f64, Estimate)>,
+/// One line of a plot.
+struct PlotLine {
+    policy: PolicyName,
+    points: Vec<(f64, MeanEstimate)>,
 }
 
-/// A plot, before it is drawn.
-struct Plot<'a> {
+/// A plot to be drawn.
+struct LinePlot<'a> {
     file: &'a str,
     title: &'a str,
     across: &'a str,
-    lines: Vec<Line>,
+    lines: Vec<PlotLine>,
 }
 
-/// Draws every plot into a folder.
-pub(crate) fn draw(out: &Path, outcome: &Outcome) -> Result<(), Failure> {
+/// Draws all plots into a folder.
+pub(crate) fn draw(out: &Path, outcome: &ExperimentOutcome) -> Result<(), LabError> {
     let Some(middle) = tables::by_cell(&outcome.cells).next() else {
         return Ok(());
     };
-    let mut plots: Vec<Plot<'_>> = [
+    let mut plots: Vec<LinePlot<'_>> = [
         (
             Measure::FalseSurfaced,
             "false.svg",
@@ -53,21 +53,21 @@ pub(crate) fn draw(out: &Path, outcome: &Outcome) -> Result<(), Failure> {
             "Facts of the area that somebody was shown (%)",
         ),
     ]
-    .map(|(measure, file, title)| Plot {
+    .map(|(measure, file, title)| LinePlot {
         file,
         title,
         across: "runs",
         lines: middle.iter().map(|it| curve(it, measure)).collect(),
     })
     .into();
-    plots.push(Plot {
+    plots.push(LinePlot {
         file: "forgetting.svg",
         title: "Broken claims that are still shown (%)",
         across: "runs after the change that broke them",
         lines: middle.iter().map(forgetting).collect(),
     });
     if !outcome.recurrence.is_empty() {
-        plots.push(Plot {
+        plots.push(LinePlot {
             file: "recurrence.svg",
             title: "False claims among those surfaced (%)",
             across: "how often an agent that did not see a certain mistake makes it (%)",
@@ -77,49 +77,49 @@ pub(crate) fn draw(out: &Path, outcome: &Outcome) -> Result<(), Failure> {
     plots.iter().try_for_each(|plot| plot.draw(out))
 }
 
-fn curve(it: &CellResult, measure: Measure) -> Line {
+fn curve(it: &CellResult, measure: Measure) -> PlotLine {
     let points = it.curve(measure).into_iter().enumerate();
-    Line {
+    PlotLine {
         policy: it.policy,
         points: points
-            .map(|(at, it)| (((at + 1) * WINDOW) as f64, it))
+            .map(|(at, it)| (((at + 1) * WINDOW_RUNS) as f64, it))
             .collect(),
     }
 }
 
-fn forgetting(it: &CellResult) -> Line {
+fn forgetting(it: &CellResult) -> PlotLine {
     let points = it.forgetting().into_iter().enumerate();
-    Line {
+    PlotLine {
         policy: it.policy,
         points: points.map(|(at, it)| ((at + 1) as f64, it)).collect(),
     }
 }
 
-/// The end of lives by how often the same mistake is made, the middle cell among them.
-fn recurrence(outcome: &Outcome) -> Vec<Line> {
+/// Returns the final share of false claims by rate of repeated mistakes, including the middle cell.
+fn recurrence(outcome: &ExperimentOutcome) -> Vec<PlotLine> {
     let middle = tables::by_cell(&outcome.cells).take(1);
     let mut cells: Vec<&[CellResult]> =
         tables::by_cell(&outcome.recurrence).chain(middle).collect();
     let rate = |cell: &[CellResult]| cell.first().map_or(0.0, |it| it.parameters.recurrence);
     cells.sort_by(|a, b| rate(a).total_cmp(&rate(b)));
-    let line = |policy: Name| {
+    let line = |policy: PolicyName| {
         let points = cells.iter().flat_map(|cell| {
             let of = cell.iter().filter(move |it| it.policy == policy);
             of.map(|it| (100.0 * rate(cell), it.estimate(Measure::FalseSurfaced)))
         });
-        Line {
+        PlotLine {
             policy,
             points: points.collect(),
         }
     };
-    Name::ALL.into_iter().map(line).collect()
+    PolicyName::ALL.into_iter().map(line).collect()
 }
 
-impl Plot<'_> {
-    fn draw(&self, out: &Path) -> Result<(), Failure> {
+impl LinePlot<'_> {
+    fn draw(&self, out: &Path) -> Result<(), LabError> {
         let path = out.join(self.file);
         let drawn = self.draw_at(&path);
-        drawn.map_err(|error| Failure::Plot {
+        drawn.map_err(|error| LabError::Plot {
             path: path.clone(),
             message: error.to_string(),
         })
@@ -129,31 +129,39 @@ impl Plot<'_> {
         let area = SVGBackend::new(path, SIZE).into_drawing_area();
         area.fill(&WHITE)?;
         let points = || self.lines.iter().flat_map(|line| &line.points);
+        // The minimum keeps an empty plot drawable.
         let right = points().map(|(x, _)| *x).fold(1.0, f64::max);
+        // The axis must contain the upper bounds of the intervals, too.
         let top = points().map(|(_, y)| 100.0 * y.high).fold(5.0, f64::max);
         let mut chart = ChartBuilder::on(&area)
             .caption(self.title, ("sans-serif", 18))
             .margin(12)
             .x_label_area_size(40)
             .y_label_area_size(48)
-            .build_cartesian_2d(0.0..ROOM * right, 0.0..(1.05 * top).min(100.0))?;
+            // A share cannot exceed 100 %, but its interval can.
+            .build_cartesian_2d(
+                0.0..LEGEND_WIDTH_FACTOR * right,
+                0.0..(1.05 * top).min(100.0),
+            )?;
         let whole = |number: &f64| format!("{number:.0}");
         chart
             .configure_mesh()
             .x_desc(self.across)
+            // No labels below the legend.
             .x_label_formatter(&|x| if *x <= right { whole(x) } else { String::new() })
             .y_label_formatter(&whole)
             .light_line_style(TRANSPARENT)
             .draw()?;
         for line in &self.lines {
-            let colour = colour(line.policy);
-            let bounds = [|y: &Estimate| y.low, |y: &Estimate| y.high];
+            let color = color(line.policy);
+            // The interval is drawn in a lighter shade than the mean.
+            let bounds = [|y: &MeanEstimate| y.low, |y: &MeanEstimate| y.high];
             for bound in bounds {
                 let points = line.points.iter().map(|(x, y)| (*x, 100.0 * bound(y)));
-                chart.draw_series(LineSeries::new(points, colour.mix(0.3)))?;
+                chart.draw_series(LineSeries::new(points, color.mix(0.3)))?;
             }
             let points = line.points.iter().map(|(x, y)| (*x, 100.0 * y.mean));
-            let style = colour.stroke_width(2);
+            let style = color.stroke_width(2);
             let drawn = chart.draw_series(LineSeries::new(points, style))?;
             drawn
                 .label(line.policy.word())
@@ -170,13 +178,13 @@ impl Plot<'_> {
     }
 }
 
-/// Colours that people who do not see all of them can tell apart (Okabe and Ito).
-fn colour(policy: Name) -> RGBColor {
+/// Returns the color of a policy, from a palette for color-blind readers (Okabe and Ito).
+fn color(policy: PolicyName) -> RGBColor {
     match policy {
-        Name::Ken => RGBColor(0, 114, 178),
-        Name::KeepEverything => RGBColor(0, 0, 0),
-        Name::Reinforcement => RGBColor(213, 94, 0),
-        Name::TimeDecay => RGBColor(230, 159, 0),
-        Name::Citation => RGBColor(0, 158, 115),
+        PolicyName::Ken => RGBColor(0, 114, 178),
+        PolicyName::KeepEverything => RGBColor(0, 0, 0),
+        PolicyName::Reinforcement => RGBColor(213, 94, 0),
+        PolicyName::TimeDecay => RGBColor(230, 159, 0),
+        PolicyName::Citation => RGBColor(0, 158, 115),
     }
 }

@@ -1,69 +1,76 @@
-//! What is done with knowledge: Ken, and four others over the same entries, ranking and cap.
+//! Knowledge policies: Ken and four others, over the same entries, ranking and cap.
 //!
-//! A policy says what becomes an entry, what counts as a confirmation, what is laid aside, whether the code is
-//! asked, and whether a claim that was taken back may return. Each of the others is given what the tools of its
-//! kind do, done well; its settings are tuned like Ken's.
+//! A policy decides which findings become entries, which events confirm or archive them, whether
+//! the code is checked, and whether a retracted claim may return. Each of the others implements the
+//! behavior of existing tools of its kind well; its settings are tuned like Ken's.
 
-use ken_core::review::ReviewPolicy;
-use ken_core::score::Weights;
+use ken_core::retrieval::score::RankingWeights;
+use ken_core::trust::review::ReviewPolicy;
 use serde::Serialize;
 
-/// The weight below which what fades with time is forgotten: two half-lives without access.
+/// Weight below which time decay archives an entry: two half-lives without access.
 pub const FORGOTTEN_BELOW: f64 = 0.25;
 
 /// A policy with its settings.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Policy {
-    /// Ken: decay by review, blind shares, the code asked, tombstones.
+pub enum KnowledgePolicy {
+    /// Ken: decay by review, holdouts, code checks, tombstones.
     Ken { review: ReviewPolicy },
-    /// Appends and never forgets.
-    KeepEverything { gate: Gate, ranking: Ranking },
-    /// Any repetition confirms, whoever had seen the claim; what nobody repeats for so many runs that showed
-    /// it is laid aside.
-    Reinforcement { gate: Gate, reviews: u32 },
-    /// Fades with time since it was last shown.
-    TimeDecay { gate: Gate, half_life_days: u32 },
-    /// Points at code, which is asked before showing; expires unless `renewal` says otherwise.
+    /// Keeps every entry.
+    KeepEverything {
+        gate: EntryGate,
+        ranking: RankingEmphasis,
+    },
+    /// Any repetition confirms, even after exposure; entries without one for `reviews` runs that
+    /// showed them are archived.
+    Reinforcement { gate: EntryGate, reviews: u32 },
+    /// Archives entries by time since they were last shown.
+    TimeDecay {
+        gate: EntryGate,
+        half_life_days: u32,
+    },
+    /// Anchors entries to code, checks it before showing them, and archives them after an expiry
+    /// unless `renewal` extends it.
     Citation {
-        gate: Gate,
+        gate: EntryGate,
         expiry_days: u32,
-        renewal: Renewal,
+        renewal: ExpiryRenewal,
     },
 }
 
-/// Which findings become entries.
+/// Condition for findings to become entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub enum Gate {
-    /// Every one.
+pub enum EntryGate {
+    /// Every finding.
     Any,
-    /// Those that Ken's rule of accumulation takes.
+    /// Findings that Ken's accumulation rule accepts.
     Accumulation,
 }
 
-/// Which of the six signals counts most when entries are ranked.
+/// The signal with the highest ranking weight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub enum Ranking {
-    /// As Ken ships it.
+pub enum RankingEmphasis {
+    /// Ken's default weights.
     Usual,
-    /// What outcomes say.
+    /// Outcomes.
     ByOutcome,
-    /// What is newest.
+    /// Freshness.
     ByFreshness,
 }
 
-/// What puts an expiry off.
+/// Extension of an expiry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub enum Renewal {
-    /// Nothing: what expired must be found again.
+pub enum ExpiryRenewal {
+    /// Never: an expired claim must be found again.
     Never,
-    /// Being shown, borne out by the code, and used.
+    /// By use, if the entry was shown and its code is unchanged.
     Use,
 }
 
-/// The name of a policy, without its settings.
+/// Name of a policy, without its settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Name {
+pub enum PolicyName {
     Ken,
     KeepEverything,
     Reinforcement,
@@ -71,8 +78,8 @@ pub enum Name {
     Citation,
 }
 
-impl Name {
-    /// Every policy, Ken first.
+impl PolicyName {
+    /// All policies, Ken first.
     pub const ALL: [Self; 5] = [
         Self::Ken,
         Self::KeepEverything,
@@ -81,7 +88,7 @@ impl Name {
         Self::Citation,
     ];
 
-    /// Returns the word used in tables and files.
+    /// Returns the name used in tables and files.
     pub fn word(self) -> &'static str {
         match self {
             Self::Ken => "ken",
@@ -93,19 +100,19 @@ impl Name {
     }
 }
 
-impl Policy {
+impl KnowledgePolicy {
     /// Returns the name without the settings.
-    pub fn name(&self) -> Name {
+    pub fn name(&self) -> PolicyName {
         match self {
-            Self::Ken { .. } => Name::Ken,
-            Self::KeepEverything { .. } => Name::KeepEverything,
-            Self::Reinforcement { .. } => Name::Reinforcement,
-            Self::TimeDecay { .. } => Name::TimeDecay,
-            Self::Citation { .. } => Name::Citation,
+            Self::Ken { .. } => PolicyName::Ken,
+            Self::KeepEverything { .. } => PolicyName::KeepEverything,
+            Self::Reinforcement { .. } => PolicyName::Reinforcement,
+            Self::TimeDecay { .. } => PolicyName::TimeDecay,
+            Self::Citation { .. } => PolicyName::Citation,
         }
     }
 
-    /// Returns the settings in a few words.
+    /// Returns a short description of the settings.
     pub fn settings(&self) -> String {
         match self {
             Self::Ken { review } => {
@@ -134,10 +141,10 @@ impl Policy {
         }
     }
 
-    /// Returns which findings become entries.
-    pub fn gate(&self) -> Gate {
+    /// Returns the gate of the policy.
+    pub fn gate(&self) -> EntryGate {
         match self {
-            Self::Ken { .. } => Gate::Accumulation,
+            Self::Ken { .. } => EntryGate::Accumulation,
             Self::KeepEverything { gate, .. }
             | Self::Reinforcement { gate, .. }
             | Self::TimeDecay { gate, .. }
@@ -145,7 +152,7 @@ impl Policy {
         }
     }
 
-    /// Returns how runs are reviewed when they are closed; what never lays aside asks for more than there is.
+    /// Returns the review policy for closing runs.
     pub fn review(&self) -> ReviewPolicy {
         let without_blind = |reviews| ReviewPolicy {
             reviews,
@@ -156,24 +163,25 @@ impl Policy {
             Self::Ken { review } => *review,
             Self::Reinforcement { reviews, .. } => without_blind(*reviews),
             Self::KeepEverything { .. } | Self::TimeDecay { .. } | Self::Citation { .. } => {
+                // A threshold that is never reached disables archiving by review.
                 without_blind(u32::MAX)
             }
         }
     }
 
-    /// Returns how much each signal counts.
-    pub fn weights(&self) -> Weights {
+    /// Returns the ranking weights.
+    pub fn weights(&self) -> RankingWeights {
         match self {
             Self::KeepEverything { ranking, .. } => ranking.weights(),
             Self::Ken { .. }
             | Self::Reinforcement { .. }
             | Self::TimeDecay { .. }
-            | Self::Citation { .. } => Weights::default(),
+            | Self::Citation { .. } => RankingWeights::default(),
         }
     }
 
-    /// Returns whether the code is asked before an entry is shown.
-    pub fn asks_the_code(&self) -> bool {
+    /// Returns whether the code is checked before an entry is shown.
+    pub fn checks_code(&self) -> bool {
         match self {
             Self::Ken { .. } | Self::Citation { .. } => true,
             Self::KeepEverything { .. } | Self::Reinforcement { .. } | Self::TimeDecay { .. } => {
@@ -182,35 +190,37 @@ impl Policy {
         }
     }
 
-    /// Returns whether a claim that was taken back is refused from then on.
+    /// Returns whether a retracted claim cannot be added again.
     pub fn has_tombstones(&self) -> bool {
-        self.name() == Name::Ken
+        self.name() == PolicyName::Ken
     }
 
-    /// Returns whether what fitted and had no room is noted, so that silence about it counts.
-    pub fn notes_passed(&self) -> bool {
-        self.name() == Name::Ken
+    /// Returns whether matching entries without room are recorded, so that missing rediscovery
+    /// counts.
+    pub fn records_passed_over(&self) -> bool {
+        self.name() == PolicyName::Ken
     }
 
-    /// Returns whether what one agent said is pushed only once somebody else found it.
-    pub fn waits_for_another(&self) -> bool {
-        self.name() == Name::Ken
+    /// Returns whether the claim of a single agent is pushed only after another agent found it.
+    pub fn requires_second_finder(&self) -> bool {
+        self.name() == PolicyName::Ken
     }
 
-    /// Returns whether an entry that is `age_days` old since it was last confirmed is forgotten.
+    /// Returns whether an entry last confirmed `age_days` ago is archived.
     pub fn is_too_old(&self, age_days: u32) -> bool {
         match self {
             Self::TimeDecay { half_life_days, .. } => {
                 let half_lives = f64::from(age_days) / f64::from(*half_life_days);
+                // The weight halves with every half-life.
                 (-half_lives).exp2() < FORGOTTEN_BELOW
             }
-            Self::Citation { expiry_days, .. } => *expiry_days < age_days,
+            Self::Citation { expiry_days, .. } => age_days > *expiry_days,
             Self::Ken { .. } | Self::KeepEverything { .. } | Self::Reinforcement { .. } => false,
         }
     }
 }
 
-impl Gate {
+impl EntryGate {
     fn words(self) -> &'static str {
         match self {
             Self::Any => "any finding",
@@ -219,7 +229,7 @@ impl Gate {
     }
 }
 
-impl Ranking {
+impl RankingEmphasis {
     fn words(self) -> &'static str {
         match self {
             Self::Usual => "as usual",
@@ -228,21 +238,22 @@ impl Ranking {
         }
     }
 
-    fn weights(self) -> Weights {
+    fn weights(self) -> RankingWeights {
         let (thompson, freshness) = match self {
-            Self::Usual => return Weights::default(),
+            Self::Usual => return RankingWeights::default(),
             Self::ByOutcome => (0.6, 0.1),
             Self::ByFreshness => (0.1, 0.6),
         };
+        // The weights must sum to one.
         let weights = serde_json::json!({
             "semantic": 0.2, "thompson": thompson, "freshness": freshness,
             "status": 0.1, "thread": 0.0, "cooccurrence": 0.0,
         });
-        Weights::from_json(&weights).expect("they sum to one")
+        RankingWeights::from_json(&weights).expect("they sum to one")
     }
 }
 
-impl Renewal {
+impl ExpiryRenewal {
     fn words(self) -> &'static str {
         match self {
             Self::Never => "never renewed",

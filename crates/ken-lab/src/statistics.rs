@@ -1,27 +1,29 @@
-//! Means with intervals over seeds, and differences paired by seed.
+//! Means with confidence intervals over seeds, and differences paired by seed.
 
 use serde::Serialize;
 
-/// The quantile of Student's distribution with 19 degrees of freedom that leaves 2.5 % on either side.
+/// 97.5 % quantile of Student's t distribution with 19 degrees of freedom.
 const STUDENT_19: f64 = 2.093;
 
-/// The same for a number of values other than twenty, from above: intervals come out a little wide.
+/// The same quantile with 4 degrees of freedom, used for fewer than 20 values; with more than 5
+/// values the intervals are slightly too wide.
 const STUDENT_FEW: f64 = 2.776;
 
-/// A mean and the interval that covers the true one 95 times of 100.
+/// A mean with its 95 % confidence interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Estimate {
+pub struct MeanEstimate {
     pub mean: f64,
     pub low: f64,
     pub high: f64,
 }
 
-impl Estimate {
-    /// Estimates from one value for each seed.
+impl MeanEstimate {
+    /// Estimates from one value per seed.
     pub fn of(values: &[f64]) -> Self {
         let count = values.len() as f64;
         let mean = values.iter().sum::<f64>() / count.max(1.0);
         let squares = values.iter().map(|value| (value - mean).powi(2));
+        // A single value has no variance; `max` avoids a division by zero.
         let variance = squares.sum::<f64>() / (count - 1.0).max(1.0);
         let quantile = if values.len() < 20 {
             STUDENT_FEW
@@ -36,8 +38,9 @@ impl Estimate {
         }
     }
 
-    /// Estimates how much larger `ours` is than `theirs`, seed by seed.
-    pub fn of_difference(ours: &[f64], theirs: &[f64]) -> Self {
+    /// Estimates the difference of `ours` and `theirs`, paired by seed.
+    pub fn from_differences(ours: &[f64], theirs: &[f64]) -> Self {
+        // Pairing removes the variance between seeds, which both policies share.
         let pairs = ours.iter().zip(theirs);
         let differences: Vec<f64> = pairs.map(|(our, their)| our - their).collect();
         Self::of(&differences)
@@ -51,7 +54,7 @@ mod tests {
     #[test]
     fn twenty_values_give_students_interval() {
         let values: Vec<f64> = (0..20).map(f64::from).collect();
-        let it = Estimate::of(&values);
+        let it = MeanEstimate::of(&values);
         assert!((it.mean - 9.5).abs() < 1e-9);
         // The standard deviation is the square root of 35.
         let half = 2.093 * (35.0_f64 / 20.0).sqrt();
@@ -62,7 +65,7 @@ mod tests {
     fn a_difference_is_taken_seed_by_seed() {
         let ours: Vec<f64> = (0..20).map(|n| f64::from(n) + 1.0).collect();
         let theirs: Vec<f64> = (0..20).map(f64::from).collect();
-        let it = Estimate::of_difference(&ours, &theirs);
+        let it = MeanEstimate::from_differences(&ours, &theirs);
         assert!((it.low - 1.0).abs() < 1e-9 && (it.high - 1.0).abs() < 1e-9);
     }
 }

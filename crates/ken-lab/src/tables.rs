@@ -1,16 +1,16 @@
-//! What came out, as comma-separated values and as the tables of `docs/lab.md`.
+//! Results as CSV and as the tables of `docs/explanation/lab.md`.
 
 use std::fmt::Write as _;
 
 use ken_lab::experiment::CellResult;
-use ken_lab::grid::WINDOW;
+use ken_lab::grid::WINDOW_RUNS;
 use ken_lab::measure::Measure;
-use ken_lab::policy::Name;
-use ken_lab::statistics::Estimate;
+use ken_lab::policy::PolicyName;
+use ken_lab::statistics::MeanEstimate;
 
-use super::Outcome;
+use super::ExperimentOutcome;
 
-/// The measures that are shares, printed in percent.
+/// Measures that are shares, printed in percent.
 const SHARES: [Measure; 5] = [
     Measure::FalseSurfaced,
     Measure::Retained,
@@ -19,32 +19,32 @@ const SHARES: [Measure; 5] = [
     Measure::Success,
 ];
 
-/// The word for Ken as it is shipped, beside the word for Ken as it was tuned.
+/// Name of Ken with default settings, as opposed to tuned settings.
 const SHIPPED: &str = "ken-as-shipped";
 
 /// Returns every measure of every policy in every cell.
-pub(crate) fn results_csv(outcome: &Outcome) -> String {
+pub(crate) fn results_csv(outcome: &ExperimentOutcome) -> String {
     let mut text = "cell,policy,measure,mean,low,high\n".to_owned();
     let results = outcome.cells.iter().chain(&outcome.recurrence);
     let results = results.map(|it| (it.policy.word(), it));
     let shipped = outcome.shipped.iter().map(|it| (SHIPPED, it));
     for (policy, it) in results.chain(shipped) {
         for measure in Measure::ALL {
-            let (cell, estimate) = (quoted(&it.cell), numbers(it.estimate(measure)));
-            line(&mut text, &[&cell, policy, measure.word(), &estimate]);
+            let (cell, estimate) = (quote_field(&it.cell), format_numbers(it.estimate(measure)));
+            push_csv_line(&mut text, &[&cell, policy, measure.word(), &estimate]);
         }
     }
     text
 }
 
-/// Returns how much larger each measure is with Ken than with each other policy, paired by seed.
-pub(crate) fn differences_csv(outcome: &Outcome) -> String {
+/// Returns the difference of each measure between Ken and each other policy, paired by seed.
+pub(crate) fn differences_csv(outcome: &ExperimentOutcome) -> String {
     let mut text = "cell,other,measure,mean,low,high\n".to_owned();
     for (ken, other) in pairs(outcome) {
         for measure in Measure::ALL {
-            let estimate = numbers(difference(ken, other, measure));
-            let cell = quoted(&other.cell);
-            line(
+            let estimate = format_numbers(difference(ken, other, measure));
+            let cell = quote_field(&other.cell);
+            push_csv_line(
                 &mut text,
                 &[&cell, other.policy.word(), measure.word(), &estimate],
             );
@@ -54,30 +54,30 @@ pub(crate) fn differences_csv(outcome: &Outcome) -> String {
 }
 
 /// Returns every setting that was tried.
-pub(crate) fn tuning_csv(outcome: &Outcome) -> String {
+pub(crate) fn tuning_csv(outcome: &ExperimentOutcome) -> String {
     let mut text = "policy,settings,false_surfaced,retained,chosen\n".to_owned();
     for it in &outcome.tuning {
         let figures = format!(
             "{:.4},{:.4},{}",
             it.false_surfaced, it.retained, it.is_chosen
         );
-        line(
+        push_csv_line(
             &mut text,
-            &[it.name.word(), &quoted(&it.settings), &figures],
+            &[it.name.word(), &quote_field(&it.settings), &figures],
         );
     }
     text
 }
 
 /// Returns every measure in every window of runs.
-pub(crate) fn curves_csv(outcome: &Outcome) -> String {
+pub(crate) fn curves_csv(outcome: &ExperimentOutcome) -> String {
     let mut text = "cell,policy,measure,run,mean,low,high\n".to_owned();
     for it in outcome.cells.iter().chain(&outcome.recurrence) {
         for measure in Measure::ALL {
             for (number, estimate) in it.curve(measure).into_iter().enumerate() {
-                let run = ((number + 1) * WINDOW).to_string();
-                let (cell, estimate) = (quoted(&it.cell), numbers(estimate));
-                line(
+                let run = ((number + 1) * WINDOW_RUNS).to_string();
+                let (cell, estimate) = (quote_field(&it.cell), format_numbers(estimate));
+                push_csv_line(
                     &mut text,
                     &[&cell, it.policy.word(), measure.word(), &run, &estimate],
                 );
@@ -87,94 +87,101 @@ pub(crate) fn curves_csv(outcome: &Outcome) -> String {
     text
 }
 
-/// Returns the tables for people.
-pub(crate) fn summary(outcome: &Outcome) -> String {
+/// Returns the Markdown tables.
+pub(crate) fn summary(outcome: &ExperimentOutcome) -> String {
     let mut text =
         "## Tuning\n\n| policy | setting | false | retained | |\n|---|---|---|---|---|\n"
             .to_owned();
     for it in &outcome.tuning {
         let mark = if it.is_chosen { "chosen" } else { "" };
-        let (wrong, kept) = (percent(it.false_surfaced), percent(it.retained));
-        line_of_table(
+        let (wrong, kept) = (
+            format_percent(it.false_surfaced),
+            format_percent(it.retained),
+        );
+        push_table_row(
             &mut text,
             &[it.name.word(), &it.settings, &wrong, &kept, mark],
         );
     }
     text.push_str("\n## Ken as shipped\n");
     for it in by_cell(&outcome.shipped) {
-        cell_table(&mut text, it);
+        push_cell_table(&mut text, it);
     }
     text.push_str("\nLess the others, in points, paired by seed:\n\n");
-    table_of_differences(&mut text, &shipped_pairs(outcome));
+    push_difference_table(&mut text, &shipped_pairs(outcome));
     text.push_str("\n## Cells\n");
     for it in by_cell(&outcome.cells) {
-        cell_table(&mut text, it);
+        push_cell_table(&mut text, it);
     }
     text.push_str("\n## How often the same mistake is made\n");
     for it in by_cell(&outcome.recurrence) {
-        cell_table(&mut text, it);
+        push_cell_table(&mut text, it);
     }
     text.push_str("\n## Ken less the others, in points, paired by seed\n\n");
-    table_of_differences(&mut text, &pairs(outcome));
+    push_difference_table(&mut text, &pairs(outcome));
     text
 }
 
-fn table_of_differences(text: &mut String, pairs: &[(&CellResult, &CellResult)]) {
+fn push_difference_table(text: &mut String, pairs: &[(&CellResult, &CellResult)]) {
     text.push_str("| cell | other | false | retained | known | reached | success |\n");
     text.push_str("|---|---|---|---|---|---|---|\n");
     for (ken, other) in pairs {
-        let cells = SHARES.map(|measure| points(difference(ken, other, measure)));
+        let cells = SHARES.map(|measure| format_points(difference(ken, other, measure)));
         let mut all = vec![other.cell.as_str(), other.policy.word()];
         all.extend(cells.iter().map(String::as_str));
-        line_of_table(text, &all);
+        push_table_row(text, &all);
     }
 }
 
-fn cell_table(text: &mut String, results: &[CellResult]) {
+fn push_cell_table(text: &mut String, results: &[CellResult]) {
     let Some(first) = results.first() else {
         return;
     };
+    // Writing to a `String` cannot fail.
     let _ = write!(text, "\n**{}**\n\n| policy |", first.cell);
     for measure in Measure::ALL {
         let _ = write!(text, " {} |", measure.word());
     }
     text.push_str("\n|---|---|---|---|---|---|---|---|---|\n");
     for it in results {
-        let cells = Measure::ALL.map(|measure| match SHARES.contains(&measure) {
-            true => in_percent(it.estimate(measure)),
-            false => plain(it.estimate(measure)),
+        let cells = Measure::ALL.map(|measure| {
+            if SHARES.contains(&measure) {
+                format_percent_interval(it.estimate(measure))
+            } else {
+                format_interval(it.estimate(measure))
+            }
         });
         let mut all = vec![it.policy.word()];
         all.extend(cells.iter().map(String::as_str));
-        line_of_table(text, &all);
+        push_table_row(text, &all);
     }
 }
 
-/// Returns the results of each cell together.
+/// Groups the results by cell; results of a cell are adjacent.
 pub(crate) fn by_cell(results: &[CellResult]) -> impl Iterator<Item = &[CellResult]> {
     results.chunk_by(|a, b| a.cell == b.cell)
 }
 
-/// Returns Ken beside each other policy of the same cell.
-fn pairs(outcome: &Outcome) -> Vec<(&CellResult, &CellResult)> {
+/// Returns Ken paired with each other policy of the same cell.
+fn pairs(outcome: &ExperimentOutcome) -> Vec<(&CellResult, &CellResult)> {
     let all = by_cell(&outcome.cells).chain(by_cell(&outcome.recurrence));
     let of_cell = |cell: &'_ [CellResult]| -> Option<usize> {
-        cell.iter().position(|it| it.policy == Name::Ken)
+        cell.iter().position(|it| it.policy == PolicyName::Ken)
     };
     let mut pairs = Vec::new();
     for cell in all {
         if let Some(ken) = of_cell(cell) {
-            let others = cell.iter().filter(|it| it.policy != Name::Ken);
+            let others = cell.iter().filter(|it| it.policy != PolicyName::Ken);
             pairs.extend(others.map(|other| (&cell[ken], other)));
         }
     }
     pairs
 }
 
-/// Returns Ken as it is shipped beside each other policy of the same cell.
-fn shipped_pairs(outcome: &Outcome) -> Vec<(&CellResult, &CellResult)> {
+/// Returns Ken with default settings paired with each other policy of the same cell.
+fn shipped_pairs(outcome: &ExperimentOutcome) -> Vec<(&CellResult, &CellResult)> {
     let others = |ken: &'_ CellResult| {
-        let is_other = |it: &&CellResult| it.cell == ken.cell && it.policy != Name::Ken;
+        let is_other = |it: &&CellResult| it.cell == ken.cell && it.policy != PolicyName::Ken;
         outcome.cells.iter().filter(is_other).collect::<Vec<_>>()
     };
     let mut pairs = Vec::new();
@@ -184,42 +191,42 @@ fn shipped_pairs(outcome: &Outcome) -> Vec<(&CellResult, &CellResult)> {
     pairs
 }
 
-fn difference(ken: &CellResult, other: &CellResult, measure: Measure) -> Estimate {
-    Estimate::of_difference(&ken.values(measure), &other.values(measure))
+fn difference(ken: &CellResult, other: &CellResult, measure: Measure) -> MeanEstimate {
+    MeanEstimate::from_differences(&ken.values(measure), &other.values(measure))
 }
 
-fn numbers(it: Estimate) -> String {
+fn format_numbers(it: MeanEstimate) -> String {
     format!("{:.4},{:.4},{:.4}", it.mean, it.low, it.high)
 }
 
-fn percent(share: f64) -> String {
+fn format_percent(share: f64) -> String {
     format!("{:.1} %", 100.0 * share)
 }
 
-fn in_percent(it: Estimate) -> String {
+fn format_percent_interval(it: MeanEstimate) -> String {
     let half = 100.0 * (it.high - it.mean);
     format!("{:.1} ± {half:.1} %", 100.0 * it.mean)
 }
 
-fn points(it: Estimate) -> String {
+fn format_points(it: MeanEstimate) -> String {
     let half = 100.0 * (it.high - it.mean);
     format!("{:+.1} ± {half:.1}", 100.0 * it.mean)
 }
 
-fn plain(it: Estimate) -> String {
+fn format_interval(it: MeanEstimate) -> String {
     format!("{:.1} ± {:.1}", it.mean, it.high - it.mean)
 }
 
-/// Names of cells and settings hold commas.
-fn quoted(text: &str) -> String {
+/// Quotes a field; names of cells and settings contain commas.
+fn quote_field(text: &str) -> String {
     format!("\"{text}\"")
 }
 
-fn line(text: &mut String, fields: &[&str]) {
+fn push_csv_line(text: &mut String, fields: &[&str]) {
     text.push_str(&fields.join(","));
     text.push('\n');
 }
 
-fn line_of_table(text: &mut String, fields: &[&str]) {
+fn push_table_row(text: &mut String, fields: &[&str]) {
     let _ = writeln!(text, "| {} |", fields.join(" | "));
 }

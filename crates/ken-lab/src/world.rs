@@ -1,77 +1,79 @@
-//! The simulated codebase: what is true of it, what agents get wrong, and how code changes break truths.
+//! Simulated codebase: its facts, the mistakes agents make, and code changes that break facts.
 //!
-//! A claim is a fact or a mistake. Facts are true until a code change breaks them; a new fact then takes the
-//! place. Mistakes were never true. Every number that shapes the world is named here; those that the grid
-//! varies are in [`Cell`].
+//! A claim is a fact or a mistake. Facts are true until a code change breaks them; a new fact then
+//! replaces them. Mistakes were never true. Every parameter of the model is named here; those the
+//! grid varies are in [`GridCell`].
 
-use ken_core::text::Statement;
+use ken_core::values::text::Statement;
 use serde::Serialize;
 
-use crate::dice::{About, Dice};
+use crate::dice::{DrawPurpose, SeededDice};
 
-/// Parts of the codebase; a run works in one of them.
+/// Areas of the codebase; each run works in one.
 pub const AREAS: usize = 6;
 
-/// Facts that are true of an area at any time.
+/// Facts of an area that are true at any time.
 pub const FACTS_PER_AREA: usize = 6;
 
-/// The share of claims that point at code a check can compare.
+/// Share of claims with an anchor.
 pub const ANCHORED_SHARE: f64 = 0.7;
 
-/// How often the check sees a change that breaks a claim which points at code.
-pub const CHECK_SEES: f64 = 0.8;
+/// Probability that the check detects a change that breaks an anchored claim.
+pub const CHECK_DETECTION_RATE: f64 = 0.8;
 
-/// How often a change touches the code another claim of its area points at, without breaking that claim.
-pub const FALSE_ALARM: f64 = 0.1;
+/// Probability that a change touches the anchor of another claim of its area without breaking it.
+pub const FALSE_ALARM_RATE: f64 = 0.1;
 
-/// How often, in a run of its area, somebody looks at an entry whose code changed, and points it at the code
-/// as it is if it is still true.
-pub const LOOKED_AT: f64 = 0.25;
+/// Probability per run of its area that an entry with changed code is reviewed and, if still true,
+/// reanchored.
+pub const REANCHOR_RATE: f64 = 0.25;
 
-/// How often a person who sees a false claim being shown takes it back, for each run that showed it.
-pub const RETRACTED: f64 = 0.01;
+/// Probability per run that a person retracts a false claim that was shown.
+pub const RETRACTION_RATE: f64 = 0.01;
 
-/// How often an agent's draw is that of its whole run: agents of one run are alike.
-pub const ALIKE: f64 = 0.2;
+/// Probability that an agent shares the draw of its run: agents of one run are correlated.
+pub const CORRELATED_SHARE: f64 = 0.2;
 
-/// How near entries of an area are to the work of a run: between these two.
+/// Range of the relevance of an area's entries to the work of a run.
 pub const RELEVANCE: (f64, f64) = (0.4, 0.9);
 
-/// The probability that work succeeds with nothing shown, what each true claim shown adds, what each false
-/// one takes, and the least and the most there is.
+/// Probability of success with nothing shown, the gain per true claim shown, the loss per false
+/// one, and the bounds of the result.
 pub const SUCCESS_ALONE: f64 = 0.6;
 pub const SUCCESS_PER_TRUE: f64 = 0.05;
 pub const SUCCESS_PER_FALSE: f64 = 0.12;
 pub const SUCCESS_BOUNDS: (f64, f64) = (0.05, 0.95);
 
-/// The least severity, in thousandths, of the worst claims, of bad ones and of all others; and what share of
-/// claims is in the first class, and in the first two. The same for facts and mistakes.
+/// Minimum severity in thousandths of critical, severe and other claims, and the cumulative shares
+/// of the first two classes. The same for facts and mistakes.
 pub const SEVERITIES_MILLI: [u16; 3] = [9_000, 7_000, 3_000];
 pub const SEVERE_SHARES: [f64; 2] = [0.02, 0.15];
 
-/// The confidence agents name, in thousandths: between these two, the same for facts and mistakes.
+/// Range of the confidence agents state, in thousandths; the same for facts and mistakes.
 pub const CONFIDENCE_MILLI: (u16, u16) = (5_000, 10_000);
 
-/// What the grid varies.
+/// Parameters that the grid varies.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Cell {
-    /// How often an agent that was not shown a fact finds it.
+pub struct GridCell {
+    /// Probability that an agent finds a fact it was not shown.
     pub detection: f64,
-    /// How often an agent repeats what it was shown, if it would not find it more often anyhow.
+    /// Probability that an agent repeats a shown claim, if higher than finding it alone.
     pub priming: f64,
-    /// The share of mistakes among what an agent finds that was shown nothing.
+    /// Share of mistakes among the findings of an agent that was shown nothing.
     pub false_share: f64,
-    /// Breaking code changes in a run.
+    /// Breaking code changes per run.
     pub change_rate: f64,
-    /// Agents in a run.
+    /// Agents per run.
     pub agents: usize,
-    /// How often an agent that was not shown a certain mistake makes it.
+    /// Probability that an agent makes a given mistake it was not shown.
     pub recurrence: f64,
 }
 
-impl Cell {
-    /// Returns how many different mistakes each area invites, so that their share comes out.
+impl GridCell {
+    /// Returns the number of distinct mistakes per area that yields the share of mistakes.
     pub fn mistakes_per_area(&self) -> usize {
+        // Expected false findings, divided by the rate of each mistake, give the number of
+        // mistakes.
         let true_findings = self.detection * FACTS_PER_AREA as f64;
         let false_findings = true_findings * self.false_share / (1.0 - self.false_share);
         #[expect(
@@ -84,9 +86,9 @@ impl Cell {
     }
 }
 
-/// Whether a claim is true.
+/// Truth of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Truth {
+pub enum ClaimTruth {
     Holds,
     /// A change in this run made it false.
     Broken {
@@ -95,63 +97,63 @@ pub enum Truth {
     Never,
 }
 
-/// Something an agent may say about the codebase.
+/// A claim an agent may make about the codebase.
 #[derive(Clone, Debug)]
-pub struct Claim {
+pub struct SimulatedClaim {
     pub area: usize,
-    pub truth: Truth,
+    pub truth: ClaimTruth,
     pub statement: Statement,
     pub severity_milli: u16,
-    /// Whether it points at code.
+    /// True if it has an anchor.
     pub has_anchor: bool,
-    /// The last run in which a check saw that code change.
+    /// The last run in which a check detected a change of that code.
     pub touched: Option<usize>,
 }
 
-impl Claim {
+impl SimulatedClaim {
     /// Returns whether it is true now.
     pub fn holds(&self) -> bool {
-        self.truth == Truth::Holds
+        self.truth == ClaimTruth::Holds
     }
 }
 
-/// A claim by its number.
+/// Index of a claim.
 pub type ClaimId = usize;
 
-/// Everything there is to know, and to get wrong.
+/// All facts and mistakes of the simulated codebase.
 #[derive(Clone, Debug)]
-pub struct Codebase {
-    pub claims: Vec<Claim>,
-    cell: Cell,
-    dice: Dice,
+pub struct SimulatedCodebase {
+    pub claims: Vec<SimulatedClaim>,
+    cell: GridCell,
+    dice: SeededDice,
 }
 
-impl Codebase {
-    /// Plants the facts and the mistakes of every area.
-    pub fn new(cell: Cell, dice: Dice) -> Self {
-        let mut it = Self {
+impl SimulatedCodebase {
+    /// Creates the facts and mistakes of every area.
+    pub fn new(cell: GridCell, dice: SeededDice) -> Self {
+        let mut codebase = Self {
             claims: Vec::new(),
             cell,
             dice,
         };
         for area in 0..AREAS {
             for _ in 0..FACTS_PER_AREA {
-                it.plant(area, Truth::Holds);
+                codebase.plant(area, ClaimTruth::Holds);
             }
             for _ in 0..cell.mistakes_per_area() {
-                it.plant(area, Truth::Never);
+                codebase.plant(area, ClaimTruth::Never);
             }
         }
-        it
+        codebase
     }
 
     /// Returns the area a run works in.
     pub fn area(&self, run: usize) -> usize {
-        self.dice.pick(About::Area, run, AREAS)
+        self.dice.pick(DrawPurpose::Area, run, AREAS)
     }
 
-    /// Returns the claims of an area, with their numbers.
-    pub fn of_area(&self, area: usize) -> impl Iterator<Item = (ClaimId, &Claim)> {
+    /// Returns the claims of an area with their indices.
+    pub fn of_area(&self, area: usize) -> impl Iterator<Item = (ClaimId, &SimulatedClaim)> {
         let all = self.claims.iter().enumerate();
         all.filter(move |(_, claim)| claim.area == area)
     }
@@ -162,57 +164,63 @@ impl Codebase {
         all.filter(|(_, claim)| claim.holds()).map(|(id, _)| id)
     }
 
-    /// Returns the claim a code change before this run breaks, if there is one.
+    /// Returns the claim that a code change before this run breaks, if any.
     pub fn next_to_break(&self, run: usize) -> Option<ClaimId> {
-        if self.cell.change_rate <= self.dice.roll(About::Change, run, 0, 0) {
+        if self.dice.roll(DrawPurpose::Change, run, 0, 0) >= self.cell.change_rate {
             return None;
         }
         let facts: Vec<ClaimId> = self.facts().collect();
-        let picked = self.dice.pick(About::ChangedFact, run, facts.len());
+        let picked = self.dice.pick(DrawPurpose::ChangedFact, run, facts.len());
         facts.get(picked).copied()
     }
 
-    /// Changes the code so that a claim breaks, before a run.
+    /// Applies a code change before a run that breaks a claim.
     pub fn change(&mut self, run: usize, broken: ClaimId) {
         let dice = self.dice;
         let area = self.claims[broken].area;
         for (id, claim) in self.claims.iter_mut().enumerate() {
-            let seen = match id == broken {
-                true => dice.roll(About::CheckSees, run, id, 0) < CHECK_SEES,
-                false => dice.roll(About::FalseAlarm, run, id, 0) < FALSE_ALARM,
+            let seen = if id == broken {
+                dice.roll(DrawPurpose::CheckDetection, run, id, 0) < CHECK_DETECTION_RATE
+            } else {
+                dice.roll(DrawPurpose::FalseAlarm, run, id, 0) < FALSE_ALARM_RATE
             };
             if claim.area == area && claim.has_anchor && seen {
                 claim.touched = Some(run);
             }
         }
-        self.claims[broken].truth = Truth::Broken { run };
-        self.plant(area, Truth::Holds);
+        // A new fact keeps the number of facts per area constant.
+        self.claims[broken].truth = ClaimTruth::Broken { run };
+        self.plant(area, ClaimTruth::Holds);
     }
 
-    /// Changes what agents are like, and how often code changes, from now on; for tests.
-    pub fn set_cell(&mut self, cell: Cell) {
+    /// Replaces the parameters from now on; for tests.
+    pub fn set_cell(&mut self, cell: GridCell) {
         self.cell = cell;
     }
 
-    /// Returns whether an agent of a run says a claim.
-    pub fn is_found(&self, run: usize, agent: usize, id: ClaimId, seen: Seen) -> bool {
+    /// Returns whether an agent of a run states a claim.
+    pub fn is_found(&self, run: usize, agent: usize, id: ClaimId, seen: ClaimExposure) -> bool {
         let alone = match self.claims[id].truth {
-            Truth::Holds => self.cell.detection,
-            Truth::Broken { .. } | Truth::Never => self.cell.recurrence,
+            ClaimTruth::Holds => self.cell.detection,
+            ClaimTruth::Broken { .. } | ClaimTruth::Never => self.cell.recurrence,
         };
         let probability = match seen {
-            Seen::Shown => alone.max(self.cell.priming),
-            Seen::Unseen => alone,
+            // Priming never lowers the probability of finding a claim alone.
+            ClaimExposure::Shown => alone.max(self.cell.priming),
+            ClaimExposure::Unseen => alone,
         };
-        let is_alike = self.dice.roll(About::IsAlike, run, agent, id) < ALIKE;
-        let roll = match is_alike {
-            true => self.dice.roll(About::FoundByAll, run, 0, id),
-            false => self.dice.roll(About::FoundByOne, run, agent, id),
+        // Correlated agents share one draw, so they find or miss a claim together.
+        let is_alike = self.dice.roll(DrawPurpose::IsCorrelated, run, agent, id) < CORRELATED_SHARE;
+        let roll = if is_alike {
+            self.dice.roll(DrawPurpose::FoundByAll, run, 0, id)
+        } else {
+            self.dice.roll(DrawPurpose::FoundByOne, run, agent, id)
         };
         roll < probability
     }
 
-    /// Returns whether an agent's work succeeds with so many true and false claims before it.
+    /// Returns whether an agent's work succeeds after it was shown these numbers of true and false
+    /// claims.
     pub fn succeeds(
         &self,
         run: usize,
@@ -223,43 +231,44 @@ impl Codebase {
         let (least, most) = SUCCESS_BOUNDS;
         let helped = SUCCESS_PER_TRUE * shown_true as f64;
         let misled = SUCCESS_PER_FALSE * shown_false as f64;
+        // The bounds keep both outcomes possible.
         let probability = (SUCCESS_ALONE + helped - misled).clamp(least, most);
-        self.dice.roll(About::Outcome, run, agent, 0) < probability
+        self.dice.roll(DrawPurpose::Outcome, run, agent, 0) < probability
     }
 
-    /// Returns how near a claim is to the work of a run, in [0, 1].
+    /// Returns the relevance of a claim to the work of a run, in [0, 1].
     pub fn relevance(&self, run: usize, id: ClaimId) -> f64 {
         let (least, most) = RELEVANCE;
-        least + (most - least) * self.dice.roll(About::Relevance, run, id, 0)
+        least + (most - least) * self.dice.roll(DrawPurpose::Relevance, run, id, 0)
     }
 
-    /// Returns the confidence, in thousandths, an agent names with a finding.
+    /// Returns the confidence in thousandths that an agent states with a finding.
     pub fn confidence_milli(&self, run: usize, agent: usize, id: ClaimId) -> u16 {
         let (least, most) = CONFIDENCE_MILLI;
-        between(
+        interpolate(
             least,
             most,
-            self.dice.roll(About::Confidence, run, agent, id),
+            self.dice.roll(DrawPurpose::Confidence, run, agent, id),
         )
     }
 
-    fn plant(&mut self, area: usize, truth: Truth) {
+    fn plant(&mut self, area: usize, truth: ClaimTruth) {
         let id = self.claims.len();
         let text = format!("Claim {id} about area {area} holds.");
-        self.claims.push(Claim {
+        self.claims.push(SimulatedClaim {
             area,
             truth,
             statement: text.parse().expect("a short sentence is a statement"),
-            severity_milli: severity_milli(self.dice.roll(About::Severity, id, 0, 0)),
-            has_anchor: self.dice.roll(About::HasAnchor, id, 0, 0) < ANCHORED_SHARE,
+            severity_milli: severity_milli(self.dice.roll(DrawPurpose::Severity, id, 0, 0)),
+            has_anchor: self.dice.roll(DrawPurpose::HasAnchor, id, 0, 0) < ANCHORED_SHARE,
             touched: None,
         });
     }
 }
 
-/// Whether an agent was shown a claim before it worked.
+/// Exposure of an agent to a claim before its work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Seen {
+pub enum ClaimExposure {
     Shown,
     Unseen,
 }
@@ -269,7 +278,7 @@ fn severity_milli(roll: f64) -> u16 {
     SEVERITIES_MILLI[class.unwrap_or(SEVERE_SHARES.len())]
 }
 
-fn between(least: u16, most: u16, roll: f64) -> u16 {
+fn interpolate(least: u16, most: u16, roll: f64) -> u16 {
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -286,11 +295,11 @@ mod tests {
 
     #[test]
     fn agents_that_are_shown_nothing_make_the_share_of_mistakes_the_cell_names() {
-        let code = Codebase::new(MIDDLE, Dice::new(1));
+        let code = SimulatedCodebase::new(MIDDLE, SeededDice::new(1));
         let (mut all, mut wrong) = (0, 0);
         for run in 0..400 {
             for (id, claim) in code.of_area(run % AREAS) {
-                let found = code.is_found(run, 0, id, Seen::Unseen);
+                let found = code.is_found(run, 0, id, ClaimExposure::Unseen);
                 all += usize::from(found);
                 wrong += usize::from(found && !claim.holds());
             }
@@ -301,19 +310,22 @@ mod tests {
 
     #[test]
     fn a_change_breaks_one_fact_and_another_takes_its_place() {
-        let cell = Cell {
+        let cell = GridCell {
             change_rate: 1.0,
             ..MIDDLE
         };
-        let mut code = Codebase::new(cell, Dice::new(1));
+        let mut code = SimulatedCodebase::new(cell, SeededDice::new(1));
         let broken = code.next_to_break(7).unwrap();
         code.change(7, broken);
-        assert_eq!(code.claims[broken].truth, Truth::Broken { run: 7 });
+        assert_eq!(code.claims[broken].truth, ClaimTruth::Broken { run: 7 });
         assert_eq!(code.facts().count(), AREAS * FACTS_PER_AREA);
-        let still = Cell {
+        let still = GridCell {
             change_rate: 0.0,
             ..MIDDLE
         };
-        assert_eq!(Codebase::new(still, Dice::new(1)).next_to_break(7), None);
+        assert_eq!(
+            SimulatedCodebase::new(still, SeededDice::new(1)).next_to_break(7),
+            None
+        );
     }
 }

@@ -1,17 +1,17 @@
-//! What must come out of a life whatever the figures are.
+//! Invariants of simulations, independent of the measured results.
 
-use ken_core::event::ArchiveReason;
-use ken_core::review::ReviewPolicy;
-use ken_core::run::blind::{is_one_agents_word, may_be_withheld};
+use ken_core::ledger::event::ArchiveReason;
+use ken_core::trust::review::ReviewPolicy;
+use ken_core::trust::run::holdout::{is_single_agent_claim, may_be_withheld};
 use ken_lab::grid::{MIDDLE, RUNS_PER_DAY};
-use ken_lab::policy::{Gate, Policy, Ranking, Renewal};
-use ken_lab::simulation::{Simulation, live_for};
-use ken_lab::world::{Cell, ClaimId};
+use ken_lab::policy::{EntryGate, ExpiryRenewal, KnowledgePolicy, RankingEmphasis};
+use ken_lab::simulation::{Simulation, simulate_runs};
+use ken_lab::world::{ClaimId, GridCell};
 
-/// A seed no setting is chosen on and no result is computed from.
+/// A seed that neither tuning nor the published results use.
 const SEED: u64 = 77;
 
-const KEN: Policy = Policy::Ken {
+const KEN: KnowledgePolicy = KnowledgePolicy::Ken {
     review: ReviewPolicy {
         reviews: 10,
         chances: 18,
@@ -19,24 +19,24 @@ const KEN: Policy = Policy::Ken {
     },
 };
 
-const KEEP: Policy = Policy::KeepEverything {
-    gate: Gate::Any,
-    ranking: Ranking::Usual,
+const KEEP_EVERYTHING: KnowledgePolicy = KnowledgePolicy::KeepEverything {
+    gate: EntryGate::Any,
+    ranking: RankingEmphasis::Usual,
 };
 
-const REINFORCEMENT: Policy = Policy::Reinforcement {
-    gate: Gate::Accumulation,
+const REINFORCEMENT: KnowledgePolicy = KnowledgePolicy::Reinforcement {
+    gate: EntryGate::Accumulation,
     reviews: 10,
 };
 
-const CITATION: Policy = Policy::Citation {
-    gate: Gate::Any,
+const CITATION: KnowledgePolicy = KnowledgePolicy::Citation {
+    gate: EntryGate::Any,
     expiry_days: 28,
-    renewal: Renewal::Never,
+    renewal: ExpiryRenewal::Never,
 };
 
-/// Nothing can be found, everything that is shown is repeated.
-const ECHO: Cell = Cell {
+/// No claim can be found, and every claim shown is repeated.
+const ECHO: GridCell = GridCell {
     detection: 0.0,
     priming: 1.0,
     false_share: 0.0,
@@ -45,26 +45,27 @@ const ECHO: Cell = Cell {
     recurrence: 0.0,
 };
 
-/// Lives through some runs of a simulation.
-fn lived(cell: Cell, policy: Policy, runs: std::ops::Range<usize>) -> Simulation {
+/// Runs a simulation for a range of runs.
+fn simulate(cell: GridCell, policy: KnowledgePolicy, runs: std::ops::Range<usize>) -> Simulation {
     let mut simulation = Simulation::new(cell, policy, SEED);
     runs.for_each(|run| simulation.step(run));
     simulation
 }
 
-/// The claims that are entries now, laid aside or not.
-fn claims(simulation: &Simulation) -> Vec<ClaimId> {
+/// Returns the claims that are entries now, archived or not.
+fn entry_claims(simulation: &Simulation) -> Vec<ClaimId> {
     simulation.memory.all().map(|held| held.claim).collect()
 }
 
-/// A world in which false claims are entries and nobody would find them: a normal one up to run 60, then echo.
-fn echo(policy: Policy) -> (Simulation, Vec<ClaimId>) {
-    let cell = Cell {
+/// Simulates an echo: normal conditions up to run 60 create false entries, after which no agent can
+/// find anything.
+fn simulate_echo(policy: KnowledgePolicy) -> (Simulation, Vec<ClaimId>) {
+    let cell = GridCell {
         recurrence: 0.05,
         ..MIDDLE
     };
-    let mut simulation = lived(cell, policy, 0..60);
-    let wrong = claims(&simulation).into_iter();
+    let mut simulation = simulate(cell, policy, 0..60);
+    let wrong = entry_claims(&simulation).into_iter();
     let wrong = wrong.filter(|id| !simulation.code.claims[*id].holds());
     let wrong: Vec<ClaimId> = wrong.filter(|id| simulation.is_showable(*id)).collect();
     simulation.code.set_cell(ECHO);
@@ -74,27 +75,32 @@ fn echo(policy: Policy) -> (Simulation, Vec<ClaimId>) {
 
 #[test]
 fn the_same_seed_gives_the_same_life() {
-    for policy in [KEN, KEEP, REINFORCEMENT, CITATION] {
-        let once = live_for(MIDDLE, policy, SEED, 80);
-        let text = |life: &ken_lab::measure::Life| serde_json::to_string(&life.figures()).unwrap();
-        assert_eq!(text(&once), text(&live_for(MIDDLE, policy, SEED, 80)));
-        assert_ne!(text(&once), text(&live_for(MIDDLE, policy, SEED + 1, 80)));
+    for policy in [KEN, KEEP_EVERYTHING, REINFORCEMENT, CITATION] {
+        let once = simulate_runs(MIDDLE, policy, SEED, 80);
+        let text = |life: &ken_lab::measure::SimulationRecord| {
+            serde_json::to_string(&life.figures()).unwrap()
+        };
+        assert_eq!(text(&once), text(&simulate_runs(MIDDLE, policy, SEED, 80)));
+        assert_ne!(
+            text(&once),
+            text(&simulate_runs(MIDDLE, policy, SEED + 1, 80))
+        );
     }
 }
 
 #[test]
 fn keeping_everything_never_lays_an_entry_aside() {
-    let simulation = lived(MIDDLE, KEEP, 0..200);
+    let simulation = simulate(MIDDLE, KEEP_EVERYTHING, 0..200);
     let all = || simulation.memory.all();
-    assert!(100 < all().count());
+    assert!(all().count() > 100);
     assert!(all().all(|held| held.entry.is_live()));
 }
 
 #[test]
 fn an_echo_keeps_every_false_claim_alive_where_repetition_confirms() {
-    let (simulation, wrong) = echo(REINFORCEMENT);
-    assert!(5 < wrong.len());
-    let retracted = |id: &ClaimId| simulation.memory.of_claim(*id).is_none();
+    let (simulation, wrong) = simulate_echo(REINFORCEMENT);
+    assert!(wrong.len() > 5);
+    let retracted = |id: &ClaimId| simulation.memory.entry_of_claim(*id).is_none();
     let kept = wrong.iter().filter(|id| simulation.is_showable(**id));
     let gone = wrong.iter().filter(|id| retracted(id));
     assert_eq!(kept.count() + gone.count(), wrong.len());
@@ -102,14 +108,14 @@ fn an_echo_keeps_every_false_claim_alive_where_repetition_confirms() {
 
 #[test]
 fn an_echo_does_not_keep_false_claims_alive_in_ken() {
-    let (simulation, wrong) = echo(KEN);
-    // An incident is never withheld from anybody, so nobody can be silent about it.
+    let (simulation, wrong) = simulate_echo(KEN);
+    // An incident is never withheld, so no agent can fail to mention it independently.
     let fades = |id: &&ClaimId| {
-        let held = simulation.memory.of_claim(**id);
+        let held = simulation.memory.entry_of_claim(**id);
         held.is_some_and(|held| may_be_withheld(&held.entry))
     };
     let fading: Vec<&ClaimId> = wrong.iter().filter(fades).collect();
-    assert!(5 < fading.len());
+    assert!(fading.len() > 5);
     let alive: Vec<&&ClaimId> = fading
         .iter()
         .filter(|id| simulation.is_showable(***id))
@@ -120,31 +126,31 @@ fn an_echo_does_not_keep_false_claims_alive_in_ken() {
 #[test]
 fn what_is_outranked_gathers_chances_in_ken_and_nowhere_else() {
     let chances = |policy| {
-        let simulation = lived(MIDDLE, policy, 0..200);
+        let simulation = simulate(MIDDLE, policy, 0..200);
         let entries = simulation.memory.all().map(|held| &held.entry);
-        // What was never offered has no trial.
+        // An entry that was never offered has no trial.
         let outranked = entries.filter(|it| {
             let tallies = &it.tallies;
-            !is_one_agents_word(it) && tallies.shown == 0 && tallies.trials.is_empty()
+            !is_single_agent_claim(it) && tallies.shown == 0 && tallies.trials.is_empty()
         });
         let chances: Vec<u64> = outranked.map(|it| it.tallies.blind).collect();
         chances
     };
     let ken = chances(KEN);
-    assert!(ken.iter().any(|count| 3 <= *count), "{ken:?}");
-    assert!(chances(KEEP).iter().all(|count| *count == 0));
+    assert!(ken.iter().any(|count| *count >= 3), "{ken:?}");
+    assert!(chances(KEEP_EVERYTHING).iter().all(|count| *count == 0));
 }
 
 #[test]
 fn ken_does_not_push_one_agents_word_until_somebody_else_finds_it() {
-    let alone = Cell {
+    let alone = GridCell {
         agents: 1,
         ..MIDDLE
     };
-    let simulation = lived(alone, KEN, 0..200);
+    let simulation = simulate(alone, KEN, 0..200);
     let words = simulation.memory.all();
     let words: Vec<_> = words
-        .filter(|held| is_one_agents_word(&held.entry))
+        .filter(|held| is_single_agent_claim(&held.entry))
         .collect();
     assert!(!words.is_empty());
     for held in words {
@@ -155,12 +161,12 @@ fn ken_does_not_push_one_agents_word_until_somebody_else_finds_it() {
 
 #[test]
 fn a_citation_expires_after_28_days() {
-    let still = Cell {
+    let still = GridCell {
         change_rate: 0.0,
         ..MIDDLE
     };
-    let mut simulation = lived(still, CITATION, 0..1);
-    let first = claims(&simulation);
+    let mut simulation = simulate(still, CITATION, 0..1);
+    let first = entry_claims(&simulation);
     assert!(!first.is_empty());
     simulation.code.set_cell(ECHO);
     let last_day = 28 * RUNS_PER_DAY;
@@ -168,26 +174,26 @@ fn a_citation_expires_after_28_days() {
     assert!(first.iter().all(|id| simulation.is_showable(*id)));
     simulation.step(last_day + RUNS_PER_DAY);
     assert!(first.iter().all(|id| !simulation.is_showable(*id)));
-    let because = simulation.memory.of_claim(first[0]);
+    let because = simulation.memory.entry_of_claim(first[0]);
     let because = because.and_then(|held| held.entry.archived.as_ref());
     assert_eq!(because.map(|it| it.because), Some(ArchiveReason::Age));
 }
 
 #[test]
 fn what_a_person_took_back_returns_where_it_is_deleted_and_not_in_ken() {
-    let often = Cell {
+    let often = GridCell {
         recurrence: 0.05,
         ..MIDDLE
     };
     let resurrected = |policy| {
-        let life = live_for(often, policy, SEED, 300);
+        let life = simulate_runs(often, policy, SEED, 300);
         let moments = life.moments().iter();
         moments.map(|moment| moment.resurrected).sum::<usize>()
     };
-    assert!(0 < resurrected(KEEP));
+    assert!(resurrected(KEEP_EVERYTHING) > 0);
     assert_eq!(resurrected(KEN), 0);
-    let simulation = lived(often, KEN, 0..300);
+    let simulation = simulate(often, KEN, 0..300);
     let tombstones = simulation.memory.all();
     let tombstones = tombstones.filter(|held| held.entry.is_tombstone());
-    assert!(0 < tombstones.count(), "a person took something back");
+    assert!(tombstones.count() > 0, "a person took something back");
 }

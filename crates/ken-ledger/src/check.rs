@@ -1,63 +1,63 @@
-//! Verifies every byte of the ledger and says where it is wrong.
+//! Full verification of the ledger.
 //!
-//! Unlike a reader it does not stop at the first damage, and it changes nothing.
+//! Unlike a reader, it does not stop at the first damage, and it changes nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
 
-use ken_core::id::EventId;
-use ken_core::kind::Memory;
+use ken_core::values::id::EventId;
+use ken_core::values::kind::Memory;
 
-use crate::disk::{DiskError, read_if_there};
-use crate::journal::{self, BadRecord, Journal, Position};
-use crate::layout::{self, Form, SegmentName, TEMPORARY_DIR, VERSION, VERSION_FILE};
+use crate::disk::{DiskError, read_if_exists};
+use crate::journal::{self, BadRecord, Journal, JournalPosition};
+use crate::layout::{self, SegmentForm, SegmentName, TEMPORARY_DIR, VERSION, VERSION_FILE};
 use crate::ledger::Ledger;
 use crate::pack;
-use crate::segment::{Ending, check_line, raw_lines};
+use crate::segment::{LineEnding, check_line, raw_lines};
 
-/// Something that is not as it should be.
+/// A problem in the ledger.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
-    /// Relative to `.ken`, or to the local state's folder for the journal.
+pub struct LedgerFinding {
+    /// Relative to `.ken`, or to the local state for the journal.
     pub file: String,
-    /// Counted from 1; `None` if it is about the whole file.
+    /// 1-based; `None` if the finding concerns the whole file.
     pub line: Option<u64>,
-    pub severity: Severity,
+    pub severity: LedgerSeverity,
     pub message: String,
 }
 
-/// How bad a finding is.
+/// Severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Severity {
-    /// Worth knowing; nothing is lost.
+pub enum LedgerSeverity {
+    /// Informational; no data is lost.
     Note,
-    /// Data is damaged, or could be misread.
+    /// Data is damaged or could be misread.
     Damage,
 }
 
-/// What a check looked at and found.
+/// Result of a verification.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Checked {
+pub struct LedgerCheck {
     pub segments: u64,
-    /// Lines in them; an event may stand in several segments.
+    /// Number of lines; an event may be in several segments.
     pub events: u64,
-    pub findings: Vec<Finding>,
+    pub findings: Vec<LedgerFinding>,
 }
 
-/// Where events were seen first, to find two with one id.
+/// First location of each event, to detect different events with the same id.
 #[derive(Debug, Default)]
-struct Seen {
+struct SeenEventCopies {
     full: BTreeMap<EventId, (blake3::Hash, String)>,
     blanked: BTreeSet<EventId>,
 }
 
 impl Ledger {
     /// Verifies every segment, pack and journal file.
-    pub fn check(&self) -> Result<Checked, DiskError> {
-        let mut checked = Checked::default();
-        let mut seen = Seen {
+    pub fn check(&self) -> Result<LedgerCheck, DiskError> {
+        let mut checked = LedgerCheck::default();
+        let mut seen = SeenEventCopies {
             blanked: self.blanked_ids()?,
-            ..Seen::default()
+            ..SeenEventCopies::default()
         };
         self.check_version(&mut checked)?;
         for memory in Memory::ALL {
@@ -70,8 +70,8 @@ impl Ledger {
         Ok(checked)
     }
 
-    fn check_version(&self, checked: &mut Checked) -> Result<(), DiskError> {
-        let text = read_if_there(&*self.parts.ken, VERSION_FILE)?.unwrap_or_default();
+    fn check_version(&self, checked: &mut LedgerCheck) -> Result<(), DiskError> {
+        let text = read_if_exists(&*self.parts.ken, VERSION_FILE)?.unwrap_or_default();
         let text = String::from_utf8_lossy(&text);
         let major = |version: &str| version.trim().split('.').next().map(str::to_owned);
         if text.is_empty() {
@@ -86,7 +86,7 @@ impl Ledger {
         Ok(())
     }
 
-    fn check_memory(&self, memory: Memory, checked: &mut Checked, seen: &mut Seen) {
+    fn check_memory(&self, memory: Memory, checked: &mut LedgerCheck, seen: &mut SeenEventCopies) {
         let dir = layout::memory_dir(memory);
         let files = match self.parts.ken.list(&dir) {
             Ok(files) => files,
@@ -107,7 +107,7 @@ impl Ledger {
         }
     }
 
-    fn check_leftovers(&self, checked: &mut Checked) {
+    fn check_leftovers(&self, checked: &mut LedgerCheck) {
         for (file, _) in self.parts.ken.list(TEMPORARY_DIR).unwrap_or_default() {
             let path = format!("{TEMPORARY_DIR}/{file}");
             checked.note(
@@ -118,12 +118,12 @@ impl Ledger {
         }
     }
 
-    fn check_journal(&self, checked: &mut Checked) -> Result<(), DiskError> {
+    fn check_journal(&self, checked: &mut LedgerCheck) -> Result<(), DiskError> {
         let journal = Journal::new(&*self.parts.local);
         let (mut whole, mut broken) = (0_u64, 0_u64);
-        let start = Position { file: 0, offset: 0 };
+        let start = JournalPosition { file: 0, offset: 0 };
         let bad = journal.scan(start, &mut |record| {
-            if journal::checks(record) {
+            if journal::is_valid_record(record) {
                 whole += 1;
             } else {
                 broken += 1;
@@ -136,7 +136,7 @@ impl Ledger {
                 "the line is no record of the journal".to_owned(),
             );
         }
-        if 0 < broken {
+        if broken > 0 {
             let message = format!(
                 "{broken} of {} records hold a damaged event",
                 whole + broken
@@ -147,17 +147,17 @@ impl Ledger {
     }
 }
 
-impl Checked {
+impl LedgerCheck {
     fn note(&mut self, file: &str, line: Option<u64>, message: String) {
-        self.find(file, line, Severity::Note, message);
+        self.find(file, line, LedgerSeverity::Note, message);
     }
 
     fn damage(&mut self, file: &str, line: Option<u64>, message: String) {
-        self.find(file, line, Severity::Damage, message);
+        self.find(file, line, LedgerSeverity::Damage, message);
     }
 
-    fn find(&mut self, file: &str, line: Option<u64>, severity: Severity, message: String) {
-        self.findings.push(Finding {
+    fn find(&mut self, file: &str, line: Option<u64>, severity: LedgerSeverity, message: String) {
+        self.findings.push(LedgerFinding {
             file: file.to_owned(),
             line,
             severity,
@@ -166,12 +166,17 @@ impl Checked {
     }
 }
 
-fn check_segment(name: &SegmentName, bytes: &[u8], checked: &mut Checked, seen: &mut Seen) {
+fn check_segment(
+    name: &SegmentName,
+    bytes: &[u8],
+    checked: &mut LedgerCheck,
+    seen: &mut SeenEventCopies,
+) {
     let path = name.path();
     checked.segments += 1;
-    let lines = match pack::lines(name.form(), bytes) {
+    let lines = match pack::decode_lines(name.form(), bytes) {
         Ok(lines) => lines,
-        Err(error) => return checked.damage(&path, None, with_causes(&error)),
+        Err(error) => return checked.damage(&path, None, display_with_causes(&error)),
     };
     let mut before = None;
     for (line, text, ending) in raw_lines(&lines) {
@@ -179,7 +184,9 @@ fn check_segment(name: &SegmentName, bytes: &[u8], checked: &mut Checked, seen: 
             (Ok(head), _) => {
                 checked.events += 1;
                 let order = head.order;
-                if name.form() == Form::Pack && before.is_some_and(|before| order < before) {
+                // Packs are written sorted; another order means that a different tool wrote the
+                // file.
+                if name.form() == SegmentForm::Pack && before.is_some_and(|before| order < before) {
                     checked.note(
                         &path,
                         Some(line),
@@ -187,15 +194,16 @@ fn check_segment(name: &SegmentName, bytes: &[u8], checked: &mut Checked, seen: 
                     );
                 }
                 before = Some(order);
-                if !head.is_blanked {
+                // Redacted copies of an event differ from full ones by design.
+                if !head.is_redacted {
                     check_copies(&path, line, (head.id, text), checked, seen);
                 }
             }
-            (Err(_), Ending::None) => {
+            (Err(_), LineEnding::None) => {
                 checked.note(&path, Some(line), "a write was cut short here".to_owned());
             }
-            (Err(damage), Ending::Newline) => {
-                checked.damage(&path, Some(line), with_causes(&damage));
+            (Err(damage), LineEnding::Newline) => {
+                checked.damage(&path, Some(line), display_with_causes(&damage));
             }
         }
     }
@@ -205,8 +213,8 @@ fn check_copies(
     path: &str,
     line: u64,
     (id, text): (EventId, &[u8]),
-    checked: &mut Checked,
-    seen: &mut Seen,
+    checked: &mut LedgerCheck,
+    seen: &mut SeenEventCopies,
 ) {
     if seen.blanked.contains(&id) {
         checked.damage(
@@ -215,6 +223,7 @@ fn check_copies(
             format!("the data of {id} was blanked but is here again"),
         );
     }
+    // Hashes instead of lines keep memory use small in a large ledger.
     let hash = blake3::hash(text);
     let first = seen
         .full
@@ -226,7 +235,7 @@ fn check_copies(
     }
 }
 
-fn with_causes(error: &dyn Error) -> String {
+fn display_with_causes(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {

@@ -1,59 +1,59 @@
-//! Brings open segments back to what the journal says they hold.
+//! Repair of open segments from the journal.
 //!
-//! In git a segment is not synced while it is open; the journal is. So after a power cut the
-//! segment may be short, torn or hold garbage, and after a kill it may lack the last batch. A
-//! segment that is *gone* was removed by git or a person and is left to `recover`.
+//! In git an open segment is not synced, but the journal is. After a power failure the segment may
+//! be short, torn or contain garbage; after a kill it may lack the last batch. A *missing* segment
+//! was removed by git or a person and is left to `recover`.
 
 use std::collections::BTreeMap;
 
-use ken_core::id::NodeId;
+use ken_core::values::id::NodeId;
 
 use crate::disk::{Dir, DiskError, LockGuard, Stat, parent};
-use crate::journal::{self, Journal, Look, Mark};
+use crate::journal::{self, Journal, JournalMark, JournalTailCheck};
 use crate::layout::SegmentName;
 use crate::ledger::Ledger;
-use crate::mend::{Mended, mend};
-use crate::notice::Notice;
+use crate::mend::{SegmentRepair, plan_repair};
+use crate::notice::LedgerNotice;
 use crate::segment::parse_line;
 use crate::state::{OpenSegment, OpenState};
 
-/// How closely open segments are compared with the journal.
+/// Thoroughness of the comparison of open segments with the journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Depth {
+pub(crate) enum ComparisonDepth {
     /// By length, unless the machine was restarted.
     Length,
-    /// Byte by byte: a reader found something wrong.
+    /// Byte by byte, because a reader found damage.
     Bytes,
 }
 
-/// Whether the machine was started since the open segments were last seen whole.
+/// Restart of the machine since the open segments were last seen complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Restart {
+pub(crate) enum MachineRestart {
     No,
     Yes,
-    /// This system does not tell.
+    /// This system has no boot id.
     Unknown,
 }
 
-/// The open segments after mending and sealing.
+/// The open segments after repair and sealing.
 #[derive(Debug)]
-pub(crate) struct Settled {
+pub(crate) struct PreparedSegments {
     pub(crate) state: OpenState,
-    /// Whether `state` is not what `open.json` says.
+    /// Set if `state` differs from `open.json`.
     pub(crate) unsaved: bool,
-    /// Bytes each open segment has.
+    /// Size of each open segment.
     pub(crate) lens: BTreeMap<SegmentName, u64>,
-    pub(crate) end: Mark,
-    pub(crate) notices: Vec<Notice>,
+    pub(crate) end: JournalMark,
+    pub(crate) notices: Vec<LedgerNotice>,
 }
 
 impl Ledger {
-    /// Mends what a crash left of the open segments, so that a reader sees every acknowledged
-    /// event. Call it before reading.
+    /// Repairs open segments after a crash, so that a reader sees every acknowledged event. Call it
+    /// before reading.
     ///
-    /// Never fails: what cannot be mended now (another writer holds the lock, the disk is
+    /// Never fails: a repair that is impossible now (another writer holds the lock, the disk is
     /// read-only) is left to the next call.
-    pub fn heal(&self) -> Vec<Notice> {
+    pub fn heal(&self) -> Vec<LedgerNotice> {
         let mut notices = Vec::new();
         let Ok(state) = OpenState::load(&*self.parts.worktree, &self.memo, &mut notices) else {
             return notices;
@@ -64,23 +64,28 @@ impl Ledger {
                 .as_ref()
                 .is_some_and(|git| git.head_token() != state.head)
         };
-        if state.segments.is_empty() || (self.restart(&state) == Restart::No && !head_moved()) {
+        // Most reads end here, without taking the lock.
+        if state.segments.is_empty()
+            || (self.restart(&state) == MachineRestart::No && !head_moved())
+        {
             return notices;
         }
-        self.settle_if_free(Depth::Length).unwrap_or_default()
+        self.repair_if_unlocked(ComparisonDepth::Length)
+            .unwrap_or_default()
     }
 
-    /// Mends one open segment in which a reader found something wrong; says whether to read again.
-    pub fn heal_open(&self, name: &SegmentName) -> bool {
+    /// Repairs one open segment in which a reader found damage; returns whether to read it again.
+    pub fn repair_open_segment(&self, name: &SegmentName) -> bool {
         let state = OpenState::load(&*self.parts.worktree, &self.memo, &mut Vec::new());
+        // Damage in a sealed segment is permanent and must be reported, not hidden by a repair.
         let open = state.is_ok_and(|state| state.segments.iter().any(|open| open.name == *name));
-        open && self.settle_if_free(Depth::Bytes).is_some()
+        open && self.repair_if_unlocked(ComparisonDepth::Bytes).is_some()
     }
 
-    fn settle_if_free(&self, depth: Depth) -> Option<Vec<Notice>> {
+    fn repair_if_unlocked(&self, depth: ComparisonDepth) -> Option<Vec<LedgerNotice>> {
         let lock = self.try_lock().ok().flatten()?;
-        // Without a node id the folder is new or a copy: a writer sorts that out.
-        let node = self.known_node().ok().flatten()?;
+        // Without a node id the directory is new or a copy: a writer resolves that.
+        let node = self.load_node_id().ok().flatten()?;
         let settled = self.settle(&lock, node, depth).ok()?;
         if settled.unsaved {
             settled.state.save(&*self.parts.worktree, &self.memo).ok()?;
@@ -88,28 +93,29 @@ impl Ledger {
         Some(settled.notices)
     }
 
-    /// Mends open segments, then seals those git may have seen.
+    /// Repairs open segments, then seals those git may have seen.
     pub(crate) fn settle(
         &self,
         _lock: &LockGuard,
         node: NodeId,
-        depth: Depth,
-    ) -> Result<Settled, DiskError> {
+        depth: ComparisonDepth,
+    ) -> Result<PreparedSegments, DiskError> {
         let mut notices = Vec::new();
         let before = OpenState::load(&*self.parts.worktree, &self.memo, &mut notices)?;
         let mut state = before.clone();
         let restart = self.restart(&before);
         if before.node.is_some_and(|known| known != node) {
-            notices.push(Notice::Copied);
+            notices.push(LedgerNotice::Copied);
         }
         state.node = Some(node);
         state.boot.clone_from(&self.parts.boot);
-        let end = self.settle_journal(restart, &mut notices)?;
-        let lens = self.mend_segments(&mut state, end, (restart, depth), &mut notices)?;
+        let end = self.repair_journal(restart, &mut notices)?;
+        let lens = self.repair_segments(&mut state, end, (restart, depth), &mut notices)?;
         self.seal(&before, &mut state, restart, end, &mut notices)?;
+        // Without segments only the branch matters, for the notice after the next branch change.
         let worth_saving = !before.segments.is_empty() || !state.segments.is_empty();
         let unsaved = state != before && (worth_saving || state.branch != before.branch);
-        Ok(Settled {
+        Ok(PreparedSegments {
             state,
             unsaved,
             lens,
@@ -118,41 +124,44 @@ impl Ledger {
         })
     }
 
-    fn restart(&self, state: &OpenState) -> Restart {
+    fn restart(&self, state: &OpenState) -> MachineRestart {
         match &self.parts.boot {
-            None => Restart::Unknown,
-            boot if *boot == state.boot => Restart::No,
-            Some(_) => Restart::Yes,
+            None => MachineRestart::Unknown,
+            boot if *boot == state.boot => MachineRestart::No,
+            Some(_) => MachineRestart::Yes,
         }
     }
 
-    /// Cuts off what a crash left at the journal's end and returns the end.
-    fn settle_journal(
+    /// Removes damaged records at the journal's end and returns the end.
+    fn repair_journal(
         &self,
-        restart: Restart,
-        notices: &mut Vec<Notice>,
-    ) -> Result<Mark, DiskError> {
+        restart: MachineRestart,
+        notices: &mut Vec<LedgerNotice>,
+    ) -> Result<JournalMark, DiskError> {
         if self.parts.git.is_none() {
-            return Ok(Mark::START);
+            return Ok(JournalMark::START);
         }
         let journal = Journal::new(&*self.parts.local);
         let known = self.memo.known().journal;
         let end = journal.end(known)?;
-        if known == Some(end) && restart != Restart::Yes {
+        // This process has seen the same end before, so no other process wrote meanwhile.
+        if known == Some(end) && restart != MachineRestart::Yes {
             return Ok(end);
         }
-        let look = if restart == Restart::Yes {
-            Look::EveryRecord
+        // Without a restart the kernel has all written blocks, so only the last write can be
+        // incomplete. A restart may also lose blocks in the middle of the last batch.
+        let look = if restart == MachineRestart::Yes {
+            JournalTailCheck::EveryRecord
         } else {
-            Look::LastByte
+            JournalTailCheck::LastByte
         };
         let Some(cleaned) = journal.cleaned(end.position, look)? else {
             return Ok(end);
         };
         for (line, bytes) in &cleaned.bad {
-            let moved_to = self.put_aside(&cleaned.file, *line, bytes)?;
+            let moved_to = self.save_torn_bytes(&cleaned.file, *line, bytes)?;
             let (file, line, bytes) = (cleaned.file.clone(), *line, bytes.len() as u64);
-            notices.push(Notice::TornTail {
+            notices.push(LedgerNotice::TornTail {
                 file,
                 line,
                 bytes,
@@ -164,43 +173,47 @@ impl Ledger {
         journal.end(Some(end))
     }
 
-    /// Mends every open segment, forgets those that are not ours any more, returns lengths.
-    fn mend_segments(
+    /// Repairs every open segment, drops those that are no longer ours, and returns the sizes.
+    fn repair_segments(
         &self,
         state: &mut OpenState,
-        end: Mark,
-        (restart, depth): (Restart, Depth),
-        notices: &mut Vec<Notice>,
+        end: JournalMark,
+        (restart, depth): (MachineRestart, ComparisonDepth),
+        notices: &mut Vec<LedgerNotice>,
     ) -> Result<BTreeMap<SegmentName, u64>, DiskError> {
-        let expected = self.expected_lens(&state.segments, end)?;
+        let expected = self.sizes_from_journal(&state.segments, end)?;
         let mut lens = BTreeMap::new();
         let mut kept = Vec::new();
         for open in std::mem::take(&mut state.segments) {
-            let Some(stat) = self.own_stat(&open)? else {
+            let Some(stat) = self.stat_if_ours(&open)? else {
                 continue;
             };
             let wanted = expected
                 .as_ref()
                 .map(|(lens, _)| lens.get(&open.name).copied());
             let first_look = expected.as_ref().is_some_and(|(_, first)| *first);
+            // After a restart a matching length proves nothing: unsynced blocks may be zero.
+            // Without a boot id the first look of each process counts as a restart.
             let fine = match (wanted, restart) {
-                (Some(_), Restart::Yes) => false,
-                (Some(_), Restart::Unknown) if first_look => false,
-                (Some(wanted), _) => depth == Depth::Length && wanted == Some(stat.len),
-                (None, Restart::Yes) => false,
-                (None, Restart::No | Restart::Unknown) => self.ends_whole(&open.name, stat)?,
+                (Some(_), MachineRestart::Yes) => false,
+                (Some(_), MachineRestart::Unknown) if first_look => false,
+                (Some(wanted), _) => depth == ComparisonDepth::Length && wanted == Some(stat.len),
+                (None, MachineRestart::Yes) => false,
+                (None, MachineRestart::No | MachineRestart::Unknown) => {
+                    self.ends_with_newline(&open.name, stat)?
+                }
             };
             let stat = if fine {
                 stat
             } else {
-                let lines = self.journal_lines(&open, notices)?;
+                let lines = self.read_journal_lines(&open, notices)?;
                 self.mend_segment(&open.name, &lines, restart, notices)?;
                 let Some(stat) = self.stat_of(&open.name)? else {
                     continue;
                 };
                 stat
             };
-            // One that was written anew is durable and whole; it is left at that.
+            // A rewritten segment has a new inode and is durable; it is sealed.
             if stat.inode == open.inode {
                 lens.insert(open.name.clone(), stat.len);
                 kept.push(open);
@@ -210,13 +223,13 @@ impl Ledger {
         Ok(lens)
     }
 
-    /// Returns the segment's stat if its file is still the one we opened.
-    fn own_stat(&self, open: &OpenSegment) -> Result<Option<Stat>, DiskError> {
+    /// Returns the segment's metadata if its file is still the one we opened.
+    fn stat_if_ours(&self, open: &OpenSegment) -> Result<Option<Stat>, DiskError> {
         let stat = self.stat_of(&open.name)?;
         match stat {
             Some(stat) if stat.inode != open.inode => {
-                // Git writes files anew, so git has had it in its hands; or we mended it and were
-                // stopped before its name was durable.
+                // Git replaces files, so git has seen it; or we repaired it and were stopped before
+                // its name was durable.
                 let path = open.name.path();
                 let dir = parent(&path);
                 self.parts
@@ -237,8 +250,8 @@ impl Ledger {
             .map_err(DiskError::on("look at", &path))
     }
 
-    /// Returns whether nothing stands behind the last newline.
-    fn ends_whole(&self, name: &SegmentName, stat: Stat) -> Result<bool, DiskError> {
+    /// Returns whether the file ends with a newline.
+    fn ends_with_newline(&self, name: &SegmentName, stat: Stat) -> Result<bool, DiskError> {
         let Some(last) = stat.len.checked_sub(1) else {
             return Ok(true);
         };
@@ -251,22 +264,23 @@ impl Ledger {
         Ok(tail == b"\n")
     }
 
-    /// Returns the lengths the journal says open segments have, and whether this process looks
+    /// Returns the sizes of open segments according to the journal, and whether this process looks
     /// for the first time; `None` outside git.
     #[expect(
         clippy::type_complexity,
         reason = "two answers of one question, used once"
     )]
-    fn expected_lens(
+    fn sizes_from_journal(
         &self,
         segments: &[OpenSegment],
-        end: Mark,
+        end: JournalMark,
     ) -> Result<Option<(BTreeMap<SegmentName, u64>, bool)>, DiskError> {
         if self.parts.git.is_none() {
             return Ok(None);
         }
         let journal = Journal::new(&*self.parts.local);
         let known = self.memo.known().clone();
+        // The cached sizes are usable if the journal only grew since and covers all open segments.
         let near = known.journal.filter(|mark| {
             mark.inode == end.inode
                 && mark.position.file == end.position.file
@@ -299,11 +313,11 @@ impl Ledger {
         Ok(Some((lens, near.is_none())))
     }
 
-    /// Returns the whole lines the journal has for an open segment.
-    fn journal_lines(
+    /// Returns the complete lines the journal has for an open segment.
+    fn read_journal_lines(
         &self,
         open: &OpenSegment,
-        notices: &mut Vec<Notice>,
+        notices: &mut Vec<LedgerNotice>,
     ) -> Result<Vec<String>, DiskError> {
         let Some(mark) = open.journal else {
             return Ok(Vec::new());
@@ -311,11 +325,11 @@ impl Ledger {
         let journal = Journal::new(&*self.parts.local);
         let mut lines = Vec::new();
         let bad = journal.scan(journal.since(mark)?, &mut |record| {
-            if record.segment == open.name && journal::checks(record) {
+            if record.segment == open.name && journal::is_valid_record(record) {
                 lines.push(record.line.to_owned());
             }
         })?;
-        let damaged = |bad: journal::BadRecord| Notice::JournalDamaged {
+        let damaged = |bad: journal::BadRecord| LedgerNotice::JournalDamaged {
             file: bad.file,
             line: bad.line,
         };
@@ -323,13 +337,13 @@ impl Ledger {
         Ok(lines)
     }
 
-    /// Writes a segment again if it does not hold `expected`; puts aside what is no event.
+    /// Rewrites a segment that does not contain `expected` and saves invalid bytes.
     fn mend_segment(
         &self,
         name: &SegmentName,
         expected: &[String],
-        restart: Restart,
-        notices: &mut Vec<Notice>,
+        restart: MachineRestart,
+        notices: &mut Vec<LedgerNotice>,
     ) -> Result<(), DiskError> {
         let path = name.path();
         let bytes = self
@@ -337,21 +351,22 @@ impl Ledger {
             .ken
             .read(&path)
             .map_err(DiskError::on("read", &path))?;
-        if self.parts.git.is_none() && restart != Restart::Yes {
+        if self.parts.git.is_none() && restart != MachineRestart::Yes {
             return self.cut_tail(name, &bytes, notices);
         }
-        let Mended {
+        let SegmentRepair {
             content,
             missing,
             aside,
-        } = mend(&bytes, expected);
+        } = plan_repair(&bytes, expected);
         let Some(content) = content else {
             return Ok(());
         };
+        // Saved before the rewrite, so that a crash in between loses nothing.
         for (line, bytes) in aside {
-            let moved_to = self.put_aside(&path, line, &bytes)?;
+            let moved_to = self.save_torn_bytes(&path, line, &bytes)?;
             let (segment, bytes) = (name.clone(), bytes.len() as u64);
-            notices.push(Notice::MovedAside {
+            notices.push(LedgerNotice::BytesMovedAside {
                 segment,
                 line,
                 bytes,
@@ -359,22 +374,23 @@ impl Ledger {
             });
         }
         replace_segment(&*self.parts.ken, name, &content)?;
-        notices.push(Notice::Healed {
+        notices.push(LedgerNotice::SegmentRepaired {
             segment: name.clone(),
             events: missing,
         });
         Ok(())
     }
 
-    /// Outside git: takes the last bytes as an event or cuts them off.
+    /// Completes or removes the last bytes of a segment outside git.
     fn cut_tail(
         &self,
         name: &SegmentName,
         bytes: &[u8],
-        notices: &mut Vec<Notice>,
+        notices: &mut Vec<LedgerNotice>,
     ) -> Result<(), DiskError> {
         let path = name.path();
         let ken = &self.parts.ken;
+        // Every earlier batch was synced before it was acknowledged, so only the tail can be torn.
         let keep = bytes
             .iter()
             .rposition(|byte| *byte == b'\n')
@@ -389,11 +405,11 @@ impl Ledger {
             return ken.sync_file(&path).map_err(DiskError::on("sync", &path));
         }
         let line = 1 + bytes.iter().filter(|byte| **byte == b'\n').count() as u64;
-        let moved_to = self.put_aside(&path, line, tail)?;
+        let moved_to = self.save_torn_bytes(&path, line, tail)?;
         ken.truncate(&path, keep as u64)
             .map_err(DiskError::on("cut", &path))?;
         let bytes = tail.len() as u64;
-        notices.push(Notice::TornTail {
+        notices.push(LedgerNotice::TornTail {
             file: path,
             line,
             bytes,
@@ -403,7 +419,7 @@ impl Ledger {
     }
 }
 
-/// Puts `content` in the place of a segment, or makes a new one, all or nothing.
+/// Replaces or creates a segment atomically.
 pub(crate) fn replace_segment(
     ken: &dyn Dir,
     name: &SegmentName,

@@ -1,52 +1,53 @@
-//! Names and places of the ledger's files.
+//! File layout of the ledger: names and paths.
 //!
-//! Paths are relative to `.ken` and written with `/`. A [`SegmentName`] is the only way to a
-//! segment or pack, so a name that could leave its folder or differ only by case cannot exist.
+//! Paths are relative to `.ken` and use `/`. Segments and packs are addressed only by
+//! [`SegmentName`], so a name that leaves its directory or differs only by case cannot exist.
 
 use std::fmt;
 use std::str::FromStr;
 
-use ken_core::id::NodeId;
-use ken_core::kind::Memory;
-use ken_core::time::Timestamp;
+use ken_core::values::id::NodeId;
+use ken_core::values::kind::Memory;
+use ken_core::values::time::Timestamp;
 
 use crate::disk::Stat;
 
-/// The ledger's folder in the tree.
+/// The ledger's directory in the worktree.
 pub const KEN_DIR: &str = ".ken";
-/// The file that names the schema version, in `.ken`.
+/// File with the schema version, in `.ken`.
 pub const VERSION_FILE: &str = "VERSION";
-/// The schema version this build writes.
+/// Schema version that this build writes.
 pub const VERSION: &str = "1.0.0";
-/// Ken's folder inside a git directory.
+/// Ken's directory inside a git directory.
 pub const GIT_STATE_DIR: &str = "ken";
 /// Local state of a ledger outside git, in `.ken`.
 pub const LOCAL_DIR: &str = ".local";
-/// Temporary files of replacements, in `.ken`; git ignores it, so it never sees half a file.
+/// Temporary files of replacements, in `.ken`; ignored by git, which therefore never sees a partial
+/// file.
 pub(crate) const TEMPORARY_DIR: &str = ".local/tmp";
 
-/// Characters of a segment's name without its ending: a minute and six random characters.
+/// Length of a segment's name without its extension: a minute and six random characters.
 const STEM_CHARS: usize = "2026-11-14t22-51-k3f9w2".len();
 const STEM_PATTERN: &[u8; STEM_CHARS] = b"dddd-dd-ddtdd-dd-xxxxxx";
 
-/// One segment or pack: its memory and file name.
+/// Name of a segment or pack: its memory and file name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SegmentName {
     memory: Memory,
     stem: Box<str>,
-    form: Form,
+    form: SegmentForm,
 }
 
-/// How a segment stores its lines.
+/// Storage form of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Form {
+pub enum SegmentForm {
     /// Plain lines: `*.jsonl`.
     Lines,
-    /// Compressed behind a salt: `*.pack`.
+    /// Compressed and salted: `*.pack`.
     Pack,
 }
 
-/// A segment and what its file looks like from outside.
+/// A segment and its file metadata.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SegmentStat {
     pub name: SegmentName,
@@ -55,16 +56,17 @@ pub struct SegmentStat {
     pub inode: u64,
 }
 
-/// A path that is no segment.
+/// A path that is not a valid segment name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a segment such as semantic/v1/2026-11-14t22-51-k3f9w2.jsonl")]
-pub struct NotASegment(String);
+pub struct SegmentNameError(String);
 
 impl SegmentName {
-    /// Makes a fresh name from the minute of `now` and random bits.
-    pub fn new(memory: Memory, form: Form, now: Timestamp, random: u128) -> Self {
+    /// Creates a name from the minute of `now` and random bits.
+    pub fn new(memory: Memory, form: SegmentForm, now: Timestamp, random: u128) -> Self {
         let minute = now.to_string();
-        // A node id is six characters of the alphabet names use; borrowed for its spelling only.
+        // A node id prints as six characters of the alphabet used here; only its formatting is
+        // reused.
         let tail = NodeId::new(random);
         let stem = format!(
             "{}t{}-{}-{tail}",
@@ -79,13 +81,13 @@ impl SegmentName {
         }
     }
 
-    /// Reads the file name of a segment in the folder of `memory`.
-    pub fn in_memory(memory: Memory, file: &str) -> Result<Self, NotASegment> {
-        let error = || NotASegment(format!("{memory}/v1/{file}"));
+    /// Parses the file name of a segment of `memory`.
+    pub fn in_memory(memory: Memory, file: &str) -> Result<Self, SegmentNameError> {
+        let error = || SegmentNameError(format!("{memory}/v1/{file}"));
         let (stem, ending) = file.split_once('.').ok_or_else(error)?;
         let form = match ending {
-            "jsonl" => Form::Lines,
-            "pack" => Form::Pack,
+            "jsonl" => SegmentForm::Lines,
+            "pack" => SegmentForm::Pack,
             _ => return Err(error()),
         };
         let fits = stem.len() == STEM_CHARS && stem.bytes().zip(STEM_PATTERN).all(fits_pattern);
@@ -100,19 +102,21 @@ impl SegmentName {
         }
     }
 
-    /// Reads a path as git knows it, relative to the top of the tree.
-    pub fn from_tree_path(path: &str) -> Result<Self, NotASegment> {
+    /// Parses a path relative to the top of the worktree, as git prints it.
+    pub fn from_tree_path(path: &str) -> Result<Self, SegmentNameError> {
         let inside = path
             .strip_prefix(KEN_DIR)
             .and_then(|rest| rest.strip_prefix('/'));
-        inside.ok_or_else(|| NotASegment(path.to_owned()))?.parse()
+        inside
+            .ok_or_else(|| SegmentNameError(path.to_owned()))?
+            .parse()
     }
 
     pub fn memory(&self) -> Memory {
         self.memory
     }
 
-    pub fn form(&self) -> Form {
+    pub fn form(&self) -> SegmentForm {
         self.form
     }
 
@@ -121,18 +125,18 @@ impl SegmentName {
         self.to_string()
     }
 
-    /// Returns the path relative to the top of the tree, as git knows it.
+    /// Returns the path relative to the top of the worktree, as git prints it.
     pub fn tree_path(&self) -> String {
         format!("{KEN_DIR}/{self}")
     }
 
-    /// Returns where a replacement of the file is prepared, relative to `.ken`.
+    /// Returns the path of the temporary file for a replacement, relative to `.ken`.
     pub(crate) fn temporary_path(&self) -> String {
         format!("{TEMPORARY_DIR}/{}", self.to_string().replace('/', "-"))
     }
 }
 
-/// Returns the folder of a memory's segments, relative to `.ken`.
+/// Returns the directory of a memory's segments, relative to `.ken`.
 pub fn memory_dir(memory: Memory) -> String {
     format!("{memory}/v1")
 }
@@ -153,7 +157,7 @@ impl SegmentStat {
     }
 }
 
-impl Form {
+impl SegmentForm {
     fn ending(self) -> &'static str {
         match self {
             Self::Lines => "jsonl",
@@ -169,11 +173,11 @@ impl fmt::Display for SegmentName {
 }
 
 impl FromStr for SegmentName {
-    type Err = NotASegment;
+    type Err = SegmentNameError;
 
-    /// Reads a path relative to `.ken`.
-    fn from_str(path: &str) -> Result<Self, NotASegment> {
-        let error = || NotASegment(path.to_owned());
+    /// Parses a path relative to `.ken`.
+    fn from_str(path: &str) -> Result<Self, SegmentNameError> {
+        let error = || SegmentNameError(path.to_owned());
         let mut parts = path.split('/');
         let (memory, version, file) = (parts.next(), parts.next(), parts.next());
         let (Some(memory), Some("v1"), Some(file), None) = (memory, version, file, parts.next())
@@ -200,6 +204,7 @@ impl<'de> serde::Deserialize<'de> for SegmentName {
 fn fits_pattern((byte, pattern): (u8, &u8)) -> bool {
     match pattern {
         b'd' => byte.is_ascii_digit(),
+        // Crockford base32 without the letters that are easily misread.
         b'x' => byte.is_ascii_digit() || (byte.is_ascii_lowercase() && !b"ilou".contains(&byte)),
         other => byte == *other,
     }
@@ -212,7 +217,7 @@ mod tests {
     #[test]
     fn a_name_is_its_minute_and_random_characters_and_round_trips() {
         let now = "2026-11-14T22:51:03.120Z".parse().unwrap();
-        let name = SegmentName::new(Memory::Semantic, Form::Lines, now, 7);
+        let name = SegmentName::new(Memory::Semantic, SegmentForm::Lines, now, 7);
         assert_eq!(name.path(), "semantic/v1/2026-11-14t22-51-000007.jsonl");
         assert_eq!(name.path().parse(), Ok(name.clone()));
         assert_eq!(SegmentName::from_tree_path(&name.tree_path()), Ok(name));

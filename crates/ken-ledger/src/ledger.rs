@@ -1,41 +1,41 @@
-//! A ledger: its directories, its view of git, and reading.
+//! [`Ledger`]: directories, git view, and reading.
 
 use std::sync::Arc;
 
-use ken_core::kind::Memory;
+use ken_core::values::kind::Memory;
 
 use crate::disk::{Dir, DiskError, RealDir};
 use crate::git::{GitView, RealGit};
-use crate::layout::{self, Form, SegmentName, SegmentStat};
+use crate::layout::{self, SegmentForm, SegmentName, SegmentStat};
 use crate::pack;
-use crate::place::Place;
-use crate::segment::{SegmentError, Split, TornTail, split_segment};
-use crate::state::Memo;
+use crate::place::LedgerLocation;
+use crate::segment::{SegmentError, SplitSegment, TornTail, split_segment};
+use crate::state::LedgerCache;
 
-/// An opened ledger; cheap to make, safe to share between threads.
+/// An open ledger; cheap to create and safe to share between threads.
 #[derive(Debug)]
 pub struct Ledger {
-    pub(crate) parts: Parts,
-    pub(crate) memo: Memo,
+    pub(crate) parts: LedgerParts,
+    pub(crate) memo: LedgerCache,
 }
 
-/// What a ledger is made of.
+/// The directories and context of a ledger.
 #[derive(Debug, Clone)]
-pub struct Parts {
+pub struct LedgerParts {
     /// `.ken` of this worktree.
     pub ken: Arc<dyn Dir>,
-    /// State all worktrees share: journal, node id, blanked ids, the lock.
+    /// State shared by all worktrees: journal, node id, redacted ids, the lock.
     pub local: Arc<dyn Dir>,
-    /// State of this worktree: open segments, an interrupted replacement. In the main worktree
-    /// and outside git the same directory as `local`.
+    /// State of this worktree: open segments, an interrupted replacement. The same directory as
+    /// `local` in the main worktree and outside git.
     pub worktree: Arc<dyn Dir>,
     /// `None` outside git.
     pub git: Option<Arc<dyn GitView>>,
-    /// Changes with every start of the machine; `None` where it cannot be known.
+    /// Boot id of the machine; `None` if unknown.
     pub boot: Option<String>,
 }
 
-/// Why a segment cannot be read.
+/// Failure to read a segment.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     #[error(transparent)]
@@ -52,7 +52,7 @@ pub struct SegmentText {
 }
 
 impl SegmentText {
-    /// Returns the lines with their numbers, counted from 1; they are not parsed yet.
+    /// Returns the unparsed lines with their 1-based numbers.
     pub fn lines(&self) -> impl Iterator<Item = (u64, &str)> {
         (1..).zip(self.text.lines())
     }
@@ -62,15 +62,15 @@ impl SegmentText {
         &self.text
     }
 
-    /// Returns what a crash left behind the last whole line.
+    /// Returns the torn tail that a crash left.
     pub fn torn(&self) -> Option<&TornTail> {
         self.torn.as_ref()
     }
 }
 
 impl Ledger {
-    /// Opens the ledger at `place`; creates nothing.
-    pub fn open(place: &Place) -> Result<Self, DiskError> {
+    /// Opens the ledger at `place` without creating anything.
+    pub fn open(place: &LedgerLocation) -> Result<Self, DiskError> {
         let below = |root: &std::path::Path, prefix: &str| -> Result<Arc<dyn Dir>, DiskError> {
             let shown = root.display().to_string();
             let dir = RealDir::below(root, prefix).map_err(DiskError::on("open", &shown))?;
@@ -95,7 +95,7 @@ impl Ledger {
                 )
             }
         };
-        Ok(Self::with_parts(Parts {
+        Ok(Self::with_parts(LedgerParts {
             ken,
             local,
             worktree,
@@ -104,15 +104,15 @@ impl Ledger {
         }))
     }
 
-    /// Makes a ledger of given directories, for simulated disks.
-    pub fn with_parts(parts: Parts) -> Self {
+    /// Creates a ledger from given directories, for simulated disks.
+    pub fn with_parts(parts: LedgerParts) -> Self {
         Self {
             parts,
-            memo: Memo::default(),
+            memo: LedgerCache::default(),
         }
     }
 
-    /// Creates the ledger's folders and version file where they are missing.
+    /// Creates missing directories and the version file.
     pub fn init(&self) -> Result<(), DiskError> {
         let ken = &self.parts.ken;
         for memory in Memory::ALL {
@@ -137,17 +137,17 @@ impl Ledger {
 
     /// Lists every segment and pack, by memory and name.
     pub fn list(&self) -> Result<Vec<SegmentStat>, DiskError> {
-        list_in(&*self.parts.ken)
+        list_segments(&*self.parts.ken)
     }
 
-    /// Returns what one segment or pack looks like from outside, `None` if it is gone.
+    /// Returns the metadata of one segment or pack, `None` if it does not exist.
     pub fn stat(&self, name: &SegmentName) -> Result<Option<SegmentStat>, DiskError> {
         Ok(self
             .stat_of(name)?
             .map(|stat| SegmentStat::new(name.clone(), stat)))
     }
 
-    /// Returns the text of a segment, or of a pack uncompressed, without looking at its lines.
+    /// Reads the text of a segment or the decompressed text of a pack, without checking lines.
     pub fn read_bytes(&self, name: &SegmentName) -> Result<Vec<u8>, ReadError> {
         let path = name.path();
         let bytes = self
@@ -155,17 +155,17 @@ impl Ledger {
             .ken
             .read(&path)
             .map_err(DiskError::on("read", &path))?;
-        Ok(decoded(name, bytes)?)
+        Ok(decode(name, bytes)?)
     }
 
     /// Reads the lines of a segment or pack.
     pub fn read(&self, name: &SegmentName) -> Result<SegmentText, ReadError> {
-        let read = || read_in(&*self.parts.ken, name);
+        let read = || read_segment_text(&*self.parts.ken, name);
         match read() {
             Ok(text) if text.torn.is_none() => Ok(text),
-            // A crash may have hurt a segment that is still open; the journal knows better.
+            // A crash may have damaged a segment that is still open; the journal has its events.
             first => {
-                if self.heal_open(name) {
+                if self.repair_open_segment(name) {
                     read()
                 } else {
                     first
@@ -175,12 +175,13 @@ impl Ledger {
     }
 }
 
-/// Lists the segments of a `.ken` folder.
-pub(crate) fn list_in(ken: &dyn Dir) -> Result<Vec<SegmentStat>, DiskError> {
+/// Lists the segments of a `.ken` directory.
+pub(crate) fn list_segments(ken: &dyn Dir) -> Result<Vec<SegmentStat>, DiskError> {
     let mut found = Vec::new();
     for memory in Memory::ALL {
         let dir = layout::memory_dir(memory);
         for (file, stat) in ken.list(&dir).map_err(DiskError::on("list", &dir))? {
+            // Other files may be an editor's or another tool's; `check` reports them.
             if let Ok(name) = SegmentName::in_memory(memory, &file) {
                 found.push(SegmentStat::new(name, stat));
             }
@@ -189,37 +190,43 @@ pub(crate) fn list_in(ken: &dyn Dir) -> Result<Vec<SegmentStat>, DiskError> {
     Ok(found)
 }
 
-/// Reads a segment of a `.ken` folder.
-pub(crate) fn read_in(ken: &dyn Dir, name: &SegmentName) -> Result<SegmentText, ReadError> {
+/// Reads a segment of a `.ken` directory.
+pub(crate) fn read_segment_text(
+    ken: &dyn Dir,
+    name: &SegmentName,
+) -> Result<SegmentText, ReadError> {
     let path = name.path();
     let bytes = ken.read(&path).map_err(DiskError::on("read", &path))?;
-    Ok(text_of(name, bytes)?)
+    Ok(parse_segment_text(name, bytes)?)
 }
 
-/// Reads the lines out of a segment's bytes.
-pub(crate) fn text_of(name: &SegmentName, bytes: Vec<u8>) -> Result<SegmentText, SegmentError> {
+/// Splits the bytes of a segment or pack into lines.
+pub(crate) fn parse_segment_text(
+    name: &SegmentName,
+    bytes: Vec<u8>,
+) -> Result<SegmentText, SegmentError> {
     let file = name.path();
-    let bytes = decoded(name, bytes)?;
-    let Split { whole, torn, .. } = split_segment(&file, &bytes)?;
+    let mut bytes = decode(name, bytes)?;
+    let SplitSegment { whole, torn, .. } = split_segment(&file, &bytes)?;
     let kept = whole.len();
-    let mut bytes = bytes;
+    // Reuses the buffer: `split_segment` has validated the first `kept` bytes as UTF-8.
     bytes.truncate(kept);
     let text = String::from_utf8(bytes).expect("just checked");
     Ok(SegmentText { text, torn })
 }
 
-/// Uncompresses a pack; a segment of lines is what it is.
-fn decoded(name: &SegmentName, bytes: Vec<u8>) -> Result<Vec<u8>, SegmentError> {
+/// Decompresses a pack; a plain segment is returned unchanged.
+fn decode(name: &SegmentName, bytes: Vec<u8>) -> Result<Vec<u8>, SegmentError> {
     match name.form() {
-        Form::Lines => Ok(bytes),
-        Form::Pack => pack::decode(&bytes).map_err(|source| SegmentError::Pack {
+        SegmentForm::Lines => Ok(bytes),
+        SegmentForm::Pack => pack::decode(&bytes).map_err(|source| SegmentError::Pack {
             file: name.path(),
             source,
         }),
     }
 }
 
-/// Linux names every start of the machine; elsewhere nothing does without privileges or `unsafe`.
+/// Returns the boot id on Linux; other systems offer none without privileges or `unsafe`.
 fn boot_id() -> Option<String> {
     let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
     Some(text.trim().to_owned()).filter(|id| !id.is_empty())

@@ -1,15 +1,16 @@
-//! Ken's ledger on disk: segments and packs in the tree, the journal beside git, and the way
-//! back from what git, people and power cuts do to them.
+//! The ledger on disk: segments and packs in the worktree, the journal in the git directory, and
+//! recovery from crashes, git operations and manual edits.
 //!
-//! It stores lines and never interprets them beyond their envelope: state, policy and views are
-//! other crates' work. All file access goes through [`Dir`], git through [`GitView`], and time
-//! and randomness come in as arguments.
+//! The crate stores lines and interprets only their envelope; state, policy and views are in other
+//! crates. All file access goes through [`Dir`], all git access through [`GitView`]; time and
+//! randomness are arguments.
 //!
 //! Invariant: an event that [`Ledger::append`] acknowledged is in the journal (in git) or in a
-//! synced segment (outside git), and no file that git may have seen is ever written again.
+//! synced segment (outside git), and a file that git may have seen is never written again.
 //!
-//! Reading order: [`place`] finds the ledger, [`layout`] names its files, [`segment`] and [`pack`]
-//! read them, [`journal`] is the durable copy, `writer`, `heal`, `replace` and `recover` act.
+//! Reading order: `location` finds the ledger, [`layout`] names its files, [`segment`] and
+//! [`pack`] read them, [`journal`] is the durable copy; `writer`, `repair`, `replace` and `recover`
+//! change them.
 
 pub mod check;
 pub mod disk;
@@ -37,7 +38,7 @@ mod sample;
 pub use disk::{Dir, DiskError, RealDir, Stat};
 pub use git::{GitError, GitView};
 pub use layout::{SegmentName, SegmentStat};
-pub use ledger::{Ledger, Parts, ReadError, SegmentText};
-pub use notice::Notice;
-pub use place::{GitDirs, GitEnv, Place, discover};
-pub use writer::{AppendError, Appended, SEGMENT_BYTES_MAX, Written};
+pub use ledger::{Ledger, LedgerParts, ReadError, SegmentText};
+pub use notice::LedgerNotice;
+pub use place::{GitDirs, GitEnv, LedgerLocation, discover};
+pub use writer::{AppendError, AppendReport, SEGMENT_BYTES_MAX, SegmentWrite};

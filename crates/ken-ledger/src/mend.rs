@@ -1,32 +1,32 @@
-//! Works out what a segment that a crash has hurt should hold. Pure.
+//! Pure computation of the contents that a segment damaged by a crash should have.
 //!
-//! Invariant: no whole event is dropped, neither one the journal names nor one only the segment
-//! has; what is dropped is handed back.
+//! Invariant: no complete event is dropped, whether the journal lists it or only the segment has
+//! it. Dropped bytes are returned.
 
 use std::collections::BTreeSet;
 
-use crate::segment::{Ending, parse_line, raw_lines};
+use crate::segment::{LineEnding, parse_line, raw_lines};
 
-/// What to do with a segment.
+/// Repair of a segment.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Mended {
-    /// What the segment must hold; `None` if it holds it already.
+pub(crate) struct SegmentRepair {
+    /// The repaired content; `None` if the segment needs no repair.
     pub(crate) content: Option<Vec<u8>>,
-    /// Events that were missing.
+    /// Number of missing events.
     pub(crate) missing: u64,
-    /// Bytes that are no event, with the line they stood on.
+    /// Invalid bytes with their line number.
     pub(crate) aside: Vec<(u64, Vec<u8>)>,
 }
 
-/// Compares a segment's bytes with the lines it was `expected` to hold, in their order.
-pub(crate) fn mend(bytes: &[u8], expected: &[String]) -> Mended {
+/// Compares a segment's bytes with the `expected` lines, in their order.
+pub(crate) fn plan_repair(bytes: &[u8], expected: &[String]) -> SegmentRepair {
     let wanted: BTreeSet<&str> = expected.iter().map(String::as_str).collect();
     let mut present = BTreeSet::new();
     let mut extra = Vec::new();
     let mut aside = Vec::new();
     let mut whole = true;
     for (number, text, ending) in raw_lines(bytes) {
-        whole &= ending == Ending::Newline;
+        whole &= ending == LineEnding::Newline;
         match std::str::from_utf8(text) {
             Ok(line) if wanted.contains(line) => {
                 present.insert(line);
@@ -34,6 +34,8 @@ pub(crate) fn mend(bytes: &[u8], expected: &[String]) -> Mended {
             Ok(line) if parse_line(text).is_ok() => extra.push(line),
             _ => {
                 whole = false;
+                // A prefix of an expected line is a torn write of that line and contains nothing
+                // else.
                 let known = expected
                     .iter()
                     .any(|line| line.as_bytes().starts_with(text));
@@ -45,13 +47,13 @@ pub(crate) fn mend(bytes: &[u8], expected: &[String]) -> Mended {
     }
     let missing = (wanted.len() - present.len()) as u64;
     let lines = expected.iter().map(String::as_str).chain(extra);
-    let content = (!whole || 0 < missing).then(|| {
+    let content = (!whole || missing > 0).then(|| {
         lines
             .flat_map(|line| [line, "\n"])
             .collect::<String>()
             .into_bytes()
     });
-    Mended {
+    SegmentRepair {
         content,
         missing,
         aside,
@@ -76,7 +78,7 @@ mod tests {
         let expected = lines(1..4);
         let whole = text(&expected);
         for cut in 0..whole.len() {
-            let mended = mend(&whole.as_bytes()[..cut], &expected);
+            let mended = plan_repair(&whole.as_bytes()[..cut], &expected);
             assert_eq!(
                 mended.content.as_deref(),
                 Some(whole.as_bytes()),
@@ -84,7 +86,7 @@ mod tests {
             );
             assert_eq!(mended.aside, [], "cut at {cut}");
         }
-        assert_eq!(mend(whole.as_bytes(), &expected).content, None);
+        assert_eq!(plan_repair(whole.as_bytes(), &expected).content, None);
     }
 
     #[test]
@@ -94,7 +96,7 @@ mod tests {
         let keep = expected[0].len() + 1;
         let mut hurt = whole.clone().into_bytes();
         hurt[keep..keep + 40].fill(0);
-        let mended = mend(&hurt, &expected);
+        let mended = plan_repair(&hurt, &expected);
         assert_eq!(mended.content.as_deref(), Some(whole.as_bytes()));
         assert_eq!(mended.missing, 1);
         assert_eq!(mended.aside.len(), 1);
@@ -104,16 +106,16 @@ mod tests {
     #[test]
     fn an_event_only_the_segment_has_is_kept() {
         let all = lines(1..4);
-        let mended = mend(text(&all[1..]).as_bytes(), &all[..2]);
+        let mended = plan_repair(text(&all[1..]).as_bytes(), &all[..2]);
         let content = String::from_utf8(mended.content.unwrap()).unwrap();
         assert_eq!(content, text(&all));
-        assert_eq!(mend(text(&all).as_bytes(), &all[..2]).content, None);
+        assert_eq!(plan_repair(text(&all).as_bytes(), &all[..2]).content, None);
     }
 
     #[test]
     fn a_whole_event_without_its_newline_gets_one() {
         let one = lines(1..2);
-        let mended = mend(one[0].as_bytes(), &[]);
+        let mended = plan_repair(one[0].as_bytes(), &[]);
         assert_eq!(mended.content.as_deref(), Some(text(&one).as_bytes()));
         assert_eq!(mended.aside, []);
     }

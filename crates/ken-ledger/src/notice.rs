@@ -1,28 +1,28 @@
-//! What happened beside the answer: facts a person should hear, as data.
+//! Notices: facts for the user that accompany the result of an operation.
 
 use crate::layout::SegmentName;
 
-/// Something worth telling; never an error.
+/// A fact for the user; never an error.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Notice {
-    /// The branch changed and an uncommitted segment stayed in the tree.
-    CameAlong {
+pub enum LedgerNotice {
+    /// The branch changed and an uncommitted segment stayed in the worktree.
+    SegmentCarriedOver {
         segment: SegmentName,
         written_on: String,
         now_on: String,
         events: u64,
     },
-    /// A write that a crash cut short was moved aside; nobody was told it had succeeded.
+    /// An interrupted write was moved aside; it had not been acknowledged.
     TornTail {
         file: String,
         line: u64,
         bytes: u64,
         moved_to: String,
     },
-    /// A segment a crash had hurt was written again from the journal.
-    Healed { segment: SegmentName, events: u64 },
-    /// Damaged bytes in a segment's unsynced part were moved aside.
-    MovedAside {
+    /// A segment damaged by a crash was rewritten from the journal.
+    SegmentRepaired { segment: SegmentName, events: u64 },
+    /// Damaged bytes in the unsynced part of a segment were moved aside.
+    BytesMovedAside {
         segment: SegmentName,
         line: u64,
         bytes: u64,
@@ -30,14 +30,14 @@ pub enum Notice {
     },
     /// The events are durable in the journal, but the segment could not be written yet.
     SegmentBehind { segment: SegmentName, error: String },
-    /// A record of the journal cannot be read; the events in the segments are not affected.
+    /// A journal record is unreadable; events in segments are not affected.
     JournalDamaged { file: String, line: u64 },
-    /// The folder was copied: it got a node id of its own.
+    /// The directory was copied, so it received a new node id.
     Copied,
-    /// Local state was unreadable and begun anew.
+    /// Local state was unreadable and was reset.
     StateLost { file: String },
-    /// An interrupted pack or blank was finished.
+    /// An interrupted pack or redaction was finished.
     ReplacementCompleted { commit: bool },
-    /// An interrupted pack or blank still waits; the next writing command tries again.
-    ReplacementWaits { error: String },
+    /// An interrupted pack or redaction is still pending; the next writing command retries.
+    ReplacementPending { error: String },
 }

@@ -1,12 +1,12 @@
-//! A pack: many lines in one compressed file that looks like no other file.
+//! Packs: many lines in one compressed file whose bytes resemble no other file.
 //!
-//! Git pairs deleted and added files that look alike as renames, and then merges edits into the
-//! wrong one. So the compressed lines are mixed with a keystream of a random salt: two packs have
-//! nothing in common, even with the same events.
+//! Git pairs similar deleted and added files as renames and then merges edits into the wrong one.
+//! Therefore the compressed lines are XORed with a keystream derived from a random salt: two packs
+//! share no content, even with the same events.
 //!
-//! Layout: [`MAGIC`], 16 bytes of salt, then, mixed with the keystream, raw deflate of the lines
-//! (each with its newline) and the BLAKE3 hash of the deflated bytes and the lines. The hash
-//! covers both because deflate ignores a few padding bits, and every flipped bit must be seen.
+//! Layout: [`MAGIC`], 16 bytes of salt, then, XORed with the keystream, the lines (each with its
+//! newline) as raw deflate and the BLAKE3 hash of the deflated bytes and the lines. The hash covers
+//! both because deflate ignores a few padding bits, and every flipped bit must be detected.
 
 use std::borrow::Cow;
 use std::io::{self, Read as _, Write as _};
@@ -15,19 +15,20 @@ use flate2::Compression;
 use flate2::read::DeflateDecoder;
 use flate2::write::DeflateEncoder;
 
-use crate::layout::Form;
+use crate::layout::SegmentForm;
 
-/// The first bytes of every pack.
+/// Magic number at the start of every pack.
 pub const MAGIC: &[u8; 8] = b"KENPACK1";
-/// Bytes of lines one pack may hold; a guard against files that explode when unpacked.
+/// Maximum bytes of lines per pack; protects against decompression bombs.
 pub const TEXT_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 const SALT_BYTES: usize = 16;
 const HASH_BYTES: usize = 32;
+// Distinct prefixes keep the keystream and the hash independent of each other.
 const KEY_CONTEXT: &[u8] = b"ken.pack.v1.key\n";
 const HASH_CONTEXT: &[u8] = b"ken.pack.v1.hash\n";
 
-/// Why bytes are no pack.
+/// Failure to decode a pack.
 #[derive(Debug, thiserror::Error)]
 pub enum PackError {
     #[error("the file does not begin with {}", String::from_utf8_lossy(MAGIC))]
@@ -42,7 +43,7 @@ pub enum PackError {
     Hash,
 }
 
-/// Writes lines, each with its newline, as a pack.
+/// Encodes lines, each with its newline, as a pack.
 ///
 /// # Panics
 /// If `text` is longer than [`TEXT_BYTES_MAX`]; callers split.
@@ -59,19 +60,19 @@ pub fn encode(text: &str, salt: u128) -> Vec<u8> {
     let mut payload = encoder.finish().expect("a vector takes every byte");
     let hash = hash(&payload, text.as_bytes());
     payload.extend_from_slice(&hash);
-    mix(&salt, &mut payload);
+    apply_keystream(&salt, &mut payload);
     [MAGIC.as_slice(), &salt, &payload].concat()
 }
 
-/// Returns the lines of a segment's bytes, out of the pack if they are in one.
-pub fn lines(form: Form, bytes: &[u8]) -> Result<Cow<'_, [u8]>, PackError> {
+/// Returns the lines of a segment's bytes, decompressing a pack.
+pub fn decode_lines(form: SegmentForm, bytes: &[u8]) -> Result<Cow<'_, [u8]>, PackError> {
     match form {
-        Form::Lines => Ok(Cow::Borrowed(bytes)),
-        Form::Pack => decode(bytes).map(Cow::Owned),
+        SegmentForm::Lines => Ok(Cow::Borrowed(bytes)),
+        SegmentForm::Pack => decode(bytes).map(Cow::Owned),
     }
 }
 
-/// Reads the lines of a pack and checks every byte of it.
+/// Decodes a pack and verifies every byte of it.
 pub fn decode(bytes: &[u8]) -> Result<Vec<u8>, PackError> {
     let rest = bytes
         .strip_prefix(MAGIC.as_slice())
@@ -80,7 +81,7 @@ pub fn decode(bytes: &[u8]) -> Result<Vec<u8>, PackError> {
         .split_first_chunk::<SALT_BYTES>()
         .ok_or(PackError::Short)?;
     let mut payload = payload.to_owned();
-    mix(salt, &mut payload);
+    apply_keystream(salt, &mut payload);
     let (deflated, stored) = payload
         .split_last_chunk::<HASH_BYTES>()
         .ok_or(PackError::Short)?;
@@ -93,12 +94,14 @@ pub fn decode(bytes: &[u8]) -> Result<Vec<u8>, PackError> {
 
 fn inflate(deflated: &[u8]) -> Result<Vec<u8>, PackError> {
     let mut text = Vec::new();
+    // One byte more than allowed, so that a text that is too long is distinguishable from one of
+    // exactly the maximum.
     let limit = TEXT_BYTES_MAX as u64 + 1;
     DeflateDecoder::new(deflated)
         .take(limit)
         .read_to_end(&mut text)
         .map_err(|source| PackError::Inflate { source })?;
-    if TEXT_BYTES_MAX < text.len() {
+    if text.len() > TEXT_BYTES_MAX {
         Err(PackError::TooLong)
     } else {
         Ok(text)
@@ -114,8 +117,8 @@ fn hash(deflated: &[u8], text: &[u8]) -> [u8; HASH_BYTES] {
         .as_bytes()
 }
 
-/// Mixes `bytes` with the keystream of `salt`; doing it twice undoes it.
-fn mix(salt: &[u8; SALT_BYTES], bytes: &mut [u8]) {
+/// XORs `bytes` with the keystream of `salt`; applying it twice restores them.
+fn apply_keystream(salt: &[u8; SALT_BYTES], bytes: &mut [u8]) {
     const CHUNK: usize = 4096;
     let mut stream = blake3::Hasher::new()
         .update(KEY_CONTEXT)
@@ -169,7 +172,7 @@ mod tests {
         encoder.write_all(&vec![b'a'; TEXT_BYTES_MAX + 1]).unwrap();
         let mut payload = encoder.finish().unwrap();
         payload.extend_from_slice(&[0; HASH_BYTES]);
-        mix(&[0; SALT_BYTES], &mut payload);
+        apply_keystream(&[0; SALT_BYTES], &mut payload);
         let bomb = [MAGIC.as_slice(), &[0; SALT_BYTES], &payload].concat();
         assert!(matches!(decode(&bomb), Err(PackError::TooLong)));
     }

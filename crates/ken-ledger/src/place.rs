@@ -1,7 +1,7 @@
-//! Finds the ledger's root and git's directories from where somebody stands.
+//! Discovery of the ledger's root and git's directories from a starting directory.
 //!
-//! Reads a few small files and never runs git. The environment comes in as a value: this crate
-//! reads none.
+//! Reads a few small files and never runs git. The environment is an argument; this crate reads
+//! none.
 
 use std::fs;
 use std::io;
@@ -9,13 +9,13 @@ use std::path::{Component, Path, PathBuf};
 
 use crate::layout::KEN_DIR;
 
-/// Bytes a `.git` or `commondir` file may have; they hold one path.
+/// Maximum size of a `.git` or `commondir` file, which contains one path.
 const POINTER_BYTES_MAX: u64 = 64 * 1024;
 
-/// Where a ledger is.
+/// Location of a ledger.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
-    /// The folder that holds `.ken`; in git the top of the worktree.
+pub struct LedgerLocation {
+    /// The directory that contains `.ken`; in git the top of the worktree.
     pub root: PathBuf,
     /// `None` outside git.
     pub git: Option<GitDirs>,
@@ -24,32 +24,32 @@ pub struct Place {
 /// Git's directories for one worktree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GitDirs {
-    /// This worktree's own: HEAD, index, operations under way.
+    /// The worktree's own directory: HEAD, index, operations in progress.
     pub git_dir: PathBuf,
-    /// What all worktrees share: objects and refs. The same for the main worktree.
+    /// The directory shared by all worktrees: objects and refs. The same for the main worktree.
     pub common_dir: PathBuf,
-    /// Whether the environment named the directory, so that `git` must be told too.
+    /// Set if the environment names the directory, so that it must be passed to `git` too.
     pub named_by_environment: bool,
 }
 
-/// What the environment says about git: `GIT_DIR` and `GIT_WORK_TREE`.
+/// The environment variables `GIT_DIR` and `GIT_WORK_TREE`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GitEnv {
     pub git_dir: Option<PathBuf>,
     pub work_tree: Option<PathBuf>,
 }
 
-/// Why the place cannot be told.
+/// Failure of the discovery.
 #[derive(Debug, thiserror::Error)]
-pub enum PlaceError {
+pub enum DiscoverError {
     #[error("cannot read `{}`", path.display())]
     Read { path: PathBuf, source: io::Error },
     #[error("`{}` does not point to a git directory", path.display())]
     Pointer { path: PathBuf },
 }
 
-impl Place {
-    /// Returns a place outside git.
+impl LedgerLocation {
+    /// Returns a location outside git.
     pub fn plain(root: &Path) -> Self {
         Self {
             root: root.to_owned(),
@@ -58,55 +58,58 @@ impl Place {
     }
 }
 
-/// Finds the worktree `start` lies in, else the nearest folder above that has a `.ken`.
+/// Finds the worktree that contains `start`, else the nearest parent directory with a `.ken`.
 ///
-/// `start` must be absolute. `None` means neither was found.
-pub fn discover(start: &Path, env: &GitEnv) -> Result<Option<Place>, PlaceError> {
+/// `start` must be absolute. Returns `None` if neither is found.
+pub fn discover(start: &Path, env: &GitEnv) -> Result<Option<LedgerLocation>, DiscoverError> {
+    // Git's own precedence: the variables override the search.
     if let Some(git_dir) = &env.git_dir {
-        let git_dir = resolve(start, git_dir);
+        let git_dir = join_normalized(start, git_dir);
         let root = env
             .work_tree
             .as_deref()
-            .map_or_else(|| start.to_owned(), |t| resolve(start, t));
-        let common_dir = common_dir(&git_dir)?;
+            .map_or_else(|| start.to_owned(), |t| join_normalized(start, t));
+        let common_dir = find_common_dir(&git_dir)?;
         let git = GitDirs {
             git_dir,
             common_dir,
             named_by_environment: true,
         };
-        return Ok(Some(Place {
+        return Ok(Some(LedgerLocation {
             root,
             git: Some(git),
         }));
     }
     for folder in start.ancestors() {
-        if let Some(git_dir) = git_dir_of(folder)? {
-            let common_dir = common_dir(&git_dir)?;
+        if let Some(git_dir) = find_git_dir(folder)? {
+            let common_dir = find_common_dir(&git_dir)?;
             let git = GitDirs {
                 git_dir,
                 common_dir,
                 named_by_environment: false,
             };
-            return Ok(Some(Place {
+            return Ok(Some(LedgerLocation {
                 root: folder.to_owned(),
                 git: Some(git),
             }));
         }
     }
+    // Only after the search for git: a `.ken` in a subdirectory of a worktree belongs to the
+    // worktree.
     let with_ken = start
         .ancestors()
         .find(|folder| folder.join(KEN_DIR).is_dir());
-    Ok(with_ken.map(Place::plain))
+    Ok(with_ken.map(LedgerLocation::plain))
 }
 
 /// Returns the git directory of the worktree whose top is `folder`.
-fn git_dir_of(folder: &Path) -> Result<Option<PathBuf>, PlaceError> {
+fn find_git_dir(folder: &Path) -> Result<Option<PathBuf>, DiscoverError> {
     let dot_git = folder.join(".git");
     let Ok(metadata) = fs::metadata(&dot_git) else {
         return Ok(None);
     };
     if metadata.is_dir() {
-        // An empty `.git` is no repository; git looks further up, and so do we.
+        // An empty `.git` is not a repository; like git, the search continues upward.
         let is_repository = fs::symlink_metadata(dot_git.join("HEAD")).is_ok();
         return Ok(is_repository.then_some(dot_git));
     }
@@ -115,44 +118,45 @@ fn git_dir_of(folder: &Path) -> Result<Option<PathBuf>, PlaceError> {
         .strip_prefix("gitdir:")
         .map(str::trim)
         .filter(|target| !target.is_empty());
-    let target = target.ok_or_else(|| PlaceError::Pointer {
+    let target = target.ok_or_else(|| DiscoverError::Pointer {
         path: dot_git.clone(),
     })?;
-    let git_dir = resolve(folder, Path::new(target));
+    let git_dir = join_normalized(folder, Path::new(target));
     if git_dir.is_dir() {
         Ok(Some(git_dir))
     } else {
-        Err(PlaceError::Pointer { path: dot_git })
+        Err(DiscoverError::Pointer { path: dot_git })
     }
 }
 
-/// Returns the directory all worktrees of a repository share.
-fn common_dir(git_dir: &Path) -> Result<PathBuf, PlaceError> {
+/// Returns the directory shared by all worktrees of a repository.
+fn find_common_dir(git_dir: &Path) -> Result<PathBuf, DiscoverError> {
     let pointer = git_dir.join("commondir");
     match read_pointer(&pointer) {
-        Ok(text) => Ok(resolve(git_dir, Path::new(text.trim()))),
-        Err(PlaceError::Read { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+        Ok(text) => Ok(join_normalized(git_dir, Path::new(text.trim()))),
+        Err(DiscoverError::Read { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
             Ok(git_dir.to_owned())
         }
         Err(error) => Err(error),
     }
 }
 
-fn read_pointer(path: &Path) -> Result<String, PlaceError> {
-    let error = |source| PlaceError::Read {
+fn read_pointer(path: &Path) -> Result<String, DiscoverError> {
+    let error = |source| DiscoverError::Read {
         path: path.to_owned(),
         source,
     };
-    if POINTER_BYTES_MAX < fs::metadata(path).map_err(error)?.len() {
-        return Err(PlaceError::Pointer {
+    // A `.git` file comes with a checkout and may be of any size.
+    if fs::metadata(path).map_err(error)?.len() > POINTER_BYTES_MAX {
+        return Err(DiscoverError::Pointer {
             path: path.to_owned(),
         });
     }
     fs::read_to_string(path).map_err(error)
 }
 
-/// Joins and removes `.` and `..`, so that the same directory has the same spelling.
-fn resolve(base: &Path, path: &Path) -> PathBuf {
+/// Joins paths and removes `.` and `..`, so that each directory has one spelling.
+fn join_normalized(base: &Path, path: &Path) -> PathBuf {
     let mut resolved = PathBuf::new();
     for component in base.join(path).components() {
         match component {
@@ -172,7 +176,7 @@ fn resolve(base: &Path, path: &Path) -> PathBuf {
 mod tests {
     use super::*;
 
-    fn found(start: &Path) -> Option<Place> {
+    fn found(start: &Path) -> Option<LedgerLocation> {
         discover(start, &GitEnv::default()).unwrap()
     }
 
@@ -186,7 +190,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let inner = dir.path().join("a/b");
         fs::create_dir_all(inner.join(KEN_DIR)).unwrap();
-        assert_eq!(found(&inner), Some(Place::plain(&inner)));
+        assert_eq!(found(&inner), Some(LedgerLocation::plain(&inner)));
         repository(&dir.path().join(".git"));
         let place = found(&inner).unwrap();
         assert_eq!(place.root, dir.path());

@@ -1,10 +1,10 @@
 //! Events for tests.
 
-use ken_core::event::{Body, Event, FrictionRecorded, Recorded, Subject};
-use ken_core::hlc::Hlc;
-use ken_core::id::{EntryId, EventId, NodeId, Salt};
-use ken_core::kind::Kind;
-use ken_core::time::Timestamp;
+use ken_core::ledger::event::{Body, Event, EventSubject, FrictionRecorded, RecordedEvent};
+use ken_core::values::hlc::Hlc;
+use ken_core::values::id::{EntryId, EventId, NodeId, Salt};
+use ken_core::values::kind::EntryKind;
+use ken_core::values::time::Timestamp;
 
 /// Returns the time tests begin at.
 pub(crate) fn start() -> Timestamp {
@@ -12,15 +12,15 @@ pub(crate) fn start() -> Timestamp {
 }
 
 /// Returns the `n`-th semantic event.
-pub(crate) fn event(n: u64) -> Recorded {
-    event_of(n, Kind::Learning)
+pub(crate) fn event(n: u64) -> RecordedEvent {
+    event_of(n, EntryKind::Learning)
 }
 
 /// Returns the `n`-th event, about an entry of `kind`.
-pub(crate) fn event_of(n: u64, kind: Kind) -> Recorded {
+pub(crate) fn event_of(n: u64, kind: EntryKind) -> RecordedEvent {
     let at = start().plus_millis(n);
     let id = EventId::new(at, (u128::from(n) << 64) | (u128::from(n) * 7919));
-    Recorded::new(Event {
+    RecordedEvent::new(Event {
         id,
         at: Hlc {
             wall: at,
@@ -28,7 +28,7 @@ pub(crate) fn event_of(n: u64, kind: Kind) -> Recorded {
             node: NodeId::new(1),
         },
         by: "agent:test/1".parse().expect("an actor"),
-        about: vec![Subject::Entry(EntryId::created_by(id, kind))],
+        about: vec![EventSubject::Entry(EntryId::created_by(id, kind))],
         salt: Some(Salt::new(u128::from(n))),
         admission: None,
         body: Body::FrictionRecorded(FrictionRecorded {

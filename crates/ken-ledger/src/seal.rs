@@ -1,4 +1,4 @@
-//! Decides which open segments git may have seen; those are never written again.
+//! Sealing: segments that git may have seen are never written again.
 //!
 //! Sealing too early costs a file, sealing too late a merge conflict. So every doubt seals.
 
@@ -6,48 +6,51 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::disk::DiskError;
 use crate::git::GitView;
-use crate::heal::Restart;
-use crate::journal::{self, Journal, Mark, NO_BRANCH, Position};
+use crate::heal::MachineRestart;
+use crate::journal::{self, Journal, JournalMark, JournalPosition, NO_BRANCH};
 use crate::layout::SegmentName;
-use crate::ledger::{Ledger, list_in};
-use crate::notice::Notice;
+use crate::ledger::{Ledger, list_segments};
+use crate::notice::LedgerNotice;
 use crate::state::{OpenSegment, OpenState};
 
 impl Ledger {
-    /// Removes from `state` what may not be written any more, after making it durable.
+    /// Removes segments from `state` that must not be written any more, after making them durable.
     pub(crate) fn seal(
         &self,
         before: &OpenState,
         state: &mut OpenState,
-        restart: Restart,
-        end: Mark,
-        notices: &mut Vec<Notice>,
+        restart: MachineRestart,
+        end: JournalMark,
+        notices: &mut Vec<LedgerNotice>,
     ) -> Result<(), DiskError> {
         let copied = before.node.is_some_and(|node| Some(node) != state.node);
         let Some(git) = &self.parts.git else {
             NO_BRANCH.clone_into(&mut state.branch);
-            return self.keep_last_of_each_memory(state, &|_| copied);
+            return self.retain_last_per_memory(state, &|_| copied);
         };
         state.head = git.head_token();
         let head_moved = state.head != before.head;
         if head_moved || before.segments.is_empty() {
             state.branch = git.branch();
             if !before.branch.is_empty() && state.branch != before.branch {
-                self.tell_what_came_along(&**git, &state.branch, notices)?;
+                self.report_carried_segments(&**git, &state.branch, notices)?;
             }
         }
-        // A clone of a virtual machine restarts with the same files; each must go its own way.
-        let all = copied || head_moved || restart == Restart::Yes;
+        // A cloned virtual machine restarts with the same files; the clones must not share
+        // segments.
+        let all = copied || head_moved || restart == MachineRestart::Yes;
         state.index = git.index_stat();
+        // `None` means that git could not answer; then every segment counts as listed.
         let listed = if all || state.segments.is_empty() || state.index == before.index {
             Some(BTreeSet::new())
         } else {
             git.index_paths().ok()
         };
-        self.keep_last_of_each_memory(state, &|open| {
+        self.retain_last_per_memory(state, &|open| {
             let in_index = listed
                 .as_ref()
                 .is_none_or(|paths| paths.contains(&open.name.tree_path()));
+            // A segment spans one journal file at most, so a repair reads only that file.
             let old = open
                 .journal
                 .is_none_or(|mark| mark.position.file != end.position.file);
@@ -55,8 +58,8 @@ impl Ledger {
         })
     }
 
-    /// Makes durable and forgets segments that are `sealed` or followed by a newer one.
-    fn keep_last_of_each_memory(
+    /// Syncs and drops segments that are `sealed` or followed by a newer one of the same memory.
+    fn retain_last_per_memory(
         &self,
         state: &mut OpenState,
         sealed: &dyn Fn(&OpenSegment) -> bool,
@@ -73,7 +76,7 @@ impl Ledger {
         for open in gone {
             let path = open.name.path();
             match self.parts.ken.sync_file(&path) {
-                // Git may take it away at any moment.
+                // Git may remove the file at any time.
                 Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                     return Err(DiskError::on("sync", &path)(error));
                 }
@@ -83,18 +86,18 @@ impl Ledger {
         Ok(())
     }
 
-    /// Says which segments that git does not know were written on another branch.
-    fn tell_what_came_along(
+    /// Adds a notice for each untracked segment that was written on another branch.
+    fn report_carried_segments(
         &self,
         git: &dyn GitView,
         now_on: &str,
-        notices: &mut Vec<Notice>,
+        notices: &mut Vec<LedgerNotice>,
     ) -> Result<(), DiskError> {
-        // If git cannot be asked there is nothing to tell; sealing does not depend on it.
+        // Without an answer from git there is no notice; sealing does not depend on it.
         let Ok(listed) = git.index_paths() else {
             return Ok(());
         };
-        let mut loose: BTreeMap<SegmentName, (String, u64)> = list_in(&*self.parts.ken)?
+        let mut loose: BTreeMap<SegmentName, (String, u64)> = list_segments(&*self.parts.ken)?
             .into_iter()
             .filter(|stat| !listed.contains(&stat.name.tree_path()))
             .map(|stat| (stat.name, (String::new(), 0)))
@@ -102,7 +105,7 @@ impl Ledger {
         if loose.is_empty() {
             return Ok(());
         }
-        let start = Position { file: 0, offset: 0 };
+        let start = JournalPosition { file: 0, offset: 0 };
         Journal::new(&*self.parts.local).scan(start, &mut |record| {
             if let Some((branch, events)) = loose.get_mut(&record.segment) {
                 record.branch.clone_into(branch);
@@ -112,7 +115,7 @@ impl Ledger {
         for (segment, (written_on, events)) in loose {
             if events != 0 && written_on != now_on {
                 let now_on = now_on.to_owned();
-                notices.push(Notice::CameAlong {
+                notices.push(LedgerNotice::SegmentCarriedOver {
                     segment,
                     written_on,
                     now_on,

@@ -1,44 +1,44 @@
-//! Reads a segment's bytes: which lines are events, what a crash left behind, what is damage.
+//! Parser for segments: events, torn tails and damaged lines.
 //!
-//! The last bytes of a file may lack their newline: a whole event is taken as one, anything else
-//! is a torn tail, reported and not fatal. Everything that ends with a newline was once written
-//! whole, so a bad one is damage and stops the reader with file and line.
+//! The last bytes of a file may lack their newline. A complete event is accepted; anything else is
+//! a torn tail, which is reported and not fatal. Everything that ends with a newline was once
+//! written completely, so an invalid line is damage and stops the reader with file and line.
 
-use ken_core::event::{Head, LineError, Recorded};
+use ken_core::ledger::event::{LineError, LineHeader, RecordedEvent};
 
 use crate::pack::PackError;
 
-/// The events of one segment and what did not become one.
+/// The events of one segment and its torn tail.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SegmentContents {
-    pub events: Vec<Recorded>,
+    pub events: Vec<RecordedEvent>,
     pub torn: Option<TornTail>,
 }
 
-/// Bytes behind the last newline that are no event: a write that was cut short.
+/// Bytes after the last newline that are not a valid event: an interrupted write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TornTail {
-    /// The line they stand on, counted from 1.
+    /// 1-based line number.
     pub line: u64,
     pub bytes: Vec<u8>,
 }
 
-/// Why a segment cannot be read.
+/// Failure to read a segment.
 #[derive(Debug, thiserror::Error)]
 pub enum SegmentError {
     #[error("`{file}` is damaged at line {line}")]
     Damaged {
         file: String,
         line: u64,
-        source: Damage,
+        source: LineDamage,
     },
     #[error("`{file}` is damaged")]
     Pack { file: String, source: PackError },
 }
 
-/// What is wrong with a line.
+/// Reason a line is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Damage {
+pub enum LineDamage {
     #[error(
         "the line ends with a carriage return: git converted the file; \
          `.gitattributes` must say `.ken/**/*.jsonl -text`"
@@ -50,41 +50,41 @@ pub enum Damage {
 
 /// A segment split at its newlines.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Split<'a> {
-    /// Whole lines, without their newlines.
+pub struct SplitSegment<'a> {
+    /// Complete lines.
     pub whole: &'a str,
     pub torn: Option<TornTail>,
-    /// Whether the last line is an event that lacks its newline.
+    /// Set if the last line is a valid event without its newline.
     pub newline_missing: bool,
 }
 
-impl<'a> Split<'a> {
-    /// Returns the lines with their numbers, counted from 1.
+impl<'a> SplitSegment<'a> {
+    /// Returns the lines with their 1-based numbers.
     pub fn lines(&self) -> impl Iterator<Item = (u64, &'a str)> + use<'a> {
         (1..).zip(self.whole.lines())
     }
 }
 
-/// Yields every line with its number, counted from 1, and whether a newline ends it.
-pub fn raw_lines(bytes: &[u8]) -> impl Iterator<Item = (u64, &[u8], Ending)> {
+/// Yields every line with its 1-based number and its ending.
+pub fn raw_lines(bytes: &[u8]) -> impl Iterator<Item = (u64, &[u8], LineEnding)> {
     (1..)
         .zip(bytes.split_inclusive(|byte| *byte == b'\n'))
         .map(|(number, line)| {
             line.strip_suffix(b"\n")
-                .map_or((number, line, Ending::None), |line| {
-                    (number, line, Ending::Newline)
+                .map_or((number, line, LineEnding::None), |line| {
+                    (number, line, LineEnding::Newline)
                 })
         })
 }
 
-/// What follows a line.
+/// LineEnding of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
+pub enum LineEnding {
     Newline,
     None,
 }
 
-/// Reads every event of a segment called `file` in messages.
+/// Parses every event of a segment; `file` is its name in error messages.
 pub fn read_segment(file: &str, bytes: &[u8]) -> Result<SegmentContents, SegmentError> {
     let mut contents = SegmentContents {
         events: Vec::new(),
@@ -93,27 +93,28 @@ pub fn read_segment(file: &str, bytes: &[u8]) -> Result<SegmentContents, Segment
     for (line, text, ending) in raw_lines(bytes) {
         match (parse_line(text), ending) {
             (Ok(event), _) => contents.events.push(event),
-            (Err(_), Ending::None) => {
+            (Err(_), LineEnding::None) => {
                 contents.torn = Some(TornTail {
                     line,
                     bytes: text.to_owned(),
                 });
             }
-            (Err(source), Ending::Newline) => return Err(damaged(file, line, source)),
+            (Err(source), LineEnding::Newline) => return Err(damage_error(file, line, source)),
         }
     }
     Ok(contents)
 }
 
-/// Splits a segment into lines without reading the events, for readers that parse themselves.
+/// Splits a segment into lines without parsing events, for callers that parse them.
 ///
-/// Only what costs next to nothing is checked: the torn tail, carriage returns and UTF-8.
-pub fn split_segment<'a>(file: &str, bytes: &'a [u8]) -> Result<Split<'a>, SegmentError> {
+/// Performs only the cheap checks: torn tail, carriage returns and UTF-8.
+pub fn split_segment<'a>(file: &str, bytes: &'a [u8]) -> Result<SplitSegment<'a>, SegmentError> {
     let end = bytes
         .iter()
         .rposition(|byte| *byte == b'\n')
         .map_or(0, |at| at + 1);
     let (mut kept, tail) = bytes.split_at(end);
+    // Only the last bytes are parsed: they alone can be torn.
     let newline_missing = !tail.is_empty() && parse_line(tail).is_ok();
     let torn = (!tail.is_empty() && !newline_missing).then(|| TornTail {
         line: line_at(bytes, end),
@@ -123,40 +124,46 @@ pub fn split_segment<'a>(file: &str, bytes: &'a [u8]) -> Result<Split<'a>, Segme
         kept = bytes;
     }
     let whole = std::str::from_utf8(kept).map_err(|error| {
-        damaged(
+        damage_error(
             file,
             line_at(bytes, error.valid_up_to()),
             LineError::NotUtf8.into(),
         )
     })?;
+    // Canonical JSON escapes carriage returns, so one can only come from a line-ending conversion.
     if let Some(at) = whole.find('\r') {
-        return Err(damaged(file, line_at(bytes, at), Damage::CarriageReturn));
+        return Err(damage_error(
+            file,
+            line_at(bytes, at),
+            LineDamage::CarriageReturn,
+        ));
     }
-    Ok(Split {
+    Ok(SplitSegment {
         whole,
         torn,
         newline_missing,
     })
 }
 
-/// Reads one line; a carriage return at its end is named as such.
-pub(crate) fn parse_line(text: &[u8]) -> Result<Recorded, Damage> {
-    Ok(Recorded::parse(without_return(text)?)?)
+/// Parses one line; a carriage return at its end is reported as such.
+pub(crate) fn parse_line(text: &[u8]) -> Result<RecordedEvent, LineDamage> {
+    Ok(RecordedEvent::parse(reject_carriage_return(text)?)?)
 }
 
-/// Checks one line as [`parse_line`] does, without reading what it says.
-pub(crate) fn check_line(text: &[u8]) -> Result<Head, Damage> {
-    Ok(Recorded::check(without_return(text)?)?)
+/// Checks one line like [`parse_line`], without parsing its data.
+pub(crate) fn check_line(text: &[u8]) -> Result<LineHeader, LineDamage> {
+    Ok(RecordedEvent::check(reject_carriage_return(text)?)?)
 }
 
-fn without_return(text: &[u8]) -> Result<&[u8], Damage> {
-    match text.ends_with(b"\r") {
-        true => Err(Damage::CarriageReturn),
-        false => Ok(text),
+fn reject_carriage_return(text: &[u8]) -> Result<&[u8], LineDamage> {
+    if text.ends_with(b"\r") {
+        Err(LineDamage::CarriageReturn)
+    } else {
+        Ok(text)
     }
 }
 
-pub(crate) fn damaged(file: &str, line: u64, source: Damage) -> SegmentError {
+pub(crate) fn damage_error(file: &str, line: u64, source: LineDamage) -> SegmentError {
     SegmentError::Damaged {
         file: file.to_owned(),
         line,
@@ -176,7 +183,7 @@ mod tests {
     use super::*;
     use crate::sample;
 
-    fn two_lines() -> (Recorded, Recorded, String) {
+    fn two_lines() -> (RecordedEvent, RecordedEvent, String) {
         let (a, b) = (sample::event(1), sample::event(2));
         let text = format!("{}\n{}\n", a.line(), b.line());
         (a, b, text)

@@ -1,90 +1,94 @@
-//! Which segments are open, and what the world looked like when they were opened.
+//! Open segments of a worktree and the git state in which they were opened.
 //!
-//! `open.json` is written, durably, before a segment's first event and whenever the picture
-//! changes, not on every append: what an open segment must hold is in the journal.
+//! `open.json` is written durably before a segment's first event and whenever the set changes, but
+//! not on every append: the journal records the contents of open segments.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use ken_core::id::NodeId;
+use ken_core::values::id::NodeId;
 use serde::{Deserialize, Serialize};
 
-use crate::disk::{Dir, DiskError, Stat, read_if_there};
-use crate::journal::Mark;
+use crate::disk::{Dir, DiskError, Stat, read_if_exists};
+use crate::journal::JournalMark;
 use crate::layout::SegmentName;
-use crate::notice::Notice;
+use crate::notice::LedgerNotice;
 
-const FILE: &str = "open.json";
+const OPEN_STATE_FILE: &str = "open.json";
 
 /// The open segments of one worktree.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct OpenState {
-    /// The node that opened them; another one means the folder was copied.
+    /// The node that opened them; another node means that the directory was copied.
     pub(crate) node: Option<NodeId>,
-    /// The start of the machine they were last seen whole in.
+    /// Boot id under which they were last seen complete.
     pub(crate) boot: Option<String>,
     pub(crate) branch: String,
-    /// [`crate::GitView::head_token`] at the time.
+    /// [`crate::GitView::head_token`] at that time.
     pub(crate) head: String,
     pub(crate) index: Option<Stat>,
-    /// In order of opening; of each memory only the last is written to.
+    /// In order of opening; only the last one of each memory is written to.
     pub(crate) segments: Vec<OpenSegment>,
 }
 
-/// A segment that is written to, or was and is not known to be durable yet.
+/// A segment that is being written, or whose content is not known to be durable yet.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct OpenSegment {
     pub(crate) name: SegmentName,
     pub(crate) inode: u64,
-    /// Where the journal was when it was opened; `None` outside git.
-    pub(crate) journal: Option<Mark>,
+    /// End of the journal when the segment was opened; `None` outside git.
+    pub(crate) journal: Option<JournalMark>,
 }
 
-/// What this process knows already and need not read again while the stats agree.
+/// Per-process cache of state that need not be read again while file metadata is unchanged.
 #[derive(Debug, Default)]
-pub(crate) struct Memo(Mutex<Known>);
+pub(crate) struct LedgerCache(Mutex<CachedLedgerState>);
 
+/// Cached values.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Known {
+pub(crate) struct CachedLedgerState {
     pub(crate) state: Option<(Stat, OpenState)>,
     pub(crate) node: Option<NodeId>,
-    /// Whether this process made the names of the journal's files durable.
+    /// Set if this process made the names of the journal's files durable.
     ///
-    /// Another one may have begun or rewritten a file and failed before that.
+    /// Another process may have created or replaced a file and failed before that.
     pub(crate) journal_names: bool,
-    /// The journal was read up to here …
-    pub(crate) journal: Option<Mark>,
-    /// … and says the open segments have these lengths.
+    /// End of the journal up to which it was read.
+    pub(crate) journal: Option<JournalMark>,
+    /// Lengths of the open segments according to that part of the journal.
     pub(crate) lens: BTreeMap<SegmentName, u64>,
 }
 
-impl Memo {
-    pub(crate) fn known(&self) -> MutexGuard<'_, Known> {
-        // The memo is only ever a shortcut; a panic elsewhere does not make it wrong.
+impl LedgerCache {
+    pub(crate) fn known(&self) -> MutexGuard<'_, CachedLedgerState> {
+        // The cache is only a shortcut; a panic in another thread does not invalidate it.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl OpenState {
-    /// Reads the state; one that cannot be read is begun anew, and said so.
+    /// Loads the state; an unreadable one is reset with a notice.
     pub(crate) fn load(
         dir: &dyn Dir,
-        memo: &Memo,
-        notices: &mut Vec<Notice>,
+        memo: &LedgerCache,
+        notices: &mut Vec<LedgerNotice>,
     ) -> Result<Self, DiskError> {
-        let stat = dir.stat(FILE).map_err(DiskError::on("look at", FILE))?;
+        let stat = dir
+            .stat(OPEN_STATE_FILE)
+            .map_err(DiskError::on("look at", OPEN_STATE_FILE))?;
         let Some(stat) = stat else {
             return Ok(Self::default());
         };
+        // Another process replaces the file and thereby changes its inode.
         if let Some((known, state)) = &memo.known().state
             && *known == stat
         {
             return Ok(state.clone());
         }
-        let bytes = read_if_there(dir, FILE)?.unwrap_or_default();
+        let bytes = read_if_exists(dir, OPEN_STATE_FILE)?.unwrap_or_default();
         let state = serde_json::from_slice(&bytes).unwrap_or_else(|_| {
-            notices.push(Notice::StateLost {
-                file: FILE.to_owned(),
+            notices.push(LedgerNotice::StateLost {
+                file: OPEN_STATE_FILE.to_owned(),
             });
             Self::default()
         });
@@ -93,14 +97,16 @@ impl OpenState {
     }
 
     /// Writes the state durably.
-    pub(crate) fn save(&self, dir: &dyn Dir, memo: &Memo) -> Result<(), DiskError> {
+    pub(crate) fn save(&self, dir: &dyn Dir, memo: &LedgerCache) -> Result<(), DiskError> {
         let bytes = serde_json::to_vec(self).expect("plain data");
+        // Cleared before the write: if it fails halfway, the next load reads the file.
         memo.known().state = None;
         dir.create_dirs("")
-            .map_err(DiskError::on("create the folder of", FILE))?;
-        dir.replace(FILE, &bytes)
-            .map_err(DiskError::on("write", FILE))?;
-        if let Ok(Some(stat)) = dir.stat(FILE) {
+            .map_err(DiskError::on("create the folder of", OPEN_STATE_FILE))?;
+        dir.replace(OPEN_STATE_FILE, &bytes)
+            .map_err(DiskError::on("write", OPEN_STATE_FILE))?;
+        // Without metadata the next load simply reads the file again.
+        if let Ok(Some(stat)) = dir.stat(OPEN_STATE_FILE) {
             memo.known().state = Some((stat, self.clone()));
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! Appends events: to the journal, durably, then to segments.
+//! Appending events: durably to the journal, then to segments.
 //!
 //! Invariant: nothing is acknowledged before it is durable, and nothing is written to a segment
 //! that git may have seen.
@@ -6,32 +6,32 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use ken_core::event::Recorded;
-use ken_core::id::IdSource;
-use ken_core::kind::Memory;
-use ken_core::time::Timestamp;
+use ken_core::ledger::event::RecordedEvent;
+use ken_core::values::id::IdSource;
+use ken_core::values::kind::Memory;
+use ken_core::values::time::Timestamp;
 
 use crate::disk::{DiskError, parent};
-use crate::heal::{Depth, Settled};
-use crate::journal::{Journal, JournalError, Mark, NO_BRANCH, Record};
-use crate::layout::{self, Form, SegmentName};
+use crate::heal::{ComparisonDepth, PreparedSegments};
+use crate::journal::{Journal, JournalError, JournalMark, JournalRecord, NO_BRANCH};
+use crate::layout::{self, SegmentForm, SegmentName};
 use crate::ledger::Ledger;
-use crate::notice::Notice;
+use crate::notice::LedgerNotice;
 use crate::state::{OpenSegment, OpenState};
 
-/// Bytes after which a segment is closed and a new one opened.
+/// Segment size above which a new segment is opened.
 pub const SEGMENT_BYTES_MAX: u64 = 1024 * 1024;
-/// Names tried before giving up; a clash of six random characters in one minute is rare.
+/// Attempts to find an unused name; a collision of six random characters within a minute is rare.
 const NAME_TRIES_MAX: usize = 8;
 
-/// What an append did.
+/// Result of an append.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Appended {
-    pub written: Vec<Written>,
-    pub notices: Vec<Notice>,
+pub struct AppendReport {
+    pub written: Vec<SegmentWrite>,
+    pub notices: Vec<LedgerNotice>,
 }
 
-impl Appended {
+impl AppendReport {
     /// Returns the segments written to.
     pub fn segments(&self) -> Vec<SegmentName> {
         let written = self.written.iter();
@@ -39,19 +39,19 @@ impl Appended {
     }
 }
 
-/// What was put behind one segment.
+/// Lines appended to one segment.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Written {
+pub struct SegmentWrite {
     pub segment: SegmentName,
-    /// Bytes the segment had before.
+    /// Segment size before the append.
     pub before: u64,
-    /// Whole lines.
+    /// Complete lines.
     pub text: Vec<u8>,
-    /// What they say.
-    pub events: Vec<Recorded>,
+    /// The events of those lines.
+    pub events: Vec<RecordedEvent>,
 }
 
-/// Why nothing was appended: no event of the batch is acknowledged.
+/// Failure of an append: no event of the batch is acknowledged.
 #[derive(Debug, thiserror::Error)]
 pub enum AppendError {
     #[error(transparent)]
@@ -60,86 +60,91 @@ pub enum AppendError {
     Journal(#[from] JournalError),
 }
 
-/// What goes into one segment.
+/// Lines to append to one segment.
 #[derive(Debug, Default)]
-struct Portion {
-    /// Whole lines.
+struct SegmentBatch {
+    /// Complete lines.
     text: String,
-    /// What they say.
-    events: Vec<Recorded>,
-    /// Bytes the segment has before it.
+    /// The events of those lines.
+    events: Vec<RecordedEvent>,
+    /// Segment size before the append.
     len: u64,
 }
 
 impl Ledger {
-    /// Appends `batch` durably; when it returns `Ok`, every event survives a power cut.
+    /// Appends `batch` durably; when it returns `Ok`, every event survives a power failure.
     ///
-    /// A batch is not a transaction: after a crash *before* the acknowledgement some of its
-    /// events may be there. Events whose id was blanked are written blanked.
+    /// A batch is not a transaction: after a crash *before* the acknowledgement, some of its events
+    /// may be present. Redacted events are written in redacted form.
     pub fn append(
         &self,
-        batch: &[Recorded],
+        batch: &[RecordedEvent],
         now: Timestamp,
         ids: &mut dyn IdSource,
-    ) -> Result<Appended, AppendError> {
+    ) -> Result<AppendReport, AppendError> {
         if batch.is_empty() {
-            return Ok(Appended::default());
+            return Ok(AppendReport::default());
         }
         let lock = self.lock()?;
-        let node = self.node_under(&lock, ids)?;
+        let node = self.ensure_node_id_locked(&lock, ids)?;
+        // First, because an interrupted replacement may still remove or restore segments.
         let mut notices = self.complete_replacement(&lock);
-        let mut settled = self.settle(&lock, node, Depth::Length)?;
+        let mut settled = self.settle(&lock, node, ComparisonDepth::Length)?;
         notices.append(&mut settled.notices);
         if self.parts.git.is_some() {
             let end = Journal::new(&*self.parts.local).roll(settled.end)?;
+            // A new file has a name that is not durable yet.
             self.memo.known().journal_names &= end == settled.end;
             settled.end = end;
         }
         let portions = self.open_segments(batch, &mut settled, now, ids)?;
         match &self.parts.git {
+            // The journal write is the commit point; segments follow without a sync.
             Some(git) => {
                 let worktree = git.worktree();
                 self.write_journal(&settled, &worktree, &portions)?;
-                self.write_behind_journal(&settled, &portions, &mut notices);
+                self.write_segments(&settled, &portions, &mut notices);
             }
-            None => self.write_durably(&portions)?,
+            None => self.write_segments_durably(&portions)?,
         }
-        let written = portions.into_iter().map(|(segment, portion)| Written {
+        let written = portions.into_iter().map(|(segment, portion)| SegmentWrite {
             segment,
             before: portion.len,
             text: portion.text.into_bytes(),
             events: portion.events,
         });
-        Ok(Appended {
+        Ok(AppendReport {
             written: written.collect(),
             notices,
         })
     }
 
-    /// Finds or opens a segment for every event and makes that known before anything is written.
+    /// Assigns a segment to every event and saves the set of open segments before any event is
+    /// written.
     fn open_segments(
         &self,
-        batch: &[Recorded],
-        settled: &mut Settled,
+        batch: &[RecordedEvent],
+        settled: &mut PreparedSegments,
         now: Timestamp,
         ids: &mut dyn IdSource,
-    ) -> Result<BTreeMap<SegmentName, Portion>, DiskError> {
+    ) -> Result<BTreeMap<SegmentName, SegmentBatch>, DiskError> {
         let blanked = self.blanked_ids()?;
         let open = settled.state.segments.iter();
         let mut current: BTreeMap<Memory, SegmentName> = open
             .map(|open| (open.name.memory(), open.name.clone()))
             .collect();
-        let mut portions: BTreeMap<SegmentName, Portion> = BTreeMap::new();
+        let mut portions: BTreeMap<SegmentName, SegmentBatch> = BTreeMap::new();
         for event in batch {
             let memory = event.event.memory();
             let event = if blanked.contains(&event.event.id) {
-                event.blanked()
+                event.redacted()
             } else {
                 event.clone()
             };
             let line = event.line();
             let fits = |name: &&SegmentName| {
                 let len = settled.lens.get(*name).copied().unwrap_or(0);
+                // An event larger than the limit gets a segment of its own.
                 len == 0 || len + line.len() as u64 <= SEGMENT_BYTES_MAX
             };
             let name = match current.get(&memory).filter(fits) {
@@ -149,7 +154,7 @@ impl Ledger {
             current.insert(memory, name.clone());
             let len = settled.lens.entry(name.clone()).or_insert(0);
             if *len == 0 {
-                // Whoever opened it may have failed before its name and ours were durable.
+                // Its creator may have failed before the file name and `open.json` were durable.
                 let dir = layout::memory_dir(memory);
                 self.parts
                     .ken
@@ -157,9 +162,9 @@ impl Ledger {
                     .map_err(DiskError::on("sync", &dir))?;
                 settled.unsaved = true;
             }
-            let portion = portions.entry(name).or_insert_with(|| Portion {
+            let portion = portions.entry(name).or_insert_with(|| SegmentBatch {
                 len: *len,
-                ..Portion::default()
+                ..SegmentBatch::default()
             });
             *len += line.len() as u64 + 1;
             portion.text.push_str(line);
@@ -176,7 +181,7 @@ impl Ledger {
     fn open_segment(
         &self,
         memory: Memory,
-        settled: &mut Settled,
+        settled: &mut PreparedSegments,
         now: Timestamp,
         ids: &mut dyn IdSource,
     ) -> Result<SegmentName, DiskError> {
@@ -198,20 +203,20 @@ impl Ledger {
         ids: &mut dyn IdSource,
     ) -> Result<SegmentName, DiskError> {
         let ken = &self.parts.ken;
-        let name = self.free_name((memory, Form::Lines), now, ids)?;
+        let name = self.unused_name((memory, SegmentForm::Lines), now, ids)?;
         let path = name.path();
         let dir = parent(&path);
-        // Git removes folders it emptied.
+        // Git removes directories that become empty.
         ken.create_dirs(dir).map_err(DiskError::on("create", dir))?;
         ken.create_new(&path, b"")
             .map_err(DiskError::on("create", &path))?;
         Ok(name)
     }
 
-    /// Returns a name no file of this tree has.
-    pub(crate) fn free_name(
+    /// Returns a name that no file of this worktree has.
+    pub(crate) fn unused_name(
         &self,
-        (memory, form): (Memory, Form),
+        (memory, form): (Memory, SegmentForm),
         now: Timestamp,
         ids: &mut dyn IdSource,
     ) -> Result<SegmentName, DiskError> {
@@ -225,12 +230,12 @@ impl Ledger {
         Err(DiskError::on("find a free name in", memory.name())(taken))
     }
 
-    /// Writes every event to the journal with one sync; from here on they are durable.
+    /// Writes every event to the journal with one sync; afterwards they are durable.
     fn write_journal(
         &self,
-        settled: &Settled,
+        settled: &PreparedSegments,
         worktree: &str,
-        portions: &BTreeMap<SegmentName, Portion>,
+        portions: &BTreeMap<SegmentName, SegmentBatch>,
     ) -> Result<(), JournalError> {
         let branch = match settled.state.branch.as_str() {
             "" => NO_BRANCH,
@@ -240,7 +245,7 @@ impl Ledger {
         for (segment, portion) in portions {
             for line in portion.text.lines() {
                 let segment = segment.clone();
-                Record {
+                JournalRecord {
                     branch,
                     worktree,
                     segment,
@@ -254,10 +259,11 @@ impl Ledger {
             journal.sync_names()?;
             self.memo.known().journal_names = true;
         }
+        // Cleared before the write: after a failure the cached end would be wrong.
         self.memo.known().journal = None;
         let position = journal.append(settled.end.position, &records)?;
         let mut known = self.memo.known();
-        known.journal = Some(Mark {
+        known.journal = Some(JournalMark {
             position,
             ..settled.end
         });
@@ -265,30 +271,31 @@ impl Ledger {
         Ok(())
     }
 
-    /// Writes segments the journal already vouches for; a failure is told and mended later.
-    fn write_behind_journal(
+    /// Writes segments whose events are already in the journal; a failure becomes a notice and is
+    /// repaired later.
+    fn write_segments(
         &self,
-        settled: &Settled,
-        portions: &BTreeMap<SegmentName, Portion>,
-        notices: &mut Vec<Notice>,
+        settled: &PreparedSegments,
+        portions: &BTreeMap<SegmentName, SegmentBatch>,
+        notices: &mut Vec<LedgerNotice>,
     ) {
         let ken = &self.parts.ken;
         let before = notices.len();
         for (name, portion) in portions {
             let path = name.path();
             if let Err(error) = ken.append(&path, portion.text.as_bytes()) {
-                // Half a line would look like damage to readers that cannot heal.
+                // A partial line would look like damage to readers that cannot repair it.
                 let _ = ken.truncate(&path, portion.len);
                 let error = error.to_string();
-                notices.push(Notice::SegmentBehind {
+                notices.push(LedgerNotice::SegmentBehind {
                     segment: name.clone(),
                     error,
                 });
             }
         }
-        if before < notices.len() {
-            // Readers mend what was not seen whole in this run of the machine. If this cannot be
-            // written either, the next writer mends all the same.
+        if notices.len() > before {
+            // Without a boot id readers repair the segments. If this write fails too, the next
+            // writer repairs them anyway.
             let state = OpenState {
                 boot: None,
                 ..settled.state.clone()
@@ -297,17 +304,21 @@ impl Ledger {
         }
     }
 
-    /// Outside git: the segments alone carry the write.
-    fn write_durably(&self, portions: &BTreeMap<SegmentName, Portion>) -> Result<(), DiskError> {
+    /// Writes segments durably; outside git there is no journal.
+    fn write_segments_durably(
+        &self,
+        portions: &BTreeMap<SegmentName, SegmentBatch>,
+    ) -> Result<(), DiskError> {
         let ken = &self.parts.ken;
-        let write = |(name, portion): (&SegmentName, &Portion)| {
+        let write = |(name, portion): (&SegmentName, &SegmentBatch)| {
             let path = name.path();
             ken.append_durably(&path, portion.text.as_bytes())
                 .map_err(DiskError::on("write to", &path))
         };
+        // Nothing of a failed batch may remain, including segments that were written successfully.
         if let Err(error) = portions.iter().try_for_each(write) {
             for (name, portion) in portions {
-                // If this fails too, the next writer finds the tail; nobody was told of it.
+                // If this fails too, the next writer removes the tail, which was not acknowledged.
                 let _ = ken.truncate(&name.path(), portion.len);
             }
             return Err(error);

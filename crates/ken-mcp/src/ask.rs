@@ -1,44 +1,47 @@
-//! What can be asked: the arguments of the five tools, which are also their schemas, and the limits they keep to.
+//! Arguments of the five tools, their JSON schemas and their limits.
 //!
-//! What stands above a field is what an agent reads about it, on every turn: so it is short.
+//! The doc comment of a field is its description in the schema. Agents read it on every turn, so
+//! it is short.
 
-use ken_core::score::Role;
+use ken_core::retrieval::score::ReaderRole;
+use ken_core::values::citation::CitationType;
+use ken_core::values::kind::EntryKind;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use crate::port::Trouble;
+use crate::port::ToolError;
 
-/// Bytes a query may have: a log's last screens, not the log.
+/// Maximum bytes of a query: enough for the end of a log, not for the whole log.
 pub const QUERY_BYTES_MAX: usize = 16 << 10;
-/// Bytes any other text may have.
+/// Maximum bytes of any other text.
 pub const TEXT_BYTES_MAX: usize = 8 << 10;
-/// Bytes one of several may have: a path, a tag, a citation.
+/// Maximum bytes of a list item: a path, a tag, a citation.
 pub const ITEM_BYTES_MAX: usize = 1 << 10;
-/// Paths, tags, kinds and so on that may be given at once.
+/// Maximum items per list.
 pub const ITEMS_MAX: usize = 50;
-/// Entries a search may ask for.
+/// Maximum entries per search.
 pub const LIMIT_MAX: u32 = 20;
 
 /// Arguments of a tool.
-pub(crate) trait Ask: DeserializeOwned + JsonSchema {
-    /// Returns what is too much, or nothing at all, before anybody works on it.
-    fn check(&self) -> Result<(), Trouble>;
+pub(crate) trait ToolArguments: DeserializeOwned + JsonSchema {
+    /// Checks the limits before any work is done.
+    fn check(&self) -> Result<(), ToolError>;
 }
 
-/// How an answer is written.
+/// The output format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Format {
+pub enum ReplyFormat {
     #[default]
     Text,
     Json,
 }
 
-/// How much of each entry is shown.
+/// The amount of text per entry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Detail {
+pub enum DetailLevel {
     #[default]
     Concise,
     Full,
@@ -47,7 +50,7 @@ pub enum Detail {
 /// Arguments of `ken_search`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct SearchAsk {
+pub struct SearchArguments {
     /// Goal, technology and problem in your words, or an error
     pub query: String,
     /// Files or folders in hand, below the repository
@@ -61,7 +64,7 @@ pub struct SearchAsk {
     pub tags: Vec<String>,
     /// concise is a line each
     #[serde(default)]
-    pub detail: Detail,
+    pub detail: DetailLevel,
     #[serde(default = "five")]
     #[schemars(range(min = 1, max = 20))]
     pub limit: u32,
@@ -69,35 +72,35 @@ pub struct SearchAsk {
     #[serde(default)]
     pub include_stale: bool,
     #[serde(default)]
-    pub format: Format,
+    pub format: ReplyFormat,
 }
 
-/// Arguments of `ken_get`.
+/// Arguments of `ken_show`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct GetAsk {
+pub struct GetArguments {
     /// L-7k2f5qm3, or ken://entry/L-7k2f5qm3
     pub id: String,
     /// Also what happened to it
     #[serde(default)]
     pub history: bool,
     #[serde(default)]
-    pub format: Format,
+    pub format: ReplyFormat,
 }
 
-/// Arguments of `ken_record`.
+/// Arguments of `ken_add`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct RecordAsk {
+pub struct RecordArguments {
     /// One to three sentences, general, without secrets
     pub statement: String,
-    /// learning, decision, convention, bug, pattern, anti-pattern, technique, incident
+    #[schemars(description = EntryKind::lesson_names())]
     #[serde(default = "learning")]
     pub kind: String,
     /// Code it rests on: path#symbol, path:10-20 or path
     #[serde(default)]
     pub anchors: Vec<String>,
-    /// What shows it: commit:HASH, pr:N, test:NAME, doc:PATH, transcript:ID
+    #[schemars(description = format!("Sources that support it: {}", CitationType::FORMS))]
     pub cites: Vec<String>,
     /// Steps that check it
     #[serde(default)]
@@ -105,41 +108,41 @@ pub struct RecordAsk {
     #[serde(default)]
     pub tags: Vec<String>,
     #[serde(default)]
-    pub format: Format,
+    pub format: ReplyFormat,
 }
 
 /// Arguments of `ken_feedback`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct FeedbackAsk {
+pub struct FeedbackArguments {
     pub id: String,
     pub helpful: bool,
     #[serde(default)]
-    pub format: Format,
+    pub format: ReplyFormat,
 }
 
 /// Arguments of `ken_check`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct CheckAsk {
+pub struct CheckArguments {
     #[serde(default)]
     pub paths: Vec<String>,
     /// Revision the change begins at
     #[serde(default)]
     pub base: String,
     #[serde(default)]
-    pub format: Format,
+    pub format: ReplyFormat,
 }
 
-/// What a briefing is for; resources and prompts ask for it.
+/// The parameters of a briefing requested through a resource or prompt.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct BriefAsk {
-    /// What is going to be done; may be empty.
+pub struct BriefingArguments {
+    /// The planned task; may be empty.
     pub task: String,
-    pub role: Option<Role>,
-    /// The revision a change begins at; without one, what is not committed yet is in hand.
+    pub role: Option<ReaderRole>,
+    /// The revision a change starts at; without it, uncommitted work is the change.
     pub base: Option<String>,
-    /// Whose briefing; this workspace's where none is named.
+    /// The workspace; `None` for the default one.
     pub workspace: Option<String>,
 }
 
@@ -151,88 +154,92 @@ fn learning() -> String {
     "learning".to_owned()
 }
 
-impl Ask for SearchAsk {
-    fn check(&self) -> Result<(), Trouble> {
-        said("query", &self.query, QUERY_BYTES_MAX)?;
+impl ToolArguments for SearchArguments {
+    fn check(&self) -> Result<(), ToolError> {
+        check_text("query", &self.query, QUERY_BYTES_MAX)?;
+        // The schema states the range, but not every client validates against it.
         if !(1..=LIMIT_MAX).contains(&self.limit) {
             let limit = self.limit;
-            let said = format!("limit is {limit}");
-            return Err(Trouble::asked(said, format!("give 1 to {LIMIT_MAX}")));
+            let problem = format!("limit is {limit}");
+            return Err(ToolError::asked(problem, format!("give 1 to {LIMIT_MAX}")));
         }
-        items("paths", &self.paths)?;
-        items("kinds", &self.kinds)?;
-        items("tags", &self.tags)
+        check_items("paths", &self.paths)?;
+        check_items("kinds", &self.kinds)?;
+        check_items("tags", &self.tags)
     }
 }
 
-impl Ask for GetAsk {
-    fn check(&self) -> Result<(), Trouble> {
-        said("id", &self.id, ITEM_BYTES_MAX)
+impl ToolArguments for GetArguments {
+    fn check(&self) -> Result<(), ToolError> {
+        check_text("id", &self.id, ITEM_BYTES_MAX)
     }
 }
 
-impl Ask for RecordAsk {
-    fn check(&self) -> Result<(), Trouble> {
-        said("statement", &self.statement, TEXT_BYTES_MAX)?;
-        said("kind", &self.kind, ITEM_BYTES_MAX)?;
-        items("anchors", &self.anchors)?;
-        items("cites", &self.cites)?;
-        items("verify", &self.verify)?;
-        items("tags", &self.tags)
+impl ToolArguments for RecordArguments {
+    fn check(&self) -> Result<(), ToolError> {
+        check_text("statement", &self.statement, TEXT_BYTES_MAX)?;
+        check_text("kind", &self.kind, ITEM_BYTES_MAX)?;
+        // An empty list of citations is not rejected here: the engine's refusal explains why it is
+        // needed.
+        check_items("anchors", &self.anchors)?;
+        check_items("cites", &self.cites)?;
+        check_items("verify", &self.verify)?;
+        check_items("tags", &self.tags)
     }
 }
 
-impl Ask for FeedbackAsk {
-    fn check(&self) -> Result<(), Trouble> {
-        said("id", &self.id, ITEM_BYTES_MAX)
+impl ToolArguments for FeedbackArguments {
+    fn check(&self) -> Result<(), ToolError> {
+        check_text("id", &self.id, ITEM_BYTES_MAX)
     }
 }
 
-impl Ask for CheckAsk {
-    fn check(&self) -> Result<(), Trouble> {
-        items("paths", &self.paths)?;
-        fits("base", &self.base, ITEM_BYTES_MAX)
+impl ToolArguments for CheckArguments {
+    fn check(&self) -> Result<(), ToolError> {
+        check_items("paths", &self.paths)?;
+        // Paths and base may be empty: the change is then the uncommitted work.
+        check_length("base", &self.base, ITEM_BYTES_MAX)
     }
 }
 
-impl BriefAsk {
-    /// Returns what is too much.
-    pub(crate) fn check(&self) -> Result<(), Trouble> {
-        fits("task", &self.task, QUERY_BYTES_MAX)?;
+impl BriefingArguments {
+    /// Checks the limits.
+    pub(crate) fn check(&self) -> Result<(), ToolError> {
+        check_length("task", &self.task, QUERY_BYTES_MAX)?;
         for (name, text) in [("base", &self.base), ("workspace", &self.workspace)] {
-            fits(name, text.as_deref().unwrap_or_default(), ITEM_BYTES_MAX)?;
+            check_length(name, text.as_deref().unwrap_or_default(), ITEM_BYTES_MAX)?;
         }
         Ok(())
     }
 }
 
-/// Refuses a text that is missing or too long.
-fn said(name: &str, text: &str, max: usize) -> Result<(), Trouble> {
+/// Returns an error if a text is empty or too long.
+fn check_text(name: &str, text: &str, max: usize) -> Result<(), ToolError> {
     if text.trim().is_empty() {
-        return Err(Trouble::asked(format!("{name} is empty"), "give it"));
+        return Err(ToolError::asked(format!("{name} is empty"), "give it"));
     }
-    fits(name, text, max)
+    check_length(name, text, max)
 }
 
-fn fits(name: &str, text: &str, max: usize) -> Result<(), Trouble> {
-    match text.len() <= max {
-        true => Ok(()),
-        false => {
-            let said = format!("{name} has {} bytes; at most {max} are read", text.len());
-            Err(Trouble::asked(said, "shorten it"))
-        }
+fn check_length(name: &str, text: &str, max: usize) -> Result<(), ToolError> {
+    if text.len() <= max {
+        return Ok(());
     }
+    let problem = format!("{name} has {} bytes; at most {max} are read", text.len());
+    Err(ToolError::asked(problem, "shorten it"))
 }
 
-fn items(name: &str, all: &[String]) -> Result<(), Trouble> {
-    if ITEMS_MAX < all.len() {
-        let said = format!(
+fn check_items(name: &str, all: &[String]) -> Result<(), ToolError> {
+    if all.len() > ITEMS_MAX {
+        let problem = format!(
             "{} {name} are given; at most {ITEMS_MAX} are read",
             all.len()
         );
-        return Err(Trouble::asked(said, "give fewer"));
+        return Err(ToolError::asked(problem, "give fewer"));
     }
-    all.iter().try_for_each(|it| said(name, it, ITEM_BYTES_MAX))
+    // Checked here, before the backend opens the ledger.
+    all.iter()
+        .try_for_each(|it| check_text(name, it, ITEM_BYTES_MAX))
 }
 
 #[cfg(test)]
@@ -241,14 +248,14 @@ mod tests {
 
     use super::*;
 
-    fn search(arguments: serde_json::Value) -> SearchAsk {
+    fn search(arguments: serde_json::Value) -> SearchArguments {
         serde_json::from_value(arguments).expect("arguments")
     }
 
     #[test]
     fn what_is_beyond_a_limit_is_refused_with_what_to_do() {
         let long = "x".repeat(QUERY_BYTES_MAX + 1);
-        for (arguments, said) in [
+        for (arguments, expected) in [
             (json!({"query": " "}), "query is empty\nnext: give it"),
             (
                 json!({"query": "a", "limit": 21}),
@@ -271,8 +278,8 @@ mod tests {
                 "query has 16385 bytes; at most 16384 are read\nnext: shorten it",
             ),
         ] {
-            let told = search(arguments).check().map_err(|it| it.text());
-            assert_eq!(told, Err(said.to_owned()));
+            let message = search(arguments).check().map_err(|it| it.text());
+            assert_eq!(message, Err(expected.to_owned()));
         }
         assert_eq!(search(json!({"query": "a", "limit": 20})).check(), Ok(()));
     }

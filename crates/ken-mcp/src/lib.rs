@@ -1,9 +1,9 @@
-//! Knowledge spoken over the Model Context Protocol: five tools, three resources, three prompts.
+//! Model Context Protocol server for knowledge: five tools, three resources, three prompts.
 //!
-//! Nothing here knows an engine, a repository or a database. Whoever keeps knowledge implements [`Knowledge`] with
-//! the types of [`port`] and [`ask`]; [`Server`] speaks the protocol for it, in every revision `rmcp` knows, over
-//! whatever transport it is handed to. [`stdio`] is the one an agent starts as a program,
-//! [`http`] the one behind a gate.
+//! This crate knows no engine, repository or database. A backend implements [`KnowledgeBackend`]
+//! with the types of `backend` and `arguments`. [`McpServer`] speaks the protocol for it, in
+//! every revision that `rmcp` supports and over any transport. [`stdio`] is the transport of an
+//! agent that starts Ken as a program, [`http`] the one behind access checks.
 
 pub mod ask;
 pub mod http;
@@ -15,9 +15,9 @@ pub mod stdio;
 mod tools;
 pub mod words;
 
-/// What ends a server.
+/// Cancels a running server.
 pub use tokio_util::sync::CancellationToken;
 
-pub use port::{Answered, Caller, Knowledge, Proven, Reply, Trouble};
-pub use server::Server;
+pub use port::{KnowledgeBackend, McpCaller, ProvenIdentity, ToolError, ToolReply, ToolResult};
+pub use server::McpServer;
 pub use tools::TOOLS;

@@ -1,6 +1,6 @@
-//! What the server needs from whoever keeps knowledge, and what it tells of whoever asks.
+//! The backend interface of the server, and the identity of callers.
 //!
-//! A repository on this machine implements it, a hub on its database.
+//! The CLI implements it on a local repository, the hub on its database.
 
 use std::any::Any;
 use std::fmt;
@@ -11,58 +11,65 @@ use rmcp::RoleServer;
 use rmcp::service::RequestContext;
 use serde_json::Value;
 
-use crate::ask::{BriefAsk, CheckAsk, FeedbackAsk, GetAsk, RecordAsk, SearchAsk};
+use crate::ask::{
+    BriefingArguments, CheckArguments, FeedbackArguments, GetArguments, RecordArguments,
+    SearchArguments,
+};
 
-/// Bytes of what a client says of itself that are kept.
+/// Maximum bytes kept of a client's claim about itself.
 const CLAIM_BYTES_MAX: usize = 128;
 
-/// Who asks, as far as the protocol tells. All of it but what was proven is the client's own word.
+/// The caller of a request. Everything except `proven` is an unverified claim of the client.
 #[derive(Clone, Debug, Default)]
-pub struct Caller {
-    /// The name the client goes by; empty where it says none.
+pub struct McpCaller {
+    /// The client's name; empty if it sends none.
     pub client: String,
     pub version: String,
-    /// What tells its conversation from others on the same server, where the transport does.
+    /// The id of its session, if the transport has one.
     pub conversation: Option<String>,
-    /// What a gate proved, where there was one that did.
-    pub proven: Proven,
+    /// The identity proven by the access check, if any.
+    pub proven: ProvenIdentity,
 }
 
-/// What a gate proved about whoever asks. Whoever made the gate put it beside the request and knows what it is.
+/// A proven identity of the caller, of a type that only the access check and the backend know.
 #[derive(Clone, Default)]
-pub struct Proven(Option<Arc<dyn Any + Send + Sync>>);
+pub struct ProvenIdentity(Option<Arc<dyn Any + Send + Sync>>);
 
-impl Proven {
-    /// Carries `what` to whoever keeps knowledge.
-    pub fn new<T: Any + Send + Sync>(what: T) -> Self {
-        Self(Some(Arc::new(what)))
+impl ProvenIdentity {
+    /// Wraps an identity for the backend.
+    pub fn new<T: Any + Send + Sync>(identity: T) -> Self {
+        Self(Some(Arc::new(identity)))
     }
 
-    /// Returns what was proven, where it is a `T`.
+    /// Returns the identity if its type is `T`.
     #[must_use]
     pub fn get<T: Any>(&self) -> Option<&T> {
         self.0.as_ref()?.downcast_ref()
     }
 }
 
-impl fmt::Debug for Proven {
+impl fmt::Debug for ProvenIdentity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The identity may contain personal data and has no `Debug` bound, so it is not printed.
         let known = if self.0.is_some() { "known" } else { "nothing" };
         write!(f, "Proven({known})")
     }
 }
 
-impl Caller {
-    /// Reads who asks from a request, or from the handshake it belongs to.
+impl McpCaller {
+    /// Extracts the caller from a request or from the handshake of its session.
     pub(crate) fn of(context: &RequestContext<RoleServer>) -> Self {
         let (client, version) = match context.client_info() {
-            Some(info) => (kept(&info.name), kept(&info.version)),
+            Some(info) => (truncate_claim(&info.name), truncate_claim(&info.version)),
             None => Default::default(),
         };
         let parts = context.extensions.get::<axum::http::request::Parts>();
-        let proven = parts.and_then(|it| it.extensions.get::<Proven>());
-        let session = parts.and_then(|it| it.headers.get("mcp-session-id"));
-        let session = session.and_then(|it| it.to_str().ok()).map(kept);
+        // Only the HTTP transport attaches request parts; on standard input both stay empty.
+        // Taken from the extensions, which only the server's own middleware can set, not from a
+        // header.
+        let proven = parts.and_then(|it| it.extensions.get::<ProvenIdentity>());
+        let header = parts.and_then(|it| it.headers.get("mcp-session-id"));
+        let session = header.and_then(|it| it.to_str().ok()).map(truncate_claim);
         Self {
             client,
             version,
@@ -72,8 +79,9 @@ impl Caller {
     }
 }
 
-/// Returns the beginning of a claim that fits.
-fn kept(claim: &str) -> String {
+/// Truncates a claim to [`CLAIM_BYTES_MAX`] bytes.
+fn truncate_claim(claim: &str) -> String {
+    // Byte slicing inside a character would panic, and the client controls this text.
     let mut end = claim.len().min(CLAIM_BYTES_MAX);
     while !claim.is_char_boundary(end) {
         end -= 1;
@@ -81,59 +89,59 @@ fn kept(claim: &str) -> String {
     claim[..end].to_owned()
 }
 
-/// What a tool answers: text for whoever reads, or an object for a program; never both, nobody pays twice.
+/// A tool's result: text for a model or JSON for a program. Never both, to save tokens.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Reply {
+pub enum ToolReply {
     Text(String),
     Json(Value),
 }
 
-/// Why there is no answer.
+/// A failed tool call.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Trouble {
-    pub whose: Whose,
-    /// What is wrong, a sentence.
+pub struct ToolError {
+    pub whose: ErrorCause,
+    /// The error message, one sentence.
     pub said: String,
-    /// What to do next.
+    /// The recommended next step.
     pub next: Option<String>,
 }
 
-/// Whose trouble it is.
+/// The cause of an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Whose {
-    /// The caller can ask otherwise.
+pub enum ErrorCause {
+    /// The request is invalid; the caller can correct it.
     Caller,
-    /// What was asked for is not there.
+    /// The requested object does not exist.
     Missing,
-    /// Ours, or of the store.
+    /// The server or its store failed.
     Ours,
 }
 
-/// An answer, or why there is none.
-pub type Answered = Result<Reply, Trouble>;
+/// The result of a tool call.
+pub type ToolResult = Result<ToolReply, ToolError>;
 
-impl Trouble {
-    /// The caller asked wrongly and is told what to do instead.
+impl ToolError {
+    /// Creates an error for an invalid request, with a hint for the caller.
     #[must_use]
     pub fn asked(said: impl Into<String>, next: impl Into<String>) -> Self {
         Self {
-            whose: Whose::Caller,
+            whose: ErrorCause::Caller,
             said: said.into(),
             next: Some(next.into()),
         }
     }
 
-    /// Something failed that no caller can mend.
+    /// Creates an error that no caller can fix.
     #[must_use]
     pub fn ours(said: impl Into<String>) -> Self {
         Self {
-            whose: Whose::Ours,
+            whose: ErrorCause::Ours,
             said: said.into(),
             next: None,
         }
     }
 
-    /// Returns all of it for whoever asked.
+    /// Returns the message and the hint for the caller.
     #[must_use]
     pub fn text(&self) -> String {
         match &self.next {
@@ -143,50 +151,70 @@ impl Trouble {
     }
 }
 
-/// Whether whoever keeps knowledge has the code it is about.
+/// The backend's access to the code that its knowledge is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Code {
-    /// Entries are checked against it, and so are changes.
-    AtHand,
-    /// Nothing can be checked; what applies can still be told.
+pub enum CodeAccess {
+    /// Entries and changes are checked against the code.
+    Available,
+    /// Nothing can be checked; entries are matched by path only.
     Elsewhere,
 }
 
-/// Whoever keeps knowledge. What is shown is written down before it is returned.
-pub trait Knowledge: Clone + Send + Sync + 'static {
-    /// Says whether the code is at hand: what is promised to a model follows from it.
-    fn code(&self) -> Code {
-        Code::AtHand
+/// A source of knowledge. Exposures are recorded before the result is returned.
+pub trait KnowledgeBackend: Clone + Send + Sync + 'static {
+    /// Returns the access to the code, which determines the tool descriptions.
+    fn code(&self) -> CodeAccess {
+        CodeAccess::Available
     }
 
-    /// Finds the entries that answer.
-    fn search(&self, caller: Caller, ask: SearchAsk) -> impl Future<Output = Answered> + Send + '_;
+    /// Searches entries.
+    fn search(
+        &self,
+        caller: McpCaller,
+        ask: SearchArguments,
+    ) -> impl Future<Output = ToolResult> + Send + '_;
 
-    /// Shows all of one entry.
-    fn get(&self, caller: Caller, ask: GetAsk) -> impl Future<Output = Answered> + Send + '_;
+    /// Returns one entry in full.
+    fn get(
+        &self,
+        caller: McpCaller,
+        ask: GetArguments,
+    ) -> impl Future<Output = ToolResult> + Send + '_;
 
-    /// Takes down what the caller found.
-    fn record(&self, caller: Caller, ask: RecordAsk) -> impl Future<Output = Answered> + Send + '_;
+    /// Adds a finding of the caller as an entry.
+    fn record(
+        &self,
+        caller: McpCaller,
+        ask: RecordArguments,
+    ) -> impl Future<Output = ToolResult> + Send + '_;
 
-    /// Takes down whether an entry helped.
+    /// Records feedback on an entry.
     fn feedback(
         &self,
-        caller: Caller,
-        ask: FeedbackAsk,
-    ) -> impl Future<Output = Answered> + Send + '_;
+        caller: McpCaller,
+        ask: FeedbackArguments,
+    ) -> impl Future<Output = ToolResult> + Send + '_;
 
-    /// Says what applies to places or to a change, and what the change would invalidate.
-    fn check(&self, caller: Caller, ask: CheckAsk) -> impl Future<Output = Answered> + Send + '_;
+    /// Returns the norms and entries that apply to paths or a change, and the entries the change
+    /// would invalidate.
+    fn check(
+        &self,
+        caller: McpCaller,
+        ask: CheckArguments,
+    ) -> impl Future<Output = ToolResult> + Send + '_;
 
-    /// Says what to know before work begins.
+    /// Returns a briefing.
     fn brief(
         &self,
-        caller: Caller,
-        ask: BriefAsk,
-    ) -> impl Future<Output = Result<String, Trouble>> + Send + '_;
+        caller: McpCaller,
+        ask: BriefingArguments,
+    ) -> impl Future<Output = Result<String, ToolError>> + Send + '_;
 
-    /// Lists entries, a line each.
-    fn index(&self, caller: Caller) -> impl Future<Output = Result<String, Trouble>> + Send + '_;
+    /// Lists entries, one line each.
+    fn index(
+        &self,
+        caller: McpCaller,
+    ) -> impl Future<Output = Result<String, ToolError>> + Send + '_;
 }
 
 #[cfg(test)]
@@ -196,8 +224,11 @@ mod tests {
     #[test]
     fn a_claim_is_cut_between_characters() {
         let long = "é".repeat(CLAIM_BYTES_MAX);
-        assert_eq!(kept(&long).len(), CLAIM_BYTES_MAX);
-        assert_eq!(kept(&format!("x{long}")).len(), CLAIM_BYTES_MAX - 1);
-        assert_eq!(kept("codex"), "codex");
+        assert_eq!(truncate_claim(&long).len(), CLAIM_BYTES_MAX);
+        assert_eq!(
+            truncate_claim(&format!("x{long}")).len(),
+            CLAIM_BYTES_MAX - 1
+        );
+        assert_eq!(truncate_claim("codex"), "codex");
     }
 }

@@ -1,30 +1,32 @@
-//! What can be read under a URI: an entry, a briefing, the list of entries.
+//! MCP resources: an entry, a briefing and the list of entries, each under a URI.
 
 use rmcp::model::{Resource as Listed, ResourceTemplate};
 
-/// What all URIs begin with.
+/// The prefix of every URI.
 const SCHEME: &str = "ken://";
-/// Characters the last part of a URI may have.
+/// Maximum characters of the last segment of a URI.
 const NAME_CHARS_MAX: usize = 64;
-/// What every resource is written in.
-pub(crate) const MARKDOWN: &str = "text/markdown";
+/// The media type of every resource.
+pub(crate) const MARKDOWN_MIME: &str = "text/markdown";
 
-/// What a URI names.
+/// A parsed resource URI.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Resource {
+pub(crate) enum ResourceUri {
     Entry(String),
     Briefing { workspace: Option<String> },
     Index,
 }
 
-impl Resource {
-    /// Reads a URI. A name is letters, digits, `-` and `_`: nothing in it leads anywhere.
+impl ResourceUri {
+    /// Parses a URI. Names are limited to letters, digits, `-` and `_`, which excludes path
+    /// traversal.
     pub(crate) fn of(uri: &str) -> Option<Self> {
         let path = uri.strip_prefix(SCHEME)?;
         match path.split_once('/') {
             None if path == "index" => Some(Self::Index),
             None if path == "briefing" => Some(Self::Briefing { workspace: None }),
             None => None,
+            // The id is not validated further here: the backend reports an unknown one with a hint.
             Some(("entry", id)) if is_name(id) => Some(Self::Entry(id.to_owned())),
             Some(("briefing", workspace)) if is_name(workspace) => Some(Self::Briefing {
                 workspace: Some(workspace.to_owned()),
@@ -35,35 +37,36 @@ impl Resource {
 }
 
 fn is_name(text: &str) -> bool {
+    // No `.`, `/` or `%`: neither `..` nor an encoded slash can pass.
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     (1..=NAME_CHARS_MAX).contains(&text.len()) && text.chars().all(plain)
 }
 
-/// Returns the resources there always are.
-pub(crate) fn listed() -> Vec<Listed> {
+/// Returns the resources with a fixed URI.
+pub(crate) fn fixed_resources() -> Vec<Listed> {
     vec![
         Listed::new("ken://briefing", "briefing")
             .with_title("Briefing")
             .with_description("Norms and knowledge for what is in hand: the uncommitted work")
-            .with_mime_type(MARKDOWN),
+            .with_mime_type(MARKDOWN_MIME),
         Listed::new("ken://index", "index")
             .with_title("Entries")
             .with_description("Entries in use, a line each, newest first")
-            .with_mime_type(MARKDOWN),
+            .with_mime_type(MARKDOWN_MIME),
     ]
 }
 
-/// Returns the resources that are one of many.
-pub(crate) fn templates() -> Vec<ResourceTemplate> {
+/// Returns the templates of resources with a variable URI.
+pub(crate) fn resource_templates() -> Vec<ResourceTemplate> {
     vec![
         ResourceTemplate::new("ken://entry/{id}", "entry")
             .with_title("Entry")
             .with_description("All of one entry")
-            .with_mime_type(MARKDOWN),
+            .with_mime_type(MARKDOWN_MIME),
         ResourceTemplate::new("ken://briefing/{workspace}", "workspace briefing")
             .with_title("Briefing of a workspace")
             .with_description("The briefing, if the workspace is this one")
-            .with_mime_type(MARKDOWN),
+            .with_mime_type(MARKDOWN_MIME),
     ]
 }
 
@@ -73,19 +76,19 @@ mod tests {
 
     #[test]
     fn a_uri_names_a_resource_or_nothing() {
-        let briefing = |it: &str| Resource::Briefing {
+        let briefing = |it: &str| ResourceUri::Briefing {
             workspace: Some(it.to_owned()),
         };
-        for (uri, named) in [
-            ("ken://index", Some(Resource::Index)),
+        for (uri, expected) in [
+            ("ken://index", Some(ResourceUri::Index)),
             (
                 "ken://briefing",
-                Some(Resource::Briefing { workspace: None }),
+                Some(ResourceUri::Briefing { workspace: None }),
             ),
             ("ken://briefing/p-0a1b", Some(briefing("p-0a1b"))),
             (
                 "ken://entry/L-7k2f5qm3",
-                Some(Resource::Entry("L-7k2f5qm3".to_owned())),
+                Some(ResourceUri::Entry("L-7k2f5qm3".to_owned())),
             ),
             ("ken://entry/", None),
             ("ken://entry/../x", None),
@@ -100,9 +103,9 @@ mod tests {
             ("KEN://index", None),
             ("", None),
         ] {
-            assert_eq!(Resource::of(uri), named, "{uri:?}");
+            assert_eq!(ResourceUri::of(uri), expected, "{uri:?}");
         }
         let long = format!("ken://entry/{}", "a".repeat(NAME_CHARS_MAX + 1));
-        assert_eq!(Resource::of(&long), None);
+        assert_eq!(ResourceUri::of(&long), None);
     }
 }

@@ -1,7 +1,8 @@
-//! The transport of an agent that starts `ken mcp` as a program: a message a line, in and out.
+//! Standard input/output transport for agents that start `ken mcp`: one message per line.
 //!
-//! `rmcp`'s own lines are bounded, pass over what is no JSON and answer what is no message. One thing they do not
-//! survive: before the handshake, whatever is no request ends the program. Here it is passed over.
+//! The transport of `rmcp` limits line length, skips lines that are not JSON and answers invalid
+//! messages with an error. Before the handshake, however, any message that is not a request ends
+//! the server. This wrapper skips such messages instead.
 
 use std::future::Future;
 
@@ -16,10 +17,10 @@ use rmcp::{RoleServer, ServerHandler, ServiceExt as _};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
-/// Bytes a line may have; longer ones are passed over.
+/// Maximum bytes per line; longer lines are skipped.
 pub const LINE_BYTES_MAX: usize = 4 << 20;
 
-/// Why a conversation ended otherwise than by its end.
+/// An abnormal end of a session.
 #[derive(Debug, thiserror::Error)]
 pub enum StdioError {
     #[error("the client's first words could not be answered")]
@@ -28,8 +29,8 @@ pub enum StdioError {
     Serving(#[source] tokio::task::JoinError),
 }
 
-/// Serves on this program's standard input and output.
-pub async fn serve_here<H: ServerHandler>(
+/// Serves on this process's standard input and output.
+pub async fn serve_stdio<H: ServerHandler>(
     handler: H,
     stop: CancellationToken,
 ) -> Result<(), StdioError> {
@@ -37,7 +38,7 @@ pub async fn serve_here<H: ServerHandler>(
     serve(handler, reader, writer, stop).await
 }
 
-/// Serves until the client closes its end or `stop` is called.
+/// Serves until the client closes the connection or `stop` is cancelled.
 pub async fn serve<H, R, W>(
     handler: H,
     reader: R,
@@ -50,12 +51,13 @@ where
     W: AsyncWrite + Send + Unpin + 'static,
 {
     let lines = AsyncRwTransport::new_server(reader, writer);
-    let transport = Patient {
+    let transport = HandshakeFilter {
         inner: lines.with_max_line_length(LINE_BYTES_MAX),
         has_begun: false,
     };
     let running = match handler.serve_with_ct(transport, stop).await {
         Ok(running) => running,
+        // A client that disconnects during the handshake is not an error.
         Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => {
             return Ok(());
         }
@@ -67,13 +69,13 @@ where
     Ok(())
 }
 
-/// Waits for a request that begins the conversation.
-struct Patient<T> {
+/// A transport that skips messages until the first request of the handshake.
+struct HandshakeFilter<T> {
     inner: T,
     has_begun: bool,
 }
 
-impl<T: Transport<RoleServer>> Transport<RoleServer> for Patient<T> {
+impl<T: Transport<RoleServer>> Transport<RoleServer> for HandshakeFilter<T> {
     type Error = T::Error;
 
     fn send(
@@ -90,7 +92,7 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for Patient<T> {
                 return Some(message);
             }
             if let JsonRpcMessage::Request(request) = &message {
-                self.has_begun = begins(&request.request);
+                self.has_begun = completes_handshake(&request.request);
                 return Some(message);
             }
         }
@@ -101,12 +103,14 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for Patient<T> {
     }
 }
 
-/// Returns whether `rmcp` leaves the handshake after `request`: from then on it bears any message.
-fn begins(request: &ClientRequest) -> bool {
+/// Returns true if `rmcp` leaves the handshake after `request`. It then accepts any message.
+fn completes_handshake(request: &ClientRequest) -> bool {
+    // A ping or discovery may precede `initialize` and does not end the handshake.
     if let ClientRequest::PingRequest(_) | ClientRequest::DiscoverRequest(_) = request {
         return false;
     }
     let meta = request.get_meta();
+    // Revision 2026-07-28 replaces the handshake with metadata in every request.
     let is_inline = meta
         .missing_required_keys(&ProtocolVersion::V_2026_07_28)
         .is_empty();

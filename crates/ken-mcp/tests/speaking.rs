@@ -1,90 +1,112 @@
-//! The server over a pipe, with knowledge kept in memory: definitions, formats, errors, and lines that are none.
+//! The server over a pipe with an in-memory backend: tool definitions, formats, errors and
+//! malformed lines.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 use std::future::ready;
 
-use ken_mcp::ask::{BriefAsk, CheckAsk, FeedbackAsk, Format, GetAsk, RecordAsk, SearchAsk};
-use ken_mcp::{Answered, Caller, Knowledge, Reply, Server, TOOLS, Trouble, stdio};
+use ken_mcp::ask::{
+    BriefingArguments, CheckArguments, FeedbackArguments, GetArguments, RecordArguments,
+    ReplyFormat, SearchArguments,
+};
+use ken_mcp::{
+    KnowledgeBackend, McpCaller, McpServer, TOOLS, ToolError, ToolReply, ToolResult, stdio,
+};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, Lines};
 use tokio_util::sync::CancellationToken;
 
-/// Tokens all definitions may cost together.
+/// Maximum tokens of all definitions together.
 const DEFINITIONS_TOKENS_MAX: usize = 1_500;
 
-/// Knowledge that tells what it was asked.
+/// Backend that returns its arguments.
 #[derive(Clone, Debug)]
-struct Echo;
+struct EchoKnowledge;
 
-fn told(format: Format, what: String) -> Answered {
+fn reply(format: ReplyFormat, what: String) -> ToolResult {
     Ok(match format {
-        Format::Text => Reply::Text(what),
-        Format::Json => Reply::Json(json!({ "told": what })),
+        ReplyFormat::Text => ToolReply::Text(what),
+        ReplyFormat::Json => ToolReply::Json(json!({ "told": what })),
     })
 }
 
-impl Knowledge for Echo {
-    fn search(&self, caller: Caller, ask: SearchAsk) -> impl Future<Output = Answered> + Send + '_ {
-        ready(told(
+impl KnowledgeBackend for EchoKnowledge {
+    fn search(
+        &self,
+        caller: McpCaller,
+        ask: SearchArguments,
+    ) -> impl Future<Output = ToolResult> + Send + '_ {
+        ready(reply(
             ask.format,
             format!("{} asks {}", caller.client, ask.query),
         ))
     }
 
-    fn get(&self, _: Caller, ask: GetAsk) -> impl Future<Output = Answered> + Send + '_ {
+    fn get(&self, _: McpCaller, ask: GetArguments) -> impl Future<Output = ToolResult> + Send + '_ {
         ready(match ask.id.as_str() {
-            "L-missing" => Err(Trouble {
-                whose: ken_mcp::port::Whose::Missing,
+            "L-missing" => Err(ToolError {
+                whose: ken_mcp::port::ErrorCause::Missing,
                 said: "no entry begins with `L-missing`".to_owned(),
                 next: Some("search".to_owned()),
             }),
-            id => told(ask.format, format!("all of {id}")),
+            id => reply(ask.format, format!("all of {id}")),
         })
     }
 
-    fn record(&self, _: Caller, ask: RecordAsk) -> impl Future<Output = Answered> + Send + '_ {
-        ready(told(
+    fn record(
+        &self,
+        _: McpCaller,
+        ask: RecordArguments,
+    ) -> impl Future<Output = ToolResult> + Send + '_ {
+        ready(reply(
             ask.format,
             format!("{} as {}", ask.statement, ask.kind),
         ))
     }
 
-    fn feedback(&self, _: Caller, ask: FeedbackAsk) -> impl Future<Output = Answered> + Send + '_ {
-        ready(told(ask.format, format!("{} {}", ask.id, ask.helpful)))
+    fn feedback(
+        &self,
+        _: McpCaller,
+        ask: FeedbackArguments,
+    ) -> impl Future<Output = ToolResult> + Send + '_ {
+        ready(reply(ask.format, format!("{} {}", ask.id, ask.helpful)))
     }
 
-    fn check(&self, _: Caller, ask: CheckAsk) -> impl Future<Output = Answered> + Send + '_ {
-        ready(told(ask.format, ask.paths.join(" ")))
+    fn check(
+        &self,
+        _: McpCaller,
+        ask: CheckArguments,
+    ) -> impl Future<Output = ToolResult> + Send + '_ {
+        ready(reply(ask.format, ask.paths.join(" ")))
     }
 
     fn brief(
         &self,
-        _: Caller,
-        ask: BriefAsk,
-    ) -> impl Future<Output = Result<String, Trouble>> + Send + '_ {
+        _: McpCaller,
+        ask: BriefingArguments,
+    ) -> impl Future<Output = Result<String, ToolError>> + Send + '_ {
         ready(Ok(format!("briefing for {:?}: {}", ask.role, ask.task)))
     }
 
-    fn index(&self, _: Caller) -> impl Future<Output = Result<String, Trouble>> + Send + '_ {
+    fn index(&self, _: McpCaller) -> impl Future<Output = Result<String, ToolError>> + Send + '_ {
         ready(Ok("the index".to_owned()))
     }
 }
 
-/// The client's end.
-struct Client {
+/// The client's end of the pipe.
+struct PipeClient {
     lines: Lines<BufReader<tokio::io::ReadHalf<DuplexStream>>>,
     to: tokio::io::WriteHalf<DuplexStream>,
     serving: tokio::task::JoinHandle<()>,
 }
 
-impl Client {
+impl PipeClient {
     fn new() -> Self {
         let (ours, theirs) = tokio::io::duplex(1 << 16);
         let (reader, writer) = tokio::io::split(theirs);
         let serving = tokio::spawn(async move {
             let stop = CancellationToken::new();
-            stdio::serve(Server::new(Echo), reader, writer, stop)
+            stdio::serve(McpServer::new(EchoKnowledge), reader, writer, stop)
                 .await
                 .unwrap();
         });
@@ -93,7 +115,7 @@ impl Client {
         Self { lines, to, serving }
     }
 
-    /// A client that has shaken hands, in the older revision.
+    /// Returns a client after the handshake, in the older revision.
     async fn begun() -> Self {
         let mut client = Self::new();
         let answer = client.ask(initialize()).await;
@@ -117,7 +139,7 @@ impl Client {
         self.ask(request("tools/call", params)).await
     }
 
-    /// Closes the client's end; the server ends by itself.
+    /// Closes the client's end and waits for the server to stop.
     async fn end(mut self) {
         self.to.shutdown().await.unwrap();
         drop(self.lines);
@@ -140,13 +162,13 @@ fn initialize() -> Value {
     request("initialize", params)
 }
 
-fn text(answer: &Value) -> &str {
+fn answer_text(answer: &Value) -> &str {
     answer["result"]["content"][0]["text"].as_str().unwrap()
 }
 
 #[tokio::test]
 async fn all_definitions_together_cost_at_most_1500_tokens() {
-    let mut client = Client::begun().await;
+    let mut client = PipeClient::begun().await;
     let listed = client.ask(request("tools/list", json!({}))).await;
     let definitions = listed["result"].to_string();
     let tokens = ken_embed::count_tokens(&definitions);
@@ -158,7 +180,7 @@ async fn all_definitions_together_cost_at_most_1500_tokens() {
 
 #[tokio::test]
 async fn definitions_are_flat_and_say_exactly_what_is_true() {
-    let mut client = Client::begun().await;
+    let mut client = PipeClient::begun().await;
     let listed = client.ask(request("tools/list", json!({}))).await;
     let tools = listed["result"]["tools"].as_array().unwrap();
     let names: Vec<&str> = tools
@@ -180,12 +202,11 @@ async fn definitions_are_flat_and_say_exactly_what_is_true() {
     }
     for tool in tools {
         let name = tool["name"].as_str().unwrap();
-        let writes = ["ken_record", "ken_feedback"].contains(&name);
-        let hints = match writes {
-            true => {
-                json!({"destructiveHint": false, "idempotentHint": true, "openWorldHint": false})
-            }
-            false => json!({"readOnlyHint": true, "openWorldHint": false}),
+        let writes = ["ken_add", "ken_feedback"].contains(&name);
+        let hints = if writes {
+            json!({"destructiveHint": false, "idempotentHint": true, "openWorldHint": false})
+        } else {
+            json!({"readOnlyHint": true, "openWorldHint": false})
         };
         assert_eq!(tool["annotations"], hints, "{name}");
         assert_eq!(tool["inputSchema"]["additionalProperties"], false, "{name}");
@@ -205,16 +226,16 @@ async fn definitions_are_flat_and_say_exactly_what_is_true() {
 
 #[tokio::test]
 async fn an_answer_is_text_or_json_and_never_both() {
-    let mut client = Client::begun().await;
+    let mut client = PipeClient::begun().await;
     for (tool, arguments, said) in [
         (
             "ken_search",
             json!({"query": "locks"}),
             "codex-mcp-client asks locks",
         ),
-        ("ken_get", json!({"id": "L-1"}), "all of L-1"),
+        ("ken_show", json!({"id": "L-1"}), "all of L-1"),
         (
-            "ken_record",
+            "ken_add",
             json!({"statement": "It is.", "cites": ["pr:1"]}),
             "It is. as learning",
         ),
@@ -226,7 +247,7 @@ async fn an_answer_is_text_or_json_and_never_both() {
         ("ken_check", json!({"paths": ["a", "b"]}), "a b"),
     ] {
         let answer = client.call(tool, arguments.clone()).await;
-        assert_eq!(text(&answer), said);
+        assert_eq!(answer_text(&answer), said);
         assert_eq!(answer["result"].get("structuredContent"), None, "{tool}");
         let mut arguments = arguments;
         arguments["format"] = json!("json");
@@ -240,7 +261,7 @@ async fn an_answer_is_text_or_json_and_never_both() {
 
 #[tokio::test]
 async fn what_an_agent_can_mend_is_the_tools_answer() {
-    let mut client = Client::begun().await;
+    let mut client = PipeClient::begun().await;
     for (tool, arguments, said) in [
         (
             "ken_search",
@@ -267,7 +288,7 @@ async fn what_an_agent_can_mend_is_the_tools_answer() {
             json!({"query": "a", "limit": -1}),
             "invalid value: integer `-1`",
         ),
-        ("ken_get", json!({"id": ""}), "id is empty"),
+        ("ken_show", json!({"id": ""}), "id is empty"),
         (
             "ken_feedback",
             json!({"id": "L-1"}),
@@ -276,7 +297,11 @@ async fn what_an_agent_can_mend_is_the_tools_answer() {
     ] {
         let answer = client.call(tool, arguments).await;
         assert_eq!(answer["result"]["isError"], true, "{answer}");
-        assert!(text(&answer).starts_with(said), "{}", text(&answer));
+        assert!(
+            answer_text(&answer).starts_with(said),
+            "{}",
+            answer_text(&answer)
+        );
     }
     let answer = client.call("ken_delete", json!({})).await;
     assert_eq!(answer["error"]["code"], -32602);
@@ -289,7 +314,7 @@ async fn what_an_agent_can_mend_is_the_tools_answer() {
 
 #[tokio::test]
 async fn what_is_not_there_is_said_as_each_revision_says_it() {
-    let mut client = Client::begun().await;
+    let mut client = PipeClient::begun().await;
     for uri in [
         "ken://entry/../x",
         "ken://entry/L-missing",
@@ -301,7 +326,7 @@ async fn what_is_not_there_is_said_as_each_revision_says_it() {
         assert_eq!(answer["error"]["code"], -32002, "{uri}");
     }
     client.end().await;
-    let mut client = Client::new();
+    let mut client = PipeClient::new();
     let meta = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientInfo": {"name": "x", "version": "1"},
@@ -327,7 +352,7 @@ async fn what_is_not_there_is_said_as_each_revision_says_it() {
 
 #[tokio::test]
 async fn before_the_handshake_only_requests_count() {
-    let mut client = Client::new();
+    let mut client = PipeClient::new();
     for early in [
         json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),
         json!({"jsonrpc": "2.0", "id": 1, "result": {}}),
@@ -350,10 +375,10 @@ async fn before_the_handshake_only_requests_count() {
 
 #[tokio::test]
 async fn lines_that_are_no_messages_are_passed_over() {
-    let mut client = Client::begun().await;
+    let mut client = PipeClient::begun().await;
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
     let nested = format!(
-        r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"ken_get","arguments":{{"id":{}1{}}}}}}}"#,
+        r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"ken_show","arguments":{{"id":{}1{}}}}}}}"#,
         "[".repeat(500),
         "]".repeat(500)
     );
@@ -383,7 +408,7 @@ async fn lines_that_are_no_messages_are_passed_over() {
 
 #[tokio::test]
 async fn inj_06_the_words_agents_look_for_are_in_the_instructions() {
-    let mut client = Client::new();
+    let mut client = PipeClient::new();
     let answer = client.ask(initialize()).await;
     let words = answer["result"]["instructions"].as_str().unwrap();
     for told in [
@@ -391,7 +416,7 @@ async fn inj_06_the_words_agents_look_for_are_in_the_instructions() {
         "After an unexpected failure",
         "Before you commit: ken_check",
         "found something out",
-        "open one or two with ken_get",
+        "open one or two with ken_show",
         "decide yourself, the plan may be meant so",
         "goal, technology and problem in your own words",
     ] {
@@ -406,7 +431,7 @@ async fn inj_06_the_words_agents_look_for_are_in_the_instructions() {
 
 #[tokio::test]
 async fn prompts_and_resources_are_listed_and_read() {
-    let mut client = Client::begun().await;
+    let mut client = PipeClient::begun().await;
     let listed = client.ask(request("prompts/list", json!({}))).await;
     let names: Vec<&Value> = listed["result"]["prompts"]
         .as_array()

@@ -1,38 +1,38 @@
-//! Where a workspace of a hub is: `https://hub.example.org/WORKSPACE`, checked.
+//! Addresses of hub workspaces: `https://hub.example.org/WORKSPACE`, validated.
 
 use std::fmt;
 use std::net::IpAddr;
 
-use crate::name::Name;
+use crate::name::HubName;
 
-/// Bytes an address may have.
+/// Maximum bytes of an address.
 pub const ADDRESS_BYTES_MAX: usize = 2 * 1024;
 
 /// The address of one workspace.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Address {
+pub struct HubAddress {
     /// Scheme, host and port.
     origin: String,
     host: String,
-    /// What stands before the workspace: empty, or `/` and a path.
+    /// The path before the workspace: empty, or `/` and a path.
     path: String,
-    workspace: Name,
-    plain: Plain,
+    workspace: HubName,
+    plain: PlaintextPolicy,
 }
 
-/// How far events and the token may travel unencrypted.
+/// Policy for unencrypted connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Plain {
-    /// Only within this machine.
+pub enum PlaintextPolicy {
+    /// Allowed within this machine only.
     #[default]
     Loopback,
-    /// To any machine: the user said so.
+    /// Allowed to any machine, at the user's request.
     Anywhere,
 }
 
-/// Why a text is no address of a workspace.
+/// Error: a text that is not the address of a workspace.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum AddressError {
+pub enum HubAddressError {
     #[error("an address has the form https://hub.example.org/WORKSPACE")]
     Form,
     #[error("the address holds a name or password; a token is given on its own")]
@@ -43,39 +43,44 @@ pub enum AddressError {
     Plain { host: String },
 }
 
-impl Address {
-    /// Reads an address as somebody typed it.
-    pub fn parse(text: &str, plain: Plain) -> Result<Self, AddressError> {
+impl HubAddress {
+    /// Parses an address typed by the user.
+    pub fn parse(text: &str, plain: PlaintextPolicy) -> Result<Self, HubAddressError> {
+        // Browsers and HTTP libraries disagree on `\`, which could move the token to another host.
+        // A query or fragment has no meaning here.
         let is_odd = |it: char| it.is_whitespace() || it.is_control() || "\\?#\"<>".contains(it);
-        if ADDRESS_BYTES_MAX < text.len() || text.contains(is_odd) {
-            return Err(AddressError::Form);
+        if text.len() > ADDRESS_BYTES_MAX || text.contains(is_odd) {
+            return Err(HubAddressError::Form);
         }
-        let (scheme, rest) = text.split_once("://").ok_or(AddressError::Form)?;
+        let (scheme, rest) = text.split_once("://").ok_or(HubAddressError::Form)?;
         let is_encrypted = match scheme.to_ascii_lowercase().as_str() {
             "https" => true,
             "http" => false,
-            _ => return Err(AddressError::Form),
+            _ => return Err(HubAddressError::Form),
         };
         let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
         if authority.contains('@') {
-            return Err(AddressError::Credentials);
+            return Err(HubAddressError::Credentials);
         }
         let authority = authority.to_ascii_lowercase();
-        let host = host_of(&authority).ok_or(AddressError::Form)?.to_owned();
-        if !is_encrypted && !is_loopback(&host) && plain == Plain::Loopback {
-            return Err(AddressError::Plain { host });
+        let host = parse_host(&authority)
+            .ok_or(HubAddressError::Form)?
+            .to_owned();
+        if !is_encrypted && !is_loopback(&host) && plain == PlaintextPolicy::Loopback {
+            return Err(HubAddressError::Plain { host });
         }
         if path.starts_with('/') {
-            return Err(AddressError::Form);
+            return Err(HubAddressError::Form);
         }
-        let path = path.trim_end_matches('/');
-        let (before, workspace) = path.rsplit_once('/').unwrap_or(("", path));
-        let workspace = workspace.parse().map_err(|_| AddressError::Workspace)?;
+        let segments = path.trim_end_matches('/');
+        let (before, workspace) = segments.rsplit_once('/').unwrap_or(("", segments));
+        let workspace = workspace.parse().map_err(|_| HubAddressError::Workspace)?;
+        // `..` and empty segments could resolve to a path other than the displayed one.
         if before
             .split('/')
             .any(|part| matches!(part, "." | "..") || (part.is_empty() && !before.is_empty()))
         {
-            return Err(AddressError::Form);
+            return Err(HubAddressError::Form);
         }
         let scheme = if is_encrypted { "https" } else { "http" };
         Ok(Self {
@@ -90,31 +95,31 @@ impl Address {
         })
     }
 
-    /// Returns scheme, host and port: what a token belongs to.
+    /// Returns scheme, host and port: the scope of a token.
     #[must_use]
     pub fn origin(&self) -> &str {
         &self.origin
     }
 
-    /// Returns the name of the machine.
+    /// Returns the host name.
     #[must_use]
     pub fn host(&self) -> &str {
         &self.host
     }
 
-    /// Returns the workspace's name.
+    /// Returns the name of the workspace.
     #[must_use]
     pub fn workspace(&self) -> &str {
         self.workspace.as_str()
     }
 
-    /// Returns how far what is said may travel unencrypted.
+    /// Returns the policy for unencrypted connections.
     #[must_use]
-    pub fn plain(&self) -> Plain {
+    pub fn plain(&self) -> PlaintextPolicy {
         self.plain
     }
 
-    /// Returns where the workspace's events are read and written.
+    /// Returns the URL of the workspace's events.
     #[must_use]
     pub fn events(&self) -> String {
         let Self {
@@ -127,24 +132,22 @@ impl Address {
     }
 }
 
-impl fmt::Display for Address {
+impl fmt::Display for HubAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}{}/{}", self.origin, self.path, self.workspace)
     }
 }
 
-/// Returns the host of an authority whose port, if it has one, is a port.
-fn host_of(authority: &str) -> Option<&str> {
+/// Returns the host of an authority, or `None` if host or port is invalid.
+fn parse_host(authority: &str) -> Option<&str> {
     let (host, port) = match authority.strip_prefix('[') {
         Some(rest) => {
-            let (inside, behind) = rest.split_once(']')?;
+            let (inside, after) = rest.split_once(']')?;
             inside.parse::<std::net::Ipv6Addr>().ok()?;
             let host = &authority[..inside.len() + 2];
             (
                 host,
-                behind
-                    .strip_prefix(':')
-                    .or(behind.is_empty().then_some(""))?,
+                after.strip_prefix(':').or(after.is_empty().then_some(""))?,
             )
         }
         None => authority.split_once(':').unwrap_or((authority, "")),
@@ -156,6 +159,8 @@ fn host_of(authority: &str) -> Option<&str> {
 }
 
 fn is_loopback(host: &str) -> bool {
+    // Other names may resolve to this machine today and to another one tomorrow, so only
+    // `localhost` and loopback addresses count.
     let bare = host.trim_start_matches('[').trim_end_matches(']');
     let address = bare.parse::<IpAddr>();
     host == "localhost" || address.is_ok_and(|it| it.is_loopback())
@@ -189,10 +194,13 @@ mod tests {
                 "http://[::1]:5/v1/workspaces/w/events",
             ),
         ] {
-            let address = Address::parse(text, Plain::Loopback).expect(text);
+            let address = HubAddress::parse(text, PlaintextPolicy::Loopback).expect(text);
             assert_eq!(address.to_string(), shown);
             assert_eq!(address.events(), events);
-            assert_eq!(Address::parse(shown, Plain::Loopback), Ok(address));
+            assert_eq!(
+                HubAddress::parse(shown, PlaintextPolicy::Loopback),
+                Ok(address)
+            );
         }
     }
 
@@ -216,10 +224,10 @@ mod tests {
             "https://h /w",
         ];
         for text in form {
-            let found = Address::parse(text, Plain::Anywhere);
-            assert_eq!(found, Err(AddressError::Form), "{text}");
+            let found = HubAddress::parse(text, PlaintextPolicy::Anywhere);
+            assert_eq!(found, Err(HubAddressError::Form), "{text}");
         }
-        let long = format!("https://h/{}", "a".repeat(Name::CHARS_MAX + 1));
+        let long = format!("https://h/{}", "a".repeat(HubName::CHARS_MAX + 1));
         for text in [
             "https://h",
             "https://h/",
@@ -228,21 +236,24 @@ mod tests {
             "https://h/a%2f",
             &long,
         ] {
-            let found = Address::parse(text, Plain::Anywhere);
-            assert_eq!(found, Err(AddressError::Workspace), "{text}");
+            let found = HubAddress::parse(text, PlaintextPolicy::Anywhere);
+            assert_eq!(found, Err(HubAddressError::Workspace), "{text}");
         }
-        let found = Address::parse("https://me:secret@h/w", Plain::Anywhere);
-        assert_eq!(found, Err(AddressError::Credentials));
+        let found = HubAddress::parse("https://me:secret@h/w", PlaintextPolicy::Anywhere);
+        assert_eq!(found, Err(HubAddressError::Credentials));
     }
 
     #[test]
     fn plain_text_stays_on_this_machine_unless_somebody_says_otherwise() {
         for host in ["h", "127.0.0.1.h", "localhost.h", "0.0.0.0", "10.0.0.1"] {
             let text = format!("http://{host}/w");
-            let found = Address::parse(&text, Plain::Loopback);
+            let found = HubAddress::parse(&text, PlaintextPolicy::Loopback);
             let host = host.to_owned();
-            assert_eq!(found, Err(AddressError::Plain { host }));
-            assert!(Address::parse(&text, Plain::Anywhere).is_ok(), "{text}");
+            assert_eq!(found, Err(HubAddressError::Plain { host }));
+            assert!(
+                HubAddress::parse(&text, PlaintextPolicy::Anywhere).is_ok(),
+                "{text}"
+            );
         }
     }
 }

@@ -1,7 +1,8 @@
-//! A hub over HTTP: one workspace, one token, bounded in time and size.
+//! HTTP client for one workspace of a hub, with limits on time and size.
 //!
-//! Follows no redirect, so the token reaches the machine it was given for and no other. What a server says is
-//! shown only as a short sentence or reason without control characters; neither the token nor an event is in any message.
+//! The client follows no redirects, so the token reaches only the configured machine. Text from a
+//! server is shown shortened and without control characters. No message contains the token or an
+//! event.
 
 use std::fmt;
 use std::io::Read as _;
@@ -9,51 +10,54 @@ use std::time::Duration;
 
 use flate2::Compression;
 use flate2::read::{GzDecoder, GzEncoder};
-use ken_core::event::LINE_BYTES_MAX;
-use ken_core::text::shortened;
-use ken_embed::{EndpointError, Reach, agent, is_unknown_name, reason};
+use ken_core::ledger::event::LINE_BYTES_MAX;
+use ken_core::values::text::truncate;
+use ken_http::{EndpointError, EndpointOrigin, build_agent, describe_error, is_host_not_found};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use ureq::http::{HeaderMap, Response};
 use ureq::{Agent, Body};
 
-use crate::address::Address;
-use crate::hub::{Hub, HubError};
-use crate::token::Token;
-use crate::wire::{Answered, Cursor, PULL_EVENTS_MAX, Pulled, Push, Pushed, problem};
+use crate::address::HubAddress;
+use crate::hub::{HubClient, HubError};
+use crate::token::HubToken;
+use crate::wire::{
+    EventVerdict, LogCursor, PULL_EVENTS_MAX, PullResponse, PushRequest, PushResponse, problem,
+};
 
-/// Time one request may take from the first byte sent to the last received.
+/// Time limit for one request, from the first byte sent to the last received.
 const TIMEOUT: Duration = Duration::from_secs(60);
-/// Times a request is sent before its failure counts.
-pub const TRIES_MAX: u32 = 5;
-/// How long the first wait before another try is; each next one is twice as long.
-const WAIT_FIRST: Duration = Duration::from_millis(500);
-/// The longest wait a server may ask for.
-const WAIT_MAX: Duration = Duration::from_secs(30);
-/// Bytes of an answer that are read, packed or not: a full page of the longest lines.
+/// Maximum attempts per request.
+pub const ATTEMPTS_MAX: u32 = 5;
+/// The delay before the first retry; it doubles with every retry.
+const RETRY_DELAY_FIRST: Duration = Duration::from_millis(500);
+/// The longest delay a server may request.
+const RETRY_DELAY_MAX: Duration = Duration::from_secs(30);
+/// Maximum bytes of a response, compressed or not: a full page of the longest lines.
 const ANSWER_BYTES_MAX: usize = PULL_EVENTS_MAX as usize * (LINE_BYTES_MAX + 1) + ENVELOPE_BYTES;
 const ENVELOPE_BYTES: usize = 4 * 1024;
-/// Bytes below which a body travels as it is.
-const PACK_BYTES_MIN: usize = 1024;
-/// Characters of a server's words that are shown.
-const WORDS_CHARS_MAX: usize = 200;
+/// Minimum size of a body that is compressed.
+const COMPRESS_BYTES_MIN: usize = 1024;
+/// Maximum characters shown of a server's text.
+const SERVER_TEXT_CHARS_MAX: usize = 200;
 
-/// What a hub says instead of an answer, as far as it matters here (RFC 9457).
+/// The parts of a problem response (RFC 9457) that the client uses.
 #[derive(Debug, Default, Deserialize)]
-struct Problem {
+struct ProblemDetails {
     #[serde(default, rename = "type")]
     kind: String,
     #[serde(default)]
     title: String,
     #[serde(default)]
     detail: String,
-    /// What became of each event, where every one was refused.
-    events: Option<Vec<Answered>>,
+    /// The verdicts, if every event was refused.
+    events: Option<Vec<EventVerdict>>,
 }
 
-impl Problem {
-    /// Reads what a server said; a proxy may have said something else.
+impl ProblemDetails {
+    /// Parses a response body; returns an empty problem if it has another form.
     fn read(body: &[u8]) -> Self {
+        // A proxy in between may answer with HTML.
         serde_json::from_slice(body).unwrap_or_default()
     }
 
@@ -61,81 +65,84 @@ impl Problem {
         self.kind.rsplit('/').next().unwrap_or_default()
     }
 
-    /// Returns the hub's own words, as they may be shown.
+    /// Returns the hub's explanation, sanitized for display.
     fn told(&self) -> String {
         match self.detail.as_str() {
-            "" => shown(&self.title),
-            detail => shown(detail),
+            "" => sanitize(&self.title),
+            detail => sanitize(detail),
         }
     }
 }
 
-/// What is done before a request is sent again: says why, and waits.
-struct Wait(Box<Waiting>);
+/// The action before a retry: reports the reason and waits.
+struct RetryWait(Box<RetryCallback>);
 
-/// Hears why a request is sent again, and how long to wait before.
-type Waiting = dyn Fn(&HubError, Duration);
+/// Receives the reason for a retry and the delay before it.
+type RetryCallback = dyn Fn(&HubError, Duration);
 
-impl fmt::Debug for Wait {
+impl fmt::Debug for RetryWait {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Wait")
     }
 }
 
-/// What one try came to.
-enum Try {
+/// The outcome of one attempt.
+enum RequestAttempt {
     Done(Vec<u8>),
-    /// The server answered, but not with what was asked for.
+    /// The server answered with an error status.
     Status(u16, Vec<u8>),
-    /// Worth another try, perhaps after as long as the server says.
-    Later(HubError, Option<Duration>),
+    /// A retry may succeed, after the delay the server requested, if any.
+    Retry(HubError, Option<Duration>),
     Failed(HubError),
 }
 
-/// One workspace of a hub, over HTTP.
+/// An HTTP client for one workspace of a hub.
 #[derive(Debug)]
-pub struct Client {
+pub struct HttpHubClient {
     events: String,
     hub: String,
     workspace: String,
-    token: Token,
+    token: HubToken,
     agent: Agent,
-    wait: Wait,
+    wait: RetryWait,
 }
 
-impl Client {
-    /// Prepares to speak to a workspace; talks to nobody yet.
-    pub fn open(address: &Address, token: Token) -> Result<Self, EndpointError> {
+impl HttpHubClient {
+    /// Creates a client; does not connect yet.
+    pub fn open(address: &HubAddress, token: HubToken) -> Result<Self, EndpointError> {
         let events = address.events();
         Ok(Self {
-            agent: agent(&Reach::of(&events)?, Some(TIMEOUT))?,
+            agent: build_agent(&EndpointOrigin::of(&events)?, Some(TIMEOUT))?,
             events,
             hub: address.origin().to_owned(),
             workspace: address.workspace().to_owned(),
             token,
-            wait: Wait(Box::new(|_, pause| std::thread::sleep(pause))),
+            wait: RetryWait(Box::new(|_, pause| std::thread::sleep(pause))),
         })
     }
 
-    /// Lets `wait` pass the time before another try; it hears why there is one, and how long to wait.
+    /// Replaces the wait before a retry; `wait` receives the reason and the delay.
     #[must_use]
-    pub fn waiting_with(self, wait: impl Fn(&HubError, Duration) + 'static) -> Self {
-        let wait = Wait(Box::new(wait));
-        Self { wait, ..self }
+    pub fn with_retry_callback(self, wait: impl Fn(&HubError, Duration) + 'static) -> Self {
+        let callback = RetryWait(Box::new(wait));
+        Self {
+            wait: callback,
+            ..self
+        }
     }
 
-    /// Sends a request until it is answered or was tried often enough.
-    fn ask(&self, send: impl Fn() -> Try) -> Result<(u16, Vec<u8>), HubError> {
-        let mut pause = WAIT_FIRST;
+    /// Sends a request until it succeeds, fails permanently or exceeds [`ATTEMPTS_MAX`].
+    fn ask(&self, send: impl Fn() -> RequestAttempt) -> Result<(u16, Vec<u8>), HubError> {
+        let mut pause = RETRY_DELAY_FIRST;
         let mut tries = 1;
         loop {
             match send() {
-                Try::Done(body) => return Ok((200, body)),
-                Try::Status(status, body) => return Ok((status, body)),
-                Try::Failed(error) => return Err(error),
-                Try::Later(error, _) if TRIES_MAX <= tries => return Err(error),
-                Try::Later(why, asked) => {
-                    (self.wait.0)(&why, asked.unwrap_or(pause).min(WAIT_MAX));
+                RequestAttempt::Done(body) => return Ok((200, body)),
+                RequestAttempt::Status(status, body) => return Ok((status, body)),
+                RequestAttempt::Failed(error) => return Err(error),
+                RequestAttempt::Retry(error, _) if tries >= ATTEMPTS_MAX => return Err(error),
+                RequestAttempt::Retry(error, retry_delay) => {
+                    (self.wait.0)(&error, retry_delay.unwrap_or(pause).min(RETRY_DELAY_MAX));
                     pause *= 2;
                     tries += 1;
                 }
@@ -143,57 +150,63 @@ impl Client {
         }
     }
 
-    /// Reads what came back from one try.
-    fn read(&self, sent: Result<Response<Body>, ureq::Error>) -> Try {
+    /// Classifies the response of one attempt.
+    fn read(&self, sent: Result<Response<Body>, ureq::Error>) -> RequestAttempt {
         let mut answer = match sent {
             Ok(answer) => answer,
             Err(error) => return self.broken(&error),
         };
         let status = answer.status().as_u16();
-        let asked = retry_after(answer.headers());
+        let retry_delay = retry_after(answer.headers());
         let is_packed = header(answer.headers(), "content-encoding") == Some("gzip");
-        let body = answer.body_mut().with_config();
-        let body = match body.limit(ANSWER_BYTES_MAX as u64).read_to_vec() {
-            Ok(body) => body,
+        let reader = answer.body_mut().with_config();
+        let raw = match reader.limit(ANSWER_BYTES_MAX as u64).read_to_vec() {
+            Ok(raw) => raw,
             Err(error) => return self.broken(&error),
         };
-        let body = match is_packed {
-            true => unpacked(&body),
-            false => Some(body),
+        // Decompressed with a limit of its own: a small response could otherwise expand until it
+        // fills the memory.
+        let body = if is_packed {
+            decompress(&raw)
+        } else {
+            Some(raw)
         };
         match body {
-            None => Try::Failed(self.unclear("its answer cannot be unpacked, or is too long")),
-            Some(body) if status == 200 => Try::Done(body),
-            Some(body) if is_passing(status) => {
-                Try::Later(self.refused(status, &Problem::read(&body)), asked)
-            }
-            Some(body) => Try::Status(status, body),
+            None => RequestAttempt::Failed(
+                self.unclear("its answer cannot be unpacked, or is too long"),
+            ),
+            Some(body) if status == 200 => RequestAttempt::Done(body),
+            Some(body) if is_transient(status) => RequestAttempt::Retry(
+                self.refused(status, &ProblemDetails::read(&body)),
+                retry_delay,
+            ),
+            Some(body) => RequestAttempt::Status(status, body),
         }
     }
 
-    /// Sorts a failure of the connection.
+    /// Classifies a connection error.
     #[expect(
         clippy::wildcard_enum_match_arm,
         reason = "not our enum; what is not named is not worth another try"
     )]
-    fn broken(&self, error: &ureq::Error) -> Try {
+    fn broken(&self, error: &ureq::Error) -> RequestAttempt {
         let unreachable = HubError::Unreachable {
             hub: self.hub.clone(),
-            why: reason(error),
+            why: describe_error(error),
         };
-        // Whoever is not there now is not there in a second either; a connection that broke may well come back.
+        // An unknown or refusing host will not recover within seconds; a broken connection may.
         match error {
-            error if is_unknown_name(error) => Try::Failed(unreachable),
+            error if is_host_not_found(error) => RequestAttempt::Failed(unreachable),
             ureq::Error::Io(it) if it.kind() != std::io::ErrorKind::ConnectionRefused => {
-                Try::Later(unreachable, None)
+                RequestAttempt::Retry(unreachable, None)
             }
-            ureq::Error::Timeout(_) => Try::Later(unreachable, None),
-            _ => Try::Failed(unreachable),
+            ureq::Error::Timeout(_) => RequestAttempt::Retry(unreachable, None),
+            _ => RequestAttempt::Failed(unreachable),
         }
     }
 
-    /// Turns an answer that is none into an error.
-    fn refused(&self, status: u16, problem: &Problem) -> HubError {
+    /// Converts an error response to an error.
+    fn refused(&self, status: u16, problem: &ProblemDetails) -> HubError {
         let (hub, told) = (self.hub.clone(), problem.told());
         match (status, problem.slug()) {
             (401, _) => HubError::Token { hub, told },
@@ -207,6 +220,7 @@ impl Client {
             (413, _) => HubError::TooLarge { hub, told },
             (429, _) => HubError::Busy { hub, told },
             (502..=504, _) => HubError::Unavailable { hub, told },
+            // Following a redirect could send the token to another machine.
             (300..=399, _) => {
                 self.unclear("it sends callers elsewhere, and a token goes nowhere else")
             }
@@ -230,28 +244,31 @@ impl Client {
     }
 }
 
-impl Hub for Client {
-    fn push(&mut self, lines: &[&str]) -> Result<Pushed, HubError> {
-        let push = Push::of(lines.iter().copied());
-        let push = push.map_err(|_| self.unclear("an event is not JSON"))?;
+impl HubClient for HttpHubClient {
+    fn push(&mut self, lines: &[&str]) -> Result<PushResponse, HubError> {
+        let push = PushRequest::of(lines.iter().copied())
+            .map_err(|_| self.unclear("an event is not JSON"))?;
         let body = serde_json::to_vec(&push).expect("lines are plain data");
-        let packed = (PACK_BYTES_MIN <= body.len()).then(|| packed(&body));
+        let packed = (body.len() >= COMPRESS_BYTES_MIN).then(|| compress(&body));
         let (status, answer) = self.ask(|| {
-            let post = self.agent.post(&self.events);
-            let post = post.content_type("application/json");
-            let post = post.header("authorization", self.bearer());
-            let post = post.header("accept-encoding", "gzip");
+            let post = self
+                .agent
+                .post(&self.events)
+                .content_type("application/json")
+                .header("authorization", self.bearer())
+                .header("accept-encoding", "gzip");
             self.read(match &packed {
                 Some(packed) => post.header("content-encoding", "gzip").send(&packed[..]),
                 None => post.send(&body[..]),
             })
         })?;
-        let mut pushed: Pushed = match status {
+        let mut pushed: PushResponse = match status {
             200 => self.parsed(&answer)?,
             status => {
-                let problem = Problem::read(&answer);
+                let problem = ProblemDetails::read(&answer);
                 match problem.events {
-                    Some(events) if status == 422 => Pushed {
+                    // The hub refused every event: a complete answer with an error status.
+                    Some(events) if status == 422 => PushResponse {
                         events,
                         cursor: None,
                     },
@@ -259,38 +276,48 @@ impl Hub for Client {
                 }
             }
         };
+        // Verdicts are matched by position. With a missing one, all later ones would be assigned
+        // to the wrong events.
         if pushed.events.len() != lines.len() {
             return Err(self.unclear("it did not answer for every event"));
         }
         for answered in &mut pushed.events {
-            answered.reason = answered.reason.take().map(|it| shown(&it));
+            answered.reason = answered.reason.take().map(|it| sanitize(&it));
         }
         Ok(pushed)
     }
 
-    fn pull(&mut self, after: Cursor, limit: u32) -> Result<Pulled, HubError> {
+    fn pull(&mut self, after: LogCursor, limit: u32) -> Result<PullResponse, HubError> {
         let url = format!("{}?after={after}&limit={limit}", self.events);
         let (status, answer) = self.ask(|| {
-            let get = self.agent.get(&url);
-            let get = get.header("authorization", self.bearer());
-            self.read(get.header("accept-encoding", "gzip").call())
+            let get = self
+                .agent
+                .get(&url)
+                .header("authorization", self.bearer())
+                .header("accept-encoding", "gzip");
+            self.read(get.call())
         })?;
         if status != 200 {
-            return Err(self.refused(status, &Problem::read(&answer)));
+            return Err(self.refused(status, &ProblemDetails::read(&answer)));
         }
         self.parsed(&answer)
     }
 }
 
-/// Returns a server's words as they may be shown: short, on one line, nothing a terminal obeys.
-fn shown(words: &str) -> String {
+/// Sanitizes a server's text for display: short, one line, no terminal control characters.
+fn sanitize(words: &str) -> String {
     let plain = |it: char| if it.is_control() { ' ' } else { it };
-    let words: String = words.chars().take(WORDS_CHARS_MAX + 1).map(plain).collect();
-    shortened(&words, WORDS_CHARS_MAX)
+    // One character more than the limit, so that `truncate` sees that the text is too long.
+    let line: String = words
+        .chars()
+        .take(SERVER_TEXT_CHARS_MAX + 1)
+        .map(plain)
+        .collect();
+    truncate(&line, SERVER_TEXT_CHARS_MAX)
 }
 
-/// Returns whether a server that answers so may well answer otherwise in a moment.
-fn is_passing(status: u16) -> bool {
+/// Returns true if a status is temporary, so that a retry may succeed.
+fn is_transient(status: u16) -> bool {
     matches!(status, 429 | 502 | 503 | 504)
 }
 
@@ -298,13 +325,13 @@ fn header<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
     headers.get(name)?.to_str().ok()
 }
 
-/// Returns how long the server asks to wait, where it says so in seconds.
+/// Returns the delay a server requests, if it is given in seconds.
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let seconds = header(headers, "retry-after")?.trim().parse().ok()?;
     Some(Duration::from_secs(seconds))
 }
 
-fn packed(body: &[u8]) -> Vec<u8> {
+fn compress(body: &[u8]) -> Vec<u8> {
     let mut packed = Vec::new();
     let mut encoder = GzEncoder::new(body, Compression::fast());
     let read = encoder.read_to_end(&mut packed);
@@ -312,10 +339,11 @@ fn packed(body: &[u8]) -> Vec<u8> {
     packed
 }
 
-/// Unpacks an answer, unless it is broken or too long.
-fn unpacked(packed: &[u8]) -> Option<Vec<u8>> {
+/// Decompresses a response; returns `None` if it is corrupt or too long.
+fn decompress(packed: &[u8]) -> Option<Vec<u8>> {
     let mut body = Vec::new();
     let decoder = GzDecoder::new(packed);
+    // One byte more than the limit distinguishes "exactly at the limit" from "too long".
     let mut limited = decoder.take(ANSWER_BYTES_MAX as u64 + 1);
     limited.read_to_end(&mut body).ok()?;
     (body.len() <= ANSWER_BYTES_MAX).then_some(body)

@@ -1,23 +1,26 @@
-//! A hub as a repository sees it: a port, so that whoever synchronises opens no socket itself.
+//! Interface of a repository to a hub. Synchronization depends on it and opens no socket itself.
 
-use crate::wire::{Cursor, Pulled, Pushed};
+use crate::wire::{LogCursor, PullResponse, PushResponse};
 
 /// One workspace of a hub.
-pub trait Hub {
-    /// Offers events, each as the line it is; the answer has one verdict an event, in their order.
+pub trait HubClient {
+    /// Pushes events as their raw lines; returns one verdict per event, in the same order.
     ///
-    /// Offering an event again changes nothing: whoever does not know what became of a push repeats it.
-    fn push(&mut self, lines: &[&str]) -> Result<Pushed, HubError>;
+    /// A push is idempotent, so a push with an unknown result can be repeated.
+    fn push(&mut self, lines: &[&str]) -> Result<PushResponse, HubError>;
 
-    /// Asks for at most `limit` events behind a place in the workspace's log.
-    fn pull(&mut self, after: Cursor, limit: u32) -> Result<Pulled, HubError>;
+    /// Pulls at most `limit` events after a cursor of the workspace's log.
+    fn pull(&mut self, after: LogCursor, limit: u32) -> Result<PullResponse, HubError>;
 
-    /// Asks whether a place still is one of the workspace's log; it is not where the hub went back to an older backup.
-    fn knows(&mut self, place: Cursor) -> Result<bool, HubError> {
-        if place == Cursor::default() {
+    /// Returns true if the workspace's log contains a cursor. It does not after the hub was
+    /// restored from an older backup.
+    fn knows(&mut self, cursor: LogCursor) -> Result<bool, HubError> {
+        // The start of the log exists in every hub, so no request is needed.
+        if cursor == LogCursor::default() {
             return Ok(true);
         }
-        match self.pull(place, 1) {
+        // The smallest page: only the answer to the cursor matters.
+        match self.pull(cursor, 1) {
             Ok(_) => Ok(true),
             Err(HubError::CursorUnknown { .. }) => Ok(false),
             Err(error) => Err(error),
@@ -25,9 +28,10 @@ pub trait Hub {
     }
 }
 
-/// Why a hub did not do what was asked, and which hub: its address without the workspace.
+/// A failed hub request. `hub` is the address without the workspace.
 ///
-/// Our own words, and behind them, as `told`, what the hub said itself: short, on one line, empty where it said nothing.
+/// The message is Ken's own, followed by `told`: the hub's explanation, short, on one line, and
+/// empty if the hub gave none.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HubError {
     #[error("cannot reach `{hub}`: {why}")]
@@ -59,7 +63,7 @@ pub enum HubError {
 }
 
 impl HubError {
-    /// Returns what to do next.
+    /// Returns the recommended next step.
     #[must_use]
     pub fn hint(&self) -> &'static str {
         match self {
@@ -95,9 +99,9 @@ impl HubError {
     }
 }
 
-fn said(told: &str) -> String {
-    match told {
+fn said(detail: &str) -> String {
+    match detail {
         "" => String::new(),
-        told => format!(": {told}"),
+        detail => format!(": {detail}"),
     }
 }

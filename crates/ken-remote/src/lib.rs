@@ -1,11 +1,11 @@
-//! What a repository and a hub say to each other, and the repository's end of it.
+//! Protocol between a repository and a hub, and its client side.
 //!
-//! Does not read a ledger or keep state: whoever synchronises decides what is said.
+//! This crate reads no ledger and keeps no state; the caller decides which events to exchange.
 //!
 //! - [`wire`]: the messages;
-//! - [`hub`]: the port through which a repository sees a hub, and what may go wrong there;
-//! - [`address`], [`name`], [`token`]: where a hub is, what things are called there, and what it knows its callers by;
-//! - `client` (a feature): the port over HTTP.
+//! - [`hub`]: the interface of a repository to a hub, and its errors;
+//! - [`address`], [`name`], [`token`]: hub addresses, names and access tokens;
+//! - `client` (a feature): the interface over HTTP.
 
 pub mod address;
 #[cfg(feature = "client")]
@@ -15,9 +15,9 @@ pub mod name;
 pub mod token;
 pub mod wire;
 
-pub use address::{Address, AddressError, Plain};
+pub use address::{HubAddress, HubAddressError, PlaintextPolicy};
 #[cfg(feature = "client")]
-pub use client::Client;
-pub use hub::{Hub, HubError};
-pub use name::{Name, NameError};
-pub use token::{Token, TokenError};
+pub use client::HttpHubClient;
+pub use hub::{HubClient, HubError};
+pub use name::{HubName, HubNameError};
+pub use token::{HubToken, HubTokenError};

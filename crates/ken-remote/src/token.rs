@@ -1,73 +1,75 @@
-//! What a hub knows its callers by; never shown.
+//! Access tokens of a hub. They are never printed.
 
 use std::fmt;
 
-/// Bytes a token may have; an access token of an identity provider can be long.
+/// Maximum bytes of a token; an access token of an identity provider can be long.
 pub const TOKEN_BYTES_MAX: usize = 8 * 1024;
 
-/// How a hub's own tokens begin, and how many letters and digits follow.
-const OWN_PREFIX: &str = "ken_";
-const OWN_CHARS: usize = 32;
+/// The prefix of a hub's own tokens, and the number of letters and digits after it.
+const HUB_TOKEN_PREFIX: &str = "ken_";
+const HUB_TOKEN_CHARS: usize = 32;
 
-/// A secret that travels in a header and nowhere else.
+/// A hub token: a secret that is sent only in a header.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Token(String);
+pub struct HubToken(String);
 
-/// A text that cannot be a token. It says nothing of the text.
+/// Error: a text that cannot be a token. The message does not contain the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum TokenError {
+pub enum HubTokenError {
     #[error("the token is empty")]
     Empty,
     #[error("the token has more than {TOKEN_BYTES_MAX} bytes")]
     TooLong,
     #[error("the token holds a space, a line break or a character outside ASCII")]
     NotGraphic,
-    #[error("this is no token: a hub's own is `ken_` and {OWN_CHARS} letters and digits")]
+    #[error("this is no token: a hub's own is `ken_` and {HUB_TOKEN_CHARS} letters and digits")]
     Form,
 }
 
-impl Token {
-    /// Reads a token; space around it is not part of it.
-    pub fn parse(text: &str) -> Result<Self, TokenError> {
-        let text = text.trim();
-        if text.is_empty() {
-            return Err(TokenError::Empty);
+impl HubToken {
+    /// Parses a token; surrounding whitespace is removed.
+    pub fn parse(text: &str) -> Result<Self, HubTokenError> {
+        let trimmed = text.trim();
+        if trimmed.is_empty() {
+            return Err(HubTokenError::Empty);
         }
-        if TOKEN_BYTES_MAX < text.len() {
-            return Err(TokenError::TooLong);
+        if trimmed.len() > TOKEN_BYTES_MAX {
+            return Err(HubTokenError::TooLong);
         }
-        if !text.bytes().all(|it| it.is_ascii_graphic()) {
-            return Err(TokenError::NotGraphic);
+        // A line break would let a token add headers to the request.
+        if !trimmed.bytes().all(|it| it.is_ascii_graphic()) {
+            return Err(HubTokenError::NotGraphic);
         }
-        Ok(Self(text.to_owned()))
+        Ok(Self(trimmed.to_owned()))
     }
 
-    /// Refuses what no hub accepts: neither a token of its own nor an access token of an identity provider (a JWT).
-    pub fn check_form(&self) -> Result<(), TokenError> {
+    /// Returns an error for a form that no hub accepts: neither a hub token nor a JWT access token.
+    pub fn check_form(&self) -> Result<(), HubTokenError> {
         let is_own = |rest: &str| {
-            rest.len() == OWN_CHARS && rest.bytes().all(|it| it.is_ascii_alphanumeric())
+            rest.len() == HUB_TOKEN_CHARS && rest.bytes().all(|it| it.is_ascii_alphanumeric())
         };
+        // A JWT has three Base64url parts, separated by dots.
         let is_part = |it: u8| it.is_ascii_alphanumeric() || b"-_=".contains(&it);
         let parts: Vec<&str> = self.0.split('.').collect();
         let is_access = parts.len() == 3
             && parts
                 .iter()
                 .all(|part| !part.is_empty() && part.bytes().all(is_part));
-        let fits = match self.0.strip_prefix(OWN_PREFIX) {
+        let is_valid = match self.0.strip_prefix(HUB_TOKEN_PREFIX) {
             Some(rest) => is_own(rest),
             None => is_access,
         };
-        fits.then_some(()).ok_or(TokenError::Form)
+        is_valid.then_some(()).ok_or(HubTokenError::Form)
     }
 
-    /// Returns the secret, for a header or a file only its owner reads.
+    /// Returns the secret, for a header or a file that only its owner can read.
     #[must_use]
     pub fn secret(&self) -> &str {
         &self.0
     }
 }
 
-impl fmt::Debug for Token {
+impl fmt::Debug for HubToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Token(..)")
     }
@@ -79,7 +81,7 @@ mod tests {
 
     #[test]
     fn a_token_is_never_shown() {
-        let token = Token::parse(" ken_abc\n").expect("a token");
+        let token = HubToken::parse(" ken_abc\n").expect("a token");
         assert_eq!(token.secret(), "ken_abc");
         assert_eq!(format!("{token:?}"), "Token(..)");
     }
@@ -88,7 +90,7 @@ mod tests {
     fn what_no_hub_accepts_is_told_from_what_one_may() {
         let own = format!("ken_{}", "0a".repeat(16));
         for text in [own.as_str(), "eyJh.eyJp.c2ln-_"] {
-            assert_eq!(Token::parse(text).unwrap().check_form(), Ok(()));
+            assert_eq!(HubToken::parse(text).unwrap().check_form(), Ok(()));
         }
         let long = format!("{own}0");
         for text in [
@@ -100,8 +102,8 @@ mod tests {
             &own[1..],
             &long,
         ] {
-            let token = Token::parse(text).unwrap();
-            assert_eq!(token.check_form(), Err(TokenError::Form), "{text}");
+            let token = HubToken::parse(text).unwrap();
+            assert_eq!(token.check_form(), Err(HubTokenError::Form), "{text}");
         }
     }
 
@@ -109,14 +111,14 @@ mod tests {
     fn what_cannot_travel_in_a_header_is_no_token() {
         let long = "a".repeat(TOKEN_BYTES_MAX + 1);
         for (text, wrong) in [
-            ("", TokenError::Empty),
-            (" \n", TokenError::Empty),
-            ("a b", TokenError::NotGraphic),
-            ("a\r\nx-other: b", TokenError::NotGraphic),
-            ("ä", TokenError::NotGraphic),
-            (&long, TokenError::TooLong),
+            ("", HubTokenError::Empty),
+            (" \n", HubTokenError::Empty),
+            ("a b", HubTokenError::NotGraphic),
+            ("a\r\nx-other: b", HubTokenError::NotGraphic),
+            ("ä", HubTokenError::NotGraphic),
+            (&long, HubTokenError::TooLong),
         ] {
-            assert_eq!(Token::parse(text), Err(wrong));
+            assert_eq!(HubToken::parse(text), Err(wrong));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The client against a server of this test, on this machine.
+//! The remote client against a local test server.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -11,12 +11,12 @@ use std::time::Duration;
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
-use ken_remote::client::TRIES_MAX;
-use ken_remote::wire::{Cursor, Verdict};
-use ken_remote::{Address, Client, Hub as _, HubError, Plain, Token};
+use ken_remote::client::ATTEMPTS_MAX;
+use ken_remote::wire::{LogCursor, PushVerdict};
+use ken_remote::{HttpHubClient, HubAddress, HubClient as _, HubError, HubToken, PlaintextPolicy};
 
-/// How long the server waits for a request that does not come.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// Read timeout of the test server.
+const READ_TIMEOUT: Duration = Duration::from_secs(20);
 const TOKEN: &str = "ken_token_of_this_test";
 const ID: &str = "01JCPQ3W6M7Y2K8T4D5F6G7H8J";
 
@@ -24,16 +24,16 @@ thread_local! {
     static WAITED: RefCell<Vec<Duration>> = const { RefCell::new(Vec::new()) };
 }
 
-/// One request as the server saw it; the head in lower case.
-struct Received {
+/// One received request; its head is in lower case.
+struct PushedRequest {
     head: String,
     body: Vec<u8>,
 }
 
-/// Answers one request for each of `answers`; an empty one breaks the connection.
-fn serve(answers: Vec<Vec<u8>>) -> (Client, JoinHandle<Vec<Received>>) {
+/// Serves one request per element of `answers`; an empty element breaks the connection.
+fn serve_answers(answers: Vec<Vec<u8>>) -> (HttpHubClient, JoinHandle<Vec<PushedRequest>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let client = client(listener.local_addr().unwrap().port());
+    let client = client_for(listener.local_addr().unwrap().port());
     let answer_one = move |answer: Vec<u8>| {
         let (stream, _) = listener.accept().unwrap();
         answer_request(stream, &answer)
@@ -42,20 +42,20 @@ fn serve(answers: Vec<Vec<u8>>) -> (Client, JoinHandle<Vec<Received>>) {
     (client, serving)
 }
 
-fn client(port: u16) -> Client {
+fn client_for(port: u16) -> HttpHubClient {
     let url = format!("http://127.0.0.1:{port}/pay");
-    let address = Address::parse(&url, Plain::Loopback).unwrap();
-    let client = Client::open(&address, Token::parse(TOKEN).unwrap()).unwrap();
-    client.waiting_with(|_, it| WAITED.with_borrow_mut(|waited| waited.push(it)))
+    let address = HubAddress::parse(&url, PlaintextPolicy::Loopback).unwrap();
+    let client = HttpHubClient::open(&address, HubToken::parse(TOKEN).unwrap()).unwrap();
+    client.with_retry_callback(|_, it| WAITED.with_borrow_mut(|waited| waited.push(it)))
 }
 
-fn waited() -> Vec<u64> {
+fn recorded_waits() -> Vec<u64> {
     let seconds = |it: &Duration| it.as_millis().try_into().unwrap();
     WAITED.with_borrow(|waited| waited.iter().map(seconds).collect())
 }
 
-fn answer_request(mut stream: TcpStream, answer: &[u8]) -> Received {
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+fn answer_request(mut stream: TcpStream, answer: &[u8]) -> PushedRequest {
+    stream.set_read_timeout(Some(READ_TIMEOUT)).unwrap();
     let mut reader = BufReader::new(stream.try_clone().unwrap());
     let mut head = String::new();
     while !head.ends_with("\r\n\r\n") {
@@ -66,12 +66,12 @@ fn answer_request(mut stream: TcpStream, answer: &[u8]) -> Received {
     let length = length.map_or(0, |it| it.lines().next().unwrap().parse().unwrap());
     let mut body = vec![0; length];
     reader.read_exact(&mut body).unwrap();
-    // A client that has seen enough may be gone already.
+    // The client may have closed the connection already.
     let _ = stream.write_all(answer);
-    Received { head, body }
+    PushedRequest { head, body }
 }
 
-fn answer(status: u16, headers: &str, body: &[u8]) -> Vec<u8> {
+fn http_response(status: u16, headers: &str, body: &[u8]) -> Vec<u8> {
     let length = body.len();
     let head = format!(
         "HTTP/1.1 {status} X\r\ncontent-length: {length}\r\nconnection: close\r\n{headers}\r\n"
@@ -85,19 +85,19 @@ fn gzip(body: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-fn admitted(count: usize) -> Vec<u8> {
+fn admitted_response(count: usize) -> Vec<u8> {
     let one = format!(r#"{{"id":"{ID}","verdict":"admitted"}}"#);
     let all = vec![one; count].join(",");
-    answer(200, "", format!(r#"{{"events":[{all}]}}"#).as_bytes())
+    http_response(200, "", format!(r#"{{"events":[{all}]}}"#).as_bytes())
 }
 
 #[test]
 fn a_push_travels_packed_with_its_token_and_its_lines_unchanged() {
-    let (mut client, serving) = serve(vec![admitted(2), admitted(1)]);
+    let (mut client, serving) = serve_answers(vec![admitted_response(2), admitted_response(1)]);
     let long = format!(r#"{{"a":"{}","b":"\u00e9 <"}}"#, "x".repeat(2000));
     let pushed = client.push(&[&long, r#"{"z":1,"a":2}"#]).unwrap();
     assert_eq!(pushed.events.len(), 2);
-    assert_eq!(pushed.events[0].verdict, Verdict::Admitted);
+    assert_eq!(pushed.events[0].verdict, PushVerdict::Admitted);
     client.push(&[r#"{"a":1}"#]).unwrap();
     let received = serving.join().unwrap();
     let head = &received[0].head;
@@ -115,7 +115,7 @@ fn a_push_travels_packed_with_its_token_and_its_lines_unchanged() {
         .read_to_string(&mut body)
         .unwrap();
     assert_eq!(body, format!(r#"{{"events":[{long},{{"z":1,"a":2}}]}}"#));
-    // What is short is not worth packing.
+    // A short body is not compressed.
     assert!(!received[1].head.contains("content-encoding"));
     assert_eq!(received[1].body, br#"{"events":[{"a":1}]}"#);
 }
@@ -123,9 +123,9 @@ fn a_push_travels_packed_with_its_token_and_its_lines_unchanged() {
 #[test]
 fn a_page_is_asked_for_by_its_cursor_and_unpacked() {
     let page = format!(r#"{{"events":[{{"b":1,"a":2}}],"cursor":"18.{ID}","more":true}}"#);
-    let packed = answer(200, "content-encoding: gzip\r\n", &gzip(page.as_bytes()));
-    let (mut client, serving) = serve(vec![packed]);
-    let after: Cursor = format!("17.{ID}").parse().unwrap();
+    let packed = http_response(200, "content-encoding: gzip\r\n", &gzip(page.as_bytes()));
+    let (mut client, serving) = serve_answers(vec![packed]);
+    let after: LogCursor = format!("17.{ID}").parse().unwrap();
     let pulled = client.pull(after, 50).unwrap();
     assert_eq!(pulled.events[0].get(), r#"{"b":1,"a":2}"#);
     assert_eq!((pulled.cursor.seq, pulled.more), (18, true));
@@ -140,29 +140,30 @@ fn a_page_is_asked_for_by_its_cursor_and_unpacked() {
 
 #[test]
 fn a_busy_hub_is_asked_again_as_late_as_it_says() {
-    let busy = |headers: &str| answer(429, headers, b"");
+    let busy = |headers: &str| http_response(429, headers, b"");
     let answers = vec![
         busy("retry-after: 7\r\n"),
         busy("retry-after: 9999\r\n"),
-        answer(503, "", b""),
-        admitted(1),
+        http_response(503, "", b""),
+        admitted_response(1),
     ];
-    let (mut client, serving) = serve(answers);
+    let (mut client, serving) = serve_answers(answers);
     client.push(&["{}"]).unwrap();
-    assert_eq!(waited(), [7_000, 30_000, 2_000]);
+    assert_eq!(recorded_waits(), [7_000, 30_000, 2_000]);
     assert_eq!(serving.join().unwrap().len(), 4);
 }
 
 #[test]
 fn a_broken_connection_is_tried_again_but_not_for_ever() {
-    let (mut client, serving) = serve(vec![Vec::new(), admitted(1)]);
+    let (mut client, serving) = serve_answers(vec![Vec::new(), admitted_response(1)]);
     client.push(&["{}"]).unwrap();
-    assert_eq!(waited(), [500]);
+    assert_eq!(recorded_waits(), [500]);
     serving.join().unwrap();
-    let (mut client, serving) = serve(vec![answer(502, "", b""); TRIES_MAX as usize]);
-    let failed = client.pull(Cursor::default(), 1).unwrap_err();
+    let (mut client, serving) =
+        serve_answers(vec![http_response(502, "", b""); ATTEMPTS_MAX as usize]);
+    let failed = client.pull(LogCursor::default(), 1).unwrap_err();
     assert!(matches!(failed, HubError::Unavailable { .. }), "{failed}");
-    assert_eq!(serving.join().unwrap().len(), TRIES_MAX as usize);
+    assert_eq!(serving.join().unwrap().len(), ATTEMPTS_MAX as usize);
 }
 
 #[test]
@@ -170,14 +171,14 @@ fn why_it_waits_is_said_in_the_hubs_words() {
     let away =
         br#"{"type":"/problems/unavailable","detail":"the database does not answer just now"}"#;
     let answers = vec![
-        answer(503, "retry-after: 2\r\n", away),
-        answer(502, "", b"<html>"),
-        admitted(1),
+        http_response(503, "retry-after: 2\r\n", away),
+        http_response(502, "", b"<html>"),
+        admitted_response(1),
     ];
-    let (client, serving) = serve(answers);
+    let (client, serving) = serve_answers(answers);
     let heard = std::rc::Rc::new(RefCell::new(Vec::new()));
     let ear = std::rc::Rc::clone(&heard);
-    let mut client = client.waiting_with(move |why, pause| {
+    let mut client = client.with_retry_callback(move |why, pause| {
         let why = why.to_string();
         let why = why.split_once("` ").unwrap().1.to_owned();
         ear.borrow_mut().push((why, pause.as_millis()));
@@ -202,7 +203,7 @@ fn nobody_listening_is_said_at_once() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         listener.local_addr().unwrap().port()
     };
-    let failed = client(port).pull(Cursor::default(), 1).unwrap_err();
+    let failed = client_for(port).pull(LogCursor::default(), 1).unwrap_err();
     assert_eq!(
         failed.to_string(),
         format!("cannot reach `http://127.0.0.1:{port}`: nobody listens there")
@@ -212,7 +213,7 @@ fn nobody_listening_is_said_at_once() {
         "{}",
         failed.hint()
     );
-    assert!(waited().is_empty());
+    assert!(recorded_waits().is_empty());
 }
 
 #[test]
@@ -222,8 +223,8 @@ fn the_token_goes_nowhere_else() {
     let port = other.local_addr().unwrap().port();
     let elsewhere = format!("location: http://127.0.0.1:{port}/v1/workspaces/pay/events\r\n");
     for status in [301, 302, 307, 308] {
-        let (mut client, serving) = serve(vec![answer(status, &elsewhere, b"")]);
-        let failed = client.pull(Cursor::default(), 1).unwrap_err();
+        let (mut client, serving) = serve_answers(vec![http_response(status, &elsewhere, b"")]);
+        let failed = client.pull(LogCursor::default(), 1).unwrap_err();
         assert!(matches!(failed, HubError::Answer { .. }), "{failed}");
         serving.join().unwrap();
         assert!(other.accept().is_err(), "somebody called there");
@@ -234,10 +235,10 @@ fn the_token_goes_nowhere_else() {
 #[test]
 fn every_refusal_has_its_name() {
     let cursor = br#"{"type":"/problems/cursor-unknown","title":"gone\u001b[31m"}"#;
-    let quota = br#"{"type":"/problems/quota","title":"your organisation has reached its quota","detail":"12 events\nand 10 are allowed"}"#;
+    let quota = br#"{"type":"/problems/quota","title":"your organization has reached its quota","detail":"12 events\nand 10 are allowed"}"#;
     let expired = br#"{"type":"/problems/unauthenticated","detail":"it ended on Monday"}"#;
-    type Is = fn(&HubError) -> bool;
-    let cases: [(u16, &[u8], Is); 9] = [
+    type ErrorPredicate = fn(&HubError) -> bool;
+    let cases: [(u16, &[u8], ErrorPredicate); 9] = [
         (401, b"", |it| matches!(it, HubError::Token { .. })),
         (401, expired, |it| {
             it.to_string().ends_with("this token: it ended on Monday")
@@ -267,8 +268,8 @@ fn every_refusal_has_its_name() {
         }),
     ];
     for (status, body, is_right) in cases {
-        let (mut client, serving) = serve(vec![answer(status, "", body)]);
-        let failed = client.pull(Cursor::default(), 1).unwrap_err();
+        let (mut client, serving) = serve_answers(vec![http_response(status, "", body)]);
+        let failed = client.pull(LogCursor::default(), 1).unwrap_err();
         assert!(is_right(&failed), "{status}: {failed:?}");
         serving.join().unwrap();
     }
@@ -277,9 +278,9 @@ fn every_refusal_has_its_name() {
 #[test]
 fn a_push_of_which_nothing_was_taken_still_says_what_became_of_each() {
     let refused = r#"{"type":"x","title":"t","status":422,"events":[{"verdict":"refused","reason":"a secret\nin it"}]}"#;
-    let (mut client, serving) = serve(vec![answer(422, "", refused.as_bytes())]);
+    let (mut client, serving) = serve_answers(vec![http_response(422, "", refused.as_bytes())]);
     let pushed = client.push(&["{}"]).unwrap();
-    assert_eq!(pushed.events[0].verdict, Verdict::Refused);
+    assert_eq!(pushed.events[0].verdict, PushVerdict::Refused);
     assert_eq!(pushed.events[0].reason.as_deref(), Some("a secret in it"));
     serving.join().unwrap();
 }
@@ -299,7 +300,7 @@ fn an_answer_of_another_form_or_without_end_is_no_answer() {
         (packed, b"not packed"),
         (packed, &bomb),
     ] {
-        let (mut client, serving) = serve(vec![answer(200, headers, body)]);
+        let (mut client, serving) = serve_answers(vec![http_response(200, headers, body)]);
         let failed = client.push(&["{}"]).unwrap_err();
         assert!(matches!(failed, HubError::Answer { .. }), "{failed:?}");
         serving.join().unwrap();

@@ -1,25 +1,25 @@
-//! Events with chosen authors, times and ids, for tests that tell a small story.
+//! Event writer with chosen actors, times and ids, for scenario tests.
 
-use ken_core::actor::Actor;
-use ken_core::content::{Content, Scope};
-use ken_core::decide::{Clock, Draft, SCHEMA_VERSION};
-use ken_core::event::{
-    Admission, AdmissionVerdict, Body, Event, Origin, Proposed, Recorded, Subject,
+use ken_core::decide::{Draft, EventStamper, SCHEMA_VERSION};
+use ken_core::ledger::event::{
+    Admission, AdmissionVerdict, Body, Event, EventSubject, Origin, Proposed, RecordedEvent,
 };
-use ken_core::hlc::Hlc;
-use ken_core::id::{EntryId, EventId, IdSource, NodeId};
-use ken_core::kind::Kind;
-use ken_core::status::Status;
-use ken_core::time::Timestamp;
+use ken_core::values::actor::Actor;
+use ken_core::values::content::{Content, EntryScope};
+use ken_core::values::hlc::Hlc;
+use ken_core::values::id::{EntryId, EventId, IdSource, NodeId};
+use ken_core::values::kind::EntryKind;
+use ken_core::values::status::EntryStatus;
+use ken_core::values::time::Timestamp;
 use serde_json::{Value, json};
 
 use crate::any_event::seal;
 
-/// Numbers that look random and are the same for the same seed.
+/// Deterministic pseudo-random ids from a seed (SplitMix64).
 #[derive(Clone, Debug)]
-pub struct Ids(u64);
+pub struct SeededIds(u64);
 
-impl Ids {
+impl SeededIds {
     /// Starts a sequence.
     pub fn new(seed: u64) -> Self {
         Self(seed)
@@ -34,27 +34,27 @@ impl Ids {
     }
 }
 
-impl IdSource for Ids {
+impl IdSource for SeededIds {
     fn random(&mut self) -> u128 {
         u128::from(self.next()) << 64 | u128::from(self.next())
     }
 }
 
-/// Writes events as one node would, with a clock that moves a second with each.
+/// Writes events as one node, with a clock that advances one second per event.
 #[derive(Debug)]
-pub struct Scribe {
+pub struct EventWriter {
     pub now: Timestamp,
     pub by: Actor,
     pub verdict: AdmissionVerdict,
     node: NodeId,
     seen: Option<Hlc>,
-    ids: Ids,
+    ids: SeededIds,
 }
 
-impl Scribe {
-    /// Starts on 2 January 2026 as `human:ada@example.org`; the seed decides every id.
+impl EventWriter {
+    /// Starts on 2 January 2026 as `human:ada@example.org`; the seed determines every id.
     pub fn new(seed: u64) -> Self {
-        let mut ids = Ids::new(seed);
+        let mut ids = SeededIds::new(seed);
         Self {
             now: "2026-01-02T03:04:05Z".parse().expect("a time"),
             by: "human:ada@example.org".parse().expect("an actor"),
@@ -65,38 +65,39 @@ impl Scribe {
         }
     }
 
-    /// Writes as somebody else from now on.
+    /// Changes the actor of the following events.
     pub fn by(&mut self, actor: &str) -> &mut Self {
         self.by = actor.parse().expect("an actor");
         self
     }
 
-    /// Writes at another time from now on.
+    /// Changes the time of the following events.
     pub fn at(&mut self, time: &str) -> &mut Self {
         self.now = time.parse().expect("a time");
+        // Otherwise the hybrid logical clock would not go back in time.
         self.seen = None;
         self
     }
 
-    /// Proposes a learning that says `statement`.
-    pub fn propose(&mut self, statement: &str) -> (EntryId, Recorded) {
-        self.propose_with(Kind::Learning, statement, |_| {})
+    /// Proposes a learning with `statement`.
+    pub fn propose(&mut self, statement: &str) -> (EntryId, RecordedEvent) {
+        self.propose_with(EntryKind::Learning, statement, |_| {})
     }
 
-    /// Proposes an entry of `kind`, changed by `change` before it is written.
+    /// Proposes an entry of `kind`, modified by `change` before it is written.
     pub fn propose_with(
         &mut self,
-        kind: Kind,
+        kind: EntryKind,
         statement: &str,
         change: impl FnOnce(&mut Proposed),
-    ) -> (EntryId, Recorded) {
+    ) -> (EntryId, RecordedEvent) {
         let mut data = Proposed {
             kind,
             content: Content::new(statement.parse().expect("a statement")),
             citations: Vec::new(),
-            status: Status::Candidate,
+            status: EntryStatus::Candidate,
             origin: Origin::Human,
-            scope: Scope::Workspace,
+            scope: EntryScope::Workspace,
             schema_version: SCHEMA_VERSION.to_owned(),
             alias: None,
             thread: None,
@@ -113,36 +114,36 @@ impl Scribe {
     }
 
     /// Writes an event about one entry.
-    pub fn about(&mut self, entry: EntryId, body: Body) -> Recorded {
+    pub fn about(&mut self, entry: EntryId, body: Body) -> RecordedEvent {
         self.write(vec![entry.into()], body)
     }
 
     /// Writes an event.
-    pub fn write(&mut self, about: Vec<Subject>, body: Body) -> Recorded {
+    pub fn write(&mut self, about: Vec<EventSubject>, body: Body) -> RecordedEvent {
         let id = self.next_id();
         self.write_as(id, about, body)
     }
 
-    /// Writes an event under an id chosen before.
-    pub fn write_as(&mut self, id: EventId, about: Vec<Subject>, body: Body) -> Recorded {
+    /// Writes an event with a given id.
+    pub fn write_as(&mut self, id: EventId, about: Vec<EventSubject>, body: Body) -> RecordedEvent {
         let admission = Admission {
             verdict: self.verdict,
             ..Admission::clean("ken-guard/1")
         };
-        let mut clock = Clock {
+        let mut clock = EventStamper {
             node: self.node,
             now: self.now,
             seen: self.seen,
             ids: &mut self.ids,
         };
-        let event: Event = clock.stamp_as(id, Draft { about, body }, &self.by, admission);
+        let event: Event = clock.stamp_with_id(id, Draft { about, body }, &self.by, admission);
         self.seen = clock.seen;
         self.now = self.now.plus_millis(1000);
-        Recorded::new(event)
+        RecordedEvent::new(event)
     }
 
-    /// Writes an event of a type this build does not know.
-    pub fn foreign(&mut self, type_name: &str, about: &[EntryId]) -> Recorded {
+    /// Writes an event of a type unknown to this build.
+    pub fn foreign(&mut self, type_name: &str, about: &[EntryId]) -> RecordedEvent {
         let id = self.next_id();
         let at = Hlc::next(self.node, self.now, self.seen);
         self.seen = Some(at);
@@ -152,10 +153,10 @@ impl Scribe {
             "about": about, "at": at, "by": self.by, "data": data,
             "id": id, "sum": "", "type": type_name, "v": 1,
         }));
-        Recorded::parse(line.as_bytes()).expect("a sealed line")
+        RecordedEvent::parse(line.as_bytes()).expect("a sealed line")
     }
 
-    /// Returns a fresh event id.
+    /// Returns a new event id.
     pub fn next_id(&mut self) -> EventId {
         EventId::new(self.now, self.ids.random())
     }

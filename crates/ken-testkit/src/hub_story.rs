@@ -1,61 +1,65 @@
-//! One story for every hub: lines in, pages out, whatever is behind it.
+//! Conformance tests for hubs: event lines in, pages out.
 //!
-//! A hub in memory that tests rely on and the one people run must not differ in what a clone goes by: each event has one
-//! place, places are never given twice, a form that changed stands again behind the others, and a place that was named stays one.
+//! The in-memory hub that tests rely on must behave like the real one in every property clones
+//! depend on: each event has one position, positions are never reused, a changed event moves to the
+//! end, and a cursor stays valid.
 
-use ken_core::event::{BlankReason, Body, EventBlanked, Recorded};
-use ken_core::id::EventId;
-use ken_remote::wire::{Cursor, PULL_EVENTS_MAX, Verdict};
-use ken_remote::{Hub, HubError};
+use ken_core::ledger::event::{BlankReason, Body, EventBlanked, RecordedEvent};
+use ken_core::values::id::EventId;
+use ken_remote::wire::{LogCursor, PULL_EVENTS_MAX, PushVerdict};
+use ken_remote::{HubClient, HubError};
 
-use crate::build::Scribe;
+use crate::build::EventWriter;
 
-/// Tells the story to an empty workspace of which the caller is a curator; panics where it answers wrongly.
-pub fn hub_story(hub: &mut dyn Hub) {
-    let mut scribe = Scribe::new(7);
-    let copies: Vec<Recorded> = (0..5)
+/// Checks an empty workspace in which the caller is a curator. Panics at the first wrong result.
+pub fn check_hub_conformance(hub: &mut dyn HubClient) {
+    let mut scribe = EventWriter::new(7);
+    let copies: Vec<RecordedEvent> = (0..5)
         .map(|n| {
             scribe
                 .propose(&format!("Shard {n} of the ledger is read only at night"))
                 .1
         })
         .collect();
-    let start = Cursor::default();
+    let start = LogCursor::default();
     assert!(
         hub.knows(start).expect("it answers"),
         "the beginning is a place"
     );
-    assert_eq!(pulled(hub, start), ([].into(), start));
+    assert_eq!(pull_all(hub, start), ([].into(), start));
 
-    let first = pushed(hub, &copies[..3], Verdict::Admitted);
+    let first = push_all(hub, &copies[..3], PushVerdict::Admitted);
     assert_eq!(first.seq, 3);
-    // Whoever does not know what became of a push repeats it, and is told the same place.
-    assert_eq!(pushed(hub, &copies[..3], Verdict::Known), first);
-    assert_eq!(pulled(hub, start), (lines(&copies[..3]), first));
+    // A client that lost the response repeats the push and gets the same cursor.
+    assert_eq!(push_all(hub, &copies[..3], PushVerdict::Known), first);
+    assert_eq!(pull_all(hub, start), (event_lines(&copies[..3]), first));
 
-    let second = pushed(hub, &copies[3..], Verdict::Admitted);
-    assert_eq!(pulled(hub, first), (lines(&copies[3..]), second));
-    pages_go_on(hub, &copies, second);
+    let second = push_all(hub, &copies[3..], PushVerdict::Admitted);
+    assert_eq!(pull_all(hub, first), (event_lines(&copies[3..]), second));
+    check_paging(hub, &copies, second);
 
-    // An order to blank changes the form of what it names: that stands again behind the others, for whoever read it already.
+    // A redaction changes its target, which moves to the end so that clients that read it before
+    // see it again.
     let target = &copies[1];
-    let order = scribe.write(target.event.about.clone(), order(target.event.id));
-    let third = pushed(hub, std::slice::from_ref(&order), Verdict::Admitted);
-    let (mut news, end) = pulled(hub, second);
-    let mut wanted = [order.line().to_owned(), target.blanked().line().to_owned()];
+    let order = scribe.write(target.event.about.clone(), redaction_of(target.event.id));
+    let third = push_all(hub, std::slice::from_ref(&order), PushVerdict::Admitted);
+    let (mut news, end) = pull_all(hub, second);
+    let mut wanted = [order.line().to_owned(), target.redacted().line().to_owned()];
+    // One push appended both; their order is unspecified.
     news.sort();
     wanted.sort();
     assert_eq!((news, end), (wanted.into(), third));
-    assert_eq!(pulled(hub, start).0.len(), 6, "one place an event");
-    // It never comes back in full, whoever sends it.
-    pushed(hub, std::slice::from_ref(target), Verdict::Known);
-    assert_eq!(pulled(hub, third), ([].into(), third));
+    assert_eq!(pull_all(hub, start).0.len(), 6, "one place an event");
+    // The full event is never restored by a later push.
+    push_all(hub, std::slice::from_ref(target), PushVerdict::Known);
+    assert_eq!(pull_all(hub, third), ([].into(), third));
 
-    // Places that were named stay places, also where the event at one of them moved on; others are none.
+    // Issued cursors stay valid even if the event at that position moved; others are invalid.
     for place in [first, second, third] {
         assert!(hub.knows(place).expect("it answers"), "{place}");
     }
-    let never = Cursor {
+    // A valid position with the wrong event, as after restoring a backup.
+    let never = LogCursor {
         seq: first.seq,
         last: Some(order.event.id),
     };
@@ -64,9 +68,9 @@ pub fn hub_story(hub: &mut dyn Hub) {
     assert!(matches!(failed, Err(HubError::CursorUnknown { .. })));
 }
 
-/// Reads the log two events at a time.
-fn pages_go_on(hub: &mut dyn Hub, copies: &[Recorded], end: Cursor) {
-    let (mut cursor, mut read) = (Cursor::default(), Vec::new());
+/// Reads the log in pages of two events.
+fn check_paging(hub: &mut dyn HubClient, copies: &[RecordedEvent], end: LogCursor) {
+    let (mut cursor, mut read) = (LogCursor::default(), Vec::new());
     loop {
         let page = hub.pull(cursor, 2).expect("a page");
         assert!(page.events.len() <= 2);
@@ -76,19 +80,19 @@ fn pages_go_on(hub: &mut dyn Hub, copies: &[Recorded], end: Cursor) {
             break;
         }
     }
-    assert_eq!((read, cursor), (lines(copies), end));
+    assert_eq!((read, cursor), (event_lines(copies), end));
 }
 
-fn order(target: EventId) -> Body {
+fn redaction_of(target: EventId) -> Body {
     Body::EventBlanked(EventBlanked {
         event: target,
         reason: BlankReason::Personal,
     })
 }
 
-/// Pushes events that all get the same verdict; returns the end of the log that was named.
-fn pushed(hub: &mut dyn Hub, copies: &[Recorded], verdict: Verdict) -> Cursor {
-    let lines: Vec<&str> = copies.iter().map(Recorded::line).collect();
+/// Pushes events that all get the same verdict; returns the end cursor.
+fn push_all(hub: &mut dyn HubClient, copies: &[RecordedEvent], verdict: PushVerdict) -> LogCursor {
+    let lines: Vec<&str> = copies.iter().map(RecordedEvent::line).collect();
     let pushed = hub.push(&lines).expect("it takes events");
     for (copy, answered) in copies.iter().zip(&pushed.events) {
         assert_eq!(answered.id, Some(copy.event.id));
@@ -98,15 +102,15 @@ fn pushed(hub: &mut dyn Hub, copies: &[Recorded], verdict: Verdict) -> Cursor {
     pushed.cursor.expect("it names the end of its log")
 }
 
-/// Returns everything behind a place, and where that ends.
-fn pulled(hub: &mut dyn Hub, after: Cursor) -> (Vec<String>, Cursor) {
+/// Returns all events after a cursor, and the end cursor.
+fn pull_all(hub: &mut dyn HubClient, after: LogCursor) -> (Vec<String>, LogCursor) {
     let page = hub.pull(after, PULL_EVENTS_MAX).expect("a page");
     assert!(!page.more);
     let lines = page.events.iter().map(|it| it.get().to_owned());
     (lines.collect(), page.cursor)
 }
 
-fn lines(copies: &[Recorded]) -> Vec<String> {
+fn event_lines(copies: &[RecordedEvent]) -> Vec<String> {
     copies.iter().map(|it| it.line().to_owned()).collect()
 }
 
@@ -117,6 +121,6 @@ mod tests {
 
     #[test]
     fn a_hub_in_memory_tells_the_story() {
-        hub_story(&mut MemoryHub::default());
+        check_hub_conformance(&mut MemoryHub::default());
     }
 }

@@ -1,83 +1,88 @@
-//! The laws of the fold as checks on one history each, and how often they are tried.
+//! Laws of the fold as property checks on one history each, and their number of cases.
 //!
-//! A store runs the same checks on the same histories by folding through its own code; see
-//! [`deliveries`] and [`state_of`].
+//! A store runs the same checks by folding the same histories with its own code; see
+//! [`shuffle_deliveries`] and [`fold_copies`].
 
 use std::collections::BTreeSet;
 
 use ken_core::decide::{self, Draft, Refusal};
-use ken_core::entry::Entry;
-use ken_core::event::{
+use ken_core::ledger::entry::Entry;
+use ken_core::ledger::event::{
     AdmissionVerdict, ArchiveReason, Body, Cited, Confirmed, Event, Merged, Proposed, Provenance,
-    Recorded, Revised,
+    RecordedEvent, Revised,
 };
-use ken_core::fold::fold_entry;
-use ken_core::hlc::Hlc;
-use ken_core::id::{EntryId, EventId, NodeId};
-use ken_core::state::{EventSet, State, blanks};
-use ken_core::time::Timestamp;
+use ken_core::ledger::fold::fold_entry;
+use ken_core::ledger::state::{EventSet, LedgerState, redaction_target};
+use ken_core::values::hlc::Hlc;
+use ken_core::values::id::{EntryId, EventId, NodeId};
+use ken_core::values::time::Timestamp;
 use proptest::prelude::{ProptestConfig, TestCaseError};
 use proptest::test_runner::FileFailurePersistence;
 use proptest::{prop_assert, prop_assert_eq};
 
-use crate::any_event::{History, words};
+use crate::any_event::{EventHistory, words};
 use crate::reference;
 
-/// Cases of a law in every run.
+/// Cases per law in a normal run.
 pub const CASES: u32 = 10_000;
-/// Cases of a law when `KEN_LONG=1`.
+/// Cases per law with `KEN_LONG=1`.
 pub const CASES_LONG: u32 = 1_000_000;
 
-/// Returns whether the long variants shall run.
+/// Returns whether `KEN_LONG=1` is set.
 pub fn is_long() -> bool {
     std::env::var_os("KEN_LONG").is_some_and(|value| value == "1")
 }
 
-/// Returns how many cases `KEN_CASES` asks for: mutation tests try few, hundreds of times.
-fn cases_wanted() -> Option<u32> {
+/// Returns the number of cases set by `KEN_CASES`; mutation tests run few cases, hundreds of times.
+fn requested_cases() -> Option<u32> {
     std::env::var("KEN_CASES").ok()?.parse().ok()
 }
 
-/// What part of a law's cases one test tries, so that several may run side by side.
+/// Share of a law's cases that one test runs, so that several tests can run in parallel.
 #[derive(Clone, Copy, Debug)]
-pub struct Share(u32);
+pub struct CaseShare(u32);
 
-impl Share {
-    /// Makes a share of `percent` hundredths.
+impl CaseShare {
+    /// Creates a share in percent.
     pub fn percent(percent: u32) -> Self {
         Self(percent)
     }
 
-    /// Returns how many cases that is.
+    /// Returns the number of cases.
     pub fn cases(self) -> u32 {
         let all = if is_long() { CASES_LONG } else { CASES };
-        let all = cases_wanted().unwrap_or(all);
+        let all = requested_cases().unwrap_or(all);
+        // Rounded up, so that a small share still runs a case.
         (all * self.0).div_ceil(100)
     }
 }
 
-/// Returns the configuration of a test that tries a share of a law's cases.
+/// Returns the proptest configuration for a share of a law's cases.
 ///
-/// Shrunk failures are kept in the file `regressions` and tried first ever after.
-pub fn config(share: Share, regressions: &'static str) -> ProptestConfig {
+/// Shrunk failures are stored in the file `regressions` and run first.
+pub fn proptest_config(share: CaseShare, regressions: &'static str) -> ProptestConfig {
     ProptestConfig {
         cases: share.cases(),
         failure_persistence: Some(Box::new(FileFailurePersistence::Direct(regressions))),
-        max_shrink_iters: if cases_wanted().is_some() { 0 } else { 4096 },
+        // Mutation tests only need to fail, not to explain.
+        max_shrink_iters: if requested_cases().is_some() { 0 } else { 4096 },
         ..ProptestConfig::default()
     }
 }
 
-/// Returns what follows from copies in the order given.
-pub fn state_of<'a>(
-    copies: impl IntoIterator<Item = &'a Recorded>,
+/// Folds copies in the given order.
+pub fn fold_copies<'a>(
+    copies: impl IntoIterator<Item = &'a RecordedEvent>,
     remembered: &[EventId],
-) -> State {
-    set_of(copies, remembered).fold()
+) -> LedgerState {
+    event_set(copies, remembered).fold()
 }
 
-fn set_of<'a>(copies: impl IntoIterator<Item = &'a Recorded>, remembered: &[EventId]) -> EventSet {
-    let mut set = EventSet::remembering(remembered.iter().copied());
+fn event_set<'a>(
+    copies: impl IntoIterator<Item = &'a RecordedEvent>,
+    remembered: &[EventId],
+) -> EventSet {
+    let mut set = EventSet::with_redacted(remembered.iter().copied());
     for copy in copies {
         set.add(copy.clone());
     }
@@ -85,38 +90,39 @@ fn set_of<'a>(copies: impl IntoIterator<Item = &'a Recorded>, remembered: &[Even
 }
 
 /// Returns the copies as they may arrive: shuffled, and some of them twice.
-pub fn deliveries(history: &History, seed: u64) -> Vec<Recorded> {
+pub fn shuffle_deliveries(history: &EventHistory, seed: u64) -> Vec<RecordedEvent> {
     let mut copies = history.copies.clone();
     let twice = copies.len() / 4;
     copies.extend_from_within(..twice);
     let mut seed = seed;
     for place in (1..copies.len()).rev() {
-        // Any mixing will do: what matters is that all orders are possible.
+        // Fisher-Yates; the quality of the generator does not matter, only that every order is
+        // possible.
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         copies.swap(place, (seed >> 33) as usize % (place + 1));
     }
     copies
 }
 
-/// A history and what follows from it, worked out once.
+/// A history with its fold, computed once.
 #[derive(Debug)]
-pub struct Folded<'a> {
-    pub history: &'a History,
-    /// One for each id, blanked where it must be.
-    pub events: Vec<Recorded>,
-    pub state: State,
+pub struct FoldedHistory<'a> {
+    pub history: &'a EventHistory,
+    /// One event per id, redacted where required.
+    pub events: Vec<RecordedEvent>,
+    pub state: LedgerState,
     pub bytes: String,
 }
 
-impl<'a> Folded<'a> {
+impl<'a> FoldedHistory<'a> {
     /// Folds the copies in the order they were written.
-    pub fn of(history: &'a History) -> Self {
-        let set = set_of(&history.copies, &history.remembered);
+    pub fn of(history: &'a EventHistory) -> Self {
+        let set = event_set(&history.copies, &history.remembered);
         let state = set.fold();
         Self {
             history,
             events: set.events().collect(),
-            bytes: state.to_bytes(),
+            bytes: state.to_canonical_json(),
             state,
         }
     }
@@ -130,29 +136,29 @@ impl<'a> Folded<'a> {
     }
 }
 
-/// Order, repetition and division of the deliveries make no difference to the bytes, and the
-/// state is the one a separate, naive fold comes to.
-pub fn converges(folded: &Folded<'_>, seed: u64) -> Result<(), TestCaseError> {
+/// Checks that order, repetition and partition of the deliveries do not change the state, and that
+/// the reference fold agrees.
+pub fn check_convergence(folded: &FoldedHistory<'_>, seed: u64) -> Result<(), TestCaseError> {
     let remembered = &folded.history.remembered;
-    let arrived = deliveries(folded.history, seed);
-    let state = state_of(&arrived, remembered);
-    same(&state, &folded.state)?;
-    prop_assert_eq!(&state.to_bytes(), &folded.bytes);
+    let arrived = shuffle_deliveries(folded.history, seed);
+    let state = fold_copies(&arrived, remembered);
+    check_same_state(&state, &folded.state)?;
+    prop_assert_eq!(&state.to_canonical_json(), &folded.bytes);
 
-    // Two replicas hold a part each and pass on what they made of it.
+    // Two replicas fold a part each and exchange the results.
     let cut = seed as usize % (arrived.len() + 1);
     let (left, right) = arrived.split_at(cut);
-    let (left, right) = (set_of(left, remembered), set_of(right, remembered));
-    let passed: Vec<Recorded> = right.events().chain(left.events()).collect();
-    same(&state_of(&passed, remembered), &folded.state)?;
+    let (left, right) = (event_set(left, remembered), event_set(right, remembered));
+    let passed: Vec<RecordedEvent> = right.events().chain(left.events()).collect();
+    check_same_state(&fold_copies(&passed, remembered), &folded.state)?;
 
-    same(&reference::state(&arrived, remembered), &folded.state)
+    check_same_state(&reference::fold_state(&arrived, remembered), &folded.state)
 }
 
-/// Shows only what differs.
-fn same(other: &State, state: &State) -> Result<(), TestCaseError> {
+/// Compares states part by part, so that a failure shows only the difference.
+fn check_same_state(other: &LedgerState, state: &LedgerState) -> Result<(), TestCaseError> {
     prop_assert_eq!(&other.workspace, &state.workspace);
-    let ids = |state: &State| -> Vec<EntryId> { state.entries.keys().copied().collect() };
+    let ids = |state: &LedgerState| -> Vec<EntryId> { state.entries.keys().copied().collect() };
     prop_assert_eq!(ids(other), ids(state));
     for (id, entry) in &other.entries {
         prop_assert_eq!(entry, &state.entries[id]);
@@ -160,30 +166,31 @@ fn same(other: &State, state: &State) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Every value in the state is one the events account for.
-pub fn keeps_its_values(folded: &Folded<'_>) -> Result<(), TestCaseError> {
-    blanked_words_are_gone(folded)?;
-    blanking_needs_authority(folded.history, &folded.events)?;
-    unknown_events_are_counted(&folded.events, &folded.state)?;
+/// Checks that every value in the state is accounted for by events.
+pub fn check_values(folded: &FoldedHistory<'_>) -> Result<(), TestCaseError> {
+    check_redacted_words_are_gone(folded)?;
+    check_redaction_authority(folded.history, &folded.events)?;
+    check_unknown_events(&folded.events, &folded.state)?;
     for entry in folded.state.entries.values() {
         let own = folded.about(entry.id);
-        only_independent_or_manual_confirms(entry, &own)?;
-        citations_stay(entry, &own)?;
-        quarantine_is_lifted_by_people(entry, &own)?;
-        read_only_is_refused(entry)?;
+        check_confirmations(entry, &own)?;
+        check_citations(entry, &own)?;
+        check_quarantine(entry, &own)?;
+        check_read_only(entry)?;
     }
     Ok(())
 }
 
-fn blanked_words_are_gone(folded: &Folded<'_>) -> Result<(), TestCaseError> {
-    let (blanked, full): (Vec<_>, Vec<_>) = folded.events.iter().partition(|c| c.is_blanked());
+fn check_redacted_words_are_gone(folded: &FoldedHistory<'_>) -> Result<(), TestCaseError> {
+    let (blanked, full): (Vec<_>, Vec<_>) = folded.events.iter().partition(|c| c.is_redacted());
+    // A word of a redacted copy may still be present in another event that stands.
     let standing: BTreeSet<String> = full.iter().flat_map(|copy| words(copy.line())).collect();
-    let said = words(&folded.bytes);
+    let state_words = words(&folded.bytes);
     for copy in &folded.history.copies {
         if blanked.iter().any(|event| event.event.id == copy.event.id) {
             let gone = words(copy.line());
             let back = gone
-                .intersection(&said)
+                .intersection(&state_words)
                 .find(|word| !standing.contains(*word));
             prop_assert_eq!(back, None, "a blanked word came back");
         }
@@ -191,24 +198,33 @@ fn blanked_words_are_gone(folded: &Folded<'_>) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// An event is blanked exactly if a person, CI or this machine's memory says so, or if no full
-/// copy of that line is known.
-fn blanking_needs_authority(history: &History, events: &[Recorded]) -> Result<(), TestCaseError> {
+/// Checks that an event is redacted exactly if a person, CI or this machine's memory requires it,
+/// or if no full copy is known.
+fn check_redaction_authority(
+    history: &EventHistory,
+    events: &[RecordedEvent],
+) -> Result<(), TestCaseError> {
     for copy in events {
         let id = copy.event.id;
         let ordered = history.remembered.contains(&id)
-            || history.copies.iter().any(|c| blanks(&c.event) == Some(id));
+            || history
+                .copies
+                .iter()
+                .any(|c| redaction_target(&c.event) == Some(id));
         let full = history
             .copies
             .iter()
-            .any(|c| !c.is_blanked() && c.blanked().line() == copy.blanked().line());
-        let is_order = blanks(&copy.event).is_some();
-        prop_assert_eq!(copy.is_blanked(), !full || (ordered && !is_order));
+            .any(|c| !c.is_redacted() && c.redacted().line() == copy.redacted().line());
+        let is_order = redaction_target(&copy.event).is_some();
+        prop_assert_eq!(copy.is_redacted(), !full || (ordered && !is_order));
     }
     Ok(())
 }
 
-fn unknown_events_are_counted(events: &[Recorded], state: &State) -> Result<(), TestCaseError> {
+fn check_unknown_events(
+    events: &[RecordedEvent],
+    state: &LedgerState,
+) -> Result<(), TestCaseError> {
     let unknown = |event: &Event| matches!(event.body, Body::Unknown { .. });
     let count = events.iter().filter(|copy| unknown(&copy.event)).count();
     let sum: u32 = state.workspace.unknown.values().sum();
@@ -223,10 +239,7 @@ fn unknown_events_are_counted(events: &[Recorded], state: &State) -> Result<(), 
     Ok(())
 }
 
-fn only_independent_or_manual_confirms(
-    entry: &Entry,
-    events: &[&Event],
-) -> Result<(), TestCaseError> {
+fn check_confirmations(entry: &Entry, events: &[&Event]) -> Result<(), TestCaseError> {
     let mut days: Vec<_> = entry.created.iter().map(|c| c.at.wall.date()).collect();
     let mut movers: Vec<EventId> = entry.created.iter().map(|c| c.event).collect();
     for event in events {
@@ -241,8 +254,8 @@ fn only_independent_or_manual_confirms(
     Ok(())
 }
 
-/// Every citation that was ever made and not blanked is there.
-fn citations_stay(entry: &Entry, events: &[&Event]) -> Result<(), TestCaseError> {
+/// Checks that every citation is kept unless its event was redacted.
+fn check_citations(entry: &Entry, events: &[&Event]) -> Result<(), TestCaseError> {
     for event in events {
         let proposed = event.get::<Proposed>().map(|data| &data.citations[..]);
         let cited = event
@@ -255,21 +268,22 @@ fn citations_stay(entry: &Entry, events: &[&Event]) -> Result<(), TestCaseError>
     Ok(())
 }
 
-fn quarantine_is_lifted_by_people(entry: &Entry, events: &[&Event]) -> Result<(), TestCaseError> {
-    let lets_out =
+fn check_quarantine(entry: &Entry, events: &[&Event]) -> Result<(), TestCaseError> {
+    let releases =
         |body: &Body| matches!(body, Body::QuarantineLifted(_) | Body::ApprovalGranted(_));
-    let people_lift = events
+    let released_by_people = events
         .iter()
-        .any(|event| event.by.is_human() && lets_out(&event.body));
+        .any(|event| event.by.is_human() && releases(&event.body));
     let promoted = entry.is_promoted();
-    let held = promoted
+    let is_quarantined = promoted
         || events.iter().any(|event| {
             let admission = event.admission.as_ref();
             admission.is_some_and(|a| a.verdict == AdmissionVerdict::Quarantined)
         });
-    prop_assert!(people_lift || held != entry.quarantine.is_empty());
+    prop_assert!(released_by_people || is_quarantined != entry.quarantine.is_empty());
     prop_assert!(entry.quarantine.is_empty() || !entry.is_live());
-    // What came from another memory is let out by the approval of somebody who did not write it, and by nothing else.
+    // An entry promoted from another memory is released only by the approval of a person who did
+    // not write it.
     let author = entry.created.as_ref().map(|it| &it.by);
     let mut approvers = entry.approvals.iter().map(|it| &it.by);
     let is_approved = approvers.any(|by| by.is_human() && Some(by) != author);
@@ -277,8 +291,8 @@ fn quarantine_is_lifted_by_people(entry: &Entry, events: &[&Event]) -> Result<()
     Ok(())
 }
 
-/// No change to an entry a newer build wrote to is drafted.
-fn read_only_is_refused(entry: &Entry) -> Result<(), TestCaseError> {
+/// Checks that an entry with events of a newer build cannot be changed.
+fn check_read_only(entry: &Entry) -> Result<(), TestCaseError> {
     if entry.is_read_only() {
         let refused = decide::archive(entry, ArchiveReason::Manual);
         prop_assert_eq!(refused, Err(Refusal::ReadOnly(entry.id)));
@@ -286,18 +300,19 @@ fn read_only_is_refused(entry: &Entry) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// What the next event of a kind does to an entry, whatever happened to it before.
-pub fn next_events_do_what_they_say(folded: &Folded<'_>) -> Result<(), TestCaseError> {
+/// Checks the effect of a next event on an entry with any history.
+pub fn check_next_events(folded: &FoldedHistory<'_>) -> Result<(), TestCaseError> {
     for (id, entry) in &folded.state.entries {
         let own = folded.about(*id);
-        primed_agreement_moves_nothing(entry, &own)?;
-        archiving_and_restoring_give_the_old_status_back(entry, &own)?;
+        check_primed_confirmation(entry, &own)?;
+        check_archive_and_restore(entry, &own)?;
     }
     Ok(())
 }
 
-fn primed_agreement_moves_nothing(entry: &Entry, own: &[&Event]) -> Result<(), TestCaseError> {
+fn check_primed_confirmation(entry: &Entry, own: &[&Event]) -> Result<(), TestCaseError> {
     for provenance in [Provenance::Primed, Provenance::Unwitnessed] {
+        // Far in the future, so that it would win if it counted.
         let late = Timestamp::MAX;
         let body = Body::Confirmed(Confirmed {
             provenance,
@@ -305,8 +320,8 @@ fn primed_agreement_moves_nothing(entry: &Entry, own: &[&Event]) -> Result<(), T
             run: None,
             withdraws: Vec::new(),
         });
-        let event = later(entry.id, body, 1);
-        let after = folded(entry.id, own, &[&event]);
+        let event = build_latest_event(entry.id, body, 1);
+        let after = fold_with(entry.id, own, &[&event]);
         prop_assert_eq!(after.confirmation.last, entry.confirmation.last);
         prop_assert_eq!(after.confirmation.by, entry.confirmation.by);
         prop_assert_eq!(&after.archived, &entry.archived);
@@ -314,41 +329,38 @@ fn primed_agreement_moves_nothing(entry: &Entry, own: &[&Event]) -> Result<(), T
     Ok(())
 }
 
-fn archiving_and_restoring_give_the_old_status_back(
-    entry: &Entry,
-    own: &[&Event],
-) -> Result<(), TestCaseError> {
+fn check_archive_and_restore(entry: &Entry, own: &[&Event]) -> Result<(), TestCaseError> {
     let Ok(draft) = decide::archive(entry, ArchiveReason::Decay) else {
         return Ok(());
     };
-    let archiving = later(entry.id, draft.body, 1);
-    let archived = folded(entry.id, own, &[&archiving]);
+    let archiving = build_latest_event(entry.id, draft.body, 1);
+    let archived = fold_with(entry.id, own, &[&archiving]);
     prop_assert!(archived.archived.is_some(), "decay archived, yet void");
     prop_assert_eq!(&archived.status, &entry.status);
     prop_assert_eq!(&archived.content, &entry.content);
     prop_assert_eq!(&archived.citations, &entry.citations);
     let Draft { body, .. } = decide::restore(&archived, None).expect("it is archived");
-    let restoring = later(entry.id, body, 2);
-    let back = folded(entry.id, own, &[&archiving, &restoring]);
+    let restoring = build_latest_event(entry.id, body, 2);
+    let back = fold_with(entry.id, own, &[&archiving, &restoring]);
     prop_assert_eq!(&back.archived, &None);
     prop_assert_eq!(&back.status, &entry.status);
     prop_assert_eq!(&back.content, &entry.content);
 
-    // A confirmation nobody knew of makes the archiving void, restored or not.
+    // A confirmation unknown to the archival voids it.
     let body = Body::Confirmed(Confirmed {
         provenance: Provenance::Independent,
         on: Timestamp::MAX.date(),
         run: None,
         withdraws: Vec::new(),
     });
-    let found = later(entry.id, body, 3);
-    let confirmed = folded(entry.id, own, &[&archiving, &found]);
+    let found = build_latest_event(entry.id, body, 3);
+    let confirmed = fold_with(entry.id, own, &[&archiving, &found]);
     prop_assert_eq!(&confirmed.archived, &None);
     Ok(())
 }
 
-/// Makes an event later than any other, the `n`th of its kind.
-fn later(entry: EntryId, body: Body, n: u16) -> Event {
+/// Builds an event later than any other; `n` orders several of them.
+fn build_latest_event(entry: EntryId, body: Body, n: u16) -> Event {
     let at = Hlc {
         wall: Timestamp::MAX,
         counter: n,
@@ -366,15 +378,16 @@ fn later(entry: EntryId, body: Body, n: u16) -> Event {
     }
 }
 
-fn folded(id: EntryId, own: &[&Event], more: &[&Event]) -> Entry {
+fn fold_with(id: EntryId, own: &[&Event], more: &[&Event]) -> Entry {
     fold_entry(id, own.iter().chain(more).copied()).expect("it has events")
 }
 
-/// A revision that names everything its author saw wins over all of it, whatever the clocks say.
+/// Checks that a revision that replaces all heads its author saw wins over them, regardless of
+/// clocks.
 ///
-/// For honest histories: a forged circle of replacements may bring an old wording back. Blanking
-/// forgets what an event replaced, so entries with blanked events are left out.
-pub fn rewordings_win_over_what_they_saw(folded: &Folded<'_>) -> Result<(), TestCaseError> {
+/// Only for honest histories: a forged circle of replacements may restore old content. Redaction
+/// removes the list of replaced events, so entries with redacted events are skipped.
+pub fn check_revisions_win(folded: &FoldedHistory<'_>) -> Result<(), TestCaseError> {
     for rewording in &folded.history.rewordings {
         let entry = &folded.state.entries[&rewording.entry];
         let events = folded.about(entry.id);
@@ -388,6 +401,7 @@ pub fn rewordings_win_over_what_they_saw(folded: &Folded<'_>) -> Result<(), Test
         if wrote(event).is_none() {
             continue;
         }
+        // The winner must be this revision or a write its author had not seen.
         let unseen = events
             .iter()
             .filter(|event| !rewording.seen.contains(&event.id))
@@ -398,7 +412,7 @@ pub fn rewordings_win_over_what_they_saw(folded: &Folded<'_>) -> Result<(), Test
     Ok(())
 }
 
-/// Returns the statement an event gives an entry.
+/// Returns the statement an event sets on an entry.
 fn statement_of(event: &Event, entry: EntryId) -> Option<String> {
     let revised = event.get::<Revised>().map(|data| &data.changes);
     let merged = event.get::<Merged>().filter(|data| data.target == entry);
@@ -408,9 +422,9 @@ fn statement_of(event: &Event, entry: EntryId) -> Option<String> {
     statement.map(|statement| statement.as_str().to_owned())
 }
 
-/// Entries that take commutative events one by one, in any order, equal a refold.
-pub fn absorbing_equals_refolding(history: &History, seed: u64) -> Result<(), TestCaseError> {
-    let arrived = deliveries(history, seed);
+/// Checks that absorbing commutative events one by one, in any order, equals a refold.
+pub fn check_absorb_equals_refold(history: &EventHistory, seed: u64) -> Result<(), TestCaseError> {
+    let arrived = shuffle_deliveries(history, seed);
     let mut set = EventSet::default();
     for copy in &arrived {
         set.add(copy.clone());
@@ -427,11 +441,11 @@ pub fn absorbing_equals_refolding(history: &History, seed: u64) -> Result<(), Te
                 own.push(event);
             }
         }
-        let mut entry = folded(id, &own[..1], &[]);
+        let mut entry = fold_with(id, &own[..1], &[]);
         for seen in 1..own.len() {
-            let refolded = folded(id, &own[..=seen], &[]);
+            let refolded = fold_with(id, &own[..=seen], &[]);
             let before = entry.clone();
-            if entry.absorb(own[seen]) {
+            if entry.try_add_event(own[seen]) {
                 prop_assert_eq!(&entry, &refolded);
             } else {
                 prop_assert_eq!(&entry, &before);
@@ -442,42 +456,44 @@ pub fn absorbing_equals_refolding(history: &History, seed: u64) -> Result<(), Te
     Ok(())
 }
 
-/// A line reads back as the event it was written for, survives blanking, and is kept word for
-/// word by a set, known or not.
-pub fn lines_survive(history: &History) -> Result<(), TestCaseError> {
+/// Checks that a line parses to the event it was written for, survives redaction, and is stored
+/// byte for byte by a set.
+pub fn check_lines_round_trip(history: &EventHistory) -> Result<(), TestCaseError> {
     let mut set = EventSet::default();
     let mut ids = BTreeSet::new();
     for copy in &history.copies {
-        let read = Recorded::parse(copy.line().as_bytes());
+        let read = RecordedEvent::parse(copy.line().as_bytes());
         prop_assert_eq!(read.as_ref(), Ok(copy));
-        let blanked = copy.blanked();
-        let read = Recorded::parse(blanked.line().as_bytes());
+        let blanked = copy.redacted();
+        let read = RecordedEvent::parse(blanked.line().as_bytes());
         prop_assert_eq!(read.as_ref(), Ok(&blanked));
-        prop_assert!(blanked.is_blanked());
+        prop_assert!(blanked.is_redacted());
         prop_assert!(words(blanked.line()).is_empty());
-        prop_assert_eq!(blanked.blanked(), blanked);
+        prop_assert_eq!(blanked.redacted(), blanked);
+        // Only the first copy per id, so that no better copy replaces it.
         if ids.insert(copy.event.id) {
             set.add(copy.clone());
         }
     }
-    for copy in set.events().filter(|copy| !copy.is_blanked()) {
+    for copy in set.events().filter(|copy| !copy.is_redacted()) {
         prop_assert!(history.copies.iter().any(|c| c.line() == copy.line()));
     }
     Ok(())
 }
 
-/// One changed byte anywhere in a line is noticed.
-pub fn a_changed_byte_is_noticed(
-    history: &History,
+/// Checks that any changed byte in a line is detected.
+pub fn check_corruption_detected(
+    history: &EventHistory,
     place: usize,
     by: u8,
 ) -> Result<(), TestCaseError> {
     for copy in &history.copies {
-        for line in [copy.line(), copy.blanked().line()] {
+        for line in [copy.line(), copy.redacted().line()] {
             let mut bytes = line.as_bytes().to_vec();
             let place = place % bytes.len();
+            // Adding zero would change nothing.
             bytes[place] = bytes[place].wrapping_add(by.max(1));
-            let read = Recorded::parse(&bytes);
+            let read = RecordedEvent::parse(&bytes);
             prop_assert!(read.is_err(), "byte {place} of {line}");
         }
     }

@@ -1,4 +1,4 @@
-//! What the tests of several crates share: random histories, a second fold, the laws.
+//! Shared test support: random histories, a reference fold, fold laws, test servers.
 //!
 //! Never part of a shipped binary.
 

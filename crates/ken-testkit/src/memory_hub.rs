@@ -1,40 +1,43 @@
-//! A hub in memory that speaks the real messages: what goes in and out is written as JSON and read back.
+//! In-memory hub that serializes real messages: requests and responses pass through JSON.
 //!
-//! It keeps the laws of a log (one place an event, numbers that only grow, orders obeyed at once, cursors that know an older
-//! backup; [`hub_story`](crate::hub_story::hub_story) tells them to every hub) and nothing of a hub's policy but what a test gives it.
+//! It implements the log invariants (one position per event, growing sequence numbers, immediate
+//! redaction, cursors that detect an older backup), which
+//! `check_hub_conformance` tests on every hub.
+//! Policy is limited to the rule a test sets.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ken_core::event::Recorded;
-use ken_core::id::EventId;
-use ken_core::state::blanks;
+use ken_core::ledger::event::RecordedEvent;
+use ken_core::ledger::state::redaction_target;
+use ken_core::values::id::EventId;
 use ken_remote::wire::{
-    Answered, Cursor, PUSH_BYTES_MAX, PUSH_EVENTS_MAX, Pulled, Push, Pushed, Verdict,
+    EventVerdict, LogCursor, PUSH_BYTES_MAX, PUSH_EVENTS_MAX, PullResponse, PushRequest,
+    PushResponse, PushVerdict,
 };
-use ken_remote::{Hub, HubError};
+use ken_remote::{HubClient, HubError};
 use serde_json::value::RawValue;
 
-/// What a test's hub says of an event instead of taking it.
-pub type Judge = fn(&Recorded) -> Option<(Verdict, &'static str)>;
+/// Verdict of a test on an event instead of admitting it.
+pub type PushRule = fn(&RecordedEvent) -> Option<(PushVerdict, &'static str)>;
 
-/// One workspace.
+/// One workspace of a hub.
 #[derive(Debug)]
 pub struct MemoryHub {
-    /// Events by their number, which begins at 1 and is given again to none.
-    log: BTreeMap<u64, Recorded>,
+    /// Events by sequence number, which starts at 1 and is never reused.
+    log: BTreeMap<u64, RecordedEvent>,
     places: BTreeMap<EventId, u64>,
-    /// Where events stood before a better copy came: still places of this log.
+    /// Former positions of events that were replaced by a better copy; still valid cursors.
     moved: BTreeSet<(u64, EventId)>,
     blanked: BTreeSet<EventId>,
     head: u64,
-    judge: Judge,
-    /// Events a page holds at most, whatever is asked for.
+    judge: PushRule,
+    /// Maximum events per page, regardless of the request.
     pub page_max: usize,
-    /// Requests until the connection breaks; none breaks it.
+    /// Requests until the connection breaks; `None` never breaks it.
     pub breaks_after: Option<usize>,
-    /// Events of each push that arrived.
+    /// Number of events of each received push.
     pub pushes: Vec<usize>,
-    /// Where each page that was asked for began.
+    /// Start of each requested page.
     pub pulls: Vec<u64>,
 }
 
@@ -56,17 +59,17 @@ impl Default for MemoryHub {
 }
 
 impl MemoryHub {
-    /// Lets `judge` decide about events that are not known yet.
-    pub fn judging(&mut self, judge: Judge) {
+    /// Sets the rule for events that are not known yet.
+    pub fn set_rule(&mut self, judge: PushRule) {
         self.judge = judge;
     }
 
-    /// Returns the events it holds, in the order of their numbers.
-    pub fn events(&self) -> Vec<Recorded> {
+    /// Returns the events, by sequence number.
+    pub fn events(&self) -> Vec<RecordedEvent> {
         self.log.values().cloned().collect()
     }
 
-    /// Goes back to how it was after its first `events` numbers, as a restored backup does.
+    /// Resets the log to its first `events` sequence numbers, like a restored backup.
     pub fn restore(&mut self, events: u64) {
         self.log.retain(|seq, _| *seq <= events);
         self.places = self
@@ -76,16 +79,20 @@ impl MemoryHub {
             .collect();
         self.moved.retain(|(seq, _)| *seq <= events);
         self.head = events;
-        let orders = self.log.values().filter_map(|it| blanks(&it.event));
+        let orders = self
+            .log
+            .values()
+            .filter_map(|it| redaction_target(&it.event));
+        // Redactions after the backup are lost with it.
         self.blanked = orders.collect();
     }
 
-    /// Puts a line behind the others as it is, as a hub would that nobody should trust.
-    pub fn slip_in(&mut self, copy: Recorded) {
+    /// Appends an event without any check, like an untrustworthy hub.
+    pub fn append_unchecked(&mut self, copy: RecordedEvent) {
         self.place(copy);
     }
 
-    fn place(&mut self, copy: Recorded) {
+    fn place(&mut self, copy: RecordedEvent) {
         if let Some(before) = self.places.remove(&copy.event.id) {
             self.log.remove(&before);
             self.moved.insert((before, copy.event.id));
@@ -95,49 +102,51 @@ impl MemoryHub {
         self.log.insert(self.head, copy);
     }
 
-    fn take(&mut self, raw: &RawValue) -> Answered {
-        let answered = |id, verdict, reason: Option<&str>| Answered {
+    fn take(&mut self, raw: &RawValue) -> EventVerdict {
+        let answered = |id, verdict, reason: Option<&str>| EventVerdict {
             id,
             verdict,
             reason: reason.map(ToOwned::to_owned),
         };
-        let Ok(copy) = Recorded::parse(raw.get().as_bytes()) else {
-            return answered(None, Verdict::Refused, Some("it is no event"));
+        let Ok(copy) = RecordedEvent::parse(raw.get().as_bytes()) else {
+            return answered(None, PushVerdict::Refused, Some("it is no event"));
         };
         let id = copy.event.id;
-        let held = self.places.get(&id).map(|seq| self.log[seq].clone());
-        if let Some(held) = &held {
-            let better = held.clone().better_copy(copy.clone());
-            if better.line() == held.line() || self.blanked.contains(&id) {
-                return answered(Some(id), Verdict::Known, None);
+        let stored = self.places.get(&id).map(|seq| self.log[seq].clone());
+        if let Some(stored) = &stored {
+            let better = stored.clone().preferred_copy(copy.clone());
+            // A redacted event stays redacted, even if a full copy arrives later.
+            if better.line() == stored.line() || self.blanked.contains(&id) {
+                return answered(Some(id), PushVerdict::Known, None);
             }
         }
         if let Some((verdict, reason)) = (self.judge)(&copy) {
             return answered(Some(id), verdict, Some(reason));
         }
-        let target = blanks(&copy.event);
+        let target = redaction_target(&copy.event);
         let is_blank = self.blanked.contains(&id) && target.is_none();
-        self.place(if is_blank { copy.blanked() } else { copy });
+        self.place(if is_blank { copy.redacted() } else { copy });
         if let Some(target) = target {
             self.blanked.insert(target);
-            // Its form changes, so it stands again behind the others: whoever read it already learns of it.
+            // The redacted event moves to the end, so that clients that read it before see the
+            // change.
             let stored = self.places.get(&target).map(|seq| &self.log[seq]);
-            if let Some(stored) = stored.filter(|it| !it.is_blanked()) {
-                self.place(stored.blanked());
+            if let Some(stored) = stored.filter(|it| !it.is_redacted()) {
+                self.place(stored.redacted());
             }
         }
-        answered(Some(id), Verdict::Admitted, None)
+        answered(Some(id), PushVerdict::Admitted, None)
     }
 
-    fn end(&self) -> Cursor {
+    fn end(&self) -> LogCursor {
         let last = self.log.last_key_value();
-        last.map_or(Cursor::default(), |(seq, it)| Cursor {
+        last.map_or(LogCursor::default(), |(seq, it)| LogCursor {
             seq: *seq,
             last: Some(it.event.id),
         })
     }
 
-    fn arrive(&mut self) -> Result<(), HubError> {
+    fn count_request(&mut self) -> Result<(), HubError> {
         match &mut self.breaks_after {
             Some(0) => Err(HubError::Unreachable {
                 hub: "memory".to_owned(),
@@ -152,10 +161,10 @@ impl MemoryHub {
     }
 }
 
-impl Hub for MemoryHub {
-    fn push(&mut self, lines: &[&str]) -> Result<Pushed, HubError> {
-        self.arrive()?;
-        let push = Push::of(lines.iter().copied()).expect("JSON");
+impl HubClient for MemoryHub {
+    fn push(&mut self, lines: &[&str]) -> Result<PushResponse, HubError> {
+        self.count_request()?;
+        let push = PushRequest::of(lines.iter().copied()).expect("JSON");
         let sent = serde_json::to_vec(&push).expect("plain data");
         assert!(
             sent.len() <= PUSH_BYTES_MAX,
@@ -167,18 +176,21 @@ impl Hub for MemoryHub {
             "{} events in one push",
             lines.len()
         );
-        let push: Push = serde_json::from_slice(&sent).expect("what was just written");
+        // Parsing the serialized message covers its JSON form in every test.
+        let push: PushRequest = serde_json::from_slice(&sent).expect("what was just written");
         self.pushes.push(push.events.len());
         let events = push.events.iter().map(|raw| self.take(raw)).collect();
         let cursor = Some(self.end());
-        let answer = serde_json::to_vec(&Pushed { events, cursor }).expect("plain data");
+        let answer = serde_json::to_vec(&PushResponse { events, cursor }).expect("plain data");
         Ok(serde_json::from_slice(&answer).expect("what was just written"))
     }
 
-    fn pull(&mut self, after: Cursor, limit: u32) -> Result<Pulled, HubError> {
-        self.arrive()?;
+    fn pull(&mut self, after: LogCursor, limit: u32) -> Result<PullResponse, HubError> {
+        self.count_request()?;
         self.pulls.push(after.seq);
-        let after: Cursor = after.to_string().parse().expect("a cursor as printed");
+        // Round-trips the text form, as a real request would.
+        let after: LogCursor = after.to_string().parse().expect("a cursor as printed");
+        // A cursor without an event is the start of the log and always valid.
         let stands = after.last.is_none_or(|id| {
             self.places.get(&id) == Some(&after.seq) || self.moved.contains(&(after.seq, id))
         });
@@ -188,16 +200,17 @@ impl Hub for MemoryHub {
         }
         let limit = (limit as usize).min(self.page_max);
         let behind = || self.log.range(after.seq + 1..);
-        let raw =
-            |(_, it): (&u64, &Recorded)| RawValue::from_string(it.line().to_owned()).expect("JSON");
+        let raw = |(_, it): (&u64, &RecordedEvent)| {
+            RawValue::from_string(it.line().to_owned()).expect("JSON")
+        };
         let last = behind().take(limit).last();
-        let page = Pulled {
+        let page = PullResponse {
             events: behind().take(limit).map(raw).collect(),
-            cursor: last.map_or(after, |(seq, it)| Cursor {
+            cursor: last.map_or(after, |(seq, it)| LogCursor {
                 seq: *seq,
                 last: Some(it.event.id),
             }),
-            more: limit < behind().count(),
+            more: behind().count() > limit,
         };
         let answer = serde_json::to_vec(&page).expect("plain data");
         Ok(serde_json::from_slice(&answer).expect("what was just written"))

@@ -1,30 +1,30 @@
-//! The store every other one is measured against: it keeps all copies and folds them each time.
+//! Reference store for comparison: it keeps all copies and folds them on every call.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::convert::Infallible;
 
-use ken_core::entry::Entry;
-use ken_core::event::Recorded;
-use ken_core::hlc::Hlc;
-use ken_core::id::{EntryId, EventId};
-use ken_core::state::{EventSet, State};
-use ken_core::store::{Delta, Filter, Store};
-use ken_core::workspace::Workspace;
+use ken_core::ledger::entry::Entry;
+use ken_core::ledger::event::RecordedEvent;
+use ken_core::ledger::state::{EventSet, LedgerState};
+use ken_core::ledger::store::{DerivedStore, EntryFilter, EventDelta};
+use ken_core::ledger::workspace::WorkspaceState;
+use ken_core::values::hlc::Hlc;
+use ken_core::values::id::{EntryId, EventId};
 
-/// Candidates an ambiguous beginning lists.
+/// Maximum number of candidates for an ambiguous id prefix.
 const CANDIDATES_MAX: usize = 20;
 
-/// Events in memory.
+/// Event copies in memory.
 #[derive(Clone, Debug, Default)]
 pub struct MemoryStore {
-    copies: Vec<Recorded>,
+    copies: Vec<RecordedEvent>,
     remembered: BTreeSet<EventId>,
 }
 
 impl MemoryStore {
     fn set(&self) -> EventSet {
-        let mut set = EventSet::remembering(self.remembered.iter().copied());
+        let mut set = EventSet::with_redacted(self.remembered.iter().copied());
         for copy in &self.copies {
             set.add(copy.clone());
         }
@@ -37,10 +37,10 @@ impl MemoryStore {
     }
 }
 
-impl Store for MemoryStore {
+impl DerivedStore for MemoryStore {
     type Error = Infallible;
 
-    fn apply(&mut self, delta: Delta<'_>) -> Result<(), Infallible> {
+    fn apply(&mut self, delta: EventDelta<'_>) -> Result<(), Infallible> {
         self.copies.extend_from_slice(delta.added);
         self.copies
             .retain(|copy| !delta.removed.contains(&copy.event.id));
@@ -52,13 +52,13 @@ impl Store for MemoryStore {
         Ok(self.set().fold().entries.remove(&id))
     }
 
-    fn event(&self, id: EventId) -> Result<Option<Recorded>, Infallible> {
+    fn event(&self, id: EventId) -> Result<Option<RecordedEvent>, Infallible> {
         Ok(self.set().events().find(|copy| copy.event.id == id))
     }
 
-    fn history(&self, id: EntryId) -> Result<Vec<Recorded>, Infallible> {
-        let touches = |copy: &Recorded| copy.event.entries().any(|entry| entry == id);
-        let mut events: Vec<Recorded> = self.set().events().filter(touches).collect();
+    fn history(&self, id: EntryId) -> Result<Vec<RecordedEvent>, Infallible> {
+        let touches = |copy: &RecordedEvent| copy.event.entries().any(|entry| entry == id);
+        let mut events: Vec<RecordedEvent> = self.set().events().filter(touches).collect();
         events.sort_by_key(|copy| copy.event.order());
         Ok(events)
     }
@@ -69,12 +69,14 @@ impl Store for MemoryStore {
         }
         let wanted = beginning.to_lowercase();
         let text = |entry: &Entry| entry.id.to_string().to_lowercase();
+        // A complete id wins over another entry that has it as an alias.
         let whole = self.wanted(|entry| text(entry) == wanted);
         if let [entry] = &whole[..] {
             return Ok(vec![entry.id]);
         }
         let begins = |entry: &Entry| {
             let id = text(entry);
+            // The kind letter and its dash may be omitted.
             id.starts_with(&wanted) || id[2..].starts_with(&wanted)
         };
         let alias = |entry: &Entry| {
@@ -89,7 +91,7 @@ impl Store for MemoryStore {
         Ok(ids)
     }
 
-    fn list(&self, filter: &Filter) -> Result<Vec<Entry>, Infallible> {
+    fn list(&self, filter: &EntryFilter) -> Result<Vec<Entry>, Infallible> {
         let mut entries = self.wanted(|entry| filter.matches(entry));
         let created = |entry: &Entry| entry.created.as_ref().map(|created| created.at);
         entries.sort_by_key(|entry| Reverse((created(entry), entry.id.to_string())));
@@ -103,7 +105,7 @@ impl Store for MemoryStore {
         Ok(entries)
     }
 
-    fn workspace(&self) -> Result<Workspace, Infallible> {
+    fn workspace(&self) -> Result<WorkspaceState, Infallible> {
         Ok(self.set().fold().workspace)
     }
 
@@ -113,7 +115,7 @@ impl Store for MemoryStore {
         Ok(readings.filter(|at| *at <= limit).max())
     }
 
-    fn state(&self) -> Result<State, Infallible> {
+    fn state(&self) -> Result<LedgerState, Infallible> {
         Ok(self.set().fold())
     }
 }
@@ -124,6 +126,6 @@ mod tests {
 
     #[test]
     fn the_story_holds_in_memory() {
-        crate::story::store_story(MemoryStore::default);
+        crate::story::check_store_conformance(MemoryStore::default);
     }
 }

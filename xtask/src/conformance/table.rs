@@ -80,7 +80,7 @@ pub(crate) enum Level {
     MustNot,
     Should,
     May,
-    /// Stated behaviour without a keyword.
+    /// Stated behavior without a keyword.
     Rule,
     /// Left undecided by the requirement.
     Open,

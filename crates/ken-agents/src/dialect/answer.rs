@@ -1,113 +1,153 @@
-//! Says something to an agent in its own dialect, where it listens.
+//! Hook responses: renders text as the JSON an agent reads, where the agent reads any.
 
 use serde_json::{Value, json};
 
-use super::Heard;
-use crate::{Agent, Moment};
+use super::HookInput;
+use crate::{CodingAgent, HookEvent};
 
-/// Characters an agent takes from a hook; Claude Code cuts what is longer, and the others get no more.
+/// Maximum characters per hook response. Claude Code truncates longer strings; the limit applies
+/// to every agent.
 pub const CONTEXT_CHARS_MAX: usize = 10_000;
 
-/// Stands where a text was cut.
-const CUT: &str = "\n[cut]\n";
+/// Marker appended to a truncated text.
+const TRUNCATION_MARKER: &str = "\n[cut]\n";
 
-/// What is said to an agent.
+/// The response of a hook to an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Say<'a> {
-    /// Something to know.
+pub enum HookResponse<'a> {
+    /// Text added to the model's context.
     Context(&'a str),
-    /// Something to do before it stops.
-    GoOn(&'a str),
+    /// An instruction that keeps the agent from stopping.
+    Continue(&'a str),
 }
 
-/// Returns whether anything said at a moment reaches the model.
+/// Returns true if a response to an event reaches the model.
 #[must_use]
-pub fn reaches(agent: Agent, moment: Moment) -> bool {
-    let heard = Heard::default();
-    let said = match moment {
-        Moment::Stop => Say::GoOn(""),
-        Moment::Start
-        | Moment::Prompt
-        | Moment::Tool
-        | Moment::Failure
-        | Moment::Subagent
-        | Moment::End => Say::Context(""),
+pub fn reaches_model(agent: CodingAgent, hook_event: HookEvent) -> bool {
+    let input = HookInput::default();
+    let response = match hook_event {
+        HookEvent::Stop => HookResponse::Continue(""),
+        HookEvent::Start
+        | HookEvent::Prompt
+        | HookEvent::Tool
+        | HookEvent::Failure
+        | HookEvent::Subagent
+        | HookEvent::End => HookResponse::Context(""),
     };
-    value(agent, moment, &heard, said).is_some()
+    response_json(agent, hook_event, &input, response).is_some()
 }
 
-/// Writes what is said as the agent reads it; nothing where it would not listen.
+/// Renders a response as the agent's JSON, or returns `None` if the agent would ignore it.
 #[must_use]
-pub fn answer(agent: Agent, moment: Moment, heard: &Heard, said: Say<'_>) -> Option<String> {
-    let (Say::Context(text) | Say::GoOn(text)) = said;
-    let text = within(text);
-    let said = match said {
-        Say::Context(_) => Say::Context(&text),
-        Say::GoOn(_) => Say::GoOn(&text),
+pub fn render_response(
+    agent: CodingAgent,
+    hook_event: HookEvent,
+    input: &HookInput,
+    response: HookResponse<'_>,
+) -> Option<String> {
+    let (HookResponse::Context(text) | HookResponse::Continue(text)) = response;
+    let truncated = truncate_to_limit(text);
+    let response = match response {
+        HookResponse::Context(_) => HookResponse::Context(&truncated),
+        HookResponse::Continue(_) => HookResponse::Continue(&truncated),
     };
-    value(agent, moment, heard, said).map(|it| format!("{it}\n"))
+    response_json(agent, hook_event, input, response).map(|it| format!("{it}\n"))
 }
 
-fn value(agent: Agent, moment: Moment, heard: &Heard, said: Say<'_>) -> Option<Value> {
-    match said {
-        Say::Context(text) => context(agent, moment, heard, text),
-        Say::GoOn(text) => (moment == Moment::Stop).then(|| go_on(agent, text))?,
+fn response_json(
+    agent: CodingAgent,
+    hook_event: HookEvent,
+    input: &HookInput,
+    response: HookResponse<'_>,
+) -> Option<Value> {
+    match response {
+        HookResponse::Context(text) => context_json(agent, hook_event, input, text),
+        HookResponse::Continue(text) => {
+            (hook_event == HookEvent::Stop).then(|| continue_json(agent, text))?
+        }
     }
 }
 
-fn context(agent: Agent, moment: Moment, heard: &Heard, text: &str) -> Option<Value> {
-    match (agent, moment) {
-        (Agent::Zed, _) | (_, Moment::Stop | Moment::End) => None,
+fn context_json(
+    agent: CodingAgent,
+    hook_event: HookEvent,
+    input: &HookInput,
+    text: &str,
+) -> Option<Value> {
+    // No catch-all arm: the compiler demands a decision for every new agent and event.
+    match (agent, hook_event) {
+        (CodingAgent::Zed, _) | (_, HookEvent::Stop | HookEvent::End) => None,
         (
-            Agent::ClaudeCode | Agent::Codex,
-            Moment::Start | Moment::Prompt | Moment::Tool | Moment::Failure | Moment::Subagent,
+            CodingAgent::ClaudeCode | CodingAgent::Codex,
+            HookEvent::Start
+            | HookEvent::Prompt
+            | HookEvent::Tool
+            | HookEvent::Failure
+            | HookEvent::Subagent,
         )
-        | (Agent::Gemini, Moment::Start | Moment::Prompt | Moment::Tool) => {
-            let event = event(agent, moment, heard)?;
+        | (CodingAgent::Gemini, HookEvent::Start | HookEvent::Prompt | HookEvent::Tool) => {
+            let event = hook_event_name(agent, hook_event, input)?;
             Some(json!({"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}}))
         }
-        (Agent::Cursor, Moment::Start | Moment::Tool) => Some(json!({"additional_context": text})),
-        (Agent::Copilot, Moment::Subagent) => Some(json!({"additionalContext": text})),
+        (CodingAgent::Cursor, HookEvent::Start | HookEvent::Tool) => {
+            Some(json!({"additional_context": text}))
+        }
+        (CodingAgent::Copilot, HookEvent::Subagent) => Some(json!({"additionalContext": text})),
         (
-            Agent::Opencode,
-            Moment::Start | Moment::Prompt | Moment::Tool | Moment::Failure | Moment::Subagent,
+            CodingAgent::Opencode,
+            HookEvent::Start
+            | HookEvent::Prompt
+            | HookEvent::Tool
+            | HookEvent::Failure
+            | HookEvent::Subagent,
         ) => Some(json!({"context": text})),
-        (Agent::Gemini, Moment::Failure | Moment::Subagent)
-        | (Agent::Cursor, Moment::Prompt | Moment::Failure | Moment::Subagent)
-        | (Agent::Copilot, Moment::Start | Moment::Prompt | Moment::Tool | Moment::Failure) => None,
+        (CodingAgent::Gemini, HookEvent::Failure | HookEvent::Subagent)
+        | (CodingAgent::Cursor, HookEvent::Prompt | HookEvent::Failure | HookEvent::Subagent)
+        | (
+            CodingAgent::Copilot,
+            HookEvent::Start | HookEvent::Prompt | HookEvent::Tool | HookEvent::Failure,
+        ) => None,
     }
 }
 
-fn go_on(agent: Agent, text: &str) -> Option<Value> {
+fn continue_json(agent: CodingAgent, text: &str) -> Option<Value> {
     match agent {
-        Agent::ClaudeCode | Agent::Codex | Agent::Copilot => {
+        CodingAgent::ClaudeCode | CodingAgent::Codex | CodingAgent::Copilot => {
             Some(json!({"decision": "block", "reason": text}))
         }
-        Agent::Gemini => Some(json!({"decision": "deny", "reason": text})),
-        Agent::Cursor => Some(json!({"followup_message": text})),
-        // Its plugin cannot hold the agent back: it tells at the next turn.
-        Agent::Opencode => Some(json!({"context": text})),
-        Agent::Zed => None,
+        CodingAgent::Gemini => Some(json!({"decision": "deny", "reason": text})),
+        CodingAgent::Cursor => Some(json!({"followup_message": text})),
+        // The opencode plugin cannot keep the agent from stopping; it adds the text to the next
+        // turn instead.
+        CodingAgent::Opencode => Some(json!({"context": text})),
+        CodingAgent::Zed => None,
     }
 }
 
-/// Returns what the agent calls the moment: as it says itself, if that is one of its words.
-fn event(agent: Agent, moment: Moment, heard: &Heard) -> Option<String> {
-    let known = |event: &&String| Moment::ALL.iter().any(|it| agent.event(*it) == Some(event));
-    let said = heard.event.as_ref().filter(known);
-    said.cloned()
-        .or_else(|| agent.event(moment).map(ToOwned::to_owned))
-        // An agent that has no event for failures hears of them behind the tool.
-        .or_else(|| agent.event(Moment::Tool).map(ToOwned::to_owned))
+/// Returns the `hookEventName` of a response.
+///
+/// The name the agent sent wins if it is one of the agent's event names.
+fn hook_event_name(agent: CodingAgent, hook_event: HookEvent, input: &HookInput) -> Option<String> {
+    let known = |event: &&String| {
+        HookEvent::ALL
+            .iter()
+            .any(|it| agent.event(*it) == Some(event))
+    };
+    let requested = input.event.as_ref().filter(known);
+    requested
+        .cloned()
+        .or_else(|| agent.event(hook_event).map(ToOwned::to_owned))
+        // An agent without a failure event reports failures through its tool hook.
+        .or_else(|| agent.event(HookEvent::Tool).map(ToOwned::to_owned))
 }
 
-/// Cuts a text to what an agent takes.
-fn within(text: &str) -> String {
+/// Truncates a text to [`CONTEXT_CHARS_MAX`] characters.
+fn truncate_to_limit(text: &str) -> String {
     if text.chars().count() <= CONTEXT_CHARS_MAX {
         return text.to_owned();
     }
-    let kept = CONTEXT_CHARS_MAX - CUT.chars().count();
+    let kept = CONTEXT_CHARS_MAX - TRUNCATION_MARKER.chars().count();
     let mut cut: String = text.chars().take(kept).collect();
-    cut.push_str(CUT);
+    cut.push_str(TRUNCATION_MARKER);
     cut
 }

@@ -1,13 +1,17 @@
-//! Reads what an agent tells its hook.
+//! Hook input: parses the JSON an agent sends to its hook.
 
 use serde_json::{Map, Value};
 
-use super::failed::{self, Told};
-use super::{Heard, INPUTS_MAX, NAME_BYTES_MAX, PROMPT_CHARS_MAX, Source, Subagent, Tool};
-use crate::Moment;
+use super::failed::{self, ToolReport};
+use super::{
+    HookInput, INPUTS_MAX, NAME_BYTES_MAX, PROMPT_CHARS_MAX, StartReason, SubagentInput, ToolCall,
+};
+use crate::HookEvent;
 
-const EVENT: &[&str] = &["hook_event_name", "hookEventName", "event"];
-const SESSION: &[&str] = &[
+// Each list holds the keys of one field, in order of preference. Agents copy each other's hook
+// formats and rename keys, so every spelling is accepted from every agent.
+const EVENT_KEYS: &[&str] = &["hook_event_name", "hookEventName", "event"];
+const SESSION_KEYS: &[&str] = &[
     "session_id",
     "sessionId",
     "sessionID",
@@ -15,12 +19,12 @@ const SESSION: &[&str] = &[
     "conversationId",
     "session",
 ];
-const CWD: &[&str] = &["cwd", "directory", "worktree"];
-const SOURCE: &[&str] = &["source", "trigger"];
-const PROMPT: &[&str] = &["prompt", "initial_prompt", "initialPrompt"];
-const TOOL: &[&str] = &["tool_name", "toolName", "tool"];
-const INPUT: &[&str] = &["tool_input", "toolArgs", "tool_args", "input", "args"];
-const OUTPUT: &[&str] = &[
+const CWD_KEYS: &[&str] = &["cwd", "directory", "worktree"];
+const SOURCE_KEYS: &[&str] = &["source", "trigger"];
+const PROMPT_KEYS: &[&str] = &["prompt", "initial_prompt", "initialPrompt"];
+const TOOL_NAME_KEYS: &[&str] = &["tool_name", "toolName", "tool"];
+const TOOL_INPUT_KEYS: &[&str] = &["tool_input", "toolArgs", "tool_args", "input", "args"];
+const TOOL_OUTPUT_KEYS: &[&str] = &[
     "tool_response",
     "tool_output",
     "toolResult",
@@ -28,21 +32,21 @@ const OUTPUT: &[&str] = &[
     "output",
     "result",
 ];
-const ERROR: &[&str] = &["error", "error_message", "errorMessage"];
-const AGENT_ID: &[&str] = &["agent_id", "agentId", "subagent_id"];
-const AGENT_KIND: &[&str] = &[
+const ERROR_KEYS: &[&str] = &["error", "error_message", "errorMessage"];
+const AGENT_ID_KEYS: &[&str] = &["agent_id", "agentId", "subagent_id"];
+const AGENT_KIND_KEYS: &[&str] = &[
     "agent_type",
     "agentType",
     "subagent_type",
     "agentName",
     "agent_name",
 ];
-const TASK: &[&str] = &["task", "agentDescription", "agent_description"];
-const AGAIN: &[&str] = &["stop_hook_active", "stopHookActive"];
-const PARENT: &[&str] = &["parent_conversation_id", "parent_session_id"];
+const TASK_KEYS: &[&str] = &["task", "agentDescription", "agent_description"];
+const REPEATED_STOP_KEYS: &[&str] = &["stop_hook_active", "stopHookActive"];
+const PARENT_SESSION_KEYS: &[&str] = &["parent_conversation_id", "parent_session_id"];
 
-/// Members of a tool's input that name files and folders.
-const PATHS: &[&str] = &[
+/// Keys of a tool's input that hold file and folder paths.
+const PATH_KEYS: &[&str] = &[
     "file_path",
     "filePath",
     "path",
@@ -58,8 +62,8 @@ const PATHS: &[&str] = &[
     "uri",
 ];
 
-/// Members of a tool's input that hold what it is to write: nobody reads anything by them.
-const WRITTEN: &[&str] = &[
+/// Keys of a tool's input that hold text to write. They say nothing about the files it reads.
+const WRITTEN_TEXT_KEYS: &[&str] = &[
     "content",
     "contents",
     "old_string",
@@ -73,106 +77,114 @@ const WRITTEN: &[&str] = &[
     "description",
 ];
 
-/// Reads what `input` says about a moment; nothing of what is no JSON object.
+/// Parses the hook input of an event; returns `None` if it is not a JSON object.
 #[must_use]
-pub fn hear(moment: Moment, input: &[u8]) -> Option<Heard> {
+pub fn parse_hook_input(event: HookEvent, input: &[u8]) -> Option<HookInput> {
+    // Lossy decoding: invalid bytes in the output of a tool must not discard the whole input.
     let text = String::from_utf8_lossy(input);
     let Ok(Value::Object(all)) = serde_json::from_str(&text) else {
         return None;
     };
-    let subagent = subagent(moment, &all);
-    // Cursor and opencode name the conversation a subagent was started from.
-    let parent = name(&all, PARENT).filter(|_| subagent.is_some());
-    Some(Heard {
-        event: name(&all, EVENT),
-        session: parent.or_else(|| name(&all, SESSION)),
-        cwd: string(&all, CWD).or_else(|| first_of(&all, "workspace_roots")),
-        source: string(&all, SOURCE).map(|it| Source::named(&it)),
-        prompt: string(&all, PROMPT),
-        attached: attached(&all),
-        tool: tool(moment, &all),
+    let subagent = parse_subagent(event, &all);
+    // Cursor and opencode name the session that started the subagent.
+    let parent = first_name(&all, PARENT_SESSION_KEYS).filter(|_| subagent.is_some());
+    Some(HookInput {
+        event: first_name(&all, EVENT_KEYS),
+        session: parent.or_else(|| first_name(&all, SESSION_KEYS)),
+        cwd: first_string(&all, CWD_KEYS).or_else(|| first_of(&all, "workspace_roots")),
+        source: first_string(&all, SOURCE_KEYS).map(|it| StartReason::named(&it)),
+        prompt: first_string(&all, PROMPT_KEYS),
+        attached: parse_attachments(&all),
+        tool: parse_tool_call(event, &all),
         subagent,
         is_stopping_again: is_stopping_again(&all),
     })
 }
 
-/// Returns the session an input names that cannot be read as a whole, such as one that was cut.
+/// Finds the session id in an input that is not valid JSON, for example because it was truncated.
 #[must_use]
-pub fn session_in(input: &[u8]) -> Option<String> {
+pub fn find_session_id(input: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(input);
-    let found = SESSION.iter().find_map(|key| {
+    let found = SESSION_KEYS.iter().find_map(|key| {
         let (_, rest) = text.split_once(&format!("\"{key}\""))?;
-        let rest = rest.trim_start().strip_prefix(':')?.trim_start();
-        let (value, _) = rest.strip_prefix('"')?.split_once('"')?;
+        let after_colon = rest.trim_start().strip_prefix(':')?.trim_start();
+        let (value, _) = after_colon.strip_prefix('"')?.split_once('"')?;
+        // An escape sequence would need a JSON parser; session ids contain none.
         (!value.is_empty() && !value.contains('\\')).then(|| value.to_owned())
     });
-    found.map(|it| short(&it))
+    found.map(|it| truncate_name(&it))
 }
 
-fn subagent(moment: Moment, all: &Map<String, Value>) -> Option<Subagent> {
-    let kind = name(all, AGENT_KIND).unwrap_or_default();
-    let id = name(all, AGENT_ID);
-    // Copilot gives a subagent a name and no id.
-    let id = id.or_else(|| (moment == Moment::Subagent && !kind.is_empty()).then(|| kind.clone()));
-    // opencode's subagents are conversations of their own.
-    let id = id.or_else(|| name(all, PARENT).and_then(|_| name(all, SESSION)));
-    Some(Subagent {
+fn parse_subagent(event: HookEvent, all: &Map<String, Value>) -> Option<SubagentInput> {
+    let kind = first_name(all, AGENT_KIND_KEYS).unwrap_or_default();
+    let given_id = first_name(all, AGENT_ID_KEYS);
+    // Copilot sends the name of a subagent but no id.
+    let kind_as_id = || (event == HookEvent::Subagent && !kind.is_empty()).then(|| kind.clone());
+    // A subagent of opencode runs in a session of its own.
+    let session_as_id =
+        || first_name(all, PARENT_SESSION_KEYS).and_then(|_| first_name(all, SESSION_KEYS));
+    let id = given_id.or_else(kind_as_id).or_else(session_as_id);
+    Some(SubagentInput {
         id: id?,
         kind,
-        task: head(&string(all, TASK).unwrap_or_default(), PROMPT_CHARS_MAX),
+        task: truncate_chars(
+            &first_string(all, TASK_KEYS).unwrap_or_default(),
+            PROMPT_CHARS_MAX,
+        ),
     })
 }
 
-fn tool(moment: Moment, all: &Map<String, Value>) -> Option<Tool> {
-    let input = member(all, INPUT).map(unwrapped);
-    let output = member(all, OUTPUT).map(unwrapped);
-    let error = member(all, ERROR);
-    let tool = name(all, TOOL);
+fn parse_tool_call(event: HookEvent, all: &Map<String, Value>) -> Option<ToolCall> {
+    let input = first_member(all, TOOL_INPUT_KEYS).map(parse_nested_json);
+    let output = first_member(all, TOOL_OUTPUT_KEYS).map(parse_nested_json);
+    let error = first_member(all, ERROR_KEYS);
+    let tool = first_name(all, TOOL_NAME_KEYS);
     if tool.is_none() && input.is_none() && output.is_none() && error.is_none() {
         return None;
     }
-    let mut asked = Asked::default();
+    let mut input_texts = ToolInputStrings::default();
     if let Some(input) = &input {
-        asked.take("", input);
+        input_texts.take("", input);
     }
     let mut texts = Vec::new();
     if let Some(output) = &output {
-        strings(output, &mut texts);
+        collect_strings(output, &mut texts);
     }
     let name = tool.unwrap_or_default();
     let output_text = texts.join("\n");
-    let failed = failed::failure(&Told {
-        moment,
+    let failed = failed::detect_failure(&ToolReport {
+        moment: event,
         all,
         tool: &name,
         answer: output.as_ref(),
         error,
         text: &output_text,
     });
-    Some(Tool {
+    Some(ToolCall {
         name,
-        paths: asked.paths,
-        asked: asked.rest.join("\n"),
+        paths: input_texts.paths,
+        asked: input_texts.rest.join("\n"),
         output: output_text,
         failed,
     })
 }
 
-/// What a tool is asked, gathered.
+/// Strings of a tool's input, split into paths and everything else.
 #[derive(Default)]
-struct Asked {
+struct ToolInputStrings {
     paths: Vec<String>,
     rest: Vec<String>,
 }
 
-impl Asked {
+impl ToolInputStrings {
     fn take(&mut self, key: &str, value: &Value) {
-        if INPUTS_MAX <= self.paths.len() + self.rest.len() || WRITTEN.contains(&key) {
+        if self.paths.len() + self.rest.len() >= INPUTS_MAX || WRITTEN_TEXT_KEYS.contains(&key) {
             return;
         }
         match value {
-            Value::String(text) if PATHS.contains(&key) => self.paths.push(text.clone()),
+            Value::String(text) if PATH_KEYS.contains(&key) => self.paths.push(text.clone()),
             Value::String(text) => self.rest.push(text.clone()),
+            // The items of an array inherit its key: `paths: ["a", "b"]` holds two paths.
             Value::Array(items) => items.iter().for_each(|item| self.take(key, item)),
             Value::Object(members) => members.iter().for_each(|(key, it)| self.take(key, it)),
             Value::Null | Value::Bool(_) | Value::Number(_) => {}
@@ -180,18 +192,18 @@ impl Asked {
     }
 }
 
-/// Collects every text below `value`.
-pub(super) fn strings(value: &Value, texts: &mut Vec<String>) {
+/// Collects every string in `value`.
+pub(super) fn collect_strings(value: &Value, texts: &mut Vec<String>) {
     match value {
         Value::String(text) => texts.push(text.clone()),
-        Value::Array(items) => items.iter().for_each(|item| strings(item, texts)),
-        Value::Object(members) => members.values().for_each(|it| strings(it, texts)),
+        Value::Array(items) => items.iter().for_each(|item| collect_strings(item, texts)),
+        Value::Object(members) => members.values().for_each(|it| collect_strings(it, texts)),
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 
-/// Returns what a text that is JSON itself says, as Cursor and Copilot wrap what tools take and give.
-fn unwrapped(value: &Value) -> Value {
+/// Parses a string that itself contains JSON: Cursor and Copilot encode tool inputs and outputs so.
+fn parse_nested_json(value: &Value) -> Value {
     let Value::String(text) = value else {
         return value.clone();
     };
@@ -201,29 +213,30 @@ fn unwrapped(value: &Value) -> Value {
 }
 
 fn is_stopping_again(all: &Map<String, Value>) -> bool {
-    let again = member(all, AGAIN).and_then(Value::as_bool);
+    let again = first_member(all, REPEATED_STOP_KEYS).and_then(Value::as_bool);
     let loops = all.get("loop_count").and_then(Value::as_u64);
-    again.unwrap_or(false) || loops.is_some_and(|it| 0 < it)
+    // Cursor counts the follow-up messages of its stop hooks instead of sending a flag.
+    again.unwrap_or(false) || loops.is_some_and(|it| it > 0)
 }
 
-fn attached(all: &Map<String, Value>) -> Vec<String> {
+fn parse_attachments(all: &Map<String, Value>) -> Vec<String> {
     let mut texts = Vec::new();
     if let Some(attachments) = all.get("attachments") {
-        strings(attachments, &mut texts);
+        collect_strings(attachments, &mut texts);
     }
     texts.truncate(INPUTS_MAX);
     texts
 }
 
-pub(super) fn member<'a>(all: &'a Map<String, Value>, names: &[&str]) -> Option<&'a Value> {
-    let there = names.iter().filter_map(|name| all.get(*name));
-    there.into_iter().find(|it| !it.is_null())
+pub(super) fn first_member<'a>(all: &'a Map<String, Value>, names: &[&str]) -> Option<&'a Value> {
+    let mut present = names.iter().filter_map(|name| all.get(*name));
+    present.find(|it| !it.is_null())
 }
 
-fn string(all: &Map<String, Value>, names: &[&str]) -> Option<String> {
-    let there = names.iter().filter_map(|name| all.get(*name)?.as_str());
-    let mut there = there.filter(|it| !it.trim().is_empty());
-    there.next().map(ToOwned::to_owned)
+fn first_string(all: &Map<String, Value>, names: &[&str]) -> Option<String> {
+    let present = names.iter().filter_map(|name| all.get(*name)?.as_str());
+    let mut nonempty = present.filter(|it| !it.trim().is_empty());
+    nonempty.next().map(ToOwned::to_owned)
 }
 
 fn first_of(all: &Map<String, Value>, key: &str) -> Option<String> {
@@ -231,19 +244,20 @@ fn first_of(all: &Map<String, Value>, key: &str) -> Option<String> {
     (!first.is_empty()).then(|| first.to_owned())
 }
 
-fn name(all: &Map<String, Value>, names: &[&str]) -> Option<String> {
-    string(all, names).map(|it| short(&it))
+fn first_name(all: &Map<String, Value>, names: &[&str]) -> Option<String> {
+    first_string(all, names).map(|it| truncate_name(&it))
 }
 
-/// Cuts a name to what one may have.
-fn short(text: &str) -> String {
+/// Trims a name and truncates it to [`NAME_BYTES_MAX`] bytes.
+fn truncate_name(text: &str) -> String {
     let mut text = text.trim().to_owned();
-    while NAME_BYTES_MAX < text.len() {
+    // `pop` removes whole characters, so the result stays valid UTF-8.
+    while text.len() > NAME_BYTES_MAX {
         text.pop();
     }
     text
 }
 
-fn head(text: &str, chars: usize) -> String {
+fn truncate_chars(text: &str, chars: usize) -> String {
     text.chars().take(chars).collect()
 }

@@ -1,116 +1,135 @@
-//! How each agent speaks to its hooks: JSON in ([`hear()`]), JSON out ([`answer()`]).
+//! Hook protocols of the agents: JSON input ([`parse_hook_input()`]), JSON output
+//! ([`render_response()`]).
 //!
-//! Members are read by every name any agent gives them, because agents borrow from each other and rename; what is
-//! missing, of another type or unknown is passed over. Nothing here fails: what cannot be read was not heard.
+//! Every field is read under every key that any agent uses, because agents copy and rename each
+//! other's fields. Missing, unknown and wrongly typed fields are ignored. Nothing here fails:
+//! input that cannot be parsed is treated as absent.
 //!
-//! What rests on what, as of November 2026:
+//! Sources and capabilities per agent, as of November 2026:
 //!
-//! | agent | members it sends | what of an answer reaches the model |
-//! |---|---|---|
-//! | Claude Code | its hooks reference, read in part, and recorded runs of others | `hookSpecificOutput.additionalContext` at start, prompt, tool, failure and subagent; `decision: block` with a `reason` at a stop; strings above 10,000 characters are cut (users' reports) |
-//! | Codex | the JSON schemas of its hooks, in its repository: no event for a failed tool, none for the end | the same members; its schemas forbid any other |
-//! | Cursor | its hooks page: `conversation_id`, `tool_output` and `error_message` | `additional_context` at start and behind a tool, `followup_message` at a stop; its page says that a prompt's hook only lets it pass, and that a failed tool's and a subagent's hook add nothing |
-//! | Copilot | its command line's hooks reference: camel case, `toolResult`, `agentName` | `additionalContext` for a subagent, `decision: block` at a stop; start and prompt are documented as ignored, and a failed tool's hook is heard by exit code 2 only, which Ken never ends with |
-//! | Gemini CLI | its hooks reference: `tool_response` with `llmContent` and `error` | `hookSpecificOutput.additionalContext` at start, prompt and tool; `decision: deny` at a stop, whose `reason` is sent as a new prompt |
-//! | opencode | a plugin of ours: Claude Code's members, and `parent_session_id` for a subagent | `context`, which the plugin adds to what the model is told, at a stop in the next turn |
-//! | Zed | no hooks | nothing |
+//! - **Claude Code**. Input: its hooks reference, read in part, and recorded runs of others.
+//!   Output: `hookSpecificOutput.additionalContext` at start, prompt, tool, failure and subagent;
+//!   `decision: block` with a `reason` at a stop. Users report that strings above 10,000
+//!   characters are truncated.
+//! - **Codex**. Input: the JSON schemas in its repository; no event for a failed tool, none for
+//!   the end of a session. Output: the same fields as Claude Code; its schemas forbid any other.
+//! - **Cursor**. Input: its hooks page: `conversation_id`, `tool_output`, `error_message`.
+//!   Output: `additional_context` at start and after a tool, `followup_message` at a stop. Its
+//!   page states that a prompt hook can only allow or block, and that the hooks of a failed tool
+//!   and of a subagent add nothing.
+//! - **Copilot**. Input: the hooks reference of its CLI: camel case, `toolResult`, `agentName`.
+//!   Output: `additionalContext` for a subagent, `decision: block` at a stop. Responses at start
+//!   and prompt are documented as ignored. The hook of a failed tool is read only if it exits
+//!   with code 2, which Ken never does.
+//! - **Gemini CLI**. Input: its hooks reference: `tool_response` with `llmContent` and `error`.
+//!   Output: `hookSpecificOutput.additionalContext` at start, prompt and tool; `decision: deny`
+//!   at a stop, whose `reason` is sent as a new prompt.
+//! - **opencode**. Input: Ken's own plugin sends the fields of Claude Code, and
+//!   `parent_session_id` for a subagent. Output: `context`, which the plugin adds to the model's
+//!   context; after a stop, in the next turn.
+//! - **Zed**. No hooks.
 
 mod answer;
 mod failed;
 mod hear;
 
-pub use answer::{CONTEXT_CHARS_MAX, Say, answer, reaches};
-pub use hear::{hear, session_in};
+pub use answer::{CONTEXT_CHARS_MAX, HookResponse, reaches_model, render_response};
+pub use hear::{find_session_id, parse_hook_input};
 
-use crate::Agent;
+use crate::CodingAgent;
 
-/// Bytes of a hook's input that are read. More comes only with the output of a tool.
+/// Maximum bytes read from a hook's input. Only the output of a tool can make it larger.
 pub const INPUT_BYTES_MAX: usize = 4 << 20;
 
-/// Bytes of a name, such as a session's or an agent's.
+/// Maximum bytes of a name, such as a session id or an agent name.
 pub const NAME_BYTES_MAX: usize = 200;
 
-/// Characters of a prompt or a task that are looked at.
+/// Maximum characters used of a prompt or task.
 pub const PROMPT_CHARS_MAX: usize = 4_000;
 
-/// Texts of a tool's input that are looked at.
+/// Maximum number of strings used of a tool's input.
 pub const INPUTS_MAX: usize = 200;
 
-/// What an agent told its hook.
+/// Parsed input of a hook.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Heard {
-    /// What the agent calls the moment.
+pub struct HookInput {
+    /// The agent's own name of the event.
     pub event: Option<String>,
-    /// The conversation.
+    /// The session id.
     pub session: Option<String>,
-    /// The folder the agent is in.
+    /// The agent's working directory.
     pub cwd: Option<String>,
-    /// Why a conversation starts.
-    pub source: Option<Source>,
-    /// What somebody typed.
+    /// The reason for a session start.
+    pub source: Option<StartReason>,
+    /// The user's prompt.
     pub prompt: Option<String>,
-    /// Files that were handed over with a prompt.
+    /// Paths of files attached to a prompt.
     pub attached: Vec<String>,
-    /// What a tool was asked and answered.
-    pub tool: Option<Tool>,
-    /// The agent that another one started; nobody where the main agent speaks.
-    pub subagent: Option<Subagent>,
-    /// Whether the agent goes on because a hook asked for it already.
+    /// The tool call the event is about.
+    pub tool: Option<ToolCall>,
+    /// The subagent that runs the hook; `None` for the main agent.
+    pub subagent: Option<SubagentInput>,
+    /// True if the agent continued because of an earlier stop hook.
     pub is_stopping_again: bool,
 }
 
-/// Why a conversation starts.
+/// The reason for a session start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Source {
+pub enum StartReason {
     Startup,
     Resume,
     Clear,
-    /// Its context was condensed.
+    /// The context was compacted.
     Compact,
-    /// A word nobody here knows.
+    /// A word not listed here.
     Other,
 }
 
-/// What a tool was asked and answered.
+/// A tool call with its input and output.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Tool {
+pub struct ToolCall {
     pub name: String,
-    /// Files and folders it was given by name.
+    /// Paths of files and folders in the input.
     pub paths: Vec<String>,
-    /// What it was asked beside: a command, a pattern; not what it was to write.
+    /// The other strings of the input: a command, a pattern; not text to write.
     pub asked: String,
-    /// The texts of its answer, one after the other.
+    /// The strings of the output, joined by newlines.
     pub output: String,
-    /// What went wrong, if it failed: not where somebody interrupted or denied it.
+    /// The error text of a failed call; `None` if the user interrupted or denied it.
     pub failed: Option<String>,
 }
 
-/// An agent that another one started.
+/// An agent started by another agent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Subagent {
+pub struct SubagentInput {
     pub id: String,
-    /// What kind of agent it is, as in `code-reviewer`.
+    /// The agent's type, as in `code-reviewer`.
     pub kind: String,
-    /// What it is to do, where that is told.
+    /// The task, or an empty string if the input does not contain it.
     pub task: String,
 }
 
-/// Returns whether an agent's hooks see everything it reads: only then can somebody say what it has not seen.
+/// Returns true if an agent's hooks report everything the agent reads. Only then is it known which
+/// files the agent has not seen.
 ///
-/// Claude Code and Gemini CLI tell of every tool, and a file that is named in a prompt stands in the prompt; Codex reads
-/// files by commands, and tells of every command. Not so the editors: Cursor and Copilot may hand an open file to
-/// the model without a tool. opencode's subagents speak under sessions of their own, and its plugin cuts what tools say.
+/// Claude Code and Gemini CLI report every tool call, and a file named in a prompt is part of the
+/// prompt text. Codex reads files with commands and reports every command. The editors Cursor and
+/// Copilot may give an open file to the model without a tool call. The subagents of opencode use
+/// sessions of their own, and its plugin truncates tool output.
 #[must_use]
-pub fn sees_every_read(agent: Agent) -> bool {
+pub fn sees_every_read(agent: CodingAgent) -> bool {
     match agent {
-        Agent::ClaudeCode | Agent::Codex | Agent::Gemini => true,
-        Agent::Cursor | Agent::Copilot | Agent::Opencode | Agent::Zed => false,
+        CodingAgent::ClaudeCode | CodingAgent::Codex | CodingAgent::Gemini => true,
+        CodingAgent::Cursor | CodingAgent::Copilot | CodingAgent::Opencode | CodingAgent::Zed => {
+            false
+        }
     }
 }
 
-impl Source {
+impl StartReason {
     fn named(text: &str) -> Self {
         match text {
+            // Copilot sends `new`.
             "startup" | "new" => Self::Startup,
             "resume" => Self::Resume,
             "clear" => Self::Clear,

@@ -1,46 +1,49 @@
-//! Marked blocks in texts that have comments: Markdown and TOML.
+//! Marked blocks in formats with comments: Markdown and TOML.
 //!
-//! A block names the version that wrote it and a hash of its content, so that it says by itself whether it is current, stale,
-//! edited or from a newer Ken.
+//! The begin marker holds the format version and a hash of the content. The block alone therefore
+//! shows if it is current, stale, edited or from a newer Ken.
 
 use std::ops::Range;
 
-use super::record::Record;
-use super::{After, Change, Piece, Standing, VERSION, What, newline_of, sum, with_newlines};
+use super::record::SetupRecord;
+use super::{
+    FileUpdate, PartKind, PartState, PartStatus, SetupChange, VERSION, detect_newline, short_hash,
+    with_newlines,
+};
 
-/// How a kind of text writes comments.
+/// The comment syntax of a format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Comment {
+pub(super) enum CommentSyntax {
     Html,
     Hash,
 }
 
 /// A block that should be in a text.
 #[derive(Clone, Debug)]
-pub(super) struct Wish {
-    pub(super) what: What,
-    pub(super) comment: Comment,
+pub(super) struct DesiredBlock {
+    pub(super) what: PartKind,
+    pub(super) comment: CommentSyntax,
     /// The lines, each ending in a newline.
     pub(super) content: String,
-    /// Where nothing is to be written.
-    pub(super) unless: Unless,
+    /// The condition under which no block is written.
+    pub(super) skip_if: SkipCondition,
 }
 
-/// When a text needs no block.
+/// A condition under which a text needs no block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Unless {
-    /// It always does.
+pub(super) enum SkipCondition {
+    /// The block is always needed.
     Never,
-    /// There is no such file, or one of its words is one of these.
-    AbsentOrSays(&'static [&'static str]),
-    /// It is no TOML, or names the table already.
+    /// The file does not exist or contains one of these words.
+    AbsentOrContains(&'static [&'static str]),
+    /// The text is not valid TOML or already contains the table.
     TomlHas(&'static str, &'static str),
 }
 
-/// A block as it stands in a text.
+/// A block found in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Found {
-    /// From the begin mark to the end mark, without the newline behind it.
+struct BlockMatch {
+    /// The bytes from the begin marker to the end marker, without the newline after it.
     whole: Range<usize>,
     version: Option<u32>,
     is_as_written: bool,
@@ -49,7 +52,7 @@ struct Found {
 const BEGIN: &str = "ken:begin";
 const END: &str = "ken:end";
 
-impl Comment {
+impl CommentSyntax {
     fn wrap(self, words: &str) -> String {
         match self {
             Self::Html => format!("<!-- {words} -->"),
@@ -57,7 +60,7 @@ impl Comment {
         }
     }
 
-    /// Returns what a line says if it is a comment.
+    /// Returns the content of a comment line, or `None` if the line is not a comment.
     fn words(self, line: &str) -> Option<&str> {
         let line = line.trim();
         let inside = match self {
@@ -68,52 +71,53 @@ impl Comment {
     }
 }
 
-impl Wish {
-    /// Returns the block, marks included, with a newline at its end.
+impl DesiredBlock {
+    /// Returns the block with its markers and a final newline.
     pub(super) fn text(&self) -> String {
-        let begin = format!("{BEGIN} v={VERSION} sha={}", sum(&self.content));
-        let (begin, end) = (self.comment.wrap(&begin), self.comment.wrap(END));
+        let marker = format!("{BEGIN} v={VERSION} sha={}", short_hash(&self.content));
+        let (begin, end) = (self.comment.wrap(&marker), self.comment.wrap(END));
         format!("{begin}\n{}{end}\n", self.content)
     }
 
-    /// Returns how it stands where there is no block.
-    fn without_block(&self, text: Option<&str>) -> Standing {
-        match (self.unless, text) {
-            (Unless::Never, _) | (Unless::TomlHas(..), None) => Standing::Missing,
-            (Unless::AbsentOrSays(_), None) => Standing::Unneeded,
-            (Unless::AbsentOrSays(words), Some(text)) => {
+    /// Returns the state of a text that contains no block.
+    fn without_block(&self, text: Option<&str>) -> PartState {
+        match (self.skip_if, text) {
+            (SkipCondition::Never, _) | (SkipCondition::TomlHas(..), None) => PartState::Missing,
+            (SkipCondition::AbsentOrContains(_), None) => PartState::Unneeded,
+            (SkipCondition::AbsentOrContains(words), Some(text)) => {
                 if text.split_whitespace().any(|word| words.contains(&word)) {
-                    Standing::Unneeded
+                    PartState::Unneeded
                 } else {
-                    Standing::Missing
+                    PartState::Missing
                 }
             }
-            (Unless::TomlHas(table, key), Some(text)) => self.toml(text, table, key),
+            (SkipCondition::TomlHas(table, key), Some(text)) => self.toml(text, table, key),
         }
     }
 
-    /// Says whether the block may be written behind a TOML text.
-    fn toml(&self, text: &str, table: &str, key: &str) -> Standing {
+    /// Returns the state of a TOML text: `Missing` if the block can be appended to it.
+    fn toml(&self, text: &str, table: &str, key: &str) -> PartState {
         let parsed: toml_edit::DocumentMut = match text.trim_start_matches(BOM).parse() {
             Ok(parsed) => parsed,
-            Err(error) => return Standing::Unreadable(last_line(&error.to_string())),
+            Err(error) => return PartState::Unreadable(last_line(&error.to_string())),
         };
         if parsed.get(table).is_some_and(|it| it.get(key).is_some()) {
-            return Standing::ByHand;
+            return PartState::Handwritten;
         }
-        let after = with_block(self, text).0;
+        // Parse the result before writing it. A valid file must not become invalid, as it would
+        // where the table is an inline table in braces, which cannot be extended.
+        let after = append_block(self, text).0;
         match after
             .trim_start_matches(BOM)
             .parse::<toml_edit::DocumentMut>()
         {
-            Ok(_) => Standing::Missing,
-            // As where the table is written in braces, which nothing can be added to from outside.
-            Err(_) => Standing::Unreadable(format!("no table can be added to `{table}` here")),
+            Ok(_) => PartState::Missing,
+            Err(_) => PartState::Unreadable(format!("no table can be added to `{table}` here")),
         }
     }
 }
 
-/// What some editors write before a text.
+/// The byte order mark some editors write at the start of a file.
 pub(super) const BOM: char = '\u{feff}';
 
 fn last_line(text: &str) -> String {
@@ -121,47 +125,48 @@ fn last_line(text: &str) -> String {
     lines.next_back().unwrap_or_default().to_owned()
 }
 
-/// Says how a block stands.
-pub(super) fn look(wish: &Wish, text: Option<&str>) -> Piece {
-    let standing = standing(wish, text);
-    Piece {
-        what: wish.what,
+/// Reports the state of the block.
+pub(super) fn inspect(desired: &DesiredBlock, text: Option<&str>) -> PartStatus {
+    let standing = block_state(desired, text);
+    PartStatus {
+        what: desired.what,
         at: String::new(),
         standing,
     }
 }
 
-fn standing(wish: &Wish, text: Option<&str>) -> Standing {
-    let found = match text.map(|text| find(wish.comment, text)) {
-        None => return wish.without_block(None),
-        Some(Err(why)) => return Standing::Unreadable(why),
+fn block_state(desired: &DesiredBlock, text: Option<&str>) -> PartState {
+    let found = match text.map(|text| find_blocks(desired.comment, text)) {
+        None => return desired.without_block(None),
+        Some(Err(why)) => return PartState::Unreadable(why),
         Some(Ok(found)) => found,
     };
     let text = text.unwrap_or_default();
     match found.as_slice() {
-        [] => wish.without_block(Some(text)),
-        [one] if one.version.is_none_or(|it| VERSION < it) => Standing::Newer,
-        [one] if !one.is_as_written => Standing::Edited,
+        [] => desired.without_block(Some(text)),
+        // A marker without a readable version has an unknown format, so it counts as newer.
+        [one] if one.version.is_none_or(|it| it > VERSION) => PartState::Newer,
+        [one] if !one.is_as_written => PartState::Edited,
         [one] => {
-            let stands = text[one.whole.clone()].replace("\r\n", "\n") + "\n";
-            if stands == wish.text() {
-                Standing::Current
+            let existing = text[one.whole.clone()].replace("\r\n", "\n") + "\n";
+            if existing == desired.text() {
+                PartState::Current
             } else {
-                Standing::Stale
+                PartState::Stale
             }
         }
-        [_, _, ..] => Standing::Doubled,
+        [_, _, ..] => PartState::Duplicated,
     }
 }
 
-/// Finds the blocks of a text; says so where a mark has no other.
-fn find(comment: Comment, text: &str) -> Result<Vec<Found>, String> {
+/// Finds the blocks of a text; returns an error if a marker has no counterpart.
+fn find_blocks(comment: CommentSyntax, text: &str) -> Result<Vec<BlockMatch>, String> {
     let mut found = Vec::new();
     let mut open: Option<(usize, usize, String)> = None;
-    let mut at = 0;
+    let mut offset = 0;
     for line in text.split_inclusive('\n') {
-        let start = at;
-        at += line.len();
+        let start = offset;
+        offset += line.len();
         let bare = line.trim_end_matches(['\n', '\r']);
         let Some(words) = comment.words(bare.trim_start_matches(BOM)) else {
             continue;
@@ -170,8 +175,8 @@ fn find(comment: Comment, text: &str) -> Result<Vec<Found>, String> {
             if open.is_some() {
                 return Err("a block of Ken's begins before the one above it ends".to_owned());
             }
-            let start = start + (bare.len() - bare.trim_start_matches(BOM).len());
-            open = Some((start, at, words.to_owned()));
+            let after_bom = start + (bare.len() - bare.trim_start_matches(BOM).len());
+            open = Some((after_bom, offset, words.to_owned()));
         } else if words == END {
             let Some((begun, content, words)) = open.take() else {
                 return Err("a block of Ken's ends that does not begin".to_owned());
@@ -181,10 +186,11 @@ fn find(comment: Comment, text: &str) -> Result<Vec<Found>, String> {
                 all.find_map(|word| word.strip_prefix(name))
                     .map(str::to_owned)
             };
-            found.push(Found {
+            found.push(BlockMatch {
                 whole: begun..start + bare.len(),
                 version: attribute("v=").and_then(|it| it.parse().ok()),
-                is_as_written: attribute("sha=").is_some_and(|it| it == sum(&text[content..start])),
+                is_as_written: attribute("sha=")
+                    .is_some_and(|it| it == short_hash(&text[content..start])),
             });
         }
     }
@@ -194,9 +200,11 @@ fn find(comment: Comment, text: &str) -> Result<Vec<Found>, String> {
     }
 }
 
-/// Returns the text with the block behind it, and what was written between the two.
-fn with_block(wish: &Wish, text: &str) -> (String, String) {
-    let newline = newline_of(text);
+/// Appends the block to a text; returns the new text and the separator between the two.
+fn append_block(desired: &DesiredBlock, text: &str) -> (String, String) {
+    let newline = detect_newline(text);
+    // One blank line separates the block from existing text. The separator is recorded so that a
+    // removal can delete exactly these bytes.
     let bare = text.trim_start_matches(BOM);
     let lead = if bare.is_empty() || bare.ends_with("\n\n") || bare.ends_with("\n\r\n") {
         String::new()
@@ -205,104 +213,119 @@ fn with_block(wish: &Wish, text: &str) -> (String, String) {
     } else {
         newline.repeat(2)
     };
-    let block = with_newlines(&wish.text(), newline);
+    let block = with_newlines(&desired.text(), newline);
     (format!("{text}{lead}{block}"), lead)
 }
 
-/// Puts the block in or brings it up to date.
-pub(super) fn install(wish: &Wish, text: Option<&str>, record: Option<&Record>) -> Change {
-    let piece = look(wish, text);
-    let standing = piece.standing.clone();
-    let pieces = vec![piece];
+/// Adds the block or updates it.
+pub(super) fn install(
+    desired: &DesiredBlock,
+    text: Option<&str>,
+    record: Option<&SetupRecord>,
+) -> SetupChange {
+    let part = inspect(desired, text);
+    let standing = part.standing.clone();
+    let parts = vec![part];
     match (standing, text) {
-        (Standing::Missing, _) => {
-            let (after, lead) = with_block(wish, text.unwrap_or_default());
-            let record = Record {
+        (PartState::Missing, _) => {
+            let (after, lead) = append_block(desired, text.unwrap_or_default());
+            let record = SetupRecord {
                 created: text.is_none(),
                 lead,
-                ..Record::default()
+                ..SetupRecord::default()
             };
-            Change {
-                after: After::Text(after),
-                pieces,
+            SetupChange {
+                after: FileUpdate::Text(after),
+                pieces: parts,
                 record: Some(record),
             }
         }
-        (Standing::Stale, Some(text)) => {
-            let found = find(wish.comment, text).unwrap_or_default();
-            let block = with_newlines(wish.text().trim_end(), newline_of(text));
+        (PartState::Stale, Some(text)) => {
+            // `Stale` implies exactly one block without errors, so both fallbacks are unreachable.
+            let found = find_blocks(desired.comment, text).unwrap_or_default();
+            let block = with_newlines(desired.text().trim_end(), detect_newline(text));
             let mut after = text.to_owned();
             if let [one] = found.as_slice() {
                 after.replace_range(one.whole.clone(), &block);
             }
-            Change {
-                after: After::Text(after),
-                pieces,
+            SetupChange {
+                after: FileUpdate::Text(after),
+                pieces: parts,
                 record: Some(record.cloned().unwrap_or_default()),
             }
         }
-        (Standing::Current, _) => Change::none(pieces, Some(record.cloned().unwrap_or_default())),
+        // A current block without a record is adopted.
+        (PartState::Current, _) => {
+            SetupChange::none(parts, Some(record.cloned().unwrap_or_default()))
+        }
         (
-            Standing::Stale
-            | Standing::Edited
-            | Standing::Newer
-            | Standing::Present
-            | Standing::ByHand
-            | Standing::Doubled
-            | Standing::Unreadable(_)
-            | Standing::Unneeded,
+            PartState::Stale
+            | PartState::Edited
+            | PartState::Newer
+            | PartState::Present
+            | PartState::Handwritten
+            | PartState::Duplicated
+            | PartState::Unreadable(_)
+            | PartState::Unneeded,
             _,
-        ) => Change::none(pieces, record.cloned()),
+        ) => SetupChange::none(parts, record.cloned()),
     }
 }
 
-/// Takes the block out.
-pub(super) fn remove(wish: &Wish, text: Option<&str>, record: Option<&Record>) -> Change {
-    let piece = look(wish, text);
-    let is_ours = matches!(piece.standing, Standing::Current | Standing::Stale);
-    let is_stuck = piece.standing.is_stuck() && piece.standing != Standing::ByHand;
-    let pieces = vec![piece];
+/// Removes the block.
+pub(super) fn remove(
+    desired: &DesiredBlock,
+    text: Option<&str>,
+    record: Option<&SetupRecord>,
+) -> SetupChange {
+    let part = inspect(desired, text);
+    let is_ours = matches!(part.standing, PartState::Current | PartState::Stale);
+    // A handwritten entry was never Ken's, so its record is dropped. The other stuck states keep
+    // the record until a person fixes the file.
+    let is_stuck = part.standing.is_stuck() && part.standing != PartState::Handwritten;
+    let parts = vec![part];
     let Some(text) = text.filter(|_| is_ours) else {
         let kept = record.filter(|_| is_stuck).cloned();
-        return Change::none(pieces, kept);
+        return SetupChange::none(parts, kept);
     };
-    let found = find(wish.comment, text).unwrap_or_default();
+    let found = find_blocks(desired.comment, text).unwrap_or_default();
     let [one] = found.as_slice() else {
-        return Change::none(pieces, record.cloned());
+        return SetupChange::none(parts, record.cloned());
     };
-    let left = without_block(text, &one.whole, record);
+    let left = remove_block(text, &one.whole, record);
     let was_created = record.is_some_and(|it| it.created);
     let after = if was_created && left.is_empty() {
-        After::Gone
+        FileUpdate::Gone
     } else {
-        After::Text(left)
+        FileUpdate::Text(left)
     };
-    Change {
+    SetupChange {
         after,
-        pieces,
+        pieces: parts,
         record: None,
     }
 }
 
-/// Returns the text without the block, what was written before it and the newline behind it.
-fn without_block(text: &str, whole: &Range<usize>, record: Option<&Record>) -> String {
-    let (before, after) = (&text[..whole.start], &text[whole.end..]);
-    let after = after
+/// Returns the text without the block, its separator and the newline after it.
+fn remove_block(text: &str, whole: &Range<usize>, record: Option<&SetupRecord>) -> String {
+    let (before_block, after_block) = (&text[..whole.start], &text[whole.end..]);
+    let after = after_block
         .strip_prefix("\r\n")
-        .or_else(|| after.strip_prefix('\n'))
-        .unwrap_or(after);
+        .or_else(|| after_block.strip_prefix('\n'))
+        .unwrap_or(after_block);
     let lead = record.map(|it| it.lead.as_str());
-    // Where nothing was written down, a blank line before the block was most likely Ken's.
-    let guessed = newline_of(text);
+    // Without a record, assume that Ken wrote the blank line before the block.
+    let guessed = detect_newline(text);
     let before = match lead {
-        Some(lead) => before.strip_suffix(lead).unwrap_or(before),
-        None if before.ends_with(&guessed.repeat(2)) => {
-            before.strip_suffix(guessed).unwrap_or(before)
+        Some(lead) => before_block.strip_suffix(lead).unwrap_or(before_block),
+        None if before_block.ends_with(&guessed.repeat(2)) => {
+            before_block.strip_suffix(guessed).unwrap_or(before_block)
         }
-        None => before,
+        None => before_block,
     };
-    // Two lines of a person's must not become one.
+    // A person may have added text after the block. Its first line must not join the last line
+    // before the block.
     let is_torn = !after.is_empty() && !before.is_empty() && !before.ends_with(['\n', BOM]);
-    let between = if is_torn { newline_of(text) } else { "" };
+    let between = if is_torn { detect_newline(text) } else { "" };
     format!("{before}{between}{after}")
 }

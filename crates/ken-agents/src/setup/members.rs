@@ -1,97 +1,98 @@
-//! Entries of JSON files that belong to somebody else: an MCP server among others, hooks among others.
+//! Ken's entries in shared JSON files, such as one MCP server or hook among others.
 //!
-//! JSON has no comments to mark an entry by. An entry is Ken's if the record has its place and the hash of its value; one of the
-//! same name or command that no record knows was written by a person and stays as it is.
+//! JSON has no comments to mark an entry. An entry is Ken's if the record holds its location and
+//! the hash of its value. An entry of the same name or command without a record was written by a
+//! person and is left alone.
 
 use super::block::BOM;
-use super::json::{self, At, Document, Item, Json, Node};
-use super::record::{Record, Written};
-use super::servers::NAME;
-use super::{After, Change, Piece, Standing, What, newline_of, sum};
+use super::json::{self, JsonDocument, JsonItem, JsonLookup, JsonNode, JsonText};
+use super::record::{RecordedEntry, SetupRecord};
+use super::servers::SERVER_NAME;
+use super::{FileUpdate, PartKind, PartState, PartStatus, SetupChange, detect_newline, short_hash};
 
-/// What every command of a hook of Ken's begins with.
-pub(super) const HOOK: &str = "ken hook ";
+/// The prefix of every hook command of Ken.
+pub(super) const HOOK_COMMAND_PREFIX: &str = "ken hook ";
 
-/// Entries that should be in a file.
+/// The entries that should be in a file.
 #[derive(Clone, Debug)]
-pub(super) struct Wish {
-    /// Members of the top a new file needs beside them.
-    pub(super) extras: Vec<(&'static str, Json)>,
-    pub(super) entries: Vec<Entry>,
+pub(super) struct DesiredEntries {
+    /// Additional top-level members that a new file requires.
+    pub(super) extras: Vec<(&'static str, JsonText)>,
+    pub(super) entries: Vec<DesiredEntry>,
 }
 
 /// An entry that should be in an object or array.
 #[derive(Clone, Debug)]
-pub(super) struct Entry {
-    pub(super) what: What,
-    /// Names that lead to the object or array.
+pub(super) struct DesiredEntry {
+    pub(super) what: PartKind,
+    /// The keys that lead to the object or array.
     pub(super) path: Vec<&'static str>,
-    /// Its name in an object; none in an array, where it is known by the command it runs.
+    /// Its key in an object; `None` in an array, where its command identifies it.
     pub(super) key: Option<&'static str>,
-    pub(super) value: Json,
+    pub(super) value: JsonText,
 }
 
-impl Wish {
-    /// Returns the file that holds nothing else.
+impl DesiredEntries {
+    /// Renders a file that contains only Ken's entries.
     pub(super) fn file(&self, newline: &str) -> String {
-        let mut root: Vec<(String, Json)> = Vec::new();
+        let mut root: Vec<(String, JsonText)> = Vec::new();
         for (key, value) in &self.extras {
             root.push(((*key).to_owned(), value.clone()));
         }
         for entry in &self.entries {
-            put(&mut root, &entry.path, entry);
+            insert_entry(&mut root, &entry.path, entry);
         }
-        Json::Object(root).file(newline)
+        JsonText::Object(root).file(newline)
     }
 }
 
-/// Puts an entry into a value that holds only Ken's.
-fn put(members: &mut Vec<(String, Json)>, path: &[&str], entry: &Entry) {
+/// Inserts an entry into a value that contains only Ken's entries.
+fn insert_entry(members: &mut Vec<(String, JsonText)>, path: &[&str], entry: &DesiredEntry) {
     let Some((name, rest)) = path.split_first() else {
         let key = entry.key.unwrap_or_default();
         return members.push((key.to_owned(), entry.value.clone()));
     };
-    let at = members.iter().position(|(key, _)| key == name);
-    let at = at.unwrap_or_else(|| {
+    let existing = members.iter().position(|(key, _)| key == name);
+    let index = existing.unwrap_or_else(|| {
         let empty = if rest.is_empty() && entry.key.is_none() {
-            Json::List(Vec::new())
+            JsonText::List(Vec::new())
         } else {
-            Json::Object(Vec::new())
+            JsonText::Object(Vec::new())
         };
         members.push(((*name).to_owned(), empty));
         members.len() - 1
     });
-    match &mut members[at].1 {
-        Json::List(items) => items.push(entry.value.clone()),
-        Json::Object(inner) => put(inner, rest, entry),
-        Json::Text(_) | Json::Number(_) | Json::Bool(_) => {}
+    match &mut members[index].1 {
+        JsonText::List(items) => items.push(entry.value.clone()),
+        JsonText::Object(inner) => insert_entry(inner, rest, entry),
+        JsonText::Text(_) | JsonText::Number(_) | JsonText::Bool(_) => {}
     }
 }
 
-impl Entry {
+impl DesiredEntry {
     pub(super) fn at(&self) -> String {
         pointer(&self.path)
     }
 
-    fn written(&self) -> Written {
-        Written {
+    fn written(&self) -> RecordedEntry {
+        RecordedEntry {
             at: self.at(),
             key: self.key.map(str::to_owned),
-            sum: sum_of(&self.value.value()),
+            sum: value_hash(&self.value.value()),
         }
     }
 
-    fn piece(&self, standing: Standing) -> Piece {
+    fn piece(&self, standing: PartState) -> PartStatus {
         let key = self.key.map(|key| format!("/{key}")).unwrap_or_default();
-        Piece {
+        PartStatus {
             what: self.what,
             at: self.at() + &key,
             standing,
         }
     }
 
-    /// Returns whether an item is this entry, whoever wrote it.
-    fn is(&self, item: &Item) -> bool {
+    /// Returns true if an item is this entry, regardless of its author.
+    fn is(&self, item: &JsonItem) -> bool {
         match self.key {
             Some(key) => item.key.as_deref() == Some(key),
             None => runs_hook(&item.node.value),
@@ -99,25 +100,27 @@ impl Entry {
     }
 }
 
-impl Written {
-    /// Returns whether an item is this entry, changed or not. A record comes with the repository: whatever it claims, only
-    /// what bears Ken's name or runs its hooks is Ken's.
-    fn is(&self, item: &Item) -> bool {
+impl RecordedEntry {
+    /// Returns true if an item is this entry, changed or not.
+    ///
+    /// A record comes with the repository and may be forged. Regardless of its claims, only an
+    /// item under Ken's name or one that runs Ken's hooks is treated as Ken's.
+    fn is(&self, item: &JsonItem) -> bool {
         match &self.key {
-            Some(key) => key == NAME && item.key.as_ref() == Some(key),
+            Some(key) => key == SERVER_NAME && item.key.as_ref() == Some(key),
             None => runs_hook(&item.node.value),
         }
     }
 }
 
-/// What a new file may need beside Ken's entries; nothing else is taken out as such, whatever a record says.
-const EXTRAS: [&str; 2] = ["$schema", "version"];
+/// Top-level members a removal may delete. A record cannot extend this list.
+const REMOVABLE_EXTRAS: [&str; 2] = ["$schema", "version"];
 
-/// Returns whether a value runs a hook of Ken's.
+/// Returns true if a value runs a hook of Ken.
 pub(super) fn runs_hook(value: &serde_json::Value) -> bool {
     use serde_json::Value;
     match value {
-        Value::String(text) => text.starts_with(HOOK),
+        Value::String(text) => text.starts_with(HOOK_COMMAND_PREFIX),
         Value::Array(items) => items.iter().any(runs_hook),
         Value::Object(members) => members.values().any(runs_hook),
         Value::Null | Value::Bool(_) | Value::Number(_) => false,
@@ -128,148 +131,168 @@ fn pointer(path: &[&str]) -> String {
     path.iter().map(|name| format!("/{name}")).collect()
 }
 
-fn names(pointer: &str) -> Vec<&str> {
+fn parse_pointer(pointer: &str) -> Vec<&str> {
     pointer.split('/').skip(1).collect()
 }
 
-fn sum_of(value: &serde_json::Value) -> String {
-    // Members are sorted: how a value is laid out and ordered does not matter.
-    sum(&value.to_string())
+fn value_hash(value: &serde_json::Value) -> String {
+    // `serde_json` sorts members, so formatting and order do not affect the hash.
+    short_hash(&value.to_string())
 }
 
-/// Says how the entries stand.
-pub(super) fn look(wish: &Wish, text: Option<&str>, record: Option<&Record>) -> Vec<Piece> {
+/// Reports the states of the entries.
+pub(super) fn inspect(
+    desired: &DesiredEntries,
+    text: Option<&str>,
+    record: Option<&SetupRecord>,
+) -> Vec<PartStatus> {
     let bare = text.unwrap_or_default().trim_start_matches(BOM);
-    let document = match Document::parse(bare) {
+    let document = match JsonDocument::parse(bare) {
         Ok(document) => document,
         Err(why) => {
-            let all = wish.entries.iter();
+            let all = desired.entries.iter();
             return all
-                .map(|it| it.piece(Standing::Unreadable(why.clone())))
+                .map(|it| it.piece(PartState::Unreadable(why.clone())))
                 .collect();
         }
     };
-    let all = wish.entries.iter();
-    all.map(|entry| entry.piece(standing(entry, &document, record)))
+    let all = desired.entries.iter();
+    all.map(|entry| entry.piece(entry_state(entry, &document, record)))
         .collect()
 }
 
-fn standing(entry: &Entry, document: &Document<'_>, record: Option<&Record>) -> Standing {
+fn entry_state(
+    entry: &DesiredEntry,
+    document: &JsonDocument<'_>,
+    record: Option<&SetupRecord>,
+) -> PartState {
     if document.root.as_ref().is_some_and(|root| !root.is_object()) {
-        return Standing::Unreadable("it holds no object".to_owned());
+        return PartState::Unreadable("it holds no object".to_owned());
     }
     if document.root.is_none() && !document.text.trim().is_empty() {
-        return Standing::Unreadable("it holds nothing but comments".to_owned());
+        return PartState::Unreadable("it holds nothing but comments".to_owned());
     }
-    // Every object on the way must be one.
+    // Every container on the path must have the right type, or an insertion would fail.
     for depth in 1..=entry.path.len() {
         let is_last = depth == entry.path.len();
         let wants_array = is_last && entry.key.is_none();
         match document.at(&entry.path[..depth]) {
-            At::Nothing => return Standing::Missing,
-            At::Twice(name) => return Standing::Unreadable(format!("`{name}` stands twice")),
-            At::Node(node) if wants_array && !node.is_array() => {
-                let name = entry.path[depth - 1];
-                return Standing::Unreadable(format!("`{name}` is not an array"));
+            JsonLookup::Nothing => return PartState::Missing,
+            JsonLookup::Twice(name) => {
+                return PartState::Unreadable(format!("`{name}` stands twice"));
             }
-            At::Node(node) if !wants_array && !node.is_object() => {
+            JsonLookup::Node(node) if wants_array && !node.is_array() => {
                 let name = entry.path[depth - 1];
-                return Standing::Unreadable(format!("`{name}` is not an object"));
+                return PartState::Unreadable(format!("`{name}` is not an array"));
             }
-            At::Node(_) => {}
+            JsonLookup::Node(node) if !wants_array && !node.is_object() => {
+                let name = entry.path[depth - 1];
+                return PartState::Unreadable(format!("`{name}` is not an object"));
+            }
+            JsonLookup::Node(_) => {}
         }
     }
-    let At::Node(node) = document.at(&entry.path) else {
-        return Standing::Missing;
+    let JsonLookup::Node(node) = document.at(&entry.path) else {
+        return PartState::Missing;
     };
-    let found: Vec<&Item> = node.items.iter().filter(|item| entry.is(item)).collect();
+    let found: Vec<&JsonItem> = node.items.iter().filter(|item| entry.is(item)).collect();
     match found.as_slice() {
-        [] => Standing::Missing,
-        [one] => standing_of(entry, one, record),
-        [_, _, ..] => Standing::Doubled,
+        [] => PartState::Missing,
+        [one] => item_state(entry, one, record),
+        [_, _, ..] => PartState::Duplicated,
     }
 }
 
-fn standing_of(entry: &Entry, item: &Item, record: Option<&Record>) -> Standing {
+fn item_state(entry: &DesiredEntry, item: &JsonItem, record: Option<&SetupRecord>) -> PartState {
     let is_current = item.node.value == entry.value.value();
-    match written_at(record, &entry.at(), entry.key) {
-        None if is_current => Standing::Present,
-        None => Standing::ByHand,
-        Some(_) if is_current => Standing::Current,
-        Some(written) if written.sum == sum_of(&item.node.value) => Standing::Stale,
-        Some(_) => Standing::Edited,
+    match find_recorded(record, &entry.at(), entry.key) {
+        None if is_current => PartState::Present,
+        None => PartState::Handwritten,
+        Some(_) if is_current => PartState::Current,
+        Some(written) if written.sum == value_hash(&item.node.value) => PartState::Stale,
+        Some(_) => PartState::Edited,
     }
 }
 
-fn written_at<'a>(record: Option<&'a Record>, at: &str, key: Option<&str>) -> Option<&'a Written> {
+fn find_recorded<'a>(
+    record: Option<&'a SetupRecord>,
+    at: &str,
+    key: Option<&str>,
+) -> Option<&'a RecordedEntry> {
     let mut all = record?.entries.iter();
     all.find(|it| it.at == at && it.key.as_deref() == key)
 }
 
-/// Puts entries in or brings them up to date.
-pub(super) fn install(wish: &Wish, text: Option<&str>, record: Option<&Record>) -> Change {
-    let pieces = look(wish, text, record);
+/// Adds the entries or updates them.
+pub(super) fn install(
+    desired: &DesiredEntries,
+    text: Option<&str>,
+    record: Option<&SetupRecord>,
+) -> SetupChange {
+    let parts = inspect(desired, text, record);
     let whole = text.unwrap_or_default();
     let bare = whole.trim_start_matches(BOM);
-    let mark = &whole[..whole.len() - bare.len()];
-    let is_readable = !pieces
+    let bom = &whole[..whole.len() - bare.len()];
+    let is_readable = !parts
         .iter()
-        .any(|it| matches!(it.standing, Standing::Unreadable(_)));
+        .any(|it| matches!(it.standing, PartState::Unreadable(_)));
+    // An empty file has no style to preserve, so it is written like a new one.
     if is_readable && bare.trim().is_empty() {
-        let after = format!("{mark}{}", wish.file(newline_of(bare)));
-        return Change {
-            after: After::Text(after),
-            record: Some(fresh(wish, text)),
-            pieces,
+        let after = format!("{bom}{}", desired.file(detect_newline(bare)));
+        return SetupChange {
+            after: FileUpdate::Text(after),
+            record: Some(new_file_record(desired, text)),
+            pieces: parts,
         };
     }
-    // A record of entries that are all gone says nothing about the file there is now.
-    let record = record.filter(|it| it.entries.iter().any(|entry| is_found(bare, entry)));
-    let mut work = Work::new(bare, record);
-    work.leave_unwished(wish);
-    for (entry, piece) in wish.entries.iter().zip(&pieces) {
-        if piece.standing.is_due() {
-            work.put(wish, entry);
+    // If none of its entries is in the file, the record describes an earlier file. Following it
+    // could remove containers that a person wrote since.
+    let record = record.filter(|it| it.entries.iter().any(|entry| contains_entry(bare, entry)));
+    let mut edit = JsonFileEdit::new(bare, record);
+    edit.remove_obsolete(desired);
+    for (entry, part) in desired.entries.iter().zip(&parts) {
+        if part.standing.is_due() {
+            edit.put(desired, entry);
         }
     }
-    let record = Some(work.record).filter(|it| !it.entries.is_empty());
-    let after = if work.text == bare {
-        After::Same
+    let record = Some(edit.record).filter(|it| !it.entries.is_empty());
+    let after = if edit.text == bare {
+        FileUpdate::Same
     } else {
-        After::Text(format!("{mark}{}", work.text))
+        FileUpdate::Text(format!("{bom}{}", edit.text))
     };
-    Change {
+    SetupChange {
         after,
-        pieces,
+        pieces: parts,
         record,
     }
 }
 
-/// Returns whether an entry is there, changed or not.
-fn is_found(text: &str, written: &Written) -> bool {
-    let Ok(document) = Document::parse(text) else {
+/// Returns true if the text contains an entry, changed or not.
+fn contains_entry(text: &str, written: &RecordedEntry) -> bool {
+    let Ok(document) = JsonDocument::parse(text) else {
         return false;
     };
-    match document.at(&names(&written.at)) {
-        At::Node(node) => node.items.iter().any(|item| written.is(item)),
-        At::Nothing | At::Twice(_) => false,
+    match document.at(&parse_pointer(&written.at)) {
+        JsonLookup::Node(node) => node.items.iter().any(|item| written.is(item)),
+        JsonLookup::Nothing | JsonLookup::Twice(_) => false,
     }
 }
 
-/// Returns the record of a file that holds nothing but Ken's entries.
-fn fresh(wish: &Wish, text: Option<&str>) -> Record {
-    let mut record = Record {
+/// Returns the record of a file that contains only Ken's entries.
+fn new_file_record(desired: &DesiredEntries, text: Option<&str>) -> SetupRecord {
+    let mut record = SetupRecord {
         created: text.is_none(),
         blank: text.map(str::to_owned),
-        extras: wish
+        extras: desired
             .extras
             .iter()
             .map(|(key, _)| (*key).to_owned())
             .collect(),
-        entries: wish.entries.iter().map(Entry::written).collect(),
-        ..Record::default()
+        entries: desired.entries.iter().map(DesiredEntry::written).collect(),
+        ..SetupRecord::default()
     };
-    for entry in &wish.entries {
+    for entry in &desired.entries {
         for depth in 1..=entry.path.len() {
             let made = pointer(&entry.path[..depth]);
             if !record.made.contains(&made) {
@@ -280,139 +303,147 @@ fn fresh(wish: &Wish, text: Option<&str>) -> Record {
     record
 }
 
-/// Takes entries out that are as they were written.
-pub(super) fn remove(wish: &Wish, text: Option<&str>, record: Option<&Record>) -> Change {
-    let pieces = look(wish, text, record);
+/// Removes the entries that are unchanged since they were written.
+pub(super) fn remove(
+    desired: &DesiredEntries,
+    text: Option<&str>,
+    record: Option<&SetupRecord>,
+) -> SetupChange {
+    let parts = inspect(desired, text, record);
     let (Some(whole), Some(record)) = (text, record) else {
-        return Change::none(pieces, None);
+        return SetupChange::none(parts, None);
     };
     let bare = whole.trim_start_matches(BOM);
-    let mark = &whole[..whole.len() - bare.len()];
-    if Document::parse(bare).is_err() {
-        return Change::none(pieces, Some(record.clone()));
+    let bom = &whole[..whole.len() - bare.len()];
+    // The record is kept: once a person repaired the file, the removal can be repeated.
+    if JsonDocument::parse(bare).is_err() {
+        return SetupChange::none(parts, Some(record.clone()));
     }
-    let mut work = Work::new(bare, Some(record));
+    let mut edit = JsonFileEdit::new(bare, Some(record));
     for written in record.entries.clone() {
-        work.take(&written);
+        edit.take(&written);
     }
-    work.take_extras();
-    let kept = Some(work.record.clone()).filter(|it| !it.entries.is_empty());
-    let after = match work.left() {
-        Left::Text if work.text == bare => After::Same,
-        Left::Text => After::Text(format!("{mark}{}", work.text)),
-        Left::Blank(blank) => After::Text(blank),
-        Left::Nothing => After::Gone,
+    edit.remove_required_members();
+    let kept = Some(edit.record.clone()).filter(|it| !it.entries.is_empty());
+    let after = match edit.left() {
+        RemainingContent::Text if edit.text == bare => FileUpdate::Same,
+        RemainingContent::Text => FileUpdate::Text(format!("{bom}{}", edit.text)),
+        RemainingContent::Blank(blank) => FileUpdate::Text(blank),
+        RemainingContent::Nothing => FileUpdate::Gone,
     };
-    Change {
+    SetupChange {
         after,
-        pieces,
+        pieces: parts,
         record: kept,
     }
 }
 
-/// What is left of a file.
-enum Left {
+/// The content that remains in a file after a removal.
+enum RemainingContent {
     Text,
     Blank(String),
     Nothing,
 }
 
-/// A text under work, with what is known of it.
-struct Work {
+/// A text being edited and its record.
+struct JsonFileEdit {
     text: String,
-    record: Record,
+    record: SetupRecord,
 }
 
-impl Work {
-    fn new(text: &str, record: Option<&Record>) -> Self {
+impl JsonFileEdit {
+    fn new(text: &str, record: Option<&SetupRecord>) -> Self {
         Self {
             text: text.to_owned(),
             record: record.cloned().unwrap_or_default(),
         }
     }
 
-    /// Does something to the text where it is as it should be.
-    fn with<T>(&self, act: impl FnOnce(&Document<'_>) -> Option<T>) -> Option<T> {
-        let document = Document::parse(&self.text).ok()?;
+    /// Parses the text and calls `act`; returns `None` if the text is not valid.
+    fn with<T>(&self, act: impl FnOnce(&JsonDocument<'_>) -> Option<T>) -> Option<T> {
+        // Parsed again for every edit, because an edit moves all later positions. The files are
+        // small.
+        let document = JsonDocument::parse(&self.text).ok()?;
         act(&document)
     }
 
-    /// Takes out what an older build wrote and this one does not.
-    fn leave_unwished(&mut self, wish: &Wish) {
-        let is_wished = |it: &Written| {
-            let mut all = wish.entries.iter();
-            all.any(|entry| entry.at() == it.at && entry.key == it.key.as_deref())
+    /// Removes entries that an older build wrote and this build does not.
+    fn remove_obsolete(&mut self, desired: &DesiredEntries) {
+        let is_desired = |written: &RecordedEntry| {
+            let mut all = desired.entries.iter();
+            all.any(|entry| entry.at() == written.at && entry.key == written.key.as_deref())
         };
         for written in self.record.entries.clone() {
-            if !is_wished(&written) {
+            if !is_desired(&written) {
                 self.take(&written);
             }
         }
     }
 
-    /// Puts one entry in, or gives it its new value.
-    fn put(&mut self, wish: &Wish, entry: &Entry) {
-        self.put_extras(wish);
+    /// Adds one entry or replaces its value.
+    fn put(&mut self, desired: &DesiredEntries, entry: &DesiredEntry) {
+        self.add_required_members(desired);
         for depth in 1..=entry.path.len() {
             let is_array = depth == entry.path.len() && entry.key.is_none();
             self.make(&entry.path[..depth], is_array);
         }
-        let known = self.with(|document| {
-            let At::Node(node) = document.at(&entry.path) else {
+        let replaced = self.with(|document| {
+            let JsonLookup::Node(node) = document.at(&entry.path) else {
                 return None;
             };
             let item = node.items.iter().find(|item| entry.is(item))?;
-            Some(json::set(document, node, item, &entry.value))
+            Some(json::replace_value(document, node, item, &entry.value))
         });
-        match known {
+        match replaced {
             Some(text) => self.text = text,
             None => self.add(&entry.path, entry.key, &entry.value),
         }
         let written = entry.written();
-        let is_same = |it: &Written| it.at == written.at && it.key == written.key;
+        let is_same = |it: &RecordedEntry| it.at == written.at && it.key == written.key;
         self.record.entries.retain(|it| !is_same(it));
         self.record.entries.push(written);
     }
 
-    /// Writes what a new file needs, where the top has no members at all.
-    fn put_extras(&mut self, wish: &Wish) {
+    /// Adds the members a new file requires, if the top level is empty.
+    fn add_required_members(&mut self, desired: &DesiredEntries) {
         let is_empty = self.with(|it| it.root.as_ref().map(|root| root.items.is_empty()));
         if is_empty != Some(true) {
             return;
         }
-        for (key, value) in &wish.extras {
+        for (key, value) in &desired.extras {
             self.add(&[], Some(key), value);
             self.record.extras.push((*key).to_owned());
         }
     }
 
-    /// Makes the object or array at `path` unless it is there.
+    /// Creates the object or array at `path` unless it exists.
     fn make(&mut self, path: &[&str], is_array: bool) {
         let is_there = self.with(|document| match document.at(path) {
-            At::Node(_) | At::Twice(_) => Some(()),
-            At::Nothing => None,
+            JsonLookup::Node(_) | JsonLookup::Twice(_) => Some(()),
+            JsonLookup::Nothing => None,
         });
         if is_there.is_some() {
             return;
         }
         let empty = if is_array {
-            Json::List(Vec::new())
+            JsonText::List(Vec::new())
         } else {
-            Json::Object(Vec::new())
+            JsonText::Object(Vec::new())
         };
         if let Some((name, above)) = path.split_last() {
             self.add(above, Some(name), &empty);
-            let made = pointer(path);
-            self.record.inner.remove(&made);
-            self.record.made.retain(|it| *it != made);
-            self.record.made.push(made);
+            let created = pointer(path);
+            // Its whitespace is Ken's own, so nothing has to be restored inside it.
+            self.record.inner.remove(&created);
+            self.record.made.retain(|it| *it != created);
+            self.record.made.push(created);
         }
     }
 
-    fn add(&mut self, path: &[&str], key: Option<&str>, value: &Json) {
+    fn add(&mut self, path: &[&str], key: Option<&str>, value: &JsonText) {
         let added = self.with(|document| match document.at(path) {
-            At::Node(node) => Some(json::add(document, node, key, value)),
-            At::Nothing | At::Twice(_) => None,
+            JsonLookup::Node(node) => Some(json::append_item(document, node, key, value)),
+            JsonLookup::Nothing | JsonLookup::Twice(_) => None,
         });
         let Some((text, blanks)) = added else { return };
         self.text = text;
@@ -424,24 +455,25 @@ impl Work {
         }
     }
 
-    /// Takes an entry out if it is as it was written; forgets it if it is gone.
-    fn take(&mut self, written: &Written) {
-        let path = names(&written.at);
+    /// Removes an entry if it is unchanged; forgets it if it is already gone.
+    fn take(&mut self, written: &RecordedEntry) {
+        // `state` is `Some(Some(text))` if removed, `Some(None)` if edited, `None` if gone.
+        let path = parse_pointer(&written.at);
         let state = self.with(|document| {
-            let At::Node(node) = document.at(&path) else {
+            let JsonLookup::Node(node) = document.at(&path) else {
                 return None;
             };
-            let is_it = |item: &Item| written.is(item);
-            let same = |item: &Item| sum_of(&item.node.value) == written.sum;
+            let is_it = |item: &JsonItem| written.is(item);
+            let same = |item: &JsonItem| value_hash(&item.node.value) == written.sum;
             let found = node.items.iter().position(|it| is_it(it) && same(it));
             match found {
-                Some(index) => Some(Some(json::cut(document, node, index))),
+                Some(index) => Some(Some(json::remove_item(document, node, index))),
                 None if node.items.iter().any(is_it) => Some(None),
                 None => None,
             }
         });
         match state {
-            // Somebody changed it: it stays, and stays known.
+            // A person changed it: the entry and its record stay.
             Some(None) => return,
             Some(Some(text)) => self.text = text,
             None => {}
@@ -450,22 +482,27 @@ impl Work {
         self.tidy(&path);
     }
 
-    /// Takes out objects and arrays that were made and are empty, and gives others their blanks back.
+    /// Removes containers that Ken created and that are now empty; restores the whitespace of the
+    /// others.
     fn tidy(&mut self, path: &[&str]) {
+        // Innermost first: a container can only become empty after its children are gone.
         for depth in (0..=path.len()).rev() {
             let at = pointer(&path[..depth]);
             let is_made = self.record.made.contains(&at);
             let blanks = self.record.inner.get(&at).cloned();
             let tidied = self.with(|document| {
-                let At::Node(node) = document.at(&path[..depth]) else {
+                let JsonLookup::Node(node) = document.at(&path[..depth]) else {
                     return None;
                 };
                 let is_bare = node.items.is_empty() && !document.has_comment(&node.inside());
+                // A comment in an otherwise empty container was written by a person.
                 match path[..depth].split_last() {
-                    Some((name, above)) if is_bare && is_made => cut_named(document, above, name),
+                    Some((name, above)) if is_bare && is_made => {
+                        remove_member(document, above, name)
+                    }
                     Some(_) | None => {
                         let blanks = blanks.filter(|_| is_bare)?;
-                        Some(json::fill(document, node, &blanks))
+                        Some(json::fill_empty(document, node, &blanks))
                     }
                 }
             });
@@ -478,20 +515,20 @@ impl Work {
         }
     }
 
-    /// Takes out what a new file needed, where nothing else is left.
-    fn take_extras(&mut self) {
+    /// Removes the members a new file required, if nothing else is left.
+    fn remove_required_members(&mut self) {
         let mut extras = self.record.extras.clone();
-        extras.retain(|it| EXTRAS.contains(&it.as_str()));
-        let is_all = self.with(|document| {
+        extras.retain(|it| REMOVABLE_EXTRAS.contains(&it.as_str()));
+        let has_only_extras = self.with(|document| {
             let root = document.root.as_ref()?;
-            let is_extra = |it: &Item| it.key.as_ref().is_some_and(|key| extras.contains(key));
+            let is_extra = |it: &JsonItem| it.key.as_ref().is_some_and(|key| extras.contains(key));
             Some(root.items.iter().all(is_extra))
         });
-        if is_all != Some(true) || !self.record.entries.is_empty() {
+        if has_only_extras != Some(true) || !self.record.entries.is_empty() {
             return;
         }
         for key in &extras {
-            let cut = self.with(|document| cut_named(document, &[], key));
+            let cut = self.with(|document| remove_member(document, &[], key));
             if let Some(text) = cut {
                 self.text = text;
             }
@@ -499,32 +536,33 @@ impl Work {
         self.tidy(&[]);
     }
 
-    /// Says what is left when all is out.
-    fn left(&self) -> Left {
+    /// Returns the content that remains after every entry was removed.
+    fn left(&self) -> RemainingContent {
         let is_bare = self.with(|document| {
             let root = document.root.as_ref()?;
             Some(root.items.is_empty() && !document.has_comment(&(0..self.text.len())))
         });
         if is_bare != Some(true) || !self.record.entries.is_empty() {
-            return Left::Text;
+            return RemainingContent::Text;
         }
         match (&self.record.blank, self.record.created) {
-            (Some(blank), _) => Left::Blank(blank.clone()),
-            (None, true) => Left::Nothing,
-            (None, false) => Left::Text,
+            (Some(blank), _) => RemainingContent::Blank(blank.clone()),
+            (None, true) => RemainingContent::Nothing,
+            // An empty object that existed before the installation stays.
+            (None, false) => RemainingContent::Text,
         }
     }
 }
 
-/// Cuts a member out of the object at `path`.
-fn cut_named(document: &Document<'_>, path: &[&str], name: &str) -> Option<String> {
-    let At::Node(node) = document.at(path) else {
+/// Removes a member from the object at `path`.
+fn remove_member(document: &JsonDocument<'_>, path: &[&str], name: &str) -> Option<String> {
+    let JsonLookup::Node(node) = document.at(path) else {
         return None;
     };
-    let node: &Node = node;
+    let node: &JsonNode = node;
     let index = node
         .items
         .iter()
         .position(|it| it.key.as_deref() == Some(name))?;
-    Some(json::cut(document, node, index))
+    Some(json::remove_item(document, node, index))
 }

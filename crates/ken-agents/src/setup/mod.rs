@@ -1,10 +1,15 @@
-//! Telling agents about Ken: what goes into which of their files, and how it gets out again.
+//! Setup of agents: Ken's parts of their configuration files, and how to remove them again.
 //!
-//! A [`Target`] is a file an agent reads. [`look`] says how Ken's part of it stands, [`install`] puts it in or brings it up to
-//! date, [`remove`] takes it out. All three are given the file's text and the [`Record`] of what was put in before.
+//! A [`SetupTarget`] is a file an agent reads. [`inspect`] reports the state of Ken's parts in it,
+//! [`install`] adds or updates them, [`remove`] removes them. All three take the text of the file
+//! and the [`SetupRecord`] of the last installation.
 //!
-//! Invariants: what a person wrote keeps its bytes; what a person changed in Ken's part is left alone and told; installing twice
-//! changes nothing; removing what was installed gives back the text there was.
+//! Invariants:
+//!
+//! - Text written by a person keeps its bytes.
+//! - A part of Ken's that a person edited is left alone and reported.
+//! - Installing twice changes nothing.
+//! - Removing an installation restores the original text.
 
 mod block;
 mod json;
@@ -17,25 +22,25 @@ pub mod texts;
 pub mod traces;
 mod whole;
 
-pub use record::Record;
-pub use target::{Target, target_at, targets};
+pub use record::SetupRecord;
+pub use target::{SetupTarget, target_at, targets};
 
-use crate::Agent;
-use target::Shape;
+use crate::CodingAgent;
+use target::PartLayout;
 
-/// The version of what this build writes; a higher one in a file is from a newer Ken.
+/// The format version this build writes. A higher version in a file is from a newer Ken.
 pub const VERSION: u32 = 1;
-/// Hexadecimal digits of a hash that tells an edited text from one as it was written.
-const SUM_CHARS: usize = 16;
+/// Hexadecimal digits kept of a content hash. The hash detects edits; it is not a security check.
+const HASH_CHARS: usize = 16;
 
-/// What a part of a file is for.
+/// The purpose of a part of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum What {
-    /// A few lines that say when and how to ask Ken.
+pub enum PartKind {
+    /// A few lines that explain when and how to query Ken.
     Instructions,
     /// A line that makes an agent read `AGENTS.md`.
     Import,
-    /// A skill, read when its trigger words fall.
+    /// A skill, loaded by the agent when its description matches the task.
     Skill,
     /// The entry that starts `ken mcp`.
     Server,
@@ -45,8 +50,8 @@ pub enum What {
     Plugin,
 }
 
-impl What {
-    /// Returns what people read.
+impl PartKind {
+    /// Returns the display name.
     #[must_use]
     pub fn words(self) -> &'static str {
         match self {
@@ -60,33 +65,33 @@ impl What {
     }
 }
 
-/// How a part of a file stands.
+/// The installation state of a part.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Standing {
-    /// It is not there.
+pub enum PartState {
+    /// The part does not exist.
     Missing,
-    /// It is as this build writes it.
+    /// The part is exactly as this build writes it.
     Current,
-    /// It is as an older build wrote it.
+    /// An older build wrote the part.
     Stale,
-    /// Somebody changed what Ken wrote.
+    /// A person changed the part after Ken wrote it.
     Edited,
-    /// A newer build wrote it.
+    /// A newer build wrote the part.
     Newer,
-    /// Somebody wrote by hand what Ken would write.
+    /// A person wrote the same content that Ken would write.
     Present,
-    /// Somebody wrote an entry of that name by hand.
-    ByHand,
-    /// It is there more than once.
-    Doubled,
-    /// The file is not of the form its agent reads.
+    /// A person wrote a different entry under the same name.
+    Handwritten,
+    /// The part exists more than once.
+    Duplicated,
+    /// The file is not valid for its agent; holds the error.
     Unreadable(String),
-    /// Nothing is to be written here.
+    /// The part is not needed in this file.
     Unneeded,
 }
 
-impl Standing {
-    /// Returns the word people and programs read.
+impl PartState {
+    /// Returns the name used in output and JSON.
     #[must_use]
     pub fn word(&self) -> &'static str {
         match self {
@@ -96,14 +101,14 @@ impl Standing {
             Self::Edited => "edited",
             Self::Newer => "newer",
             Self::Present => "present",
-            Self::ByHand => "by hand",
-            Self::Doubled => "doubled",
+            Self::Handwritten => "by hand",
+            Self::Duplicated => "doubled",
             Self::Unreadable(_) => "unreadable",
             Self::Unneeded => "unneeded",
         }
     }
 
-    /// Returns whether an installation puts it right.
+    /// Returns true if an installation fixes this state.
     #[must_use]
     pub fn is_due(&self) -> bool {
         match self {
@@ -112,118 +117,135 @@ impl Standing {
             | Self::Edited
             | Self::Newer
             | Self::Present
-            | Self::ByHand
-            | Self::Doubled
+            | Self::Handwritten
+            | Self::Duplicated
             | Self::Unreadable(_)
             | Self::Unneeded => false,
         }
     }
 
-    /// Returns whether only a person can put it right.
+    /// Returns true if only a person can fix this state.
     #[must_use]
     pub fn is_stuck(&self) -> bool {
         match self {
-            Self::Edited | Self::Newer | Self::ByHand | Self::Doubled | Self::Unreadable(_) => true,
+            // An installation never overwrites text of a person or of a newer version.
+            Self::Edited
+            | Self::Newer
+            | Self::Handwritten
+            | Self::Duplicated
+            | Self::Unreadable(_) => true,
             Self::Missing | Self::Current | Self::Stale | Self::Present | Self::Unneeded => false,
         }
     }
 }
 
-/// A part of a file, or one of several.
+/// The state of one part of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Piece {
-    pub what: What,
-    /// Where in the file, as in `/hooks/Stop`; empty where the file has one part.
+pub struct PartStatus {
+    pub what: PartKind,
+    /// The location in the file, as in `/hooks/Stop`; empty if the file has a single part.
     pub at: String,
-    pub standing: Standing,
+    pub standing: PartState,
 }
 
-/// What becomes of a file.
+/// The new content of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum After {
-    /// It stays as it is.
+pub enum FileUpdate {
+    /// The file does not change.
     Same,
-    /// It gets this text.
+    /// The file gets this text.
     Text(String),
-    /// It goes: nothing but Ken's part was in it, and Ken made it.
+    /// The file is deleted: Ken created it and nothing but Ken's part is in it.
     Gone,
 }
 
-/// What an installation or a removal does to a file.
+/// The effect of an installation or a removal on a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Change {
-    pub after: After,
-    /// How the parts stood before.
-    pub pieces: Vec<Piece>,
-    /// What to remember of it; `None` where nothing of Ken is left.
-    pub record: Option<Record>,
+pub struct SetupChange {
+    pub after: FileUpdate,
+    /// The states of the parts before the change.
+    pub pieces: Vec<PartStatus>,
+    /// The record to store; `None` if nothing of Ken is left in the file.
+    pub record: Option<SetupRecord>,
 }
 
-impl Change {
-    fn none(pieces: Vec<Piece>, record: Option<Record>) -> Self {
+impl SetupChange {
+    fn none(pieces: Vec<PartStatus>, record: Option<SetupRecord>) -> Self {
         Self {
-            after: After::Same,
+            after: FileUpdate::Same,
             pieces,
             record,
         }
     }
 }
 
-/// Says how Ken's part of a file stands.
+/// Reports the state of Ken's parts in a file.
 #[must_use]
-pub fn look(target: &Target, text: Option<&str>, record: Option<&Record>) -> Vec<Piece> {
+pub fn inspect(
+    target: &SetupTarget,
+    text: Option<&str>,
+    record: Option<&SetupRecord>,
+) -> Vec<PartStatus> {
     match &target.shape {
-        Shape::Block(wish) => vec![block::look(wish, text)],
-        Shape::Whole(wish) => vec![whole::look(wish, text)],
-        Shape::Members(wish) => members::look(wish, text, record),
+        PartLayout::Block(desired) => vec![block::inspect(desired, text)],
+        PartLayout::Whole(desired) => vec![whole::inspect(desired, text)],
+        PartLayout::Members(desired) => members::inspect(desired, text, record),
     }
 }
 
-/// Puts Ken's part into a file, or brings it up to date.
+/// Adds Ken's parts to a file or updates them.
 #[must_use]
 pub fn install(
-    target: &Target,
+    target: &SetupTarget,
     text: Option<&str>,
-    record: Option<&Record>,
-    agents: &[Agent],
-) -> Change {
+    record: Option<&SetupRecord>,
+    agents: &[CodingAgent],
+) -> SetupChange {
     let mut change = match &target.shape {
-        Shape::Block(wish) => block::install(wish, text, record),
-        Shape::Whole(wish) => whole::install(wish, text, record),
-        Shape::Members(wish) => members::install(wish, text, record),
+        PartLayout::Block(desired) => block::install(desired, text, record),
+        PartLayout::Whole(desired) => whole::install(desired, text, record),
+        PartLayout::Members(desired) => members::install(desired, text, record),
     };
+    // The three layouts do not know the path or the agents, so both are added here.
     if let Some(record) = &mut change.record {
         record.name(target.path, agents);
     }
     change
 }
 
-/// Takes Ken's part out of a file.
+/// Removes Ken's parts from a file.
 #[must_use]
-pub fn remove(target: &Target, text: Option<&str>, record: Option<&Record>) -> Change {
+pub fn remove(
+    target: &SetupTarget,
+    text: Option<&str>,
+    record: Option<&SetupRecord>,
+) -> SetupChange {
     match &target.shape {
-        Shape::Block(wish) => block::remove(wish, text, record),
-        Shape::Whole(wish) => whole::remove(wish, text, record),
-        Shape::Members(wish) => members::remove(wish, text, record),
+        PartLayout::Block(desired) => block::remove(desired, text, record),
+        PartLayout::Whole(desired) => whole::remove(desired, text, record),
+        PartLayout::Members(desired) => members::remove(desired, text, record),
     }
 }
 
-/// Returns what tells an edited text from one as it was written, however its lines end.
-fn sum(text: &str) -> String {
-    let text = text.replace("\r\n", "\n");
-    let hash = blake3::hash(text.as_bytes()).to_hex();
-    hash.as_str().chars().take(SUM_CHARS).collect()
+/// Returns a short hash of a text that does not depend on its line endings.
+fn short_hash(text: &str) -> String {
+    // Git may check the same file out with CRLF on another machine; that is not an edit.
+    let unix_text = text.replace("\r\n", "\n");
+    let hash = blake3::hash(unix_text.as_bytes()).to_hex();
+    hash.as_str().chars().take(HASH_CHARS).collect()
 }
 
-/// Returns how the lines of a text end.
-fn newline_of(text: &str) -> &'static str {
+/// Returns the line ending of a text, judged by its first line.
+fn detect_newline(text: &str) -> &'static str {
     match text.find('\n') {
+        // One line ending for the whole file: mixed endings are rare, and the first line is a good
+        // guess.
         Some(at) if text[..at].ends_with('\r') => "\r\n",
         Some(_) | None => "\n",
     }
 }
 
-/// Returns `text` with its lines ending in `newline`.
+/// Returns `text` with `newline` as its line ending.
 fn with_newlines(text: &str, newline: &str) -> String {
     if newline == "\n" {
         text.to_owned()

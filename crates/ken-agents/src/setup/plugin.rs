@@ -1,104 +1,113 @@
-//! The same content for those who install a plugin: a marketplace with one Claude Code plugin, and what the MCP registry lists.
+//! Plugin packages: a Claude Code marketplace with one plugin, and the MCP registry entry.
 //!
-//! Nothing here names a package: none is published yet, and the registry's entry says so by leaving `packages` out.
+//! Nothing here names a package because none is published yet. The registry entry therefore has no
+//! `packages` member.
 
-use super::json::{Json, list, object, text};
-use super::target::Shape;
+use super::json::{JsonText, json_array, json_object, json_string};
+use super::target::PartLayout;
 use super::{servers, targets, texts};
-use crate::Agent;
+use crate::CodingAgent;
 
-/// A file of the layout.
+/// A file of an exported plugin.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct File {
-    /// From the folder it is exported into.
+pub struct PluginFile {
+    /// The path, relative to the export folder.
     pub path: String,
     pub text: String,
 }
 
-const ABOUT: &str = "Keeps what agents and people learn about a codebase, checked against the code";
-/// Characters the registry allows a description.
+const DESCRIPTION: &str =
+    "Keeps what agents and people learn about a codebase, checked against the code";
+/// Maximum characters of a description in the MCP registry.
 pub const REGISTRY_DESCRIPTION_CHARS_MAX: usize = 100;
-const PLUGIN: &str = "plugins/ken";
-const SCHEMA: &str = "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json";
+const PLUGIN_FOLDER: &str = "plugins/ken";
+const REGISTRY_SCHEMA: &str =
+    "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json";
 
-/// Returns a Claude Code marketplace whose one plugin brings server, hooks and skill.
+/// Returns a Claude Code marketplace with one plugin that contains server, hooks and skill.
 #[must_use]
-pub fn claude_code() -> Vec<File> {
+pub fn claude_code_files() -> Vec<PluginFile> {
     let version = env!("CARGO_PKG_VERSION");
-    let marketplace = object([
-        ("name", text("ken")),
-        ("owner", object([("name", text("Ken"))])),
+    let marketplace = json_object([
+        ("name", json_string("ken")),
+        ("owner", json_object([("name", json_string("Ken"))])),
         (
             "plugins",
-            list([object([
-                ("name", text("ken")),
-                ("source", text(format!("./{PLUGIN}"))),
-                ("description", text(ABOUT)),
+            json_array([json_object([
+                ("name", json_string("ken")),
+                ("source", json_string(format!("./{PLUGIN_FOLDER}"))),
+                ("description", json_string(DESCRIPTION)),
             ])]),
         ),
     ]);
-    let manifest = object([
-        ("name", text("ken")),
-        ("version", text(version)),
-        ("description", text(ABOUT)),
-        ("license", text(env!("CARGO_PKG_LICENSE"))),
+    let manifest = json_object([
+        ("name", json_string("ken")),
+        ("version", json_string(version)),
+        ("description", json_string(DESCRIPTION)),
+        ("license", json_string(env!("CARGO_PKG_LICENSE"))),
     ]);
-    let inside = |path: &str| format!("{PLUGIN}/{path}");
+    let inside = |path: &str| format!("{PLUGIN_FOLDER}/{path}");
     vec![
-        file(".claude-plugin/marketplace.json", &marketplace),
-        file(&inside(".claude-plugin/plugin.json"), &manifest),
-        settings(&inside("hooks/hooks.json"), ".claude/settings.json"),
-        settings(&inside(".mcp.json"), ".mcp.json"),
-        File {
+        json_file(".claude-plugin/marketplace.json", &marketplace),
+        json_file(&inside(".claude-plugin/plugin.json"), &manifest),
+        settings_file(&inside("hooks/hooks.json"), ".claude/settings.json"),
+        settings_file(&inside(".mcp.json"), ".mcp.json"),
+        PluginFile {
             path: inside("skills/ken/SKILL.md"),
             text: texts::SKILL.to_owned(),
         },
     ]
 }
 
-/// Returns what the MCP registry lists, without the packages that do not exist yet.
+/// Returns the MCP registry entry, without packages.
 #[must_use]
-pub fn registry() -> File {
+pub fn registry_file() -> PluginFile {
     let repository = env!("CARGO_PKG_REPOSITORY");
-    let server = object([
-        ("$schema", text(SCHEMA)),
-        ("name", text(registry_name(repository))),
-        ("title", text("Ken")),
-        ("description", text(ABOUT)),
+    let server = json_object([
+        ("$schema", json_string(REGISTRY_SCHEMA)),
+        ("name", json_string(registry_name(repository))),
+        ("title", json_string("Ken")),
+        ("description", json_string(DESCRIPTION)),
         (
             "repository",
-            object([("url", text(repository)), ("source", text("github"))]),
+            json_object([
+                ("url", json_string(repository)),
+                ("source", json_string("github")),
+            ]),
         ),
-        ("version", text(env!("CARGO_PKG_VERSION"))),
+        ("version", json_string(env!("CARGO_PKG_VERSION"))),
     ]);
-    file("server.json", &server)
+    json_file("server.json", &server)
 }
 
-/// Returns the name a repository's owner may register: `io.github.OWNER/NAME`.
+/// Returns the registry name that the owner of a GitHub repository may use:
+/// `io.github.OWNER/NAME`.
 fn registry_name(repository: &str) -> String {
+    // The registry verifies the GitHub owner; the repository's name is not part of the namespace.
     let path = repository.trim_start_matches("https://github.com/");
     let owner = path.split('/').next().unwrap_or_default();
-    format!("io.github.{owner}/{}", servers::NAME)
+    format!("io.github.{owner}/{}", servers::SERVER_NAME)
 }
 
-fn file(path: &str, value: &Json) -> File {
-    File {
+fn json_file(path: &str, value: &JsonText) -> PluginFile {
+    PluginFile {
         path: path.to_owned(),
         text: value.file("\n"),
     }
 }
 
-/// Returns what a new file of Claude Code's at `from` would hold.
-fn settings(path: &str, from: &str) -> File {
-    let known = targets(Agent::ClaudeCode);
-    let text = known
+/// Returns the text that setup would write to a new Claude Code file at `from`.
+fn settings_file(path: &str, from: &str) -> PluginFile {
+    // Reusing the setup target keeps the plugin and `ken setup` identical.
+    let all = targets(CodingAgent::ClaudeCode);
+    let text = all
         .iter()
         .find(|it| it.path == from)
-        .map(|it| match &it.shape {
-            Shape::Members(wish) => wish.file("\n"),
-            Shape::Block(_) | Shape::Whole(_) => String::new(),
+        .map(|target| match &target.shape {
+            PartLayout::Members(desired) => desired.file("\n"),
+            PartLayout::Block(_) | PartLayout::Whole(_) => String::new(),
         });
-    File {
+    PluginFile {
         path: path.to_owned(),
         text: text.unwrap_or_default(),
     }

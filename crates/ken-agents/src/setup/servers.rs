@@ -1,115 +1,123 @@
-//! What each agent's configuration calls Ken's server and Ken's hooks.
+//! Configuration entries for Ken's MCP server and hooks, per agent.
 
-use super::What;
-use super::json::{Json, list, object, text};
-use super::members::{Entry, HOOK};
-use crate::{Agent, Moment};
+use super::PartKind;
+use super::json::{JsonText, json_array, json_object, json_string};
+use super::members::{DesiredEntry, HOOK_COMMAND_PREFIX};
+use crate::{CodingAgent, HookEvent};
 
-/// The name Ken's server has in every configuration.
-pub(super) const NAME: &str = "ken";
-/// Seconds an agent waits for a hook; Ken answers within a twentieth of one.
-const WAIT_S: u64 = 10;
+/// The key of Ken's server in every configuration.
+pub(super) const SERVER_NAME: &str = "ken";
+/// Hook timeout in seconds; Ken answers within 50 ms.
+const HOOK_TIMEOUT_S: u64 = 10;
 
-/// Returns the entry that starts Ken's server, below the names that lead to it.
-pub(super) fn server(agent: Agent) -> Entry {
+/// Returns the entry that starts Ken's MCP server, with the path of its parent object.
+pub(super) fn server_entry(agent: CodingAgent) -> DesiredEntry {
     let (above, value) = match agent {
-        Agent::ClaudeCode | Agent::Codex | Agent::Cursor | Agent::Copilot | Agent::Gemini => {
-            ("mcpServers", command())
-        }
-        Agent::Opencode => ("mcp", local()),
-        Agent::Zed => ("context_servers", command()),
+        CodingAgent::ClaudeCode
+        | CodingAgent::Codex
+        | CodingAgent::Cursor
+        | CodingAgent::Copilot
+        | CodingAgent::Gemini => ("mcpServers", command_value()),
+        CodingAgent::Opencode => ("mcp", opencode_value()),
+        CodingAgent::Zed => ("context_servers", command_value()),
     };
-    Entry {
-        what: What::Server,
+    DesiredEntry {
+        what: PartKind::Server,
         path: vec![above],
-        key: Some(NAME),
+        key: Some(SERVER_NAME),
         value,
     }
 }
 
-fn command() -> Json {
-    object([("command", text(NAME)), ("args", list([text("mcp")]))])
-}
-
-fn local() -> Json {
-    object([
-        ("type", text("local")),
-        ("command", list([text(NAME), text("mcp")])),
-        ("enabled", Json::Bool(true)),
+fn command_value() -> JsonText {
+    json_object([
+        ("command", json_string(SERVER_NAME)),
+        ("args", json_array([json_string("mcp")])),
     ])
 }
 
-/// Returns the entries that run Ken's hooks, one for every moment the agent has a hook for.
-pub(super) fn hooks(agent: Agent) -> Vec<Entry> {
-    let known = Moment::ALL.into_iter().filter_map(|moment| {
-        let event = hook_event(agent, moment)?;
-        Some(Entry {
-            what: What::Hooks,
-            path: vec!["hooks", event],
-            key: None,
-            value: hook(agent, moment)?,
-        })
-    });
-    known.collect()
+fn opencode_value() -> JsonText {
+    json_object([
+        ("type", json_string("local")),
+        (
+            "command",
+            json_array([json_string(SERVER_NAME), json_string("mcp")]),
+        ),
+        ("enabled", JsonText::Bool(true)),
+    ])
 }
 
-/// Returns the event a hook is written under; `None` where the agent knows no such event.
-fn hook_event(agent: Agent, moment: Moment) -> Option<&'static str> {
-    match (agent, moment) {
-        // Its tool event comes for tools that failed, too.
-        (Agent::Codex, Moment::Failure) => None,
-        (_, moment) => agent.event(moment),
+/// Returns the entries that run Ken's hooks, one per event the agent has a hook for.
+pub(super) fn hook_entries(agent: CodingAgent) -> Vec<DesiredEntry> {
+    let entries = HookEvent::ALL.into_iter().filter_map(|event| {
+        let name = hook_event(agent, event)?;
+        Some(DesiredEntry {
+            what: PartKind::Hooks,
+            path: vec!["hooks", name],
+            key: None,
+            value: hook_value(agent, event)?,
+        })
+    });
+    entries.collect()
+}
+
+/// Returns the name a hook is registered under, or `None` if the agent has no such event.
+fn hook_event(agent: CodingAgent, event: HookEvent) -> Option<&'static str> {
+    match (agent, event) {
+        // The tool event of Codex also reports failed tools.
+        (CodingAgent::Codex, HookEvent::Failure) => None,
+        (_, event) => agent.event(event),
     }
 }
 
-/// Returns what is written under an event.
-fn hook(agent: Agent, moment: Moment) -> Option<Json> {
-    let (name, moment_name) = (agent.name(), moment.name());
-    let run = text(format!("{HOOK}{name} {moment_name}"));
-    let group = |handler: Json| object([("hooks", list([handler]))]);
-    let kind = || text("command");
+/// Returns the value registered under an event.
+fn hook_value(agent: CodingAgent, event: HookEvent) -> Option<JsonText> {
+    let (name, event_name) = (agent.name(), event.name());
+    let run = json_string(format!("{HOOK_COMMAND_PREFIX}{name} {event_name}"));
+    let group = |handler: JsonText| json_object([("hooks", json_array([handler]))]);
+    let kind = || json_string("command");
     match agent {
-        Agent::ClaudeCode => {
+        CodingAgent::ClaudeCode => {
             let mut handler = vec![
                 ("type", kind()),
                 ("command", run),
-                ("timeout", Json::Number(WAIT_S)),
+                ("timeout", JsonText::Number(HOOK_TIMEOUT_S)),
             ];
-            if moment == Moment::End {
-                // Nobody waits for what is written down about a conversation that is over.
-                handler.push(("async", Json::Bool(true)));
+            if event == HookEvent::End {
+                // The session is over: Claude Code need not wait for its events to be written.
+                handler.push(("async", JsonText::Bool(true)));
             }
             Some(group(members(handler)))
         }
-        Agent::Codex => Some(group(object([
+        CodingAgent::Codex => Some(group(json_object([
             ("type", kind()),
             ("command", run),
-            ("timeout", Json::Number(WAIT_S)),
+            ("timeout", JsonText::Number(HOOK_TIMEOUT_S)),
         ]))),
-        Agent::Cursor => Some(object([
+        CodingAgent::Cursor => Some(json_object([
             ("command", run),
-            ("timeout", Json::Number(WAIT_S)),
+            ("timeout", JsonText::Number(HOOK_TIMEOUT_S)),
         ])),
-        Agent::Copilot => Some(object([
+        CodingAgent::Copilot => Some(json_object([
             ("type", kind()),
             ("bash", run.clone()),
             ("powershell", run),
-            ("timeoutSec", Json::Number(WAIT_S)),
+            ("timeoutSec", JsonText::Number(HOOK_TIMEOUT_S)),
         ])),
-        Agent::Gemini => Some(group(object([
-            ("name", text(format!("ken-{moment_name}"))),
+        CodingAgent::Gemini => Some(group(json_object([
+            ("name", json_string(format!("ken-{event_name}"))),
             ("type", kind()),
             ("command", run),
-            // It counts in milliseconds.
-            ("timeout", Json::Number(WAIT_S * 1000)),
+            // Gemini CLI takes milliseconds.
+            ("timeout", JsonText::Number(HOOK_TIMEOUT_S * 1000)),
         ]))),
-        Agent::Opencode | Agent::Zed => None,
+        CodingAgent::Opencode | CodingAgent::Zed => None,
     }
 }
 
-fn members(members: Vec<(&str, Json)>) -> Json {
-    let members = members
+fn members(members: Vec<(&str, JsonText)>) -> JsonText {
+    let owned = members
         .into_iter()
         .map(|(key, value)| (key.to_owned(), value));
-    Json::Object(members.collect())
+    JsonText::Object(owned.collect())
 }

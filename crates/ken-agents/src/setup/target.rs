@@ -1,30 +1,30 @@
-//! Which files of a repository each agent reads, and what Ken puts into them.
+//! Setup targets: the repository files each agent reads and Ken's parts in them.
 
-use super::block::{Comment, Unless};
-use super::json::{Json, text};
-use super::{What, block, members, servers, texts, whole};
-use crate::Agent;
+use super::block::{CommentSyntax, SkipCondition};
+use super::json::{JsonText, json_string};
+use super::{PartKind, block, members, servers, texts, whole};
+use crate::CodingAgent;
 
 /// A file an agent reads.
 #[derive(Clone, Debug)]
-pub struct Target {
-    /// The file, from the top of the repository.
+pub struct SetupTarget {
+    /// The file's path, relative to the repository root.
     pub path: &'static str,
-    /// A file that is read as well and is written to where it is the one that exists.
+    /// An alternative path the agent also reads; used if only that file exists.
     pub instead: Option<&'static str>,
-    pub(super) shape: Shape,
+    pub(super) shape: PartLayout,
 }
 
-/// How Ken's part lies in a file.
+/// The form of Ken's part in a file.
 #[derive(Clone, Debug)]
-pub(super) enum Shape {
-    Block(block::Wish),
-    Whole(whole::Wish),
-    Members(members::Wish),
+pub(super) enum PartLayout {
+    Block(block::DesiredBlock),
+    Whole(whole::DesiredFile),
+    Members(members::DesiredEntries),
 }
 
-impl Target {
-    fn new(path: &'static str, shape: Shape) -> Self {
+impl SetupTarget {
+    fn new(path: &'static str, shape: PartLayout) -> Self {
         Self {
             path,
             instead: None,
@@ -32,7 +32,7 @@ impl Target {
         }
     }
 
-    /// Returns this target where the file has its other name.
+    /// Returns this target at its alternative path.
     #[must_use]
     pub fn at(&self, path: &'static str) -> Self {
         Self {
@@ -41,159 +41,184 @@ impl Target {
         }
     }
 
-    /// Returns what Ken puts in, each once.
+    /// Returns the kinds of parts Ken installs, each once.
     #[must_use]
-    pub fn parts(&self) -> Vec<What> {
+    pub fn parts(&self) -> Vec<PartKind> {
         match &self.shape {
-            Shape::Block(wish) => vec![wish.what],
-            Shape::Whole(wish) => vec![wish.what],
-            Shape::Members(wish) => {
-                let mut parts: Vec<What> = wish.entries.iter().map(|it| it.what).collect();
+            PartLayout::Block(desired) => vec![desired.what],
+            PartLayout::Whole(desired) => vec![desired.what],
+            PartLayout::Members(desired) => {
+                let mut parts: Vec<PartKind> = desired.entries.iter().map(|it| it.what).collect();
+                // Entries of the same kind are adjacent, so `dedup` needs no sort.
                 parts.dedup();
                 parts
             }
         }
     }
 
-    /// Returns what somebody writes who configures an agent by hand.
+    /// Returns the text to write for a configuration by hand.
     #[must_use]
     pub fn print(&self) -> String {
         match &self.shape {
-            Shape::Block(wish) => wish.content.clone(),
-            Shape::Whole(wish) => wish.content.clone(),
-            Shape::Members(wish) => wish.file("\n"),
+            PartLayout::Block(desired) => desired.content.clone(),
+            PartLayout::Whole(desired) => desired.content.clone(),
+            PartLayout::Members(desired) => desired.file("\n"),
         }
     }
 }
 
-/// Returns the files Ken writes to for an agent, in the order they are shown.
+/// Returns the files Ken writes for an agent, in display order.
 #[must_use]
-pub fn targets(agent: Agent) -> Vec<Target> {
-    let mut all = vec![instructions()];
-    all.extend(own(agent));
+pub fn targets(agent: CodingAgent) -> Vec<SetupTarget> {
+    let mut all = vec![instructions_target()];
+    all.extend(agent_targets(agent));
     all
 }
 
-/// Returns the target with that path, whichever agents it is for.
+/// Returns the target with the given path, of any agent.
 #[must_use]
-pub fn target_at(path: &str) -> Option<Target> {
-    let mut all = Agent::ALL.into_iter().flat_map(targets);
-    all.find_map(|it| match it.instead {
-        _ if it.path == path => Some(it),
-        Some(instead) if instead == path => Some(it.at(instead)),
+pub fn target_at(path: &str) -> Option<SetupTarget> {
+    let mut all = CodingAgent::ALL.into_iter().flat_map(targets);
+    all.find_map(|target| match target.instead {
+        _ if target.path == path => Some(target),
+        Some(instead) if instead == path => Some(target.at(instead)),
         Some(_) | None => None,
     })
 }
 
-fn own(agent: Agent) -> Vec<Target> {
+fn agent_targets(agent: CodingAgent) -> Vec<SetupTarget> {
     match agent {
-        Agent::ClaudeCode => vec![
-            import("CLAUDE.md", "@AGENTS.md"),
-            skill(".claude/skills/ken/SKILL.md"),
-            json(".mcp.json", vec![], vec![servers::server(agent)]),
-            json(".claude/settings.json", vec![], servers::hooks(agent)),
+        CodingAgent::ClaudeCode => vec![
+            import_target("CLAUDE.md", "@AGENTS.md"),
+            skill_target(".claude/skills/ken/SKILL.md"),
+            json_target(".mcp.json", vec![], vec![servers::server_entry(agent)]),
+            json_target(
+                ".claude/settings.json",
+                vec![],
+                servers::hook_entries(agent),
+            ),
         ],
-        Agent::Codex => vec![
-            shared_skill(),
-            codex_server(),
-            json(".codex/hooks.json", vec![], servers::hooks(agent)),
+        CodingAgent::Codex => vec![
+            shared_skill_target(),
+            codex_server_target(),
+            json_target(".codex/hooks.json", vec![], servers::hook_entries(agent)),
         ],
-        Agent::Cursor => vec![
-            shared_skill(),
-            json(".cursor/mcp.json", vec![], vec![servers::server(agent)]),
-            json(".cursor/hooks.json", version(), servers::hooks(agent)),
+        CodingAgent::Cursor => vec![
+            shared_skill_target(),
+            json_target(
+                ".cursor/mcp.json",
+                vec![],
+                vec![servers::server_entry(agent)],
+            ),
+            json_target(
+                ".cursor/hooks.json",
+                version_member(),
+                servers::hook_entries(agent),
+            ),
         ],
-        Agent::Copilot => vec![
-            shared_skill(),
-            json(".mcp.json", vec![], vec![servers::server(agent)]),
-            json(".github/hooks/ken.json", version(), servers::hooks(agent)),
+        CodingAgent::Copilot => vec![
+            shared_skill_target(),
+            json_target(".mcp.json", vec![], vec![servers::server_entry(agent)]),
+            json_target(
+                ".github/hooks/ken.json",
+                version_member(),
+                servers::hook_entries(agent),
+            ),
         ],
-        Agent::Gemini => {
-            let server = || servers::server(agent);
+        CodingAgent::Gemini => {
+            // Gemini CLI reads `.gemini/settings.json_target`, Antigravity
+            // `.agents/mcp_config.json_target`.
+            let server = || servers::server_entry(agent);
             let mut settings = vec![server()];
-            settings.extend(servers::hooks(agent));
+            settings.extend(servers::hook_entries(agent));
             vec![
-                import("GEMINI.md", "@./AGENTS.md"),
-                shared_skill(),
-                json(".gemini/settings.json", vec![], settings),
-                json(".agents/mcp_config.json", vec![], vec![server()]),
+                import_target("GEMINI.md", "@./AGENTS.md"),
+                shared_skill_target(),
+                json_target(".gemini/settings.json", vec![], settings),
+                json_target(".agents/mcp_config.json", vec![], vec![server()]),
             ]
         }
-        Agent::Opencode => {
-            let schema = ("$schema", text("https://opencode.ai/config.json"));
-            let server = vec![servers::server(agent)];
-            let mut config = json("opencode.json", vec![schema], server);
+        CodingAgent::Opencode => {
+            let schema = ("$schema", json_string("https://opencode.ai/config.json"));
+            let server = vec![servers::server_entry(agent)];
+            let mut config = json_target("opencode.json", vec![schema], server);
             config.instead = Some("opencode.jsonc");
-            vec![shared_skill(), config, opencode_plugin()]
+            vec![shared_skill_target(), config, opencode_plugin_target()]
         }
-        Agent::Zed => vec![json(
+        CodingAgent::Zed => vec![json_target(
             ".zed/settings.json",
             vec![],
-            vec![servers::server(agent)],
+            vec![servers::server_entry(agent)],
         )],
     }
 }
 
-fn json(
+fn json_target(
     path: &'static str,
-    extras: Vec<(&'static str, Json)>,
-    entries: Vec<members::Entry>,
-) -> Target {
-    Target::new(path, Shape::Members(members::Wish { extras, entries }))
+    extras: Vec<(&'static str, JsonText)>,
+    entries: Vec<members::DesiredEntry>,
+) -> SetupTarget {
+    SetupTarget::new(
+        path,
+        PartLayout::Members(members::DesiredEntries { extras, entries }),
+    )
 }
 
-fn version() -> Vec<(&'static str, Json)> {
-    vec![("version", Json::Number(1))]
+fn version_member() -> Vec<(&'static str, JsonText)> {
+    vec![("version", JsonText::Number(1))]
 }
 
-fn instructions() -> Target {
-    let wish = block::Wish {
-        what: What::Instructions,
-        comment: Comment::Html,
+fn instructions_target() -> SetupTarget {
+    let desired = block::DesiredBlock {
+        what: PartKind::Instructions,
+        comment: CommentSyntax::Html,
         content: texts::INSTRUCTIONS.to_owned(),
-        unless: Unless::Never,
+        skip_if: SkipCondition::Never,
     };
-    Target::new("AGENTS.md", Shape::Block(wish))
+    SetupTarget::new("AGENTS.md", PartLayout::Block(desired))
 }
 
-fn import(path: &'static str, line: &str) -> Target {
-    let wish = block::Wish {
-        what: What::Import,
-        comment: Comment::Html,
+fn import_target(path: &'static str, line: &str) -> SetupTarget {
+    let desired = block::DesiredBlock {
+        what: PartKind::Import,
+        comment: CommentSyntax::Html,
         content: format!("{line}\n"),
-        unless: Unless::AbsentOrSays(&["@AGENTS.md", "@./AGENTS.md"]),
+        // Either spelling imports the same file. A second import would load it twice.
+        skip_if: SkipCondition::AbsentOrContains(&["@AGENTS.md", "@./AGENTS.md"]),
     };
-    Target::new(path, Shape::Block(wish))
+    SetupTarget::new(path, PartLayout::Block(desired))
 }
 
-fn shared_skill() -> Target {
-    skill(".agents/skills/ken/SKILL.md")
+fn shared_skill_target() -> SetupTarget {
+    skill_target(".agents/skills/ken/SKILL.md")
 }
 
-fn skill(path: &'static str) -> Target {
-    let wish = whole::Wish {
-        what: What::Skill,
+fn skill_target(path: &'static str) -> SetupTarget {
+    let desired = whole::DesiredFile {
+        what: PartKind::Skill,
         comment: ("<!-- ", " -->"),
         content: texts::SKILL.to_owned(),
     };
-    Target::new(path, Shape::Whole(wish))
+    SetupTarget::new(path, PartLayout::Whole(desired))
 }
 
-fn codex_server() -> Target {
-    let wish = block::Wish {
-        what: What::Server,
-        comment: Comment::Hash,
+fn codex_server_target() -> SetupTarget {
+    let desired = block::DesiredBlock {
+        what: PartKind::Server,
+        // A comment block instead of a TOML edit: the file keeps its formatting, and the block can
+        // be removed byte for byte.
+        comment: CommentSyntax::Hash,
         content: "[mcp_servers.ken]\ncommand = \"ken\"\nargs = [\"mcp\"]\n".to_owned(),
-        unless: Unless::TomlHas("mcp_servers", servers::NAME),
+        skip_if: SkipCondition::TomlHas("mcp_servers", servers::SERVER_NAME),
     };
-    Target::new(".codex/config.toml", Shape::Block(wish))
+    SetupTarget::new(".codex/config.toml", PartLayout::Block(desired))
 }
 
-fn opencode_plugin() -> Target {
-    let wish = whole::Wish {
-        what: What::Plugin,
+fn opencode_plugin_target() -> SetupTarget {
+    let desired = whole::DesiredFile {
+        what: PartKind::Plugin,
         comment: ("// ", ""),
         content: texts::OPENCODE_PLUGIN.to_owned(),
     };
-    Target::new(".opencode/plugins/ken.ts", Shape::Whole(wish))
+    SetupTarget::new(".opencode/plugins/ken.ts", PartLayout::Whole(desired))
 }

@@ -1,61 +1,65 @@
-//! Signs of Ken in an agent's configuration, whoever wrote them: for telling where the same thing is set up twice.
+//! Detection of Ken in an agent's configuration, regardless of the author. Finds duplicate setups.
 
 use super::block::BOM;
-use super::json::{At, Document};
+use super::json::{JsonDocument, JsonLookup};
 use super::members::runs_hook;
-use super::servers::NAME;
+use super::servers::SERVER_NAME;
 
-/// What a configuration has of Ken.
+/// The parts of Ken a configuration contains.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Traces {
-    /// It starts Ken's server.
+pub struct DetectedParts {
+    /// An entry starts Ken's MCP server.
     pub server: bool,
-    /// It runs Ken's hooks.
+    /// A hook runs Ken.
     pub hooks: bool,
-    /// It has a plugin of Ken's turned on.
+    /// A plugin of Ken is enabled.
     pub plugin: bool,
 }
 
-/// Names under which agents list servers.
-const SERVERS: [&str; 4] = ["mcpServers", "mcp", "context_servers", "mcp_servers"];
+/// Keys under which agents list MCP servers.
+const SERVER_LIST_KEYS: [&str; 4] = ["mcpServers", "mcp", "context_servers", "mcp_servers"];
 
-/// Says what a configuration has of Ken; nothing where it cannot be read.
+/// Reports the parts of Ken in a configuration; reports none if the text cannot be parsed.
 #[must_use]
-pub fn traces(path: &str, text: &str) -> Traces {
+pub fn detect_parts(path: &str, text: &str) -> DetectedParts {
     let text = text.trim_start_matches(BOM);
     if path.ends_with(".toml") {
-        return toml(text);
+        return detect_parts_in_toml(text);
     }
-    let Ok(document) = Document::parse(text) else {
-        return Traces::default();
+    let Ok(document) = JsonDocument::parse(text) else {
+        return DetectedParts::default();
     };
-    let is_there = |path: &[&str]| !matches!(document.at(path), At::Nothing);
+    let is_there = |path: &[&str]| !matches!(document.at(path), JsonLookup::Nothing);
     let hooks = match document.at(&["hooks"]) {
-        At::Node(node) => runs_hook(&node.value),
-        At::Nothing | At::Twice(_) => false,
+        JsonLookup::Node(node) => runs_hook(&node.value),
+        JsonLookup::Nothing | JsonLookup::Twice(_) => false,
     };
     let plugin = match document.at(&["enabledPlugins"]) {
-        At::Node(node) => node.items.iter().any(|item| {
+        // Claude Code keys are `plugin@marketplace`; the marketplace does not matter here.
+        JsonLookup::Node(node) => node.items.iter().any(|item| {
             let name = item.key.as_deref().unwrap_or_default();
             let is_on = item.node.value == serde_json::Value::Bool(true);
-            is_on && name.split('@').next() == Some(NAME)
+            is_on && name.split('@').next() == Some(SERVER_NAME)
         }),
-        At::Nothing | At::Twice(_) => false,
+        JsonLookup::Nothing | JsonLookup::Twice(_) => false,
     };
-    Traces {
-        server: SERVERS.iter().any(|above| is_there(&[above, NAME])),
+    DetectedParts {
+        // All keys are tried: the text does not show which agent reads it.
+        server: SERVER_LIST_KEYS
+            .iter()
+            .any(|above| is_there(&[above, SERVER_NAME])),
         hooks,
         plugin,
     }
 }
 
-fn toml(text: &str) -> Traces {
+fn detect_parts_in_toml(text: &str) -> DetectedParts {
     let Ok(parsed) = text.parse::<toml_edit::DocumentMut>() else {
-        return Traces::default();
+        return DetectedParts::default();
     };
     let servers = parsed.get("mcp_servers");
-    Traces {
-        server: servers.is_some_and(|it| it.get(NAME).is_some()),
-        ..Traces::default()
+    DetectedParts {
+        server: servers.is_some_and(|it| it.get(SERVER_NAME).is_some()),
+        ..DetectedParts::default()
     }
 }

@@ -1,14 +1,16 @@
-//! Files that are Ken's altogether: skills and plugins. Their last line names the version and a hash of the lines above.
+//! Files written entirely by Ken: skills and plugins.
+//!
+//! The last line holds the format version and a hash of the lines above it.
 
 use super::block::BOM;
-use super::record::Record;
-use super::{After, Change, Piece, Standing, VERSION, What, sum};
+use super::record::SetupRecord;
+use super::{FileUpdate, PartKind, PartState, PartStatus, SetupChange, VERSION, short_hash};
 
-/// A file that should be there.
+/// A file that should exist.
 #[derive(Clone, Debug)]
-pub(super) struct Wish {
-    pub(super) what: What,
-    /// What a line of comment begins and ends with.
+pub(super) struct DesiredFile {
+    pub(super) what: PartKind,
+    /// The prefix and suffix of a comment line.
     pub(super) comment: (&'static str, &'static str),
     /// The lines above the stamp, each ending in a newline.
     pub(super) content: String,
@@ -16,11 +18,11 @@ pub(super) struct Wish {
 
 const STAMP: &str = "ken:file";
 
-impl Wish {
-    /// Returns the file.
+impl DesiredFile {
+    /// Returns the text of the file, stamp included.
     pub(super) fn text(&self) -> String {
         let (open, close) = self.comment;
-        let sum = sum(&self.content);
+        let sum = short_hash(&self.content);
         format!(
             "{}{open}{STAMP} v={VERSION} sha={sum}{close}\n",
             self.content
@@ -32,83 +34,94 @@ fn is_blank(text: &str) -> bool {
     text.trim_start_matches(BOM).trim().is_empty()
 }
 
-/// Says how the file stands.
-pub(super) fn look(wish: &Wish, text: Option<&str>) -> Piece {
-    Piece {
-        what: wish.what,
+/// Reports the state of the file.
+pub(super) fn inspect(desired: &DesiredFile, text: Option<&str>) -> PartStatus {
+    PartStatus {
+        what: desired.what,
         at: String::new(),
-        standing: standing(wish, text),
+        standing: file_state(desired, text),
     }
 }
 
-fn standing(wish: &Wish, text: Option<&str>) -> Standing {
+fn file_state(desired: &DesiredFile, text: Option<&str>) -> PartState {
     let Some(text) = text.filter(|it| !is_blank(it)) else {
-        return Standing::Missing;
+        return PartState::Missing;
     };
-    let text = text.replace("\r\n", "\n");
-    let lines = text.trim_end_matches('\n');
+    let unix_text = text.replace("\r\n", "\n");
+    let lines = unix_text.trim_end_matches('\n');
     let (content, stamp) = match lines.rfind('\n') {
         Some(at) => lines.split_at(at + 1),
         None => ("", lines),
     };
-    let (open, close) = wish.comment;
+    let (open, close) = desired.comment;
     let words = stamp
         .strip_prefix(open)
         .and_then(|it| it.strip_suffix(close))
         .and_then(|it| it.strip_prefix(STAMP));
     let Some(words) = words else {
-        return Standing::ByHand;
+        return PartState::Handwritten;
     };
     let attribute = |name: &str| words.split(' ').find_map(|word| word.strip_prefix(name));
     let version: Option<u32> = attribute("v=").and_then(|it| it.parse().ok());
-    if version.is_none_or(|it| VERSION < it) {
-        Standing::Newer
-    } else if attribute("sha=") != Some(sum(content).as_str()) {
-        Standing::Edited
-    } else if text == wish.text() {
-        Standing::Current
+    // A stamp without a readable version has an unknown format, so it counts as newer.
+    if version.is_none_or(|it| it > VERSION) {
+        PartState::Newer
+    } else if attribute("sha=") != Some(short_hash(content).as_str()) {
+        PartState::Edited
+    } else if unix_text == desired.text() {
+        PartState::Current
     } else {
-        Standing::Stale
+        PartState::Stale
     }
 }
 
-/// Writes the file, or writes it anew.
-pub(super) fn install(wish: &Wish, text: Option<&str>, record: Option<&Record>) -> Change {
-    let piece = look(wish, text);
-    let is_due = piece.standing.is_due();
-    let is_ours = matches!(piece.standing, Standing::Current | Standing::Stale);
-    let pieces = vec![piece];
+/// Creates or replaces the file.
+pub(super) fn install(
+    desired: &DesiredFile,
+    text: Option<&str>,
+    record: Option<&SetupRecord>,
+) -> SetupChange {
+    let part = inspect(desired, text);
+    let is_due = part.standing.is_due();
+    let is_ours = matches!(part.standing, PartState::Current | PartState::Stale);
+    let parts = vec![part];
+    // The record of the first installation describes the original file and must be kept: a later
+    // installation sees only Ken's text.
     let record = match record.filter(|_| is_ours) {
         Some(record) => record.clone(),
-        None => Record {
+        None => SetupRecord {
             created: text.is_none() || is_ours,
             blank: text.filter(|it| is_blank(it)).map(str::to_owned),
-            ..Record::default()
+            ..SetupRecord::default()
         },
     };
     if !is_due {
-        return Change::none(pieces, is_ours.then_some(record));
+        return SetupChange::none(parts, is_ours.then_some(record));
     }
-    Change {
-        after: After::Text(wish.text()),
-        pieces,
+    SetupChange {
+        after: FileUpdate::Text(desired.text()),
+        pieces: parts,
         record: Some(record),
     }
 }
 
-/// Removes the file unless somebody changed it.
-pub(super) fn remove(wish: &Wish, text: Option<&str>, record: Option<&Record>) -> Change {
-    let piece = look(wish, text);
-    let is_ours = matches!(piece.standing, Standing::Current | Standing::Stale);
-    let is_kept = matches!(piece.standing, Standing::Edited | Standing::Newer);
-    let pieces = vec![piece];
+/// Removes the file unless a person changed it.
+pub(super) fn remove(
+    desired: &DesiredFile,
+    text: Option<&str>,
+    record: Option<&SetupRecord>,
+) -> SetupChange {
+    let part = inspect(desired, text);
+    let is_ours = matches!(part.standing, PartState::Current | PartState::Stale);
+    let is_kept = matches!(part.standing, PartState::Edited | PartState::Newer);
+    let parts = vec![part];
     if !is_ours {
-        return Change::none(pieces, record.filter(|_| is_kept).cloned());
+        return SetupChange::none(parts, record.filter(|_| is_kept).cloned());
     }
     let blank = record.and_then(|it| it.blank.clone());
-    Change {
-        after: blank.map_or(After::Gone, After::Text),
-        pieces,
+    SetupChange {
+        after: blank.map_or(FileUpdate::Gone, FileUpdate::Text),
+        pieces: parts,
         record: None,
     }
 }

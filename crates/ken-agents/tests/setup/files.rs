@@ -1,22 +1,22 @@
-//! Each file by itself: what is written into it, and what is left alone.
+//! Installation into single agent files: the text Ken writes and the text it leaves unchanged.
 
-use ken_agents::Agent;
-use ken_agents::setup::{After, Standing, install, remove, target_at};
+use ken_agents::CodingAgent;
+use ken_agents::setup::{FileUpdate, PartState, install, remove, target_at};
 
-use crate::{every_target, installed, left, standings, there_and_back};
+use crate::{all_targets, check_round_trip, install_and_record, part_states, text_after};
 
 #[test]
 fn a_file_that_did_not_exist_does_not_exist_afterwards() {
-    for target in every_target() {
-        there_and_back(&target, None);
+    for target in all_targets() {
+        check_round_trip(&target, None);
     }
 }
 
 #[test]
 fn blank_files_come_back_as_blank_as_they_were() {
-    for target in every_target() {
+    for target in all_targets() {
         for blank in ["", "\n", "  \n\n", "\u{feff}", "\u{feff}\r\n", "\r\n", "\t"] {
-            there_and_back(&target, Some(blank));
+            check_round_trip(&target, Some(blank));
         }
     }
 }
@@ -45,10 +45,10 @@ fn json_of_any_shape_comes_back_byte_by_byte() {
         "{\"version\": 1, \"hooks\": {\"stop\": [{\"command\": \"./x.sh\"}]}}",
         "   {\n      \"deep\": {\"er\": {}}\n   }   ",
     ];
-    for target in every_target() {
+    for target in all_targets() {
         let is_json = target.path.ends_with(".json");
         for text in texts.into_iter().filter(|_| is_json) {
-            there_and_back(&target, Some(text));
+            check_round_trip(&target, Some(text));
         }
     }
 }
@@ -66,7 +66,7 @@ fn markdown_of_any_shape_comes_back_byte_by_byte() {
     for path in ["AGENTS.md", "CLAUDE.md", "GEMINI.md"] {
         let target = target_at(path).unwrap();
         for text in texts {
-            there_and_back(&target, Some(text));
+            check_round_trip(&target, Some(text));
         }
     }
 }
@@ -82,21 +82,21 @@ fn toml_of_any_shape_comes_back_byte_by_byte() {
         "# only a comment\n\n",
         "\u{feff}a = 1\n",
     ] {
-        there_and_back(&target, Some(text));
+        check_round_trip(&target, Some(text));
     }
 }
 
 #[test]
 fn what_is_written_parses_and_says_what_it_should() {
-    for target in every_target() {
-        let (text, _) = installed(&target, None);
+    for target in all_targets() {
+        let (text, _) = install_and_record(&target, None);
         let Some(text) = text else { continue };
         if target.path.ends_with(".json") {
             let value: serde_json::Value = serde_json::from_str(&text).unwrap();
             assert!(text.contains("\"ken"), "{}: {value}", target.path);
         }
     }
-    let toml = installed(&target_at(".codex/config.toml").unwrap(), None)
+    let toml = install_and_record(&target_at(".codex/config.toml").unwrap(), None)
         .0
         .unwrap();
     let parsed: toml_edit::DocumentMut = toml.parse().unwrap();
@@ -112,11 +112,17 @@ fn a_server_is_added_in_the_style_of_the_file() {
     let before =
         "{\n    \"mcpServers\": {\n        \"x\": {\"command\": \"x\"} // ours\n    }\n}\n";
     let expected = "{\n    \"mcpServers\": {\n        \"x\": {\"command\": \"x\"}, // ours\n        \"ken\": {\n            \"command\": \"ken\",\n            \"args\": [\"mcp\"]\n        }\n    }\n}\n";
-    assert_eq!(installed(&target, Some(before)).0.unwrap(), expected);
+    assert_eq!(
+        install_and_record(&target, Some(before)).0.unwrap(),
+        expected
+    );
     let inline = "{\"mcpServers\":{\"x\":{}}}";
     let expected =
         "{\"mcpServers\":{\"x\":{}, \"ken\": {\"command\": \"ken\", \"args\": [\"mcp\"]}}}";
-    assert_eq!(installed(&target, Some(inline)).0.unwrap(), expected);
+    assert_eq!(
+        install_and_record(&target, Some(inline)).0.unwrap(),
+        expected
+    );
 }
 
 #[test]
@@ -124,21 +130,24 @@ fn entries_written_by_hand_are_left_alone_and_told() {
     let target = target_at(".mcp.json").unwrap();
     let other = "{\"mcpServers\": {\"ken\": {\"command\": \"/opt/ken\"}}}";
     let same = "{\"mcpServers\": {\"ken\": {\"args\": [\"mcp\"], \"command\": \"ken\"}}}";
-    for (text, standing) in [(other, Standing::ByHand), (same, Standing::Present)] {
-        let change = install(&target, Some(text), None, &[Agent::ClaudeCode]);
-        assert_eq!(change.after, After::Same);
+    for (text, standing) in [(other, PartState::Handwritten), (same, PartState::Present)] {
+        let change = install(&target, Some(text), None, &[CodingAgent::ClaudeCode]);
+        assert_eq!(change.after, FileUpdate::Same);
         assert_eq!(change.pieces[0].standing, standing);
         assert_eq!(change.record, None);
         let change = remove(&target, Some(text), None);
-        assert_eq!(change.after, After::Same);
+        assert_eq!(change.after, FileUpdate::Same);
     }
     let codex = target_at(".codex/config.toml").unwrap();
     let text = "[mcp_servers.ken]\ncommand = \"ken\"\n";
-    assert_eq!(standings(&codex, Some(text), None), [Standing::ByHand]);
+    assert_eq!(
+        part_states(&codex, Some(text), None),
+        [PartState::Handwritten]
+    );
     let skill = target_at(".claude/skills/ken/SKILL.md").unwrap();
     assert_eq!(
-        standings(&skill, Some("---\nname: ken\n---\n"), None),
-        [Standing::ByHand]
+        part_states(&skill, Some("---\nname: ken\n---\n"), None),
+        [PartState::Handwritten]
     );
 }
 
@@ -146,18 +155,24 @@ fn entries_written_by_hand_are_left_alone_and_told() {
 fn a_hook_written_by_hand_stays_while_the_others_are_added() {
     let target = target_at(".claude/settings.json").unwrap();
     let mine = r#"{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "ken hook claude-code stop"}]}]}}"#;
-    let (text, record) = installed(&target, Some(mine));
-    let stands = standings(&target, text.as_deref(), record.as_ref());
+    let (text, record) = install_and_record(&target, Some(mine));
+    let stands = part_states(&target, text.as_deref(), record.as_ref());
     assert_eq!(
-        stands.iter().filter(|it| **it == Standing::ByHand).count(),
+        stands
+            .iter()
+            .filter(|it| **it == PartState::Handwritten)
+            .count(),
         1
     );
     assert_eq!(
-        stands.iter().filter(|it| **it == Standing::Current).count(),
+        stands
+            .iter()
+            .filter(|it| **it == PartState::Current)
+            .count(),
         6
     );
     let gone = remove(&target, text.as_deref(), record.as_ref());
-    assert_eq!(left(&gone, text.as_deref()).unwrap(), mine);
+    assert_eq!(text_after(&gone, text.as_deref()).unwrap(), mine);
 }
 
 #[test]
@@ -179,32 +194,32 @@ fn files_that_are_not_of_their_form_are_left_alone_and_told() {
         ("AGENTS.md", "<!-- ken:end -->\n"),
     ] {
         let target = target_at(path).unwrap();
-        let stands = standings(&target, Some(text), None);
+        let stands = part_states(&target, Some(text), None);
         let told = stands
             .iter()
-            .any(|it| matches!(it, Standing::Unreadable(_)));
+            .any(|it| matches!(it, PartState::Unreadable(_)));
         assert!(told, "{path} {text}: {stands:?}");
         if path != ".claude/settings.json" {
-            let change = install(&target, Some(text), None, &[Agent::ClaudeCode]);
-            assert_eq!(change.after, After::Same, "{path} {text}");
+            let change = install(&target, Some(text), None, &[CodingAgent::ClaudeCode]);
+            assert_eq!(change.after, FileUpdate::Same, "{path} {text}");
         }
     }
 }
 
 #[test]
-fn doubled_parts_are_recognised() {
+fn doubled_parts_are_recognized() {
     let agents = target_at("AGENTS.md").unwrap();
-    let block = installed(&agents, None).0.unwrap();
+    let block = install_and_record(&agents, None).0.unwrap();
     assert_eq!(
-        standings(&agents, Some(&block.repeat(2)), None),
-        [Standing::Doubled]
+        part_states(&agents, Some(&block.repeat(2)), None),
+        [PartState::Duplicated]
     );
     let mcp = target_at(".mcp.json").unwrap();
     let text = r#"{"mcpServers": {"ken": {}, "ken": {}}}"#;
-    assert_eq!(standings(&mcp, Some(text), None), [Standing::Doubled]);
+    assert_eq!(part_states(&mcp, Some(text), None), [PartState::Duplicated]);
     let hooks = target_at(".cursor/hooks.json").unwrap();
     let twice = r#"{"hooks": {"stop": [{"command": "ken hook cursor stop"}, {"command": "ken hook cursor stop"}]}}"#;
-    assert!(standings(&hooks, Some(twice), None).contains(&Standing::Doubled));
+    assert!(part_states(&hooks, Some(twice), None).contains(&PartState::Duplicated));
 }
 
 #[test]
@@ -216,9 +231,12 @@ fn an_import_is_written_only_where_the_file_exists_and_lacks_it() {
             Some("# x\n@AGENTS.md\n"),
             Some("See @./AGENTS.md for more\n"),
         ] {
-            assert_eq!(standings(&target, text, None), [Standing::Unneeded]);
-            assert_eq!(install(&target, text, None, &[]).after, After::Same);
+            assert_eq!(part_states(&target, text, None), [PartState::Unneeded]);
+            assert_eq!(install(&target, text, None, &[]).after, FileUpdate::Same);
         }
-        assert_eq!(standings(&target, Some("# x\n"), None), [Standing::Missing]);
+        assert_eq!(
+            part_states(&target, Some("# x\n"), None),
+            [PartState::Missing]
+        );
     }
 }

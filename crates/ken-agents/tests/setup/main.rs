@@ -1,17 +1,19 @@
-//! Ken's part of agents' files: it comes, it is kept current, it goes without a trace.
+//! Installing, upgrading and removing Ken's part of agent configuration files.
 
 mod files;
 mod published;
 mod surroundings;
 mod upgrade;
 
-use ken_agents::Agent;
-use ken_agents::setup::{After, Change, Record, Standing, Target, install, look, remove, targets};
+use ken_agents::CodingAgent;
+use ken_agents::setup::{
+    FileUpdate, PartState, SetupChange, SetupRecord, SetupTarget, inspect, install, remove, targets,
+};
 
-/// Every file of every agent, each once.
-fn every_target() -> Vec<Target> {
-    let mut all: Vec<Target> = Vec::new();
-    for target in Agent::ALL.into_iter().flat_map(targets) {
+/// Returns every file of every agent, without duplicates.
+fn all_targets() -> Vec<SetupTarget> {
+    let mut all: Vec<SetupTarget> = Vec::new();
+    for target in CodingAgent::ALL.into_iter().flat_map(targets) {
         if !all.iter().any(|it| it.path == target.path) {
             all.push(target);
         }
@@ -19,53 +21,61 @@ fn every_target() -> Vec<Target> {
     all
 }
 
-/// Returns the text a change leaves, `None` where the file goes.
-fn left(change: &Change, before: Option<&str>) -> Option<String> {
+/// Returns the text a change leaves, or `None` if the file is removed.
+fn text_after(change: &SetupChange, before: Option<&str>) -> Option<String> {
     match &change.after {
-        After::Same => before.map(str::to_owned),
-        After::Text(text) => Some(text.clone()),
-        After::Gone => None,
+        FileUpdate::Same => before.map(str::to_owned),
+        FileUpdate::Text(text) => Some(text.clone()),
+        FileUpdate::Gone => None,
     }
 }
 
-/// Installs and returns the text and the record, which goes through its file form as it does on disk.
-fn installed(target: &Target, before: Option<&str>) -> (Option<String>, Option<Record>) {
-    let change = install(target, before, None, &[Agent::ClaudeCode]);
+/// Installs and returns the text and the record. The record round-trips through its file form, as
+/// on disk.
+fn install_and_record(
+    target: &SetupTarget,
+    before: Option<&str>,
+) -> (Option<String>, Option<SetupRecord>) {
+    let change = install(target, before, None, &[CodingAgent::ClaudeCode]);
     let record = change.record.as_ref().map(|it| {
-        let read = Record::parse(&it.to_text()).expect("a record reads back");
+        let read = SetupRecord::parse(&it.to_text()).expect("a record reads back");
         assert_eq!(&read, it);
         read
     });
-    (left(&change, before), record)
+    (text_after(&change, before), record)
 }
 
-fn standings(target: &Target, text: Option<&str>, record: Option<&Record>) -> Vec<Standing> {
-    let pieces = look(target, text, record);
+fn part_states(
+    target: &SetupTarget,
+    text: Option<&str>,
+    record: Option<&SetupRecord>,
+) -> Vec<PartState> {
+    let pieces = inspect(target, text, record);
     pieces.into_iter().map(|it| it.standing).collect()
 }
 
-/// Puts in, looks, puts in again, takes out: what was there comes back.
+/// Installs twice, then removes, and asserts that the original text is back.
 #[track_caller]
-fn there_and_back(target: &Target, before: Option<&str>) {
-    let (text, record) = installed(target, before);
+fn check_round_trip(target: &SetupTarget, before: Option<&str>) {
+    let (text, record) = install_and_record(target, before);
     let path = target.path;
     let shown = || format!("{path}\n--- before\n{before:?}\n--- after\n{text:?}\n{record:?}");
-    let stands = standings(target, text.as_deref(), record.as_ref());
+    let stands = part_states(target, text.as_deref(), record.as_ref());
     let done = stands
         .iter()
-        .all(|it| matches!(it, Standing::Current | Standing::Unneeded));
+        .all(|it| matches!(it, PartState::Current | PartState::Unneeded));
     assert!(done, "{stands:?} {}", shown());
     let again = install(
         target,
         text.as_deref(),
         record.as_ref(),
-        &[Agent::ClaudeCode],
+        &[CodingAgent::ClaudeCode],
     );
-    assert_eq!(again.after, After::Same, "twice is once: {}", shown());
+    assert_eq!(again.after, FileUpdate::Same, "twice is once: {}", shown());
     assert_eq!(again.record, record, "{}", shown());
     let gone = remove(target, text.as_deref(), record.as_ref());
     assert_eq!(
-        left(&gone, text.as_deref()).as_deref(),
+        text_after(&gone, text.as_deref()).as_deref(),
         before,
         "{}",
         shown()

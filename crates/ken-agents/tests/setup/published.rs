@@ -1,18 +1,18 @@
-//! What is published with the repository is what the source writes.
+//! Integration files published with the repository match the output of the source.
 
 use std::path::{Path, PathBuf};
 
-use ken_agents::setup::plugin::{self, File, REGISTRY_DESCRIPTION_CHARS_MAX};
+use ken_agents::setup::plugin::{self, PluginFile, REGISTRY_DESCRIPTION_CHARS_MAX};
 
-fn folder() -> PathBuf {
+fn integrations_dir() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../integrations")
 }
 
-/// Compares, or with `KEN_BLESS=1` rewrites.
-fn held(below: &str, files: &[File]) {
+/// Asserts that the files below `below` have this text; with `KEN_BLESS=1` rewrites them first.
+fn assert_published(below: &str, files: &[PluginFile]) {
     let is_blessed = std::env::var_os("KEN_BLESS").is_some();
-    for File { path, text } in files {
-        let at = folder().join(below).join(path);
+    for PluginFile { path, text } in files {
+        let at = integrations_dir().join(below).join(path);
         if is_blessed {
             std::fs::create_dir_all(at.parent().expect("it is there")).expect("it is there");
             std::fs::write(&at, text).expect("it is there");
@@ -24,8 +24,8 @@ fn held(below: &str, files: &[File]) {
 
 #[test]
 fn the_claude_code_plugin_is_as_the_source_writes_it() {
-    let files = plugin::claude_code();
-    held("claude-code", &files);
+    let files = plugin::claude_code_files();
+    assert_published("claude-code", &files);
     let at = |name: &str| {
         let file = files.iter().find(|it| it.path.ends_with(name)).unwrap();
         serde_json::from_str::<serde_json::Value>(&file.text).unwrap()
@@ -40,8 +40,8 @@ fn the_claude_code_plugin_is_as_the_source_writes_it() {
 
 #[test]
 fn the_registry_entry_names_no_package_that_does_not_exist() {
-    let file = plugin::registry();
-    held("mcp-registry", std::slice::from_ref(&file));
+    let file = plugin::registry_file();
+    assert_published("mcp-registry", std::slice::from_ref(&file));
     let server: serde_json::Value = serde_json::from_str(&file.text).unwrap();
     for absent in ["packages", "remotes"] {
         assert!(server.get(absent).is_none());

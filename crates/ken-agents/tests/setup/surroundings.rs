@@ -1,15 +1,15 @@
-//! Whatever stands around Ken's part keeps its bytes, for any text a person may have.
+//! Property tests: text around Ken's part keeps its bytes through installation and removal.
 
-use ken_agents::Agent;
-use ken_agents::setup::{Standing, install, remove, target_at};
+use ken_agents::CodingAgent;
+use ken_agents::setup::{PartState, install, remove, target_at};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use crate::{every_target, installed, left, standings, there_and_back};
+use crate::{all_targets, check_round_trip, install_and_record, part_states, text_after};
 
 const CASES: u32 = 300;
 
-fn blanks(newline: &'static str) -> BoxedStrategy<String> {
+fn any_whitespace(newline: &'static str) -> BoxedStrategy<String> {
     let piece = prop_oneof![
         6 => Just(String::new()),
         3 => Just(" ".to_owned()),
@@ -23,7 +23,7 @@ fn blanks(newline: &'static str) -> BoxedStrategy<String> {
     vec(piece, 0..3).prop_map(|it| it.concat()).boxed()
 }
 
-fn key() -> impl Strategy<Value = String> {
+fn any_key() -> impl Strategy<Value = String> {
     const KNOWN: [&str; 8] = [
         "mcpServers",
         "mcp",
@@ -40,8 +40,9 @@ fn key() -> impl Strategy<Value = String> {
     ]
 }
 
-/// A value with odd blanks, comments and trailing commas; no key of Ken's, none twice.
-fn value(newline: &'static str) -> impl Strategy<Value = String> {
+/// Generates a value with odd whitespace, comments and trailing commas, without Ken's keys or
+/// duplicate keys.
+fn any_json_value(newline: &'static str) -> impl Strategy<Value = String> {
     let leaf = prop_oneof![
         Just("1".to_owned()),
         Just("-0.5e3".to_owned()),
@@ -51,33 +52,38 @@ fn value(newline: &'static str) -> impl Strategy<Value = String> {
         Just("\"ken hooks \\\" \\u00e4\"".to_owned()),
     ];
     leaf.prop_recursive(4, 24, 4, move |inner| {
-        let item = (blanks(newline), inner, blanks(newline));
-        let member = (key(), blanks(newline), item.clone());
-        let array = (vec(item, 0..4), any::<bool>(), blanks(newline));
-        let object = (vec(member, 0..4), any::<bool>(), blanks(newline));
+        let item = (any_whitespace(newline), inner, any_whitespace(newline));
+        let member = (any_key(), any_whitespace(newline), item.clone());
+        let array = (vec(item, 0..4), any::<bool>(), any_whitespace(newline));
+        let object = (vec(member, 0..4), any::<bool>(), any_whitespace(newline));
         prop_oneof![
             array.prop_map(|(items, trailing, blank)| {
                 let items = items.into_iter().map(|(a, it, b)| format!("{a}{it}{b}"));
                 let items: Vec<String> = items.collect();
-                bracketed(["[", "]"], &items, trailing, &blank)
+                join_bracketed(["[", "]"], &items, trailing, &blank)
             }),
             object.prop_map(|(members, trailing, blank)| {
                 let mut seen: Vec<String> = Vec::new();
                 let mut items = Vec::new();
-                for (key, gap, (a, it, b)) in members {
-                    if !seen.contains(&key) {
-                        let quoted = serde_json::Value::from(key.clone());
+                for (any_key, gap, (a, it, b)) in members {
+                    if !seen.contains(&any_key) {
+                        let quoted = serde_json::Value::from(any_key.clone());
                         items.push(format!("{a}{quoted}{gap}:{it}{b}"));
-                        seen.push(key);
+                        seen.push(any_key);
                     }
                 }
-                bracketed(["{", "}"], &items, trailing, &blank)
+                join_bracketed(["{", "}"], &items, trailing, &blank)
             }),
         ]
     })
 }
 
-fn bracketed([open, close]: [&str; 2], items: &[String], trailing: bool, blank: &str) -> String {
+fn join_bracketed(
+    [open, close]: [&str; 2],
+    items: &[String],
+    trailing: bool,
+    blank: &str,
+) -> String {
     let comma = if trailing && !items.is_empty() {
         ","
     } else {
@@ -86,17 +92,22 @@ fn bracketed([open, close]: [&str; 2], items: &[String], trailing: bool, blank: 
     format!("{open}{}{comma}{blank}{close}", items.join(","))
 }
 
-/// A file: a value between blanks, with or without a byte order mark.
-fn file() -> impl Strategy<Value = String> {
+/// Generates a file: a value between whitespace, with or without a byte order mark.
+fn any_json_file() -> impl Strategy<Value = String> {
     let newline = prop_oneof![Just("\n"), Just("\r\n")];
     newline.prop_flat_map(|newline| {
         let mark = prop_oneof![4 => Just(""), 1 => Just("\u{feff}")];
-        (mark, blanks(newline), value(newline), blanks(newline))
+        (
+            mark,
+            any_whitespace(newline),
+            any_json_value(newline),
+            any_whitespace(newline),
+        )
             .prop_map(|(mark, a, it, b)| format!("{mark}{a}{it}{b}"))
     })
 }
 
-fn lines() -> impl Strategy<Value = String> {
+fn any_markdown() -> impl Strategy<Value = String> {
     let line = prop_oneof![
         3 => "[a-z #*`\\[\\]ä-]{0,20}",
         1 => Just("<!-- a comment -->".to_owned()),
@@ -116,7 +127,7 @@ fn lines() -> impl Strategy<Value = String> {
     })
 }
 
-fn toml() -> impl Strategy<Value = String> {
+fn any_toml() -> impl Strategy<Value = String> {
     let line = prop_oneof![
         Just("# a comment"),
         Just("[mcp_servers.other]"),
@@ -139,35 +150,35 @@ fn toml() -> impl Strategy<Value = String> {
     })
 }
 
-/// Texts a person may write before and behind what is there.
-fn addition() -> impl Strategy<Value = (String, String)> {
+/// Generates text that a person may add before and after the installed text.
+fn any_addition() -> impl Strategy<Value = (String, String)> {
     ("[a-z]{1,8}\n", "[a-z]{1,8}\n?")
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(CASES))]
 
-    /// Installing and removing gives back any JSON; what cannot be read is not touched.
+    /// Installing and removing restores any JSON; invalid JSON is not touched.
     #[test]
-    fn json_keeps_its_bytes(text in file()) {
-        for target in every_target().iter().filter(|it| it.path.ends_with(".json")) {
-            let (after, record) = installed(target, Some(&text));
-            let stands = standings(target, Some(&text), None);
-            if stands.iter().all(|it| matches!(it, Standing::Missing)) {
-                there_and_back(target, Some(&text));
+    fn json_keeps_its_bytes(text in any_json_file()) {
+        for target in all_targets().iter().filter(|it| it.path.ends_with(".json")) {
+            let (after, record) = install_and_record(target, Some(&text));
+            let stands = part_states(target, Some(&text), None);
+            if stands.iter().all(|it| matches!(it, PartState::Missing)) {
+                check_round_trip(target, Some(&text));
             } else {
                 let gone = remove(target, after.as_deref(), record.as_ref());
-                let back = left(&gone, after.as_deref());
+                let back = text_after(&gone, after.as_deref());
                 prop_assert_eq!(back.as_deref(), Some(text.as_str()), "{}", target.path);
             }
         }
     }
 
-    /// What a person adds to a file afterwards is there when Ken's part is gone, and nothing else.
+    /// Text a person adds after installation remains after removal, and nothing else does.
     #[test]
-    fn members_added_later_stay(text in file(), first in any::<bool>()) {
+    fn members_added_later_stay(text in any_json_file(), first in any::<bool>()) {
         let target = target_at(".mcp.json").unwrap();
-        let (after, record) = installed(&target, Some(&text));
+        let (after, record) = install_and_record(&target, Some(&text));
         prop_assume!(record.is_some());
         let after = after.unwrap();
         let root = after.find('{').filter(|at| after[..*at].trim_matches('\u{feff}').trim().is_empty());
@@ -189,27 +200,27 @@ proptest! {
             format!("{}, \"mine\": 7{}", before, &after[before.len()..])
         };
         prop_assume!(edited != after);
-        let stands = standings(&target, Some(&edited), record.as_ref());
-        prop_assume!(stands == [Standing::Current]);
+        let stands = part_states(&target, Some(&edited), record.as_ref());
+        prop_assume!(stands == [PartState::Current]);
         let gone = remove(&target, Some(&edited), record.as_ref());
-        let back = left(&gone, Some(&edited)).unwrap();
+        let back = text_after(&gone, Some(&edited)).unwrap();
         prop_assert!(back.contains("\"mine\": 7"), "{back}");
         prop_assert!(!back.contains("\"ken\""), "{back}");
-        let again = install(&target, Some(&back), None, &[Agent::ClaudeCode]);
-        let due = again.pieces.iter().all(|it| it.standing == Standing::Missing);
+        let again = install(&target, Some(&back), None, &[CodingAgent::ClaudeCode]);
+        let due = again.pieces.iter().all(|it| it.standing == PartState::Missing);
         prop_assert!(due, "still JSON: {back}");
     }
 
     #[test]
-    fn markdown_keeps_its_bytes(text in lines(), (before, behind) in addition()) {
+    fn markdown_keeps_its_bytes(text in any_markdown(), (before, behind) in any_addition()) {
         for path in ["AGENTS.md", "CLAUDE.md"] {
             let target = target_at(path).unwrap();
-            there_and_back(&target, Some(&text));
-            let (after, record) = installed(&target, Some(&text));
+            check_round_trip(&target, Some(&text));
+            let (after, record) = install_and_record(&target, Some(&text));
             let edited = format!("{before}{}{behind}", after.unwrap());
             let gone = remove(&target, Some(&edited), record.as_ref());
-            let back = left(&gone, Some(&edited)).unwrap();
-            // Where the text did not end in a newline it gets one before what was added.
+            let back = text_after(&gone, Some(&edited)).unwrap();
+            // Where the text did not end in a newline, installation adds one before the new text.
             let joins = text.is_empty() || text.ends_with('\n');
             let newline = if edited.find('\n').is_some_and(|at| edited[..at].ends_with('\r')) { "\r\n" } else { "\n" };
             let between = if joins { "" } else { newline };
@@ -218,12 +229,12 @@ proptest! {
     }
 
     #[test]
-    fn toml_keeps_its_bytes(text in toml()) {
+    fn toml_keeps_its_bytes(text in any_toml()) {
         let target = target_at(".codex/config.toml").unwrap();
-        let stands = standings(&target, Some(&text), None);
-        let (after, record) = installed(&target, Some(&text));
-        if stands == [Standing::Missing] {
-            there_and_back(&target, Some(&text));
+        let stands = part_states(&target, Some(&text), None);
+        let (after, record) = install_and_record(&target, Some(&text));
+        if stands == [PartState::Missing] {
+            check_round_trip(&target, Some(&text));
         } else {
             prop_assert_eq!(after.as_deref(), Some(text.as_str()));
             prop_assert!(record.is_none());

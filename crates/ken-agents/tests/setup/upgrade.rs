@@ -1,14 +1,14 @@
-//! What an older build wrote is brought up to date; what a person changed is not.
+//! Upgrades: a part that an older build wrote is updated; a part that a person edited is not.
 
-use ken_agents::Agent;
-use ken_agents::setup::{After, Record, Standing, install, remove, target_at};
+use ken_agents::CodingAgent;
+use ken_agents::setup::{FileUpdate, PartState, SetupRecord, install, remove, target_at};
 
-use crate::{every_target, installed, left, standings};
+use crate::{all_targets, install_and_record, part_states, text_after};
 
-/// Makes what is installed look as if an older build had written it, and returns it.
+/// Rewrites an installed text as if an older build had written it.
 ///
-/// The older build waited five seconds for hooks, started the server under another argument and had other words.
-fn aged(path: &str, text: &str, record: &Record) -> (String, Record) {
+/// The older build used a hook timeout of five seconds, another server argument and other text.
+fn age_installed_text(path: &str, text: &str, record: &SetupRecord) -> (String, SetupRecord) {
     let target = target_at(path).expect("it is there");
     if !path.ends_with(".json") {
         let old = if path.ends_with(".toml") {
@@ -19,7 +19,7 @@ fn aged(path: &str, text: &str, record: &Record) -> (String, Record) {
         } else {
             format!("an older line\n{text}")
         };
-        return (resummed(&old), record.clone());
+        return (update_marker_hash(&old), record.clone());
     }
     let old = text
         .replace("\"timeout\": 10,", "\"timeout\": 5,")
@@ -29,34 +29,35 @@ fn aged(path: &str, text: &str, record: &Record) -> (String, Record) {
         .replace("\"timeoutSec\": 10\n", "\"timeoutSec\": 5\n")
         .replace("\"mcp\"]", "\"serve\"]");
     assert_ne!(old, text, "{path}");
-    // The hashes the older build wrote down are those of its values, which a first installation of the same values has.
+    // The older build recorded hashes of its own values; a fresh install of those values yields
+    // them.
     let mut record = record.to_text();
-    for (new, old) in sums(text).into_iter().zip(sums(&old)) {
+    for (new, old) in entry_hashes(text).into_iter().zip(entry_hashes(&old)) {
         record = record.replace(&new, &old);
     }
-    assert!(!standings(&target, Some(&old), Record::parse(&record).as_ref()).is_empty());
-    (old, Record::parse(&record).expect("it is there"))
+    assert!(!part_states(&target, Some(&old), SetupRecord::parse(&record).as_ref()).is_empty());
+    (old, SetupRecord::parse(&record).expect("it is there"))
 }
 
-/// Returns the hashes of the entries of a file that holds only Ken's, in its order.
-fn sums(text: &str) -> Vec<String> {
+/// Returns the hashes of the entries in a file that holds only Ken's, in file order.
+fn entry_hashes(text: &str) -> Vec<String> {
     let value: serde_json::Value = serde_json::from_str(text).expect("it is there");
     let mut found = Vec::new();
     for name in ["mcpServers", "mcp", "context_servers"] {
-        found.extend(value[name].get("ken").map(sum));
+        found.extend(value[name].get("ken").map(value_hash));
     }
     let hooks = value["hooks"].as_object().into_iter().flatten();
-    found.extend(hooks.map(|(_, groups)| sum(&groups[0])));
+    found.extend(hooks.map(|(_, groups)| value_hash(&groups[0])));
     found
 }
 
-fn sum(value: &serde_json::Value) -> String {
+fn value_hash(value: &serde_json::Value) -> String {
     let hash = blake3::hash(value.to_string().as_bytes()).to_hex();
     hash.as_str()[..16].to_owned()
 }
 
-/// Puts the right hash into the marks of a text that was changed.
-fn resummed(text: &str) -> String {
+/// Recomputes the hash in the markers of an edited text.
+fn update_marker_hash(text: &str) -> String {
     let at = text.find("sha=").expect("it is there") + 4;
     let old = &text[at..at + 16];
     let content = match text.find("ken:file") {
@@ -78,28 +79,41 @@ fn resummed(text: &str) -> String {
 
 #[test]
 fn an_older_part_is_stale_and_is_replaced_in_its_place() {
-    for target in every_target() {
+    for target in all_targets() {
         let path = target.path;
         let before = path
             .ends_with(".md")
             .then_some("# Mine\n")
             .filter(|_| !path.contains('/'));
-        let (Some(new), Some(record)) = installed(&target, before) else {
+        let (Some(new), Some(record)) = install_and_record(&target, before) else {
             panic!("{path}");
         };
-        let (old, old_record) = aged(path, &new, &record);
-        let stands = standings(&target, Some(&old), Some(&old_record));
+        let (old, old_record) = age_installed_text(path, &new, &record);
+        let stands = part_states(&target, Some(&old), Some(&old_record));
         assert!(
-            stands.iter().all(|it| *it == Standing::Stale),
+            stands.iter().all(|it| *it == PartState::Stale),
             "{path}: {stands:?}"
         );
-        let change = install(&target, Some(&old), Some(&old_record), &[Agent::ClaudeCode]);
-        assert_eq!(change.after, After::Text(new), "{path}");
-        let (text, record) = (left(&change, None), change.record);
+        let change = install(
+            &target,
+            Some(&old),
+            Some(&old_record),
+            &[CodingAgent::ClaudeCode],
+        );
+        assert_eq!(change.after, FileUpdate::Text(new), "{path}");
+        let (text, record) = (text_after(&change, None), change.record);
         let gone = remove(&target, text.as_deref(), record.as_ref());
-        assert_eq!(left(&gone, text.as_deref()).as_deref(), before, "{path}");
+        assert_eq!(
+            text_after(&gone, text.as_deref()).as_deref(),
+            before,
+            "{path}"
+        );
         let straight = remove(&target, Some(&old), Some(&old_record));
-        assert_eq!(left(&straight, Some(&old)).as_deref(), before, "{path}");
+        assert_eq!(
+            text_after(&straight, Some(&old)).as_deref(),
+            before,
+            "{path}"
+        );
     }
 }
 
@@ -117,17 +131,17 @@ fn a_part_somebody_changed_is_left_alone_by_installing_and_removing() {
         (".opencode/plugins/ken.ts", "10_000", "1_000"),
     ] {
         let target = target_at(path).unwrap();
-        let (text, record) = installed(&target, None);
+        let (text, record) = install_and_record(&target, None);
         let edited = text.unwrap().replacen(from, to, 1);
         assert_eq!(
-            standings(&target, Some(&edited), record.as_ref()),
-            [Standing::Edited],
+            part_states(&target, Some(&edited), record.as_ref()),
+            [PartState::Edited],
             "{path}"
         );
         let change = install(&target, Some(&edited), record.as_ref(), &[]);
-        assert_eq!(change.after, After::Same, "{path}");
+        assert_eq!(change.after, FileUpdate::Same, "{path}");
         let change = remove(&target, Some(&edited), record.as_ref());
-        assert_eq!(change.after, After::Same, "{path}");
+        assert_eq!(change.after, FileUpdate::Same, "{path}");
         assert_eq!(
             change.record.is_some(),
             record.is_some(),
@@ -144,36 +158,39 @@ fn what_a_newer_ken_wrote_is_left_alone() {
         ".agents/skills/ken/SKILL.md",
     ] {
         let target = target_at(path).unwrap();
-        let (text, record) = installed(&target, None);
+        let (text, record) = install_and_record(&target, None);
         let newer = text.unwrap().replace(" v=1 ", " v=2 ");
         assert_eq!(
-            standings(&target, Some(&newer), record.as_ref()),
-            [Standing::Newer]
+            part_states(&target, Some(&newer), record.as_ref()),
+            [PartState::Newer]
         );
-        assert_eq!(install(&target, Some(&newer), None, &[]).after, After::Same);
+        assert_eq!(
+            install(&target, Some(&newer), None, &[]).after,
+            FileUpdate::Same
+        );
     }
 }
 
 #[test]
 fn reformatting_is_no_change() {
-    for target in every_target()
+    for target in all_targets()
         .into_iter()
         .filter(|it| it.path.ends_with(".json"))
     {
-        let (text, record) = installed(&target, None);
+        let (text, record) = install_and_record(&target, None);
         let value: serde_json::Value = serde_json::from_str(&text.unwrap()).unwrap();
         for text in [
             value.to_string(),
             serde_json::to_string_pretty(&value).unwrap(),
         ] {
-            let stands = standings(&target, Some(&text), record.as_ref());
+            let stands = part_states(&target, Some(&text), record.as_ref());
             assert!(
-                stands.iter().all(|it| *it == Standing::Current),
+                stands.iter().all(|it| *it == PartState::Current),
                 "{stands:?}"
             );
             assert_eq!(
                 remove(&target, Some(&text), record.as_ref()).after,
-                After::Gone
+                FileUpdate::Gone
             );
         }
     }
@@ -182,7 +199,7 @@ fn reformatting_is_no_change() {
 #[test]
 fn a_file_ken_made_stays_where_somebody_wrote_into_it() {
     let hooks = target_at(".cursor/hooks.json").unwrap();
-    let (text, record) = installed(&hooks, None);
+    let (text, record) = install_and_record(&hooks, None);
     let mine = text.unwrap().replacen(
         "\"hooks\": {\n",
         "\"hooks\": {\n    \"afterFileEdit\": [{\"command\": \"./fmt.sh\"}],\n",
@@ -190,30 +207,38 @@ fn a_file_ken_made_stays_where_somebody_wrote_into_it() {
     );
     let gone = remove(&hooks, Some(&mine), record.as_ref());
     let expected = "{\n  \"version\": 1,\n  \"hooks\": {\n    \"afterFileEdit\": [{\"command\": \"./fmt.sh\"}]\n  }\n}\n";
-    assert_eq!(left(&gone, Some(&mine)).unwrap(), expected);
+    assert_eq!(text_after(&gone, Some(&mine)).unwrap(), expected);
     let agents = target_at("AGENTS.md").unwrap();
-    let (text, record) = installed(&agents, None);
+    let (text, record) = install_and_record(&agents, None);
     let mine = format!("{}# Ours\n", text.unwrap());
     let gone = remove(&agents, Some(&mine), record.as_ref());
-    assert_eq!(left(&gone, Some(&mine)).unwrap(), "# Ours\n");
+    assert_eq!(text_after(&gone, Some(&mine)).unwrap(), "# Ours\n");
 }
 
 #[test]
 fn lines_around_a_block_never_become_one() {
     let agents = target_at("AGENTS.md").unwrap();
-    let (text, record) = installed(&agents, Some("no newline"));
+    let (text, record) = install_and_record(&agents, Some("no newline"));
     let mine = format!("{}and more", text.unwrap());
     let gone = remove(&agents, Some(&mine), record.as_ref());
-    assert_eq!(left(&gone, Some(&mine)).unwrap(), "no newline\nand more");
+    assert_eq!(
+        text_after(&gone, Some(&mine)).unwrap(),
+        "no newline\nand more"
+    );
 }
 
 #[test]
 fn a_record_of_what_is_all_gone_is_not_believed() {
     let target = target_at(".mcp.json").unwrap();
-    let (_, record) = installed(&target, None);
+    let (_, record) = install_and_record(&target, None);
     let theirs = "{\"mcpServers\": {}}";
-    let change = install(&target, Some(theirs), record.as_ref(), &[Agent::ClaudeCode]);
-    let text = left(&change, None);
+    let change = install(
+        &target,
+        Some(theirs),
+        record.as_ref(),
+        &[CodingAgent::ClaudeCode],
+    );
+    let text = text_after(&change, None);
     let gone = remove(&target, text.as_deref(), change.record.as_ref());
-    assert_eq!(left(&gone, text.as_deref()).unwrap(), theirs);
+    assert_eq!(text_after(&gone, text.as_deref()).unwrap(), theirs);
 }

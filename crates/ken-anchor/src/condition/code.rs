@@ -1,39 +1,43 @@
-//! `code:LANGUAGE~PATTERN`: a structural pattern matches somewhere, in the language of ast-grep.
+//! `code:LANGUAGE~PATTERN` conditions: a structural ast-grep pattern matches somewhere.
 //!
-//! A pattern is code in which `$NAME` stands for one node and `$$$` for any number of them. Files are
-//! told by their ending, and only those are parsed that have the longest word of the pattern in them.
+//! A pattern is code in which `$NAME` matches one node and `$$$` any number of nodes. Files are
+//! selected by extension, and parsed only if they contain the longest literal of the pattern.
 
 use std::borrow::Cow;
 
 use ast_grep_core::matcher::PatternBuilder;
 use ast_grep_core::tree_sitter::{LanguageExt, StrDoc, TSLanguage};
 use ast_grep_core::{AstGrep, Language as Syntax, Pattern, PatternError};
-use ken_core::condition::Language;
+use ken_core::values::condition::PatternLanguage;
 
-use super::Evidence;
-use super::outcome::Outcome;
-use super::text::{SOURCE_BYTES_MAX, text_of};
+use super::ConditionEvaluator;
+use super::outcome::ConditionOutcome;
+use super::text::{SOURCE_BYTES_MAX, read_text};
 
-/// Bytes parsed for one condition, over all files.
+/// Maximum number of bytes parsed for one condition, over all files.
 const PARSED_BYTES_MAX: usize = 256 * 1024 * 1024;
-/// How deep code may nest: comparing two nodes for equality goes as deep as they do.
+/// Maximum nesting of code; comparing two nodes for equality recurses to their depth.
 const DEPTH_MAX: u32 = 1_000;
 
-pub(super) fn evaluate(evidence: &Evidence<'_>, language: Language, pattern: &str) -> Outcome {
-    let grammar = Grammar(language);
-    let patterns = match patterns(grammar, pattern) {
+pub(super) fn evaluate(
+    evidence: &ConditionEvaluator<'_>,
+    language: PatternLanguage,
+    pattern: &str,
+) -> ConditionOutcome {
+    let grammar = AstGrepLanguage(language);
+    let patterns = match compile_patterns(grammar, pattern) {
         Ok(patterns) => patterns,
-        Err(why) => return Outcome::unverifiable(why),
+        Err(why) => return ConditionOutcome::unverifiable(why),
     };
     let paths = match evidence.tree.paths() {
         Ok(paths) => paths,
-        Err(error) => return Outcome::unverifiable(error.to_string()),
+        Err(error) => return ConditionOutcome::unverifiable(error.to_string()),
     };
     let mut searched = 0;
     let mut parsed = 0;
     let mut unread = None;
-    for path in paths.iter().filter(|path| language.claims(path)) {
-        let text = match text_of(evidence.tree, path, SOURCE_BYTES_MAX) {
+    for path in paths.iter().filter(|path| language.matches_path(path)) {
+        let text = match read_text(evidence.tree, path, SOURCE_BYTES_MAX) {
             Ok(Some(text)) => text,
             Ok(None) => continue,
             Err(why) => {
@@ -42,31 +46,34 @@ pub(super) fn evaluate(evidence: &Evidence<'_>, language: Language, pattern: &st
             }
         };
         searched += 1;
-        let possible = |it: &&Pattern| text.contains(it.fixed_string().as_ref());
-        let possible: Vec<&Pattern> = patterns.iter().filter(possible).collect();
+        // A substring search is far cheaper than parsing, and excludes most files.
+        let may_match = |pattern: &&Pattern| text.contains(pattern.fixed_string().as_ref());
+        let possible: Vec<&Pattern> = patterns.iter().filter(may_match).collect();
         if possible.is_empty() {
             continue;
         }
         parsed += text.len();
-        if PARSED_BYTES_MAX < parsed {
+        if parsed > PARSED_BYTES_MAX {
             unread = Some(format!("only {PARSED_BYTES_MAX} bytes of code are parsed"));
             break;
         }
-        match find(grammar, &possible, &text) {
-            Ok(Some(line)) => return Outcome::holds(format!("`{path}` matches")).at(path, line),
+        match find_first_line(grammar, &possible, &text) {
+            Ok(Some(line)) => {
+                return ConditionOutcome::holds(format!("`{path}` matches")).at(path, line);
+            }
             Ok(None) => {}
             Err(why) => unread = Some(format!("cannot parse `{path}`: {why}")),
         }
     }
     match unread {
-        Some(why) => Outcome::unverifiable(why),
-        None => Outcome::broken(format!("none of {searched} files matches")),
+        Some(why) => ConditionOutcome::unverifiable(why),
+        None => ConditionOutcome::broken(format!("none of {searched} files matches")),
     }
 }
 
-/// Reads a pattern: as a whole file would be read and, in languages whose files hold no expressions,
-/// as an expression in a function. There `fmt.Println($X)` alone would be a conversion between types.
-fn patterns(grammar: Grammar, text: &str) -> Result<Vec<Pattern>, String> {
+/// Compiles a pattern as a file and, in languages whose files hold no expressions, also as an
+/// expression in a function: at file level, `fmt.Println($X)` parses as a type conversion.
+fn compile_patterns(grammar: AstGrepLanguage, text: &str) -> Result<Vec<Pattern>, String> {
     let mut patterns = Vec::new();
     let mut problem = None;
     match Pattern::try_new(text, grammar) {
@@ -74,34 +81,35 @@ fn patterns(grammar: Grammar, text: &str) -> Result<Vec<Pattern>, String> {
         Ok(_) => problem = Some(format!("`{text}` is no {} code", grammar.0.name())),
         Err(error) => problem = Some(error.to_string()),
     }
-    patterns.extend(as_expression(grammar, text));
+    patterns.extend(compile_expression(grammar, text));
     match problem {
         Some(why) if patterns.is_empty() => Err(why),
         Some(_) | None => Ok(patterns),
     }
 }
 
-fn as_expression(grammar: Grammar, text: &str) -> Option<Pattern> {
+fn compile_expression(grammar: AstGrepLanguage, text: &str) -> Option<Pattern> {
     let (before, after) = match grammar.0 {
-        Language::C | Language::Cpp => ("int f() { return ", "; }"),
-        Language::Go => ("func f() int { return ", "\n}"),
-        Language::Bash
-        | Language::Csharp
-        | Language::Java
-        | Language::Javascript
-        | Language::Php
-        | Language::Python
-        | Language::Ruby
-        | Language::Rust
-        | Language::Tsx
-        | Language::Typescript => return None,
+        PatternLanguage::C | PatternLanguage::Cpp => ("int f() { return ", "; }"),
+        PatternLanguage::Go => ("func f() int { return ", "\n}"),
+        PatternLanguage::Bash
+        | PatternLanguage::Csharp
+        | PatternLanguage::Java
+        | PatternLanguage::Javascript
+        | PatternLanguage::Php
+        | PatternLanguage::Python
+        | PatternLanguage::Ruby
+        | PatternLanguage::Rust
+        | PatternLanguage::Tsx
+        | PatternLanguage::Typescript => return None,
     };
     let inner = grammar.pre_process_pattern(text);
     let document = StrDoc::try_new(&format!("{before}{inner}{after}"), grammar).ok()?;
     let root = document.tree.root_node();
     let place = before.len()..before.len() + inner.len();
     let node = root.named_descendant_for_byte_range(place.start, place.end)?;
-    // The function around it has an identifier and a type, too; the first of a kind is taken.
+    // `Pattern::contextual` takes the first node of a kind, and the wrapper function already
+    // contains an identifier and a type.
     let own = !matches!(
         node.kind(),
         "identifier" | "primitive_type" | "type_identifier"
@@ -112,20 +120,20 @@ fn as_expression(grammar: Grammar, text: &str) -> Option<Pattern> {
     Pattern::contextual(&format!("{before}{text}{after}"), node.kind(), grammar).ok()
 }
 
-/// Returns first and last line of every match in `text`, counted from 1.
-pub(crate) fn lines(
-    language: Language,
+/// Returns the first and last line of every match in `text`, counted from 1.
+pub(crate) fn find_all_lines(
+    language: PatternLanguage,
     pattern: &str,
     text: &str,
 ) -> Result<Vec<(u32, u32)>, String> {
-    let grammar = Grammar(language);
-    let patterns = patterns(grammar, pattern)?;
-    let possible = |it: &&Pattern| text.contains(it.fixed_string().as_ref());
-    let possible: Vec<&Pattern> = patterns.iter().filter(possible).collect();
+    let grammar = AstGrepLanguage(language);
+    let patterns = compile_patterns(grammar, pattern)?;
+    let may_match = |pattern: &&Pattern| text.contains(pattern.fixed_string().as_ref());
+    let possible: Vec<&Pattern> = patterns.iter().filter(may_match).collect();
     if possible.is_empty() || text.is_empty() {
         return Ok(Vec::new());
     }
-    if SOURCE_BYTES_MAX < text.len() {
+    if text.len() > SOURCE_BYTES_MAX {
         return Err(format!(
             "only {SOURCE_BYTES_MAX} bytes of a file are parsed"
         ));
@@ -142,26 +150,32 @@ pub(crate) fn lines(
         let matches = top.find_all(pattern);
         found.extend(matches.map(|it| (line(it.start_pos().line()), line(it.end_pos().line()))));
     }
+    // The file form and the expression form of a pattern may match the same lines.
     found.sort_unstable();
     found.dedup();
     Ok(found)
 }
 
 /// Returns the line of the first match, counted from 1.
-fn find(grammar: Grammar, patterns: &[&Pattern], text: &str) -> Result<Option<u32>, String> {
+fn find_first_line(
+    grammar: AstGrepLanguage,
+    patterns: &[&Pattern],
+    text: &str,
+) -> Result<Option<u32>, String> {
     let document = StrDoc::try_new(text, grammar)?;
     if nests_too_deep(&document) {
         return Err(format!("it nests deeper than {DEPTH_MAX} levels"));
     }
     let root = AstGrep::doc(document);
     let lines = patterns.iter().filter_map(|it| root.root().find(*it));
+    // The file form and the expression form may match at different lines.
     let first = lines.map(|node| node.start_pos().line() + 1).min();
     Ok(first.map(|line| u32::try_from(line).unwrap_or(u32::MAX)))
 }
 
-fn nests_too_deep(document: &StrDoc<Grammar>) -> bool {
+fn nests_too_deep(document: &StrDoc<AstGrepLanguage>) -> bool {
     let mut cursor = document.tree.walk();
-    // The cursor could be asked, but answers by counting its ancestors.
+    // `cursor.depth()` counts all ancestors on every call, so the depth is tracked here.
     let mut depth = 0;
     while depth <= DEPTH_MAX {
         if cursor.goto_first_child() {
@@ -178,32 +192,32 @@ fn nests_too_deep(document: &StrDoc<Grammar>) -> bool {
     true
 }
 
-/// A language as ast-grep wants to know it.
+/// Adapter that implements ast-grep's language traits.
 #[derive(Clone, Copy, Debug)]
-struct Grammar(Language);
+struct AstGrepLanguage(PatternLanguage);
 
-impl Grammar {
-    /// Returns the letter that stands for `$` where the grammar allows no `$` in a name.
+impl AstGrepLanguage {
+    /// Returns the character that replaces `$` where the grammar does not allow `$` in a name.
     fn sigil(self) -> char {
         match self.0 {
-            Language::Bash
-            | Language::Java
-            | Language::Javascript
-            | Language::Tsx
-            | Language::Typescript => '$',
-            Language::C | Language::Cpp => '\u{10000}',
-            Language::Csharp
-            | Language::Go
-            | Language::Php
-            | Language::Python
-            | Language::Ruby
-            | Language::Rust => 'µ',
+            PatternLanguage::Bash
+            | PatternLanguage::Java
+            | PatternLanguage::Javascript
+            | PatternLanguage::Tsx
+            | PatternLanguage::Typescript => '$',
+            PatternLanguage::C | PatternLanguage::Cpp => '\u{10000}',
+            PatternLanguage::Csharp
+            | PatternLanguage::Go
+            | PatternLanguage::Php
+            | PatternLanguage::Python
+            | PatternLanguage::Ruby
+            | PatternLanguage::Rust => 'µ',
         }
     }
 }
 
-impl Syntax for Grammar {
-    /// Writes the sigil for each `$` that begins a variable: `$NAME`, `$$$NAME` or `$$$` alone.
+impl Syntax for AstGrepLanguage {
+    /// Replaces each `$` that begins a variable: `$NAME`, `$$$NAME` or `$$$` alone.
     fn pre_process_pattern<'q>(&self, query: &'q str) -> Cow<'q, str> {
         if self.sigil() == '$' {
             return Cow::Borrowed(query);
@@ -246,23 +260,23 @@ impl Syntax for Grammar {
     }
 }
 
-impl LanguageExt for Grammar {
+impl LanguageExt for AstGrepLanguage {
     fn get_ts_language(&self) -> TSLanguage {
         match self.0 {
-            Language::Bash => tree_sitter_bash::LANGUAGE.into(),
-            Language::C => tree_sitter_c::LANGUAGE.into(),
-            Language::Cpp => tree_sitter_cpp::LANGUAGE.into(),
-            Language::Csharp => tree_sitter_c_sharp::LANGUAGE.into(),
-            Language::Go => tree_sitter_go::LANGUAGE.into(),
-            Language::Java => tree_sitter_java::LANGUAGE.into(),
-            Language::Javascript => tree_sitter_javascript::LANGUAGE.into(),
-            // Patterns are code without `<?php`, which only this grammar takes.
-            Language::Php => tree_sitter_php::LANGUAGE_PHP_ONLY.into(),
-            Language::Python => tree_sitter_python::LANGUAGE.into(),
-            Language::Ruby => tree_sitter_ruby::LANGUAGE.into(),
-            Language::Rust => tree_sitter_rust::LANGUAGE.into(),
-            Language::Tsx => tree_sitter_typescript::LANGUAGE_TSX.into(),
-            Language::Typescript => tree_sitter_typescript::LANGUAGE_TYPESCRIPT.into(),
+            PatternLanguage::Bash => tree_sitter_bash::LANGUAGE.into(),
+            PatternLanguage::C => tree_sitter_c::LANGUAGE.into(),
+            PatternLanguage::Cpp => tree_sitter_cpp::LANGUAGE.into(),
+            PatternLanguage::Csharp => tree_sitter_c_sharp::LANGUAGE.into(),
+            PatternLanguage::Go => tree_sitter_go::LANGUAGE.into(),
+            PatternLanguage::Java => tree_sitter_java::LANGUAGE.into(),
+            PatternLanguage::Javascript => tree_sitter_javascript::LANGUAGE.into(),
+            // Patterns are code without `<?php`, which only this grammar accepts.
+            PatternLanguage::Php => tree_sitter_php::LANGUAGE_PHP_ONLY.into(),
+            PatternLanguage::Python => tree_sitter_python::LANGUAGE.into(),
+            PatternLanguage::Ruby => tree_sitter_ruby::LANGUAGE.into(),
+            PatternLanguage::Rust => tree_sitter_rust::LANGUAGE.into(),
+            PatternLanguage::Tsx => tree_sitter_typescript::LANGUAGE_TSX.into(),
+            PatternLanguage::Typescript => tree_sitter_typescript::LANGUAGE_TYPESCRIPT.into(),
         }
     }
 }
@@ -271,65 +285,69 @@ impl LanguageExt for Grammar {
 mod tests {
     use super::*;
 
-    fn line(language: Language, pattern: &str, text: &str) -> Option<u32> {
-        let grammar = Grammar(language);
-        let patterns = patterns(grammar, pattern).unwrap();
-        find(grammar, &patterns.iter().collect::<Vec<_>>(), text).unwrap()
+    fn line(language: PatternLanguage, pattern: &str, text: &str) -> Option<u32> {
+        let grammar = AstGrepLanguage(language);
+        let patterns = compile_patterns(grammar, pattern).unwrap();
+        find_first_line(grammar, &patterns.iter().collect::<Vec<_>>(), text).unwrap()
     }
 
     #[test]
     fn every_language_finds_a_call_by_its_shape() {
         let table = [
-            (Language::Bash, "rm -rf $X", "set -e\nrm   -rf /tmp/x\n"),
             (
-                Language::C,
+                PatternLanguage::Bash,
+                "rm -rf $X",
+                "set -e\nrm   -rf /tmp/x\n",
+            ),
+            (
+                PatternLanguage::C,
                 "strcpy($A, $B)",
                 "void f(void) {\n  strcpy(a,  b);\n}\n",
             ),
             (
-                Language::Cpp,
+                PatternLanguage::Cpp,
                 "std::move($A)",
                 "void f() {\n  g(std::move( x ));\n}\n",
             ),
             (
-                Language::Csharp,
+                PatternLanguage::Csharp,
                 "Task.Run($A)",
                 "class A { void F() {\n  Task.Run( g );\n} }\n",
             ),
             (
-                Language::Go,
+                PatternLanguage::Go,
                 "fmt.Println($$$)",
                 "func f() {\n\tfmt.Println(\"a\",  b)\n}\n",
             ),
             (
-                Language::Java,
+                PatternLanguage::Java,
                 "System.exit($N)",
                 "class A { void f() {\n  System.exit( 1 );\n} }\n",
             ),
             (
-                Language::Javascript,
+                PatternLanguage::Javascript,
                 "eval($X)",
                 "// eval(1)\nconst a = eval( x )\n",
             ),
-            (Language::Php, "md5($X)", "<?php\n$a = md5( $b );\n"),
+            (PatternLanguage::Php, "md5($X)", "<?php\n$a = md5( $b );\n"),
             (
-                Language::Python,
+                PatternLanguage::Python,
                 "print($$$A)",
                 "# print(1)\nprint( 1,  2 )\n",
             ),
-            (Language::Ruby, "puts($X)", "# puts(1)\nputs( x )\n"),
+            (PatternLanguage::Ruby, "puts($X)", "# puts(1)\nputs( x )\n"),
             (
-                Language::Rust,
+                PatternLanguage::Rust,
                 "$X.unwrap()",
                 "fn f() {\n    a.b() .unwrap();\n}\n",
             ),
             (
-                Language::Tsx,
+                PatternLanguage::Tsx,
                 "<Modal $$$A />",
                 "const a = 1\nconst b = <Modal  open />\n",
             ),
             (
-                Language::Typescript,
+                PatternLanguage::Typescript,
                 "$A as any",
                 "// x as any\nconst a = b  as any\n",
             ),
@@ -342,20 +360,23 @@ mod tests {
     #[test]
     fn a_pattern_is_about_shape_and_not_about_text() {
         let text = "fn f() {\n    // a.unwrap()\n    g(\"a.unwrap()\");\n}\n";
-        assert_eq!(line(Language::Rust, "$X.unwrap()", text), None);
+        assert_eq!(line(PatternLanguage::Rust, "$X.unwrap()", text), None);
         assert_eq!(
-            line(Language::Python, "$A == $A", "a == b\nb.c == b.c\n"),
+            line(PatternLanguage::Python, "$A == $A", "a == b\nb.c == b.c\n"),
             Some(2)
         );
     }
 
     #[test]
     fn code_that_nests_without_end_is_not_searched() {
-        let grammar = Grammar(Language::Python);
+        let grammar = AstGrepLanguage(PatternLanguage::Python);
         let pattern = Pattern::try_new("$A == $A", grammar).unwrap();
         let nested = |levels| format!("{0}x{1}", "(".repeat(levels), ")".repeat(levels));
         let equal = |levels| format!("{0} == {0}", nested(levels));
-        assert_eq!(find(grammar, &[&pattern], &equal(900)), Ok(Some(1)));
-        assert!(find(grammar, &[&pattern], &equal(10_000)).is_err());
+        assert_eq!(
+            find_first_line(grammar, &[&pattern], &equal(900)),
+            Ok(Some(1))
+        );
+        assert!(find_first_line(grammar, &[&pattern], &equal(10_000)).is_err());
     }
 }

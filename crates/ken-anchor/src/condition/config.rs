@@ -1,32 +1,45 @@
-//! `config:PATH#KEY=VALUE`: a key of a TOML, JSON or YAML file has a value.
+//! `config:PATH#KEY=VALUE` conditions: a key of a TOML, JSON or YAML file has a value.
 
-use ken_core::condition::{ConfigFormat, Key};
+use ken_core::values::condition::{ConfigFormat, ConfigKey};
 use serde_json::Value;
 
-use super::outcome::Outcome;
-use super::text::{CONFIG_BYTES_MAX, text_of};
-use super::{Evidence, value};
+use super::outcome::ConditionOutcome;
+use super::text::{CONFIG_BYTES_MAX, read_text};
+use super::{ConditionEvaluator, value};
 
-pub(super) fn evaluate(evidence: &Evidence<'_>, path: &str, key: &Key, wanted: &str) -> Outcome {
-    let text = match text_of(evidence.tree, path, CONFIG_BYTES_MAX) {
+pub(super) fn evaluate(
+    evidence: &ConditionEvaluator<'_>,
+    path: &str,
+    key: &ConfigKey,
+    wanted: &str,
+) -> ConditionOutcome {
+    let text = match read_text(evidence.tree, path, CONFIG_BYTES_MAX) {
         Ok(Some(text)) => text,
-        Ok(None) => return Outcome::broken(format!("`{path}` is not there")),
-        Err(why) => return Outcome::unverifiable(why),
+        Ok(None) => return ConditionOutcome::broken(format!("`{path}` is not there")),
+        Err(why) => return ConditionOutcome::unverifiable(why),
     };
-    let documents = match read(path, &text) {
+    let documents = match parse_documents(path, &text) {
         Ok(documents) => documents,
-        Err(why) => return Outcome::unverifiable(format!("cannot read `{path}`: {why}")),
+        Err(why) => return ConditionOutcome::unverifiable(format!("cannot read `{path}`: {why}")),
     };
-    let Some(found) = documents.iter().find_map(|document| lookup(document, key)) else {
-        return Outcome::broken(format!("`{path}` has no key `{key}`"));
+    // Of several YAML documents, the first one with the key decides.
+    let Some(found) = documents
+        .iter()
+        .find_map(|document| find_value(document, key))
+    else {
+        return ConditionOutcome::broken(format!("`{path}` has no key `{key}`"));
     };
-    let line = line_of(&text, key);
-    match same(found, wanted) {
-        None => Outcome::unverifiable(format!("`{key}` in `{path}` holds no single value")),
-        Some(true) => Outcome::holds(format!("`{key}` in `{path}` is {found}")).at(path, line),
+    let line = find_key_line(&text, key);
+    match value_equals(found, wanted) {
+        None => {
+            ConditionOutcome::unverifiable(format!("`{key}` in `{path}` holds no single value"))
+        }
+        Some(true) => {
+            ConditionOutcome::holds(format!("`{key}` in `{path}` is {found}")).at(path, line)
+        }
         Some(false) => {
-            let found = ken_core::text::shortened(&found.to_string(), VALUE_CHARS_MAX);
-            Outcome::broken(format!("`{key}` in `{path}` is {found}")).at(path, line)
+            let found = ken_core::values::text::truncate(&found.to_string(), VALUE_CHARS_MAX);
+            ConditionOutcome::broken(format!("`{key}` in `{path}` is {found}")).at(path, line)
         }
     }
 }
@@ -34,16 +47,16 @@ pub(super) fn evaluate(evidence: &Evidence<'_>, path: &str, key: &Key, wanted: &
 /// Characters of a value that are shown.
 const VALUE_CHARS_MAX: usize = 80;
 
-fn read(path: &str, text: &str) -> Result<Vec<Value>, String> {
-    match ConfigFormat::of(path) {
-        Some(ConfigFormat::Json) => value::json(text).map(|value| vec![value]),
-        Some(ConfigFormat::Toml) => value::toml(text).map(|value| vec![value]),
-        Some(ConfigFormat::Yaml) => value::yaml(text),
+fn parse_documents(path: &str, text: &str) -> Result<Vec<Value>, String> {
+    match ConfigFormat::from_path(path) {
+        Some(ConfigFormat::Json) => value::parse_json(text).map(|value| vec![value]),
+        Some(ConfigFormat::Toml) => value::parse_toml(text).map(|value| vec![value]),
+        Some(ConfigFormat::Yaml) => value::parse_yaml(text),
         None => Err("it is neither TOML, JSON nor YAML".to_owned()),
     }
 }
 
-fn lookup<'a>(document: &'a Value, key: &Key) -> Option<&'a Value> {
+fn find_value<'a>(document: &'a Value, key: &ConfigKey) -> Option<&'a Value> {
     key.parts()
         .iter()
         .try_fold(document, |value, part| match value {
@@ -53,8 +66,9 @@ fn lookup<'a>(document: &'a Value, key: &Key) -> Option<&'a Value> {
         })
 }
 
-/// Returns whether a value is what was written: as text, a number or a truth. In quotes, only as text.
-fn same(found: &Value, wanted: &str) -> Option<bool> {
+/// Returns whether a value equals the written one: as text, number or boolean; in quotes, only as
+/// text. Returns `None` for lists and tables.
+fn value_equals(found: &Value, wanted: &str) -> Option<bool> {
     let quoted = wanted
         .strip_prefix('"')
         .and_then(|rest| rest.strip_suffix('"'));
@@ -63,6 +77,7 @@ fn same(found: &Value, wanted: &str) -> Option<bool> {
         Value::Bool(truth) => Some(wanted == if *truth { "true" } else { "false" }),
         Value::Null => Some(wanted == "null"),
         Value::Number(number) => {
+            // `1.50` and `1.5` are equal numbers with different spellings.
             let equal = number.to_string() == wanted
                 || wanted
                     .parse::<f64>()
@@ -73,8 +88,9 @@ fn same(found: &Value, wanted: &str) -> Option<bool> {
     }
 }
 
-/// Returns about where a key stands: each of its names is looked for below the one before.
-fn line_of(text: &str, key: &Key) -> u32 {
+/// Returns the approximate line of a key: each part is searched below the previous one.
+fn find_key_line(text: &str, key: &ConfigKey) -> u32 {
+    // The parsed value has no positions; a text search suffices for a location hint.
     let mut lines = text.lines().zip(1..).peekable();
     let mut found = 1;
     for part in key

@@ -1,28 +1,28 @@
-//! What became of a condition: its truth, one sentence, and a place to look at.
+//! Outcome of a condition: truth value, reason and location.
 
-use ken_core::condition::{Sense, Truth};
+use ken_core::values::condition::{ConditionSense, TruthValue};
 
-/// What came of holding a condition against a tree.
+/// Outcome of evaluating a condition.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Outcome {
-    pub truth: Truth,
-    /// One short sentence about what was found, true whether or not the condition is negated.
+pub struct ConditionOutcome {
+    pub truth: TruthValue,
+    /// One short sentence about the finding, true also if the condition is negated.
     pub why: String,
-    pub at: Option<Place>,
+    pub at: Option<FileLine>,
 }
 
 /// A line of a file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
+pub struct FileLine {
     pub path: String,
     /// Counted from 1.
     pub line: u32,
 }
 
-impl Outcome {
+impl ConditionOutcome {
     pub(super) fn holds(why: String) -> Self {
         Self {
-            truth: Truth::Holds,
+            truth: TruthValue::Holds,
             why,
             at: None,
         }
@@ -30,7 +30,7 @@ impl Outcome {
 
     pub(super) fn broken(why: String) -> Self {
         Self {
-            truth: Truth::Broken,
+            truth: TruthValue::Broken,
             why,
             at: None,
         }
@@ -38,24 +38,25 @@ impl Outcome {
 
     pub(super) fn unverifiable(why: String) -> Self {
         Self {
-            truth: Truth::Unverifiable,
+            truth: TruthValue::Unverifiable,
             why,
             at: None,
         }
     }
 
     pub(super) fn at(mut self, path: &str, line: u32) -> Self {
-        self.at = Some(Place {
+        self.at = Some(FileLine {
             path: path.to_owned(),
             line,
         });
         self
     }
 
-    pub(super) fn in_sense(mut self, sense: Sense) -> Self {
+    pub(super) fn apply_sense(mut self, sense: ConditionSense) -> Self {
         match sense {
-            Sense::Plain => {}
-            Sense::Negated => self.truth = !self.truth,
+            ConditionSense::Plain => {}
+            // Negation keeps `Unverifiable`: an unreadable file does not make the opposite true.
+            ConditionSense::Negated => self.truth = !self.truth,
         }
         self
     }

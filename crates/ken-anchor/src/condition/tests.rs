@@ -1,16 +1,16 @@
-//! Every kind of condition against a small tree: it holds, is broken, cannot be told, and is negated.
+//! Every kind of condition against a small tree: holding, broken, unverifiable and negated.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use ken_core::condition::{Truth, parse};
+use ken_core::values::condition::{TruthValue, parse};
 
 use super::*;
-use crate::TreeError;
+use crate::FileTreeError;
 
-struct Files(BTreeMap<&'static str, Vec<u8>>);
+struct MemoryTree(BTreeMap<&'static str, Vec<u8>>);
 
-impl Files {
+impl MemoryTree {
     fn of(files: &[(&'static str, &str)]) -> Self {
         Self(
             files
@@ -21,14 +21,14 @@ impl Files {
     }
 }
 
-impl Tree for Files {
-    fn paths(&self) -> Result<Arc<[String]>, TreeError> {
+impl FileTree for MemoryTree {
+    fn paths(&self) -> Result<Arc<[String]>, FileTreeError> {
         Ok(self.0.keys().map(ToString::to_string).collect())
     }
 
-    fn read(&self, path: &str) -> Result<Option<Arc<[u8]>>, TreeError> {
+    fn read(&self, path: &str) -> Result<Option<Arc<[u8]>>, FileTreeError> {
         if path.starts_with("locked/") {
-            return Err(TreeError {
+            return Err(FileTreeError {
                 path: path.to_owned(),
                 why: "permission denied".to_owned(),
             });
@@ -39,11 +39,11 @@ impl Tree for Files {
 
 struct OneSymbol;
 
-impl Symbols for OneSymbol {
-    fn look_up(&self, path: &str, name: &str) -> Result<Option<Seen>, String> {
+impl SymbolResolver for OneSymbol {
+    fn look_up(&self, path: &str, name: &str) -> Result<Option<SymbolState>, String> {
         let fingerprint = "s1:0123456789abcdef".to_owned();
         match (path, name) {
-            ("src/pay.rs", "charge") => Ok(Some(Seen {
+            ("src/pay.rs", "charge") => Ok(Some(SymbolState {
                 fingerprint,
                 line: 7,
             })),
@@ -53,14 +53,14 @@ impl Symbols for OneSymbol {
     }
 }
 
-const HOLDS: Truth = Truth::Holds;
-const BROKEN: Truth = Truth::Broken;
-const UNVERIFIABLE: Truth = Truth::Unverifiable;
+const HOLDS: TruthValue = TruthValue::Holds;
+const BROKEN: TruthValue = TruthValue::Broken;
+const UNVERIFIABLE: TruthValue = TruthValue::Unverifiable;
 
-/// Holds conditions against a tree, plain and negated.
-fn check(tree: &Files, table: &[(&str, Truth)]) {
+/// Evaluates conditions, plain and negated, and checks the truth values.
+fn check_conditions(tree: &MemoryTree, table: &[(&str, TruthValue)]) {
     let facts = BTreeSet::from(["monorepo".to_owned()]);
-    let evidence = Evidence::new(tree, &OneSymbol, &facts);
+    let evidence = ConditionEvaluator::new(tree, &OneSymbol, &facts);
     for (text, truth) in table {
         let plain = evidence.evaluate(&parse(text).unwrap());
         assert_eq!(plain.truth, *truth, "{text}: {}", plain.why);
@@ -73,16 +73,16 @@ fn check(tree: &Files, table: &[(&str, Truth)]) {
     }
 }
 
-fn place(tree: &Files, text: &str) -> Option<(String, u32)> {
+fn outcome_location(tree: &MemoryTree, text: &str) -> Option<(String, u32)> {
     let facts = BTreeSet::new();
-    let outcome = Evidence::new(tree, &OneSymbol, &facts).evaluate(&parse(text).unwrap());
+    let outcome = ConditionEvaluator::new(tree, &OneSymbol, &facts).evaluate(&parse(text).unwrap());
     outcome.at.map(|place| (place.path, place.line))
 }
 
 #[test]
 fn files_symbols_and_facts() {
-    let tree = Files::of(&[("src/pay.rs", "fn charge() {}")]);
-    check(
+    let tree = MemoryTree::of(&[("src/pay.rs", "fn charge() {}")]);
+    check_conditions(
         &tree,
         &[
             ("file:src/*.rs", HOLDS),
@@ -98,18 +98,21 @@ fn files_symbols_and_facts() {
         ],
     );
     let changed = "symbol:src/pay.rs#charge@s1:00000000deadbeef";
-    assert_eq!(place(&tree, changed), Some(("src/pay.rs".to_owned(), 7)));
+    assert_eq!(
+        outcome_location(&tree, changed),
+        Some(("src/pay.rs".to_owned(), 7))
+    );
 }
 
 #[test]
 fn text_is_searched_in_text_files_only() {
-    let mut tree = Files::of(&[
+    let mut tree = MemoryTree::of(&[
         ("a.rs", "fn a() {}\n  unsafe { b() }\n"),
         ("bin.rs", "x\0needle"),
         ("locked/a.rs", ""),
     ]);
     tree.0.insert("big.txt", vec![b'x'; 3 * 1024 * 1024]);
-    check(
+    check_conditions(
         &tree,
         &[
             ("text:*.rs~^\\s*unsafe\\b", HOLDS),
@@ -122,19 +125,19 @@ fn text_is_searched_in_text_files_only() {
         ],
     );
     assert_eq!(
-        place(&tree, "text:*.rs~unsafe"),
+        outcome_location(&tree, "text:*.rs~unsafe"),
         Some(("a.rs".to_owned(), 2))
     );
 }
 
 #[test]
 fn code_is_searched_by_shape() {
-    let tree = Files::of(&[
+    let tree = MemoryTree::of(&[
         ("a.rs", "fn a() {\n    b().unwrap();\n}\n"),
         ("locked/x.py", ""),
         ("b.go", "package b\n"),
     ]);
-    check(
+    check_conditions(
         &tree,
         &[
             ("code:rust~$X.unwrap()", HOLDS),
@@ -147,14 +150,14 @@ fn code_is_searched_by_shape() {
         ],
     );
     assert_eq!(
-        place(&tree, "code:rust~$X.unwrap()"),
+        outcome_location(&tree, "code:rust~$X.unwrap()"),
         Some(("a.rs".to_owned(), 2))
     );
 }
 
 #[test]
 fn config_values_are_compared_as_text_number_or_truth() {
-    let tree = Files::of(&[
+    let tree = MemoryTree::of(&[
         (
             "a.toml",
             "[package]\nedition = \"2024\"\n[x]\nports = [80, 443]\nrate = 1.50\non = true\n",
@@ -169,7 +172,7 @@ fn config_values_are_compared_as_text_number_or_truth() {
         ),
         ("bad.toml", "= nope"),
     ]);
-    check(
+    check_conditions(
         &tree,
         &[
             ("config:a.toml#package.edition=2024", HOLDS),
@@ -196,18 +199,18 @@ fn config_values_are_compared_as_text_number_or_truth() {
         ],
     );
     assert_eq!(
-        place(&tree, "config:a.toml#x.rate=2"),
+        outcome_location(&tree, "config:a.toml#x.rate=2"),
         Some(("a.toml".to_owned(), 5))
     );
     assert_eq!(
-        place(&tree, "config:a.yaml#services[0].port=1"),
+        outcome_location(&tree, "config:a.yaml#services[0].port=1"),
         Some(("a.yaml".to_owned(), 3))
     );
 }
 
 #[test]
 fn packages_are_looked_for_in_every_lockfile_of_their_type() {
-    let tree = Files::of(&[
+    let tree = MemoryTree::of(&[
         (
             "Cargo.lock",
             "[[package]]\nname = \"tokio\"\nversion = \"1.40.0\"\n",
@@ -233,7 +236,7 @@ fn packages_are_looked_for_in_every_lockfile_of_their_type() {
         ("api/yarn.lock", "x@^1:\n  version \"1.0.0\"\n"),
         ("api/pnpm-lock.yaml", "packages: [\n"),
     ]);
-    check(
+    check_conditions(
         &tree,
         &[
             ("pkg:cargo/tokio@>=1.40", HOLDS),
@@ -259,15 +262,15 @@ fn packages_are_looked_for_in_every_lockfile_of_their_type() {
         ],
     );
     assert_eq!(
-        place(&tree, "pkg:cargo/tokio@>=1.40"),
+        outcome_location(&tree, "pkg:cargo/tokio@>=1.40"),
         Some(("Cargo.lock".to_owned(), 2))
     );
 }
 
 #[test]
 fn a_stored_condition_nobody_understands_is_unverifiable() {
-    let (tree, facts) = (Files::of(&[]), BTreeSet::new());
-    let evidence = Evidence::new(&tree, &OneSymbol, &facts);
+    let (tree, facts) = (MemoryTree::of(&[]), BTreeSet::new());
+    let evidence = ConditionEvaluator::new(&tree, &OneSymbol, &facts);
     for (text, truth) in [
         ("pkg:tokio", UNVERIFIABLE),
         ("not pkg:tokio", UNVERIFIABLE),

@@ -1,42 +1,59 @@
-//! Symbols of C and C++.
+//! Definition table of C and C++.
 
-use super::{Definition, Opens, Place, by_field, named};
-use crate::syntax::{Id, Syntax};
+use super::{InnerScope, NodeContext, SymbolDefinition, define_by_name_field, define_named};
+use crate::syntax::{SyntaxNodeId, SyntaxTree};
 
-pub(super) fn definitions(syntax: &Syntax<'_>, id: Id, place: Place) -> Vec<Definition> {
+pub(super) fn find_definitions(
+    syntax: &SyntaxTree<'_>,
+    id: SyntaxNodeId,
+    place: NodeContext,
+) -> Vec<SymbolDefinition> {
     match syntax.kind(id) {
-        "function_definition" => declared(syntax, id, Opens::Body),
-        "declaration" if place == Place::Outside => declared(syntax, id, Opens::Nothing),
-        "field_declaration" | "type_definition" => declared(syntax, id, Opens::Nothing),
-        "struct_specifier" | "union_specifier" | "class_specifier" => record(syntax, id),
-        "enum_specifier" if syntax.field(id, "body").is_some() => {
-            by_field(syntax, id, Opens::Nothing)
+        "function_definition" => define_declarators(syntax, id, InnerScope::Body),
+        // A declaration in a body is a local variable.
+        "declaration" if place == NodeContext::Outside => {
+            define_declarators(syntax, id, InnerScope::Nothing)
         }
-        "namespace_definition" => by_field(syntax, id, Opens::Members),
-        "preproc_def" | "preproc_function_def" => by_field(syntax, id, Opens::Nothing),
-        "alias_declaration" | "concept_definition" => templated(syntax, id, Opens::Nothing),
+        "field_declaration" | "type_definition" => {
+            define_declarators(syntax, id, InnerScope::Nothing)
+        }
+        "struct_specifier" | "union_specifier" | "class_specifier" => define_record(syntax, id),
+        "enum_specifier" if syntax.field(id, "body").is_some() => {
+            define_by_name_field(syntax, id, InnerScope::Nothing)
+        }
+        "namespace_definition" => define_by_name_field(syntax, id, InnerScope::Members),
+        "preproc_def" | "preproc_function_def" => {
+            define_by_name_field(syntax, id, InnerScope::Nothing)
+        }
+        "alias_declaration" | "concept_definition" => {
+            define_templated(syntax, id, InnerScope::Nothing)
+        }
         _ => Vec::new(),
     }
 }
 
-/// A type that is only mentioned has no body, and its members are elsewhere.
-fn record(syntax: &Syntax<'_>, id: Id) -> Vec<Definition> {
+/// Defines a record. A type that is only mentioned has no body and defines nothing.
+fn define_record(syntax: &SyntaxTree<'_>, id: SyntaxNodeId) -> Vec<SymbolDefinition> {
     match syntax.field(id, "body") {
-        Some(_) => templated(syntax, id, Opens::Members),
+        Some(_) => define_templated(syntax, id, InnerScope::Members),
         None => Vec::new(),
     }
 }
 
-fn templated(syntax: &Syntax<'_>, id: Id, opens: Opens) -> Vec<Definition> {
+fn define_templated(
+    syntax: &SyntaxTree<'_>,
+    id: SyntaxNodeId,
+    opens: InnerScope,
+) -> Vec<SymbolDefinition> {
     let name = syntax.field(id, "name");
-    let whole = template(syntax, id);
-    name.map(|name| named(syntax, name, whole, opens))
+    let whole = enclosing_template(syntax, id);
+    name.map(|name| define_named(syntax, name, whole, opens))
         .into_iter()
         .collect()
 }
 
-/// Returns the `template <…>` around a declaration, or the declaration.
-fn template(syntax: &Syntax<'_>, id: Id) -> Id {
+/// Returns the outermost `enclosing_template <…>` around a declaration, or the declaration itself.
+fn enclosing_template(syntax: &SyntaxTree<'_>, id: SyntaxNodeId) -> SyntaxNodeId {
     let mut whole = id;
     while syntax.parent_kind(whole) == "template_declaration" {
         whole = syntax.nodes[whole].parent;
@@ -44,27 +61,34 @@ fn template(syntax: &Syntax<'_>, id: Id) -> Id {
     whole
 }
 
-/// One definition for each name a declaration declares.
-fn declared(syntax: &Syntax<'_>, id: Id, opens: Opens) -> Vec<Definition> {
-    let whole = template(syntax, id);
+/// Returns one definition per declared name.
+fn define_declarators(
+    syntax: &SyntaxTree<'_>,
+    id: SyntaxNodeId,
+    opens: InnerScope,
+) -> Vec<SymbolDefinition> {
+    let whole = enclosing_template(syntax, id);
     let declarators = syntax
         .children(id)
         .filter(|&child| syntax.nodes[child].field == Some("declarator"));
     let mut found: Vec<_> = declarators
-        .filter_map(|declarator| declared_name(syntax, declarator))
-        .map(|name| named(syntax, name, whole, Opens::Nothing))
+        .filter_map(|declarator| find_declared_name(syntax, declarator))
+        .map(|name| define_named(syntax, name, whole, InnerScope::Nothing))
         .collect();
     for definition in &mut found {
-        definition.name = plain_name(&definition.name);
+        definition.name = strip_template_arguments(&definition.name);
     }
+    // With several names it is unclear which one owns the body, so none opens a scope.
     if let [only] = found.as_mut_slice() {
         only.opens = opens;
     }
     found
 }
 
-/// Returns `Ledger::charge` for `Ledger<T> :: charge`; the signs of an operator stay.
-fn plain_name(name: &str) -> String {
+/// Strips template arguments and blanks: `Ledger<T> :: charge` becomes `Ledger::charge`. The
+/// characters of an operator stay.
+fn strip_template_arguments(name: &str) -> String {
+    // `operator<` would otherwise open a template argument list.
     let (path, operator) = match name.find("operator") {
         Some(at) => name.split_at(at),
         None => (name, ""),
@@ -83,8 +107,8 @@ fn plain_name(name: &str) -> String {
     plain
 }
 
-/// Returns the name inside `*name[3]`, `(*name)(int)` or `Type::name(int)`.
-fn declared_name(syntax: &Syntax<'_>, declarator: Id) -> Option<Id> {
+/// Returns the name node inside `*name[3]`, `(*name)(int)` or `Type::name(int)`.
+fn find_declared_name(syntax: &SyntaxTree<'_>, declarator: SyntaxNodeId) -> Option<SyntaxNodeId> {
     let mut at = declarator;
     loop {
         match syntax.kind(at) {
@@ -99,6 +123,7 @@ fn declared_name(syntax: &Syntax<'_>, declarator: Id) -> Option<Id> {
             | "primitive_type" => return Some(at),
             _ => {}
         }
+        // Some declarators, such as references and parentheses, have no `declarator` field.
         at = syntax.field(at, "declarator").or_else(|| {
             syntax
                 .named(at)

@@ -1,94 +1,106 @@
-//! Symbols of languages built around classes, and of Bash.
+//! Definition tables of class-based languages and Bash.
 
-use super::{Definition, Opens, Place, by_field, named};
-use crate::syntax::{Id, Syntax};
+use super::{InnerScope, NodeContext, SymbolDefinition, define_by_name_field, define_named};
+use crate::syntax::{SyntaxNodeId, SyntaxTree};
 
-pub(super) fn java(syntax: &Syntax<'_>, id: Id) -> Vec<Definition> {
+pub(super) fn java(syntax: &SyntaxTree<'_>, id: SyntaxNodeId) -> Vec<SymbolDefinition> {
     match syntax.kind(id) {
         "class_declaration"
         | "interface_declaration"
         | "enum_declaration"
         | "record_declaration"
         | "annotation_type_declaration"
-        | "enum_constant" => by_field(syntax, id, Opens::Members),
+        // An enum constant may have a body with methods.
+        | "enum_constant" => define_by_name_field(syntax, id, InnerScope::Members),
         "method_declaration" | "constructor_declaration" | "compact_constructor_declaration" => {
-            by_field(syntax, id, Opens::Body)
+            define_by_name_field(syntax, id, InnerScope::Body)
         }
-        "annotation_type_element_declaration" => by_field(syntax, id, Opens::Nothing),
-        "field_declaration" | "constant_declaration" => declarators(syntax, id, id),
+        "annotation_type_element_declaration" => define_by_name_field(syntax, id, InnerScope::Nothing),
+        "field_declaration" | "constant_declaration" => define_declarators(syntax, id, id),
         _ => Vec::new(),
     }
 }
 
-/// Namespaces are left out: they say where a file belongs, and the anchor's path says that already.
-pub(super) fn csharp(syntax: &Syntax<'_>, id: Id) -> Vec<Definition> {
+/// Defines C# symbols. Namespaces are omitted: the anchor's path already locates the file.
+pub(super) fn csharp(syntax: &SyntaxTree<'_>, id: SyntaxNodeId) -> Vec<SymbolDefinition> {
     match syntax.kind(id) {
         "class_declaration"
         | "interface_declaration"
         | "enum_declaration"
         | "record_declaration"
-        | "struct_declaration" => by_field(syntax, id, Opens::Members),
+        | "struct_declaration" => define_by_name_field(syntax, id, InnerScope::Members),
         "method_declaration" | "constructor_declaration" | "local_function_statement" => {
-            by_field(syntax, id, Opens::Body)
+            define_by_name_field(syntax, id, InnerScope::Body)
         }
-        "destructor_declaration" => tilde(syntax, id),
+        "destructor_declaration" => define_destructor(syntax, id),
         "property_declaration"
         | "event_declaration"
         | "delegate_declaration"
-        | "enum_member_declaration" => by_field(syntax, id, Opens::Nothing),
+        | "enum_member_declaration" => define_by_name_field(syntax, id, InnerScope::Nothing),
         "field_declaration" | "event_field_declaration" => {
             let inner = syntax.child(id, "variable_declaration");
-            inner.map_or(Vec::new(), |inner| declarators(syntax, inner, id))
+            inner.map_or(Vec::new(), |inner| define_declarators(syntax, inner, id))
         }
-        "indexer_declaration" => called(id, "this"),
+        // C# spells an indexer `this[…]`.
+        "indexer_declaration" => define_unspelled(id, "this"),
         "operator_declaration" => {
             let operator = syntax.field(id, "operator");
             operator.map_or(Vec::new(), |operator| {
-                called(id, &format!("operator{}", syntax.text(operator)))
+                define_unspelled(id, &format!("operator{}", syntax.text(operator)))
             })
         }
         _ => Vec::new(),
     }
 }
 
-/// The name of a destructor is that of its class, so the sign before it has to tell them apart.
-fn tilde(syntax: &Syntax<'_>, id: Id) -> Vec<Definition> {
+/// Defines a destructor as `~Name`, to distinguish it from its class and constructor.
+fn define_destructor(syntax: &SyntaxTree<'_>, id: SyntaxNodeId) -> Vec<SymbolDefinition> {
     let name = syntax.field(id, "name");
     name.map_or(Vec::new(), |name| {
-        called(id, &format!("~{}", syntax.text(name)))
+        define_unspelled(id, &format!("~{}", syntax.text(name)))
     })
 }
 
-/// A definition whose name no node spells.
-fn called(id: Id, name: &str) -> Vec<Definition> {
-    vec![Definition {
+/// Builds a definition whose name is not spelled by a single node.
+fn define_unspelled(id: SyntaxNodeId, name: &str) -> Vec<SymbolDefinition> {
+    vec![SymbolDefinition {
         name: name.to_owned(),
         name_node: None,
         first: id,
         last: id,
-        opens: Opens::Body,
+        opens: InnerScope::Body,
     }]
 }
 
-/// Every variable of a declaration stands for the whole declaration.
-fn declarators(syntax: &Syntax<'_>, id: Id, whole: Id) -> Vec<Definition> {
+/// Returns one definition per variable; each spans the whole declaration.
+fn define_declarators(
+    syntax: &SyntaxTree<'_>,
+    id: SyntaxNodeId,
+    whole: SyntaxNodeId,
+) -> Vec<SymbolDefinition> {
     syntax
         .named(id)
         .filter(|&child| syntax.kind(child) == "variable_declarator")
         .filter_map(|child| syntax.field(child, "name"))
-        .map(|name| named(syntax, name, whole, Opens::Nothing))
+        .map(|name| define_named(syntax, name, whole, InnerScope::Nothing))
         .collect()
 }
 
-pub(super) fn ruby(syntax: &Syntax<'_>, id: Id, place: Place) -> Vec<Definition> {
+pub(super) fn ruby(
+    syntax: &SyntaxTree<'_>,
+    id: SyntaxNodeId,
+    place: NodeContext,
+) -> Vec<SymbolDefinition> {
     match syntax.kind(id) {
-        "class" | "module" => by_field(syntax, id, Opens::Members),
-        "method" | "singleton_method" => by_field(syntax, id, Opens::Body),
-        "alias" => by_field(syntax, id, Opens::Nothing),
-        "assignment" if place == Place::Outside => {
+        "class" | "module" => define_by_name_field(syntax, id, InnerScope::Members),
+        "method" | "singleton_method" => define_by_name_field(syntax, id, InnerScope::Body),
+        "alias" => define_by_name_field(syntax, id, InnerScope::Nothing),
+        "assignment" if place == NodeContext::Outside => {
             let left = syntax.field(id, "left");
+            // Only constants are symbols; other assignments are local or instance variables.
             left.filter(|&left| syntax.kind(left) == "constant")
-                .map(|left| named(syntax, left, id, Opens::Members))
+                // The block of `Point = Struct.new do … end` defines methods.
+                .map(|left| define_named(syntax, left, id, InnerScope::Members))
                 .into_iter()
                 .collect()
         }
@@ -96,27 +108,30 @@ pub(super) fn ruby(syntax: &Syntax<'_>, id: Id, place: Place) -> Vec<Definition>
     }
 }
 
-/// Namespaces are left out, as in C#.
-pub(super) fn php(syntax: &Syntax<'_>, id: Id) -> Vec<Definition> {
+/// Defines PHP symbols. Namespaces are omitted, as in C#.
+pub(super) fn php(syntax: &SyntaxTree<'_>, id: SyntaxNodeId) -> Vec<SymbolDefinition> {
     match syntax.kind(id) {
         "class_declaration"
         | "interface_declaration"
         | "trait_declaration"
-        | "enum_declaration" => by_field(syntax, id, Opens::Members),
-        "function_definition" | "method_declaration" => by_field(syntax, id, Opens::Body),
-        "enum_case" => by_field(syntax, id, Opens::Nothing),
+        | "enum_declaration" => define_by_name_field(syntax, id, InnerScope::Members),
+        "function_definition" | "method_declaration" => {
+            define_by_name_field(syntax, id, InnerScope::Body)
+        }
+        "enum_case" => define_by_name_field(syntax, id, InnerScope::Nothing),
         "property_element" => {
             let variable = syntax.field(id, "name");
             let name = variable.and_then(|variable| syntax.child(variable, "name"));
+            // Visibility and type are on the enclosing declaration.
             let whole = syntax.nodes[id].parent;
-            name.map(|name| named(syntax, name, whole, Opens::Nothing))
+            name.map(|name| define_named(syntax, name, whole, InnerScope::Nothing))
                 .into_iter()
                 .collect()
         }
         "const_element" => {
             let whole = syntax.nodes[id].parent;
             let name = syntax.child(id, "name");
-            name.map(|name| named(syntax, name, whole, Opens::Nothing))
+            name.map(|name| define_named(syntax, name, whole, InnerScope::Nothing))
                 .into_iter()
                 .collect()
         }
@@ -124,33 +139,42 @@ pub(super) fn php(syntax: &Syntax<'_>, id: Id) -> Vec<Definition> {
     }
 }
 
-pub(super) fn bash(syntax: &Syntax<'_>, id: Id, place: Place) -> Vec<Definition> {
+pub(super) fn bash(
+    syntax: &SyntaxTree<'_>,
+    id: SyntaxNodeId,
+    place: NodeContext,
+) -> Vec<SymbolDefinition> {
     match syntax.kind(id) {
-        "function_definition" => by_field(syntax, id, Opens::Body),
-        "variable_assignment" if place == Place::Outside && stands_alone(syntax, id) => {
-            by_field(syntax, id, Opens::Nothing)
+        "function_definition" => define_by_name_field(syntax, id, InnerScope::Body),
+        "variable_assignment" if place == NodeContext::Outside && stands_alone(syntax, id) => {
+            define_by_name_field(syntax, id, InnerScope::Nothing)
         }
         _ => Vec::new(),
     }
 }
 
-/// Whether an assignment is one of the script and not for one command only, as in `A=1 make`.
-fn stands_alone(syntax: &Syntax<'_>, id: Id) -> bool {
+/// Returns whether an assignment applies to the script and not to a single command, as in
+/// `A=1 make`.
+fn stands_alone(syntax: &SyntaxTree<'_>, id: SyntaxNodeId) -> bool {
     syntax.parent_kind(id) != "command"
 }
 
 #[cfg(feature = "more-languages")]
-pub(super) fn kotlin(syntax: &Syntax<'_>, id: Id, place: Place) -> Vec<Definition> {
+pub(super) fn kotlin(
+    syntax: &SyntaxTree<'_>,
+    id: SyntaxNodeId,
+    place: NodeContext,
+) -> Vec<SymbolDefinition> {
     match syntax.kind(id) {
         "class_declaration" | "object_declaration" | "enum_entry" => {
-            first_name(syntax, id, Opens::Members)
+            define_by_first_name(syntax, id, InnerScope::Members)
         }
-        "function_declaration" => first_name(syntax, id, Opens::Body),
-        "type_alias" => first_name(syntax, id, Opens::Nothing),
-        "property_declaration" if place == Place::Outside => {
+        "function_declaration" => define_by_first_name(syntax, id, InnerScope::Body),
+        "type_alias" => define_by_first_name(syntax, id, InnerScope::Nothing),
+        "property_declaration" if place == NodeContext::Outside => {
             let variable = syntax.child(id, "variable_declaration");
             let name = variable.and_then(|variable| syntax.child(variable, "identifier"));
-            name.map(|name| named(syntax, name, id, Opens::Nothing))
+            name.map(|name| define_named(syntax, name, id, InnerScope::Nothing))
                 .into_iter()
                 .collect()
         }
@@ -159,17 +183,25 @@ pub(super) fn kotlin(syntax: &Syntax<'_>, id: Id, place: Place) -> Vec<Definitio
 }
 
 #[cfg(feature = "more-languages")]
-pub(super) fn swift(syntax: &Syntax<'_>, id: Id, place: Place) -> Vec<Definition> {
+pub(super) fn swift(
+    syntax: &SyntaxTree<'_>,
+    id: SyntaxNodeId,
+    place: NodeContext,
+) -> Vec<SymbolDefinition> {
     match syntax.kind(id) {
-        "class_declaration" | "protocol_declaration" => first_name(syntax, id, Opens::Members),
-        "function_declaration" | "init_declaration" => first_name(syntax, id, Opens::Body),
-        "protocol_function_declaration" | "typealias_declaration" | "enum_entry" => {
-            first_name(syntax, id, Opens::Nothing)
+        "class_declaration" | "protocol_declaration" => {
+            define_by_first_name(syntax, id, InnerScope::Members)
         }
-        "property_declaration" if place == Place::Outside => {
+        "function_declaration" | "init_declaration" => {
+            define_by_first_name(syntax, id, InnerScope::Body)
+        }
+        "protocol_function_declaration" | "typealias_declaration" | "enum_entry" => {
+            define_by_first_name(syntax, id, InnerScope::Nothing)
+        }
+        "property_declaration" if place == NodeContext::Outside => {
             let pattern = syntax.field(id, "name");
             let name = pattern.and_then(|it| syntax.child(it, "simple_identifier"));
-            name.map(|name| named(syntax, name, id, Opens::Nothing))
+            name.map(|name| define_named(syntax, name, id, InnerScope::Nothing))
                 .into_iter()
                 .collect()
         }
@@ -178,7 +210,11 @@ pub(super) fn swift(syntax: &Syntax<'_>, id: Id, place: Place) -> Vec<Definition
 }
 
 #[cfg(feature = "more-languages")]
-fn first_name(syntax: &Syntax<'_>, id: Id, opens: Opens) -> Vec<Definition> {
+fn define_by_first_name(
+    syntax: &SyntaxTree<'_>,
+    id: SyntaxNodeId,
+    opens: InnerScope,
+) -> Vec<SymbolDefinition> {
     let is_name =
         |kind: &str| matches!(kind, "identifier" | "simple_identifier" | "type_identifier");
     let name = syntax.field(id, "name").or_else(|| {
@@ -186,7 +222,7 @@ fn first_name(syntax: &Syntax<'_>, id: Id, opens: Opens) -> Vec<Definition> {
             .children(id)
             .find(|&child| is_name(syntax.kind(child)))
     });
-    name.map(|name| named(syntax, name, id, opens))
+    name.map(|name| define_named(syntax, name, id, opens))
         .into_iter()
         .collect()
 }

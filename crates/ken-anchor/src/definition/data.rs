@@ -1,33 +1,33 @@
-//! Keys of TOML, YAML and JSON, headings of Markdown.
+//! Definition tables of TOML, YAML and JSON keys and of Markdown headings.
 
-use super::{Definition, Opens, named};
-use crate::syntax::{Id, Syntax};
+use super::{InnerScope, SymbolDefinition, define_named};
+use crate::syntax::{SyntaxNodeId, SyntaxTree};
 
-pub(super) fn json(syntax: &Syntax<'_>, id: Id) -> Vec<Definition> {
+pub(super) fn json(syntax: &SyntaxTree<'_>, id: SyntaxNodeId) -> Vec<SymbolDefinition> {
     match syntax.kind(id) {
-        "pair" => keyed(syntax, id),
+        "pair" => define_key(syntax, id),
         _ => Vec::new(),
     }
 }
 
-pub(super) fn yaml(syntax: &Syntax<'_>, id: Id) -> Vec<Definition> {
+pub(super) fn yaml(syntax: &SyntaxTree<'_>, id: SyntaxNodeId) -> Vec<SymbolDefinition> {
     match syntax.kind(id) {
-        "block_mapping_pair" | "flow_pair" => keyed(syntax, id),
+        "block_mapping_pair" | "flow_pair" => define_key(syntax, id),
         _ => Vec::new(),
     }
 }
 
-fn keyed(syntax: &Syntax<'_>, id: Id) -> Vec<Definition> {
+fn define_key(syntax: &SyntaxTree<'_>, id: SyntaxNodeId) -> Vec<SymbolDefinition> {
     let key = syntax.field(id, "key");
-    key.map(|key| Definition {
-        name: unquoted(&syntax.text(key)),
-        ..named(syntax, key, id, Opens::Members)
+    key.map(|key| SymbolDefinition {
+        name: strip_quotes(&syntax.text(key)),
+        ..define_named(syntax, key, id, InnerScope::Members)
     })
     .into_iter()
     .collect()
 }
 
-pub(super) fn toml(syntax: &Syntax<'_>, id: Id) -> Vec<Definition> {
+pub(super) fn toml(syntax: &SyntaxTree<'_>, id: SyntaxNodeId) -> Vec<SymbolDefinition> {
     if !matches!(syntax.kind(id), "table" | "table_array_element" | "pair") {
         return Vec::new();
     }
@@ -35,23 +35,23 @@ pub(super) fn toml(syntax: &Syntax<'_>, id: Id) -> Vec<Definition> {
     let key = syntax
         .children(id)
         .find(|&child| is_key(syntax.kind(child)));
-    key.map(|key| Definition {
-        name: dotted(syntax, key),
-        ..named(syntax, key, id, Opens::Members)
+    key.map(|key| SymbolDefinition {
+        name: join_dotted_key(syntax, key),
+        ..define_named(syntax, key, id, InnerScope::Members)
     })
     .into_iter()
     .collect()
 }
 
-/// Returns `a.b` for `a . "b"`.
-fn dotted(syntax: &Syntax<'_>, key: Id) -> String {
+/// Joins a dotted key without blanks and quotes: `a . "b"` becomes `a.b`.
+fn join_dotted_key(syntax: &SyntaxTree<'_>, key: SyntaxNodeId) -> String {
     let parts = (key..syntax.nodes[key].next)
         .filter(|&at| matches!(syntax.kind(at), "bare_key" | "quoted_key"))
-        .map(|at| unquoted(&syntax.text(at)));
+        .map(|at| strip_quotes(&syntax.text(at)));
     parts.collect::<Vec<_>>().join(".")
 }
 
-fn unquoted(text: &str) -> String {
+fn strip_quotes(text: &str) -> String {
     let text = text.trim();
     for quote in ['"', '\''] {
         let inside = text
@@ -64,12 +64,12 @@ fn unquoted(text: &str) -> String {
     text.to_owned()
 }
 
-/// A section reaches from its heading to the next one that is not below it.
-pub(super) fn markdown(syntax: &Syntax<'_>, id: Id) -> Vec<Definition> {
+/// Defines a section, which extends to the next heading of the same or a higher level.
+pub(super) fn markdown(syntax: &SyntaxTree<'_>, id: SyntaxNodeId) -> Vec<SymbolDefinition> {
     let (heading, last) = match syntax.kind(id) {
         "section" => (syntax.child(id, "atx_heading"), id),
-        // The grammar makes no sections of headings that are underlined.
-        "setext_heading" => (Some(id), end_of_underlined(syntax, id)),
+        // The grammar creates no section nodes for underlined headings.
+        "setext_heading" => (Some(id), find_section_end(syntax, id)),
         _ => return Vec::new(),
     };
     let content = heading.and_then(|heading| syntax.field(heading, "heading_content"));
@@ -77,20 +77,21 @@ pub(super) fn markdown(syntax: &Syntax<'_>, id: Id) -> Vec<Definition> {
         return Vec::new();
     };
     let words = syntax.text(content);
+    // Heading names are matched as one line with single blanks.
     let name = words.split_whitespace().collect::<Vec<_>>().join(" ");
     if name.is_empty() {
         return Vec::new();
     }
-    vec![Definition {
+    vec![SymbolDefinition {
         name,
         last,
-        ..named(syntax, content, id, Opens::Members)
+        ..define_named(syntax, content, id, InnerScope::Members)
     }]
 }
 
-fn end_of_underlined(syntax: &Syntax<'_>, heading: Id) -> Id {
+fn find_section_end(syntax: &SyntaxTree<'_>, heading: SyntaxNodeId) -> SyntaxNodeId {
     let mut last = heading;
-    while let Some(next) = syntax.following(last) {
+    while let Some(next) = syntax.next_sibling(last) {
         if syntax.kind(next) == "setext_heading" {
             break;
         }

@@ -1,12 +1,14 @@
-//! Symbols of Rust.
+//! Definition table of Rust.
 
-use super::{Definition, Opens, by_field, with_preceding};
-use crate::syntax::{Id, Syntax};
+use super::{InnerScope, SymbolDefinition, define_by_name_field, extend_to_preceding};
+use crate::syntax::{SyntaxNodeId, SyntaxTree};
 
-pub(super) fn definitions(syntax: &Syntax<'_>, id: Id) -> Vec<Definition> {
-    let found = match syntax.kind(id) {
-        "function_item" => by_field(syntax, id, Opens::Body),
-        "mod_item" | "trait_item" | "enum_item" => by_field(syntax, id, Opens::Members),
+pub(super) fn find_definitions(syntax: &SyntaxTree<'_>, id: SyntaxNodeId) -> Vec<SymbolDefinition> {
+    let mut found = match syntax.kind(id) {
+        "function_item" => define_by_name_field(syntax, id, InnerScope::Body),
+        "mod_item" | "trait_item" | "enum_item" => {
+            define_by_name_field(syntax, id, InnerScope::Members)
+        }
         "function_signature_item"
         | "struct_item"
         | "union_item"
@@ -15,56 +17,52 @@ pub(super) fn definitions(syntax: &Syntax<'_>, id: Id) -> Vec<Definition> {
         | "const_item"
         | "static_item"
         | "macro_definition"
-        | "enum_variant" => by_field(syntax, id, Opens::Nothing),
-        "impl_item" => implementation(syntax, id).into_iter().collect(),
+        | "enum_variant" => define_by_name_field(syntax, id, InnerScope::Nothing),
+        "impl_item" => define_impl(syntax, id).into_iter().collect(),
         _ => return Vec::new(),
     };
-    let mut found = found;
-    for definition in &mut found {
-        // `const _: () = …` has no name to be found by.
-        if definition.name == "_" {
-            return Vec::new();
-        }
-    }
+    // `const _: () = …` has no name to refer to.
+    found.retain(|definition| definition.name != "_");
     found
         .into_iter()
-        .map(|definition| with_preceding(syntax, definition, "attribute_item"))
+        .map(|definition| extend_to_preceding(syntax, definition, "attribute_item"))
         .collect()
 }
 
-/// `impl Display for X` is a symbol of that name, and what is inside belongs to `X`.
-fn implementation(syntax: &Syntax<'_>, id: Id) -> Option<Definition> {
+/// Defines `impl Display for X` as a symbol of that name, whose members belong to `X`.
+fn define_impl(syntax: &SyntaxTree<'_>, id: SyntaxNodeId) -> Option<SymbolDefinition> {
     let this = syntax.field(id, "type")?;
     let plain = base_name(syntax, this);
     let Some(of) = syntax.field(id, "trait") else {
-        return Some(Definition {
+        return Some(SymbolDefinition {
             name: format!("impl {plain}"),
             name_node: None,
             first: id,
             last: id,
-            opens: Opens::MembersOf {
+            opens: InnerScope::MembersOf {
                 name: plain,
                 also: Vec::new(),
             },
         });
     };
     let base = base_name(syntax, of);
-    let full = spaced(&syntax.text(of));
+    let full = normalize_blanks(&syntax.text(of));
+    // Members of two traits share `X::name`; the qualified aliases tell them apart.
     let mut also = vec![format!("<{plain} as {base}>")];
     if full != base {
         also.push(format!("<{plain} as {full}>"));
     }
-    Some(Definition {
+    Some(SymbolDefinition {
         name: format!("impl {full} for {plain}"),
         name_node: None,
         first: id,
         last: id,
-        opens: Opens::MembersOf { name: plain, also },
+        opens: InnerScope::MembersOf { name: plain, also },
     })
 }
 
-/// Returns the last word of a type's path: `Ledger` of `&'a mut pay::Ledger<'_>`.
-fn base_name(syntax: &Syntax<'_>, id: Id) -> String {
+/// Returns the last segment of a type's path: `Ledger` of `&'a mut pay::Ledger<'_>`.
+fn base_name(syntax: &SyntaxTree<'_>, id: SyntaxNodeId) -> String {
     let mut at = id;
     loop {
         let inner = match syntax.kind(at) {
@@ -75,14 +73,13 @@ fn base_name(syntax: &Syntax<'_>, id: Id) -> String {
         };
         match inner {
             Some(inner) => at = inner,
-            None => return spaced(&syntax.text(at)),
+            None => return normalize_blanks(&syntax.text(at)),
         }
     }
 }
 
-/// Returns text as it is written on one line: one space wherever there were blanks, none inside brackets,
-/// no comma before one that closes.
-fn spaced(text: &str) -> String {
+/// Normalizes blanks: one between words, none inside brackets, no comma before a closing one.
+fn normalize_blanks(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
     for word in text.split_whitespace() {
         if word.starts_with(['>', ')', ']']) {

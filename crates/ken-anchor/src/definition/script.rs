@@ -1,51 +1,59 @@
-//! Symbols of JavaScript and TypeScript.
+//! Definition table of JavaScript and TypeScript.
 
-use super::{Definition, Opens, Place, named, with_preceding};
-use crate::syntax::{Id, Syntax};
+use super::{InnerScope, NodeContext, SymbolDefinition, define_named, extend_to_preceding};
+use crate::syntax::{SyntaxNodeId, SyntaxTree};
 
-/// Bytes of an assignment's left side that can be a name.
+/// Maximum length in bytes of an assignment target that can be a name.
 const PATH_BYTES_MAX: usize = 200;
 
-pub(super) fn definitions(syntax: &Syntax<'_>, id: Id, place: Place) -> Vec<Definition> {
+pub(super) fn find_definitions(
+    syntax: &SyntaxTree<'_>,
+    id: SyntaxNodeId,
+    place: NodeContext,
+) -> Vec<SymbolDefinition> {
     let found = match syntax.kind(id) {
         "function_declaration"
         | "generator_function_declaration"
         | "function_expression"
         | "generator_function"
-        | "method_definition" => titled(syntax, id, Opens::Body),
+        | "method_definition" => define_declaration(syntax, id, InnerScope::Body),
         "class_declaration"
         | "abstract_class_declaration"
         | "class"
         | "interface_declaration"
         | "internal_module"
-        | "module" => titled(syntax, id, Opens::Members),
+        | "module" => define_declaration(syntax, id, InnerScope::Members),
         "enum_declaration"
         | "type_alias_declaration"
         | "function_signature"
         | "method_signature"
-        | "abstract_method_signature" => titled(syntax, id, Opens::Nothing),
-        "public_field_definition" | "field_definition" => field(syntax, id),
-        "variable_declarator" => variable(syntax, id, place),
-        "assignment_expression" => assigned(syntax, id, place),
-        "pair" => pair(syntax, id, place),
-        "export_statement" => default_export(syntax, id),
+        | "abstract_method_signature" => define_declaration(syntax, id, InnerScope::Nothing),
+        "public_field_definition" | "field_definition" => define_field(syntax, id),
+        "variable_declarator" => define_variable(syntax, id, place),
+        "assignment_expression" => define_assignment(syntax, id, place),
+        "pair" => define_pair(syntax, id, place),
+        "export_statement" => define_default_export(syntax, id),
         _ => None,
     };
     found.into_iter().collect()
 }
 
-/// A definition whose name is in a field, with the `export` and the decorators before it.
-fn titled(syntax: &Syntax<'_>, id: Id, opens: Opens) -> Option<Definition> {
+/// Defines a declaration named by its `name` field, with its `export` and decorators.
+fn define_declaration(
+    syntax: &SyntaxTree<'_>,
+    id: SyntaxNodeId,
+    opens: InnerScope,
+) -> Option<SymbolDefinition> {
     let name = syntax.field(id, "name")?;
-    let definition = Definition {
+    let definition = SymbolDefinition {
         name: key_text(syntax, name),
-        ..named(syntax, name, exported(syntax, id), opens)
+        ..define_named(syntax, name, enclosing_export(syntax, id), opens)
     };
-    Some(with_preceding(syntax, definition, "decorator"))
+    Some(extend_to_preceding(syntax, definition, "decorator"))
 }
 
-/// Returns the `export` around a declaration, or the declaration.
-fn exported(syntax: &Syntax<'_>, id: Id) -> Id {
+/// Returns the outermost `export` around a declaration, or the declaration itself.
+fn enclosing_export(syntax: &SyntaxTree<'_>, id: SyntaxNodeId) -> SyntaxNodeId {
     let mut whole = id;
     while let Some(parent) = syntax.parent(whole) {
         if !matches!(
@@ -59,71 +67,83 @@ fn exported(syntax: &Syntax<'_>, id: Id) -> Id {
     whole
 }
 
-fn field(syntax: &Syntax<'_>, id: Id) -> Option<Definition> {
+fn define_field(syntax: &SyntaxTree<'_>, id: SyntaxNodeId) -> Option<SymbolDefinition> {
     let name = syntax
         .field(id, "name")
         .or_else(|| syntax.field(id, "property"))?;
     let opens = match syntax.field(id, "value") {
-        Some(value) if is_function(syntax, value) => Opens::Body,
-        Some(_) | None => Opens::Nothing,
+        Some(value) if is_function(syntax, value) => InnerScope::Body,
+        Some(_) | None => InnerScope::Nothing,
     };
-    let definition = Definition {
+    let definition = SymbolDefinition {
         name: key_text(syntax, name),
-        ..named(syntax, name, id, opens)
+        ..define_named(syntax, name, id, opens)
     };
-    Some(with_preceding(syntax, definition, "decorator"))
+    Some(extend_to_preceding(syntax, definition, "decorator"))
 }
 
-fn variable(syntax: &Syntax<'_>, id: Id, place: Place) -> Option<Definition> {
+fn define_variable(
+    syntax: &SyntaxTree<'_>,
+    id: SyntaxNodeId,
+    place: NodeContext,
+) -> Option<SymbolDefinition> {
     let name = syntax.field(id, "name")?;
     let holds_function = syntax
         .field(id, "value")
         .is_some_and(|it| is_function(syntax, it));
-    if syntax.kind(name) != "identifier" || (place == Place::InBody && !holds_function) {
+    // Destructuring declares several names at once; local values are not symbols.
+    if syntax.kind(name) != "identifier" || (place == NodeContext::InBody && !holds_function) {
         return None;
     }
     let declaration = syntax.nodes[id].parent;
-    let whole = match syntax.only(declaration) == Some(id) {
-        true => exported(syntax, declaration),
-        false => id,
+    let whole = if syntax.only(declaration) == Some(id) {
+        enclosing_export(syntax, declaration)
+    } else {
+        id
     };
-    let opens = match holds_function {
-        true => Opens::Body,
-        false => Opens::Members,
+    let opens = if holds_function {
+        InnerScope::Body
+    } else {
+        InnerScope::Members
     };
-    Some(named(syntax, name, whole, opens))
+    Some(define_named(syntax, name, whole, opens))
 }
 
-/// `exports.f = function () {}` defines `f`, `A.prototype.f = …` defines `A.f`.
+/// Defines an assignment: `exports.f = function () {}` defines `f`, `A.prototype.f = …` defines
+/// `A.f`.
 ///
-/// Other values count only as statements outside functions.
-fn assigned(syntax: &Syntax<'_>, id: Id, place: Place) -> Option<Definition> {
+/// Values other than functions count only in statements outside functions.
+fn define_assignment(
+    syntax: &SyntaxTree<'_>,
+    id: SyntaxNodeId,
+    place: NodeContext,
+) -> Option<SymbolDefinition> {
     let left = syntax.field(id, "left")?;
     let right = syntax.field(id, "right")?;
     let around = syntax.nodes[id].parent;
     let is_statement = syntax.kind(around) == "expression_statement";
-    let opens = match is_function(syntax, right) {
-        true => Opens::Body,
-        false if place == Place::Outside && is_statement => Opens::Members,
-        false => return None,
+    let opens = if is_function(syntax, right) {
+        InnerScope::Body
+    } else if place == NodeContext::Outside && is_statement {
+        InnerScope::Members
+    } else {
+        return None;
     };
-    let whole = match is_statement {
-        true => around,
-        false => id,
-    };
-    Some(Definition {
+    let whole = if is_statement { around } else { id };
+    Some(SymbolDefinition {
         name: assigned_name(syntax, left)?,
-        ..named(syntax, left, whole, opens)
+        ..define_named(syntax, left, whole, opens)
     })
 }
 
-fn assigned_name(syntax: &Syntax<'_>, left: Id) -> Option<String> {
+fn assigned_name(syntax: &SyntaxTree<'_>, left: SyntaxNodeId) -> Option<String> {
     let bytes = syntax.bytes(left);
-    if PATH_BYTES_MAX < bytes.len()
+    if bytes.len() > PATH_BYTES_MAX
         || !matches!(syntax.kind(left), "identifier" | "member_expression")
     {
         return None;
     }
+    // A call or computed member on the way, as in `a().b`, is not a name.
     let is_path = bytes
         .iter()
         .all(|b| b.is_ascii_alphanumeric() || b"_$.#".contains(b));
@@ -136,8 +156,12 @@ fn assigned_name(syntax: &Syntax<'_>, left: Id) -> Option<String> {
     is_path.then(|| name.replace(".prototype.", "."))
 }
 
-/// Functions in objects have names wherever they are, objects in objects only outside functions.
-fn pair(syntax: &Syntax<'_>, id: Id, place: Place) -> Option<Definition> {
+/// Defines a property: a function anywhere, an object only outside functions.
+fn define_pair(
+    syntax: &SyntaxTree<'_>,
+    id: SyntaxNodeId,
+    place: NodeContext,
+) -> Option<SymbolDefinition> {
     let key = syntax.field(id, "key")?;
     let value = syntax.field(id, "value")?;
     if !matches!(
@@ -147,18 +171,18 @@ fn pair(syntax: &Syntax<'_>, id: Id, place: Place) -> Option<Definition> {
         return None;
     }
     let opens = match syntax.kind(value) {
-        _ if is_function(syntax, value) => Opens::Body,
-        "object" if place == Place::Outside => Opens::Members,
+        _ if is_function(syntax, value) => InnerScope::Body,
+        "object" if place == NodeContext::Outside => InnerScope::Members,
         _ => return None,
     };
-    Some(Definition {
+    Some(SymbolDefinition {
         name: key_text(syntax, key),
-        ..named(syntax, key, id, opens)
+        ..define_named(syntax, key, id, opens)
     })
 }
 
-/// What a module exports without a name is called `default`.
-fn default_export(syntax: &Syntax<'_>, id: Id) -> Option<Definition> {
+/// Defines an unnamed default export as `default`.
+fn define_default_export(syntax: &SyntaxTree<'_>, id: SyntaxNodeId) -> Option<SymbolDefinition> {
     if !syntax.has(id, "default") {
         return None;
     }
@@ -167,10 +191,12 @@ fn default_export(syntax: &Syntax<'_>, id: Id) -> Option<Definition> {
         .or_else(|| syntax.field(id, "declaration"))?;
     let has_name = syntax.field(inner, "name").is_some() || syntax.kind(inner) == "identifier";
     let opens = match syntax.kind(inner) {
-        "class" | "class_declaration" | "abstract_class_declaration" | "object" => Opens::Members,
-        _ => Opens::Body,
+        "class" | "class_declaration" | "abstract_class_declaration" | "object" => {
+            InnerScope::Members
+        }
+        _ => InnerScope::Body,
     };
-    (!has_name).then(|| Definition {
+    (!has_name).then(|| SymbolDefinition {
         name: "default".to_owned(),
         name_node: None,
         first: id,
@@ -179,15 +205,15 @@ fn default_export(syntax: &Syntax<'_>, id: Id) -> Option<Definition> {
     })
 }
 
-fn is_function(syntax: &Syntax<'_>, id: Id) -> bool {
+fn is_function(syntax: &SyntaxTree<'_>, id: SyntaxNodeId) -> bool {
     matches!(
         syntax.kind(id),
         "arrow_function" | "function_expression" | "generator_function" | "function"
     )
 }
 
-/// Returns a name without the quotes it may stand in.
-fn key_text(syntax: &Syntax<'_>, id: Id) -> String {
+/// Returns the text of a property key without quotes.
+fn key_text(syntax: &SyntaxTree<'_>, id: SyntaxNodeId) -> String {
     let text = syntax.text(id);
     match syntax.kind(id) {
         "string" => text.trim_matches(['"', '\'']).to_owned(),

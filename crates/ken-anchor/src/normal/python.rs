@@ -1,43 +1,50 @@
-//! What black changes without changing the program.
+//! Normalization rules for Python: changes made by black.
 
 use std::borrow::Cow;
 
-use super::Form;
-use crate::syntax::{Id, Syntax};
+use super::NodeForm;
+use crate::syntax::{SyntaxNodeId, SyntaxTree};
 
-pub(super) fn form<'t>(syntax: &Syntax<'t>, id: Id) -> Form<'t> {
+pub(super) fn node_form<'t>(syntax: &SyntaxTree<'t>, id: SyntaxNodeId) -> NodeForm<'t> {
     let parent = syntax.parent_kind(id);
     match syntax.kind(id) {
-        "expression_statement" if is_docstring(syntax, id) => Form::Nothing,
-        "parenthesized_expression" => Form::Inside,
-        // In parentheses a type is read as an expression, with other names for the same.
-        "type" | "type_parameter" => Form::Inside,
-        "generic_type" => Form::As("subscript"),
-        "union_type" => Form::As("binary_operator"),
-        "member_type" => Form::As("attribute"),
-        "(" | ")" if is_free(parent) => Form::Nothing,
-        ";" => Form::Nothing,
-        "tuple" | "expression_list" => Form::As("tuple"),
-        "tuple_pattern" if syntax.only(id).is_some() && !syntax.has(id, ",") => Form::Inside,
-        "tuple_pattern" | "pattern_list" => Form::As("tuple_pattern"),
+        "expression_statement" if is_docstring(syntax, id) => NodeForm::Nothing,
+        "parenthesized_expression" => NodeForm::Inside,
+        // In parentheses, a type is parsed as an expression with other node kinds.
+        "type" | "type_parameter" => NodeForm::Inside,
+        "generic_type" => NodeForm::Renamed("subscript"),
+        "union_type" => NodeForm::Renamed("binary_operator"),
+        "member_type" => NodeForm::Renamed("attribute"),
+        "(" | ")" if joins_lines_only(parent) => NodeForm::Nothing,
+        // black puts every statement on its own line.
+        ";" => NodeForm::Nothing,
+        "tuple" | "expression_list" => NodeForm::Renamed("tuple"),
+        "tuple_pattern" if syntax.only(id).is_some() && !syntax.has(id, ",") => NodeForm::Inside,
+        "tuple_pattern" | "pattern_list" => NodeForm::Renamed("tuple_pattern"),
+        // `class A():` equals `class A:`.
         "argument_list" if parent == "class_definition" && syntax.named(id).next().is_none() => {
-            Form::Nothing
+            NodeForm::Nothing
         }
-        "string_start" => Form::Leaves(prefix(syntax.bytes(id))),
-        "string_end" => Form::Nothing,
-        "string_content" => content(syntax, id),
-        "interpolation" if syntax.has(id, "=") => verbatim(syntax, id),
-        "integer" => Form::Leaves(vec![(
+        "string_start" => NodeForm::Leaves(normalize_string_prefix(syntax.bytes(id))),
+        // The end only repeats the quotes.
+        "string_end" => NodeForm::Nothing,
+        "string_content" => string_content_form(syntax, id),
+        // `f"{a = }"` prints its own source text, blanks included.
+        "interpolation" if syntax.has(id, "=") => verbatim_form(syntax, id),
+        "integer" => NodeForm::Leaves(vec![(
             "integer",
             Cow::Owned(syntax.bytes(id).to_ascii_lowercase()),
         )]),
-        "float" => Form::Leaves(vec![("float", Cow::Owned(float(syntax.bytes(id))))]),
-        _ => Form::Whole,
+        "float" => NodeForm::Leaves(vec![(
+            "float",
+            Cow::Owned(normalize_float(syntax.bytes(id))),
+        )]),
+        _ => NodeForm::Whole,
     }
 }
 
-/// Where parentheses only hold lines together; what is inside says the rest.
-fn is_free(parent: &str) -> bool {
+/// Returns whether parentheses only join lines; the remaining children carry the meaning.
+fn joins_lines_only(parent: &str) -> bool {
     matches!(
         parent,
         "parenthesized_expression"
@@ -49,8 +56,8 @@ fn is_free(parent: &str) -> bool {
     )
 }
 
-/// The first string of a body documents it.
-fn is_docstring(syntax: &Syntax<'_>, id: Id) -> bool {
+/// Returns whether a statement is the docstring of its body.
+fn is_docstring(syntax: &SyntaxTree<'_>, id: SyntaxNodeId) -> bool {
     let Some(body) = syntax.parent(id) else {
         return false;
     };
@@ -69,13 +76,14 @@ fn is_docstring(syntax: &Syntax<'_>, id: Id) -> bool {
     let is_plain = string.is_some_and(|string| {
         let start = syntax.child(string, "string_start");
         let bytes = start.map_or(&b""[..], |start| syntax.bytes(start));
+        // Byte strings, f-strings and template strings are values, never documentation.
         !bytes.iter().any(|b| b"bBfFtT".contains(b)) && !syntax.has(string, "interpolation")
     });
     documents && is_first && is_plain
 }
 
-/// `U"`, `u'` and `"` start the same string; the order and case of other letters do not count.
-fn prefix(start: &[u8]) -> Vec<(&'static str, Cow<'_, [u8]>)> {
+/// Normalizes a string prefix: `u` has no effect, and neither order nor case of letters matters.
+fn normalize_string_prefix(start: &[u8]) -> Vec<(&'static str, Cow<'_, [u8]>)> {
     let mut letters: Vec<u8> = start
         .iter()
         .filter(|b| b.is_ascii_alphabetic())
@@ -87,7 +95,7 @@ fn prefix(start: &[u8]) -> Vec<(&'static str, Cow<'_, [u8]>)> {
     vec![("string_start", Cow::Owned(letters))]
 }
 
-fn content<'t>(syntax: &Syntax<'t>, id: Id) -> Form<'t> {
+fn string_content_form<'t>(syntax: &SyntaxTree<'t>, id: SyntaxNodeId) -> NodeForm<'t> {
     let start = syntax
         .parent(id)
         .and_then(|string| syntax.child(string, "string_start"));
@@ -95,17 +103,17 @@ fn content<'t>(syntax: &Syntax<'t>, id: Id) -> Form<'t> {
         start.is_some_and(|start| syntax.bytes(start).iter().any(|b| letters.contains(b)))
     };
     if has(b"rR") {
-        return verbatim(syntax, id);
+        return verbatim_form(syntax, id);
     }
-    Form::Leaves(vec![(
+    NodeForm::Leaves(vec![(
         "string_content",
         Cow::Owned(unescape(syntax.bytes(id), has(b"bB"))),
     )])
 }
 
-/// Returns text without what only its quotes ask for, and with small letters in `\xAB`.
+/// Removes escapes of quotes and lowers the hexadecimal digits of `\xAB`.
 ///
-/// In bytes, `\u` is no escape.
+/// In byte strings, `\u` is not an escape.
 fn unescape(text: &[u8], is_bytes: bool) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
     let mut at = 0;
@@ -138,8 +146,8 @@ fn unescape(text: &[u8], is_bytes: bool) -> Vec<u8> {
     out
 }
 
-/// Returns `1.0` for `1.` and `0.5` for `.5`.
-fn float(text: &[u8]) -> Vec<u8> {
+/// Adds omitted zeros: `1.` becomes `1.0` and `.5` becomes `0.5`.
+fn normalize_float(text: &[u8]) -> Vec<u8> {
     let text = text.to_ascii_lowercase();
     let cut = text
         .iter()
@@ -151,6 +159,6 @@ fn float(text: &[u8]) -> Vec<u8> {
     [front, number, back, rest].concat()
 }
 
-fn verbatim<'t>(syntax: &Syntax<'t>, id: Id) -> Form<'t> {
-    Form::Leaves(vec![("verbatim", Cow::Borrowed(syntax.bytes(id)))])
+fn verbatim_form<'t>(syntax: &SyntaxTree<'t>, id: SyntaxNodeId) -> NodeForm<'t> {
+    NodeForm::Leaves(vec![("verbatim", Cow::Borrowed(syntax.bytes(id)))])
 }

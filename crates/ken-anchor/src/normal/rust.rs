@@ -1,34 +1,38 @@
-//! What rustfmt changes without changing the program.
+//! Normalization rules for Rust: changes made by rustfmt.
 
 use std::borrow::Cow;
 
-use super::{Form, text};
-use crate::syntax::{Id, Syntax};
+use super::{NodeForm, text};
+use crate::syntax::{SyntaxNodeId, SyntaxTree};
 
-/// Uses nested deeper than this are taken as they are written.
+/// Maximum nesting of `use` lists; deeper ones are not normalized.
 const USE_DEPTH_MAX: usize = 32;
 
-pub(super) fn form<'t>(syntax: &Syntax<'t>, id: Id) -> Form<'t> {
+pub(super) fn node_form<'t>(syntax: &SyntaxTree<'t>, id: SyntaxNodeId) -> NodeForm<'t> {
     let parent = syntax.parent_kind(id);
     match syntax.kind(id) {
-        "attribute_item" => attribute(syntax, id),
-        "use_declaration" => uses(syntax, id),
-        "block" if is_bare_body(syntax, id, parent) => Form::Inside,
-        "{" | "}" if parent == "block" && is_bare_block(syntax, id) => Form::Nothing,
-        "expression_statement" if !syntax.has(id, ";") || is_jump(syntax, id) => Form::Inside,
+        "attribute_item" => attribute_form(syntax, id),
+        "use_declaration" => use_form(syntax, id),
+        "block" if has_optional_braces(syntax, id, parent) => NodeForm::Inside,
+        "{" | "}" if parent == "block" && is_optional_brace(syntax, id) => NodeForm::Nothing,
+        "expression_statement" if !syntax.has(id, ";") || is_jump(syntax, id) => NodeForm::Inside,
         ";" if parent == "expression_statement" && is_jump(syntax, syntax.nodes[id].parent) => {
-            Form::Nothing
+            NodeForm::Nothing
         }
-        "," if parent == "match_arm" => Form::Nothing,
-        "empty_statement" => empty(syntax, id),
-        "|" if is_leading_bar(syntax, id, parent) => Form::Nothing,
-        "or_pattern" if is_lone_pattern(syntax, id) => Form::Inside,
-        "parenthesized_expression" if parent == "parenthesized_expression" => Form::Inside,
-        "(" | ")" if parent == "parenthesized_expression" && is_second(syntax, id) => Form::Nothing,
+        // rustfmt removes the comma after a block.
+        "," if parent == "match_arm" => NodeForm::Nothing,
+        "empty_statement" => empty_statement_form(syntax, id),
+        "|" if is_leading_bar(syntax, id, parent) => NodeForm::Nothing,
+        "or_pattern" if is_lone_pattern(syntax, id) => NodeForm::Inside,
+        "parenthesized_expression" if parent == "parenthesized_expression" => NodeForm::Inside,
+        "(" | ")" if parent == "parenthesized_expression" && is_nested_parenthesis(syntax, id) => {
+            NodeForm::Nothing
+        }
+        // `extern fn` means `extern "C" fn`.
         "extern_modifier" if syntax.named(id).next().is_none() => {
-            Form::Leaves(vec![("extern_modifier", Cow::Borrowed(b"\"C\""))])
+            NodeForm::Leaves(vec![("extern_modifier", Cow::Borrowed(b"\"C\""))])
         }
-        "extern_modifier" => Form::Leaves(vec![(
+        "extern_modifier" => NodeForm::Leaves(vec![(
             "extern_modifier",
             Cow::Borrowed(
                 syntax
@@ -37,36 +41,37 @@ pub(super) fn form<'t>(syntax: &Syntax<'t>, id: Id) -> Form<'t> {
                     .map_or(&b""[..], |abi| syntax.bytes(abi)),
             ),
         )]),
-        "->" if returns_unit(syntax, id) => Form::Nothing,
-        "unit_type" if returns_unit(syntax, id) => Form::Nothing,
-        _ => Form::Whole,
+        "->" if is_unit_return(syntax, id) => NodeForm::Nothing,
+        "unit_type" if is_unit_return(syntax, id) => NodeForm::Nothing,
+        _ => NodeForm::Whole,
     }
 }
 
-/// `#[derive(A, B)]` is `#[derive(A)] #[derive(B)]`, and `#[doc = ""]` is a comment.
-fn attribute<'t>(syntax: &Syntax<'t>, id: Id) -> Form<'t> {
+/// Normalizes attributes: `#[derive(A, B)]` equals `#[derive(A)] #[derive(B)]`, and `#[doc = ""]`
+/// is a comment.
+fn attribute_form<'t>(syntax: &SyntaxTree<'t>, id: SyntaxNodeId) -> NodeForm<'t> {
     let Some(attribute) = syntax.child(id, "attribute") else {
-        return Form::Whole;
+        return NodeForm::Whole;
     };
     let Some(name) = syntax.children(attribute).next() else {
-        return Form::Whole;
+        return NodeForm::Whole;
     };
     match syntax.bytes(name) {
-        b"doc" if syntax.field(attribute, "value").is_some() => Form::Nothing,
+        b"doc" if syntax.field(attribute, "value").is_some() => NodeForm::Nothing,
         b"derive" => match syntax.field(attribute, "arguments") {
-            Some(arguments) => Form::Leaves(derives(syntax.bytes(arguments))),
-            None => Form::Whole,
+            Some(arguments) => NodeForm::Leaves(split_derives(syntax.bytes(arguments))),
+            None => NodeForm::Whole,
         },
-        _ => Form::Whole,
+        _ => NodeForm::Whole,
     }
 }
 
-fn derives(arguments: &[u8]) -> Vec<(&'static str, Cow<'_, [u8]>)> {
+fn split_derives(arguments: &[u8]) -> Vec<(&'static str, Cow<'_, [u8]>)> {
     let inside = arguments.strip_prefix(b"(").unwrap_or(arguments);
     let inside = inside.strip_suffix(b")").unwrap_or(inside);
     let mut leaves = Vec::new();
     for part in inside.split(|b| *b == b',') {
-        let mut part = text::collapse(part).into_owned();
+        let mut part = text::collapse_blanks(part).into_owned();
         part.retain(|b| *b != b' ');
         if !part.is_empty() {
             leaves.push(("derive", Cow::Owned(part)));
@@ -75,17 +80,20 @@ fn derives(arguments: &[u8]) -> Vec<(&'static str, Cow<'_, [u8]>)> {
     leaves
 }
 
-/// A run of uses is a set of paths: rustfmt sorts them, and people merge and split them.
-fn uses<'t>(syntax: &Syntax<'t>, id: Id) -> Form<'t> {
-    let is_alone = |id: Id| syntax.previous_kind(id) == "attribute_item";
+/// Normalizes consecutive `use` declarations to a sorted list of paths: rustfmt sorts them, and
+/// people merge and split them.
+fn use_form<'t>(syntax: &SyntaxTree<'t>, id: SyntaxNodeId) -> NodeForm<'t> {
+    // An attribute such as `#[cfg(test)]` applies to one declaration, which must stay separate.
+    let is_alone = |id: SyntaxNodeId| syntax.previous_kind(id) == "attribute_item";
     let before = syntax.nodes[id].previous;
     let joins = before.is_some_and(|it| syntax.kind(it) == "use_declaration" && !is_alone(it));
+    // The first declaration of a run has written the paths of this one.
     if joins && !is_alone(id) {
-        return Form::Nothing;
+        return NodeForm::Nothing;
     }
     let mut run = vec![id];
     let mut at = id;
-    while let Some(next) = syntax.following(at).filter(|_| !is_alone(id)) {
+    while let Some(next) = syntax.next_sibling(at).filter(|_| !is_alone(id)) {
         if syntax.kind(next) != "use_declaration" {
             break;
         }
@@ -94,12 +102,12 @@ fn uses<'t>(syntax: &Syntax<'t>, id: Id) -> Form<'t> {
     }
     let mut paths = Vec::new();
     for declaration in run {
-        if !flatten(syntax, declaration, &mut paths) {
-            return Form::Whole;
+        if !flatten_use_paths(syntax, declaration, &mut paths) {
+            return NodeForm::Whole;
         }
     }
     paths.sort_unstable();
-    Form::Leaves(
+    NodeForm::Leaves(
         paths
             .into_iter()
             .map(|path| ("use", Cow::Owned(path)))
@@ -107,16 +115,23 @@ fn uses<'t>(syntax: &Syntax<'t>, id: Id) -> Form<'t> {
     )
 }
 
-/// Adds every path of a use. Returns whether it could be followed.
-fn flatten(syntax: &Syntax<'_>, declaration: Id, paths: &mut Vec<Vec<u8>>) -> bool {
+/// Adds every path of a `use` declaration. Returns whether its structure is known.
+fn flatten_use_paths(
+    syntax: &SyntaxTree<'_>,
+    declaration: SyntaxNodeId,
+    paths: &mut Vec<Vec<u8>>,
+) -> bool {
     let mut visible = syntax
         .child(declaration, "visibility_modifier")
-        .map_or(Vec::new(), |modifier| packed(syntax.bytes(modifier)));
+        .map_or(Vec::new(), |modifier| {
+            remove_path_blanks(syntax.bytes(modifier))
+        });
     visible.push(b' ');
     let Some(argument) = syntax.field(declaration, "argument") else {
         return false;
     };
     let mut open = vec![(argument, visible, 0)];
+    // An explicit stack: input must not control recursion depth.
     while let Some((at, prefix, depth)) = open.pop() {
         if depth == USE_DEPTH_MAX {
             return false;
@@ -127,11 +142,11 @@ fn flatten(syntax: &Syntax<'_>, declaration: Id, paths: &mut Vec<Vec<u8>>) -> bo
             _ => None,
         };
         let Some(list) = list else {
-            paths.push([prefix, packed(syntax.bytes(at))].concat());
+            paths.push([prefix, remove_path_blanks(syntax.bytes(at))].concat());
             continue;
         };
         let path = syntax.field(at, "path").map_or(Vec::new(), |path| {
-            [packed(syntax.bytes(path)), b"::".to_vec()].concat()
+            [remove_path_blanks(syntax.bytes(path)), b"::".to_vec()].concat()
         });
         let prefix = [prefix, path].concat();
         open.extend(
@@ -143,9 +158,9 @@ fn flatten(syntax: &Syntax<'_>, declaration: Id, paths: &mut Vec<Vec<u8>>) -> bo
     true
 }
 
-/// Returns a path without spaces, but for those that part words: `a :: b as c`.
-fn packed(path: &[u8]) -> Vec<u8> {
-    let words = text::collapse(path);
+/// Removes blanks from a path, except between words: `a :: b as c` becomes `a::b as c`.
+fn remove_path_blanks(path: &[u8]) -> Vec<u8> {
+    let words = text::collapse_blanks(path);
     let mut out = Vec::with_capacity(words.len());
     for (at, byte) in words.iter().enumerate() {
         let is_word = |b: Option<&u8>| b.is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_');
@@ -157,8 +172,8 @@ fn packed(path: &[u8]) -> Vec<u8> {
     out
 }
 
-/// `=> { x }` is `=> x`, and `|a| { x }` is `|a| x`.
-fn is_bare_body(syntax: &Syntax<'_>, id: Id, parent: &str) -> bool {
+/// Returns whether braces are optional: `=> { x }` equals `=> x`, and `|a| { x }` equals `|a| x`.
+fn has_optional_braces(syntax: &SyntaxTree<'_>, id: SyntaxNodeId, parent: &str) -> bool {
     let is_body = match parent {
         "match_arm" => syntax.nodes[id].field == Some("value"),
         "closure_expression" => syntax.nodes[id].field == Some("body"),
@@ -181,13 +196,13 @@ fn is_bare_body(syntax: &Syntax<'_>, id: Id, parent: &str) -> bool {
     !is_statement && !syntax.has(id, "async") && !syntax.has(id, "label")
 }
 
-fn is_bare_block(syntax: &Syntax<'_>, brace: Id) -> bool {
+fn is_optional_brace(syntax: &SyntaxTree<'_>, brace: SyntaxNodeId) -> bool {
     let block = syntax.nodes[brace].parent;
-    is_bare_body(syntax, block, syntax.parent_kind(block))
+    has_optional_braces(syntax, block, syntax.parent_kind(block))
 }
 
-/// Whether a statement leaves, so that the `;` after it says nothing.
-fn is_jump(syntax: &Syntax<'_>, statement: Id) -> bool {
+/// Returns whether a statement diverges, so that the `;` after it is insignificant.
+fn is_jump(syntax: &SyntaxTree<'_>, statement: SyntaxNodeId) -> bool {
     syntax.only(statement).is_some_and(|only| {
         matches!(
             syntax.kind(only),
@@ -196,39 +211,41 @@ fn is_jump(syntax: &Syntax<'_>, statement: Id) -> bool {
     })
 }
 
-/// A lone `;` counts only where it takes the value of a block away.
-fn empty<'t>(syntax: &Syntax<'t>, id: Id) -> Form<'t> {
+/// Normalizes a lone `;`, which counts only where it discards the value of a block.
+fn empty_statement_form<'t>(syntax: &SyntaxTree<'t>, id: SyntaxNodeId) -> NodeForm<'t> {
     let has_value = syntax.nodes[id].previous.is_some_and(|before| {
         syntax.kind(before) == "expression_statement" && !syntax.has(before, ";")
     });
-    let mut after = syntax.following(id).filter(|_| has_value);
+    let mut after = syntax.next_sibling(id).filter(|_| has_value);
     while let Some(next) = after.filter(|&next| syntax.kind(next) == "empty_statement") {
-        after = syntax.following(next);
+        after = syntax.next_sibling(next);
     }
     let is_last = after.is_none_or(|next| syntax.kind(next) == "}");
-    match has_value && is_last {
-        true => Form::Whole,
-        false => Form::Nothing,
+    if has_value && is_last {
+        NodeForm::Whole
+    } else {
+        NodeForm::Nothing
     }
 }
 
-fn is_leading_bar(syntax: &Syntax<'_>, id: Id, parent: &str) -> bool {
+fn is_leading_bar(syntax: &SyntaxTree<'_>, id: SyntaxNodeId, parent: &str) -> bool {
     matches!(parent, "or_pattern" | "match_pattern") && syntax.nodes[id].parent + 1 == id
 }
 
-/// Whether a pattern is only a bar and one other: `_` is a token, not a pattern of its own.
-fn is_lone_pattern(syntax: &Syntax<'_>, id: Id) -> bool {
+/// Returns whether an or-pattern has a single alternative. Counts all children but bars, because
+/// `_` is an anonymous token.
+fn is_lone_pattern(syntax: &SyntaxTree<'_>, id: SyntaxNodeId) -> bool {
     let mut children = syntax.children(id).filter(|&it| syntax.kind(it) != "|");
     children.next().is_some() && children.next().is_none()
 }
 
-/// Whether parentheses stand directly inside others.
-fn is_second(syntax: &Syntax<'_>, id: Id) -> bool {
+/// Returns whether parentheses are directly inside others.
+fn is_nested_parenthesis(syntax: &SyntaxTree<'_>, id: SyntaxNodeId) -> bool {
     syntax.parent_kind(syntax.nodes[id].parent) == "parenthesized_expression"
 }
 
-/// Whether this belongs to a `-> ()`, which is what a function without it returns.
-fn returns_unit(syntax: &Syntax<'_>, id: Id) -> bool {
+/// Returns whether the node belongs to `-> ()`, which is the default return type.
+fn is_unit_return(syntax: &SyntaxTree<'_>, id: SyntaxNodeId) -> bool {
     let Some(parent) = syntax.parent(id) else {
         return false;
     };

@@ -1,54 +1,60 @@
-//! What prettier changes in JavaScript and TypeScript without changing the program.
+//! Normalization rules for JavaScript and TypeScript: changes made by prettier.
 
 use std::borrow::Cow;
 
-use super::{Form, text};
-use crate::syntax::{Id, Syntax};
+use super::{NodeForm, text};
+use crate::syntax::{SyntaxNodeId, SyntaxTree};
 
-pub(super) fn form<'t>(syntax: &Syntax<'t>, id: Id) -> Form<'t> {
+pub(super) fn node_form<'t>(syntax: &SyntaxTree<'t>, id: SyntaxNodeId) -> NodeForm<'t> {
     let parent = syntax.parent_kind(id);
     match syntax.kind(id) {
-        ";" if parent != "for_statement" => Form::Nothing,
-        "," if matches!(parent, "object_type" | "interface_body") => Form::Nothing,
-        "empty_statement" if parent != "for_statement" => Form::Nothing,
-        "parenthesized_expression" if !counts(syntax, id) => Form::Inside,
-        "(" | ")" if parent == "parenthesized_expression" => match counts_around(syntax, id) {
-            true => Form::Whole,
-            false => Form::Nothing,
-        },
-        "parenthesized_type" => Form::Inside,
-        "(" | ")" if parent == "parenthesized_type" => Form::Nothing,
-        "formal_parameters" if lone_name(syntax, id).is_some() => Form::Inside,
-        "required_parameter" if is_lone_parameter(syntax, id) => Form::Inside,
-        "(" | ")" if parent == "formal_parameters" && is_lone_list(syntax, id) => Form::Nothing,
-        "arguments" if parent == "new_expression" && syntax.named(id).next().is_none() => {
-            Form::Nothing
+        // Automatic semicolon insertion makes them optional outside `for`.
+        ";" if parent != "for_statement" => NodeForm::Nothing,
+        "," if matches!(parent, "object_type" | "interface_body") => NodeForm::Nothing,
+        "empty_statement" if parent != "for_statement" => NodeForm::Nothing,
+        "parenthesized_expression" if !parentheses_matter(syntax, id) => NodeForm::Inside,
+        "(" | ")" if parent == "parenthesized_expression" => {
+            if enclosing_parentheses_matter(syntax, id) {
+                NodeForm::Whole
+            } else {
+                NodeForm::Nothing
+            }
         }
-        "binary_expression" if continues_logic(syntax, id) => Form::Inside,
-        "|" | "&" if is_leading(syntax, id, parent) => Form::Nothing,
-        "union_type" | "intersection_type" if syntax.only(id).is_some() => Form::Inside,
-        "string" => string(syntax, id, parent),
-        "number" => leaf("number", text::decimal(syntax.bytes(id))),
+        "parenthesized_type" => NodeForm::Inside,
+        "(" | ")" if parent == "parenthesized_type" => NodeForm::Nothing,
+        "formal_parameters" if lone_parameter_name(syntax, id).is_some() => NodeForm::Inside,
+        "required_parameter" if is_lone_parameter(syntax, id) => NodeForm::Inside,
+        "(" | ")" if parent == "formal_parameters" && is_lone_list(syntax, id) => NodeForm::Nothing,
+        // `new A()` equals `new A`.
+        "arguments" if parent == "new_expression" && syntax.named(id).next().is_none() => {
+            NodeForm::Nothing
+        }
+        "binary_expression" if continues_logical_chain(syntax, id) => NodeForm::Inside,
+        "|" | "&" if is_leading(syntax, id, parent) => NodeForm::Nothing,
+        "union_type" | "intersection_type" if syntax.only(id).is_some() => NodeForm::Inside,
+        "string" => string_form(syntax, id, parent),
+        "number" => single_leaf("number", text::normalize_decimal(syntax.bytes(id))),
         "regex_flags" => {
+            // The order of flags has no effect, and prettier sorts them.
             let mut flags = syntax.bytes(id).to_vec();
             flags.sort_unstable();
-            leaf("regex_flags", flags)
+            single_leaf("regex_flags", flags)
         }
-        "jsx_text" => Form::Leaves(jsx_text(syntax.bytes(id))),
-        "jsx_expression" => jsx_expression(syntax, id, parent),
-        _ => Form::Whole,
+        "jsx_text" => NodeForm::Leaves(split_jsx_text(syntax.bytes(id))),
+        "jsx_expression" => jsx_expression_form(syntax, id, parent),
+        _ => NodeForm::Whole,
     }
 }
 
-fn leaf<'t>(kind: &'static str, text: Vec<u8>) -> Form<'t> {
-    Form::Leaves(vec![(kind, Cow::Owned(text))])
+fn single_leaf<'t>(kind: &'static str, text: Vec<u8>) -> NodeForm<'t> {
+    NodeForm::Leaves(vec![(kind, Cow::Owned(text))])
 }
 
-/// Whether parentheses say something that the tree without them does not.
-fn counts(syntax: &Syntax<'_>, id: Id) -> bool {
+/// Returns whether parentheses change the meaning of the tree without them.
+fn parentheses_matter(syntax: &SyntaxTree<'_>, id: SyntaxNodeId) -> bool {
     let inner = syntax.only(id);
     match syntax.parent_kind(id) {
-        // `(a?.b).c` fails where `a?.b.c` gives up.
+        // `(a?.b).c` throws where `a?.b.c` short-circuits.
         "member_expression"
         | "subscript_expression"
         | "call_expression"
@@ -59,7 +65,7 @@ fn counts(syntax: &Syntax<'_>, id: Id) -> bool {
     }
 }
 
-fn is_optional_chain(syntax: &Syntax<'_>, id: Id) -> bool {
+fn is_optional_chain(syntax: &SyntaxTree<'_>, id: SyntaxNodeId) -> bool {
     let mut at = id;
     loop {
         let is_link = matches!(
@@ -82,12 +88,12 @@ fn is_optional_chain(syntax: &Syntax<'_>, id: Id) -> bool {
     }
 }
 
-fn counts_around(syntax: &Syntax<'_>, bracket: Id) -> bool {
-    counts(syntax, syntax.nodes[bracket].parent)
+fn enclosing_parentheses_matter(syntax: &SyntaxTree<'_>, bracket: SyntaxNodeId) -> bool {
+    parentheses_matter(syntax, syntax.nodes[bracket].parent)
 }
 
-/// Returns the name in `(name) => …`, which may stand without parentheses.
-fn lone_name(syntax: &Syntax<'_>, list: Id) -> Option<Id> {
+/// Returns the only parameter of `(name) => …`, whose parentheses are optional.
+fn lone_parameter_name(syntax: &SyntaxTree<'_>, list: SyntaxNodeId) -> Option<SyntaxNodeId> {
     if syntax.parent_kind(list) != "arrow_function" {
         return None;
     }
@@ -103,18 +109,19 @@ fn lone_name(syntax: &Syntax<'_>, list: Id) -> Option<Id> {
     }
 }
 
-fn is_lone_parameter(syntax: &Syntax<'_>, parameter: Id) -> bool {
+fn is_lone_parameter(syntax: &SyntaxTree<'_>, parameter: SyntaxNodeId) -> bool {
     let list = syntax.nodes[parameter].parent;
-    syntax.kind(list) == "formal_parameters" && lone_name(syntax, list).is_some()
+    syntax.kind(list) == "formal_parameters" && lone_parameter_name(syntax, list).is_some()
 }
 
-fn is_lone_list(syntax: &Syntax<'_>, bracket: Id) -> bool {
-    lone_name(syntax, syntax.nodes[bracket].parent).is_some()
+fn is_lone_list(syntax: &SyntaxTree<'_>, bracket: SyntaxNodeId) -> bool {
+    lone_parameter_name(syntax, syntax.nodes[bracket].parent).is_some()
 }
 
-/// `a && (b && c)` is `(a && b) && c`; prettier writes neither pair of parentheses.
-fn continues_logic(syntax: &Syntax<'_>, id: Id) -> bool {
-    let operator = |id: Id| syntax.field(id, "operator").map(|it| syntax.bytes(it));
+/// Returns whether a logical expression continues its parent's chain: `a && (b && c)` equals
+/// `(a && b) && c`, and prettier writes neither pair of parentheses.
+fn continues_logical_chain(syntax: &SyntaxTree<'_>, id: SyntaxNodeId) -> bool {
+    let operator = |id: SyntaxNodeId| syntax.field(id, "operator").map(|it| syntax.bytes(it));
     let mut around = syntax.parent(id);
     while let Some(parent) = around {
         match syntax.kind(parent) {
@@ -130,31 +137,32 @@ fn continues_logic(syntax: &Syntax<'_>, id: Id) -> bool {
     false
 }
 
-fn is_leading(syntax: &Syntax<'_>, id: Id, parent: &str) -> bool {
+fn is_leading(syntax: &SyntaxTree<'_>, id: SyntaxNodeId, parent: &str) -> bool {
     matches!(parent, "union_type" | "intersection_type") && syntax.nodes[id].previous.is_none()
 }
 
-fn string<'t>(syntax: &Syntax<'t>, id: Id, parent: &str) -> Form<'t> {
+fn string_form<'t>(syntax: &SyntaxTree<'t>, id: SyntaxNodeId, parent: &str) -> NodeForm<'t> {
     let bytes = syntax.bytes(id);
     let Some(inside) = bytes.get(1..bytes.len().saturating_sub(1)) else {
-        return Form::Whole;
+        return NodeForm::Whole;
     };
-    // Backslashes mean nothing there.
+    // In JSX attributes, backslashes are literal and entities are escapes.
     if parent == "jsx_attribute" {
-        return leaf("string", unescape_entities(inside));
+        return single_leaf("string", unescape_entities(inside));
     }
     let content = text::unescape_quotes(inside);
     if is_key(syntax, id, parent) && text::is_plain_name(&content) {
-        return leaf("property_identifier", content);
+        return single_leaf("property_identifier", content);
     }
+    // `{"1": a}` equals `{1: a}`, but a leading zero would change the key.
     let is_number = !content.is_empty() && content.iter().all(u8::is_ascii_digit);
     if is_key(syntax, id, parent) && is_number && (content.len() == 1 || content[0] != b'0') {
-        return leaf("number", content);
+        return single_leaf("number", content);
     }
-    leaf("string", content)
+    single_leaf("string", content)
 }
 
-fn is_key(syntax: &Syntax<'_>, id: Id, parent: &str) -> bool {
+fn is_key(syntax: &SyntaxTree<'_>, id: SyntaxNodeId, parent: &str) -> bool {
     match parent {
         "pair" | "pair_pattern" => syntax.nodes[id].field == Some("key"),
         "method_definition"
@@ -176,9 +184,10 @@ fn unescape_entities(text: &[u8]) -> Vec<u8> {
         .into_bytes()
 }
 
-/// Text between tags: a line break and the blanks around it are nothing at the ends, one space inside.
-fn jsx_text<'t>(text: &[u8]) -> Vec<(&'static str, Cow<'t, [u8]>)> {
-    let words = text::collapse(text).into_owned();
+/// Splits the text between tags. Whitespace with a line break is ignored at the ends and one space
+/// inside.
+fn split_jsx_text<'t>(text: &[u8]) -> Vec<(&'static str, Cow<'t, [u8]>)> {
+    let words = text::collapse_blanks(text).into_owned();
     let is_blank = |b: &u8| b.is_ascii_whitespace();
     let front: Vec<u8> = text.iter().copied().take_while(is_blank).collect();
     let back: Vec<u8> = text.iter().rev().copied().take_while(is_blank).collect();
@@ -197,16 +206,20 @@ fn jsx_text<'t>(text: &[u8]) -> Vec<(&'static str, Cow<'t, [u8]>)> {
     leaves
 }
 
-fn jsx_expression<'t>(syntax: &Syntax<'t>, id: Id, parent: &str) -> Form<'t> {
+fn jsx_expression_form<'t>(
+    syntax: &SyntaxTree<'t>,
+    id: SyntaxNodeId,
+    parent: &str,
+) -> NodeForm<'t> {
     let Some(inner) = syntax.children(id).nth(1) else {
-        return Form::Whole;
+        return NodeForm::Whole;
     };
-    // Only a comment was inside.
+    // The braces contained only a comment.
     if syntax.kind(inner) == "}" {
-        return Form::Nothing;
+        return NodeForm::Nothing;
     }
     if syntax.kind(inner) != "string" || syntax.only(id) != Some(inner) {
-        return Form::Whole;
+        return NodeForm::Whole;
     }
     let bytes = syntax.bytes(inner);
     let inside = bytes
@@ -214,8 +227,11 @@ fn jsx_expression<'t>(syntax: &Syntax<'t>, id: Id, parent: &str) -> Form<'t> {
         .unwrap_or_default();
     let is_plain = !inside.iter().any(|b| b"\\&\"'{}<>\n".contains(b));
     match parent {
-        "jsx_element" if inside == b" " => Form::Leaves(vec![("jsx_space", Cow::Borrowed(b" "))]),
-        "jsx_attribute" if is_plain => leaf("string", inside.to_vec()),
-        _ => Form::Whole,
+        // Prettier writes `{" "}` to keep a space at the end of a line.
+        "jsx_element" if inside == b" " => {
+            NodeForm::Leaves(vec![("jsx_space", Cow::Borrowed(b" "))])
+        }
+        "jsx_attribute" if is_plain => single_leaf("string", inside.to_vec()),
+        _ => NodeForm::Whole,
     }
 }

@@ -1,9 +1,9 @@
-//! Spellings of the same string, number or stretch of text.
+//! Canonical spelling of strings, numbers and whitespace.
 
 use std::borrow::Cow;
 
-/// Returns text with every run of whitespace as one space, and none at the ends.
-pub(crate) fn collapse(text: &[u8]) -> Cow<'_, [u8]> {
+/// Replaces every run of whitespace with one space and trims the ends.
+pub(crate) fn collapse_blanks(text: &[u8]) -> Cow<'_, [u8]> {
     let mut out = Vec::with_capacity(text.len());
     for word in text
         .split(u8::is_ascii_whitespace)
@@ -20,8 +20,8 @@ pub(crate) fn collapse(text: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(out)
 }
 
-/// Returns text with `\n` wherever there was `\r\n`.
-pub(crate) fn with_plain_breaks(text: &[u8]) -> Cow<'_, [u8]> {
+/// Replaces `\r\n` with `\n`.
+pub(crate) fn normalize_breaks(text: &[u8]) -> Cow<'_, [u8]> {
     if !text.windows(2).any(|pair| pair == b"\r\n") {
         return Cow::Borrowed(text);
     }
@@ -34,7 +34,7 @@ pub(crate) fn with_plain_breaks(text: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(out)
 }
 
-/// Returns the inside of a string without the backslashes before quotes, which depend on the quotes around it.
+/// Removes the backslashes before quotes, which depend on the quotes around a string.
 pub(crate) fn unescape_quotes(text: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
     let mut bytes = text.iter().copied();
@@ -52,14 +52,15 @@ pub(crate) fn unescape_quotes(text: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Returns one spelling of a decimal number: `1.50E+05` and `1.5e5` are the same.
+/// Returns the canonical spelling of a decimal number: `1.50E+05` becomes `1.5e5`.
 ///
-/// Numbers of other bases only lose their capitals.
-pub(crate) fn decimal(text: &[u8]) -> Vec<u8> {
+/// Numbers of other bases are only lowercased.
+pub(crate) fn normalize_decimal(text: &[u8]) -> Vec<u8> {
     let text = text.to_ascii_lowercase();
     let is_plain = text
         .iter()
         .all(|b| b.is_ascii_digit() || b".e+-".contains(b));
+    // `010` is octal in sloppy mode, so its zero must stay.
     let is_octal = text.len() > 1 && text[0] == b'0' && text[1].is_ascii_digit();
     if !is_plain || is_octal {
         return text;
@@ -79,22 +80,23 @@ pub(crate) fn decimal(text: &[u8]) -> Vec<u8> {
         }
     }
     let digits = exponent.strip_prefix(b"e").unwrap_or_default();
-    let (sign, digits) = match digits.split_first() {
+    let (sign, magnitude) = match digits.split_first() {
         Some((b'-', rest)) => (&b"-"[..], rest),
         Some((b'+', rest)) => (&b""[..], rest),
         Some(_) | None => (&b""[..], digits),
     };
-    let zeros = digits.iter().take_while(|b| **b == b'0').count();
-    let digits = &digits[zeros..];
-    if !digits.is_empty() {
+    let zeros = magnitude.iter().take_while(|b| **b == b'0').count();
+    let significant = &magnitude[zeros..];
+    // An exponent of zero has no significant digits and is dropped.
+    if !significant.is_empty() {
         out.push(b'e');
         out.extend_from_slice(sign);
-        out.extend_from_slice(digits);
+        out.extend_from_slice(significant);
     }
     out
 }
 
-/// Returns whether text can be a name in JavaScript without being quoted.
+/// Returns whether a property key needs no quotes in JavaScript.
 pub(crate) fn is_plain_name(text: &[u8]) -> bool {
     let is_first = |b: u8| b.is_ascii_alphabetic() || b == b'_' || b == b'$';
     let mut bytes = text.iter().copied();
@@ -118,7 +120,7 @@ mod tests {
             ("0XFF", "0xff"),
             ("100", "100"),
         ] {
-            let shown = |text: &str| String::from_utf8(decimal(text.as_bytes())).unwrap();
+            let shown = |text: &str| String::from_utf8(normalize_decimal(text.as_bytes())).unwrap();
             assert_eq!(shown(one), shown(other));
         }
     }
@@ -134,7 +136,10 @@ mod tests {
             ("010", "10"),
             ("1n", "1"),
         ] {
-            assert_ne!(decimal(one.as_bytes()), decimal(other.as_bytes()));
+            assert_ne!(
+                normalize_decimal(one.as_bytes()),
+                normalize_decimal(other.as_bytes())
+            );
         }
     }
 

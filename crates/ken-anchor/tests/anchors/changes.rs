@@ -1,11 +1,11 @@
-//! What changes the meaning changes the fingerprint, however small it is.
+//! Fingerprint sensitivity: every change of meaning, however small, changes the fingerprint.
 
 use ken_anchor::{Symbol, outline};
 
-use crate::samples::{SAMPLES, prints};
+use crate::samples::{SAMPLES, fingerprints_by_name};
 
-/// Asserts that the first symbol of a file has another fingerprint in each of the other spellings.
-fn differ(path: &str, spellings: &[&str]) {
+/// Asserts that the first symbol of a file has a different fingerprint in each spelling.
+fn assert_all_differ(path: &str, spellings: &[&str]) {
     let first = |source: &str| -> Symbol {
         let outline = outline(path, source.as_bytes());
         let found = outline.symbols().first().cloned();
@@ -101,7 +101,7 @@ const RUST: &[&[&str]] = &[
 #[test]
 fn changes_of_rust_are_seen() {
     for spellings in RUST {
-        differ("a.rs", spellings);
+        assert_all_differ("a.rs", spellings);
     }
 }
 
@@ -165,11 +165,11 @@ const PYTHON: &[&[&str]] = &[
 #[test]
 fn changes_of_python_are_seen() {
     for spellings in PYTHON {
-        differ("a.py", spellings);
+        assert_all_differ("a.py", spellings);
     }
 }
 
-const SCRIPT: &[&[&str]] = &[
+const JAVASCRIPT: &[&[&str]] = &[
     &[
         "const f = () => { a(); b() }",
         "const f = () => { b(); a() }",
@@ -230,7 +230,7 @@ const SCRIPT: &[&[&str]] = &[
     &["const a = b(c, d)", "const a = b((c, d))"],
 ];
 
-const MARKUP: &[&[&str]] = &[
+const JSX: &[&[&str]] = &[
     &[
         "const A = () => <a>b c</a>",
         "const A = () => <a>b d</a>",
@@ -249,15 +249,15 @@ const MARKUP: &[&[&str]] = &[
 
 #[test]
 fn changes_of_javascript_are_seen() {
-    for spellings in SCRIPT {
-        differ("a.js", spellings);
-        differ("a.ts", spellings);
+    for spellings in JAVASCRIPT {
+        assert_all_differ("a.js", spellings);
+        assert_all_differ("a.ts", spellings);
     }
-    for spellings in MARKUP {
-        differ("a.tsx", spellings);
-        differ("a.jsx", spellings);
+    for spellings in JSX {
+        assert_all_differ("a.tsx", spellings);
+        assert_all_differ("a.jsx", spellings);
     }
-    differ(
+    assert_all_differ(
         "a.ts",
         &[
             "type A = B | C",
@@ -266,10 +266,10 @@ fn changes_of_javascript_are_seen() {
             "type A = B",
         ],
     );
-    differ("a.ts", &["type A = (B | C)[]", "type A = B | C[]"]);
+    assert_all_differ("a.ts", &["type A = (B | C)[]", "type A = B | C[]"]);
 }
 
-const OTHERS: &[(&str, &[&str])] = &[
+const OTHER_LANGUAGES: &[(&str, &[&str])] = &[
     (
         "a.go",
         &[
@@ -431,18 +431,18 @@ const OTHERS: &[(&str, &[&str])] = &[
 
 #[test]
 fn changes_of_other_languages_are_seen() {
-    for (path, spellings) in OTHERS {
-        differ(path, spellings);
+    for (path, spellings) in OTHER_LANGUAGES {
+        assert_all_differ(path, spellings);
     }
 }
 
-/// Every word of every sample takes part: another word in its place is seen, in a name or in a fingerprint.
+/// Replaces every word of every sample in turn and asserts that a name or a fingerprint changes.
 #[test]
 fn no_word_is_overlooked() {
     for (path, source) in SAMPLES {
-        let before = prints(path, source);
+        let before = fingerprints_by_name(path, source);
         let outline = outline(path, source.as_bytes());
-        for (start, word) in words(source) {
+        for (start, word) in split_words(source) {
             let end = start + word.len();
             let holds = |it: &&Symbol| it.bytes.start <= start && end <= it.bytes.end;
             if !outline.symbols().iter().any(|it| holds(&it)) || is_comment(source, start) {
@@ -456,14 +456,14 @@ fn no_word_is_overlooked() {
             let edited = format!("{}{other}{}", &source[..start], &source[end..]);
             assert_ne!(
                 before,
-                prints(path, &edited),
+                fingerprints_by_name(path, &edited),
                 "{path}: `{word}` at byte {start}"
             );
         }
     }
 }
 
-fn words(source: &str) -> Vec<(usize, &str)> {
+fn split_words(source: &str) -> Vec<(usize, &str)> {
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let mut found = Vec::new();
     let mut at = 0;
@@ -476,7 +476,7 @@ fn words(source: &str) -> Vec<(usize, &str)> {
     found
 }
 
-/// The samples' comments and documentation stand on lines of their own.
+/// Returns true if the line at `at` is a comment; in the samples, comments occupy whole lines.
 fn is_comment(source: &str, at: usize) -> bool {
     let start = source[..at].rfind('\n').map_or(0, |at| at + 1);
     let line = source[start..].trim_start();

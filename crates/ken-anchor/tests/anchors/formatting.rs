@@ -1,10 +1,13 @@
-//! Layout, comments and the habits of formatters leave fingerprints alone.
+//! Fingerprint stability: layout, comments and formatters do not change fingerprints.
 
-use crate::samples::{SAMPLES, prints};
+use crate::samples::{SAMPLES, fingerprints_by_name};
 
-/// Asserts that two spellings of a file have the same symbols with the same fingerprints.
-fn same(path: &str, one: &str, other: &str) {
-    let (left, right) = (prints(path, one), prints(path, other));
+/// Asserts that two spellings of a file have the same symbols and fingerprints.
+fn assert_same_fingerprints(path: &str, one: &str, other: &str) {
+    let (left, right) = (
+        fingerprints_by_name(path, one),
+        fingerprints_by_name(path, other),
+    );
     assert!(!left.is_empty(), "{path} has no symbols: {one}");
     assert_eq!(left, right, "{path}\n{one}\n---\n{other}");
 }
@@ -66,7 +69,7 @@ const RUSTFMT: &[(&str, &str)] = &[
 #[test]
 fn rustfmt_does_not_trip_it() {
     for (one, other) in RUSTFMT {
-        same("a.rs", one, other);
+        assert_same_fingerprints("a.rs", one, other);
     }
 }
 
@@ -127,7 +130,7 @@ const BLACK: &[(&str, &str)] = &[
 #[test]
 fn black_does_not_trip_it() {
     for (one, other) in BLACK {
-        same("a.py", one, other);
+        assert_same_fingerprints("a.py", one, other);
     }
 }
 
@@ -185,7 +188,7 @@ const PRETTIER_TYPES: &[(&str, &str)] = &[
     ("const f = <T,>(x: T) => x", "const f = <T>(x: T) => x"),
 ];
 
-const PRETTIER_MARKUP: &[(&str, &str)] = &[
+const PRETTIER_JSX: &[(&str, &str)] = &[
     (
         "const A = () => <a b={'c'}>d  e\n   f</a>",
         "const A = () => (\n  <a b=\"c\">\n    d e f\n  </a>\n);",
@@ -203,19 +206,19 @@ const PRETTIER_MARKUP: &[(&str, &str)] = &[
 #[test]
 fn prettier_does_not_trip_it() {
     for (one, other) in PRETTIER {
-        same("a.js", one, other);
-        same("a.ts", one, other);
+        assert_same_fingerprints("a.js", one, other);
+        assert_same_fingerprints("a.ts", one, other);
     }
     for (one, other) in PRETTIER_TYPES {
-        same("a.ts", one, other);
+        assert_same_fingerprints("a.ts", one, other);
     }
-    for (one, other) in PRETTIER_MARKUP {
-        same("a.tsx", one, other);
-        same("a.jsx", one, other);
+    for (one, other) in PRETTIER_JSX {
+        assert_same_fingerprints("a.tsx", one, other);
+        assert_same_fingerprints("a.jsx", one, other);
     }
 }
 
-const OTHERS: &[(&str, &str, &str)] = &[
+const OTHER_FORMATTERS: &[(&str, &str, &str)] = &[
     (
         "a.go",
         "package a\nfunc f() { a(); b() }",
@@ -290,13 +293,13 @@ const OTHERS: &[(&str, &str, &str)] = &[
 
 #[test]
 fn other_formatters_do_not_trip_it() {
-    for (path, one, other) in OTHERS {
-        same(path, one, other);
+    for (path, one, other) in OTHER_FORMATTERS {
+        assert_same_fingerprints(path, one, other);
     }
 }
 
-/// Inside strings, other languages keep `\r\n` apart from `\n`.
-const BREAKS: &[(&str, &str)] = &[
+/// Sources with line breaks. Inside strings, other languages distinguish `\r\n` from `\n`.
+const LINE_BREAK_SOURCES: &[(&str, &str)] = &[
     ("a.rs", "fn f() {\n    g(\"a\n\", r#\"b\nc\"#)\n}\n"),
     (
         "a.py",
@@ -308,14 +311,14 @@ const BREAKS: &[(&str, &str)] = &[
 
 #[test]
 fn line_breaks_of_another_system_do_not_trip_it() {
-    for (path, source) in BREAKS {
-        same(path, source, &source.replace('\n', "\r\n"));
+    for (path, source) in LINE_BREAK_SOURCES {
+        assert_same_fingerprints(path, source, &source.replace('\n', "\r\n"));
     }
 }
 
 #[test]
 fn blank_lines_at_the_end_do_not_trip_it() {
     for (path, source) in SAMPLES {
-        same(path, source, &format!("{source}\n\n"));
+        assert_same_fingerprints(path, source, &format!("{source}\n\n"));
     }
 }

@@ -1,4 +1,4 @@
-//! Symbols, fingerprints and verdicts over every language, on sources like those people write.
+//! Symbols, fingerprints and verdicts in every supported language, on realistic sources.
 
 mod changes;
 mod formatting;

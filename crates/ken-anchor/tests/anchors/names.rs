@@ -1,12 +1,16 @@
-//! Which symbols are found in each language, and by which names.
+//! Symbols found in each language, and the names that resolve to them.
 
-use ken_anchor::{NESTING_MAX, Unresolved, outline, resolve};
-use ken_core::anchor::Spot;
+use ken_anchor::{NESTING_MAX, ResolveError, outline, resolve};
+use ken_core::values::anchor::FilePart;
 
-use crate::samples::{SAMPLES, names, source};
+use crate::samples::{SAMPLES, sample_source, symbol_names};
 
 fn assert_names(path: &str, expected: &str) {
-    assert_eq!(names(path, source(path)).join(", "), expected, "{path}");
+    assert_eq!(
+        symbol_names(path, sample_source(path)).join(", "),
+        expected,
+        "{path}"
+    );
 }
 
 #[test]
@@ -149,7 +153,7 @@ fn every_symbol_is_found_by_its_names() {
 #[test]
 fn the_end_of_a_name_is_enough_where_it_is_the_only_one() {
     let found = |path: &str, name: &str| {
-        let outline = outline(path, source(path).as_bytes());
+        let outline = outline(path, sample_source(path).as_bytes());
         let names: Vec<String> = outline
             .find(name)
             .iter()
@@ -181,8 +185,8 @@ fn the_end_of_a_name_is_enough_where_it_is_the_only_one() {
 #[test]
 fn a_symbol_has_its_attributes_and_lines() {
     let resolved = |path: &str, name: &str| {
-        let spot = Spot::Symbol(name.to_owned());
-        let found = resolve(path, source(path).as_bytes(), &spot).unwrap();
+        let spot = FilePart::Symbol(name.to_owned());
+        let found = resolve(path, sample_source(path).as_bytes(), &spot).unwrap();
         (found.first_line, found.last_line)
     };
     assert_eq!(resolved("ledger.rs", "Ledger"), (3, 5));
@@ -192,16 +196,17 @@ fn a_symbol_has_its_attributes_and_lines() {
 
 #[test]
 fn what_is_not_found_is_refused_with_a_reason() {
-    let refused = |path: &str, source: &[u8], spot: Spot| resolve(path, source, &spot).unwrap_err();
-    let symbol = |name: &str| Spot::Symbol(name.to_owned());
-    let source = source("ledger.rs").as_bytes();
+    let refused =
+        |path: &str, source: &[u8], spot: FilePart| resolve(path, source, &spot).unwrap_err();
+    let symbol = |name: &str| FilePart::Symbol(name.to_owned());
+    let source = sample_source("ledger.rs").as_bytes();
     assert_eq!(
         refused("ledger.rs", source, symbol("Ledger::chrage")).to_string(),
         "no symbol `Ledger::chrage`; nearest: `Ledger::charge`"
     );
     assert_eq!(
         refused("ledger.rs", source, symbol("fmt")),
-        Unresolved::NoSymbol {
+        ResolveError::SymbolNotFound {
             name: "fmt".to_owned(),
             nearest: vec!["Ledger::fmt".to_owned(), "Kind::fmt".to_owned()],
         }
@@ -210,26 +215,26 @@ fn what_is_not_found_is_refused_with_a_reason() {
         refused("Makefile", b"all:", symbol("all")).to_string(),
         "`Makefile` cannot be parsed: only its lines or the whole file can be anchored"
     );
-    assert_eq!(refused("a.rs", b"\0", Spot::File), Unresolved::Binary);
-    let lines = Spot::Lines { first: 2, last: 3 };
+    assert_eq!(refused("a.rs", b"\0", FilePart::File), ResolveError::Binary);
+    let lines = FilePart::Lines { first: 2, last: 3 };
     assert_eq!(
         refused("a", b"x\ny\n", lines),
-        Unresolved::NoLines { lines: 2 }
+        ResolveError::LinesOutOfRange { lines: 2 }
     );
     let large = vec![b'\n'; ken_anchor::FILE_BYTES_MAX + 1];
     assert!(matches!(
-        refused("a", &large, Spot::File),
-        Unresolved::TooLarge { .. }
+        refused("a", &large, FilePart::File),
+        ResolveError::TooLarge { .. }
     ));
 }
 
 #[test]
 fn any_text_has_lines() {
-    let spot = Spot::Lines { first: 2, last: 2 };
+    let spot = FilePart::Lines { first: 2, last: 2 };
     let found = resolve("Makefile", b"all:\n\tmake  x\n", &spot).unwrap();
     assert_eq!(found.text(b"all:\n\tmake  x\n"), "\tmake  x");
     assert_eq!(found.weight, 2);
-    assert!(resolve("Makefile", b"", &Spot::File).is_ok());
+    assert!(resolve("Makefile", b"", &FilePart::File).is_ok());
 }
 
 #[test]

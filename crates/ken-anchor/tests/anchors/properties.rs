@@ -1,43 +1,43 @@
-//! Nothing that a file may hold stops the program, and what is outlined is found.
+//! Property tests: no file content causes a panic, and every outlined symbol resolves.
 
-use ken_anchor::{Fingerprint, Verdict, compare, outline, resolve};
-use ken_core::anchor::Spot;
+use ken_anchor::{AnchorComparison, Fingerprint, compare_anchor, outline, resolve};
+use ken_core::values::anchor::FilePart;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
 use crate::samples::SAMPLES;
 
-/// Asks everything of one file.
-fn exercise(path: &str, source: &[u8]) -> Result<(), TestCaseError> {
+/// Calls every operation on one file.
+fn check_all_operations(path: &str, source: &[u8]) -> Result<(), TestCaseError> {
     let outline = outline(path, source);
     for symbol in outline.symbols() {
         prop_assert!(symbol.bytes.end <= source.len());
         prop_assert!(symbol.bytes.start <= symbol.bytes.end);
-        prop_assert!(1 <= symbol.first_line && symbol.first_line <= symbol.last_line);
+        prop_assert!(symbol.first_line >= 1 && symbol.first_line <= symbol.last_line);
         prop_assert!(outline.find(&symbol.name).contains(&symbol));
     }
-    // Each look costs a parse; the first and the last symbol stand for all.
+    // Each lookup costs a parse, so only the first and the last symbol are resolved.
     let ends = outline
         .symbols()
         .first()
         .into_iter()
         .chain(outline.symbols().last());
     for symbol in ends {
-        let spot = Spot::Symbol(symbol.name.clone());
+        let spot = FilePart::Symbol(symbol.name.clone());
         let found = resolve(path, source, &spot);
         let taken: Fingerprint = found.expect("it is outlined").fingerprint;
         prop_assert!(matches!(
-            compare(path, source, &spot, taken),
-            Verdict::Intact(_)
+            compare_anchor(path, source, &spot, taken),
+            AnchorComparison::Intact(_)
         ));
     }
     Ok(())
 }
 
-/// One edit of a text: bytes dropped and bytes put in their place.
-type Edit = (prop::sample::Index, usize, Vec<u8>);
+/// One edit of a text: position, number of bytes removed, bytes inserted.
+type RandomEdit = (prop::sample::Index, usize, Vec<u8>);
 
-fn edits() -> impl Strategy<Value = Vec<Edit>> {
+fn any_edits() -> impl Strategy<Value = Vec<RandomEdit>> {
     let signs =
         prop::sample::select(b"(){}[]<>\"'`;:,.#/\\|&*+-=!?@$%^~ \n\tax0_\xff\xc3".to_vec());
     vec(
@@ -46,7 +46,7 @@ fn edits() -> impl Strategy<Value = Vec<Edit>> {
     )
 }
 
-fn edited(source: &str, edits: &[Edit]) -> Vec<u8> {
+fn apply_edits(source: &str, edits: &[RandomEdit]) -> Vec<u8> {
     let mut bytes = source.as_bytes().to_vec();
     for (at, drop, put) in edits {
         let start = at.index(bytes.len() + 1);
@@ -62,22 +62,22 @@ proptest! {
     #[test]
     fn any_bytes_are_survived(source in vec(any::<u8>(), 0..256)) {
         for (path, _) in SAMPLES {
-            exercise(path, &source)?;
+            check_all_operations(path, &source)?;
         }
     }
 
     #[test]
-    fn damaged_sources_are_survived(edits in edits()) {
+    fn damaged_sources_are_survived(edits in any_edits()) {
         for (path, source) in SAMPLES {
-            exercise(path, &edited(source, &edits))?;
+            check_all_operations(path, &apply_edits(source, &edits))?;
         }
     }
 
-    /// Cutting a file anywhere leaves something that can be read.
+    /// A file truncated at any byte can still be read.
     #[test]
     fn torn_sources_are_survived(at in any::<prop::sample::Index>()) {
         for (path, source) in SAMPLES {
-            exercise(path, &source.as_bytes()[..at.index(source.len())])?;
+            check_all_operations(path, &source.as_bytes()[..at.index(source.len())])?;
         }
     }
 

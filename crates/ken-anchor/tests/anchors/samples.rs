@@ -1,10 +1,10 @@
-//! One source a language, and what is asked of all of them.
+//! One sample source per language, and helpers shared by all anchor tests.
 
 use std::collections::BTreeMap;
 
 use ken_anchor::{Fingerprint, outline};
 
-/// A file for each language this build reads.
+/// One sample file per language of this build.
 pub(crate) const SAMPLES: &[(&str, &str)] = &[
     ("ledger.rs", include_str!("../fixtures/ledger.rs")),
     ("session.py", include_str!("../fixtures/session.py")),
@@ -29,19 +29,19 @@ pub(crate) const SAMPLES: &[(&str, &str)] = &[
     ("Ledger.swift", include_str!("../fixtures/Ledger.swift")),
 ];
 
-pub(crate) fn source(path: &str) -> &'static str {
+pub(crate) fn sample_source(path: &str) -> &'static str {
     let found = SAMPLES.iter().find(|(sample, _)| *sample == path);
     found.map_or("", |(_, source)| source)
 }
 
-/// Returns the names of a file's symbols, in their order.
-pub(crate) fn names(path: &str, source: &str) -> Vec<String> {
+/// Returns the names of a file's symbols, in source order.
+pub(crate) fn symbol_names(path: &str, source: &str) -> Vec<String> {
     let outline = outline(path, source.as_bytes());
     outline.symbols().iter().map(|it| it.name.clone()).collect()
 }
 
 /// Returns the fingerprints of a file's symbols by name.
-pub(crate) fn prints(path: &str, source: &str) -> BTreeMap<String, Vec<Fingerprint>> {
+pub(crate) fn fingerprints_by_name(path: &str, source: &str) -> BTreeMap<String, Vec<Fingerprint>> {
     let mut prints: BTreeMap<_, Vec<_>> = BTreeMap::new();
     for symbol in outline(path, source.as_bytes()).symbols() {
         prints

@@ -1,12 +1,12 @@
-//! What a grammar's own tag query calls a definition is in the outline.
+//! Comparison with tree-sitter tag queries: every definition that a grammar tags is in the outline.
 
 use ken_anchor::outline;
 use tree_sitter::{Language, Parser, Query, QueryCursor, StreamingIterator};
 
-use crate::samples::source;
+use crate::samples::sample_source;
 
-/// Returns the names a query tags as definitions, with the bytes they stand at.
-fn tagged(grammar: &Language, query: &str, source: &str) -> Vec<(usize, String)> {
+/// Returns the names that a query tags as definitions, with their byte offsets.
+fn tagged_definitions(grammar: &Language, query: &str, source: &str) -> Vec<(usize, String)> {
     let mut parser = Parser::new();
     parser.set_language(grammar).expect("it loads");
     let tree = parser.parse(source, None).expect("nothing stops it");
@@ -33,9 +33,9 @@ fn tagged(grammar: &Language, query: &str, source: &str) -> Vec<(usize, String)>
 }
 
 fn assert_covers(path: &str, grammar: &Language, query: &str, left_out: &[&str]) {
-    let source = source(path);
+    let source = sample_source(path);
     let outline = outline(path, source.as_bytes());
-    let tags = tagged(grammar, query, source);
+    let tags = tagged_definitions(grammar, query, source);
     assert!(!tags.is_empty(), "{path}");
     for (at, name) in tags {
         let is_here = outline

@@ -1,93 +1,106 @@
-//! Which entries a listing or export wants.
+//! Filters that select entries.
 
-use clap::Args;
-use ken_core::kind::{Kind, Memory};
-use ken_core::status::Status;
-use ken_core::store::{Filter, Shelf};
-use ken_core::text::Tag;
+use clap::{Args, ValueEnum};
+use ken_core::ledger::store::{EntryFilter, LifecycleFilter};
+use ken_core::values::kind::{EntryKind, Memory};
+use ken_core::values::status::EntryStatus;
+use ken_core::values::text::Tag;
 
-use super::entry::NormType;
-use super::words;
+use crate::args::values;
 
-/// `ken list`.
-#[derive(Debug, Args)]
-pub(crate) struct ListArgs {
-    #[command(flatten)]
-    pub(crate) filter: FilterArgs,
+/// Kinds of norms, under the names that other knowledge stores use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum NormType {
+    Commit,
+    Pr,
+    Expectation,
+    Risk,
 }
 
-/// Choosing entries by what they are.
+impl NormType {
+    /// Returns the corresponding entry kind.
+    pub(crate) fn kind(self) -> EntryKind {
+        match self {
+            Self::Commit => EntryKind::CommitNorm,
+            Self::Pr => EntryKind::PrExpectation,
+            Self::Expectation => EntryKind::UserExpectation,
+            Self::Risk => EntryKind::RiskTier,
+        }
+    }
+}
+
+/// Filters on the properties of entries.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Which entries")]
+#[command(next_help_heading = "Filters")]
 pub(crate) struct WhichArgs {
-    /// Only this kind
-    #[arg(long, value_name = "KIND", value_parser = words::kind(), hide_possible_values = true)]
-    kind: Option<Kind>,
-    /// Only this memory: semantic, procedural or episodic
+    /// Only entries of this kind
+    #[arg(long, value_name = "KIND", value_parser = values::kind(), hide_possible_values = true)]
+    kind: Option<EntryKind>,
+    /// Only entries of this memory: semantic, procedural or episodic
     #[arg(long, visible_alias = "type", value_name = "MEMORY")]
     memory: Option<Memory>,
-    /// Only this kind of norm
+    /// Only norms of this kind
     #[arg(long, value_name = "NORM", conflicts_with = "kind")]
     norm_type: Option<NormType>,
-    /// Only entries with this tag or one below it
+    /// Only entries with this tag or a tag below it
     #[arg(long, value_name = "TAG")]
     tag: Option<Tag>,
-    /// Only this status
-    #[arg(long, value_name = "STATUS", value_parser = words::status())]
-    status: Option<Status>,
-    /// Only this reviewer's point of view
+    /// Only entries with this status
+    #[arg(long, value_name = "STATUS", value_parser = values::status())]
+    status: Option<EntryStatus>,
+    /// Only entries with this review perspective
     #[arg(long, value_name = "LENS")]
     lens: Option<Tag>,
 }
 
-/// Choosing entries, those laid aside too.
+/// Filters that can also select archived, retracted and quarantined entries.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Which entries")]
+#[command(next_help_heading = "Filters")]
 pub(crate) struct FilterArgs {
     #[command(flatten)]
     which: WhichArgs,
-    /// At most this many
+    /// Maximum number of entries
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
-    /// Also archived, retracted and quarantined ones
-    #[arg(long, group = "shelf")]
+    /// Include archived, retracted and quarantined entries
+    #[arg(long, group = "lifecycle")]
     all: bool,
-    /// Only archived ones
-    #[arg(long, group = "shelf")]
+    /// Only archived entries
+    #[arg(long, group = "lifecycle")]
     archived: bool,
-    /// Only retracted ones
-    #[arg(long, group = "shelf")]
+    /// Only retracted entries
+    #[arg(long, group = "lifecycle")]
     retracted: bool,
 }
 
 impl WhichArgs {
-    /// Returns the engine's form: live entries.
-    pub(crate) fn to_filter(&self) -> Filter {
-        Filter {
+    /// Returns the engine's filter, limited to live entries.
+    pub(crate) fn to_filter(&self) -> EntryFilter {
+        EntryFilter {
             memory: self.memory,
             kind: self.kind.or(self.norm_type.map(NormType::kind)),
             status: self.status,
             tag: self.tag.clone(),
             lens: self.lens.clone(),
-            ..Filter::default()
+            ..EntryFilter::default()
         }
     }
 }
 
 impl FilterArgs {
-    /// Returns the engine's form.
-    pub(crate) fn to_filter(&self) -> Filter {
-        let shelf = if self.all {
-            Shelf::All
+    /// Returns the engine's filter.
+    pub(crate) fn to_filter(&self) -> EntryFilter {
+        let lifecycle = if self.all {
+            LifecycleFilter::All
         } else if self.archived {
-            Shelf::Archived
+            LifecycleFilter::Archived
         } else if self.retracted {
-            Shelf::Retracted
+            LifecycleFilter::Retracted
         } else {
-            Shelf::Live
+            LifecycleFilter::Live
         };
-        Filter {
-            shelf,
+        EntryFilter {
+            lifecycle,
             limit: self.limit,
             ..self.which.to_filter()
         }

@@ -1,66 +1,70 @@
-//! What the global ledger adds to an answer: below what this repository knows, labelled, in the room that is left.
+//! Hits from the global ledger: below the repository's, labeled, within the remaining budget.
 //!
-//! A global ledger that cannot be read takes nothing from the answer; it is told.
+//! An unreadable global ledger does not fail the query; its error is reported beside the results.
 
-use ken_core::surface::{Page, Shown};
+use ken_core::retrieval::surface::{EntrySelection, SelectedEntry};
 use ken_engine::Engine;
-use ken_engine::promotion::Overlay;
-use ken_engine::search::{Answer, Portion, Search};
+use ken_engine::promotion::GlobalOverlay;
+use ken_engine::search::{SearchOutcome, SearchQuery, SelectionLimits};
 
-use crate::failure::Failure;
-use crate::world::Surroundings;
+use crate::failure::CommandFailure;
+use crate::world::Environment;
 
-/// Stands above what people are shown of it.
-pub(crate) const HEADING: &str = "From the global ledger (other projects; not checked here):";
+/// The heading above hits of the global ledger.
+pub(crate) const GLOBAL_HEADING: &str =
+    "From the global ledger (other projects; not checked here):";
 
-/// What the global ledger added.
+/// The results of the global ledger.
 #[derive(Debug, Default)]
-pub(crate) struct Beside {
-    pub(crate) overlay: Option<Overlay>,
-    /// Why it could not be asked.
+pub(crate) struct GlobalResults {
+    pub(crate) overlay: Option<GlobalOverlay>,
+    /// The error, if it could not be queried.
     silent: Option<String>,
 }
 
-/// Asks the global ledger, if the user has one.
-pub(super) fn overlay(
-    surroundings: &Surroundings,
+/// Queries the global ledger, if the user has one.
+pub(super) fn query_global(
+    environment: &Environment,
     engine: &mut Engine,
-    search: &Search,
-    local: (&Answer, &Page),
-    portion: Portion,
-) -> Beside {
-    let mut asked = || -> Result<Option<Overlay>, Failure> {
-        let Some(mut global) = surroundings.open_global()? else {
+    search: &SearchQuery,
+    local: (&SearchOutcome, &EntrySelection),
+    portion: SelectionLimits,
+) -> GlobalResults {
+    // The closure collects the errors of opening and searching in one place.
+    let mut query = || -> Result<Option<GlobalOverlay>, CommandFailure> {
+        let Some(mut global) = environment.open_global()? else {
             return Ok(None);
         };
         Ok(engine.overlay(&mut global, search, local, portion)?)
     };
-    match asked() {
-        Ok(overlay) => Beside {
+    match query() {
+        Ok(overlay) => GlobalResults {
             overlay,
             silent: None,
         },
-        Err(failure) => Beside {
+        Err(failure) => GlobalResults {
             overlay: None,
+            // The hits of the repository are still valid, so the error is reported and not
+            // returned.
             silent: Some(failure.message),
         },
     }
 }
 
-impl Beside {
-    /// Returns why the global ledger could not be asked.
+impl GlobalResults {
+    /// Returns the error if the global ledger could not be queried.
     pub(crate) fn silent(&self) -> Option<&str> {
         self.silent.as_deref()
     }
 
-    /// Returns what it shows.
-    pub(crate) fn shown(&self) -> &[Shown] {
+    /// Returns the hits to show.
+    pub(crate) fn shown(&self) -> &[SelectedEntry] {
         let overlay = self.overlay.as_ref();
         overlay.map_or(&[], |it| it.page.shown.as_slice())
     }
 
-    /// Returns `page` with what was added behind it; each line of that says that it is from elsewhere.
-    pub(crate) fn beside(&self, page: Page) -> Page {
+    /// Appends the global hits to `page`; each of their lines names the origin.
+    pub(crate) fn beside(&self, page: EntrySelection) -> EntrySelection {
         match &self.overlay {
             Some(it) => page.followed_by(&it.page),
             None => page,

@@ -1,90 +1,97 @@
-//! Asking the ledgers, one way for every surface: what this repository knows, below it what the global ledger adds.
+//! Query facade over the repository's ledger and the global one, shared by every surface.
 //!
-//! What an agent is about to be shown is written down first. What was asked is counted, in numbers.
+//! Exposures of agents are recorded before the results are returned. Queries are counted.
 
 mod global;
 
-use ken_core::entry::Entry;
-use ken_core::id::EntryId;
-use ken_core::run::How;
-use ken_core::surface::{self, Page};
-use ken_core::time::Date;
-use ken_engine::brief::Brief;
-use ken_engine::runs::Reader;
-use ken_engine::search::{Answer, Portion, Search};
-use ken_engine::usage::{Answered, Asked};
-use ken_engine::{Engine, Error};
+use ken_core::ledger::entry::Entry;
+use ken_core::retrieval::surface::{self, EntrySelection};
+use ken_core::trust::run::ExposureChannel;
+use ken_core::values::id::EntryId;
+use ken_core::values::time::Date;
+use ken_engine::briefing::TaskBriefing;
+use ken_engine::runs::EntryReader;
+use ken_engine::search::{SearchOutcome, SearchQuery, SelectionLimits};
+use ken_engine::usage::{AnswerUsage, QueryKind};
+use ken_engine::{Engine, EngineError};
 
-use crate::failure::Failure;
-use crate::world::Surroundings;
+use crate::failure::CommandFailure;
+use crate::world::Environment;
 
-pub(crate) use global::{Beside, HEADING};
+pub(crate) use global::{GLOBAL_HEADING, GlobalResults};
 
-/// What is asked.
+/// A search request.
 #[derive(Debug)]
-pub(crate) struct Question {
-    pub(crate) search: Search,
-    pub(crate) portion: Portion,
-    /// Whether somebody asked in words only; those without a good answer are kept.
+pub(crate) struct SearchRequest {
+    pub(crate) search: SearchQuery,
+    pub(crate) portion: SelectionLimits,
+    /// True if the query is text without filters; those without a good hit are recorded.
     pub(crate) is_in_words: bool,
 }
 
-/// What a search found, here and in the global ledger.
+/// The results of a search in the repository's ledger and the global one.
 #[derive(Debug)]
-pub(crate) struct Found {
-    pub(crate) search: Search,
-    pub(crate) answer: Answer,
-    pub(crate) page: Page,
-    pub(crate) global: Beside,
+pub(crate) struct QueryResults {
+    pub(crate) search: SearchQuery,
+    pub(crate) answer: SearchOutcome,
+    pub(crate) page: EntrySelection,
+    pub(crate) global: GlobalResults,
     pub(crate) today: Date,
 }
 
-/// What somebody is told before work begins, here and from the global ledger.
+/// A briefing from the repository's ledger and the global one.
 #[derive(Debug)]
-pub(crate) struct Briefed {
-    pub(crate) brief: Brief,
-    pub(crate) known: Page,
-    pub(crate) global: Beside,
+pub(crate) struct BriefingResults {
+    pub(crate) brief: TaskBriefing,
+    pub(crate) known: EntrySelection,
+    pub(crate) global: GlobalResults,
 }
 
-/// Who asks, and where.
+/// Runs queries for one reader.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Asker<'a> {
-    pub(crate) surroundings: &'a Surroundings,
-    /// Nobody where a person reads: what people saw is not counted.
-    pub(crate) reader: Option<&'a Reader>,
+pub(crate) struct QueryService<'a> {
+    pub(crate) surroundings: &'a Environment,
+    /// `None` if a person reads: exposures of people are not recorded.
+    pub(crate) reader: Option<&'a EntryReader>,
 }
 
-impl Asker<'_> {
-    /// Searches, and writes down what is shown.
+impl QueryService<'_> {
+    /// Searches and records the exposures.
     pub(crate) fn search(
         self,
         engine: &mut Engine,
-        question: Question,
+        request: SearchRequest,
         progress: &mut dyn FnMut(usize, usize),
-    ) -> Result<Found, Failure> {
-        let Question {
+    ) -> Result<QueryResults, CommandFailure> {
+        let SearchRequest {
             mut search,
             portion,
             is_in_words,
-        } = question;
+        } = request;
+        // An explicit thread of work wins; otherwise the one of the reader's run applies.
         if let (None, Some(reader)) = (&search.thread, self.reader) {
-            search.thread = engine.thread_of(reader)?;
+            search.thread = engine.reader_thread(reader)?;
         }
         let answer = engine.search(&search, progress)?;
         if is_in_words {
-            // An answer is worth no less where this cannot be noted.
-            let _ = engine.note_missed(&search, &answer);
+            // A failure to record a missed query must not fail the search.
+            let _ = engine.record_unanswered(&search, &answer);
         }
         let page = answer.page(portion);
         let local = (&answer, &page);
-        let global = global::overlay(self.surroundings, engine, &search, local, portion);
+        let global = global::query_global(self.surroundings, engine, &search, local, portion);
+        // Recorded before the results leave this function: an unrecorded exposure would let the
+        // agent confirm the entry as independent.
         if let Some(reader) = self.reader {
             let shown = page.shown.iter().chain(global.shown()).map(|it| it.id);
-            engine.note_shown(reader, &shown.collect::<Vec<EntryId>>(), How::Pull)?;
+            engine.record_exposures(
+                reader,
+                &shown.collect::<Vec<EntryId>>(),
+                ExposureChannel::Pull,
+            )?;
         }
-        self.count(engine, (Asked::Search, &answer), vec![&page], &global);
-        Ok(Found {
+        self.count(engine, (QueryKind::Search, &answer), vec![&page], &global);
+        Ok(QueryResults {
             search,
             answer,
             page,
@@ -93,28 +100,29 @@ impl Asker<'_> {
         })
     }
 
-    /// Gathers what to know before work begins, and writes down what is shown.
+    /// Builds a briefing and records the exposures.
     pub(crate) fn brief(
         self,
         engine: &mut Engine,
-        mut search: Search,
-        portion: Portion,
+        mut search: SearchQuery,
+        portion: SelectionLimits,
         progress: &mut dyn FnMut(usize, usize),
-    ) -> Result<Briefed, Failure> {
+    ) -> Result<BriefingResults, CommandFailure> {
         if let (None, Some(reader)) = (&search.thread, self.reader) {
-            search.thread = engine.thread_of(reader)?;
+            search.thread = engine.reader_thread(reader)?;
         }
         let mut brief = engine.brief(&search, progress)?;
-        let known = engine.hand_over(&mut brief, portion, self.reader)?;
-        let local = (&brief.known, &known);
-        let global = global::overlay(self.surroundings, engine, &search, local, portion);
+        let known = engine.render_briefing(&mut brief, portion, self.reader)?;
+        let local = (&brief.results, &known);
+        let global = global::query_global(self.surroundings, engine, &search, local, portion);
+        // `render_briefing` recorded the local entries; the global ones are recorded here.
         if let Some(reader) = self.reader {
             let shown: Vec<EntryId> = global.shown().iter().map(|it| it.id).collect();
-            engine.note_shown(reader, &shown, How::Brief)?;
+            engine.record_exposures(reader, &shown, ExposureChannel::Brief)?;
         }
         let pages = vec![&brief.norms, &known];
-        self.count(engine, (Asked::Brief, &brief.known), pages, &global);
-        Ok(Briefed {
+        self.count(engine, (QueryKind::Brief, &brief.results), pages, &global);
+        Ok(BriefingResults {
             brief,
             known,
             global,
@@ -122,43 +130,45 @@ impl Asker<'_> {
     }
 }
 
-/// Finds the entry that `wanted` names, here or else in the global ledger, and tells of it with the engine that has it.
-pub(crate) fn find<T>(
-    surroundings: &Surroundings,
+/// Finds an entry by id in the repository's ledger or else in the global one, and calls `describe`
+/// with the engine that contains it.
+pub(crate) fn with_entry<T>(
+    environment: &Environment,
     engine: &mut Engine,
-    wanted: &str,
-    tell: impl FnOnce(&mut Engine, Entry) -> Result<T, Failure>,
-) -> Result<T, Failure> {
-    let found = engine.find(wanted);
-    if let Err(Error::NotFound(_)) = &found
-        && let Some(mut global) = surroundings.open_global()?
-        && let Ok(entry) = global.find(wanted)
+    id: &str,
+    describe: impl FnOnce(&mut Engine, Entry) -> Result<T, CommandFailure>,
+) -> Result<T, CommandFailure> {
+    let found = engine.find(id);
+    // Only "not found" falls through: an ambiguous id must be reported, not resolved elsewhere.
+    if let Err(EngineError::NotFound(_)) = &found
+        && let Some(mut global) = environment.open_global()?
+        && let Ok(entry) = global.find(id)
     {
-        return tell(&mut global, entry);
+        return describe(&mut global, entry);
     }
     let entry = found?;
-    tell(engine, entry)
+    describe(engine, entry)
 }
 
-impl Asker<'_> {
-    /// Counts an answer that was shown on `pages`, and what the global ledger added.
+impl QueryService<'_> {
+    /// Counts a query whose results were shown on `pages` and in the global results.
     fn count<'p>(
         self,
         engine: &Engine,
-        (asked, answer): (Asked, &Answer),
-        mut pages: Vec<&'p Page>,
-        global: &'p Beside,
+        (asked, answer): (QueryKind, &SearchOutcome),
+        mut pages: Vec<&'p EntrySelection>,
+        global: &'p GlobalResults,
     ) {
         pages.extend(global.overlay.as_ref().map(|it| &it.page));
-        let answered = Answered::of(asked, answer, &pages);
-        engine.count(self.surroundings.surface, answered);
+        let answered = AnswerUsage::from_answer(asked, answer, &pages);
+        engine.count_answer(self.surroundings.surface, answered);
     }
 }
 
-impl Briefed {
-    /// Returns all of it as an agent reads it.
+impl BriefingResults {
+    /// Renders the briefing for an agent.
     pub(crate) fn text(&self) -> String {
         let all = self.global.beside(self.known.clone());
-        surface::brief(&self.brief.norms, &all, self.brief.known.served_by.name())
+        surface::render_briefing_block(&self.brief.norms, &all, self.brief.results.served_by.name())
     }
 }

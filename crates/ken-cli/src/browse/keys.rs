@@ -1,46 +1,46 @@
-//! What a key means where it was pressed.
+//! Key bindings of the browser.
 //!
-//! Letters are text for the search as long as the list is in hand, and commands on the page.
-//! Ctrl-H is what some terminals send for the backspace key, so it can mean nothing else.
+//! Letters edit the query while the list has the focus and are commands on the page. Ctrl-H erases
+//! and has no other use, because some terminals send it for the backspace key.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
-/// Where keys go.
+/// The pane that receives the keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Focus {
+pub(crate) enum PaneFocus {
     List,
     Page,
 }
 
-/// What somebody at the keyboard wants.
+/// An action of the user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Wish {
-    Edit(Edit),
-    /// Another row of the list, or other lines of the page.
-    Move(Step),
-    /// The entry before or after this one, from its page.
-    Neighbour(Step),
-    /// To the page.
+pub(crate) enum BrowserAction {
+    Edit(QueryEdit),
+    /// Move to another row of the list, or scroll the page.
+    Move(MoveStep),
+    /// Go to the previous or next entry from the page.
+    Neighbor(MoveStep),
+    /// Focus the page.
     Open,
-    /// One step back, or an empty search.
+    /// Go one step back, or clear the query.
     Back,
-    /// The history instead of the entry, or the entry again.
+    /// Switch between the entry and its history.
     History,
     Quit,
 }
 
-/// A change of the search text.
+/// An edit of the query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Edit {
+pub(crate) enum QueryEdit {
     Type(char),
     Erase,
     EraseWord,
     Empty,
 }
 
-/// How far, and where to.
+/// A step in a list or page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum MoveStep {
     Up,
     Down,
     PageUp,
@@ -49,49 +49,51 @@ pub(crate) enum Step {
     Last,
 }
 
-/// Returns what `key` asks for; nothing for keys without a meaning here.
-pub(crate) fn wish(key: &KeyEvent, focus: Focus) -> Option<Wish> {
+/// Returns the action for `key`, or `None` if it is not bound.
+pub(crate) fn action_for_key(key: &KeyEvent, focus: PaneFocus) -> Option<BrowserAction> {
+    // Some terminals report a key twice: when pressed and when released.
     if key.kind == KeyEventKind::Release {
         return None;
     }
-    // What AltGr writes is reported as Ctrl and Alt together on some systems.
+    // Some systems report AltGr as Ctrl and Alt together; it types a character.
     if key.modifiers.contains(KeyModifiers::CONTROL) && !key.modifiers.contains(KeyModifiers::ALT) {
-        return chord(key.code, focus);
+        return action_for_control(key.code, focus);
     }
     if let KeyCode::Char(c) = key.code {
         return match focus {
-            Focus::List => (!c.is_control()).then_some(Wish::Edit(Edit::Type(c))),
-            Focus::Page => letter(c),
+            PaneFocus::List => (!c.is_control()).then_some(BrowserAction::Edit(QueryEdit::Type(c))),
+            PaneFocus::Page => action_for_letter(c),
         };
     }
-    named(key.code, focus)
+    action_for_special(key.code, focus)
 }
 
-/// A letter held with Ctrl.
-fn chord(code: KeyCode, focus: Focus) -> Option<Wish> {
+/// Returns the action for a letter with Ctrl.
+fn action_for_control(code: KeyCode, focus: PaneFocus) -> Option<BrowserAction> {
     let KeyCode::Char(c) = code else {
         return None;
     };
     match c.to_ascii_lowercase() {
-        'c' | 'q' => Some(Wish::Quit),
-        'l' => Some(Wish::History),
-        'n' => Some(Wish::Move(Step::Down)),
-        'p' => Some(Wish::Move(Step::Up)),
-        'h' if focus == Focus::List => Some(Wish::Edit(Edit::Erase)),
-        'w' if focus == Focus::List => Some(Wish::Edit(Edit::EraseWord)),
-        'u' if focus == Focus::List => Some(Wish::Edit(Edit::Empty)),
+        'c' | 'q' => Some(BrowserAction::Quit),
+        'l' => Some(BrowserAction::History),
+        // Bindings with Ctrl work in both panes, because letters alone are text in the list.
+        'n' => Some(BrowserAction::Move(MoveStep::Down)),
+        'p' => Some(BrowserAction::Move(MoveStep::Up)),
+        'h' if focus == PaneFocus::List => Some(BrowserAction::Edit(QueryEdit::Erase)),
+        'w' if focus == PaneFocus::List => Some(BrowserAction::Edit(QueryEdit::EraseWord)),
+        'u' if focus == PaneFocus::List => Some(BrowserAction::Edit(QueryEdit::Empty)),
         _ => None,
     }
 }
 
-/// A letter on the page.
-fn letter(c: char) -> Option<Wish> {
+/// Returns the action for a letter on the page.
+fn action_for_letter(c: char) -> Option<BrowserAction> {
     match c {
-        'h' => Some(Wish::History),
-        'j' => Some(Wish::Move(Step::Down)),
-        'k' => Some(Wish::Move(Step::Up)),
-        ' ' => Some(Wish::Move(Step::PageDown)),
-        '/' => Some(Wish::Back),
+        'h' => Some(BrowserAction::History),
+        'j' => Some(BrowserAction::Move(MoveStep::Down)),
+        'k' => Some(BrowserAction::Move(MoveStep::Up)),
+        ' ' => Some(BrowserAction::Move(MoveStep::PageDown)),
+        '/' => Some(BrowserAction::Back),
         _ => None,
     }
 }
@@ -100,21 +102,21 @@ fn letter(c: char) -> Option<Wish> {
     clippy::wildcard_enum_match_arm,
     reason = "a keyboard has more keys than have a meaning"
 )]
-fn named(code: KeyCode, focus: Focus) -> Option<Wish> {
-    let on_page = focus == Focus::Page;
+fn action_for_special(code: KeyCode, focus: PaneFocus) -> Option<BrowserAction> {
+    let on_page = focus == PaneFocus::Page;
     match code {
-        KeyCode::Up => Some(Wish::Move(Step::Up)),
-        KeyCode::Down => Some(Wish::Move(Step::Down)),
-        KeyCode::PageUp => Some(Wish::Move(Step::PageUp)),
-        KeyCode::PageDown => Some(Wish::Move(Step::PageDown)),
-        KeyCode::Home => Some(Wish::Move(Step::First)),
-        KeyCode::End => Some(Wish::Move(Step::Last)),
-        KeyCode::Left if on_page => Some(Wish::Neighbour(Step::Up)),
-        KeyCode::Right if on_page => Some(Wish::Neighbour(Step::Down)),
-        KeyCode::Tab if on_page => Some(Wish::Back),
-        KeyCode::Enter | KeyCode::Tab if !on_page => Some(Wish::Open),
-        KeyCode::Backspace if !on_page => Some(Wish::Edit(Edit::Erase)),
-        KeyCode::Esc => Some(Wish::Back),
+        KeyCode::Up => Some(BrowserAction::Move(MoveStep::Up)),
+        KeyCode::Down => Some(BrowserAction::Move(MoveStep::Down)),
+        KeyCode::PageUp => Some(BrowserAction::Move(MoveStep::PageUp)),
+        KeyCode::PageDown => Some(BrowserAction::Move(MoveStep::PageDown)),
+        KeyCode::Home => Some(BrowserAction::Move(MoveStep::First)),
+        KeyCode::End => Some(BrowserAction::Move(MoveStep::Last)),
+        KeyCode::Left if on_page => Some(BrowserAction::Neighbor(MoveStep::Up)),
+        KeyCode::Right if on_page => Some(BrowserAction::Neighbor(MoveStep::Down)),
+        KeyCode::Tab if on_page => Some(BrowserAction::Back),
+        KeyCode::Enter | KeyCode::Tab if !on_page => Some(BrowserAction::Open),
+        KeyCode::Backspace if !on_page => Some(BrowserAction::Edit(QueryEdit::Erase)),
+        KeyCode::Esc => Some(BrowserAction::Back),
         _ => None,
     }
 }
@@ -134,25 +136,40 @@ mod tests {
     #[test]
     fn letters_are_text_in_the_list_and_commands_on_the_page() {
         let h = plain(KeyCode::Char('h'));
-        assert_eq!(wish(&h, Focus::List), Some(Wish::Edit(Edit::Type('h'))));
-        assert_eq!(wish(&h, Focus::Page), Some(Wish::History));
-        assert_eq!(wish(&plain(KeyCode::Char('x')), Focus::Page), None);
+        assert_eq!(
+            action_for_key(&h, PaneFocus::List),
+            Some(BrowserAction::Edit(QueryEdit::Type('h')))
+        );
+        assert_eq!(
+            action_for_key(&h, PaneFocus::Page),
+            Some(BrowserAction::History)
+        );
+        assert_eq!(
+            action_for_key(&plain(KeyCode::Char('x')), PaneFocus::Page),
+            None
+        );
     }
 
     #[test]
     fn what_terminals_send_for_backspace_erases() {
         for key in [plain(KeyCode::Backspace), held('h')] {
-            assert_eq!(wish(&key, Focus::List), Some(Wish::Edit(Edit::Erase)));
-            assert_eq!(wish(&key, Focus::Page), None);
+            assert_eq!(
+                action_for_key(&key, PaneFocus::List),
+                Some(BrowserAction::Edit(QueryEdit::Erase))
+            );
+            assert_eq!(action_for_key(&key, PaneFocus::Page), None);
         }
     }
 
     #[test]
     fn quitting_and_the_history_work_everywhere() {
-        for focus in [Focus::List, Focus::Page] {
-            assert_eq!(wish(&held('c'), focus), Some(Wish::Quit));
-            assert_eq!(wish(&held('q'), focus), Some(Wish::Quit));
-            assert_eq!(wish(&held('l'), focus), Some(Wish::History));
+        for focus in [PaneFocus::List, PaneFocus::Page] {
+            assert_eq!(action_for_key(&held('c'), focus), Some(BrowserAction::Quit));
+            assert_eq!(action_for_key(&held('q'), focus), Some(BrowserAction::Quit));
+            assert_eq!(
+                action_for_key(&held('l'), focus),
+                Some(BrowserAction::History)
+            );
         }
     }
 
@@ -160,8 +177,11 @@ mod tests {
     fn a_key_let_go_and_a_control_character_do_nothing() {
         let mut up = plain(KeyCode::Up);
         up.kind = KeyEventKind::Release;
-        assert_eq!(wish(&up, Focus::List), None);
-        assert_eq!(wish(&plain(KeyCode::Char('\u{1b}')), Focus::List), None);
+        assert_eq!(action_for_key(&up, PaneFocus::List), None);
+        assert_eq!(
+            action_for_key(&plain(KeyCode::Char('\u{1b}')), PaneFocus::List),
+            None
+        );
     }
 
     #[test]
@@ -170,6 +190,9 @@ mod tests {
             KeyCode::Char('@'),
             KeyModifiers::CONTROL | KeyModifiers::ALT,
         );
-        assert_eq!(wish(&at, Focus::List), Some(Wish::Edit(Edit::Type('@'))));
+        assert_eq!(
+            action_for_key(&at, PaneFocus::List),
+            Some(BrowserAction::Edit(QueryEdit::Type('@')))
+        );
     }
 }

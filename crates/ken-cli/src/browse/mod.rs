@@ -1,7 +1,7 @@
-//! A browser for the terminal: search as you type, one entry, its history.
+//! Terminal browser: search as you type, one entry, its history.
 //!
-//! [`keys`] says what a key means, [`state`] what it does, [`view`] what is seen of it; here the
-//! engine is asked and the terminal borrowed. It reads only, and nothing of it runs unless asked for.
+//! [`keys`] maps keys to actions, [`state`] applies them, [`view`] draws the result. This module
+//! queries the engine and owns the terminal. The browser only reads.
 
 mod keys;
 mod state;
@@ -14,58 +14,63 @@ use std::cell::Cell;
 use std::io;
 use std::time::Duration;
 
-use ken_core::store::Filter;
+use ken_core::ledger::store::EntryFilter;
 use ken_engine::Engine;
-use ken_engine::search::{Floor, Search};
+use ken_engine::search::{RelevanceFloor, SearchQuery};
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event, KeyEvent};
 use ratatui::crossterm::style::force_color_output;
 
-pub(crate) use styled::Paint;
-
 use crate::commands::versions;
-use crate::failure::Failure;
-use keys::Wish;
-use state::{Detail, Effect, Row, Source, State};
+use crate::failure::CommandFailure;
+use keys::BrowserAction;
+use state::{BrowserEffect, BrowserState, ListRow, ListSource, RowDetail};
 
-/// Entries listed where nothing is searched for; more than anybody scrolls through.
+pub(crate) use styled::ColorMode;
+
+/// Maximum entries listed without a query.
 const LISTED_MAX: usize = 500;
 
-/// Draws the state while the engine is at work.
-type Redraw<'a> = &'a mut dyn FnMut(&mut State);
+/// Draws the state while the engine works.
+type RedrawCallback<'a> = &'a mut dyn FnMut(&mut BrowserState);
 
-/// Whether it goes on.
+/// The state of the event loop after some keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Flow {
+enum EventLoopState {
     On,
-    Over,
+    Finished,
 }
 
-/// What is shown and who is asked.
+/// The browser: its state and the engine it queries.
 #[derive(Debug)]
-pub(crate) struct Browser<'a> {
+pub(crate) struct EntryBrowser<'a> {
     engine: &'a mut Engine,
-    filter: Filter,
-    state: State,
-    paint: Paint,
+    filter: EntryFilter,
+    state: BrowserState,
+    paint: ColorMode,
 }
 
-impl<'a> Browser<'a> {
-    /// Looks at the entries `filter` lets through, beginning with a search for `query`.
-    pub(crate) fn new(engine: &'a mut Engine, filter: Filter, query: String, paint: Paint) -> Self {
+impl<'a> EntryBrowser<'a> {
+    /// Creates a browser for the entries that match `filter`, with an initial query.
+    pub(crate) fn new(
+        engine: &'a mut Engine,
+        filter: EntryFilter,
+        query: String,
+        paint: ColorMode,
+    ) -> Self {
         let today = engine.now().date();
         Self {
             engine,
             filter,
-            state: State::new(query, today),
+            state: BrowserState::new(query, today),
             paint,
         }
     }
 
-    /// Borrows the terminal until somebody quits; it is given back whatever happens.
-    pub(crate) fn run(mut self) -> Result<(), Failure> {
-        force_color_output(self.paint == Paint::Coloured);
-        // Also makes a panic give the terminal back before it is told.
+    /// Runs until the user quits. The terminal is restored on every exit path.
+    pub(crate) fn run(mut self) -> Result<(), CommandFailure> {
+        force_color_output(self.paint == ColorMode::Colored);
+        // `try_init` also installs a panic hook that restores the terminal before the message.
         let outcome = match ratatui::try_init() {
             Ok(mut terminal) => self.follow(&mut terminal),
             Err(error) => Err(terminal_failed(&error)),
@@ -74,117 +79,135 @@ impl<'a> Browser<'a> {
         outcome
     }
 
-    fn follow(&mut self, terminal: &mut DefaultTerminal) -> Result<(), Failure> {
+    fn follow(&mut self, terminal: &mut DefaultTerminal) -> Result<(), CommandFailure> {
         let paint = self.paint;
+        // The engine calls `redraw` in the middle of a search and cannot return our error, so it
+        // is kept here.
         let failed = Cell::new(None);
-        let mut redraw = |state: &mut State| {
+        let mut redraw = |state: &mut BrowserState| {
             if let Err(error) = draw(terminal, state, paint) {
                 failed.set(Some(error));
             }
         };
         redraw(&mut self.state);
-        self.act(Effect::Search, &mut redraw)?;
+        self.act(BrowserEffect::Search, &mut redraw)?;
         loop {
             redraw(&mut self.state);
             if let Some(error) = failed.take() {
                 return Err(terminal_failed(&error));
             }
             let keys = pending_keys().map_err(|e| terminal_failed(&e))?;
-            if self.press(&keys, &mut redraw)? == Flow::Over {
+            if self.press(&keys, &mut redraw)? == EventLoopState::Finished {
                 return Ok(());
             }
         }
     }
 
-    /// Takes keys that were pressed, asking the engine no more often than they need.
-    fn press(&mut self, keys: &[KeyEvent], redraw: Redraw<'_>) -> Result<Flow, Failure> {
-        let mut waiting = Effect::Nothing;
+    /// Handles pressed keys with as few queries as possible.
+    fn press(
+        &mut self,
+        keys: &[KeyEvent],
+        redraw: RedrawCallback<'_>,
+    ) -> Result<EventLoopState, CommandFailure> {
+        let mut pending = BrowserEffect::Nothing;
         for key in keys {
-            let Some(wish) = keys::wish(key, self.state.focus) else {
+            let Some(action) = keys::action_for_key(key, self.state.focus) else {
                 continue;
             };
-            // Letters typed while a search was under way are one search; a step needs its answer.
-            if waiting == Effect::Search && !matches!(wish, Wish::Edit(_)) {
-                self.act(waiting, redraw)?;
+            // Letters typed during a search are combined into one search. Any other action refers
+            // to the list the user will see, so the search runs first.
+            if pending == BrowserEffect::Search && !matches!(action, BrowserAction::Edit(_)) {
+                self.act(pending, redraw)?;
                 redraw(&mut self.state);
-                waiting = Effect::Nothing;
+                pending = BrowserEffect::Nothing;
             }
-            waiting = waiting.max(self.state.update(wish));
-            if waiting == Effect::Quit {
-                return Ok(Flow::Over);
+            pending = pending.max(self.state.update(action));
+            if pending == BrowserEffect::Quit {
+                return Ok(EventLoopState::Finished);
             }
         }
-        self.act(waiting, redraw)?;
-        Ok(Flow::On)
+        self.act(pending, redraw)?;
+        Ok(EventLoopState::On)
     }
 
-    fn act(&mut self, effect: Effect, redraw: Redraw<'_>) -> Result<(), Failure> {
+    fn act(
+        &mut self,
+        effect: BrowserEffect,
+        redraw: RedrawCallback<'_>,
+    ) -> Result<(), CommandFailure> {
         match effect {
-            Effect::Nothing | Effect::Quit => Ok(()),
-            Effect::Load => self.load(),
-            Effect::Search => {
+            BrowserEffect::Nothing | BrowserEffect::Quit => Ok(()),
+            BrowserEffect::Load => self.load(),
+            BrowserEffect::Search => {
                 self.ask(redraw)?;
                 self.load()
             }
         }
     }
 
-    /// Asks for the list: what a search finds, or the newest entries.
-    fn ask(&mut self, redraw: Redraw<'_>) -> Result<(), Failure> {
+    /// Loads the list: the hits of the query, or the newest entries.
+    fn ask(&mut self, redraw: RedrawCallback<'_>) -> Result<(), CommandFailure> {
         self.engine.refresh()?;
         if self.state.query.trim().is_empty() {
             return self.list();
         }
-        let found = self.search(Floor::Relevant, redraw)?;
-        if !found.is_empty() {
-            self.state.show(Source::Relevant, found);
+        let rows = self.search(RelevanceFloor::Relevant, redraw)?;
+        if !rows.is_empty() {
+            self.state.show(ListSource::Relevant, rows);
             return Ok(());
         }
-        // A word is half typed, perhaps: the nearest there is, until something answers.
-        let found = self.search(Floor::None, redraw)?;
-        self.state.show(Source::Nearest, found);
+        // The last word may be incomplete, so show the nearest entries instead of none.
+        let rows = self.search(RelevanceFloor::None, redraw)?;
+        self.state.show(ListSource::Nearest, rows);
         Ok(())
     }
 
-    fn search(&mut self, floor: Floor, redraw: Redraw<'_>) -> Result<Vec<Row>, Failure> {
-        let search = Search {
+    fn search(
+        &mut self,
+        floor: RelevanceFloor,
+        redraw: RedrawCallback<'_>,
+    ) -> Result<Vec<ListRow>, CommandFailure> {
+        // The browser records no exposures: a person reads.
+        let search = SearchQuery {
             query: self.state.query.clone(),
             filter: self.filter.clone(),
             floor,
-            ..Search::default()
+            ..SearchQuery::default()
         };
         let state = &mut self.state;
         let answer = self.engine.search(&search, &mut |at, all| {
-            state.source = Source::Reading(at, all);
+            state.source = ListSource::Reading(at, all);
             redraw(state);
         })?;
         let rows = answer.hits.into_iter();
-        Ok(rows.map(|hit| Row::Found(Box::new(hit))).collect())
+        Ok(rows.map(|hit| ListRow::Found(Box::new(hit))).collect())
     }
 
-    fn list(&mut self) -> Result<(), Failure> {
-        let filter = Filter {
+    fn list(&mut self) -> Result<(), CommandFailure> {
+        let filter = EntryFilter {
+            // One more than shown reveals whether there are more.
             limit: Some(LISTED_MAX + 1),
             ..self.filter.clone()
         };
         let mut entries = self.engine.list(&filter)?;
-        let source = if LISTED_MAX < entries.len() {
-            Source::Newest
+        let source = if entries.len() > LISTED_MAX {
+            ListSource::Newest
         } else {
-            Source::Whole
+            ListSource::Whole
         };
         entries.truncate(LISTED_MAX);
-        let rows = entries.into_iter();
-        let rows = rows.map(|entry| Row::Listed(Box::new(entry))).collect();
-        self.state.show(source, rows);
+        let rows = entries
+            .into_iter()
+            .map(|entry| ListRow::Listed(Box::new(entry)));
+        self.state.show(source, rows.collect());
         Ok(())
     }
 
-    /// Reads what the page tells about the row in hand.
-    fn load(&mut self) -> Result<(), Failure> {
+    /// Loads the details of the selected row.
+    fn load(&mut self) -> Result<(), CommandFailure> {
         if let Some(row) = self.state.row() {
             let entry = row.entry();
-            let detail = Detail {
+            let detail = RowDetail {
                 id: entry.id,
                 versions: versions(self.engine, entry)?,
                 history: self.engine.history(entry.id)?,
@@ -195,7 +218,11 @@ impl<'a> Browser<'a> {
     }
 }
 
-fn draw(terminal: &mut DefaultTerminal, state: &mut State, paint: Paint) -> io::Result<()> {
+fn draw(
+    terminal: &mut DefaultTerminal,
+    state: &mut BrowserState,
+    paint: ColorMode,
+) -> io::Result<()> {
     let drawn = terminal.draw(|frame| {
         view::fit(state, frame.area(), paint);
         view::draw(frame, state, paint);
@@ -203,7 +230,7 @@ fn draw(terminal: &mut DefaultTerminal, state: &mut State, paint: Paint) -> io::
     drawn.map(|_| ())
 }
 
-/// Waits for something to happen and returns the keys pressed by then.
+/// Waits for an event and returns the keys pressed so far.
 fn pending_keys() -> io::Result<Vec<KeyEvent>> {
     let mut keys = Vec::new();
     loop {
@@ -216,6 +243,6 @@ fn pending_keys() -> io::Result<Vec<KeyEvent>> {
     }
 }
 
-fn terminal_failed(error: &io::Error) -> Failure {
-    Failure::io("cannot use the terminal", error)
+fn terminal_failed(error: &io::Error) -> CommandFailure {
+    CommandFailure::io("cannot use the terminal", error)
 }

@@ -1,42 +1,43 @@
-//! What the browser shows, and what a wish does to it.
+//! State of the browser, and the effect of actions on it.
 //!
-//! Knows neither a terminal nor a ledger: a [`Wish`] goes in, an [`Effect`] says what has to be
-//! asked, and the answers come back through [`State::show`] and [`State::open`].
+//! This module knows neither a terminal nor a ledger. A [`BrowserAction`] returns a
+//! [`BrowserEffect`] that names the required query. Results come back through
+//! `BrowserState::set_rows` and `BrowserState::set_detail`.
 //!
-//! Invariant: `selected` is a row whenever there is one.
+//! Invariant: `selected` is the index of a row, unless there are no rows.
 
-use ken_core::entry::Entry;
-use ken_core::event::Recorded;
-use ken_core::facts::EntryFacts;
-use ken_core::id::EntryId;
-use ken_core::time::Date;
-use ken_engine::search::Hit;
+use ken_core::ledger::entry::Entry;
+use ken_core::ledger::event::RecordedEvent;
+use ken_core::trust::facts::EntryFacts;
+use ken_core::values::id::EntryId;
+use ken_core::values::time::Date;
+use ken_engine::search::SearchHit;
 use ratatui::text::Line;
 
-use super::keys::{Edit, Focus, Step, Wish};
+use super::keys::{BrowserAction, MoveStep, PaneFocus, QueryEdit};
 
-/// Characters of a search.
+/// Maximum characters of a query.
 const QUERY_CHARS_MAX: usize = 400;
 
-/// What has to be done after a wish, the most urgent last.
+/// The work required after an action, the most urgent last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Effect {
+pub(crate) enum BrowserEffect {
     Nothing,
-    /// The selected entry has to be read.
+    /// The details of the selected entry must be loaded.
     Load,
-    /// The list has to be asked for anew.
+    /// The list must be loaded again.
     Search,
     Quit,
 }
 
 /// An entry of the list.
 #[derive(Debug)]
-pub(crate) enum Row {
+pub(crate) enum ListRow {
     Listed(Box<Entry>),
-    Found(Box<Hit>),
+    Found(Box<SearchHit>),
 }
 
-impl Row {
+impl ListRow {
     pub(crate) fn entry(&self) -> &Entry {
         match self {
             Self::Listed(entry) => entry,
@@ -46,221 +47,234 @@ impl Row {
 
     pub(crate) fn facts(&self, today: Date) -> EntryFacts {
         match self {
-            Self::Listed(entry) => EntryFacts::of(entry, None, today.start()),
+            Self::Listed(entry) => EntryFacts::from_entry(entry, None, today.start()),
             Self::Found(hit) => hit.facts.clone(),
         }
     }
 }
 
-/// What the page needs beside the row.
+/// The details of the selected entry.
 #[derive(Debug)]
-pub(crate) struct Detail {
+pub(crate) struct RowDetail {
     pub(crate) id: EntryId,
-    /// The events of concurrent wordings.
-    pub(crate) versions: Vec<Recorded>,
+    /// The events of concurrent versions.
+    pub(crate) versions: Vec<RecordedEvent>,
     /// Every event, oldest first.
-    pub(crate) history: Vec<Recorded>,
+    pub(crate) history: Vec<RecordedEvent>,
 }
 
-/// What the page tells about an entry.
+/// The view on the page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Side {
+pub(crate) enum PageView {
     Entry,
     History,
 }
 
-/// Where the list came from.
+/// The source of the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Source {
-    /// Nothing was asked yet.
-    Unasked,
-    /// How many of how many entries a search has read.
+pub(crate) enum ListSource {
+    /// Nothing was loaded yet.
+    Initial,
+    /// A search is running: entries read, and their total.
     Reading(usize, usize),
     /// All entries, newest first.
     Whole,
     /// The newest entries; there are more.
     Newest,
-    /// What answers a search, best first.
+    /// The relevant hits of a query, best first.
     Relevant,
-    /// Nothing answers: what comes nearest.
+    /// The nearest entries; none is relevant.
     Nearest,
 }
 
-/// Room the panes have, in rows of the terminal.
+/// The size of the panes, in rows of the terminal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Room {
-    /// Entries the list has room for.
+pub(crate) struct PaneSize {
+    /// Number of entries that fit in the list.
     pub(crate) entries: usize,
-    /// Lines the page has room for.
+    /// Number of lines that fit on the page.
     pub(crate) lines: usize,
 }
 
-/// Everything on the screen.
+/// The complete state of the screen.
 #[derive(Debug)]
-pub(crate) struct State {
+pub(crate) struct BrowserState {
     pub(crate) today: Date,
     pub(crate) query: String,
-    pub(crate) source: Source,
-    pub(crate) rows: Vec<Row>,
+    pub(crate) source: ListSource,
+    pub(crate) rows: Vec<ListRow>,
     pub(crate) selected: usize,
-    /// The first row on the screen.
+    /// The first visible row.
     pub(crate) top: usize,
-    pub(crate) focus: Focus,
-    pub(crate) side: Side,
-    pub(crate) detail: Option<Detail>,
-    /// The page, as it was laid out last.
+    pub(crate) focus: PaneFocus,
+    pub(crate) side: PageView,
+    pub(crate) detail: Option<RowDetail>,
+    /// The page, as last laid out.
     pub(crate) lines: Vec<Line<'static>>,
-    /// The first line of it on the screen.
+    /// The first visible line of the page.
     pub(crate) scroll: usize,
-    room: Room,
+    room: PaneSize,
 }
 
-impl State {
+impl BrowserState {
     pub(crate) fn new(query: String, today: Date) -> Self {
         Self {
             today,
             query,
-            source: Source::Unasked,
+            source: ListSource::Initial,
             rows: Vec::new(),
             selected: 0,
             top: 0,
-            focus: Focus::List,
-            side: Side::Entry,
+            focus: PaneFocus::List,
+            side: PageView::Entry,
             detail: None,
             lines: Vec::new(),
             scroll: 0,
-            room: Room::default(),
+            room: PaneSize::default(),
         }
     }
 
-    /// Returns the row in hand.
-    pub(crate) fn row(&self) -> Option<&Row> {
+    /// Returns the selected row.
+    pub(crate) fn row(&self) -> Option<&ListRow> {
         self.rows.get(self.selected)
     }
 
-    /// Does what can be done without asking anybody, and returns what is left.
-    pub(crate) fn update(&mut self, wish: Wish) -> Effect {
-        match (wish, self.focus) {
-            (Wish::Quit, _) => Effect::Quit,
-            (Wish::Edit(edit), _) => self.edit(edit),
-            (Wish::Move(step), Focus::List) | (Wish::Neighbour(step), _) => self.select(step),
-            (Wish::Move(step), Focus::Page) => self.scroll(step),
-            (Wish::Open, _) => {
-                if self.row().is_some() {
-                    self.focus = Focus::Page;
-                }
-                Effect::Nothing
+    /// Applies an action and returns the work that is left for the caller.
+    pub(crate) fn update(&mut self, action: BrowserAction) -> BrowserEffect {
+        match (action, self.focus) {
+            (BrowserAction::Quit, _) => BrowserEffect::Quit,
+            (BrowserAction::Edit(edit), _) => self.edit(edit),
+            (BrowserAction::Move(step), PaneFocus::List) | (BrowserAction::Neighbor(step), _) => {
+                self.select(step)
             }
-            (Wish::History, _) => self.turn(),
-            (Wish::Back, Focus::List) => self.edit(Edit::Empty),
-            (Wish::Back, Focus::Page) => self.back(),
+            (BrowserAction::Move(step), PaneFocus::Page) => self.scroll(step),
+            (BrowserAction::Open, _) => {
+                if self.row().is_some() {
+                    self.focus = PaneFocus::Page;
+                }
+                BrowserEffect::Nothing
+            }
+            (BrowserAction::History, _) => self.turn(),
+            (BrowserAction::Back, PaneFocus::List) => self.edit(QueryEdit::Empty),
+            (BrowserAction::Back, PaneFocus::Page) => self.back(),
         }
     }
 
-    /// Takes the answer to a search or the listing.
-    pub(crate) fn show(&mut self, source: Source, rows: Vec<Row>) {
+    /// Replaces the list with the result of a query.
+    pub(crate) fn show(&mut self, source: ListSource, rows: Vec<ListRow>) {
         self.source = source;
         self.rows = rows;
         self.selected = 0;
         self.top = 0;
         self.scroll = 0;
+        // The details belong to a row of the old list.
         self.detail = None;
         if self.rows.is_empty() {
-            self.focus = Focus::List;
+            self.focus = PaneFocus::List;
         }
     }
 
-    /// Takes what was read about the row in hand.
-    pub(crate) fn open(&mut self, detail: Detail) {
+    /// Sets the details of the selected row.
+    pub(crate) fn open(&mut self, detail: RowDetail) {
         self.detail = Some(detail);
     }
 
-    /// Takes the page as it is laid out for the screen and keeps both panes within it.
-    pub(crate) fn fit(&mut self, room: Room, lines: Vec<Line<'static>>) {
+    /// Sets the size and the laid-out page, and keeps both scroll positions valid.
+    pub(crate) fn fit(&mut self, room: PaneSize, lines: Vec<Line<'static>>) {
         self.room = room;
         self.lines = lines;
         self.scroll = self.scroll.min(self.scroll_max());
-        if 0 < room.entries {
+        // A pane too small for one entry would make `clamp` panic: its minimum exceeds its
+        // maximum.
+        if room.entries > 0 {
             let lowest = (self.selected + 1).saturating_sub(room.entries);
             self.top = self.top.clamp(lowest, self.selected);
         }
     }
 
-    /// Returns the first line on the screen when the end of the page is.
+    /// Returns the scroll position at which the end of the page is visible.
     pub(crate) fn scroll_max(&self) -> usize {
         self.lines.len().saturating_sub(self.room.lines)
     }
 
-    fn edit(&mut self, edit: Edit) -> Effect {
+    fn edit(&mut self, edit: QueryEdit) -> BrowserEffect {
         let before = self.query.len();
         match edit {
-            Edit::Type(c) if self.query.chars().count() < QUERY_CHARS_MAX => self.query.push(c),
-            Edit::Type(_) => {}
-            Edit::Erase => {
+            // Pasted text arrives as single keys; the limit keeps each search fast.
+            QueryEdit::Type(c) if self.query.chars().count() < QUERY_CHARS_MAX => {
+                self.query.push(c);
+            }
+            QueryEdit::Type(_) => {}
+            QueryEdit::Erase => {
                 self.query.pop();
             }
-            Edit::EraseWord => {
+            QueryEdit::EraseWord => {
                 let text = self.query.trim_end();
                 let space = text.char_indices().rfind(|(_, c)| c.is_whitespace());
+                // The space itself stays, as in a shell. It may take more than one byte.
                 let keep = space.map_or(0, |(at, c)| at + c.len_utf8());
                 self.query.truncate(keep);
             }
-            Edit::Empty => self.query.clear(),
+            QueryEdit::Empty => self.query.clear(),
         }
         if self.query.len() == before {
-            Effect::Nothing
+            BrowserEffect::Nothing
         } else {
-            Effect::Search
+            BrowserEffect::Search
         }
     }
 
-    fn select(&mut self, step: Step) -> Effect {
+    fn select(&mut self, step: MoveStep) -> BrowserEffect {
         let last = self.rows.len().saturating_sub(1);
-        let selected = moved(self.selected, step, self.room.entries).min(last);
+        let selected = apply_step(self.selected, step, self.room.entries).min(last);
         if selected == self.selected {
-            return Effect::Nothing;
+            return BrowserEffect::Nothing;
         }
         self.selected = selected;
         self.scroll = 0;
-        Effect::Load
+        BrowserEffect::Load
     }
 
-    fn scroll(&mut self, step: Step) -> Effect {
-        let scroll = moved(self.scroll, step, self.room.lines);
+    fn scroll(&mut self, step: MoveStep) -> BrowserEffect {
+        let scroll = apply_step(self.scroll, step, self.room.lines);
         self.scroll = scroll.min(self.scroll_max());
-        Effect::Nothing
+        BrowserEffect::Nothing
     }
 
-    /// Turns to the other side of the page.
-    fn turn(&mut self) -> Effect {
+    /// Switches between the entry and its history.
+    fn turn(&mut self) -> BrowserEffect {
         if self.row().is_some() {
             self.scroll = 0;
             (self.focus, self.side) = match (self.focus, self.side) {
-                (Focus::Page, Side::History) => (Focus::Page, Side::Entry),
-                (Focus::Page, Side::Entry) | (Focus::List, _) => (Focus::Page, Side::History),
+                (PaneFocus::Page, PageView::History) => (PaneFocus::Page, PageView::Entry),
+                // From the list, the history is always shown, whichever view was last open.
+                (PaneFocus::Page, PageView::Entry) | (PaneFocus::List, _) => {
+                    (PaneFocus::Page, PageView::History)
+                }
             };
         }
-        Effect::Nothing
+        BrowserEffect::Nothing
     }
 
-    fn back(&mut self) -> Effect {
+    fn back(&mut self) -> BrowserEffect {
         self.scroll = 0;
         match self.side {
-            Side::History => self.side = Side::Entry,
-            Side::Entry => self.focus = Focus::List,
+            PageView::History => self.side = PageView::Entry,
+            PageView::Entry => self.focus = PaneFocus::List,
         }
-        Effect::Nothing
+        BrowserEffect::Nothing
     }
 }
 
-/// Returns where a step leads that begins at `at`; the caller knows the end.
-fn moved(at: usize, step: Step, page: usize) -> usize {
+/// Returns the position after a step from `at`; the caller limits it to the end.
+fn apply_step(at: usize, step: MoveStep, page: usize) -> usize {
     match step {
-        Step::Up => at.saturating_sub(1),
-        Step::Down => at.saturating_add(1),
-        Step::PageUp => at.saturating_sub(page.max(1)),
-        Step::PageDown => at.saturating_add(page.max(1)),
-        Step::First => 0,
-        Step::Last => usize::MAX,
+        MoveStep::Up => at.saturating_sub(1),
+        MoveStep::Down => at.saturating_add(1),
+        // A pane may be too small for a single entry; a page step must still move.
+        MoveStep::PageUp => at.saturating_sub(page.max(1)),
+        MoveStep::PageDown => at.saturating_add(page.max(1)),
+        MoveStep::First => 0,
+        MoveStep::Last => usize::MAX,
     }
 }

@@ -1,18 +1,18 @@
-//! Text as the printer writes it, turned into lines of the screen.
+//! Conversion of printed text to lines of the screen.
 //!
-//! The printer marks styles with the few escape codes of [`STYLES`]. Every other control character
-//! is shown, never sent.
+//! The printer marks styles with the few escape codes in [`STYLES`]. Every other control character
+//! is shown escaped and never sent to the terminal.
 
 use ratatui::style::{Color, Style};
 use ratatui::text::{Line, Span};
 use unicode_width::UnicodeWidthChar as _;
 
-use crate::print::visible;
+use crate::print::escape_invisible;
 
-/// Columns a tab takes.
-const TAB: &str = "    ";
+/// The replacement of a tab.
+const TAB_SPACES: &str = "    ";
 
-/// What begins a code of the terminal; `m` ends one that sets a style.
+/// The start of an escape code; `m` ends a code that sets a style.
 const ESCAPE: &str = "\u{1b}[";
 
 const STYLES: [(&str, Style); 6] = [
@@ -24,66 +24,67 @@ const STYLES: [(&str, Style); 6] = [
     ("33", Style::new().fg(Color::Yellow)),
 ];
 
-/// Whether styles are wanted.
+/// The use of styles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Paint {
+pub(crate) enum ColorMode {
     Plain,
-    Coloured,
+    Colored,
 }
 
-impl Paint {
-    /// Returns `style` where styles are wanted.
+impl ColorMode {
+    /// Returns `style`, or no style if styles are off.
     pub(crate) fn style(self, style: Style) -> Style {
         match self {
             Self::Plain => Style::new(),
-            Self::Coloured => style,
+            Self::Colored => style,
         }
     }
 }
 
-/// Returns the lines of `text`, none wider than `width` columns.
-pub(crate) fn lines(text: &str, width: usize, paint: Paint) -> Vec<Line<'static>> {
-    let mut page = Page {
+/// Splits `text` into lines of at most `width` columns.
+pub(crate) fn wrap_lines(text: &str, width: usize, paint: ColorMode) -> Vec<Line<'static>> {
+    let mut builder = LineBuilder {
         lines: Vec::new(),
         width: width.max(1),
         used: 0,
         style: Style::new(),
     };
     for line in text.lines() {
-        page.begin();
-        for (place, part) in line.split(ESCAPE).enumerate() {
-            if place == 0 {
-                page.push(part);
+        builder.begin();
+        for (index, part) in line.split(ESCAPE).enumerate() {
+            if index == 0 {
+                builder.push(part);
             } else {
-                page.escaped(part, paint);
+                builder.escaped(part, paint);
             }
         }
     }
-    page.lines
+    builder.lines
 }
 
-struct Page {
+struct LineBuilder {
     lines: Vec<Line<'static>>,
     width: usize,
-    /// Columns of the last line that are taken.
+    /// Columns used in the last line.
     used: usize,
     style: Style,
 }
 
-impl Page {
+impl LineBuilder {
     fn begin(&mut self) {
         self.lines.push(Line::default());
         self.used = 0;
     }
 
-    /// Takes what follows the beginning of an escape code.
-    fn escaped(&mut self, part: &str, paint: Paint) {
+    /// Processes the text after the start of an escape code.
+    fn escaped(&mut self, part: &str, paint: ColorMode) {
         let known = part.split_once('m').and_then(|(code, rest)| {
-            let (_, style) = STYLES.iter().find(|(known, _)| *known == code)?;
+            let (_, style) = STYLES.iter().find(|(listed, _)| *listed == code)?;
             Some((*style, rest))
         });
         match known {
             Some((style, rest)) => {
+                // Code 0 resets; `patch` with an empty style would keep the old one.
                 self.style = if style == Style::new() {
                     style
                 } else {
@@ -98,16 +99,16 @@ impl Page {
         }
     }
 
-    /// Writes text behind what is there, in a new line where it ends.
+    /// Appends text and wraps it at the width.
     fn push(&mut self, text: &str) {
         let mut span = String::new();
-        for c in visible(text).replace('\t', TAB).chars() {
-            let wide = c.width().unwrap_or(0);
-            if self.width < self.used + wide && 0 < self.used {
+        for c in escape_invisible(text).replace('\t', TAB_SPACES).chars() {
+            let columns = c.width().unwrap_or(0);
+            if self.used + columns > self.width && self.used > 0 {
                 self.flush(&mut span);
                 self.begin();
             }
-            self.used += wide;
+            self.used += columns;
             span.push(c);
         }
         self.flush(&mut span);
@@ -133,7 +134,7 @@ mod tests {
     #[test]
     fn every_style_of_the_printer_is_known() {
         for style in [BOLD, DIM, GOOD, WARN, BAD] {
-            let lines = lines(&format!("a{}c", styled(style, "b")), 80, Paint::Coloured);
+            let lines = wrap_lines(&format!("a{}c", styled(style, "b")), 80, ColorMode::Colored);
             assert_eq!(plain(&lines), ["abc"]);
             let styles: Vec<Style> = lines[0].spans.iter().map(|span| span.style).collect();
             assert_ne!(styles[1], Style::new());
@@ -142,22 +143,22 @@ mod tests {
     }
 
     #[test]
-    fn without_colour_no_style_is_left() {
-        let lines = lines(&styled(BAD.bold(), "b"), 80, Paint::Plain);
+    fn without_color_no_style_is_left() {
+        let lines = wrap_lines(&styled(BAD.bold(), "b"), 80, ColorMode::Plain);
         assert!(lines[0].spans.iter().all(|it| it.style == Style::new()));
     }
 
     #[test]
     fn codes_that_are_not_ours_are_shown_and_not_sent() {
         let evil = "a\u{1b}[2Jb\u{1b}]0;title\u{7}\u{1b}[31;1mc";
-        let lines = plain(&lines(evil, 200, Paint::Coloured));
+        let lines = plain(&wrap_lines(evil, 200, ColorMode::Colored));
         let shown = "a\\u{1b}[2Jb\\u{1b}]0;title\\u{7}\\u{1b}[31;1mc";
         assert_eq!(lines, [shown]);
     }
 
     #[test]
     fn a_word_longer_than_the_line_goes_on_in_the_next() {
-        let found = lines("支払いabc\n\nd\te", 4, Paint::Plain);
+        let found = wrap_lines("支払いabc\n\nd\te", 4, ColorMode::Plain);
         assert_eq!(plain(&found), ["支払", "いab", "c", "", "d   ", " e"]);
     }
 }

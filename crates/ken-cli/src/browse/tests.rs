@@ -1,62 +1,65 @@
-//! Keys in, the screen out: a browser over a real ledger, on a terminal in memory.
+//! Browser tests: keys in, screen out, with a real ledger and an in-memory terminal.
 
-use ken_core::citation::Evidence;
-use ken_core::content::Content;
 use ken_core::decide::Proposal;
-use ken_core::event::Origin;
-use ken_core::kind::Kind;
-use ken_core::store::Shelf;
-use ken_engine::world::FixedWorld;
+use ken_core::ledger::event::Origin;
+use ken_core::ledger::store::LifecycleFilter;
+use ken_core::values::citation::CitationSource;
+use ken_core::values::content::Content;
+use ken_core::values::kind::EntryKind;
+use ken_engine::runtime::FixedRuntime;
 use ken_engine::{GitEnv, init};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::crossterm::event::{KeyCode, KeyModifiers};
 use ratatui::style::Style;
 
-use super::keys::Focus;
+use super::keys::PaneFocus;
 use super::*;
 
 const LESSONS: [&str; 3] = [
     "A retried payment is charged twice unless the key of the request is kept.",
     "handleRequest takes the session lock before it writes the cache.",
-    "Colour themes are read once, when the window opens.",
+    "Color themes are read once, when the window opens.",
 ];
 
-/// A folder with a ledger that holds `statements`.
+/// Creates a folder with a ledger that contains `statements`.
 fn ledger(statements: &[&str]) -> (tempfile::TempDir, Engine) {
     let dir = tempfile::tempdir().unwrap();
     init::init(dir.path(), &GitEnv::default()).unwrap();
-    let world = FixedWorld::new("2026-11-15T09:00:00Z".parse().unwrap(), 1);
+    let world = FixedRuntime::new("2026-11-15T09:00:00Z".parse().unwrap(), 1);
     let by = "agent:reviewer".parse().unwrap();
     let mut engine = Engine::open(dir.path(), &GitEnv::default(), None, Box::new(world)).unwrap();
     for statement in statements {
-        let evidence: Evidence = "pr:142".parse().unwrap();
+        let evidence: CitationSource = "pr:142".parse().unwrap();
         let mut content = Content::new(statement.parse().unwrap());
         content.tags = ["auth/jwt".parse().unwrap()].into();
         content.verify = vec!["Run the tests with the network cut.".parse().unwrap()];
         let citations = vec![evidence.cite(&by, engine.now())];
-        let proposal = Proposal::new(Kind::Learning, content, citations, Origin::Agent);
+        let proposal = Proposal::new(EntryKind::Learning, content, citations, Origin::Agent);
         let _ = engine.add(proposal, &by).unwrap();
     }
     (dir, engine)
 }
 
 /// A browser and its screen.
-struct Screen<'a> {
-    browser: Browser<'a>,
+struct TestScreen<'a> {
+    browser: EntryBrowser<'a>,
     terminal: Terminal<TestBackend>,
 }
 
-impl<'a> Screen<'a> {
+impl<'a> TestScreen<'a> {
     fn new(engine: &'a mut Engine, width: u16, height: u16) -> Self {
-        Self::painted(engine, width, height, Paint::Plain)
+        Self::painted(engine, width, height, ColorMode::Plain)
     }
 
-    fn painted(engine: &'a mut Engine, width: u16, height: u16, paint: Paint) -> Self {
+    fn painted(engine: &'a mut Engine, width: u16, height: u16, paint: ColorMode) -> Self {
         let terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
-        let browser = Browser::new(engine, Filter::default(), String::new(), paint);
+        let browser = EntryBrowser::new(engine, EntryFilter::default(), String::new(), paint);
         let mut screen = Self { browser, terminal };
-        screen.browser.act(Effect::Search, &mut |_| {}).unwrap();
+        screen
+            .browser
+            .act(BrowserEffect::Search, &mut |_| {})
+            .unwrap();
         screen.draw();
         screen
     }
@@ -70,8 +73,8 @@ impl<'a> Screen<'a> {
         let _ = drawn.unwrap();
     }
 
-    /// Presses keys one after another, as fast as they can be read.
-    fn press(&mut self, keys: &[KeyEvent]) -> Flow {
+    /// Presses keys one after another, without a pause.
+    fn press(&mut self, keys: &[KeyEvent]) -> EventLoopState {
         let flow = self.browser.press(keys, &mut |_| {}).unwrap();
         self.draw();
         flow
@@ -103,15 +106,15 @@ fn held(c: char) -> KeyEvent {
 #[test]
 fn at_first_the_newest_entries_are_listed_beside_the_first_of_them() {
     let (_dir, mut engine) = ledger(&LESSONS);
-    let screen = Screen::new(&mut engine, 80, 24);
+    let screen = TestScreen::new(&mut engine, 80, 24);
     insta::assert_snapshot!(screen.terminal.backend(), @r#"
     "Search: type what you look for                                                  "
     "┌ 3 entries, newest first ─────────┐┌ entry ───────────────────────────────────┐"
     "│▸ L-tt8df8ma  learning  candidate ││▮▮▮▯▯ 0.50  ? unchecked, confirmed today  │"
-    "│  Colour themes are read once, wh…││                                          │"
+    "│  Color themes are read once, whe…││                                          │"
     "│  L-hst62swp  learning  candidate ││L-tt8df8ma  learning  candidate           │"
     "│  handleRequest takes the session…││                                          │"
-    "│  L-m5jrxv37  learning  candidate ││Colour themes are read once, when the     │"
+    "│  L-m5jrxv37  learning  candidate ││Color themes are read once, when the      │"
     "│  A retried payment is charged tw…││window opens.                             │"
     "│                                  ││                                          │"
     "│                                  ││evidence   none (cites no code)           │"
@@ -135,7 +138,7 @@ fn at_first_the_newest_entries_are_listed_beside_the_first_of_them() {
 #[test]
 fn typing_searches_and_the_page_says_why_it_matched() {
     let (_dir, mut engine) = ledger(&LESSONS);
-    let mut screen = Screen::new(&mut engine, 80, 24);
+    let mut screen = TestScreen::new(&mut engine, 80, 24);
     screen.text("session lock");
     insta::assert_snapshot!(screen.terminal.backend(), @r#"
     "Search: session lock                                                            "
@@ -168,7 +171,7 @@ fn typing_searches_and_the_page_says_why_it_matched() {
 #[test]
 fn where_nothing_is_relevant_that_is_said_above_what_comes_nearest() {
     let (_dir, mut engine) = ledger(&LESSONS);
-    let mut screen = Screen::new(&mut engine, 50, 6);
+    let mut screen = TestScreen::new(&mut engine, 50, 6);
     screen.text("banana bread recipe");
     insta::assert_snapshot!(screen.terminal.backend(), @r#"
     "Search: banana bread recipe                       "
@@ -183,12 +186,12 @@ fn where_nothing_is_relevant_that_is_said_above_what_comes_nearest() {
 #[test]
 fn a_narrow_terminal_shows_one_pane_at_a_time() {
     let (_dir, mut engine) = ledger(&LESSONS);
-    let mut screen = Screen::new(&mut engine, 50, 20);
+    let mut screen = TestScreen::new(&mut engine, 50, 20);
     insta::assert_snapshot!(screen.terminal.backend(), @r#"
     "Search: type what you look for                    "
     "┌ 3 entries, newest first ───────────────────────┐"
     "│▸ L-tt8df8ma  learning  candidate               │"
-    "│  Colour themes are read once, when the window… │"
+    "│  Color themes are read once, when the window o…│"
     "│  L-hst62swp  learning  candidate               │"
     "│  handleRequest takes the session lock before i…│"
     "│  L-m5jrxv37  learning  candidate               │"
@@ -214,7 +217,7 @@ fn a_narrow_terminal_shows_one_pane_at_a_time() {
     "│                                                │"
     "│L-tt8df8ma  learning  candidate                 │"
     "│                                                │"
-    "│Colour themes are read once, when the window    │"
+    "│Color themes are read once, when the window     │"
     "│opens.                                          │"
     "│                                                │"
     "│evidence   none (cites no code)                 │"
@@ -234,7 +237,7 @@ fn a_narrow_terminal_shows_one_pane_at_a_time() {
 #[test]
 fn the_history_has_authors_and_a_way_back() {
     let (_dir, mut engine) = ledger(&LESSONS);
-    let mut screen = Screen::new(&mut engine, 50, 12);
+    let mut screen = TestScreen::new(&mut engine, 50, 12);
     screen.text("session lock");
     let _ = screen.press(&[held('l')]);
     insta::assert_snapshot!(screen.terminal.backend(), @r#"
@@ -252,18 +255,18 @@ fn the_history_has_authors_and_a_way_back() {
     "↑↓ scroll  ←→ entry  h entry  Esc back  ^Q quit   "
     "#);
     screen.key(KeyCode::Esc);
-    assert_eq!(screen.browser.state.side, state::Side::Entry);
+    assert_eq!(screen.browser.state.side, state::PageView::Entry);
     screen.key(KeyCode::Esc);
-    assert_eq!(screen.browser.state.focus, Focus::List);
+    assert_eq!(screen.browser.state.focus, PaneFocus::List);
     screen.key(KeyCode::Esc);
     assert_eq!(screen.browser.state.query, "");
-    assert_eq!(screen.browser.state.source, Source::Whole);
+    assert_eq!(screen.browser.state.source, ListSource::Whole);
 }
 
 #[test]
 fn a_ledger_without_entries_says_so() {
     let (_dir, mut engine) = ledger(&[]);
-    let mut screen = Screen::new(&mut engine, 50, 6);
+    let mut screen = TestScreen::new(&mut engine, 50, 6);
     insta::assert_snapshot!(screen.terminal.backend(), @r#"
     "Search: type what you look for                    "
     "┌ no entries ────────────────────────────────────┐"
@@ -276,13 +279,13 @@ fn a_ledger_without_entries_says_so() {
         screen.key(code);
     }
     let _ = screen.press(&[held('l')]);
-    assert_eq!(screen.browser.state.focus, Focus::List);
+    assert_eq!(screen.browser.state.focus, PaneFocus::List);
 }
 
 #[test]
 fn steps_move_the_list_and_stop_at_its_ends() {
     let (_dir, mut engine) = ledger(&LESSONS);
-    let mut screen = Screen::new(&mut engine, 50, 6);
+    let mut screen = TestScreen::new(&mut engine, 50, 6);
     let steps = [
         (KeyCode::Up, 0),
         (KeyCode::Down, 1),
@@ -302,13 +305,13 @@ fn steps_move_the_list_and_stop_at_its_ends() {
 }
 
 #[test]
-fn on_the_page_steps_scroll_and_arrows_turn_to_the_neighbours() {
+fn on_the_page_steps_scroll_and_arrows_turn_to_the_neighbors() {
     let (_dir, mut engine) = ledger(&LESSONS);
-    let mut screen = Screen::new(&mut engine, 50, 10);
+    let mut screen = TestScreen::new(&mut engine, 50, 10);
     screen.key(KeyCode::Tab);
     screen.key(KeyCode::End);
     let end = screen.browser.state.scroll;
-    assert!(0 < end);
+    assert!(end > 0);
     screen.key(KeyCode::Down);
     assert_eq!(screen.browser.state.scroll, end);
     screen.key(KeyCode::Up);
@@ -319,24 +322,24 @@ fn on_the_page_steps_scroll_and_arrows_turn_to_the_neighbours() {
     screen.key(KeyCode::Left);
     assert_eq!(screen.selected(), LESSONS[2]);
     screen.key(KeyCode::Tab);
-    assert_eq!(screen.browser.state.focus, Focus::List);
+    assert_eq!(screen.browser.state.focus, PaneFocus::List);
 }
 
 #[test]
 fn a_step_typed_ahead_is_taken_in_the_list_the_search_gives() {
     let (_dir, mut engine) = ledger(&LESSONS);
-    let mut screen = Screen::new(&mut engine, 80, 24);
+    let mut screen = TestScreen::new(&mut engine, 80, 24);
     let mut keys = typed("banana bread");
     keys.push(KeyEvent::new(KeyCode::Down, KeyModifiers::NONE));
     let _ = screen.press(&keys);
-    assert_eq!(screen.browser.state.source, Source::Nearest);
+    assert_eq!(screen.browser.state.source, ListSource::Nearest);
     assert_eq!(screen.browser.state.selected, 1);
 }
 
 #[test]
 fn words_are_erased_one_by_one_and_the_text_has_an_end() {
     let (_dir, mut engine) = ledger(&LESSONS);
-    let mut screen = Screen::new(&mut engine, 20, 5);
+    let mut screen = TestScreen::new(&mut engine, 20, 5);
     screen.text("session lock ");
     let _ = screen.press(&[held('w')]);
     assert_eq!(screen.browser.state.query, "session ");
@@ -352,9 +355,10 @@ fn words_are_erased_one_by_one_and_the_text_has_an_end() {
 fn both_keys_quit_and_nothing_after_them_is_read() {
     let (_dir, mut engine) = ledger(&LESSONS);
     for c in ['c', 'q'] {
-        let mut screen = Screen::new(&mut engine, 80, 24);
+        let mut screen = TestScreen::new(&mut engine, 80, 24);
+        // The letter after the quit key must not reach the query.
         let keys = [held(c), typed("x")[0]];
-        assert_eq!(screen.press(&keys), Flow::Over);
+        assert_eq!(screen.press(&keys), EventLoopState::Finished);
         assert_eq!(screen.browser.state.query, "");
     }
 }
@@ -363,9 +367,9 @@ fn both_keys_quit_and_nothing_after_them_is_read() {
 fn what_an_entry_says_cannot_steer_the_terminal() {
     let evil = "Turn \u{202e}the text\u{2066} round.";
     let (_dir, mut engine) = ledger(&[evil]);
-    let mut screen = Screen::new(&mut engine, 100, 24);
-    // The guard sets such an entry apart; a newer or foreign one may not.
-    screen.browser.filter.shelf = Shelf::All;
+    let mut screen = TestScreen::new(&mut engine, 100, 24);
+    // The guard quarantines such an entry; one from a newer or foreign Ken may get past it.
+    screen.browser.filter.lifecycle = LifecycleFilter::All;
     screen.text("\u{202e}");
     for key in ['u', 'l', 'l'] {
         let shown = screen.terminal.backend().to_string();
@@ -380,10 +384,10 @@ fn what_an_entry_says_cannot_steer_the_terminal() {
 }
 
 #[test]
-fn without_colour_no_cell_has_a_style() {
+fn without_color_no_cell_has_a_style() {
     let (_dir, mut engine) = ledger(&LESSONS);
-    for (paint, is_plain) in [(Paint::Plain, true), (Paint::Coloured, false)] {
-        let mut screen = Screen::painted(&mut engine, 100, 30, paint);
+    for (paint, is_plain) in [(ColorMode::Plain, true), (ColorMode::Colored, false)] {
+        let mut screen = TestScreen::painted(&mut engine, 100, 30, paint);
         screen.text("lock");
         let cells = screen.terminal.backend().buffer().content();
         let reset = ratatui::buffer::Cell::EMPTY.style();
@@ -396,7 +400,7 @@ fn without_colour_no_cell_has_a_style() {
 fn no_screen_is_too_small() {
     let (_dir, mut engine) = ledger(&LESSONS);
     for (width, height) in [(1, 1), (2, 2), (3, 4), (9, 3), (80, 2), (200, 1), (79, 60)] {
-        let mut screen = Screen::new(&mut engine, width, height);
+        let mut screen = TestScreen::new(&mut engine, width, height);
         screen.text("session lock");
         screen.key(KeyCode::Down);
         let _ = screen.press(&[held('l')]);
@@ -407,7 +411,7 @@ fn no_screen_is_too_small() {
 #[test]
 fn a_word_is_erased_back_to_any_kind_of_space() {
     let (_dir, mut engine) = ledger(&LESSONS);
-    let mut screen = Screen::new(&mut engine, 80, 24);
+    let mut screen = TestScreen::new(&mut engine, 80, 24);
     screen.text("支払\u{3000}確認");
     let _ = screen.press(&[held('w')]);
     assert_eq!(screen.browser.state.query, "支払\u{3000}");
@@ -418,5 +422,5 @@ fn a_word_is_erased_back_to_any_kind_of_space() {
 #[test]
 fn a_screen_wider_than_any_is_drawn() {
     let (_dir, mut engine) = ledger(&LESSONS);
-    let _ = Screen::new(&mut engine, 3_000, 5);
+    let _ = TestScreen::new(&mut engine, 3_000, 5);
 }

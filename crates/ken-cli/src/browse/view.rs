@@ -1,8 +1,9 @@
-//! The screen: a search line, the list, the page of one entry, and what the keys do.
+//! The screen: the query, the list, the page of one entry and the key help.
 //!
-//! Draws a [`State`] and changes nothing else; [`fit`] tells it first how much room there is.
-//! Nothing relies on colour: the row in hand has a mark, the pane in hand the keys below it.
+//! [`draw`] only reads the state; [`fit`] tells the state the available space first. Nothing
+//! depends on color: the selected row has a marker, and the key help belongs to the focused pane.
 
+use ken_core::json::lifecycle_labels;
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Margin, Rect};
 use ratatui::style::Style;
@@ -10,49 +11,50 @@ use ratatui::text::{Line, Span, Text};
 use ratatui::widgets::{Block, Paragraph};
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-use super::keys::Focus;
-use super::state::{Detail, Room, Row, Side, Source, State};
-use super::styled::{self, Paint};
+use super::keys::PaneFocus;
+use super::state::{BrowserState, ListRow, ListSource, PageView, PaneSize, RowDetail};
+use super::styled::{self, ColorMode};
 use crate::print::entry_text::{self, status_style};
 use crate::print::event_text::event_text;
-use crate::print::hits::{matching, sureness};
-use crate::print::{BOLD, WARN, counted, cut, visible};
-use ken_core::object::marks;
+use crate::print::hits::{confidence_text, match_text};
+use crate::print::{BOLD, WARN, escape_invisible, pluralize, truncate_columns};
 
-/// Narrower than this only one pane is shown.
+/// Minimum width for two panes.
 const TWO_PANES_COLUMNS: u16 = 80;
-/// What the list takes of both panes.
+/// Width of the list in percent of both panes.
 const LIST_PERCENT: u16 = 45;
 const LIST_COLUMNS_MAX: u16 = 64;
-/// Lines of an entry in the list.
+/// Lines per entry in the list.
 const ROW_LINES: u16 = 2;
 
 const PROMPT: &str = "Search: ";
-const MARK: &str = "▸ ";
-const UNMARKED: &str = "  ";
+const SELECTED_MARKER: &str = "▸ ";
+const UNSELECTED_MARKER: &str = "  ";
 
-/// Where everything stands; what is not shown has no room.
-struct Areas {
+/// The areas of the screen; a hidden one is empty.
+struct ScreenAreas {
     search: Rect,
     list: Rect,
     page: Rect,
     keys: Rect,
 }
 
-impl Areas {
-    fn of(screen: Rect, focus: Focus) -> Self {
+impl ScreenAreas {
+    fn of(screen: Rect, focus: PaneFocus) -> Self {
         let rows = [
             Constraint::Length(1),
             Constraint::Min(0),
             Constraint::Length(1),
         ];
         let [search, panes, keys] = Layout::vertical(rows).areas(screen);
+        // In a narrow terminal, the focused pane gets the whole width.
         let list_columns = match focus {
-            _ if TWO_PANES_COLUMNS <= panes.width => (panes.width / 100 * LIST_PERCENT
+            // Split in two terms: `width * LIST_PERCENT` could overflow `u16`.
+            _ if panes.width >= TWO_PANES_COLUMNS => (panes.width / 100 * LIST_PERCENT
                 + panes.width % 100 * LIST_PERCENT / 100)
                 .min(LIST_COLUMNS_MAX),
-            Focus::List => panes.width,
-            Focus::Page => 0,
+            PaneFocus::List => panes.width,
+            PaneFocus::Page => 0,
         };
         let columns = [Constraint::Length(list_columns), Constraint::Min(0)];
         let [list, page] = Layout::horizontal(columns).areas(panes);
@@ -65,22 +67,22 @@ impl Areas {
     }
 }
 
-/// Lays the page out for `screen` and tells the state how much room there is.
-pub(crate) fn fit(state: &mut State, screen: Rect, paint: Paint) {
-    let areas = Areas::of(screen, state.focus);
-    let (list, page) = (inside(areas.list), inside(areas.page));
-    let room = Room {
+/// Lays out the page for `screen` and passes the available space to the state.
+pub(crate) fn fit(state: &mut BrowserState, screen: Rect, paint: ColorMode) {
+    let areas = ScreenAreas::of(screen, state.focus);
+    let (list, page) = (inner_area(areas.list), inner_area(areas.page));
+    let room = PaneSize {
         entries: usize::from(list.height / ROW_LINES),
         lines: usize::from(page.height),
     };
     let text = page_text(state, usize::from(page.width));
-    let lines = styled::lines(&text, usize::from(page.width), paint);
+    let lines = styled::wrap_lines(&text, usize::from(page.width), paint);
     state.fit(room, lines);
 }
 
-/// Draws everything.
-pub(crate) fn draw(frame: &mut Frame<'_>, state: &State, paint: Paint) {
-    let areas = Areas::of(frame.area(), state.focus);
+/// Draws the screen.
+pub(crate) fn draw(frame: &mut Frame<'_>, state: &BrowserState, paint: ColorMode) {
+    let areas = ScreenAreas::of(frame.area(), state.focus);
     draw_search(frame, areas.search, state, paint);
     if !areas.list.is_empty() {
         draw_list(frame, areas.list, state, paint);
@@ -88,39 +90,40 @@ pub(crate) fn draw(frame: &mut Frame<'_>, state: &State, paint: Paint) {
     if !areas.page.is_empty() {
         draw_page(frame, areas.page, state, paint);
     }
-    let keys = Line::styled(keys(state), paint.style(Style::new().dim()));
+    let keys = Line::styled(key_help(state), paint.style(Style::new().dim()));
     frame.render_widget(keys, areas.keys);
 }
 
-/// Returns what the page says, with the printer's styles.
-fn page_text(state: &State, width: usize) -> String {
+/// Returns the text of the page, with the printer's styles.
+fn page_text(state: &BrowserState, width: usize) -> String {
     let Some(row) = state.row() else {
         return String::new();
     };
-    let loaded = |it: &&Detail| it.id == row.entry().id;
+    // While another row is being loaded, the details of the old one must not be shown with it.
+    let loaded = |it: &&RowDetail| it.id == row.entry().id;
     let detail = state.detail.as_ref().filter(loaded);
-    let of = |pick: fn(&Detail) -> &[_]| detail.map_or(&[][..], pick);
+    let of = |pick: fn(&RowDetail) -> &[_]| detail.map_or(&[][..], pick);
     match state.side {
-        Side::History => of(|it| &it.history)
+        PageView::History => of(|it| &it.history)
             .iter()
             .map(|recorded| event_text(recorded, width))
             .collect(),
-        Side::Entry => {
+        PageView::Entry => {
             let matching = match row {
-                Row::Listed(_) => String::new(),
-                Row::Found(hit) => matching(hit),
+                ListRow::Listed(_) => String::new(),
+                ListRow::Found(hit) => match_text(hit),
             };
-            let sureness = sureness(&row.facts(state.today), state.today);
-            let entry = entry_text::render(row.entry(), of(|it| &it.versions), &[], width);
+            let sureness = confidence_text(&row.facts(state.today), state.today);
+            let entry = entry_text::render_entry(row.entry(), of(|it| &it.versions), &[], width);
             format!("{sureness}\n{matching}\n{entry}")
         }
     }
 }
 
-fn draw_search(frame: &mut Frame<'_>, area: Rect, state: &State, paint: Paint) {
+fn draw_search(frame: &mut Frame<'_>, area: Rect, state: &BrowserState, paint: ColorMode) {
     let room = usize::from(area.width).saturating_sub(PROMPT.width() + 1);
-    let query = visible(&state.query);
-    let shown = end_of(&query, room);
+    let query = escape_invisible(&state.query);
+    let shown = tail_columns(&query, room);
     let mut line = Line::from(PROMPT);
     if query.is_empty() {
         let dim = paint.style(Style::new().dim());
@@ -129,24 +132,24 @@ fn draw_search(frame: &mut Frame<'_>, area: Rect, state: &State, paint: Paint) {
         line.push_span(shown.to_owned());
     }
     frame.render_widget(line, area);
-    if state.focus == Focus::List && !area.is_empty() {
-        let column = u16::try_from(PROMPT.width() + shown.width()).unwrap_or(u16::MAX);
-        let column = area.x.saturating_add(column).min(area.right() - 1);
+    if state.focus == PaneFocus::List && !area.is_empty() {
+        let offset = u16::try_from(PROMPT.width() + shown.width()).unwrap_or(u16::MAX);
+        let column = area.x.saturating_add(offset).min(area.right() - 1);
         frame.set_cursor_position((column, area.y));
     }
 }
 
-fn draw_list(frame: &mut Frame<'_>, area: Rect, state: &State, paint: Paint) {
-    let inner = inside(area);
+fn draw_list(frame: &mut Frame<'_>, area: Rect, state: &BrowserState, paint: ColorMode) {
+    let inner = inner_area(area);
     frame.render_widget(
-        pane(&list_title(state), state.focus == Focus::List, paint),
+        pane_block(&list_title(state), state.focus == PaneFocus::List, paint),
         area,
     );
     let width = usize::from(inner.width);
     let room = usize::from(inner.height / ROW_LINES).max(1);
     let mut text = Text::default();
-    for (place, row) in state.rows.iter().enumerate().skip(state.top).take(room) {
-        let selected = place == state.selected;
+    for (index, row) in state.rows.iter().enumerate().skip(state.top).take(room) {
+        let selected = index == state.selected;
         let style = if selected {
             paint.style(Style::new().reversed())
         } else {
@@ -154,80 +157,92 @@ fn draw_list(frame: &mut Frame<'_>, area: Rect, state: &State, paint: Paint) {
         };
         for line in row_lines(row, selected, width, paint) {
             let missing = width.saturating_sub(line.width());
+            // The highlight must reach the border, so the selected line is padded.
             let line = line.style(style);
             let filled = Span::raw(" ".repeat(if selected { missing } else { 0 }));
             text.push_line(line + filled);
         }
     }
-    if state.rows.is_empty() && state.source == Source::Whole {
+    if state.rows.is_empty() && state.source == ListSource::Whole {
+        // Only for an empty ledger: after a search, an empty list has another reason.
         text = Text::from("`ken add --help` says how to write one");
     }
     frame.render_widget(Paragraph::new(text), inner);
 }
 
 /// Returns the two lines of a row.
-fn row_lines(row: &Row, selected: bool, width: usize, paint: Paint) -> Vec<Line<'static>> {
+fn row_lines(row: &ListRow, selected: bool, width: usize, paint: ColorMode) -> Vec<Line<'static>> {
     let entry = row.entry();
     let status = entry.status.value;
-    let mark = if selected { MARK } else { UNMARKED };
-    let kind = entry.kind().map_or("entry", ken_core::kind::Kind::name);
+    let mark = if selected {
+        SELECTED_MARKER
+    } else {
+        UNSELECTED_MARKER
+    };
+    let kind = entry
+        .kind()
+        .map_or("entry", ken_core::values::kind::EntryKind::name);
     let mut head = format!(
         "{mark}{}  {kind}  {}",
         crate::print::styled(BOLD, entry.id),
         crate::print::styled(status_style(status), status),
     );
-    for it in marks(entry) {
+    for state in lifecycle_labels(entry) {
         head.push_str("  ");
-        head.push_str(&crate::print::styled(WARN, it));
+        head.push_str(&crate::print::styled(WARN, state));
     }
-    let title = format!("{UNMARKED}{}", visible(&entry.title()));
-    let mut lines = styled::lines(&head, width, paint);
+    let title = format!("{UNSELECTED_MARKER}{}", escape_invisible(&entry.title()));
+    let mut lines = styled::wrap_lines(&head, width, paint);
+    // The list has a fixed height per entry, so a head that wraps is cut.
     lines.truncate(1);
-    lines.push(Line::from(cut(&title, width)));
+    lines.push(Line::from(truncate_columns(&title, width)));
     lines
 }
 
-fn draw_page(frame: &mut Frame<'_>, area: Rect, state: &State, paint: Paint) {
+fn draw_page(frame: &mut Frame<'_>, area: Rect, state: &BrowserState, paint: ColorMode) {
     let title = match state.side {
-        Side::Entry => "entry",
-        Side::History => "history",
+        PageView::Entry => "entry",
+        PageView::History => "history",
     };
-    let mut block = pane(title, state.focus == Focus::Page, paint);
+    let mut block = pane_block(title, state.focus == PaneFocus::Page, paint);
     if state.scroll < state.scroll_max() {
         block = block.title_bottom(Line::from(" ↓ more ").right_aligned());
     }
     frame.render_widget(block, area);
-    let inner = inside(area);
-    let shown = state.lines.iter().skip(state.scroll);
-    let shown: Vec<Line<'_>> = shown.take(usize::from(inner.height)).cloned().collect();
+    let inner = inner_area(area);
+    let visible_lines = state.lines.iter().skip(state.scroll);
+    let shown: Vec<Line<'_>> = visible_lines
+        .take(usize::from(inner.height))
+        .cloned()
+        .collect();
     frame.render_widget(Paragraph::new(shown), inner);
 }
 
-fn list_title(state: &State) -> String {
-    let count = counted(state.rows.len() as u64, "entry", "entries");
+fn list_title(state: &BrowserState) -> String {
+    let count = pluralize(state.rows.len() as u64, "entry", "entries");
     match state.source {
-        Source::Unasked => "reading entries".to_owned(),
-        Source::Reading(at, all) => format!("reading entries, {at} of {all}"),
-        Source::Whole if state.rows.is_empty() => "no entries".to_owned(),
-        Source::Whole => format!("{count}, newest first"),
-        Source::Newest => format!("the newest {count}"),
-        Source::Relevant => format!("{count}, best first"),
-        Source::Nearest if state.rows.is_empty() => "nothing found".to_owned(),
-        Source::Nearest => "nothing relevant, nearest first".to_owned(),
+        ListSource::Initial => "reading entries".to_owned(),
+        ListSource::Reading(at, all) => format!("reading entries, {at} of {all}"),
+        ListSource::Whole if state.rows.is_empty() => "no entries".to_owned(),
+        ListSource::Whole => format!("{count}, newest first"),
+        ListSource::Newest => format!("the newest {count}"),
+        ListSource::Relevant => format!("{count}, best first"),
+        ListSource::Nearest if state.rows.is_empty() => "nothing found".to_owned(),
+        ListSource::Nearest => "nothing relevant, nearest first".to_owned(),
     }
 }
 
-/// Returns the keys that do something now.
-fn keys(state: &State) -> &'static str {
+/// Returns the help for the keys that work now.
+fn key_help(state: &BrowserState) -> &'static str {
     match (state.focus, state.side) {
-        (Focus::List, _) => "↑↓ row  Enter open  ^L history  Esc clear  ^Q quit",
-        (Focus::Page, Side::Entry) => "↑↓ scroll  ←→ entry  h history  Esc back  ^Q quit",
-        (Focus::Page, Side::History) => "↑↓ scroll  ←→ entry  h entry  Esc back  ^Q quit",
+        (PaneFocus::List, _) => "↑↓ row  Enter open  ^L history  Esc clear  ^Q quit",
+        (PaneFocus::Page, PageView::Entry) => "↑↓ scroll  ←→ entry  h history  Esc back  ^Q quit",
+        (PaneFocus::Page, PageView::History) => "↑↓ scroll  ←→ entry  h entry  Esc back  ^Q quit",
     }
 }
 
-fn pane(title: &str, in_hand: bool, paint: Paint) -> Block<'static> {
-    let style = if in_hand {
+fn pane_block(title: &str, is_focused: bool, paint: ColorMode) -> Block<'static> {
+    let style = if is_focused {
         Style::new()
     } else {
         paint.style(Style::new().dim())
@@ -237,17 +252,17 @@ fn pane(title: &str, in_hand: bool, paint: Paint) -> Block<'static> {
         .border_style(style)
 }
 
-/// Returns the room within the lines round a pane.
-fn inside(pane: Rect) -> Rect {
+/// Returns the area inside the border of a pane.
+fn inner_area(pane: Rect) -> Rect {
     pane.inner(Margin::new(1, 1))
 }
 
-/// Returns as much of the end of `text` as `width` columns hold.
-fn end_of(text: &str, width: usize) -> &str {
+/// Returns the end of `text` that fits in `width` columns.
+fn tail_columns(text: &str, width: usize) -> &str {
     let mut used = 0;
     for (at, c) in text.char_indices().rev() {
         used += c.width().unwrap_or(0);
-        if width < used {
+        if used > width {
             return &text[at + c.len_utf8()..];
         }
     }

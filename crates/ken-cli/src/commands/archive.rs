@@ -1,12 +1,28 @@
-//! `ken archive`: one entry, or all that nobody confirmed for long.
+//! `ken archive`: archives an entry, or every entry not confirmed recently.
 
-use ken_core::id::EntryId;
+use clap::Args;
+use ken_core::values::id::EntryId;
+use ken_core::values::text::Tag;
 use serde::Serialize;
 
 use super::Session;
-use crate::args::ArchiveArgs;
-use crate::failure::{Exit, Failure};
-use crate::print::counted;
+use crate::failure::{CommandExit, CommandFailure};
+use crate::print::pluralize;
+
+/// `ken archive`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  ken archive L-7k2f\n  ken archive --older-than 180")]
+#[command(group = clap::ArgGroup::new("which").args(["id", "older_than", "thread"]).required(true))]
+pub(crate) struct ArchiveArgs {
+    /// The entry: its id, an unambiguous prefix of it, or its alias
+    pub(crate) id: Option<String>,
+    /// Archive every entry not confirmed for more than this many days
+    #[arg(long, value_name = "DAYS")]
+    pub(crate) older_than: Option<u32>,
+    /// Archive every entry whose scope is this thread
+    #[arg(long, value_name = "THREAD")]
+    pub(crate) thread: Option<Tag>,
+}
 
 #[derive(Serialize)]
 struct ArchivedObject {
@@ -16,7 +32,10 @@ struct ArchivedObject {
     archived: Vec<String>,
 }
 
-pub(super) fn run(session: &mut Session<'_>, args: &ArchiveArgs) -> Result<Exit, Failure> {
+pub(super) fn run(
+    session: &mut Session<'_>,
+    args: &ArchiveArgs,
+) -> Result<CommandExit, CommandFailure> {
     if let Some(days) = args.older_than {
         let ids = session.write(|engine, by| Ok(engine.archive_older_than(days, by)?))?;
         let why = format!("that nobody confirmed for {days} days");
@@ -24,15 +43,15 @@ pub(super) fn run(session: &mut Session<'_>, args: &ArchiveArgs) -> Result<Exit,
     }
     if let Some(thread) = &args.thread {
         let (ids, worth) = session.write(|engine, by| {
-            let worth = engine.worth_promoting(thread, by)?;
+            let worth = engine.promotable_entries(thread, by)?;
             Ok((engine.archive_thread(thread, by)?, worth))
         })?;
         let why = format!("of the thread {thread}");
         let exit = archived(session, &ids, None, &why)?;
         if let Some(first) = worth.first() {
-            let many = counted(worth.len() as u64, "of them has", "of them have");
+            let many = pluralize(worth.len() as u64, "of them has", "of them have");
             session.printer.hint(format_args!(
-                "{many} proven useful: `ken restore {first}` and `ken promote {first} --to workspace` keep it for everybody"
+                "{many} proven useful: `ken restore {first}` and `ken entry promote {first} --to workspace` keep it for everybody"
             ))?;
         }
         return Ok(exit);
@@ -54,7 +73,7 @@ fn archived(
     ids: &[EntryId],
     older_than_days: Option<u32>,
     why: &str,
-) -> Result<Exit, Failure> {
+) -> Result<CommandExit, CommandFailure> {
     let archived: Vec<String> = ids.iter().map(ToString::to_string).collect();
     if session.is_json() {
         let object = ArchivedObject {
@@ -63,14 +82,14 @@ fn archived(
             archived,
         };
         session.printer.json(&object)?;
-        return Ok(Exit::Fine);
+        return Ok(CommandExit::Fine);
     }
     for id in &archived {
         session.printer.line(id)?;
     }
-    let count = counted(ids.len() as u64, "entry", "entries");
+    let count = pluralize(ids.len() as u64, "entry", "entries");
     session
         .printer
         .talk(format_args!("archived {count} {why}"))?;
-    Ok(Exit::Fine)
+    Ok(CommandExit::Fine)
 }

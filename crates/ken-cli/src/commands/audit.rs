@@ -1,66 +1,81 @@
-//! `ken audit`: what is wrong with the knowledge a repository keeps already; needs no ledger and writes nothing.
+//! `ken audit`: checks the agent instructions of a repository. It needs no ledger and writes
+//! nothing.
 
-use ken_engine::audit::{Audit, AuditFinding, Claim, Document, audit};
+use clap::Args;
+use ken_engine::audit::{AuditFinding, AuditReport, AuditedClaim, AuditedDocument, audit};
 use serde::Serialize;
 
 use super::Session;
-use crate::args::{DocumentsArgs, Format};
-use crate::failure::{Exit, Failure};
+use crate::args::Format;
+use crate::failure::{CommandExit, CommandFailure};
 use crate::print::audit as told;
-use crate::print::progress::Progress;
+use crate::print::progress::ProgressIndicator;
+
+/// `ken audit`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  ken audit\n  ken audit docs/adr --format markdown")]
+pub(crate) struct DocumentsArgs {
+    /// Documents or folders, relative to the repository root [default: every document with agent
+    /// instructions]
+    pub(crate) paths: Vec<String>,
+}
 
 #[derive(Serialize)]
 struct AuditObject<'a> {
     schema: &'static str,
     clean: bool,
     files: usize,
-    documents: &'a [Document],
-    claims: &'a [Claim],
+    documents: &'a [AuditedDocument],
+    claims: &'a [AuditedClaim],
     sound: usize,
     findings: &'a [AuditFinding],
 }
 
-pub(super) fn run(session: &mut Session<'_>, args: &DocumentsArgs) -> Result<Exit, Failure> {
+pub(super) fn run(
+    session: &mut Session<'_>,
+    args: &DocumentsArgs,
+) -> Result<CommandExit, CommandFailure> {
     let guard = session.surroundings.guard()?;
     let (start, git) = (
         session.surroundings.start.clone(),
         session.surroundings.git.clone(),
     );
-    let progress = Progress::start(session.printer, "auditing", None);
+    let progress = ProgressIndicator::start(session.printer, "auditing", None);
     let audited = progress.during(|_| audit(&start, &git, &guard, &args.paths))?;
     match session.printer.format() {
         Format::Json => session.printer.json(&object(&audited))?,
-        Format::Markdown => session.printer.text(told::markdown(&audited))?,
+        Format::Markdown => session.printer.text(told::audit_markdown(&audited))?,
         Format::Text | Format::Sarif | Format::Github => {
             let width = session.printer.width();
-            session.printer.text(told::text(&audited, width))?;
+            session.printer.text(told::audit_text(&audited, width))?;
             talk(session, &audited)?;
         }
     }
-    Ok(match audited.is_clean() {
-        true => Exit::Fine,
-        false => Exit::Refused,
+    Ok(if audited.is_clean() {
+        CommandExit::Fine
+    } else {
+        CommandExit::Refused
     })
 }
 
-fn talk(session: &mut Session<'_>, audited: &Audit) -> Result<(), Failure> {
-    session.printer.talk(told::summary(audited))?;
+fn talk(session: &mut Session<'_>, audited: &AuditReport) -> Result<(), CommandFailure> {
+    session.printer.talk(told::audit_summary(audited))?;
     if audited.claims.is_empty() {
         return Ok(());
     }
     session.printer.hint(
-        "`ken import` takes the sound ones in; what has findings stays out until it is mended",
+        "`ken import` imports the valid claims; claims with findings are left out until you fix them",
     )
 }
 
-fn object(audited: &Audit) -> AuditObject<'_> {
+fn object(audited: &AuditReport) -> AuditObject<'_> {
     AuditObject {
         schema: "ken.audit.v1",
         clean: audited.is_clean(),
         files: audited.files,
         documents: &audited.documents,
         claims: &audited.claims,
-        sound: audited.sound().len(),
+        sound: audited.importable_claims().len(),
         findings: &audited.findings,
     }
 }

@@ -1,67 +1,91 @@
-//! `ken brief`: what to know before work begins, for an agent to read.
+//! `ken brief`: prints the briefing an agent reads before it starts work.
 
-use ken_core::surface::Shown;
-use ken_engine::search::{Portion, Search};
+use clap::Args;
+use ken_core::retrieval::surface::{SelectedEntry, TOKEN_BUDGET};
+use ken_engine::search::{SearchQuery, SelectionLimits};
 use serde::Serialize;
 
-use super::{Session, hand};
-use crate::args::BriefArgs;
-use crate::asking::Asker;
-use crate::failure::{Exit, Failure};
-use crate::print::progress::Progress;
+use super::{Session, query_input};
+use crate::asking::QueryService;
+use crate::commands::query_input::{Asker, HandArgs};
+use crate::failure::{CommandExit, CommandFailure};
+use crate::print::progress::ProgressIndicator;
 
-/// The briefing as programs read it.
+/// `ken brief`.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  ken brief \"add a refund endpoint\" --paths src/pay.rs")]
+pub(crate) struct BriefArgs {
+    /// The task, in one sentence
+    #[arg(value_name = "TASK")]
+    pub(crate) task: Vec<String>,
+    #[command(flatten)]
+    pub(crate) hand: HandArgs,
+    /// Role of the reader; each role ranks other kinds first
+    #[arg(long = "for", value_name = "ROLE")]
+    pub(crate) role: Option<Asker>,
+    /// Token budget
+    #[arg(long, value_name = "TOKENS", default_value_t = TOKEN_BUDGET)]
+    pub(crate) budget: usize,
+}
+
+/// JSON view of a briefing.
 #[derive(Serialize)]
 struct BriefObject<'a> {
     schema: &'static str,
     served_by: &'static str,
-    norms: &'a [Shown],
-    known: &'a [Shown],
-    /// What other projects know, below everything known here.
-    #[serde(skip_serializing_if = "<[Shown]>::is_empty")]
-    global: &'a [Shown],
-    /// All of it, as an agent reads it.
+    norms: &'a [SelectedEntry],
+    known: &'a [SelectedEntry],
+    /// Entries of the global ledger, which rank below those of the repository.
+    #[serde(skip_serializing_if = "<[SelectedEntry]>::is_empty")]
+    global: &'a [SelectedEntry],
+    /// The whole briefing as text.
     text: &'a str,
 }
 
-pub(super) fn run(session: &mut Session<'_>, args: &BriefArgs) -> Result<Exit, Failure> {
+pub(super) fn run(
+    session: &mut Session<'_>,
+    args: &BriefArgs,
+) -> Result<CommandExit, CommandFailure> {
     let role = args.role.map(|asker| asker.role());
-    let portion = Portion {
+    let portion = SelectionLimits {
         budget: args.budget,
         role,
-        ..Portion::default()
+        ..SelectionLimits::default()
     };
     let start = session.surroundings.start.clone();
-    let progress = Progress::start(session.printer, "reading entries", None);
+    let progress = ProgressIndicator::start(session.printer, "reading entries", None);
     let reader = session.surroundings.reader();
     let run = session.surroundings.run().unwrap_or_default().to_owned();
     let surroundings = session.surroundings.clone();
     let briefed = session.read(|engine| {
-        let mut asked = hand::asked(engine, &start, &args.task, &args.hand)?;
+        let mut asked = query_input::asked(engine, &start, &args.task, &args.hand)?;
         if asked.paths.is_empty() {
-            asked.paths = engine.paths_in_hand();
+            asked.paths = engine.changed_paths();
         }
-        let asker = Asker {
+        let asker = QueryService {
             surroundings: &surroundings,
             reader: reader.as_ref(),
         };
-        let search = Search::unasked(&asked.text, asked.paths, role, run);
-        progress
-            .during(|it| asker.brief(engine, search, portion, &mut |at, all| it.come_to(at, all)))
+        let search = SearchQuery::for_briefing(&asked.text, asked.paths, role, run);
+        progress.during(|it| {
+            asker.brief(engine, search, portion, &mut |at, all| {
+                it.set_progress(at, all);
+            })
+        })
     })?;
     session.tell_silent(&briefed.global)?;
     let text = briefed.text();
     if !session.is_json() {
         session.printer.text(text)?;
-        return Ok(Exit::Fine);
+        return Ok(CommandExit::Fine);
     }
     session.printer.json(&BriefObject {
         schema: "ken.brief.v1",
-        served_by: briefed.brief.known.served_by.name(),
+        served_by: briefed.brief.results.served_by.name(),
         norms: &briefed.brief.norms.shown,
         known: &briefed.known.shown,
         global: briefed.global.shown(),
         text: &text,
     })?;
-    Ok(Exit::Fine)
+    Ok(CommandExit::Fine)
 }

@@ -1,27 +1,45 @@
-//! `ken browse`: entries on the whole terminal, searched as somebody types.
+//! `ken browse`: full-screen browser of entries that searches as you type.
 
 use std::io::{self, IsTerminal as _};
 
-use super::Session;
-use crate::args::BrowseArgs;
-use crate::browse::{Browser, Paint};
-use crate::failure::{Exit, Failure};
-use crate::print::progress::Progress;
+use clap::Args;
 
-pub(super) fn run(session: &mut Session<'_>, args: &BrowseArgs) -> Result<Exit, Failure> {
+use super::Session;
+use crate::args::filter::WhichArgs;
+use crate::browse::{ColorMode, EntryBrowser};
+use crate::failure::{CommandExit, CommandFailure};
+use crate::print::progress::ProgressIndicator;
+
+/// `ken browse`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  ken browse\n  ken browse payments")]
+pub(crate) struct BrowseArgs {
+    /// Initial query [default: list the newest entries]
+    #[arg(value_name = "QUERY")]
+    pub(crate) query: Vec<String>,
+    #[command(flatten)]
+    pub(crate) which: WhichArgs,
+}
+
+pub(super) fn run(
+    session: &mut Session<'_>,
+    args: &BrowseArgs,
+) -> Result<CommandExit, CommandFailure> {
     if session.is_json() || !io::stdin().is_terminal() || !io::stdout().is_terminal() {
         let hint = "`ken search QUERY` and `ken list` answer anywhere";
-        return Err(Failure::usage("`ken browse` is for people at a terminal").with_hint(hint));
+        return Err(
+            CommandFailure::usage("`ken browse` is for people at a terminal").with_hint(hint),
+        );
     }
-    let paint = if session.printer.is_coloured() {
-        Paint::Coloured
+    let paint = if session.printer.is_colored() {
+        ColorMode::Colored
     } else {
-        Paint::Plain
+        ColorMode::Plain
     };
-    let progress = Progress::start(session.printer, "reading entries", None);
+    let progress = ProgressIndicator::start(session.printer, "reading entries", None);
     session.read(|engine| {
         drop(progress);
-        Browser::new(engine, args.which.to_filter(), args.query.join(" "), paint).run()
+        EntryBrowser::new(engine, args.which.to_filter(), args.query.join(" "), paint).run()
     })?;
-    Ok(Exit::Fine)
+    Ok(CommandExit::Fine)
 }

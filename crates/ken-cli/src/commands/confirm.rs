@@ -1,10 +1,26 @@
-//! `ken confirm`: somebody says that an entry holds.
+//! `ken confirm`: records that an entry still holds.
+
+use clap::Args;
+use ken_core::values::time::Date;
 
 use super::Session;
-use crate::args::ConfirmArgs;
-use crate::failure::{Exit, Failure};
+use crate::failure::{CommandExit, CommandFailure};
 
-pub(super) fn run(session: &mut Session<'_>, args: &ConfirmArgs) -> Result<Exit, Failure> {
+/// `ken confirm`.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  ken confirm L-7k2f")]
+pub(crate) struct ConfirmArgs {
+    /// The entry: its id, an unambiguous prefix of it, or its alias
+    pub(crate) id: String,
+    /// Date of the confirmation [default: today]
+    #[arg(long, value_name = "DATE")]
+    pub(crate) on: Option<Date>,
+}
+
+pub(super) fn run(
+    session: &mut Session<'_>,
+    args: &ConfirmArgs,
+) -> Result<CommandExit, CommandFailure> {
     let (entry, is_person) = session.write(|engine, by| {
         let id = engine.find(&args.id)?.id;
         Ok((engine.confirm(id, args.on, by)?, by.is_human()))

@@ -1,19 +1,19 @@
-//! `ken doctor`: looks the installation over and says what to do.
+//! `ken doctor`: checks the installation and the repository, and recommends fixes.
 
-use ken_engine::upkeep::{Check, Health};
+use ken_engine::ledger_maintenance::{DoctorCheck, DoctorStatus};
 use serde::Serialize;
 
 use super::{Session, remote, setup};
-use crate::failure::{Exit, Failure};
+use crate::failure::{CommandExit, CommandFailure};
 use crate::print::{BAD, GOOD, WARN, styled};
 
 #[derive(Serialize)]
 struct DoctorObject<'a> {
     schema: &'static str,
-    checks: &'a [Check],
+    checks: &'a [DoctorCheck],
 }
 
-pub(super) fn run(session: &mut Session<'_>) -> Result<Exit, Failure> {
+pub(super) fn run(session: &mut Session<'_>) -> Result<CommandExit, CommandFailure> {
     let mut checks = session.read(|engine| Ok(engine.doctor()?))?;
     checks.extend(remote::checks(session)?);
     checks.extend(setup::checks(session)?);
@@ -21,11 +21,11 @@ pub(super) fn run(session: &mut Session<'_>) -> Result<Exit, Failure> {
         .iter()
         .map(|check| check.status)
         .max()
-        .unwrap_or(Health::Ok);
-    let exit = if worst < Health::Error {
-        Exit::Fine
+        .unwrap_or(DoctorStatus::Ok);
+    let exit = if worst < DoctorStatus::Error {
+        CommandExit::Fine
     } else {
-        Exit::Refused
+        CommandExit::Refused
     };
     if session.is_json() {
         session.printer.json(&DoctorObject {
@@ -36,9 +36,9 @@ pub(super) fn run(session: &mut Session<'_>) -> Result<Exit, Failure> {
     }
     for check in &checks {
         let (style, word) = match check.status {
-            Health::Ok => (GOOD, "ok"),
-            Health::Warning => (WARN, "warning"),
-            Health::Error => (BAD, "error"),
+            DoctorStatus::Ok => (GOOD, "ok"),
+            DoctorStatus::Warning => (WARN, "warning"),
+            DoctorStatus::Error => (BAD, "error"),
         };
         let word = styled(style, format_args!("{word:<8}"));
         session

@@ -1,15 +1,34 @@
-//! `ken feedback`: whether an entry helped.
+//! `ken feedback`: records whether an entry helped.
 
-use ken_core::event::Feedback;
+use clap::Args;
+use ken_core::ledger::event::Feedback;
 
 use super::Session;
-use crate::args::FeedbackArgs;
-use crate::failure::{Exit, Failure};
+use crate::failure::{CommandExit, CommandFailure};
 
-pub(super) fn run(session: &mut Session<'_>, args: &FeedbackArgs) -> Result<Exit, Failure> {
-    let verdict = match args.helpful {
-        true => Feedback::Helpful,
-        false => Feedback::Unhelpful,
+/// `ken feedback`.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  ken feedback L-7k2f --helpful")]
+#[command(group = clap::ArgGroup::new("verdict").args(["helpful", "unhelpful"]).required(true))]
+pub(crate) struct FeedbackArgs {
+    /// The entry: its id, an unambiguous prefix of it, or its alias
+    pub(crate) id: String,
+    /// The entry helped
+    #[arg(long)]
+    pub(crate) helpful: bool,
+    /// The entry did not help, or was misleading
+    #[arg(long)]
+    pub(crate) unhelpful: bool,
+}
+
+pub(super) fn run(
+    session: &mut Session<'_>,
+    args: &FeedbackArgs,
+) -> Result<CommandExit, CommandFailure> {
+    let verdict = if args.helpful {
+        Feedback::Helpful
+    } else {
+        Feedback::Unhelpful
     };
     let entry = session.write(|engine, by| {
         let id = engine.find(&args.id)?.id;

@@ -1,7 +1,7 @@
-//! `ken hook`: an agent tells of a moment, Ken answers in the agent's own dialect, or says nothing.
+//! `ken hook`: handles a hook event of an agent and responds in the agent's own JSON dialect.
 //!
-//! Whatever goes wrong here is a line in a log and nothing else: the exit code is 0 and stdout empty, because agents
-//! stop at other exit codes and read everything on stdout. Nothing waits longer than [`waits`] says.
+//! Errors are logged and nothing else: the exit code is 0 and stdout is empty, because agents stop
+//! at other exit codes and read everything on stdout. [`waits`] returns the timeout of each event.
 
 use std::io::{self, IsTerminal as _, Read as _};
 use std::panic::{self, AssertUnwindSafe};
@@ -10,66 +10,89 @@ use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use ken_agents::dialect::{self, Heard, INPUT_BYTES_MAX, Say, Source};
-use ken_agents::{Agent, Moment};
-use ken_core::actor::{Actor, Role};
-use ken_core::run::Witness;
-use ken_engine::attend::{self, Attendee, Beginning, Call, Sighting, sighting};
+use clap::Args;
+use ken_agents::dialect::{self, HookInput, HookResponse, INPUT_BYTES_MAX, StartReason};
+use ken_agents::{CodingAgent, HookEvent};
+use ken_core::trust::run::RunWitness;
+use ken_core::values::actor::{Actor, ActorRole};
+use ken_engine::hooks::{
+    self, AgentToolCall, FileExposure, HookSession, SessionStart, detect_exposure,
+};
 use ken_engine::{Engine, GitEnv};
 
-use crate::failure::{Exit, Failure};
+use crate::failure::{CommandExit, CommandFailure};
 use crate::print;
-use crate::world::{self, Surroundings};
+use crate::world::{self, Environment};
 
-/// Bytes of input that are read and thrown away behind those that are looked at: an agent that cannot finish writing
-/// would take that for an error.
+/// `ken hook`.
+///
+/// Any arguments are accepted: a misspelled hook must not end with an exit code that stops the
+/// agent.
+#[derive(Debug, Args)]
+pub(crate) struct HookArgs {
+    /// The agent and the hook event, such as `claude-code start`; the event's JSON is read from
+    /// standard input
+    #[arg(
+        value_name = "AGENT EVENT",
+        trailing_var_arg = true,
+        allow_hyphen_values = true
+    )]
+    pub(crate) words: Vec<String>,
+}
+
+/// Maximum bytes read and discarded after the parsed input: an agent that cannot finish writing
+/// would report an error.
 const DRAINED_BYTES_MAX: u64 = 64 << 20;
 
-/// A variable of Claude Code's start: what is written to the file it names is set for every later command.
+/// Variable that Claude Code sets at the start of a session. Assignments written to the file it
+/// names apply to every later command.
 const CLAUDE_ENV_FILE: &str = "CLAUDE_ENV_FILE";
 
-/// Returns how long a moment may take: something may hold a lock, or never end its input.
-fn waits(moment: Moment) -> Duration {
+/// Returns the timeout of a hook event. A lock or unfinished input could otherwise block it.
+fn waits(moment: HookEvent) -> Duration {
     match moment {
-        Moment::Prompt | Moment::Tool | Moment::Failure | Moment::Subagent | Moment::Stop => {
-            Duration::from_secs(3)
-        }
-        // The first look at a ledger reads all of it; nobody waits for an end.
-        Moment::Start | Moment::End => Duration::from_secs(10),
+        HookEvent::Prompt
+        | HookEvent::Tool
+        | HookEvent::Failure
+        | HookEvent::Subagent
+        | HookEvent::Stop => Duration::from_secs(3),
+        // The first read of a ledger builds the index; at the end of a session the agent does not
+        // wait.
+        HookEvent::Start | HookEvent::End => Duration::from_secs(10),
     }
 }
 
-/// Attends a moment; there is nothing that could go wrong for the caller.
-pub(crate) fn run(words: &[String]) -> Exit {
-    let known = words.first().and_then(|it| Agent::named(it));
+/// Handles a hook event. It always succeeds for the caller.
+pub(crate) fn run(words: &[String]) -> CommandExit {
+    let known = words.first().and_then(|it| CodingAgent::named(it));
     let moment = known
         .zip(words.get(1))
         .and_then(|(it, word)| it.moment(word));
     let (Some(agent), Some(moment)) = (known, moment) else {
-        let agents: Vec<&str> = Agent::ALL.iter().map(|it| it.name()).collect();
-        let events: Vec<&str> = Moment::ALL.iter().map(|it| it.name()).collect();
+        let agents: Vec<&str> = CodingAgent::ALL.iter().map(|it| it.name()).collect();
+        let events: Vec<&str> = HookEvent::ALL.iter().map(|it| it.name()).collect();
         let (agents, events) = (agents.join(", "), events.join(", "));
-        print::aside(&format!(
+        print::write_stderr_line(&format!(
             "ken hook AGENT EVENT: no such agent or event; nothing is done. Agents: {agents}; events: {events}"
         ));
         let (sender, receiver) = mpsc::channel();
-        // A person has nothing to say; an agent shall be able to say it all.
+        // Input of a terminal is not read. An agent's input is read to its end.
         if !io::stdin().is_terminal() {
             thread::spawn(move || sender.send(read_input().1));
-            let _ = receiver.recv_timeout(waits(Moment::Tool));
+            let _ = receiver.recv_timeout(waits(HookEvent::Tool));
         }
-        return Exit::Fine;
+        return CommandExit::Fine;
     };
-    // What is said of a panic would be read by the agent.
+    // The agent would read the message of a panic.
     panic::set_hook(Box::new(|_| {}));
     let (sender, receiver) = mpsc::channel();
-    let told = Arc::new(Mutex::new(Heard::default()));
+    let told = Arc::new(Mutex::new(HookInput::default()));
     let telling = Arc::clone(&told);
     thread::spawn(move || {
         let _ = sender.send(watched(agent, moment, &telling));
     });
     match receiver.recv_timeout(waits(moment)) {
-        Ok(Some(answer)) => print::answer(&answer),
+        Ok(Some(answer)) => print::write_answer(&answer),
         Ok(None) => {}
         Err(_) => {
             let heard = told.lock().unwrap_or_else(PoisonError::into_inner);
@@ -78,19 +101,19 @@ pub(crate) fn run(words: &[String]) -> Exit {
             here.lose(agent, moment, &heard);
         }
     }
-    Exit::Fine
+    CommandExit::Fine
 }
 
-/// Attends a moment and logs what goes wrong.
-fn watched(agent: Agent, moment: Moment, told: &Mutex<Heard>) -> Option<String> {
+/// Handles a hook event and logs errors.
+fn watched(agent: CodingAgent, moment: HookEvent, told: &Mutex<HookInput>) -> Option<String> {
     let (input, is_whole) = read_input();
-    let heard = dialect::hear(moment, &input).filter(|_| is_whole);
+    let heard = dialect::parse_hook_input(moment, &input).filter(|_| is_whole);
     if let Some(heard) = &heard {
         told.lock()
             .unwrap_or_else(PoisonError::into_inner)
             .clone_from(heard);
     }
-    let here = Here::of(heard.as_ref().unwrap_or(&Heard::default()));
+    let here = Here::of(heard.as_ref().unwrap_or(&HookInput::default()));
     if !here.keeps_knowledge {
         return None;
     }
@@ -107,7 +130,7 @@ fn watched(agent: Agent, moment: Moment, told: &Mutex<Heard>) -> Option<String> 
     attended.flatten()
 }
 
-/// Where a moment happens.
+/// Location and environment of a hook event.
 struct Here {
     start: PathBuf,
     git: GitEnv,
@@ -115,14 +138,14 @@ struct Here {
 }
 
 impl Here {
-    fn of(heard: &Heard) -> Self {
+    fn of(heard: &HookInput) -> Self {
         let git = world::git_env();
         let named = heard.cwd.as_deref().map(PathBuf::from);
         let named = named.filter(|it| it.is_absolute() && it.is_dir());
         let own = std::env::current_dir().ok();
-        // A command may be at work elsewhere; the conversation is where its hooks are started.
+        // A tool may run in another folder; the session belongs to the folder its hooks start in.
         let places: Vec<PathBuf> = named.into_iter().chain(own).collect();
-        let kept = places.iter().find(|it| attend::is_kept_here(it, &git));
+        let kept = places.iter().find(|it| hooks::is_ken_repository(it, &git));
         let keeps_knowledge = kept.is_some();
         let start = kept.or(places.first()).cloned().unwrap_or_default();
         Self {
@@ -132,30 +155,31 @@ impl Here {
         }
     }
 
-    fn log(&self, agent: Agent, moment: Moment, what: &str) {
-        let now = world::world().map(|it| it.now()).unwrap_or_default();
+    fn log(&self, agent: CodingAgent, moment: HookEvent, what: &str) {
+        let now = world::runtime().map(|it| it.now()).unwrap_or_default();
         let line = format!("{} {}: {what}", agent.name(), moment.name());
-        attend::log(&self.start, &self.git, now, &line);
+        hooks::append_log(&self.start, &self.git, now, &line);
     }
 
-    /// Notes that what a moment showed was not written down: the conversation confirms nothing any more.
-    fn lose(&self, agent: Agent, moment: Moment, heard: &Heard) {
+    /// Marks the session as incomplete because an exposure was not recorded. It confirms nothing
+    /// from then on.
+    fn lose(&self, agent: CodingAgent, moment: HookEvent, heard: &HookInput) {
         match moment {
-            Moment::Prompt | Moment::Tool | Moment::Failure | Moment::Subagent => {
-                let now = world::world().map(|it| it.now()).unwrap_or_default();
+            HookEvent::Prompt | HookEvent::Tool | HookEvent::Failure | HookEvent::Subagent => {
+                let now = world::runtime().map(|it| it.now()).unwrap_or_default();
                 let who = attendee(agent, moment, heard);
-                attend::lost(&self.start, &self.git, &who, now);
+                hooks::record_exposure_gap(&self.start, &self.git, &who, now);
             }
-            Moment::Start | Moment::Stop | Moment::End => {}
+            HookEvent::Start | HookEvent::Stop | HookEvent::End => {}
         }
     }
 
-    /// Returns what came of a moment; what went wrong goes to the log.
+    /// Returns the result of a hook event; an error goes to the log.
     fn logged<T>(
         &self,
-        agent: Agent,
-        moment: Moment,
-        came: thread::Result<Result<T, Failure>>,
+        agent: CodingAgent,
+        moment: HookEvent,
+        came: thread::Result<Result<T, CommandFailure>>,
     ) -> Option<T> {
         match came {
             Ok(Ok(said)) => return Some(said),
@@ -171,10 +195,10 @@ impl Here {
         None
     }
 
-    fn open(&self, who: &mut Attendee) -> Result<Engine, Failure> {
-        let surroundings = Surroundings::at(&self.start, &self.git, &who.agent);
+    fn open(&self, who: &mut HookSession) -> Result<Engine, CommandFailure> {
+        let surroundings = Environment::at(&self.start, &self.git, &who.agent);
         let mut engine = surroundings.open_to_read()?;
-        // A run that is not open here is somebody else's; what happens belongs to the conversation then.
+        // A named run that is not open here belongs to another repository, so the session is used.
         let is_open = |id: &String| engine.run(id).is_ok();
         who.run = who.run.take().filter(is_open);
         let _ = engine.take_notices();
@@ -183,132 +207,143 @@ impl Here {
 
     fn attend(
         &self,
-        agent: Agent,
-        moment: Moment,
-        heard: &Heard,
-    ) -> Result<Option<String>, Failure> {
+        agent: CodingAgent,
+        moment: HookEvent,
+        heard: &HookInput,
+    ) -> Result<Option<String>, CommandFailure> {
         let mut who = attendee(agent, moment, heard);
         let said = match moment {
-            Moment::Start => {
+            HookEvent::Start => {
                 share_session(agent, heard);
                 self.open(&mut who)?
-                    .attend_start(&who, beginning(heard.source))?
+                    .handle_start_hook(&who, beginning(heard.source))?
             }
-            Moment::Prompt => self.prompt(&mut who, heard)?,
-            Moment::Tool | Moment::Failure => self.tool(&mut who, heard)?,
-            Moment::Subagent => self.open(&mut who)?.attend_subagent(&who)?,
-            Moment::Stop if heard.is_stopping_again => None,
-            Moment::Stop => self.open(&mut who)?.attend_stop(&who)?,
-            Moment::End => {
-                self.open(&mut who)?.attend_end(&who)?;
+            HookEvent::Prompt => self.prompt(&mut who, heard)?,
+            HookEvent::Tool | HookEvent::Failure => self.tool(&mut who, heard)?,
+            HookEvent::Subagent => self.open(&mut who)?.handle_subagent_hook(&who)?,
+            HookEvent::Stop if heard.is_stopping_again => None,
+            HookEvent::Stop => self.open(&mut who)?.handle_stop_hook(&who)?,
+            HookEvent::End => {
+                self.open(&mut who)?.handle_end_hook(&who)?;
                 None
             }
         };
         let said = said.as_deref().map(|text| match moment {
-            Moment::Stop => Say::GoOn(text),
-            Moment::Start
-            | Moment::Prompt
-            | Moment::Tool
-            | Moment::Failure
-            | Moment::Subagent
-            | Moment::End => Say::Context(text),
+            HookEvent::Stop => HookResponse::Continue(text),
+            HookEvent::Start
+            | HookEvent::Prompt
+            | HookEvent::Tool
+            | HookEvent::Failure
+            | HookEvent::Subagent
+            | HookEvent::End => HookResponse::Context(text),
         });
-        Ok(said.and_then(|said| dialect::answer(agent, moment, heard, said)))
+        Ok(said.and_then(|said| dialect::render_response(agent, moment, heard, said)))
     }
 
-    fn prompt(&self, who: &mut Attendee, heard: &Heard) -> Result<Option<String>, Failure> {
+    fn prompt(
+        &self,
+        who: &mut HookSession,
+        heard: &HookInput,
+    ) -> Result<Option<String>, CommandFailure> {
         let prompt = heard.prompt.as_deref().unwrap_or_default();
         let mut engine = self.open(who)?;
-        let said = engine.attend_prompt(who, prompt)?;
+        let said = engine.handle_prompt_hook(who, prompt)?;
         let handed = heard.attached.join("\n");
-        engine.attend_reading(who, &sighting(&heard.attached, "", &handed))?;
+        engine.record_file_exposure(who, &detect_exposure(&heard.attached, "", &handed))?;
         Ok(said)
     }
 
-    /// Most tool calls concern nothing here: then no ledger is opened.
-    fn tool(&self, who: &mut Attendee, heard: &Heard) -> Result<Option<String>, Failure> {
+    /// Handles a tool call. Most calls concern no entry, and then the ledger is not opened.
+    fn tool(
+        &self,
+        who: &mut HookSession,
+        heard: &HookInput,
+    ) -> Result<Option<String>, CommandFailure> {
         let Some(tool) = &heard.tool else {
             return Ok(None);
         };
-        // A command in Ken's own folder names nothing of it.
+        // In Ken's own folder, paths do not contain the folder's name.
         let paths: Vec<String> = tool.paths.iter().chain(&heard.cwd).cloned().collect();
-        let seen = sighting(&paths, &tool.asked, &tool.output);
-        let asked = match tool.asked.is_empty() {
-            true => tool.paths.join(" "),
-            false => tool.asked.clone(),
+        let seen = detect_exposure(&paths, &tool.asked, &tool.output);
+        let asked = if tool.asked.is_empty() {
+            tool.paths.join(" ")
+        } else {
+            tool.asked.clone()
         };
-        let call = Call {
+        let call = AgentToolCall {
             tool: &tool.name,
-            asked: &asked,
+            input: &asked,
         };
         let Some(error) = &tool.failed else {
-            attend::worked(&self.start, &self.git, who, call);
-            if seen != Sighting::Nothing {
-                self.open(who)?.attend_reading(who, &seen)?;
+            hooks::record_tool_success(&self.start, &self.git, who, call);
+            if seen != FileExposure::Nothing {
+                self.open(who)?.record_file_exposure(who, &seen)?;
             }
             return Ok(None);
         };
         let mut engine = self.open(who)?;
-        engine.attend_reading(who, &seen)?;
-        Ok(engine.attend_failure(who, call, error)?)
+        engine.record_file_exposure(who, &seen)?;
+        Ok(engine.handle_failure_hook(who, call, error)?)
     }
 
-    /// Notes of a tool's answer that nobody could read that it may have shown anything.
+    /// Records that an unreadable tool result may have exposed any entry.
     fn attend_unread(
         &self,
-        agent: Agent,
-        moment: Moment,
+        agent: CodingAgent,
+        moment: HookEvent,
         input: &[u8],
-    ) -> Result<Option<String>, Failure> {
-        let session = dialect::session_in(input);
-        let (Some(session), Moment::Prompt | Moment::Tool | Moment::Failure) = (session, moment)
+    ) -> Result<Option<String>, CommandFailure> {
+        let session = dialect::find_session_id(input);
+        let (Some(session), HookEvent::Prompt | HookEvent::Tool | HookEvent::Failure) =
+            (session, moment)
         else {
             return Ok(None);
         };
-        let heard = Heard {
+        let heard = HookInput {
             session: Some(session),
-            ..Heard::default()
+            ..HookInput::default()
         };
         let mut who = attendee(agent, moment, &heard);
         self.open(&mut who)?
-            .attend_reading(&who, &Sighting::Everything)?;
+            .record_file_exposure(&who, &FileExposure::Everything)?;
         Ok(None)
     }
 }
 
-fn attendee(agent: Agent, moment: Moment, heard: &Heard) -> Attendee {
+fn attendee(agent: CodingAgent, moment: HookEvent, heard: &HookInput) -> HookSession {
     let named = world::named_agent();
-    // A conversation tells its commands its name; whoever speaks of another one is no hook of it.
+    // An agent passes its session id to its commands; input about another session is not from its
+    // hook.
     let is_own = world::named_session().is_none_or(|it| Some(&it) == heard.session.as_ref());
     let sees = dialect::sees_every_read(agent) && is_own;
-    Attendee {
-        agent: named.unwrap_or_else(|| Actor::from_claim(Role::Agent, agent.name())),
+    HookSession {
+        agent: named.unwrap_or_else(|| Actor::from_claim(ActorRole::Agent, agent.name())),
         session: heard.session.clone(),
         run: world::named_run(),
-        subagent: heard.subagent.as_ref().map(|it| attend::Subagent {
+        subagent: heard.subagent.as_ref().map(|it| hooks::StartedSubagent {
             id: it.id.clone(),
             kind: it.kind.clone(),
             task: it.task.clone(),
         }),
         witness: if sees {
-            Witness::Hooks
+            RunWitness::Hooks
         } else {
-            Witness::Nobody
+            RunWitness::Nobody
         },
-        listens: dialect::reaches(agent, moment),
+        accepts_context: dialect::reaches_model(agent, moment),
     }
 }
 
-fn beginning(source: Option<Source>) -> Beginning {
+fn beginning(source: Option<StartReason>) -> SessionStart {
     match source {
-        Some(Source::Startup | Source::Clear) => Beginning::Fresh,
-        Some(Source::Resume) => Beginning::Resumed,
-        Some(Source::Compact) => Beginning::Condensed,
-        None | Some(Source::Other) => Beginning::Unknown,
+        Some(StartReason::Startup | StartReason::Clear) => SessionStart::Fresh,
+        Some(StartReason::Resume) => SessionStart::Resumed,
+        Some(StartReason::Compact) => SessionStart::Compacted,
+        None | Some(StartReason::Other) => SessionStart::Unknown,
     }
 }
 
-/// Reads what the agent says, and whether that was all of it.
+/// Reads the agent's input, and returns whether it is complete.
 fn read_input() -> (Vec<u8>, bool) {
     let mut input = Vec::new();
     let mut stdin = io::stdin().lock();
@@ -319,9 +354,9 @@ fn read_input() -> (Vec<u8>, bool) {
     (input, is_whole)
 }
 
-/// Lets later commands of Claude Code know which conversation they are in.
-fn share_session(agent: Agent, heard: &Heard) {
-    let (Agent::ClaudeCode, Some(session)) = (agent, &heard.session) else {
+/// Passes the session id to later commands of Claude Code.
+fn share_session(agent: CodingAgent, heard: &HookInput) {
+    let (CodingAgent::ClaudeCode, Some(session)) = (agent, &heard.session) else {
         return;
     };
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';

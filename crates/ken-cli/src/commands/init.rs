@@ -1,11 +1,25 @@
-//! `ken init`: makes a ledger, tells agents about it where somebody says so, and shows what to do next.
+//! `ken init`: creates a ledger, optionally connects agents, and prints the next steps.
 
+use clap::Args;
+use ken_agents::CodingAgent;
 use serde::Serialize;
 
+use super::setup::parse_agent;
 use super::{Session, setup};
-use crate::args::InitArgs;
-use crate::failure::{Exit, Failure};
-use crate::print::{counted, visible};
+use crate::failure::{CommandExit, CommandFailure};
+use crate::print::{escape_invisible, pluralize};
+
+/// `ken init`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  ken init\n  ken init --agents claude,codex")]
+pub(crate) struct InitArgs {
+    /// Also connect these agents, as `ken setup` does
+    #[arg(long, value_name = "AGENT,…", value_delimiter = ',', value_parser = parse_agent)]
+    pub(crate) agents: Vec<CodingAgent>,
+    /// Do not detect agents
+    #[arg(long, conflicts_with = "agents")]
+    pub(crate) no_agents: bool,
+}
 
 const NEXT: &str = "ken add --kind learning --statement \"…\" --cite commit:HASH";
 
@@ -17,7 +31,10 @@ struct InitObject {
     in_git: bool,
 }
 
-pub(super) fn run(session: &mut Session<'_>, args: &InitArgs) -> Result<Exit, Failure> {
+pub(super) fn run(
+    session: &mut Session<'_>,
+    args: &InitArgs,
+) -> Result<CommandExit, CommandFailure> {
     let surroundings = &session.surroundings;
     let made = ken_engine::init::init(&surroundings.start, &surroundings.git)?;
     let root = made.root.display().to_string();
@@ -30,44 +47,44 @@ pub(super) fn run(session: &mut Session<'_>, args: &InitArgs) -> Result<Exit, Fa
             in_git,
         })?;
         setup::after_init(session, args)?;
-        return Ok(Exit::Fine);
+        return Ok(CommandExit::Fine);
     }
     if made.written.is_empty() {
         session
             .printer
-            .talk(format_args!("Ken is already at home in {root}"))?;
+            .talk(format_args!("Ken is already initialized in {root}"))?;
         setup::after_init(session, args)?;
-        return Ok(Exit::Fine);
+        return Ok(CommandExit::Fine);
     }
-    let files = counted(made.written.len() as u64, "file", "files");
+    let files = pluralize(made.written.len() as u64, "file", "files");
     session
         .printer
-        .talk(format_args!("Ken is at home in {root}; it wrote {files}:"))?;
+        .talk(format_args!("Initialized Ken in {root} ({files} created):"))?;
     for path in &made.written {
         session.printer.line(path)?;
     }
     if made.in_git {
-        session.printer.talk("Commit them to share knowledge with everyone who clones; `ken uninstall` takes them out.")?;
+        session.printer.talk("Commit them to share knowledge with everyone who clones; `ken self uninstall` removes them.")?;
     } else {
         session.printer.talk(
-            "This folder is not in git: knowledge stays here. `ken uninstall` takes the files out.",
+            "This folder is not in git: knowledge stays here. `ken self uninstall` takes the files out.",
         )?;
     }
     setup::after_init(session, args)?;
     offer(session)?;
-    Ok(Exit::Fine)
+    Ok(CommandExit::Fine)
 }
 
-/// Says what to do next: look at the knowledge that is there, or write the first down.
-fn offer(session: &mut Session<'_>) -> Result<(), Failure> {
+/// Prints the next step: audit existing documents, or add the first entry.
+fn offer(session: &mut Session<'_>) -> Result<(), CommandFailure> {
     let surroundings = &session.surroundings;
-    let held = ken_engine::audit::documents(&surroundings.start, &surroundings.git)?;
+    let held = ken_engine::audit::list_documents(&surroundings.start, &surroundings.git)?;
     let Some(first) = held.first() else {
         return session
             .printer
-            .hint(format_args!("write down the first lesson: {NEXT}"));
+            .hint(format_args!("record the first lesson: {NEXT}"));
     };
-    let first = visible(first);
+    let first = escape_invisible(first);
     let told = match held.len() {
         1 => format!("{first} holds knowledge already"),
         more => format!("{first} and {} more hold knowledge already", more - 1),

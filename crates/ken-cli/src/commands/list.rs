@@ -1,15 +1,23 @@
-//! `ken list`: one line an entry, newest first.
+//! `ken list`: lists entries, one line per entry, newest first.
 
-use ken_core::entry::Entry;
-use ken_core::run::How;
+use clap::Args;
+use ken_core::json::{EntryJson, lifecycle_labels};
+use ken_core::ledger::entry::Entry;
+use ken_core::trust::run::ExposureChannel;
 
 use super::Session;
-use crate::args::ListArgs;
-use crate::failure::{Exit, Failure};
+use crate::args::filter::FilterArgs;
+use crate::failure::{CommandExit, CommandFailure};
 use crate::print::entry_text::status_style;
-use crate::print::{BOLD, Cell, DIM, Table, WARN, counted};
-use ken_core::object::EntryObject;
-use ken_core::object::marks;
+use crate::print::{BOLD, DIM, TableCell, TextTable, WARN, pluralize};
+
+/// `ken list`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  ken list --kind decision\n  ken list --tag auth --limit 5")]
+pub(crate) struct ListArgs {
+    #[command(flatten)]
+    pub(crate) filter: FilterArgs,
+}
 
 const HEADS: [&str; 7] = [
     "ID",
@@ -22,31 +30,34 @@ const HEADS: [&str; 7] = [
 ];
 const TITLE_COLUMN: usize = 4;
 
-pub(super) fn run(session: &mut Session<'_>, args: &ListArgs) -> Result<Exit, Failure> {
+pub(super) fn run(
+    session: &mut Session<'_>,
+    args: &ListArgs,
+) -> Result<CommandExit, CommandFailure> {
     let filter = args.filter.to_filter();
     let entries = session.read_shown(
-        How::Pull,
+        ExposureChannel::Pull,
         |engine| Ok(engine.list(&filter)?),
         |entries| entries.iter().map(|entry| entry.id).collect(),
     )?;
     if session.is_json() {
         for entry in &entries {
-            session.printer.json(&EntryObject::new(entry))?;
+            session.printer.json(&EntryJson::new(entry))?;
         }
-        return Ok(Exit::Fine);
+        return Ok(CommandExit::Fine);
     }
     if entries.is_empty() {
         session.printer.talk("no entries")?;
         session.printer.hint("`ken list --all` also shows archived and retracted ones, `ken add --help` how to write one")?;
-        return Ok(Exit::Fine);
+        return Ok(CommandExit::Fine);
     }
-    let mut table = Table::new(&HEADS, TITLE_COLUMN);
+    let mut table = TextTable::new(&HEADS, TITLE_COLUMN);
     for entry in &entries {
         table.push(row(entry));
     }
     let width = session.printer.width();
     session.printer.text(table.render(width))?;
-    let count = counted(entries.len() as u64, "entry", "entries");
+    let count = pluralize(entries.len() as u64, "entry", "entries");
     if filter.limit == Some(entries.len()) {
         session
             .printer
@@ -54,17 +65,20 @@ pub(super) fn run(session: &mut Session<'_>, args: &ListArgs) -> Result<Exit, Fa
     } else {
         session.printer.talk(count)?;
     }
-    Ok(Exit::Fine)
+    Ok(CommandExit::Fine)
 }
 
-fn row(entry: &Entry) -> Vec<Cell> {
+fn row(entry: &Entry) -> Vec<TableCell> {
     let content = entry.content.as_ref();
     let tags = content.map(|it| it.tags.iter().map(|tag| tag.as_str()).collect::<Vec<_>>());
     let status = entry.status.value;
     vec![
-        Cell::styled(BOLD, entry.id.to_string()),
-        entry.kind().map_or("", ken_core::kind::Kind::name).into(),
-        Cell::styled(status_style(status), status.name()),
+        TableCell::styled(BOLD, entry.id.to_string()),
+        entry
+            .kind()
+            .map_or("", ken_core::values::kind::EntryKind::name)
+            .into(),
+        TableCell::styled(status_style(status), status.name()),
         entry
             .confirmation
             .last
@@ -72,7 +86,7 @@ fn row(entry: &Entry) -> Vec<Cell> {
             .unwrap_or_default()
             .into(),
         entry.title().into(),
-        Cell::styled(DIM, tags.unwrap_or_default().join(", ")),
-        Cell::styled(WARN, marks(entry).join(", ")),
+        TableCell::styled(DIM, tags.unwrap_or_default().join(", ")),
+        TableCell::styled(WARN, lifecycle_labels(entry).join(", ")),
     ]
 }

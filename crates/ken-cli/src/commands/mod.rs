@@ -1,119 +1,220 @@
-//! One module a verb: ask the engine, hand the answer to the printer.
+//! The command line: one module per command, with its arguments and its execution.
 //!
-//! Commands decide nothing about knowledge. What happened beside an answer is told also where the
-//! command fails.
+//! To add a command, write its module and add a variant and a match arm here. A command of a group
+//! (`entry`, `inbox`, `health`, …) goes into the group's folder and enum instead. Commands parse
+//! input, call the engine and print; they decide nothing about knowledge.
 
 mod add;
-mod approve;
 mod archive;
 mod audit;
-mod blank;
 mod brief;
 mod browse;
-mod cite;
-mod completions;
-mod confidence;
+mod capture;
+mod config;
 mod confirm;
-mod contradictions;
-mod distil;
 mod doctor;
-mod drift;
-mod duplicates;
-mod exchange;
-mod export;
-mod extract;
+mod edit;
+mod entry;
 mod feedback;
-mod friction;
-mod hand;
+mod guard;
 mod health;
+pub(crate) mod help;
 mod hook;
 mod hub;
 mod import;
-mod index;
+mod inbox;
 mod init;
-mod judge;
+mod installation;
+mod knowledge;
 mod ledger;
-mod lift;
-mod link;
 mod list;
 mod log;
-mod maintain;
-mod man;
-mod mark;
 mod mcp;
-mod merge;
-mod model;
 mod norms;
-mod observe;
-mod promote;
-mod quarantine;
-mod reanchor;
-mod recover;
-mod reduce;
-mod reflect;
+mod query_input;
 mod remote;
-mod render;
 mod restore;
 mod retract;
-mod revise;
-mod revoke;
-mod reweave;
 mod run;
-mod scan;
-mod scoring;
 mod search;
 mod serve;
 mod setup;
 mod show;
-mod stage;
-mod stats;
-mod status;
-mod supersede;
 mod sync;
 mod undo;
-mod uninstall;
 mod verify;
-mod version;
 
 use std::ffi::OsString;
 use std::fmt::Display;
 
-use clap::{ArgMatches, FromArgMatches as _};
-use ken_core::actor::Actor;
-use ken_core::entry::Entry;
-use ken_core::id::EntryId;
-use ken_core::run::How;
-use ken_core::text::Note;
+use clap::{ArgMatches, FromArgMatches as _, Subcommand};
+use ken_core::json::EntryJson;
+use ken_core::ledger::entry::Entry;
+use ken_core::trust::run::ExposureChannel;
+use ken_core::values::actor::Actor;
+use ken_core::values::id::EntryId;
+use ken_core::values::text::Note;
 use ken_engine::Engine;
-use ken_engine::notice::Notice;
-use ken_engine::runs::Reader;
+use ken_engine::notice::EngineNotice;
+use ken_engine::runs::EntryReader;
 
-use crate::args::{self, Cli, Format, Sharing, Surface, Top, Verb};
-use crate::asking::Beside;
-use crate::failure::{Exit, Failure};
+use crate::args::id::{IdArgs, NoteArgs};
+use crate::args::{Cli, Format, Surface};
+use crate::asking::GlobalResults;
+use crate::failure::{CommandExit, CommandFailure};
 use crate::print::{self, Printer};
-use crate::world::Surroundings;
-use ken_core::object::EntryObject;
+use crate::world::Environment;
 
 pub(crate) use add::EntryInput;
-pub(crate) use hand::below_root;
+pub(crate) use health::stats::span as stats_span;
+pub(crate) use query_input::below_root;
 pub(crate) use show::versions;
-pub(crate) use stats::span as stats_span;
 
-/// What every command has at hand.
+/// Top-level commands, in the order of `ken help --all`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum KenCommand {
+    /// Create a knowledge base in this repository
+    Init(init::InitArgs),
+    /// Connect coding agents: instructions, MCP server, hooks, skill
+    Setup(setup::SetupArgs),
+    /// Check CLAUDE.md, AGENTS.md and other agent instructions; writes nothing
+    Audit(audit::DocumentsArgs),
+    /// Import claims from documents or the commit history
+    Import(import::ImportArgs),
+    /// Add an entry, or many from JSON lines
+    Add(Box<add::AddArgs>),
+    /// Record a solved problem, or extract claims from a transcript
+    Capture(Box<capture::CaptureArgs>),
+    /// Edit the fields of an entry
+    Edit(Box<edit::EditArgs>),
+    /// Confirm that an entry still holds
+    Confirm(confirm::ConfirmArgs),
+    /// Archive an entry, or every entry not confirmed recently
+    Archive(archive::ArchiveArgs),
+    /// Retract an entry that is wrong or unwanted
+    Retract(retract::RetractArgs),
+    /// Restore an archived or retracted entry
+    #[command(after_help = "Example:\n  ken restore L-7k2f --note \"The old API is back\"")]
+    Restore(NoteArgs),
+    /// Undo your last change
+    #[command(after_help = "Example:\n  ken undo")]
+    Undo,
+    /// More operations on entries: cite, link, merge, pin, mute, promote …
+    #[command(subcommand)]
+    Entry(Box<entry::EntryCommand>),
+    /// Search entries by words, question, file, diff or error
+    Search(Box<search::SearchArgs>),
+    /// Browse entries in a full-screen terminal view
+    Browse(Box<browse::BrowseArgs>),
+    /// Print the entries and norms an agent needs before a task
+    Brief(Box<brief::BriefArgs>),
+    /// List entries, newest first
+    #[command(visible_alias = "ls")]
+    List(list::ListArgs),
+    /// Show one entry with its citations, anchors and status
+    Show(show::ShowArgs),
+    /// Show the history of an entry with authors
+    #[command(after_help = "Example:\n  ken log L-7k2f")]
+    Log(IdArgs),
+    /// Review pending claims, approvals, quarantined entries and contradictions
+    Inbox(inbox::InboxArgs),
+    /// Record agent work: open a run, note exposures, close it with its outcome
+    #[command(subcommand)]
+    Run(Box<run::RunCommand>),
+    /// Report whether an entry helped
+    Feedback(feedback::FeedbackArgs),
+    /// Serve the knowledge base to agents over MCP
+    Mcp(mcp::McpArgs),
+    /// Handle an agent's hook event; agents call this
+    #[command(
+        hide = true,
+        after_help = "Example:\n  ken hook claude-code start < input.json"
+    )]
+    Hook(hook::HookArgs),
+    /// Check entries against the code, or a change against the gates
+    Verify(verify::VerifyArgs),
+    /// Add norms that a program can check
+    #[command(subcommand)]
+    Norms(norms::NormsCommand),
+    /// Report the health of the knowledge base and recommended actions
+    Health(health::HealthArgs),
+    /// Scan for secrets and attacks, manage quarantine, revoke a source
+    #[command(subcommand)]
+    Guard(guard::GuardCommand),
+    /// Turn hand edits of entry files into events and update the files
+    Sync(sync::SyncArgs),
+    /// Maintain the ledger: check, pack, render, recover, redact, export
+    #[command(subcommand)]
+    Ledger(Box<ledger::LedgerCommand>),
+    /// Manage the hubs of this clone
+    #[command(subcommand, after_help = remote::REMOTE_HELP)]
+    Remote(remote::RemoteCommand),
+    /// Push events to a hub
+    Push(remote::exchange::PushArgs),
+    /// Pull events from a hub
+    #[command(after_help = "Example:\n  ken pull")]
+    Pull(remote::RemoteArgs),
+    /// Run a hub server on PostgreSQL
+    Serve(Box<serve::ServeArgs>),
+    /// Administer a hub: organizations, workspaces, tokens, quotas
+    Hub(Box<hub::HubArgs>),
+    /// Show and set ranking weights, the embedding model and the LLM
+    #[command(subcommand)]
+    Config(config::ConfigCommand),
+    /// Check the installation and the repository for problems
+    #[command(after_help = "Example:\n  ken doctor")]
+    Doctor,
+    /// Completions, manual pages, version, uninstall
+    #[command(name = "self", subcommand)]
+    Installation(installation::InstallationCommand),
+    /// Commands under the names that other knowledge stores use
+    #[command(hide = true, subcommand)]
+    Knowledge(Box<knowledge::KnowledgeCommand>),
+    /// Print help for a command, or with --all every command
+    Help(help::HelpArgs),
+}
+
+/// Commands by task, for `ken --help`. Each visible command is in exactly one group.
+pub(crate) const GROUPS: &[(&str, &[&str])] = &[
+    (
+        "Everyday commands",
+        &[
+            "init", "setup", "add", "search", "show", "list", "brief", "edit", "confirm", "verify",
+            "inbox", "sync",
+        ],
+    ),
+    ("Add knowledge", &["audit", "import", "capture"]),
+    (
+        "Change entries",
+        &["archive", "retract", "restore", "undo", "entry"],
+    ),
+    ("Read", &["browse", "log"]),
+    ("Agents", &["run", "feedback", "mcp"]),
+    (
+        "Check and maintain",
+        &["norms", "health", "guard", "ledger"],
+    ),
+    (
+        "Share through a hub",
+        &["remote", "push", "pull", "serve", "hub"],
+    ),
+    ("Ken itself", &["config", "doctor", "self", "help"]),
+];
+
+/// Environment, output and call context of one command.
 #[derive(Debug)]
 pub(crate) struct Session<'a> {
-    surroundings: Surroundings,
+    surroundings: Environment,
     printer: &'a mut Printer,
     surface: Surface,
 }
 
-/// Reads the arguments, runs the command and returns how it went.
-pub(crate) fn run(arguments: &[OsString]) -> Exit {
+/// Parses the arguments, runs the command and returns the exit code.
+pub(crate) fn run(arguments: &[OsString]) -> CommandExit {
     if let Some(words) = hook_words(arguments) {
         return hook::run(&words);
     }
-    let mut command = args::command();
+    let mut command = help::command();
     let parsed = command
         .try_get_matches_from_mut(arguments)
         .and_then(|matches| {
@@ -122,27 +223,27 @@ pub(crate) fn run(arguments: &[OsString]) -> Exit {
         });
     let (cli, name) = match parsed {
         Ok(cli) => cli,
-        Err(error) => return print::usage(&error, arguments),
+        Err(error) => return print::print_usage(&error, arguments),
     };
-    // The name of a verb is a word of ours; what was typed behind it is not.
+    // Only the command name goes into the span: arguments may contain private data.
     let span = tracing::info_span!("ken", command = name, exit = tracing::field::Empty);
     let _in = span.enter();
     let mut printer = Printer::new(&cli.global);
-    let outcome = Surroundings::new(&cli.global).and_then(|surroundings| {
+    let outcome = Environment::new(&cli.global).and_then(|surroundings| {
         let surface = Surface::Top;
         Session {
             surroundings,
             printer: &mut printer,
             surface,
         }
-        .top(cli.command)
+        .execute(cli.command)
     });
     let exit = printer.finish(outcome);
     span.record("exit", exit as u8);
     exit
 }
 
-/// Returns the verb that was typed, also where it stands below `ken knowledge`.
+/// Returns the name of the command; for `ken knowledge`, the name of its subcommand.
 fn name_of(matches: &ArgMatches) -> String {
     let Some((name, below)) = matches.subcommand() else {
         return String::new();
@@ -153,9 +254,10 @@ fn name_of(matches: &ArgMatches) -> String {
     }
 }
 
-/// Returns what stands behind `ken hook`, unless somebody wants help.
+/// Returns the arguments of `ken hook`, or `None` for other commands and for `--help`.
 ///
-/// An agent waits, and no variable or option that cannot be read may end in an error: neither is looked at.
+/// Hooks bypass the argument parser and the environment: an invalid option or variable must not
+/// turn into an error that stops the agent.
 fn hook_words(arguments: &[OsString]) -> Option<Vec<String>> {
     let words = arguments.get(1..)?.iter();
     let words: Vec<String> = words.map(|it| it.to_string_lossy().into_owned()).collect();
@@ -165,120 +267,75 @@ fn hook_words(arguments: &[OsString]) -> Option<Vec<String>> {
 }
 
 impl Session<'_> {
-    fn top(&mut self, command: Top) -> Result<Exit, Failure> {
+    fn execute(&mut self, command: KenCommand) -> Result<CommandExit, CommandFailure> {
+        self.check_format(&command)?;
         match command {
-            Top::Verb(verb) => self.verb(*verb),
-            Top::Knowledge { verb } => {
+            KenCommand::Init(args) => init::run(self, &args),
+            KenCommand::Setup(args) => setup::run(self, &args),
+            KenCommand::Audit(args) => audit::run(self, &args),
+            KenCommand::Import(args) => import::run(self, &args),
+            KenCommand::Add(args) => add::run(self, &args),
+            KenCommand::Capture(args) => capture::run(self, &args),
+            KenCommand::Edit(args) => edit::run(self, *args),
+            KenCommand::Confirm(args) => confirm::run(self, &args),
+            KenCommand::Archive(args) => archive::run(self, &args),
+            KenCommand::Retract(args) => retract::run(self, args),
+            KenCommand::Restore(args) => restore::run(self, args),
+            KenCommand::Undo => undo::run(self),
+            KenCommand::Entry(command) => entry::run(self, *command),
+            KenCommand::Search(args) => search::run(self, *args),
+            KenCommand::Browse(args) => browse::run(self, &args),
+            KenCommand::Brief(args) => brief::run(self, &args),
+            KenCommand::List(args) => list::run(self, &args),
+            KenCommand::Show(args) => show::run(self, &args),
+            KenCommand::Log(args) => log::run(self, &args),
+            KenCommand::Inbox(args) => inbox::run(self, args),
+            KenCommand::Run(command) => run::run(self, *command),
+            KenCommand::Feedback(args) => feedback::run(self, &args),
+            KenCommand::Mcp(args) => mcp::run(self, &args),
+            KenCommand::Hook(args) => Ok(hook::run(&args.words)),
+            KenCommand::Verify(args) => verify::run(self, &args),
+            KenCommand::Norms(command) => norms::run(self, command),
+            KenCommand::Health(args) => health::run(self, args),
+            KenCommand::Guard(command) => guard::run(self, command),
+            KenCommand::Sync(args) => sync::run(self, &args),
+            KenCommand::Ledger(command) => ledger::run(self, *command),
+            KenCommand::Remote(command) => remote::run(self, command),
+            KenCommand::Push(args) => remote::exchange::push(self, &args),
+            KenCommand::Pull(args) => remote::exchange::pull(self, &args),
+            KenCommand::Serve(args) => serve::run(self, &args),
+            KenCommand::Hub(args) => hub::run(self, &args),
+            KenCommand::Config(command) => config::run(self, command),
+            KenCommand::Doctor => doctor::run(self),
+            KenCommand::Installation(command) => installation::run(self, command),
+            KenCommand::Knowledge(command) => {
                 self.surface = Surface::Knowledge;
-                self.verb(*verb)
+                knowledge::run(self, *command)
             }
-            Top::Completions(args) => completions::run(self, &args),
-            Top::Man(args) => man::run(self, &args),
-            Top::Version => version::run(self),
+            KenCommand::Help(args) => help::run(self, &args),
         }
     }
 
-    fn verb(&mut self, verb: Verb) -> Result<Exit, Failure> {
-        self.check_format(&verb)?;
-        match verb {
-            Verb::Init(args) => init::run(self, &args),
-            Verb::Setup(args) => setup::run(self, &args),
-            Verb::Audit(args) => audit::run(self, &args),
-            Verb::Import(args) => import::run(self, &args),
-            Verb::Reduce(args) => reduce::run(self, &args),
-            Verb::Reflect => reflect::run(self),
-            Verb::Reweave(args) => reweave::run(self, *args),
-            Verb::Stage(command) => stage::run(self, &command),
-            Verb::Uninstall(args) => uninstall::run(self, &args),
-            Verb::Add(args) => add::run(self, &args),
-            Verb::Capture(args) => add::capture(self, &args),
-            Verb::List(args) => list::run(self, &args),
-            Verb::Search(args) => search::run(self, *args),
-            Verb::Brief(args) => brief::run(self, &args),
-            Verb::Browse(args) => browse::run(self, &args),
-            Verb::Show(args) => show::run(self, &args),
-            Verb::Revise(args) => revise::run(self, *args),
-            Verb::Run(command) => run::run(self, *command),
-            Verb::Observe(args) => observe::run(self, *args),
-            Verb::Hook(args) => Ok(hook::run(&args.words)),
-            Verb::Feedback(args) => feedback::run(self, &args),
-            Verb::Lift(args) => lift::run(self, &args),
-            Verb::Stats(args) => stats::run(self, &args),
-            Verb::Confidence(command) => confidence::run(self, command),
-            Verb::Cite(args) => cite::run(self, args),
-            Verb::Confirm(args) => confirm::run(self, &args),
-            Verb::Retract(args) => retract::run(self, args),
-            Verb::Restore(args) => restore::run(self, args),
-            Verb::Archive(args) => archive::run(self, &args),
-            Verb::Link(args) => link::run(self, &args),
-            Verb::Merge(args) => merge::run(self, args),
-            Verb::Distil(args) => distil::run(self, *args),
-            Verb::Supersede(args) => supersede::run(self, &args),
-            Verb::Duplicates(args) => duplicates::run(self, &args),
-            Verb::Contradictions(args) => contradictions::run(self, &args),
-            Verb::Resolve(args) => contradictions::resolve(self, &args),
-            Verb::Norms(command) => norms::run(self, command),
-            Verb::Extract(args) => extract::run(self, &args),
-            Verb::Status(args) => status::run(self, args),
-            Verb::Mark(args) => mark::run(self, args),
-            Verb::Log(args) => log::run(self, &args),
-            Verb::Undo => undo::run(self),
-            Verb::Scan(args) => scan::run(self, &args),
-            Verb::Revoke(args) => revoke::run(self, &args),
-            Verb::Quarantine(command) => quarantine::run(self, command),
-            Verb::Friction(command) => friction::run(self, command),
-            Verb::Promote(args) => promote::run(self, *args),
-            Verb::Approve(args) => approve::run(self, &args),
-            Verb::Verify(args) => verify::run(self, &args),
-            Verb::Reanchor(args) => reanchor::run(self, &args),
-            Verb::Drift => drift::run(self),
-            Verb::Health(command) => health::run(self, command),
-            Verb::Maintain(args) => maintain::run(self, args),
-            Verb::Sync(args) => sync::run(self, &args),
-            Verb::Sharing(sharing) => self.sharing(sharing),
-            Verb::Render => render::run(self),
-            Verb::Export(args) => export::run(self, &args),
-            Verb::Recover(args) => recover::run(self, &args),
-            Verb::Blank(args) => blank::run(self, &args),
-            Verb::Index(command) => index::run(self, &command),
-            Verb::Model(command) => model::run(self, &command),
-            Verb::Judge(args) => judge::run(self, args.command),
-            Verb::Ledger(command) => ledger::run(self, command),
-            Verb::Scoring { command } => scoring::run(self, command),
-            Verb::Mcp(args) => mcp::run(self, &args),
-            Verb::Doctor => doctor::run(self),
-        }
-    }
-
-    fn sharing(&mut self, sharing: Sharing) -> Result<Exit, Failure> {
-        match sharing {
-            Sharing::Remote(command) => remote::run(self, command),
-            Sharing::Push(args) => exchange::push(self, &args),
-            Sharing::Pull(args) => exchange::pull(self, &args),
-            Sharing::Serve(args) => serve::run(self, &args),
-            Sharing::Hub(args) => hub::run(self, &args),
-        }
-    }
-
-    /// Refuses forms of an answer that a command does not know.
-    fn check_format(&self, verb: &Verb) -> Result<(), Failure> {
-        let is_verify = matches!(verb, Verb::Verify(_));
-        let is_audit = matches!(verb, Verb::Audit(_));
+    /// Returns an error for output formats that the command does not support.
+    fn check_format(&self, command: &KenCommand) -> Result<(), CommandFailure> {
+        let is_verify = matches!(command, KenCommand::Verify(_))
+            || matches!(command, KenCommand::Knowledge(it) if it.is_verify());
+        let is_audit = matches!(command, KenCommand::Audit(_));
         match self.printer.format() {
             Format::Text | Format::Json => Ok(()),
             Format::Sarif | Format::Github | Format::Markdown if is_verify => Ok(()),
             Format::Markdown if is_audit => Ok(()),
-            Format::Sarif | Format::Github | Format::Markdown => {
-                Err(Failure::usage("only `ken verify` answers in that format"))
-            }
+            Format::Sarif | Format::Github | Format::Markdown => Err(CommandFailure::usage(
+                "only `ken verify` supports that format",
+            )),
         }
     }
 
-    /// Opens the ledger, does something to it and tells what happened beside.
+    /// Opens the ledger for writing, runs `act` and prints the engine's notices.
     fn write<T>(
         &mut self,
-        act: impl FnOnce(&mut Engine, &Actor) -> Result<T, Failure>,
-    ) -> Result<T, Failure> {
+        act: impl FnOnce(&mut Engine, &Actor) -> Result<T, CommandFailure>,
+    ) -> Result<T, CommandFailure> {
         let (mut engine, by) = self.surroundings.open_to_write()?;
         let result = act(&mut engine, &by);
         self.surroundings.remember(&mut engine)?;
@@ -286,20 +343,20 @@ impl Session<'_> {
         result
     }
 
-    /// Like [`Self::write`], for what also belongs to the run of whoever acts.
+    /// Like [`Self::write`], and passes the actor with its run and session.
     fn write_as<T>(
         &mut self,
-        act: impl FnOnce(&mut Engine, &Reader) -> Result<T, Failure>,
-    ) -> Result<T, Failure> {
+        act: impl FnOnce(&mut Engine, &EntryReader) -> Result<T, CommandFailure>,
+    ) -> Result<T, CommandFailure> {
         let surroundings = self.surroundings.clone();
         self.write(|engine, by| act(engine, &surroundings.as_reader(by)))
     }
 
-    /// Like [`Self::write`], and hands what happened beside to the caller.
+    /// Like [`Self::write`], but returns the notices instead of printing them.
     fn write_quietly<T>(
         &mut self,
-        act: impl FnOnce(&mut Engine, &Actor) -> Result<T, Failure>,
-    ) -> Result<(T, Vec<Notice>), Failure> {
+        act: impl FnOnce(&mut Engine, &Actor) -> Result<T, CommandFailure>,
+    ) -> Result<(T, Vec<EngineNotice>), CommandFailure> {
         let (mut engine, by) = self.surroundings.open_to_write()?;
         let result = act(&mut engine, &by);
         self.surroundings.remember(&mut engine)?;
@@ -313,36 +370,36 @@ impl Session<'_> {
         }
     }
 
-    /// Opens the ledger, asks it something and tells what happened beside.
+    /// Opens the ledger for reading, runs `ask` and prints the engine's notices.
     fn read<T>(
         &mut self,
-        ask: impl FnOnce(&mut Engine) -> Result<T, Failure>,
-    ) -> Result<T, Failure> {
+        ask: impl FnOnce(&mut Engine) -> Result<T, CommandFailure>,
+    ) -> Result<T, CommandFailure> {
         let mut engine = self.surroundings.open_to_read()?;
         let result = ask(&mut engine);
         self.printer.notices(&engine.take_notices())?;
         result
     }
 
-    /// Opens the ledger, asks it something, and writes down which entries the answer shows to an agent.
+    /// Like [`Self::read`], and records the entries that the answer shows to an agent as exposures.
     fn read_shown<T>(
         &mut self,
-        how: How,
-        ask: impl FnOnce(&mut Engine) -> Result<T, Failure>,
+        how: ExposureChannel,
+        ask: impl FnOnce(&mut Engine) -> Result<T, CommandFailure>,
         shown: impl FnOnce(&T) -> Vec<EntryId>,
-    ) -> Result<T, Failure> {
+    ) -> Result<T, CommandFailure> {
         let reader = self.surroundings.reader();
         self.read(|engine| {
             let answer = ask(engine)?;
             if let Some(reader) = &reader {
-                engine.note_shown(reader, &shown(&answer), how)?;
+                engine.record_exposures(reader, &shown(&answer), how)?;
             }
             Ok(answer)
         })
     }
 
-    /// Says where the global ledger could not be asked.
-    fn tell_silent(&mut self, global: &Beside) -> Result<(), Failure> {
+    /// Prints a notice if the global ledger could not be queried.
+    fn tell_silent(&mut self, global: &GlobalResults) -> Result<(), CommandFailure> {
         match global.silent() {
             None => Ok(()),
             Some(why) => {
@@ -352,25 +409,25 @@ impl Session<'_> {
         }
     }
 
-    /// Returns whether the answer is JSON.
+    /// Returns whether the output is JSON.
     fn is_json(&self) -> bool {
         self.printer.is_json(Format::Text)
     }
 
-    /// Answers with an entry that was just written: its id, or the whole of it for programs.
-    fn written(&mut self, entry: &Entry, did: impl Display) -> Result<Exit, Failure> {
+    /// Prints an entry that was just written: its id as text, the whole entry as JSON.
+    fn written(&mut self, entry: &Entry, did: impl Display) -> Result<CommandExit, CommandFailure> {
         if self.is_json() {
-            self.printer.json(&EntryObject::new(entry))?;
+            self.printer.json(&EntryJson::new(entry))?;
         } else {
             self.printer.line(entry.id)?;
             self.printer.talk(did)?;
         }
-        Ok(Exit::Fine)
+        Ok(CommandExit::Fine)
     }
 }
 
-/// Reads a free text beside a decision.
-fn note(text: Option<String>) -> Result<Option<Note>, Failure> {
-    text.map(|text| text.parse().map_err(Failure::usage))
+/// Parses the note of a decision.
+fn note(text: Option<String>) -> Result<Option<Note>, CommandFailure> {
+    text.map(|text| text.parse().map_err(CommandFailure::usage))
         .transpose()
 }

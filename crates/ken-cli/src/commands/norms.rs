@@ -1,25 +1,50 @@
-//! `ken norms`: norms to begin with.
+//! `ken norms`: example norms that a program can check.
 
-use ken_engine::norms::{Example, examples};
+use clap::{Args, Subcommand};
+use ken_core::values::citation::CitationSource;
+use ken_engine::norms::{ExampleNorm, example_norms};
 use serde::Serialize;
 
 use super::Session;
-use crate::args::NormsCommand;
-use crate::failure::{Exit, Failure};
+use crate::args::values;
+use crate::failure::{CommandExit, CommandFailure};
+
+/// `ken norms`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum NormsCommand {
+    /// List example norms with the check of each
+    #[command(after_help = "Example:\n  ken norms examples")]
+    Examples,
+    /// Add an example norm; `ken verify --base` then checks changes against it
+    Add(AddNormArgs),
+}
+
+/// `ken norms add`.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  ken norms add conventional-commits")]
+pub(crate) struct AddNormArgs {
+    /// Name of the norm, as listed by `ken norms examples`
+    pub(crate) name: String,
+    #[arg(long, value_name = "TYPE:REF", help = values::cite_help("Citation instead of the example"))]
+    pub(crate) cite: Option<CitationSource>,
+}
 
 #[derive(Serialize)]
 struct ExampleObject<'a> {
     schema: &'static str,
     #[serde(flatten)]
-    example: &'a Example,
+    example: &'a ExampleNorm,
 }
 
-pub(super) fn run(session: &mut Session<'_>, command: NormsCommand) -> Result<Exit, Failure> {
+pub(super) fn run(
+    session: &mut Session<'_>,
+    command: NormsCommand,
+) -> Result<CommandExit, CommandFailure> {
     match command {
         NormsCommand::Examples => list(session),
         NormsCommand::Add(args) => {
-            let entry =
-                session.write(|engine, by| Ok(engine.add_example(&args.name, args.cite, by)?))?;
+            let entry = session
+                .write(|engine, by| Ok(engine.add_example_norm(&args.name, args.cite, by)?))?;
             session.written(
                 &entry,
                 "added; `ken verify --base REV` holds changes against it once it is committed at REV",
@@ -28,14 +53,14 @@ pub(super) fn run(session: &mut Session<'_>, command: NormsCommand) -> Result<Ex
     }
 }
 
-fn list(session: &mut Session<'_>) -> Result<Exit, Failure> {
-    for example in &examples() {
+fn list(session: &mut Session<'_>) -> Result<CommandExit, CommandFailure> {
+    for example in &example_norms() {
         if session.is_json() {
             let schema = "ken.norm-example.v1";
             session.printer.json(&ExampleObject { schema, example })?;
             continue;
         }
-        let Example { name, kind, .. } = example;
+        let ExampleNorm { name, kind, .. } = example;
         session
             .printer
             .line(format!("{name}  ({kind}, {})", example.check))?;
@@ -46,5 +71,5 @@ fn list(session: &mut Session<'_>) -> Result<Exit, Failure> {
             .printer
             .hint(format_args!("`ken norms add NAME` adds one"))?;
     }
-    Ok(Exit::Fine)
+    Ok(CommandExit::Fine)
 }

@@ -1,10 +1,13 @@
-//! `ken restore`: brings back an archived or retracted entry.
+//! `ken restore`: restores an archived or retracted entry.
 
 use super::{Session, note};
-use crate::args::NoteArgs;
-use crate::failure::{Exit, Failure};
+use crate::args::id::NoteArgs;
+use crate::failure::{CommandExit, CommandFailure};
 
-pub(super) fn run(session: &mut Session<'_>, args: NoteArgs) -> Result<Exit, Failure> {
+pub(super) fn run(
+    session: &mut Session<'_>,
+    args: NoteArgs,
+) -> Result<CommandExit, CommandFailure> {
     let reason = note(args.note)?;
     let entry = session.write(|engine, by| {
         let id = engine.find(&args.id)?.id;

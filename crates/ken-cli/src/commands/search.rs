@@ -1,23 +1,116 @@
-//! `ken search`: the few entries that answer, and why they do.
+//! `ken search`: finds the entries relevant to a query, with the reasons for each match.
 
-use ken_core::id::EntryId;
-use ken_core::score::Withheld;
-use ken_core::surface::{self, BUDGET, LeftOut, NOTHING_FOUND, Page, Shown};
-use ken_core::text::{visible, word};
-use ken_core::time::{Date, Timestamp};
-use ken_engine::search::{Answer, Missed, Portion, Search};
+use clap::{Args, ValueEnum};
+use ken_core::retrieval::score::HiddenReason;
+use ken_core::retrieval::surface::{
+    self, DetailTier, ENTRIES_MAX, EntrySelection, NOTHING_FOUND, OmittedEntry, SelectedEntry,
+    TOKEN_BUDGET,
+};
+use ken_core::values::id::EntryId;
+use ken_core::values::text::{Tag, enum_label, escape_invisible};
+use ken_core::values::time::{Date, Timestamp};
+use ken_engine::search::{
+    RelevanceFloor, SearchOutcome, SearchQuery, SelectionLimits, UnansweredQuery,
+};
 use serde::Serialize;
 
-use super::{Session, hand};
-use crate::args::SearchArgs;
-use crate::asking::{Asker, Found, HEADING, Question};
-use crate::failure::{Exit, Failure};
-use crate::print::answer_json::answer_object;
-use crate::print::counted;
-use crate::print::hits::{explanation, hit_text};
-use crate::print::progress::Progress;
+use super::{Session, query_input};
+use crate::args::filter::WhichArgs;
+use crate::asking::{GLOBAL_HEADING, QueryResults, QueryService, SearchRequest};
+use crate::commands::query_input::{Asker, HandArgs};
+use crate::failure::{CommandExit, CommandFailure};
+use crate::print::answer_json::answer_json;
+use crate::print::hits::{hit_text, score_text};
+use crate::print::pluralize;
+use crate::print::progress::ProgressIndicator;
 
-/// Questions without a good answer.
+/// `ken search`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  ken search retry payment\n  ken search --file src/pay.rs\n  cargo test 2>&1 | ken search --error"
+)]
+pub(crate) struct SearchArgs {
+    /// The query: words, a question or an identifier
+    #[arg(value_name = "QUERY", required_unless_present_any = ["paths", "diff", "error", "file", "unanswered"])]
+    pub(crate) query: Vec<String>,
+    #[command(flatten)]
+    pub(crate) hand: HandArgs,
+    /// Role of the reader; each role ranks other kinds first
+    #[arg(long = "for", value_name = "ROLE")]
+    pub(crate) role: Option<Asker>,
+    /// Thread of work, whose entries are included
+    #[arg(long, value_name = "THREAD")]
+    pub(crate) thread: Option<Tag>,
+    /// Maximum number of entries
+    #[arg(long, value_name = "N", default_value_t = ENTRIES_MAX)]
+    pub(crate) limit: usize,
+    /// Detail per entry: summary, standard, full or auto
+    #[arg(
+        long,
+        value_name = "TIER",
+        default_value = "auto",
+        hide_possible_values = true
+    )]
+    pub(crate) tier: AskedTier,
+    /// Token budget; 500 with --context
+    #[arg(long, value_name = "TOKENS")]
+    pub(crate) budget: Option<usize>,
+    /// Print a `Knowledge Context` block for an agent's prompt
+    #[arg(long)]
+    pub(crate) context: bool,
+    /// Minimum relevance: none, relevant, strict or a cosine similarity
+    #[arg(long, value_name = "FLOOR", default_value = "relevant", value_parser = floor)]
+    pub(crate) threshold: RelevanceFloor,
+    /// Show the signals of each score and the entries that were withheld
+    #[arg(long)]
+    pub(crate) explain: bool,
+    /// Rank by mean confidence instead of Thompson sampling (deterministic)
+    #[arg(long)]
+    pub(crate) mean: bool,
+    /// Include entries that no longer match the code
+    #[arg(long)]
+    pub(crate) include_stale: bool,
+    /// List earlier queries without a relevant hit
+    #[arg(long, conflicts_with = "query")]
+    pub(crate) unanswered: bool,
+    #[command(flatten)]
+    pub(crate) which: WhichArgs,
+}
+
+/// Requested detail per entry.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum AskedTier {
+    Summary,
+    Standard,
+    Full,
+    Auto,
+}
+
+impl AskedTier {
+    pub(crate) fn tier(self) -> Option<DetailTier> {
+        match self {
+            Self::Summary => Some(DetailTier::Summary),
+            Self::Standard => Some(DetailTier::Standard),
+            Self::Full => Some(DetailTier::Full),
+            Self::Auto => None,
+        }
+    }
+}
+
+fn floor(text: &str) -> Result<RelevanceFloor, String> {
+    match text {
+        "none" => return Ok(RelevanceFloor::None),
+        "relevant" => return Ok(RelevanceFloor::Relevant),
+        "strict" => return Ok(RelevanceFloor::Strict),
+        _ => {}
+    }
+    match text.parse::<f64>() {
+        Ok(cosine) if (-1.0..=1.0).contains(&cosine) => Ok(RelevanceFloor::Cosine(cosine)),
+        Ok(_) | Err(_) => Err("write none, relevant, strict or a number from -1 to 1".to_owned()),
+    }
+}
+
+/// JSON view of queries without a relevant hit.
 #[derive(Serialize)]
 struct UnansweredObject<'a> {
     schema: &'static str,
@@ -29,31 +122,36 @@ struct QuestionObject<'a> {
     query: &'a str,
     times: u64,
     last: Timestamp,
-    /// The entry that came first although it does not answer.
+    /// The best hit, although it is not relevant.
     top: Option<EntryId>,
 }
 
-pub(super) fn run(session: &mut Session<'_>, args: SearchArgs) -> Result<Exit, Failure> {
+pub(super) fn run(
+    session: &mut Session<'_>,
+    args: SearchArgs,
+) -> Result<CommandExit, CommandFailure> {
     if args.unanswered {
         return unanswered(session);
     }
     let role = args.role.map(|asker| asker.role());
-    let portion = Portion {
+    let portion = SelectionLimits {
         cap: args.limit,
-        budget: args
-            .budget
-            .unwrap_or(if args.context { BUDGET } else { usize::MAX }),
+        budget: args.budget.unwrap_or(if args.context {
+            TOKEN_BUDGET
+        } else {
+            usize::MAX
+        }),
         tier: args.tier.tier(),
         role,
     };
     let start = session.surroundings.start.clone();
-    let progress = Progress::start(session.printer, "reading entries", None);
+    let progress = ProgressIndicator::start(session.printer, "reading entries", None);
     let (reader, run) = (session.surroundings.reader(), session.surroundings.run());
     let run = run.unwrap_or_default().to_owned();
     let surroundings = session.surroundings.clone();
     let found = session.read(|engine| {
-        let asked = hand::asked(engine, &start, &args.query, &args.hand)?;
-        let search = Search {
+        let asked = query_input::asked(engine, &start, &args.query, &args.hand)?;
+        let search = SearchQuery {
             query: asked.text,
             paths: asked.paths,
             filter: args.which.to_filter(),
@@ -63,33 +161,34 @@ pub(super) fn run(session: &mut Session<'_>, args: SearchArgs) -> Result<Exit, F
             floor: args.threshold,
             include_stale: args.include_stale,
         };
-        let question = Question {
+        let question = SearchRequest {
             search,
             portion,
             is_in_words: args.hand.is_empty(),
         };
-        let asker = Asker {
+        let asker = QueryService {
             surroundings: &surroundings,
             reader: reader.as_ref(),
         };
-        progress.during(|it| asker.search(engine, question, &mut |at, all| it.come_to(at, all)))
+        progress
+            .during(|it| asker.search(engine, question, &mut |at, all| it.set_progress(at, all)))
     })?;
     session.tell_silent(&found.global)?;
     if session.is_json() {
-        session.printer.json(&answer_object(&found))?;
+        session.printer.json(&answer_json(&found))?;
     } else if args.context {
         let page = found.global.beside(found.page);
-        let block = surface::context(&page, found.answer.served_by.name());
+        let block = surface::render_context_block(&page, found.answer.served_by.name());
         session.printer.text(block)?;
     } else {
         list(session, &found, args.explain)?;
     }
-    Ok(Exit::Fine)
+    Ok(CommandExit::Fine)
 }
 
-/// Lists what nobody here knew.
-fn unanswered(session: &mut Session<'_>) -> Result<Exit, Failure> {
-    let missed = session.read(|engine| Ok(engine.missed()?))?;
+/// Lists queries without a relevant hit.
+fn unanswered(session: &mut Session<'_>) -> Result<CommandExit, CommandFailure> {
+    let missed = session.read(|engine| Ok(engine.unanswered_queries()?))?;
     if session.is_json() {
         let questions = missed.iter().map(|it| QuestionObject {
             query: &it.query,
@@ -101,30 +200,35 @@ fn unanswered(session: &mut Session<'_>) -> Result<Exit, Failure> {
             schema: "ken.unanswered.v1",
             questions: questions.collect(),
         })?;
-        return Ok(Exit::Fine);
+        return Ok(CommandExit::Fine);
     }
-    for Missed {
+    for UnansweredQuery {
         query, times, last, ..
     } in &missed
     {
         let day = last.date();
-        let line = format_args!("{day}  {times:>3}×  {}", visible(query));
+        let line = format_args!("{day}  {times:>3}×  {}", escape_invisible(query));
         session.printer.line(line)?;
     }
-    match missed.is_empty() {
-        true => session
+    if missed.is_empty() {
+        session
             .printer
-            .line("Every question so far had an answer.")?,
-        false => session
+            .line("Every question so far had an answer.")?;
+    } else {
+        session
             .printer
-            .hint("`ken add` writes down what you found out instead")?,
+            .hint("`ken add` writes down what you found out instead")?;
     }
-    Ok(Exit::Fine)
+    Ok(CommandExit::Fine)
 }
 
-/// Prints what was found for people.
-fn list(session: &mut Session<'_>, found: &Found, explain: bool) -> Result<(), Failure> {
-    let Found {
+/// Prints the hits as text.
+fn list(
+    session: &mut Session<'_>,
+    found: &QueryResults,
+    explain: bool,
+) -> Result<(), CommandFailure> {
+    let QueryResults {
         answer,
         page,
         global,
@@ -136,7 +240,7 @@ fn list(session: &mut Session<'_>, found: &Found, explain: bool) -> Result<(), F
     }
     list_hits(session, (answer, page), *today, explain)?;
     if let Some(it) = &global.overlay {
-        session.printer.line(HEADING)?;
+        session.printer.line(GLOBAL_HEADING)?;
         list_hits(session, (&it.answer, &it.page), *today, explain)?;
     }
     tell(session, answer, page, explain)
@@ -144,44 +248,45 @@ fn list(session: &mut Session<'_>, found: &Found, explain: bool) -> Result<(), F
 
 fn list_hits(
     session: &mut Session<'_>,
-    (answer, page): (&Answer, &Page),
+    (answer, page): (&SearchOutcome, &EntrySelection),
     today: Date,
     explain: bool,
-) -> Result<(), Failure> {
+) -> Result<(), CommandFailure> {
     let width = session.printer.width();
     for hit in page.shown.iter().filter_map(|it| answer.hit(it.id)) {
         session.printer.text(hit_text(hit, today, width))?;
         if explain {
-            session.printer.text(explanation(hit))?;
+            session.printer.text(score_text(hit))?;
         }
     }
     Ok(())
 }
 
-/// Says what the list does not show.
+/// Prints notices about hits that the list omits.
 fn tell(
     session: &mut Session<'_>,
-    answer: &Answer,
-    page: &Page,
+    answer: &SearchOutcome,
+    page: &EntrySelection,
     explain: bool,
-) -> Result<(), Failure> {
+) -> Result<(), CommandFailure> {
     if explain {
-        for LeftOut { id, why } in &page.left_out {
+        for OmittedEntry { id, why } in &page.left_out {
             let score = answer.hit(*id).map_or(0.0, |hit| hit.explained.score);
-            let why = word(why);
+            let why = enum_label(why);
             let said = format_args!("left out: {id}, score {score:.3}, {why}");
             session.printer.talk(said)?;
         }
         for (id, why) in &answer.withheld {
-            let why = word(why);
+            let why = enum_label(why);
             let said = format_args!("withheld: {id}, {why}");
             session.printer.talk(said)?;
         }
     } else if !answer.withheld.is_empty() {
-        let stale =
-            |(_, why): &&(EntryId, Withheld)| matches!(why, Withheld::Changed | Withheld::Broken);
+        let stale = |(_, why): &&(EntryId, HiddenReason)| {
+            matches!(why, HiddenReason::Changed | HiddenReason::Broken)
+        };
         let stale = answer.withheld.iter().filter(stale).count();
-        let count = counted(answer.withheld.len() as u64, "entry", "entries");
+        let count = pluralize(answer.withheld.len() as u64, "entry", "entries");
         let said = match stale {
             0 => format!("{count} withheld; `--explain` says why"),
             all if all == answer.withheld.len() => {
@@ -193,7 +298,7 @@ fn tell(
         };
         session.printer.hint(said)?;
     }
-    if let Some(Shown { id, .. }) = page.shown.first() {
+    if let Some(SelectedEntry { id, .. }) = page.shown.first() {
         let said = format_args!("`ken show {id}` shows all of it");
         session.printer.hint(said)?;
     }

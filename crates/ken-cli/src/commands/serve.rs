@@ -1,36 +1,139 @@
-//! `ken serve`: an organisation's hub, until somebody ends the program.
+//! `ken serve`: hub server on PostgreSQL, until a signal ends the program.
+
+use std::net::SocketAddr;
+
+use clap::{Args, ValueEnum};
 
 use super::Session;
-use crate::args::ServeArgs;
-use crate::failure::{Exit, Failure};
+use crate::commands::hub::DatabaseArgs;
+use crate::failure::{CommandExit, CommandFailure};
+
+/// Text below the options of `ken serve --help`.
+const SERVE_HELP: &str = "\
+Example:
+  KEN_DATABASE_URL=postgres://ken@localhost/ken ken serve --bind 127.0.0.1:8750
+
+The database is PostgreSQL 16 or newer with pgvector. Its URL contains a password, so pass it in
+KEN_DATABASE_URL, not on the command line. Run `ken hub migrate` first; see docs/guides/operate-a-hub.md.";
+
+/// `ken serve`.
+#[derive(Debug, Args)]
+#[command(after_help = SERVE_HELP)]
+pub(crate) struct ServeArgs {
+    #[command(flatten)]
+    pub(crate) database: DatabaseArgs,
+    /// Address to listen on
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8750", value_parser = address)]
+    pub(crate) bind: SocketAddr,
+    /// Address that serves metrics without a token [default: no metrics]
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = address)]
+    pub(crate) metrics: Option<SocketAddr>,
+    /// Maximum database connections of this process
+    #[arg(long, value_name = "COUNT", default_value = "16", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) connections: u32,
+    /// Public URL of this hub, such as `https://hub.example.org`
+    #[arg(long, value_name = "URL")]
+    pub(crate) public_url: Option<String>,
+    /// Log to standard error: nothing, refused and failed requests, or every request
+    #[arg(long, value_name = "HOW", default_value = "problems")]
+    pub(crate) log: LogArg,
+    #[command(flatten)]
+    pub(crate) oidc: OidcArgs,
+}
+
+/// Log level of a hub.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogArg {
+    Quiet,
+    Problems,
+    Requests,
+}
+
+/// Parses an address to listen on.
+fn address(text: &str) -> Result<SocketAddr, String> {
+    let text = text.replacen("localhost:", "127.0.0.1:", 1);
+    let parsed = text.parse();
+    parsed.map_err(|_| {
+        "name an address and a port, such as 127.0.0.1:8750, or 0.0.0.0:8750 for every network"
+            .to_owned()
+    })
+}
+
+/// Identity provider whose access tokens the hub accepts besides its own.
+#[derive(Debug, Args)]
+pub(crate) struct OidcArgs {
+    /// Issuer URL of an identity provider, exactly as in its tokens
+    #[arg(
+        long,
+        value_name = "URL",
+        requires = "oidc_audience",
+        requires = "oidc_organization"
+    )]
+    pub(crate) oidc_issuer: Option<String>,
+    /// Required audience of its tokens
+    #[arg(long, value_name = "AUDIENCE", requires = "oidc_issuer")]
+    pub(crate) oidc_audience: Option<String>,
+    /// Organization of its tokens: NAME, or claim:PATH to read it from a claim
+    #[arg(long, value_name = "NAME|claim:PATH", requires = "oidc_issuer")]
+    pub(crate) oidc_organization: Option<String>,
+    /// Claim that identifies the token holder
+    #[arg(
+        long,
+        value_name = "PATH",
+        default_value = "sub",
+        requires = "oidc_issuer"
+    )]
+    pub(crate) oidc_subject_claim: String,
+    /// Claim that only people have, such as email; without this option every token holder has at
+    /// most the rights of an agent
+    #[arg(long, value_name = "PATH", requires = "oidc_issuer")]
+    pub(crate) oidc_person_claim: Option<String>,
+    /// Claim that contains the roles
+    #[arg(
+        long,
+        value_name = "PATH",
+        default_value = "roles",
+        requires = "oidc_issuer"
+    )]
+    pub(crate) oidc_roles_claim: String,
+    /// Mapping of a claimed role to a role of the hub, such as ken-admins=admin; may be repeated
+    #[arg(long, value_name = "CLAIMED=ROLE", requires = "oidc_issuer")]
+    pub(crate) oidc_role: Vec<String>,
+}
 
 #[cfg(not(feature = "hub"))]
-pub(super) fn run(_session: &mut Session<'_>, _args: &ServeArgs) -> Result<Exit, Failure> {
-    Err(Failure::usage("this ken was built without a hub")
+pub(super) fn run(
+    _session: &mut Session<'_>,
+    _args: &ServeArgs,
+) -> Result<CommandExit, CommandFailure> {
+    Err(CommandFailure::usage("this ken was built without a hub")
         .with_hint("releases have it; build with the feature `hub`"))
 }
 
 #[cfg(feature = "hub")]
-pub(super) fn run(session: &mut Session<'_>, args: &ServeArgs) -> Result<Exit, Failure> {
+pub(super) fn run(
+    session: &mut Session<'_>,
+    args: &ServeArgs,
+) -> Result<CommandExit, CommandFailure> {
     use std::time::Duration;
 
-    use ken_hub::serve;
+    use ken_hub::server;
     use tokio::net::TcpListener;
     use tokio::runtime::Builder;
 
-    /// What is still under way on other threads may take this long once everything else has ended.
+    /// Timeout for work on other threads at shutdown.
     const END: Duration = Duration::from_secs(2);
 
     let settings = settings(args)?;
     let runtime = Builder::new_multi_thread().enable_all().build();
-    let runtime = runtime.map_err(|e| Failure::io("cannot serve", &e))?;
+    let runtime = runtime.map_err(|e| CommandFailure::io("cannot serve", &e))?;
     let served = runtime.block_on(async {
         let stop = super::mcp::stop()?;
         let bind = settings.bind;
-        let app = serve::open(settings).await.map_err(|e| failed(&e))?;
-        if let Some(role) = app.database.overseer() {
+        let app = server::open(settings).await.map_err(|e| failed(&e))?;
+        if let Some(role) = app.database.privileged_login() {
             session.printer.note(&format!(
-                "the hub logs in as `{role}`, which could see every organisation if it did not become another role; fit to try it, in earnest give it a role of its own (docs/operations.md)"
+                "the hub logs in as `{role}`, which could see every organization if it did not become another role; fit to try it, in earnest give it a role of its own (docs/guides/operate-a-hub.md)"
             ))?;
         }
         let cannot = |e| unheard(bind, &e);
@@ -39,16 +142,16 @@ pub(super) fn run(session: &mut Session<'_>, args: &ServeArgs) -> Result<Exit, F
         session
             .printer
             .talk(format_args!("listening on http://{bound}"))?;
-        let served = serve::serve(app, listener, stop).await;
+        let served = server::serve(app, listener, stop).await;
         served.map_err(|e| failed(&e))
     });
     runtime.shutdown_timeout(END);
-    served.map(|()| Exit::Fine)
+    served.map(|()| CommandExit::Fine)
 }
 
 #[cfg(feature = "hub")]
-fn failed(error: &ken_hub::serve::ServeError) -> Failure {
-    use ken_hub::serve::ServeError;
+fn failed(error: &ken_hub::server::ServeError) -> CommandFailure {
+    use ken_hub::server::ServeError;
 
     let failure = super::hub::failed(error);
     match error {
@@ -58,10 +161,10 @@ fn failed(error: &ken_hub::serve::ServeError) -> Failure {
     }
 }
 
-/// Says why nobody is heard at an address.
+/// Returns the failure to listen on an address.
 #[cfg(feature = "hub")]
-fn unheard(address: std::net::SocketAddr, error: &std::io::Error) -> Failure {
-    let failure = Failure::io(format!("cannot listen on {address}"), error);
+fn unheard(address: SocketAddr, error: &std::io::Error) -> CommandFailure {
+    let failure = CommandFailure::io(format!("cannot listen on {address}"), error);
     let taken =
         "another program listens there; `--bind` (or `--metrics`) names another ADDRESS:PORT";
     let foreign = "this machine has no such address; 0.0.0.0 stands for all it has";
@@ -75,69 +178,69 @@ fn unheard(address: std::net::SocketAddr, error: &std::io::Error) -> Failure {
     }
 }
 
-/// Returns what was typed as a hub knows it.
+/// Converts the arguments to the hub's settings.
 #[cfg(feature = "hub")]
-fn settings(args: &ServeArgs) -> Result<ken_hub::serve::Settings, Failure> {
-    use ken_hub::serve::log::Telling;
-
-    use crate::args::LogArg;
+fn settings(args: &ServeArgs) -> Result<ken_hub::config::ServeSettings, CommandFailure> {
+    use ken_hub::operator_log::LogVerbosity;
 
     let database = super::hub::database(args.database.database.as_deref())?;
-    let mut settings = ken_hub::serve::Settings::new(database);
+    let mut settings = ken_hub::config::ServeSettings::new(database);
     settings.bind = args.bind;
     settings.metrics = args.metrics;
     settings.connections = args.connections;
     settings.public_url.clone_from(&args.public_url);
     settings.oidc = oidc(&args.oidc)?;
-    settings.log = ken_hub::serve::log::Log::new(
+    settings.log = ken_hub::operator_log::OperatorLog::new(
         match args.log {
-            LogArg::Quiet => Telling::Quiet,
-            LogArg::Problems => Telling::Problems,
-            LogArg::Requests => Telling::Requests,
+            LogArg::Quiet => LogVerbosity::Quiet,
+            LogArg::Problems => LogVerbosity::Problems,
+            LogArg::Requests => LogVerbosity::Requests,
         },
-        crate::print::aside,
+        crate::print::write_stderr_line,
     );
     Ok(settings)
 }
 
-/// Returns the issuer whose access tokens are taken, if one was named.
+/// Returns the identity provider, if one is configured.
 #[cfg(feature = "hub")]
-fn oidc(args: &crate::args::OidcArgs) -> Result<Option<ken_hub::serve::settings::Oidc>, Failure> {
+fn oidc(args: &OidcArgs) -> Result<Option<ken_hub::config::OidcSettings>, CommandFailure> {
     use std::collections::BTreeMap;
 
-    use ken_hub::identity::{Role, RoleError};
-    use ken_hub::serve::settings::{ClaimedOrganisation, Oidc};
+    use ken_hub::config::{ClaimedOrganization, OidcSettings};
+    use ken_hub::ids::{Role, RoleError};
 
-    let (Some(issuer), Some(audience), Some(organisation)) = (
+    let (Some(issuer), Some(audience), Some(organization)) = (
         &args.oidc_issuer,
         &args.oidc_audience,
-        &args.oidc_organisation,
+        &args.oidc_organization,
     ) else {
         return Ok(None);
     };
     let role = |text: &String| {
         let (claimed, role) = text.split_once('=').ok_or_else(|| {
-            Failure::usage(format!("`{text}` is not of the form CLAIMED=ROLE"))
+            CommandFailure::usage(format!("`{text}` is not of the form CLAIMED=ROLE"))
                 .with_hint("such as --oidc-role ken-admins=admin")
         })?;
-        let role = role.parse().map_err(|e: RoleError| Failure::usage(e))?;
+        let role = role
+            .parse()
+            .map_err(|e: RoleError| CommandFailure::usage(e))?;
         Ok((claimed.to_owned(), role))
     };
     let roles = args.oidc_role.iter().map(role);
-    let roles = roles.collect::<Result<BTreeMap<String, Role>, Failure>>()?;
+    let roles = roles.collect::<Result<BTreeMap<String, Role>, CommandFailure>>()?;
     let speaks = roles.values().any(|role| Role::Curator <= *role);
     if speaks && args.oidc_person_claim.is_none() {
         let told = "curators and admins are people, and no claim tells people from programs";
-        return Err(Failure::usage(told)
+        return Err(CommandFailure::usage(told)
             .with_hint("name the claim only people have, such as --oidc-person-claim email"));
     }
-    Ok(Some(Oidc {
+    Ok(Some(OidcSettings {
         issuer: issuer.clone(),
         audience: audience.clone(),
         keys: None,
-        organisation: match organisation.strip_prefix("claim:") {
-            Some(path) => ClaimedOrganisation::Claim(path.to_owned()),
-            None => ClaimedOrganisation::Always(organisation.clone()),
+        organization: match organization.strip_prefix("claim:") {
+            Some(path) => ClaimedOrganization::Claim(path.to_owned()),
+            None => ClaimedOrganization::Always(organization.clone()),
         },
         subject_claim: args.oidc_subject_claim.clone(),
         person_claim: args.oidc_person_claim.clone(),
@@ -149,10 +252,12 @@ fn oidc(args: &crate::args::OidcArgs) -> Result<Option<ken_hub::serve::settings:
 #[cfg(all(test, feature = "hub"))]
 mod tests {
     use clap::Args as _;
+    use ken_hub::config::ServeSettings;
     use ken_hub::identity::tokens;
-    use ken_hub::serve::Settings;
 
-    use crate::args::{ServeArgs, TokenArgs};
+    use crate::commands::hub::TokenArgs;
+
+    use super::ServeArgs;
 
     #[test]
     fn what_holds_where_nothing_is_said_is_what_the_hub_says() {
@@ -163,7 +268,7 @@ mod tests {
             values[0].to_str().expect("text").to_owned()
         };
         let serve = ServeArgs::augment_args(clap::Command::new("serve"));
-        let hub = Settings::new(String::new());
+        let hub = ServeSettings::new(String::new());
         assert_eq!(said(&serve, "bind"), hub.bind.to_string());
         assert_eq!(said(&serve, "connections"), hub.connections.to_string());
         let token = TokenArgs::augment_args(clap::Command::new("create"));

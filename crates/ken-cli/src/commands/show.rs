@@ -1,29 +1,45 @@
-//! `ken show`: one entry, for people; below `ken knowledge` as canonical JSON.
+//! `ken show`: prints one entry; as `ken knowledge show`, in canonical JSON.
 
-use ken_core::canonical;
-use ken_core::entry::{Approval, Entry};
-use ken_core::event::Recorded;
-use ken_core::run::How;
+use clap::Args;
+use ken_core::json::EntryJson;
+use ken_core::ledger::canonical;
+use ken_core::ledger::entry::{Entry, EntryApproval};
+use ken_core::ledger::event::RecordedEvent;
+use ken_core::trust::run::ExposureChannel;
 use ken_engine::Engine;
-use ken_engine::lift::Grounds;
-use ken_engine::promotion::Standing;
+use ken_engine::impact::ConfidenceReport;
+use ken_engine::promotion::ApprovalValidity;
 
 use super::Session;
-use crate::args::{Format, ShowArgs, Surface};
+use crate::args::id::IdArgs;
+use crate::args::{Format, Surface};
 use crate::asking;
-use crate::failure::{Exit, Failure};
+use crate::failure::{CommandExit, CommandFailure};
 use crate::print::entry_text;
-use crate::print::worth::grounds_text;
-use ken_core::object::EntryObject;
+use crate::print::worth::confidence_details;
 
-pub(super) fn run(session: &mut Session<'_>, args: &ShowArgs) -> Result<Exit, Failure> {
+/// `ken show`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  ken show L-7k2f\n  ken show L-7k2f --explain")]
+pub(crate) struct ShowArgs {
+    #[command(flatten)]
+    pub(crate) which: IdArgs,
+    /// Also show the confidence and its inputs: confirmations, outcomes, measured impact
+    #[arg(long)]
+    pub(crate) explain: bool,
+}
+
+pub(super) fn run(
+    session: &mut Session<'_>,
+    args: &ShowArgs,
+) -> Result<CommandExit, CommandFailure> {
     let default = match session.surface {
         Surface::Top => Format::Text,
         Surface::Knowledge => Format::Json,
     };
     let surroundings = session.surroundings.clone();
     let ask = |engine: &mut Engine| {
-        asking::find(&surroundings, engine, &args.which.id, |engine, entry| {
+        asking::with_entry(&surroundings, engine, &args.which.id, |engine, entry| {
             asked_of(engine, entry, args.explain)
         })
     };
@@ -32,18 +48,18 @@ pub(super) fn run(session: &mut Session<'_>, args: &ShowArgs) -> Result<Exit, Fa
         versions,
         approvals,
         grounds,
-    } = session.read_shown(How::Show, ask, |it| vec![it.entry.id])?;
+    } = session.read_shown(ExposureChannel::Show, ask, |it| vec![it.entry.id])?;
     if !session.printer.is_json(default) {
         let width = session.printer.width();
-        session
-            .printer
-            .text(entry_text::render(&entry, &versions, &approvals, width))?;
+        session.printer.text(entry_text::render_entry(
+            &entry, &versions, &approvals, width,
+        ))?;
         if let Some(grounds) = &grounds {
-            session.printer.text(grounds_text(&entry, grounds))?;
+            session.printer.text(confidence_details(&entry, grounds))?;
         }
-        return Ok(Exit::Fine);
+        return Ok(CommandExit::Fine);
     }
-    let mut object = EntryObject::new(&entry).asked_for(&entry, &args.which.id);
+    let mut object = EntryJson::new(&entry).with_requested_id(&entry, &args.which.id);
     if !approvals.is_empty() {
         let standings: Vec<String> = approvals.iter().map(|(_, it)| standing(it)).collect();
         object = object.with("approval_standings", standings.into());
@@ -52,37 +68,42 @@ pub(super) fn run(session: &mut Session<'_>, args: &ShowArgs) -> Result<Exit, Fa
         Surface::Top => session.printer.json(&object)?,
         Surface::Knowledge => session.printer.line(canonical::to_string(&object))?,
     }
-    Ok(Exit::Fine)
+    Ok(CommandExit::Fine)
 }
 
-/// All there is to show of one entry.
+/// An entry with everything that is shown about it.
 struct Asked {
     entry: Entry,
-    versions: Vec<Recorded>,
-    approvals: Vec<(Approval, Standing)>,
-    grounds: Option<Grounds>,
+    versions: Vec<RecordedEvent>,
+    approvals: Vec<(EntryApproval, ApprovalValidity)>,
+    grounds: Option<ConfidenceReport>,
 }
 
-fn asked_of(engine: &mut Engine, entry: Entry, explain: bool) -> Result<Asked, Failure> {
+fn asked_of(engine: &mut Engine, entry: Entry, explain: bool) -> Result<Asked, CommandFailure> {
     Ok(Asked {
         versions: versions(engine, &entry)?,
-        approvals: engine.standings(&entry)?,
-        grounds: explain.then(|| engine.grounds_of(&entry)).transpose()?,
+        approvals: engine.approval_validities(&entry)?,
+        grounds: explain
+            .then(|| engine.explain_confidence(&entry))
+            .transpose()?,
         entry,
     })
 }
 
-/// Returns what an approval is worth, in the words of programs.
-fn standing(it: &Standing) -> String {
+/// Returns the validity of an approval as a word for JSON.
+fn standing(it: &ApprovalValidity) -> String {
     match it {
-        Standing::Unsigned => "unsigned".to_owned(),
-        Standing::Signed => "signed".to_owned(),
-        Standing::Doubtful(why) => format!("invalid: {why}"),
+        ApprovalValidity::Unsigned => "unsigned".to_owned(),
+        ApprovalValidity::Signed => "signed".to_owned(),
+        ApprovalValidity::Invalid(why) => format!("invalid: {why}"),
     }
 }
 
-/// Returns the events of concurrent wordings, the one that is shown first.
-pub(crate) fn versions(engine: &Engine, entry: &Entry) -> Result<Vec<Recorded>, Failure> {
+/// Returns the events of concurrent versions, the displayed one first.
+pub(crate) fn versions(
+    engine: &Engine,
+    entry: &Entry,
+) -> Result<Vec<RecordedEvent>, CommandFailure> {
     if entry.concurrent.is_empty() {
         return Ok(Vec::new());
     }

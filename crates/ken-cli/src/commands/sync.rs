@@ -1,45 +1,77 @@
-//! `ken sync`: hand edits become events, stale files are rendered; with `--remote`, a hub and this clone exchange events.
+//! `ken sync`: turns hand edits of entry files into events and updates the files.
+//!
+//! With `--remote`, it then pulls from and pushes to a hub.
 
-use ken_engine::notice::Notice;
-use ken_engine::remote::Again;
+use clap::Args;
+use ken_engine::notice::EngineNotice;
+use ken_engine::remote::PushSelection;
 use ken_engine::sync::BulkDeletion;
 use serde::Serialize;
 
 use super::Session;
-use super::exchange::{self, PullObject, PushObject};
-use crate::args::SyncArgs;
-use crate::failure::{Exit, Failure};
-use crate::print::counted;
+use super::remote::exchange::{self, PullObject, PushObject};
+use crate::failure::{CommandExit, CommandFailure};
+use crate::print::pluralize;
+
+/// `ken sync`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  ken sync\n  ken sync --remote")]
+pub(crate) struct SyncArgs {
+    /// Retract entries even if many files were deleted at once
+    #[arg(long)]
+    pub(crate) yes: bool,
+    /// Then pull from and push to a hub [default: the only one, or `hub`]
+    #[arg(long, value_name = "NAME", num_args = 0..=1)]
+    pub(crate) remote: Option<Option<String>>,
+}
 
 #[derive(Serialize)]
 struct SyncObject {
     schema: &'static str,
     absorbed: usize,
     rendered: usize,
-    /// Whether git is in the middle of something, so that nothing was looked at.
+    /// Whether nothing was read because git is in the middle of an operation.
     waiting: bool,
+    /// Entries whose file was deleted before it was ever committed.
+    missing_uncommitted: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pull: Option<PullObject>,
     #[serde(skip_serializing_if = "Option::is_none")]
     push: Option<PushObject>,
 }
 
-pub(super) fn run(session: &mut Session<'_>, args: &SyncArgs) -> Result<Exit, Failure> {
+pub(super) fn run(
+    session: &mut Session<'_>,
+    args: &SyncArgs,
+) -> Result<CommandExit, CommandFailure> {
     let bulk = if args.yes {
-        BulkDeletion::Meant
+        BulkDeletion::Allow
     } else {
-        BulkDeletion::Ask
+        BulkDeletion::Refuse
     };
     let (synced, notices) = session.write_quietly(|engine, _| Ok(engine.sync(bulk)?))?;
     let waits = notices
         .iter()
-        .any(|notice| matches!(notice, Notice::Waiting { .. }));
+        .any(|notice| matches!(notice, EngineNotice::SyncDeferred { .. }));
     session.printer.notices(&notices)?;
     if !session.is_json() && !waits {
-        let edits = counted(synced.absorbed as u64, "hand edit", "hand edits");
+        let edits = pluralize(synced.edits as u64, "hand edit", "hand edits");
+        let state = if synced.missing_uncommitted.is_empty() {
+            "; entry files are in step"
+        } else {
+            ""
+        };
         session
             .printer
-            .talk(format_args!("recorded {edits}; entry files are in step"))?;
+            .talk(format_args!("recorded {edits}{state}"))?;
+        for (id, file) in &synced.missing_uncommitted {
+            session.printer.note(&format!(
+                ".ken/entries/{file} was deleted before it was committed, so {id} is unchanged"
+            ))?;
+            session.printer.hint(format_args!(
+                "`ken retract {id}` retracts the entry; `ken ledger render` writes its file again"
+            ))?;
+        }
     }
     let exchanged = match &args.remote {
         Some(name) => exchange(session, name.as_deref())?,
@@ -48,31 +80,36 @@ pub(super) fn run(session: &mut Session<'_>, args: &SyncArgs) -> Result<Exit, Fa
     if session.is_json() {
         session.printer.json(&SyncObject {
             schema: "ken.sync.v1",
-            absorbed: synced.absorbed,
-            rendered: synced.rendered,
+            absorbed: synced.edits,
+            rendered: synced.rendered_files,
             waiting: waits,
+            missing_uncommitted: synced
+                .missing_uncommitted
+                .iter()
+                .map(|(id, _)| id.to_string())
+                .collect(),
             pull: exchanged.pull,
             push: exchanged.push,
         })?;
     }
-    Ok(exchanged.exit.unwrap_or(Exit::Fine))
+    Ok(exchanged.exit.unwrap_or(CommandExit::Fine))
 }
 
-/// What an exchange came to.
+/// Results of a pull and a push.
 #[derive(Default)]
 struct Exchanged {
     pull: Option<PullObject>,
     push: Option<PushObject>,
-    exit: Option<Exit>,
+    exit: Option<CommandExit>,
 }
 
-/// Takes what a hub has, then offers it what it lacks: so what it lost itself is offered in the same breath.
-fn exchange(session: &mut Session<'_>, name: Option<&str>) -> Result<Exchanged, Failure> {
+/// Pulls, then pushes. In this order, events that the hub lost are pushed in the same call.
+fn exchange(session: &mut Session<'_>, name: Option<&str>) -> Result<Exchanged, CommandFailure> {
     let (remote, pulled) = exchange::pulled(session, name)?;
     if !session.is_json() {
         exchange::tell_pull(session, &remote, &pulled)?;
     }
-    let (remote, pushed) = exchange::pushed(session, name, Again::No)?;
+    let (remote, pushed) = exchange::pushed(session, name, PushSelection::New)?;
     if !session.is_json() {
         exchange::tell_push(session, &remote, &pushed)?;
     }
@@ -80,6 +117,6 @@ fn exchange(session: &mut Session<'_>, name: Option<&str>) -> Result<Exchanged, 
     Ok(Exchanged {
         pull: Some(exchange::pull_object(&remote, &pulled)),
         push: Some(exchange::push_object(&remote, &pushed)),
-        exit: exits.into_iter().find(|it| *it != Exit::Fine),
+        exit: exits.into_iter().find(|it| *it != CommandExit::Fine),
     })
 }

@@ -1,22 +1,22 @@
-//! `ken undo`: takes back one's own last change, by a further one.
+//! `ken undo`: reverses your last change with a further event.
 
+use ken_core::json::describe_event;
 use serde::Serialize;
 
 use super::Session;
-use crate::failure::{Exit, Failure};
-use ken_core::object::words;
+use crate::failure::{CommandExit, CommandFailure};
 
 #[derive(Serialize)]
 struct UndoObject {
     schema: &'static str,
     entry: String,
-    /// The event that was taken back.
+    /// The event that was undone.
     undone: String,
     #[serde(rename = "type")]
     type_name: String,
 }
 
-pub(super) fn run(session: &mut Session<'_>) -> Result<Exit, Failure> {
+pub(super) fn run(session: &mut Session<'_>) -> Result<CommandExit, CommandFailure> {
     let (undone, entry) = session.write(|engine, by| Ok(engine.undo(by)?))?;
     if session.is_json() {
         session.printer.json(&UndoObject {
@@ -25,11 +25,11 @@ pub(super) fn run(session: &mut Session<'_>) -> Result<Exit, Failure> {
             undone: undone.event.id.to_string(),
             type_name: undone.event.body.type_name().to_owned(),
         })?;
-        return Ok(Exit::Fine);
+        return Ok(CommandExit::Fine);
     }
     session.printer.line(entry.id)?;
     session
         .printer
-        .talk(format_args!("took back: {}", words(&undone)))?;
-    Ok(Exit::Fine)
+        .talk(format_args!("took back: {}", describe_event(&undone)))?;
+    Ok(CommandExit::Fine)
 }

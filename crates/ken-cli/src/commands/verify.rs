@@ -1,17 +1,37 @@
-//! `ken verify`: the gate; fails where something must not be relied on.
+//! `ken verify`: checks entries against the code, or a change against the gates.
 
-use ken_core::run::How;
-use ken_engine::notice::Notice;
-use ken_engine::validity::{From, Stroke, is_bare, verify_bare};
-use ken_engine::verify::{Finding, Scope, Verified};
+use clap::Args;
+use ken_core::trust::run::ExposureChannel;
+use ken_engine::notice::EngineNotice;
+use ken_engine::validity::{
+    ChangeOrigin, LedgerChange, is_bare_repository, verify_bare_repository,
+};
+use ken_engine::verify::{GateFinding, GateVerdict, VerifyOutcome, VerifyScope};
 use serde::Serialize;
 
 use super::Session;
-use crate::args::{Format, VerifyArgs};
-use crate::failure::{Exit, Failure};
+use crate::args::Format;
+use crate::failure::{CommandExit, CommandFailure};
 use crate::print::gate;
-use crate::print::progress::Progress;
-use crate::print::sarif::sarif;
+use crate::print::progress::ProgressIndicator;
+use crate::print::sarif::sarif_log;
+
+/// `ken verify`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  ken verify                      check every entry\n  ken verify --base main          check a change, as in CI"
+)]
+pub(crate) struct VerifyArgs {
+    /// Check only the change since the branch left this revision
+    #[arg(long, value_name = "REV")]
+    pub(crate) base: Option<String>,
+    /// End of the change, which need not be checked out [default: the worktree]
+    #[arg(long, value_name = "REV", requires = "base")]
+    pub(crate) head: Option<String>,
+    /// The change comes from a fork: fail on changes that only members may make
+    #[arg(long, requires = "base")]
+    pub(crate) from_fork: bool,
+}
 
 #[derive(Serialize)]
 struct VerifyObject<'a> {
@@ -19,96 +39,117 @@ struct VerifyObject<'a> {
     passes: bool,
     entries: usize,
     events: u64,
-    findings: &'a [Finding],
-    /// Entries held against the code, and files that had to be parsed for it.
+    /// Every gate that ran, with its verdict.
+    gates: Vec<GateVerdict>,
+    findings: &'a [GateFinding],
+    /// Number of entries checked against the code; `parsed` counts the files read for it.
     checked: usize,
     parsed: usize,
-    invalid: Vec<gate::CheckedObject<'a>>,
-    invalid_before: Vec<gate::CheckedObject<'a>>,
-    moved: Vec<gate::CheckedObject<'a>>,
-    unverifiable: Vec<gate::CheckedObject<'a>>,
+    invalid: Vec<gate::CheckedEntryJson<'a>>,
+    invalid_before: Vec<gate::CheckedEntryJson<'a>>,
+    moved: Vec<gate::CheckedEntryJson<'a>>,
+    unverifiable: Vec<gate::CheckedEntryJson<'a>>,
     norms: Vec<String>,
-    brings: &'a [Stroke],
+    brings: &'a [LedgerChange],
 }
 
-pub(super) fn run(session: &mut Session<'_>, args: &VerifyArgs) -> Result<Exit, Failure> {
+pub(super) fn run(
+    session: &mut Session<'_>,
+    args: &VerifyArgs,
+) -> Result<CommandExit, CommandFailure> {
     let scope = match &args.base {
-        None => Scope::Everything,
-        Some(base) => Scope::Change {
+        None => VerifyScope::Everything,
+        Some(base) => VerifyScope::Change {
             base,
             head: args.head.as_deref(),
-            from: match args.from_fork {
-                true => From::Stranger,
-                false => From::Member,
+            from: if args.from_fork {
+                ChangeOrigin::Fork
+            } else {
+                ChangeOrigin::Member
             },
         },
     };
     if let (
-        Scope::Change {
+        VerifyScope::Change {
             base,
             head: Some(head),
             from,
         },
         true,
-    ) = (scope, is_bare(&session.surroundings.start))
+    ) = (scope, is_bare_repository(&session.surroundings.start))
     {
-        let now = crate::world::world()?.now();
+        let now = crate::world::runtime()?.now();
         let start = &session.surroundings.start;
-        let verified = verify_bare(start, (base, head), from, now, &mut |_, _| ())?;
+        let verified = verify_bare_repository(start, (base, head), from, now, &mut |_, _| ())?;
         return finish(session, &verified);
     }
-    let progress = Progress::start(session.printer, "verifying", None);
+    let progress = ProgressIndicator::start(session.printer, "verifying", None);
     let surroundings = session.surroundings.clone();
     let (verified, mut notices) = session.write_quietly(|engine, by| {
-        let check = |it: &Progress| engine.verify(scope, by, &mut |at, all| it.come_to(at, all));
+        let check = |it: &ProgressIndicator| {
+            engine.verify(scope, by, &mut |at, all| it.set_progress(at, all))
+        };
         let verified = progress.during(check)?;
         let reader = surroundings.as_reader(by);
-        engine.note_shown(&reader, &verified.impact.entries_told(), How::Pull)?;
+        engine.record_exposures(
+            &reader,
+            &verified.validity.shown_entries(),
+            ExposureChannel::Pull,
+        )?;
         Ok(verified)
     })?;
-    // An edit that was left alone is a finding here.
-    notices.retain(|notice| !matches!(notice, Notice::LeftAlone { .. }));
+    // An entry file edit that was not synced is a finding here.
+    notices.retain(|notice| !matches!(notice, EngineNotice::FileIgnored { .. }));
     session.printer.notices(&notices)?;
     finish(session, &verified)
 }
 
-fn finish(session: &mut Session<'_>, verified: &Verified) -> Result<Exit, Failure> {
+fn finish(
+    session: &mut Session<'_>,
+    verified: &VerifyOutcome,
+) -> Result<CommandExit, CommandFailure> {
     print(session, verified)?;
-    Ok(match verified.passes() {
-        true => Exit::Fine,
-        false => Exit::Refused,
+    Ok(if verified.passes() {
+        CommandExit::Fine
+    } else {
+        CommandExit::Refused
     })
 }
 
-fn print(session: &mut Session<'_>, verified: &Verified) -> Result<(), Failure> {
+fn print(session: &mut Session<'_>, verified: &VerifyOutcome) -> Result<(), CommandFailure> {
     match session.printer.format() {
         Format::Text => {
             let width = session.printer.width();
-            session.printer.text(gate::text(verified, width))
+            session
+                .printer
+                .text(gate::verification_text(verified, width))
         }
         Format::Json => session.printer.json(&object(verified)),
-        Format::Sarif => session.printer.json(&sarif(&verified.findings)),
-        Format::Github => session.printer.text(gate::github(&verified.findings)),
-        Format::Markdown => session.printer.text(gate::markdown(verified)),
+        Format::Sarif => session.printer.json(&sarif_log(&verified.findings)),
+        Format::Github => session
+            .printer
+            .text(gate::github_annotations(&verified.findings)),
+        Format::Markdown => session.printer.text(gate::verification_markdown(verified)),
     }
 }
 
-fn object(verified: &Verified) -> VerifyObject<'_> {
-    let impact = &verified.impact;
-    let objects = |all| gate::CheckedObject::all(all);
+fn object(verified: &VerifyOutcome) -> VerifyObject<'_> {
+    let impact = &verified.validity;
+    let objects = |all| gate::CheckedEntryJson::all(all);
     VerifyObject {
         schema: "ken.verify.v1",
         passes: verified.passes(),
         entries: verified.entries,
         events: verified.events,
+        gates: verified.gate_verdicts(),
         findings: &verified.findings,
         checked: impact.checked,
-        parsed: impact.parsed,
+        parsed: impact.parsed_files,
         invalid: objects(&impact.invalid),
-        invalid_before: objects(&impact.before),
+        invalid_before: objects(&impact.invalid_before),
         moved: objects(&impact.moved),
         unverifiable: objects(&impact.unverifiable),
         norms: impact.norms.iter().map(|it| it.id.to_string()).collect(),
-        brings: &impact.strokes,
+        brings: &impact.ledger_changes,
     }
 }

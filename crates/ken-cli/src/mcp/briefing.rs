@@ -1,70 +1,77 @@
-//! The briefing and the list of entries, for resources and prompts.
+//! The briefing and the list of entries, for MCP resources and prompts.
 
-use ken_core::id::EntryId;
-use ken_core::run::How;
-use ken_core::store::Filter;
-use ken_engine::search::{Asked, Portion, Search};
-use ken_mcp::ask::BriefAsk;
+use ken_core::ledger::store::EntryFilter;
+use ken_core::trust::run::ExposureChannel;
+use ken_core::values::id::EntryId;
+use ken_engine::search::{ExtractedQuery, SearchQuery, SelectionLimits};
+use ken_mcp::ask::BriefingArguments;
 use ken_mcp::words;
 
-use super::Desk;
-use crate::asking::Asker;
-use crate::failure::Failure;
+use super::CallContext;
+use crate::asking::QueryService;
+use crate::failure::CommandFailure;
 
-/// Entries the list has at most; what is beyond is found by searching.
+/// Maximum entries in the list; a search finds the others.
 const INDEX_MAX: usize = 200;
 
-pub(super) fn brief(desk: &mut Desk<'_>, ask: &BriefAsk) -> Result<String, Failure> {
-    if let Some(workspace) = &ask.workspace {
-        check_workspace(desk, workspace)?;
+pub(super) fn brief(
+    context: &mut CallContext<'_>,
+    arguments: &BriefingArguments,
+) -> Result<String, CommandFailure> {
+    if let Some(workspace) = &arguments.workspace {
+        check_workspace(context, workspace)?;
     }
-    let in_hand = match &ask.base {
+    let in_hand = match &arguments.base {
         Some(base) => {
             super::check_revision(base)?;
-            desk.engine.asked_by_diff(base)?
+            context.engine.query_from_diff(base)?
         }
-        None => Asked {
+        None => ExtractedQuery {
             text: String::new(),
-            paths: desk.engine.paths_in_hand(),
+            paths: context.engine.changed_paths(),
         },
     };
-    let task = format!("{} {}", ask.task, in_hand.text);
-    let portion = Portion {
-        role: ask.role,
-        ..Portion::default()
+    let task = format!("{} {}", arguments.task, in_hand.text);
+    let portion = SelectionLimits {
+        role: arguments.role,
+        ..SelectionLimits::default()
     };
-    let search = Search::unasked(&task, in_hand.paths, ask.role, desk.run());
-    let asker = Asker {
-        surroundings: desk.surroundings,
-        reader: Some(desk.reader),
+    let search = SearchQuery::for_briefing(&task, in_hand.paths, arguments.role, context.run());
+    let query = QueryService {
+        surroundings: context.surroundings,
+        reader: Some(context.reader),
     };
-    let briefed = asker.brief(desk.engine, search, portion, &mut |_, _| ())?;
-    Ok(briefed.text())
+    let briefing = query.brief(context.engine, search, portion, &mut |_, _| ())?;
+    Ok(briefing.text())
 }
 
-/// Refuses a workspace that is not this one: it goes by the project's id, or by its folder's name.
-fn check_workspace(desk: &Desk<'_>, wanted: &str) -> Result<(), Failure> {
-    let folder = desk.engine.root().file_name();
-    let is_folder = folder.is_some_and(|it| it == wanted);
-    if is_folder || desk.engine.project()?.as_str() == wanted {
+/// Returns an error unless a workspace is this one, by its project id or folder name.
+fn check_workspace(context: &CallContext<'_>, workspace: &str) -> Result<(), CommandFailure> {
+    let folder = context.engine.root().file_name();
+    let is_folder = folder.is_some_and(|it| it == workspace);
+    if is_folder || context.engine.project_id()?.as_str() == workspace {
         return Ok(());
     }
-    let mut failure = Failure::usage(format!("this is not workspace `{wanted}`"));
+    let mut failure = CommandFailure::usage(format!("this is not workspace `{workspace}`"));
     failure.code = "no_workspace";
     Err(failure)
 }
 
-pub(super) fn index(desk: &mut Desk<'_>) -> Result<String, Failure> {
-    let filter = Filter {
+pub(super) fn index(context: &mut CallContext<'_>) -> Result<String, CommandFailure> {
+    // One entry more than shown reveals whether the list is complete.
+    let filter = EntryFilter {
         limit: Some(INDEX_MAX + 1),
-        ..Filter::default()
+        ..EntryFilter::default()
     };
-    let mut entries = desk.engine.list(&filter)?;
-    let is_cut = INDEX_MAX < entries.len();
+    let mut entries = context.engine.list(&filter)?;
+    let is_truncated = entries.len() > INDEX_MAX;
     entries.truncate(INDEX_MAX);
+    // A title in a list is an exposure, too: the agent can no longer find the claim on its own.
     let ids: Vec<EntryId> = entries.iter().map(|it| it.id).collect();
-    desk.engine.note_shown(desk.reader, &ids, How::Pull)?;
-    let project = desk.engine.project()?;
-    let newest = is_cut.then_some(INDEX_MAX);
-    Ok(words::index(project.as_str(), &entries, newest))
+    context
+        .engine
+        .record_exposures(context.reader, &ids, ExposureChannel::Pull)?;
+    let project = context.engine.project_id()?;
+    let newest = is_truncated.then_some(INDEX_MAX);
+    Ok(words::index_text(project.as_str(), &entries, newest))
 }

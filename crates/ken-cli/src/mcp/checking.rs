@@ -1,128 +1,150 @@
-//! `ken_check`: what applies to places or to a change, and which knowledge the change would invalidate.
+//! `ken_check`: norms and entries for paths or a change, and entries the change would invalidate.
 //!
-//! The agent asked, so nothing is kept from it by chance; what it is told is written down.
+//! The agent asked explicitly, so the holdout does not apply. Exposures are recorded.
 
-use ken_core::entry::Entry;
-use ken_core::id::EntryId;
-use ken_core::kind::Prefix;
-use ken_core::run::How;
-use ken_core::score::Withheld;
-use ken_core::surface::{Page, Tier, inline};
-use ken_engine::search::{Answer, Floor, Portion, Search};
-use ken_engine::validity::{Checked, From, Verdict};
-use ken_engine::verify::{Finding, Scope, Verified};
-use ken_mcp::Reply;
-use ken_mcp::ask::{CheckAsk, Format};
-use ken_mcp::words::{self, Change};
+use ken_core::ledger::entry::Entry;
+use ken_core::retrieval::score::HiddenReason;
+use ken_core::retrieval::surface::{DetailTier, EntrySelection, single_line};
+use ken_core::trust::run::ExposureChannel;
+use ken_core::values::id::EntryId;
+use ken_core::values::kind::IdPrefix;
+use ken_engine::search::{RelevanceFloor, SearchOutcome, SearchQuery, SelectionLimits};
+use ken_engine::validity::{AnchorVerdict, ChangeOrigin, EntryCheck};
+use ken_engine::verify::{GateFinding, VerifyOutcome, VerifyScope};
+use ken_mcp::ToolReply;
+use ken_mcp::ask::{CheckArguments, ReplyFormat};
+use ken_mcp::words::{self, ChangeEffects};
 
-use super::Desk;
-use crate::failure::Failure;
-use crate::print::gate::CheckedObject;
+use super::CallContext;
+use crate::failure::CommandFailure;
+use crate::print::gate::CheckedEntryJson;
 
-/// Entries about the places in hand that are told.
-const KNOWN_MAX: usize = 10;
+/// Maximum entries about the paths.
+const ENTRIES_MAX: usize = 10;
 
-/// Where uncommitted work begins.
+/// The base of uncommitted work.
 const LAST_COMMIT: &str = "HEAD";
 
-/// What applies, with what it was told from.
-struct Applies {
+/// The collected result of a check.
+struct PathCheckResult {
     paths: Vec<String>,
-    norms: Page,
-    known: Page,
+    norms: EntrySelection,
+    known: EntrySelection,
     withheld: Vec<EntryId>,
-    /// What a change does; without one nothing was compared.
-    verified: Option<Verified>,
+    /// The effects of the change; `None` if there was no change to compare.
+    verified: Option<VerifyOutcome>,
 }
 
-pub(super) fn check(desk: &mut Desk<'_>, ask: &CheckAsk) -> Result<Reply, Failure> {
-    let mut paths = desk.places(&ask.paths)?;
-    let base = match (ask.base.trim(), paths.is_empty()) {
+pub(super) fn check(
+    context: &mut CallContext<'_>,
+    arguments: &CheckArguments,
+) -> Result<ToolReply, CommandFailure> {
+    let mut paths = context.places(&arguments.paths)?;
+    // Explicit paths without a base are a question about these paths, not about the current work.
+    let base = match (arguments.base.trim(), paths.is_empty()) {
         ("", false) => None,
         ("", true) => Some(LAST_COMMIT),
         (base, _) => Some(base),
     };
     let verified = match base {
-        Some(base) => changed(desk, base, ask.base.trim().is_empty())?,
+        Some(base) => verify_change(context, base, arguments.base.trim().is_empty())?,
         None => None,
     };
     if paths.is_empty() {
         paths = match &verified {
             Some(_) if base != Some(LAST_COMMIT) => {
-                desk.engine.asked_by_diff(base.unwrap_or_default())?.paths
+                context
+                    .engine
+                    .query_from_diff(base.unwrap_or_default())?
+                    .paths
             }
-            Some(_) | None => desk.engine.paths_in_hand(),
+            Some(_) | None => context.engine.changed_paths(),
         };
     }
-    let norms = desk.engine.norms_for(&paths)?;
-    let (known, mut withheld) = about(desk, &paths)?;
-    // What the change itself invalidates is told with what it did.
-    let impact = verified.as_ref().map(|it| &it.impact);
-    let invalid =
+    let norms = context.engine.norms_for(&paths)?;
+    let (known, mut withheld) = entries_about(context, &paths)?;
+    // Entries that the change itself invalidates are reported in its own section.
+    let impact = verified.as_ref().map(|it| &it.validity);
+    let is_invalid =
         |id: &EntryId| impact.is_some_and(|it| it.invalid.iter().any(|it| it.entry.id == *id));
-    withheld.retain(|id| !invalid(id));
-    let applies = Applies {
+    withheld.retain(|id| !is_invalid(id));
+    let applies = PathCheckResult {
         paths,
         norms,
         known,
         withheld,
         verified,
     };
-    let told = applies.told();
-    desk.engine.note_shown(desk.reader, &told, How::Pull)?;
-    match ask.format {
-        Format::Text => Ok(Reply::Text(applies.words().text())),
-        Format::Json => super::json(&applies.words().object(applies.change())),
+    let shown = applies.told();
+    context
+        .engine
+        .record_exposures(context.reader, &shown, ExposureChannel::Pull)?;
+    match arguments.format {
+        ReplyFormat::Text => Ok(ToolReply::Text(applies.words().text())),
+        ReplyFormat::Json => super::json_reply(&applies.words().object(applies.change())),
     }
 }
 
-/// Holds knowledge against a change; where nobody named one and there is no commit yet, there is none.
-fn changed(desk: &mut Desk<'_>, base: &str, is_guess: bool) -> Result<Option<Verified>, Failure> {
+/// Verifies entries against a change; returns `None` if an implicit base does not exist yet.
+fn verify_change(
+    context: &mut CallContext<'_>,
+    base: &str,
+    is_guess: bool,
+) -> Result<Option<VerifyOutcome>, CommandFailure> {
     super::check_revision(base)?;
-    let scope = Scope::Change {
+    let scope = VerifyScope::Change {
         base,
         head: None,
-        from: From::Member,
+        // The agent works in this clone, so the change counts as one of a member, not of a
+        // stranger.
+        from: ChangeOrigin::Member,
     };
-    match desk
+    match context
         .engine
-        .verify(scope, &desk.reader.agent, &mut |_, _| ())
+        .verify(scope, &context.reader.agent, &mut |_, _| ())
     {
+        // A repository without commits has no `HEAD`. Only an explicit base is an error.
         Err(_) if is_guess => Ok(None),
         verified => Ok(Some(verified?)),
     }
 }
 
-/// Returns the entries about `paths`, norms left out, and those whose code changed.
-fn about(desk: &mut Desk<'_>, paths: &[String]) -> Result<(Page, Vec<EntryId>), Failure> {
-    let search = Search {
+/// Returns the entries about `paths`, without norms, and those withheld because the code changed.
+fn entries_about(
+    context: &mut CallContext<'_>,
+    paths: &[String],
+) -> Result<(EntrySelection, Vec<EntryId>), CommandFailure> {
+    let search = SearchQuery {
         query: paths.join(" ").replace('/', " "),
         paths: paths.to_vec(),
-        run: Some(desk.run()),
-        floor: Floor::Relevant,
-        ..Search::default()
+        run: Some(context.run()),
+        floor: RelevanceFloor::Relevant,
+        ..SearchQuery::default()
     };
-    let mut answer = match paths.is_empty() {
-        true => Answer {
-            served_by: ken_engine::model::Rung::None,
+    let mut answer = if paths.is_empty() {
+        SearchOutcome {
+            served_by: ken_engine::model::Backend::None,
             hits: Vec::new(),
             withheld: Vec::new(),
-        },
-        false => desk.engine.search(&search, &mut |_, _| ())?,
+        }
+    } else {
+        context.engine.search(&search, &mut |_, _| ())?
     };
     answer
+        // The query text only ranks; an entry counts as about a path only through an anchor.
         .hits
-        .retain(|hit| hit.anchored && hit.entry.id.prefix() != Prefix::Norm);
-    let page = answer.page(Portion {
-        cap: KNOWN_MAX,
+        .retain(|hit| hit.anchored && hit.entry.id.prefix() != IdPrefix::Norm);
+    let page = answer.page(SelectionLimits {
+        cap: ENTRIES_MAX,
+        // One line per entry and at most ten of them, so no token budget is needed.
         budget: usize::MAX,
-        tier: Some(Tier::Summary),
+        tier: Some(DetailTier::Summary),
         role: None,
     });
     let mut withheld = Vec::new();
-    for (id, why) in answer.withheld {
-        let is_stale = matches!(why, Withheld::Changed | Withheld::Broken);
-        if is_stale && is_about(&desk.engine.entry(id)?, paths) {
+    for (id, reason) in answer.withheld {
+        let is_stale = matches!(reason, HiddenReason::Changed | HiddenReason::Broken);
+        if is_stale && is_about(&context.engine.entry(id)?, paths) {
             withheld.push(id);
         }
     }
@@ -132,35 +154,41 @@ fn about(desk: &mut Desk<'_>, paths: &[String]) -> Result<(Page, Vec<EntryId>), 
 fn is_about(entry: &Entry, paths: &[String]) -> bool {
     let content = entry.content.as_ref();
     let mut anchors = content.into_iter().flat_map(|it| &it.evidence);
-    anchors.any(|anchor| paths.iter().any(|path| anchor.at.covers(path)))
+    anchors.any(|anchor| paths.iter().any(|path| anchor.at.overlaps(path)))
 }
 
-impl Applies {
-    /// Returns the entries whose text the answer shows.
+impl PathCheckResult {
+    /// Returns the entries whose text is shown.
     fn told(&self) -> Vec<EntryId> {
         let pages = self.norms.shown.iter().chain(&self.known.shown);
-        let impact = self.verified.iter().flat_map(|it| it.impact.entries_told());
+        let impact = self
+            .verified
+            .iter()
+            .flat_map(|it| it.validity.shown_entries());
         pages.map(|it| it.id).chain(impact).collect()
     }
 
-    fn words(&self) -> words::Applies<'_> {
-        let change = self.verified.as_ref().map(|it| {
-            let impact = &it.impact;
-            let told = it.findings.iter();
-            let told = told.filter(|it| it.gate != "knowledge.validity");
+    fn words(&self) -> words::ApplicableKnowledge<'_> {
+        let change = self.verified.as_ref().map(|verified| {
+            let impact = &verified.validity;
+            // Findings of this gate repeat the entries of the first section.
+            let others = verified
+                .findings
+                .iter()
+                .filter(|it| it.gate != "knowledge.validity");
             vec![
                 (
                     "the change invalidates",
-                    impact.invalid.iter().map(line).collect(),
+                    impact.invalid.iter().map(entry_line).collect(),
                 ),
                 (
                     "moved by the change",
-                    impact.moved.iter().map(line).collect(),
+                    impact.moved.iter().map(entry_line).collect(),
                 ),
-                ("findings", told.map(finding_line).collect()),
+                ("findings", others.map(finding_line).collect()),
             ]
         });
-        words::Applies {
+        words::ApplicableKnowledge {
             paths: &self.paths,
             norms: &self.norms,
             known: &self.known,
@@ -170,39 +198,48 @@ impl Applies {
         }
     }
 
-    fn change(&self) -> Change<'_, CheckedObject<'_>> {
-        let change = self.verified.as_ref().map(|it| Change {
-            invalid: CheckedObject::all(&it.impact.invalid),
-            moved: CheckedObject::all(&it.impact.moved),
-            findings: &it.findings,
+    fn change(&self) -> ChangeEffects<'_, CheckedEntryJson<'_>> {
+        let change = self.verified.as_ref().map(|verified| ChangeEffects {
+            invalid: CheckedEntryJson::all(&verified.validity.invalid),
+            moved: CheckedEntryJson::all(&verified.validity.moved),
+            findings: &verified.findings,
         });
         change.unwrap_or_default()
     }
 }
 
-/// Returns what a change does to an entry.
-fn line(checked: &Checked) -> String {
-    let (id, title) = (checked.entry.id, inline(&checked.entry.title()));
-    let anchors = checked.anchors.iter();
-    let anchors = anchors.filter(|it| it.verdict != Verdict::Intact);
-    let anchors = anchors.map(|it| {
-        let now = it.now.as_ref().filter(|_| it.verdict == Verdict::Moved);
+/// Renders the effect of a change on an entry.
+fn entry_line(checked: &EntryCheck) -> String {
+    let (id, title) = (checked.entry.id, single_line(&checked.entry.title()));
+    let affected = checked
+        .anchors
+        .iter()
+        .filter(|it| it.verdict != AnchorVerdict::Intact);
+    let anchors = affected.map(|anchor| {
+        let now = anchor
+            .now
+            .as_ref()
+            .filter(|_| anchor.verdict == AnchorVerdict::Moved);
         let to = now.map(|it| format!(" to {}", it.at)).unwrap_or_default();
-        format!("{} {}{to}", it.at, ken_core::text::word(&it.verdict))
+        let verdict = ken_core::values::text::enum_label(&anchor.verdict);
+        format!("{} {verdict}{to}", anchor.at)
     });
     let broken = checked.conditions.iter().filter(|it| !it.why.is_empty());
-    let broken = broken.map(|it| format!("{}: {}", it.condition, it.why));
-    let why: Vec<String> = anchors.chain(broken).collect();
-    format!("[{id}] {title} ({})", inline(&why.join("; ")))
+    let conditions = broken.map(|it| format!("{}: {}", it.condition, it.why));
+    let reasons: Vec<String> = anchors.chain(conditions).collect();
+    format!("[{id}] {title} ({})", single_line(&reasons.join("; ")))
 }
 
-fn finding_line(it: &Finding) -> String {
-    let level = ken_core::text::word(&it.level);
-    let line = it.line.map(|line| format!(":{line}")).unwrap_or_default();
+fn finding_line(finding: &GateFinding) -> String {
+    let level = ken_core::values::text::enum_label(&finding.level);
+    let line = finding
+        .line
+        .map(|line| format!(":{line}"))
+        .unwrap_or_default();
     format!(
         "{level} {}{line}: {} [{}]",
-        inline(&it.at),
-        inline(&it.message),
-        it.gate
+        single_line(&finding.at),
+        single_line(&finding.message),
+        finding.gate
     )
 }

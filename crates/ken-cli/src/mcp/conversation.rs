@@ -1,118 +1,135 @@
-//! Who asks, and in which conversation: what one is shown must not count as unseen by it.
+//! Sessions of MCP callers. An entry shown in a session must not count as unseen by it.
 //!
-//! | the conversation is | where |
+//! The session of a call is the first of:
+//!
+//! | session | source |
 //! |---|---|
-//! | the run `KEN_RUN` or `--run` names | somebody opened it for the agent |
-//! | the session the client or the agent names | `Mcp-Session-Id`, `KEN_SESSION`, `CODEX_THREAD_ID` |
-//! | the only one the agent has open here | hooks opened it, and tell us nothing |
-//! | one of this process | otherwise |
+//! | the run named by `KEN_RUN` or `--run` | it was opened for the agent |
+//! | the session the client or agent names | `Mcp-Session-Id`, `KEN_SESSION`, `CODEX_THREAD_ID` |
+//! | the only session the agent has open here | hooks opened it without informing the server |
+//! | a session of this process | otherwise |
 //!
-//! A server sees only what it is asked itself, so a run it opens has no witness and confirms nothing.
+//! A server sees only its own calls. A run it opens therefore has no witness and confirms nothing.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-use ken_agents::Agent;
-use ken_core::actor::{Actor, Role};
-use ken_core::run::Witness;
-use ken_engine::runs::Reader;
-use ken_engine::{Engine, Error};
-use ken_mcp::Caller;
+use ken_agents::CodingAgent;
+use ken_core::trust::run::RunWitness;
+use ken_core::values::actor::{Actor, ActorRole};
+use ken_engine::runs::EntryReader;
+use ken_engine::{Engine, EngineError};
+use ken_mcp::McpCaller;
 
-use crate::failure::Failure;
-use crate::world::{Surroundings, session_of, world};
+use crate::failure::CommandFailure;
+use crate::world::{Environment, runtime, session_for};
 
-/// Characters of a stranger's name that are kept.
+/// Maximum characters kept of an unknown client's name.
 const NAME_CHARS_MAX: usize = 64;
 
-/// The conversations of a process.
+/// The sessions served by this process.
 #[derive(Debug)]
-pub(super) struct Conversations {
-    /// Whom somebody named on the command line.
+pub(super) struct AgentSessions {
+    /// The agent named on the command line.
     named: Option<Actor>,
-    /// What the conversations of this process are told from others by.
+    /// The session id of this process.
     own: String,
-    /// The run each agent was found in, which it stays in for as long as that is open.
+    /// The run inferred for each agent; it is kept as long as the run is open.
     joined: Mutex<BTreeMap<Actor, String>>,
 }
 
-impl Conversations {
-    pub(super) fn new(surroundings: &Surroundings) -> Result<Self, Failure> {
+impl AgentSessions {
+    pub(super) fn new(environment: &Environment) -> Result<Self, CommandFailure> {
         Ok(Self {
-            named: surroundings.named_agent()?,
-            own: format!("mcp-{:032x}", world()?.random()),
+            named: environment.named_agent()?,
+            // 128 random bits: two servers of the same agent must not share a session.
+            own: format!("mcp-{:032x}", runtime()?.random()),
             joined: Mutex::default(),
         })
     }
 
-    /// Returns who asks: an agent, whatever the client calls itself.
-    pub(super) fn agent_of(&self, caller: &Caller) -> Actor {
+    /// Returns the caller as an agent, regardless of the name the client claims.
+    pub(super) fn agent_of(&self, caller: &McpCaller) -> Actor {
+        // A client calling itself `human:…` must not gain the rights of a person.
         if let Some(named) = &self.named {
             return named.clone();
         }
-        let name = match Agent::of_client(&caller.client) {
+        let name = match CodingAgent::from_client_name(&caller.client) {
             Some(agent) => agent.name().to_owned(),
-            None => plain(&caller.client),
+            None => sanitize_name(&caller.client),
         };
-        Actor::from_claim(Role::Agent, &name)
+        Actor::from_claim(ActorRole::Agent, &name)
     }
 
-    /// Returns the conversation of this process, where nobody named the one the reader is in. Another program of the same
-    /// agent may have been shown what no hook saw: what is found here must not count as found by that one.
-    pub(super) fn apart(&self, reader: &Reader, caller: &Caller) -> Option<&str> {
-        let is_named = caller.conversation.is_some() || session_of(&reader.agent).is_some();
+    /// Returns the session of this process if the reader's session was not named.
+    ///
+    /// Another process of the same agent may have been shown entries that no hook reported. A
+    /// finding from here must not count as an independent finding of that process.
+    pub(super) fn apart(&self, reader: &EntryReader, caller: &McpCaller) -> Option<&str> {
+        let is_named = caller.conversation.is_some() || session_for(&reader.agent).is_some();
         (!is_named).then_some(&self.own)
     }
 
-    /// Returns the agent with the conversation it is in, which is opened if it is not.
+    /// Returns the agent with its session, which is opened if necessary.
     ///
-    /// Where none can be opened the answer is given all the same: what is not written down confirms nothing.
+    /// If no session can be opened, the call is answered anyway: without a recorded run, nothing
+    /// is confirmed.
     pub(super) fn reader(
         &self,
         engine: &mut Engine,
         run: Option<&str>,
-        (agent, caller): (Actor, &Caller),
-    ) -> Reader {
-        let session = caller.conversation.clone().or_else(|| session_of(&agent));
+        (agent, caller): (Actor, &McpCaller),
+    ) -> EntryReader {
+        let session = caller.conversation.clone().or_else(|| session_for(&agent));
         let run = match (run, &session) {
             (Some(run), _) => Some(run.to_owned()),
             (None, Some(session)) => {
-                let opened = engine.converse(&agent, session, Witness::Nobody);
+                // No witness: the agent may read files that this server never sees.
+                let opened = engine.ensure_session_run(&agent, session, RunWitness::Nobody);
                 opened.ok().map(|run| run.id)
             }
             (None, None) => self.guessed(engine, &agent).ok(),
         };
-        Reader {
+        EntryReader {
             agent,
             run,
             session: Some(session.unwrap_or_else(|| self.own.clone())),
         }
     }
 
-    fn guessed(&self, engine: &mut Engine, agent: &Actor) -> Result<String, Error> {
-        let mut joined = self.joined.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(run) = joined.get(agent)
+    fn guessed(&self, engine: &mut Engine, agent: &Actor) -> Result<String, EngineError> {
+        // Once inferred, the run stays: a second session that opens later must not take over the
+        // exposures of this one.
+        let mut runs = self.joined.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(run) = runs.get(agent)
             && engine.run(run).is_ok()
         {
             return Ok(run.clone());
         }
-        let run = match engine.only_conversation_of(agent)? {
+        let run = match engine.only_session_run(agent)? {
             Some(only) => only,
-            None => engine.converse(agent, &self.own, Witness::Nobody)?.id,
+            None => {
+                engine
+                    .ensure_session_run(agent, &self.own, RunWitness::Nobody)?
+                    .id
+            }
         };
-        joined.insert(agent.clone(), run.clone());
+        runs.insert(agent.clone(), run.clone());
         Ok(run)
     }
 }
 
-/// Returns a stranger's name in letters everybody can type.
-fn plain(name: &str) -> String {
-    let letter = |c: char| match c.is_ascii_alphanumeric() || ['.', '_', '-'].contains(&c) {
-        true => c.to_ascii_lowercase(),
-        false => '-',
+/// Replaces every character of a client's name except ASCII letters, digits, `.`, `_` and `-`.
+fn sanitize_name(name: &str) -> String {
+    let letter = |c: char| {
+        if c.is_ascii_alphanumeric() || ['.', '_', '-'].contains(&c) {
+            c.to_ascii_lowercase()
+        } else {
+            '-'
+        }
     };
-    let name: String = name.chars().take(NAME_CHARS_MAX).map(letter).collect();
-    name.trim_matches('-').to_owned()
+    let mapped: String = name.chars().take(NAME_CHARS_MAX).map(letter).collect();
+    mapped.trim_matches('-').to_owned()
 }
 
 #[cfg(test)]
@@ -120,16 +137,16 @@ mod tests {
     use super::*;
 
     fn agent(client: &str) -> String {
-        let conversations = Conversations {
+        let sessions = AgentSessions {
             named: None,
             own: String::new(),
             joined: Mutex::default(),
         };
-        let caller = Caller {
+        let caller = McpCaller {
             client: client.to_owned(),
-            ..Caller::default()
+            ..McpCaller::default()
         };
-        conversations.agent_of(&caller).to_string()
+        sessions.agent_of(&caller).to_string()
     }
 
     #[test]

@@ -1,8 +1,8 @@
-//! This repository's knowledge as [`ken_mcp`] asks for it.
+//! Local backend of [`ken_mcp`]: serves this repository's knowledge.
 //!
-//! The ledger is opened for every call and closed after it, away from the thread that speaks the protocol: nothing is held
-//! between calls, so any number of servers and commands share a repository. Whoever asks is an agent, never a
-//! person, and what it is shown belongs to its conversation ([`conversation`]).
+//! Each call opens the ledger on a blocking thread and closes it afterwards. Nothing is held
+//! between calls, so any number of servers and commands can share a repository. The caller is
+//! always an agent, never a person. Its exposures belong to its session ([`conversation`]).
 
 mod briefing;
 mod checking;
@@ -16,74 +16,81 @@ use std::path::Path;
 use std::sync::Arc;
 
 use ken_engine::Engine;
-use ken_engine::runs::Reader;
-use ken_mcp::ask::{BriefAsk, CheckAsk, FeedbackAsk, GetAsk, RecordAsk, SearchAsk};
-use ken_mcp::{Answered, Caller, Knowledge, Trouble};
+use ken_engine::runs::EntryReader;
+use ken_mcp::ask::{
+    BriefingArguments, CheckArguments, FeedbackArguments, GetArguments, RecordArguments,
+    SearchArguments,
+};
+use ken_mcp::{KnowledgeBackend, McpCaller, ToolError, ToolResult};
 use tokio::sync::Semaphore;
 
 use crate::commands::below_root;
-use crate::failure::Failure;
-use crate::world::Surroundings;
-use conversation::Conversations;
-use trouble::trouble;
+use crate::failure::CommandFailure;
+use crate::world::Environment;
+use conversation::AgentSessions;
+use trouble::to_tool_error;
 
-/// Calls that are worked on at once; each has a connection to the index.
-const AT_ONCE_MAX: usize = 4;
+/// Maximum concurrent calls; each has a connection to the index.
+const CONCURRENT_CALLS_MAX: usize = 4;
 
-/// Calls that are taken on before others are answered.
-const WAITING_MAX: usize = 256;
+/// Maximum calls in progress or waiting; further ones are refused.
+const PENDING_CALLS_MAX: usize = 256;
 
 /// The knowledge of the repository this process was started in.
 #[derive(Clone, Debug)]
-pub(crate) struct Local {
-    surroundings: Surroundings,
-    conversations: Arc<Conversations>,
+pub(crate) struct LocalKnowledge {
+    surroundings: Environment,
+    conversations: Arc<AgentSessions>,
     at_once: Arc<Semaphore>,
     waiting: Arc<Semaphore>,
 }
 
-/// What a call works with.
-struct Desk<'a> {
-    surroundings: &'a Surroundings,
+/// The context of a call.
+struct CallContext<'a> {
+    surroundings: &'a Environment,
     engine: &'a mut Engine,
-    reader: &'a Reader,
-    caller: &'a Caller,
-    conversations: &'a Conversations,
-    /// Whether somebody named the run this is about.
+    reader: &'a EntryReader,
+    caller: &'a McpCaller,
+    conversations: &'a AgentSessions,
+    /// True if the run was named explicitly.
     has_named_run: bool,
 }
 
-impl Local {
-    pub(crate) fn new(surroundings: &Surroundings) -> Result<Self, Failure> {
+impl LocalKnowledge {
+    pub(crate) fn new(environment: &Environment) -> Result<Self, CommandFailure> {
         Ok(Self {
-            conversations: Arc::new(Conversations::new(surroundings)?),
-            surroundings: surroundings.for_long(),
-            at_once: Arc::new(Semaphore::new(AT_ONCE_MAX)),
-            waiting: Arc::new(Semaphore::new(WAITING_MAX)),
+            conversations: Arc::new(AgentSessions::new(environment)?),
+            surroundings: environment.for_server(),
+            at_once: Arc::new(Semaphore::new(CONCURRENT_CALLS_MAX)),
+            waiting: Arc::new(Semaphore::new(PENDING_CALLS_MAX)),
         })
     }
 
-    /// Does something with the ledger for `caller`.
+    /// Opens the ledger for `caller` and runs `act` with it.
     async fn call<T: Send + 'static>(
         &self,
-        caller: Caller,
-        act: impl FnOnce(&mut Desk<'_>) -> Result<T, Failure> + Send + 'static,
-    ) -> Result<T, Trouble> {
+        caller: McpCaller,
+        act: impl FnOnce(&mut CallContext<'_>) -> Result<T, CommandFailure> + Send + 'static,
+    ) -> Result<T, ToolError> {
         let busy = || {
-            let said = format!("{WAITING_MAX} calls wait for an answer already");
-            Trouble::asked(said, "wait for their answers, then ask again")
+            let message = format!("{PENDING_CALLS_MAX} calls wait for an answer already");
+            ToolError::asked(message, "wait for their answers, then ask again")
         };
-        let place = Arc::clone(&self.waiting).try_acquire_owned();
-        let place = place.map_err(|_| busy())?;
+        let place = Arc::clone(&self.waiting)
+            .try_acquire_owned()
+            .map_err(|_| busy())?;
         let turn = Arc::clone(&self.at_once).acquire_owned().await;
         let local = self.clone();
+        // SQLite and file access block, so they must not run on the async threads.
         let work = tokio::task::spawn_blocking(move || {
+            // The permits move into the task: a client that disconnects does not free them while
+            // the work still runs.
             let _held = (place, turn);
             local.act(&caller, act)
         });
         match work.await {
-            Ok(done) => done.map_err(trouble),
-            Err(_) => Err(Trouble::ours(
+            Ok(done) => done.map_err(to_tool_error),
+            Err(_) => Err(ToolError::ours(
                 "Ken failed inside; its standard error says where",
             )),
         }
@@ -91,112 +98,123 @@ impl Local {
 
     fn act<T>(
         &self,
-        caller: &Caller,
-        act: impl FnOnce(&mut Desk<'_>) -> Result<T, Failure>,
-    ) -> Result<T, Failure> {
+        caller: &McpCaller,
+        act: impl FnOnce(&mut CallContext<'_>) -> Result<T, CommandFailure>,
+    ) -> Result<T, CommandFailure> {
         let agent = self.conversations.agent_of(caller);
-        let named = self.surroundings.run().map(ToOwned::to_owned);
-        let surroundings = self.surroundings.acting_as(&agent, named);
-        let (mut engine, _) = surroundings.open_to_write()?;
+        let named_run = self.surroundings.run().map(ToOwned::to_owned);
+        let opening = self.surroundings.acting_as(&agent, named_run);
+        let (mut engine, _) = opening.open_to_write()?;
         let reader = self
             .conversations
-            .reader(&mut engine, surroundings.run(), (agent, caller));
-        let has_named_run = surroundings.run().is_some();
-        let surroundings = surroundings.acting_as(&reader.agent, reader.run.clone());
-        let done = act(&mut Desk {
-            surroundings: &surroundings,
+            .reader(&mut engine, opening.run(), (agent, caller));
+        let has_named_run = opening.run().is_some();
+        // From here on, the run of the session counts as the named one.
+        let environment = opening.acting_as(&reader.agent, reader.run.clone());
+        let done = act(&mut CallContext {
+            surroundings: &environment,
             engine: &mut engine,
             reader: &reader,
             caller,
             conversations: &self.conversations,
             has_named_run,
         });
-        surroundings.remember(&mut engine)?;
-        // They name people and files: a log is told how many there were.
+        environment.remember(&mut engine)?;
+        // Notices contain names of people and files, so only their number is logged.
         let notices = engine.take_notices().len();
-        if 0 < notices {
+        if notices > 0 {
             tracing::info!(notices, "beside an answer");
         }
         done
     }
 }
 
-impl<'a> Desk<'a> {
-    /// Returns the conversation that what is recorded now belongs to, where it is not known which the reader is in.
+impl<'a> CallContext<'a> {
+    /// Returns the separate session for a finding, if the reader's session is not known.
     fn apart(&self) -> Option<&'a str> {
-        match self.has_named_run {
-            true => None,
-            false => self.conversations.apart(self.reader, self.caller),
+        if self.has_named_run {
+            return None;
         }
+        self.conversations.apart(self.reader, self.caller)
     }
 
-    /// Returns the run draws are seeded by.
+    /// Returns the run that seeds random draws.
     fn run(&self) -> String {
         self.reader.run.clone().unwrap_or_default()
     }
 
-    /// Returns paths as the index has them: below the repository's root, whatever was typed.
-    fn places(&self, typed: &[String]) -> Result<Vec<String>, Failure> {
+    /// Returns paths as in the index: relative to the repository root.
+    fn places(&self, typed: &[String]) -> Result<Vec<String>, CommandFailure> {
         let root = self.engine.root();
-        let mut places = Vec::with_capacity(typed.len());
+        let mut paths = Vec::with_capacity(typed.len());
         for path in typed {
             if path.chars().any(char::is_control) {
-                return Err(Failure::usage("a path holds a control character"));
+                return Err(CommandFailure::usage("a path holds a control character"));
             }
-            places.push(below_root(root, root, Path::new(path))?);
+            paths.push(below_root(root, root, Path::new(path))?);
         }
-        // The root itself is no place: everything is below it.
-        places.retain(|it| !it.is_empty());
-        Ok(places)
+        // Every entry is below the root, so the root would not filter anything.
+        paths.retain(|it| !it.is_empty());
+        Ok(paths)
     }
 }
 
-impl Knowledge for Local {
-    async fn search(&self, caller: Caller, ask: SearchAsk) -> Answered {
-        self.call(caller, |desk| searching::search(desk, ask)).await
-    }
-
-    async fn get(&self, caller: Caller, ask: GetAsk) -> Answered {
-        self.call(caller, move |desk| showing::get(desk, &ask))
+impl KnowledgeBackend for LocalKnowledge {
+    async fn search(&self, caller: McpCaller, arguments: SearchArguments) -> ToolResult {
+        self.call(caller, |context| searching::search(context, arguments))
             .await
     }
 
-    async fn record(&self, caller: Caller, ask: RecordAsk) -> Answered {
-        self.call(caller, move |desk| recording::record(desk, &ask))
+    async fn get(&self, caller: McpCaller, arguments: GetArguments) -> ToolResult {
+        self.call(caller, move |context| showing::get(context, &arguments))
             .await
     }
 
-    async fn feedback(&self, caller: Caller, ask: FeedbackAsk) -> Answered {
-        self.call(caller, move |desk| recording::feedback(desk, &ask))
+    async fn record(&self, caller: McpCaller, arguments: RecordArguments) -> ToolResult {
+        self.call(caller, move |context| {
+            recording::record(context, &arguments)
+        })
+        .await
+    }
+
+    async fn feedback(&self, caller: McpCaller, arguments: FeedbackArguments) -> ToolResult {
+        self.call(caller, move |context| {
+            recording::feedback(context, &arguments)
+        })
+        .await
+    }
+
+    async fn check(&self, caller: McpCaller, arguments: CheckArguments) -> ToolResult {
+        self.call(caller, move |context| checking::check(context, &arguments))
             .await
     }
 
-    async fn check(&self, caller: Caller, ask: CheckAsk) -> Answered {
-        self.call(caller, move |desk| checking::check(desk, &ask))
+    async fn brief(
+        &self,
+        caller: McpCaller,
+        arguments: BriefingArguments,
+    ) -> Result<String, ToolError> {
+        self.call(caller, move |context| briefing::brief(context, &arguments))
             .await
     }
 
-    async fn brief(&self, caller: Caller, ask: BriefAsk) -> Result<String, Trouble> {
-        self.call(caller, move |desk| briefing::brief(desk, &ask))
-            .await
-    }
-
-    async fn index(&self, caller: Caller) -> Result<String, Trouble> {
+    async fn index(&self, caller: McpCaller) -> Result<String, ToolError> {
         self.call(caller, briefing::index).await
     }
 }
 
-/// Refuses what git would take for something else than a revision.
-fn check_revision(base: &str) -> Result<(), Failure> {
+/// Returns an error for text that git would not parse as a revision.
+fn check_revision(base: &str) -> Result<(), CommandFailure> {
+    // A leading `-` would be parsed as an option of git.
     if base.starts_with('-') || base.chars().any(char::is_control) {
         let hint = "give a branch, a tag or a commit";
-        return Err(Failure::usage("base names no revision").with_hint(hint));
+        return Err(CommandFailure::usage("base names no revision").with_hint(hint));
     }
     Ok(())
 }
 
-/// Returns an object as a program reads it.
-fn json(object: &impl serde::Serialize) -> Result<ken_mcp::Reply, Failure> {
-    let value = serde_json::to_value(object).map_err(|error| Failure::json(&error))?;
-    Ok(ken_mcp::Reply::Json(value))
+/// Returns a value as a JSON reply.
+fn json_reply(object: &impl serde::Serialize) -> Result<ken_mcp::ToolReply, CommandFailure> {
+    let value = serde_json::to_value(object).map_err(|error| CommandFailure::json(&error))?;
+    Ok(ken_mcp::ToolReply::Json(value))
 }

@@ -1,79 +1,89 @@
-//! `ken_record` and `ken_feedback`: what an agent found, and whether what it was shown helped, in the words of the tools.
+//! `ken_add` and `ken_feedback`: findings of an agent, and its feedback on entries.
 //!
-//! What becomes of it is the engine's to decide.
+//! The engine decides the outcome; this module converts arguments and replies.
 
 use ken_core::decide::Refusal;
-use ken_core::event::Feedback;
-use ken_core::id::EntryId;
-use ken_engine::Error;
-use ken_engine::runs::Recorded;
-use ken_mcp::Reply;
-use ken_mcp::ask::{FeedbackAsk, Format, RecordAsk};
-use ken_mcp::words::{self, FeedbackObject};
+use ken_core::ledger::event::Feedback;
+use ken_core::values::id::EntryId;
+use ken_engine::EngineError;
+use ken_engine::runs::RecordOutcome;
+use ken_mcp::ToolReply;
+use ken_mcp::ask::{FeedbackArguments, RecordArguments, ReplyFormat};
+use ken_mcp::words::{self, FeedbackJson};
 use serde_json::json;
 
-use super::Desk;
+use super::CallContext;
 use crate::commands::EntryInput;
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 
-pub(super) fn record(desk: &mut Desk<'_>, ask: &RecordAsk) -> Result<Reply, Failure> {
+pub(super) fn record(
+    context: &mut CallContext<'_>,
+    arguments: &RecordArguments,
+) -> Result<ToolReply, CommandFailure> {
+    // The same parser as `ken add`, so that both accept and refuse the same input.
     let input = json!({
-        "kind": ask.kind,
-        "statement": ask.statement,
-        "cite": ask.cites,
-        "anchors": ask.anchors,
-        "verify": ask.verify,
-        "tags": ask.tags,
+        "kind": arguments.kind,
+        "statement": arguments.statement,
+        "cite": arguments.cites,
+        "anchors": arguments.anchors,
+        "verify": arguments.verify,
+        "tags": arguments.tags,
     });
-    let proposal = EntryInput::parse(&input.to_string())
-        .and_then(|input| input.proposal(desk.engine, &desk.reader.agent));
-    // What to do about a wrong field is told by its own words; the rest is of the command line.
-    let proposal = proposal.map_err(|failure| Failure {
+    let parsed = EntryInput::parse(&input.to_string())
+        .and_then(|input| input.proposal(context.engine, &context.reader.agent));
+    // The message names the wrong field; the hint would name options of the command line.
+    let proposal = parsed.map_err(|failure| CommandFailure {
         hint: None,
         ..failure
     })?;
-    let apart = desk.apart();
-    let recorded = desk.engine.record_for(desk.reader, apart, proposal)?;
-    let told = match &recorded {
-        Recorded::Noted(seen) => words::Recorded::Noted(*seen),
-        Recorded::Entry(entry) => words::Recorded::Entry(entry),
+    let separate = context.apart();
+    let recorded = context
+        .engine
+        .record_finding(context.reader, separate, proposal)?;
+    let outcome = match &recorded {
+        RecordOutcome::Noted(seen) => words::RecordReply::Noted(*seen),
+        RecordOutcome::Entry(entry) => words::RecordReply::Entry(entry),
     };
-    match ask.format {
-        Format::Text => Ok(Reply::Text(told.text(way_out))),
-        Format::Json => super::json(&told.object()),
+    match arguments.format {
+        ReplyFormat::Text => Ok(ToolReply::Text(outcome.text(release_hint))),
+        ReplyFormat::Json => super::json_reply(&outcome.object()),
     }
 }
 
-/// Returns how a person lets out what was set apart.
-fn way_out(id: EntryId) -> String {
-    format!("`ken quarantine lift {id} --reason TEXT` lets it out")
+/// Returns the command with which a person releases a quarantined entry.
+fn release_hint(id: EntryId) -> String {
+    format!("`ken guard quarantine release {id} --reason TEXT` lets it out")
 }
 
-pub(super) fn feedback(desk: &mut Desk<'_>, ask: &FeedbackAsk) -> Result<Reply, Failure> {
-    let id = desk.engine.find(&ask.id)?.id;
-    let verdict = match ask.helpful {
-        true => Feedback::Helpful,
-        false => Feedback::Unhelpful,
+pub(super) fn feedback(
+    context: &mut CallContext<'_>,
+    arguments: &FeedbackArguments,
+) -> Result<ToolReply, CommandFailure> {
+    let id = context.engine.find(&arguments.id)?.id;
+    let verdict = if arguments.helpful {
+        Feedback::Helpful
+    } else {
+        Feedback::Unhelpful
     };
-    let given = desk.engine.feedback_for(desk.reader, id, verdict);
-    given.map_err(in_the_tools_words)?;
-    let told = FeedbackObject::new(id, ask.helpful);
-    match ask.format {
-        Format::Text => Ok(Reply::Text(told.text())),
-        Format::Json => super::json(&told),
+    let given = context.engine.record_feedback(context.reader, id, verdict);
+    given.map_err(to_tool_failure)?;
+    let json = FeedbackJson::new(id, arguments.helpful);
+    match arguments.format {
+        ReplyFormat::Text => Ok(ToolReply::Text(json.text())),
+        ReplyFormat::Json => super::json_reply(&json),
     }
 }
 
-fn in_the_tools_words(error: Error) -> Failure {
-    let Error::Refused(Refusal::NotShown { entry, .. }) = &error else {
+fn to_tool_failure(error: EngineError) -> CommandFailure {
+    let EngineError::Refused(Refusal::NotShown { entry, .. }) = &error else {
         return error.into();
     };
     let message = format!("you were not shown {entry} in this conversation");
     let hint =
-        format!("read it first: ken_get {entry}; only who had an entry can say whether it helped");
-    Failure {
+        format!("read it first: ken_show {entry}; only who had an entry can say whether it helped");
+    CommandFailure {
         message,
-        ..Failure::from(error)
+        ..CommandFailure::from(error)
     }
     .with_hint(hint)
 }

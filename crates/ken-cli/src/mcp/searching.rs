@@ -1,90 +1,101 @@
-//! `ken_search`: the few entries that answer, a line each unless more is asked for.
+//! `ken_search`: the best hits, one line each unless full detail is requested.
 
-use ken_core::kind::Kind;
-use ken_core::store::Filter;
-use ken_core::surface::Tier;
-use ken_core::text::Tag;
-use ken_engine::search::{Answer, Asked, Portion, Search, from_error};
-use ken_mcp::ask::{Detail, Format, SearchAsk};
-use ken_mcp::{Reply, words};
+use ken_core::ledger::store::EntryFilter;
+use ken_core::retrieval::surface::DetailTier;
+use ken_core::values::kind::EntryKind;
+use ken_core::values::text::Tag;
+use ken_engine::search::{
+    ExtractedQuery, SearchOutcome, SearchQuery, SelectionLimits, query_from_log,
+};
+use ken_mcp::ask::{DetailLevel, ReplyFormat, SearchArguments};
+use ken_mcp::{ToolReply, words};
 
-use super::Desk;
-use crate::asking::{Asker, Found, Question};
-use crate::failure::Failure;
-use crate::print::answer_json::answer_object;
+use super::CallContext;
+use crate::asking::{QueryResults, QueryService, SearchRequest};
+use crate::failure::CommandFailure;
+use crate::print::answer_json::answer_json;
 
-/// Lines from which on a query is taken for the output of something that failed.
+/// Lines above which a query is treated as the output of a failed command.
 const LOG_LINES: usize = 6;
 
-/// Tokens of an answer with all of each entry; beyond, they become lines.
+/// Token budget of a reply with full detail; entries beyond it are shown as one line.
 const FULL_TOKENS: usize = 4_000;
 
-pub(super) fn search(desk: &mut Desk<'_>, ask: SearchAsk) -> Result<Reply, Failure> {
-    let mut paths = desk.places(&ask.paths)?;
-    let filter = filter(&ask)?;
-    let asked = asked(ask.query);
-    paths.extend(asked.paths);
-    let (tier, budget) = match ask.detail {
-        Detail::Concise => (Tier::Summary, usize::MAX),
-        Detail::Full => (Tier::Full, FULL_TOKENS),
+pub(super) fn search(
+    context: &mut CallContext<'_>,
+    arguments: SearchArguments,
+) -> Result<ToolReply, CommandFailure> {
+    let mut paths = context.places(&arguments.paths)?;
+    let filter = build_filter(&arguments)?;
+    let parsed = parse_query(arguments.query);
+    paths.extend(parsed.paths);
+    let (tier, budget) = match arguments.detail {
+        // One line per entry: the limit on entries already bounds the size.
+        DetailLevel::Concise => (DetailTier::Summary, usize::MAX),
+        DetailLevel::Full => (DetailTier::Full, FULL_TOKENS),
     };
-    let question = Question {
-        search: Search {
-            query: asked.text,
+    let request = SearchRequest {
+        search: SearchQuery {
+            query: parsed.text,
             filter,
-            run: Some(desk.run()),
-            include_stale: ask.include_stale,
+            run: Some(context.run()),
+            include_stale: arguments.include_stale,
             paths,
-            ..Search::default()
+            ..SearchQuery::default()
         },
-        portion: Portion {
-            cap: ask.limit as usize,
+        portion: SelectionLimits {
+            cap: arguments.limit as usize,
             budget,
             tier: Some(tier),
             role: None,
         },
-        is_in_words: ask.paths.is_empty(),
+        is_in_words: arguments.paths.is_empty(),
     };
-    let asker = Asker {
-        surroundings: desk.surroundings,
-        reader: Some(desk.reader),
+    let query = QueryService {
+        surroundings: context.surroundings,
+        reader: Some(context.reader),
     };
-    let found = asker.search(desk.engine, question, &mut |_, _| ())?;
-    match ask.format {
-        Format::Text => Ok(Reply::Text(text(found))),
-        Format::Json => super::json(&answer_object(&found)),
+    let results = query.search(context.engine, request, &mut |_, _| ())?;
+    match arguments.format {
+        ReplyFormat::Text => Ok(ToolReply::Text(render_text(results))),
+        ReplyFormat::Json => super::json_reply(&answer_json(&results)),
     }
 }
 
-/// Returns what a query asks about; nothing is added to an agent's own words.
-fn asked(query: String) -> Asked {
+/// Parses a query. Nothing is added to an agent's own words.
+fn parse_query(query: String) -> ExtractedQuery {
     match query.lines().nth(LOG_LINES) {
-        Some(_) => from_error(query.as_bytes()),
-        None => Asked {
+        // A log or stack trace names files; they are extracted as paths.
+        Some(_) => query_from_log(query.as_bytes()),
+        None => ExtractedQuery {
             text: query,
             paths: Vec::new(),
         },
     }
 }
 
-fn filter(ask: &SearchAsk) -> Result<Filter, Failure> {
-    let kinds = ask.kinds.iter().map(|it| it.parse::<Kind>());
-    let kinds = kinds.collect::<Result<_, _>>().map_err(Failure::usage)?;
-    let tags = ask.tags.iter().map(|it| it.parse::<Tag>());
-    let tags = tags.collect::<Result<_, _>>().map_err(Failure::usage)?;
-    Ok(Filter {
+fn build_filter(arguments: &SearchArguments) -> Result<EntryFilter, CommandFailure> {
+    let parsed_kinds = arguments.kinds.iter().map(|it| it.parse::<EntryKind>());
+    let kinds = parsed_kinds
+        .collect::<Result<_, _>>()
+        .map_err(CommandFailure::usage)?;
+    let parsed_tags = arguments.tags.iter().map(|it| it.parse::<Tag>());
+    let tags = parsed_tags
+        .collect::<Result<_, _>>()
+        .map_err(CommandFailure::usage)?;
+    Ok(EntryFilter {
         kinds,
         tags,
-        ..Filter::default()
+        ..EntryFilter::default()
     })
 }
 
-fn text(found: Found) -> String {
-    let page = found.global.beside(found.page);
-    let Answer {
+fn render_text(results: QueryResults) -> String {
+    let page = results.global.beside(results.page);
+    let SearchOutcome {
         served_by,
         withheld,
         ..
-    } = &found.answer;
-    words::found(&page, served_by.name(), withheld)
+    } = &results.answer;
+    words::search_text(&page, served_by.name(), withheld)
 }

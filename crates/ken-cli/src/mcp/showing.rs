@@ -1,75 +1,93 @@
-//! `ken_get`: all of one entry, written as data between marks.
+//! `ken_show`: one entry in full, rendered as data between markers.
 
-use ken_core::entry::Entry;
-use ken_core::event::Recorded;
-use ken_core::id::EntryId;
-use ken_core::run::How;
-use ken_core::text::word;
-use ken_core::time::Timestamp;
+use ken_core::json::{EntryJson, EventJson};
+use ken_core::ledger::entry::Entry;
+use ken_core::ledger::event::RecordedEvent;
+use ken_core::trust::run::ExposureChannel;
+use ken_core::values::id::EntryId;
+use ken_core::values::text::enum_label;
+use ken_core::values::time::Timestamp;
 use ken_engine::Engine;
-use ken_engine::validity::{Checked, Verdict};
-use ken_mcp::ask::{Format, GetAsk};
-use ken_mcp::{Reply, words};
+use ken_engine::validity::{AnchorVerdict, EntryCheck};
+use ken_mcp::ask::{GetArguments, ReplyFormat};
+use ken_mcp::{ToolReply, words};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::Desk;
+use super::CallContext;
 use crate::asking;
-use crate::failure::Failure;
-use ken_core::object::EntryObject;
-use ken_core::object::EventObject;
+use crate::failure::CommandFailure;
 
-/// What an entry's URI begins with.
-const ENTRY: &str = "ken://entry/";
+/// The prefix of an entry's URI.
+const ENTRY_URI_PREFIX: &str = "ken://entry/";
 
-/// All there is to tell of one entry.
-struct Told {
+/// An entry with everything that is shown about it.
+struct FetchedEntry {
     entry: Entry,
-    /// What the code says, where the entry rests on any.
-    checked: Option<Checked>,
-    /// Entries that say the opposite.
+    /// The check against the code, if the entry has anchors or conditions.
+    checked: Option<EntryCheck>,
+    /// Entries that contradict it.
     conflicts: Vec<EntryId>,
-    /// Whoever made it was revoked.
+    /// True if its author was revoked.
     is_revoked: bool,
-    history: Option<Vec<Recorded>>,
+    history: Option<Vec<RecordedEvent>>,
     now: Timestamp,
 }
 
-pub(super) fn get(desk: &mut Desk<'_>, ask: &GetAsk) -> Result<Reply, Failure> {
-    let wanted = ask.id.trim();
-    let wanted = wanted.strip_prefix(ENTRY).unwrap_or(wanted);
-    let told = asking::find(desk.surroundings, desk.engine, wanted, |engine, entry| {
-        told(engine, entry, ask.history)
-    })?;
-    if !told.entry.quarantine.is_empty() {
-        let id = told.entry.id;
+pub(super) fn get(
+    context: &mut CallContext<'_>,
+    arguments: &GetArguments,
+) -> Result<ToolReply, CommandFailure> {
+    let typed = arguments.id.trim();
+    let wanted = typed.strip_prefix(ENTRY_URI_PREFIX).unwrap_or(typed);
+    let fetched = asking::with_entry(
+        context.surroundings,
+        context.engine,
+        wanted,
+        |engine, entry| fetch_entry(engine, entry, arguments.history),
+    )?;
+    // A quarantined entry may contain an injection; only a person may read it before its release.
+    if !fetched.entry.quarantine.is_empty() {
+        let id = fetched.entry.id;
         let message = format!("{id} is set apart: nobody has looked at it yet");
         let hint = format!("a person reads it with `ken show {id}` and may let it out");
-        return Err(Failure::refused("quarantined", message).with_hint(hint));
+        return Err(CommandFailure::refused("quarantined", message).with_hint(hint));
     }
-    desk.engine
-        .note_shown(desk.reader, &[told.entry.id], How::Show)?;
-    match ask.format {
-        Format::Text => Ok(Reply::Text(text(&told))),
-        Format::Json => super::json(&object(&told)),
+    context
+        .engine
+        // Before the reply is built: an exposure that cannot be recorded is an error.
+        .record_exposures(context.reader, &[fetched.entry.id], ExposureChannel::Show)?;
+    match arguments.format {
+        ReplyFormat::Text => Ok(ToolReply::Text(render_text(&fetched))),
+        ReplyFormat::Json => super::json_reply(&entry_json(&fetched)),
     }
 }
 
-fn told(engine: &mut Engine, entry: Entry, with_history: bool) -> Result<Told, Failure> {
+fn fetch_entry(
+    engine: &mut Engine,
+    entry: Entry,
+    with_history: bool,
+) -> Result<FetchedEntry, CommandFailure> {
     let id = entry.id;
-    let checked = match entry.has_grounds() {
-        true => Some(engine.check_entry(id)?),
-        false => None,
+    let checked = if entry.is_checkable() {
+        Some(engine.check_entry(id)?)
+    } else {
+        None
     };
     let workspace = engine.workspace()?;
     let pairs = workspace.contradictions.values();
-    let other = pairs.filter_map(|(one, other)| match (*one == id, *other == id) {
-        (true, _) => Some(*other),
-        (false, true) => Some(*one),
-        (false, false) => None,
+    // The entry may be on either side of a pair.
+    let opposites = pairs.filter_map(|(one, other)| {
+        if *one == id {
+            Some(*other)
+        } else if *other == id {
+            Some(*one)
+        } else {
+            None
+        }
     });
-    Ok(Told {
-        conflicts: other.collect(),
+    Ok(FetchedEntry {
+        conflicts: opposites.collect(),
         is_revoked: workspace.is_revoked(&entry),
         history: with_history.then(|| engine.history(id)).transpose()?,
         now: engine.now(),
@@ -78,62 +96,65 @@ fn told(engine: &mut Engine, entry: Entry, with_history: bool) -> Result<Told, F
     })
 }
 
-fn text(told: &Told) -> String {
-    words::entry(&words::Told {
-        entry: &told.entry,
-        validity: told.checked.as_ref().map(|it| it.validity),
-        grounds: grounds(told.checked.as_ref()),
-        conflicts: &told.conflicts,
-        is_revoked: told.is_revoked,
-        history: told.history.as_deref(),
-        now: told.now,
+fn render_text(fetched: &FetchedEntry) -> String {
+    words::entry_text(&words::EntryDetails {
+        entry: &fetched.entry,
+        validity: fetched.checked.as_ref().map(|it| it.validity),
+        grounds: failed_checks(fetched.checked.as_ref()),
+        conflicts: &fetched.conflicts,
+        is_revoked: fetched.is_revoked,
+        history: fetched.history.as_deref(),
+        now: fetched.now,
     })
 }
 
-/// Returns what became of what the entry rests on, where that is not what it was.
-fn grounds(checked: Option<&Checked>) -> Vec<(&'static str, String)> {
+/// Returns a line for each anchor that is not intact and for every condition.
+fn failed_checks(checked: Option<&EntryCheck>) -> Vec<(&'static str, String)> {
     let Some(checked) = checked else {
         return Vec::new();
     };
     let mut lines = Vec::new();
-    for it in &checked.anchors {
-        let verdict = match it.verdict {
-            Verdict::Intact => continue,
-            Verdict::Moved | Verdict::Unverifiable | Verdict::Changed | Verdict::Gone => {
-                word(&it.verdict)
-            }
+    for anchor in &checked.anchors {
+        let verdict = match anchor.verdict {
+            AnchorVerdict::Intact => continue,
+            AnchorVerdict::Moved
+            | AnchorVerdict::Unverifiable
+            | AnchorVerdict::Changed
+            | AnchorVerdict::Gone => enum_label(&anchor.verdict),
         };
-        let why = match it.why.is_empty() {
-            true => String::new(),
-            false => format!(" ({})", it.why),
+        let why = if anchor.why.is_empty() {
+            String::new()
+        } else {
+            format!(" ({})", anchor.why)
         };
-        lines.push(("code", format!("{} {verdict}{why}", it.at)));
+        lines.push(("code", format!("{} {verdict}{why}", anchor.at)));
     }
-    for it in &checked.conditions {
-        let (condition, truth, why) = (&it.condition, word(&it.truth), &it.why);
+    for check in &checked.conditions {
+        let (condition, truth, why) = (&check.condition, enum_label(&check.truth), &check.why);
         lines.push(("rests on", format!("{condition}: {truth} ({why})")));
     }
     lines
 }
 
-fn object(told: &Told) -> EntryObject {
-    let mut object = EntryObject::new(&told.entry);
-    if let Some(checked) = &told.checked {
-        object = object
-            .with("validity", word(&checked.validity).into())
-            .with("anchors_now", value(&checked.anchors))
-            .with("conditions_now", value(&checked.conditions));
+fn entry_json(fetched: &FetchedEntry) -> EntryJson {
+    let mut json = EntryJson::new(&fetched.entry);
+    if let Some(checked) = &fetched.checked {
+        json = json
+            .with("validity", enum_label(&checked.validity).into())
+            .with("anchors_now", to_value(&checked.anchors))
+            .with("conditions_now", to_value(&checked.conditions));
     }
-    if !told.conflicts.is_empty() {
-        object = object.with("conflicts", value(&told.conflicts));
+    if !fetched.conflicts.is_empty() {
+        json = json.with("conflicts", to_value(&fetched.conflicts));
     }
-    if let Some(history) = &told.history {
-        let events: Vec<EventObject> = history.iter().map(EventObject::new).collect();
-        object = object.with("history", value(&events));
+    if let Some(history) = &fetched.history {
+        let events: Vec<EventJson> = history.iter().map(EventJson::new).collect();
+        json = json.with("history", to_value(&events));
     }
-    object
+    json
 }
 
-fn value(object: &impl Serialize) -> Value {
+fn to_value(object: &impl Serialize) -> Value {
+    // Ken's own types always serialize, so the default is never used.
     serde_json::to_value(object).unwrap_or_default()
 }

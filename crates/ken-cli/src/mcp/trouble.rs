@@ -1,48 +1,50 @@
-//! What went wrong, in the words of the tools: an agent has arguments where a person has options.
+//! Failures as tool errors: phrased for an agent, which has arguments instead of options.
 
-use ken_core::text::{shortened, visible};
-use ken_mcp::Trouble;
-use ken_mcp::port::Whose;
+use ken_core::values::text::{escape_invisible, truncate};
+use ken_mcp::ToolError;
+use ken_mcp::port::ErrorCause;
 
-use crate::failure::{Exit, Failure};
+use crate::failure::{CommandExit, CommandFailure};
 
-/// Characters of what is said about a failure.
-const SAID_CHARS_MAX: usize = 1_000;
+/// Maximum characters of an error message.
+const MESSAGE_CHARS_MAX: usize = 1_000;
 
-/// Words of the command line, and those of the tools.
-const WORDS: &[(&str, &str)] = &[
+/// Phrases of the command line and their equivalents for the tools.
+const TOOL_PHRASES: &[(&str, &str)] = &[
     (
         "--redact does",
         "a server started as `ken mcp --redact` does",
     ),
-    (
-        "add --cite commit:HASH (or pr:, doc:, test:, transcript:)",
-        "give `cites`: commit:HASH, pr:N, doc:PATH, test:NAME or transcript:ID",
-    ),
+    ("add --cite with one of", "give `cites`, each one of"),
     ("--anchor and --cite", "`anchors` and `cites`"),
-    ("`ken show ", "`ken_get "),
+    ("`ken show ", "`ken_show "),
 ];
 
-/// Tells a failure to an agent.
-pub(super) fn trouble(failure: Failure) -> Trouble {
+/// Converts a failure to a tool error.
+pub(super) fn to_tool_error(failure: CommandFailure) -> ToolError {
+    // A message may repeat an argument, and an agent may have passed a secret.
     let failure = failure.without_secrets();
     let whose = match (failure.exit, failure.code) {
-        (Exit::Failed, "not_found" | "no_workspace") => Whose::Missing,
-        (Exit::Failed, "io" | "internal") | (Exit::Damaged | Exit::Fine, _) => Whose::Ours,
-        (Exit::Failed | Exit::Refused, _) => Whose::Caller,
+        (CommandExit::Failed, "not_found" | "no_workspace") => ErrorCause::Missing,
+        // `Fine` cannot accompany a failure, except for a closed pipe, which no caller can correct.
+        (CommandExit::Failed, "io" | "internal")
+        | (CommandExit::Damaged | CommandExit::Fine, _) => ErrorCause::Ours,
+        (CommandExit::Failed | CommandExit::Refused, _) => ErrorCause::Caller,
     };
-    let next = next(&failure);
-    let said = std::iter::once(failure.message).chain(failure.causes);
-    let said = said.collect::<Vec<_>>().join(": ");
-    Trouble {
+    let next = tool_hint(&failure);
+    let sentences = std::iter::once(failure.message).chain(failure.causes);
+    let message = sentences.collect::<Vec<_>>().join(": ");
+    ToolError {
         whose,
-        said: shortened(&visible(&said), SAID_CHARS_MAX),
+        // Text of others may be part of the message; escaped and short, it cannot pose as a reply.
+        said: truncate(&escape_invisible(&message), MESSAGE_CHARS_MAX),
         next,
     }
 }
 
-/// Returns what to do next.
-fn next(failure: &Failure) -> Option<String> {
+/// Returns the hint for an agent.
+fn tool_hint(failure: &CommandFailure) -> Option<String> {
+    // Hints of the command line name commands that an agent cannot run over MCP.
     let own = match failure.code {
         "not_found" => Some("`ken_search` finds entries and their ids"),
         "worthless" => Some(
@@ -61,6 +63,6 @@ fn next(failure: &Failure) -> Option<String> {
     let hint = own.map(ToOwned::to_owned).or_else(|| failure.hint.clone());
     hint.map(|hint| {
         let in_words = |text: String, (from, to): &(&str, &str)| text.replace(from, to);
-        WORDS.iter().fold(hint, in_words)
+        TOOL_PHRASES.iter().fold(hint, in_words)
     })
 }

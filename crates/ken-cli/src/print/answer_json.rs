@@ -1,18 +1,18 @@
-//! What a search found as one object for programs.
+//! Search results as JSON.
 
-use ken_core::object::{AnswerObject, Answered};
+use ken_core::json::{SearchJson, SearchResult};
 
-use crate::asking::Found;
+use crate::asking::QueryResults;
 
-/// Returns what was found as programs read it.
-pub(crate) fn answer_object(found: &Found) -> AnswerObject<'_> {
-    let global = found.global.overlay.as_ref();
-    AnswerObject::new(Answered {
-        query: &found.search.query,
-        served_by: found.answer.served_by.name(),
-        hits: &found.answer.hits,
-        withheld: &found.answer.withheld,
-        page: &found.page,
+/// Returns search results as JSON.
+pub(crate) fn answer_json(results: &QueryResults) -> SearchJson<'_> {
+    let global = results.global.overlay.as_ref();
+    SearchJson::new(SearchResult {
+        query: &results.search.query,
+        served_by: results.answer.served_by.name(),
+        hits: &results.answer.hits,
+        withheld: &results.answer.withheld,
+        page: &results.page,
         global: global.map(|it| (it.answer.hits.as_slice(), &it.page)),
     })
 }

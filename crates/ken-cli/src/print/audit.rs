@@ -1,37 +1,38 @@
-//! What an audit found, for people: on a terminal, and as Markdown for an issue or a pull request.
+//! Audit results as text for a terminal and as Markdown for an issue or pull request.
 
 use std::fmt::Write as _;
 
-use ken_engine::audit::{Audit, AuditFinding, FindingKind};
+use ken_engine::audit::{AuditFinding, AuditReport, FindingKind};
 
-use super::{BAD, BOLD, DIM, WARN, counted, styled, visible, wrap};
+use super::{BAD, BOLD, DIM, WARN, escape_invisible, pluralize, styled, wrap};
 
-/// Columns a finding's claim is set in by.
+/// The indentation of a finding's claim, in columns.
 const INDENT: usize = 8;
 
-/// Returns the findings by document.
-pub(crate) fn text(audit: &Audit, width: usize) -> String {
+/// Renders the findings, grouped by document.
+pub(crate) fn audit_text(audit: &AuditReport, width: usize) -> String {
     let mut out = String::new();
     for document in &audit.documents {
-        let claims = counted(document.claims as u64, "claim", "claims");
+        let claims = pluralize(document.claims as u64, "claim", "claims");
+        // A copy is not audited again: its findings would repeat those of the first document.
         let about = match &document.copy_of {
-            Some(first) => format!("a copy of {}", visible(first)),
+            Some(first) => format!("a copy of {}", escape_invisible(first)),
             None => claims,
         };
-        let path = visible(&document.path);
+        let path = escape_invisible(&document.path);
         let _ = writeln!(out, "{}  {}", styled(BOLD, path), styled(DIM, about));
         for finding in audit
             .findings
             .iter()
             .filter(|it| it.document == document.path)
         {
-            one(&mut out, finding, width);
+            write_finding(&mut out, finding, width);
         }
     }
     out
 }
 
-fn one(out: &mut String, finding: &AuditFinding, width: usize) {
+fn write_finding(out: &mut String, finding: &AuditFinding, width: usize) {
     let style = match finding.kind {
         FindingKind::Secret
         | FindingKind::DeadCitation
@@ -45,53 +46,59 @@ fn one(out: &mut String, finding: &AuditFinding, width: usize) {
         out,
         "{:>6}  {word}: {}",
         finding.line,
-        visible(&finding.message)
+        escape_invisible(&finding.message)
     );
     let other = finding.other.as_ref().map(|it| it.claim.as_str());
-    for said in finding.claim.as_deref().into_iter().chain(other) {
-        for line in wrap(&visible(said), width.saturating_sub(INDENT)) {
+    for claim in finding.claim.as_deref().into_iter().chain(other) {
+        for line in wrap(&escape_invisible(claim), width.saturating_sub(INDENT)) {
             let _ = writeln!(out, "{:INDENT$}{}", "", styled(DIM, line));
         }
     }
 }
 
-/// Returns one line that says how much there is and how much of it is sound.
-pub(crate) fn summary(audit: &Audit) -> String {
+/// Renders a summary of documents, claims and findings in one line.
+pub(crate) fn audit_summary(audit: &AuditReport) -> String {
     if audit.documents.is_empty() {
         return "no document here holds knowledge for agents: no CLAUDE.md, AGENTS.md, rules, decisions".to_owned();
     }
-    let documents = counted(audit.documents.len() as u64, "document", "documents");
-    let claims = counted(audit.claims.len() as u64, "claim", "claims");
-    let mut out = format!("{documents}, {claims}, {} sound", audit.sound().len());
-    for (kind, count) in audit.counts() {
+    let documents = pluralize(audit.documents.len() as u64, "document", "documents");
+    let claims = pluralize(audit.claims.len() as u64, "claim", "claims");
+    let mut out = format!(
+        "{documents}, {claims}, {} sound",
+        audit.importable_claims().len()
+    );
+    for (kind, count) in audit.count_findings() {
         let (one, many) = kind.words();
         let _ = write!(out, "; {count} {}", if count == 1 { one } else { many });
     }
     out
 }
 
-/// Returns the audit as a document.
-pub(crate) fn markdown(audit: &Audit) -> String {
-    let mut out = format!("## Knowledge audit\n\n{}\n", summary(audit));
+/// Renders the audit as Markdown.
+pub(crate) fn audit_markdown(audit: &AuditReport) -> String {
+    let mut out = format!("## Knowledge audit\n\n{}\n", audit_summary(audit));
     if !audit.findings.is_empty() {
         out.push_str("\n| where | what | about |\n|---|---|---|\n");
     }
     for finding in &audit.findings {
-        let said = finding.claim.as_deref().unwrap_or_default();
+        let claim = finding.claim.as_deref().unwrap_or_default();
         let _ = writeln!(
             out,
             "| {}:{} | {}: {} | {} |",
-            cell(&finding.document),
+            escape_cell(&finding.document),
             finding.line,
             finding.kind.words().0,
-            cell(&finding.message),
-            cell(said)
+            escape_cell(&finding.message),
+            escape_cell(claim)
         );
     }
     out
 }
 
-/// Returns a text that stays inside its cell.
-fn cell(text: &str) -> String {
-    visible(text).replace('|', "\\|").replace(['\n', '\r'], " ")
+/// Escapes a text for a cell of a Markdown table.
+fn escape_cell(text: &str) -> String {
+    // A pipe or newline in a claim would end its cell and break the table.
+    escape_invisible(text)
+        .replace('|', "\\|")
+        .replace(['\n', '\r'], " ")
 }

@@ -1,70 +1,72 @@
-//! One entry for people: what it claims, what that rests on, and who said so.
+//! Text of one entry: its statement, anchors, citations and authors.
 
 use std::fmt::Write as _;
 
 use anstyle::Style;
-use ken_core::entry::{Approval, Entry};
-use ken_core::event::{Body, Recorded};
-use ken_core::object::{cited, confirmed, marks};
-use ken_core::status::Status;
-use ken_core::text::word;
-use ken_engine::promotion::Standing;
+use ken_core::json::{describe_citation, describe_confirmation, lifecycle_labels};
+use ken_core::ledger::entry::{Entry, EntryApproval};
+use ken_core::ledger::event::{Body, RecordedEvent};
+use ken_core::values::status::EntryStatus;
+use ken_core::values::text::enum_label;
+use ken_engine::promotion::ApprovalValidity;
 
-use super::{BAD, BOLD, DIM, GOOD, WARN, counted, styled, visible, wrap};
+use super::{BAD, BOLD, DIM, GOOD, WARN, escape_invisible, pluralize, styled, wrap};
 
-/// Columns of the names on the left.
+/// Columns of the labels on the left.
 const LABEL_WIDTH: usize = 11;
 
-/// Returns the text of an entry; `versions` are the events of its concurrent wordings.
-pub(crate) fn render(
+/// Renders an entry; `versions` are the events of its concurrent versions.
+pub(crate) fn render_entry(
     entry: &Entry,
-    versions: &[Recorded],
-    approvals: &[(Approval, Standing)],
+    versions: &[RecordedEvent],
+    approvals: &[(EntryApproval, ApprovalValidity)],
     width: usize,
 ) -> String {
-    let mut page = Page {
+    let mut builder = EntryTextBuilder {
         out: String::new(),
         width,
     };
-    page.head(entry);
+    builder.head(entry);
     if !versions.is_empty() {
-        page.versions(entry, versions);
+        builder.versions(entry, versions);
     }
-    page.wording(entry);
-    page.trust(entry);
-    page.approvals(entry, approvals);
-    page.place(entry);
-    page.out
+    builder.wording(entry);
+    builder.trust(entry);
+    builder.approvals(entry, approvals);
+    builder.place(entry);
+    builder.out
 }
 
-/// Returns the style a status is shown in.
-pub(crate) fn status_style(status: Status) -> Style {
+/// Returns the style of a status.
+pub(crate) fn status_style(status: EntryStatus) -> Style {
     match status {
-        Status::Candidate => Style::new(),
-        Status::Active | Status::Verified => GOOD,
-        Status::Stale => WARN,
-        Status::Rejected => BAD,
+        EntryStatus::Candidate => Style::new(),
+        EntryStatus::Active | EntryStatus::Verified => GOOD,
+        EntryStatus::Stale => WARN,
+        EntryStatus::Rejected => BAD,
     }
 }
 
-struct Page {
+struct EntryTextBuilder {
     out: String,
     width: usize,
 }
 
-impl Page {
+impl EntryTextBuilder {
     fn head(&mut self, entry: &Entry) {
-        let kind = entry.kind().map_or("entry", ken_core::kind::Kind::name);
+        let kind = entry
+            .kind()
+            .map_or("entry", ken_core::values::kind::EntryKind::name);
         let status = entry.status.value;
         let _ = write!(self.out, "{}  {kind}  ", styled(BOLD, entry.id));
         let _ = write!(self.out, "{}", styled(status_style(status), status));
-        for mark in marks(entry) {
+        for mark in lifecycle_labels(entry) {
             let _ = write!(self.out, "  {}", styled(WARN, mark));
         }
         self.out.push_str("\n\n");
         match &entry.content {
             Some(content) => {
-                for line in visible(content.statement.as_str()).lines() {
+                for line in escape_invisible(content.statement.as_str()).lines() {
                     for line in wrap(line, self.width) {
                         let _ = writeln!(self.out, "{line}");
                     }
@@ -77,7 +79,8 @@ impl Page {
         self.out.push('\n');
     }
 
-    fn versions(&mut self, entry: &Entry, versions: &[Recorded]) {
+    /// Writes the versions that were written concurrently; the fold chose one of them.
+    fn versions(&mut self, entry: &Entry, versions: &[RecordedEvent]) {
         let id = entry.id;
         let _ = writeln!(
             self.out,
@@ -86,21 +89,19 @@ impl Page {
         );
         for recorded in versions {
             let event = &recorded.event;
+            // `concurrent` lists the versions that lost; the remaining one is displayed.
             let chosen = !entry.concurrent.contains(&event.id);
             let label = if chosen { "shown" } else { "other" };
             let when = event.at.wall.date();
             let _ = writeln!(self.out, "  {label}  {} on {when} ({})", event.by, event.id);
             for line in wrap(
-                &visible(&wording_of(&event.body)),
+                &escape_invisible(&event_statement(&event.body)),
                 self.width.saturating_sub(9),
             ) {
                 let _ = writeln!(self.out, "         {line}");
             }
         }
-        let _ = writeln!(
-            self.out,
-            "  `ken revise {id} --statement TEXT` settles it\n"
-        );
+        let _ = writeln!(self.out, "  `ken edit {id} --statement TEXT` settles it\n");
     }
 
     fn wording(&mut self, entry: &Entry) {
@@ -112,13 +113,14 @@ impl Page {
             .iter()
             .map(|it| it.at.to_string())
             .collect();
+        // Shown even if empty: whether an entry can be checked against code matters to a reader.
         if anchors.is_empty() {
             self.field("evidence", &["none (cites no code)".to_owned()]);
         } else {
             self.field("evidence", &anchors);
         }
-        let steps = content.verify.iter().enumerate();
-        let steps: Vec<String> = steps
+        let numbered = content.verify.iter().enumerate();
+        let steps: Vec<String> = numbered
             .map(|(i, step)| format!("{}. {step}", i + 1))
             .collect();
         self.field("verify", &steps);
@@ -132,9 +134,12 @@ impl Page {
         );
         self.one(
             "polarity",
-            &content.polarity.map(|it| word(&it)).unwrap_or_default(),
+            &content
+                .polarity
+                .map(|it| enum_label(&it))
+                .unwrap_or_default(),
         );
-        self.one("decay", &word(&content.decay));
+        self.one("decay", &enum_label(&content.decay));
         if let Some(detail) = &content.detail {
             let text = serde_json::to_string(detail).unwrap_or_default();
             self.one("details", &text);
@@ -144,52 +149,60 @@ impl Page {
     fn trust(&mut self, entry: &Entry) {
         self.field(
             "cites",
-            &entry.citations.iter().map(cited).collect::<Vec<_>>(),
+            &entry
+                .citations
+                .iter()
+                .map(describe_citation)
+                .collect::<Vec<_>>(),
         );
-        self.one("confirmed", &confirmed(entry));
+        self.one("confirmed", &describe_confirmation(entry));
         if let Some(retraction) = &entry.retracted {
             let note = retraction
                 .note
                 .as_ref()
                 .map(|note| format!(": {note}"))
                 .unwrap_or_default();
-            let (reason, by) = (word(&retraction.reason), &retraction.by);
+            let (reason, by) = (enum_label(&retraction.reason), &retraction.by);
             self.one(
                 "retracted",
                 &format!("{} by {by} as {reason}{note}", retraction.since),
             );
         }
         if let Some(archival) = &entry.archived {
-            let (since, because) = (archival.since, word(&archival.because));
+            let (since, because) = (archival.since, enum_label(&archival.because));
             self.one("archived", &format!("{since} ({because})"));
         }
         let links = entry
             .links
             .iter()
-            .map(|link| format!("{} {}", word(&link.rel), link.to));
+            .map(|link| format!("{} {}", enum_label(&link.rel), link.to));
         self.field("links", &links.collect::<Vec<_>>());
     }
 
-    /// Who approved it, and what it came from.
-    fn approvals(&mut self, entry: &Entry, approvals: &[(Approval, Standing)]) {
-        let line = |(it, standing): &(Approval, Standing)| {
-            let worth = match standing {
-                Standing::Unsigned if it.signature.is_some() => {
+    /// Writes the approvals and the sources of a promoted entry.
+    fn approvals(&mut self, entry: &Entry, approvals: &[(EntryApproval, ApprovalValidity)]) {
+        let line = |(approval, validity): &(EntryApproval, ApprovalValidity)| {
+            let note = match validity {
+                // Without allowed signers, a signature proves nothing, so it is not reported as
+                // valid.
+                ApprovalValidity::Unsigned if approval.signature.is_some() => {
                     ", signed (nobody is listed to check it against)".to_owned()
                 }
-                Standing::Unsigned => String::new(),
-                Standing::Signed => ", signed".to_owned(),
-                Standing::Doubtful(why) => format!(", NOT VALID: {why}"),
+                ApprovalValidity::Unsigned => String::new(),
+                ApprovalValidity::Signed => ", signed".to_owned(),
+                ApprovalValidity::Invalid(why) => format!(", NOT VALID: {why}"),
             };
-            format!("{} by {}{worth}", it.on, it.by)
+            format!("{} by {}{note}", approval.on, approval.by)
         };
         let mut lines: Vec<String> = approvals.iter().map(line).collect();
+        // Approvals apply to a statement. After an edit, the earlier ones no longer count.
         if entry.is_promoted() && !entry.quarantine.is_empty() {
-            let what = match lines.is_empty() {
-                true => "not yet",
-                false => "not as it reads now",
+            let state = if lines.is_empty() {
+                "not yet"
+            } else {
+                "not as it reads now"
             };
-            lines.push(format!("{what}: `ken approve {}`", entry.id));
+            lines.push(format!("{state}: `ken inbox approve {}`", entry.id));
         }
         self.field("approved", &lines);
         let Some(created) = &entry.created else {
@@ -201,9 +214,12 @@ impl Page {
             .map(ToString::to_string)
             .collect();
         self.one("made from", &sources.join(", "));
-        if let Some(from) = &created.copied_from {
-            let from = format!("{} of project {}, by {}", from.entry, from.project, from.by);
-            self.one("copy of", &from);
+        if let Some(origin) = &created.copied_from {
+            let text = format!(
+                "{} of project {}, by {}",
+                origin.entry, origin.project, origin.by
+            );
+            self.one("copy of", &text);
         }
     }
 
@@ -213,6 +229,8 @@ impl Page {
                 self.one("alias", alias.as_str());
             }
             let thread = match (&created.thread, entry.thread()) {
+                // A promotion removes the thread of an entry; the original one is kept for the
+                // reader.
                 (Some(thread), None) => format!("{thread} (promoted)"),
                 (Some(thread), Some(_)) => thread.to_string(),
                 (None, _) => String::new(),
@@ -221,10 +239,10 @@ impl Page {
             let (day, by) = (created.at.wall.date(), &created.by);
             self.one(
                 "added",
-                &format!("{day} by {by}, {} scope", word(&entry.scope.value)),
+                &format!("{day} by {by}, {} scope", enum_label(&entry.scope.value)),
             );
         }
-        let events = counted(u64::from(entry.history.events), "event", "events");
+        let events = pluralize(u64::from(entry.history.events), "event", "events");
         let last = entry.history.last.wall.date();
         self.one(
             "history",
@@ -235,35 +253,37 @@ impl Page {
         }
     }
 
-    /// Writes a value beside its name; nothing if it is empty.
+    /// Writes one value with its label; nothing if it is empty.
     fn one(&mut self, label: &str, value: &str) {
         if !value.is_empty() {
             self.field(label, &[value.to_owned()]);
         }
     }
 
-    /// Writes values below each other beside their name.
+    /// Writes values below each other, with the label beside the first.
     fn field(&mut self, label: &str, values: &[String]) {
         let room = self.width.saturating_sub(LABEL_WIDTH);
-        let values = values
+        // All values are untrusted text, so control characters are escaped here, in one place.
+        let text = values
             .iter()
-            .map(|value| visible(value))
+            .map(|value| escape_invisible(value))
             .collect::<Vec<_>>()
             .join("\n");
-        let lines = values.lines().flat_map(|line| wrap(line, room));
+        let lines = text.lines().flat_map(|line| wrap(line, room));
         for (i, line) in lines.enumerate() {
-            let label = if i == 0 { label } else { "" };
-            let label = styled(DIM, format_args!("{label:<LABEL_WIDTH$}"));
-            let _ = writeln!(self.out, "{label}{line}");
+            let shown = if i == 0 { label } else { "" };
+            let padded = styled(DIM, format_args!("{shown:<LABEL_WIDTH$}"));
+            let _ = writeln!(self.out, "{padded}{line}");
         }
     }
 }
 
-/// Returns what a content event says.
-fn wording_of(body: &Body) -> String {
+/// Returns the statement in a content event, or a description of the change.
+fn event_statement(body: &Body) -> String {
     if let Body::Proposed(data) = body {
         return data.content.statement.to_string();
     }
+    // An edit may change other fields only; then there is no statement to show.
     if let Body::Revised(data) = body {
         return match &data.changes.statement {
             Some(statement) => statement.to_string(),

@@ -1,24 +1,25 @@
-//! One event of a history for people.
+//! Text of one event in a history.
 
 use std::fmt::Write as _;
 
-use ken_core::event::Recorded;
-use ken_core::object::words;
+use ken_core::json::describe_event;
+use ken_core::ledger::event::RecordedEvent;
 use unicode_width::UnicodeWidthStr as _;
 
-use super::{DIM, styled, visible, wrap};
+use super::{DIM, escape_invisible, styled, wrap};
 
-/// Characters of a time that people read: day and minute.
+/// Characters of a timestamp up to the minute.
 const MINUTE_CHARS: usize = 16;
 const INDENT: &str = "    ";
 const GAP: &str = "  ";
 
-/// Returns the lines of one event: when, by whom and under which id, then what it did.
-pub(crate) fn event_text(recorded: &Recorded, width: usize) -> String {
+/// Renders one event: time, author and id, then its effect.
+pub(crate) fn event_text(recorded: &RecordedEvent, width: usize) -> String {
     let event = &recorded.event;
-    let at = event.at.wall.to_string();
-    let at = at.get(..MINUTE_CHARS).unwrap_or(&at).replace('T', " ");
-    let by = visible(&event.by.to_string());
+    let timestamp = event.at.wall.to_string();
+    let minute = timestamp.get(..MINUTE_CHARS).unwrap_or(&timestamp);
+    let at = minute.replace('T', " ");
+    let by = escape_invisible(&event.by.to_string());
     let id = event.id.to_string();
     let fits = at.width() + by.width() + id.width() + 2 * GAP.len() <= width;
     let gap = if fits {
@@ -28,7 +29,7 @@ pub(crate) fn event_text(recorded: &Recorded, width: usize) -> String {
     };
     let mut out = format!("{at}{GAP}{by}{gap}{}\n", styled(DIM, id));
     let room = width.saturating_sub(INDENT.len());
-    for line in wrap(&visible(&words(recorded)), room) {
+    for line in wrap(&escape_invisible(&describe_event(recorded)), room) {
         let _ = writeln!(out, "{INDENT}{line}");
     }
     out

@@ -1,33 +1,36 @@
-//! What the gate found, for people, for a pull request and for a build's log.
+//! Results of `ken verify` as text, as Markdown for a pull request and as build annotations.
 
 use std::fmt::Write as _;
 
-use ken_core::entry::Entry;
-use ken_core::text::word;
-use ken_engine::validity::{AnchorCheck, Checked, ConditionCheck, Effect, Impact, Stroke, Verdict};
-use ken_engine::verify::{Finding, Level, Verified};
+use ken_core::ledger::entry::Entry;
+use ken_core::values::text::enum_label;
+use ken_engine::validity::{
+    AnchorCheck, AnchorVerdict, ChangeEffect, ConditionCheck, EntryCheck, LedgerChange,
+    ValidityReport,
+};
+use ken_engine::verify::{GateFinding, GateLevel, VerifyOutcome};
 use serde::Serialize;
 
-use super::table::{Cell, Table};
-use super::{BAD, DIM, GOOD, WARN, counted, styled, visible};
+use super::table::{TableCell, TextTable};
+use super::{BAD, DIM, GOOD, WARN, escape_invisible, pluralize, styled};
 
-/// Characters of a claim where there is a line for it.
-const CLAIM_CHARS: usize = 100;
+/// Maximum characters of a claim.
+const CLAIM_CHARS_MAX: usize = 100;
 
-/// An entry that was held against the code, as programs read it.
+/// A checked entry as JSON.
 #[derive(Serialize)]
-pub(crate) struct CheckedObject<'a> {
+pub(crate) struct CheckedEntryJson<'a> {
     id: String,
     validity: String,
     anchors: &'a [AnchorCheck],
     conditions: &'a [ConditionCheck],
 }
 
-impl<'a> CheckedObject<'a> {
-    pub(crate) fn all(checked: &'a [Checked]) -> Vec<Self> {
-        let object = |it: &'a Checked| Self {
+impl<'a> CheckedEntryJson<'a> {
+    pub(crate) fn all(checked: &'a [EntryCheck]) -> Vec<Self> {
+        let object = |it: &'a EntryCheck| Self {
             id: it.entry.id.to_string(),
-            validity: word(&it.validity),
+            validity: enum_label(&it.validity),
             anchors: &it.anchors,
             conditions: &it.conditions,
         };
@@ -35,102 +38,141 @@ impl<'a> CheckedObject<'a> {
     }
 }
 
-/// Returns everything for a terminal: findings, then what moved, applies and comes with the change.
-pub(crate) fn text(verified: &Verified, width: usize) -> String {
+/// Renders the result for a terminal: findings, then moved entries, norms and ledger changes.
+pub(crate) fn verification_text(verified: &VerifyOutcome, width: usize) -> String {
     let mut out = String::new();
     for finding in &verified.findings {
         let (style, word) = match finding.level {
-            Level::Warning => (WARN, "warning"),
-            Level::Error => (BAD, "error"),
+            GateLevel::Warning => (WARN, "warning"),
+            GateLevel::Error => (BAD, "error"),
         };
-        let line = line(finding);
-        let (at, gate, message) = (&finding.at, finding.gate, visible(&finding.message));
+        let line = line_suffix(finding);
+        let (at, gate, message) = (
+            &finding.at,
+            finding.gate,
+            escape_invisible(&finding.message),
+        );
         let word = styled(style, word);
         let _ = writeln!(out, "{word} {at}{line}: {message} [{gate}]");
     }
-    let impact = &verified.impact;
-    let several = 1 < changed(impact).count();
-    for it in changed(impact) {
-        if let Some(diff) = &it.diff {
-            if several {
-                let _ = writeln!(out, "  {}", it.at);
+    let impact = &verified.validity;
+    // With a single anchor, the finding above already names it.
+    let has_several = changed_anchors(impact).count() > 1;
+    for anchor in changed_anchors(impact) {
+        if let Some(diff) = &anchor.diff {
+            if has_several {
+                let _ = writeln!(out, "  {}", anchor.at);
             }
-            out += &indented(diff);
+            out += &indent_diff(diff);
         }
     }
-    out += &table(verified, width);
-    let entries = counted(verified.entries as u64, "entry", "entries");
-    let events = counted(verified.events, "event", "events");
-    let findings = counted(verified.findings.len() as u64, "finding", "findings");
-    let verdict = match verified.passes() {
-        true => styled(GOOD, "passes"),
-        false => styled(BAD, "fails"),
+    out += &impact_table(verified, width);
+    out += &gate_lines(verified);
+    let entries = pluralize(verified.entries as u64, "entry", "entries");
+    let events = pluralize(verified.events, "event", "events");
+    let findings = pluralize(verified.findings.len() as u64, "finding", "findings");
+    let verdict = if verified.passes() {
+        styled(GOOD, "passes")
+    } else {
+        styled(BAD, "fails")
     };
     let _ = writeln!(out, "{verdict}: {entries}, {events}, {findings}");
     out
 }
 
-/// A difference, set off from what is said about it.
-pub(crate) fn indented(diff: &str) -> String {
-    let lines = diff.lines();
-    let lines = lines.map(|line| format!("    {}\n", styled(DIM, visible(line))));
-    lines.collect()
-}
-
-/// The anchors of invalidated entries that say something else now.
-fn changed(impact: &Impact) -> impl Iterator<Item = &AnchorCheck> {
-    let anchors = impact.invalid.iter().flat_map(|it| &it.anchors);
-    anchors.filter(|it| it.verdict == Verdict::Changed)
-}
-
-/// What moved, what applies and what comes, a row each.
-fn table(verified: &Verified, width: usize) -> String {
-    let impact = &verified.impact;
-    let mut table = Table::new(&["", "ENTRY", "WHERE", "CLAIM"], 3);
-    for it in &impact.moved {
-        let word = match verified.followed.contains(&it.entry.id) {
-            true => "followed",
-            false => "moved",
+/// Renders the verdict of every gate that ran, one line each.
+fn gate_lines(verified: &VerifyOutcome) -> String {
+    let mut out = String::new();
+    for verdict in verified.gate_verdicts() {
+        let (style, word) = match verdict.worst {
+            None => (GOOD, "pass"),
+            Some(GateLevel::Warning) => (WARN, "warn"),
+            Some(GateLevel::Error) => (BAD, "fail"),
         };
-        let to = it.anchors.iter().find(|it| it.verdict == Verdict::Moved);
-        let to = to
+        let _ = write!(out, "{}  {}", styled(style, word), verdict.gate);
+        if verdict.findings > 0 {
+            let count = pluralize(verdict.findings as u64, "finding", "findings");
+            let _ = write!(out, " ({count})");
+        }
+        out.push('\n');
+    }
+    out
+}
+
+/// Indents a diff.
+pub(crate) fn indent_diff(diff: &str) -> String {
+    let indent = |line: &str| format!("    {}\n", styled(DIM, escape_invisible(line)));
+    diff.lines().map(indent).collect()
+}
+
+/// Returns the changed anchors of invalidated entries.
+fn changed_anchors(impact: &ValidityReport) -> impl Iterator<Item = &AnchorCheck> {
+    let anchors = impact.invalid.iter().flat_map(|it| &it.anchors);
+    anchors.filter(|it| it.verdict == AnchorVerdict::Changed)
+}
+
+/// Renders moved and unverifiable entries, norms and ledger changes, one row each.
+fn impact_table(verified: &VerifyOutcome, width: usize) -> String {
+    let impact = &verified.validity;
+    let mut table = TextTable::new(&["", "ENTRY", "WHERE", "CLAIM"], 3);
+    for checked in &impact.moved {
+        let word = if verified.reanchored.contains(&checked.entry.id) {
+            "followed"
+        } else {
+            "moved"
+        };
+        let mut anchors = checked.anchors.iter();
+        let moved = anchors.find(|it| it.verdict == AnchorVerdict::Moved);
+        let to = moved
             .and_then(|it| it.now.as_ref())
             .map(|it| it.at.to_string());
-        let place = to.unwrap_or_default();
-        row(&mut table, Cell::styled(GOOD, word), &it.entry, place);
+        let location = to.unwrap_or_default();
+        let cell = TableCell::styled(GOOD, word);
+        push_row(&mut table, cell, &checked.entry, location);
     }
-    for it in &impact.unverifiable {
-        let why = it.anchors.iter().map(|it| &it.why);
-        let why = why.chain(it.conditions.iter().map(|it| &it.why));
-        let why = why.into_iter().find(|why| !why.is_empty());
-        let why = why.cloned().unwrap_or_default();
-        row(&mut table, Cell::styled(DIM, "unchecked"), &it.entry, why);
+    for checked in &impact.unverifiable {
+        let anchor_reasons = checked.anchors.iter().map(|it| &it.why);
+        let condition_reasons = checked.conditions.iter().map(|it| &it.why);
+        let mut reasons = anchor_reasons.chain(condition_reasons);
+        let first = reasons.find(|reason| !reason.is_empty());
+        let reason = first.cloned().unwrap_or_default();
+        let cell = TableCell::styled(DIM, "unchecked");
+        push_row(&mut table, cell, &checked.entry, reason);
     }
     for norm in &impact.norms {
-        row(&mut table, Cell::from("norm"), norm, place_of(norm));
+        push_row(
+            &mut table,
+            TableCell::from("norm"),
+            norm,
+            first_anchor(norm),
+        );
     }
-    for it in &impact.strokes {
-        let (word, style) = match it.effect {
-            Effect::Adds => ("adds", GOOD),
-            Effect::Changes => ("changes", WARN),
-            Effect::Removes => ("removes", BAD),
-            Effect::Other => ("brings", DIM),
+    for change in &impact.ledger_changes {
+        let (word, style) = match change.effect {
+            ChangeEffect::Adds => ("adds", GOOD),
+            ChangeEffect::Changes => ("changes", WARN),
+            ChangeEffect::Removes => ("removes", BAD),
+            ChangeEffect::Other => ("brings", DIM),
         };
+        let id = change.entry.map(|id| id.to_string()).unwrap_or_default();
         table.push(vec![
-            Cell::styled(style, word),
-            it.entry.map(|id| id.to_string()).unwrap_or_default().into(),
-            format!("{}:{}", it.file, it.line).into(),
-            claim(it).into(),
+            TableCell::styled(style, word),
+            id.into(),
+            format!("{}:{}", change.file, change.line).into(),
+            change_claim(change).into(),
         ]);
     }
-    match impact.moved.len() + impact.unverifiable.len() + impact.norms.len() + impact.strokes.len()
+    match impact.moved.len()
+        + impact.unverifiable.len()
+        + impact.norms.len()
+        + impact.ledger_changes.len()
     {
         0 => String::new(),
         _ => table.render(width),
     }
 }
 
-fn row(table: &mut Table, word: Cell, entry: &Entry, place: String) {
+fn push_row(table: &mut TextTable, word: TableCell, entry: &Entry, place: String) {
     table.push(vec![
         word,
         entry.id.to_string().into(),
@@ -139,44 +181,50 @@ fn row(table: &mut Table, word: Cell, entry: &Entry, place: String) {
     ]);
 }
 
-fn place_of(entry: &Entry) -> String {
+fn first_anchor(entry: &Entry) -> String {
     let content = entry.content.as_ref();
     let first = content.and_then(|it| it.evidence.first());
     first.map_or_else(String::new, |it| it.at.to_string())
 }
 
-fn claim(it: &Stroke) -> String {
-    match &it.statement {
-        Some(statement) => ken_core::text::shortened(statement, CLAIM_CHARS),
-        None => format!("{} by {}", it.type_name, it.by),
+fn change_claim(change: &LedgerChange) -> String {
+    match &change.statement {
+        Some(statement) => ken_core::values::text::truncate(statement, CLAIM_CHARS_MAX),
+        None => format!("{} by {}", change.type_name, change.by),
     }
 }
 
-fn line(finding: &Finding) -> String {
+fn line_suffix(finding: &GateFinding) -> String {
     let line = finding.line.map(|line| format!(":{line}"));
     line.unwrap_or_default()
 }
 
-/// Returns workflow commands, which a build's log shows beside the lines they name.
-pub(crate) fn github(findings: &[Finding]) -> String {
+/// Renders GitHub workflow commands, which annotate the lines they name.
+pub(crate) fn github_annotations(findings: &[GateFinding]) -> String {
     let mut out = String::new();
-    for it in findings {
-        let level = match it.level {
-            Level::Warning => "warning",
-            Level::Error => "error",
+    for finding in findings {
+        let level = match finding.level {
+            GateLevel::Warning => "warning",
+            GateLevel::Error => "error",
         };
-        let line = it.line.map(|line| format!(",line={line}"));
-        let line = line.unwrap_or_default();
-        let (file, title) = (escaped(&it.at, true), escaped(it.gate, true));
-        let message = escaped(&it.message, false);
+        let line = finding
+            .line
+            .map(|line| format!(",line={line}"))
+            .unwrap_or_default();
+        let (file, title) = (
+            escape_annotation(&finding.at, true),
+            escape_annotation(finding.gate, true),
+        );
+        let message = escape_annotation(&finding.message, false);
         let _ = writeln!(out, "::{level} file={file}{line},title={title}::{message}");
     }
     out
 }
 
-/// Text as a workflow command takes it; in a property, two characters more are special.
-fn escaped(text: &str, is_property: bool) -> String {
-    let mut out = visible(text).replace('%', "%25");
+/// Escapes text for a workflow command; a property has two more special characters.
+fn escape_annotation(text: &str, is_property: bool) -> String {
+    // `%` first: it introduces the escapes added below.
+    let mut out = escape_invisible(text).replace('%', "%25");
     out = out.replace('\r', "%0D").replace('\n', "%0A");
     if is_property {
         out = out.replace(':', "%3A").replace(',', "%2C");
@@ -184,60 +232,67 @@ fn escaped(text: &str, is_property: bool) -> String {
     out
 }
 
-/// Returns a summary for a pull request.
-pub(crate) fn markdown(verified: &Verified) -> String {
-    let impact = &verified.impact;
-    let mut out = String::from(match verified.passes() {
-        true => "## Knowledge: passes\n",
-        false => "## Knowledge: fails\n",
+/// Renders a summary for a pull request.
+pub(crate) fn verification_markdown(verified: &VerifyOutcome) -> String {
+    let impact = &verified.validity;
+    let mut out = String::from(if verified.passes() {
+        "## Knowledge: passes\n"
+    } else {
+        "## Knowledge: fails\n"
     });
-    section(&mut out, "Findings", &verified.findings, |it| {
-        let level = word(&it.level);
-        format!(
-            "{level}: {} ({})",
-            it.message,
-            code(&format!("{}{}", it.at, line(it)))
-        )
+    push_section(&mut out, "Findings", &verified.findings, |finding| {
+        let level = enum_label(&finding.level);
+        let location = inline_code(&format!("{}{}", finding.at, line_suffix(finding)));
+        format!("{level}: {} ({location})", finding.message)
     });
-    for it in changed(impact) {
-        if let Some(diff) = &it.diff {
-            let _ = write!(out, "\n{}\n\n{}", code(&it.at.to_string()), fenced(diff));
+    for anchor in changed_anchors(impact) {
+        if let Some(diff) = &anchor.diff {
+            let location = inline_code(&anchor.at.to_string());
+            let _ = write!(out, "\n{location}\n\n{}", fence_diff(diff));
         }
     }
-    section(&mut out, "Followed or moved", &impact.moved, |it| {
-        format!("{}: {}", it.entry.id, it.entry.title())
+    push_section(&mut out, "Followed or moved", &impact.moved, |checked| {
+        format!("{}: {}", checked.entry.id, checked.entry.title())
     });
-    section(&mut out, "Norms for what it touches", &impact.norms, |it| {
-        format!("{}: {}", it.id, it.title())
-    });
-    section(
+    push_section(
+        &mut out,
+        "Norms for what it touches",
+        &impact.norms,
+        |norm| format!("{}: {}", norm.id, norm.title()),
+    );
+    push_section(
         &mut out,
         "What it does to knowledge",
-        &impact.strokes,
-        |it| {
-            let id = it.entry.map(|id| format!(" {id}")).unwrap_or_default();
-            format!("{}{id}: {}", word(&it.effect), claim(it))
+        &impact.ledger_changes,
+        |change| {
+            let id = change.entry.map(|id| format!(" {id}")).unwrap_or_default();
+            format!(
+                "{}{id}: {}",
+                enum_label(&change.effect),
+                change_claim(change)
+            )
         },
     );
     out
 }
 
-fn section<T>(out: &mut String, title: &str, all: &[T], tell: impl Fn(&T) -> String) {
-    if all.is_empty() {
+fn push_section<T>(out: &mut String, title: &str, items: &[T], render: impl Fn(&T) -> String) {
+    if items.is_empty() {
         return;
     }
     let _ = write!(out, "\n### {title}\n\n");
-    for it in all {
-        let _ = writeln!(out, "- {}", plain(&tell(it)));
+    for item in items {
+        let _ = writeln!(out, "- {}", escape_markdown(&render(item)));
     }
 }
 
-/// Text that Markdown shows as it is: a claim must not become a heading, a link or an image.
-fn plain(text: &str) -> String {
+/// Escapes Markdown: a claim must not become a heading, a link, an image or a mention.
+fn escape_markdown(text: &str) -> String {
     let mut out = String::new();
     let mut in_code = false;
-    for c in visible(text).chars() {
+    for c in escape_invisible(text).chars() {
         match c {
+            // Backslashes have no effect inside code, so nothing is escaped there.
             '`' => in_code = !in_code,
             '\n' | '\r' => {
                 out.push(' ');
@@ -250,19 +305,20 @@ fn plain(text: &str) -> String {
         }
         out.push(c);
     }
+    // An unbalanced backtick must not turn the following text into code.
     if in_code {
         out.push('`');
     }
     out
 }
 
-fn code(text: &str) -> String {
+fn inline_code(text: &str) -> String {
     format!("`{}`", text.replace('`', "'"))
 }
 
-/// A block that nothing inside can end.
-fn fenced(text: &str) -> String {
+/// Renders a fenced code block with a fence longer than any in the text, so that nothing ends it.
+fn fence_diff(text: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(3.max(longest + 1));
-    format!("{fence}diff\n{}\n{fence}\n", visible(text))
+    format!("{fence}diff\n{}\n{fence}\n", escape_invisible(text))
 }

@@ -1,75 +1,79 @@
-//! What a search found, for people: who says it, how sure that is, and why it matched.
+//! Text of search hits: status, confidence and the reason for the match.
 
 use std::fmt::Write as _;
 
-use ken_core::entry::Entry;
-use ken_core::facts::{EntryFacts, Validity};
-use ken_core::time::Date;
-use ken_engine::search::Hit;
+use ken_core::ledger::entry::Entry;
+use ken_core::trust::facts::{EntryFacts, Validity};
+use ken_core::values::time::Date;
+use ken_engine::search::SearchHit;
 
 use super::entry_text::status_style;
-use super::{BOLD, DIM, WARN, styled, visible, wrap};
+use super::{BOLD, DIM, WARN, escape_invisible, styled, wrap};
 
 /// Cells of the confidence bar.
 const BAR_CELLS: usize = 5;
 
-/// Columns a statement is set in.
+/// The indentation of a statement.
 const INDENT: &str = "  ";
 
-/// Returns the lines of one hit.
-pub(crate) fn hit_text(hit: &Hit, today: Date, width: usize) -> String {
+/// Renders one hit.
+pub(crate) fn hit_text(hit: &SearchHit, today: Date, width: usize) -> String {
     let entry = &hit.entry;
     let status = entry.status.value;
-    let kind = entry.kind().map_or("", ken_core::kind::Kind::name);
+    let kind = entry
+        .kind()
+        .map_or("", ken_core::values::kind::EntryKind::name);
+    // Entries from other projects were not checked against this code, so they are labeled.
     let label = if is_global(entry) { "  global" } else { "" };
     let mut out = format!(
         "{}{label}  {kind}  {}  {}\n",
         styled(BOLD, entry.id),
         styled(status_style(status), status.name()),
-        sureness(&hit.facts, today),
+        confidence_text(&hit.facts, today),
     );
     let statement = entry
         .content
         .as_ref()
-        .map(|it| visible(it.statement.as_str()));
+        .map(|it| escape_invisible(it.statement.as_str()));
     for line in statement.unwrap_or_default().lines() {
         for part in wrap(line, width.saturating_sub(INDENT.len())) {
             let _ = writeln!(out, "{INDENT}{part}");
         }
     }
-    for line in matching(hit).lines() {
+    for line in match_text(hit).lines() {
         let _ = writeln!(out, "{INDENT}{line}");
     }
     out
 }
 
-/// Returns whether an entry is a copy of what another project knows.
+/// Returns true if an entry is a copy from another project.
 fn is_global(entry: &Entry) -> bool {
     let created = entry.created.as_ref();
     created.is_some_and(|it| it.copied_from.is_some())
 }
 
-/// Returns the lines that say what contradicts a hit and why it matched.
-pub(crate) fn matching(hit: &Hit) -> String {
+/// Renders the conflicts of a hit and the reason for its match.
+pub(crate) fn match_text(hit: &SearchHit) -> String {
     let mut out = String::new();
     if !hit.conflicts.is_empty() {
         let ids: Vec<String> = hit.conflicts.iter().map(ToString::to_string).collect();
         let against = format!("conflicts with {}", ids.join(", "));
         let _ = writeln!(out, "{}", styled(WARN, against));
     }
-    let _ = writeln!(out, "{}", styled(DIM, why(hit)));
+    let _ = writeln!(out, "{}", styled(DIM, match_reason(hit)));
     out
 }
 
-/// Returns how sure an entry is, whether the code bears it out and when somebody last did.
-pub(crate) fn sureness(facts: &EntryFacts, today: Date) -> String {
-    let standing = styled(DIM, standing(facts, today));
-    format!("{}  {standing}", bar(facts.posterior.mean()))
+/// Renders the confidence in an entry, its validity and its last confirmation.
+pub(crate) fn confidence_text(facts: &EntryFacts, today: Date) -> String {
+    let standing = styled(DIM, validity_text(facts, today));
+    format!("{}  {standing}", confidence_bar(facts.posterior.mean()))
 }
 
-/// Returns the summands of a hit's score.
-pub(crate) fn explanation(hit: &Hit) -> String {
+/// Renders the signals of a hit's score.
+pub(crate) fn score_text(hit: &SearchHit) -> String {
     let mut out = String::new();
+    // Signals without influence on this hit are left out.
     for part in hit.explained.parts.iter().filter(|part| part.adds != 0.0) {
         let _ = writeln!(
             out,
@@ -85,10 +89,10 @@ pub(crate) fn explanation(hit: &Hit) -> String {
     out
 }
 
-/// How sure it is, as a bar and a number.
-fn bar(confidence: f64) -> String {
-    let full = (confidence * BAR_CELLS as f64).round() as usize;
-    let full = full.min(BAR_CELLS);
+/// Renders confidence as a bar and a number.
+fn confidence_bar(confidence: f64) -> String {
+    let cells = (confidence * BAR_CELLS as f64).round() as usize;
+    let full = cells.min(BAR_CELLS);
     format!(
         "{}{} {confidence:.2}",
         "▮".repeat(full),
@@ -96,8 +100,8 @@ fn bar(confidence: f64) -> String {
     )
 }
 
-/// Whether the code bears it out, and when somebody last did.
-fn standing(facts: &EntryFacts, today: Date) -> String {
+/// Renders the validity and the time of the last confirmation.
+fn validity_text(facts: &EntryFacts, today: Date) -> String {
     let mark = match facts.validity {
         Validity::Holds => "✓ holds",
         Validity::Changed => "~ code changed",
@@ -112,11 +116,12 @@ fn standing(facts: &EntryFacts, today: Date) -> String {
     }
 }
 
-/// Why it matched.
-fn why(hit: &Hit) -> String {
+/// Renders the reason for a match.
+fn match_reason(hit: &SearchHit) -> String {
     let words = match hit.coverage {
-        all if 0.999 < all => "has every word".to_owned(),
-        part if 0.0 < part => format!("has {:.0} % of the words", part * 100.0),
+        // Coverage is a quotient of floats, so full coverage may be slightly below 1.
+        all if all > 0.999 => "has every word".to_owned(),
+        part if part > 0.0 => format!("has {:.0} % of the words", part * 100.0),
         _ => "has none of the words".to_owned(),
     };
     let here = if hit.anchored {

@@ -1,7 +1,7 @@
-//! The only road to stdout and stderr.
+//! Output: the only way to stdout and stderr.
 //!
-//! stdout is data, stderr is talk. Text for people or, with `--format json`, one versioned object
-//! a line. Nothing relies on colour.
+//! Results go to stdout, everything else to stderr. Results are text or, with `--format json`, one
+//! versioned object per line. Nothing depends on color.
 
 pub(crate) mod answer_json;
 pub(crate) mod audit;
@@ -26,20 +26,20 @@ use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
 use clap::error::ErrorKind;
 use ken_engine::guard::without_secrets;
-use ken_engine::notice::Notice;
+use ken_engine::notice::EngineNotice;
 use serde::Serialize;
 
 use crate::args::{Color, Format, Global};
-use crate::failure::{Exit, Failure};
+use crate::failure::{CommandExit, CommandFailure};
 
-pub(crate) use ken_core::text::visible;
-pub(crate) use table::{Cell, Table, cut, wrap};
+pub(crate) use ken_core::values::text::escape_invisible;
+pub(crate) use table::{TableCell, TextTable, truncate_columns, wrap};
 
-/// Columns where there is no terminal to ask.
+/// Width if the output is not a terminal.
 const WIDTH_DEFAULT: usize = 100;
-/// Narrower than this nothing is laid out.
+/// Minimum width of a layout.
 const WIDTH_MIN: usize = 40;
-/// Bytes gathered before they are written.
+/// Number of bytes buffered before they are written.
 const BUFFER_BYTES: usize = 64 * 1024;
 
 pub(crate) const BOLD: Style = Style::new().bold();
@@ -48,7 +48,7 @@ pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
 pub(crate) const WARN: Style = AnsiColor::Yellow.on_default();
 pub(crate) const BAD: Style = AnsiColor::Red.on_default();
 
-/// Writes answers and talk.
+/// Writes results, messages and notices.
 #[derive(Debug)]
 pub(crate) struct Printer {
     format: Option<Format>,
@@ -58,9 +58,9 @@ pub(crate) struct Printer {
     err: AutoStream<io::Stderr>,
 }
 
-/// An error as programs read it.
+/// An error as JSON.
 #[derive(Serialize)]
-struct ErrorObject<'a> {
+struct ErrorJson<'a> {
     schema: &'static str,
     code: &'a str,
     message: String,
@@ -70,9 +70,9 @@ struct ErrorObject<'a> {
     candidates: &'a [String],
 }
 
-/// A notice as programs read it.
+/// A notice as JSON.
 #[derive(Serialize)]
-struct NoticeObject<'a> {
+struct NoticeJson<'a> {
     schema: &'static str,
     message: &'a str,
 }
@@ -89,94 +89,97 @@ impl Printer {
         }
     }
 
-    /// Returns whether answers are JSON, `default` deciding where nothing was asked for.
+    /// Returns true if results are JSON; `default` applies if no format was requested.
     pub(crate) fn is_json(&self, default: Format) -> bool {
         self.format.unwrap_or(default) == Format::Json
     }
 
-    /// Returns what was asked for, text where nothing was.
+    /// Returns the requested format, or text.
     pub(crate) fn format(&self) -> Format {
         self.format.unwrap_or(Format::Text)
     }
 
-    /// Returns whether progress and other talk for people at a terminal is welcome.
-    pub(crate) fn is_lively(&self) -> bool {
+    /// Returns true if progress may be shown: stderr is a terminal and `--quiet` is not set.
+    pub(crate) fn shows_progress(&self) -> bool {
         !self.quiet && io::stderr().is_terminal()
     }
 
-    /// Returns whether somebody looks at the answer on a terminal.
+    /// Returns true if stdout is a terminal.
     pub(crate) fn is_terminal(&self) -> bool {
         self.out.is_terminal()
     }
 
-    /// Returns whether answers have colour.
-    pub(crate) fn is_coloured(&self) -> bool {
+    /// Returns true if results are colored.
+    pub(crate) fn is_colored(&self) -> bool {
         self.out.current_choice() != ColorChoice::Never
     }
 
-    /// Returns how many columns an answer may have.
+    /// Returns the width for results.
     pub(crate) fn width(&self) -> usize {
         let size = terminal_size::terminal_size_of(io::stdout());
         size.map_or(WIDTH_DEFAULT, |(width, _)| usize::from(width.0))
             .max(WIDTH_MIN)
     }
 
-    /// Writes a line of the answer.
-    pub(crate) fn line(&mut self, text: impl Display) -> Result<(), Failure> {
+    /// Writes a line of the result.
+    pub(crate) fn line(&mut self, text: impl Display) -> Result<(), CommandFailure> {
         self.text(format_args!("{text}\n"))
     }
 
-    /// Writes a text of the answer as it stands.
-    pub(crate) fn text(&mut self, text: impl Display) -> Result<(), Failure> {
+    /// Writes text of the result without a newline.
+    pub(crate) fn text(&mut self, text: impl Display) -> Result<(), CommandFailure> {
         let _ = write!(self.waiting, "{text}");
-        if BUFFER_BYTES <= self.waiting.len() {
+        if self.waiting.len() >= BUFFER_BYTES {
             self.flush()
         } else {
             Ok(())
         }
     }
 
-    /// Writes one object of the answer.
-    pub(crate) fn json(&mut self, object: &impl Serialize) -> Result<(), Failure> {
-        let text =
-            serde_json::to_string(object).map_err(|e| Failure::output(&io::Error::other(e)))?;
+    /// Writes one JSON object of the result.
+    pub(crate) fn json(&mut self, object: &impl Serialize) -> Result<(), CommandFailure> {
+        let text = serde_json::to_string(object)
+            .map_err(|e| CommandFailure::output(&io::Error::other(e)))?;
         self.line(text)
     }
 
-    /// Writes what has gathered.
-    pub(crate) fn flush(&mut self) -> Result<(), Failure> {
+    /// Writes the buffer.
+    pub(crate) fn flush(&mut self) -> Result<(), CommandFailure> {
         let text = std::mem::take(&mut self.waiting);
+        // Written through `AutoStream`, which strips styles if the stream has no color.
         let written = self
             .out
             .write_all(text.as_bytes())
             .and_then(|()| self.out.flush());
-        written.map_err(|e| Failure::output(&e))
+        written.map_err(|e| CommandFailure::output(&e))
     }
 
-    /// Says what was done, to people only.
-    pub(crate) fn talk(&mut self, text: impl Display) -> Result<(), Failure> {
+    /// Prints a message for people; nothing with `--quiet` or JSON.
+    pub(crate) fn talk(&mut self, text: impl Display) -> Result<(), CommandFailure> {
+        // Programs read stderr as JSON lines; free text would break their parser.
         if self.quiet || self.is_json(Format::Text) {
             return Ok(());
         }
         self.flush()?;
-        self.say(&format!("{}\n", visible(&text.to_string())));
+        // Flushed first, so that both streams appear in order on a terminal.
+        self.say(&format!("{}\n", escape_invisible(&text.to_string())));
         Ok(())
     }
 
-    /// Asks a person and returns the answer; nothing answered is an end of input, which is no.
-    pub(crate) fn ask(&mut self, question: &str) -> Result<String, Failure> {
+    /// Asks the user a question and returns the answer. The end of the input counts as "no".
+    pub(crate) fn ask(&mut self, question: &str) -> Result<String, CommandFailure> {
         self.flush()?;
         self.say(question);
         let mut line = String::new();
         let read = io::stdin().read_line(&mut line);
-        match read.map_err(|e| Failure::io("cannot read the answer", &e))? {
+        match read.map_err(|e| CommandFailure::io("cannot read the answer", &e))? {
             0 => Ok("no".to_owned()),
             _ => Ok(line.trim().to_owned()),
         }
     }
 
-    /// Says what to do next, to people only.
-    pub(crate) fn hint(&mut self, text: impl Display) -> Result<(), Failure> {
+    /// Prints a hint for people; nothing with `--quiet` or JSON.
+    pub(crate) fn hint(&mut self, text: impl Display) -> Result<(), CommandFailure> {
         if self.quiet || self.is_json(Format::Text) {
             return Ok(());
         }
@@ -184,46 +187,47 @@ impl Printer {
         self.say(&format!(
             "{} {}\n",
             styled(GOOD, "hint:"),
-            visible(&text.to_string())
+            escape_invisible(&text.to_string())
         ));
         Ok(())
     }
 
-    /// Tells what happened beside the answer.
-    pub(crate) fn notices(&mut self, notices: &[Notice]) -> Result<(), Failure> {
+    /// Prints notices of the engine.
+    pub(crate) fn notices(&mut self, notices: &[EngineNotice]) -> Result<(), CommandFailure> {
         for notice in notices {
-            self.note(&notice::words(notice))?;
+            self.note(&notice::notice_text(notice))?;
         }
         Ok(())
     }
 
-    /// Tells one thing beside the answer.
-    pub(crate) fn note(&mut self, text: &str) -> Result<(), Failure> {
+    /// Prints one notice.
+    pub(crate) fn note(&mut self, text: &str) -> Result<(), CommandFailure> {
         if self.quiet {
             return Ok(());
         }
         self.flush()?;
-        let line = note_line(text, self.is_json(Format::Text));
+        let line = notice_line(text, self.is_json(Format::Text));
         self.say(&line);
         Ok(())
     }
 
-    /// Returns what tells something beside the answer while the printer is in other hands.
-    pub(crate) fn aside(&self) -> Aside {
+    /// Returns a way to print notices while the printer is borrowed.
+    pub(crate) fn aside(&self) -> NoticeWriter {
         match (self.quiet, self.is_json(Format::Text)) {
-            (true, _) => Aside::Silent,
-            (false, true) => Aside::Objects,
-            (false, false) => Aside::Words,
+            (true, _) => NoticeWriter::Silent,
+            (false, true) => NoticeWriter::Objects,
+            (false, false) => NoticeWriter::Words,
         }
     }
 
-    /// Ends the program's output with how the command went.
-    pub(crate) fn finish(mut self, outcome: Result<Exit, Failure>) -> Exit {
+    /// Writes the rest of the output and the failure, if any; returns the exit code.
+    pub(crate) fn finish(mut self, outcome: Result<CommandExit, CommandFailure>) -> CommandExit {
         let outcome = outcome.and_then(|exit| self.flush().map(|()| exit));
         match outcome {
             Ok(exit) => exit,
             Err(failure) => {
                 let failure = failure.without_secrets();
+                // Messages repeat what the user typed, which may contain a secret.
                 if !failure.is_closed_pipe {
                     let _ = self.flush();
                     let text = self.failure_text(&failure);
@@ -234,72 +238,79 @@ impl Printer {
         }
     }
 
-    fn failure_text(&self, failure: &Failure) -> String {
+    fn failure_text(&self, failure: &CommandFailure) -> String {
         if self.is_json(Format::Text) {
             return error_line(failure);
         }
-        let message = visible(&failure.message);
+        let message = escape_invisible(&failure.message);
         let mut text = format!("{} {message}\n", styled(BAD.bold(), "error:"));
         for cause in &failure.causes {
-            let _ = writeln!(text, "  because: {}", visible(cause));
+            let _ = writeln!(text, "  because: {}", escape_invisible(cause));
         }
         if let Some(hint) = &failure.hint {
-            let _ = writeln!(text, "\n{} {}", styled(GOOD, "hint:"), visible(hint));
+            let _ = writeln!(
+                text,
+                "\n{} {}",
+                styled(GOOD, "hint:"),
+                escape_invisible(hint)
+            );
         }
         text
     }
 
-    /// A terminal that is gone cannot be told so.
+    /// Writes to stderr. Errors are ignored: there is no other stream to report them on.
     fn say(&mut self, text: &str) {
         let _ = self.err.write_all(text.as_bytes());
     }
 }
 
-/// How something is told beside the answer before the command comes back to its printer.
+/// Prints notices without a printer.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Aside {
+pub(crate) enum NoticeWriter {
     Silent,
-    /// As objects, for programs.
+    /// As JSON objects, for programs.
     Objects,
     Words,
 }
 
-impl Aside {
-    /// Tells one thing, at once.
+impl NoticeWriter {
+    /// Prints one notice immediately.
     pub(crate) fn note(self, text: &str) {
         let line = match self {
             Self::Silent => return,
-            Self::Objects => note_line(text, true),
-            Self::Words => note_line(text, false),
+            Self::Objects => notice_line(text, true),
+            Self::Words => notice_line(text, false),
         };
         let _ = anstream::stderr().write_all(line.as_bytes());
     }
 }
 
-fn note_line(text: &str, is_json: bool) -> String {
+fn notice_line(text: &str, is_json: bool) -> String {
     if !is_json {
-        return format!("{} {}\n", styled(WARN, "note:"), visible(text));
+        return format!("{} {}\n", styled(WARN, "note:"), escape_invisible(text));
     }
-    let object = NoticeObject {
+    let object = NoticeJson {
         schema: "ken.notice.v1",
         message: text,
     };
     serde_json::to_string(&object).unwrap_or_default() + "\n"
 }
 
-/// Writes a whole answer to whoever waits for it, and nothing else, ever; one that went away is no failure.
-pub(crate) fn answer(text: &str) {
+/// Writes a complete hook response to stdout. A closed pipe is not an error.
+pub(crate) fn write_answer(text: &str) {
     let mut out = io::stdout().lock();
+    // Not through the printer: a hook's stdout is a protocol and must contain nothing else.
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }
 
-/// Tells a person something where there is no printer yet.
-pub(crate) fn aside(text: &str) {
+/// Prints a message to stderr before a printer exists.
+pub(crate) fn write_stderr_line(text: &str) {
     let _ = writeln!(io::stderr().lock(), "{text}");
 }
 
-/// Prints what clap has to say: help, the version, or what was typed wrongly.
-pub(crate) fn usage(error: &clap::Error, arguments: &[OsString]) -> Exit {
+/// Prints clap's output: help, the version or a usage error.
+pub(crate) fn print_usage(error: &clap::Error, arguments: &[OsString]) -> CommandExit {
+    // Parsing failed, so the format has to be read from the raw arguments.
     let is_json = arguments
         .windows(2)
         .any(|pair| pair[0] == "--format" && pair[1] == "json")
@@ -308,35 +319,37 @@ pub(crate) fn usage(error: &clap::Error, arguments: &[OsString]) -> Exit {
         error.kind(),
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion
     ) {
+        // clap selects stdout for help and the version.
         let _ = error.print();
-        return Exit::Fine;
+        return CommandExit::Fine;
     }
     if is_json {
-        let text = error.to_string();
-        let text = text.strip_prefix("error: ").unwrap_or(&text);
+        let full = error.to_string();
+        let text = full.strip_prefix("error: ").unwrap_or(&full);
         let (message, rest) = text.split_once("\n\n").unwrap_or((text, ""));
         let tip = rest
             .lines()
             .find_map(|line| line.trim().strip_prefix("tip: "));
         let hint = tip.unwrap_or("`ken COMMAND --help` shows what can be given");
-        let failure = Failure::usage(message.trim())
+        let failure = CommandFailure::usage(message.trim())
             .with_hint(hint)
             .without_secrets();
         let _ = io::stderr().write_all(error_line(&failure).as_bytes());
     } else {
         let text = error.to_string();
-        // What was typed is repeated, and may have been a secret.
+        // The message repeats the arguments, which may contain a secret. clap's own output, which
+        // has color, is used only if there is none.
         match without_secrets(&text) {
             Cow::Borrowed(_) => drop(error.print()),
-            Cow::Owned(text) => drop(io::stderr().write_all(text.as_bytes())),
+            Cow::Owned(clean) => drop(io::stderr().write_all(clean.as_bytes())),
         }
     }
-    Exit::Failed
+    CommandExit::Failed
 }
 
-fn error_line(failure: &Failure) -> String {
+fn error_line(failure: &CommandFailure) -> String {
     let causes = failure.causes.iter().map(|cause| format!(": {cause}"));
-    let object = ErrorObject {
+    let object = ErrorJson {
         schema: "ken.error.v1",
         code: failure.code,
         message: std::iter::once(failure.message.clone())
@@ -360,12 +373,12 @@ fn streams(color: Color) -> (AutoStream<io::Stdout>, AutoStream<io::Stderr>) {
     )
 }
 
-/// Puts `text` in a style; the stream takes it out again where there is no colour.
+/// Applies a style; the stream removes it again if color is off.
 pub(crate) fn styled(style: Style, text: impl Display) -> String {
     format!("{style}{text}{style:#}")
 }
 
-/// Returns `count` and the right form of a noun.
-pub(crate) fn counted(count: u64, one: &str, many: &str) -> String {
+/// Returns `count` with the singular or plural of a noun.
+pub(crate) fn pluralize(count: u64, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
 }

@@ -1,76 +1,78 @@
-//! What happened beside the answer, in plain words, with what to do about it.
+//! Texts of notices: side effects of a command, with the recommended action.
 
-use ken_engine::model::Rung;
-use ken_engine::notice::{Edit, Notice};
+use ken_engine::model::Backend;
+use ken_engine::notice::{EngineNotice, EntryFileEdit};
 
-use super::counted;
+use super::pluralize;
 
-/// File names listed before the rest is only counted.
+/// Maximum file names listed; the rest is counted.
 const FILES_MAX: usize = 5;
 
-/// Returns a notice as one sentence.
-pub(super) fn words(notice: &Notice) -> String {
+/// Renders a notice as one sentence.
+pub(super) fn notice_text(notice: &EngineNotice) -> String {
     match notice {
-        Notice::Ledger(notice) => format!("{notice:?}"),
-        Notice::Absorbed { entry, edit, by } => match edit {
-            Edit::Reworded => format!("{by} reworded {entry} in its file"),
-            Edit::Confirmed => format!("{by} confirmed {entry} in its file"),
-            Edit::Deleted => format!("{by} retracted {entry} by deleting its file"),
+        EngineNotice::Ledger(notice) => format!("{notice:?}"),
+        EngineNotice::EditSynced { entry, edit, by } => match edit {
+            EntryFileEdit::Reworded => format!("{by} reworded {entry} in its file"),
+            EntryFileEdit::Confirmed => format!("{by} confirmed {entry} in its file"),
+            EntryFileEdit::Deleted => format!("{by} retracted {entry} by deleting its file"),
         },
-        Notice::LeftAlone { file, why } => {
+        EngineNotice::FileIgnored { file, why } => {
             format!(
                 "the edit of {file} was not recorded: {why}; correct the file and run `ken sync`"
             )
         }
-        Notice::Waiting { why } => {
+        EngineNotice::SyncDeferred { why } => {
             format!("edits of entry files were not looked at: {why}; run `ken sync` afterwards")
         }
-        Notice::ManyFilesGone { files } => format!(
-            "{} are gone at once ({}): `ken sync --yes` retracts the entries, `ken render` writes the files again",
-            counted(files.len() as u64, "entry file", "entry files"),
-            few(files),
+        EngineNotice::ManyFilesGone { files } => format!(
+            "{} are gone at once ({}): `ken sync --yes` retracts the entries, `ken ledger render` writes the files again",
+            pluralize(files.len() as u64, "entry file", "entry files"),
+            list_first(files),
         ),
-        Notice::Scrubbed { events } => {
-            let copies = counted(*events, "blanked event", "blanked events");
+        EngineNotice::CopiesRedacted { events } => {
+            let copies = pluralize(*events, "blanked event", "blanked events");
             format!("git had brought back the data of {copies}; it was removed again")
         }
-        Notice::ScrubWaits { why } => {
+        EngineNotice::RedactionDeferred { why } => {
             format!(
                 "the data of blanked events is back and could not be removed yet: {why}; run `ken sync` afterwards"
             )
         }
-        Notice::IndexRebuilt => {
+        EngineNotice::IndexRebuilt => {
             "the index was damaged or of another version and was built anew".to_owned()
         }
-        Notice::SignersNotCommitted => {
+        EngineNotice::SignersNotCommitted => {
             "`.ken/allowed_signers` is not committed and so not in force; no signature was asked for".to_owned()
         }
-        Notice::ModelMissing { why, served_by } => {
+        EngineNotice::ModelMissing { why, served_by } => {
             let instead = match served_by {
-                Rung::None => "keywords alone answer, and its vectors are kept",
-                Rung::Static | Rung::Transformer | Rung::Http => "the built-in model answers",
+                // Vectors of different models cannot be compared, so those of the missing model are
+                // not replaced.
+                Backend::None => "keywords alone answer, and its vectors are kept",
+                Backend::Static | Backend::Transformer | Backend::Http => "the built-in model answers",
             };
-            format!("the model chosen here does not serve: {why}; {instead}; see `ken model show`")
+            format!("the model chosen here does not serve: {why}; {instead}; see `ken config model show`")
         }
-        Notice::Maintained {
+        EngineNotice::Maintained {
             task,
             changed,
             left,
         } => {
-            let changed = counted(*changed as u64, "entry changed", "entries changed");
-            format!("{task}: {changed}, {left} left to a person; see `ken maintain`")
+            let changed = pluralize(*changed as u64, "entry changed", "entries changed");
+            format!("{task}: {changed}, {left} left to a person; see `ken health maintain`")
         }
-        Notice::ActionRequired { matters } => {
-            let matters = counted(*matters as u64, "matter requires", "matters require");
+        EngineNotice::ActionRequired { matters } => {
+            let matters = pluralize(*matters as u64, "matter requires", "matters require");
             format!("{matters} action; see `ken health report`")
         }
-        Notice::MaintenanceFailed { why } => {
-            format!("maintenance could not be done: {why}; see `ken maintain`")
+        EngineNotice::MaintenanceFailed { why } => {
+            format!("maintenance could not be done: {why}; see `ken health maintain`")
         }
     }
 }
 
-fn few(files: &[String]) -> String {
+fn list_first(files: &[String]) -> String {
     let shown = files
         .iter()
         .take(FILES_MAX)

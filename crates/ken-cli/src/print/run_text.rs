@@ -1,26 +1,26 @@
-//! Runs, for people and for programs.
+//! Text of runs.
 
 use std::fmt::Write as _;
 
-use ken_core::id::EntryId;
-use ken_core::object::withheld;
-use ken_core::run::{Manner, Run};
-use ken_core::text::{visible, word};
+use ken_core::json::withheld_entries;
+use ken_core::trust::run::{Run, RunMode};
+use ken_core::values::id::EntryId;
+use ken_core::values::text::{enum_label, escape_invisible};
 use ken_engine::runs::PastRun;
 
-use super::counted;
+use super::pluralize;
 
-/// Returns one line about an open run.
+/// Renders an open run as one line.
 pub(crate) fn run_line(run: &Run) -> String {
-    let agents = counted(run.agents.len() as u64, "agent", "agents");
+    let agents = pluralize(run.agents.len() as u64, "agent", "agents");
     let manner = match run.manner {
-        Manner::Explicit => "open",
-        Manner::Implicit => "open, made by ken",
+        RunMode::Explicit => "open",
+        RunMode::Implicit => "open, made by ken",
     };
     let task = run
         .task
         .as_ref()
-        .map(|it| format!("  {}", visible(it.as_str())));
+        .map(|it| format!("  {}", escape_invisible(it.as_str())));
     let (day, id) = (run.opened.date(), &run.id);
     format!(
         "{day}  {id}  {manner}  {agents}{}",
@@ -28,60 +28,63 @@ pub(crate) fn run_line(run: &Run) -> String {
     )
 }
 
-/// Returns one line about a run that ended.
-pub(crate) fn past_line(run: &PastRun) -> String {
+/// Renders a finished run as one line.
+pub(crate) fn past_run_line(run: &PastRun) -> String {
     let closed = &run.closed;
-    let agents = counted(closed.agents.len() as u64, "agent", "agents");
+    let agents = pluralize(closed.agents.len() as u64, "agent", "agents");
     let quality = closed
         .quality_milli
         .map(|it| format!("  quality {:.2}", f64::from(it) / 1000.0));
-    let (day, id, outcome) = (run.at.date(), &closed.run, word(&closed.outcome));
+    let (day, id, outcome) = (run.at.date(), &closed.run, enum_label(&closed.outcome));
     format!(
         "{day}  {id}  {outcome}  {agents}{}",
         quality.unwrap_or_default()
     )
 }
 
-/// Returns an open run: who takes part, what they saw.
+/// Renders an open run with its participants and exposures.
 pub(crate) fn run_text(run: &Run) -> String {
     let mut text = format!("{}\n", run_line(run));
     let _ = writeln!(
         text,
         "opened by {}, witness: {}",
         run.by,
-        word(&run.witness)
+        enum_label(&run.witness)
     );
+    // A missing note may have hidden an exposure, so nothing in the run counts as independent.
     if !run.is_complete {
         let _ = writeln!(text, "something was not written down: it confirms nothing");
     }
     for (name, agent) in &run.agents {
-        let watched = match run.is_witnessed(name) {
-            true => "watched",
-            false => "not watched",
+        let watched = if run.is_witnessed(name) {
+            "watched"
+        } else {
+            "not watched"
         };
-        let sight = run.sight(name);
-        let saw = match sight.everything {
-            true => "everything".to_owned(),
-            false => list(sight.entries),
+        let sight = run.exposures(name);
+        let saw = if sight.everything {
+            "everything".to_owned()
+        } else {
+            join_ids(sight.entries)
         };
         let _ = writeln!(text, "\n{name}  {watched}");
-        for (what, said) in [
+        for (label, ids) in [
             ("saw", saw),
-            ("kept from", list(withheld(agent))),
-            ("used", list(agent.used.iter().copied())),
+            ("kept from", join_ids(withheld_entries(agent))),
+            ("used", join_ids(agent.used.iter().copied())),
         ] {
-            if !said.is_empty() {
-                let _ = writeln!(text, "  {what:<10} {said}");
+            if !ids.is_empty() {
+                let _ = writeln!(text, "  {label:<10} {ids}");
             }
         }
-        for found in &agent.findings {
-            let _ = writeln!(text, "  found      {}", found.finding.statement.title());
+        for finding in &agent.findings {
+            let _ = writeln!(text, "  found      {}", finding.finding.statement.title());
         }
     }
     text
 }
 
-fn list(ids: impl IntoIterator<Item = EntryId>) -> String {
+fn join_ids(ids: impl IntoIterator<Item = EntryId>) -> String {
     let ids: Vec<String> = ids.into_iter().map(|id| id.to_string()).collect();
     ids.join(" ")
 }

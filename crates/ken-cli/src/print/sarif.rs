@@ -1,146 +1,149 @@
-//! Findings of the gate as SARIF 2.1.0, for code hosts that show them beside the lines.
+//! Findings as SARIF 2.1.0, for code hosts that annotate lines with them.
 //!
-//! A hand-written part of the format: what we say, in the words of the standard. A test reads it back with
-//! another library's types and checks it against the published schema.
+//! Only the used part of the format is defined here. A test parses the output with the types of
+//! another library and validates it against the published schema.
 
 use std::collections::BTreeSet;
 
-use ken_engine::verify::{Finding, Level};
+use ken_engine::verify::{GateFinding, GateLevel};
 use serde::Serialize;
 
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
 
-/// Names what a fingerprint is made of; raised when that changes.
-const FINGERPRINT: &str = "kenFinding/v1";
+/// The name of the fingerprint; its version changes with the fingerprinted data.
+const FINGERPRINT_KEY: &str = "kenFinding/v1";
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Log {
+struct SarifLog {
     #[serde(rename = "$schema")]
     schema: &'static str,
     version: &'static str,
-    runs: [Run; 1],
+    runs: [SarifRun; 1],
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Run {
-    tool: Tool,
-    results: Vec<Outcome>,
+struct SarifRun {
+    tool: SarifTool,
+    results: Vec<SarifResult>,
     column_kind: &'static str,
 }
 
 #[derive(Serialize)]
-struct Tool {
-    driver: Driver,
+struct SarifTool {
+    driver: SarifDriver,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Driver {
+struct SarifDriver {
     name: &'static str,
     semantic_version: &'static str,
-    rules: Vec<Rule>,
+    rules: Vec<SarifRule>,
 }
 
 #[derive(Serialize)]
-struct Rule {
+struct SarifRule {
     id: &'static str,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Outcome {
+struct SarifResult {
     rule_id: &'static str,
     level: &'static str,
-    message: Message,
-    locations: [Location; 1],
+    message: SarifMessage,
+    locations: [SarifLocation; 1],
     partial_fingerprints: std::collections::BTreeMap<&'static str, String>,
 }
 
 #[derive(Serialize)]
-struct Message {
+struct SarifMessage {
     text: String,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Location {
-    physical_location: Physical,
+struct SarifLocation {
+    physical_location: SarifPhysicalLocation,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Physical {
-    artifact_location: Artifact,
+struct SarifPhysicalLocation {
+    artifact_location: SarifArtifactLocation,
     #[serde(skip_serializing_if = "Option::is_none")]
-    region: Option<Region>,
+    region: Option<SarifRegion>,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Artifact {
+struct SarifArtifactLocation {
     uri: String,
     uri_base_id: &'static str,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Region {
+struct SarifRegion {
     start_line: u64,
 }
 
-/// Returns the whole log.
-pub(crate) fn sarif(findings: &[Finding]) -> serde_json::Value {
+/// Returns the findings as a SARIF log.
+pub(crate) fn sarif_log(findings: &[GateFinding]) -> serde_json::Value {
     let gates: BTreeSet<&'static str> = findings.iter().map(|it| it.gate).collect();
-    let log = Log {
+    let log = SarifLog {
         schema: SCHEMA,
         version: "2.1.0",
-        runs: [Run {
-            tool: Tool {
-                driver: Driver {
+        runs: [SarifRun {
+            tool: SarifTool {
+                driver: SarifDriver {
                     name: "ken",
                     semantic_version: env!("CARGO_PKG_VERSION"),
-                    rules: gates.into_iter().map(|id| Rule { id }).collect(),
+                    rules: gates.into_iter().map(|id| SarifRule { id }).collect(),
                 },
             },
-            results: findings.iter().map(outcome).collect(),
+            results: findings.iter().map(to_sarif_result).collect(),
             column_kind: "unicodeCodePoints",
         }],
     };
     serde_json::to_value(log).unwrap_or_default()
 }
 
-fn outcome(it: &Finding) -> Outcome {
-    // Lines move with every edit; a finding stays the same one.
-    let same = [it.gate, &it.at, &it.message].join("\n");
-    Outcome {
-        rule_id: it.gate,
-        level: match it.level {
-            Level::Warning => "warning",
-            Level::Error => "error",
+fn to_sarif_result(finding: &GateFinding) -> SarifResult {
+    // The line is not part of the identity: lines move with every edit, and a code host would
+    // report the finding as new.
+    let identity = [finding.gate, &finding.at, &finding.message].join("\n");
+    SarifResult {
+        rule_id: finding.gate,
+        level: match finding.level {
+            GateLevel::Warning => "warning",
+            GateLevel::Error => "error",
         },
-        message: Message {
-            text: it.message.clone(),
+        message: SarifMessage {
+            text: finding.message.clone(),
         },
-        locations: [Location {
-            physical_location: Physical {
-                artifact_location: Artifact {
-                    uri: encoded(&it.at),
+        locations: [SarifLocation {
+            physical_location: SarifPhysicalLocation {
+                artifact_location: SarifArtifactLocation {
+                    uri: percent_encode(&finding.at),
                     uri_base_id: "%SRCROOT%",
                 },
-                region: it
+                // SARIF lines start at 1; a finding about a whole file has none.
+                region: finding
                     .line
-                    .filter(|line| 0 < *line)
-                    .map(|start_line| Region { start_line }),
+                    .filter(|line| *line > 0)
+                    .map(|start_line| SarifRegion { start_line }),
             },
         }],
-        partial_fingerprints: [(FINGERPRINT, ken_engine::verify::digest(&same))].into(),
+        partial_fingerprints: [(FINGERPRINT_KEY, ken_engine::verify::text_digest(&identity))]
+            .into(),
     }
 }
 
-/// A path as part of a URI.
-fn encoded(path: &str) -> String {
+/// Percent-encodes a path for a URI.
+fn percent_encode(path: &str) -> String {
     let mut out = String::with_capacity(path.len());
     for byte in path.bytes() {
         match byte {

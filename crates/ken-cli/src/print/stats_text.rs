@@ -1,15 +1,15 @@
-//! `ken stats` for people: numbers with what they mean, and on a terminal bars beside them.
+//! Text of `ken health stats`: numbers with explanations, and bars on a terminal.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use ken_core::lift::Worth;
-use ken_core::time::Date;
-use ken_engine::usage::{Counts, Day, Surface};
+use ken_core::trust::impact::ImpactEstimate;
+use ken_core::values::time::Date;
+use ken_engine::usage::{UsageCounts, UsageDay, UsageSurface};
 use unicode_width::UnicodeWidthStr as _;
 
-use super::worth::worth_text;
-use super::{BOLD, counted, cut, styled};
+use super::worth::impact_text;
+use super::{BOLD, pluralize, styled, truncate_columns};
 use crate::commands::stats_span;
 
 /// Columns of the names on the left.
@@ -21,93 +21,101 @@ const NUMBER_WIDTH: usize = 9;
 /// Columns of the longest bar.
 const BAR_WIDTH: usize = 30;
 
-/// Heights of a column of the days.
+/// Column heights of the chart of days.
 const HEIGHTS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// What there is to tell.
+/// Usage statistics of a period.
 #[derive(Debug)]
-pub(crate) struct Stats {
+pub(crate) struct UsageStats {
     pub(crate) first: Date,
     pub(crate) today: Date,
-    pub(crate) days: Vec<Day>,
+    pub(crate) days: Vec<UsageDay>,
     pub(crate) runs: BTreeMap<String, u64>,
-    pub(crate) lift: Worth,
+    pub(crate) lift: ImpactEstimate,
 }
 
-impl Stats {
-    /// Returns everything, added up.
-    pub(crate) fn all(&self) -> Counts {
-        let mut sum = Counts::default();
-        let all = self.days.iter().flat_map(|day| day.by.values());
+impl UsageStats {
+    /// Returns the total of all days and surfaces.
+    pub(crate) fn all(&self) -> UsageCounts {
+        let mut sum = UsageCounts::default();
+        let all = self.days.iter().flat_map(|day| day.by_surface.values());
         all.for_each(|it| sum += *it);
         sum
     }
 
-    /// Returns what was asked through one surface.
-    pub(crate) fn of(&self, surface: Surface) -> Counts {
-        let mut sum = Counts::default();
-        let all = self.days.iter().filter_map(|day| day.by.get(&surface));
+    /// Returns the counts of one surface.
+    pub(crate) fn of(&self, surface: UsageSurface) -> UsageCounts {
+        let mut sum = UsageCounts::default();
+        let all = self
+            .days
+            .iter()
+            .filter_map(|day| day.by_surface.get(&surface));
         all.for_each(|it| sum += *it);
         sum
     }
 
-    fn asked_on(&self, date: Date) -> u64 {
+    fn queries_on(&self, date: Date) -> u64 {
         let day = self.days.iter().find(|day| day.date == date);
-        day.map_or(0, |day| day.by.values().map(Counts::asked).sum())
+        day.map_or(0, |day| {
+            day.by_surface.values().map(UsageCounts::queries).sum()
+        })
     }
 }
 
-/// Returns the dashboard; `is_drawn` where a terminal of `width` columns shows it.
-pub(crate) fn dashboard(stats: &Stats, is_drawn: bool, width: usize) -> String {
+/// Renders the dashboard; `is_drawn` adds bars for a terminal of `width` columns.
+pub(crate) fn dashboard(stats: &UsageStats, is_drawn: bool, width: usize) -> String {
     let all = stats.all();
     let title = format!("{} to {}, this machine", stats.first, stats.today);
     let mut text = format!("{}\n\n", styled(BOLD, title));
     let mut line = |line: &str| {
-        let _ = writeln!(text, "{}", cut(line.trim_end(), width));
+        // Trimmed, because rows without an explanation end in spaces.
+        let _ = writeln!(text, "{}", truncate_columns(line.trim_end(), width));
     };
-    for (name, number, says) in asked(&all) {
-        line(&row(name, number, &says));
+    for (name, number, explanation) in summary_rows(&all) {
+        line(&stats_row(name, number, &explanation));
     }
     line("");
-    if is_drawn && 0 < all.asked() {
-        line(&by_day(stats, width));
+    if is_drawn && all.queries() > 0 {
+        line(&day_chart(stats, width));
         line("");
     }
-    let most = Surface::ALL.map(|it| stats.of(it).asked());
-    let most = most.into_iter().max().unwrap_or(0);
-    for surface in Surface::ALL {
-        let asked = stats.of(surface).asked();
-        let drawn = match is_drawn {
-            true => bar(asked, most, width),
-            false => String::new(),
+    let per_surface = UsageSurface::ALL.map(|it| stats.of(it).queries());
+    let most = per_surface.into_iter().max().unwrap_or(0);
+    for surface in UsageSurface::ALL {
+        let asked = stats.of(surface).queries();
+        let drawn = if is_drawn {
+            draw_bar(asked, most, width)
+        } else {
+            String::new()
         };
-        line(&row(surface.name(), asked, &drawn));
+        line(&stats_row(surface.name(), asked, &drawn));
     }
     line("");
-    let outcomes = stats.runs.iter();
-    let outcomes = outcomes.map(|(outcome, count)| format!("{count} {outcome}"));
-    let outcomes = outcomes.collect::<Vec<_>>().join(", ");
-    line(&row("runs", stats.runs.values().sum(), &outcomes));
-    let lift = worth_text(stats.lift);
+    let counts = stats.runs.iter();
+    let listed = counts.map(|(outcome, count)| format!("{count} {outcome}"));
+    let outcomes = listed.collect::<Vec<_>>().join(", ");
+    line(&stats_row("runs", stats.runs.values().sum(), &outcomes));
+    let lift = impact_text(stats.lift);
     line(&format!("{:<NAME_WIDTH$}{lift}", "lift"));
     text
 }
 
-/// What was asked and what came of it, a row each.
-fn asked(all: &Counts) -> [(&'static str, u64, String); 6] {
+/// Returns the counts of queries and results, one row each.
+fn summary_rows(all: &UsageCounts) -> [(&'static str, u64, String); 6] {
     let kinds = format!(
         "{}, {}",
-        counted(all.searches, "search", "searches"),
-        counted(all.briefs, "briefing", "briefings")
+        pluralize(all.searches, "search", "searches"),
+        pluralize(all.briefs, "briefing", "briefings")
     );
-    let shown = counted(all.shown, "entry", "entries");
-    let shown = format!("with {shown} of {} that were relevant", all.hits);
+    let entries = pluralize(all.shown, "entry", "entries");
+    let shown = format!("with {entries} of {} that were relevant", all.hits);
     let nothing = "answers in which no entry was relevant enough";
     let withheld = "relevant entries kept back: contradicted by code, raw or not approved";
     let spared = "not shown, thanks to cap, tiers and one-liners";
     [
-        ("asked", all.asked(), kinds),
-        ("answered", all.asked() - all.empty, shown),
+        ("asked", all.queries(), kinds),
+        // Cannot underflow: every empty answer is also counted as a query.
+        ("answered", all.queries() - all.empty, shown),
         ("nothing", all.empty, nothing.to_owned()),
         ("withheld", all.withheld, withheld.to_owned()),
         ("tokens", all.tokens_shown, "shown".to_owned()),
@@ -115,54 +123,59 @@ fn asked(all: &Counts) -> [(&'static str, u64, String); 6] {
     ]
 }
 
-fn row(name: &str, number: u64, says: &str) -> String {
-    let number = grouped(number);
-    format!("{name:<NAME_WIDTH$}{number:>NUMBER_WIDTH$}  {says}")
+fn stats_row(name: &str, number: u64, explanation: &str) -> String {
+    let number = group_thousands(number);
+    format!("{name:<NAME_WIDTH$}{number:>NUMBER_WIDTH$}  {explanation}")
 }
 
-/// Draws how much was asked each day; the last days where not all fit.
-fn by_day(stats: &Stats, width: usize) -> String {
-    let days = stats_span(stats.first, stats.today);
+/// Draws the number of queries per day; the most recent days if not all fit.
+fn day_chart(stats: &UsageStats, width: usize) -> String {
+    let span = stats_span(stats.first, stats.today);
     let room = width.saturating_sub(NAME_WIDTH).max(1);
-    let days = &days[days.len().saturating_sub(room)..];
-    let asked: Vec<u64> = days.iter().map(|date| stats.asked_on(*date)).collect();
-    let most = asked.iter().copied().max().unwrap_or(0).max(1);
+    // The end of the period is the most recent part, so the beginning is cut.
+    let days = &span[span.len().saturating_sub(room)..];
+    let counts: Vec<u64> = days.iter().map(|date| stats.queries_on(*date)).collect();
+    let most = counts.iter().copied().max().unwrap_or(0).max(1);
     let last = HEIGHTS.len() as u64 - 1;
     let column = |count: &u64| match *count {
         0 => ' ',
         count => {
+            // Rounded up, so that a day with a single query is visible.
             let at = (count * last).div_ceil(most);
             HEIGHTS[usize::try_from(at).unwrap_or(0).min(HEIGHTS.len() - 1)]
         }
     };
-    let drawn: String = asked.iter().map(column).collect();
+    let drawn: String = counts.iter().map(column).collect();
     let name = "by day";
     let line = format!("{name:<NAME_WIDTH$}{drawn}");
-    let told = format!("  most {most}");
-    match line.width() + told.width() <= width {
-        true => format!("{line}{told}"),
-        false => line,
+    let label = format!("  most {most}");
+    if line.width() + label.width() <= width {
+        format!("{line}{label}")
+    } else {
+        line
     }
 }
 
-/// Draws a bar for `count` beside one for `most`.
-fn bar(count: u64, most: u64, width: usize) -> String {
+/// Draws a bar for `count`, relative to the longest bar for `most`.
+fn draw_bar(count: u64, most: u64, width: usize) -> String {
     let room = width
         .saturating_sub(NAME_WIDTH + NUMBER_WIDTH + 2)
         .min(BAR_WIDTH) as u64;
     let length = match most {
         0 => 0,
+        // Rounded up, so that a surface with few queries still has a bar.
         most => (count * room).div_ceil(most),
     };
     "█".repeat(usize::try_from(length).unwrap_or(0))
 }
 
-/// Returns a number with its thousands apart.
-fn grouped(number: u64) -> String {
+/// Returns a number with its thousands separated.
+fn group_thousands(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::new();
     for (at, digit) in digits.chars().enumerate() {
-        if 0 < at && (digits.len() - at).is_multiple_of(3) {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            // A space, as in the SI: comma and dot mean different things in different countries.
             out.push(' ');
         }
         out.push(digit);
@@ -174,27 +187,30 @@ fn grouped(number: u64) -> String {
 mod tests {
     use super::*;
 
-    fn stats() -> Stats {
-        let counts = |asked| Counts {
+    fn stats() -> UsageStats {
+        let counts = |asked| UsageCounts {
             searches: asked,
             empty: 1,
             hits: 3 * asked,
             shown: 2 * asked,
             tokens_shown: 1234 * asked,
             tokens_not_shown: 10_000,
-            ..Counts::default()
+            ..UsageCounts::default()
         };
-        let day = |date: &str, cli, hook| Day {
+        let day = |date: &str, cli, hook| UsageDay {
             date: date.parse().unwrap(),
-            by: BTreeMap::from([(Surface::Cli, counts(cli)), (Surface::Hook, counts(hook))]),
+            by_surface: BTreeMap::from([
+                (UsageSurface::Cli, counts(cli)),
+                (UsageSurface::Hook, counts(hook)),
+            ]),
             is_full: false,
         };
-        Stats {
+        UsageStats {
             first: "2026-11-10".parse().unwrap(),
             today: "2026-11-16".parse().unwrap(),
             days: vec![day("2026-11-11", 2, 8), day("2026-11-16", 1, 39)],
             runs: BTreeMap::from([("succeeded".to_owned(), 4)]),
-            lift: Worth::TooFew {
+            lift: ImpactEstimate::TooFew {
                 shown: 0,
                 withheld: 0,
             },

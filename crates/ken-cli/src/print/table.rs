@@ -1,49 +1,49 @@
-//! Columns that line up, one of them giving way where the line would be too long.
+//! Text tables with aligned columns, one of which is truncated to fit the width.
 
 use std::fmt::Write as _;
 
 use anstyle::Style;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-use super::{styled, visible};
+use super::{escape_invisible, styled};
 
 /// Spaces between columns.
 const GAP: usize = 2;
-/// The flexible column never gets narrower than this.
+/// Minimum width of the flexible column.
 const FLEXIBLE_MIN: usize = 16;
 
-/// Rows of cells.
+/// A table of styled cells.
 #[derive(Debug)]
-pub(crate) struct Table {
+pub(crate) struct TextTable {
     heads: Vec<&'static str>,
-    rows: Vec<Vec<Cell>>,
-    /// The column that is cut where the line would be too long.
+    rows: Vec<Vec<TableCell>>,
+    /// The index of the column that is truncated.
     flexible: usize,
 }
 
-/// One cell.
+/// A cell of a table.
 #[derive(Clone, Debug)]
-pub(crate) struct Cell {
+pub(crate) struct TableCell {
     text: String,
     style: Style,
 }
 
-impl Cell {
+impl TableCell {
     pub(crate) fn styled(style: Style, text: impl Into<String>) -> Self {
         Self {
-            text: visible(&text.into()),
+            text: escape_invisible(&text.into()),
             style,
         }
     }
 }
 
-impl<T: Into<String>> From<T> for Cell {
+impl<T: Into<String>> From<T> for TableCell {
     fn from(text: T) -> Self {
         Self::styled(Style::new(), text)
     }
 }
 
-impl Table {
+impl TextTable {
     pub(crate) fn new(heads: &[&'static str], flexible: usize) -> Self {
         Self {
             heads: heads.to_vec(),
@@ -52,11 +52,11 @@ impl Table {
         }
     }
 
-    pub(crate) fn push(&mut self, row: Vec<Cell>) {
+    pub(crate) fn push(&mut self, row: Vec<TableCell>) {
         self.rows.push(row);
     }
 
-    /// Leaves out columns no row has anything in.
+    /// Returns the columns that have content in some row.
     fn used(&self) -> Vec<usize> {
         let filled = |column: &usize| {
             self.rows
@@ -66,26 +66,27 @@ impl Table {
         (0..self.heads.len()).filter(filled).collect()
     }
 
-    /// Lays the table out for a line of `width` columns; the head stands above.
+    /// Renders the table with its head for lines of `width` columns.
     pub(crate) fn render(&self, width: usize) -> String {
         let columns = self.used();
-        let wide = |column: usize| {
+        let column_width = |column: usize| {
             let cells = self.rows.iter().filter_map(|row| row.get(column));
             let widest = cells.map(|cell| cell.text.width()).max().unwrap_or(0);
             widest.max(self.heads[column].width())
         };
-        let mut widths: Vec<usize> = columns.iter().map(|column| wide(*column)).collect();
+        let mut widths: Vec<usize> = columns.iter().map(|column| column_width(*column)).collect();
         let total = widths.iter().sum::<usize>() + GAP * columns.len().saturating_sub(1);
-        if let Some(place) = columns.iter().position(|column| *column == self.flexible) {
+        if let Some(index) = columns.iter().position(|column| *column == self.flexible) {
             let excess = total.saturating_sub(width);
-            widths[place] = widths[place]
+            // At least a readable minimum, unless the content itself is narrower.
+            widths[index] = widths[index]
                 .saturating_sub(excess)
-                .max(FLEXIBLE_MIN.min(widths[place]));
+                .max(FLEXIBLE_MIN.min(widths[index]));
         }
-        let head: Vec<Cell> = self
+        let head: Vec<TableCell> = self
             .heads
             .iter()
-            .map(|head| Cell::styled(super::DIM, *head))
+            .map(|head| TableCell::styled(super::DIM, *head))
             .collect();
         let mut out = String::new();
         for row in std::iter::once(&head).chain(&self.rows) {
@@ -95,38 +96,41 @@ impl Table {
     }
 }
 
-fn push_row(out: &mut String, row: &[Cell], columns: &[usize], widths: &[usize]) {
+fn push_row(out: &mut String, row: &[TableCell], columns: &[usize], widths: &[usize]) {
+    // Padding is written only before the next text, so that no line ends with spaces.
     let mut line = String::new();
-    let mut owed = 0;
+    let mut padding = 0;
     for (column, width) in columns.iter().zip(widths) {
         let Some(cell) = row.get(*column) else {
             continue;
         };
-        let text = cut(&cell.text, *width);
+        let text = truncate_columns(&cell.text, *width);
+        // Width is measured without the style: its escape codes take no columns.
         if !text.is_empty() {
-            let _ = write!(line, "{:owed$}", "");
-            owed = 0;
+            let _ = write!(line, "{:padding$}", "");
+            padding = 0;
             line.push_str(&styled(cell.style, &text));
         }
-        owed += width - text.width() + GAP;
+        padding += width - text.width() + GAP;
     }
     out.push_str(&line);
     out.push('\n');
 }
 
-/// Shortens `text` to `width` columns.
-pub(crate) fn cut(text: &str, width: usize) -> String {
+/// Truncates `text` to `width` columns, with an ellipsis.
+pub(crate) fn truncate_columns(text: &str, width: usize) -> String {
     if text.width() <= width {
         return text.to_owned();
     }
     let mut out = String::new();
     let mut used = 0;
     for c in text.chars() {
-        let wide = c.width().unwrap_or(0);
-        if width < used + wide + 1 {
+        let columns = c.width().unwrap_or(0);
+        // One column is reserved for the ellipsis.
+        if used + columns + 1 > width {
             break;
         }
-        used += wide;
+        used += columns;
         out.push(c);
     }
     out.truncate(out.trim_end().len());
@@ -134,12 +138,12 @@ pub(crate) fn cut(text: &str, width: usize) -> String {
     out
 }
 
-/// Breaks a line at spaces.
+/// Wraps a line at spaces.
 pub(crate) fn wrap(line: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in line.split(' ') {
         let last = lines.last_mut().expect("there is always a line");
-        if !last.is_empty() && width < last.width() + 1 + word.width() {
+        if !last.is_empty() && last.width() + 1 + word.width() > width {
             lines.push(word.to_owned());
         } else {
             if !last.is_empty() {
@@ -161,7 +165,7 @@ mod tests {
 
     #[test]
     fn the_flexible_column_gives_way_and_empty_columns_are_left_out() {
-        let mut table = Table::new(&["ID", "TITLE", "MARKS", "TAGS"], 1);
+        let mut table = TextTable::new(&["ID", "TITLE", "MARKS", "TAGS"], 1);
         let title = "A title that is far too long for the line";
         table.push(vec!["L-1".into(), title.into(), "".into(), "auth".into()]);
         table.push(vec!["L-22".into(), "Kurz".into(), "".into(), "".into()]);
@@ -173,7 +177,7 @@ mod tests {
 
     #[test]
     fn wide_characters_count_as_two_columns() {
-        assert_eq!(cut("支払いは安全", 7), "支払い…");
-        assert_eq!(cut("支払い", 6), "支払い");
+        assert_eq!(truncate_columns("支払いは安全", 7), "支払い…");
+        assert_eq!(truncate_columns("支払い", 6), "支払い");
     }
 }

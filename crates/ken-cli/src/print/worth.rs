@@ -1,28 +1,29 @@
-//! What an entry is worth and what is believed of it, drawn for people.
+//! Texts for the measured impact of an entry and the confidence in it.
 
 use std::fmt::Write as _;
 
-use ken_core::entry::Entry;
-use ken_core::facts::Validity;
-use ken_core::lift::{Lift, Worth};
-use ken_core::text::word;
-use ken_engine::lift::Grounds;
+use ken_core::ledger::entry::Entry;
+use ken_core::trust::facts::Validity;
+use ken_core::trust::impact::{ImpactEstimate, MeasuredImpact};
+use ken_core::values::text::enum_label;
+use ken_engine::impact::ConfidenceReport;
 
-use super::counted;
+use super::pluralize;
 
-/// Columns of a chart: one for zero and as many on each side.
-const SIDE: usize = 20;
+/// Columns of a chart on each side of zero.
+const CHART_SIDE_COLUMNS: usize = 20;
 
-/// Returns a worth in words, with its chart where something is known.
-pub(crate) fn worth_text(worth: Worth) -> String {
+/// Renders a measured impact, with a chart if there are enough runs.
+pub(crate) fn impact_text(worth: ImpactEstimate) -> String {
     match worth {
-        Worth::TooFew { shown, withheld } => {
+        ImpactEstimate::TooFew { shown, withheld } => {
+            // The smaller group limits the estimate.
             let fewer = shown.min(withheld);
             format!("not enough runs yet (n = {fewer})")
         }
-        Worth::Measured(lift) => format!(
+        ImpactEstimate::Measured(lift) => format!(
             "{}  {:+.0} points, 95 % between {:+.0} and {:+.0}; {} with, {} without",
-            chart(lift),
+            interval_chart(lift),
             100.0 * lift.difference,
             100.0 * lift.low,
             100.0 * lift.high,
@@ -32,36 +33,38 @@ pub(crate) fn worth_text(worth: Worth) -> String {
     }
 }
 
-/// Draws an interval between minus one and one, the zero in the middle.
-fn chart(lift: Lift) -> String {
+/// Draws an interval on a scale from -1 to 1 with zero in the middle.
+fn interval_chart(lift: MeasuredImpact) -> String {
     let column = |value: f64| {
-        let at = (value.clamp(-1.0, 1.0) + 1.0) * SIDE as f64;
+        let scaled = (value.clamp(-1.0, 1.0) + 1.0) * CHART_SIDE_COLUMNS as f64;
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
             reason = "between zero and the width"
         )]
-        let at = at.round() as usize;
-        at
+        let index = scaled.round() as usize;
+        index
     };
     let (low, middle, high) = (column(lift.low), column(lift.difference), column(lift.high));
     let mark = |at: usize| match at {
+        // The estimate first: it lies inside the interval and must not be hidden by it.
         _ if at == middle => '●',
         _ if (low..=high).contains(&at) => '━',
-        SIDE => '┼',
+        CHART_SIDE_COLUMNS => '┼',
         _ => '─',
     };
-    (0..=2 * SIDE).map(mark).collect()
+    (0..=2 * CHART_SIDE_COLUMNS).map(mark).collect()
 }
 
-/// Returns what is believed of an entry, a line each.
-pub(crate) fn grounds_text(entry: &Entry, grounds: &Grounds) -> String {
+/// Renders the data behind the confidence in an entry, one line each.
+pub(crate) fn confidence_details(entry: &Entry, grounds: &ConfidenceReport) -> String {
     let mut text = String::new();
-    let found = &entry.confirmation;
+    let confirmation = &entry.confirmation;
     let posterior = grounds.posterior;
     let validity = match grounds.validity {
+        // For an entry without anchors and conditions, "unverifiable" would sound like a defect.
         Validity::Unverifiable => "nothing to look up".to_owned(),
-        known @ (Validity::Holds | Validity::Changed | Validity::Broken) => word(&known),
+        known @ (Validity::Holds | Validity::Changed | Validity::Broken) => enum_label(&known),
     };
     let lines = [
         ("code", validity),
@@ -69,7 +72,10 @@ pub(crate) fn grounds_text(entry: &Entry, grounds: &Grounds) -> String {
             "found again",
             format!(
                 "{} independent, {} by a person, {} primed, {} unwitnessed",
-                found.independent, found.manual, found.primed, found.unwitnessed
+                confirmation.independent,
+                confirmation.manual,
+                confirmation.primed,
+                confirmation.unwitnessed
             ),
         ),
         (
@@ -87,19 +93,19 @@ pub(crate) fn grounds_text(entry: &Entry, grounds: &Grounds) -> String {
             format!(
                 "{:.2} after {} ({})",
                 posterior.mean(),
-                counted(
-                    observed(posterior.observations()),
+                pluralize(
+                    round_count(posterior.observations()),
                     "observation",
                     "observations"
                 ),
-                word(&posterior.strength()),
+                enum_label(&posterior.strength()),
             ),
         ),
-        ("worth", worth_text(grounds.worth)),
+        ("worth", impact_text(grounds.impact)),
     ];
     let _ = writeln!(text);
-    for (name, said) in lines {
-        let _ = writeln!(text, "{name:<12}  {said}");
+    for (name, value) in lines {
+        let _ = writeln!(text, "{name:<12}  {value}");
     }
     text
 }
@@ -109,7 +115,7 @@ pub(crate) fn grounds_text(entry: &Entry, grounds: &Grounds) -> String {
     clippy::cast_sign_loss,
     reason = "a small count"
 )]
-fn observed(observations: f64) -> u64 {
+fn round_count(observations: f64) -> u64 {
     observations.round().max(0.0) as u64
 }
 
@@ -117,8 +123,8 @@ fn observed(observations: f64) -> u64 {
 mod tests {
     use super::*;
 
-    fn lift(low: f64, difference: f64, high: f64) -> Lift {
-        Lift {
+    fn lift(low: f64, difference: f64, high: f64) -> MeasuredImpact {
+        MeasuredImpact {
             difference,
             low,
             high,
@@ -129,20 +135,20 @@ mod tests {
 
     #[test]
     fn a_chart_shows_the_interval_beside_zero() {
-        insta::assert_snapshot!(chart(lift(-0.1, 0.25, 0.55)), @"
+        insta::assert_snapshot!(interval_chart(lift(-0.1, 0.25, 0.55)), @"
         ──────────────────━━━━━━━●━━━━━━─────────
         ");
-        insta::assert_snapshot!(chart(lift(-1.0, -1.0, -0.5)), @"
+        insta::assert_snapshot!(interval_chart(lift(-1.0, -1.0, -0.5)), @"
         ●━━━━━━━━━━─────────┼────────────────────
         ");
     }
 
     #[test]
     fn too_few_runs_are_an_answer() {
-        let few = Worth::TooFew {
+        let few = ImpactEstimate::TooFew {
             shown: 30,
             withheld: 4,
         };
-        assert_eq!(worth_text(few), "not enough runs yet (n = 4)");
+        assert_eq!(impact_text(few), "not enough runs yet (n = 4)");
     }
 }

@@ -1,8 +1,8 @@
 //! `ken add` with flags.
 
-use crate::support::{pay, plain, repository};
+use crate::cli::support::{folder_with_ledger, repository_with_ledger, write_pay_source};
 
-const FULL: [&str; 25] = [
+const ADD_WITH_ALL_FLAGS: [&str; 25] = [
     "add",
     "--kind",
     "learning",
@@ -32,9 +32,9 @@ const FULL: [&str; 25] = [
 
 #[test]
 fn an_entry_is_added_and_shown_with_everything_it_was_given() {
-    let env = repository();
-    pay(&env);
-    insta::assert_snapshot!(env.run(FULL), @"
+    let env = repository_with_ledger();
+    write_pay_source(&env);
+    insta::assert_snapshot!(env.run(ADD_WITH_ALL_FLAGS), @"
     exit: 0
     ----- stdout -----
     L-205zr7j2
@@ -67,12 +67,14 @@ fn an_entry_is_added_and_shown_with_everything_it_was_given() {
 
 #[test]
 fn add_answers_programs_with_the_whole_entry() {
-    let env = plain();
-    pay(&env);
-    let run = env.run(
-        FULL.into_iter()
-            .chain(["--format", "json", "--by", "agent:tester"]),
-    );
+    let env = folder_with_ledger();
+    write_pay_source(&env);
+    let run =
+        env.run(
+            ADD_WITH_ALL_FLAGS
+                .into_iter()
+                .chain(["--format", "json", "--by", "agent:tester"]),
+        );
     insta::assert_snapshot!(run, @r#"
     exit: 0
     ----- stdout -----
@@ -82,10 +84,10 @@ fn add_answers_programs_with_the_whole_entry() {
 
 #[test]
 fn the_answer_begins_with_schema_and_id() {
-    let env = plain();
-    pay(&env);
+    let env = folder_with_ledger();
+    write_pay_source(&env);
     let run = env
-        .run(FULL.into_iter().chain(["--format", "json"]))
+        .run(ADD_WITH_ALL_FLAGS.into_iter().chain(["--format", "json"]))
         .success();
     assert!(
         run.stdout
@@ -96,7 +98,7 @@ fn the_answer_begins_with_schema_and_id() {
 
 #[test]
 fn a_spike_an_entity_and_a_relationship_carry_their_details() {
-    let env = plain();
+    let env = folder_with_ledger();
     let cite = ["--cite", "test:bench"];
     let spike = [
         "add",
@@ -165,16 +167,18 @@ fn a_spike_an_entity_and_a_relationship_carry_their_details() {
 
 #[test]
 fn quiet_leaves_only_the_answer() {
-    let env = plain();
-    pay(&env);
-    let run = env.run(FULL.into_iter().chain(["-q"])).success();
+    let env = folder_with_ledger();
+    write_pay_source(&env);
+    let run = env
+        .run(ADD_WITH_ALL_FLAGS.into_iter().chain(["-q"]))
+        .success();
     assert_eq!(run.stderr, "");
     assert_eq!(run.stdout.lines().count(), 1);
 }
 
 #[test]
 fn text_no_reader_can_see_is_set_apart_until_a_person_lifts_it() {
-    let env = plain();
+    let env = folder_with_ledger();
     let hidden = "Charging twice is safe\u{202e}, really";
     let args = [
         "add",
@@ -191,7 +195,7 @@ fn text_no_reader_can_see_is_set_apart_until_a_person_lifts_it() {
     ----- stdout -----
     L-205zr7j2
     ----- stderr -----
-    note: L-205zr7j2 is quarantined: text that no reader can see (bidi-control) in `statement`; a person lets it out with `ken quarantine lift L-205zr7j2 --reason TEXT`
+    note: L-205zr7j2 is quarantined: text that no reader can see (bidi-control) in `statement`; a person lets it out with `ken guard quarantine release L-205zr7j2 --reason TEXT`
     added as candidate: .ken/entries/L-205zr7j2-charging-twice-is-safe-really.md
     ");
     let id = added.line();
@@ -209,7 +213,14 @@ fn text_no_reader_can_see_is_set_apart_until_a_person_lifts_it() {
     ----- stderr -----
     1 entry
     ");
-    let lift = ["quarantine", "lift", &id, "--reason", "looked at it"];
+    let lift = [
+        "guard",
+        "quarantine",
+        "release",
+        &id,
+        "--reason",
+        "looked at it",
+    ];
     insta::assert_snapshot!(env.run(lift.into_iter().chain(["--by", "agent:x"])), @"
     exit: 1
     ----- stderr -----
@@ -222,7 +233,7 @@ fn text_no_reader_can_see_is_set_apart_until_a_person_lifts_it() {
     ----- stdout -----
     L-205zr7j2
     ----- stderr -----
-    let out; it is candidate again
+    released; it is candidate again
     ");
     insta::assert_snapshot!(env.run(lift), @"
     exit: 1
@@ -233,7 +244,7 @@ fn text_no_reader_can_see_is_set_apart_until_a_person_lifts_it() {
 
 #[test]
 fn a_claim_retracted_as_false_is_refused_until_a_person_overrides() {
-    let env = plain();
+    let env = folder_with_ledger();
     let add = [
         "add",
         "--kind",

@@ -1,10 +1,10 @@
-//! `ken browse` from outside: on a real terminal, and where there is none.
+//! `ken browse` as a child process, with and without a terminal.
 
-use crate::support::plain;
+use crate::cli::support::folder_with_ledger;
 
 #[test]
 fn without_a_terminal_it_names_the_commands_that_need_none() {
-    let env = plain();
+    let env = folder_with_ledger();
     insta::assert_snapshot!(env.run(["browse", "session lock"]), @"
     exit: 2
     ----- stderr -----
@@ -19,7 +19,7 @@ fn without_a_terminal_it_names_the_commands_that_need_none() {
     "#);
 }
 
-/// `script` of util-linux makes the terminal; other systems' `script` takes other options.
+/// The terminal comes from util-linux `script`; `script` of other systems takes other options.
 #[cfg(target_os = "linux")]
 mod in_a_terminal {
     use std::io::{Read as _, Write as _};
@@ -28,12 +28,12 @@ mod in_a_terminal {
     use std::thread;
     use std::time::Duration;
 
-    use ken_testkit::test_env::TestEnv;
+    use ken_testkit::test_env::TestEnvironment;
 
-    use crate::support::{lesson, plain};
+    use crate::cli::support::{add_lesson, folder_with_ledger};
 
-    /// A screen that takes longer is not coming.
-    const PATIENCE: Duration = Duration::from_secs(60);
+    /// Maximum wait for a screen update.
+    const SCREEN_TIMEOUT: Duration = Duration::from_secs(60);
 
     const ENTERS_SCREEN: &str = "\u{1b}[?1049h";
     const LEAVES_SCREEN: &str = "\u{1b}[?1049l";
@@ -42,17 +42,17 @@ mod in_a_terminal {
     const CTRL_Q: &str = "\u{11}";
 
     /// A running `ken browse`.
-    struct Terminal {
+    struct BrowseTerminal {
         child: Child,
         keys: ChildStdin,
         bytes: Receiver<Vec<u8>>,
-        /// All that was sent to the screen.
+        /// Unread output of the program.
         seen: String,
     }
 
-    impl Terminal {
-        /// Returns nothing where there is no `script` that can make a terminal.
-        fn start(env: &TestEnv, args: &str) -> Option<Self> {
+    impl BrowseTerminal {
+        /// Starts the program; returns `None` without a `script` that can create a terminal.
+        fn start(env: &TestEnvironment, args: &str) -> Option<Self> {
             let ken = env.ken();
             let program = ken.get_program().to_str()?;
             let line = format!("stty rows 24 cols 80 && exec '{program}' browse {args}");
@@ -86,10 +86,10 @@ mod in_a_terminal {
             })
         }
 
-        /// Waits until `needle` was sent to the screen after what was waited for before.
+        /// Waits until the program prints `needle` after the previous match.
         ///
-        /// Only cells that change are sent, so it must be a word that stands where none of its
-        /// letters stood.
+        /// The program sends only cells that change, so `needle` must be a word of which no letter
+        /// was already at its position.
         #[track_caller]
         fn wait_for(&mut self, needle: &str) {
             loop {
@@ -97,7 +97,7 @@ mod in_a_terminal {
                     self.seen.drain(..at + needle.len());
                     return;
                 }
-                let Ok(bytes) = self.bytes.recv_timeout(PATIENCE) else {
+                let Ok(bytes) = self.bytes.recv_timeout(SCREEN_TIMEOUT) else {
                     panic!("no {needle:?} in {:?}", self.seen);
                 };
                 self.seen.push_str(&String::from_utf8_lossy(&bytes));
@@ -110,7 +110,7 @@ mod in_a_terminal {
         }
 
         #[track_caller]
-        fn ends_well(mut self) {
+        fn wait_for_clean_exit(mut self) {
             self.wait_for(LEAVES_SCREEN);
             assert!(self.child.wait().expect("ken ends").success());
         }
@@ -118,13 +118,13 @@ mod in_a_terminal {
 
     #[test]
     fn it_searches_opens_shows_the_history_and_gives_the_terminal_back() {
-        let env = plain();
-        let _ = lesson(&env, "Colour themes are read once, when the window opens.");
-        let id = lesson(
+        let env = folder_with_ledger();
+        let _ = add_lesson(&env, "Color themes are read once, when the window opens.");
+        let id = add_lesson(
             &env,
             "handleRequest takes the session lock before it writes.",
         );
-        let Some(mut terminal) = Terminal::start(&env, "") else {
+        let Some(mut terminal) = BrowseTerminal::start(&env, "") else {
             return;
         };
         terminal.wait_for(ENTERS_SCREEN);
@@ -136,19 +136,19 @@ mod in_a_terminal {
         terminal.press(CTRL_L);
         terminal.wait_for("proposed:");
         terminal.press(CTRL_Q);
-        terminal.ends_well();
+        terminal.wait_for_clean_exit();
         assert!(env.run(["list"]).success().stdout.contains(&id));
     }
 
     #[test]
     fn a_query_and_filters_may_be_given_and_ctrl_c_is_a_good_end() {
-        let env = plain();
-        let _ = lesson(&env, "Colour themes are read once, when the window opens.");
-        let Some(mut terminal) = Terminal::start(&env, "themes --kind decision") else {
+        let env = folder_with_ledger();
+        let _ = add_lesson(&env, "Color themes are read once, when the window opens.");
+        let Some(mut terminal) = BrowseTerminal::start(&env, "themes --kind decision") else {
             return;
         };
         terminal.wait_for("found");
         terminal.press(CTRL_C);
-        terminal.ends_well();
+        terminal.wait_for_clean_exit();
     }
 }

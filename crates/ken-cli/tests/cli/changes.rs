@@ -1,13 +1,13 @@
-//! The verbs that change an entry, in text and JSON.
+//! Commands that change an entry, in text and JSON.
 
-use crate::support::{commit, lesson, plain, repository};
+use crate::cli::support::{add_lesson, commit_all, folder_with_ledger, repository_with_ledger};
 
 #[test]
 fn revise_words_fields_anew_and_clears_them() {
-    let env = plain();
-    let id = lesson(&env, "Charging twice is safe");
+    let env = folder_with_ledger();
+    let id = add_lesson(&env, "Charging twice is safe");
     let args = [
-        "revise",
+        "edit",
         &id,
         "--statement",
         "Charging twice is safe while the key is kept",
@@ -23,22 +23,22 @@ fn revise_words_fields_anew_and_clears_them() {
     ----- stderr -----
     revised statement, tags
     ");
-    insta::assert_snapshot!(env.run(["revise", &id, "--clear", "tag"]), @"
+    insta::assert_snapshot!(env.run(["edit", &id, "--clear", "tag"]), @"
     exit: 0
     ----- stdout -----
     L-205zr7j2
     ----- stderr -----
     revised tags
     ");
-    insta::assert_snapshot!(env.run(["revise", &id]), @"
+    insta::assert_snapshot!(env.run(["edit", &id]), @"
     exit: 2
     ----- stderr -----
     error: nothing to change was given
 
-    hint: add --statement, --tag or another field; `ken revise --help` lists them
+    hint: add --statement, --tag or another field; `ken edit --help` lists them
     ");
     let run = env
-        .run(["revise", &id, "--lens", "security", "--format", "json"])
+        .run(["edit", &id, "--lens", "security", "--format", "json"])
         .success();
     assert_eq!(run.json()["content"]["lens"], "security");
     assert_eq!(run.json()["content"].get("tags"), None);
@@ -46,9 +46,9 @@ fn revise_words_fields_anew_and_clears_them() {
 
 #[test]
 fn prv_13_prv_14_evidence_is_only_ever_added() {
-    let env = plain();
-    let id = lesson(&env, "Charging twice is safe");
-    insta::assert_snapshot!(env.run(["cite", &id, "pr:7", "doc:docs/pay.md"]), @"
+    let env = folder_with_ledger();
+    let id = add_lesson(&env, "Charging twice is safe");
+    insta::assert_snapshot!(env.run(["entry", "cite", &id, "pr:7", "doc:docs/pay.md"]), @"
     exit: 0
     ----- stdout -----
     L-205zr7j2
@@ -61,15 +61,15 @@ fn prv_13_prv_14_evidence_is_only_ever_added() {
     error: a citation (provenance is append-only) cannot be undone
     ");
     let run = env
-        .run(["cite", &id, "test:ci/9", "--format", "json"])
+        .run(["entry", "cite", &id, "test:ci/9", "--format", "json"])
         .success();
     assert_eq!(run.json()["citations"].as_array().map(Vec::len), Some(4));
 }
 
 #[test]
 fn confirm_tells_a_person_from_an_agent_that_has_seen_the_entry() {
-    let env = plain();
-    let id = lesson(&env, "Charging twice is safe");
+    let env = folder_with_ledger();
+    let id = add_lesson(&env, "Charging twice is safe");
     env.wait_days(10);
     insta::assert_snapshot!(env.run(["confirm", &id, "--by", "agent:x"]), @"
     exit: 0
@@ -94,37 +94,37 @@ fn confirm_tells_a_person_from_an_agent_that_has_seen_the_entry() {
 
 #[test]
 fn status_moves_on_the_ladder_and_only_a_person_verifies() {
-    let env = plain();
-    let id = lesson(&env, "Charging twice is safe");
-    insta::assert_snapshot!(env.run(["status", &id, "active", "--note", "two reviews"]), @"
+    let env = folder_with_ledger();
+    let id = add_lesson(&env, "Charging twice is safe");
+    insta::assert_snapshot!(env.run(["entry", "status", &id, "active", "--note", "two reviews"]), @"
     exit: 0
     ----- stdout -----
     L-205zr7j2
     ----- stderr -----
     now active
     ");
-    insta::assert_snapshot!(env.run(["status", &id, "verified", "--by", "agent:x"]), @"
+    insta::assert_snapshot!(env.run(["entry", "status", &id, "verified", "--by", "agent:x"]), @"
     exit: 1
     ----- stderr -----
     error: verifying by hand is for a person to decide; agent:x is not one
 
     hint: ask a person to run this command
     ");
-    insta::assert_snapshot!(env.run(["status", &id, "active"]), @"
+    insta::assert_snapshot!(env.run(["entry", "status", &id, "active"]), @"
     exit: 1
     ----- stderr -----
     error: nothing would change
     ");
     let run = env
-        .run(["status", &id, "verified", "--format", "json"])
+        .run(["entry", "status", &id, "verified", "--format", "json"])
         .success();
     assert_eq!(run.json()["status"]["value"], "verified");
 }
 
 #[test]
 fn retract_and_restore_are_there_and_back() {
-    let env = plain();
-    let id = lesson(&env, "Charging twice is safe");
+    let env = folder_with_ledger();
+    let id = add_lesson(&env, "Charging twice is safe");
     insta::assert_snapshot!(env.run(["retract", &id, "--reason", "obsolete"]), @"
     exit: 0
     ----- stdout -----
@@ -165,8 +165,8 @@ fn retract_and_restore_are_there_and_back() {
 
 #[test]
 fn one_entry_is_archived_and_found_on_its_shelf() {
-    let env = plain();
-    let id = lesson(&env, "Charging twice is safe");
+    let env = folder_with_ledger();
+    let id = add_lesson(&env, "Charging twice is safe");
     insta::assert_snapshot!(env.run(["archive", &id]), @"
     exit: 0
     ----- stdout -----
@@ -193,9 +193,9 @@ fn one_entry_is_archived_and_found_on_its_shelf() {
 
 #[test]
 fn cli_10_archive_older_than_days_archives_what_nobody_confirmed() {
-    let env = plain();
-    let old = lesson(&env, "Charging twice is safe");
-    let kept = lesson(&env, "Refunds are asynchronous");
+    let env = folder_with_ledger();
+    let old = add_lesson(&env, "Charging twice is safe");
+    let kept = add_lesson(&env, "Refunds are asynchronous");
     env.wait_days(91);
     let _ = env.run(["confirm", &kept]).success();
     insta::assert_snapshot!(env.run(["knowledge", "archive", "--older-than", "90"]), @"
@@ -231,37 +231,39 @@ fn cli_10_archive_older_than_days_archives_what_nobody_confirmed() {
 
 #[test]
 fn link_says_how_two_entries_stand_to_each_other() {
-    let env = plain();
-    let a = lesson(&env, "Charging twice is safe");
-    let b = lesson(&env, "Refunds are asynchronous");
-    insta::assert_snapshot!(env.run(["link", &a, &b, "--rel", "refines"]), @"
+    let env = folder_with_ledger();
+    let a = add_lesson(&env, "Charging twice is safe");
+    let b = add_lesson(&env, "Refunds are asynchronous");
+    insta::assert_snapshot!(env.run(["entry", "link", &a, &b, "--rel", "refines"]), @"
     exit: 0
     ----- stdout -----
     L-205zr7j2
     ----- stderr -----
     linked: L-205zr7j2 refines L-h9xr3ac9
     ");
-    insta::assert_snapshot!(env.run(["link", &a, &b, "--rel", "refines"]), @"
+    insta::assert_snapshot!(env.run(["entry", "link", &a, &b, "--rel", "refines"]), @"
     exit: 1
     ----- stderr -----
     error: nothing would change
     ");
-    insta::assert_snapshot!(env.run(["link", &a, &a]), @"
+    insta::assert_snapshot!(env.run(["entry", "link", &a, &a]), @"
     exit: 1
     ----- stderr -----
     error: an entry cannot be linked to itself
     ");
-    let run = env.run(["link", &b, &a, "--format", "json"]).success();
+    let run = env
+        .run(["entry", "link", &b, &a, "--format", "json"])
+        .success();
     assert_eq!(run.json()["links"][0]["rel"], "relates_to");
 }
 
 #[test]
 fn undo_takes_back_ones_own_last_change() {
-    let env = plain();
-    let id = lesson(&env, "Charging twice is safe");
+    let env = folder_with_ledger();
+    let id = add_lesson(&env, "Charging twice is safe");
     let _ = env.run(["confirm", &id]).success();
     let _ = env
-        .run(["revise", &id, "--tag", "theirs", "--by", "agent:other"])
+        .run(["edit", &id, "--tag", "theirs", "--by", "agent:other"])
         .success();
     insta::assert_snapshot!(env.run(["undo"]), @"
     exit: 0
@@ -298,10 +300,17 @@ fn undo_takes_back_ones_own_last_change() {
 
 #[test]
 fn log_names_every_author() {
-    let env = repository();
-    let id = lesson(&env, "Charging twice is safe");
+    let env = repository_with_ledger();
+    let id = add_lesson(&env, "Charging twice is safe");
     let _ = env
-        .run(["cite", &id, "pr:7", "--by", "agent:claude-code/7f3a"])
+        .run([
+            "entry",
+            "cite",
+            &id,
+            "pr:7",
+            "--by",
+            "agent:claude-code/7f3a",
+        ])
         .success();
     let _ = env.run(["retract", &id, "--reason", "duplicate"]).success();
     insta::assert_snapshot!(env.run(["log", &id]), @"
@@ -325,22 +334,22 @@ fn log_names_every_author() {
 
 #[test]
 fn concurrent_wordings_are_both_shown() {
-    let env = repository();
-    let id = lesson(&env, "Charging twice is safe");
-    commit(&env, "lesson");
+    let env = repository_with_ledger();
+    let id = add_lesson(&env, "Charging twice is safe");
+    commit_all(&env, "lesson");
     let _ = env.git(["checkout", "-q", "-b", "topic"]);
     let _ = env
         .run([
-            "revise",
+            "edit",
             &id,
             "--statement",
             "Charging twice is safe with a key",
         ])
         .success();
-    commit(&env, "topic wording");
+    commit_all(&env, "topic wording");
     let _ = env.git(["checkout", "-q", "main"]);
     let other = [
-        "revise",
+        "edit",
         &id,
         "--statement",
         "Charging twice is safe for a day",
@@ -348,7 +357,7 @@ fn concurrent_wordings_are_both_shown() {
         "human:bob",
     ];
     let _ = env.run(other).success();
-    commit(&env, "main wording");
+    commit_all(&env, "main wording");
     let _ = env.git(["merge", "-q", "-X", "ours", "topic"]);
     insta::assert_snapshot!(env.run(["list"]), @"
     exit: 0
@@ -370,7 +379,7 @@ fn concurrent_wordings_are_both_shown() {
              Charging twice is safe for a day
       other  human:ada@example.org on 2026-01-02 (01KDYAPRA8FZPV6HKFH9XR3AC9)
              Charging twice is safe with a key
-      `ken revise L-205zr7j2 --statement TEXT` settles it
+      `ken edit L-205zr7j2 --statement TEXT` settles it
 
     evidence   none (cites no code)
     decay      ephemeral

@@ -1,34 +1,36 @@
-//! The files that carry the gate elsewhere: a GitHub Action, a pre-commit hook, SARIF.
+//! CI integrations of the gate: the GitHub Action, the pre-commit hook, and SARIF output.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use ken_testkit::test_env::TestEnv;
+use ken_testkit::test_env::TestEnvironment;
 
-use crate::support::{PAY, commit, norm, pay, repository};
+use crate::cli::support::{
+    PAY_SOURCE, add_norm, commit_all, repository_with_ledger, write_pay_source,
+};
 
-fn top(name: &str) -> PathBuf {
+fn repository_path(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../..")
         .join(name)
 }
 
-/// A repository whose last change contradicts a norm.
-fn contradicted() -> TestEnv {
-    let env = repository();
-    pay(&env);
-    let _ = norm(&env, "Refunds are tested.", "src/pay.rs#refund");
-    commit(&env, "a norm");
+/// Returns a repository whose last change contradicts a norm.
+fn repository_with_contradiction() -> TestEnvironment {
+    let env = repository_with_ledger();
+    write_pay_source(&env);
+    let _ = add_norm(&env, "Refunds are tested.", "src/pay.rs#refund");
+    commit_all(&env, "a norm");
     env.write(
         "src/pay.rs",
-        &PAY.replace("ledger.total = 0", "ledger.total = 1"),
+        &PAY_SOURCE.replace("ledger.total = 0", "ledger.total = 1"),
     );
     env
 }
 
-/// Runs a script as a build would, with this `ken` in front of the path.
-fn sh(env: &TestEnv, script: &str, variables: &[(&str, &str)]) -> (bool, String) {
+/// Runs a script as a CI build does, with this `ken` first on the path.
+fn run_script(env: &TestEnvironment, script: &str, variables: &[(&str, &str)]) -> (bool, String) {
     let ken = env.ken();
     let folder = Path::new(env!("CARGO_BIN_EXE_ken"))
         .parent()
@@ -61,9 +63,10 @@ fn last_script(text: &str) -> String {
 
 #[test]
 fn the_action_fails_where_a_change_contradicts_a_norm_and_writes_its_summary() {
-    let env = contradicted();
-    commit(&env, "a change");
-    let script = last_script(&fs::read_to_string(top("action.yml")).expect("action.yml"));
+    let env = repository_with_contradiction();
+    commit_all(&env, "a change");
+    let script =
+        last_script(&fs::read_to_string(repository_path("action.yml")).expect("action.yml"));
     let (summary, sarif) = (env.root().join("../summary"), env.root().join("../sarif"));
     let variables = [
         ("BASE", "HEAD~1"),
@@ -72,7 +75,7 @@ fn the_action_fails_where_a_change_contradicts_a_norm_and_writes_its_summary() {
         ("GITHUB_STEP_SUMMARY", summary.to_str().expect("a path")),
         ("SARIF", sarif.to_str().expect("a path")),
     ];
-    let (passes, said) = sh(&env, &script, &variables);
+    let (passes, said) = run_script(&env, &script, &variables);
     assert!(!passes);
     assert!(said.starts_with("::error file=src/pay.rs,line="), "{said}");
     assert!(
@@ -86,27 +89,27 @@ fn the_action_fails_where_a_change_contradicts_a_norm_and_writes_its_summary() {
             .contains("knowledge.validity")
     );
     let _ = env.git(["checkout", "-q", "HEAD~1", "--", "src/pay.rs"]);
-    commit(&env, "taken back");
+    commit_all(&env, "taken back");
     let since = [("BASE", "HEAD~2")];
     let variables = variables.into_iter().filter(|(name, _)| *name != "BASE");
     let variables: Vec<_> = variables.chain(since).collect();
-    assert!(sh(&env, &script, &variables).0);
+    assert!(run_script(&env, &script, &variables).0);
 }
 
 #[test]
 fn the_hook_stops_a_commit_that_contradicts_a_norm() {
-    let env = contradicted();
-    let text = fs::read_to_string(top(".pre-commit-hooks.yaml")).expect("hooks");
+    let env = repository_with_contradiction();
+    let text = fs::read_to_string(repository_path(".pre-commit-hooks.yaml")).expect("hooks");
     let entry = text
         .lines()
         .find_map(|line| line.trim().strip_prefix("entry: "));
-    assert!(!sh(&env, entry.expect("an entry"), &[]).0);
+    assert!(!run_script(&env, entry.expect("an entry"), &[]).0);
 }
 
 #[test]
 fn sarif_is_what_the_standard_says_and_a_finding_keeps_its_fingerprint() {
-    let env = contradicted();
-    let run = |env: &TestEnv| {
+    let env = repository_with_contradiction();
+    let run = |env: &TestEnvironment| {
         env.run(["verify", "--base", "HEAD", "--format", "sarif"])
             .stdout
     };
@@ -114,7 +117,7 @@ fn sarif_is_what_the_standard_says_and_a_finding_keeps_its_fingerprint() {
     let read: serde_sarif::sarif::Sarif = serde_json::from_str(&text).expect("SARIF");
     let results = read.runs[0].results.as_ref().expect("results");
     assert_eq!(results.len(), 1);
-    // A bracket too many makes one pattern of the published schema no regular expression.
+    // A surplus bracket makes one pattern of the published schema an invalid regular expression.
     let schema = official_schema().replace("-[a-zA-Z]{2}]?$", "-[a-zA-Z]{2}$");
     let schema = serde_json::from_str(&schema).expect("JSON");
     let log = serde_json::from_str(&text).expect("JSON");
@@ -124,7 +127,7 @@ fn sarif_is_what_the_standard_says_and_a_finding_keeps_its_fingerprint() {
         .map(|it| it.to_string())
         .collect();
     assert_eq!(wrong, [""; 0]);
-    // Two more lines above move the finding; it stays the same one.
+    // Two lines inserted above move the finding, but its fingerprint stays.
     let text = env.read("src/pay.rs");
     env.write("src/pay.rs", &format!("// One.\n// Two.\n{text}"));
     let moved: serde_sarif::sarif::Sarif = serde_json::from_str(&run(&env)).expect("SARIF");
@@ -133,7 +136,7 @@ fn sarif_is_what_the_standard_says_and_a_finding_keeps_its_fingerprint() {
     assert_ne!(moved.locations, results[0].locations);
 }
 
-/// The schema of the standard, as the package of its types carries it.
+/// Returns the official SARIF schema, as shipped in the `serde_sarif` package.
 fn official_schema() -> String {
     let rustc = Command::new("rustc")
         .arg("-vV")
@@ -141,11 +144,11 @@ fn official_schema() -> String {
         .expect("rustc runs");
     let about = String::from_utf8(rustc.stdout).expect("text");
     let host = about.lines().find_map(|line| line.strip_prefix("host: "));
-    // What only other platforms need is not there.
+    // Packages needed only on other platforms are not downloaded.
     let metadata = Command::new(env!("CARGO"))
         .args(["metadata", "--format-version", "1", "--offline"])
         .args(["--filter-platform", host.expect("a host")])
-        .current_dir(top(""))
+        .current_dir(repository_path(""))
         .output()
         .expect("cargo runs");
     let metadata: serde_json::Value = serde_json::from_slice(&metadata.stdout).expect("JSON");

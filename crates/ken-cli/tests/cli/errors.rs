@@ -1,10 +1,12 @@
-//! What is said when something is wrong: one sentence, why, what to do; exit codes 1, 2 and 3.
+//! Error messages: one sentence, the reason and a hint; exit codes 1, 2 and 3.
 
-use crate::support::{commit, empty, lesson, plain, repository};
+use crate::cli::support::{
+    add_lesson, commit_all, empty_folder, folder_with_ledger, repository_with_ledger,
+};
 
 #[test]
 fn without_a_ledger_every_command_says_how_to_make_one() {
-    let env = empty();
+    let env = empty_folder();
     insta::assert_snapshot!(env.run(["list"]), @"
     exit: 2
     ----- stderr -----
@@ -15,13 +17,13 @@ fn without_a_ledger_every_command_says_how_to_make_one() {
     insta::assert_snapshot!(env.run(["list", "--format", "json"]), @r#"
     exit: 2
     ----- stderr -----
-    {"schema":"ken.error.v1","code":"not_initialised","message":"there is no ledger here","hint":"run `ken init` at the top of the repository"}
+    {"schema":"ken.error.v1","code":"not_initialized","message":"there is no ledger here","hint":"run `ken init` at the top of the repository"}
     "#);
 }
 
 #[test]
 fn an_unknown_id_is_a_usage_error() {
-    let env = plain();
+    let env = folder_with_ledger();
     insta::assert_snapshot!(env.run(["show", "L-00000000"]), @"
     exit: 2
     ----- stderr -----
@@ -38,9 +40,9 @@ fn an_unknown_id_is_a_usage_error() {
 
 #[test]
 fn an_ambiguous_id_lists_the_candidates() {
-    let env = plain();
-    let _ = lesson(&env, "Charging twice is safe");
-    let _ = lesson(&env, "Refunds are asynchronous");
+    let env = folder_with_ledger();
+    let _ = add_lesson(&env, "Charging twice is safe");
+    let _ = add_lesson(&env, "Refunds are asynchronous");
     insta::assert_snapshot!(env.run(["show", "L"]), @"
     exit: 2
     ----- stderr -----
@@ -57,7 +59,7 @@ fn an_ambiguous_id_lists_the_candidates() {
 
 #[test]
 fn prv_08_an_entry_without_provenance_is_refused() {
-    let env = plain();
+    let env = folder_with_ledger();
     let args = [
         "add",
         "--kind",
@@ -68,20 +70,20 @@ fn prv_08_an_entry_without_provenance_is_refused() {
     insta::assert_snapshot!(env.run(args), @"
     exit: 1
     ----- stderr -----
-    error: provenance required: cite at least one commit, pr, doc, test or transcript
+    error: provenance required: cite at least one of commit, pr, doc, test, transcript
 
-    hint: add --cite commit:HASH (or pr:, doc:, test:, transcript:)
+    hint: add --cite with one of commit:HASH, pr:NUMBER, doc:PATH, test:NAME, transcript:HASH
     ");
     insta::assert_snapshot!(env.run(args.into_iter().chain(["--format=json"])), @r#"
     exit: 1
     ----- stderr -----
-    {"schema":"ken.error.v1","code":"provenance_required","message":"provenance required: cite at least one commit, pr, doc, test or transcript","hint":"add --cite commit:HASH (or pr:, doc:, test:, transcript:)"}
+    {"schema":"ken.error.v1","code":"provenance_required","message":"provenance required: cite at least one of commit, pr, doc, test, transcript","hint":"add --cite with one of commit:HASH, pr:NUMBER, doc:PATH, test:NAME, transcript:HASH"}
     "#);
 }
 
 #[test]
 fn the_guard_refuses_a_secret_and_does_not_repeat_it() {
-    let env = plain();
+    let env = folder_with_ledger();
     let secret = format!("{}{}", "ghp_", "aB3dE5fG7hI9jK1lM2nO4pQ6rS8tU0vW1xY2");
     let statement = format!("The deploy token is {secret}");
     let args = [
@@ -107,7 +109,7 @@ fn the_guard_refuses_a_secret_and_does_not_repeat_it() {
 
 #[test]
 fn limits_say_what_to_do() {
-    let env = plain();
+    let env = folder_with_ledger();
     let add = ["add", "--kind", "learning", "--cite", "pr:1", "--statement"];
     let long = "x".repeat(5000);
     insta::assert_snapshot!(env.run(add.into_iter().chain([long.as_str()])), @"
@@ -123,7 +125,7 @@ fn limits_say_what_to_do() {
     ----- stderr -----
     error: the statement has 4 sentences; a claim is one to 3
 
-    hint: split it into several entries and `ken link` them
+    hint: split it into several entries and `ken entry link` them
     ");
     let steps = [
         "Fine", "--verify", "a", "--verify", "b", "--verify", "c", "--verify", "d",
@@ -133,7 +135,7 @@ fn limits_say_what_to_do() {
     ----- stderr -----
     error: verification steps: 4 given, at most 3 allowed
 
-    hint: split it into several entries and `ken link` them
+    hint: split it into several entries and `ken entry link` them
     ");
     insta::assert_snapshot!(env.run(add.into_iter().chain(["Fine", "--anchor", "/etc/passwd"])), @"
     exit: 2
@@ -153,13 +155,13 @@ fn limits_say_what_to_do() {
 
 #[test]
 fn a_mistyped_command_or_value_is_answered_with_the_nearest() {
-    let env = plain();
+    let env = folder_with_ledger();
     insta::assert_snapshot!(env.run(["lst"]), @"
     exit: 2
     ----- stderr -----
     error: unrecognized subcommand 'lst'
 
-      tip: some similar subcommands exist: 'lift', 'ls', 'list'
+      tip: some similar subcommands exist: 'ls', 'list'
 
     Usage: ken [OPTIONS] <COMMAND>
 
@@ -184,10 +186,10 @@ fn a_mistyped_command_or_value_is_answered_with_the_nearest() {
 
 #[test]
 fn a_damaged_ledger_stops_the_program_with_file_and_line() {
-    let env = repository();
-    let _ = lesson(&env, "Charging twice is safe");
-    let _ = lesson(&env, "Refunds are asynchronous");
-    commit(&env, "lessons");
+    let env = repository_with_ledger();
+    let _ = add_lesson(&env, "Charging twice is safe");
+    let _ = add_lesson(&env, "Refunds are asynchronous");
+    commit_all(&env, "lessons");
     let name = env.names(".ken/semantic/v1").remove(0);
     let path = format!(".ken/semantic/v1/{name}");
     let text = env.read(&path).replacen("Charging", "Sharging", 1);
@@ -206,13 +208,13 @@ fn a_damaged_ledger_stops_the_program_with_file_and_line() {
 
 #[test]
 fn test_variables_go_together_and_must_make_sense() {
-    let env = plain().env("KEN_NOW", "yesterday");
+    let env = folder_with_ledger().env("KEN_NOW", "yesterday");
     insta::assert_snapshot!(env.run(["list"]), @"
     exit: 2
     ----- stderr -----
     error: KEN_NOW: `yesterday` is not a UTC time such as 2026-11-14T22:51:03.120Z
     ");
-    let env = plain().env("KEN_SEED", "");
+    let env = folder_with_ledger().env("KEN_SEED", "");
     insta::assert_snapshot!(env.run(["list"]), @"
     exit: 2
     ----- stderr -----
@@ -220,12 +222,20 @@ fn test_variables_go_together_and_must_make_sense() {
     ");
 }
 
-/// The ledger spells `1.0` as `1`; what was written must still read back as itself.
+/// The ledger writes `1.0` as `1`; the number must still parse to an equal value.
 #[test]
 fn numbers_that_can_be_spelled_two_ways_are_recorded() {
-    let env = plain();
+    let env = folder_with_ledger();
     let context = r#"{"seconds": 1.0, "share": 1e-3, "large": 1e300, "none": -0.0}"#;
-    let args = ["friction", "record", "--type", "redo", "--context", context];
+    let args = [
+        "health",
+        "friction",
+        "record",
+        "--type",
+        "redo",
+        "--context",
+        context,
+    ];
     let _ = env.run(args).success();
     let _ = env.run(["verify"]).success();
     let _ = env.run(["ledger", "check"]).success();

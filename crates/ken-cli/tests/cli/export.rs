@@ -1,15 +1,15 @@
-//! `ken export`, and that entry files are valid Open Knowledge Format documents.
+//! `ken ledger export`, and conformance of entry files to the Open Knowledge Format.
 
 use std::fs;
 
 use okf::{Bundle, Document, validate_bundle};
 
-use crate::support::{lesson, pay, plain};
+use crate::cli::support::{add_lesson, folder_with_ledger, write_pay_source};
 
 #[test]
 fn jsonl_and_markdown_go_to_stdout_without_evidence() {
-    let env = plain();
-    pay(&env);
+    let env = folder_with_ledger();
+    write_pay_source(&env);
     let args = [
         "add",
         "--kind",
@@ -24,7 +24,7 @@ fn jsonl_and_markdown_go_to_stdout_without_evidence() {
         "pay",
     ];
     let _ = env.run(args).success();
-    insta::assert_snapshot!(env.run(["export", "--form", "markdown"]), @"
+    insta::assert_snapshot!(env.run(["ledger", "export", "--form", "markdown"]), @"
     exit: 0
     ----- stdout -----
     ## [L-205zr7j2] Charging twice is safe
@@ -35,20 +35,20 @@ fn jsonl_and_markdown_go_to_stdout_without_evidence() {
     - tags: pay
     - source: pr:1 (human:ada)
     ");
-    let run = env.run(["export"]).success();
+    let run = env.run(["ledger", "export"]).success();
     assert!(!run.stdout.contains("src/pay.rs"), "{run}");
     assert_eq!(
-        ken_core::canonical::check(run.stdout.trim_end()).err(),
+        ken_core::ledger::canonical::check(run.stdout.trim_end()).err(),
         None
     );
-    insta::assert_snapshot!(env.run(["export", "--form", "okf"]), @"
+    insta::assert_snapshot!(env.run(["ledger", "export", "--form", "okf"]), @"
     exit: 2
     ----- stderr -----
     error: an OKF bundle is a folder of files
 
     hint: add --out DIR
     ");
-    insta::assert_snapshot!(env.run(["export", "--form", "markdown", "--out", "out"]), @"
+    insta::assert_snapshot!(env.run(["ledger", "export", "--form", "markdown", "--out", "out"]), @"
     exit: 0
     ----- stdout -----
     knowledge.md
@@ -60,13 +60,13 @@ fn jsonl_and_markdown_go_to_stdout_without_evidence() {
 
 #[test]
 fn an_exported_bundle_and_the_entry_files_conform_to_okf() {
-    let env = plain();
+    let env = folder_with_ledger();
     for statement in [
         "Charging twice is safe",
         "Say \"no\": never # or ---",
         "Größe zählt: 支払い",
     ] {
-        let _ = lesson(&env, statement);
+        let _ = add_lesson(&env, statement);
     }
     let tagged = [
         "add",
@@ -84,7 +84,7 @@ fn an_exported_bundle_and_the_entry_files_conform_to_okf() {
         "maintainability",
     ];
     let _ = env.run(tagged).success();
-    insta::assert_snapshot!(env.run(["export", "--form", "okf", "--out", "bundle", "--format", "json"]), @r#"
+    insta::assert_snapshot!(env.run(["ledger", "export", "--form", "okf", "--out", "bundle", "--format", "json"]), @r#"
     exit: 0
     ----- stdout -----
     {"schema":"ken.export.v1","files":["L-205zr7j2-charging-twice-is-safe.md","L-9p9sedqr-the-linter-is-wrong-here.md","L-d95shc1g-gr-e-z-hlt.md","L-h9xr3ac9-say-no-never-or.md"]}

@@ -1,24 +1,27 @@
-//! The global ledger: what more than one project knows, read beside every repository's own.
+//! The global ledger: entries shared by a user's projects, searched after the repository's own.
 
 use std::path::{Path, PathBuf};
 
-use ken_testkit::test_env::{Run, TestEnv};
+use ken_testkit::test_env::{CommandRun, TestEnvironment};
 
-use crate::support::{empty, lesson};
+use crate::cli::support::{add_lesson, empty_folder};
 
-const CENTS: &str = "Amounts of money are integers in cents";
+const STATEMENT: &str = "Amounts of money are integers in cents";
 
-/// A project whose user keeps the global ledger in `folder`.
-fn project(folder: &Path, seed: u64) -> TestEnv {
+/// Returns a project whose user keeps the global ledger in `folder`.
+fn project(folder: &Path, seed: u64) -> TestEnvironment {
     let global = folder.display().to_string();
-    let env = empty().seed(seed).env("KEN_GLOBAL", &global).in_git();
+    let env = empty_folder()
+        .seed(seed)
+        .env("KEN_GLOBAL", &global)
+        .in_git();
     let _ = env.run(["init"]).success();
     env
 }
 
-/// Two projects of one user, and the folder between them.
-fn two() -> (TestEnv, TestEnv, PathBuf) {
-    let first = empty();
+/// Returns two projects of one user and the folder of their global ledger.
+fn two_projects() -> (TestEnvironment, TestEnvironment, PathBuf) {
+    let first = empty_folder();
     let folder = first.root().join("../global");
     let folder = std::path::absolute(folder).expect("a path");
     let one = first
@@ -30,19 +33,19 @@ fn two() -> (TestEnv, TestEnv, PathBuf) {
     (one, other, folder)
 }
 
-fn promote(env: &TestEnv, id: &str, more: &[&str]) -> Run {
-    let args = ["promote", id, "--to", "global"];
+fn promote_to_global(env: &TestEnvironment, id: &str, more: &[&str]) -> CommandRun {
+    let args = ["entry", "promote", id, "--to", "global"];
     env.run(args.iter().chain(more).copied())
 }
 
-fn search(env: &TestEnv, query: &str) -> serde_json::Value {
+fn search(env: &TestEnvironment, query: &str) -> serde_json::Value {
     env.run(["search", query, "--format", "json"])
         .success()
         .json()
 }
 
 /// Adds an anchored lesson that a person confirmed, and returns its id.
-fn proven(env: &TestEnv, statement: &str) -> String {
+fn add_confirmed_lesson(env: &TestEnvironment, statement: &str) -> String {
     env.write("src/pay.rs", "pub fn charge() {}\n");
     let args = ["add", "--kind", "learning", "--cite", "commit:3fce3b5"];
     let args = args.into_iter().chain(["--anchor", "src/pay.rs#charge"]);
@@ -55,9 +58,9 @@ fn proven(env: &TestEnv, statement: &str) -> String {
 
 #[test]
 fn scp_01_scp_02_a_person_sends_what_others_need_and_nothing_of_the_repository_goes_along() {
-    let (one, other, folder) = two();
-    let id = proven(&one, CENTS);
-    insta::assert_snapshot!(promote(&one, &id, &[]), @"
+    let (one, other, folder) = two_projects();
+    let id = add_confirmed_lesson(&one, STATEMENT);
+    insta::assert_snapshot!(promote_to_global(&one, &id, &[]), @"
     exit: 1
     ----- stderr -----
     error: L-t2ampxn3 is not promoted: only this project knows it, and everybody's knowledge is what at least 2 know
@@ -65,9 +68,9 @@ fn scp_01_scp_02_a_person_sends_what_others_need_and_nothing_of_the_repository_g
     hint: `--anyway` says that others need it, too; only a person may
     ");
     assert!(!folder.exists(), "nothing was written");
-    let by_agent = promote(&one, &id, &["--anyway", "--by", "agent:codex"]);
+    let by_agent = promote_to_global(&one, &id, &["--anyway", "--by", "agent:codex"]);
     assert_eq!(by_agent.exit, 1, "{by_agent}");
-    insta::assert_snapshot!(promote(&one, &id, &["--anyway"]), @"
+    insta::assert_snapshot!(promote_to_global(&one, &id, &["--anyway"]), @"
     exit: 0
     ----- stdout -----
     L-p8g2ek23
@@ -76,7 +79,7 @@ fn scp_01_scp_02_a_person_sends_what_others_need_and_nothing_of_the_repository_g
     ");
     let found = search(&other, "money in cents");
     let copy = &found["global"][0]["entry"];
-    assert_eq!(copy["statement"], CENTS);
+    assert_eq!(copy["statement"], STATEMENT);
     assert_eq!(copy["status"]["value"], "candidate", "trust does not rise");
     assert_eq!(copy["created"]["origin"], "import");
     assert_eq!(copy["created"]["copied_from"]["entry"], id.as_str());
@@ -88,17 +91,17 @@ fn scp_01_scp_02_a_person_sends_what_others_need_and_nothing_of_the_repository_g
     for left in ["src/pay.rs", "3fce3b5", "Read "] {
         assert!(!text.contains(left), "{left}: {text}");
     }
-    let again = promote(&one, &id, &["--anyway"]);
+    let again = promote_to_global(&one, &id, &["--anyway"]);
     assert_eq!(again.exit, 1, "it reaches that far already: {again}");
 }
 
 #[test]
 fn scp_02_a_second_project_that_knows_it_needs_no_persons_word() {
-    let (one, other, _) = two();
-    let id = proven(&one, CENTS);
-    let copy = promote(&one, &id, &["--anyway"]).success().line();
-    let theirs = proven(&other, "Amounts of money are integers, in cents.");
-    let run = promote(
+    let (one, other, _) = two_projects();
+    let id = add_confirmed_lesson(&one, STATEMENT);
+    let copy = promote_to_global(&one, &id, &["--anyway"]).success().line();
+    let theirs = add_confirmed_lesson(&other, "Amounts of money are integers, in cents.");
+    let run = promote_to_global(
         &other,
         &theirs,
         &["--by", "agent:codex", "--format", "json"],
@@ -110,11 +113,11 @@ fn scp_02_a_second_project_that_knows_it_needs_no_persons_word() {
 }
 
 #[test]
-fn scp_03_c10_what_other_projects_know_stands_below_labelled_and_discounted() {
-    let (one, other, _) = two();
-    let id = proven(&one, CENTS);
-    let copy = promote(&one, &id, &["--anyway"]).success().line();
-    let own = lesson(
+fn scp_03_c10_what_other_projects_know_stands_below_labeled_and_discounted() {
+    let (one, other, _) = two_projects();
+    let id = add_confirmed_lesson(&one, STATEMENT);
+    let copy = promote_to_global(&one, &id, &["--anyway"]).success().line();
+    let own = add_lesson(
         &other,
         "The money service answers in cents only after warming up",
     );
@@ -163,20 +166,22 @@ fn scp_03_c10_what_other_projects_know_stands_below_labelled_and_discounted() {
 
 #[test]
 fn scp_03_what_other_projects_know_never_scores_above_what_was_verified_here() {
-    let (one, other, _) = two();
-    for statement in [CENTS, "Test databases are dropped every night"] {
-        let id = proven(&one, statement);
-        let _ = promote(&one, &id, &["--anyway"]).success();
+    let (one, other, _) = two_projects();
+    for statement in [STATEMENT, "Test databases are dropped every night"] {
+        let id = add_confirmed_lesson(&one, statement);
+        let _ = promote_to_global(&one, &id, &["--anyway"]).success();
     }
-    let verified = lesson(
+    let verified = add_lesson(
         &other,
         "Rounding in the money service loses a few cents a day at most",
     );
-    let _ = lesson(
+    let _ = add_lesson(
         &other,
         "What the money page shows as integers in cents are amounts before tax",
     );
-    let _ = other.run(["status", &verified, "verified"]).success();
+    let _ = other
+        .run(["entry", "status", &verified, "verified"])
+        .success();
     let query = "amounts of money are integers in cents";
     let found = other.run(["search", query, "--mean", "--format", "json"]);
     let found = found.success().json();
@@ -195,9 +200,9 @@ fn scp_03_what_other_projects_know_never_scores_above_what_was_verified_here() {
 
 #[test]
 fn scp_03_a_project_is_not_told_its_own_lesson_twice() {
-    let (one, _, _) = two();
-    let id = proven(&one, CENTS);
-    let _ = promote(&one, &id, &["--anyway"]).success();
+    let (one, _, _) = two_projects();
+    let id = add_confirmed_lesson(&one, STATEMENT);
+    let _ = promote_to_global(&one, &id, &["--anyway"]).success();
     let found = search(&one, "money in cents");
     assert_eq!(found["results"][0]["id"], id.as_str());
     assert!(found.get("global").is_none(), "{found}");
@@ -205,8 +210,8 @@ fn scp_03_a_project_is_not_told_its_own_lesson_twice() {
 
 #[test]
 fn nobody_without_a_global_ledger_pays_for_one() {
-    let (one, _, folder) = two();
-    let _ = lesson(&one, CENTS);
+    let (one, _, folder) = two_projects();
+    let _ = add_lesson(&one, STATEMENT);
     let found = search(&one, "money in cents");
     assert!(found.get("global").is_none());
     assert!(!folder.exists(), "reading makes none");
@@ -214,8 +219,8 @@ fn nobody_without_a_global_ledger_pays_for_one() {
 
 #[test]
 fn a_global_ledger_that_cannot_be_read_takes_nothing_from_an_answer() {
-    let (one, _, folder) = two();
-    let id = lesson(&one, CENTS);
+    let (one, _, folder) = two_projects();
+    let id = add_lesson(&one, STATEMENT);
     std::fs::create_dir_all(folder.join(".ken")).expect("a folder");
     std::fs::write(folder.join(".ken/VERSION"), "99.0.0\n").expect("a file");
     let run = one.run(["search", "money in cents"]).success();
@@ -228,9 +233,9 @@ fn a_global_ledger_that_cannot_be_read_takes_nothing_from_an_answer() {
 
 #[test]
 fn scp_10_norms_unproven_and_threads_entries_do_not_go_global() {
-    let (one, _, _) = two();
-    let unproven = lesson(&one, CENTS);
-    let run = promote(&one, &unproven, &[]);
+    let (one, _, _) = two_projects();
+    let unproven = add_lesson(&one, STATEMENT);
+    let run = promote_to_global(&one, &unproven, &[]);
     assert!(run.stderr.contains("has not proven itself"), "{run}");
     let args = [
         "add",
@@ -241,17 +246,17 @@ fn scp_10_norms_unproven_and_threads_entries_do_not_go_global() {
         "--statement",
     ];
     let norm = one.run(args.into_iter().chain(["Squash commits."])).line();
-    let run = promote(&one, &norm, &["--anyway"]);
+    let run = promote_to_global(&one, &norm, &["--anyway"]);
     assert_eq!(run.exit, 1, "{run}");
     assert!(run.stderr.contains("stays in it"), "{run}");
 }
 
 #[test]
 fn the_folder_is_the_users_data_folder_unless_a_variable_says_otherwise() {
-    let env = empty().in_git();
+    let env = empty_folder().in_git();
     let _ = env.run(["init"]).success();
-    let id = proven(&env, CENTS);
-    let _ = promote(&env, &id, &["--anyway"]).success();
+    let id = add_confirmed_lesson(&env, STATEMENT);
+    let _ = promote_to_global(&env, &id, &["--anyway"]).success();
     let home = env.root().join("../home/.local/share/ken/global/.ken");
     assert!(home.join("VERSION").exists());
     assert!(!home.join("../.gitattributes").exists(), "outside git");

@@ -1,10 +1,10 @@
-//! What people change in entry files, seen from the command line.
+//! Edits of entry files, as the command line reports them.
 
-use ken_testkit::test_env::TestEnv;
+use ken_testkit::test_env::TestEnvironment;
 
-use crate::support::{commit, lesson, repository};
+use crate::cli::support::{add_lesson, commit_all, repository_with_ledger};
 
-fn file(env: &TestEnv, id: &str) -> String {
+fn entry_file(env: &TestEnvironment, id: &str) -> String {
     let name = env
         .names(".ken/entries")
         .into_iter()
@@ -15,10 +15,10 @@ fn file(env: &TestEnv, id: &str) -> String {
 
 #[test]
 fn an_edited_statement_becomes_an_event() {
-    let env = repository();
-    let id = lesson(&env, "Charging twice is safe");
-    commit(&env, "lesson");
-    let path = file(&env, &id);
+    let env = repository_with_ledger();
+    let id = add_lesson(&env, "Charging twice is safe");
+    commit_all(&env, "lesson");
+    let path = entry_file(&env, &id);
     env.write(
         &path,
         &env.read(&path).replace(
@@ -35,7 +35,7 @@ fn an_edited_statement_becomes_an_event() {
     insta::assert_snapshot!(env.run(["sync", "--format", "json"]), @r#"
     exit: 0
     ----- stdout -----
-    {"schema":"ken.sync.v1","absorbed":0,"rendered":0,"waiting":false}
+    {"schema":"ken.sync.v1","absorbed":0,"rendered":0,"waiting":false,"missing_uncommitted":[]}
     "#);
     insta::assert_snapshot!(env.run(["log", &id]), @"
     exit: 0
@@ -49,10 +49,10 @@ fn an_edited_statement_becomes_an_event() {
 
 #[test]
 fn man_01_deleting_the_file_retracts_the_entry() {
-    let env = repository();
-    let id = lesson(&env, "Charging twice is safe");
-    commit(&env, "lesson");
-    std::fs::remove_file(env.root().join(file(&env, &id))).unwrap();
+    let env = repository_with_ledger();
+    let id = add_lesson(&env, "Charging twice is safe");
+    commit_all(&env, "lesson");
+    std::fs::remove_file(env.root().join(entry_file(&env, &id))).unwrap();
     insta::assert_snapshot!(env.run(["sync"]), @"
     exit: 0
     ----- stderr -----
@@ -65,11 +65,11 @@ fn man_01_deleting_the_file_retracts_the_entry() {
 
 #[test]
 fn man_02_setting_the_date_confirms_by_hand() {
-    let env = repository();
-    let id = lesson(&env, "Charging twice is safe");
-    commit(&env, "lesson");
+    let env = repository_with_ledger();
+    let id = add_lesson(&env, "Charging twice is safe");
+    commit_all(&env, "lesson");
     env.wait_days(30);
-    let path = file(&env, &id);
+    let path = entry_file(&env, &id);
     env.write(
         &path,
         &env.read(&path)
@@ -88,9 +88,9 @@ fn man_02_setting_the_date_confirms_by_hand() {
 
 #[test]
 fn man_03_every_file_shows_its_state_in_the_frontmatter() {
-    let env = repository();
-    let id = lesson(&env, "Charging twice is safe");
-    let text = env.read(&file(&env, &id));
+    let env = repository_with_ledger();
+    let id = add_lesson(&env, "Charging twice is safe");
+    let text = env.read(&entry_file(&env, &id));
     for line in [
         "status: candidate",
         "lastConfirmed: 2026-01-02",
@@ -103,11 +103,11 @@ fn man_03_every_file_shows_its_state_in_the_frontmatter() {
 
 #[test]
 fn many_files_gone_at_once_are_asked_about() {
-    let env = repository();
+    let env = repository_with_ledger();
     for i in 1..=5 {
-        let _ = lesson(&env, &format!("Lesson number {i}"));
+        let _ = add_lesson(&env, &format!("Lesson number {i}"));
     }
-    commit(&env, "lessons");
+    commit_all(&env, "lessons");
     for name in env.names(".ken/entries") {
         std::fs::remove_file(env.root().join(".ken/entries").join(name)).unwrap();
     }
@@ -117,7 +117,7 @@ fn many_files_gone_at_once_are_asked_about() {
     ----- stderr -----
     error: 5 entry files are gone at once
 
-    hint: `ken sync --yes` retracts them; `ken render` writes the files again
+    hint: `ken sync --yes` retracts them; `ken ledger render` writes the files again
     ");
     let run = env.run(["sync", "--yes"]).success();
     assert!(
@@ -129,10 +129,10 @@ fn many_files_gone_at_once_are_asked_about() {
 
 #[test]
 fn nothing_is_absorbed_while_a_merge_is_under_way() {
-    let env = repository();
-    let id = lesson(&env, "Charging twice is safe");
-    commit(&env, "lesson");
-    let path = file(&env, &id);
+    let env = repository_with_ledger();
+    let id = add_lesson(&env, "Charging twice is safe");
+    commit_all(&env, "lesson");
+    let path = entry_file(&env, &id);
     env.write(
         &path,
         &env.read(&path)

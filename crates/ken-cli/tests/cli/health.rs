@@ -1,21 +1,21 @@
-//! `ken health`: the report when work begins, and the review with its limits.
+//! `ken health`: the report at the start of work, and the review with its limits.
 
 use std::fs;
 
-use ken_testkit::test_env::TestEnv;
+use ken_testkit::test_env::TestEnvironment;
 use serde_json::{Value, json};
 
-use crate::support::{commit, lesson, plain, repository};
+use crate::cli::support::{add_lesson, commit_all, folder_with_ledger, repository_with_ledger};
 
-const LATEST: &str = ".ken/.local/health/latest.json";
-const PROPOSAL: &str = ".ken/.local/review/proposal.json";
+const REPORT_PATH: &str = ".ken/.local/health/latest.json";
+const PROPOSAL_PATH: &str = ".ken/.local/review/proposal.json";
 
-fn latest(env: &TestEnv) -> Value {
-    serde_json::from_str(&env.read(LATEST)).expect("a report")
+fn read_report(env: &TestEnvironment) -> Value {
+    serde_json::from_str(&env.read(REPORT_PATH)).expect("a report")
 }
 
-/// Two verified entries that speak for and against the same; returns their ids.
-fn contradiction(env: &TestEnv) -> [String; 2] {
+/// Adds two verified entries with opposite polarity and returns their ids.
+fn add_contradiction(env: &TestEnvironment) -> [String; 2] {
     let sides = [
         ("positive", "Retry every payment at once"),
         (
@@ -29,12 +29,12 @@ fn contradiction(env: &TestEnv) -> [String; 2] {
         ];
         let rest = ["--polarity", polarity, "--statement", statement];
         let id = env.run(add.into_iter().chain(rest)).success().line();
-        let _ = env.run(["status", &id, "verified"]).success();
+        let _ = env.run(["entry", "status", &id, "verified"]).success();
         id
     })
 }
 
-fn close(env: &TestEnv, args: &[&str]) {
+fn run_and_close(env: &TestEnvironment, args: &[&str]) {
     let _ = env.run(["run", "open", "work"]).success();
     let close = ["run", "close", "work"].iter().chain(args);
     let _ = env.run(close).success();
@@ -42,52 +42,52 @@ fn close(env: &TestEnv, args: &[&str]) {
 
 #[test]
 fn cli_14_hlt_01_the_report_is_printed_and_kept_on_this_machine_only() {
-    let env = repository();
-    let _ = lesson(&env, "Charging twice is safe");
+    let env = repository_with_ledger();
+    let _ = add_lesson(&env, "Charging twice is safe");
     insta::assert_snapshot!(env.run(["health", "report"]), @"
     exit: 0
     ----- stdout -----
     due  [maintenance:dedup] Make entries one that say the same
-        do: ken maintain dedup
+        do: ken health maintain dedup
     due  [maintenance:stale_sweep] Mark entries stale that nobody asks for or that do not answer
-        do: ken maintain stale_sweep
+        do: ken health maintain stale_sweep
     due  [maintenance:contradiction] Find entries that speak for and against the same
-        do: ken maintain contradiction
-    All rules are content.
+        do: ken health maintain contradiction
+    No rule reports a problem.
     ----- stderr -----
-    1 entry in use; 0 runs ended lately, 0 of them well; written to .ken/.local/health/latest.json
+    1 entry in use; 0 runs closed recently, 0 succeeded; written to .ken/.local/health/latest.json
     ");
-    assert_eq!(latest(&env)["schema"], "ken.health_report.v1");
-    commit(&env, "lesson");
+    assert_eq!(read_report(&env)["schema"], "ken.health_report.v1");
+    commit_all(&env, "lesson");
     let told = env.run(["knowledge", "health", "report", "--format", "json"]);
     let told = told.success().json();
-    assert_eq!(told, latest(&env));
+    assert_eq!(told, read_report(&env));
     assert_eq!(told["entries"]["candidate"], 1);
     assert_eq!(env.git(["status", "--porcelain"]), "", "git ignores it");
 }
 
 #[test]
 fn hlt_01_hlt_28_the_report_is_brought_up_when_work_begins_and_only_if_something_changed() {
-    let env = repository();
-    let _ = lesson(&env, "Charging twice is safe");
+    let env = repository_with_ledger();
+    let _ = add_lesson(&env, "Charging twice is safe");
     let _ = env.run(["run", "open", "one"]).success();
-    let first = latest(&env);
+    let first = read_report(&env);
     assert_eq!(first["entries"]["candidate"], 1);
     assert!(
-        !env.root().join(PROPOSAL).exists(),
+        !env.root().join(PROPOSAL_PATH).exists(),
         "the slow loop did not run"
     );
     let _ = env.run(["run", "open", "two"]).success();
-    assert_eq!(latest(&env), first, "nothing changed");
-    let _ = lesson(&env, "Refunds are idempotent");
+    assert_eq!(read_report(&env), first, "nothing changed");
+    let _ = add_lesson(&env, "Refunds are idempotent");
     let _ = env.run(["brief", "refunds"]).success();
-    assert_eq!(latest(&env)["entries"]["candidate"], 2);
+    assert_eq!(read_report(&env)["entries"]["candidate"], 2);
 }
 
 #[test]
 fn hlt_07_hlt_18_the_report_names_the_command_that_acts() {
-    let env = plain();
-    let [one, _] = contradiction(&env);
+    let env = folder_with_ledger();
+    let [one, _] = add_contradiction(&env);
     let opened = env.run(["run", "open", "work"]).success();
     let told = "note: 1 matter requires action; see `ken health report`";
     assert!(opened.stderr.contains(told), "{opened}");
@@ -105,20 +105,20 @@ fn hlt_07_hlt_18_the_report_names_the_command_that_acts() {
         do: ken show L-205zr7j2
         research: ken run open --agent researcher,role=researcher --task '[maintenance:contradiction] Find out which of L-205zr7j2 and L-d95shc1g holds, and when'
     due  [maintenance:dedup] Make entries one that say the same
-        do: ken maintain dedup
+        do: ken health maintain dedup
     due  [maintenance:stale_sweep] Mark entries stale that nobody asks for or that do not answer
-        do: ken maintain stale_sweep
+        do: ken health maintain stale_sweep
     due  [maintenance:contradiction] Find entries that speak for and against the same
-        do: ken maintain contradiction
+        do: ken health maintain contradiction
     ----- stderr -----
-    2 entries in use; 0 runs ended lately, 0 of them well; written to .ken/.local/health/latest.json
+    2 entries in use; 0 runs closed recently, 0 succeeded; written to .ken/.local/health/latest.json
     "#);
     let told = env.run(["health", "report", "--format", "json"]).success();
     let insight = &told.json()["insights"][0];
     assert_eq!(insight["rule"], "contradiction");
     assert_eq!(insight["severity"], "action_required");
     assert_eq!(insight["command"], format!("ken show {one}"));
-    // The command is word for word what a shell takes.
+    // A shell accepts the command exactly as printed.
     let research = insight["research"]["command"].as_str().unwrap();
     let words = research.split_once(" --task ").unwrap();
     let task = words.1.trim_matches('\'');
@@ -130,26 +130,26 @@ fn hlt_07_hlt_18_the_report_names_the_command_that_acts() {
 
 #[test]
 fn cli_15_hlt_02_a_review_writes_a_proposal_only_if_a_limit_is_reached() {
-    let env = plain();
-    let _ = lesson(&env, "Charging twice is safe");
+    let env = folder_with_ledger();
+    let _ = add_lesson(&env, "Charging twice is safe");
     insta::assert_snapshot!(env.run(["health", "review"]), @"
     exit: 0
     ----- stderr -----
-    no limit is reached; nothing is proposed
+    no limit is reached
     ");
-    assert!(!env.root().join(PROPOSAL).exists());
-    let [one, other] = contradiction(&env);
+    assert!(!env.root().join(PROPOSAL_PATH).exists());
+    let [one, other] = add_contradiction(&env);
     insta::assert_snapshot!(env.run(["health", "review", "--thresholds"]), @"
     exit: 0
     ----- stdout -----
     action required: 1, the limit is 1
         do: ken health report
     contradictions: 1, the limit is 1
-        do: ken maintain contradiction
+        do: ken health maintain contradiction
     ----- stderr -----
     a proposal was written to .ken/.local/review/proposal.json
     ");
-    let proposal: Value = serde_json::from_str(&env.read(PROPOSAL)).unwrap();
+    let proposal: Value = serde_json::from_str(&env.read(PROPOSAL_PATH)).unwrap();
     assert_eq!(proposal["schema"], "ken.health_proposal.v1");
     assert_eq!(proposal["counts"]["contradictions"], 1);
     assert_eq!(proposal["tripped"][0]["threshold"], "action_required");
@@ -159,22 +159,30 @@ fn cli_15_hlt_02_a_review_writes_a_proposal_only_if_a_limit_is_reached() {
     let review = env.run(["health", "review", "--format", "json"]).success();
     assert_eq!(review.json()["tripped"], json!([]));
     assert!(
-        !env.root().join(PROPOSAL).exists(),
+        !env.root().join(PROPOSAL_PATH).exists(),
         "an old one would mislead"
     );
 }
 
 #[test]
 fn hlt_03_limits_come_from_a_json_file_and_what_is_not_known_is_refused() {
-    let env = plain();
-    let _ = env.run(["friction", "record", "--type", "redo", "--context", "{}"]);
+    let env = folder_with_ledger();
+    let _ = env.run([
+        "health",
+        "friction",
+        "record",
+        "--type",
+        "redo",
+        "--context",
+        "{}",
+    ]);
     fs::write(env.root().join("limits.json"), r#"{"friction_week":1}"#).unwrap();
     let review = ["health", "review", "--thresholds", "limits.json"];
     insta::assert_snapshot!(env.run(review), @"
     exit: 0
     ----- stdout -----
     friction week: 1, the limit is 1
-        do: ken friction report
+        do: ken health friction report
     ----- stderr -----
     a proposal was written to .ken/.local/review/proposal.json
     ");
@@ -194,17 +202,17 @@ fn hlt_03_limits_come_from_a_json_file_and_what_is_not_known_is_refused() {
 
 #[test]
 fn hlt_27_what_is_decided_later_never_binds_work_that_ended() {
-    let env = plain();
-    close(&env, &["--outcome", "succeeded", "--strategy", "pairing"]);
+    let env = folder_with_ledger();
+    run_and_close(&env, &["--outcome", "succeeded", "--strategy", "pairing"]);
     let before = env
         .run(["run", "list", "--format", "json"])
         .success()
         .stdout;
-    // A thread, a policy and a strategy that come later are about what comes later.
+    // A thread, a policy and a strategy set later apply only to later runs.
     let open = ["run", "open", "later", "--thread", "payments"];
     let _ = env.run(open).success();
     let _ = env
-        .run(["maintain", "policy", "--mode", "autonomous"])
+        .run(["health", "maintain", "policy", "--mode", "autonomous"])
         .success();
     let _ = env.run(["run", "policy", "--reviews", "3"]).success();
     let after = env
@@ -217,9 +225,9 @@ fn hlt_27_what_is_decided_later_never_binds_work_that_ended() {
 
 #[test]
 fn hlt_29_outcomes_escalate_in_the_report() {
-    let env = plain();
+    let env = folder_with_ledger();
     for _ in 0..3 {
-        close(&env, &["--outcome", "failed"]);
+        run_and_close(&env, &["--outcome", "failed"]);
     }
     let report = env.run(["health", "report", "--format", "json"]).success();
     let report = report.json();
@@ -232,27 +240,27 @@ fn hlt_29_outcomes_escalate_in_the_report() {
 
 #[test]
 fn c20_what_did_not_answer_is_counted_from_events_without_the_words_of_the_question() {
-    let env = plain();
-    let id = lesson(&env, "Charging twice is safe because the key is idempotent");
+    let env = folder_with_ledger();
+    let id = add_lesson(&env, "Charging twice is safe because the key is idempotent");
     let words = "elephants in the zoo";
     let _ = env.run(["search", "--threshold", "none", words]).success();
     let missed = env.run(["search", "--unanswered"]).success().stdout;
-    close(&env, &["--outcome", "succeeded"]);
+    run_and_close(&env, &["--outcome", "succeeded"]);
     let log = env.run(["log", &id]).success().stdout;
     let is_told = missed.contains(words) && log.contains("came first for a question");
     assert!(is_told, "{missed}\n{log}");
     assert!(!log.contains("elephants"), "{log}");
-    // Told once, and still known where the index is gone.
-    close(&env, &["--outcome", "succeeded"]);
+    // The miss is recorded once, and survives the loss of the index.
+    run_and_close(&env, &["--outcome", "succeeded"]);
     assert_eq!(env.run(["log", &id]).success().stdout, log);
-    let _ = env.run(["index", "rebuild"]).success();
+    let _ = env.run(["ledger", "index", "rebuild"]).success();
     assert_eq!(env.run(["log", &id]).success().stdout, log);
 }
 
 #[test]
 fn tru_16_confidence_that_evidence_does_not_move_is_told() {
-    let env = repository();
-    let id = lesson(&env, "Charging twice is safe");
+    let env = repository_with_ledger();
+    let id = add_lesson(&env, "Charging twice is safe");
     let work = |outcome: &str| {
         let _ = env.run(["run", "open", "work", "--agent", "a"]).success();
         let note = ["run", "note", "work", "--agent", "agent:a", "--used", &id];

@@ -1,137 +1,95 @@
 //! Help, version, completions and manual pages.
 
-use crate::support::{empty, plain};
+use crate::cli::support::{empty_folder, folder_with_ledger};
 
 #[test]
-#[expect(clippy::too_many_lines, reason = "the whole page, as it is printed")]
 fn help_groups_commands_by_task() {
-    insta::assert_snapshot!(empty().run(["--help"]), @"
+    insta::assert_snapshot!(empty_folder().run(["--help"]), @"
     exit: 0
     ----- stdout -----
-    Keeps what agents and people learn about a codebase
+    Records what agents and people learn about a codebase, and checks it against the code
 
     Usage: ken [OPTIONS] <COMMAND>
 
-    Start and stop:
-      init           Make a ledger at the top of this repository, or in this folder
-      setup          Tell coding agents about Ken: instructions, MCP server, hooks and a skill
-      audit          Say what is wrong with the knowledge this repository keeps already; writes nothing
-      import         Take the sound claims of documents in: CLAUDE.md, AGENTS.md, rules, decisions …
-      uninstall      Take out what `init` put in; knowledge stays unless told otherwise
+    Everyday commands:
+      init      Create a knowledge base in this repository
+      setup     Connect coding agents: instructions, MCP server, hooks, skill
+      add       Add an entry, or many from JSON lines
+      search    Search entries by words, question, file, diff or error
+      show      Show one entry with its citations, anchors and status
+      list      List entries, newest first
+      brief     Print the entries and norms an agent needs before a task
+      edit      Edit the fields of an entry
+      confirm   Confirm that an entry still holds
+      verify    Check entries against the code, or a change against the gates
+      inbox     Review pending claims, approvals, quarantined entries and contradictions
+      sync      Turn hand edits of entry files into events and update the files
 
-    Digest documents:
-      reduce         Take claims from documents or history and let them wait for a decision
-      reflect        Say what waiting claims would repeat, contradict or link to
-      stage          Decide about claims that wait
-      reweave        Give an entry new evidence, and new words if need be
+    Add knowledge:
+      audit     Check CLAUDE.md, AGENTS.md and other agent instructions; writes nothing
+      import    Import claims from documents or the commit history
+      capture   Record a solved problem, or extract claims from a transcript
 
-    Write knowledge:
-      add            Add an entry, or many from JSON lines
-      capture        Write down a problem that was solved and what solved it, or take what a transcript shows
-      revise         Word fields of an entry anew
-      cite           Add evidence to an entry
-      confirm        Say that an entry holds
-      status         Move an entry on the ladder candidate, active, verified, stale, rejected
-      mark           Pin, mute or annotate an entry; what is true stays as it is
-      link           Link an entry to another
-      merge          Make entries that say the same one
-      distil         Condense entries that are used together into one; without arguments, list such entries
-      supersede      Let a newer entry take an older one's place
-      archive        Lay an entry aside, or all that nobody confirmed for long
-      retract        Take an entry back
-      restore        Bring back an archived or retracted entry
-      undo           Take back your own last change
+    Change entries:
+      archive   Archive an entry, or every entry not confirmed recently
+      retract   Retract an entry that is wrong or unwanted
+      restore   Restore an archived or retracted entry
+      undo      Undo your last change
+      entry     More operations on entries: cite, link, merge, pin, mute, promote …
 
-    Read it:
-      search         Find entries that answer a question, best first
-      browse         Look through entries on the whole terminal, searching as you type
-      brief          Tell an agent what to know before it begins
-      list           List entries, newest first
-      show           Show one entry: its claim, what it rests on, who said so
-      log            Show the history of an entry, with authors
-      export         Write entries for other programs: JSON lines, an OKF bundle or Markdown
+    Read:
+      browse    Browse entries in a full-screen terminal view
+      log       Show the history of an entry with authors
 
-    Learn from work:
-      mcp            Serve knowledge to a coding agent over the Model Context Protocol, on standard input and output
-      run            Look after units of work: who takes part, what they saw, how it ended
-      observe        Tell what an agent found; whether that confirms anything is decided from what it had seen
-      hook           Answer an agent's hook: what to know, in its own dialect, or nothing
-      feedback       Say whether an entry helped
-      extract        Take claims out of a transcript with the help of a judge; they become candidates
-      lift           Show what entries are worth: outcomes of work with them and without
-      stats          Show what was asked, what came of it and how work went
-      confidence     Look after how far using an entry is believed to help
+    Agents:
+      run       Record agent work: open a run, note exposures, close it with its outcome
+      feedback  Report whether an entry helped
+      mcp       Serve the knowledge base to agents over MCP
 
-    Check it:
-      verify         Check the ledger and hold every entry against the code, or what a change touches
-      reanchor       Take fingerprints, follow code that moved, decide about what changed
-      drift          Show shelves that are stale, bloated, contradictory or orphaned
-      health         Tell how knowledge fares, and whether that calls for anything
-      maintain       List services that keep knowledge in order, or run one
-      duplicates     List entries that seem to say the same
-      contradictions List entries that cannot both be followed
-      resolve        Settle a contradiction: one stays, or both
-      norms          Look after norms that a program can check
-      scan           Say what the guard finds in files or standard input; changes nothing
-      quarantine     Look after entries the guard set apart
-      revoke         Turn off everything from one author or origin, by one event
-      friction       Record what got in the way, and count it
-      promote        Let knowledge reach further: workspace, global, another memory
-      approve        Approve what was put forward, or list what waits
+    Check and maintain:
+      norms     Add norms that a program can check
+      health    Report the health of the knowledge base and recommended actions
+      guard     Scan for secrets and attacks, manage quarantine, revoke a source
+      ledger    Maintain the ledger: check, pack, render, recover, redact, export
 
-    Keep files and ledger in step:
-      sync           Turn edits of entry files into events and bring the files up to date
-      render         Write every entry file and gathering view anew
-      recover        Bring back events that a reset, clean or removed worktree took away
-      blank          Remove an event's data everywhere, such as a leaked secret
-
-    Share it through a hub:
-      remote         Look after the hubs this clone exchanges events with
-      push           Offer a hub the events it does not have
-      pull           Take from a hub the events this clone does not have, also those that git lost
-      serve          Serve an organisation's hub: knowledge of many repositories, on PostgreSQL
-      hub            Look after a hub's database: organisations, workspaces, tokens
-
-    Look after the store:
-      doctor         Look the installation over
-      scoring        Show or set how much each signal counts when entries are ranked
-      model          Choose the model that helps a search find what is meant
-      judge          Choose who is asked where Ken cannot tell: a program, an endpoint, or nobody
-      index          Look after the derived index
-      ledger         Look after the ledger's files
+    Share through a hub:
+      remote    Manage the hubs of this clone
+      push      Push events to a hub
+      pull      Pull events from a hub
+      serve     Run a hub server on PostgreSQL
+      hub       Administer a hub: organizations, workspaces, tokens, quotas
 
     Ken itself:
-      knowledge      The same commands under one noun, as knowledge stores spell them
-      completions    Print completions for a shell
-      man            Print the manual page, or write one page a command
-      version        Print the version of ken and of the ledger it writes
+      config    Show and set ranking weights, the embedding model and the LLM
+      doctor    Check the installation and the repository for problems
+      self      Completions, manual pages, version, uninstall
+      help      Print help for a command, or with --all every command
 
     Options:
-          --by <ACTOR>       Who acts: human:NAME, agent:NAME or ci:NAME [default: $KEN_ACTOR, the agent
-                             Ken runs in, git's user.email]
-          --run <RUN>        The run this belongs to [default: $KEN_RUN]
-          --redact           Write secrets as `[REDACTED:type]` instead of refusing the text
-      -C <DIR>               Act as if started in DIR
-          --format <FORMAT>  How to answer: for people or one versioned JSON object a line; `verify`
-                             knows three more [possible values: text, json, sarif, github, markdown]
-      -q, --quiet            Say nothing beside the answer and errors
-          --color <WHEN>     When to use colour; NO_COLOR is respected [default: auto] [possible values:
+          --by <ACTOR>       Author of the change: human:NAME, agent:NAME or ci:NAME [default:
+                             $KEN_ACTOR, the agent that runs Ken, git's user.email]
+          --run <RUN>        Run that the command belongs to [default: $KEN_RUN]
+          --redact           Replace secrets by `[REDACTED:type]` instead of refusing the text
+      -C <DIR>               Run as if started in DIR
+          --format <FORMAT>  Output format: text, or one versioned JSON object per line; `verify` has
+                             three more [possible values: text, json, sarif, github, markdown]
+      -q, --quiet            Print only the result and errors
+          --color <WHEN>     When to use color; NO_COLOR is honored [default: auto] [possible values:
                              auto, always, never]
       -h, --help             Print help
       -V, --version          Print version
 
-    Environment: KEN_ACTOR who acts, KEN_RUN the run it belongs to, KEN_SESSION the agent's
-    conversation,
-    KEN_HUB_TOKEN what a hub knows you by, KEN_DATABASE_URL the database of a hub, NO_COLOR no colour;
-    KEN_NOW and KEN_SEED a clock that stands still and known ids, for tests.
-    Exit codes: 0 fine, 1 findings or refused, 2 usage or our own failure, 3 damaged store.
-    `ken COMMAND --help` says more about one command.
+    Environment: KEN_ACTOR author of changes, KEN_RUN current run, KEN_SESSION agent session,
+    KEN_HUB_TOKEN token for a hub, KEN_DATABASE_URL database of a hub, NO_COLOR disables color;
+    KEN_NOW and KEN_SEED fix the clock and the ids, for tests.
+    Exit codes: 0 success, 1 findings or refusal, 2 usage or internal error, 3 damaged ledger.
+    Run `ken COMMAND --help` for one command, `ken help --all` for every command.
     ");
 }
 
 #[test]
 fn help_of_add_has_examples() {
-    let run = empty().run(["add", "--help"]).success();
+    let run = empty_folder().run(["add", "--help"]).success();
     assert!(run.stdout.contains("\nExamples:\n"), "{run}");
     assert!(
         run.stdout.contains("ken add --kind learning --statement"),
@@ -141,42 +99,45 @@ fn help_of_add_has_examples() {
 
 #[test]
 fn without_arguments_help_goes_to_stderr() {
-    let run = empty().run::<[&str; 0], &str>([]);
+    let run = empty_folder().run::<[&str; 0], &str>([]);
     assert_eq!((run.exit, run.stdout.as_str()), (2, ""));
-    assert!(run.stderr.contains("Write knowledge:"), "{run}");
+    assert!(run.stderr.contains("Everyday commands:"), "{run}");
 }
 
 #[test]
-fn every_command_explains_itself_twice() {
-    let env = empty();
+fn every_command_explains_itself() {
+    let env = empty_folder();
     let top = env.run(["--help"]).success().stdout;
     let names = top.lines().filter_map(|line| line.strip_prefix("  "));
     let names = names.filter(|line| line.starts_with(|c: char| c.is_ascii_lowercase()));
     let names: Vec<&str> = names
         .filter_map(|line| line.split_whitespace().next())
         .collect();
-    assert!(30 < names.len(), "{names:?}");
+    assert!(names.len() > 30, "{names:?}");
     for name in names {
         let _ = env.run([name, "--help"]).success();
-        if !["knowledge", "completions", "man", "version"].contains(&name) {
-            let _ = env.run(["knowledge", name, "--help"]).success();
-        }
+    }
+    for name in [
+        "add", "list", "show", "reduce", "reflect", "reweave", "verify", "archive", "promote",
+        "friction", "health", "compound",
+    ] {
+        let _ = env.run(["knowledge", name, "--help"]).success();
     }
 }
 
 #[test]
 fn the_version_is_told_to_people_and_programs() {
-    insta::assert_snapshot!(empty().run(["--version"]), @"
+    insta::assert_snapshot!(empty_folder().run(["--version"]), @"
     exit: 0
     ----- stdout -----
     ken 0.1.0
     ");
-    insta::assert_snapshot!(empty().run(["version"]), @"
+    insta::assert_snapshot!(empty_folder().run(["self", "version"]), @"
     exit: 0
     ----- stdout -----
     ken 0.1.0 (entries 1.0.0)
     ");
-    insta::assert_snapshot!(empty().run(["version", "--format", "json"]), @r#"
+    insta::assert_snapshot!(empty_folder().run(["self", "version", "--format", "json"]), @r#"
     exit: 0
     ----- stdout -----
     {"schema":"ken.version.v1","version":"0.1.0","entry_schema":"1.0.0"}
@@ -185,13 +146,18 @@ fn the_version_is_told_to_people_and_programs() {
 
 #[test]
 fn completions_and_manual_pages_are_made_from_the_same_words() {
-    let env = plain();
+    let env = folder_with_ledger();
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
-        let run = env.run(["completions", shell]).success();
+        let run = env.run(["self", "completions", shell]).success();
         assert!(run.stdout.contains("from-jsonl"), "{shell}");
     }
-    assert!(env.run(["man"]).success().stdout.contains(".TH ken 1"));
-    insta::assert_snapshot!(env.run(["man", "--out", "man", "-q"]), @"exit: 0");
+    assert!(
+        env.run(["self", "man"])
+            .success()
+            .stdout
+            .contains(".TH ken 1")
+    );
+    insta::assert_snapshot!(env.run(["self", "man", "--out", "man", "-q"]), @"exit: 0");
     let pages = env.names("man");
     assert!(pages.contains(&"ken-add.1".to_owned()), "{pages:?}");
 }

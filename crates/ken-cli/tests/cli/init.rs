@@ -1,10 +1,10 @@
-//! Coming and going.
+//! `ken init` and `ken self uninstall`.
 
-use crate::support::{empty, lesson, repository};
+use crate::cli::support::{add_lesson, empty_folder, repository_with_ledger};
 
 #[test]
 fn init_in_git_shows_what_it_wrote_and_what_to_do_next() {
-    let env = empty().in_git();
+    let env = empty_folder().in_git();
     insta::assert_snapshot!(env.run(["init"]), @r#"
     exit: 0
     ----- stdout -----
@@ -13,35 +13,35 @@ fn init_in_git_shows_what_it_wrote_and_what_to_do_next() {
     .ken/config.toml
     .gitattributes
     ----- stderr -----
-    Ken is at home in [root]; it wrote 4 files:
-    Commit them to share knowledge with everyone who clones; `ken uninstall` takes them out.
-    hint: write down the first lesson: ken add --kind learning --statement "…" --cite commit:HASH
+    Initialized Ken in [root] (4 files created):
+    Commit them to share knowledge with everyone who clones; `ken self uninstall` removes them.
+    hint: record the first lesson: ken add --kind learning --statement "…" --cite commit:HASH
     "#);
     insta::assert_snapshot!(env.run(["init"]), @"
     exit: 0
     ----- stderr -----
-    Ken is already at home in [root]
+    Ken is already initialized in [root]
     ");
 }
 
 #[test]
 fn init_outside_git_says_that_knowledge_stays_here() {
-    insta::assert_snapshot!(empty().run(["init"]), @r#"
+    insta::assert_snapshot!(empty_folder().run(["init"]), @r#"
     exit: 0
     ----- stdout -----
     .ken/VERSION
     .ken/.gitignore
     .ken/config.toml
     ----- stderr -----
-    Ken is at home in [root]; it wrote 3 files:
-    This folder is not in git: knowledge stays here. `ken uninstall` takes the files out.
-    hint: write down the first lesson: ken add --kind learning --statement "…" --cite commit:HASH
+    Initialized Ken in [root] (3 files created):
+    This folder is not in git: knowledge stays here. `ken self uninstall` takes the files out.
+    hint: record the first lesson: ken add --kind learning --statement "…" --cite commit:HASH
     "#);
 }
 
 #[test]
 fn init_answers_programs() {
-    insta::assert_snapshot!(empty().run(["init", "--format", "json"]), @r#"
+    insta::assert_snapshot!(empty_folder().run(["init", "--format", "json"]), @r#"
     exit: 0
     ----- stdout -----
     {"schema":"ken.init.v1","root":"[root]","written":[".ken/VERSION",".ken/.gitignore",".ken/config.toml"],"in_git":false}
@@ -50,7 +50,7 @@ fn init_answers_programs() {
 
 #[test]
 fn init_works_from_below_and_with_a_directory() {
-    let env = empty().in_git();
+    let env = empty_folder().in_git();
     env.write("deep/down/x", "");
     let _ = env.run(["-C", "deep/down", "init"]).success();
     assert!(env.root().join(".ken/VERSION").exists());
@@ -63,10 +63,10 @@ fn init_works_from_below_and_with_a_directory() {
 
 #[test]
 fn uninstall_of_an_unused_ledger_leaves_no_trace() {
-    let env = empty().in_git();
+    let env = empty_folder().in_git();
     env.write(".gitattributes", "*.rs text\n");
     let _ = env.run(["init"]).success();
-    insta::assert_snapshot!(env.run(["uninstall"]), @"
+    insta::assert_snapshot!(env.run(["self", "uninstall"]), @"
     exit: 0
     ----- stdout -----
     .gitattributes
@@ -81,9 +81,9 @@ fn uninstall_of_an_unused_ledger_leaves_no_trace() {
 
 #[test]
 fn uninstall_keeps_knowledge_unless_told_otherwise() {
-    let env = repository();
-    let _ = lesson(&env, "Charging twice is safe");
-    insta::assert_snapshot!(env.run(["uninstall"]), @"
+    let env = repository_with_ledger();
+    let _ = add_lesson(&env, "Charging twice is safe");
+    insta::assert_snapshot!(env.run(["self", "uninstall"]), @"
     exit: 0
     ----- stdout -----
     .gitattributes
@@ -94,11 +94,17 @@ fn uninstall_keeps_knowledge_unless_told_otherwise() {
     .ken/archive.md
     ----- stderr -----
     the ledger and its entry files stay in .ken
-    hint: `ken uninstall --delete-knowledge` deletes them; what is committed stays in git's history
+    hint: `ken self uninstall --delete-knowledge` deletes them; what is committed stays in git's history
     ");
     assert_eq!(env.names(".ken/entries").len(), 1);
     let gone = env
-        .run(["uninstall", "--delete-knowledge", "--format", "json"])
+        .run([
+            "self",
+            "uninstall",
+            "--delete-knowledge",
+            "--format",
+            "json",
+        ])
         .success();
     assert_eq!(gone.json()["knowledge_kept"], false);
     assert!(!env.root().join(".ken").exists());

@@ -1,21 +1,25 @@
-//! `ken judge`, `ken duplicates --judge` and `ken extract`: what an answer may change, and what none does.
+//! `ken set_judge`, `ken health duplicates --set_judge` and `ken capture --llm --add`: the effects
+//! of valid and invalid answers.
 
-use ken_testkit::test_env::TestEnv;
+use ken_testkit::test_env::TestEnvironment;
 
-use crate::support::{lesson, norm, pay, plain, repository};
+use crate::cli::support::{
+    add_lesson, add_norm, folder_with_ledger, repository_with_ledger, write_pay_source,
+};
 
-const ONE: &str = "Retry the payment call twice after a network timeout";
-const OTHER: &str = "After a network timeout, retry the payment call twice";
+const STATEMENT: &str = "Retry the payment call twice after a network timeout";
+const STATEMENT_REPHRASED: &str = "After a network timeout, retry the payment call twice";
 
-/// Makes a script the judge: it keeps what it was asked beside the folder, and prints `answer`.
-fn judge(env: &TestEnv, answer: &str) {
+/// Configures a script as the judge; it appends its input to `../asked` and prints `answer`.
+fn set_judge(env: &TestEnvironment, answer: &str) {
     let folder = env.root().join("..");
     let asked = folder.join("asked");
     let script = format!("cat >> {}\nprintf '%s' '{answer}'\n", asked.display());
     env.write("../judge.sh", &script);
     let path = folder.join("judge.sh").display().to_string();
     let set = [
-        "judge",
+        "config",
+        "llm",
         "set",
         "command",
         "--timeout",
@@ -26,29 +30,31 @@ fn judge(env: &TestEnv, answer: &str) {
     let _ = env.run(set.into_iter().chain([path.as_str()])).success();
 }
 
-fn asked(env: &TestEnv) -> String {
+fn judge_input(env: &TestEnvironment) -> String {
     std::fs::read_to_string(env.root().join("../asked")).unwrap_or_default()
 }
 
-fn show(env: &TestEnv, id: &str) -> serde_json::Value {
+fn show_json(env: &TestEnvironment, id: &str) -> serde_json::Value {
     env.run(["show", id, "--format", "json"]).success().json()
 }
 
-fn log(env: &TestEnv, id: &str) -> String {
+fn log_json(env: &TestEnvironment, id: &str) -> String {
     env.run(["log", id, "--format", "json"]).success().stdout
 }
 
 #[test]
 fn a_judge_is_shown_set_and_tested() {
-    let env = plain();
-    insta::assert_snapshot!(env.run(["judge"]), @"
+    let env = folder_with_ledger();
+    insta::assert_snapshot!(env.run(["config", "llm"]), @"
     exit: 0
     ----- stdout -----
     judge      none
     ----- stderr -----
-    hint: without one, people decide about what `ken duplicates` lists; `ken judge set --help` says how to have one
+    hint: without one, people decide about what `ken health duplicates` lists; `ken config llm set --help` says how to have one
     ");
-    let set = ["judge", "set", "command", "--pass", "SOME_KEY", "--"];
+    let set = [
+        "config", "llm", "set", "command", "--pass", "SOME_KEY", "--",
+    ];
     insta::assert_snapshot!(env.run(set.into_iter().chain(["claude", "-p"])), @"
     exit: 0
     ----- stdout -----
@@ -58,7 +64,8 @@ fn a_judge_is_shown_set_and_tested() {
     timeout    120 s
     ");
     let set = [
-        "judge",
+        "config",
+        "llm",
         "set",
         "anthropic",
         "some-model",
@@ -70,31 +77,31 @@ fn a_judge_is_shown_set_and_tested() {
     ----- stdout -----
     {"schema":"ken.judge.v1","kind":"anthropic","program":null,"pass":null,"url":"https://api.anthropic.com","model":"some-model","key_variable":"SOME_KEY","timeout_seconds":120}
     "#);
-    judge(&env, r#"{"ready":true}"#);
-    let tested = env.run(["judge", "test"]).success();
+    set_judge(&env, r#"{"ready":true}"#);
+    let tested = env.run(["config", "llm", "test"]).success();
     assert_eq!(tested.stdout, "it answers as it should\n");
     assert!(tested.stderr.contains("estimated; 1 call"), "{tested}");
-    judge(&env, "I am ready!");
-    let tested = env.run(["judge", "test"]);
+    set_judge(&env, "I am ready!");
+    let tested = env.run(["config", "llm", "test"]);
     assert_eq!(tested.exit, 2, "{tested}");
     assert!(
         tested
             .stderr
             .contains("not what was asked for: it is no JSON")
     );
-    let _ = env.run(["judge", "set", "none"]).success();
-    insta::assert_snapshot!(env.run(["duplicates", "--judge"]), @"
+    let _ = env.run(["config", "llm", "set", "none"]).success();
+    insta::assert_snapshot!(env.run(["health", "duplicates", "--llm"]), @"
     exit: 2
     ----- stderr -----
     error: no judge is configured
 
-    hint: `ken judge set command -- claude -p` sets one; without one, people decide
+    hint: `ken config llm set command -- claude -p` sets one; without one, people decide
     ");
 }
 
 #[test]
 fn no_file_of_a_repository_names_a_judge() {
-    let env = repository();
+    let env = repository_with_ledger();
     let named = "kind = \"command\"\nprogram = [\"/bin/sh\", \"-c\", \"touch hacked\"]\n";
     for path in [
         "judge.toml",
@@ -105,99 +112,115 @@ fn no_file_of_a_repository_names_a_judge() {
     ] {
         env.write(path, named);
     }
-    let shown = env.run(["judge", "--format", "json"]).success().json();
+    let shown = env
+        .run(["config", "llm", "--format", "json"])
+        .success()
+        .json();
     assert_eq!(shown["kind"], "none");
-    assert_eq!(env.run(["duplicates", "--judge"]).exit, 2);
-    let refused = env.run(["judge", "set", "command", "--", "tools/judge"]);
+    assert_eq!(env.run(["health", "duplicates", "--llm"]).exit, 2);
+    let refused = env.run(["config", "llm", "set", "command", "--", "tools/judge"]);
     assert_eq!(refused.exit, 2, "{refused}");
     assert!(refused.stderr.contains("an absolute path"), "{refused}");
 }
 
 #[test]
 fn dup_10_dup_11_a_confirmed_pair_is_merged_by_the_judge_with_what_it_selected() {
-    let env = plain();
+    let env = folder_with_ledger();
     let by = ["--by", "agent:a"];
     let add = |statement: &str| {
         let add = ["add", "--kind", "learning", "--cite", "commit:3fce3b5"];
         let add = add.into_iter().chain(by).chain(["--statement", statement]);
         env.run(add).success().line()
     };
-    let (one, other) = (add(ONE), add(OTHER));
+    let (one, other) = (add(STATEMENT), add(STATEMENT_REPHRASED));
     let words = "Retry a payment twice when the network timed out.";
-    judge(
+    set_judge(
         &env,
         &format!(r#"{{"same":true,"keep":"worded","statement":"{words}"}}"#),
     );
-    let run = env.run(["duplicates", "--judge"]).success();
+    let run = env.run(["health", "duplicates", "--llm"]).success();
     assert!(run.stdout.starts_with("merged: alike "), "{run}");
     assert!(
         run.stderr.contains("1 pair: 1 merged, 0 told apart"),
         "{run}"
     );
     assert!(run.stderr.contains("judge sh: "), "{run}");
-    let (one, other) = (show(&env, &one), show(&env, &other));
-    let (into, from) = match one["merged_into"].is_null() {
-        true => (one, other),
-        false => (other, one),
+    let (one, other) = (show_json(&env, &one), show_json(&env, &other));
+    let (into, from) = if one["merged_into"].is_null() {
+        (one, other)
+    } else {
+        (other, one)
     };
     assert_eq!(from["merged_into"], into["id"]);
     assert_eq!(into["content"]["statement"], words);
-    let log = log(&env, into["id"].as_str().unwrap());
+    let log = log_json(&env, into["id"].as_str().unwrap());
     assert!(log.contains("llm_selected"), "{log}");
     assert!(log.contains("agent:judge/sh"), "{log}");
 }
 
 #[test]
 fn what_a_person_wrote_keeps_its_words_whatever_the_judge_would_rather_say() {
-    let env = plain();
-    let one = lesson(&env, ONE);
+    let env = folder_with_ledger();
+    let one = add_lesson(&env, STATEMENT);
     let add = [
         "add", "--kind", "learning", "--cite", "pr:1", "--by", "agent:a",
     ];
-    let add = add.into_iter().chain(["--statement", OTHER]);
+    let add = add.into_iter().chain(["--statement", STATEMENT_REPHRASED]);
     let other = env.run(add).success().line();
-    judge(
+    set_judge(
         &env,
         r#"{"same":true,"keep":"worded","statement":"Retry everything twice."}"#,
     );
-    let _ = env.run(["duplicates", "--judge"]).success();
-    assert_eq!(show(&env, &other)["merged_into"], one.as_str());
-    assert_eq!(show(&env, &one)["content"]["statement"], ONE);
+    let _ = env.run(["health", "duplicates", "--llm"]).success();
+    assert_eq!(show_json(&env, &other)["merged_into"], one.as_str());
+    assert_eq!(show_json(&env, &one)["content"]["statement"], STATEMENT);
 }
 
 #[test]
 fn dup_12_dup_13_a_denied_pair_is_dismissed_for_good() {
-    let env = plain();
-    let (one, other) = (lesson(&env, ONE), lesson(&env, OTHER));
-    judge(&env, r#"{"same":false,"keep":null,"statement":null}"#);
-    let run = env.run(["duplicates", "--judge"]).success();
+    let env = folder_with_ledger();
+    let (one, other) = (
+        add_lesson(&env, STATEMENT),
+        add_lesson(&env, STATEMENT_REPHRASED),
+    );
+    set_judge(&env, r#"{"same":false,"keep":null,"statement":null}"#);
+    let run = env.run(["health", "duplicates", "--llm"]).success();
     assert!(run.stdout.starts_with("told apart: "), "{run}");
-    assert_eq!(show(&env, &one)["merged_into"], serde_json::Value::Null);
-    assert!(log(&env, &other).contains("pair.dismissed"));
-    let again = env.run(["duplicates", "--judge"]).success();
+    assert_eq!(
+        show_json(&env, &one)["merged_into"],
+        serde_json::Value::Null
+    );
+    assert!(log_json(&env, &other).contains("pair.dismissed"));
+    let again = env.run(["health", "duplicates", "--llm"]).success();
     assert!(again.stderr.contains("0 pairs"), "{again}");
-    assert_eq!(asked(&env).matches("ken.judge.question.v1").count(), 1);
+    assert_eq!(
+        judge_input(&env).matches("ken.judge.question.v1").count(),
+        1
+    );
 }
 
 #[test]
 fn an_answer_that_does_not_fit_changes_nothing_and_is_counted() {
-    let env = plain();
-    let ids = [lesson(&env, ONE), lesson(&env, OTHER)];
-    let before: Vec<String> = ids.iter().map(|id| log(&env, id)).collect();
+    let env = folder_with_ledger();
+    let ids = [
+        add_lesson(&env, STATEMENT),
+        add_lesson(&env, STATEMENT_REPHRASED),
+    ];
+    let before: Vec<String> = ids.iter().map(|id| log_json(&env, id)).collect();
     for answer in [
         "yes",
         r#"{"same":true}"#,
         r#"{"same":true,"keep":"worded","statement":"A. B. C. D."}"#,
         r#"{"same":true,"keep":"first","by":"human:ada"}"#,
     ] {
-        judge(&env, answer);
-        let run = env.run(["duplicates", "--judge"]);
+        set_judge(&env, answer);
+        let run = env.run(["health", "duplicates", "--llm"]);
         assert_eq!(run.exit, 1, "{run}");
         assert!(run.stdout.starts_with("no answer: "), "{run}");
         assert!(run.stderr.contains("1 without an answer"), "{run}");
     }
-    // A statement with a secret in it is the guard's to refuse.
-    judge(
+    // The guard refuses a statement that contains a secret.
+    set_judge(
         &env,
         r#"{"same":true,"keep":"worded","statement":"Use postgres://a:hunter2x@db.corp.io/x."}"#,
     );
@@ -209,124 +232,137 @@ fn an_answer_that_does_not_fit_changes_nothing_and_is_counted() {
     let reworded = "Before the process ends, close the pool in the shutdown hook";
     let _ = env.run(add(plain)).success();
     let _ = env.run(add(reworded)).success();
-    let dismiss = ["duplicates", "--dismiss", &ids[0], &ids[1]];
+    let dismiss = ["health", "duplicates", "--dismiss", &ids[0], &ids[1]];
     let _ = env.run(dismiss).success();
     let before_secret = env.run(["list", "--format", "json"]).success().stdout;
-    let run = env.run(["duplicates", "--judge"]);
+    let run = env.run(["health", "duplicates", "--llm"]);
     assert_eq!(run.exit, 1, "{run}");
     assert!(run.stderr.contains("1 refused"), "{run}");
     assert_eq!(
         env.run(["list", "--format", "json"]).success().stdout,
         before_secret
     );
-    let after: Vec<String> = ids.iter().map(|id| log(&env, id)).collect();
+    let after: Vec<String> = ids.iter().map(|id| log_json(&env, id)).collect();
     assert!(after[0].contains(before[0].trim_end()), "{}", after[0]);
 }
 
 #[test]
 fn a_judge_that_is_gone_is_not_asked_about_everything() {
-    let env = plain();
+    let env = folder_with_ledger();
     for number in 0..5 {
         let place = ["east", "west", "north", "south", "middle"][number];
-        lesson(
+        add_lesson(
             &env,
             &format!("The {place} gateway drops idle sockets after a minute"),
         );
     }
-    judge(&env, "");
-    let run = env.run(["duplicates", "--judge"]);
+    set_judge(&env, "");
+    let run = env.run(["health", "duplicates", "--llm"]);
     assert_eq!(run.exit, 1, "{run}");
     assert!(run.stderr.contains("3 questions in a row"), "{run}");
-    assert_eq!(asked(&env).matches("ken.judge.question.v1").count(), 3);
+    assert_eq!(
+        judge_input(&env).matches("ken.judge.question.v1").count(),
+        3
+    );
 }
 
 #[test]
 fn norms_and_what_looks_like_opposites_are_left_to_people() {
-    let env = repository();
-    pay(&env);
+    let env = repository_with_ledger();
+    write_pay_source(&env);
     let norms = [
-        norm(&env, ONE, "src/pay.rs#refund"),
-        norm(&env, OTHER, "src/pay.rs#refund"),
+        add_norm(&env, STATEMENT, "src/pay.rs#refund"),
+        add_norm(&env, STATEMENT_REPHRASED, "src/pay.rs#refund"),
     ];
-    judge(&env, r#"{"same":true,"keep":"first","statement":null}"#);
-    let run = env.run(["duplicates", "--judge"]).success();
+    set_judge(&env, r#"{"same":true,"keep":"first","statement":null}"#);
+    let run = env.run(["health", "duplicates", "--llm"]).success();
     assert!(run.stdout.starts_with("left to people: "), "{run}");
-    assert_eq!(asked(&env), "");
-    assert!(show(&env, &norms[0])["merged_into"].is_null());
-    assert!(show(&env, &norms[1])["merged_into"].is_null());
-    let one = lesson(&env, "Use `unwrap` in tests of the parser");
-    let opposite = lesson(&env, "Avoid `unwrap` in tests of the parser");
-    let run = env.run(["duplicates", "--judge"]).success();
+    assert_eq!(judge_input(&env), "");
+    assert!(show_json(&env, &norms[0])["merged_into"].is_null());
+    assert!(show_json(&env, &norms[1])["merged_into"].is_null());
+    let one = add_lesson(&env, "Use `unwrap` in tests of the parser");
+    let opposite = add_lesson(&env, "Avoid `unwrap` in tests of the parser");
+    let run = env.run(["health", "duplicates", "--llm"]).success();
     assert!(run.stdout.contains("may be opposites"), "{run}");
-    assert!(show(&env, &one)["merged_into"].is_null());
-    assert!(show(&env, &opposite)["merged_into"].is_null());
+    assert!(show_json(&env, &one)["merged_into"].is_null());
+    assert!(show_json(&env, &opposite)["merged_into"].is_null());
 }
 
 #[test]
 fn dup_07_what_is_equal_word_for_word_is_merged_unasked_and_opposites_are_not() {
-    let env = plain();
-    let one = lesson(&env, ONE);
-    let same = lesson(
+    let env = folder_with_ledger();
+    let one = add_lesson(&env, STATEMENT);
+    let same = add_lesson(
         &env,
         "retry the payment call twice, after a network timeout.",
     );
-    let _ = lesson(&env, OTHER);
-    let _ = lesson(
+    let _ = add_lesson(&env, STATEMENT_REPHRASED);
+    let _ = add_lesson(
         &env,
         "Never retry the payment call twice after a network timeout",
     );
-    let run = env.run(["duplicates", "--merge"]).success();
+    let run = env.run(["health", "duplicates", "--merge"]).success();
     assert!(run.stdout.starts_with("merged: the same\n"), "{run}");
     assert!(run.stderr.contains("1 pair merged"), "{run}");
-    let merged = [show(&env, &one), show(&env, &same)];
+    let merged = [show_json(&env, &one), show_json(&env, &same)];
     let gone = merged.iter().filter(|it| !it["merged_into"].is_null());
     assert_eq!(gone.count(), 1);
-    let listed = env.run(["duplicates", "--limit", "1"]).success();
+    let listed = env.run(["health", "duplicates", "--limit", "1"]).success();
     assert!(listed.stderr.contains("1 of 3 pairs"), "{listed}");
 }
 
 #[test]
 fn acc_15_a_transcript_gives_candidates_that_cite_it_and_nothing_it_does_not_say() {
-    let env = plain();
-    lesson(&env, "Colour themes are read once, when the window opens");
+    let env = folder_with_ledger();
+    add_lesson(&env, "Color themes are read once, when the window opens");
     let transcript = "agent: the pool leaks unless close is called in the hook\n\
         agent: db is postgres://a:hunter2x@db.corp.io/x\n\
-        agent: Colour themes are read once, when the window opens\n";
+        agent: Color themes are read once, when the window opens\n";
     env.write("../transcript.txt", transcript);
     let claims = r#"{"claims":[
       {"kind":"bug","statement":"Close the pool in the hook, or it leaks.","quote":"the pool leaks unless close is called"},
-      {"kind":"learning","statement":"Colour themes are read once, when the window opens","quote":"Colour themes are read once"},
+      {"kind":"learning","statement":"Color themes are read once, when the window opens","quote":"Color themes are read once"},
       {"kind":"decision","statement":"Everything is rewritten in Rust.","quote":"rewrite it in Rust, they said"}]}"#;
-    judge(&env, claims);
-    let dry = env.run(["extract", "../transcript.txt", "--dry-run"]);
+    set_judge(&env, claims);
+    let dry = env.run([
+        "capture",
+        "--llm",
+        "--add",
+        "../transcript.txt",
+        "--dry-run",
+    ]);
     assert!(
         dry.stdout.starts_with("proposed  bug  Close the pool"),
         "{dry}"
     );
-    let run = env.run(["extract", "../transcript.txt"]).success();
+    let run = env
+        .run(["capture", "--llm", "--add", "../transcript.txt"])
+        .success();
     assert!(
         run.stderr
-            .contains("1 candidate added, 1 known already, 1 left out"),
+            .contains("1 candidate added, 1 already known, 1 left out"),
         "{run}"
     );
-    assert!(!asked(&env).contains("hunter2x"));
-    assert!(asked(&env).contains("[REDACTED:"));
+    assert!(!judge_input(&env).contains("hunter2x"));
+    assert!(judge_input(&env).contains("[REDACTED:"));
     let id = run.stdout.split_whitespace().nth(1).unwrap().to_owned();
-    let entry = show(&env, &id);
+    let entry = show_json(&env, &id);
     assert_eq!(entry["status"]["value"], "candidate");
     let cited = entry["citations"][0].clone();
     assert_eq!(cited["evidence_type"], "transcript");
     assert_eq!(cited["cited_by"], "agent:judge/sh");
-    // A second time nothing is new.
-    let again = env.run(["extract", "../transcript.txt"]).success();
+    // A second run finds nothing new.
+    let again = env
+        .run(["capture", "--llm", "--add", "../transcript.txt"])
+        .success();
     assert!(
-        again.stderr.contains("0 candidates added, 2 known"),
+        again.stderr.contains("0 candidates added, 2 already known"),
         "{again}"
     );
-    judge(&env, "Here are the claims: none");
-    let silent = env.run(["extract", "../transcript.txt"]);
+    set_judge(&env, "Here are the claims: none");
+    let silent = env.run(["capture", "--llm", "--add", "../transcript.txt"]);
     assert_eq!(silent.exit, 1, "{silent}");
     assert!(silent.stderr.contains("1 piece of it without an answer"));
-    let nothing = env.run(["extract", "../no-such-file"]);
+    let nothing = env.run(["capture", "--llm", "--add", "../no-such-file"]);
     assert_eq!(nothing.exit, 2, "{nothing}");
 }

@@ -1,12 +1,12 @@
-//! The commands as knowledge stores spell them: `ken knowledge …`, row by row.
+//! `ken knowledge …`, the spelling of commands in knowledge stores, row by row.
 
 use serde_json::{Value, json};
 
-use crate::support::{lesson, plain, repository};
+use crate::cli::support::{add_lesson, folder_with_ledger, repository_with_ledger};
 
 #[test]
 fn cli_01_add_semantic_takes_evidence_and_content() {
-    let env = plain();
+    let env = folder_with_ledger();
     let content =
         r#"{"id":"entity.pay","type":"entity","name":"Payments","description":"Charges cards"}"#;
     let args = [
@@ -37,13 +37,13 @@ fn cli_01_add_semantic_takes_evidence_and_content() {
     ----- stderr -----
     error: `entity.pay` already names E-205zr7j2
 
-    hint: `ken revise E-205zr7j2` words it anew, `ken cite E-205zr7j2` adds evidence
+    hint: `ken edit E-205zr7j2` words it anew, `ken entry cite E-205zr7j2` adds evidence
     ");
 }
 
 #[test]
 fn cli_02_add_procedural_takes_a_norm_type() {
-    let env = plain();
+    let env = folder_with_ledger();
     for (norm, kind) in [
         ("commit", "commit-norm"),
         ("pr", "pr-expectation"),
@@ -110,9 +110,9 @@ fn cli_02_add_procedural_takes_a_norm_type() {
 
 #[test]
 fn cli_03_list_semantic_with_a_limit() {
-    let env = plain();
+    let env = folder_with_ledger();
     for i in 1..=3 {
-        let _ = lesson(&env, &format!("Lesson number {i}"));
+        let _ = add_lesson(&env, &format!("Lesson number {i}"));
     }
     let args = ["knowledge", "list", "--type", "semantic", "--limit", "2"];
     insta::assert_snapshot!(env.run(args), @"
@@ -128,7 +128,7 @@ fn cli_03_list_semantic_with_a_limit() {
 
 #[test]
 fn cli_04_list_procedural_by_norm_type() {
-    let env = plain();
+    let env = folder_with_ledger();
     for (kind, text) in [
         ("commit-norm", "Use conventional commits"),
         ("pr-expectation", "Small ones"),
@@ -161,11 +161,11 @@ fn cli_04_list_procedural_by_norm_type() {
 
 #[test]
 fn cli_05_show_answers_in_canonical_json() {
-    let env = plain();
-    let id = lesson(&env, "Charging twice is safe");
+    let env = folder_with_ledger();
+    let id = add_lesson(&env, "Charging twice is safe");
     let run = env.run(["knowledge", "show", &id]).success();
     assert_eq!(
-        ken_core::canonical::check(run.stdout.trim_end()).err(),
+        ken_core::ledger::canonical::check(run.stdout.trim_end()).err(),
         None,
         "{run}"
     );
@@ -179,26 +179,35 @@ fn cli_05_show_answers_in_canonical_json() {
 
 #[test]
 fn cli_09_verify_checks_schema_provenance_and_links() {
-    let env = repository();
-    let a = lesson(&env, "Charging twice is safe");
-    let b = lesson(&env, "Refunds are asynchronous");
-    let _ = env.run(["link", &a, &b]).success();
+    let env = repository_with_ledger();
+    let a = add_lesson(&env, "Charging twice is safe");
+    let b = add_lesson(&env, "Refunds are asynchronous");
+    let _ = env.run(["entry", "link", &a, &b]).success();
     insta::assert_snapshot!(env.run(["knowledge", "verify"]), @"
     exit: 0
     ----- stdout -----
+    pass  knowledge.schema
+    pass  knowledge.guard
+    pass  knowledge.blanked
+    pass  knowledge.provenance
+    pass  knowledge.links
+    pass  knowledge.staleness
+    pass  knowledge.contradictions
+    pass  episodic.no_backflow
+    pass  knowledge.validity
     passes: 2 entries, 3 events, 0 findings
     ");
     insta::assert_snapshot!(env.run(["verify", "--format", "json"]), @r#"
     exit: 0
     ----- stdout -----
-    {"schema":"ken.verify.v1","passes":true,"entries":2,"events":3,"findings":[],"checked":0,"parsed":0,"invalid":[],"invalid_before":[],"moved":[],"unverifiable":[],"norms":[],"brings":[]}
+    {"schema":"ken.verify.v1","passes":true,"entries":2,"events":3,"gates":[{"gate":"knowledge.schema","worst":null,"findings":0},{"gate":"knowledge.guard","worst":null,"findings":0},{"gate":"knowledge.blanked","worst":null,"findings":0},{"gate":"knowledge.provenance","worst":null,"findings":0},{"gate":"knowledge.links","worst":null,"findings":0},{"gate":"knowledge.staleness","worst":null,"findings":0},{"gate":"knowledge.contradictions","worst":null,"findings":0},{"gate":"episodic.no_backflow","worst":null,"findings":0},{"gate":"knowledge.validity","worst":null,"findings":0}],"findings":[],"checked":0,"parsed":0,"invalid":[],"invalid_before":[],"moved":[],"unverifiable":[],"norms":[],"brings":[]}
     "#);
 }
 
 #[test]
 fn cli_09_verify_fails_on_an_edit_that_cannot_be_read() {
-    let env = repository();
-    let _ = lesson(&env, "Charging twice is safe");
+    let env = repository_with_ledger();
+    let _ = add_lesson(&env, "Charging twice is safe");
     let name = env.names(".ken/entries").remove(0);
     let path = format!(".ken/entries/{name}");
     env.write(
@@ -209,13 +218,22 @@ fn cli_09_verify_fails_on_an_edit_that_cannot_be_read() {
     exit: 1
     ----- stdout -----
     error .ken/entries/L-205zr7j2-charging-twice-is-safe.md: this edit was not absorbed: its `tags` cannot be read: tag `Not A Tag`: write lowercase words joined by `/`, such as auth/jwt [knowledge.schema]
+    fail  knowledge.schema (1 finding)
+    pass  knowledge.guard
+    pass  knowledge.blanked
+    pass  knowledge.provenance
+    pass  knowledge.links
+    pass  knowledge.staleness
+    pass  knowledge.contradictions
+    pass  episodic.no_backflow
+    pass  knowledge.validity
     fails: 1 entry, 1 event, 1 finding
     ");
 }
 
 #[test]
 fn cli_12_friction_record_keeps_type_and_context() {
-    let env = plain();
+    let env = folder_with_ledger();
     for (kind, context) in [
         ("tool_error", r#"{"tool":"cargo","exit":101}"#),
         ("redo", r#"["second try"]"#),
@@ -223,7 +241,15 @@ fn cli_12_friction_record_keeps_type_and_context() {
         ("validation_fail", r#"{"test":"fail"}"#),
     ] {
         let _ = env
-            .run(["friction", "record", "--type", kind, "--context", context])
+            .run([
+                "health",
+                "friction",
+                "record",
+                "--type",
+                kind,
+                "--context",
+                context,
+            ])
             .success();
     }
     insta::assert_snapshot!(env.run(["list"]), @"
@@ -237,7 +263,14 @@ fn cli_12_friction_record_keeps_type_and_context() {
     ----- stderr -----
     4 entries
     ");
-    let record = ["friction", "record", "--type", "tool_error", "--context"];
+    let record = [
+        "health",
+        "friction",
+        "record",
+        "--type",
+        "tool_error",
+        "--context",
+    ];
     insta::assert_snapshot!(env.run(record.into_iter().chain(["not json"])), @r#"
     exit: 2
     ----- stderr -----
@@ -249,13 +282,21 @@ fn cli_12_friction_record_keeps_type_and_context() {
 
 #[test]
 fn cli_13_friction_report_counts_by_type() {
-    let env = plain();
+    let env = folder_with_ledger();
     for kind in ["tool_error", "redo", "redo"] {
         let _ = env
-            .run(["friction", "record", "--type", kind, "--context", "{}"])
+            .run([
+                "health",
+                "friction",
+                "record",
+                "--type",
+                kind,
+                "--context",
+                "{}",
+            ])
             .success();
     }
-    insta::assert_snapshot!(env.run(["friction", "report"]), @"
+    insta::assert_snapshot!(env.run(["health", "friction", "report"]), @"
     exit: 0
     ----- stdout -----
     redo                 2
@@ -273,7 +314,7 @@ fn cli_13_friction_report_counts_by_type() {
 
 #[test]
 fn cli_16_what_is_added_reads_back_the_same() {
-    let env = plain();
+    let env = folder_with_ledger();
     let given = json!({
         "id": "entity.test.001", "type": "entity", "schema_version": "1.0.0", "name": "TestEntity",
         "description": "A test entity",
@@ -309,7 +350,7 @@ fn cli_16_what_is_added_reads_back_the_same() {
 
 #[test]
 fn cli_18_provenance_inside_the_content_needs_no_evidence_flag() {
-    let env = plain();
+    let env = folder_with_ledger();
     let content = json!({
         "id": "norm.commit.001", "type": "commit_norm", "rule": "Use conventional commits",
         "provenance": [{ "evidence_type": "doc", "evidence_ref": "CONTRIBUTING.md", "cited_by": "agent-test" }],
@@ -332,9 +373,10 @@ fn cli_18_provenance_inside_the_content_needs_no_evidence_flag() {
 
 #[test]
 fn cli_19_friction_record_accepts_raw_json_context() {
-    let env = plain();
+    let env = folder_with_ledger();
     let context = r#"{"nested":{"list":[1,2.5,null,true],"text":"as it came"}}"#;
     let args = [
+        "health",
         "friction",
         "record",
         "--type",
@@ -352,7 +394,7 @@ fn cli_19_friction_record_accepts_raw_json_context() {
 
 #[test]
 fn content_with_a_field_nobody_knows_is_refused_rather_than_dropped() {
-    let env = plain();
+    let env = folder_with_ledger();
     let args = [
         "knowledge",
         "add",
@@ -402,8 +444,8 @@ fn content_with_a_field_nobody_knows_is_refused_rather_than_dropped() {
     added as candidate: .ken/entries/E-tzt3rsgw-a.md
     ");
     assert!(
-        with(r#"{"statement":"a","colour":"red"}"#)
+        with(r#"{"statement":"a","color":"red"}"#)
             .stderr
-            .contains("unknown field `colour`")
+            .contains("unknown field `color`")
     );
 }

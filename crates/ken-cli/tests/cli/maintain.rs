@@ -1,31 +1,37 @@
-//! `ken maintain`, `ken distil` and `ken capture`: what keeps knowledge in order and what puts it in.
+//! `ken health maintain`, `ken entry distill` and `ken capture`: maintenance of the ledger and
+//! capturing of entries.
 
-use ken_testkit::test_env::TestEnv;
+use ken_testkit::test_env::TestEnvironment;
 use serde_json::Value;
 
-use crate::support::{lesson, pay, plain, repository};
+use crate::cli::support::{
+    add_lesson, folder_with_ledger, repository_with_ledger, write_pay_source,
+};
 
-const SAME: &str = "A retried payment is charged once because the request carries its key";
+const STATEMENT: &str = "A retried payment is charged once because the request carries its key";
 
-fn json(env: &TestEnv, args: &[&str]) -> Value {
+fn run_json(env: &TestEnvironment, args: &[&str]) -> Value {
     let args = args.iter().copied().chain(["--format", "json"]);
     env.run(args).success().json()
 }
 
-/// Returns whether a service is due.
-fn is_due(env: &TestEnv, service: &str) -> bool {
-    let listed = json(env, &["maintain"]);
+/// Returns true if a service is due.
+fn is_due(env: &TestEnvironment, service: &str) -> bool {
+    let listed = run_json(env, &["health", "maintain"]);
     let services = listed["services"].as_array().expect("a list").iter();
     let mut found = services.filter(|it| it["service"] == service);
     found.next().expect("a service")["due"] == true
 }
 
-/// Two entries that say the same without doubt.
-fn twins(env: &TestEnv) -> [String; 2] {
-    [lesson(env, SAME), lesson(env, &format!("{SAME}."))]
+/// Adds two entries that are certain duplicates.
+fn add_duplicates(env: &TestEnvironment) -> [String; 2] {
+    [
+        add_lesson(env, STATEMENT),
+        add_lesson(env, &format!("{STATEMENT}.")),
+    ]
 }
 
-fn work(env: &TestEnv) -> ken_testkit::test_env::Run {
+fn run_successfully(env: &TestEnvironment) -> ken_testkit::test_env::CommandRun {
     let _ = env.run(["run", "open", "work"]).success();
     let close = ["run", "close", "work", "--outcome", "succeeded"];
     env.run(close).success()
@@ -33,26 +39,26 @@ fn work(env: &TestEnv) -> ken_testkit::test_env::Run {
 
 #[test]
 fn mnt_01_mnt_02_c9_a_service_is_due_once_something_changed_and_a_day_has_passed() {
-    let env = plain();
-    let _ = twins(&env);
+    let env = folder_with_ledger();
+    let _ = add_duplicates(&env);
     assert!(is_due(&env, "dedup") && is_due(&env, "stale_sweep"));
     assert!(!is_due(&env, "confidence_reset"), "only by hand");
-    let _ = env.run(["maintain", "dedup"]).success();
+    let _ = env.run(["health", "maintain", "dedup"]).success();
     assert!(!is_due(&env, "dedup"));
-    let _ = lesson(&env, "Refunds are idempotent");
+    let _ = add_lesson(&env, "Refunds are idempotent");
     assert!(!is_due(&env, "dedup"), "no day has passed");
     env.wait_days(1);
     assert!(is_due(&env, "dedup"));
-    let _ = env.run(["maintain", "dedup"]).success();
+    let _ = env.run(["health", "maintain", "dedup"]).success();
     env.wait_days(2);
     assert!(!is_due(&env, "dedup"), "nothing changed since");
 }
 
 #[test]
 fn mnt_03_mnt_04_dedup_merges_what_is_sure_and_lists_the_rest() {
-    let env = plain();
-    let [one, other] = twins(&env);
-    insta::assert_snapshot!(env.run(["maintain"]), @"
+    let env = folder_with_ledger();
+    let [one, other] = add_duplicates(&env);
+    insta::assert_snapshot!(env.run(["health", "maintain"]), @"
     exit: 0
     ----- stdout -----
     SERVICE           DUE  LAST   RUNS          WHAT IT DOES
@@ -62,9 +68,9 @@ fn mnt_03_mnt_04_dedup_merges_what_is_sure_and_lists_the_rest() {
     confidence_reset  -    never  by hand only  Begin anew with entries whose confidence is stuck
     ----- stderr -----
     policy suggest: nothing happens unasked
-    hint: `ken maintain dedup` runs what is due
+    hint: `ken health maintain dedup` runs what is due
     ");
-    insta::assert_snapshot!(env.run(["maintain", "service:consolidation:dedup"]), @"
+    insta::assert_snapshot!(env.run(["health", "maintain", "service:consolidation:dedup"]), @"
     exit: 0
     ----- stdout -----
     L-205zr7j2 L-h9xr3ac9 became part of it
@@ -73,8 +79,11 @@ fn mnt_03_mnt_04_dedup_merges_what_is_sure_and_lists_the_rest() {
     [maintenance:dedup] Make entries one that say the same: changed 1 entry, left 0 to a person
     ");
     let [kept, merged] = [one, other];
-    assert_eq!(json(&env, &["show", &merged])["merged_into"], kept.as_str());
-    let again = json(&env, &["maintain", "dedup"]);
+    assert_eq!(
+        run_json(&env, &["show", &merged])["merged_into"],
+        kept.as_str()
+    );
+    let again = run_json(&env, &["health", "maintain", "dedup"]);
     assert_eq!(again["changed"], serde_json::json!([]));
     assert_eq!(
         again["run"],
@@ -85,9 +94,9 @@ fn mnt_03_mnt_04_dedup_merges_what_is_sure_and_lists_the_rest() {
 
 #[test]
 fn mnt_12_mnt_13_what_a_service_changed_is_a_run_whose_outcome_feeds_confidence() {
-    let env = plain();
-    let [one, _] = twins(&env);
-    let served = json(&env, &["maintain", "dedup"]);
+    let env = folder_with_ledger();
+    let [one, _] = add_duplicates(&env);
+    let served = run_json(&env, &["health", "maintain", "dedup"]);
     assert!(
         served["task"]
             .as_str()
@@ -106,16 +115,16 @@ fn mnt_12_mnt_13_what_a_service_changed_is_a_run_whose_outcome_feeds_confidence(
     );
     let kept = served["changed"][0]["entry"].as_str().unwrap();
     assert_eq!(kept, one, "the older one stays");
-    let days = json(&env, &["show", kept])["tallies"]["days"].clone();
+    let days = run_json(&env, &["show", kept])["tallies"]["days"].clone();
     let told = serde_json::json!({"2026-01-02": {"alpha_milli": 1000, "beta_milli": 0}});
     assert_eq!(days, told);
 }
 
 #[test]
 fn mnt_05_dec_30_the_stale_sweep_marks_what_nobody_asked_for() {
-    let env = repository();
-    pay(&env);
-    let silent = lesson(&env, "Charging twice is safe");
+    let env = repository_with_ledger();
+    write_pay_source(&env);
+    let silent = add_lesson(&env, "Charging twice is safe");
     let anchored = [
         "add",
         "--kind",
@@ -132,11 +141,11 @@ fn mnt_05_dec_30_the_stale_sweep_marks_what_nobody_asked_for() {
         .line();
     env.wait_days(90);
     assert_eq!(
-        json(&env, &["maintain", "stale_sweep"])["changed"],
+        run_json(&env, &["health", "maintain", "stale_sweep"])["changed"],
         serde_json::json!([])
     );
     env.wait_days(1);
-    let sweep = env.run(["maintain", "stale_sweep"]).success();
+    let sweep = env.run(["health", "maintain", "stale_sweep"]).success();
     assert!(
         sweep
             .stdout
@@ -146,12 +155,15 @@ fn mnt_05_dec_30_the_stale_sweep_marks_what_nobody_asked_for() {
     assert!(
         sweep
             .stdout
-            .contains(&format!("see: ken status {silent} candidate")),
+            .contains(&format!("see: ken entry status {silent} candidate")),
         "{sweep}"
     );
-    assert_eq!(json(&env, &["show", &silent])["status"]["value"], "stale");
     assert_eq!(
-        json(&env, &["show", &anchored])["status"]["value"],
+        run_json(&env, &["show", &silent])["status"]["value"],
+        "stale"
+    );
+    assert_eq!(
+        run_json(&env, &["show", &anchored])["status"]["value"],
         "candidate",
         "the code bears it out"
     );
@@ -159,7 +171,7 @@ fn mnt_05_dec_30_the_stale_sweep_marks_what_nobody_asked_for() {
 
 #[test]
 fn mnt_06_the_contradiction_service_lists_any_entries_that_are_contrary() {
-    let env = plain();
+    let env = folder_with_ledger();
     let sides = [
         ("positive", "Retry at once"),
         ("negative", "Never retry at once"),
@@ -171,19 +183,19 @@ fn mnt_06_the_contradiction_service_lists_any_entries_that_are_contrary() {
         let rest = ["--polarity", polarity, "--statement", statement];
         let _ = env.run(add.into_iter().chain(rest)).success();
     }
-    let served = json(&env, &["maintain", "contradiction"]);
+    let served = run_json(&env, &["health", "maintain", "contradiction"]);
     let what = served["left"][0]["what"].as_str().unwrap();
     assert!(what.starts_with("contradict each other ("), "{what}");
     let command = served["left"][0]["command"].as_str().unwrap();
     let _ = env.run(command.split(' ').skip(1)).success();
-    let served = json(&env, &["maintain", "contradiction"]);
+    let served = run_json(&env, &["health", "maintain", "contradiction"]);
     assert_eq!(served["left"], serde_json::json!([]));
 }
 
 #[test]
 fn mnt_07_confidence_is_reset_by_hand_and_by_people_only() {
-    let env = plain();
-    let id = lesson(&env, "Charging twice is safe");
+    let env = folder_with_ledger();
+    let id = add_lesson(&env, "Charging twice is safe");
     for outcome in ["succeeded", "failed"] {
         for _ in 0..26 {
             let _ = env.run(["run", "open", "work", "--agent", "a"]).success();
@@ -193,33 +205,34 @@ fn mnt_07_confidence_is_reset_by_hand_and_by_people_only() {
             let _ = env.run(close).success();
         }
     }
-    let agent = env.run(["maintain", "confidence_reset", "--by", "agent:x"]);
+    let agent = env.run(["health", "maintain", "confidence_reset", "--by", "agent:x"]);
     assert_eq!(agent.exit, 1, "{agent}");
     assert!(agent.stderr.contains("for a person to decide"), "{agent}");
-    let served = json(&env, &["maintain", "confidence_reset"]);
+    let served = run_json(&env, &["health", "maintain", "confidence_reset"]);
     assert_eq!(served["changed"][0]["entry"], id.as_str());
-    let again = json(&env, &["maintain", "confidence_reset"]);
+    let again = run_json(&env, &["health", "maintain", "confidence_reset"]);
     assert_eq!(again["changed"], serde_json::json!([]));
 }
 
 #[test]
 fn mnt_08_by_default_nothing_happens_unasked() {
-    let env = plain();
-    let [one, other] = twins(&env);
-    let closed = work(&env);
+    let env = folder_with_ledger();
+    let [one, other] = add_duplicates(&env);
+    let closed = run_successfully(&env);
     assert!(!closed.stderr.contains("maintenance"), "{closed}");
     for id in [one, other] {
-        assert_eq!(json(&env, &["show", &id])["merged_into"], Value::Null);
+        assert_eq!(run_json(&env, &["show", &id])["merged_into"], Value::Null);
     }
     assert!(is_due(&env, "dedup"));
 }
 
 #[test]
 fn mnt_09_auto_notify_does_what_is_listed_and_tells() {
-    let env = plain();
-    let _ = twins(&env);
-    let stale = lesson(&env, "Refunds are idempotent");
+    let env = folder_with_ledger();
+    let _ = add_duplicates(&env);
+    let stale = add_lesson(&env, "Refunds are idempotent");
     let policy = [
+        "health",
         "maintain",
         "policy",
         "--mode",
@@ -243,19 +256,20 @@ fn mnt_09_auto_notify_does_what_is_listed_and_tells() {
         "{opened}"
     );
     assert_eq!(
-        json(&env, &["show", &stale])["status"]["value"],
+        run_json(&env, &["show", &stale])["status"]["value"],
         "candidate"
     );
-    assert_eq!(env.run(["duplicates"]).success().stdout, "");
+    assert_eq!(env.run(["health", "duplicates"]).success().stdout, "");
 }
 
 #[test]
 fn mnt_10_mnt_11_autonomy_ends_where_the_budget_does() {
-    let env = plain();
+    let env = folder_with_ledger();
     for name in ["Refunds", "Charges", "Invoices"] {
-        let _ = lesson(&env, &format!("{name} are idempotent"));
+        let _ = add_lesson(&env, &format!("{name} are idempotent"));
     }
     let policy = [
+        "health",
         "maintain",
         "policy",
         "--mode",
@@ -274,11 +288,11 @@ fn mnt_10_mnt_11_autonomy_ends_where_the_budget_does() {
             .contains(&format!("{swept}: 2 entries changed")),
         "{opened}"
     );
-    let spent = &json(&env, &["maintain"])["spent"];
+    let spent = &run_json(&env, &["health", "maintain"])["spent"];
     assert_eq!(*spent, serde_json::json!({"changes": 2, "runs": 1}));
-    // The day after there is room again.
+    // The next day has a new budget.
     env.wait_days(1);
-    let _ = lesson(&env, "Something changed");
+    let _ = add_lesson(&env, "Something changed");
     let opened = env.run(["run", "open", "more"]).success();
     assert!(
         opened.stderr.contains(&format!("{swept}: 1 entry changed")),
@@ -288,8 +302,9 @@ fn mnt_10_mnt_11_autonomy_ends_where_the_budget_does() {
 
 #[test]
 fn mnt_08_to_mnt_11_only_people_set_the_policy() {
-    let env = plain();
+    let env = folder_with_ledger();
     let set = [
+        "health",
         "maintain",
         "policy",
         "--mode",
@@ -299,7 +314,7 @@ fn mnt_08_to_mnt_11_only_people_set_the_policy() {
     ];
     let refused = env.run(set);
     assert_eq!(refused.exit, 1, "{refused}");
-    insta::assert_snapshot!(env.run(["maintain", "policy"]), @"
+    insta::assert_snapshot!(env.run(["health", "maintain", "policy"]), @"
     exit: 0
     ----- stdout -----
     mode                      suggest
@@ -307,48 +322,54 @@ fn mnt_08_to_mnt_11_only_people_set_the_policy() {
     daily_maintenance_budget  50
     max_maintenance_colonies  3
     ");
-    let _ = env.run(["maintain", "policy", "--max-runs", "1"]).success();
-    let set = json(&env, &["maintain", "policy"]);
+    let _ = env
+        .run(["health", "maintain", "policy", "--max-runs", "1"])
+        .success();
+    let set = run_json(&env, &["health", "maintain", "policy"]);
     assert_eq!(set["max_maintenance_colonies"], 1);
-    let reset = json(&env, &["maintain", "policy", "--reset"]);
+    let reset = run_json(&env, &["health", "maintain", "policy", "--reset"]);
     assert_eq!(reset["max_maintenance_colonies"], 3);
 }
 
 #[test]
-fn dst_09_dst_10_dst_11_a_person_distils_by_command_and_an_agent_needs_leave() {
-    let env = plain();
-    let one = lesson(&env, "Charges carry a key");
-    let other = lesson(&env, "Refunds carry a key");
-    insta::assert_snapshot!(env.run(["distil"]), @"
+fn dst_09_dst_10_dst_11_a_person_distills_by_command_and_an_agent_needs_leave() {
+    let env = folder_with_ledger();
+    let one = add_lesson(&env, "Charges carry a key");
+    let other = add_lesson(&env, "Refunds carry a key");
+    insta::assert_snapshot!(env.run(["entry", "distill"]), @"
     exit: 0
     ----- stderr -----
     no entries are used together so often that one might say what they say
     ");
-    let distil = [
-        "distil",
+    let distill = [
+        "entry",
+        "distill",
         "--sources",
         &one,
         &other,
         "--statement",
         "Every request about money carries a key",
     ];
-    let refused = env.run(distil.into_iter().chain(["--by", "agent:x"]));
+    let refused = env.run(distill.into_iter().chain(["--by", "agent:x"]));
     assert_eq!(refused.exit, 1, "{refused}");
     let made = env
-        .run(distil.into_iter().chain(["--format", "json"]))
+        .run(distill.into_iter().chain(["--format", "json"]))
         .success()
         .json();
     assert_eq!(made["content"]["decay"], "stable");
     let id = made["id"].as_str().unwrap();
     let log = env.run(["log", id]).success().stdout;
     assert!(log.contains(&one) && log.contains(&other), "{log}");
-    assert_eq!(json(&env, &["show", &one])["status"]["value"], "candidate");
+    assert_eq!(
+        run_json(&env, &["show", &one])["status"]["value"],
+        "candidate"
+    );
 }
 
 #[test]
 fn cli_17_a_solved_problem_becomes_one_sound_entry() {
-    let env = repository();
-    pay(&env);
+    let env = repository_with_ledger();
+    write_pay_source(&env);
     let capture = [
         "capture",
         "--problem",
@@ -371,9 +392,9 @@ fn cli_17_a_solved_problem_becomes_one_sound_entry() {
     ");
     let known = env.run(capture);
     assert_eq!(known.exit, 1, "{known}");
-    assert!(known.stderr.contains("says so already"), "{known}");
+    assert!(known.stderr.contains("makes the same claim"), "{known}");
     let bare = [
-        "compound",
+        "capture",
         "--problem",
         "It broke",
         "--solution",
@@ -390,9 +411,10 @@ fn cli_17_a_solved_problem_becomes_one_sound_entry() {
 
 #[test]
 fn dig_07_friction_goes_to_the_ledger_of_the_episodic_memory_with_its_context() {
-    let env = plain();
+    let env = folder_with_ledger();
     let context = r#"{"tool":"cargo","code":101}"#;
     let record = [
+        "health",
         "friction",
         "record",
         "--type",

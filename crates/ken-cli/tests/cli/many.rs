@@ -1,8 +1,8 @@
-//! `ken add --from-jsonl`.
+//! `ken add --from-jsonl`: adding many entries from a file or standard input.
 
-use crate::support::{pay, plain};
+use crate::cli::support::{folder_with_ledger, write_pay_source};
 
-fn lines(count: usize) -> String {
+fn jsonl_lines(count: usize) -> String {
     (1..=count)
         .map(|i| {
             format!(
@@ -14,8 +14,8 @@ fn lines(count: usize) -> String {
 
 #[test]
 fn many_entries_come_from_a_file_or_standard_input() {
-    let env = plain();
-    pay(&env);
+    let env = folder_with_ledger();
+    write_pay_source(&env);
     env.write("lessons.jsonl", concat!(
         r#"{"kind":"learning","statement":"Charging twice is safe","anchors":["src/pay.rs#Ledger::charge"],"verify":["cargo test"],"cite":["commit:3fce3b5"],"tags":["pay"],"depends_on":["file:src/pay.rs"],"lens":"correctness","polarity":"positive","decay":"stable","scope":"workspace","thread":"t1","alias":"pay.twice"}"#,
         "\n\n",
@@ -52,7 +52,7 @@ fn many_entries_come_from_a_file_or_standard_input() {
     file       .ken/entries/L-205zr7j2-charging-twice-is-safe.md
     ");
     let run = env.run_with(
-        &lines(2),
+        &jsonl_lines(2),
         [
             "add",
             "--from-jsonl",
@@ -79,8 +79,8 @@ fn many_entries_come_from_a_file_or_standard_input() {
 
 #[test]
 fn a_bad_line_names_its_number_and_nothing_of_its_batch_is_written() {
-    let env = plain();
-    let good = lines(130);
+    let env = folder_with_ledger();
+    let good = jsonl_lines(130);
     let bad = good.replacen("\"Lesson 117\"", "17", 1);
     let run = env.run_with(&bad, ["add", "--from-jsonl", "-"]);
     assert_eq!(
@@ -99,12 +99,12 @@ fn a_bad_line_names_its_number_and_nothing_of_its_batch_is_written() {
 
 #[test]
 fn what_policy_refuses_names_its_line_too() {
-    let env = plain();
-    let input = lines(2) + "{\"kind\":\"learning\",\"statement\":\"No evidence\"}\n";
+    let env = folder_with_ledger();
+    let input = jsonl_lines(2) + "{\"kind\":\"learning\",\"statement\":\"No evidence\"}\n";
     insta::assert_snapshot!(env.run_with(&input, ["add", "--from-jsonl", "-"]), @"
     exit: 1
     ----- stderr -----
-    error: line 3: provenance required: cite at least one commit, pr, doc, test or transcript
+    error: line 3: provenance required: cite at least one of commit, pr, doc, test, transcript
 
     hint: 0 entries before this batch of lines were added; mend the line and give the rest again
     ");
@@ -126,9 +126,9 @@ fn what_policy_refuses_names_its_line_too() {
 
 #[test]
 fn what_the_guard_refuses_keeps_its_whole_batch_out() {
-    let env = plain();
+    let env = folder_with_ledger();
     let secret = format!("{}{}", "ghp_", "aB3dE5fG7hI9jK1lM2nO4pQ6rS8tU0vW1xY2");
-    let input = lines(3).replacen("Lesson 2", &secret, 1);
+    let input = jsonl_lines(3).replacen("Lesson 2", &secret, 1);
     insta::assert_snapshot!(env.run_with(&input, ["add", "--from-jsonl", "-"]), @"
     exit: 1
     ----- stderr -----
@@ -141,7 +141,7 @@ fn what_the_guard_refuses_keeps_its_whole_batch_out() {
 
 #[test]
 fn a_name_twice_in_one_file_is_refused() {
-    let env = plain();
+    let env = folder_with_ledger();
     let line =
         "{\"kind\":\"bug\",\"statement\":\"It breaks\",\"cite\":[\"pr:1\"],\"alias\":\"b.1\"}\n";
     insta::assert_snapshot!(env.run_with(&line.repeat(2), ["add", "--from-jsonl", "-"]), @"
@@ -155,9 +155,9 @@ fn a_name_twice_in_one_file_is_refused() {
 
 #[test]
 fn a_thousand_entries_are_added_by_one_process() {
-    let env = plain();
+    let env = folder_with_ledger();
     let run = env
-        .run_with(&lines(1000), ["add", "--from-jsonl", "-"])
+        .run_with(&jsonl_lines(1000), ["add", "--from-jsonl", "-"])
         .success();
     assert_eq!(run.stdout.lines().count(), 1000);
     assert_eq!(env.names(".ken/entries").len(), 1000);

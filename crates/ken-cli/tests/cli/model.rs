@@ -1,33 +1,34 @@
-//! `ken model`: what serves, what this build can serve, and that no repository decides it.
+//! `ken config model`: the active embedding model, the models of this build, and that no repository
+//! selects one.
 
 use std::path::Path;
 use std::process::Command;
 
-use ken_testkit::test_env::TestEnv;
+use ken_testkit::test_env::TestEnvironment;
 
-use crate::support::{commit, lesson, plain, repository};
+use crate::cli::support::{add_lesson, commit_all, folder_with_ledger, repository_with_ledger};
 
-/// What a hostile or careless repository might carry.
-const CHOICE: &str = "rung = \"http\"\n[http]\ndialect = \"ollama\"\nurl = \"http://127.0.0.1:9\"\nmodel = \"m\"\ndimension = 2\n";
+/// Model configuration that a hostile or careless repository might contain.
+const MODEL_CONFIG: &str = "rung = \"http\"\n[http]\ndialect = \"ollama\"\nurl = \"http://127.0.0.1:9\"\nmodel = \"m\"\ndimension = 2\n";
 
-fn library(env: &TestEnv) {
-    lesson(
+fn add_lessons(env: &TestEnvironment) {
+    add_lesson(
         env,
         "A retried payment is charged twice unless the key of the request is kept.",
     );
-    lesson(env, "Colour themes are read once, when the window opens.");
+    add_lesson(env, "Color themes are read once, when the window opens.");
 }
 
-fn search(env: &TestEnv) -> String {
+fn search_json(env: &TestEnvironment) -> String {
     let args = ["search", "--mean", "payment", "--format", "json"];
     env.run(args).success().stdout
 }
 
 #[test]
 fn what_is_built_in_serves_until_somebody_chooses() {
-    let env = repository();
-    library(&env);
-    insta::assert_snapshot!(env.run(["model", "show"]), @"
+    let env = repository_with_ledger();
+    add_lessons(&env);
+    insta::assert_snapshot!(env.run(["config", "model", "show"]), @"
     exit: 0
     ----- stdout -----
     rung       static
@@ -35,8 +36,8 @@ fn what_is_built_in_serves_until_somebody_chooses() {
     dimension  256
     vectors    of 0 of 2 entries; 2 wait for the next search
     ");
-    search(&env);
-    insta::assert_snapshot!(env.run(["model", "show", "--format", "json"]), @r#"
+    search_json(&env);
+    insta::assert_snapshot!(env.run(["config", "model", "show", "--format", "json"]), @r#"
     exit: 0
     ----- stdout -----
     {"schema":"ken.model.v1","chosen":"static","served_by":"static","trouble":null,"id":"ken-static-256/2","dimension":256,"added":{"folder":null,"url":null,"model":null},"entries":2,"waiting":0}
@@ -45,16 +46,16 @@ fn what_is_built_in_serves_until_somebody_chooses() {
 
 #[test]
 fn changing_the_model_and_back_gives_the_same_answer_byte_for_byte() {
-    let env = plain();
-    library(&env);
-    let before = search(&env);
-    insta::assert_snapshot!(env.run(["model", "use", "none"]), @"
+    let env = folder_with_ledger();
+    add_lessons(&env);
+    let before = search_json(&env);
+    insta::assert_snapshot!(env.run(["config", "model", "use", "none"]), @"
     exit: 0
     ----- stdout -----
     rung       none
     ");
-    assert!(search(&env).contains(r#""served_by":"none""#));
-    insta::assert_snapshot!(env.run(["model", "use", "static"]), @"
+    assert!(search_json(&env).contains(r#""served_by":"none""#));
+    insta::assert_snapshot!(env.run(["config", "model", "use", "static"]), @"
     exit: 0
     ----- stdout -----
     rung       static
@@ -64,24 +65,24 @@ fn changing_the_model_and_back_gives_the_same_answer_byte_for_byte() {
     ----- stderr -----
     hint: the next search embeds 2 entries with it
     ");
-    assert_eq!(search(&env), before);
+    assert_eq!(search_json(&env), before);
 }
 
 #[cfg(not(any(feature = "transformer", feature = "http")))]
 #[test]
 fn a_build_without_a_rung_says_how_to_get_one() {
-    let env = repository();
+    let env = repository_with_ledger();
     env.write("folder/config.json", "{}");
-    insta::assert_snapshot!(env.run(["model", "add", "folder"]), @"
+    insta::assert_snapshot!(env.run(["config", "model", "add", "folder"]), @"
     exit: 2
     ----- stderr -----
     error: this ken was built without the rung `transformer`
 
     hint: releases have it; `cargo install --path crates/ken-cli --features transformer,http` builds it
     ");
-    let refused = env.run(["model", "add", "folder"]);
+    let refused = env.run(["config", "model", "add", "folder"]);
     let name = "sentence-transformers/all-MiniLM-L6-v2";
-    assert_eq!(env.run(["model", "add", name]), refused);
+    assert_eq!(env.run(["config", "model", "add", name]), refused);
     let endpoint = [
         "--http",
         "http://127.0.0.1:9",
@@ -90,7 +91,7 @@ fn a_build_without_a_rung_says_how_to_get_one() {
         "--model",
         "m",
     ];
-    let added = env.run([&["model", "add"], &endpoint[..]].concat());
+    let added = env.run([&["config", "model", "add"], &endpoint[..]].concat());
     insta::assert_snapshot!(added, @"
     exit: 2
     ----- stderr -----
@@ -98,22 +99,22 @@ fn a_build_without_a_rung_says_how_to_get_one() {
 
     hint: releases have it; `cargo install --path crates/ken-cli --features transformer,http` builds it
     ");
-    assert_eq!(env.run(["model", "use", "transformer"]), refused);
+    assert_eq!(env.run(["config", "model", "use", "transformer"]), refused);
 }
 
 #[test]
 fn an_endpoint_needs_its_dialect_and_its_model() {
-    let env = repository();
-    let run = env.run(["model", "add", "--http", "http://127.0.0.1:9"]);
+    let env = repository_with_ledger();
+    let run = env.run(["config", "model", "add", "--http", "http://127.0.0.1:9"]);
     assert_eq!(run.exit, 2);
     assert!(run.stderr.contains("--dialect"), "{}", run.stderr);
 }
 
 #[test]
 fn ret_04_ret_23_ret_25_a_choice_that_cannot_serve_is_told_and_breaks_nothing() {
-    let env = repository();
-    library(&env);
-    let before = search(&env);
+    let env = repository_with_ledger();
+    add_lessons(&env);
+    let before = search_json(&env);
     for (text, why) in [
         (
             "rung = \"onnx\"\n",
@@ -128,7 +129,7 @@ fn ret_04_ret_23_ret_25_a_choice_that_cannot_serve_is_told_and_breaks_nothing() 
             "rung = \"transformer\"\n",
             "no model was added for the rung `transformer`",
         ),
-        (CHOICE, "the model was chosen in another clone"),
+        (MODEL_CONFIG, "the model was chosen in another clone"),
         (
             "rung = \"transformer\"\n",
             "no model was added for the rung `transformer`",
@@ -144,16 +145,16 @@ fn ret_04_ret_23_ret_25_a_choice_that_cannot_serve_is_told_and_breaks_nothing() 
             run.stderr
         );
     }
-    insta::assert_snapshot!(env.run(["model", "show"]), @"
+    insta::assert_snapshot!(env.run(["config", "model", "show"]), @"
     exit: 0
     ----- stdout -----
     rung       static, instead of transformer
-    trouble    no model was added for the rung `transformer` (`ken model add FOLDER` adds one)
+    trouble    no model was added for the rung `transformer` (`ken config model add FOLDER` adds one)
     model      ken-static-256/2
     dimension  256
     vectors    of 2 entries
     ");
-    let _ = env.run(["model", "use", "static"]).success();
+    let _ = env.run(["config", "model", "use", "static"]).success();
     assert_eq!(
         env.run(["search", "--mean", "payment"])
             .stderr
@@ -165,21 +166,21 @@ fn ret_04_ret_23_ret_25_a_choice_that_cannot_serve_is_told_and_breaks_nothing() 
 
 #[test]
 fn no_file_of_the_repository_chooses_the_model() {
-    let env = repository();
-    library(&env);
-    let before = search(&env);
+    let env = repository_with_ledger();
+    add_lessons(&env);
+    let before = search_json(&env);
     for path in [
         ".ken/model.toml",
         ".ken/.local/model.toml",
         ".ken/.index/model.toml",
         "model.toml",
     ] {
-        env.write(path, CHOICE);
+        env.write(path, MODEL_CONFIG);
     }
     let config = env.read(".ken/config.toml");
-    env.write(".ken/config.toml", &format!("{config}{CHOICE}"));
+    env.write(".ken/config.toml", &format!("{config}{MODEL_CONFIG}"));
     let _ = env.git(["add", "-Af"]);
-    commit(&env, "a model for everybody");
+    commit_all(&env, "a model for everybody");
     let run = env.run(["search", "--mean", "payment", "--format", "json"]);
     assert_eq!((run.exit, run.stdout), (0, before));
     assert!(!run.stderr.contains("model"), "{}", run.stderr);
@@ -187,9 +188,9 @@ fn no_file_of_the_repository_chooses_the_model() {
 
 #[test]
 fn outside_git_where_the_choice_travels_with_the_folder_it_cannot_name_a_model() {
-    let env = plain();
-    library(&env);
-    env.write(".ken/.local/model.toml", CHOICE);
+    let env = folder_with_ledger();
+    add_lessons(&env);
+    env.write(".ken/.local/model.toml", MODEL_CONFIG);
     let run = env.run(["search", "--mean", "payment", "--format", "json"]);
     assert_eq!(run.exit, 0);
     assert!(run.stdout.contains(r#""served_by":"static""#));
@@ -200,8 +201,9 @@ fn outside_git_where_the_choice_travels_with_the_folder_it_cannot_name_a_model()
     );
 }
 
-/// Runs the program where there is no network, and writes down which sockets it asks for.
-fn without_network(ken: &Path, trace: &Path) -> Option<Vec<String>> {
+/// Returns a command prefix that runs `ken` without network and, where possible, traces its
+/// sockets.
+fn sandbox_command(ken: &Path, trace: &Path) -> Option<Vec<String>> {
     let works = |words: &[String]| {
         let (program, rest) = words.split_first().expect("a program");
         let ran = Command::new(program).args(rest).arg("true").output();
@@ -221,9 +223,9 @@ fn without_network(ken: &Path, trace: &Path) -> Option<Vec<String>> {
 
 #[test]
 fn nothing_is_asked_of_any_network_in_the_default_configuration() {
-    let env = repository();
+    let env = repository_with_ledger();
     let trace = env.root().join("../sockets");
-    let Some(command) = without_network(Path::new(env!("CARGO_BIN_EXE_ken")), &trace) else {
+    let Some(command) = sandbox_command(Path::new(env!("CARGO_BIN_EXE_ken")), &trace) else {
         eprintln!("not run: this machine lets nobody have a namespace without a network");
         return;
     };
@@ -256,7 +258,7 @@ fn nothing_is_asked_of_any_network_in_the_default_configuration() {
     ]);
     assert!(run(&["search", "payment"]).contains(statement));
     run(&["brief", "handle payments"]);
-    run(&["model", "show"]);
+    run(&["config", "model", "show"]);
     let sockets = std::fs::read_to_string(&trace).unwrap_or_default();
     assert!(!sockets.contains("AF_INET"), "{sockets}");
 }

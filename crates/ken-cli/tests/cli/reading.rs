@@ -1,11 +1,11 @@
 //! `ken list` and `ken show`.
 
-use ken_testkit::test_env::TestEnv;
+use ken_testkit::test_env::TestEnvironment;
 
-use crate::support::{lesson, plain};
+use crate::cli::support::{add_lesson, folder_with_ledger};
 
-fn shelf() -> TestEnv {
-    let env = plain();
+fn ledger_with_entries() -> TestEnvironment {
+    let env = folder_with_ledger();
     let add = |args: &[&str]| {
         let _ = env
             .run(["add"].iter().chain(args).chain(&["--cite", "pr:1"]))
@@ -52,7 +52,7 @@ fn shelf() -> TestEnv {
 
 #[test]
 fn list_lines_up_and_shortens_long_titles() {
-    insta::assert_snapshot!(shelf().run(["list"]), @"
+    insta::assert_snapshot!(ledger_with_entries().run(["list"]), @"
     exit: 0
     ----- stdout -----
     ID          KIND          STATUS     CONFIRMED   TITLE                                 TAGS
@@ -67,7 +67,7 @@ fn list_lines_up_and_shortens_long_titles() {
 
 #[test]
 fn list_filters_by_kind_tag_lens_memory_and_status() {
-    let env = shelf();
+    let env = ledger_with_entries();
     let ids = |args: &[&str]| {
         let run = env.run(["list"].iter().chain(args)).success();
         run.stdout
@@ -111,7 +111,7 @@ fn list_filters_by_kind_tag_lens_memory_and_status() {
 
 #[test]
 fn list_answers_programs_one_entry_a_line() {
-    let run = shelf()
+    let run = ledger_with_entries()
         .run(["list", "--format", "json", "--memory", "semantic"])
         .success();
     let lines: Vec<serde_json::Value> = run
@@ -126,9 +126,9 @@ fn list_answers_programs_one_entry_a_line() {
 
 #[test]
 fn any_unambiguous_beginning_names_an_entry_and_brackets_are_fine() {
-    let env = plain();
-    let a = lesson(&env, "Charging twice is safe");
-    let b = lesson(&env, "Refunds are asynchronous");
+    let env = folder_with_ledger();
+    let a = add_lesson(&env, "Charging twice is safe");
+    let b = add_lesson(&env, "Refunds are asynchronous");
     for wanted in [
         a.as_str(),
         &a[..5],
@@ -146,7 +146,7 @@ fn any_unambiguous_beginning_names_an_entry_and_brackets_are_fine() {
 fn a_closed_pipe_is_no_failure() {
     use std::process::Stdio;
 
-    let env = shelf();
+    let env = ledger_with_entries();
     let mut child = env.ken();
     child
         .args(["list"])
@@ -162,8 +162,8 @@ fn a_closed_pipe_is_no_failure() {
 }
 
 #[test]
-fn colour_comes_only_when_asked_for() {
-    let env = shelf();
+fn color_comes_only_when_asked_for() {
+    let env = ledger_with_entries();
     assert!(!env.run(["list"]).stdout.contains('\u{1b}'));
     assert!(
         env.run(["list", "--color", "always"])

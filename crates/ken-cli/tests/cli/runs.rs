@@ -1,14 +1,15 @@
-//! `ken run`, `ken observe` and what they teach, as people and programs see it.
+//! `ken run` and `ken run observe`: their output, and the confidence that follows from them.
 
-use ken_testkit::test_env::TestEnv;
+use ken_testkit::test_env::TestEnvironment;
 
-use crate::support::{lesson, plain};
+use crate::cli::support::{add_lesson, folder_with_ledger};
 
 const CLAIM: &str = "A retried payment is charged once because the request carries its key";
 
-/// A ledger with a claim an agent wrote, and a run of two agents that somebody watches.
-fn review() -> (TestEnv, String) {
-    let env = plain();
+/// Returns a ledger with an agent's claim, the claim's id, and an open run with two agents and an
+/// orchestrator as witness.
+fn open_review() -> (TestEnvironment, String) {
+    let env = folder_with_ledger();
     let args = [
         "add",
         "--by",
@@ -29,12 +30,16 @@ fn review() -> (TestEnv, String) {
 
 #[test]
 fn a_run_is_opened_noted_shown_and_closed() {
-    let (env, id) = review();
+    let (env, id) = open_review();
     let as_a = ["--by", "agent:a", "--run", "review-1"];
     let _ = env
         .run(["show", id.as_str()].into_iter().chain(as_a))
         .success();
-    let observed = env.run(["observe", "--statement", CLAIM].into_iter().chain(as_a));
+    let observed = env.run(
+        ["run", "observe", "--statement", CLAIM]
+            .into_iter()
+            .chain(as_a),
+    );
     insta::assert_snapshot!(observed, @"
     exit: 0
     ----- stdout -----
@@ -44,7 +49,11 @@ fn a_run_is_opened_noted_shown_and_closed() {
     ");
     let as_b = ["--by", "agent:b", "--run", "review-1"];
     let _ = env
-        .run(["observe", "--statement", CLAIM].into_iter().chain(as_b))
+        .run(
+            ["run", "observe", "--statement", CLAIM]
+                .into_iter()
+                .chain(as_b),
+        )
         .success();
     insta::assert_snapshot!(env.run(["run", "show", "review-1"]), @"
     exit: 0
@@ -100,7 +109,7 @@ fn a_run_is_opened_noted_shown_and_closed() {
 
 #[test]
 fn what_a_run_is_told_of_another_folder_or_run_is_refused_with_a_way_out() {
-    let (env, _) = review();
+    let (env, _) = open_review();
     insta::assert_snapshot!(env.run(["run", "open", "review-1"]), @"
     exit: 2
     ----- stderr -----
@@ -116,10 +125,10 @@ fn what_a_run_is_told_of_another_folder_or_run_is_refused_with_a_way_out() {
     ----- stderr -----
     error: `../x` is no name for a run: letters, digits, `-` and `_`, at most 64
     ");
-    insta::assert_snapshot!(env.run(["run", "open", "x", "--agent", "a,colour=red"]), @"
+    insta::assert_snapshot!(env.run(["run", "open", "x", "--agent", "a,color=red"]), @"
     exit: 2
     ----- stderr -----
-    error: invalid value 'a,colour=red' for '--agent <AGENT>': `colour` is none of role, lens, session, told-by
+    error: invalid value 'a,color=red' for '--agent <AGENT>': `color` is none of role, lens, session, told-by
 
     For more information, try '--help'.
     ");
@@ -127,7 +136,7 @@ fn what_a_run_is_told_of_another_folder_or_run_is_refused_with_a_way_out() {
 
 #[test]
 fn programs_read_runs_as_json() {
-    let (env, id) = review();
+    let (env, id) = open_review();
     let note = [
         "run", "note", "--by", "agent:a", "--run", "review-1", "--format", "json",
     ];
@@ -160,7 +169,7 @@ fn programs_read_runs_as_json() {
 
 #[test]
 fn hlt_20_hlt_21_hlt_22_hlt_23_outcomes_are_told_by_the_events_alone() {
-    let (env, _) = review();
+    let (env, _) = open_review();
     let close = [
         "run",
         "close",
@@ -174,7 +183,7 @@ fn hlt_20_hlt_21_hlt_22_hlt_23_outcomes_are_told_by_the_events_alone() {
         .into_iter()
         .chain(["--cost", "0.25", "--strategy", "pairs"]);
     let _ = env.run(close).success();
-    let _ = env.run(["index", "rebuild"]).success();
+    let _ = env.run(["ledger", "index", "rebuild"]).success();
     let past = env
         .run(["run", "list", "--format", "json"])
         .success()
@@ -188,7 +197,7 @@ fn hlt_20_hlt_21_hlt_22_hlt_23_outcomes_are_told_by_the_events_alone() {
 
 #[test]
 fn tru_20_tru_21_feedback_counts_for_help_and_not_for_truth() {
-    let (env, id) = review();
+    let (env, id) = open_review();
     insta::assert_snapshot!(env.run(["feedback", "--by", "agent:a", id.as_str(), "--helpful"]), @"
     exit: 0
     ----- stdout -----
@@ -208,8 +217,15 @@ fn tru_20_tru_21_feedback_counts_for_help_and_not_for_truth() {
 
 #[test]
 fn tru_18_tru_19_only_a_person_resets_and_only_what_is_stuck() {
-    let (env, id) = review();
-    let reset = ["confidence", "reset", id.as_str(), "--reason", "new model"];
+    let (env, id) = open_review();
+    let reset = [
+        "health",
+        "confidence",
+        "reset",
+        id.as_str(),
+        "--reason",
+        "new model",
+    ];
     insta::assert_snapshot!(env.run(reset), @"
     exit: 1
     ----- stderr -----
@@ -227,7 +243,7 @@ fn tru_18_tru_19_only_a_person_resets_and_only_what_is_stuck() {
 
 #[test]
 fn dec_01_dec_11_the_policy_is_shown_and_set_by_a_person() {
-    let env = plain();
+    let env = folder_with_ledger();
     insta::assert_snapshot!(env.run(["run", "policy"]), @"
     exit: 0
     ----- stdout -----
@@ -260,8 +276,8 @@ fn dec_01_dec_11_the_policy_is_shown_and_set_by_a_person() {
 
 #[test]
 fn not_enough_runs_is_an_answer() {
-    let (env, id) = review();
-    insta::assert_snapshot!(env.run(["lift"]), @"
+    let (env, id) = open_review();
+    insta::assert_snapshot!(env.run(["health", "impact"]), @"
     exit: 0
     ----- stdout -----
     all entries
@@ -269,7 +285,7 @@ fn not_enough_runs_is_an_answer() {
     ----- stderr -----
     hint: entries are tried where `ken brief --run RUN` gives them to agents of a run that `ken run open` began
     ");
-    insta::assert_snapshot!(env.run(["lift", id.as_str()]), @"
+    insta::assert_snapshot!(env.run(["health", "impact", id.as_str()]), @"
     exit: 0
     ----- stdout -----
     L-205zr7j2  A retried payment is charged once because the request carri…
@@ -279,7 +295,7 @@ fn not_enough_runs_is_an_answer() {
 
 #[test]
 fn a_thread_is_laid_aside_at_once() {
-    let env = plain();
+    let env = folder_with_ledger();
     let add = [
         "add", "--kind", "learning", "--cite", "pr:1", "--scope", "thread",
     ];
@@ -298,12 +314,12 @@ fn a_thread_is_laid_aside_at_once() {
 
 #[test]
 fn hlt_24_hlt_25_a_run_says_how_many_entries_it_used_and_left() {
-    let (env, id) = review();
+    let (env, id) = open_review();
     let as_a = ["--by", "agent:a", "--run", "review-1"];
     let _ = env
         .run(["show", id.as_str()].into_iter().chain(as_a))
         .success();
-    let severe = ["observe", "--severity", "9", "--statement"];
+    let severe = ["run", "observe", "--severity", "9", "--statement"];
     let severe = severe
         .into_iter()
         .chain(["The proxy writes cookies to its log"]);
@@ -322,17 +338,17 @@ fn hlt_24_hlt_25_a_run_says_how_many_entries_it_used_and_left() {
 
 #[test]
 fn dup_01_dup_07_dup_12_entries_that_say_the_same_are_listed_merged_and_told_apart() {
-    let env = plain();
-    let one = lesson(&env, "Retry the payment call twice after a network timeout");
-    let same = lesson(
+    let env = folder_with_ledger();
+    let one = add_lesson(&env, "Retry the payment call twice after a network timeout");
+    let same = add_lesson(
         &env,
         "After a network timeout, retry the payment call twice",
     );
-    let opposite = lesson(
+    let opposite = add_lesson(
         &env,
         "Never retry the payment call twice after a network timeout",
     );
-    insta::assert_snapshot!(env.run(["duplicates"]), @"
+    insta::assert_snapshot!(env.run(["health", "duplicates"]), @"
     exit: 0
     ----- stdout -----
     alike 0.97
@@ -346,16 +362,16 @@ fn dup_01_dup_07_dup_12_entries_that_say_the_same_are_listed_merged_and_told_apa
       L-205zr7j2  Retry the payment call twice after a network timeout
     ----- stderr -----
     3 pairs
-    hint: `ken merge L-205zr7j2 --into L-h9xr3ac9` makes two one, `ken duplicates --dismiss L-h9xr3ac9 L-205zr7j2` keeps them apart
+    hint: `ken entry merge L-205zr7j2 --into L-h9xr3ac9` makes two one, `ken health duplicates --dismiss L-h9xr3ac9 L-205zr7j2` keeps them apart
     ");
-    insta::assert_snapshot!(env.run(["merge", same.as_str(), "--into", one.as_str()]), @"
+    insta::assert_snapshot!(env.run(["entry", "merge", same.as_str(), "--into", one.as_str()]), @"
     exit: 0
     ----- stdout -----
     L-205zr7j2
     ----- stderr -----
     is now one with L-h9xr3ac9
     ");
-    insta::assert_snapshot!(env.run(["duplicates"]), @"
+    insta::assert_snapshot!(env.run(["health", "duplicates"]), @"
     exit: 0
     ----- stdout -----
     alike 0.97, may be opposites
@@ -363,27 +379,27 @@ fn dup_01_dup_07_dup_12_entries_that_say_the_same_are_listed_merged_and_told_apa
       L-205zr7j2  Retry the payment call twice after a network timeout
     ----- stderr -----
     1 pair
-    hint: `ken duplicates --dismiss L-d95shc1g L-205zr7j2` keeps them apart
+    hint: `ken health duplicates --dismiss L-d95shc1g L-205zr7j2` keeps them apart
     ");
     let merged = env
         .run(["show", same.as_str(), "--format", "json"])
         .success()
         .json();
     assert_eq!(merged["merged_into"], one.as_str());
-    let again = env.run(["merge", same.as_str(), "--into", opposite.as_str()]);
+    let again = env.run(["entry", "merge", same.as_str(), "--into", opposite.as_str()]);
     insta::assert_snapshot!(again, @"
     exit: 1
     ----- stderr -----
     error: L-h9xr3ac9 became part of L-205zr7j2 already
     ");
-    insta::assert_snapshot!(env.run(["supersede", one.as_str(), opposite.as_str()]), @"
+    insta::assert_snapshot!(env.run(["entry", "supersede", one.as_str(), opposite.as_str()]), @"
     exit: 0
     ----- stdout -----
     L-d95shc1g
     ----- stderr -----
     takes the place of L-205zr7j2, which is kept
     ");
-    insta::assert_snapshot!(env.run(["duplicates", "--dismiss", one.as_str(), opposite.as_str()]), @"
+    insta::assert_snapshot!(env.run(["health", "duplicates", "--dismiss", one.as_str(), opposite.as_str()]), @"
     exit: 0
     ----- stderr -----
     they stay two, and are not listed again
@@ -392,9 +408,9 @@ fn dup_01_dup_07_dup_12_entries_that_say_the_same_are_listed_merged_and_told_apa
 
 #[test]
 fn prv_05_whatever_prints_an_entry_to_an_agent_is_written_down() {
-    let env = crate::support::repository();
-    crate::support::pay(&env);
-    crate::support::commit(&env, "code");
+    let env = crate::cli::support::repository_with_ledger();
+    crate::cli::support::write_pay_source(&env);
+    crate::cli::support::commit_all(&env, "code");
     let add = [
         "add",
         "--by",
@@ -413,11 +429,11 @@ fn prv_05_whatever_prints_an_entry_to_an_agent_is_written_down() {
     for (number, command) in [
         vec!["show", &id],
         vec!["log", &id],
-        vec!["lift", &id],
+        vec!["health", "impact", &id],
         vec!["list"],
-        vec!["export"],
+        vec!["ledger", "export"],
         vec!["verify"],
-        vec!["reanchor"],
+        vec!["entry", "reanchor"],
         vec!["search", "--include-stale", "retried payment key"],
     ]
     .into_iter()

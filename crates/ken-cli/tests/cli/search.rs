@@ -1,23 +1,23 @@
-//! `ken search` as people and programs see it.
+//! `ken search`, in text and JSON.
 
-use ken_testkit::test_env::TestEnv;
+use ken_testkit::test_env::TestEnvironment;
 
-use crate::support::{commit, lesson, plain, repository};
+use crate::cli::support::{add_lesson, commit_all, folder_with_ledger, repository_with_ledger};
 
-fn library() -> (TestEnv, Vec<String>) {
-    let env = plain();
+fn ledger_with_lessons() -> (TestEnvironment, Vec<String>) {
+    let env = folder_with_ledger();
     let ids = [
         "A retried payment is charged twice unless the key of the request is kept.",
         "handleRequest takes the session lock before it writes the cache.",
-        "Colour themes are read once, when the window opens.",
+        "Color themes are read once, when the window opens.",
     ];
-    let ids = ids.map(|statement| lesson(&env, statement)).to_vec();
+    let ids = ids.map(|statement| add_lesson(&env, statement)).to_vec();
     (env, ids)
 }
 
 #[test]
 fn people_see_how_sure_it_is_and_why_it_matched() {
-    let (env, _) = library();
+    let (env, _) = ledger_with_lessons();
     insta::assert_snapshot!(env.run(["search", "--mean", "session", "lock"]), @"
     exit: 0
     ----- stdout -----
@@ -31,7 +31,7 @@ fn people_see_how_sure_it_is_and_why_it_matched() {
 
 #[test]
 fn inj_15_nothing_relevant_is_said_in_so_many_words() {
-    let (env, _) = library();
+    let (env, _) = ledger_with_lessons();
     insta::assert_snapshot!(env.run(["search", "banana", "bread", "recipe"]), @"
     exit: 0
     ----- stdout -----
@@ -43,7 +43,7 @@ fn inj_15_nothing_relevant_is_said_in_so_many_words() {
 
 #[test]
 fn ret_12_ret_47_programs_get_every_summand_and_the_rung_that_served() {
-    let (env, ids) = library();
+    let (env, ids) = ledger_with_lessons();
     let answer = env.run(["search", "handle request", "--format", "json"]);
     let answer = answer.success().json();
     assert_eq!(answer["schema"], "ken.search.v1");
@@ -60,7 +60,7 @@ fn ret_12_ret_47_programs_get_every_summand_and_the_rung_that_served() {
 
 #[test]
 fn the_same_run_and_query_give_the_same_answer_byte_for_byte() {
-    let (env, _) = library();
+    let (env, _) = ledger_with_lessons();
     let ask = |run: &str| {
         let args = [
             "search",
@@ -80,11 +80,11 @@ fn the_same_run_and_query_give_the_same_answer_byte_for_byte() {
 
 #[test]
 fn ret_38_ret_08_what_is_rejected_is_withheld_and_tags_match_from_above() {
-    let (env, ids) = library();
+    let (env, ids) = ledger_with_lessons();
     let _ = env
-        .run(["revise", &ids[1], "--tag", "cache/session"])
+        .run(["edit", &ids[1], "--tag", "cache/session"])
         .success();
-    let _ = env.run(["status", &ids[1], "rejected"]).success();
+    let _ = env.run(["entry", "status", &ids[1], "rejected"]).success();
     let args = [
         "search",
         "session lock",
@@ -101,7 +101,7 @@ fn ret_38_ret_08_what_is_rejected_is_withheld_and_tags_match_from_above() {
 
 #[test]
 fn a_floor_that_is_none_shows_the_best_of_a_bad_lot() {
-    let (env, _) = library();
+    let (env, _) = ledger_with_lessons();
     let args = [
         "search",
         "banana bread recipe",
@@ -128,8 +128,8 @@ fn a_floor_that_is_none_shows_the_best_of_a_bad_lot() {
 
 #[test]
 fn ret_49_ret_50_ret_51_a_workspace_has_its_own_weights() {
-    let (env, _) = library();
-    let default = env.run(["scoring"]);
+    let (env, _) = ledger_with_lessons();
+    let default = env.run(["config", "weights"]);
     insta::assert_snapshot!(default, @"
     exit: 0
     ----- stdout -----
@@ -143,7 +143,7 @@ fn ret_49_ret_50_ret_51_a_workspace_has_its_own_weights() {
     the default
     ");
     let set = |shares: &[&str]| {
-        let args = ["scoring", "set"].into_iter();
+        let args = ["config", "weights", "set"].into_iter();
         env.run(args.chain(shares.iter().copied()))
     };
     insta::assert_snapshot!(set(&["semantic=1"]), @"
@@ -173,15 +173,15 @@ fn ret_49_ret_50_ret_51_a_workspace_has_its_own_weights() {
     let first = &answer["results"][0];
     assert_eq!(first["score"], first["relevance"]);
 
-    let agent = ["scoring", "reset", "--by", "agent:reviewer"];
+    let agent = ["config", "weights", "reset", "--by", "agent:reviewer"];
     assert_eq!(env.run(agent).exit, 1);
-    let _ = env.run(["scoring", "reset"]).success();
-    assert_eq!(env.run(["scoring"]).stdout, default.stdout);
+    let _ = env.run(["config", "weights", "reset"]).success();
+    assert_eq!(env.run(["config", "weights"]).stdout, default.stdout);
 }
 
 #[test]
 fn ret_47_ret_48_a_pin_raises_and_a_mute_withholds_and_neither_changes_what_is_true() {
-    let (env, ids) = library();
+    let (env, ids) = ledger_with_lessons();
     let ask = || {
         let args = [
             "search",
@@ -200,31 +200,24 @@ fn ret_47_ret_48_a_pin_raises_and_a_mute_withholds_and_neither_changes_what_is_t
         hit.map(|hit| hit["score"].as_f64().unwrap())
     };
     let _ = env
-        .run(["mark", &ids[2], "pin", "--note", "for the release"])
+        .run(["entry", "pin", &ids[2], "--note", "for the release"])
         .success();
-    let _ = env.run(["mark", &ids[1], "mute"]).success();
+    let _ = env.run(["entry", "mute", &ids[1]]).success();
     let after = ask();
     let raised = score(&after, &ids[2]).unwrap() - score(&before, &ids[2]).unwrap();
     assert!((raised - 0.15).abs() < 1e-9, "{raised}");
     assert_eq!(score(&after, &ids[1]), None);
     assert_eq!(after["withheld"][0]["why"], "muted");
-    let _ = env.run(["mark", &ids[2], "pin", "--off"]).success();
-    let _ = env.run(["mark", &ids[1], "mute", "--off"]).success();
+    let _ = env.run(["entry", "pin", &ids[2], "--off"]).success();
+    let _ = env.run(["entry", "mute", &ids[1], "--off"]).success();
     assert_eq!(ask()["results"][0]["score"], before["results"][0]["score"]);
 }
 
 #[test]
 fn ret_17_an_entry_of_two_fields_ranks_higher_where_both_are_asked_for() {
-    let (env, ids) = library();
+    let (env, ids) = ledger_with_lessons();
     let _ = env
-        .run([
-            "revise",
-            &ids[1],
-            "--tag",
-            "auth",
-            "--tag",
-            "database/prisma",
-        ])
+        .run(["edit", &ids[1], "--tag", "auth", "--tag", "database/prisma"])
         .success();
     let boost = |query: &str| {
         let answer = env
@@ -246,23 +239,21 @@ fn ret_17_an_entry_of_two_fields_ranks_higher_where_both_are_asked_for() {
 
 #[test]
 fn ret_53_ret_54_a_question_without_a_good_answer_is_noted_here_and_nowhere_else() {
-    let env = repository();
-    let id = lesson(&env, "A retried payment is charged twice.");
+    let env = repository_with_ledger();
+    let id = add_lesson(&env, "A retried payment is charged twice.");
     insta::assert_snapshot!(env.run(["search", "--unanswered"]), @"
     exit: 0
     ----- stdout -----
     Every question so far had an answer.
     ");
-    commit(&env, "a lesson");
+    commit_all(&env, "a lesson");
     let _ = env.run(["search", "retried payment charged"]).success();
     for _ in 0..2 {
-        let _ = env
-            .run(["search", "dark colour theme of windows"])
-            .success();
+        let _ = env.run(["search", "dark color theme of windows"]).success();
     }
     let weak = ["search", "--threshold", "none", "elephants in the zoo"];
     let _ = env.run(weak).success();
-    // Neither a secret nor what was pasted reaches the disk.
+    // Neither a secret nor pasted text is written to disk.
     let token = format!("ghp_{}", "Zk3vQ9xW7bN2mL5cR8tY1uP4sD6fG0hJaKeX");
     let _ = env.run(["search", &token]).success();
     let _ = env.run(["search", &"zebra ".repeat(60)]).success();
@@ -277,6 +268,6 @@ fn ret_53_ret_54_a_question_without_a_good_answer_is_noted_here_and_nowhere_else
             .expect("noted")
     };
     assert_eq!(questions.len(), 2, "{listed}");
-    assert_eq!(of("dark colour theme of windows")["times"], 2);
+    assert_eq!(of("dark color theme of windows")["times"], 2);
     assert_eq!(of("elephants in the zoo")["top"], id.as_str());
 }

@@ -1,12 +1,12 @@
-//! The three tests of the knowledge store's specification, under their own names.
+//! The three tests of the knowledge store's specification, under their original names.
 
 use serde_json::json;
 
-use crate::support::plain;
+use crate::cli::support::folder_with_ledger;
 
 #[test]
 fn test_semantic_schema_stability() {
-    let env = plain();
+    let env = folder_with_ledger();
     let entry = json!({
         "id": "entity.test.001",
         "type": "entity",
@@ -37,7 +37,7 @@ fn test_semantic_schema_stability() {
 
 #[test]
 fn test_provenance_required_for_procedural() {
-    let env = plain();
+    let env = folder_with_ledger();
     let entry = json!({
         "id": "norm.commit.001",
         "type": "commit_norm",
@@ -61,8 +61,9 @@ fn test_provenance_required_for_procedural() {
 
 #[test]
 fn test_friction_cannot_directly_enter_procedural() {
-    let env = plain();
+    let env = folder_with_ledger();
     let record = [
+        "health",
         "friction",
         "record",
         "--type",

@@ -1,17 +1,17 @@
-//! What a pull request from a fork may not bring, one test a refusal.
+//! Pull requests from forks: one test per refused change.
 
-use ken_testkit::test_env::TestEnv;
+use ken_testkit::test_env::TestEnvironment;
 
-use crate::support::{commit, lesson, repository};
+use crate::cli::support::{add_lesson, commit_all, repository_with_ledger};
 
-/// Runs what a fork does on a branch, and returns what the gate says about it.
-fn from_fork(change: impl FnOnce(&TestEnv)) -> (bool, String) {
-    let env = repository();
-    let _ = lesson(&env, "The members know this.");
-    commit(&env, "known");
+/// Applies `change` on a branch as a fork would, and returns the verdict and output of the gate.
+fn verify_fork(change: impl FnOnce(&TestEnvironment)) -> (bool, String) {
+    let env = repository_with_ledger();
+    let _ = add_lesson(&env, "The members know this.");
+    commit_all(&env, "known");
     let _ = env.git(["checkout", "-q", "-b", "fork"]);
     change(&env);
-    commit(&env, "from outside");
+    commit_all(&env, "from outside");
     let base = env.git(["rev-parse", "fork~1"]);
     let args = [
         "verify",
@@ -27,8 +27,8 @@ fn from_fork(change: impl FnOnce(&TestEnv)) -> (bool, String) {
 
 #[test]
 fn a_new_entry_is_let_through_to_be_read() {
-    let (passes, findings) = from_fork(|env| {
-        let _ = lesson(env, "An outsider knows that, too.");
+    let (passes, findings) = verify_fork(|env| {
+        let _ = add_lesson(env, "An outsider knows that, too.");
     });
     assert!(passes, "{findings}");
     assert!(
@@ -39,7 +39,7 @@ fn a_new_entry_is_let_through_to_be_read() {
 
 #[test]
 fn a_segment_that_was_there_is_not_touched() {
-    let (passes, findings) = from_fork(|env| {
+    let (passes, findings) = verify_fork(|env| {
         let folder = ".ken/semantic/v1";
         let name = env
             .names(folder)
@@ -55,19 +55,19 @@ fn a_segment_that_was_there_is_not_touched() {
 
 #[test]
 fn an_event_that_is_gone_is_told_whoever_took_it() {
-    let (passes, findings) = from_fork(|env| {
+    let (passes, findings) = verify_fork(|env| {
         let _ = env.git(["rm", "-rq", ".ken/semantic"]);
     });
     assert!(!passes);
     assert!(
-        findings.contains("`ken recover` brings it back"),
+        findings.contains("`ken ledger recover` brings it back"),
         "{findings}"
     );
 }
 
 #[test]
 fn configuration_is_not_theirs() {
-    let (passes, findings) = from_fork(|env| {
+    let (passes, findings) = verify_fork(|env| {
         env.write(
             ".ken/config.toml",
             "schema = \"ken.config.v1\"\nfacts = [\"trusted\"]\n",
@@ -84,12 +84,13 @@ fn configuration_is_not_theirs() {
 fn policy_events_are_refused() {
     for (args, kind) in [
         (
-            ["status", "L", "verified"].as_slice(),
+            ["entry", "status", "L", "verified"].as_slice(),
             "entry.status_changed",
         ),
         (
             [
-                "scoring",
+                "config",
+                "weights",
                 "set",
                 "semantic=1",
                 "thompson=0",
@@ -102,7 +103,7 @@ fn policy_events_are_refused() {
             "config.changed",
         ),
     ] {
-        let (passes, findings) = from_fork(|env| {
+        let (passes, findings) = verify_fork(|env| {
             let _ = env.run(args.iter().copied()).success();
         });
         assert!(!passes, "{args:?}");
@@ -113,10 +114,12 @@ fn policy_events_are_refused() {
 
 #[test]
 fn blanking_is_refused() {
-    let (passes, findings) = from_fork(|env| {
+    let (passes, findings) = verify_fork(|env| {
         let event = env.run(["list", "--format", "json"]).json()["created"]["event"].clone();
         let event = event.as_str().expect("an event").to_owned();
-        let _ = env.run(["blank", &event, "--reason", "secret"]).success();
+        let _ = env
+            .run(["ledger", "redact", &event, "--reason", "secret"])
+            .success();
     });
     assert!(!passes);
     assert!(findings.contains("event.blanked"), "{findings}");
@@ -124,7 +127,7 @@ fn blanking_is_refused() {
 
 #[test]
 fn nobody_speaks_for_somebody_else() {
-    let (passes, findings) = from_fork(|env| {
+    let (passes, findings) = verify_fork(|env| {
         let args = [
             "add",
             "--kind",

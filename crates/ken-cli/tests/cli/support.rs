@@ -1,35 +1,35 @@
-//! Places to start from.
+//! Test environments and helpers shared by the command tests.
 
-use ken_testkit::test_env::TestEnv;
+use ken_testkit::test_env::TestEnvironment;
 
-/// An empty folder outside git.
-pub(crate) fn empty() -> TestEnv {
-    TestEnv::new(env!("CARGO_BIN_EXE_ken"))
+/// Returns an empty folder outside git.
+pub(crate) fn empty_folder() -> TestEnvironment {
+    TestEnvironment::new(env!("CARGO_BIN_EXE_ken"))
 }
 
-/// A folder outside git that has a ledger.
-pub(crate) fn plain() -> TestEnv {
-    let env = empty();
+/// Returns a folder outside git with a ledger.
+pub(crate) fn folder_with_ledger() -> TestEnvironment {
+    let env = empty_folder();
     let _ = env.run(["init"]).success();
     env
 }
 
-/// A git repository that has a ledger, all of it committed.
-pub(crate) fn repository() -> TestEnv {
-    let env = empty().in_git();
+/// Returns a git repository with a ledger, all committed.
+pub(crate) fn repository_with_ledger() -> TestEnvironment {
+    let env = empty_folder().in_git();
     let _ = env.run(["init"]).success();
-    commit(&env, "ken");
+    commit_all(&env, "ken");
     env
 }
 
 /// Commits everything.
-pub(crate) fn commit(env: &TestEnv, message: &str) {
+pub(crate) fn commit_all(env: &TestEnvironment, message: &str) {
     let _ = env.git(["add", "-A"]);
     let _ = env.git(["commit", "-q", "-m", message]);
 }
 
 /// Adds a lesson and returns its id.
-pub(crate) fn lesson(env: &TestEnv, statement: &str) -> String {
+pub(crate) fn add_lesson(env: &TestEnvironment, statement: &str) -> String {
     let args = [
         "add",
         "--kind",
@@ -42,8 +42,8 @@ pub(crate) fn lesson(env: &TestEnv, statement: &str) -> String {
     env.run(args).success().line()
 }
 
-/// Adds a norm about what is anchored and returns its id.
-pub(crate) fn norm(env: &TestEnv, statement: &str, anchor: &str) -> String {
+/// Adds a norm about `anchor` and returns its id.
+pub(crate) fn add_norm(env: &TestEnvironment, statement: &str, anchor: &str) -> String {
     let args = ["add", "--kind", "commit-norm", "--cite", "pr:9"];
     let args = args
         .into_iter()
@@ -51,12 +51,13 @@ pub(crate) fn norm(env: &TestEnv, statement: &str, anchor: &str) -> String {
     env.run(args).success().line()
 }
 
-/// Source code for entries to rest on: `src/pay.rs` with `Ledger::charge`, `refund` and twenty lines.
-pub(crate) fn pay(env: &TestEnv) {
-    env.write("src/pay.rs", PAY);
+/// Writes source code to anchor entries to: `src/pay.rs` with `Ledger::charge`, `refund` and twenty
+/// lines.
+pub(crate) fn write_pay_source(env: &TestEnvironment) {
+    env.write("src/pay.rs", PAY_SOURCE);
 }
 
-pub(crate) const PAY: &str = "\
+pub(crate) const PAY_SOURCE: &str = "\
 pub struct Ledger {
     total: u64,
 }

@@ -1,20 +1,24 @@
-//! What an agent is shown: the block for its prompt, the briefing, and what is in hand.
+//! Text shown to agents: the context block for a prompt, the briefing, and entries about files in
+//! work.
 
-use ken_testkit::test_env::TestEnv;
+use ken_testkit::test_env::TestEnvironment;
 
-use crate::support::{commit, lesson, norm, plain, repository};
+use crate::cli::support::{
+    add_lesson, add_norm, commit_all, folder_with_ledger, repository_with_ledger,
+};
 
-const CHARGED: &str = "A retried payment is charged twice unless the key of the request is kept.";
-const REJECTED: &str = "Keys of requests need not be kept: a retried payment is rejected anyway.";
+const STATEMENT: &str = "A retried payment is charged twice unless the key of the request is kept.";
+const STATEMENT_CONTRARY: &str =
+    "Keys of requests need not be kept: a retried payment is rejected anyway.";
 
-/// A repository with a lesson about `src/pay.rs`, and its id.
-fn shop() -> (TestEnv, String) {
-    let env = repository();
+/// Returns a repository with a lesson about `src/pay.rs`, and the lesson's id.
+fn repository_with_lesson() -> (TestEnvironment, String) {
+    let env = repository_with_ledger();
     env.write(
         "src/pay.rs",
         "fn charge_customer(order) { gateway(order) }\n",
     );
-    commit(&env, "pay");
+    commit_all(&env, "pay");
     let args = [
         "--kind",
         "learning",
@@ -23,11 +27,11 @@ fn shop() -> (TestEnv, String) {
         "--anchor",
         "src/pay.rs",
     ];
-    let id = env.run(["add", "--statement", CHARGED].into_iter().chain(args));
+    let id = env.run(["add", "--statement", STATEMENT].into_iter().chain(args));
     (env, id.success().line())
 }
 
-fn ids(answer: &serde_json::Value) -> Vec<&str> {
+fn result_ids(answer: &serde_json::Value) -> Vec<&str> {
     let results = answer["results"].as_array();
     results
         .into_iter()
@@ -38,8 +42,8 @@ fn ids(answer: &serde_json::Value) -> Vec<&str> {
 
 #[test]
 fn inj_04_inj_17_an_agent_gets_data_between_marks() {
-    let env = plain();
-    let _ = lesson(&env, CHARGED);
+    let env = folder_with_ledger();
+    let _ = add_lesson(&env, STATEMENT);
     insta::assert_snapshot!(env.run(["search", "payment charged twice", "--context", "--mean"]), @"
     exit: 0
     ----- stdout -----
@@ -55,7 +59,7 @@ fn inj_04_inj_17_an_agent_gets_data_between_marks() {
 
 #[test]
 fn inj_15_the_block_says_when_there_is_nothing() {
-    let env = plain();
+    let env = folder_with_ledger();
     insta::assert_snapshot!(env.run(["search", "payment", "--context"]), @"
     exit: 0
     ----- stdout -----
@@ -66,8 +70,8 @@ fn inj_15_the_block_says_when_there_is_nothing() {
 
 #[test]
 fn a_briefing_is_about_what_stands_behind_the_verb_of_a_task() {
-    let env = plain();
-    let id = lesson(&env, "Refunds below one euro are refused by the bank.");
+    let env = folder_with_ledger();
+    let id = add_lesson(&env, "Refunds below one euro are refused by the bank.");
     for task in ["add refunds", "Please fix refunds", "refunds"] {
         let briefing = env.run(["brief", task]).success().stdout;
         assert!(briefing.contains(&format!("[{id}]")), "{task}: {briefing}");
@@ -76,8 +80,8 @@ fn a_briefing_is_about_what_stands_behind_the_verb_of_a_task() {
 
 #[test]
 fn a_briefing_that_knows_nothing_says_how_to_ask_and_wants_no_report_of_it() {
-    let env = plain();
-    let _ = lesson(&env, CHARGED);
+    let env = folder_with_ledger();
+    let _ = add_lesson(&env, STATEMENT);
     insta::assert_snapshot!(env.run(["brief", "bake bread"]), @"
     exit: 0
     ----- stdout -----
@@ -86,7 +90,7 @@ fn a_briefing_that_knows_nothing_says_how_to_ask_and_wants_no_report_of_it() {
     A briefing tells only what surely fits the task and the files in hand. `ken search` with words of your own, or `ken_search`, finds more.
     ");
     env.write("src/pay.rs", "fn charge() {}\n");
-    let _ = norm(&env, "Name the ticket in a commit.", "src");
+    let _ = add_norm(&env, "Name the ticket in a commit.", "src");
     let briefing = env
         .run(["brief", "bake bread", "--paths", "src/pay.rs"])
         .success()
@@ -103,8 +107,8 @@ fn a_briefing_that_knows_nothing_says_how_to_ask_and_wants_no_report_of_it() {
 
 #[test]
 fn inj_07_inj_16_inj_22_spk_07_spk_09_a_briefing_has_norms_knowledge_and_how_to_report() {
-    let (env, _) = shop();
-    let _ = norm(&env, "Name the ticket in a commit.", "src");
+    let (env, _) = repository_with_lesson();
+    let _ = add_norm(&env, "Name the ticket in a commit.", "src");
     env.write(
         "src/pay.rs",
         "fn charge_customer(order, key) { gateway(order, key) }\n",
@@ -137,8 +141,8 @@ fn inj_07_inj_16_inj_22_spk_07_spk_09_a_briefing_has_norms_knowledge_and_how_to_
 
 #[test]
 fn ret_21_a_diff_a_path_and_a_file_find_what_is_known_about_them() {
-    let (env, id) = shop();
-    let _ = lesson(&env, "Colour themes are read once, when the window opens.");
+    let (env, id) = repository_with_lesson();
+    let _ = add_lesson(&env, "Color themes are read once, when the window opens.");
     env.write(
         "src/pay.rs",
         "fn charge_customer(order, key) { gateway(order, key) }\n",
@@ -152,7 +156,7 @@ fn ret_21_a_diff_a_path_and_a_file_find_what_is_known_about_them() {
         let args = ["search", "--format", "json"];
         let answer = env.run(args.into_iter().chain(hand.iter().copied()));
         let answer = answer.success().json();
-        assert_eq!(ids(&answer), [&id], "{hand:?}");
+        assert_eq!(result_ids(&answer), [&id], "{hand:?}");
         assert_eq!(answer["results"][0]["anchored"], true);
     }
     insta::assert_snapshot!(env.run(["search", "--paths", "../elsewhere"]), @"
@@ -164,24 +168,24 @@ fn ret_21_a_diff_a_path_and_a_file_find_what_is_known_about_them() {
 
 #[test]
 fn inj_12_inj_13_the_output_of_what_failed_is_a_question() {
-    let (env, id) = shop();
+    let (env, id) = repository_with_lesson();
     let log = "running 3 tests\nerror: the payment was charged twice\n  --> src/pay.rs:1:4\n";
     let answer = env.run_with(log, ["search", "--error", "--format", "json"]);
     let answer = answer.success().json();
     assert_eq!(answer["query"], "error: the payment was charged twice");
-    assert_eq!(ids(&answer), [&id]);
+    assert_eq!(result_ids(&answer), [&id]);
 }
 
 #[test]
 fn con_03_the_other_side_of_a_conflict_comes_along() {
-    let (env, id) = shop();
-    let other = lesson(&env, REJECTED);
+    let (env, id) = repository_with_lesson();
+    let other = add_lesson(&env, STATEMENT_CONTRARY);
     let _ = env
-        .run(["link", &other, &id, "--rel", "contradicts"])
+        .run(["entry", "link", &other, &id, "--rel", "contradicts"])
         .success();
     let args = ["search", "--paths", "src/pay.rs", "--format", "json"];
     let answer = env.run(args).success().json();
-    assert_eq!(ids(&answer), [&id, &other]);
+    assert_eq!(result_ids(&answer), [&id, &other]);
     assert_eq!(
         answer["results"][0]["conflicts"],
         serde_json::json!([other])
@@ -189,17 +193,17 @@ fn con_03_the_other_side_of_a_conflict_comes_along() {
     let text = answer["results"][1]["text"].as_str().unwrap();
     assert!(text.contains(&format!("CONFLICTS with [{id}]")), "{text}");
 
-    let _ = env.run(["status", &other, "rejected"]).success();
+    let _ = env.run(["entry", "status", &other, "rejected"]).success();
     let answer = env.run(args).success().json();
-    assert_eq!(ids(&answer), [&id]);
+    assert_eq!(result_ids(&answer), [&id]);
     assert_eq!(answer["results"][0]["conflicts"], serde_json::json!([]));
 }
 
 #[test]
 fn inj_03_inj_19_inj_26_the_cap_the_budget_and_what_they_left_out() {
-    let env = plain();
+    let env = folder_with_ledger();
     for n in 0..7 {
-        let _ = lesson(
+        let _ = add_lesson(
             &env,
             &format!("Payment number {n} was charged twice by a retry."),
         );
@@ -216,15 +220,18 @@ fn inj_03_inj_19_inj_26_the_cap_the_budget_and_what_they_left_out() {
         answer.success().json()
     };
     let answer = ask(&[]);
-    assert_eq!(ids(&answer).len(), 5);
+    assert_eq!(result_ids(&answer).len(), 5);
     assert_eq!(answer["left_out"].as_array().unwrap().len(), 2);
     assert_eq!(answer["left_out"][0]["why"], "cap");
     let answer = ask(&["--budget", "60"]);
     assert!(answer["tokens"].as_u64().unwrap() <= 60, "{answer}");
     assert_eq!(answer["tier"], "summary");
-    assert!(!ids(&answer).is_empty());
+    assert!(!result_ids(&answer).is_empty());
     let answer = ask(&["--limit", "1", "--tier", "full"]);
-    assert_eq!((ids(&answer).len(), &answer["tier"]), (1, &"full".into()));
+    assert_eq!(
+        (result_ids(&answer).len(), &answer["tier"]),
+        (1, &"full".into())
+    );
     let told = env
         .run(["search", "payment charged twice", "--explain"])
         .success();
@@ -238,8 +245,15 @@ fn inj_03_inj_19_inj_26_the_cap_the_budget_and_what_they_left_out() {
 
 #[test]
 fn inj_14_raw_signals_are_shown_only_to_who_asks_for_them() {
-    let env = plain();
-    let friction = ["friction", "record", "--type", "tool_error", "--context"];
+    let env = folder_with_ledger();
+    let friction = [
+        "health",
+        "friction",
+        "record",
+        "--type",
+        "tool_error",
+        "--context",
+    ];
     let record = env.run(friction.into_iter().chain([r#"{"tool":"linter timeout"}"#]));
     let id = record.success().line();
     let ask = |more: &[&str]| {
@@ -255,19 +269,19 @@ fn inj_14_raw_signals_are_shown_only_to_who_asks_for_them() {
         answer.success().json()
     };
     let answer = ask(&[]);
-    assert_eq!(ids(&answer), [""; 0]);
+    assert_eq!(result_ids(&answer), [""; 0]);
     assert_eq!(answer["withheld"][0]["why"], "raw");
-    assert_eq!(ids(&ask(&["--memory", "episodic"])), [&id]);
+    assert_eq!(result_ids(&ask(&["--memory", "episodic"])), [&id]);
 }
 
 #[test]
 fn what_is_known_of_a_folder_is_known_of_its_files_staged_or_not() {
-    let env = repository();
+    let env = repository_with_ledger();
     env.write("src/pay/other.rs", "fn other() {}\n");
     let args = [
         "add",
         "--statement",
-        CHARGED,
+        STATEMENT,
         "--kind",
         "learning",
         "--cite",
@@ -277,9 +291,9 @@ fn what_is_known_of_a_folder_is_known_of_its_files_staged_or_not() {
     ];
     let id = env.run(args).success().line();
     let answer = env.run(["search", "--paths", "src/pay/charge.rs", "--format", "json"]);
-    assert_eq!(ids(&answer.success().json()), [&id]);
+    assert_eq!(result_ids(&answer.success().json()), [&id]);
 
-    commit(&env, "known");
+    commit_all(&env, "known");
     env.write("src/pay/charge.rs", "fn charge() {}\n");
     let _ = env.git(["add", "-A"]);
     let brief = env.run(["brief", "--format", "json"]).success().json();
@@ -292,11 +306,11 @@ fn what_is_known_of_a_folder_is_known_of_its_files_staged_or_not() {
 
 #[test]
 fn the_end_of_a_long_log_is_read() {
-    let (env, id) = shop();
+    let (env, id) = repository_with_lesson();
     let log = format!(
         "{}\nerror: the payment was charged twice\n",
         "step\n".repeat(4 << 20)
     );
     let answer = env.run_with(&log, ["search", "--error", "--format", "json"]);
-    assert_eq!(ids(&answer.success().json()), [&id]);
+    assert_eq!(result_ids(&answer.success().json()), [&id]);
 }

@@ -1,11 +1,11 @@
-//! Commands that look after the ledger and its files.
+//! Commands that inspect and repair the ledger and its files.
 
-use crate::support::{commit, lesson, plain, repository};
+use crate::cli::support::{add_lesson, commit_all, folder_with_ledger, repository_with_ledger};
 
 #[test]
 fn doctor_looks_the_installation_over() {
-    let env = repository();
-    let _ = lesson(&env, "Charging twice is safe");
+    let env = repository_with_ledger();
+    let _ = add_lesson(&env, "Charging twice is safe");
     insta::assert_snapshot!(env.run(["doctor"]), @"
     exit: 0
     ----- stdout -----
@@ -35,14 +35,14 @@ fn doctor_looks_the_installation_over() {
 
 #[test]
 fn the_index_is_rebuilt_from_the_ledger() {
-    let env = plain();
-    let _ = lesson(&env, "Charging twice is safe");
-    insta::assert_snapshot!(env.run(["index", "rebuild"]), @"
+    let env = folder_with_ledger();
+    let _ = add_lesson(&env, "Charging twice is safe");
+    insta::assert_snapshot!(env.run(["ledger", "index", "rebuild"]), @"
     exit: 0
     ----- stderr -----
     built the index from 1 event
     ");
-    insta::assert_snapshot!(env.run(["index", "rebuild", "--format", "json"]), @r#"
+    insta::assert_snapshot!(env.run(["ledger", "index", "rebuild", "--format", "json"]), @r#"
     exit: 0
     ----- stdout -----
     {"schema":"ken.index.v1","events":1}
@@ -51,8 +51,8 @@ fn the_index_is_rebuilt_from_the_ledger() {
 
 #[test]
 fn the_ledger_is_checked_and_shown() {
-    let env = plain();
-    let _ = lesson(&env, "Charging twice is safe");
+    let env = folder_with_ledger();
+    let _ = add_lesson(&env, "Charging twice is safe");
     insta::assert_snapshot!(env.run(["ledger", "check"]), @"
     exit: 0
     ----- stderr -----
@@ -78,10 +78,10 @@ fn the_ledger_is_checked_and_shown() {
 
 #[test]
 fn packing_makes_one_file_and_a_commit() {
-    let env = repository();
+    let env = repository_with_ledger();
     for i in 1..=3 {
-        let _ = lesson(&env, &format!("Lesson number {i}"));
-        commit(&env, "lesson");
+        let _ = add_lesson(&env, &format!("Lesson number {i}"));
+        commit_all(&env, "lesson");
     }
     insta::assert_snapshot!(env.run(["ledger", "pack"]), @"
     exit: 0
@@ -99,21 +99,21 @@ fn packing_makes_one_file_and_a_commit() {
     insta::assert_snapshot!(env.run(["ledger", "pack", "--format", "json"]), @r#"
     exit: 0
     ----- stdout -----
-    {"schema":"ken.replacement.v1","added":[],"removed":[],"events":0,"blanked":0,"committed":false,"commits_in_history":null}
+    {"schema":"ken.replacement.v1","added":[],"removed":[],"events":0,"redacted":0,"committed":false,"commits_in_history":null}
     "#);
     assert_eq!(env.run(["list"]).success().stdout.lines().count(), 4);
 }
 
 #[test]
 fn render_writes_missing_files_again() {
-    let env = plain();
-    let _ = lesson(&env, "Charging twice is safe");
-    insta::assert_snapshot!(env.run(["render"]), @"
+    let env = folder_with_ledger();
+    let _ = add_lesson(&env, "Charging twice is safe");
+    insta::assert_snapshot!(env.run(["ledger", "render"]), @"
     exit: 0
     ----- stderr -----
     wrote 0 entry files and the gathering views
     ");
-    insta::assert_snapshot!(env.run(["render", "--format", "json"]), @r#"
+    insta::assert_snapshot!(env.run(["ledger", "render", "--format", "json"]), @r#"
     exit: 0
     ----- stdout -----
     {"schema":"ken.render.v1","written":0}
@@ -122,17 +122,17 @@ fn render_writes_missing_files_again() {
 
 #[test]
 fn recover_brings_back_what_a_reset_took() {
-    let env = repository();
-    insta::assert_snapshot!(env.run(["recover"]), @"
+    let env = repository_with_ledger();
+    insta::assert_snapshot!(env.run(["ledger", "recover"]), @"
     exit: 0
     ----- stderr -----
     nothing was lost
     ");
-    let id = lesson(&env, "Charging twice is safe");
+    let id = add_lesson(&env, "Charging twice is safe");
     let _ = env.git(["add", "-A"]);
     let _ = env.git(["reset", "-q", "--hard"]);
     assert_eq!(env.run(["list"]).success().stdout, "");
-    insta::assert_snapshot!(env.run(["recover"]), @"
+    insta::assert_snapshot!(env.run(["ledger", "recover"]), @"
     exit: 0
     ----- stdout -----
     .ken/semantic/v1/2026-01-02t03-08-9sedqr.jsonl
@@ -140,7 +140,7 @@ fn recover_brings_back_what_a_reset_took() {
     brought back 1 event written on main
     ");
     let _ = env.run(["show", &id]).success();
-    insta::assert_snapshot!(env.run(["recover", "--all", "--format", "json"]), @r#"
+    insta::assert_snapshot!(env.run(["ledger", "recover", "--all", "--format", "json"]), @r#"
     exit: 0
     ----- stdout -----
     {"schema":"ken.recovery.v1","segments":[],"restored":{},"left":{}}
@@ -149,12 +149,12 @@ fn recover_brings_back_what_a_reset_took() {
 
 #[test]
 fn blank_removes_an_events_data_and_says_how_far_history_holds_it() {
-    let env = repository();
-    let id = lesson(&env, "The customer Jane Roe pays late");
-    commit(&env, "lesson");
+    let env = repository_with_ledger();
+    let id = add_lesson(&env, "The customer Jane Roe pays late");
+    commit_all(&env, "lesson");
     let shown = env.run(["show", &id, "--format", "json"]).success().json();
     let event = shown["created"]["event"].as_str().unwrap().to_owned();
-    let blank = ["blank", &event, "--reason", "personal"];
+    let blank = ["ledger", "redact", &event, "--reason", "personal"];
     insta::assert_snapshot!(env.run(blank.into_iter().chain(["--by", "agent:x"])), @"
     exit: 1
     ----- stderr -----
@@ -184,7 +184,7 @@ fn blank_removes_an_events_data_and_says_how_far_history_holds_it() {
     2026-01-02 03:08  human:ada@example.org  01KDYATDG8EDD815SH9P9SEDQR
         blanked event 01KDYAMXQ8EV7BZJ26205ZR7J2 (personal)
     ");
-    insta::assert_snapshot!(env.run(["blank", "01ABC", "--reason", "secret"]), @"
+    insta::assert_snapshot!(env.run(["ledger", "redact", "01ABC", "--reason", "secret"]), @"
     exit: 2
     ----- stderr -----
     error: no event has the id `01ABC`

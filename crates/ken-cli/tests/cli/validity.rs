@@ -1,42 +1,44 @@
-//! Knowledge held against the code: what is refused, what a change does to entries, who may bring what.
+//! Verification against the code: refused anchors, the effect of changes on entries, and the gate.
 
-use ken_testkit::test_env::TestEnv;
+use ken_testkit::test_env::TestEnvironment;
 use serde_json::Value;
 
-use crate::support::{PAY, commit, norm, pay, repository};
+use crate::cli::support::{
+    PAY_SOURCE, add_norm, commit_all, repository_with_ledger, write_pay_source,
+};
 
-const CHARGED: &str = "A retried payment is charged once because its key is kept.";
+const STATEMENT: &str = "A retried payment is charged once because its key is kept.";
 
 /// Adds a lesson with further arguments and returns its id.
-fn lesson_on(env: &TestEnv, statement: &str, more: &[&str]) -> String {
+fn add_lesson_with(env: &TestEnvironment, statement: &str, more: &[&str]) -> String {
     let args = ["add", "--kind", "learning", "--cite", "pr:7", "--statement"];
     let args = args.into_iter().chain([statement]);
     env.run(args.chain(more.iter().copied())).success().line()
 }
 
-/// A repository with code and a lesson about `Ledger::charge`, all committed.
-fn shop() -> (TestEnv, String) {
-    let env = repository();
-    pay(&env);
-    let id = lesson_on(&env, CHARGED, &["--anchor", "src/pay.rs#Ledger::charge"]);
-    commit(&env, "pay");
+/// Returns a repository with code and a lesson about `Ledger::charge`, all committed.
+fn repository_with_anchored_lesson() -> (TestEnvironment, String) {
+    let env = repository_with_ledger();
+    write_pay_source(&env);
+    let id = add_lesson_with(&env, STATEMENT, &["--anchor", "src/pay.rs#Ledger::charge"]);
+    commit_all(&env, "pay");
     (env, id)
 }
 
-fn verify(env: &TestEnv, more: &[&str]) -> Value {
+fn verify_json(env: &TestEnvironment, more: &[&str]) -> Value {
     let args = ["verify", "--format", "json"].into_iter();
     env.run(args.chain(more.iter().copied())).json()
 }
 
-fn ids(list: &Value) -> Vec<&str> {
+fn entry_ids(list: &Value) -> Vec<&str> {
     let all = list.as_array().into_iter().flatten();
     all.filter_map(|it| it["id"].as_str()).collect()
 }
 
-fn search_ids(env: &TestEnv, more: &[&str]) -> Vec<String> {
+fn search_ids(env: &TestEnvironment, more: &[&str]) -> Vec<String> {
     let args = ["search", "retried payment", "--format", "json"].into_iter();
     let answer = env.run(args.chain(more.iter().copied())).success().json();
-    ids(&answer["results"])
+    entry_ids(&answer["results"])
         .into_iter()
         .map(ToOwned::to_owned)
         .collect()
@@ -44,8 +46,8 @@ fn search_ids(env: &TestEnv, more: &[&str]) -> Vec<String> {
 
 #[test]
 fn an_anchor_that_points_at_nothing_is_refused_with_what_may_have_been_meant() {
-    let env = repository();
-    pay(&env);
+    let env = repository_with_ledger();
+    write_pay_source(&env);
     let add = [
         "add",
         "--kind",
@@ -93,8 +95,8 @@ fn an_anchor_that_points_at_nothing_is_refused_with_what_may_have_been_meant() {
 
 #[test]
 fn comments_and_layout_do_not_touch_an_entry_and_a_changed_condition_does() {
-    let (env, id) = shop();
-    let spread = PAY
+    let (env, id) = repository_with_anchored_lesson();
+    let spread = PAY_SOURCE
         .replace(
             "    /// Charges once for each key.",
             "    // Once, whatever happens.",
@@ -104,7 +106,7 @@ fn comments_and_layout_do_not_touch_an_entry_and_a_changed_condition_does() {
             "if self\n            .seen(key)\n        {",
         );
     env.write("src/pay.rs", &spread);
-    let found = verify(&env, &[]);
+    let found = verify_json(&env, &[]);
     assert_eq!(
         (found["passes"].clone(), found["findings"].clone()),
         (true.into(), Value::Array(Vec::new()))
@@ -112,7 +114,7 @@ fn comments_and_layout_do_not_touch_an_entry_and_a_changed_condition_does() {
     assert_eq!(search_ids(&env, &[]), std::slice::from_ref(&id));
     env.write(
         "src/pay.rs",
-        &PAY.replace("if self.seen(key)", "if !self.seen(key)"),
+        &PAY_SOURCE.replace("if self.seen(key)", "if !self.seen(key)"),
     );
     insta::assert_snapshot!(env.run(["verify", "--base", "HEAD"]), @"
     exit: 0
@@ -123,6 +125,14 @@ fn comments_and_layout_do_not_touch_an_entry_and_a_changed_condition_does() {
         +        if !self.seen(key) {
                      return false;
                  }
+    pass  knowledge.schema
+    pass  knowledge.guard
+    pass  knowledge.provenance
+    pass  knowledge.links
+    pass  knowledge.contradictions
+    pass  episodic.no_backflow
+    pass  procedural.norm
+    warn  knowledge.validity (1 finding)
     passes: 1 entry, 0 events, 1 finding
     ");
     insta::assert_snapshot!(env.run(["search", "retried payment"]), @"
@@ -137,8 +147,8 @@ fn comments_and_layout_do_not_touch_an_entry_and_a_changed_condition_does() {
 
 #[test]
 fn dec_17_what_nobody_can_check_is_shown_with_a_caveat_and_what_holds_does_not_age() {
-    let (env, id) = shop();
-    let other = lesson_on(&env, "Another retried payment is never seen.", &[]);
+    let (env, id) = repository_with_anchored_lesson();
+    let other = add_lesson_with(&env, "Another retried payment is never seen.", &[]);
     env.wait_days(90);
     let args = ["search", "retried payment", "--mean", "--format", "json"];
     let answer = env.run(args).success().json();
@@ -157,24 +167,24 @@ fn dec_17_what_nobody_can_check_is_shown_with_a_caveat_and_what_holds_does_not_a
 
 #[test]
 fn code_that_moved_is_followed_and_the_move_is_written_down() {
-    let (env, id) = shop();
-    let moved = PAY.replace("charge", "take_money");
+    let (env, id) = repository_with_anchored_lesson();
+    let moved = PAY_SOURCE.replace("charge", "take_money");
     let _ = env.git(["rm", "-q", "src/pay.rs"]);
     env.write("src/money.rs", &moved);
     let _ = env.git(["add", "-A"]);
-    let before = verify(&env, &["--base", "HEAD"]);
-    assert_eq!(ids(&before["moved"]), [id.as_str()]);
+    let before = verify_json(&env, &["--base", "HEAD"]);
+    assert_eq!(entry_ids(&before["moved"]), [id.as_str()]);
     assert_eq!(env.run(["log", &id]).stdout.matches("entry.").count(), 0);
     let _ = env.run(["verify"]).success();
     let shown = env.run(["show", &id]).success().stdout;
     assert!(shown.contains("src/money.rs#Ledger::take_money"), "{shown}");
-    assert_eq!(ids(&verify(&env, &[])["moved"]), [""; 0]);
+    assert_eq!(entry_ids(&verify_json(&env, &[])["moved"]), [""; 0]);
     assert!(env.run(["log", &id]).stdout.contains("reanchored"));
 }
 
 #[test]
 fn a_machine_that_verifies_writes_nothing() {
-    let (env, _) = shop();
+    let (env, _) = repository_with_anchored_lesson();
     let _ = env.git(["mv", "src/pay.rs", "src/money.rs"]);
     let before = env.git(["status", "--porcelain"]);
     let _ = env.run(["verify", "--by", "ci:build"]).success();
@@ -183,13 +193,13 @@ fn a_machine_that_verifies_writes_nothing() {
 
 #[test]
 fn gone_code_breaks_an_entry_and_a_norm_that_breaks_fails_the_gate() {
-    let (env, id) = shop();
-    let norm = norm(&env, "Refunds are tested.", "src/pay.rs#refund");
-    commit(&env, "a norm");
+    let (env, id) = repository_with_anchored_lesson();
+    let norm = add_norm(&env, "Refunds are tested.", "src/pay.rs#refund");
+    commit_all(&env, "a norm");
     env.write("src/pay.rs", "pub struct Ledger;\n");
-    let found = verify(&env, &["--base", "HEAD"]);
+    let found = verify_json(&env, &["--base", "HEAD"]);
     assert_eq!(found["passes"], false);
-    let mut invalid = ids(&found["invalid"]);
+    let mut invalid = entry_ids(&found["invalid"]);
     invalid.sort_unstable();
     let mut wanted = [id.as_str(), norm.as_str()];
     wanted.sort_unstable();
@@ -202,36 +212,36 @@ fn gone_code_breaks_an_entry_and_a_norm_that_breaks_fails_the_gate() {
         .filter_map(|it| it["level"].as_str())
         .collect();
     assert_eq!(levels.iter().filter(|it| **it == "error").count(), 1);
-    // What the base asks for decides, not what the change brings.
+    // The configuration of the base decides, not the one in the change.
     env.write(
         ".ken/config.toml",
         "schema = \"ken.config.v1\"\n[verify]\nfail_on = \"nothing\"\n",
     );
-    assert_eq!(verify(&env, &["--base", "HEAD"])["passes"], false);
-    commit(&env, "gone");
-    assert_eq!(verify(&env, &["--base", "HEAD~1"])["passes"], false);
+    assert_eq!(verify_json(&env, &["--base", "HEAD"])["passes"], false);
+    commit_all(&env, "gone");
+    assert_eq!(verify_json(&env, &["--base", "HEAD~1"])["passes"], false);
     assert_eq!(
-        verify(&env, &["--base", "HEAD"])["invalid"],
+        verify_json(&env, &["--base", "HEAD"])["invalid"],
         Value::Array(Vec::new())
     );
 }
 
 #[test]
 fn a_commit_is_checked_without_a_checkout_and_no_file_is_parsed_twice() {
-    let (env, id) = shop();
+    let (env, id) = repository_with_anchored_lesson();
     for n in 0..5 {
         env.write(
             &format!("src/other{n}.rs"),
             &format!("pub fn f{n}() -> u8 {{ {n} }}\n"),
         );
     }
-    commit(&env, "others");
-    env.write("src/pay.rs", &PAY.replace("true", "false"));
-    commit(&env, "changed");
+    commit_all(&env, "others");
+    env.write("src/pay.rs", &PAY_SOURCE.replace("true", "false"));
+    commit_all(&env, "changed");
     let _ = env.git(["checkout", "-q", "HEAD~1"]);
     let args = ["--base", "HEAD", "--head", "HEAD@{1}"];
-    let found = verify(&env, &args);
-    assert_eq!(ids(&found["invalid"]), [id.as_str()]);
+    let found = verify_json(&env, &args);
+    assert_eq!(entry_ids(&found["invalid"]), [id.as_str()]);
     assert!(
         found["invalid"][0]["anchors"][0]["diff"]
             .as_str()
@@ -239,50 +249,53 @@ fn a_commit_is_checked_without_a_checkout_and_no_file_is_parsed_twice() {
             .contains("+        false")
     );
     assert_eq!(found["parsed"], 1, "only what the change touches");
-    assert_eq!(verify(&env, &args)["parsed"], 0);
+    assert_eq!(verify_json(&env, &args)["parsed"], 0);
 }
 
 #[test]
 fn what_was_wrong_before_is_not_blamed_on_a_change() {
-    let (env, id) = shop();
-    env.write("src/pay.rs", &PAY.replace("true", "false"));
-    commit(&env, "changed");
-    env.write("src/pay.rs", &PAY.replace("true", "!!false"));
-    let found = verify(&env, &["--base", "HEAD"]);
+    let (env, id) = repository_with_anchored_lesson();
+    env.write("src/pay.rs", &PAY_SOURCE.replace("true", "false"));
+    commit_all(&env, "changed");
+    env.write("src/pay.rs", &PAY_SOURCE.replace("true", "!!false"));
+    let found = verify_json(&env, &["--base", "HEAD"]);
     assert_eq!(
-        (ids(&found["invalid"]), ids(&found["invalid_before"])),
+        (
+            entry_ids(&found["invalid"]),
+            entry_ids(&found["invalid_before"])
+        ),
         (Vec::new(), vec![id.as_str()])
     );
 }
 
 #[test]
 fn a_condition_breaks_when_a_change_touches_what_it_is_about() {
-    let env = repository();
+    let env = repository_with_ledger();
     env.write(
         "Cargo.toml",
         "[package]\nname = \"shop\"\nedition = \"2024\"\n",
     );
-    pay(&env);
+    write_pay_source(&env);
     let on = ["--depends-on", "config:Cargo.toml#package.edition=2024"];
-    let id = lesson_on(&env, "Let chains are allowed.", &on);
+    let id = add_lesson_with(&env, "Let chains are allowed.", &on);
     let not = ["--depends-on", "not text:src/**/*.rs~unsafe"];
-    let other = lesson_on(&env, "A payment needs no unsafe code.", &not);
-    commit(&env, "know");
+    let other = add_lesson_with(&env, "A payment needs no unsafe code.", &not);
+    commit_all(&env, "know");
     env.write("README.md", "A shop.\n");
-    assert_eq!(verify(&env, &["--base", "HEAD"])["checked"], 0);
+    assert_eq!(verify_json(&env, &["--base", "HEAD"])["checked"], 0);
     env.write(
         "Cargo.toml",
         "[package]\nname = \"shop\"\nedition = \"2021\"\n",
     );
-    let found = verify(&env, &["--base", "HEAD"]);
-    assert_eq!(ids(&found["invalid"]), [id.as_str()]);
+    let found = verify_json(&env, &["--base", "HEAD"]);
+    assert_eq!(entry_ids(&found["invalid"]), [id.as_str()]);
     assert_eq!(found["findings"][0]["at"], "Cargo.toml");
     env.write("src/raw.rs", "unsafe fn f() {}\n");
-    let found = verify(&env, &["--base", "HEAD"]);
+    let found = verify_json(&env, &["--base", "HEAD"]);
     assert_eq!(found["invalid_before"], Value::Array(Vec::new()));
-    assert_eq!(ids(&found["invalid"]).len(), 2);
-    let found = verify(&env, &[]);
-    let mut both = ids(&found["invalid"]);
+    assert_eq!(entry_ids(&found["invalid"]).len(), 2);
+    let found = verify_json(&env, &[]);
+    let mut both = entry_ids(&found["invalid"]);
     both.sort_unstable();
     let mut wanted = [id.as_str(), other.as_str()];
     wanted.sort_unstable();
@@ -291,30 +304,30 @@ fn a_condition_breaks_when_a_change_touches_what_it_is_about() {
 
 #[test]
 fn a_fact_is_declared_in_the_configuration() {
-    let env = repository();
+    let env = repository_with_ledger();
     env.write(
         ".ken/config.toml",
         "schema = \"ken.config.v1\"\nfacts = [\"monorepo\"]\n",
     );
-    let id = lesson_on(
+    let id = add_lesson_with(
         &env,
         "Tags carry a package's name.",
         &["--depends-on", "fact:monorepo"],
     );
-    commit(&env, "know");
-    assert_eq!(ids(&verify(&env, &[])["invalid"]), [""; 0]);
+    commit_all(&env, "know");
+    assert_eq!(entry_ids(&verify_json(&env, &[])["invalid"]), [""; 0]);
     env.write(".ken/config.toml", "schema = \"ken.config.v1\"\n");
-    assert_eq!(ids(&verify(&env, &[])["invalid"]), [id.as_str()]);
+    assert_eq!(entry_ids(&verify_json(&env, &[])["invalid"]), [id.as_str()]);
 }
 
 #[test]
 fn somebody_looks_and_says_that_the_claim_still_stands() {
-    let (env, id) = shop();
+    let (env, id) = repository_with_anchored_lesson();
     env.write(
         "src/pay.rs",
-        &PAY.replace("total += amount", "total += amount.max(1)"),
+        &PAY_SOURCE.replace("total += amount", "total += amount.max(1)"),
     );
-    insta::assert_snapshot!(env.run(["reanchor", &id]), @"
+    insta::assert_snapshot!(env.run(["entry", "reanchor", &id]), @"
     exit: 1
     ----- stdout -----
     L-205zr7j2  A retried payment is charged once because its key is kept.
@@ -326,22 +339,29 @@ fn somebody_looks_and_says_that_the_claim_still_stands() {
                  true
              }
     ----- stderr -----
-    hint: `ken reanchor ID --keep --cite TYPE:REF` says that it stands; `ken revise ID` or `ken retract ID` that it does not
+    hint: `ken entry reanchor ID --keep --cite TYPE:REF` says that it stands; `ken edit ID` or `ken retract ID` that it does not
     ");
     let confirmed =
         env.run(["show", &id, "--format", "json"]).json()["confirmation"]["last"].clone();
     env.wait_days(3);
     let _ = env
-        .run(["reanchor", &id, "--keep", "--cite", "test:pay_once"])
+        .run([
+            "entry",
+            "reanchor",
+            &id,
+            "--keep",
+            "--cite",
+            "test:pay_once",
+        ])
         .success();
-    assert_eq!(ids(&verify(&env, &[])["invalid"]), [""; 0]);
+    assert_eq!(entry_ids(&verify_json(&env, &[])["invalid"]), [""; 0]);
     let shown = env.run(["show", &id, "--format", "json"]).json();
     assert_eq!(
         shown["confirmation"]["last"], confirmed,
         "verifying confirms nothing"
     );
     assert_eq!(shown["citations"].as_array().expect("citations").len(), 2);
-    insta::assert_snapshot!(env.run(["reanchor"]), @"
+    insta::assert_snapshot!(env.run(["entry", "reanchor"]), @"
     exit: 0
     ----- stdout -----
     Nothing to decide: no code changed under it.
@@ -350,9 +370,9 @@ fn somebody_looks_and_says_that_the_claim_still_stands() {
 
 #[test]
 fn anchors_written_by_hand_get_their_fingerprints_as_an_event() {
-    let env = repository();
-    pay(&env);
-    let id = lesson_on(&env, CHARGED, &[]);
+    let env = repository_with_ledger();
+    write_pay_source(&env);
+    let id = add_lesson_with(&env, STATEMENT, &[]);
     let file = env
         .names(".ken/entries")
         .into_iter()
@@ -361,32 +381,35 @@ fn anchors_written_by_hand_get_their_fingerprints_as_an_event() {
     let path = format!(".ken/entries/{file}");
     let text = env.read(&path);
     let text = text.replacen(
-        CHARGED,
-        &format!("{CHARGED}\n\nEvidence:\n\n- `src/pay.rs#refund`"),
+        STATEMENT,
+        &format!("{STATEMENT}\n\nEvidence:\n\n- `src/pay.rs#refund`"),
         1,
     );
     env.write(&path, &text);
     let _ = env.run(["sync"]).success();
-    let found = verify(&env, &[]);
-    assert_eq!(ids(&found["unverifiable"]), [id.as_str()], "{found}");
-    insta::assert_snapshot!(env.run(["reanchor", "--all"]), @"
+    let found = verify_json(&env, &[]);
+    assert_eq!(entry_ids(&found["unverifiable"]), [id.as_str()], "{found}");
+    insta::assert_snapshot!(env.run(["entry", "reanchor", "--all"]), @"
     exit: 0
     ----- stdout -----
     fingerprints taken: 1 entry; followed: 0 entries
     ");
-    assert_eq!(ids(&verify(&env, &[])["unverifiable"]), [""; 0]);
+    assert_eq!(entry_ids(&verify_json(&env, &[])["unverifiable"]), [""; 0]);
 }
 
 #[test]
 fn drf_01_drf_03_an_entry_whose_file_is_gone_needs_review() {
-    let (env, id) = shop();
-    insta::assert_snapshot!(env.run(["drift"]), @"
+    let (env, id) = repository_with_anchored_lesson();
+    insta::assert_snapshot!(env.run(["health", "drift"]), @"
     exit: 0
     ----- stdout -----
     Nothing drifts.
     ");
     let _ = env.git(["rm", "-q", "src/pay.rs"]);
-    let found = env.run(["drift", "--format", "json"]).success().json();
+    let found = env
+        .run(["health", "drift", "--format", "json"])
+        .success()
+        .json();
     let finding = &found["findings"][0];
     assert_eq!(
         (
@@ -396,21 +419,24 @@ fn drf_01_drf_03_an_entry_whose_file_is_gone_needs_review() {
         (Some("orphaned"), Some("needs_review"))
     );
     assert_eq!(finding["entries"][0], id.as_str());
-    insta::assert_snapshot!(env.run(["drift"]), @"
+    insta::assert_snapshot!(env.run(["health", "drift"]), @"
     exit: 0
     ----- stdout -----
     SHELF     DRIFT     CALLS FOR     ENTRIES
     learning  orphaned  needs review  L-205zr7j2
     ----- stderr -----
-    hint: `ken archive --older-than DAYS` prunes; `ken reanchor` leads through what changed
+    hint: `ken archive --older-than DAYS` prunes; `ken entry reanchor` leads through what changed
     ");
 }
 
 #[test]
 fn the_gate_answers_in_the_words_of_a_build_and_a_pull_request() {
-    let (env, _) = shop();
-    env.write("src/pay.rs", &PAY.replace("return false", "return true"));
-    let _ = lesson_on(
+    let (env, _) = repository_with_anchored_lesson();
+    env.write(
+        "src/pay.rs",
+        &PAY_SOURCE.replace("return false", "return true"),
+    );
+    let _ = add_lesson_with(
         &env,
         "Refunds *empty* the [ledger](x).",
         &["--anchor", "src/pay.rs#refund"],
@@ -447,15 +473,15 @@ fn the_gate_answers_in_the_words_of_a_build_and_a_pull_request() {
     insta::assert_snapshot!(env.run(["list", "--format", "sarif"]), @"
     exit: 2
     ----- stderr -----
-    error: only `ken verify` answers in that format
+    error: only `ken verify` supports that format
     ");
 }
 
 #[test]
 fn a_bare_repository_is_checked_from_its_commits_alone() {
-    let (env, id) = shop();
-    env.write("src/pay.rs", &PAY.replace("true", "false"));
-    commit(&env, "changed");
+    let (env, id) = repository_with_anchored_lesson();
+    env.write("src/pay.rs", &PAY_SOURCE.replace("true", "false"));
+    commit_all(&env, "changed");
     let root = env.root();
     let bare = root.join("../bare.git");
     let bare = bare.to_str().expect("a path");
@@ -464,6 +490,6 @@ fn a_bare_repository_is_checked_from_its_commits_alone() {
         "-C", bare, "verify", "--base", "HEAD~1", "--head", "HEAD", "--format", "json",
     ];
     let found = env.run(args).success().json();
-    assert_eq!(ids(&found["invalid"]), [id.as_str()]);
+    assert_eq!(entry_ids(&found["invalid"]), [id.as_str()]);
     assert!(found["invalid"][0]["anchors"][0]["diff"].is_string());
 }

@@ -1,32 +1,33 @@
-//! Every example of `docs/validity.md`: each condition and anchor of its tables is written, holds, and breaks.
+//! Every example of `docs/validity.md`: each condition and anchor of its tables is accepted, holds,
+//! and breaks.
 
 use std::fs;
 use std::path::Path;
 
-use ken_testkit::test_env::TestEnv;
+use ken_testkit::test_env::TestEnvironment;
 use serde_json::Value;
 
-use crate::support::{commit, repository};
+use crate::cli::support::{commit_all, repository_with_ledger};
 
-/// What the document is about, in `documents.rs` too.
+/// Source code that the document describes; `documents.rs` uses it too.
 const CODE: &str = include_str!("../fixtures/pay.rs");
 const MANIFEST: &str = "[package]\nname = \"shop\"\nedition = \"2024\"\n";
 const LOCKFILE: &str = "version = 4\n\n[[package]]\nname = \"tokio\"\nversion = \"1.43.0\"\n";
 const CONFIG: &str = "schema = \"ken.config.v1\"\nfacts = [\"monorepo\"]\n";
 
-/// A repository in which every example holds.
-fn shop() -> TestEnv {
-    let env = repository();
+/// Returns a repository in which every example holds.
+fn repository_with_examples() -> TestEnvironment {
+    let env = repository_with_ledger();
     env.write("src/pay.rs", CODE);
     env.write("Cargo.toml", MANIFEST);
     env.write("Cargo.lock", LOCKFILE);
     env.write(".ken/config.toml", CONFIG);
-    commit(&env, "shop");
+    commit_all(&env, "shop");
     env
 }
 
-/// The first cells of the table whose head begins with `head`, without their ticks.
-fn table(head: &str) -> Vec<String> {
+/// Returns the first cells of the table whose header starts with `head`, without backticks.
+fn table_cells(head: &str) -> Vec<String> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/validity.md");
     let text = fs::read_to_string(path).expect("docs/validity.md");
     let lines = text.lines().skip_while(|line| !line.starts_with(head));
@@ -39,7 +40,11 @@ fn table(head: &str) -> Vec<String> {
     rows.map(cell).collect()
 }
 
-fn add(env: &TestEnv, flag: &str, value: &str) -> ken_testkit::test_env::Run {
+fn add_with_flag(
+    env: &TestEnvironment,
+    flag: &str,
+    value: &str,
+) -> ken_testkit::test_env::CommandRun {
     let args = ["add", "--kind", "learning", "--cite", "pr:7"];
     let args = args
         .into_iter()
@@ -47,15 +52,15 @@ fn add(env: &TestEnv, flag: &str, value: &str) -> ken_testkit::test_env::Run {
     env.run(args)
 }
 
-/// Verifies as a machine does, which follows nothing.
-fn verify(env: &TestEnv) -> Value {
+/// Verifies as CI, which does not follow moved code.
+fn verify_json(env: &TestEnvironment) -> Value {
     env.run(["verify", "--by", "ci:build", "--format", "json"])
         .json()
 }
 
-/// Returns the list of `ken verify` an entry stands in.
-fn verdict(env: &TestEnv, id: &str) -> Option<&'static str> {
-    let found = verify(env);
+/// Returns the list of `ken verify_json` that contains an entry.
+fn verdict_list(env: &TestEnvironment, id: &str) -> Option<&'static str> {
+    let found = verify_json(env);
     let is_in = |list: &str| {
         let all = found[list].as_array().into_iter().flatten();
         all.into_iter().any(|it| it["id"] == id)
@@ -64,16 +69,16 @@ fn verdict(env: &TestEnv, id: &str) -> Option<&'static str> {
     lists.into_iter().find(|list| is_in(list))
 }
 
-/// Returns what became of an entry's one anchor.
-fn anchor(env: &TestEnv, id: &str, list: &str) -> Value {
-    let found = verify(env);
+/// Returns the verdict on an entry's only anchor.
+fn anchor_verdict(env: &TestEnvironment, id: &str, list: &str) -> Value {
+    let found = verify_json(env);
     let all = found[list].as_array().into_iter().flatten();
     let entry = all.into_iter().find(|it| it["id"] == id);
     entry.expect("in the list")["anchors"][0]["verdict"].clone()
 }
 
-/// The change that breaks each condition: a file, and what it holds then.
-fn broken(condition: &str) -> (&'static str, Option<String>) {
+/// Returns the change that breaks a condition: a file and its new content.
+fn breaking_change(condition: &str) -> (&'static str, Option<String>) {
     let replaced = |text: &str, old: &str, new: &str| {
         assert!(text.contains(old), "{old}");
         Some(text.replace(old, new))
@@ -95,30 +100,40 @@ fn broken(condition: &str) -> (&'static str, Option<String>) {
 
 #[test]
 fn each_condition_of_the_table_is_kept_while_it_holds_and_told_when_it_breaks() {
-    let conditions = table("| condition |");
+    let conditions = table_cells("| condition |");
     assert_eq!(conditions.len(), 8);
     for condition in conditions {
-        let env = shop();
-        let id = add(&env, "--depends-on", &condition).success().line();
-        assert_eq!(verdict(&env, &id), None, "{condition} holds");
-        match broken(&condition) {
+        let env = repository_with_examples();
+        let id = add_with_flag(&env, "--depends-on", &condition)
+            .success()
+            .line();
+        assert_eq!(verdict_list(&env, &id), None, "{condition} holds");
+        match breaking_change(&condition) {
             (path, Some(text)) => env.write(path, &text),
             (path, None) => fs::remove_file(env.root().join(path)).expect("a file"),
         }
-        assert_eq!(verdict(&env, &id), Some("invalid"), "{condition} breaks");
-        assert_ne!(add(&env, "--depends-on", &condition).exit, 0, "{condition}");
+        assert_eq!(
+            verdict_list(&env, &id),
+            Some("invalid"),
+            "{condition} breaks"
+        );
+        assert_ne!(
+            add_with_flag(&env, "--depends-on", &condition).exit,
+            0,
+            "{condition}"
+        );
     }
 }
 
 #[test]
 fn not_goes_before_any_condition_of_the_table() {
-    let env = shop();
-    for condition in table("| condition |") {
+    let env = repository_with_examples();
+    for condition in table_cells("| condition |") {
         let opposite = match condition.strip_prefix("not ") {
             Some(plain) => plain.to_owned(),
             None => format!("not {condition}"),
         };
-        let refused = add(&env, "--depends-on", &opposite);
+        let refused = add_with_flag(&env, "--depends-on", &opposite);
         assert_eq!(refused.exit, 1, "{opposite}: {refused}");
         assert!(refused.stderr.contains("does not hold"), "{refused}");
     }
@@ -126,85 +141,97 @@ fn not_goes_before_any_condition_of_the_table() {
 
 #[test]
 fn a_symbol_with_a_fingerprint_must_stay_as_it_is() {
-    let env = shop();
-    let id = add(&env, "--anchor", "src/pay.rs#Ledger::open")
+    let env = repository_with_examples();
+    let id = add_with_flag(&env, "--anchor", "src/pay.rs#Ledger::open")
         .success()
         .line();
     let shown = env.run(["show", &id, "--format", "json"]).json();
     let taken = shown["content"]["evidence"][0]["fingerprint"].as_str();
     let taken = taken.expect("a fingerprint");
     let condition = format!("symbol:src/pay.rs#Ledger::open@{taken}");
-    let other = add(&env, "--depends-on", &condition).success().line();
+    let other = add_with_flag(&env, "--depends-on", &condition)
+        .success()
+        .line();
     env.write("src/pay.rs", &CODE.replace("!self.closed", "self.closed"));
-    assert_eq!(verdict(&env, &other), Some("invalid"));
+    assert_eq!(verdict_list(&env, &other), Some("invalid"));
 }
 
 #[test]
 fn what_cannot_be_read_is_neither_held_nor_broken_and_so_is_its_opposite() {
-    let env = shop();
+    let env = repository_with_examples();
     let plain = "pkg:cargo/tokio@>=1.40|<2";
-    let id = add(&env, "--depends-on", plain).success().line();
-    let not = add(&env, "--depends-on", "not pkg:cargo/serde@*");
+    let id = add_with_flag(&env, "--depends-on", plain).success().line();
+    let not = add_with_flag(&env, "--depends-on", "not pkg:cargo/serde@*");
     let not = not.success().line();
     env.write("Cargo.lock", "[[package\n");
     for id in [&id, &not] {
-        assert_eq!(verdict(&env, id), Some("unverifiable"));
+        assert_eq!(verdict_list(&env, id), Some("unverifiable"));
     }
 }
 
 #[test]
 fn each_anchor_of_the_table_stands_as_long_as_it_says() {
-    let anchors = table("| anchor |");
+    let anchors = table_cells("| anchor |");
     let [symbol, lines, file] = &anchors[..] else {
         panic!("docs/validity.md shows {anchors:?}");
     };
-    let env = shop();
-    let ids = [symbol, lines, file].map(|at| add(&env, "--anchor", at).success().line());
-    let folder = add(&env, "--anchor", "src").success().line();
+    let env = repository_with_examples();
+    let ids = [symbol, lines, file].map(|at| add_with_flag(&env, "--anchor", at).success().line());
+    let folder = add_with_flag(&env, "--anchor", "src").success().line();
     let [on_symbol, on_lines, on_file] = &ids;
-    // Layout, comments and blanks at the end of lines; lines move within their file.
+    // Changed layout, comments and trailing whitespace; lines move within the file.
     let laid_out = CODE.replace("!self.open() || ", "!self.open()\n            || ");
     let laid_out = laid_out.replace("sends them.\n", "sends  them. \n");
     env.write("src/pay.rs", &format!("use std::fmt;\n\n{laid_out}"));
-    let verdicts = ids.each_ref().map(|id| verdict(&env, id));
+    let verdicts = ids.each_ref().map(|id| verdict_list(&env, id));
     assert_eq!(verdicts, [None, Some("moved"), None]);
-    // Another condition in the symbol, other words in the lines.
+    // Another condition in the symbol, other text in the lines.
     let changed = CODE
         .replace("1_000", "2_000")
         .replace("in cents", "in euros");
     env.write("src/pay.rs", &changed);
-    assert_eq!(anchor(&env, on_symbol, "invalid"), "changed");
-    assert_eq!(verdict(&env, on_lines), Some("invalid"));
-    assert_eq!([on_file, &folder].map(|id| verdict(&env, id)), [None, None]);
+    assert_eq!(anchor_verdict(&env, on_symbol, "invalid"), "changed");
+    assert_eq!(verdict_list(&env, on_lines), Some("invalid"));
+    assert_eq!(
+        [on_file, &folder].map(|id| verdict_list(&env, id)),
+        [None, None]
+    );
     fs::remove_file(env.root().join("src/pay.rs")).expect("a file");
     for id in ids.iter().chain([&folder]) {
-        assert_eq!(anchor(&env, id, "invalid"), "gone");
+        assert_eq!(anchor_verdict(&env, id, "invalid"), "gone");
     }
 }
 
 #[test]
 fn the_end_of_a_name_is_enough_and_a_number_picks_one_of_several() {
-    let env = shop();
-    let id = add(&env, "--anchor", "src/pay.rs#charge").success().line();
-    assert_eq!(verdict(&env, &id), None);
+    let env = repository_with_examples();
+    let id = add_with_flag(&env, "--anchor", "src/pay.rs#charge")
+        .success()
+        .line();
+    assert_eq!(verdict_list(&env, &id), None);
     let [unix, other] = ["unix", "windows"]
         .map(|it| format!("#[cfg({it})]\nfn charge(a: u64) -> u64 {{ a + 1 }}\n"));
     env.write("src/two.rs", &format!("{unix}{other}"));
-    let both = add(&env, "--anchor", "src/two.rs#charge").success().line();
-    let second = add(&env, "--anchor", "src/two.rs#charge[2]")
+    let both = add_with_flag(&env, "--anchor", "src/two.rs#charge")
+        .success()
+        .line();
+    let second = add_with_flag(&env, "--anchor", "src/two.rs#charge[2]")
         .success()
         .line();
     let changed = unix.replace("a + 1", "a + 2");
     env.write("src/two.rs", &format!("{changed}{other}"));
-    assert_eq!(verdict(&env, &both), Some("invalid"), "it means all");
-    assert_eq!(verdict(&env, &second), None, "it means the second");
+    assert_eq!(verdict_list(&env, &both), Some("invalid"), "it means all");
+    assert_eq!(verdict_list(&env, &second), None, "it means the second");
 }
 
 #[test]
 fn the_four_verdicts_are_those_of_the_table() {
-    assert_eq!(table("| verdict |"), ["intact", "moved", "changed", "gone"]);
-    let env = shop();
-    let id = add(&env, "--anchor", "src/pay.rs#Ledger::charge");
+    assert_eq!(
+        table_cells("| verdict |"),
+        ["intact", "moved", "changed", "gone"]
+    );
+    let env = repository_with_examples();
+    let id = add_with_flag(&env, "--anchor", "src/pay.rs#Ledger::charge");
     let id = id.success().line();
     let _ = env.git(["mv", "src/pay.rs", "src/ledger.rs"]);
     let found = env.run(["verify"]).success();
@@ -215,17 +242,19 @@ fn the_four_verdicts_are_those_of_the_table() {
 
 #[test]
 fn what_the_document_says_is_not_checked_is_not() {
-    let env = shop();
-    let caller = add(&env, "--anchor", "src/pay.rs#Ledger::charge");
+    let env = repository_with_examples();
+    let caller = add_with_flag(&env, "--anchor", "src/pay.rs#Ledger::charge");
     let caller = caller.success().line();
     env.write("src/small.rs", "pub fn tiny() -> u8 { 1 }\n");
-    let small = add(&env, "--anchor", "src/small.rs#tiny").success().line();
+    let small = add_with_flag(&env, "--anchor", "src/small.rs#tiny")
+        .success()
+        .line();
     let callee = CODE.replace("!self.closed", "self.total > 0 && !self.closed");
     env.write("src/pay.rs", &callee);
-    assert_eq!(verdict(&env, &caller), None, "what it calls changed");
+    assert_eq!(verdict_list(&env, &caller), None, "what it calls changed");
     env.write("src/small.rs", "pub fn other() -> u8 { 1 }\n");
     assert_eq!(
-        anchor(&env, &small, "invalid"),
+        anchor_verdict(&env, &small, "invalid"),
         "gone",
         "too small to follow"
     );
@@ -234,5 +263,9 @@ fn what_the_document_says_is_not_checked_is_not() {
     env.write("src/one.rs", &free);
     env.write("src/two.rs", &free);
     env.write("src/pay.rs", "pub struct Ledger;\n");
-    assert_eq!(anchor(&env, &caller, "invalid"), "gone", "found twice");
+    assert_eq!(
+        anchor_verdict(&env, &caller, "invalid"),
+        "gone",
+        "found twice"
+    );
 }

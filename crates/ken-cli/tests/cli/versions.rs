@@ -1,6 +1,6 @@
-//! An older `ken` on a newer ledger, and the reverse.
+//! Compatibility of an older `ken` with a newer ledger, and the reverse.
 //!
-//! `fixtures/older` keeps the program of a past release; it runs where it was built for.
+//! `fixtures/older` holds the program of a past release; it runs only on its own platform.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -11,17 +11,17 @@ use std::path::{Path, PathBuf};
 
 use flate2::read::GzDecoder;
 use ken_testkit::any_event::seal;
-use ken_testkit::test_env::TestEnv;
+use ken_testkit::test_env::TestEnvironment;
 use serde_json::{Value, json};
 
-use super::support::{commit, lesson, repository};
+use super::support::{add_lesson, commit_all, repository_with_ledger};
 
-const OLDER: &str = "../../fixtures/older/ken-0.1.0-linux-x86_64.gz";
+const OLDER_PROGRAM: &str = "../../fixtures/older/ken-0.1.0-linux-x86_64.gz";
 const SALT: &str = "00000000000000000000000000000000";
 
-/// Unpacks the older program beside the folder of `env`.
-fn older(env: &TestEnv) -> PathBuf {
-    let packed = fs::File::open(Path::new(env!("CARGO_MANIFEST_DIR")).join(OLDER)).unwrap();
+/// Unpacks the older program next to the folder of `env`.
+fn unpack_older_program(env: &TestEnvironment) -> PathBuf {
+    let packed = fs::File::open(Path::new(env!("CARGO_MANIFEST_DIR")).join(OLDER_PROGRAM)).unwrap();
     let mut program = Vec::new();
     GzDecoder::new(packed).read_to_end(&mut program).unwrap();
     let path = env.root().join("../ken-older");
@@ -30,8 +30,8 @@ fn older(env: &TestEnv) -> PathBuf {
     path
 }
 
-/// What both programs must agree on.
-fn told(env: &TestEnv, id: &str) -> (Value, Value) {
+/// Returns the output that both programs must agree on.
+fn comparable_output(env: &TestEnvironment, id: &str) -> (Value, Value) {
     let shown = env.run(["show", id, "--format", "json"]).success().json();
     let listed = env.run(["list", "--all", "--format", "json"]).success();
     let listed = listed
@@ -41,7 +41,7 @@ fn told(env: &TestEnv, id: &str) -> (Value, Value) {
     (shown, listed.collect())
 }
 
-/// Returns a line about `id` as a newer release might write it.
+/// Returns an event line about `id` as a newer release might write it.
 fn newer_line(id: &str, event: &str, kind: &str, body: &Value) -> String {
     seal(json!({
         "about": [id], "at": "2026-01-02T03:10:00.000Z/0000/00000a", "by": "human:ada@example.org",
@@ -51,11 +51,11 @@ fn newer_line(id: &str, event: &str, kind: &str, body: &Value) -> String {
 
 #[test]
 fn an_older_ken_reads_a_newer_ledger_and_leaves_alone_what_it_does_not_know() {
-    let mut env = repository();
-    let older = older(&env);
-    let rated = lesson(&env, "Charging twice is safe with a key");
-    let confirmed = lesson(&env, "The cache must be dropped before the schema changes");
-    let plain = lesson(&env, "Clippy runs with warnings denied in every job");
+    let mut env = repository_with_ledger();
+    let older = unpack_older_program(&env);
+    let rated = add_lesson(&env, "Charging twice is safe with a key");
+    let confirmed = add_lesson(&env, "The cache must be dropped before the schema changes");
+    let plain = add_lesson(&env, "Clippy runs with warnings denied in every job");
     let unknown = [
         newer_line(
             &rated,
@@ -74,15 +74,16 @@ fn an_older_ken_reads_a_newer_ledger_and_leaves_alone_what_it_does_not_know() {
     ];
     let segment = ".ken/semantic/v1/2026-01-02t03-10-newer1.jsonl";
     env.write(segment, &format!("{}\n{}\n", unknown[0], unknown[1]));
-    commit(&env, "a newer release was here");
-    let newer_says = told(&env, &plain);
+    commit_all(&env, "a newer release was here");
+    let newer_says = comparable_output(&env, &plain);
 
     env.use_binary(older);
-    assert_eq!(told(&env, &plain), newer_says);
+    assert_eq!(comparable_output(&env, &plain), newer_says);
     let shown = env.run(["show", &rated]).success();
     assert!(shown.stdout.contains("Charging twice is safe"), "{shown}");
     for id in [&rated, &confirmed] {
         let refused = env.run([
+            // The older program has the older name.
             "revise",
             id,
             "--statement",
@@ -111,14 +112,15 @@ fn an_older_ken_reads_a_newer_ledger_and_leaves_alone_what_it_does_not_know() {
 
 #[test]
 fn what_an_older_ken_wrote_reads_the_same_today() {
-    let mut env = repository();
-    let older = older(&env);
+    let mut env = repository_with_ledger();
+    let older = unpack_older_program(&env);
     let today = env!("CARGO_BIN_EXE_ken");
     env.use_binary(&older);
-    let kept = lesson(&env, "Charging twice is safe with a key");
-    let gone = lesson(&env, "The cache never needs to be dropped by hand");
+    let kept = add_lesson(&env, "Charging twice is safe with a key");
+    let gone = add_lesson(&env, "The cache never needs to be dropped by hand");
     let _ = env
         .run([
+            // The older program has the older name.
             "revise",
             &kept,
             "--statement",
@@ -127,14 +129,14 @@ fn what_an_older_ken_wrote_reads_the_same_today() {
         .success();
     let _ = env.run(["confirm", &kept]).success();
     let _ = env.run(["retract", &gone, "--reason", "false"]).success();
-    commit(&env, "an older release was here");
+    commit_all(&env, "an older release was here");
     let _ = env.run(["ledger", "pack"]).success();
-    let older_says = told(&env, &kept);
+    let older_says = comparable_output(&env, &kept);
 
     env.use_binary(today);
-    assert_eq!(told(&env, &kept), older_says);
+    assert_eq!(comparable_output(&env, &kept), older_says);
     let _ = env.run(["verify"]).success();
-    let added = lesson(&env, "Clippy runs with warnings denied in every job");
+    let added = add_lesson(&env, "Clippy runs with warnings denied in every job");
 
     env.use_binary(older);
     let shown = env.run(["show", &added]).success();

@@ -1,11 +1,11 @@
-//! Who acts, where nobody says so.
+//! The default actor, when a command names none.
 
-use ken_testkit::test_env::TestEnv;
+use ken_testkit::test_env::TestEnvironment;
 
-use crate::support::{lesson, plain, repository};
+use crate::cli::support::{add_lesson, folder_with_ledger, repository_with_ledger};
 
-fn author(env: &TestEnv) -> String {
-    let id = lesson(env, "Charging twice is safe");
+fn author_of_new_entry(env: &TestEnvironment) -> String {
+    let id = add_lesson(env, "Charging twice is safe");
     let shown = env.run(["show", &id, "--format", "json"]).success().json();
     shown["created"]["by"]
         .as_str()
@@ -15,37 +15,43 @@ fn author(env: &TestEnv) -> String {
 
 #[test]
 fn in_git_it_is_the_person_git_knows() {
-    assert_eq!(author(&repository()), "human:ada@example.org");
+    assert_eq!(
+        author_of_new_entry(&repository_with_ledger()),
+        "human:ada@example.org"
+    );
 }
 
 #[test]
 fn outside_git_it_is_the_user() {
-    assert_eq!(author(&plain()), "human:ada");
+    assert_eq!(author_of_new_entry(&folder_with_ledger()), "human:ada");
 }
 
 #[test]
 fn an_agent_is_known_by_its_variables() {
     assert_eq!(
-        author(&repository().env("CLAUDECODE", "1")),
+        author_of_new_entry(&repository_with_ledger().env("CLAUDECODE", "1")),
         "agent:claude-code"
     );
     assert_eq!(
-        author(&plain().env("CODEX_SANDBOX", "seatbelt")),
+        author_of_new_entry(&folder_with_ledger().env("CODEX_SANDBOX", "seatbelt")),
         "agent:codex"
     );
     assert_eq!(
-        author(&plain().env("AI_AGENT", "my agent")),
+        author_of_new_entry(&folder_with_ledger().env("AI_AGENT", "my agent")),
         "agent:my-agent"
     );
-    assert_eq!(author(&plain().env("CODEX_HOME", "/x")), "human:ada");
+    assert_eq!(
+        author_of_new_entry(&folder_with_ledger().env("CODEX_HOME", "/x")),
+        "human:ada"
+    );
 }
 
 #[test]
 fn ken_actor_beats_what_was_guessed_and_by_beats_both() {
-    let env = repository()
+    let env = repository_with_ledger()
         .env("CLAUDECODE", "1")
         .env("KEN_ACTOR", "ci:nightly");
-    assert_eq!(author(&env), "ci:nightly");
+    assert_eq!(author_of_new_entry(&env), "ci:nightly");
     let args = [
         "add",
         "--kind",
@@ -65,12 +71,12 @@ fn ken_actor_beats_what_was_guessed_and_by_beats_both() {
 
 #[test]
 fn a_name_that_is_no_actor_is_refused() {
-    insta::assert_snapshot!(plain().env("KEN_ACTOR", "ada").run(["list"]), @"
+    insta::assert_snapshot!(folder_with_ledger().env("KEN_ACTOR", "ada").run(["list"]), @"
     exit: 2
     ----- stderr -----
     error: KEN_ACTOR: `ada` names no actor; write human:…, agent:…, ci:…, import:… or peer:…
     ");
-    insta::assert_snapshot!(plain().run(["list", "--by", "ada"]), @"
+    insta::assert_snapshot!(folder_with_ledger().run(["list", "--by", "ada"]), @"
     exit: 2
     ----- stderr -----
     error: invalid value 'ada' for '--by <ACTOR>': `ada` names no actor; write human:…, agent:…, ci:…, import:… or peer:…

@@ -1,10 +1,10 @@
 //! `ken audit` and `ken import`.
 
-use crate::aged;
+use crate::digest::repository_with_documents;
 
 #[test]
 fn an_audit_says_what_is_wrong_and_writes_nothing() {
-    let env = aged();
+    let env = repository_with_documents();
     insta::assert_snapshot!(env.run(["audit"]), @"
     exit: 1
     ----- stdout -----
@@ -24,14 +24,14 @@ fn an_audit_says_what_is_wrong_and_writes_nothing() {
             The charge lives in `src/pay.rs`.
     ----- stderr -----
     2 documents, 10 claims, 4 sound; 1 dead citation; 2 broken rules; 1 contradiction; 1 duplicate
-    hint: `ken import` takes the sound ones in; what has findings stays out until it is mended
+    hint: `ken import` imports the valid claims; claims with findings are left out until you fix them
     ");
     assert_eq!(env.git(["status", "--porcelain"]), "");
 }
 
 #[test]
 fn an_audit_answers_programs_and_pull_requests() {
-    let env = aged();
+    let env = repository_with_documents();
     let run = env.run(["audit", "--format", "json"]);
     assert_eq!(run.exit, 1);
     let told = run.json();
@@ -55,7 +55,7 @@ fn an_audit_answers_programs_and_pull_requests() {
 
 #[test]
 fn an_audit_may_look_at_some_documents_only() {
-    let env = aged();
+    let env = repository_with_documents();
     let told = env
         .run(["audit", ".github", "--format", "json"])
         .success()
@@ -73,7 +73,7 @@ fn an_audit_may_look_at_some_documents_only() {
 
 #[test]
 fn a_name_that_is_nowhere_in_the_code_is_told() {
-    let env = aged();
+    let env = repository_with_documents();
     env.write(
         "AGENTS.md",
         "- `charge_twice` in `src/pay.rs` guards retries.\n- `charge()` in `src/pay.rs` charges.\n",
@@ -90,7 +90,7 @@ fn a_name_that_is_nowhere_in_the_code_is_told() {
 
 #[test]
 fn a_line_nobody_touched_while_its_code_changed_may_be_stale() {
-    let env = aged();
+    let env = repository_with_documents();
     for step in 0..3 {
         env.wait_days(1);
         env.write(
@@ -113,7 +113,7 @@ fn a_line_nobody_touched_while_its_code_changed_may_be_stale() {
 
 #[test]
 fn a_clean_document_passes_and_none_at_all_is_said() {
-    let env = aged();
+    let env = repository_with_documents();
     env.write("CLAUDE.md", "- The charge lives in `src/pay.rs`.\n");
     let _ = env.run(["audit", "CLAUDE.md"]).success();
     for file in ["CLAUDE.md", ".github/CONTRIBUTING.md"] {
@@ -128,7 +128,7 @@ fn a_clean_document_passes_and_none_at_all_is_said() {
 
 #[test]
 fn the_first_minute_from_init_to_entries() {
-    let env = aged();
+    let env = repository_with_documents();
     let init = env.run(["init"]).success();
     assert!(
         init.stderr
@@ -144,8 +144,8 @@ fn the_first_minute_from_init_to_entries() {
     L-nvv07sc3  convention       Never log the card number.
     ----- stderr -----
     2 documents, 10 claims, 4 sound; 1 dead citation; 2 broken rules; 1 contradiction; 1 duplicate
-    4 entries made; 0 known already, 0 refused
-    hint: `ken brief` shows what an agent is told now; `ken list` all of it
+    4 entries added; 0 already known, 0 refused
+    hint: `ken brief` shows the briefing of an agent; `ken list` lists every entry
     ");
     let again = env.run(["import"]).success();
     assert_eq!(again.stdout, "", "the same documents bring nothing twice");
@@ -160,20 +160,20 @@ fn the_first_minute_from_init_to_entries() {
 
 #[test]
 fn what_a_person_imports_is_theirs_and_norms_of_agents_wait() {
-    let env = aged();
+    let env = repository_with_documents();
     let _ = env.run(["init"]).success();
     let told = env
         .run(["--by", "agent:claude", "import", "--format", "json"])
         .success()
         .json();
     assert!(!told["entries"].as_array().unwrap().is_empty());
-    let held = env.run(["quarantine", "list"]).success().stdout;
+    let held = env.run(["guard", "quarantine", "list"]).success().stdout;
     assert!(held.contains("Conventional Commits"), "{held}");
 }
 
 #[test]
 fn secrets_in_documents_are_found_and_never_repeated() {
-    let env = aged();
+    let env = repository_with_documents();
     let secret = format!("ghp_{}", "a1B2".repeat(9));
     env.write(
         "CLAUDE.md",

@@ -1,20 +1,21 @@
-//! `ken capture FILE`: what a transcript shows and notes say waits, once, without secrets, in the agent's name.
+//! `ken capture FILE`: claims from transcripts and notes go to the inbox once, without secrets,
+//! with the agent as author.
 
 use std::fs;
 use std::path::Path;
 
-use ken_guard::Axis;
-use ken_guard::sample::of_every_rule;
-use ken_testkit::test_env::TestEnv;
+use ken_guard::ScanAxis;
+use ken_guard::sample::samples_of_every_rule;
+use ken_testkit::test_env::TestEnvironment;
 use serde_json::{Value, json};
 
-use crate::aged;
+use crate::digest::repository_with_documents;
 
 const CLAUDE: &str = include_str!("../../../ken-digest/tests/fixtures/claude.jsonl");
 const CODEX: &str = include_str!("../../../ken-digest/tests/fixtures/codex.jsonl");
 
-fn house() -> TestEnv {
-    let env = aged();
+fn repository_with_transcripts() -> TestEnvironment {
+    let env = repository_with_documents();
     let _ = env.run(["init"]).success();
     env.write("tsconfig.json", "{}\n");
     env.write("claude.jsonl", CLAUDE);
@@ -22,13 +23,13 @@ fn house() -> TestEnv {
     env
 }
 
-fn captured(env: &TestEnv, file: &str) -> Value {
+fn capture_json(env: &TestEnvironment, file: &str) -> Value {
     env.run(["capture", file, "--format", "json"])
         .success()
         .json()
 }
 
-fn statements(told: &Value) -> Vec<&str> {
+fn inbox_statements(told: &Value) -> Vec<&str> {
     let staged = told["staged"].as_array().expect("claims");
     staged
         .iter()
@@ -38,7 +39,7 @@ fn statements(told: &Value) -> Vec<&str> {
 
 #[test]
 fn ent_42_a_transcript_becomes_claims_that_wait_and_nothing_else() {
-    let env = house();
+    let env = repository_with_transcripts();
     insta::assert_snapshot!(env.run(["capture", "claude.jsonl"]), @"
     exit: 0
     ----- stdout -----
@@ -58,7 +59,7 @@ fn ent_42_a_transcript_becomes_claims_that_wait_and_nothing_else() {
     ----- stderr -----
     transcript of claude-code (49 lines, 2 of them not readable): 5 claims wait now; 0 waited already, 0 known, 0 rejected before, 0 refused by the guard
     0 tokens: no model was asked
-    hint: look them through: `ken stage accept ID …` makes entries, `ken stage reject ID …` turns them down for good
+    hint: look them through: `ken inbox accept ID …` makes entries, `ken inbox reject ID …` turns them down for good
     hint: what you learned yourself is best told by you: `ken capture --problem … --solution … --cite …`
     ");
     assert_eq!(
@@ -70,26 +71,26 @@ fn ent_42_a_transcript_becomes_claims_that_wait_and_nothing_else() {
 
 #[test]
 fn the_same_transcript_or_a_longer_one_brings_nothing_twice() {
-    let env = house();
-    let first = captured(&env, "claude.jsonl");
-    assert_eq!(statements(&first).len(), 5);
-    let again = captured(&env, "claude.jsonl");
+    let env = repository_with_transcripts();
+    let first = capture_json(&env, "claude.jsonl");
+    assert_eq!(inbox_statements(&first).len(), 5);
+    let again = capture_json(&env, "claude.jsonl");
     assert_eq!(
-        (statements(&again).len(), &again["waiting"]),
+        (inbox_statements(&again).len(), &again["waiting"]),
         (0, &5.into())
     );
     let more = json!({"type": "user", "uuid": "later", "message": {"role": "user", "content": "Always pin images by digest in this repo."}});
     env.write("claude.jsonl", &format!("{CLAUDE}{more}\n"));
-    let longer = captured(&env, "claude.jsonl");
+    let longer = capture_json(&env, "claude.jsonl");
     assert_eq!(
-        statements(&longer),
+        inbox_statements(&longer),
         ["Always pin images by digest in this repo."]
     );
 }
 
 #[test]
 fn what_was_rejected_or_is_known_does_not_come_again() {
-    let env = house();
+    let env = repository_with_transcripts();
     let known = [
         "add",
         "--kind",
@@ -100,16 +101,19 @@ fn what_was_rejected_or_is_known_does_not_come_again() {
         "pr:1",
     ];
     let _ = env.run(known).success();
-    let first = captured(&env, "claude.jsonl");
-    assert_eq!((statements(&first).len(), &first["known"]), (4, &1.into()));
+    let first = capture_json(&env, "claude.jsonl");
+    assert_eq!(
+        (inbox_statements(&first).len(), &first["known"]),
+        (4, &1.into())
+    );
     let id = first["staged"][0]["id"].as_str().unwrap();
-    let _ = env.run(["stage", "reject", id]).success();
-    let again = captured(&env, "claude.jsonl");
+    let _ = env.run(["inbox", "reject", id]).success();
+    let again = capture_json(&env, "claude.jsonl");
     assert_eq!(
         (
             &again["rejected"],
             &again["waiting"],
-            statements(&again).len()
+            inbox_statements(&again).len()
         ),
         (&1.into(), &3.into(), 0)
     );
@@ -117,15 +121,15 @@ fn what_was_rejected_or_is_known_does_not_come_again() {
 
 #[test]
 fn what_is_accepted_cites_the_transcript_in_the_agents_name_and_is_not_approved() {
-    let env = house();
-    let told = captured(&env, "codex.jsonl");
+    let env = repository_with_transcripts();
+    let told = capture_json(&env, "codex.jsonl");
     assert_eq!(
         (&told["source"], &told["tokens"]["sent"]),
         (&"codex".into(), &0.into())
     );
     let digest = told["digest"].as_str().unwrap();
     let accepted = env
-        .run(["stage", "accept", "--format", "json"])
+        .run(["inbox", "accept", "--format", "json"])
         .success()
         .json();
     assert_eq!(accepted["entries"].as_array().unwrap().len(), 4);
@@ -151,8 +155,8 @@ fn what_is_accepted_cites_the_transcript_in_the_agents_name_and_is_not_approved(
 
 #[test]
 fn a_fix_rests_on_the_files_that_are_there() {
-    let env = house();
-    let told = captured(&env, "claude.jsonl");
+    let env = repository_with_transcripts();
+    let told = capture_json(&env, "claude.jsonl");
     let staged = told["staged"].as_array().unwrap();
     let fix = staged
         .iter()
@@ -164,14 +168,14 @@ fn a_fix_rests_on_the_files_that_are_there() {
 
 #[test]
 fn notes_are_taken_apart_like_documents() {
-    let env = house();
+    let env = repository_with_transcripts();
     env.write(
         "notes.md",
         "# What I learned\n\n- The charge lives in `src/pay.rs`.\n- Never log the card number.\n\nThanks for reading!\n",
     );
-    let told = captured(&env, "notes.md");
+    let told = capture_json(&env, "notes.md");
     assert_eq!(
-        statements(&told),
+        inbox_statements(&told),
         [
             "The charge lives in `src/pay.rs`.",
             "Never log the card number."
@@ -182,7 +186,7 @@ fn notes_are_taken_apart_like_documents() {
 
 #[test]
 fn what_is_no_transcript_is_refused_with_a_way_on() {
-    let env = house();
+    let env = repository_with_transcripts();
     env.write("other.jsonl", "{\"a\":1}\n{\"b\":2}\n");
     let run = env.run(["capture", "other.jsonl"]);
     assert_eq!(run.exit, 2, "{run}");
@@ -205,22 +209,19 @@ fn what_is_no_transcript_is_refused_with_a_way_on() {
 
 #[test]
 fn acc_13_the_hand_made_capture_is_recommended_wherever_entries_come_by_themselves() {
-    let env = house();
+    let env = repository_with_transcripts();
     let hint = "ken capture --problem … --solution … --cite …";
     let told = env.run(["capture", "claude.jsonl"]).success();
     assert!(told.stderr.contains(hint), "{told}");
     let help = env.run(["capture", "--help"]).success().stdout;
-    assert!(help.contains("`ken compound`"), "{help}");
-    assert!(
-        help.contains("This is the way to keep what you learned"),
-        "{help}"
-    );
-    // Where agents' findings became entries by themselves.
+    assert!(help.contains("Record a problem you solved:"), "{help}");
+    // Findings of agents that became entries automatically.
     let _ = env
         .run(["run", "open", "review-1", "--agent", "one"])
         .success();
     let finding = "A retried webhook is charged twice by the gateway";
     let observe = [
+        "run",
         "observe",
         "--statement",
         finding,
@@ -241,15 +242,16 @@ fn acc_13_the_hand_made_capture_is_recommended_wherever_entries_come_by_themselv
     assert!(closed.stderr.contains(hint), "{closed}");
 }
 
-/// Makes a script the judge: it keeps what it was asked beside the folder, and prints `answer`.
-fn judge(env: &TestEnv, answer: &str) {
+/// Configures a script as the judge; it appends its input to `../asked` and prints `answer`.
+fn set_judge(env: &TestEnvironment, answer: &str) {
     let folder = env.root().join("..");
     let asked = folder.join("asked");
     let script = format!("cat >> {}\nprintf '%s' '{answer}'\n", asked.display());
     env.write("../judge.sh", &script);
     let path = folder.join("judge.sh").display().to_string();
     let set = [
-        "judge",
+        "config",
+        "llm",
         "set",
         "command",
         "--timeout",
@@ -262,8 +264,8 @@ fn judge(env: &TestEnv, answer: &str) {
 
 #[test]
 fn a_judge_words_what_waits_and_where_it_is_silent_kens_own_findings_wait() {
-    let env = house();
-    let none = env.run(["capture", "claude.jsonl", "--judge"]);
+    let env = repository_with_transcripts();
+    let none = env.run(["capture", "claude.jsonl", "--llm"]);
     assert_eq!(none.exit, 2, "without a judge: {none}");
     let quote = "Never edit files under `src/generated` by hand";
     let answer = json!({"claims": [{
@@ -271,13 +273,13 @@ fn a_judge_words_what_waits_and_where_it_is_silent_kens_own_findings_wait() {
         "statement": "Files below `src/generated` are written by a program and never by hand.",
         "quote": quote,
     }]});
-    judge(&env, &answer.to_string());
+    set_judge(&env, &answer.to_string());
     let told = env
-        .run(["capture", "claude.jsonl", "--judge", "--format", "json"])
+        .run(["capture", "claude.jsonl", "--llm", "--format", "json"])
         .success()
         .json();
     assert_eq!(
-        statements(&told),
+        inbox_statements(&told),
         ["Files below `src/generated` are written by a program and never by hand."]
     );
     let by = told["staged"][0]["by"].as_str().expect("who said so");
@@ -286,7 +288,7 @@ fn a_judge_words_what_waits_and_where_it_is_silent_kens_own_findings_wait() {
         (&told["tokens"]["calls"], &told["tokens"]["estimated"]),
         (&1.into(), &true.into())
     );
-    assert!(0 < told["tokens"]["sent"].as_u64().expect("a number"));
+    assert!(told["tokens"]["sent"].as_u64().expect("a number") > 0);
     let asked = fs::read_to_string(env.root().join("../asked")).expect("a question");
     assert!(
         asked.contains("ECONNREFUSED") && !asked.contains("CONTAINER ID"),
@@ -297,16 +299,16 @@ fn a_judge_words_what_waits_and_where_it_is_silent_kens_own_findings_wait() {
         "",
         "nothing is in the ledger"
     );
-    judge(&env, "no idea");
-    let silent = env.run(["capture", "codex.jsonl", "--judge", "--format", "json"]);
+    set_judge(&env, "no idea");
+    let silent = env.run(["capture", "codex.jsonl", "--llm", "--format", "json"]);
     assert_eq!(silent.exit, 1, "{silent}");
-    assert_eq!(statements(&silent.json()).len(), 4);
+    assert_eq!(inbox_statements(&silent.json()).len(), 4);
 }
 
 #[test]
 fn ent_25_lessons_and_spikes_answer_and_raw_signals_and_waiting_claims_do_not() {
-    let env = house();
-    let _ = captured(&env, "claude.jsonl");
+    let env = repository_with_transcripts();
+    let _ = capture_json(&env, "claude.jsonl");
     let lesson = [
         "add",
         "--kind",
@@ -331,6 +333,7 @@ fn ent_25_lessons_and_spikes_answer_and_raw_signals_and_waiting_claims_do_not() 
     let _ = env.run(spike).success();
     let context = r#"{"tool":"pnpm","output":"webhook tests: connection to the database refused"}"#;
     let friction = [
+        "health",
         "friction",
         "record",
         "--type",
@@ -354,8 +357,8 @@ fn ent_25_lessons_and_spikes_answer_and_raw_signals_and_waiting_claims_do_not() 
     );
 }
 
-/// A transcript with `text` in every place a person, a shell or a file has one.
-fn with(text: &str) -> String {
+/// Returns a transcript with `text` wherever a person, a shell or a file supplies text.
+fn transcript_with_text(text: &str) -> String {
     let failing = format!("Exit code 1\nError: cannot connect with {text} to the database");
     let mut lines = vec![
         json!({"type": "user", "sessionId": "s", "cwd": "/w", "message": {"role": "user", "content": "go on"}}),
@@ -391,24 +394,29 @@ fn with(text: &str) -> String {
 
 #[test]
 fn no_secret_of_a_transcript_is_left_anywhere() {
-    let env = house();
+    let env = repository_with_transcripts();
     let mut planted = Vec::new();
     let mut said = String::new();
-    for (at, sample) in of_every_rule(41).into_iter().enumerate() {
-        let secret = matches!(sample.axis, Axis::Credential | Axis::CredentialLeakage);
+    for (at, sample) in samples_of_every_rule(41).into_iter().enumerate() {
+        let secret = matches!(
+            sample.axis,
+            ScanAxis::Credential | ScanAxis::CredentialLeakage
+        );
         if !secret || sample.secret().len() < 8 {
             continue;
         }
         let name = format!("t-{at}.jsonl");
-        env.write(&name, &with(&sample.text));
+        env.write(&name, &transcript_with_text(&sample.text));
         let run = env.run(["capture", &name]);
         assert_eq!(run.exit, 0, "{run}");
         said.push_str(&run.to_string());
         fs::remove_file(env.root().join(&name)).unwrap();
         planted.push(sample);
     }
-    assert!(50 < planted.len(), "{}", planted.len());
-    let seen = said + &files(&env.root()) + &files(&env.root().parent().unwrap().join("home"));
+    assert!(planted.len() > 50, "{}", planted.len());
+    let seen = said
+        + &read_all_files(&env.root())
+        + &read_all_files(&env.root().parent().unwrap().join("home"));
     let left: Vec<&str> = planted
         .iter()
         .filter(|it| seen.contains(it.secret()))
@@ -418,15 +426,16 @@ fn no_secret_of_a_transcript_is_left_anywhere() {
     assert!(seen.contains("[REDACTED:"), "some waits without its secret");
 }
 
-fn files(folder: &Path) -> String {
+fn read_all_files(folder: &Path) -> String {
     let mut all = String::new();
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();
-        match path.is_dir() {
-            true => all.push_str(&files(&path)),
-            false => all.push_str(&String::from_utf8_lossy(
+        if path.is_dir() {
+            all.push_str(&read_all_files(&path));
+        } else {
+            all.push_str(&String::from_utf8_lossy(
                 &fs::read(&path).unwrap_or_default(),
-            )),
+            ));
         }
     }
     all

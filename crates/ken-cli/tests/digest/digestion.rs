@@ -1,17 +1,18 @@
-//! `reduce`, `reflect`, `reweave` and `stage`: sources into staging, staging into the ledger.
+//! `reduce`, `reflect`, `reweave` and `stage`: from sources to the inbox, and from the inbox to the
+//! ledger.
 
-use crate::aged;
-use ken_testkit::test_env::TestEnv;
+use crate::digest::repository_with_documents;
+use ken_testkit::test_env::TestEnvironment;
 
-fn house() -> TestEnv {
-    let env = aged();
+fn repository_with_ledger() -> TestEnvironment {
+    let env = repository_with_documents();
     let _ = env.run(["init"]).success();
     env
 }
 
-fn staged(env: &TestEnv) -> Vec<serde_json::Value> {
+fn inbox_claims(env: &TestEnvironment) -> Vec<serde_json::Value> {
     let listed = env
-        .run(["stage", "list", "--format", "json"])
+        .run(["inbox", "list", "--format", "json"])
         .success()
         .stdout;
     listed
@@ -22,9 +23,9 @@ fn staged(env: &TestEnv) -> Vec<serde_json::Value> {
 
 #[test]
 fn dig_02_dig_09_cli_06_reduce_lands_in_staging_and_never_in_the_ledger() {
-    let env = house();
+    let env = repository_with_ledger();
     let told = env
-        .run(["reduce", "--sources", "CLAUDE.md", "--format", "json"])
+        .run(["import", "--review", "CLAUDE.md", "--format", "json"])
         .success()
         .json();
     assert_eq!(told["schema"], "ken.reduce.v1");
@@ -32,7 +33,7 @@ fn dig_02_dig_09_cli_06_reduce_lands_in_staging_and_never_in_the_ledger() {
     assert_eq!(env.names(".ken/.local/staging/semantic").len(), 7);
     assert_eq!(env.run(["list"]).success().stdout, "");
     let again = env
-        .run(["reduce", "--sources", "CLAUDE.md", "--format", "json"])
+        .run(["import", "--review", "CLAUDE.md", "--format", "json"])
         .success()
         .json();
     assert_eq!(
@@ -45,9 +46,9 @@ fn dig_02_dig_09_cli_06_reduce_lands_in_staging_and_never_in_the_ledger() {
 
 #[test]
 fn dig_02_history_is_a_source_with_its_count_as_evidence() {
-    let env = house();
+    let env = repository_with_ledger();
     let none = env
-        .run(["reduce", "--commits", "--format", "json"])
+        .run(["import", "--review", "--commits", "--format", "json"])
         .success()
         .json();
     assert!(
@@ -64,7 +65,7 @@ fn dig_02_history_is_a_source_with_its_count_as_evidence() {
         let _ = env.git(["commit", "-aqm", &message]);
     }
     let told = env
-        .run(["reduce", "--commits", "--format", "json"])
+        .run(["import", "--review", "--commits", "--format", "json"])
         .success()
         .json();
     let said: Vec<&str> = told["staged"]
@@ -79,7 +80,7 @@ fn dig_02_history_is_a_source_with_its_count_as_evidence() {
     env.write("src/pay.rs", "// more\n");
     let _ = env.git(["commit", "-aqm", "fix: more"]);
     let again = env
-        .run(["reduce", "--commits", "--format", "json"])
+        .run(["import", "--review", "--commits", "--format", "json"])
         .success()
         .json();
     assert!(
@@ -90,21 +91,21 @@ fn dig_02_history_is_a_source_with_its_count_as_evidence() {
 
 #[test]
 fn dig_01_each_step_starts_from_what_is_on_disk() {
-    let env = house();
-    let _ = env.run(["reduce"]).success();
-    let before = staged(&env);
-    // A half-written file of a process that was stopped is no claim.
+    let env = repository_with_ledger();
+    let _ = env.run(["import", "--review"]).success();
+    let before = inbox_claims(&env);
+    // A half-written file of a killed process is not a claim.
     env.write(".ken/.local/staging/semantic/c-half.tmp", "{");
-    assert_eq!(staged(&env), before);
+    assert_eq!(inbox_claims(&env), before);
     let victim = before[0]["id"].as_str().unwrap();
     std::fs::remove_file(
         env.root()
             .join(format!(".ken/.local/staging/semantic/{victim}.json")),
     )
     .unwrap();
-    let _ = env.run(["reduce"]).success();
+    let _ = env.run(["import", "--review"]).success();
     assert_eq!(
-        staged(&env),
+        inbox_claims(&env),
         before,
         "the same source gives the same claims under the same names"
     );
@@ -112,7 +113,7 @@ fn dig_01_each_step_starts_from_what_is_on_disk() {
 
 #[test]
 fn dig_03_cli_07_con_02_reflect_links_dedupes_and_finds_contradictions() {
-    let env = house();
+    let env = repository_with_ledger();
     let known = env
         .run([
             "add",
@@ -139,8 +140,11 @@ fn dig_03_cli_07_con_02_reflect_links_dedupes_and_finds_contradictions() {
         ])
         .success()
         .line();
-    let _ = env.run(["reduce", "--sources", "CLAUDE.md"]).success();
-    let report = env.run(["reflect", "--format", "json"]).success().json();
+    let _ = env.run(["import", "--review", "CLAUDE.md"]).success();
+    let report = env
+        .run(["inbox", "compare", "--format", "json"])
+        .success()
+        .json();
     assert_eq!(report["schema"], "ken.reflect.v1");
     let seen = report["seen"].as_array().unwrap();
     let has = |relation: &str, with: &str| {
@@ -162,7 +166,7 @@ fn dig_03_cli_07_con_02_reflect_links_dedupes_and_finds_contradictions() {
 
 #[test]
 fn dig_04_cli_08_reweave_adds_evidence_and_words() {
-    let env = house();
+    let env = repository_with_ledger();
     let id = env
         .run([
             "add",
@@ -176,12 +180,20 @@ fn dig_04_cli_08_reweave_adds_evidence_and_words() {
         .success()
         .line();
     let _ = env
-        .run(["reweave", "--entry", &id, "--evidence", "commit:3fce3b5"])
+        .run([
+            "knowledge",
+            "reweave",
+            "--entry",
+            &id,
+            "--evidence",
+            "commit:3fce3b5",
+        ])
         .success();
     let told = env.run(["show", &id, "--format", "json"]).success().json();
     assert_eq!(told["citations"].as_array().unwrap().len(), 2, "{told}");
     let _ = env
         .run([
+            "knowledge",
             "reweave",
             "--entry",
             &id,
@@ -198,9 +210,9 @@ fn dig_04_cli_08_reweave_adds_evidence_and_words() {
 
 #[test]
 fn claims_that_wait_are_accepted_or_rejected_for_good() {
-    let env = house();
-    let _ = env.run(["reduce", "--sources", "CLAUDE.md"]).success();
-    let all = staged(&env);
+    let env = repository_with_ledger();
+    let _ = env.run(["import", "--review", "CLAUDE.md"]).success();
+    let all = inbox_claims(&env);
     let id_of = |text: &str| {
         let claim = all
             .iter()
@@ -209,21 +221,21 @@ fn claims_that_wait_are_accepted_or_rejected_for_good() {
         claim["id"].as_str().unwrap().to_owned()
     };
     let dead = id_of("refund");
-    let rejected = env.run(["stage", "reject", &dead]).success();
+    let rejected = env.run(["inbox", "reject", &dead]).success();
     assert!(rejected.stderr.contains("1 claim rejected"), "{rejected}");
     let _ = env
-        .run(["stage", "accept", &id_of("card number")])
+        .run(["inbox", "accept", &id_of("card number")])
         .success();
-    assert_eq!(staged(&env).len(), all.len() - 2);
+    assert_eq!(inbox_claims(&env).len(), all.len() - 2);
     let again = env
-        .run(["reduce", "--sources", "CLAUDE.md", "--format", "json"])
+        .run(["import", "--review", "CLAUDE.md", "--format", "json"])
         .success()
         .json();
     assert_eq!(
         (&again["rejected"], &again["known"]),
         (&1.into(), &1.into())
     );
-    let unknown = env.run(["stage", "accept", "c-nothing"]);
+    let unknown = env.run(["inbox", "accept", "c-nothing"]);
     assert_eq!(unknown.exit, 2);
     assert!(
         unknown.stderr.contains("nothing waits under `c-nothing`"),
@@ -233,9 +245,9 @@ fn claims_that_wait_are_accepted_or_rejected_for_good() {
 
 #[test]
 fn an_accepted_claim_rests_on_what_it_cites() {
-    let env = house();
-    let _ = env.run(["reduce", "--sources", "CLAUDE.md"]).success();
-    let all = staged(&env);
+    let env = repository_with_ledger();
+    let _ = env.run(["import", "--review", "CLAUDE.md"]).success();
+    let all = inbox_claims(&env);
     let claim = all
         .iter()
         .find(|it| it["statement"] == "The charge lives in `src/pay.rs`.")
@@ -244,7 +256,7 @@ fn an_accepted_claim_rests_on_what_it_cites() {
     let cite = claim["cite"].as_str().unwrap();
     assert!(cite.starts_with("doc:CLAUDE.md#L14@"), "{cite}");
     let id = env
-        .run(["stage", "accept", claim["id"].as_str().unwrap()])
+        .run(["inbox", "accept", claim["id"].as_str().unwrap()])
         .success()
         .line();
     std::fs::remove_file(env.root().join("src/pay.rs")).unwrap();

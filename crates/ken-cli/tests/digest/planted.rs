@@ -1,15 +1,15 @@
-//! Two hundred documents with faults put in on purpose: how many of them an audit finds.
+//! Recall of `ken audit` on two hundred documents with planted faults.
 
 use std::collections::BTreeMap;
 
-use ken_testkit::test_env::TestEnv;
+use ken_testkit::test_env::TestEnvironment;
 
 const DOCUMENTS: usize = 200;
 
-/// A generator whose draws follow from its seed.
-struct Dice(u64);
+/// Pseudo-random generator with a fixed seed.
+struct DocumentRng(u64);
 
-impl Dice {
+impl DocumentRng {
     fn next(&mut self, below: usize) -> usize {
         self.0 = self
             .0
@@ -55,7 +55,7 @@ const JOBS: [&str; 12] = [
     "takes time as a value",
     "logs the request's number",
 ];
-const CHOICES: [(&str, &str); 8] = [
+const CONTRADICTIONS: [(&str, &str); 8] = [
     ("Use tabs for indentation.", "Use spaces for indentation."),
     (
         "Use pnpm to install packages.",
@@ -84,13 +84,13 @@ const CHOICES: [(&str, &str); 8] = [
     ("Use vitest for unit tests.", "Use jest for unit tests."),
 ];
 
-/// What was put into one document.
-struct Planted {
+/// A document with the faults planted in it.
+struct PlantedDocument {
     text: String,
     faults: Vec<(&'static str, usize)>,
 }
 
-fn plant(dice: &mut Dice, number: usize) -> Planted {
+fn plant_faults(dice: &mut DocumentRng, number: usize) -> PlantedDocument {
     let thing = format!("{}{number}", dice.pick(&THINGS));
     let mut lines = vec![format!("# Notes on the {thing}"), String::new()];
     for (place, job) in JOBS.iter().enumerate().take(4 + dice.next(4)) {
@@ -116,7 +116,7 @@ fn plant(dice: &mut Dice, number: usize) -> Planted {
         _ => format!("- After each change of its settings the {thing} must be restarted."),
     };
     put(&mut lines, "duplicate", again);
-    let (one, other) = CHOICES[dice.next(CHOICES.len())];
+    let (one, other) = CONTRADICTIONS[dice.next(CONTRADICTIONS.len())];
     lines.extend([
         String::new(),
         "## Style".to_owned(),
@@ -144,7 +144,7 @@ fn plant(dice: &mut Dice, number: usize) -> Planted {
         ),
     };
     put(&mut lines, "secret", secret);
-    Planted {
+    PlantedDocument {
         text: lines.join("\n") + "\n",
         faults,
     }
@@ -152,13 +152,13 @@ fn plant(dice: &mut Dice, number: usize) -> Planted {
 
 #[test]
 fn faults_put_into_two_hundred_documents_are_found() {
-    let env = TestEnv::new(env!("CARGO_BIN_EXE_ken")).in_git();
+    let env = TestEnvironment::new(env!("CARGO_BIN_EXE_ken")).in_git();
     env.write("src/main.rs", "fn main() {}\n");
     env.write("docs/index.md", "# Docs\n");
-    let mut dice = Dice(7);
+    let mut dice = DocumentRng(7);
     let mut planted: Vec<(String, &'static str, usize)> = Vec::new();
     for number in 0..DOCUMENTS {
-        let made = plant(&mut dice, number);
+        let made = plant_faults(&mut dice, number);
         let path = format!("part{number:03}/AGENTS.md");
         env.write(&path, &made.text);
         planted.extend(
@@ -210,7 +210,7 @@ fn faults_put_into_two_hundred_documents_are_found() {
     ] {
         let (hit, all) = counts[kind];
         assert_eq!(all, DOCUMENTS);
-        assert!(least <= hit, "{kind}: {hit} of {all}: {missed:?}");
+        assert!(hit >= least, "{kind}: {hit} of {all}: {missed:?}");
     }
     assert!(
         beside.len() <= 4,

@@ -1,37 +1,43 @@
-//! What a hub has, held against the outside log and against a fold of the writers' own copies.
+//! Comparison of a hub's log with the writers' record and with a fold of the writers' copies.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use ken_core::event::Recorded;
-use ken_core::id::EventId;
-use ken_core::state::EventSet;
-use ken_remote::wire::Pulled;
-use ken_testkit::http::Client;
-use ken_testkit::postgres::Postgres;
+use ken_core::ledger::event::RecordedEvent;
+use ken_core::ledger::state::EventSet;
+use ken_core::values::id::EventId;
+use ken_remote::wire::PullResponse;
+use ken_testkit::http::TestHttpClient;
+use ken_testkit::postgres::PostgresServer;
 
-use crate::hubs::{DATABASE, Hubs, Tenant, state_hash};
-use crate::writers::{Log, Sent, path};
+use crate::hubs::{DATABASE, PushTenant, SupervisedHubs, state_hash};
+use crate::writers::{PushRecord, WorkspacePushes, events_path};
 
-/// Events of a page; small, so that there are several.
-const PAGE: u32 = 100;
+/// Events per page; small, so that there are several pages.
+const PAGE_EVENTS: u32 = 100;
 
-/// How long nothing must have changed, and how often that is tried.
-const SETTLE: Duration = Duration::from_millis(300);
-const SETTLE_MAX: u32 = 200;
+/// Interval without changes that counts as settled, and the maximum number of attempts.
+const SETTLE_INTERVAL: Duration = Duration::from_millis(300);
+const SETTLE_ATTEMPTS_MAX: u32 = 200;
 
-/// Asserts, for every workspace and through every hub: what was acknowledged is in the log, what is in the log was sent, nothing
-/// is in it twice, every line is what its writer wrote (or its blanked form), and the state is the fold of that.
-pub(crate) fn check(server: &Postgres, hubs: &Hubs, tenant: &Tenant, log: &Log) {
-    assert!(0 < log.acknowledged(), "nobody wrote anything");
+/// Asserts for every workspace, through every hub: each acknowledged event is in the log, each
+/// event of the log was sent, none is in it twice, every line is as its writer wrote it (or
+/// redacted), and the state is the fold of these lines.
+pub(crate) fn check_logs(
+    server: &PostgresServer,
+    hubs: &SupervisedHubs,
+    tenant: &PushTenant,
+    log: &PushRecord,
+) {
+    assert!(log.acknowledged() > 0, "nobody wrote anything");
     hubs.wait();
-    settle(server);
+    wait_until_settled(server);
     for workspace in &tenant.workspaces {
         let sent = log.of(workspace);
         let mut states = BTreeSet::new();
         for number in 0..2 {
-            let held = pull(hubs, number, tenant, workspace);
-            states.insert(compare(workspace, &sent, &held));
+            let held = pull_log(hubs, number, tenant, workspace);
+            states.insert(compare_log(workspace, &sent, &held));
         }
         states.insert(state_hash(server, workspace));
         assert_eq!(
@@ -40,7 +46,10 @@ pub(crate) fn check(server: &Postgres, hubs: &Hubs, tenant: &Tenant, log: &Log) 
             "{workspace}: hubs and the oracle fold alike"
         );
     }
-    #[expect(clippy::print_stderr, reason = "figures for docs/reliability.md")]
+    #[expect(
+        clippy::print_stderr,
+        reason = "figures for docs/explanation/reliability.md"
+    )]
     {
         use std::sync::atomic::Ordering::Relaxed;
         eprintln!(
@@ -52,16 +61,17 @@ pub(crate) fn check(server: &Postgres, hubs: &Hubs, tenant: &Tenant, log: &Log) 
     }
 }
 
-/// Waits until what nobody waits for any more is done or given up, so that every look sees the same.
-fn settle(server: &Postgres) {
+/// Waits until abandoned requests have completed or failed, so that every comparison sees the same
+/// log.
+fn wait_until_settled(server: &PostgresServer) {
     let heads = || {
         let busy = "select count(*) from pg_stat_activity where application_name = 'ken-hub' and state <> 'idle'";
         let heads = "select sum(head) from ken.workspaces";
         (server.sql(DATABASE, busy), server.sql(DATABASE, heads))
     };
-    for _ in 0..SETTLE_MAX {
+    for _ in 0..SETTLE_ATTEMPTS_MAX {
         let before = heads();
-        std::thread::sleep(SETTLE);
+        std::thread::sleep(SETTLE_INTERVAL);
         if before.0 == "0" && before == heads() {
             return;
         }
@@ -69,8 +79,13 @@ fn settle(server: &Postgres) {
     panic!("requests do not end: {:?}", heads());
 }
 
-/// Compares a log with what was sent and returns the hash of the state that follows from the writers' copies.
-fn compare(workspace: &str, sent: &Sent, held: &BTreeMap<EventId, Recorded>) -> String {
+/// Compares a log with the sent events and returns the hash of the state that follows from the
+/// writers' copies.
+fn compare_log(
+    workspace: &str,
+    sent: &WorkspacePushes,
+    held: &BTreeMap<EventId, RecordedEvent>,
+) -> String {
     let lost: Vec<_> = sent
         .acknowledged
         .iter()
@@ -95,22 +110,25 @@ fn compare(workspace: &str, sent: &Sent, held: &BTreeMap<EventId, Recorded>) -> 
     oracle.fold().hash()
 }
 
-fn pull(
-    hubs: &Hubs,
+fn pull_log(
+    hubs: &SupervisedHubs,
     number: usize,
-    tenant: &Tenant,
+    tenant: &PushTenant,
     workspace: &str,
-) -> BTreeMap<EventId, Recorded> {
-    let mut client = Client::new(&tenant.token);
+) -> BTreeMap<EventId, RecordedEvent> {
+    let mut client = TestHttpClient::new(&tenant.token);
     let hub = hubs.addresses()[number];
     let (mut held, mut cursor) = (BTreeMap::new(), "0".to_owned());
     loop {
-        let page = format!("{}?after={cursor}&limit={PAGE}", path(workspace));
+        let page = format!(
+            "{}?after={cursor}&limit={PAGE_EVENTS}",
+            events_path(workspace)
+        );
         let answer = client.get(hub, &page).unwrap();
         assert_eq!(answer.status, 200, "{answer:?}");
-        let page: Pulled = serde_json::from_str(&answer.body).unwrap();
+        let page: PullResponse = serde_json::from_str(&answer.body).unwrap();
         for line in &page.events {
-            let copy = Recorded::parse(line.get().as_bytes()).unwrap();
+            let copy = RecordedEvent::parse(line.get().as_bytes()).unwrap();
             let twice = held.insert(copy.event.id, copy);
             assert!(twice.is_none(), "{workspace}: twice in the log: {twice:?}");
         }

@@ -1,4 +1,4 @@
-//! Two hubs that run as `ken serve`, and the organisation the tests write in.
+//! Two hubs running as `ken serve`, and the organization that the tests write to.
 
 use std::net::SocketAddr;
 use std::process::Command;
@@ -6,56 +6,56 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use ken_hub::database::{Database, Settings};
-use ken_hub::identity::{OrganisationId, WorkspaceId};
-use ken_testkit::http::Client;
-use ken_testkit::postgres::Postgres;
-use ken_testkit::served::Served;
+use ken_hub::database::{DatabaseSettings, HubDatabase};
+use ken_hub::ids::{OrganizationId, WorkspaceId};
+use ken_testkit::http::TestHttpClient;
+use ken_testkit::postgres::PostgresServer;
+use ken_testkit::served::HubProcess;
 
-/// The hubs' database.
+/// Name of the hubs' database.
 pub(crate) const DATABASE: &str = "ken";
-pub(crate) const ORGANISATION: &str = "acme";
+pub(crate) const ORGANIZATION: &str = "acme";
 const WORKSPACES: [&str; 3] = ["payments", "search", "website"];
-/// How long a hub may take to begin, on a machine that does other things too.
-const READY: Duration = Duration::from_secs(60);
+/// Maximum startup time of a hub, on a busy machine.
+const READY_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Between two looks at whether a hub ended by itself.
-const LOOK: Duration = Duration::from_millis(20);
+/// Interval between two checks for hubs that exited.
+const WATCH_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Hubs, each at an address of its own that it keeps when it is begun again.
+/// Hubs, each at a fixed address that survives restarts.
 ///
-/// One that ends by itself, such as one that begins while the database is away, is begun again, as whatever looks
-/// after processes would.
+/// A hub that exits, for example because the database is down while it starts, is restarted, as a
+/// process supervisor would do.
 #[derive(Debug)]
-pub(crate) struct Hubs {
-    watched: Arc<Mutex<Watched>>,
+pub(crate) struct SupervisedHubs {
+    watched: Arc<Mutex<HubSupervision>>,
     watcher: Option<JoinHandle<()>>,
 }
 
 #[derive(Debug)]
-struct Watched {
+struct HubSupervision {
     url: String,
-    hubs: Vec<Served>,
+    hubs: Vec<HubProcess>,
     ends: bool,
 }
 
-/// Whose events are written.
+/// Token and workspaces of the organization under test.
 #[derive(Debug)]
-pub(crate) struct Tenant {
+pub(crate) struct PushTenant {
     pub(crate) token: String,
     pub(crate) workspaces: Vec<String>,
 }
 
-/// Runs `ken` to its end and returns what it printed.
-pub(crate) fn ken(args: &[&str]) -> String {
-    let done = program().args(args).output().unwrap();
+/// Runs `ken` to completion and returns its output.
+pub(crate) fn run_ken(args: &[&str]) -> String {
+    let done = ken_command().args(args).output().unwrap();
     let said = String::from_utf8_lossy(&done.stderr);
     assert!(done.status.success(), "ken {args:?}: {said}");
     String::from_utf8(done.stdout).unwrap().trim().to_owned()
 }
 
-/// `ken` without anything of whoever runs the tests.
-fn program() -> Command {
+/// Returns a `ken` command without the environment of the user who runs the tests.
+fn ken_command() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_ken"));
     command
         .env_clear()
@@ -64,35 +64,35 @@ fn program() -> Command {
     command
 }
 
-impl Hubs {
-    /// Prepares a database on `server` as an operator would, and begins two hubs.
-    pub(crate) fn begin(server: &Postgres) -> (Self, Tenant) {
+impl SupervisedHubs {
+    /// Prepares a database on `server` as an operator would, and starts two hubs.
+    pub(crate) fn begin(server: &PostgresServer) -> (Self, PushTenant) {
         server.sql("postgres", &format!("create database {DATABASE}"));
         let url = server.url(DATABASE);
-        let hub = |args: &[&str]| ken(&[&["hub", "--database", &url], args].concat());
+        let hub = |args: &[&str]| run_ken(&[&["hub", "--database", &url], args].concat());
         hub(&["migrate"]);
-        hub(&["organisation", "add", ORGANISATION]);
+        hub(&["organization", "add", ORGANIZATION]);
         for workspace in WORKSPACES {
-            hub(&["workspace", "add", ORGANISATION, workspace]);
+            hub(&["workspace", "add", ORGANIZATION, workspace]);
         }
         let actor = "human:ada@example.org";
         let token = hub(&[
             "token",
             "create",
-            ORGANISATION,
+            ORGANIZATION,
             "--role",
             "curator",
             "--actor",
             actor,
         ]);
-        let tenant = Tenant {
+        let tenant = PushTenant {
             token,
             workspaces: WORKSPACES.map(str::to_owned).to_vec(),
         };
         let bind = SocketAddr::from(([127, 0, 0, 1], 0));
-        let begin = |()| Served::begin(on(&url), bind).unwrap();
+        let begin = |()| HubProcess::begin(hub_command(&url), bind).unwrap();
         let hubs = [(); 2].map(begin).into();
-        let watched = Watched {
+        let watched = HubSupervision {
             url: url.clone(),
             hubs,
             ends: false,
@@ -100,7 +100,7 @@ impl Hubs {
         let watched = Arc::new(Mutex::new(watched));
         let watcher = Some(std::thread::spawn({
             let watched = Arc::clone(&watched);
-            move || watch(&watched)
+            move || supervise(&watched)
         }));
         let hubs = Self { watched, watcher };
         hubs.wait();
@@ -108,23 +108,23 @@ impl Hubs {
     }
 
     pub(crate) fn addresses(&self) -> Vec<SocketAddr> {
-        self.look().hubs.iter().map(Served::address).collect()
+        self.look().hubs.iter().map(HubProcess::address).collect()
     }
 
     pub(crate) fn processes(&self) -> Vec<u32> {
-        self.look().hubs.iter().map(Served::id).collect()
+        self.look().hubs.iter().map(HubProcess::id).collect()
     }
 
-    /// Sends one hub a SIGKILL and begins it again, without waiting until it answers.
+    /// Kills one hub with SIGKILL and restarts it, without waiting for it to answer.
     pub(crate) fn kill(&self, number: usize) {
         let watched = &mut *self.look();
         let hub = &mut watched.hubs[number];
         hub.kill().unwrap();
-        hub.again(on(&watched.url)).unwrap();
+        hub.again(hub_command(&watched.url)).unwrap();
     }
 
-    /// Begins every hub again on the same database of another server.
-    pub(crate) fn move_to(&self, server: &Postgres) {
+    /// Restarts every hub on the same database of another server.
+    pub(crate) fn move_to(&self, server: &PostgresServer) {
         self.look().url = server.url(DATABASE);
         for number in 0..self.addresses().len() {
             self.kill(number);
@@ -132,22 +132,22 @@ impl Hubs {
         self.wait();
     }
 
-    fn look(&self) -> MutexGuard<'_, Watched> {
+    fn look(&self) -> MutexGuard<'_, HubSupervision> {
         self.watched.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until every hub says that it is ready.
+    /// Waits until every hub is ready.
     pub(crate) fn wait(&self) {
         let began = Instant::now();
         for address in self.addresses() {
-            let mut client = Client::new("");
+            let mut client = TestHttpClient::new("");
             while !client
                 .get(address, "/readyz")
                 .is_ok_and(|answer| answer.status == 200)
             {
                 assert!(
-                    began.elapsed() < READY,
-                    "a hub is not ready after {READY:?}"
+                    began.elapsed() < READY_TIMEOUT,
+                    "a hub is not ready after {READY_TIMEOUT:?}"
                 );
                 std::thread::sleep(Duration::from_millis(20));
             }
@@ -155,24 +155,27 @@ impl Hubs {
     }
 }
 
-/// Returns the hash of a workspace's state as the database has it, entry by entry.
-pub(crate) fn state_hash(server: &Postgres, workspace: &str) -> String {
+/// Returns the hash of a workspace's state as stored in the database, entry by entry.
+pub(crate) fn state_hash(server: &PostgresServer, workspace: &str) -> String {
     let ids = server.sql(
         DATABASE,
-        &format!("select organisation_id, id from ken.workspaces where name = '{workspace}'"),
+        &format!("select organization_id, id from ken.workspaces where name = '{workspace}'"),
     );
-    let (organisation, workspace) = ids.split_once('|').unwrap();
-    let organisation = OrganisationId(organisation.parse().unwrap());
+    let (organization, workspace) = ids.split_once('|').unwrap();
+    let organization = OrganizationId(organization.parse().unwrap());
     let workspace = WorkspaceId(workspace.parse().unwrap());
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .unwrap();
     runtime.block_on(async {
-        let database = Database::connect(&Settings::new(&server.url(DATABASE)))
+        let database = HubDatabase::connect(&DatabaseSettings::new(&server.url(DATABASE)))
             .await
             .unwrap();
-        let mut tenant = database.tenant(organisation, workspace).await.unwrap();
+        let mut tenant = database
+            .begin_workspace(organization, workspace)
+            .await
+            .unwrap();
         let hash = tenant.state().await.unwrap().hash();
         tenant.rollback().await.unwrap();
         database.pool().close().await;
@@ -180,32 +183,32 @@ pub(crate) fn state_hash(server: &Postgres, workspace: &str) -> String {
     })
 }
 
-impl Drop for Hubs {
+impl Drop for SupervisedHubs {
     fn drop(&mut self) {
         self.look().ends = true;
         let _ = self.watcher.take().map(JoinHandle::join);
     }
 }
 
-/// Begins hubs again that ended by themselves.
-fn watch(watched: &Mutex<Watched>) {
+/// Restarts hubs that exited on their own.
+fn supervise(watched: &Mutex<HubSupervision>) {
     loop {
-        std::thread::sleep(LOOK);
+        std::thread::sleep(WATCH_INTERVAL);
         let watched = &mut *watched.lock().unwrap_or_else(PoisonError::into_inner);
         if watched.ends {
             return;
         }
         for hub in &mut watched.hubs {
             if hub.has_ended() {
-                hub.again(on(&watched.url)).unwrap();
+                hub.again(hub_command(&watched.url)).unwrap();
             }
         }
     }
 }
 
-/// `ken` with the hubs' database.
-fn on(url: &str) -> Command {
-    let mut ken = program();
+/// Returns a `ken` command with the hubs' database.
+fn hub_command(url: &str) -> Command {
+    let mut ken = ken_command();
     ken.env("KEN_DATABASE_URL", url);
     ken
 }

@@ -1,60 +1,65 @@
-//! Hubs and the database killed while writers write.
+//! Hubs and database killed while writers push.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use ken_testkit::laws::is_long;
-use ken_testkit::postgres::Postgres;
+use ken_testkit::postgres::PostgresServer;
 
-use crate::check::check;
-use crate::hubs::{Hubs, Tenant};
-use crate::writers::{Log, Writer};
+use crate::check::check_logs;
+use crate::hubs::{PushTenant, SupervisedHubs};
+use crate::writers::{PushRecord, PushWriter};
 
-/// How often what is killed, in a short and in a long run.
+/// Number of kills in a short and in a long run.
 const HUB_KILLS: (u32, u32) = (5, 100);
 const SERVER_KILLS: (u32, u32) = (2, 20);
-/// Writers at once, each in every workspace.
+/// Concurrent writers, each writing to every workspace.
 const WRITERS: u64 = 4;
-/// Events that must be acknowledged between two kills: a kill while nobody writes shows nothing.
-const BETWEEN: u64 = 12;
-/// How long writers may take for that.
-const PATIENCE: Duration = Duration::from_secs(90);
+/// Events that must be acknowledged between two kills; a kill without writes tests nothing.
+const EVENTS_BETWEEN_KILLS: u64 = 12;
+/// Maximum time for that many acknowledgements.
+const PROGRESS_TIMEOUT: Duration = Duration::from_secs(90);
 
-/// Returns what a run of this length has to do.
-pub(crate) fn of_length<T>((short, long): (T, T)) -> T {
+/// Returns the short or the long variant, depending on `KEN_LONG`.
+pub(crate) fn short_or_long<T>((short, long): (T, T)) -> T {
     if is_long() { long } else { short }
 }
 
-/// Waits until writers got some more events acknowledged.
-pub(crate) fn progress(log: &Log, events: u64) {
+/// Waits until the writers have `events` more events acknowledged.
+pub(crate) fn wait_for_progress(log: &PushRecord, events: u64) {
     let (began, before) = (Instant::now(), log.acknowledged());
     while log.acknowledged() < before + events {
         assert!(
-            began.elapsed() < PATIENCE,
+            began.elapsed() < PROGRESS_TIMEOUT,
             "nothing is acknowledged any more"
         );
         std::thread::sleep(Duration::from_millis(2));
     }
 }
 
-/// Runs writers while `disturb` does its worst; a writer that panics fails the test.
-pub(crate) fn under_load(hubs: &[SocketAddr], tenant: &Tenant, log: &Log, disturb: impl FnOnce()) {
-    paced(Duration::ZERO, hubs, tenant, log, disturb);
+/// Runs writers while `disturb` runs; a writer that panics fails the test.
+pub(crate) fn with_writers(
+    hubs: &[SocketAddr],
+    tenant: &PushTenant,
+    log: &PushRecord,
+    disturb: impl FnOnce(),
+) {
+    with_paced_writers(Duration::ZERO, hubs, tenant, log, disturb);
 }
 
-/// The same, with writers that rest between two pushes.
-pub(crate) fn paced(
+/// Like `with_writers`, with a pause between two pushes of a writer.
+pub(crate) fn with_paced_writers(
     pace: Duration,
     hubs: &[SocketAddr],
-    tenant: &Tenant,
-    log: &Log,
+    tenant: &PushTenant,
+    log: &PushRecord,
     disturb: impl FnOnce(),
 ) {
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let begin = |n: u64| {
-            let writer = Writer {
+            let writer = PushWriter {
                 hubs,
                 token: &tenant.token,
                 workspaces: &tenant.workspaces,
@@ -65,8 +70,9 @@ pub(crate) fn paced(
             scope.spawn(move || writer.run(n + 1))
         };
         let writers: Vec<_> = (0..WRITERS).map(begin).collect();
-        // Whatever happens, the writers end, or the scope would wait for them for ever.
-        let ending = Ending(&stop);
+        // The guard stops the writers even if `disturb` panics; otherwise the scope would never
+        // end.
+        let ending = StopWritersOnDrop(&stop);
         disturb();
         drop(ending);
         for writer in writers {
@@ -75,9 +81,10 @@ pub(crate) fn paced(
     });
 }
 
-struct Ending<'a>(&'a AtomicBool);
+/// Sets the stop flag when dropped.
+struct StopWritersOnDrop<'a>(&'a AtomicBool);
 
-impl Drop for Ending<'_> {
+impl Drop for StopWritersOnDrop<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }
@@ -85,25 +92,25 @@ impl Drop for Ending<'_> {
 
 #[test]
 fn nothing_acknowledged_is_lost_or_doubled_when_hubs_and_the_database_are_killed() {
-    let server = Postgres::own();
-    let (hubs, tenant) = Hubs::begin(&server);
-    let log = Log::default();
-    let (hub_kills, server_kills) = (of_length(HUB_KILLS), of_length(SERVER_KILLS));
+    let server = PostgresServer::own();
+    let (hubs, tenant) = SupervisedHubs::begin(&server);
+    let log = PushRecord::default();
+    let (hub_kills, server_kills) = (short_or_long(HUB_KILLS), short_or_long(SERVER_KILLS));
     let apart = hub_kills / server_kills;
-    under_load(&hubs.addresses(), &tenant, &log, || {
+    with_writers(&hubs.addresses(), &tenant, &log, || {
         let mut killed = 0;
         for kill in 0..hub_kills {
-            progress(&log, BETWEEN);
+            wait_for_progress(&log, EVENTS_BETWEEN_KILLS);
             hubs.kill(kill as usize % 2);
             if kill % apart == apart - 1 && killed < server_kills {
-                progress(&log, BETWEEN);
+                wait_for_progress(&log, EVENTS_BETWEEN_KILLS);
                 server.kill();
                 server.restart();
                 killed += 1;
             }
         }
         assert_eq!(killed, server_kills);
-        progress(&log, BETWEEN);
+        wait_for_progress(&log, EVENTS_BETWEEN_KILLS);
     });
-    check(&server, &hubs, &tenant, &log);
+    check_logs(&server, &hubs, &tenant, &log);
 }

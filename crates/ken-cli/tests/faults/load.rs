@@ -1,95 +1,103 @@
-//! Mixed load for a while: what a hub holds of memory, files and connections stays what it was.
+//! Mixed load: the memory, open files and connections of a hub do not grow.
 
 use std::io::Write as _;
 use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use ken_testkit::http::Client;
-use ken_testkit::postgres::Postgres;
+use ken_testkit::http::TestHttpClient;
+use ken_testkit::postgres::PostgresServer;
 
-use crate::check::check;
-use crate::hubs::{Hubs, Tenant};
-use crate::kills::{of_length, paced};
-use crate::writers::{Log, path};
+use crate::check::check_logs;
+use crate::hubs::{PushTenant, SupervisedHubs};
+use crate::kills::{short_or_long, with_paced_writers};
+use crate::writers::{PushRecord, events_path};
 
-/// How long: 20 seconds, or 24 minutes; `KEN_LOAD_MINUTES` says otherwise.
+/// Duration of the short and of the long run; `KEN_LOAD_MINUTES` overrides both.
 const DURATION: (Duration, Duration) = (Duration::from_secs(20), Duration::from_secs(24 * 60));
-/// A writer's rest between two pushes, at the least, and how often it pushes at the most: all it sent is kept in memory.
-const PACE: Duration = Duration::from_millis(50);
+/// Minimum pause of a writer between two pushes, and maximum number of its pushes; sent events stay
+/// in memory.
+const WRITER_PAUSE: Duration = Duration::from_millis(50);
 const PUSHES_MAX: u32 = 30_000;
-/// A reader's rest between two questions.
-const READERS_PACE: Duration = Duration::from_millis(10);
-/// Connections to the database one hub may have: what `ken serve` takes unless told otherwise.
+/// Pause of a reader between two requests.
+const READER_PAUSE: Duration = Duration::from_millis(10);
+/// Maximum database connections per hub: the default of `ken serve`.
 const CONNECTIONS_MAX: u64 = 16;
-/// Memory may grow by so much from the second quarter to the last: allocators keep some.
-const GROWTH_MAX: f64 = 1.25;
-const GROWTH_SLACK_KIB: f64 = 16.0 * 1024.0;
-/// Files beyond those at the beginning: connections of the pool, and a few that are just being closed.
+/// Tolerated memory growth from the second quarter to the last; allocators retain some memory.
+const MEMORY_GROWTH_MAX: f64 = 1.25;
+const MEMORY_SLACK_KIB: f64 = 16.0 * 1024.0;
+/// Tolerated open files beyond those at the start: pooled connections, and a few just being closed.
 const FILES_SLACK: usize = 24;
-/// How long connections may take to be let go of when nobody asks any more.
-const CALM: Duration = Duration::from_secs(20);
+/// Maximum time until idle connections are closed.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// What was seen at one moment.
+/// Resource usage at one point in time.
 #[derive(Clone, Copy, Debug)]
-struct Sample {
-    /// Of the larger hub.
+struct ResourceSample {
+    /// Memory of the larger hub.
     memory_kib: f64,
     connections: u64,
 }
 
 #[test]
 fn a_hub_under_mixed_load_leaks_neither_memory_nor_connections() {
-    let server = Postgres::own();
-    let (hubs, tenant) = Hubs::begin(&server);
-    let files: Vec<usize> = hubs.processes().into_iter().map(files).collect();
-    let (log, stop, asked) = (Log::default(), AtomicBool::new(false), AtomicU64::new(0));
+    let server = PostgresServer::own();
+    let (hubs, tenant) = SupervisedHubs::begin(&server);
+    let files: Vec<usize> = hubs.processes().into_iter().map(open_files).collect();
+    let (log, stop, asked) = (
+        PushRecord::default(),
+        AtomicBool::new(false),
+        AtomicU64::new(0),
+    );
     let addresses = hubs.addresses();
     let mut samples = Vec::new();
     std::thread::scope(|scope| {
         for reader in 0..3 {
             let (addresses, tenant, stop, asked) = (&addresses, &tenant, &stop, &asked);
-            scope.spawn(move || read(addresses, tenant, reader, stop, asked));
+            scope.spawn(move || read_until_stopped(addresses, tenant, reader, stop, asked));
         }
-        scope.spawn(|| annoy(&addresses, &stop));
-        let ending = Ending(&stop);
-        paced(
-            PACE.max(duration() / PUSHES_MAX),
+        scope.spawn(|| disturb_until_stopped(&addresses, &stop));
+        let ending = StopLoadOnDrop(&stop);
+        with_paced_writers(
+            WRITER_PAUSE.max(load_duration() / PUSHES_MAX),
             &addresses,
             &tenant,
             &log,
             || {
                 let began = Instant::now();
-                while began.elapsed() < duration() {
+                while began.elapsed() < load_duration() {
                     std::thread::sleep(Duration::from_millis(500));
-                    samples.push(sample(&server, &hubs));
+                    samples.push(sample_resources(&server, &hubs));
                 }
             },
         );
         drop(ending);
     });
-    assert!(100 < asked.load(Ordering::Relaxed), "readers were answered");
-    judge(&samples);
-    calm_down(&server, &hubs, &files);
-    check(&server, &hubs, &tenant, &log);
+    assert!(asked.load(Ordering::Relaxed) > 100, "readers were answered");
+    assert_no_growth(&samples);
+    wait_until_idle(&server, &hubs, &files);
+    check_logs(&server, &hubs, &tenant, &log);
 }
 
-fn duration() -> Duration {
+fn load_duration() -> Duration {
     let minutes = std::env::var("KEN_LOAD_MINUTES").ok();
     let minutes = minutes.map(|text| text.parse::<u64>().expect("a number of minutes"));
-    minutes.map_or_else(|| of_length(DURATION), |it| Duration::from_secs(it * 60))
+    minutes.map_or_else(
+        || short_or_long(DURATION),
+        |it| Duration::from_secs(it * 60),
+    )
 }
 
-fn judge(samples: &[Sample]) {
+fn assert_no_growth(samples: &[ResourceSample]) {
     let quarter = |n: usize| &samples[samples.len() * n / 4..samples.len() * (n + 1) / 4];
-    let median = |of: &[Sample]| {
+    let median = |of: &[ResourceSample]| {
         let mut sizes: Vec<f64> = of.iter().map(|it| it.memory_kib).collect();
         sizes.sort_by(f64::total_cmp);
         sizes[sizes.len() / 2]
     };
     let (before, after) = (median(quarter(1)), median(quarter(3)));
     assert!(
-        after <= before * GROWTH_MAX + GROWTH_SLACK_KIB,
+        after <= before * MEMORY_GROWTH_MAX + MEMORY_SLACK_KIB,
         "a hub had {before} KiB in the second quarter and {after} KiB in the last"
     );
     let most = samples.iter().map(|it| it.connections).max().unwrap();
@@ -97,7 +105,10 @@ fn judge(samples: &[Sample]) {
         most <= 2 * CONNECTIONS_MAX,
         "two hubs had {most} connections"
     );
-    #[expect(clippy::print_stderr, reason = "figures for docs/reliability.md")]
+    #[expect(
+        clippy::print_stderr,
+        reason = "figures for docs/explanation/reliability.md"
+    )]
     {
         eprintln!(
             "memory {before} KiB in the second quarter, {after} KiB in the last; at most {most} connections"
@@ -105,33 +116,39 @@ fn judge(samples: &[Sample]) {
     }
 }
 
-/// Waits until nothing is under way: no transaction left open, no client's connection kept.
-fn calm_down(server: &Postgres, hubs: &Hubs, files_before: &[usize]) {
+/// Waits until the hubs are idle: no open transaction, no client connection.
+fn wait_until_idle(server: &PostgresServer, hubs: &SupervisedHubs, files_before: &[usize]) {
     let began = Instant::now();
     loop {
         let open = server.sql(
             "postgres",
             "select count(*) from pg_stat_activity where application_name = 'ken-hub' and state <> 'idle'",
         );
-        let files: Vec<usize> = hubs.processes().into_iter().map(files).collect();
+        let files: Vec<usize> = hubs.processes().into_iter().map(open_files).collect();
         let kept = files
             .iter()
             .zip(files_before)
-            .any(|(now, then)| then + FILES_SLACK < *now);
+            .any(|(now, then)| *now > then + FILES_SLACK);
         if open == "0" && !kept {
             return;
         }
         assert!(
-            began.elapsed() < CALM,
+            began.elapsed() < IDLE_TIMEOUT,
             "{open} transactions are left open; files {files:?}, at the beginning {files_before:?}"
         );
         std::thread::sleep(Duration::from_millis(100));
     }
 }
 
-/// Asks everything a reader asks.
-fn read(hubs: &[SocketAddr], tenant: &Tenant, reader: usize, stop: &AtomicBool, asked: &AtomicU64) {
-    let mut client = Client::new(&tenant.token);
+/// Sends every kind of read request.
+fn read_until_stopped(
+    hubs: &[SocketAddr],
+    tenant: &PushTenant,
+    reader: usize,
+    stop: &AtomicBool,
+    asked: &AtomicU64,
+) {
+    let mut client = TestHttpClient::new(&tenant.token);
     for turn in reader.. {
         if stop.load(Ordering::Relaxed) {
             return;
@@ -139,7 +156,7 @@ fn read(hubs: &[SocketAddr], tenant: &Tenant, reader: usize, stop: &AtomicBool, 
         let workspace = &tenant.workspaces[turn % tenant.workspaces.len()];
         let paths = [
             format!("/v1/workspaces/{workspace}/entries?limit=20"),
-            format!("{}?after=0&limit=100", path(workspace)),
+            format!("{}?after=0&limit=100", events_path(workspace)),
             format!("/v1/briefing/{workspace}"),
             "/v1/workspaces".to_owned(),
             "/v1/workspaces/nobody-has-this/entries".to_owned(),
@@ -162,13 +179,13 @@ fn read(hubs: &[SocketAddr], tenant: &Tenant, reader: usize, stop: &AtomicBool, 
         };
         assert!(fits, "{path}: {answer:?}");
         asked.fetch_add(1, Ordering::Relaxed);
-        std::thread::sleep(READERS_PACE);
+        std::thread::sleep(READER_PAUSE);
     }
 }
 
-/// Connects and goes away, says half a sentence, has no token.
-fn annoy(hubs: &[SocketAddr], stop: &AtomicBool) {
-    let mut stranger = Client::new("nobody");
+/// Connects and disconnects, sends partial requests, and requests without a valid token.
+fn disturb_until_stopped(hubs: &[SocketAddr], stop: &AtomicBool) {
+    let mut stranger = TestHttpClient::new("nobody");
     for turn in 0.. {
         if stop.load(Ordering::Relaxed) {
             return;
@@ -180,11 +197,11 @@ fn annoy(hubs: &[SocketAddr], stop: &AtomicBool) {
         }
         let answer = stranger.get(hub, "/v1/workspaces").expect("an answer");
         assert!(matches!(answer.status, 401 | 429), "{answer:?}");
-        std::thread::sleep(READERS_PACE);
+        std::thread::sleep(READER_PAUSE);
     }
 }
 
-fn sample(server: &Postgres, hubs: &Hubs) -> Sample {
+fn sample_resources(server: &PostgresServer, hubs: &SupervisedHubs) -> ResourceSample {
     let connections = server.sql(
         "postgres",
         "select count(*) from pg_stat_activity where application_name = 'ken-hub'",
@@ -194,7 +211,7 @@ fn sample(server: &Postgres, hubs: &Hubs) -> Sample {
         .into_iter()
         .map(memory_kib)
         .fold(0.0, f64::max);
-    Sample {
+    ResourceSample {
         memory_kib: memory,
         connections: connections.parse().unwrap(),
     }
@@ -210,15 +227,16 @@ fn memory_kib(process: u32) -> f64 {
         .unwrap()
 }
 
-fn files(process: u32) -> usize {
+fn open_files(process: u32) -> usize {
     std::fs::read_dir(format!("/proc/{process}/fd"))
         .unwrap()
         .count()
 }
 
-struct Ending<'a>(&'a AtomicBool);
+/// Sets the stop flag when dropped.
+struct StopLoadOnDrop<'a>(&'a AtomicBool);
 
-impl Drop for Ending<'_> {
+impl Drop for StopLoadOnDrop<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }

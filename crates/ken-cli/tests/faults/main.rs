@@ -1,8 +1,10 @@
-//! Real hubs on a real PostgreSQL, while both are killed: what was acknowledged is there, once, and says what it said.
+//! Fault tests: real hubs on a real PostgreSQL, both killed repeatedly. Every acknowledged event
+//! must be stored exactly once and unchanged.
 //!
-//! Two hubs run throughout. Writers keep an outside log of what was sent and what was acknowledged ([`writers`]); what
-//! the hub has afterwards is held against it and against a fold of the writers' own copies ([`check`]). Short variants run
-//! always, long ones with `KEN_LONG=1`; `docs/reliability.md` has the figures.
+//! Two hubs run throughout. Writers record sent and acknowledged events ([`writers`]); afterwards
+//! the hub's log is compared with that record and with a fold of the writers' copies ([`check`]).
+//! Short variants always run, long ones with `KEN_LONG=1`; `docs/explanation/reliability.md` has
+//! the results.
 
 #![cfg(all(unix, feature = "hub", feature = "remote"))]
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]

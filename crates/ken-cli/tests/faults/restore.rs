@@ -1,20 +1,23 @@
-//! The restore drill of `docs/operations.md`: a backup is what was restored from it.
+//! The restore drill of `docs/guides/operate-a-hub.md`: a restored backup equals the original.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
-use ken_testkit::postgres::Postgres;
+use ken_testkit::postgres::PostgresServer;
 
-use crate::check::check;
-use crate::hubs::{DATABASE, Hubs, ORGANISATION, Tenant, ken, state_hash};
-use crate::kills::{progress, under_load};
-use crate::writers::Log;
+use crate::check::check_logs;
+use crate::hubs::{DATABASE, ORGANIZATION, PushTenant, SupervisedHubs, run_ken, state_hash};
+use crate::kills::{wait_for_progress, with_writers};
+use crate::writers::PushRecord;
 
 const EVENTS: u64 = 80;
 
-/// Every workspace's events and state, as hashes.
-fn fingerprints(server: &Postgres, tenant: &Tenant) -> BTreeMap<String, (String, String)> {
+/// Returns hashes of every workspace's events and state.
+fn workspace_hashes(
+    server: &PostgresServer,
+    tenant: &PushTenant,
+) -> BTreeMap<String, (String, String)> {
     let of = |workspace: &String| {
         let lines = server.sql(
             DATABASE,
@@ -28,7 +31,7 @@ fn fingerprints(server: &Postgres, tenant: &Tenant) -> BTreeMap<String, (String,
     tenant.workspaces.iter().map(of).collect()
 }
 
-fn run(program: &Path, args: &[&str]) {
+fn run_program(program: &Path, args: &[&str]) {
     let done = Command::new(program).args(args).output().unwrap();
     let said = String::from_utf8_lossy(&done.stderr);
     assert!(
@@ -40,36 +43,38 @@ fn run(program: &Path, args: &[&str]) {
 
 #[test]
 fn a_hub_restored_from_a_dump_or_a_base_backup_and_rebuilt_is_the_same() {
-    let server = Postgres::own();
-    let (hubs, tenant) = Hubs::begin(&server);
-    let log = Log::default();
-    under_load(&hubs.addresses(), &tenant, &log, || progress(&log, EVENTS));
-    check(&server, &hubs, &tenant, &log);
-    let before = fingerprints(&server, &tenant);
+    let server = PostgresServer::own();
+    let (hubs, tenant) = SupervisedHubs::begin(&server);
+    let log = PushRecord::default();
+    with_writers(&hubs.addresses(), &tenant, &log, || {
+        wait_for_progress(&log, EVENTS);
+    });
+    check_logs(&server, &hubs, &tenant, &log);
+    let before = workspace_hashes(&server, &tenant);
     let folder = tempfile::tempdir().unwrap();
 
-    // A dump of the one database, into an empty server that has never seen a hub.
+    // A dump of the one database, restored into an empty server that never ran a hub.
     let dump = folder.path().join("ken.dump");
     let dumped = dump.to_str().unwrap();
-    run(
+    run_program(
         &server.bin().join("pg_dump"),
         &["-Fc", "-f", dumped, "-d", &server.url(DATABASE)],
     );
-    let fresh = Postgres::own();
+    let fresh = PostgresServer::own();
     fresh.sql("postgres", "create role ken_app nologin");
     fresh.sql("postgres", &format!("create database {DATABASE}"));
     let to = fresh.url(DATABASE);
-    run(
+    run_program(
         &server.bin().join("pg_restore"),
         &["--exit-on-error", "-d", &to, dumped],
     );
-    rebuilt(&fresh, &hubs, &tenant, &before);
-    check(&fresh, &hubs, &tenant, &log);
+    check_restored(&fresh, &hubs, &tenant, &before);
+    check_logs(&fresh, &hubs, &tenant, &log);
 
     // A base backup of the whole server.
     let base = folder.path().join("base");
     let from = format!("{}?replication=1", server.url("postgres"));
-    run(
+    run_program(
         &server.bin().join("pg_basebackup"),
         &[
             "-D",
@@ -82,32 +87,40 @@ fn a_hub_restored_from_a_dump_or_a_base_backup_and_rebuilt_is_the_same() {
             &from,
         ],
     );
-    let fresh = Postgres::restored(&base);
-    rebuilt(&fresh, &hubs, &tenant, &before);
-    check(&fresh, &hubs, &tenant, &log);
+    let fresh = PostgresServer::restored(&base);
+    check_restored(&fresh, &hubs, &tenant, &before);
+    check_logs(&fresh, &hubs, &tenant, &log);
 }
 
-/// Moves the hubs to a restored server, throws away what can be made again, makes it again and compares.
-fn rebuilt(
-    server: &Postgres,
-    hubs: &Hubs,
-    tenant: &Tenant,
+/// Moves the hubs to a restored server, deletes all projections, rebuilds them and compares.
+fn check_restored(
+    server: &PostgresServer,
+    hubs: &SupervisedHubs,
+    tenant: &PushTenant,
     before: &BTreeMap<String, (String, String)>,
 ) {
     hubs.move_to(server);
-    assert_eq!(&fingerprints(server, tenant), before, "as it was restored");
+    assert_eq!(
+        &workspace_hashes(server, tenant),
+        before,
+        "as it was restored"
+    );
     for table in ["entries", "searchable", "workspace_states"] {
         server.sql(DATABASE, &format!("delete from ken.{table}"));
     }
     for workspace in &tenant.workspaces {
-        ken(&[
+        run_ken(&[
             "hub",
             "--database",
             &server.url(DATABASE),
             "rebuild",
-            ORGANISATION,
+            ORGANIZATION,
             workspace,
         ]);
     }
-    assert_eq!(&fingerprints(server, tenant), before, "as it was rebuilt");
+    assert_eq!(
+        &workspace_hashes(server, tenant),
+        before,
+        "as it was rebuilt"
+    );
 }

@@ -1,28 +1,29 @@
-//! The server lost for good, a synchronous standby in its place.
+//! Failover to a synchronous standby after the permanent loss of the server.
 
-use ken_testkit::postgres::Postgres;
+use ken_testkit::postgres::PostgresServer;
 
-use crate::check::check;
-use crate::hubs::Hubs;
-use crate::kills::{of_length, progress, under_load};
-use crate::writers::Log;
+use crate::check::check_logs;
+use crate::hubs::SupervisedHubs;
+use crate::kills::{short_or_long, wait_for_progress, with_writers};
+use crate::writers::PushRecord;
 
-/// Events acknowledged before the server is lost, and through the standby afterwards.
+/// Events acknowledged before the server is lost, in a short and in a long run; as many follow
+/// through the standby.
 const EVENTS: (u64, u64) = (60, 2_000);
 
 #[test]
 fn a_promoted_synchronous_standby_has_everything_that_was_acknowledged() {
-    let server = Postgres::own();
-    let (hubs, tenant) = Hubs::begin(&server);
+    let server = PostgresServer::own();
+    let (hubs, tenant) = SupervisedHubs::begin(&server);
     let standby = server.standby();
-    let log = Log::default();
-    under_load(&hubs.addresses(), &tenant, &log, || {
-        progress(&log, of_length(EVENTS));
+    let log = PushRecord::default();
+    with_writers(&hubs.addresses(), &tenant, &log, || {
+        wait_for_progress(&log, short_or_long(EVENTS));
         server.kill();
         standby.promote();
         hubs.move_to(&standby);
-        progress(&log, of_length(EVENTS));
+        wait_for_progress(&log, short_or_long(EVENTS));
     });
     drop(server);
-    check(&standby, &hubs, &tenant, &log);
+    check_logs(&standby, &hubs, &tenant, &log);
 }

@@ -1,18 +1,18 @@
-//! `ken contradictions` and `ken resolve` as somebody types them.
+//! `ken health contradictions` and `ken inbox resolve` on the command line.
 
-use crate::{add, house};
+use crate::gates::{add_entry, repository_with_ledger};
 
 #[test]
 fn con_07_a_pair_is_shown_side_by_side_flagged_once_and_gone_when_dismissed() {
-    let env = house();
-    let one = add(&env, "learning", "Use tabs");
-    let other = add(&env, "learning", "Use spaces");
+    let env = repository_with_ledger();
+    let one = add_entry(&env, "learning", "Use tabs");
+    let other = add_entry(&env, "learning", "Use spaces");
     let (first, second) = if one < other {
         (&one, &other)
     } else {
         (&other, &one)
     };
-    let run = env.run(["contradictions"]).success();
+    let run = env.run(["health", "contradictions"]).success();
     assert!(
         run.stdout.starts_with("alternative: indentation: "),
         "{run}"
@@ -24,21 +24,21 @@ fn con_07_a_pair_is_shown_side_by_side_flagged_once_and_gone_when_dismissed() {
             .is_some_and(|it| it.ends_with("  new")),
         "{run}"
     );
-    let flagged = env.run(["contradictions", "--flag"]).success();
+    let flagged = env.run(["health", "contradictions", "--flag"]).success();
     assert!(
         flagged.stderr.contains("1 contradiction, 1 of them new"),
         "{flagged}"
     );
-    let again = env.run(["contradictions", "--flag"]).success();
+    let again = env.run(["health", "contradictions", "--flag"]).success();
     assert!(
         again.stderr.contains("1 contradiction, 0 of them new"),
         "{again}"
     );
     assert!(!again.stdout.contains("new"), "{again}");
     let _ = env
-        .run(["contradictions", "--dismiss", first, second])
+        .run(["health", "contradictions", "--dismiss", first, second])
         .success();
-    let run = env.run(["contradictions", "--flag"]).success();
+    let run = env.run(["health", "contradictions", "--flag"]).success();
     assert_eq!(run.stdout, "", "{run}");
     assert!(
         run.stderr.contains("no two entries seem to contradict"),
@@ -48,11 +48,11 @@ fn con_07_a_pair_is_shown_side_by_side_flagged_once_and_gone_when_dismissed() {
 
 #[test]
 fn con_02_the_report_is_json() {
-    let env = house();
-    let _ = add(&env, "commit-norm", "Use tabs");
-    let _ = add(&env, "commit-norm", "Use spaces");
+    let env = repository_with_ledger();
+    let _ = add_entry(&env, "commit-norm", "Use tabs");
+    let _ = add_entry(&env, "commit-norm", "Use spaces");
     let json = env
-        .run(["contradictions", "--format", "json"])
+        .run(["health", "contradictions", "--format", "json"])
         .success()
         .json();
     assert_eq!(json["schema"], "ken.contradictions.v1");
@@ -64,57 +64,61 @@ fn con_02_the_report_is_json() {
 
 #[test]
 fn con_01_only_a_person_settles_what_norms_say() {
-    let env = house();
-    let one = add(&env, "commit-norm", "Use tabs");
-    let other = add(&env, "commit-norm", "Use spaces");
+    let env = repository_with_ledger();
+    let one = add_entry(&env, "commit-norm", "Use tabs");
+    let other = add_entry(&env, "commit-norm", "Use spaces");
     for args in [
-        vec!["resolve", &one, &other, "--both"],
-        vec!["resolve", &one, &other, "--keep", &one],
-        vec!["contradictions", "--dismiss", &one, &other],
+        vec!["inbox", "resolve", &one, &other, "--both"],
+        vec!["inbox", "resolve", &one, &other, "--keep", &one],
+        vec!["health", "contradictions", "--dismiss", &one, &other],
     ] {
         let run = env.run(["--by", "agent:helper"].into_iter().chain(args));
         assert_eq!(run.exit, 1, "{run}");
         assert!(run.stderr.contains("for a person to decide"), "{run}");
     }
-    let _ = env.run(["resolve", &one, &other, "--both"]).success();
-    let run = env.run(["contradictions"]).success();
+    let _ = env
+        .run(["inbox", "resolve", &one, &other, "--both"])
+        .success();
+    let run = env.run(["health", "contradictions"]).success();
     assert_eq!(run.stdout, "", "{run}");
-    let run = env.run(["resolve", &one, &other, "--both"]);
+    let run = env.run(["inbox", "resolve", &one, &other, "--both"]);
     assert_eq!(run.exit, 1, "{run}");
 }
 
 #[test]
 fn a_scope_keeps_both_and_tells_them_apart() {
-    let env = house();
-    let one = add(&env, "commit-norm", "Use tabs");
-    let other = add(&env, "commit-norm", "Use spaces");
+    let env = repository_with_ledger();
+    let one = add_entry(&env, "commit-norm", "Use tabs");
+    let other = add_entry(&env, "commit-norm", "Use spaces");
     let (go, web) = (format!("{one}=go"), format!("{other}=typescript"));
-    let args = ["resolve", &one, &other, "--scope", &go, "--scope", &web];
+    let args = [
+        "inbox", "resolve", &one, &other, "--scope", &go, "--scope", &web,
+    ];
     let run = env.run(args).success();
     assert!(run.stderr.contains("both stay, each for its own"), "{run}");
     let shown = env.run(["show", &one, "--format", "json"]).success();
     assert!(shown.stdout.contains("\"go\""), "{shown}");
-    assert_eq!(env.run(["contradictions"]).success().stdout, "");
+    assert_eq!(env.run(["health", "contradictions"]).success().stdout, "");
     for bad in ["nothing", "N-zzzzzzzz=go"] {
-        let run = env.run(["resolve", &one, &other, "--scope", bad]);
+        let run = env.run(["inbox", "resolve", &one, &other, "--scope", bad]);
         assert_ne!(run.exit, 0, "{run}");
     }
 }
 
 #[test]
 fn con_11_con_12_competitors_come_with_id_title_and_confidence() {
-    let env = house();
-    let one = add(
+    let env = repository_with_ledger();
+    let one = add_entry(
         &env,
         "learning",
         "Indent the importer with tabs, which its diff tool aligns",
     );
-    let other = add(
+    let other = add_entry(
         &env,
         "learning",
         "Indent the importer with spaces, which its diff tool aligns",
     );
-    let _ = env.run(["contradictions", "--flag"]).success();
+    let _ = env.run(["health", "contradictions", "--flag"]).success();
     let search = ["search", "how is the importer indented", "--tier"];
     for tier in ["standard", "full"] {
         let args = search.into_iter().chain([tier, "--context"]);
@@ -132,8 +136,8 @@ fn con_11_con_12_competitors_come_with_id_title_and_confidence() {
         .run(search.into_iter().chain(["summary", "--context"]))
         .success();
     assert!(!run.stdout.contains("competing_with"), "{run}");
-    // The pairs follow from the ledger alone.
-    let _ = env.run(["index", "rebuild"]).success();
+    // The pairs follow from the ledger alone, so a rebuilt index has them too.
+    let _ = env.run(["ledger", "index", "rebuild"]).success();
     let run = env
         .run(search.into_iter().chain(["full", "--context"]))
         .success();

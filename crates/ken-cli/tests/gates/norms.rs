@@ -1,30 +1,38 @@
-//! Norms a change must keep: each example violated and satisfied, and what a change cannot do about them.
+//! Norms that a change must follow: each example violated and satisfied, and attempts to evade
+//! them.
 
-use ken_testkit::test_env::{Run, TestEnv};
+use ken_testkit::test_env::{CommandRun, TestEnvironment};
 
-use crate::{add, commit, house, told};
+use crate::gates::{add_entry, commit_all, gate_findings, repository_with_ledger};
 
 const GATE: &str = "procedural.norm";
 
-/// A repository where the example `name` binds, on a branch `work`; with the norm's id.
-fn bound_by(name: &str) -> (TestEnv, String) {
-    let env = house();
+/// Returns a repository on branch `work` in which the example norm `name` is in force, and the
+/// norm's id.
+fn repository_with_norm(name: &str) -> (TestEnvironment, String) {
+    let env = repository_with_ledger();
     let id = env.run(["norms", "add", name]).success().line();
-    commit(&env, "feat: a norm");
+    commit_all(&env, "feat: a norm");
     let _ = env.git(["checkout", "-q", "-b", "work"]);
     (env, id)
 }
 
-fn verify(env: &TestEnv) -> Run {
+fn verify_change(env: &TestEnvironment) -> CommandRun {
     env.run(["verify", "--base", "main"])
 }
 
-/// Does `wrong`, expects one finding that begins so; does `right` on top, or instead, and expects none.
-fn holds(name: &str, wrong: impl Fn(&TestEnv), says: &str, right: impl Fn(&TestEnv)) {
-    let (env, id) = bound_by(name);
+/// Applies `wrong` and expects one finding that starts with `says`; applies `right` on top and
+/// expects none.
+fn check_example(
+    name: &str,
+    wrong: impl Fn(&TestEnvironment),
+    says: &str,
+    right: impl Fn(&TestEnvironment),
+) {
+    let (env, id) = repository_with_norm(name);
     wrong(&env);
-    let run = verify(&env);
-    let told = told(&run, GATE);
+    let run = verify_change(&env);
+    let told = gate_findings(&run, GATE);
     assert_eq!((run.exit, told.len()), (1, 1), "{name}: {run}");
     assert!(
         told[0].starts_with(&format!("error {says}")),
@@ -34,22 +42,22 @@ fn holds(name: &str, wrong: impl Fn(&TestEnv), says: &str, right: impl Fn(&TestE
         told[0].contains(&format!(", against {id}: ")),
         "{name}: {told:?}"
     );
-    let (env, _) = bound_by(name);
+    let (env, _) = repository_with_norm(name);
     right(&env);
-    let run = verify(&env);
+    let run = verify_change(&env);
     assert_eq!(run.exit, 0, "{name}: {run}");
-    assert!(crate::told(&run, GATE).is_empty(), "{name}: {run}");
+    assert!(gate_findings(&run, GATE).is_empty(), "{name}: {run}");
 }
 
 #[test]
 fn ent_23_conventional_commits() {
     let act = |message: &'static str| {
-        move |env: &TestEnv| {
+        move |env: &TestEnvironment| {
             env.write("a.txt", "a\n");
-            commit(env, message);
+            commit_all(env, message);
         }
     };
-    holds(
+    check_example(
         "conventional-commits",
         act("did things"),
         "commit:",
@@ -59,12 +67,12 @@ fn ent_23_conventional_commits() {
 
 #[test]
 fn ent_23_changelog() {
-    let source = |env: &TestEnv| env.write("src/pay.rs", "fn charge() {}\n");
-    let both = |env: &TestEnv| {
+    let source = |env: &TestEnvironment| env.write("src/pay.rs", "fn charge() {}\n");
+    let both = |env: &TestEnvironment| {
         source(env);
         env.write("CHANGELOG.md", "- charges\n");
     };
-    holds(
+    check_example(
         "changelog",
         source,
         "src/pay.rs: this changes, but nothing of CHANGELOG.md",
@@ -74,16 +82,16 @@ fn ent_23_changelog() {
 
 #[test]
 fn ent_23_tests_with_source() {
-    let source = |env: &TestEnv| {
+    let source = |env: &TestEnvironment| {
         env.write("src/pay.rs", "fn charge() {}\n");
-        commit(env, "feat: charge");
+        commit_all(env, "feat: charge");
     };
-    let both = |env: &TestEnv| {
+    let both = |env: &TestEnvironment| {
         source(env);
         env.write("tests/pay.rs", "fn charges() {}\n");
-        commit(env, "test: charge");
+        commit_all(env, "test: charge");
     };
-    holds(
+    check_example(
         "tests-with-source",
         source,
         "src/pay.rs: this changes",
@@ -93,12 +101,12 @@ fn ent_23_tests_with_source() {
 
 #[test]
 fn ent_23_no_debug_output() {
-    let wrong = |env: &TestEnv| env.write("web/a.js", "let a = 1;\nconsole.log(a);\n");
-    let right = |env: &TestEnv| {
+    let wrong = |env: &TestEnvironment| env.write("web/a.js", "let a = 1;\nconsole.log(a);\n");
+    let right = |env: &TestEnvironment| {
         env.write("web/a.js", "let a = 1;\n");
         env.write("notes.md", "use console.log( here\n");
     };
-    holds(
+    check_example(
         "no-debug-output",
         wrong,
         "web/a.js:2: `console.log(a);` is added",
@@ -108,15 +116,16 @@ fn ent_23_no_debug_output() {
 
 #[test]
 fn ent_23_no_unwrap() {
-    let wrong = |env: &TestEnv| env.write("src/a.rs", "fn a() {\n    b()\n        .unwrap();\n}\n");
-    let right = |env: &TestEnv| {
+    let wrong =
+        |env: &TestEnvironment| env.write("src/a.rs", "fn a() {\n    b()\n        .unwrap();\n}\n");
+    let right = |env: &TestEnvironment| {
         env.write(
             "src/a.rs",
             "fn a() {\n    b().expect(\"it is there\");\n}\n",
         );
         env.write("tests/a.rs", "fn a() { b().unwrap(); }\n");
     };
-    holds(
+    check_example(
         "no-unwrap",
         wrong,
         "src/a.rs:2: `b()` is added, which `$X.unwrap()` matches",
@@ -127,16 +136,16 @@ fn ent_23_no_unwrap() {
 #[test]
 fn ent_23_small_changes() {
     let lines = |count: usize| "x\n".repeat(count);
-    let wrong = move |env: &TestEnv| {
+    let wrong = move |env: &TestEnvironment| {
         env.write("a.txt", &lines(401));
-        commit(env, "feat: much");
+        commit_all(env, "feat: much");
     };
-    let right = move |env: &TestEnv| {
+    let right = move |env: &TestEnvironment| {
         env.write("a.txt", &lines(400));
         env.write("Cargo.lock", &lines(900));
-        commit(env, "feat: less");
+        commit_all(env, "feat: less");
     };
-    holds(
+    check_example(
         "small-changes",
         wrong,
         "a.txt: 401 lines are added or removed; at most 400",
@@ -147,12 +156,12 @@ fn ent_23_small_changes() {
 #[test]
 fn ent_23_reviewed_pipeline() {
     let act = |trailer: &'static str| {
-        move |env: &TestEnv| {
+        move |env: &TestEnvironment| {
             env.write(".github/ci.yml", "on: push\n");
-            commit(env, &format!("ci: run\n\n{trailer}"));
+            commit_all(env, &format!("ci: run\n\n{trailer}"));
         }
     };
-    holds(
+    check_example(
         "reviewed-pipeline",
         act("Reviewed-by: Ada <ada@example.org>"),
         ".github/ci.yml: a change needs 1 reviewer; its commits name 0",
@@ -163,12 +172,12 @@ fn ent_23_reviewed_pipeline() {
 #[test]
 fn ent_23_high_risk() {
     let act = |trailers: &'static str| {
-        move |env: &TestEnv| {
+        move |env: &TestEnvironment| {
             env.write("src/auth/login.rs", "fn login() {}\n");
-            commit(env, &format!("feat: log in\n\n{trailers}"));
+            commit_all(env, &format!("feat: log in\n\n{trailers}"));
         }
     };
-    holds(
+    check_example(
         "high-risk",
         act("Reviewed-by: Bo <bo@example.org>\nReviewed-by: Bo B <BO@example.org>"),
         "src/auth/login.rs: a change of risk tier high needs 2 reviewers; its commits name 1",
@@ -178,33 +187,37 @@ fn ent_23_high_risk() {
 
 #[test]
 fn gat_08_a_change_neither_softens_nor_escapes_the_norms_of_its_base() {
-    let (env, id) = bound_by("no-debug-output");
+    let (env, id) = repository_with_norm("no-debug-output");
     env.write("a.js", "debugger;\n");
     let _ = env.run(["retract", &id, "--reason", "unwanted"]).success();
     env.write(
         ".ken/config.toml",
         "schema = \"ken.config.v1\"\n[verify]\nfail_on = \"nothing\"\n",
     );
-    commit(&env, "feat: softer");
-    let run = verify(&env);
-    assert_eq!((run.exit, told(&run, GATE).len()), (1, 1), "{run}");
+    commit_all(&env, "feat: softer");
+    let run = verify_change(&env);
+    assert_eq!((run.exit, gate_findings(&run, GATE).len()), (1, 1), "{run}");
     let bare = env.run(["verify", "--base", "main", "--head", "work"]);
-    assert_eq!((bare.exit, told(&bare, GATE).len()), (1, 1), "{bare}");
+    assert_eq!(
+        (bare.exit, gate_findings(&bare, GATE).len()),
+        (1, 1),
+        "{bare}"
+    );
 }
 
 #[test]
 fn gat_08_a_norm_a_change_brings_binds_the_next_one() {
-    let env = house();
+    let env = repository_with_ledger();
     let _ = env.git(["checkout", "-q", "-b", "work"]);
     let _ = env.run(["norms", "add", "no-debug-output"]).success();
     env.write("a.js", "debugger;\n");
-    commit(&env, "feat: a norm");
-    assert_eq!(verify(&env).exit, 0);
+    commit_all(&env, "feat: a norm");
+    assert_eq!(verify_change(&env).exit, 0);
     let _ = env.git(["checkout", "-q", "-b", "next"]);
     env.write("b.js", "debugger;\n");
-    commit(&env, "feat: b");
+    commit_all(&env, "feat: b");
     let run = env.run(["verify", "--base", "work"]);
-    assert_eq!((run.exit, told(&run, GATE).len()), (1, 1), "{run}");
+    assert_eq!((run.exit, gate_findings(&run, GATE).len()), (1, 1), "{run}");
 }
 
 #[test]
@@ -216,7 +229,7 @@ fn only_norms_in_force_bind() {
         ("muted", false),
         ("stale", false),
     ] {
-        let env = house();
+        let env = repository_with_ledger();
         let id = match what {
             "agent" | "lifted" => env.run(by_agent).success().line(),
             _ => env
@@ -226,36 +239,47 @@ fn only_norms_in_force_bind() {
         };
         match what {
             "lifted" => {
-                let lift = ["quarantine", "lift", &id, "--reason", "looked at it"];
+                let lift = [
+                    "guard",
+                    "quarantine",
+                    "release",
+                    &id,
+                    "--reason",
+                    "looked at it",
+                ];
                 let _ = env.run(lift).success();
-                let _ = env.run(["status", &id, "active"]).success();
+                let _ = env.run(["entry", "status", &id, "active"]).success();
             }
-            "muted" => drop(env.run(["mark", &id, "mute"]).success()),
-            "stale" => drop(env.run(["status", &id, "stale"]).success()),
+            "muted" => drop(env.run(["entry", "mute", &id]).success()),
+            "stale" => drop(env.run(["entry", "status", &id, "stale"]).success()),
             _ => {}
         }
-        commit(&env, "feat: a norm");
+        commit_all(&env, "feat: a norm");
         let _ = env.git(["checkout", "-q", "-b", "work"]);
         env.write("a.js", "debugger;\n");
-        let run = verify(&env);
-        assert_eq!(told(&run, GATE).len(), usize::from(binds), "{what}: {run}");
+        let run = verify_change(&env);
+        assert_eq!(
+            gate_findings(&run, GATE).len(),
+            usize::from(binds),
+            "{what}: {run}"
+        );
         assert_eq!(run.exit, i32::from(binds), "{what}: {run}");
     }
 }
 
 #[test]
 fn gat_07_gat_12_facts_never_block_a_change() {
-    let env = house();
-    let _ = add(&env, "learning", "Never add console.log calls");
-    commit(&env, "feat: known");
+    let env = repository_with_ledger();
+    let _ = add_entry(&env, "learning", "Never add console.log calls");
+    commit_all(&env, "feat: known");
     let _ = env.git(["checkout", "-q", "-b", "work"]);
     env.write("a.js", "console.log(1);\n");
-    assert_eq!(verify(&env).exit, 0);
+    assert_eq!(verify_change(&env).exit, 0);
 }
 
 #[test]
 fn ent_22_norms_of_every_kind_carry_a_check_and_only_they_do() {
-    let env = house();
+    let env = repository_with_ledger();
     let content = r#"{"kind":"KIND","rule":"A change is small","cite":["pr:1"],"check":{"kind":"diff-size","lines":10}}"#;
     for kind in [
         "commit-norm",
@@ -289,11 +313,11 @@ fn ent_22_norms_of_every_kind_carry_a_check_and_only_they_do() {
 
 #[test]
 fn what_is_too_large_to_look_at_does_not_pass() {
-    let (env, _) = bound_by("no-debug-output");
+    let (env, _) = repository_with_norm("no-debug-output");
     env.write("a.js", &"let a = 1;\n".repeat(50_001));
-    commit(&env, "feat: much");
-    let run = verify(&env);
-    let told = told(&run, GATE);
+    commit_all(&env, "feat: much");
+    let run = verify_change(&env);
+    let told = gate_findings(&run, GATE);
     assert_eq!((run.exit, told.len()), (1, 1), "{run}");
     assert!(
         told[0].contains("this cannot be checked: it adds 50001 lines"),
@@ -303,33 +327,33 @@ fn what_is_too_large_to_look_at_does_not_pass() {
 
 #[test]
 fn code_that_only_moved_is_not_added() {
-    let env = house();
+    let env = repository_with_ledger();
     env.write(
         "src/a.js",
         "let a = 1;\ndebugger;\nlet b = 2;\nlet c = 3;\n",
     );
     let _ = env.run(["norms", "add", "no-debug-output"]).success();
-    commit(&env, "feat: before");
+    commit_all(&env, "feat: before");
     let _ = env.git(["checkout", "-q", "-b", "work"]);
     let _ = env.git(["mv", "src/a.js", "src/b.js"]);
-    commit(&env, "refactor: a name");
-    let run = verify(&env);
+    commit_all(&env, "refactor: a name");
+    let run = verify_change(&env);
     assert_eq!(run.exit, 0, "{run}");
 }
 
 #[test]
 #[cfg(unix)]
 fn attributes_of_a_change_hide_nothing() {
-    let (env, _) = bound_by("no-debug-output");
+    let (env, _) = repository_with_norm("no-debug-output");
     env.write(".gitattributes", "*.js binary\n");
     env.write("a.js", "let a = 1;\ndebugger;\n");
     env.write("b\"q.js", "debugger;\n");
-    commit(&env, "feat: hidden");
+    commit_all(&env, "feat: hidden");
     for args in [
         vec!["verify", "--base", "main"],
         vec!["verify", "--base", "main", "--head", "work"],
     ] {
         let run = env.run(args);
-        assert_eq!((run.exit, told(&run, GATE).len()), (1, 2), "{run}");
+        assert_eq!((run.exit, gate_findings(&run, GATE).len()), (1, 2), "{run}");
     }
 }

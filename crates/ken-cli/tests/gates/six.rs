@@ -1,31 +1,31 @@
-//! Each of the six gates: passed once, failed once, with its name, what it says and the exit code.
+//! Each of the six gates, passed and failed once, with its name, message and exit code.
 
-use ken_core::event::Recorded;
-use ken_core::kind::Kind;
-use ken_testkit::build::Scribe;
-use ken_testkit::test_env::TestEnv;
+use ken_core::ledger::event::RecordedEvent;
+use ken_core::values::kind::EntryKind;
+use ken_testkit::build::EventWriter;
+use ken_testkit::test_env::TestEnvironment;
 
-use crate::{add, house, told};
+use crate::gates::{add_entry, gate_findings, repository_with_ledger};
 
 const SEGMENT: &str = "v1/2026-01-01t00-00-aaaaaa.jsonl";
 
-/// Puts lines into the ledger that no command would write.
-fn forge(env: &TestEnv, memory: &str, events: &[&Recorded]) {
+/// Appends lines to the ledger that no command would write.
+fn write_segment(env: &TestEnvironment, memory: &str, events: &[&RecordedEvent]) {
     let lines: Vec<String> = events.iter().map(|it| format!("{}\n", it.line())).collect();
     env.write(&format!(".ken/{memory}/{SEGMENT}"), &lines.concat());
 }
 
-fn verify(env: &TestEnv, gate: &str) -> (i32, Vec<String>) {
+fn verify_gate(env: &TestEnvironment, gate: &str) -> (i32, Vec<String>) {
     let run = env.run(["verify"]);
-    (run.exit, told(&run, gate))
+    (run.exit, gate_findings(&run, gate))
 }
 
 #[test]
 fn gat_01_schema_passes_what_reads_and_fails_what_does_not() {
-    let env = house();
-    let _ = add(&env, "learning", "Charging twice is safe with a key");
-    assert_eq!(verify(&env, "knowledge.schema"), (0, Vec::new()));
-    let (_, good) = Scribe::new(9).propose("Refunds are idempotent");
+    let env = repository_with_ledger();
+    let _ = add_entry(&env, "learning", "Charging twice is safe with a key");
+    assert_eq!(verify_gate(&env, "knowledge.schema"), (0, Vec::new()));
+    let (_, good) = EventWriter::new(9).propose("Refunds are idempotent");
     let line = good.line().replace("idempotent", "never idempotent");
     env.write(
         &format!(".ken/semantic/{SEGMENT}"),
@@ -38,8 +38,8 @@ fn gat_01_schema_passes_what_reads_and_fails_what_does_not() {
 
 #[test]
 fn gat_01_an_edit_that_breaks_the_schema_fails_the_gate() {
-    let env = house();
-    let id = add(&env, "learning", "Charging twice is safe with a key");
+    let env = repository_with_ledger();
+    let id = add_entry(&env, "learning", "Charging twice is safe with a key");
     let name = env
         .names(".ken/entries")
         .into_iter()
@@ -49,7 +49,7 @@ fn gat_01_an_edit_that_breaks_the_schema_fails_the_gate() {
         &path,
         &env.read(&path).replace("tags: []", "tags: [\"Not A Tag\"]"),
     );
-    let (exit, told) = verify(&env, "knowledge.schema");
+    let (exit, told) = verify_gate(&env, "knowledge.schema");
     let wanted = format!(
         "error {path}: this edit was not absorbed: its `tags` cannot be read: tag `Not A Tag`: write lowercase words joined by `/`, such as auth/jwt [knowledge.schema]"
     );
@@ -58,9 +58,10 @@ fn gat_01_an_edit_that_breaks_the_schema_fails_the_gate() {
 
 #[test]
 fn gat_02_provenance_is_needed_by_facts_and_norms_and_not_by_friction() {
-    let env = house();
-    let _ = add(&env, "learning", "Charging twice is safe with a key");
+    let env = repository_with_ledger();
+    let _ = add_entry(&env, "learning", "Charging twice is safe with a key");
     let friction = [
+        "health",
         "friction",
         "record",
         "--type",
@@ -69,36 +70,36 @@ fn gat_02_provenance_is_needed_by_facts_and_norms_and_not_by_friction() {
         "{}",
     ];
     let _ = env.run(friction).success();
-    assert_eq!(verify(&env, "knowledge.provenance"), (0, Vec::new()));
-    let mut scribe = Scribe::new(9);
-    let (id, bare) = scribe.propose_with(Kind::Learning, "Nobody says where from", |it| {
+    assert_eq!(verify_gate(&env, "knowledge.provenance"), (0, Vec::new()));
+    let mut scribe = EventWriter::new(9);
+    let (id, bare) = scribe.propose_with(EntryKind::Learning, "Nobody says where from", |it| {
         it.citations.clear();
     });
-    forge(&env, "semantic", &[&bare]);
+    write_segment(&env, "semantic", &[&bare]);
     let wanted = format!(
-        "error {id}: provenance required: cite at least one commit, pr, doc, test or transcript [knowledge.provenance]"
+        "error {id}: provenance required: cite at least one of commit, pr, doc, test, transcript [knowledge.provenance]"
     );
-    assert_eq!(verify(&env, "knowledge.provenance"), (1, vec![wanted]));
+    assert_eq!(verify_gate(&env, "knowledge.provenance"), (1, vec![wanted]));
 }
 
 #[test]
 fn gat_03_a_link_that_leads_nowhere_is_a_warning() {
-    let env = house();
-    let one = add(&env, "learning", "Charging twice is safe with a key");
-    let other = add(&env, "learning", "Refunds need no key");
-    let _ = env.run(["link", &one, &other]).success();
-    assert_eq!(verify(&env, "knowledge.links"), (0, Vec::new()));
-    let mut scribe = Scribe::new(9);
+    let env = repository_with_ledger();
+    let one = add_entry(&env, "learning", "Charging twice is safe with a key");
+    let other = add_entry(&env, "learning", "Refunds need no key");
+    let _ = env.run(["entry", "link", &one, &other]).success();
+    assert_eq!(verify_gate(&env, "knowledge.links"), (0, Vec::new()));
+    let mut scribe = EventWriter::new(9);
     let (unknown, _) = scribe.propose("Known elsewhere");
     let id = one.parse().expect("an id");
-    let link = ken_core::event::Linked {
+    let link = ken_core::ledger::event::Linked {
         to: unknown,
-        rel: ken_core::event::Relation::RelatesTo,
+        rel: ken_core::ledger::event::Relation::RelatesTo,
         withdraws: Vec::new(),
     };
-    let link = scribe.about(id, ken_core::event::Body::Linked(link));
-    forge(&env, "semantic", &[&link]);
-    let (exit, told) = verify(&env, "knowledge.links");
+    let link = scribe.about(id, ken_core::ledger::event::Body::Linked(link));
+    write_segment(&env, "semantic", &[&link]);
+    let (exit, told) = verify_gate(&env, "knowledge.links");
     let wanted = format!(
         "warning {id}: links to {unknown}, which this branch does not know [knowledge.links]"
     );
@@ -108,46 +109,55 @@ fn gat_03_a_link_that_leads_nowhere_is_a_warning() {
 
 #[test]
 fn gat_04_gat_13_a_norm_unconfirmed_for_more_than_90_days_is_flagged_and_never_blocks() {
-    let env = house();
-    let norm = add(&env, "commit-norm", "Sign every tag");
-    let _ = add(&env, "learning", "Old facts are not norms");
+    let env = repository_with_ledger();
+    let norm = add_entry(&env, "commit-norm", "Sign every tag");
+    let _ = add_entry(&env, "learning", "Old facts are not norms");
     env.wait_days(90);
-    assert_eq!(verify(&env, "knowledge.staleness"), (0, Vec::new()));
+    assert_eq!(verify_gate(&env, "knowledge.staleness"), (0, Vec::new()));
     env.wait_days(1);
     let wanted = format!(
         "warning {norm}: nobody confirmed this norm for 91 days; flagged for review: `ken confirm {norm}` if it holds, `ken retract {norm}` if not: Sign every tag [knowledge.staleness]"
     );
-    assert_eq!(verify(&env, "knowledge.staleness"), (0, vec![wanted]));
+    assert_eq!(verify_gate(&env, "knowledge.staleness"), (0, vec![wanted]));
     let _ = env.run(["confirm", &norm]).success();
-    assert_eq!(verify(&env, "knowledge.staleness"), (0, Vec::new()));
+    assert_eq!(verify_gate(&env, "knowledge.staleness"), (0, Vec::new()));
 }
 
 #[test]
 fn gat_05_gat_07_norms_that_contradict_block_and_facts_that_do_are_told() {
-    let env = house();
-    let one = add(&env, "commit-norm", "Use pnpm to install packages");
-    assert_eq!(verify(&env, "knowledge.contradictions"), (0, Vec::new()));
-    let other = add(&env, "commit-norm", "Install packages with npm");
-    let (exit, told) = verify(&env, "knowledge.contradictions");
+    let env = repository_with_ledger();
+    let one = add_entry(&env, "commit-norm", "Use pnpm to install packages");
+    assert_eq!(
+        verify_gate(&env, "knowledge.contradictions"),
+        (0, Vec::new())
+    );
+    let other = add_entry(&env, "commit-norm", "Install packages with npm");
+    let (exit, told) = verify_gate(&env, "knowledge.contradictions");
     assert_eq!((exit, told.len()), (1, 1), "{told:?}");
     assert!(told[0].starts_with("error "), "{told:?}");
     assert!(told[0].contains("JavaScript package manager: "), "{told:?}");
-    let _ = env.run(["resolve", &one, &other, "--keep", &one]).success();
-    assert_eq!(verify(&env, "knowledge.contradictions"), (0, Vec::new()));
-    let _ = add(&env, "learning", "Use tabs");
-    let _ = add(&env, "learning", "Use spaces");
-    let _ = env.run(["contradictions", "--flag"]).success();
-    let (exit, told) = verify(&env, "knowledge.contradictions");
+    let _ = env
+        .run(["inbox", "resolve", &one, &other, "--keep", &one])
+        .success();
+    assert_eq!(
+        verify_gate(&env, "knowledge.contradictions"),
+        (0, Vec::new())
+    );
+    let _ = add_entry(&env, "learning", "Use tabs");
+    let _ = add_entry(&env, "learning", "Use spaces");
+    let _ = env.run(["health", "contradictions", "--flag"]).success();
+    let (exit, told) = verify_gate(&env, "knowledge.contradictions");
     assert_eq!((exit, told.len()), (0, 1), "{told:?}");
     assert!(told[0].starts_with("warning "), "{told:?}");
 }
 
 #[test]
 fn gat_06_nothing_episodic_gets_into_another_memory_without_a_person() {
-    let env = house();
-    let _ = add(&env, "learning", "Charging twice is safe with a key");
-    assert_eq!(verify(&env, "episodic.no_backflow"), (0, Vec::new()));
+    let env = repository_with_ledger();
+    let _ = add_entry(&env, "learning", "Charging twice is safe with a key");
+    assert_eq!(verify_gate(&env, "episodic.no_backflow"), (0, Vec::new()));
     let friction = [
+        "health",
         "friction",
         "record",
         "--type",
@@ -170,42 +180,44 @@ fn gat_06_nothing_episodic_gets_into_another_memory_without_a_person() {
         .success()
         .line();
     let wanted = format!(
-        "error {id}: directional flow violation: {friction} is episodic and no person approved that it enters semantic memory; `ken promote` asks for one [episodic.no_backflow]"
+        "error {id}: directional flow violation: {friction} is episodic and no person approved that it enters semantic memory; `ken entry promote` asks for one [episodic.no_backflow]"
     );
     assert_eq!(
-        verify(&env, "episodic.no_backflow"),
+        verify_gate(&env, "episodic.no_backflow"),
         (1, vec![wanted.clone()])
     );
-    // An agent's approval is none; a person's is.
+    // An agent's approval does not count; a person's does.
     let approval = |by: &str, seed: u64| {
-        let mut scribe = Scribe::new(seed);
+        let mut scribe = EventWriter::new(seed);
         let entry = id.parse().expect("an id");
         scribe.by(by).at("2026-03-01T00:00:00Z").about(
             entry,
-            ken_core::event::Body::ApprovalGranted(ken_core::event::ApprovalGranted {
-                entry,
-                artifact: "looked at together".parse().expect("a note"),
-                signature: None,
-                covers: Vec::new(),
-            }),
+            ken_core::ledger::event::Body::ApprovalGranted(
+                ken_core::ledger::event::ApprovalGranted {
+                    entry,
+                    artifact: "looked at together".parse().expect("a note"),
+                    signature: None,
+                    covers: Vec::new(),
+                },
+            ),
         )
     };
     let agents = approval("agent:helper", 11);
-    forge(&env, "semantic", &[&agents]);
-    assert_eq!(verify(&env, "episodic.no_backflow"), (1, vec![wanted]));
-    forge(
+    write_segment(&env, "semantic", &[&agents]);
+    assert_eq!(verify_gate(&env, "episodic.no_backflow"), (1, vec![wanted]));
+    write_segment(
         &env,
         "semantic",
         &[&agents, &approval("human:ada@example.org", 12)],
     );
-    assert_eq!(verify(&env, "episodic.no_backflow"), (0, Vec::new()));
+    assert_eq!(verify_gate(&env, "episodic.no_backflow"), (0, Vec::new()));
 }
 
 #[test]
 fn dig_05_dig_08_the_answer_is_json_with_passes_and_findings_and_the_same_each_time() {
-    let env = house();
-    let _ = add(&env, "commit-norm", "Always sign tags");
-    let _ = add(&env, "commit-norm", "Never sign tags");
+    let env = repository_with_ledger();
+    let _ = add_entry(&env, "commit-norm", "Always sign tags");
+    let _ = add_entry(&env, "commit-norm", "Never sign tags");
     let first = env.run(["verify", "--format", "json"]);
     let again = env.run(["verify", "--format", "json"]);
     assert_eq!(first.exit, 1);

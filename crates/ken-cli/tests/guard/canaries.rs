@@ -1,24 +1,24 @@
-//! A thousand made-up secrets through every way in: none of them is found anywhere afterwards.
+//! A thousand generated secrets through every input channel: none may be stored anywhere.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use ken_guard::Axis;
-use ken_guard::sample::{Sample, of_every_rule};
-use ken_testkit::test_env::TestEnv;
+use ken_guard::ScanAxis;
+use ken_guard::sample::{RuleSample, samples_of_every_rule};
+use ken_testkit::test_env::TestEnvironment;
 
-use super::{file_of, house};
+use super::{entry_file, repository_with_entry};
 
-/// Secrets that are planted.
+/// Number of secrets planted.
 const CANARIES: usize = 1_000;
 
-/// A shorter made-up part could occur by chance.
+/// A shorter secret could occur by chance.
 const CANARY_CHARS_MIN: usize = 8;
 
-/// The ways a text gets in, as arguments; `TEXT` stands for it and `ID` for an entry.
-const WAYS: &[&[&str]] = &[
+/// Commands that accept text; `TEXT` stands for it and `ID` for an entry.
+const CHANNELS: &[&[&str]] = &[
     &[
         "add",
         "--kind",
@@ -79,13 +79,14 @@ const WAYS: &[&[&str]] = &[
         "--evidence",
         "pr:1",
     ],
-    &["revise", "ID", "--statement", "TEXT"],
-    &["revise", "ID", "--note", "TEXT", "--tag", "x"],
-    &["cite", "ID", "doc:TEXT"],
-    &["mark", "ID", "annotate", "--note", "TEXT"],
-    &["quarantine", "hold", "ID", "--reason", "TEXT"],
-    &["observe", "--statement", "TEXT", "--by", "agent:y"],
+    &["edit", "ID", "--statement", "TEXT"],
+    &["edit", "ID", "--note", "TEXT", "--tag", "x"],
+    &["entry", "cite", "ID", "doc:TEXT"],
+    &["entry", "annotate", "ID", "--note", "TEXT"],
+    &["guard", "quarantine", "add", "ID", "--reason", "TEXT"],
+    &["run", "observe", "--statement", "TEXT", "--by", "agent:y"],
     &[
+        "run",
         "observe",
         "--redact",
         "--statement",
@@ -95,6 +96,7 @@ const WAYS: &[&[&str]] = &[
     ],
     &["run", "open", "--task", "TEXT"],
     &[
+        "health",
         "friction",
         "record",
         "--type",
@@ -102,7 +104,15 @@ const WAYS: &[&[&str]] = &[
         "--context",
         "{\"tool\":\"x\",\"output\":\"TEXT\"}",
     ],
-    &["quarantine", "hold", "ID", "--redact", "--reason", "TEXT"],
+    &[
+        "guard",
+        "quarantine",
+        "add",
+        "ID",
+        "--redact",
+        "--reason",
+        "TEXT",
+    ],
     &["run", "open", "TEXT", "--redact"],
     &["brief", "charges", "--by", "agent:TEXT"],
     &["search", "TEXT"],
@@ -112,11 +122,11 @@ const WAYS: &[&[&str]] = &[
 
 #[test]
 fn no_byte_of_a_thousand_canaries_is_left_anywhere() {
-    let (env, id) = house();
+    let (env, id) = repository_with_entry();
     let mut planted = Vec::new();
     let mut said = String::new();
-    for (at, sample) in canaries().into_iter().enumerate() {
-        let way = WAYS[at % WAYS.len()];
+    for (at, sample) in generate_canaries().into_iter().enumerate() {
+        let way = CHANNELS[at % CHANNELS.len()];
         let escaped = serde_json::Value::from(sample.text.clone()).to_string();
         let inside = escaped.trim_matches('"');
         let args = way.iter().map(|arg| {
@@ -129,14 +139,14 @@ fn no_byte_of_a_thousand_canaries_is_left_anywhere() {
         said.push_str(&run.stderr);
         planted.push(sample);
     }
-    said.push_str(&from_jsonl(&env, &planted));
+    said.push_str(&add_from_jsonl(&env, &planted));
     env.git(["add", "-A"]);
     env.git(["commit", "-qm", "After it all", "--allow-empty"]);
-    let seen = everything(&env) + &said;
+    let seen = read_everything(&env) + &said;
     let mut left: BTreeMap<usize, Vec<&str>> = BTreeMap::new();
     for (at, it) in planted.iter().enumerate() {
         if seen.contains(it.secret()) {
-            left.entry(at % WAYS.len()).or_default().push(&it.rule);
+            left.entry(at % CHANNELS.len()).or_default().push(&it.rule);
         }
     }
     assert!(left.is_empty(), "left, by way: {left:?}");
@@ -146,11 +156,11 @@ fn no_byte_of_a_thousand_canaries_is_left_anywhere() {
     );
 }
 
-/// A way that the program does not understand would prove nothing.
+/// A command that fails for another reason would prove nothing.
 #[test]
 fn every_way_works_with_harmless_text() {
-    let (env, id) = house();
-    for (at, way) in WAYS.iter().enumerate() {
+    let (env, id) = repository_with_entry();
+    for (at, way) in CHANNELS.iter().enumerate() {
         let text = format!("Harmless-{at}");
         let args = way
             .iter()
@@ -163,9 +173,9 @@ fn every_way_works_with_harmless_text() {
 
 #[test]
 fn a_hand_edit_with_a_secret_goes_nowhere_else() {
-    let (env, id) = house();
-    let sample = canaries().swap_remove(3);
-    let path = file_of(&env, &id);
+    let (env, id) = repository_with_entry();
+    let sample = generate_canaries().swap_remove(3);
+    let path = entry_file(&env, &id);
     let text = env
         .read(&path)
         .replace("the customer pays twice", &sample.text);
@@ -175,14 +185,14 @@ fn a_hand_edit_with_a_secret_goes_nowhere_else() {
     let listed = env.run(["search", "--mean", "retried charge needs its key"]);
     let said = format!("{run}{listed}");
     fs::remove_file(env.root().join(&path)).unwrap();
-    assert!(!(everything(&env) + &said).contains(sample.secret()));
+    assert!(!(read_everything(&env) + &said).contains(sample.secret()));
 }
 
 #[test]
 fn a_secret_that_a_colleague_committed_is_not_taken_over() {
-    let (env, id) = house();
-    let sample = canaries().swap_remove(5);
-    let path = file_of(&env, &id);
+    let (env, id) = repository_with_entry();
+    let sample = generate_canaries().swap_remove(5);
+    let path = entry_file(&env, &id);
     env.git(["checkout", "-qb", "colleague"]);
     env.write(
         &path,
@@ -195,17 +205,17 @@ fn a_secret_that_a_colleague_committed_is_not_taken_over() {
     let said = ["sync", "list", "verify"]
         .map(|verb| env.run([verb]).to_string())
         .concat();
-    // Git and the file have it, as they had before Ken came; nothing of Ken's does.
-    let ours = files(&env.root().join(".ken"), &|file| !file.ends_with(&path));
+    // Git and the edited file had it before; nothing that Ken wrote has it.
+    let ours = read_files(&env.root().join(".ken"), &|file| !file.ends_with(&path));
     assert!(!(ours + &said).contains(sample.secret()), "{said}");
     assert!(said.contains("was not absorbed"), "{said}");
 }
 
-/// Every line of a file is refused or written without its secret; returns what was said.
-fn from_jsonl(env: &TestEnv, planted: &[Sample]) -> String {
+/// Imports the secrets in files of lines, with and without `--redact`; returns the output.
+fn add_from_jsonl(env: &TestEnvironment, planted: &[RuleSample]) -> String {
     let mut said = String::new();
     for (at, chunk) in planted.chunks(planted.len().div_ceil(20)).enumerate() {
-        let line = |sample: &Sample| {
+        let line = |sample: &RuleSample| {
             let statement = format!("Number {at} says {}", sample.text);
             let line = serde_json::json!({
                 "kind": "learning", "statement": statement, "cite": ["pr:1"],
@@ -221,14 +231,16 @@ fn from_jsonl(env: &TestEnv, planted: &[Sample]) -> String {
     said
 }
 
-fn canaries() -> Vec<Sample> {
+fn generate_canaries() -> Vec<RuleSample> {
     let mut canaries = Vec::with_capacity(CANARIES);
     for seed in 0.. {
-        let secrets = of_every_rule(seed * 31 + 7).into_iter().filter(|it| {
-            let secret = matches!(it.axis, Axis::Credential | Axis::CredentialLeakage);
-            // A value that is a secret only by its disorder is looked for in code alone.
-            secret && it.rule != "high-entropy-string" && CANARY_CHARS_MIN <= it.secret().len()
-        });
+        let secrets = samples_of_every_rule(seed * 31 + 7)
+            .into_iter()
+            .filter(|it| {
+                let secret = matches!(it.axis, ScanAxis::Credential | ScanAxis::CredentialLeakage);
+                // A secret detected only by its entropy is searched for in code alone.
+                secret && it.rule != "high-entropy-string" && it.secret().len() >= CANARY_CHARS_MIN
+            });
         canaries.extend(secrets.take(CANARIES - canaries.len()));
         if canaries.len() == CANARIES {
             break;
@@ -237,11 +249,12 @@ fn canaries() -> Vec<Sample> {
     canaries
 }
 
-/// Everything that lies below the repository and the user's home, git's objects unpacked.
-fn everything(env: &TestEnv) -> String {
+/// Returns the content of all files below the repository and the user's home, with git objects
+/// unpacked.
+fn read_everything(env: &TestEnvironment) -> String {
     let root = env.root();
-    let mut all = files(&root, &|_| true);
-    all.push_str(&files(
+    let mut all = read_files(&root, &|_| true);
+    all.push_str(&read_files(
         &root.parent().expect("a folder above").join("home"),
         &|_| true,
     ));
@@ -255,7 +268,7 @@ fn everything(env: &TestEnv) -> String {
     all
 }
 
-fn files(folder: &Path, wanted: &dyn Fn(&Path) -> bool) -> String {
+fn read_files(folder: &Path, wanted: &dyn Fn(&Path) -> bool) -> String {
     let mut all = String::new();
     let Ok(entries) = fs::read_dir(folder) else {
         return all;
@@ -263,7 +276,7 @@ fn files(folder: &Path, wanted: &dyn Fn(&Path) -> bool) -> String {
     for entry in entries.flatten() {
         let path = entry.path();
         if path.is_dir() {
-            all.push_str(&files(&path, wanted));
+            all.push_str(&read_files(&path, wanted));
         } else if wanted(&path) {
             all.push_str(&String::from_utf8_lossy(
                 &fs::read(&path).unwrap_or_default(),

@@ -1,10 +1,10 @@
-//! What is logged holds numbers and fixed words: nothing anybody wrote, asked or is called.
+//! Log output contains only numbers and fixed words, never text that a user or agent supplied.
 
 use std::fs;
 
-use crate::house;
+use crate::guard::repository_with_entry;
 
-/// Planted where a person, an agent or a program could have put it; none may be in the log.
+/// Words planted in user and agent input; none may appear in the log.
 const CANARIES: [&str; 6] = [
     "zebracanary",
     "quaggacanary",
@@ -14,8 +14,8 @@ const CANARIES: [&str; 6] = [
     "ghp_0123456789abcdefABCDEF0123456789abcd",
 ];
 
-/// What is done while somebody logs; `ID` stands for an entry.
-const RUNS: &[&[&str]] = &[
+/// Commands run with logging enabled; `ID` stands for an entry.
+const COMMANDS: &[&[&str]] = &[
     &[
         "add",
         "--kind",
@@ -32,6 +32,7 @@ const RUNS: &[&[&str]] = &[
     &["brief", "the okapicanary task", "--by", "agent:kuducanary"],
     &["run", "open", "kuducanary", "--task", "quaggacanary"],
     &[
+        "run",
         "observe",
         "--statement",
         "The zebracanary was seen again",
@@ -44,7 +45,7 @@ const RUNS: &[&[&str]] = &[
     ],
     &["run", "close", "kuducanary", "--outcome", "succeeded"],
     &[
-        "revise",
+        "edit",
         "ID",
         "--note",
         "quaggacanary",
@@ -68,7 +69,7 @@ const RUNS: &[&[&str]] = &[
 
 #[test]
 fn no_word_of_anybody_is_in_the_log() {
-    let (env, id) = house();
+    let (env, id) = repository_with_entry();
     let log = env.root().parent().unwrap().join("ken.log");
     let env = env
         .env("KEN_LOG", "trace,rmcp=trace")
@@ -78,7 +79,7 @@ fn no_word_of_anybody_is_in_the_log() {
         "notes.md",
         "- Never feed the zebracanary in `src/pay.rs`.\n",
     );
-    for arguments in RUNS {
+    for arguments in COMMANDS {
         let arguments = arguments.iter().map(|it| it.replace("ID", &id));
         let _ = env.run(arguments.collect::<Vec<_>>());
     }
@@ -99,7 +100,7 @@ fn no_word_of_anybody_is_in_the_log() {
         let spans = told
             .lines()
             .filter(|line| line.contains(&format!(":{span}: ")));
-        assert!(least <= spans.count(), "{span}: {told}");
+        assert!(spans.count() >= least, "{span}: {told}");
     }
     for field in [
         "gen_ai.operation.name=\"search_memory\"",
@@ -109,12 +110,12 @@ fn no_word_of_anybody_is_in_the_log() {
     ] {
         assert!(told.contains(field), "{field}: {told}");
     }
-    assert!(!told.contains('\u{1b}'), "no colour in a file");
+    assert!(!told.contains('\u{1b}'), "no color in a file");
 }
 
 #[test]
 fn nothing_is_said_unless_somebody_asks_and_never_on_standard_output() {
-    let (env, _) = house();
+    let (env, _) = repository_with_entry();
     let quiet = env.run(["search", "charge"]);
     assert!(!quiet.stderr.contains("INFO"), "{quiet}");
     let env = env.env("KEN_LOG", "info");

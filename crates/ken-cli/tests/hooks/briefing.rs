@@ -1,17 +1,17 @@
-//! What the start of a conversation is told, and how much.
+//! Content and size of the briefing at the start of a session.
 
-use ken_engine::attend::{BRIEFING_TOKENS_MAX, UNASKED_MAX, count_tokens};
+use ken_engine::hooks::{BRIEFING_TOKENS_MAX, INJECTED_ENTRIES_MAX, count_tokens};
 
-use crate::{House, lesson, norm, told};
+use crate::hooks::{HookTestEnvironment, add_lesson, add_norm, context_text};
 
-/// Characters an agent takes.
+/// Maximum characters that an agent accepts.
 const CHARS_MAX: usize = 10_000;
 
 #[test]
 fn inj_35_the_start_is_told_norms_and_how_to_ask() {
-    let house = House::new();
-    let norm = norm(&house.env, "Every change of the ledger names its ticket");
-    let said = told(&house.hook("claude-code", "start", "start"));
+    let house = HookTestEnvironment::new();
+    let norm = add_norm(&house.env, "Every change of the ledger names its ticket");
+    let said = context_text(&house.hook("claude-code", "start", "start"));
     assert!(
         said.contains("norms that hold:") && said.contains(&norm),
         "{said}"
@@ -32,7 +32,7 @@ fn inj_35_the_start_is_told_norms_and_how_to_ask() {
 
 #[test]
 fn what_is_known_about_files_in_hand_and_the_branch_is_told() {
-    let house = House::new();
+    let house = HookTestEnvironment::new();
     let args = [
         "add",
         "--kind",
@@ -55,7 +55,7 @@ fn what_is_known_about_files_in_hand_and_the_branch_is_told() {
     house
         .env
         .write("src/pay.rs", "pub fn charge() {}\n// more\n");
-    let said = told(&house.hook("claude-code", "start", "start"));
+    let said = context_text(&house.hook("claude-code", "start", "start"));
     assert!(said.contains("known about what is in hand:"), "{said}");
     assert!(
         said.contains(&house.export),
@@ -67,12 +67,13 @@ fn what_is_known_about_files_in_hand_and_the_branch_is_told() {
 
 #[test]
 fn after_a_compaction_norms_are_told_again_and_what_was_written_down() {
-    let house = House::new();
-    let norm = norm(&house.env, "Every change of the ledger names its ticket");
-    let first = told(&house.hook("claude-code", "start", "start"));
+    let house = HookTestEnvironment::new();
+    let norm = add_norm(&house.env, "Every change of the ledger names its ticket");
+    let first = context_text(&house.hook("claude-code", "start", "start"));
     assert!(first.contains(&norm));
     let mut observe = house.env.ken();
     observe.args([
+        "run",
         "observe",
         "--by",
         "agent:claude-code",
@@ -81,7 +82,7 @@ fn after_a_compaction_norms_are_told_again_and_what_was_written_down() {
     ]);
     observe.env("KEN_SESSION", "4f1c9a52-8d0e-4c7b-9d61-2f6f1f0a7e11");
     assert!(observe.status().unwrap().success());
-    let again = told(&house.hook("claude-code", "start", "compact"));
+    let again = context_text(&house.hook("claude-code", "start", "compact"));
     assert!(again.contains(&norm), "{again}");
     assert!(
         again.contains("found: The clock of the till runs late"),
@@ -91,7 +92,7 @@ fn after_a_compaction_norms_are_told_again_and_what_was_written_down() {
         .recorded("claude-code", "start")
         .replace("startup", "resume");
     assert_eq!(
-        house.hook_with("claude-code", "start", &resumed).stdout,
+        house.run_hook_with("claude-code", "start", &resumed).stdout,
         "",
         "nothing new"
     );
@@ -99,16 +100,16 @@ fn after_a_compaction_norms_are_told_again_and_what_was_written_down() {
 
 #[test]
 fn a_briefing_stays_within_its_room_whatever_is_known() {
-    let house = House::new();
+    let house = HookTestEnvironment::new();
     for n in 0..12 {
-        let _ = norm(
+        let _ = add_norm(
             &house.env,
             &format!(
                 "Norm number {n}: {}",
                 "every word of a long norm counts ".repeat(9)
             ),
         );
-        let _ = lesson(
+        let _ = add_lesson(
             &house.env,
             &format!(
                 "Export {n} of the currency table: {}",
@@ -122,11 +123,11 @@ fn a_briefing_stays_within_its_room_whatever_is_known() {
         .env
         .git(["checkout", "-q", "-b", "nightly-export-currency-rows"]);
     assert_eq!(
-        (BRIEFING_TOKENS_MAX, UNASKED_MAX),
+        (BRIEFING_TOKENS_MAX, INJECTED_ENTRIES_MAX),
         (1_500, 3),
         "as promised"
     );
-    let said = told(&house.hook("claude-code", "start", "start"));
+    let said = context_text(&house.hook("claude-code", "start", "start"));
     assert!(
         count_tokens(&said) <= BRIEFING_TOKENS_MAX,
         "{}",
@@ -138,25 +139,25 @@ fn a_briefing_stays_within_its_room_whatever_is_known() {
         "Why is a retried payment charged once?",
         "nightly export of currency rows",
     );
-    let said = told(&house.hook_with("claude-code", "prompt", &prompt));
+    let said = context_text(&house.run_hook_with("claude-code", "prompt", &prompt));
     let shown = said.lines().filter(|it| it.starts_with("[L-")).count();
-    assert!((1..=UNASKED_MAX).contains(&shown), "{said}");
+    assert!((1..=INJECTED_ENTRIES_MAX).contains(&shown), "{said}");
 }
 
 #[test]
 fn an_empty_ledger_and_an_unrelated_prompt_are_silence() {
-    let house = House::new();
+    let house = HookTestEnvironment::new();
     let _ = house.hook("claude-code", "start", "start");
     for prompt in ["hello", "Paint the shed green", "continue", ""] {
         let input = house.recorded("claude-code", "prompt");
         let input = input.replace("Why is a retried payment charged once?", prompt);
         assert_eq!(
-            house.hook_with("claude-code", "prompt", &input).stdout,
+            house.run_hook_with("claude-code", "prompt", &input).stdout,
             "",
             "{prompt}"
         );
     }
-    let env = ken_testkit::test_env::TestEnv::new(env!("CARGO_BIN_EXE_ken")).in_git();
+    let env = ken_testkit::test_env::TestEnvironment::new(env!("CARGO_BIN_EXE_ken")).in_git();
     let _ = env.run(["init"]).success();
     let input = house.recorded("claude-code", "start");
     let input = input.replace(

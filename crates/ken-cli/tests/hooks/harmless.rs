@@ -1,14 +1,14 @@
-//! Whatever a hook is given, it ends with 0, says nothing and leaves a line in the log at most.
+//! Malformed hook input: the hook exits with 0, prints nothing, and logs at most one line.
 
 use std::io::Write as _;
 use std::process::Stdio;
 
-use ken_testkit::test_env::TestEnv;
+use ken_testkit::test_env::TestEnvironment;
 
-use crate::House;
+use crate::hooks::HookTestEnvironment;
 
-/// Runs a hook with any bytes.
-fn raw(env: &TestEnv, arguments: &[&str], input: &[u8]) -> (i32, String) {
+/// Runs a hook with arbitrary bytes on stdin; returns the exit code and stdout.
+fn run_hook_bytes(env: &TestEnvironment, arguments: &[&str], input: &[u8]) -> (i32, String) {
     let mut ken = env.ken();
     ken.arg("hook").args(arguments);
     let ken = ken
@@ -25,7 +25,7 @@ fn raw(env: &TestEnv, arguments: &[&str], input: &[u8]) -> (i32, String) {
 
 #[test]
 fn what_is_no_json_is_silence() {
-    let house = House::new();
+    let house = HookTestEnvironment::new();
     let deep = "[".repeat(100_000) + &"]".repeat(100_000);
     let nested = format!("{{\"session_id\":\"s\",\"tool_input\":{deep}}}");
     let huge = format!(
@@ -47,7 +47,7 @@ fn what_is_no_json_is_silence() {
         for moment in [
             "start", "prompt", "tool", "failure", "subagent", "stop", "end",
         ] {
-            let (code, said) = raw(&house.env, &["claude-code", moment], input);
+            let (code, said) = run_hook_bytes(&house.env, &["claude-code", moment], input);
             assert_eq!(
                 (code, said.as_str()),
                 (0, ""),
@@ -69,7 +69,7 @@ fn what_is_no_json_is_silence() {
 
 #[test]
 fn what_is_typed_wrongly_is_silence() {
-    let house = House::new();
+    let house = HookTestEnvironment::new();
     for arguments in [
         &[][..],
         &["claude-code"],
@@ -78,35 +78,38 @@ fn what_is_typed_wrongly_is_silence() {
         &["claude-code", "start", "--what"],
         &["zed", "start"],
     ] {
-        let (code, said) = raw(&house.env, arguments, b"{}");
+        let (code, said) = run_hook_bytes(&house.env, arguments, b"{}");
         assert_eq!(code, 0, "{arguments:?}");
         assert!(
             said.is_empty() || arguments.contains(&"--what"),
             "{arguments:?} {said}"
         );
     }
-    let env = TestEnv::new(env!("CARGO_BIN_EXE_ken")).env("KEN_ACTOR", "nonsense");
+    let env = TestEnvironment::new(env!("CARGO_BIN_EXE_ken")).env("KEN_ACTOR", "nonsense");
     assert_eq!(
-        raw(&env, &["claude-code", "start"], b"{}"),
+        run_hook_bytes(&env, &["claude-code", "start"], b"{}"),
         (0, String::new())
     );
 }
 
 #[test]
 fn without_a_ledger_nothing_is_said_or_written() {
-    let env = TestEnv::new(env!("CARGO_BIN_EXE_ken")).in_git();
+    let env = TestEnvironment::new(env!("CARGO_BIN_EXE_ken")).in_git();
     for moment in [
         "start", "prompt", "tool", "failure", "subagent", "stop", "end",
     ] {
         let input = br#"{"session_id":"s","prompt":"x","tool_name":"Read","tool_input":{"file_path":".ken/x"}}"#;
-        assert_eq!(raw(&env, &["codex", moment], input), (0, String::new()));
+        assert_eq!(
+            run_hook_bytes(&env, &["codex", moment], input),
+            (0, String::new())
+        );
     }
     assert_eq!(env.names("."), [".git"]);
 }
 
 #[test]
 fn a_damaged_ledger_is_a_line_in_the_log() {
-    let house = House::new();
+    let house = HookTestEnvironment::new();
     let name = house.env.names(".ken/semantic/v1").remove(0);
     let path = format!(".ken/semantic/v1/{name}");
     let text = house.env.read(&path);
@@ -114,7 +117,7 @@ fn a_damaged_ledger_is_a_line_in_the_log() {
         .env
         .write(&path, &text.replacen("\"v\":1", "\"v\":x", 1));
     std::fs::remove_dir_all(house.env.root().join(".ken/.index")).unwrap();
-    let (code, said) = raw(
+    let (code, said) = run_hook_bytes(
         &house.env,
         &["claude-code", "prompt"],
         br#"{"session_id":"s","prompt":"a secret plan"}"#,
@@ -129,12 +132,12 @@ fn a_damaged_ledger_is_a_line_in_the_log() {
 
 #[test]
 fn what_cannot_be_read_of_a_tool_may_have_shown_anything() {
-    let house = House::new();
+    let house = HookTestEnvironment::new();
     let _ = house.hook("claude-code", "start", "start");
     let tool = house.recorded("claude-code", "other_tool");
     let cut = &tool.as_bytes()[..tool.len() - 20];
     assert_eq!(
-        raw(&house.env, &["claude-code", "tool"], cut),
+        run_hook_bytes(&house.env, &["claude-code", "tool"], cut),
         (0, String::new())
     );
     assert_eq!(house.open_run()["agents"][0]["saw_everything"], true);
@@ -142,7 +145,7 @@ fn what_cannot_be_read_of_a_tool_may_have_shown_anything() {
 
 #[test]
 fn a_secret_in_an_error_is_not_recorded() {
-    let house = House::new();
+    let house = HookTestEnvironment::new();
     let _ = house.hook("claude-code", "start", "start");
     let secret = format!("ghp_{}", "A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8");
     let input = house.recorded("claude-code", "failure");
@@ -150,7 +153,7 @@ fn a_secret_in_an_error_is_not_recorded() {
         "unresolved import",
         &format!("unresolved import with token {secret}"),
     );
-    let _ = house.hook_with("claude-code", "failure", &input);
+    let _ = house.run_hook_with("claude-code", "failure", &input);
     let mut found = Vec::new();
     for memory in ["semantic", "procedural", "episodic"] {
         for name in house.env.names(&format!(".ken/{memory}/v1")) {
@@ -162,7 +165,7 @@ fn a_secret_in_an_error_is_not_recorded() {
 
 #[test]
 fn reading_changes_no_tracked_file() {
-    let house = House::new();
+    let house = HookTestEnvironment::new();
     for (moment, recorded) in [
         ("start", "start"),
         ("prompt", "prompt"),

@@ -1,16 +1,17 @@
-//! Agents that an agent starts: each role comes by knowledge in its own way, and what one saw counts for who started it.
+//! Subagents: each role receives knowledge in its own way, and the parent agent counts as exposed
+//! to the entries that a subagent read.
 
-use crate::{House, told};
+use crate::hooks::{HookTestEnvironment, context_text};
 
-fn started(house: &House, id: &str, kind: &str) -> String {
+fn start_subagent(house: &HookTestEnvironment, id: &str, kind: &str) -> String {
     let input = house.recorded("claude-code", "subagent");
     let input = input.replace("a1b2c3", id).replace("code-reviewer", kind);
-    told(&house.hook_with("claude-code", "subagent", &input))
+    context_text(&house.run_hook_with("claude-code", "subagent", &input))
 }
 
 #[test]
 fn inj_06_inj_08_inj_09_inj_10_inj_11_only_reviewers_are_handed_entries() {
-    let house = House::new();
+    let house = HookTestEnvironment::new();
     let _ = house
         .env
         .git(["checkout", "-q", "-b", "fix/retried-payment-charged"]);
@@ -25,15 +26,15 @@ fn inj_06_inj_08_inj_09_inj_10_inj_11_only_reviewers_are_handed_entries() {
         ("executor", "(rules 1 to 3)"),
         ("general-purpose", "you may ask"),
     ] {
-        let said = started(&house, kind, kind);
+        let said = start_subagent(&house, kind, kind);
         assert!(said.contains(words), "{kind}: {said}");
         assert!(!said.contains("[L-"), "{kind} is told how to ask: {said}");
     }
     assert!(
-        started(&house, "r", "researcher")
+        start_subagent(&house, "r", "researcher")
             .contains("checked knowledge base, no relevant entries found")
     );
-    let executor = started(&house, "e", "executor");
+    let executor = start_subagent(&house, "e", "executor");
     assert!(
         executor.contains("rule 4) is asked of a person"),
         "{executor}"
@@ -42,12 +43,12 @@ fn inj_06_inj_08_inj_09_inj_10_inj_11_only_reviewers_are_handed_entries() {
 
 #[test]
 fn ret_01_ret_05_a_reviewer_is_handed_what_fits_when_it_is_started() {
-    let house = House::new();
+    let house = HookTestEnvironment::new();
     let mut cursor = house.recorded("cursor", "subagent");
     cursor = cursor.replace("Look at payments", "retried payment charged");
     let _ = house.hook("cursor", "start", "start");
     assert_eq!(
-        house.hook_with("cursor", "subagent", &cursor).stdout,
+        house.run_hook_with("cursor", "subagent", &cursor).stdout,
         "",
         "Cursor would not listen"
     );
@@ -57,7 +58,7 @@ fn ret_01_ret_05_a_reviewer_is_handed_what_fits_when_it_is_started() {
         "-b",
         "retried-payment-charged-request-key",
     ]);
-    let said = started(&house, "a1", "code-reviewer");
+    let said = start_subagent(&house, "a1", "code-reviewer");
     assert!(said.contains("## Knowledge Context"), "{said}");
     assert!(
         said.contains(&house.retry) && !said.contains(&house.rounding),
@@ -67,16 +68,16 @@ fn ret_01_ret_05_a_reviewer_is_handed_what_fits_when_it_is_started() {
 
 #[test]
 fn a_subagent_joins_the_run_and_what_it_reads_its_starter_knows() {
-    let house = House::new();
+    let house = HookTestEnvironment::new();
     let _ = house.hook("claude-code", "start", "start");
-    let _ = started(&house, "a1b2c3", "code-reviewer");
+    let _ = start_subagent(&house, "a1b2c3", "code-reviewer");
     let tool = house.recorded("claude-code", "tool");
     let tool = tool.replacen(
         '{',
         "{\"agent_id\":\"a1b2c3\",\"agent_type\":\"code-reviewer\",",
         1,
     );
-    let _ = house.hook_with("claude-code", "tool", &tool);
+    let _ = house.run_hook_with("claude-code", "tool", &tool);
     let run = house.open_run();
     let agents = run["agents"].as_array().unwrap();
     assert_eq!(agents.len(), 2, "{run}");
@@ -107,11 +108,11 @@ fn a_subagent_joins_the_run_and_what_it_reads_its_starter_knows() {
 
 #[test]
 fn a_repository_may_say_how_a_role_comes_by_knowledge() {
-    let house = House::new();
+    let house = HookTestEnvironment::new();
     let _ = house.hook("claude-code", "start", "start");
     house.env.write(
         ".ken/config.toml",
         "[surfacing]\nplanner = \"mandatory_pull\"\n",
     );
-    assert!(started(&house, "p", "planner").contains("check first"));
+    assert!(start_subagent(&house, "p", "planner").contains("check first"));
 }

@@ -1,30 +1,30 @@
-//! A whole conversation of every agent: what it is told, what is written down, what it confirms.
+//! A complete session of every agent: context shown, notes written, and confirmations.
 
-use crate::{EXPORT, House, ROUNDING, told};
+use crate::hooks::{EXPORT, HookTestEnvironment, ROUNDING, context_text};
 
-/// What one agent's conversation comes to.
-struct Expected {
+/// Expected results of one agent's session.
+struct ExpectedSession {
     agent: &'static str,
     session: &'static str,
-    /// Whether it is told something at a prompt, and about a failure.
+    /// True if the agent receives context at a prompt, and after a failure.
     prompt: bool,
     failure: bool,
     witness: &'static str,
-    /// What a claim it was never shown is when it finds it: independent, primed, unwitnessed.
+    /// Counts for a finding the agent was not shown: independent, primed, unwitnessed.
     unseen: (u64, u64, u64),
 }
 
-fn converse(it: &Expected) {
-    let house = House::new();
+fn check_session(it: &ExpectedSession) {
+    let house = HookTestEnvironment::new();
     let agent = it.agent;
     let start = house.hook(agent, "start", "start");
     let speaks_at_start = agent != "copilot";
     assert_eq!(
-        told(&start).contains("ken search"),
+        context_text(&start).contains("ken search"),
         speaks_at_start,
         "{start}"
     );
-    let prompt = told(&house.hook(agent, "prompt", "prompt"));
+    let prompt = context_text(&house.hook(agent, "prompt", "prompt"));
     assert_eq!(prompt.contains(&house.retry), it.prompt, "{prompt}");
     assert!(!prompt.contains(&house.rounding), "{prompt}");
     let again = house.hook(agent, "prompt", "prompt");
@@ -35,7 +35,7 @@ fn converse(it: &Expected) {
         "codex" | "gemini-cli" => "tool",
         _ => "failure",
     };
-    let failure = told(&house.hook(agent, moment, "failure"));
+    let failure = context_text(&house.hook(agent, moment, "failure"));
     assert_eq!(failure.contains(&house.import), it.failure, "{failure}");
     assert_eq!(
         house.hook(agent, moment, "failure").stdout,
@@ -54,7 +54,7 @@ fn converse(it: &Expected) {
     let by = format!("agent:{agent}");
     for claim in [EXPORT, ROUNDING] {
         let mut observe = house.env.ken();
-        observe.args(["observe", "--by", &by, "--statement", claim]);
+        observe.args(["run", "observe", "--by", &by, "--statement", claim]);
         assert!(
             observe
                 .env("KEN_SESSION", it.session)
@@ -64,14 +64,17 @@ fn converse(it: &Expected) {
         );
     }
     let stop = house.hook(agent, "stop", "stop");
-    assert!(told(&stop).contains("2 findings were noted"), "{stop}");
+    assert!(
+        context_text(&stop).contains("2 findings were noted"),
+        "{stop}"
+    );
     assert_eq!(house.hook(agent, "stop", "stop").stdout, "", "said once");
-    end(&house, agent);
+    end_session(&house, agent);
     check_ended(&house, it);
 }
 
-/// What is left of a conversation: what it confirmed, one record of the error, and nothing open.
-fn check_ended(house: &House, it: &Expected) {
+/// Asserts the state after a session: its confirmations, one friction record, and no open run.
+fn check_ended(house: &HookTestEnvironment, it: &ExpectedSession) {
     let agent = it.agent;
     assert_eq!(house.found(&house.rounding), it.unseen, "{agent}");
     assert_eq!(
@@ -79,7 +82,9 @@ fn check_ended(house: &House, it: &Expected) {
         (0, 1, 0),
         "{agent}: it read the file"
     );
-    let friction = house.env.run(["friction", "report", "--format", "json"]);
+    let friction = house
+        .env
+        .run(["health", "friction", "report", "--format", "json"]);
     assert_eq!(
         friction.success().json()["total"],
         1,
@@ -98,9 +103,9 @@ fn check_ended(house: &House, it: &Expected) {
     assert_eq!(verify.exit, 0, "{verify}");
 }
 
-fn end(house: &House, agent: &str) {
+fn end_session(house: &HookTestEnvironment, agent: &str) {
     if agent == "codex" {
-        // It has no hook for the end: somebody closes the conversation, or the sweep does.
+        // Codex has no hook for the end of a session; a person or the sweep closes the run.
         let run = house.open_run()["run"]
             .as_str()
             .expect("as it was set up")
@@ -111,7 +116,7 @@ fn end(house: &House, agent: &str) {
             .success();
         assert_eq!(
             house
-                .hook_with(agent, "end", &house.recorded(agent, "stop"))
+                .run_hook_with(agent, "end", &house.recorded(agent, "stop"))
                 .stdout,
             ""
         );
@@ -122,7 +127,7 @@ fn end(house: &House, agent: &str) {
 
 #[test]
 fn a_conversation_of_claude_code_confirms_what_it_was_not_shown() {
-    converse(&Expected {
+    check_session(&ExpectedSession {
         agent: "claude-code",
         session: "4f1c9a52-8d0e-4c7b-9d61-2f6f1f0a7e11",
         prompt: true,
@@ -134,7 +139,7 @@ fn a_conversation_of_claude_code_confirms_what_it_was_not_shown() {
 
 #[test]
 fn a_conversation_of_codex_confirms_once_somebody_closes_it() {
-    converse(&Expected {
+    check_session(&ExpectedSession {
         agent: "codex",
         session: "019a2f7e-0f5b-7c61-8f0d-7b9a1c2d3e4f",
         prompt: true,
@@ -146,7 +151,7 @@ fn a_conversation_of_codex_confirms_once_somebody_closes_it() {
 
 #[test]
 fn a_conversation_of_gemini_confirms_what_it_was_not_shown() {
-    converse(&Expected {
+    check_session(&ExpectedSession {
         agent: "gemini-cli",
         session: "a0c1f7d2-77aa-4b1e-8c55-0d4b8f5f9e31",
         prompt: true,
@@ -158,7 +163,7 @@ fn a_conversation_of_gemini_confirms_what_it_was_not_shown() {
 
 #[test]
 fn a_conversation_of_cursor_is_noted_and_confirms_nothing() {
-    converse(&Expected {
+    check_session(&ExpectedSession {
         agent: "cursor",
         session: "668320d2-2fd8-4888-b33c-2a466fec86e7",
         prompt: false,
@@ -170,7 +175,7 @@ fn a_conversation_of_cursor_is_noted_and_confirms_nothing() {
 
 #[test]
 fn a_conversation_of_copilot_is_noted_and_confirms_nothing() {
-    converse(&Expected {
+    check_session(&ExpectedSession {
         agent: "copilot",
         session: "b2c7d3a0-5a41-4d0e-a9c1-6f3f1b7e2a90",
         prompt: false,
@@ -182,7 +187,7 @@ fn a_conversation_of_copilot_is_noted_and_confirms_nothing() {
 
 #[test]
 fn a_conversation_of_opencode_is_noted_and_confirms_nothing() {
-    converse(&Expected {
+    check_session(&ExpectedSession {
         agent: "opencode",
         session: "ses_7f3a",
         prompt: true,
@@ -194,22 +199,22 @@ fn a_conversation_of_opencode_is_noted_and_confirms_nothing() {
 
 #[test]
 fn a_command_of_cursor_that_failed_is_answered_behind_the_tool() {
-    let house = House::new();
+    let house = HookTestEnvironment::new();
     let _ = house.hook("cursor", "start", "start");
-    let said = told(&house.hook("cursor", "tool", "failed_command"));
+    let said = context_text(&house.hook("cursor", "tool", "failed_command"));
     assert!(said.contains(&house.import), "{said}");
 }
 
 #[test]
 fn a_conversation_that_was_not_seen_from_its_start_confirms_nothing() {
-    let house = House::new();
+    let house = HookTestEnvironment::new();
     let _ = house.hook("claude-code", "prompt", "prompt");
     assert_eq!(house.open_run()["witness"], "nobody");
 }
 
 #[test]
 fn a_failure_that_was_put_right_asks_for_a_record_once() {
-    let house = House::new();
+    let house = HookTestEnvironment::new();
     let _ = house.hook("claude-code", "start", "start");
     assert_eq!(
         house.hook("claude-code", "stop", "stop").stdout,
@@ -227,18 +232,18 @@ fn a_failure_that_was_put_right_asks_for_a_record_once() {
         .recorded("claude-code", "stop")
         .replace("false", "true");
     assert_eq!(
-        house.hook_with("claude-code", "stop", &input).stdout,
+        house.run_hook_with("claude-code", "stop", &input).stdout,
         "",
         "a hook holds it already"
     );
-    let said = told(&house.hook("claude-code", "stop", "stop"));
+    let said = context_text(&house.hook("claude-code", "stop", "stop"));
     assert!(said.contains("1 failure was put right"), "{said}");
     assert_eq!(house.hook("claude-code", "stop", "stop").stdout, "");
 }
 
 #[test]
 fn a_conversation_that_ended_can_still_be_looked_at() {
-    let house = House::new();
+    let house = HookTestEnvironment::new();
     let _ = house.hook("claude-code", "start", "start");
     let run = house.open_run()["run"].as_str().expect("open").to_owned();
     let _ = house.hook("claude-code", "end", "end");

@@ -1,28 +1,30 @@
-//! Ways to have seen more than was written down: each must cost the confirmation.
+//! Unrecorded exposure: every way to have seen an entry unobserved must prevent its confirmation.
 
 use std::fs;
 
-use crate::{House, ROUNDING};
+use crate::hooks::{HookTestEnvironment, ROUNDING};
 
-/// The conversation all of these are about.
+/// Id of the session under test.
 const SESSION: &str = "trust";
 
-impl House {
+impl HookTestEnvironment {
     fn moment(&self, moment: &str, members: &str) {
         let root = self.env.root();
         let root = root.display();
-        let cwd = match members.contains("\"cwd\"") {
-            true => String::new(),
-            false => format!(",\"cwd\":\"{root}\""),
+        let cwd = if members.contains("\"cwd\"") {
+            String::new()
+        } else {
+            format!(",\"cwd\":\"{root}\"")
         };
         let input = format!("{{\"session_id\":\"{SESSION}\"{cwd}{members}}}");
-        let _ = self.hook_with("claude-code", moment, &input);
+        let _ = self.run_hook_with("claude-code", moment, &input);
     }
 
-    /// Finds what nobody was shown, in the conversation.
+    /// Records the finding that no agent was shown, in the session.
     fn find(&self) {
         let mut observe = self.env.ken();
         observe.args([
+            "run",
             "observe",
             "--by",
             "agent:claude-code",
@@ -33,16 +35,17 @@ impl House {
         assert!(found.expect("it runs").status.success());
     }
 
-    /// Starts, lets `read` happen, finds and ends; returns whether that confirmed anything.
-    fn confirms_after(&self, read: impl FnOnce(&Self)) -> bool {
+    /// Starts a session, runs `read`, records the finding and ends; returns true if the finding
+    /// confirmed the entry.
+    fn is_confirmed_after(&self, read: impl FnOnce(&Self)) -> bool {
         self.moment("start", ",\"source\":\"startup\"");
         read(self);
         self.find();
         self.moment("end", "");
-        0 < self.found(&self.rounding).0
+        self.found(&self.rounding).0 > 0
     }
 
-    /// A command whose output names no entry.
+    /// Reports a command whose output names no entry.
     fn command(&self, members: &str, command: &str) {
         let members = format!(
             "{members},\"tool_name\":\"Bash\",\"tool_input\":{{\"command\":\"{command}\"}},\"tool_response\":{{\"stdout\":\"some words\"}}"
@@ -53,12 +56,12 @@ impl House {
 
 #[test]
 fn a_conversation_that_was_watched_from_its_start_confirms() {
-    assert!(House::new().confirms_after(|house| house.command("", "cargo test")));
+    assert!(HookTestEnvironment::new().is_confirmed_after(|house| house.command("", "cargo test")));
 }
 
 #[test]
 fn one_that_goes_on_does_not_whatever_ended_before() {
-    let house = House::new();
+    let house = HookTestEnvironment::new();
     house.moment("prompt", ",\"prompt\":\"begin\"");
     house.moment("end", "");
     house.moment("start", ",\"source\":\"resume\"");
@@ -69,7 +72,7 @@ fn one_that_goes_on_does_not_whatever_ended_before() {
 
 #[test]
 fn a_start_that_does_not_say_how_it_began_is_watched_by_nobody() {
-    let house = House::new();
+    let house = HookTestEnvironment::new();
     house.moment("start", "");
     house.find();
     house.moment("end", "");
@@ -78,45 +81,45 @@ fn a_start_that_does_not_say_how_it_began_is_watched_by_nobody() {
 
 #[test]
 fn a_command_in_kens_own_folder_may_show_anything() {
-    let house = House::new();
+    let house = HookTestEnvironment::new();
     let entries = house.env.root().join(".ken/entries");
     let cwd = format!(",\"cwd\":\"{}\"", entries.display());
-    assert!(!house.confirms_after(|house| house.command(&cwd, "tail -n 3 *")));
+    assert!(!house.is_confirmed_after(|house| house.command(&cwd, "tail -n 3 *")));
 }
 
 #[test]
 fn a_command_that_names_an_entry_has_shown_it() {
-    let house = House::new();
+    let house = HookTestEnvironment::new();
     let command = format!("tail -n 3 {}-*", house.rounding);
-    assert!(!house.confirms_after(|house| house.command("", &command)));
+    assert!(!house.is_confirmed_after(|house| house.command("", &command)));
 }
 
 #[test]
 fn a_file_read_from_elsewhere_counts() {
-    let house = House::new();
+    let house = HookTestEnvironment::new();
     let file = house.env.root().join(house.file(&house.rounding));
     let members = format!(
         ",\"cwd\":\"/\",\"tool_name\":\"Read\",\"tool_input\":{{\"file_path\":\"{}\"}},\"tool_response\":\"x\"",
         file.display()
     );
-    assert!(!house.confirms_after(|house| house.moment("tool", &members)));
+    assert!(!house.is_confirmed_after(|house| house.moment("tool", &members)));
 }
 
 #[test]
 fn what_a_long_prompt_names_at_its_end_counts() {
-    let house = House::new();
+    let house = HookTestEnvironment::new();
     let prompt = format!("{} @{}", "word ".repeat(2_000), house.file(&house.rounding));
     let members = format!(",\"prompt\":\"{prompt}\"");
-    assert!(!house.confirms_after(|house| house.moment("prompt", &members)));
+    assert!(!house.is_confirmed_after(|house| house.moment("prompt", &members)));
 }
 
 #[test]
 fn what_a_hook_could_not_write_down_counts_as_seen() {
-    let house = House::new();
+    let house = HookTestEnvironment::new();
     let version = house.env.root().join(".ken/VERSION");
     let kept = fs::read(&version).expect("as it was set up");
     let file = house.file(&house.rounding);
-    assert!(!house.confirms_after(|house| {
+    assert!(!house.is_confirmed_after(|house| {
         fs::write(&version, "99\n").expect("a ledger nobody can open");
         house.command("", &format!("cat {file}"));
         fs::write(&version, &kept).expect("and again one");
@@ -125,16 +128,16 @@ fn what_a_hook_could_not_write_down_counts_as_seen() {
 
 #[test]
 fn an_agent_that_speaks_to_hooks_itself_confirms_nothing() {
-    let house = House::new();
+    let house = HookTestEnvironment::new();
     let command = "echo {} | ken hook claude-code end";
-    assert!(!house.confirms_after(|house| house.command("", command)));
+    assert!(!house.is_confirmed_after(|house| house.command("", command)));
 }
 
 #[test]
 fn a_server_that_does_not_know_its_conversation_confirms_nothing() {
-    let house = House::new();
+    let house = HookTestEnvironment::new();
     let call = format!(
-        r#"{{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{{"name":"ken_record","arguments":{{"statement":"{ROUNDING}","cites":["pr:3"]}}}}}}"#
+        r#"{{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{{"name":"ken_add","arguments":{{"statement":"{ROUNDING}","cites":["pr:3"]}}}}}}"#
     );
     let begin = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"claude-code","version":"1"}}}"#;
     let said = format!(

@@ -1,43 +1,43 @@
-//! `ken hub`: what an operator does, and what goes wrong.
+//! `ken hub`: operator commands and their errors.
 
-use crate::site::{ORGANISATION, Site, WORKSPACE, add, hub_command};
+use crate::site::{HubTestEnvironment, ORGANIZATION, WORKSPACE, add_entry, run_hub};
 
 #[test]
 fn names_that_are_taken_or_unknown_are_said() {
-    let site = Site::new();
+    let site = HubTestEnvironment::new();
     let an_id = "0193324e-7a3b-7c00-8000-000000000001";
-    let token = format!("token create {ORGANISATION}");
+    let token = format!("token create {ORGANIZATION}");
     for (words, exit, said) in [
         (
-            format!("organisation add {ORGANISATION}"),
+            format!("organization add {ORGANIZATION}"),
             0,
             "there is one called `acme` already",
         ),
-        ("organisation add Not-A-Name".into(), 2, "Not-A-Name"),
+        ("organization add Not-A-Name".into(), 2, "Not-A-Name"),
         (
             "workspace add nobody w".into(),
             2,
-            "there is no organisation `nobody`",
+            "there is no organization `nobody`",
         ),
         (
-            format!("workspace add {ORGANISATION} {WORKSPACE}"),
+            format!("workspace add {ORGANIZATION} {WORKSPACE}"),
             0,
             "there is one called `payments` already",
         ),
         (
-            format!("workspace add {ORGANISATION} {an_id}"),
+            format!("workspace add {ORGANIZATION} {an_id}"),
             2,
             "a name that reads as an id",
         ),
         (
-            format!("rebuild {ORGANISATION} nothing"),
+            format!("rebuild {ORGANIZATION} nothing"),
             2,
-            "the organisation has no workspace `nothing`",
+            "the organization has no workspace `nothing`",
         ),
         (
-            format!("token revoke {ORGANISATION} x"),
+            format!("token revoke {ORGANIZATION} x"),
             2,
-            "the organisation has no token `x`",
+            "the organization has no token `x`",
         ),
         (
             format!("{token} --role agent --actor human:ada@example.org"),
@@ -47,7 +47,7 @@ fn names_that_are_taken_or_unknown_are_said() {
         (
             format!("{token} --role reader --actor human:ada@example.org --workspace nothing"),
             2,
-            "`ken hub workspace list ORGANISATION`",
+            "`ken hub workspace list ORGANIZATION`",
         ),
         (
             format!("{token} --role admin --actor agent:claude"),
@@ -61,7 +61,7 @@ fn names_that_are_taken_or_unknown_are_said() {
         ),
     ] {
         let split: Vec<&str> = words.split(' ').collect();
-        let run = hub_command(site.database.url(), &split);
+        let run = run_hub(site.database.url(), &split);
         assert_eq!(run.exit, exit, "{words}: {run}");
         assert!(run.stderr.contains(said), "{words}: {run}");
     }
@@ -69,18 +69,18 @@ fn names_that_are_taken_or_unknown_are_said() {
 
 #[test]
 fn a_workspace_is_rebuilt_and_evicted_and_nobody_notices() {
-    let site = Site::new();
+    let site = HubTestEnvironment::new();
     let (one, other) = (site.clone(1), site.clone(2));
-    add(&one, "Charging twice is safe: the key makes it one charge.");
+    add_entry(&one, "Charging twice is safe: the key makes it one charge.");
     let _ = one.run(["push"]).success();
-    let rebuilt = site.administer(&["rebuild", ORGANISATION, WORKSPACE]);
+    let rebuilt = site.administer(&["rebuild", ORGANIZATION, WORKSPACE]);
     assert!(
         rebuilt.starts_with("payments: 1 event, 1 entry, "),
         "{rebuilt}"
     );
-    let evicted = site.administer(&["evict", ORGANISATION, WORKSPACE]);
+    let evicted = site.administer(&["evict", ORGANIZATION, WORKSPACE]);
     assert_eq!(evicted, "payments: evicted, 1 event kept");
-    let status = site.administer(&["status", ORGANISATION]);
+    let status = site.administer(&["entry", "status", ORGANIZATION]);
     assert!(
         status.starts_with("WORKSPACE  EVENTS  BYTES  LAST")
             && status.contains("\npayments   1 ")
@@ -92,14 +92,14 @@ fn a_workspace_is_rebuilt_and_evicted_and_nobody_notices() {
 
 #[test]
 fn what_is_made_twice_is_made_once_and_everything_is_listed() {
-    let site = Site::new();
+    let site = HubTestEnvironment::new();
     let [first, again] = [(); 2].map(|()| site.administer(&["workspace", "add", "acme", "search"]));
     assert_eq!(first, again);
-    let listed = site.administer(&["organisation", "list", "--format", "json"]);
+    let listed = site.administer(&["organization", "list", "--format", "json"]);
     let listed: serde_json::Value = serde_json::from_str(&listed).unwrap();
     assert_eq!(listed["name"], "acme");
     assert_eq!(listed["workspaces"], 2);
-    let known = site.administer(&["organisation", "add", "acme"]);
+    let known = site.administer(&["organization", "add", "acme"]);
     assert_eq!(listed["id"], known.as_str());
     let held = [
         "token",
@@ -120,16 +120,16 @@ fn what_is_made_twice_is_made_once_and_everything_is_listed() {
     assert_eq!(row[1..4], ["reader", "human:eve", "search"]);
     for said in ["opens nothing any more", "it was revoked before"] {
         let revoke = ["token", "revoke", "acme", row[0]];
-        let run = hub_command(site.database.url(), &revoke);
+        let run = run_hub(site.database.url(), &revoke);
         assert!(run.stderr.contains(said), "{run}");
     }
 }
 
 #[test]
 fn quotas_are_shown_set_obeyed_and_given_back() {
-    let site = Site::new();
+    let site = HubTestEnvironment::new();
     let shown = |words: &[&str]| {
-        let words = [&["quota", ORGANISATION, "--format", "json"], words].concat();
+        let words = [&["quota", ORGANIZATION, "--format", "json"], words].concat();
         let told = site.administer(&words);
         serde_json::from_str::<serde_json::Value>(&told).unwrap()
     };
@@ -137,24 +137,24 @@ fn quotas_are_shown_set_obeyed_and_given_back() {
     let set = shown(&["--events", "1", "--workspaces", "1"]);
     assert_eq!((&set["events"], &set["workspaces"]), (&1.into(), &1.into()));
     assert_eq!(set["own"], serde_json::json!(["workspaces", "events"]));
-    let run = hub_command(site.database.url(), &["workspace", "add", "acme", "more"]);
+    let run = run_hub(site.database.url(), &["workspace", "add", "acme", "more"]);
     assert_eq!(run.exit, 2, "{run}");
-    assert!(run.stderr.contains("`ken hub quota ORGANISATION`"), "{run}");
+    assert!(run.stderr.contains("`ken hub quota ORGANIZATION`"), "{run}");
     let one = site.clone(1);
-    add(&one, "Charging twice is safe: the key makes it one charge.");
+    add_entry(&one, "Charging twice is safe: the key makes it one charge.");
     let _ = one.run(["push"]).success();
-    add(&one, "Refunds are booked on the day they are asked for.");
+    add_entry(&one, "Refunds are booked on the day they are asked for.");
     assert_ne!(one.run(["push"]).exit, 0);
     assert_eq!(site.events(), 1);
     let given_back = shown(&["--events", "default"]);
     assert_eq!(given_back["own"], serde_json::json!(["workspaces"]));
     let _ = one.run(["push"]).success();
     assert_eq!(site.events(), 2);
-    let id = site.administer(&["organisation", "add", ORGANISATION]);
+    let id = site.administer(&["organization", "add", ORGANIZATION]);
     let log = "select subject from ken.audit where act = 'quota.changed' order by at limit 1";
     let log = site
         .database
-        .sql(&format!("set ken.organisation = '{id}'; {log}"));
+        .sql(&format!("set ken.organization = '{id}'; {log}"));
     assert_eq!(
         log.trim().lines().last(),
         Some("workspaces 1, events 1, bytes default, requests-per-minute default")
@@ -163,9 +163,9 @@ fn quotas_are_shown_set_obeyed_and_given_back() {
 
 #[test]
 fn an_address_that_leads_nowhere_is_said_without_its_password() {
-    let run = hub_command(
+    let run = run_hub(
         "postgres://ken:sesame-7x@127.0.0.1:1/ken",
-        &["status", "acme"],
+        &["entry", "status", "acme"],
     );
     assert_eq!(run.exit, 2, "{run}");
     assert!(
@@ -174,8 +174,8 @@ fn an_address_that_leads_nowhere_is_said_without_its_password() {
     );
     assert!(!run.stderr.contains("sesame"), "{run}");
     assert_eq!(run.stderr.matches("refused").count(), 1, "{run}");
-    let run = hub_command("mysql://ken@127.0.0.1/ken", &["status", "acme"]);
+    let run = run_hub("mysql://ken@127.0.0.1/ken", &["entry", "status", "acme"]);
     assert!(run.stderr.contains("begin it with postgres://"), "{run}");
-    let run = hub_command("", &["status", "acme"]);
+    let run = run_hub("", &["entry", "status", "acme"]);
     assert!(run.stderr.contains("set KEN_DATABASE_URL"), "{run}");
 }

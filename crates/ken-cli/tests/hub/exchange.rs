@@ -1,4 +1,4 @@
-//! Two clones, one hub.
+//! Push and pull between two clones and one hub.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -6,31 +6,33 @@ use std::net::TcpListener;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use ken_remote::{Address, Client, Plain, Token};
-use ken_testkit::build::Scribe;
-use ken_testkit::hub_story::hub_story;
-use ken_testkit::test_env::TestEnv;
+use ken_remote::{HttpHubClient, HubAddress, HubToken, PlaintextPolicy};
+use ken_testkit::build::EventWriter;
+use ken_testkit::hub_story::check_hub_conformance;
+use ken_testkit::test_env::TestEnvironment;
 
-use crate::site::{KEN, Site, add, lines, merge_in, state_hash};
+use crate::site::{
+    HubTestEnvironment, KEN, add_entry, ledger_lines, state_hash, write_merged_lines,
+};
 
-/// Bytes of one record of the file that says what the hub holds.
+/// Size of one record in the file that lists the hub's events.
 const RECORD_BYTES: u64 = 24;
 
 #[test]
 fn it_tells_the_same_story_as_the_hub_other_tests_have_in_memory() {
-    let site = Site::new();
+    let site = HubTestEnvironment::new();
     let token = site.token("curator", "human:ada@example.org");
-    let address = Address::parse(&site.url(), Plain::Loopback).unwrap();
-    let hub = Client::open(&address, Token::parse(&token).unwrap());
-    hub_story(&mut hub.unwrap());
+    let address = HubAddress::parse(&site.url(), PlaintextPolicy::Loopback).unwrap();
+    let hub = HttpHubClient::open(&address, HubToken::parse(&token).unwrap());
+    check_hub_conformance(&mut hub.unwrap());
 }
 
 #[test]
 fn two_clones_exchange_what_they_learned() {
-    let site = Site::new();
+    let site = HubTestEnvironment::new();
     let (one, other) = (site.clone(1), site.clone(2));
-    let lesson = add(&one, "Charging twice is safe: the key makes it one charge.");
-    add(&other, "The nightly job locks the ledger for a minute.");
+    let lesson = add_entry(&one, "Charging twice is safe: the key makes it one charge.");
+    add_entry(&other, "The nightly job locks the ledger for a minute.");
     insta::assert_snapshot!(one.run(["push"]), @r"
     exit: 0
     ----- stderr -----
@@ -48,7 +50,7 @@ fn two_clones_exchange_what_they_learned() {
     ----- stderr -----
     1 event is new here
     ");
-    assert_eq!(lines(&one), lines(&other));
+    assert_eq!(ledger_lines(&one), ledger_lines(&other));
     let shown = other.run(["show", &lesson]).success();
     assert!(shown.stdout.contains("Charging twice"), "{shown}");
     assert_eq!(other.names(".ken/entries").len(), 2);
@@ -73,9 +75,9 @@ fn two_clones_exchange_what_they_learned() {
 
 #[test]
 fn a_client_killed_between_batches_goes_on_where_it_was() {
-    let site = Site::new();
+    let site = HubTestEnvironment::new();
     let (one, other) = (site.clone(1), site.clone(2));
-    let mut scribe = Scribe::new(9);
+    let mut scribe = EventWriter::new(9);
     let copies: Vec<_> = (0..4_500)
         .map(|n| {
             scribe
@@ -85,7 +87,7 @@ fn a_client_killed_between_batches_goes_on_where_it_was() {
                 .1
         })
         .collect();
-    merge_in(&one, &copies);
+    write_merged_lines(&one, &copies);
     let held = one.root().join(".ken/.local/remotes/hub/held");
     let mut push = one.ken();
     push.arg("push").stdout(Stdio::null()).stderr(Stdio::null());
@@ -104,21 +106,21 @@ fn a_client_killed_between_batches_goes_on_where_it_was() {
     let known = answered();
     let pushed = one.run(["push", "--format", "json"]).success().json();
     let count = |name: &str| pushed[name].as_u64().unwrap();
-    // What was answered is not offered again; what the answer did not reach any more was known.
+    // Answered events are not sent again; events whose answer was lost are reported as known.
     assert_eq!(count("admitted") + count("known"), 4_500 - known);
     assert_eq!(site.events(), 4_500);
     let pulled = other.run(["pull", "--format", "json"]).success().json();
     assert_eq!(pulled["new"], 4_500);
-    assert_eq!(lines(&one), lines(&other));
+    assert_eq!(ledger_lines(&one), ledger_lines(&other));
     assert_eq!(state_hash(&one), state_hash(&other));
 }
 
 #[test]
 fn offline_everything_stays_as_it_was() {
-    let mut site = Site::new();
+    let mut site = HubTestEnvironment::new();
     let one = site.clone(1);
-    add(&one, "Charging twice is safe: the key makes it one charge.");
-    let before = lines(&one);
+    add_entry(&one, "Charging twice is safe: the key makes it one charge.");
+    let before = ledger_lines(&one);
     site.stop();
     let hub = format!("http://127.0.0.1:{}", site.port);
     insta::assert_snapshot!(one.run(["push"]).to_string().replace(&hub, "HUB"), @r"
@@ -130,8 +132,8 @@ fn offline_everything_stays_as_it_was() {
     ");
     assert_eq!(one.run(["pull"]).exit, 2);
     assert_eq!(one.run(["sync", "--remote"]).exit, 2);
-    assert_eq!(lines(&one), before);
-    // Whoever looks the installation over learns how it stands, offline.
+    assert_eq!(ledger_lines(&one), before);
+    // `ken doctor` reports the state of the remote while offline.
     let doctor = one.run(["doctor"]).success();
     let line = format!("ok       remote         `hub` at {hub}: 1 event to send\n");
     assert!(doctor.stdout.contains(&line), "{doctor}");
@@ -144,7 +146,7 @@ fn offline_everything_stays_as_it_was() {
 fn a_wait_is_said_before_it_begins_with_its_reason() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let hub = format!("http://127.0.0.1:{}", listener.local_addr().unwrap().port());
-    let env = TestEnv::new(KEN).in_git();
+    let env = TestEnvironment::new(KEN).in_git();
     let _ = env.run(["init"]).success();
     let token = format!("ken_{}", "a".repeat(32));
     let url = format!("{hub}/payments");

@@ -1,35 +1,35 @@
-//! What git loses and what a hub loses.
+//! Recovery from data loss in git and at a hub.
 
-use crate::site::{Site, add, lines, state_hash};
+use crate::site::{HubTestEnvironment, add_entry, ledger_lines, state_hash};
 
 #[test]
 fn what_a_force_push_took_away_is_noticed_and_comes_back() {
-    let site = Site::new();
+    let site = HubTestEnvironment::new();
     let one = site.clone(1);
-    add(&one, "Charging twice is safe: the key makes it one charge.");
+    add_entry(&one, "Charging twice is safe: the key makes it one charge.");
     let _ = one.git(["add", "-A"]);
     let _ = one.git(["commit", "-q", "-m", "first"]);
-    add(&one, "The nightly job locks the ledger for a minute.");
+    add_entry(&one, "The nightly job locks the ledger for a minute.");
     let _ = one.git(["add", "-A"]);
     let _ = one.git(["commit", "-q", "-m", "second"]);
     let _ = one.run(["sync", "--remote"]).success();
-    let before = lines(&one);
-    // A colleague forced an older commit onto the branch, and it was taken over.
+    let before = ledger_lines(&one);
+    // A colleague force-pushed an older commit, and this clone reset to it.
     let _ = one.git(["reset", "-q", "--hard", "HEAD~1"]);
-    assert_eq!(lines(&one).len(), 1);
+    assert_eq!(ledger_lines(&one).len(), 1);
     let pulled = one.run(["pull"]).success();
     assert!(pulled.stdout.starts_with("restored "), "{pulled}");
     assert_eq!(pulled.stderr, "1 event that git had lost is back\n");
-    assert_eq!(lines(&one), before);
+    assert_eq!(ledger_lines(&one), before);
     assert_eq!(one.run(["pull"]).stderr, "nothing new at `hub`\n");
 }
 
 #[test]
 fn knowledge_of_a_branch_stays_on_it() {
-    let site = Site::new();
+    let site = HubTestEnvironment::new();
     let one = site.clone(1);
     let _ = one.git(["checkout", "-q", "-b", "feature"]);
-    add(&one, "The new queue needs a key.");
+    add_entry(&one, "The new queue needs a key.");
     let _ = one.git(["add", "-A"]);
     let _ = one.git(["commit", "-q", "-m", "feature"]);
     let _ = one.run(["push"]).success();
@@ -39,22 +39,24 @@ fn knowledge_of_a_branch_stays_on_it() {
         pulled.stderr,
         "1 event stands on another branch and stays there\n"
     );
-    assert!(lines(&one).is_empty());
+    assert!(ledger_lines(&one).is_empty());
 }
 
 #[test]
 fn a_blanked_event_never_comes_back() {
-    let site = Site::new();
+    let site = HubTestEnvironment::new();
     let (one, other) = (site.clone(1), site.clone(2));
-    let entry = add(&one, "The staging host is called swordfish-nine.");
+    let entry = add_entry(&one, "The staging host is called swordfish-nine.");
     let _ = one.run(["push"]).success();
     let _ = other.run(["pull"]).success();
     let _ = other.git(["add", "-A"]);
     let _ = other.git(["commit", "-q", "-m", "taken over"]);
     let log = one.run(["log", &entry, "--format", "json"]).success();
     let log: serde_json::Value = serde_json::from_str(log.stdout.lines().next().unwrap()).unwrap();
-    let event = find_id(&log);
-    let _ = one.run(["blank", &event, "--reason", "personal"]).success();
+    let event = find_event_id(&log);
+    let _ = one
+        .run(["ledger", "redact", &event, "--reason", "personal"])
+        .success();
     let _ = one.run(["push"]).success();
     let stored = |what: &str| {
         site.database.sql(&format!(
@@ -63,10 +65,11 @@ fn a_blanked_event_never_comes_back() {
     };
     assert_eq!(stored("swordfish").trim(), "0");
     let _ = other.run(["pull"]).success();
-    let holds =
-        |env: &ken_testkit::test_env::TestEnv| lines(env).iter().any(|it| it.contains("swordfish"));
+    let holds = |env: &ken_testkit::test_env::TestEnvironment| {
+        ledger_lines(env).iter().any(|it| it.contains("swordfish"))
+    };
     assert!(!holds(&one) && !holds(&other));
-    // Git brings a full copy back; neither the hub nor the clone takes it.
+    // Git brings a full copy back; neither the hub nor the clone accepts it.
     let _ = other.git(["checkout", "-q", "HEAD~1", "--", ".ken"]);
     let _ = other.run(["sync", "--remote"]);
     assert!(!holds(&other));
@@ -74,8 +77,8 @@ fn a_blanked_event_never_comes_back() {
     assert_eq!(state_hash(&one), state_hash(&other));
 }
 
-/// Finds the id of the event that proposed an entry, in what `ken log` printed.
-fn find_id(log: &serde_json::Value) -> String {
+/// Returns the id of the event that proposed an entry, from the output of `ken log`.
+fn find_event_id(log: &serde_json::Value) -> String {
     let text = log.to_string();
     let found = text
         .split('"')
@@ -87,14 +90,14 @@ fn find_id(log: &serde_json::Value) -> String {
 
 #[test]
 fn a_hub_restored_from_an_older_backup_gets_back_what_it_lacks() {
-    let mut site = Site::new();
+    let mut site = HubTestEnvironment::new();
     let (one, other) = (site.clone(1), site.clone(2));
-    add(&one, "Charging twice is safe: the key makes it one charge.");
+    add_entry(&one, "Charging twice is safe: the key makes it one charge.");
     let _ = one.run(["sync", "--remote"]).success();
     let _ = other.run(["sync", "--remote"]).success();
     site.back_up();
-    add(&one, "The nightly job locks the ledger for a minute.");
-    add(&other, "Retries without a key charge twice.");
+    add_entry(&one, "The nightly job locks the ledger for a minute.");
+    add_entry(&other, "Retries without a key charge twice.");
     for _ in 0..2 {
         let _ = one.run(["sync", "--remote"]).success();
         let _ = other.run(["sync", "--remote"]).success();
@@ -116,13 +119,13 @@ fn a_hub_restored_from_an_older_backup_gets_back_what_it_lacks() {
 
 #[test]
 fn a_restored_hub_gets_back_what_one_clone_alone_had_pushed_since() {
-    let mut site = Site::new();
+    let mut site = HubTestEnvironment::new();
     let one = site.clone(1);
-    add(&one, "Charging twice is safe: the key makes it one charge.");
+    add_entry(&one, "Charging twice is safe: the key makes it one charge.");
     let _ = one.run(["sync", "--remote"]).success();
     site.back_up();
     let lost = "The nightly job locks the ledger for a minute.";
-    add(&one, lost);
+    add_entry(&one, lost);
     let _ = one.run(["sync", "--remote"]).success();
     site.restore();
     assert_eq!(site.events(), 1);
@@ -135,7 +138,7 @@ fn a_restored_hub_gets_back_what_one_clone_alone_had_pushed_since() {
     sent 1 event to `hub`: 1 new to it
     ");
     assert_eq!(site.events(), 2);
-    // Once: it has everything, and nobody says otherwise.
+    // The hub is complete again, and a second sync reports no restore.
     insta::assert_snapshot!(one.run(["sync", "--remote"]), @r"
     exit: 0
     ----- stderr -----
@@ -143,7 +146,7 @@ fn a_restored_hub_gets_back_what_one_clone_alone_had_pushed_since() {
     nothing new at `hub`
     `hub` has everything
     ");
-    // Whoever only pushes notices as well.
+    // A push without a pull detects the restore as well.
     site.restore();
     insta::assert_snapshot!(one.run(["push"]), @r"
     exit: 0

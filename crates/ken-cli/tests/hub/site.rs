@@ -1,36 +1,38 @@
-//! A hub of one test: a database, a process, an organisation with a workspace, and clones that know it.
+//! Hub environment of one test: a database, a server process, an organization with a workspace, and
+//! clones.
 
 use std::net::SocketAddr;
 use std::process::{Command, Stdio};
 
-use ken_core::event::Recorded;
-use ken_core::state::EventSet;
-use ken_testkit::postgres::{Database, Postgres};
-use ken_testkit::served::Served;
-use ken_testkit::test_env::{Run, TestEnv};
+use ken_core::ledger::event::RecordedEvent;
+use ken_core::ledger::state::EventSet;
+use ken_testkit::postgres::{PostgresServer, TestDatabase};
+use ken_testkit::served::HubProcess;
+use ken_testkit::test_env::{CommandRun, TestEnvironment};
 
 pub(crate) const KEN: &str = env!("CARGO_BIN_EXE_ken");
-pub(crate) const ORGANISATION: &str = "acme";
+pub(crate) const ORGANIZATION: &str = "acme";
 pub(crate) const WORKSPACE: &str = "payments";
 
 /// A hub and its database.
-pub(crate) struct Site {
-    pub(crate) database: Database,
-    pub(crate) server: Postgres,
-    hub: Option<Served>,
+pub(crate) struct HubTestEnvironment {
+    pub(crate) database: TestDatabase,
+    pub(crate) server: PostgresServer,
+    hub: Option<HubProcess>,
     pub(crate) port: u16,
-    /// A copy of the database as it was once.
+    /// Name of the backup database.
     backup: Option<String>,
 }
 
-impl Site {
-    /// Makes a database with an organisation and a workspace, and serves it.
+impl HubTestEnvironment {
+    /// Creates a database with an organization and a workspace, and starts a hub on it.
     pub(crate) fn new() -> Self {
-        let server = Postgres::shared();
-        // A migration is never edited once it is released, so their names and texts name what they make.
+        let server = PostgresServer::shared();
+        // Released migrations are never edited, so their names and texts identify the migrated
+        // schema.
         let key = format!("ken hub migrate {:?}", ken_hub::database::MIGRATIONS);
-        let database = server.database_from(&key, |url| {
-            let migrated = hub_command(url, &["migrate"]);
+        let database = server.create_database_from(&key, |url| {
+            let migrated = run_hub(url, &["migrate"]);
             assert_eq!(migrated.exit, 0, "{migrated}");
         });
         let mut site = Self {
@@ -40,33 +42,33 @@ impl Site {
             port: 0,
             backup: None,
         };
-        site.administer(&["organisation", "add", ORGANISATION]);
-        site.administer(&["workspace", "add", ORGANISATION, WORKSPACE]);
+        site.administer(&["organization", "add", ORGANIZATION]);
+        site.administer(&["workspace", "add", ORGANIZATION, WORKSPACE]);
         site.start();
         site
     }
 
-    /// Runs `ken hub …` and returns what it printed.
+    /// Runs `ken hub …` and returns its output.
     pub(crate) fn administer(&self, words: &[&str]) -> String {
-        let run = hub_command(self.database.url(), words);
+        let run = run_hub(self.database.url(), words);
         assert_eq!(run.exit, 0, "{run}");
         run.stdout.trim().to_owned()
     }
 
-    /// Begins the hub, on the port it had before if it had one.
+    /// Starts the hub, on its previous port if it had one.
     pub(crate) fn start(&mut self) {
         let bind = SocketAddr::from(([127, 0, 0, 1], self.port));
-        let hub = Served::begin(ken(self.database.url()), bind).unwrap();
+        let hub = HubProcess::begin(operator_command(self.database.url()), bind).unwrap();
         self.port = hub.address().port();
         self.hub = Some(hub);
     }
 
-    /// Asks the hub to end and waits until it has.
+    /// Stops the hub and waits until it exits.
     pub(crate) fn stop(&mut self) {
-        self.hub.take().into_iter().for_each(Served::end);
+        self.hub.take().into_iter().for_each(HubProcess::end);
     }
 
-    /// Copies the database as it is now; the hub is away meanwhile.
+    /// Copies the database; the hub is stopped meanwhile.
     pub(crate) fn back_up(&mut self) {
         self.stop();
         let name = self.database.name();
@@ -77,7 +79,7 @@ impl Site {
         self.start();
     }
 
-    /// Puts a copy in the database's place; it may be put there again.
+    /// Replaces the database with the backup; the backup is kept.
     pub(crate) fn restore(&mut self) {
         self.stop();
         let backup = self.backup.as_ref().unwrap();
@@ -92,12 +94,12 @@ impl Site {
         format!("http://127.0.0.1:{}/{WORKSPACE}", self.port)
     }
 
-    /// Makes a token.
+    /// Creates a token.
     pub(crate) fn token(&self, role: &str, actor: &str) -> String {
         let words = [
             "token",
             "create",
-            ORGANISATION,
+            ORGANIZATION,
             "--role",
             role,
             "--actor",
@@ -106,14 +108,14 @@ impl Site {
         self.administer(&words)
     }
 
-    /// Makes a repository whose owner is a curator here.
-    pub(crate) fn clone(&self, seed: u64) -> TestEnv {
-        self.clone_as(seed, &self.token("curator", "human:ada@example.org"))
+    /// Creates a repository whose owner is a curator of the hub.
+    pub(crate) fn clone(&self, seed: u64) -> TestEnvironment {
+        self.create_clone_as(seed, &self.token("curator", "human:ada@example.org"))
     }
 
-    /// Makes a repository that shows `token` here.
-    pub(crate) fn clone_as(&self, seed: u64, token: &str) -> TestEnv {
-        let env = TestEnv::new(KEN).in_git().seed(seed << 20);
+    /// Creates a repository that uses `token` for the hub.
+    pub(crate) fn create_clone_as(&self, seed: u64, token: &str) -> TestEnvironment {
+        let env = TestEnvironment::new(KEN).in_git().seed(seed << 20);
         let _ = env.run(["init"]).success();
         let _ = env.git(["add", "-A"]);
         let _ = env.git(["commit", "-q", "-m", "ledger"]);
@@ -124,15 +126,15 @@ impl Site {
         env
     }
 
-    /// Returns how many events the hub holds.
+    /// Returns the number of events the hub stores.
     pub(crate) fn events(&self) -> usize {
-        let status = self.administer(&["status", ORGANISATION, "--format", "json"]);
+        let status = self.administer(&["entry", "status", ORGANIZATION, "--format", "json"]);
         let status: serde_json::Value = serde_json::from_str(&status).unwrap();
         usize::try_from(status["events"].as_u64().unwrap()).unwrap()
     }
 }
 
-impl Drop for Site {
+impl Drop for HubTestEnvironment {
     fn drop(&mut self) {
         drop(self.hub.take());
         if let Some(backup) = &self.backup {
@@ -142,8 +144,8 @@ impl Drop for Site {
     }
 }
 
-/// Returns `ken` as an operator has it: no clock or dice of a test.
-fn ken(database: &str) -> Command {
+/// Returns a `ken` command as an operator runs it, without the test clock and seed.
+fn operator_command(database: &str) -> Command {
     let mut ken = Command::new(KEN);
     ken.env_clear().env("KEN_DATABASE_URL", database);
     ken.stdin(Stdio::null())
@@ -153,23 +155,23 @@ fn ken(database: &str) -> Command {
 }
 
 /// Runs `ken hub …` on a database.
-pub(crate) fn hub_command(database: &str, words: &[&str]) -> Run {
-    let mut ken = ken(database);
+pub(crate) fn run_hub(database: &str, words: &[&str]) -> CommandRun {
+    let mut ken = operator_command(database);
     ken.arg("hub").args(words);
     let output = ken
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .output()
         .unwrap();
-    Run {
+    CommandRun {
         exit: output.status.code().unwrap_or(-1),
         stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
         stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
     }
 }
 
-/// Adds an entry to a repository; returns its id.
-pub(crate) fn add(env: &TestEnv, statement: &str) -> String {
+/// Adds an entry to a repository and returns its id.
+pub(crate) fn add_entry(env: &TestEnvironment, statement: &str) -> String {
     let words = [
         "add",
         "--kind",
@@ -182,11 +184,11 @@ pub(crate) fn add(env: &TestEnv, statement: &str) -> String {
     env.run(words).success().line()
 }
 
-/// Puts lines into a repository's tree as a merge would.
-pub(crate) fn merge_in(env: &TestEnv, copies: &[Recorded]) {
+/// Writes lines into a repository's worktree as a merge would.
+pub(crate) fn write_merged_lines(env: &TestEnvironment, copies: &[RecordedEvent]) {
     for (n, copies) in copies.chunks(500).enumerate() {
         for memory in ["semantic", "procedural", "episodic"] {
-            let of = |it: &&Recorded| it.event.memory().name() == memory;
+            let of = |it: &&RecordedEvent| it.event.memory().name() == memory;
             let lines = copies
                 .iter()
                 .filter(of)
@@ -200,15 +202,16 @@ pub(crate) fn merge_in(env: &TestEnv, copies: &[Recorded]) {
     }
 }
 
-/// Returns every line of a repository's segments and packs.
-pub(crate) fn lines(env: &TestEnv) -> Vec<String> {
+/// Returns every line of a repository's segments and packs, sorted.
+pub(crate) fn ledger_lines(env: &TestEnvironment) -> Vec<String> {
     let mut lines = Vec::new();
     for memory in ["semantic", "procedural", "episodic"] {
         for name in env.names(&format!(".ken/{memory}/v1")) {
             let path = format!(".ken/{memory}/v1/{name}");
-            let text = match name.ends_with(".pack") {
-                true => env.run(["ledger", "cat", &path]).success().stdout,
-                false => env.read(&path),
+            let text = if name.ends_with(".pack") {
+                env.run(["ledger", "cat", &path]).success().stdout
+            } else {
+                env.read(&path)
             };
             lines.extend(text.lines().map(ToOwned::to_owned));
         }
@@ -217,11 +220,11 @@ pub(crate) fn lines(env: &TestEnv) -> Vec<String> {
     lines
 }
 
-/// Returns the hash of what a repository's lines fold to.
-pub(crate) fn state_hash(env: &TestEnv) -> String {
+/// Returns the hash of the state that a repository's lines fold to.
+pub(crate) fn state_hash(env: &TestEnvironment) -> String {
     let mut set = EventSet::default();
-    for line in lines(env) {
-        set.add(Recorded::parse(line.as_bytes()).unwrap());
+    for line in ledger_lines(env) {
+        set.add(RecordedEvent::parse(line.as_bytes()).unwrap());
     }
     set.fold().hash()
 }

@@ -1,4 +1,4 @@
-//! A client that says exactly what a test wants, byte for byte.
+//! MCP client that sends exactly the bytes a test supplies.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -6,53 +6,53 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use ken_testkit::test_env::TestEnv;
+use ken_testkit::test_env::TestEnvironment;
 use serde_json::{Value, json};
 
-/// How long an answer may take, on a machine with much else to do.
-const PATIENCE: Duration = Duration::from_secs(120);
+/// Maximum wait for an answer, on a busy machine.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// The revision in which every request says who asks.
-const INLINE: &str = "2026-07-28";
+/// The protocol revision in which every request identifies its client.
+const NEWER_REVISION: &str = "2026-07-28";
 
-/// A server and the client's end of it.
-pub(crate) struct Client {
+/// A server process and the client's end of its pipes.
+pub(crate) struct McpTestClient {
     child: Child,
     to: Option<ChildStdin>,
     from: Receiver<Value>,
     errors: Option<JoinHandle<String>>,
     next: u64,
     meta: Option<Value>,
-    /// Answers to what no test waited for.
-    pub(crate) others: Others,
+    /// Counts of answers that no test waited for.
+    pub(crate) others: AnswerCounts,
 }
 
-/// What was answered to things nobody waited for.
+/// Counts of answers to requests that no test waited for.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Others {
+pub(crate) struct AnswerCounts {
     pub(crate) results: usize,
     pub(crate) errors: usize,
 }
 
-/// How a server ended.
-pub(crate) struct Ended {
+/// Exit code and stderr of a server.
+pub(crate) struct ServerExit {
     pub(crate) exit: Option<i32>,
     pub(crate) stderr: String,
 }
 
-impl Client {
-    /// Starts `ken mcp` and shakes hands as `name`, in the older revision.
-    pub(crate) fn older(env: &TestEnv, name: &str) -> Self {
+impl McpTestClient {
+    /// Starts `ken mcp` and performs the handshake as `name`, in the older revision.
+    pub(crate) fn older(env: &TestEnvironment, name: &str) -> Self {
         let mut client = Self::start(env.ken().arg("mcp"));
         client.shake_hands(name);
         client
     }
 
-    /// Starts `ken mcp`; every request says that `name` asks, in the newer revision.
-    pub(crate) fn newer(env: &TestEnv, name: &str) -> Self {
+    /// Starts `ken mcp`; every request names `name` as client, in the newer revision.
+    pub(crate) fn newer(env: &TestEnvironment, name: &str) -> Self {
         let mut client = Self::start(env.ken().arg("mcp"));
         client.meta = Some(json!({
-            "io.modelcontextprotocol/protocolVersion": INLINE,
+            "io.modelcontextprotocol/protocolVersion": NEWER_REVISION,
             "io.modelcontextprotocol/clientInfo": {"name": name, "version": "9"},
             "io.modelcontextprotocol/clientCapabilities": {},
         }));
@@ -70,7 +70,8 @@ impl Client {
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
         std::thread::spawn(move || {
             for line in lines.map_while(Result::ok) {
-                // Whatever is no JSON is a fault of the server: standard output is the protocol's.
+                // Anything but JSON on stdout is a fault of the server: stdout belongs to the
+                // protocol.
                 let message = serde_json::from_str(&line).unwrap_or(Value::String(line));
                 if sender.send(message).is_err() {
                     break;
@@ -90,7 +91,7 @@ impl Client {
             errors: Some(errors),
             next: 0,
             meta: None,
-            others: Others::default(),
+            others: AnswerCounts::default(),
         }
     }
 
@@ -117,7 +118,7 @@ impl Client {
         to.flush().unwrap();
     }
 
-    /// Asks and waits for the answer; answers to other things are passed over.
+    /// Sends a request and waits for its answer; counts and drops other answers.
     #[track_caller]
     pub(crate) fn ask(&mut self, method: &str, mut params: Value) -> Value {
         self.next += 1;
@@ -128,7 +129,7 @@ impl Client {
         let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
         self.send(request.to_string().as_bytes());
         loop {
-            let answer = self.from.recv_timeout(PATIENCE);
+            let answer = self.from.recv_timeout(ANSWER_TIMEOUT);
             let answer = answer.unwrap_or_else(|e| panic!("{method}: {e}"));
             assert!(answer.is_object(), "no message: {answer}");
             if answer["id"] == json!(id) {
@@ -150,20 +151,20 @@ impl Client {
         answer["result"].clone()
     }
 
-    /// Calls a tool and returns what it says; it must do what it was asked.
+    /// Calls a tool that must succeed, and returns its text.
     #[track_caller]
     pub(crate) fn said(&mut self, tool: &str, arguments: Value) -> String {
         let result = self.call(tool, arguments);
         assert_eq!(result["isError"], false, "{result}");
-        text(&result)
+        result_text(&result)
     }
 
-    /// Calls a tool that must refuse, and returns what it says.
+    /// Calls a tool that must refuse, and returns its text.
     #[track_caller]
     pub(crate) fn refused(&mut self, tool: &str, arguments: Value) -> String {
         let result = self.call(tool, arguments);
         assert_eq!(result["isError"], true, "{result}");
-        text(&result)
+        result_text(&result)
     }
 
     /// Reads a resource.
@@ -174,7 +175,7 @@ impl Client {
         text.unwrap_or_else(|| panic!("{uri}: {answer}")).to_owned()
     }
 
-    /// Prepares a prompt.
+    /// Requests a prompt.
     #[track_caller]
     pub(crate) fn prompt(&mut self, name: &str, arguments: impl Into<Value>) -> String {
         let arguments: Value = arguments.into();
@@ -184,29 +185,29 @@ impl Client {
             .to_owned()
     }
 
-    /// Closes the client's end and waits for the server's.
-    pub(crate) fn end(mut self) -> Ended {
+    /// Closes the client's end and waits for the server to exit.
+    pub(crate) fn end(mut self) -> ServerExit {
         drop(self.to.take());
         self.ended()
     }
 
-    /// Waits for the server to end.
-    pub(crate) fn ended(mut self) -> Ended {
+    /// Waits for the server to exit.
+    pub(crate) fn ended(mut self) -> ServerExit {
         let exit = self.child.wait().unwrap().code();
         let stderr = self.errors.take().unwrap().join().unwrap();
-        Ended { exit, stderr }
+        ServerExit { exit, stderr }
     }
 }
 
 #[track_caller]
-fn text(result: &Value) -> String {
+fn result_text(result: &Value) -> String {
     let text = result["content"][0]["text"].as_str();
     text.unwrap_or_else(|| panic!("{result}")).to_owned()
 }
 
 /// Returns the open run in which `agent` takes part.
 #[track_caller]
-pub(crate) fn run_of(env: &TestEnv, agent: &str) -> Value {
+pub(crate) fn open_run(env: &TestEnvironment, agent: &str) -> Value {
     let listed = env.run(["run", "list", "--format", "json"]).success();
     let runs = listed
         .stdout

@@ -1,22 +1,22 @@
-//! Who acted, what they were shown, and what may follow from it: as the ledger and the run tell afterwards.
+//! Actors, exposures and their consequences over MCP, as ledger and run record them.
 
-use ken_guard::sample::of_every_rule;
+use ken_guard::sample::samples_of_every_rule;
 use serde_json::{Value, json};
 
-use crate::client::{Client, run_of};
-use crate::{SPLIT_AGAIN, Shop, shop};
+use crate::mcp::client::{McpTestClient, open_run};
+use crate::mcp::{McpTestEnvironment, STATEMENT_REPHRASED, test_environment};
 
-fn seen(run: &Value) -> Vec<&str> {
+fn shown_ids(run: &Value) -> Vec<&str> {
     let saw = run["agents"][0]["saw"].as_array().unwrap();
     saw.iter().map(|it| it.as_str().unwrap()).collect()
 }
 
 #[test]
 fn what_is_shown_is_noted_and_what_is_recorded_names_agent_and_run() {
-    let Shop { env, lesson, norm } = shop();
-    let mut client = Client::newer(&env, "claude-code");
+    let McpTestEnvironment { env, lesson, norm } = test_environment();
+    let mut client = McpTestClient::newer(&env, "claude-code");
     let _ = client.said("ken_search", json!({"query": "split a refused charge"}));
-    let run = run_of(&env, "agent:claude-code");
+    let run = open_run(&env, "agent:claude-code");
     assert!(
         run["run"].as_str().unwrap().starts_with("C-"),
         "a conversation is a run: {run}"
@@ -25,17 +25,17 @@ fn what_is_shown_is_noted_and_what_is_recorded_names_agent_and_run() {
         (&run["witness"], &run["implicit"]),
         (&json!("nobody"), &json!(false))
     );
-    assert_eq!(seen(&run), [&lesson]);
+    assert_eq!(shown_ids(&run), [&lesson]);
     assert_eq!(
         run["agents"][0]["witnessed"], false,
         "a server sees only what it is asked"
     );
     let _ = client.said("ken_check", json!({"paths": ["src/pay.rs"]}));
-    let run = run_of(&env, "agent:claude-code");
-    assert_eq!(seen(&run).len(), 2, "the norm, too: {norm}");
+    let run = open_run(&env, "agent:claude-code");
+    assert_eq!(shown_ids(&run).len(), 2, "the norm, too: {norm}");
 
     let ask = json!({"statement": "A refund empties the ledger before anybody locks it.", "cites": ["test:t"], "format": "json"});
-    let recorded = client.call("ken_record", ask)["structuredContent"].clone();
+    let recorded = client.call("ken_add", ask)["structuredContent"].clone();
     assert_eq!(recorded["outcome"], "recorded");
     let id = recorded["id"].as_str().unwrap();
     let entry = env.run(["show", id, "--format", "json"]).success().json();
@@ -57,19 +57,19 @@ fn what_is_shown_is_noted_and_what_is_recorded_names_agent_and_run() {
 
 #[test]
 fn a_finding_that_is_known_is_an_observation_that_names_no_entry() {
-    let Shop { env, lesson, .. } = shop();
-    let mut client = Client::older(&env, "codex-mcp-client");
-    let ask = json!({"statement": SPLIT_AGAIN, "cites": ["pr:7"]});
-    let noted = client.said("ken_record", ask.clone());
+    let McpTestEnvironment { env, lesson, .. } = test_environment();
+    let mut client = McpTestClient::older(&env, "codex-mcp-client");
+    let ask = json!({"statement": STATEMENT_REPHRASED, "cites": ["pr:7"]});
+    let noted = client.said("ken_add", ask.clone());
     assert!(noted.starts_with("noted;"), "{noted}");
     assert!(
         !noted.contains(&lesson),
         "an answer that names it would prime: {noted}"
     );
-    assert_eq!(client.said("ken_record", ask.clone()), noted, "and again");
-    let run = run_of(&env, "agent:codex");
+    assert_eq!(client.said("ken_add", ask.clone()), noted, "and again");
+    let run = open_run(&env, "agent:codex");
     assert_eq!(run["agents"][0]["findings"], 1, "{run}");
-    assert_eq!(seen(&run), Vec::<&str>::new());
+    assert_eq!(shown_ids(&run), Vec::<&str>::new());
     let entries = env.run(["list", "--format", "json"]).success();
     assert_eq!(
         entries.stdout.lines().count(),
@@ -77,8 +77,8 @@ fn a_finding_that_is_known_is_an_observation_that_names_no_entry() {
         "nothing was written: {entries}"
     );
 
-    let _ = client.said("ken_get", json!({"id": lesson}));
-    let noted = client.said("ken_record", ask);
+    let _ = client.said("ken_show", json!({"id": lesson}));
+    let noted = client.said("ken_add", ask);
     assert!(
         noted.contains(&lesson),
         "seen before, it may be named: {noted}"
@@ -88,22 +88,22 @@ fn a_finding_that_is_known_is_an_observation_that_names_no_entry() {
 
 #[test]
 fn tru_22_only_who_was_shown_an_entry_says_whether_it_helped() {
-    let Shop { env, lesson, .. } = shop();
-    let mut client = Client::older(&env, "gemini-cli-mcp-client");
+    let McpTestEnvironment { env, lesson, .. } = test_environment();
+    let mut client = McpTestClient::older(&env, "gemini-cli-mcp-client");
     let ask = json!({"id": lesson, "helpful": false});
     let told = client.refused("ken_feedback", ask.clone());
     assert!(
         told.starts_with(&format!("you were not shown {lesson}")),
         "{told}"
     );
-    let _ = client.said("ken_get", json!({"id": lesson}));
+    let _ = client.said("ken_show", json!({"id": lesson}));
     let first = client.said("ken_feedback", ask.clone());
     assert_eq!(
         client.said("ken_feedback", ask),
         first,
         "asked again, it answers the same"
     );
-    let given = |env: &ken_testkit::test_env::TestEnv| {
+    let given = |env: &ken_testkit::test_env::TestEnvironment| {
         let log = env.run(["log", &lesson, "--format", "json"]).success();
         let lines = log
             .stdout
@@ -120,22 +120,22 @@ fn tru_22_only_who_was_shown_an_entry_says_whether_it_helped() {
 
 #[test]
 fn nobody_becomes_a_person_over_the_protocol() {
-    let Shop { env, .. } = shop();
+    let McpTestEnvironment { env, .. } = test_environment();
     let refused = env.run(["mcp", "--by", "human:ada@example.org"]);
     assert_eq!(refused.exit, 2, "{refused}");
     assert!(refused.stderr.contains("is a person"), "{refused}");
     let ask = json!({"statement": "Tests of payments need the clock to stand still.", "cites": ["pr:1"], "format": "json"});
-    let by = |env: &ken_testkit::test_env::TestEnv, client: &mut Client| {
-        let recorded = client.call("ken_record", ask.clone())["structuredContent"].clone();
+    let by = |env: &ken_testkit::test_env::TestEnvironment, client: &mut McpTestClient| {
+        let recorded = client.call("ken_add", ask.clone())["structuredContent"].clone();
         let id = recorded["id"].as_str().unwrap().to_owned();
         let entry = env.run(["show", &id, "--format", "json"]).success().json();
         let _ = env.run(["retract", &id, "--reason", "withdrawn"]).success();
         entry["created"]["by"].clone()
     };
-    let mut client = Client::older(&env, "human:ada@example.org");
+    let mut client = McpTestClient::older(&env, "human:ada@example.org");
     assert_eq!(by(&env, &mut client), "agent:human-ada-example.org");
     let _ = client.end();
-    let mut client = Client::start(
+    let mut client = McpTestClient::start(
         env.ken()
             .arg("mcp")
             .env("KEN_ACTOR", "human:ada@example.org"),
@@ -143,7 +143,7 @@ fn nobody_becomes_a_person_over_the_protocol() {
     client.shake_hands("Some Editor");
     assert_eq!(by(&env, &mut client), "agent:some-editor");
     let _ = client.end();
-    let mut client = Client::start(env.ken().args(["mcp", "--by", "agent:nightly"]));
+    let mut client = McpTestClient::start(env.ken().args(["mcp", "--by", "agent:nightly"]));
     client.shake_hands("claude-code");
     assert_eq!(by(&env, &mut client), "agent:nightly");
     let _ = client.end();
@@ -151,7 +151,7 @@ fn nobody_becomes_a_person_over_the_protocol() {
 
 #[test]
 fn a_conversation_is_the_named_run_the_session_or_the_only_one() {
-    let Shop { env, lesson, .. } = shop();
+    let McpTestEnvironment { env, lesson, .. } = test_environment();
     let show = json!({"id": lesson});
     let open = [
         "run",
@@ -163,18 +163,18 @@ fn a_conversation_is_the_named_run_the_session_or_the_only_one() {
         "orchestrator",
     ];
     let _ = env.run(open).success();
-    let mut client = Client::start(env.ken().arg("mcp").env("KEN_RUN", "review-1"));
+    let mut client = McpTestClient::start(env.ken().arg("mcp").env("KEN_RUN", "review-1"));
     client.shake_hands("claude-code");
-    let _ = client.said("ken_get", show.clone());
-    assert_eq!(run_of(&env, "agent:claude-code")["run"], "review-1");
+    let _ = client.said("ken_show", show.clone());
+    assert_eq!(open_run(&env, "agent:claude-code")["run"], "review-1");
     let _ = client.end();
 
-    let mut session = Client::start(env.ken().arg("mcp").env("CODEX_THREAD_ID", "thread-7"));
+    let mut session = McpTestClient::start(env.ken().arg("mcp").env("CODEX_THREAD_ID", "thread-7"));
     session.shake_hands("codex-mcp-client");
-    let _ = session.said("ken_get", show.clone());
-    let first = run_of(&env, "agent:codex");
+    let _ = session.said("ken_show", show.clone());
+    let first = open_run(&env, "agent:codex");
     let _ = session.end();
-    let mut again = Client::start(env.ken().arg("mcp").env("CODEX_THREAD_ID", "thread-7"));
+    let mut again = McpTestClient::start(env.ken().arg("mcp").env("CODEX_THREAD_ID", "thread-7"));
     again.shake_hands("codex-mcp-client");
     let thanks = again.said("ken_feedback", json!({"id": lesson, "helpful": true}));
     assert!(
@@ -182,10 +182,10 @@ fn a_conversation_is_the_named_run_the_session_or_the_only_one() {
         "it was shown to this thread before: {thanks}"
     );
     let _ = again.end();
-    let mut alone = Client::older(&env, "codex-mcp-client");
-    let _ = alone.said("ken_get", show);
+    let mut alone = McpTestClient::older(&env, "codex-mcp-client");
+    let _ = alone.said("ken_show", show);
     assert_eq!(
-        run_of(&env, "agent:codex")["run"],
+        open_run(&env, "agent:codex")["run"],
         first["run"],
         "the only one there is"
     );
@@ -194,34 +194,34 @@ fn a_conversation_is_the_named_run_the_session_or_the_only_one() {
 
 #[test]
 fn secrets_are_refused_or_replaced_and_hidden_text_is_set_apart() {
-    let Shop { env, .. } = shop();
-    let samples = of_every_rule(7);
+    let McpTestEnvironment { env, .. } = test_environment();
+    let samples = samples_of_every_rule(7);
     let sample = samples.iter().find(|it| it.rule == "github-token").unwrap();
     let statement = format!(
         "Deployments take the token {} from the environment.",
         sample.text
     );
     let ask = json!({"statement": statement, "cites": ["pr:1"]});
-    let mut client = Client::older(&env, "claude-code");
-    let told = client.refused("ken_record", ask.clone());
+    let mut client = McpTestClient::older(&env, "claude-code");
+    let told = client.refused("ken_add", ask.clone());
     assert!(told.contains("seems to hold a secret"), "{told}");
     assert!(told.contains("next: remove the secret"), "{told}");
     assert!(!told.contains(sample.secret()), "{told}");
     let hidden =
         json!({"statement": "Queues are drained\u{200b}\u{202e} at midnight.", "cites": ["pr:1"]});
-    let told = client.said("ken_record", hidden);
+    let told = client.said("ken_add", hidden);
     assert!(told.contains("set apart"), "{told}");
     let id = told.split(['[', ']']).nth(1).unwrap().to_owned();
-    let told = client.refused("ken_get", json!({"id": id}));
+    let told = client.refused("ken_show", json!({"id": id}));
     assert!(told.contains("is set apart"), "{told}");
     let _ = client.end();
 
-    let mut client = Client::start(env.ken().args(["mcp", "--redact"]));
+    let mut client = McpTestClient::start(env.ken().args(["mcp", "--redact"]));
     client.shake_hands("claude-code");
-    let told = client.said("ken_record", ask);
+    let told = client.said("ken_add", ask);
     assert!(told.contains("a secret in it was replaced"), "{told}");
     let id = told.split(['[', ']']).nth(1).unwrap().to_owned();
-    let shown = client.said("ken_get", json!({"id": id}));
+    let shown = client.said("ken_show", json!({"id": id}));
     assert!(shown.contains("[REDACTED:"), "{shown}");
     let ended = client.end();
     assert!(!ended.stderr.contains(sample.secret()));

@@ -1,25 +1,26 @@
-//! Clients that mean harm, or are broken: the server answers what is a request, passes over the rest and goes on.
+//! Hostile and broken MCP clients: the server answers valid requests, ignores the rest and keeps
+//! running.
 
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::client::Client;
-use crate::shop;
+use crate::mcp::client::McpTestClient;
+use crate::mcp::test_environment;
 
 /// Mutated requests sent to one process.
 const MUTATIONS: usize = 10_000;
-/// Mutations between two questions that must be answered.
-const BETWEEN: usize = 250;
-/// Bytes beyond what a line may have.
+/// Mutations between two requests that must be answered.
+const MUTATIONS_BETWEEN_CHECKS: usize = 250;
+/// Bytes beyond the maximum line length.
 const TOO_LONG: usize = (4 << 20) + 100;
-/// How long a server may take to end.
-const END: Duration = Duration::from_secs(20);
+/// Maximum time for a server to exit.
+const EXIT_TIMEOUT: Duration = Duration::from_secs(20);
 
 #[test]
 fn lines_that_are_no_messages_change_nothing() {
-    let shop = shop();
-    let mut client = Client::older(&shop.env, "claude-code");
+    let shop = test_environment();
+    let mut client = McpTestClient::older(&shop.env, "claude-code");
     let deep = "[".repeat(200_000);
     let nested = |by: usize| {
         let (open, close) = ("{\"a\":".repeat(by), "}".repeat(by));
@@ -35,7 +36,7 @@ fn lines_that_are_no_messages_change_nothing() {
         b"".to_vec(),
         b"\0\0\0".to_vec(),
         b"\xff\xfe\xfd".to_vec(),
-        b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"ken_get\",\"arguments\":{\"id\":\"\xc3\x28\"}}}".to_vec(),
+        b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"ken_show\",\"arguments\":{\"id\":\"\xc3\x28\"}}}".to_vec(),
         b"null".to_vec(),
         b"[]".to_vec(),
         b"{}".to_vec(),
@@ -57,12 +58,12 @@ fn lines_that_are_no_messages_change_nothing() {
 
 #[test]
 fn no_path_id_or_uri_leads_out_of_the_repository() {
-    let shop = shop();
+    let shop = test_environment();
     shop.env.write("../home/secret.txt", "outside");
     #[cfg(unix)]
     std::os::unix::fs::symlink(shop.env.root().join("../home"), shop.env.root().join("out"))
         .unwrap();
-    let mut client = Client::older(&shop.env, "claude-code");
+    let mut client = McpTestClient::older(&shop.env, "claude-code");
     let outside = [
         "../../etc/passwd",
         "/etc/passwd",
@@ -80,9 +81,9 @@ fn no_path_id_or_uri_leads_out_of_the_repository() {
             assert!(!told.contains("root:"), "{path:?}: {told}");
         }
         let anchored = json!({"statement": "It is so.", "cites": ["pr:1"], "anchors": [path]});
-        let _ = client.refused("ken_record", anchored);
+        let _ = client.refused("ken_add", anchored);
     }
-    // A link below the root is a path like any other; what it leads to is never read.
+    // A symlink below the root is a path like any other, but its target is never read.
     for anchor in [
         "out/secret.txt",
         "out/secret.txt:1-1",
@@ -90,7 +91,7 @@ fn no_path_id_or_uri_leads_out_of_the_repository() {
         ".ken/VERSION",
     ] {
         let ask = json!({"statement": "The secret lies outside of it.", "cites": ["pr:1"], "anchors": [anchor]});
-        let told = client.call("ken_record", ask);
+        let told = client.call("ken_add", ask);
         assert!(!told.to_string().contains("outside\\n"), "{anchor}: {told}");
         #[cfg(unix)]
         if anchor.starts_with("out") {
@@ -104,8 +105,8 @@ fn no_path_id_or_uri_leads_out_of_the_repository() {
 
 #[test]
 fn no_id_or_uri_leads_anywhere() {
-    let shop = shop();
-    let mut client = Client::older(&shop.env, "claude-code");
+    let shop = test_environment();
+    let mut client = McpTestClient::older(&shop.env, "claude-code");
     for id in [
         "../../etc/passwd",
         "ken://entry/../x",
@@ -117,13 +118,13 @@ fn no_id_or_uri_leads_anywhere() {
         "[",
         "ken://entry/",
     ] {
-        for tool in ["ken_get", "ken_feedback"] {
+        for tool in ["ken_show", "ken_feedback"] {
             let told = client.refused(tool, json!({"id": id, "helpful": true}));
             assert!(!told.is_empty(), "{tool} {id:?}");
         }
     }
     let _ = client.said(
-        "ken_get",
+        "ken_show",
         json!({"id": format!("ken://entry/{}", shop.lesson)}),
     );
     for uri in [
@@ -142,10 +143,10 @@ fn no_id_or_uri_leads_anywhere() {
     assert_eq!((ended.exit, ended.stderr.as_str()), (Some(0), ""));
 }
 
-/// Dice that fall the same way every time.
-struct Dice(u64);
+/// Pseudo-random generator (splitmix64) with a fixed seed.
+struct MessageMutator(u64);
 
-impl Dice {
+impl MessageMutator {
     fn roll(&mut self, below: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -154,8 +155,8 @@ impl Dice {
         usize::try_from((z ^ (z >> 31)) % below as u64).unwrap()
     }
 
-    /// Changes one thing in a message that stays JSON.
-    fn twist(&mut self, value: &mut Value) {
+    /// Changes one value or member of a message that stays JSON.
+    fn mutate_json(&mut self, value: &mut Value) {
         if self.roll(8) == 0 {
             *value = self.strange();
         } else if let Some(members) = value.as_object_mut().filter(|it| !it.is_empty()) {
@@ -167,17 +168,17 @@ impl Dice {
                     let member = members.remove(&name).unwrap();
                     members.insert(name.chars().rev().collect(), member);
                 }
-                _ => self.twist(&mut members[&name]),
+                _ => self.mutate_json(&mut members[&name]),
             }
         } else if let Some(items) = value.as_array_mut().filter(|it| !it.is_empty()) {
             let at = self.roll(items.len());
-            self.twist(&mut items[at]);
+            self.mutate_json(&mut items[at]);
         } else {
             *value = self.strange();
         }
     }
 
-    /// Returns a value nobody expects.
+    /// Returns an unexpected value.
     fn strange(&mut self) -> Value {
         match self.roll(12) {
             0 => Value::Null,
@@ -189,13 +190,13 @@ impl Dice {
             6 => json!("../../etc/passwd"),
             7 => json!("\u{0}\u{202e}\u{1f980}"),
             8 => json!("x".repeat(20_000)),
-            9 => json!(["ken_get", {"id": []}]),
+            9 => json!(["ken_show", {"id": []}]),
             10 => json!({"a": {"b": {"c": [[[[]]]]}}}),
             _ => json!("ken://entry/L"),
         }
     }
 
-    /// Changes a line a little, or a lot.
+    /// Changes one or several bytes of a line.
     fn mutate(&mut self, line: &mut Vec<u8>) {
         for _ in 0..=self.roll(2) {
             if line.is_empty() {
@@ -226,10 +227,10 @@ impl Dice {
     }
 }
 
-type Requests = Vec<(&'static str, Value)>;
+type RequestTemplates = Vec<(&'static str, Value)>;
 
-/// Returns requests that cost little, and some that open the ledger.
-fn requests(lesson: &str) -> (Requests, Requests) {
+/// Returns cheap requests, and requests that open the ledger.
+fn requests(lesson: &str) -> (RequestTemplates, RequestTemplates) {
     let cheap = vec![
         ("ping", json!({})),
         ("tools/list", json!({})),
@@ -265,11 +266,11 @@ fn requests(lesson: &str) -> (Requests, Requests) {
         ),
         (
             "tools/call",
-            json!({"name": "ken_get", "arguments": {"id": lesson, "history": true}}),
+            json!({"name": "ken_show", "arguments": {"id": lesson, "history": true}}),
         ),
         (
             "tools/call",
-            json!({"name": "ken_record", "arguments": {"statement": "Charges are split.", "cites": ["pr:1"], "anchors": ["src/pay.rs"]}}),
+            json!({"name": "ken_add", "arguments": {"statement": "Charges are split.", "cites": ["pr:1"], "anchors": ["src/pay.rs"]}}),
         ),
         (
             "tools/call",
@@ -285,24 +286,24 @@ fn requests(lesson: &str) -> (Requests, Requests) {
 
 #[test]
 fn ten_thousand_mutations_of_requests_leave_the_server_and_the_ledger_sound() {
-    let shop = shop();
-    let mut client = Client::older(&shop.env, "claude-code");
+    let shop = test_environment();
+    let mut client = McpTestClient::older(&shop.env, "claude-code");
     let (cheap, dear) = requests(&shop.lesson);
-    let mut dice = Dice(8);
+    let mut dice = MessageMutator(8);
     for turn in 0..MUTATIONS {
-        // What opens the ledger takes its time: one in twelve does.
+        // Requests that open the ledger are slow, so only one in twelve does.
         let of = if dice.roll(12) == 0 { &dear } else { &cheap };
         let (method, params) = &of[dice.roll(of.len())];
         let mut request = json!({"jsonrpc": "2.0", "id": turn, "method": method, "params": params});
         if dice.roll(2) == 0 {
-            dice.twist(&mut request);
+            dice.mutate_json(&mut request);
             client.send(request.to_string().as_bytes());
         } else {
             let mut line = request.to_string().into_bytes();
             dice.mutate(&mut line);
             client.send(&line);
         }
-        if turn % BETWEEN == 0 {
+        if turn % MUTATIONS_BETWEEN_CHECKS == 0 {
             let listed = client.ask("tools/list", json!({}));
             assert_eq!(
                 listed["result"]["tools"].as_array().unwrap().len(),
@@ -313,10 +314,10 @@ fn ten_thousand_mutations_of_requests_leave_the_server_and_the_ledger_sound() {
     }
     let found = client.said("ken_search", json!({"query": "split a refused charge"}));
     assert!(found.contains(&shop.lesson), "{found}");
-    // Enough of them were still requests, good and bad.
+    // Enough mutations were still requests, valid and invalid.
     let others = client.others;
     println!("{others:?}");
-    assert!(300 < others.results && 300 < others.errors, "{others:?}");
+    assert!(others.results > 300 && others.errors > 300, "{others:?}");
     let ended = client.end();
     assert_eq!(ended.exit, Some(0), "{}", ended.stderr);
     assert!(!ended.stderr.contains("panicked"), "{}", ended.stderr);
@@ -328,8 +329,8 @@ fn ten_thousand_mutations_of_requests_leave_the_server_and_the_ledger_sound() {
 #[test]
 fn a_signal_ends_the_server_cleanly() {
     for signal in ["-TERM", "-INT"] {
-        let shop = shop();
-        let mut client = Client::older(&shop.env, "claude-code");
+        let shop = test_environment();
+        let mut client = McpTestClient::older(&shop.env, "claude-code");
         let _ = client.said("ken_search", json!({"query": "split a refused charge"}));
         let pid = client.pid().to_string();
         let begun = Instant::now();
@@ -343,6 +344,6 @@ fn a_signal_ends_the_server_cleanly() {
             (Some(0), ""),
             "{signal}"
         );
-        assert!(begun.elapsed() < END, "{signal}");
+        assert!(begun.elapsed() < EXIT_TIMEOUT, "{signal}");
     }
 }

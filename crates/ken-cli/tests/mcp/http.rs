@@ -1,4 +1,5 @@
-//! `ken mcp --http` as a program: it needs a token, and listens to this machine alone. The gate itself is tested where it stands.
+//! `ken mcp --http` as a child process: it requires a token and listens on loopback only. The tests
+//! of ken-mcp cover the HTTP gate itself.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
@@ -6,16 +7,16 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::json;
 
-use crate::client::run_of;
-use crate::{Shop, shop};
+use crate::mcp::client::open_run;
+use crate::mcp::{McpTestEnvironment, test_environment};
 
-struct Server {
+struct McpHttpServer {
     child: Child,
     lines: std::io::Lines<BufReader<std::process::ChildStderr>>,
     address: String,
 }
 
-impl Server {
+impl McpHttpServer {
     fn start(ken: &mut Command) -> Self {
         let ken = ken
             .args(["mcp", "--http", "127.0.0.1:0"])
@@ -56,9 +57,9 @@ impl Server {
 
 #[test]
 fn an_http_server_answers_whoever_has_the_token() {
-    let Shop { env, lesson, .. } = shop();
+    let McpTestEnvironment { env, lesson, .. } = test_environment();
     let token = "0123456789abcdef0123456789abcdef";
-    let server = Server::start(env.ken().env("KEN_MCP_TOKEN", token));
+    let server = McpHttpServer::start(env.ken().env("KEN_MCP_TOKEN", token));
     let ask = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
         "name": "ken_search",
         "arguments": {"query": "split a refused charge"},
@@ -75,25 +76,25 @@ fn an_http_server_answers_whoever_has_the_token() {
     assert!(answer.starts_with("HTTP/1.1 401"), "{answer}");
     assert!(!answer.contains(&lesson), "{answer}");
     server.end();
-    let run = run_of(&env, "agent:cursor");
+    let run = open_run(&env, "agent:cursor");
     assert_eq!(run["agents"][0]["saw"], json!([lesson]));
 }
 
 #[test]
 fn without_a_token_one_is_made_up_and_told() {
-    let Shop { env, .. } = shop();
-    let mut server = Server::start(&mut env.ken());
+    let McpTestEnvironment { env, .. } = test_environment();
+    let mut server = McpHttpServer::start(&mut env.ken());
     let said = server.lines.next().unwrap().unwrap();
     let token = said.strip_prefix("token: ").unwrap();
     assert_eq!(token.len(), 64);
     server.end();
-    let weak = env.run(["version"]).success();
+    let weak = env.run(["self", "version"]).success();
     assert!(!weak.stdout.contains(token));
 }
 
 #[test]
 fn other_machines_are_listened_to_only_by_name() {
-    let Shop { env, .. } = shop();
+    let McpTestEnvironment { env, .. } = test_environment();
     let refused = env.run(["mcp", "--http", "0.0.0.0:0"]);
     assert_eq!(refused.exit, 2, "{refused}");
     assert!(refused.stderr.contains("--allow-host"), "{refused}");

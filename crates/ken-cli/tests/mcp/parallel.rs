@@ -1,17 +1,18 @@
-//! Eight agents on one repository through eight servers: nothing is lost, and nobody hears of a lock.
+//! Eight agents on one repository through eight servers: no event is lost, and no lock error
+//! surfaces.
 
 use std::collections::BTreeSet;
 use std::thread;
 
 use serde_json::{Value, json};
 
-use crate::client::Client;
-use crate::{Shop, shop};
+use crate::mcp::client::McpTestClient;
+use crate::mcp::{McpTestEnvironment, test_environment};
 
 const AGENTS: usize = 8;
-/// Calls of each agent.
+/// Calls per agent.
 const CALLS: usize = 250;
-/// Of so many calls one records and one says whether that helped.
+/// Of every ten calls, one records an entry and one gives feedback.
 const RECORDS_EVERY: usize = 10;
 
 const WORDS: [&str; 40] = [
@@ -71,9 +72,9 @@ const VERBS: [&str; 12] = [
     "flushes",
 ];
 
-/// What one agent did.
+/// Results of one agent's calls.
 #[derive(Debug, Default)]
-struct Done {
+struct AgentResults {
     recorded: Vec<String>,
     noted: usize,
     feedback: usize,
@@ -88,16 +89,16 @@ fn statement(agent: usize, turn: usize) -> String {
     format!("The {one} {verb} every {two} of agent {agent} while the {three} {late} step {turn}.")
 }
 
-fn work(mut client: Client, agent: usize, lesson: &str) -> Done {
-    let mut done = Done::default();
+fn run_agent(mut client: McpTestClient, agent: usize, lesson: &str) -> AgentResults {
+    let mut done = AgentResults::default();
     let mut last = lesson.to_owned();
     for turn in 0..CALLS {
         let (tool, ask) = match turn % RECORDS_EVERY {
             0 => (
-                "ken_record",
+                "ken_add",
                 json!({"statement": statement(agent, turn), "cites": [format!("test:t{turn}")], "anchors": ["src/pay.rs"], "format": "json"}),
             ),
-            1 | 4 | 7 => ("ken_get", json!({"id": last, "format": "json"})),
+            1 | 4 | 7 => ("ken_show", json!({"id": last, "format": "json"})),
             2 => (
                 "ken_feedback",
                 json!({"id": last, "helpful": turn % 20 == 2, "format": "json"}),
@@ -113,11 +114,11 @@ fn work(mut client: Client, agent: usize, lesson: &str) -> Done {
         }
         let object: &Value = &result["structuredContent"];
         match (tool, object["outcome"].as_str()) {
-            ("ken_record", Some("recorded")) => {
+            ("ken_add", Some("recorded")) => {
                 last = object["id"].as_str().unwrap().to_owned();
                 done.recorded.push(last.clone());
             }
-            ("ken_record", Some("noted")) => done.noted += 1,
+            ("ken_add", Some("noted")) => done.noted += 1,
             ("ken_feedback", _) => done.feedback += 1,
             _ => {}
         }
@@ -131,23 +132,23 @@ fn work(mut client: Client, agent: usize, lesson: &str) -> Done {
 
 #[test]
 fn eight_servers_share_a_repository_and_lose_nothing() {
-    let Shop { env, lesson, .. } = shop();
-    let clients: Vec<Client> = (0..AGENTS)
+    let McpTestEnvironment { env, lesson, .. } = test_environment();
+    let clients: Vec<McpTestClient> = (0..AGENTS)
         .map(|agent| {
             let mut ken = env.ken();
-            // Clocks and dice of their own, as on a real machine.
+            // Own clocks and seeds, as on a real machine.
             let ken = ken.arg("mcp").env_remove("KEN_NOW").env_remove("KEN_SEED");
-            let mut client = Client::start(ken);
+            let mut client = McpTestClient::start(ken);
             client.shake_hands(&format!("agent-{agent}"));
             client
         })
         .collect();
-    let done: Vec<Done> = thread::scope(|scope| {
+    let done: Vec<AgentResults> = thread::scope(|scope| {
         let lesson = lesson.as_str();
         let works: Vec<_> = clients
             .into_iter()
             .enumerate()
-            .map(|(agent, client)| scope.spawn(move || work(client, agent, lesson)))
+            .map(|(agent, client)| scope.spawn(move || run_agent(client, agent, lesson)))
             .collect();
         works.into_iter().map(|it| it.join().unwrap()).collect()
     });

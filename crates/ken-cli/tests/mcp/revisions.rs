@@ -1,21 +1,21 @@
-//! Every tool, resource and prompt, and what is refused, in both revisions.
+//! Every tool, resource and prompt, and every refusal, in both protocol revisions.
 
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use crate::client::Client;
-use crate::{SPLIT, Shop, shop};
+use crate::mcp::client::McpTestClient;
+use crate::mcp::{McpTestEnvironment, STATEMENT, test_environment};
 
-/// Asks for everything there is.
-fn everything(shop: &Shop, client: &mut Client) {
-    let Shop { env, lesson, norm } = shop;
+/// Calls every tool.
+fn call_every_tool(shop: &McpTestEnvironment, client: &mut McpTestClient) {
+    let McpTestEnvironment { env, lesson, norm } = shop;
     let found = client.said("ken_search", json!({"query": "split a refused charge"}));
     assert!(
         found.contains(&format!("[{lesson}] learning, candidate")),
         "{found}"
     );
-    assert!(found.contains("ken_get shows all of one"), "{found}");
+    assert!(found.contains("ken_show shows all of one"), "{found}");
     let nothing = client.said(
         "ken_search",
         json!({"query": "kubernetes ingress certificates"}),
@@ -25,9 +25,9 @@ fn everything(shop: &Shop, client: &mut Client) {
         "{nothing}"
     );
 
-    let all = client.said("ken_get", json!({"id": lesson, "history": true}));
+    let all = client.said("ken_show", json!({"id": lesson, "history": true}));
     for told in [
-        format!("[{lesson}] learning, candidate, confidence 0.50, holds, from human: {SPLIT}"),
+        format!("[{lesson}] learning, candidate, confidence 0.50, holds, from human: {STATEMENT}"),
         "  at: src/pay.rs#Ledger::charge\n".to_owned(),
         "  cites: pr:142 (human:ada@example.org, 2026-01-02)\n".to_owned(),
         "  history: 2026-01-02 human:ada@example.org proposed: A charge".to_owned(),
@@ -40,10 +40,10 @@ fn everything(shop: &Shop, client: &mut Client) {
 
     let statement = "A refund empties the ledger before anybody locks it.";
     let record = json!({"statement": statement, "kind": "bug", "anchors": ["src/pay.rs"], "cites": ["test:refund_twice"], "tags": ["pay"]});
-    let recorded = client.said("ken_record", record.clone());
+    let recorded = client.said("ken_add", record.clone());
     assert!(recorded.starts_with("recorded as [L-"), "{recorded}");
     assert_eq!(
-        client.said("ken_record", record),
+        client.said("ken_add", record),
         recorded,
         "asked again, it answers the same"
     );
@@ -67,10 +67,13 @@ fn everything(shop: &Shop, client: &mut Client) {
         checked.contains(&format!("[{lesson}] learning")),
         "{checked}"
     );
-    resources_and_prompts(shop, client);
+    read_resources_and_prompts(shop, client);
 }
 
-fn resources_and_prompts(Shop { env, lesson, norm }: &Shop, client: &mut Client) {
+fn read_resources_and_prompts(
+    McpTestEnvironment { env, lesson, norm }: &McpTestEnvironment,
+    client: &mut McpTestClient,
+) {
     let index = client.read("ken://index");
     assert!(
         index.contains(&format!("[{lesson}] learning, candidate: A charge")),
@@ -91,15 +94,15 @@ fn resources_and_prompts(Shop { env, lesson, norm }: &Shop, client: &mut Client)
     let review = client.prompt("review", json!({"task": "Look at charges"}));
     assert!(review.contains(&format!("[{norm}]")), "{review}");
     let capture = client.prompt("capture", json!({"task": "Charges are split"}));
-    assert!(capture.contains("call `ken_record` once"), "{capture}");
-    assert!(capture.ends_with(ken_core::surface::KNOWLEDGE_APPLIED));
+    assert!(capture.contains("call `ken_add` once"), "{capture}");
+    assert!(capture.ends_with(ken_core::retrieval::surface::KNOWLEDGE_APPLIED));
 }
 
 #[test]
 fn ui_09_the_older_revision_has_every_tool_resource_and_prompt() {
-    let shop = shop();
-    let mut client = Client::older(&shop.env, "claude-code");
-    everything(&shop, &mut client);
+    let shop = test_environment();
+    let mut client = McpTestClient::older(&shop.env, "claude-code");
+    call_every_tool(&shop, &mut client);
     let answer = client.ask("resources/read", json!({"uri": "ken://briefing/elsewhere"}));
     assert_eq!(answer["error"]["code"], -32002);
     let ended = client.end();
@@ -108,8 +111,8 @@ fn ui_09_the_older_revision_has_every_tool_resource_and_prompt() {
 
 #[test]
 fn ui_06_the_newer_revision_has_every_tool_resource_and_prompt() {
-    let shop = shop();
-    let mut client = Client::newer(&shop.env, "claude-code");
+    let shop = test_environment();
+    let mut client = McpTestClient::newer(&shop.env, "claude-code");
     let found = client.ask("server/discover", json!({}));
     let result = &found["result"];
     assert!(
@@ -129,7 +132,7 @@ fn ui_06_the_newer_revision_has_every_tool_resource_and_prompt() {
         "ken"
     );
     assert_eq!(result["ttlMs"], 3_600_000);
-    everything(&shop, &mut client);
+    call_every_tool(&shop, &mut client);
     for uri in [
         "ken://briefing/elsewhere",
         "ken://entry/L-zzzzzzzz",
@@ -144,8 +147,8 @@ fn ui_06_the_newer_revision_has_every_tool_resource_and_prompt() {
 
 #[test]
 fn tools_are_listed_as_they_are() {
-    let shop = shop();
-    let mut client = Client::older(&shop.env, "claude-code");
+    let shop = test_environment();
+    let mut client = McpTestClient::older(&shop.env, "claude-code");
     let listed = client.ask("tools/list", json!({}));
     let mut told = String::new();
     for tool in listed["result"]["tools"].as_array().unwrap() {
@@ -173,12 +176,12 @@ fn tools_are_listed_as_they_are() {
             .map(str::trim_end)
             .collect::<Vec<_>>()
             .join("\n"),
-        LISTED.trim()
+        EXPECTED_TOOLS.trim()
     );
     let _ = client.end();
 }
 
-const LISTED: &str = "
+const EXPECTED_TOOLS: &str = "
 ken_search: Search project knowledge. Find lessons, decisions, norms and pitfalls of this repository, checked against its code. Use before editing unfamiliar code and after an unexpected failure.
   detail string concise is a line each
   format string
@@ -188,15 +191,15 @@ ken_search: Search project knowledge. Find lessons, decisions, norms and pitfall
   paths array Files or folders in hand, below the repository
   query! string Goal, technology and problem in your words, or an error
   tags array Only under one of these
-ken_get: Show one entry. Show all of an entry.
+ken_show: Show one entry. Show all of an entry.
   format string
   history boolean Also what happened to it
   id! string L-7k2f5qm3, or ken://entry/L-7k2f5qm3
-ken_record: Record a finding. Record one durable thing you found out about this project, with what shows it.
+ken_add: Record a finding. Record one durable thing you found out about this project, with what shows it.
   anchors array Code it rests on: path#symbol, path:10-20 or path
-  cites! array What shows it: commit:HASH, pr:N, test:NAME, doc:PATH, transcript:ID
+  cites! array Sources that support it: commit:HASH, pr:NUMBER, doc:PATH, test:NAME, transcript:HASH
   format string
-  kind string learning, decision, convention, bug, pattern, anti-pattern, technique, incident
+  kind string technique, pattern, anti-pattern, decision, convention, learning, bug, incident, false-positive
   statement! string One to three sentences, general, without secrets
   tags array
   verify array Steps that check it
@@ -212,8 +215,8 @@ ken_check: Check a change. What applies to these paths, or the change since base
 
 #[test]
 fn ret_52_a_search_is_narrowed_by_kinds_and_tags() {
-    let shop = shop();
-    let mut client = Client::older(&shop.env, "codex-mcp-client");
+    let shop = test_environment();
+    let mut client = McpTestClient::older(&shop.env, "codex-mcp-client");
     let mut ids = |more: Value| -> Vec<String> {
         let mut ask = json!({"query": "split a refused charge", "format": "json"});
         ask.as_object_mut()
@@ -247,9 +250,9 @@ fn ret_52_a_search_is_narrowed_by_kinds_and_tags() {
 
 #[test]
 fn ret_18_all_the_project_recorded_is_searched_however_old() {
-    let shop = shop();
+    let shop = test_environment();
     shop.env.wait_days(900);
-    let mut client = Client::older(&shop.env, "claude-code");
+    let mut client = McpTestClient::older(&shop.env, "claude-code");
     let found = client.said("ken_search", json!({"query": "split a refused charge"}));
     assert!(found.contains(&shop.lesson), "{found}");
     let _ = client.end();
@@ -257,8 +260,8 @@ fn ret_18_all_the_project_recorded_is_searched_however_old() {
 
 #[test]
 fn inj_21_lines_come_first_and_all_of_one_on_request() {
-    let shop = shop();
-    let mut client = Client::older(&shop.env, "cursor-vscode");
+    let shop = test_environment();
+    let mut client = McpTestClient::older(&shop.env, "cursor-vscode");
     let line = client.said("ken_search", json!({"query": "split a refused charge"}));
     assert!(!line.contains("  at: "), "{line}");
     let full = client.said(
@@ -271,9 +274,9 @@ fn inj_21_lines_come_first_and_all_of_one_on_request() {
 
 #[test]
 fn a_change_is_told_what_it_invalidates() {
-    let shop = shop();
+    let shop = test_environment();
     let code = shop.env.read("src/pay.rs");
-    let mut client = Client::older(&shop.env, "zed");
+    let mut client = McpTestClient::older(&shop.env, "zed");
     let clean = client.said("ken_check", json!({}));
     assert!(!clean.contains(&shop.lesson), "{clean}");
     let changed = code.replace("fn charge(&mut self", "fn charge(&mut self, twice: bool");
@@ -315,8 +318,8 @@ fn a_change_is_told_what_it_invalidates() {
 
 #[test]
 fn what_cannot_be_recorded_says_what_to_change() {
-    let shop = shop();
-    let mut client = Client::older(&shop.env, "opencode");
+    let shop = test_environment();
+    let mut client = McpTestClient::older(&shop.env, "opencode");
     let sound = "Tests of payments need the clock to stand still.";
     for (ask, said) in [
         (
@@ -340,16 +343,16 @@ fn what_cannot_be_recorded_says_what_to_change() {
             "statement has",
         ),
     ] {
-        let told = client.refused("ken_record", ask.clone());
+        let told = client.refused("ken_add", ask.clone());
         assert!(told.contains(said), "{ask}: {told}");
     }
     let norm = json!({"statement": sound, "cites": ["pr:1"], "kind": "commit-norm"});
-    let norm = client.said("ken_record", norm);
+    let norm = client.said("ken_add", norm);
     assert!(
         norm.contains("set apart until a person looked at it"),
         "{norm}"
     );
-    let missing = client.refused("ken_get", json!({"id": "L-zzzzzzzz"}));
+    let missing = client.refused("ken_show", json!({"id": "L-zzzzzzzz"}));
     assert!(
         missing.contains("next: `ken_search` finds entries and their ids"),
         "{missing}"
@@ -360,8 +363,8 @@ fn what_cannot_be_recorded_says_what_to_change() {
 
 #[test]
 fn without_a_ledger_the_agent_is_told_how_to_get_one() {
-    let env = ken_testkit::test_env::TestEnv::new(env!("CARGO_BIN_EXE_ken")).in_git();
-    let mut client = Client::older(&env, "claude-code");
+    let env = ken_testkit::test_env::TestEnvironment::new(env!("CARGO_BIN_EXE_ken")).in_git();
+    let mut client = McpTestClient::older(&env, "claude-code");
     let told = client.refused("ken_search", json!({"query": "anything"}));
     assert_eq!(
         told,

@@ -1,13 +1,13 @@
-//! What `ken doctor` finds about agents.
+//! Findings of `ken doctor` about agents.
 
 use std::fs;
 
-use ken_testkit::test_env::TestEnv;
+use ken_testkit::test_env::TestEnvironment;
 
-use crate::repository;
+use crate::setup::repository_with_ledger;
 
 /// Returns the lines of `ken doctor` about agents.
-fn told(env: &TestEnv) -> String {
+fn agent_findings(env: &TestEnvironment) -> String {
     let run = env.run(["doctor"]).success();
     let own = ["agents", "doubled", "halves", "path", "do:"];
     let is_own = |line: &&str| {
@@ -21,7 +21,7 @@ fn told(env: &TestEnv) -> String {
         .collect()
 }
 
-fn in_home(env: &TestEnv, path: &str, text: &str) {
+fn write_in_home(env: &TestEnvironment, path: &str, text: &str) {
     let path = env
         .root()
         .parent()
@@ -34,14 +34,14 @@ fn in_home(env: &TestEnv, path: &str, text: &str) {
 
 #[test]
 fn where_no_agent_is_set_up_there_is_nothing_to_say() {
-    assert_eq!(told(&repository()), "");
+    assert_eq!(agent_findings(&repository_with_ledger()), "");
 }
 
 #[test]
 fn a_ken_that_is_not_on_path_or_another_is_told() {
-    let env = repository();
+    let env = repository_with_ledger();
     let _ = env.run(["setup", "zed"]).success();
-    insta::assert_snapshot!(told(&env), @"
+    insta::assert_snapshot!(agent_findings(&env), @"
     ok       agents         set up for Zed
     warning  path           agents start `ken`, and PATH has none
                             do: put the folder of this program on PATH
@@ -54,7 +54,7 @@ fn a_ken_that_is_not_on_path_or_another_is_told() {
         use std::os::unix::fs::PermissionsExt as _;
         fs::set_permissions(folder.join("ken"), fs::Permissions::from_mode(0o755)).unwrap();
         let env = env.env("PATH", &format!("{}:/usr/bin:/bin", folder.display()));
-        let told = told(&env);
+        let told = agent_findings(&env);
         assert!(
             told.contains("warning  path           agents start another ken: "),
             "{told}"
@@ -64,11 +64,11 @@ fn a_ken_that_is_not_on_path_or_another_is_told() {
 
 #[test]
 fn stale_doubled_and_halved_installations_are_told() {
-    let env = repository();
+    let env = repository_with_ledger();
     let _ = env.run(["setup", "claude", "codex"]).success();
     let plugin = r#"{"enabledPlugins": {"ken@ken": true, "other@x": true}}"#;
-    in_home(&env, ".claude/settings.json", plugin);
-    in_home(
+    write_in_home(&env, ".claude/settings.json", plugin);
+    write_in_home(
         &env,
         ".codex/config.toml",
         "[mcp_servers.ken]\ncommand = 'ken'\n",
@@ -76,7 +76,7 @@ fn stale_doubled_and_halved_installations_are_told() {
     fs::remove_file(env.root().join(".codex/hooks.json")).unwrap();
     let agents = env.read("AGENTS.md");
     env.write("AGENTS.md", &agents.repeat(2));
-    insta::assert_snapshot!(told(&env), @"
+    insta::assert_snapshot!(agent_findings(&env), @"
     warning  agents         AGENTS.md (doubled), .codex/hooks.json (missing)
                             do: ken setup --check
     warning  doubled        Claude Code has Ken's MCP server in .mcp.json and the plugin turned on in ~/.claude/settings.json, and hooks in .claude/settings.json and the plugin turned on in ~/.claude/settings.json

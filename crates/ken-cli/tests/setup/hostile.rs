@@ -1,14 +1,15 @@
-//! A repository somebody else prepared: nothing outside it is touched, and what is odd is told.
+//! Setup in a repository prepared by an attacker: no file outside it is touched, and anomalies are
+//! reported.
 
 use std::fs;
 
-use crate::repository;
+use crate::setup::repository_with_ledger;
 
 #[cfg(unix)]
 #[test]
 fn links_are_not_followed() {
     use std::os::unix::fs::symlink;
-    let env = repository();
+    let env = repository_with_ledger();
     let outside = env.root().parent().unwrap().join("outside");
     fs::create_dir(&outside).unwrap();
     fs::write(outside.join("victim.json"), "{}").unwrap();
@@ -49,7 +50,7 @@ fn links_are_not_followed() {
 #[cfg(unix)]
 #[test]
 fn claude_md_that_is_agents_md_needs_no_import() {
-    let env = repository();
+    let env = repository_with_ledger();
     env.write("AGENTS.md", "# Ours\n");
     std::os::unix::fs::symlink("AGENTS.md", env.root().join("CLAUDE.md")).unwrap();
     let done = env.run(["setup", "claude"]).success();
@@ -59,7 +60,7 @@ fn claude_md_that_is_agents_md_needs_no_import() {
 
 #[test]
 fn folders_large_files_and_bytes_that_are_no_text_are_refused() {
-    let env = repository();
+    let env = repository_with_ledger();
     fs::create_dir(env.root().join(".mcp.json")).unwrap();
     env.write("AGENTS.md", &"x".repeat(10 * 1024 * 1024));
     fs::create_dir(env.root().join(".claude")).unwrap();
@@ -84,7 +85,7 @@ fn folders_large_files_and_bytes_that_are_no_text_are_refused() {
 
 #[test]
 fn broken_and_hand_written_files_are_left_alone_and_told() {
-    let env = repository();
+    let env = repository_with_ledger();
     env.write(
         ".mcp.json",
         "{\"mcpServers\": {\"ken\": {\"command\": \"/opt/ken\"}}}",
@@ -113,7 +114,7 @@ fn broken_and_hand_written_files_are_left_alone_and_told() {
 
 #[test]
 fn a_forged_record_removes_and_writes_nothing_of_others() {
-    let env = repository();
+    let env = repository_with_ledger();
     env.write("src/lib.rs", "fn main() {}");
     env.write("settings.json", "{}");
     fs::create_dir(env.root().join("empty")).unwrap();
@@ -141,7 +142,7 @@ fn a_forged_record_removes_and_writes_nothing_of_others() {
 
 #[test]
 fn a_forged_record_takes_no_member_of_others() {
-    let env = repository();
+    let env = repository_with_ledger();
     let own = "{\n  \"permissions\": {\"deny\": [\"Read(.env)\"]},\n  \"mcpServers\": {\"other\": {\"command\": \"x\"}}\n}\n";
     env.write(".claude/settings.json", own);
     let sum = |value: &str| blake3::hash(value.as_bytes()).to_hex()[..16].to_owned();

@@ -1,11 +1,11 @@
-//! In, changed around, up to date, out: what was there comes back.
+//! Installing, upgrading and removing agent files: the original files come back.
 
 use std::fs;
 
-use crate::{AGENTS, repository, tree};
+use crate::setup::{AGENTS, read_tree, repository_with_ledger};
 
-/// Files people may have, with odd forms.
-const THEIRS: [(&str, &str); 10] = [
+/// Existing files of a user, in unusual forms.
+const USER_FILES: [(&str, &str); 10] = [
     ("AGENTS.md", "# Ours\r\n\r\nNo newline at the end"),
     ("CLAUDE.md", "\u{feff}# Claude\n"),
     ("GEMINI.md", "# Gemini\n\n\n"),
@@ -27,23 +27,23 @@ const THEIRS: [(&str, &str); 10] = [
 #[test]
 fn every_agent_comes_and_goes_without_a_trace() {
     for agent in AGENTS {
-        let env = repository();
-        let before = tree(&env);
+        let env = repository_with_ledger();
+        let before = read_tree(&env);
         let _ = env.run(["setup", agent]).success();
-        assert_ne!(tree(&env), before, "{agent}");
+        assert_ne!(read_tree(&env), before, "{agent}");
         let _ = env.run(["setup", "--check", agent]).success();
         let _ = env.run(["setup", "--remove", agent]).success();
-        assert_eq!(tree(&env), before, "{agent}");
+        assert_eq!(read_tree(&env), before, "{agent}");
     }
 }
 
 #[test]
 fn every_agent_comes_and_goes_among_files_of_others() {
-    let env = repository();
-    for (path, text) in THEIRS {
+    let env = repository_with_ledger();
+    for (path, text) in USER_FILES {
         env.write(path, text);
     }
-    let before = tree(&env);
+    let before = read_tree(&env);
     let _ = env
         .run(["setup", "--yes"].into_iter().chain(AGENTS))
         .success();
@@ -52,16 +52,16 @@ fn every_agent_comes_and_goes_among_files_of_others() {
         !env.root().join("opencode.json").exists(),
         "the other name is used"
     );
-    let again = tree(&env);
+    let again = read_tree(&env);
     let _ = env.run(["setup", "--yes"]).success();
-    assert_eq!(tree(&env), again, "twice is once");
+    assert_eq!(read_tree(&env), again, "twice is once");
     let _ = env.run(["setup", "--remove", "--yes"]).success();
-    assert_eq!(tree(&env), before);
+    assert_eq!(read_tree(&env), before);
 }
 
 #[test]
 fn edits_around_what_ken_wrote_stay() {
-    let env = repository();
+    let env = repository_with_ledger();
     env.write("AGENTS.md", "# Ours\n");
     let _ = env.run(["setup", "claude", "codex"]).success();
     env.write(
@@ -88,12 +88,12 @@ fn edits_around_what_ken_wrote_stay() {
 
 #[test]
 fn what_an_older_ken_wrote_is_stale_until_setup_runs() {
-    let env = repository();
+    let env = repository_with_ledger();
     env.write("AGENTS.md", "# Ours\n");
-    let before = tree(&env);
+    let before = read_tree(&env);
     let _ = env.run(["setup", "claude"]).success();
-    let new = tree(&env);
-    // As an older build would have left it: other words, with the hash of those words.
+    let new = read_tree(&env);
+    // The block of an older build: other text, with the matching hash.
     let block = "older words\n";
     let sum = &blake3_16(block);
     env.write(
@@ -104,9 +104,9 @@ fn what_an_older_ken_wrote_is_stale_until_setup_runs() {
     assert_eq!(stale.exit, 1, "{stale}");
     assert!(stale.stdout.starts_with("stale      AGENTS.md"), "{stale}");
     let _ = env.run(["setup", "claude"]).success();
-    assert_eq!(tree(&env), new);
+    assert_eq!(read_tree(&env), new);
     let _ = env.run(["setup", "--remove", "--yes"]).success();
-    assert_eq!(tree(&env), before);
+    assert_eq!(read_tree(&env), before);
 }
 
 fn blake3_16(text: &str) -> String {
@@ -116,7 +116,7 @@ fn blake3_16(text: &str) -> String {
 
 #[test]
 fn what_a_person_changed_is_told_and_left() {
-    let env = repository();
+    let env = repository_with_ledger();
     let _ = env.run(["setup", "claude"]).success();
     let mine = env.read(".mcp.json").replace("\"mcp\"", "\"mcp\", \"-v\"");
     env.write(".mcp.json", &mine);
@@ -144,7 +144,7 @@ fn what_a_person_changed_is_told_and_left() {
 
 #[test]
 fn a_file_two_agents_share_stays_for_the_other() {
-    let env = repository();
+    let env = repository_with_ledger();
     let _ = env.run(["setup", "claude", "copilot"]).success();
     let _ = env.run(["setup", "--remove", "claude"]).success();
     assert!(env.root().join(".mcp.json").exists() && env.root().join("AGENTS.md").exists());
@@ -156,19 +156,19 @@ fn a_file_two_agents_share_stays_for_the_other() {
 
 #[test]
 fn a_folder_ken_made_goes_with_the_last_file_in_it() {
-    let env = repository();
-    let before = tree(&env);
+    let env = repository_with_ledger();
+    let before = read_tree(&env);
     let _ = env.run(["setup", "codex"]).success();
     let _ = env.run(["setup", "gemini"]).success();
     let _ = env.run(["setup", "--remove", "codex"]).success();
     assert!(!env.root().join(".codex").exists());
     let _ = env.run(["setup", "--remove", "gemini"]).success();
-    assert_eq!(tree(&env), before);
+    assert_eq!(read_tree(&env), before);
 }
 
 #[test]
 fn another_clone_can_take_it_out() {
-    let env = repository();
+    let env = repository_with_ledger();
     env.write(".mcp.json", "{ }");
     let _ = env.run(["setup", "claude"]).success();
     let _ = env.git(["add", "-A"]);
@@ -184,7 +184,7 @@ fn another_clone_can_take_it_out() {
 
 #[test]
 fn what_ken_tells_agents_is_no_knowledge_to_import() {
-    let env = repository();
+    let env = repository_with_ledger();
     env.write(
         "AGENTS.md",
         "# Ours\n\n- Always run `make lint` before a commit.\n",
@@ -197,10 +197,10 @@ fn what_ken_tells_agents_is_no_knowledge_to_import() {
 
 #[test]
 fn uninstall_takes_it_out_too() {
-    let env = repository();
+    let env = repository_with_ledger();
     env.write("AGENTS.md", "# Ours\n");
     let _ = env.run(["setup", "claude"]).success();
-    let gone = env.run(["uninstall"]).success();
+    let gone = env.run(["self", "uninstall"]).success();
     assert!(gone.stdout.contains(".claude/settings.json\n"), "{gone}");
     assert_eq!(env.names("."), [".git", "AGENTS.md"]);
     assert_eq!(env.read("AGENTS.md"), "# Ours\n");
@@ -210,7 +210,7 @@ fn uninstall_takes_it_out_too() {
 #[test]
 fn a_file_keeps_its_permissions() {
     use std::os::unix::fs::PermissionsExt as _;
-    let env = repository();
+    let env = repository_with_ledger();
     env.write(".mcp.json", "{}");
     let path = env.root().join(".mcp.json");
     fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();

@@ -1,15 +1,15 @@
-//! What people and programs are shown before anything is written.
+//! The setup plan shown to people and programs before anything is written.
 
-use ken_testkit::test_env::TestEnv;
+use ken_testkit::test_env::TestEnvironment;
 
-use crate::{repository, tree};
+use crate::setup::{read_tree, repository_with_ledger};
 
 #[test]
 fn the_plan_is_shown_and_nothing_is_written_where_nobody_can_answer() {
-    let env = repository();
+    let env = repository_with_ledger();
     env.write("CLAUDE.md", "# Ours\n");
     env.write(".codex/x", "");
-    let before = tree(&env);
+    let before = read_tree(&env);
     insta::assert_snapshot!(env.run(["setup"]), @"
     exit: 0
     ----- stdout -----
@@ -27,12 +27,12 @@ fn the_plan_is_shown_and_nothing_is_written_where_nobody_can_answer() {
     Nothing was written: there is nobody to ask here.
     hint: `ken setup --yes` writes it; `ken setup --dry-run` shows the changes line by line
     ");
-    assert_eq!(tree(&env), before);
+    assert_eq!(read_tree(&env), before);
 }
 
 #[test]
 fn a_named_agent_is_set_up_without_a_question() {
-    let env = repository();
+    let env = repository_with_ledger();
     insta::assert_snapshot!(env.run(["setup", "zed"]), @"
     exit: 0
     ----- stdout -----
@@ -68,13 +68,13 @@ fn a_named_agent_is_set_up_without_a_question() {
 
 #[test]
 fn a_dry_run_shows_the_lines_and_writes_none() {
-    let env = repository();
+    let env = repository_with_ledger();
     env.write(
         ".zed/settings.json",
         "{\n  // mine\n  \"tab_size\": 2,\n}\n",
     );
     env.write("AGENTS.md", "# Ours\n@AGENTS.md\n");
-    let before = tree(&env);
+    let before = read_tree(&env);
     let shown = env.run(["setup", "zed", "--dry-run"]).success();
     let expected = "\
 --- a/.zed/settings.json
@@ -92,12 +92,12 @@ fn a_dry_run_shows_the_lines_and_writes_none() {
  }
 ";
     assert!(shown.stdout.contains(expected), "{shown}");
-    assert_eq!(tree(&env), before);
+    assert_eq!(read_tree(&env), before);
 }
 
 #[test]
 fn programs_get_the_plan_as_one_object() {
-    let env = repository();
+    let env = repository_with_ledger();
     let shown = env
         .run(["setup", "zed", "--dry-run", "--format", "json"])
         .success()
@@ -122,7 +122,7 @@ fn programs_get_the_plan_as_one_object() {
 
 #[test]
 fn print_shows_what_to_write_by_hand_also_without_a_ledger() {
-    let env = TestEnv::new(env!("CARGO_BIN_EXE_ken"));
+    let env = TestEnvironment::new(env!("CARGO_BIN_EXE_ken"));
     let shown = env.run(["setup", "--print", "codex"]).success().stdout;
     assert!(
         shown.contains("==> .codex/config.toml (MCP server) <==\n[mcp_servers.ken]\n"),
@@ -133,7 +133,7 @@ fn print_shows_what_to_write_by_hand_also_without_a_ledger() {
 
 #[test]
 fn wrong_words_are_told() {
-    let env = repository();
+    let env = repository_with_ledger();
     insta::assert_snapshot!(env.run(["setup", "clippy"]), @"
     exit: 2
     ----- stderr -----
@@ -155,7 +155,7 @@ fn wrong_words_are_told() {
 
     hint: `ken setup` does it
     ");
-    let outside = TestEnv::new(env!("CARGO_BIN_EXE_ken")).in_git();
+    let outside = TestEnvironment::new(env!("CARGO_BIN_EXE_ken")).in_git();
     insta::assert_snapshot!(outside.run(["setup", "zed"]), @"
     exit: 2
     ----- stderr -----
@@ -167,7 +167,7 @@ fn wrong_words_are_told() {
 
 #[test]
 fn init_sets_up_the_agents_it_is_told_and_names_the_command_otherwise() {
-    let env = TestEnv::new(env!("CARGO_BIN_EXE_ken")).in_git();
+    let env = TestEnvironment::new(env!("CARGO_BIN_EXE_ken")).in_git();
     env.write(".claude/x", "");
     let told = env.run(["init"]).success();
     assert!(
@@ -188,7 +188,7 @@ fn init_sets_up_the_agents_it_is_told_and_names_the_command_otherwise() {
 
 #[test]
 fn a_plugin_is_exported_into_a_folder_and_overwrites_nothing() {
-    let env = repository();
+    let env = repository_with_ledger();
     let done = env.run(["setup", "--plugin", "out"]).success();
     assert!(
         done.stdout

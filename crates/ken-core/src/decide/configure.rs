@@ -1,23 +1,24 @@
-//! Settings of a workspace, which hold for everybody who clones it.
+//! Workspace settings, shared by all clones.
 
 use serde_json::Value;
 
-use crate::actor::Actor;
-use crate::event::{Body, ConfigChanged};
-use crate::text::Tag;
-use crate::workspace::Workspace;
+use crate::ledger::event::{Body, ConfigChanged};
+use crate::ledger::workspace::WorkspaceState;
+use crate::values::actor::Actor;
+use crate::values::text::Tag;
 
-use super::{Draft, Refusal, person_needed};
+use super::{Draft, Refusal, ensure_human};
 
 /// Sets `key` to `value`; only a person may.
 pub fn configure(
-    workspace: &Workspace,
+    workspace: &WorkspaceState,
     key: Tag,
     value: Value,
     by: &Actor,
 ) -> Result<Draft, Refusal> {
-    person_needed("configuring a workspace", by)?;
+    ensure_human("configuring a workspace", by)?;
     let now = workspace.config(key.as_str());
+    // `null` removes a setting, so `null` for a missing setting changes nothing.
     let unchanged = now.map_or(value.is_null(), |setting| setting.value == value);
     if unchanged {
         return Err(Refusal::NothingChanges);

@@ -1,31 +1,33 @@
-//! Two entries that say the same, or one that takes another's place.
+//! Operations on pairs of entries: merge, supersede, dismiss, flag and resolve.
 
 use std::collections::BTreeSet;
 
-use crate::content::{Changes, Content};
-use crate::entry::Entry;
-use crate::event::{
+use crate::ledger::entry::Entry;
+use crate::ledger::event::{
     Body, ContradictionFlagged, ContradictionResolved, Keep, MergeStrategy, Merged, Origin,
     PairDismissed, PairKind, Superseded,
 };
-use crate::id::{EntryId, EventId};
-use crate::text::{Note, Statement};
-use crate::workspace::Workspace;
+use crate::ledger::workspace::WorkspaceState;
+use crate::values::content::{Changes, Content};
+use crate::values::id::{EntryId, EventId};
+use crate::values::text::{Note, Statement};
 
-use super::{Draft, Refusal, writable};
+use super::{Draft, Refusal, ensure_writable};
 
-/// How long a source's wording must be, in hundredths of the target's, to take its place.
+/// Minimum length of a source's statement, as a percentage of the target's, to replace it.
 pub const LONGER_PERCENT: usize = 120;
 
-/// Makes several entries one. Nothing is lost: the others point at it, and it names everything it came from.
+/// Merges entries into `target`. Nothing is lost: each source points to the target, and the target
+/// lists its sources.
 ///
-/// `chosen` is a wording somebody picked; without one the target keeps its own unless a source says much more.
+/// `chosen` is a statement selected by a judge or person. Without it, the target keeps its own
+/// unless a source's is much longer.
 pub fn merge(
     target: &Entry,
     sources: &[Entry],
     chosen: Option<Statement>,
 ) -> Result<Draft, Refusal> {
-    writable(target)?;
+    ensure_writable(target)?;
     let content = target
         .content
         .as_ref()
@@ -34,7 +36,7 @@ pub fn merge(
     let mut longest = &content.statement;
     let mut tags = content.tags.clone();
     for source in sources {
-        writable(source)?;
+        ensure_writable(source)?;
         if source.id == target.id {
             return Err(Refusal::SelfMerge);
         }
@@ -52,23 +54,27 @@ pub fn merge(
             longest = &theirs.statement;
         }
         tags.extend(theirs.tags.iter().cloned());
+        // Otherwise a merge would publish quarantined text through a live entry.
         if !source.quarantine.is_empty() && target.quarantine.is_empty() {
             return Err(Refusal::Quarantined(source.id));
         }
         absorbed.insert(source.id);
+        // Earlier merges are flattened, so no entry points to a target that is itself merged.
         absorbed.extend(&source.merged_from);
     }
     if absorbed.is_empty() {
         return Err(Refusal::NothingChanges);
     }
-    while Content::TAGS_MAX < tags.len() {
+    while tags.len() > Content::TAGS_MAX {
         tags.pop_last();
     }
-    let origin = [target].into_iter().chain(sources);
-    let origin = origin
-        .filter_map(|it| it.created.as_ref().map(|created| created.origin))
-        .reduce(Origin::least);
-    let (strategy, statement) = wording(content, longest, chosen);
+    // Taken over all entries, because text of any of them may end up in the target.
+    let origin = [target]
+        .into_iter()
+        .chain(sources)
+        .filter_map(|entry| entry.created.as_ref().map(|created| created.origin))
+        .reduce(Origin::least_trusted);
+    let (strategy, statement) = choose_statement(content, longest, chosen);
     let changes = Changes {
         statement,
         tags: (tags != content.tags).then_some(tags),
@@ -88,27 +94,29 @@ pub fn merge(
     })
 }
 
-/// Returns whose words are kept, and the wording if it is another.
-fn wording(
+/// Returns the merge strategy, and the new statement if it differs from the target's.
+fn choose_statement(
     target: &Content,
     longest: &Statement,
     chosen: Option<Statement>,
 ) -> (MergeStrategy, Option<Statement>) {
     if let Some(chosen) = chosen {
-        let words = (chosen != target.statement).then_some(chosen);
-        return (MergeStrategy::LlmSelected, words);
+        let changed = (chosen != target.statement).then_some(chosen);
+        return (MergeStrategy::LlmSelected, changed);
     }
-    let chars = |it: &Statement| it.as_str().chars().count();
-    match LONGER_PERCENT * chars(&target.statement) < 100 * chars(longest) {
-        true => (MergeStrategy::KeepLonger, Some(longest.clone())),
-        false => (MergeStrategy::KeepTarget, None),
+    let chars = |statement: &Statement| statement.as_str().chars().count();
+    // Integer arithmetic, so every machine decides the same.
+    if 100 * chars(longest) > LONGER_PERCENT * chars(&target.statement) {
+        (MergeStrategy::KeepLonger, Some(longest.clone()))
+    } else {
+        (MergeStrategy::KeepTarget, None)
     }
 }
 
-/// Lets a newer entry take an older one's place; the older one is kept and points at it.
+/// Supersedes an older entry with a newer one; the older one is kept and points to it.
 pub fn supersede(old: &Entry, new: &Entry) -> Result<Draft, Refusal> {
-    writable(old)?;
-    writable(new)?;
+    ensure_writable(old)?;
+    ensure_writable(new)?;
     if old.id == new.id {
         return Err(Refusal::SelfMerge);
     }
@@ -124,13 +132,14 @@ pub fn supersede(old: &Entry, new: &Entry) -> Result<Draft, Refusal> {
     })
 }
 
-/// Notes that two entries are no duplicates, or do not contradict each other, whatever they look like.
+/// Dismisses a pair: the entries are not duplicates, or do not contradict each other.
 pub fn dismiss_pair(
     one: &Entry,
     other: &Entry,
     as_what: PairKind,
-    workspace: &Workspace,
+    workspace: &WorkspaceState,
 ) -> Result<Draft, Refusal> {
+    // Ordered, so the same pair is recognized whichever entry is named first.
     let (first, second) = (one.id.min(other.id), one.id.max(other.id));
     if first == second {
         return Err(Refusal::SelfMerge);
@@ -148,14 +157,14 @@ pub fn dismiss_pair(
     })
 }
 
-/// Notes that two entries seem to contradict each other; once a pair, whatever anybody decided since.
+/// Flags a contradiction between two entries, unless the pair is flagged or dismissed already.
 pub fn flag_contradiction(
     one: &Entry,
     other: &Entry,
     why: Note,
-    workspace: &Workspace,
+    workspace: &WorkspaceState,
 ) -> Result<Draft, Refusal> {
-    let (first, second) = ordered(one, other)?;
+    let (first, second) = ordered_ids(one, other)?;
     let decided = workspace
         .dismissed
         .contains(&(first, second, PairKind::Contradiction));
@@ -168,18 +177,19 @@ pub fn flag_contradiction(
     })
 }
 
-/// Settles a contradiction: `kept` is the one that stays in force, or nobody means both.
+/// Resolves a contradiction: `kept` is the entry that remains in force; `None` keeps both.
 ///
-/// The pair is dismissed with it, so that nobody is asked about it again.
+/// The pair is also dismissed, so that it is not flagged again.
 pub fn resolve_contradiction(
     one: &Entry,
     other: &Entry,
     kept: Option<EntryId>,
-    workspace: &Workspace,
+    workspace: &WorkspaceState,
 ) -> Result<Vec<Draft>, Refusal> {
-    let (first, second) = ordered(one, other)?;
+    let (first, second) = ordered_ids(one, other)?;
     let flags = open_flags(first, second, workspace);
     let dismissal = dismiss_pair(one, other, PairKind::Contradiction, workspace);
+    // A pair dismissed earlier may still have open flags to resolve, so one of the two suffices.
     if flags.is_empty() && dismissal.is_err() {
         return Err(Refusal::NothingChanges);
     }
@@ -204,23 +214,25 @@ pub fn resolve_contradiction(
         } else {
             (one, other)
         };
+        // The losing entry is superseded instead of retracted: it may have been right before.
         drafts.push(supersede(old, new)?);
     }
     Ok(drafts)
 }
 
-fn ordered(one: &Entry, other: &Entry) -> Result<(EntryId, EntryId), Refusal> {
-    writable(one)?;
-    writable(other)?;
+fn ordered_ids(one: &Entry, other: &Entry) -> Result<(EntryId, EntryId), Refusal> {
+    ensure_writable(one)?;
+    ensure_writable(other)?;
     if one.id == other.id {
         return Err(Refusal::SelfMerge);
     }
     Ok((one.id.min(other.id), one.id.max(other.id)))
 }
 
-/// Returns the flags of a pair that nobody resolved.
-fn open_flags(first: EntryId, second: EntryId, workspace: &Workspace) -> Vec<EventId> {
+/// Returns the unresolved flags of a pair.
+fn open_flags(first: EntryId, second: EntryId, workspace: &WorkspaceState) -> Vec<EventId> {
     let flags = workspace.contradictions.iter();
+    // Flags written by other builds may name the pair in either order.
     let of_pair = flags.filter(|(_, (a, b))| (*a.min(b), *a.max(b)) == (first, second));
     of_pair.map(|(flag, _)| *flag).collect()
 }

@@ -1,83 +1,97 @@
-//! Letting knowledge reach further, and approving what agents may not decide.
+//! Promotion and approval: operations that agents may not perform alone.
 
 use std::collections::BTreeSet;
 
-use crate::actor::Actor;
-use crate::content::Scope;
-use crate::entry::Entry;
-use crate::event::{ApprovalGranted, Body, ScopeChanged};
-use crate::facts::EntryFacts;
-use crate::id::EntryId;
-use crate::promotion::{Artifact, Unfit, hindrance, unfit};
-use crate::text::Note;
+use crate::ledger::entry::Entry;
+use crate::ledger::event::{ApprovalGranted, Body, ScopeChanged};
+use crate::trust::facts::EntryFacts;
+use crate::trust::promotion::{
+    PromotionArtifact, PromotionBarrier, promotion_barrier, scope_barrier,
+};
+use crate::values::actor::Actor;
+use crate::values::content::EntryScope;
+use crate::values::id::EntryId;
+use crate::values::text::Note;
 
-use super::{Draft, Refusal, about, person_needed, writable};
+use super::{Draft, Refusal, draft_about, ensure_human, ensure_writable};
 
-/// Lets an entry reach as far as `to`; `overridden` says that a person takes what is a matter of judgement upon
-/// themselves.
-pub fn widen(
+/// Widens the scope of an entry to `to`. With `overridden`, a person takes responsibility for a
+/// hindrance that is a matter of judgment.
+pub fn widen_scope(
     entry: &Entry,
     facts: &EntryFacts,
     against: Option<EntryId>,
-    to: Scope,
+    to: EntryScope,
     overridden: Option<&Actor>,
 ) -> Result<Draft, Refusal> {
-    writable(entry)?;
-    overcome(entry, unfit(entry, facts, against, to), overridden)?;
+    ensure_writable(entry)?;
+    check_override(
+        entry,
+        promotion_barrier(entry, facts, against, to),
+        overridden,
+    )?;
     let replaces = entry.scope.heads.clone();
     let body = Body::ScopeChanged(ScopeChanged { to, replaces });
-    Ok(about(entry, body))
+    Ok(draft_about(entry, body))
 }
 
-/// Refuses to let an entry reach as far as it says it does; `overridden` as in [`widen`].
-pub fn check_reach(
+/// Refuses if the entry does not qualify for its current scope; `overridden` as in [`widen_scope`].
+pub fn check_scope(
     entry: &Entry,
     facts: &EntryFacts,
     against: Option<EntryId>,
     overridden: Option<&Actor>,
 ) -> Result<(), Refusal> {
-    let why = hindrance(entry, facts, against, entry.scope.value);
-    overcome(entry, why, overridden)
+    let why = scope_barrier(entry, facts, against, entry.scope.value);
+    check_override(entry, why, overridden)
 }
 
-/// Refuses for a reason, unless a person takes it upon themselves and may.
-fn overcome(entry: &Entry, why: Option<Unfit>, overridden: Option<&Actor>) -> Result<(), Refusal> {
+/// Refuses for the reason `why`, unless a person overrides it and the reason allows that.
+fn check_override(
+    entry: &Entry,
+    why: Option<PromotionBarrier>,
+    overridden: Option<&Actor>,
+) -> Result<(), Refusal> {
     let Some(why) = why else {
         return Ok(());
     };
-    let by = overridden.filter(|_| why.may_be_overridden());
+    // Some hindrances, such as a contradiction or failed validity, cannot be overridden.
+    let overrider = overridden.filter(|_| why.may_be_overridden());
     let entry = entry.id;
-    let by = by.ok_or(Refusal::Unfit { entry, why })?;
-    person_needed("promoting what has not proven itself", by)
+    let by = overrider.ok_or(Refusal::Unfit { entry, why })?;
+    ensure_human("promoting what has not proven itself", by)
 }
 
-/// Says that an entry reaches no further than it does: a person looked at it and decided so.
-pub fn keep(entry: &Entry, by: &Actor) -> Result<Draft, Refusal> {
-    writable(entry)?;
-    person_needed("deciding how far an entry reaches", by)?;
+/// Records a person's decision to keep the current scope.
+pub fn keep_scope(entry: &Entry, by: &Actor) -> Result<Draft, Refusal> {
+    ensure_writable(entry)?;
+    ensure_human("deciding how far an entry reaches", by)?;
+    // Not refused as unchanged: the event records that a person made this decision.
     let (to, replaces) = (entry.scope.value, entry.scope.heads.clone());
-    Ok(about(
+    Ok(draft_about(
         entry,
         Body::ScopeChanged(ScopeChanged { to, replaces }),
     ))
 }
 
-/// Approves an entry as it is worded now; `authors` are those who worded it.
+/// Approves the current content of an entry; `authors` are the authors of that content.
 ///
-/// Whether it waits for that is for the caller to say, who knows which approvals do.
+/// The caller checks whether the entry is pending.
 pub fn approve(
     entry: &Entry,
     authors: &BTreeSet<Actor>,
     by: &Actor,
     signature: Option<String>,
 ) -> Result<Draft, Refusal> {
-    writable(entry)?;
-    person_needed("approving", by)?;
+    ensure_writable(entry)?;
+    ensure_human("approving", by)?;
+    // Checked again by the fold, which does not trust that this code wrote the event.
     if authors.contains(by) {
         let (entry, by) = (entry.id, by.clone());
-        return Err(Refusal::OwnWords { entry, by });
+        return Err(Refusal::OwnContent { entry, by });
     }
-    let artifact = Artifact::of(entry).ok_or(Refusal::NoContent(entry.id))?;
+    // The digest binds the approval to the exact text; a later edit needs a new approval.
+    let artifact = PromotionArtifact::from_entry(entry).ok_or(Refusal::NoContent(entry.id))?;
     let digest: Note = artifact.digest().parse().expect("a digest is a short line");
     let body = Body::ApprovalGranted(ApprovalGranted {
         entry: entry.id,
@@ -85,5 +99,5 @@ pub fn approve(
         signature,
         covers: entry.revision.clone(),
     });
-    Ok(about(entry, body))
+    Ok(draft_about(entry, body))
 }

@@ -1,50 +1,55 @@
-//! Admission of a new entry: what must be there before anything is written.
+//! Proposals of new entries and their requirements.
 
-use crate::citation::Citation;
-use crate::condition;
-use crate::content::{Content, Detail, Scope};
-use crate::event::{Body, CopiedFrom, Origin, Proposed, SourceRun};
-use crate::id::{EntryId, EventId};
-use crate::kind::{Kind, Memory};
-use crate::status::Status;
-use crate::text::{Alias, Condition, Statement, Tag};
+use crate::ledger::event::{Body, CopiedFrom, Origin, Proposed, SourceRun};
+use crate::values::citation::Citation;
+use crate::values::condition;
+use crate::values::content::{Content, EntryScope, KindDetail};
+use crate::values::id::{EntryId, EventId};
+use crate::values::kind::{EntryKind, IdPrefix, Memory};
+use crate::values::status::EntryStatus;
+use crate::values::text::{Alias, Condition, Statement, Tag};
 
 use super::{Draft, Refusal};
 
-/// The schema version of entry content this build writes.
+/// The version of the content schema that this build writes.
 pub const SCHEMA_VERSION: &str = "1.0.0";
 
-/// Citations one entry may be proposed with.
+/// Maximum number of citations in a proposal.
 pub const CITATIONS_MAX: usize = 32;
 
-/// An entry somebody wants to add.
+/// A new entry to add.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Proposal {
-    pub kind: Kind,
+    pub kind: EntryKind,
     pub content: Content,
     pub citations: Vec<Citation>,
     pub origin: Origin,
-    pub scope: Scope,
+    pub scope: EntryScope,
     pub alias: Option<Alias>,
     pub thread: Option<Tag>,
     pub run: Option<SourceRun>,
-    /// A tombstone a person overrides.
+    /// The tombstone that a person overrides.
     pub overrides: Option<EntryId>,
-    /// The entries of another memory it is made from.
+    /// The entries of another memory that it was promoted from.
     pub promoted_from: Vec<EntryId>,
-    /// The entry of a project it is a copy of.
+    /// The project entry it is a copy of.
     pub copied_from: Option<CopiedFrom>,
 }
 
 impl Proposal {
-    /// Returns a proposal for this workspace, with nothing beside what every one needs.
-    pub fn new(kind: Kind, content: Content, citations: Vec<Citation>, origin: Origin) -> Self {
+    /// Creates a proposal with workspace scope and no optional fields.
+    pub fn new(
+        kind: EntryKind,
+        content: Content,
+        citations: Vec<Citation>,
+        origin: Origin,
+    ) -> Self {
         Self {
             kind,
             content,
             citations,
             origin,
-            scope: Scope::Workspace,
+            scope: EntryScope::Workspace,
             alias: None,
             thread: None,
             run: None,
@@ -55,26 +60,27 @@ impl Proposal {
     }
 }
 
-/// Turns a proposal into the event with id `id`, whose tail becomes the entry's id.
-pub fn propose(id: EventId, it: Proposal) -> Result<Draft, Refusal> {
-    check_provenance(&it)?;
-    check_content(it.kind, &it.content)?;
-    check_conditions(&it.content.depends_on, &[])?;
-    let entry = EntryId::created_by(id, it.kind);
+/// Turns a proposal into a draft for the event `id`, whose last characters become the entry's id.
+pub fn propose(id: EventId, proposal: Proposal) -> Result<Draft, Refusal> {
+    check_provenance(&proposal)?;
+    check_content(proposal.kind, &proposal.content)?;
+    check_conditions(&proposal.content.depends_on, &[])?;
+    let entry = EntryId::created_by(id, proposal.kind);
     let body = Body::Proposed(Proposed {
-        kind: it.kind,
-        content: it.content,
-        citations: it.citations,
-        status: Status::Candidate,
-        origin: it.origin,
-        scope: it.scope,
+        kind: proposal.kind,
+        content: proposal.content,
+        citations: proposal.citations,
+        // A higher status must be earned by events; a proposal cannot claim it.
+        status: EntryStatus::Candidate,
+        origin: proposal.origin,
+        scope: proposal.scope,
         schema_version: SCHEMA_VERSION.to_owned(),
-        alias: it.alias,
-        thread: it.thread,
-        run: it.run,
-        overrides: it.overrides,
-        promoted_from: it.promoted_from,
-        copied_from: it.copied_from,
+        alias: proposal.alias,
+        thread: proposal.thread,
+        run: proposal.run,
+        overrides: proposal.overrides,
+        promoted_from: proposal.promoted_from,
+        copied_from: proposal.copied_from,
     });
     Ok(Draft {
         about: vec![entry.into()],
@@ -82,91 +88,81 @@ pub fn propose(id: EventId, it: Proposal) -> Result<Draft, Refusal> {
     })
 }
 
-fn check_provenance(it: &Proposal) -> Result<(), Refusal> {
-    let needed = match it.kind.memory() {
+fn check_provenance(proposal: &Proposal) -> Result<(), Refusal> {
+    // An episodic entry is itself the record of an observation.
+    let needed = match proposal.kind.memory() {
         Memory::Semantic | Memory::Procedural => true,
         Memory::Episodic => false,
     };
-    if needed && it.citations.is_empty() {
+    if needed && proposal.citations.is_empty() {
         return Err(Refusal::ProvenanceRequired);
     }
-    at_most("citations", it.citations.len(), CITATIONS_MAX)
+    check_at_most("citations", proposal.citations.len(), CITATIONS_MAX)
 }
 
-/// Checks what content of `kind` must and must not have.
-pub(super) fn check_content(kind: Kind, content: &Content) -> Result<(), Refusal> {
-    at_most(
+/// Checks the limits and the required detail of content of `kind`.
+pub(super) fn check_content(kind: EntryKind, content: &Content) -> Result<(), Refusal> {
+    check_at_most(
         "verification steps",
         content.verify.len(),
         Content::STEPS_MAX,
     )?;
-    at_most("anchors", content.evidence.len(), Content::ANCHORS_MAX)?;
-    at_most("tags", content.tags.len(), Content::TAGS_MAX)?;
-    at_most(
+    check_at_most("anchors", content.evidence.len(), Content::ANCHORS_MAX)?;
+    check_at_most("tags", content.tags.len(), Content::TAGS_MAX)?;
+    check_at_most(
         "conditions",
         content.depends_on.len(),
         Content::CONDITIONS_MAX,
     )?;
-    if let Some(Detail::Norm(norm)) = &content.detail {
-        norm.check.understand()?;
+    if let Some(KindDetail::Norm(norm)) = &content.detail {
+        // An invalid check would silently never be enforced.
+        norm.check.validate()?;
     }
-    let count = content.statement.sentences();
-    if kind.memory() != Memory::Episodic && Statement::SENTENCES_MAX < count {
+    let count = content.statement.sentence_count();
+    // The limit is for claims; episodic entries are raw observations.
+    if kind.memory() != Memory::Episodic && count > Statement::SENTENCES_MAX {
         return Err(Refusal::TooManySentences {
             count,
             max: Statement::SENTENCES_MAX,
         });
     }
-    match (&content.detail, detail_wanted(kind)) {
+    match (&content.detail, required_detail(kind)) {
         (None, Some(wanted)) => Err(Refusal::DetailMissing {
             kind: kind.name(),
             wanted,
         }),
-        (Some(detail), _) if !detail.fits(kind) => {
+        (Some(detail), _) if !detail.belongs_to(kind) => {
             Err(Refusal::DetailMisplaced { kind: kind.name() })
         }
         (Some(_) | None, _) => Ok(()),
     }
 }
 
-/// Checks that this build understands every condition but those that stand already: an entry whose
-/// old condition it cannot read may still be worded anew.
+/// Checks that this build can parse every condition that is not already in `standing`.
+///
+/// An entry with an old condition that this build cannot parse can still be edited.
 pub(super) fn check_conditions(
     wanted: &[Condition],
     standing: &[Condition],
 ) -> Result<(), Refusal> {
-    for new in wanted.iter().filter(|it| !standing.contains(it)) {
-        condition::understand(new)?;
+    for new in wanted.iter().filter(|wanted| !standing.contains(wanted)) {
+        condition::parse_stored(new)?;
     }
     Ok(())
 }
 
-/// Returns what a kind cannot do without.
-fn detail_wanted(kind: Kind) -> Option<&'static str> {
-    match kind {
-        Kind::Spike => Some("question, answer and confidence"),
-        Kind::Entity => Some("a name"),
-        Kind::Relationship => Some("from, rel and to"),
-        Kind::Technique
-        | Kind::Pattern
-        | Kind::AntiPattern
-        | Kind::Decision
-        | Kind::Convention
-        | Kind::Learning
-        | Kind::Bug
-        | Kind::Incident
-        | Kind::FalsePositive
-        | Kind::CommitNorm
-        | Kind::PrExpectation
-        | Kind::UserExpectation
-        | Kind::RiskTier
-        | Kind::Friction
-        | Kind::Calibration => None,
+/// Returns the detail that a kind requires, as shown to the user.
+fn required_detail(kind: EntryKind) -> Option<&'static str> {
+    match kind.prefix() {
+        IdPrefix::Spike => Some("question, answer and confidence"),
+        IdPrefix::Entity => Some("a name"),
+        IdPrefix::Relationship => Some("from, rel and to"),
+        IdPrefix::Lesson | IdPrefix::Norm | IdPrefix::Friction => None,
     }
 }
 
-fn at_most(what: &'static str, count: usize, max: usize) -> Result<(), Refusal> {
-    if max < count {
+fn check_at_most(what: &'static str, count: usize, max: usize) -> Result<(), Refusal> {
+    if count > max {
         return Err(Refusal::TooMany { what, count, max });
     }
     Ok(())

@@ -1,24 +1,25 @@
-//! Turning off everything from one author or origin, and on again.
+//! Revocation of all contributions of an author or origin.
 
-use crate::actor::Actor;
-use crate::event::{Body, OriginRevoked, Switch};
-use crate::id::EventId;
-use crate::source::Source;
-use crate::workspace::Workspace;
+use crate::ledger::event::{Body, OriginRevoked, Switch};
+use crate::ledger::source::ContributionSource;
+use crate::ledger::workspace::WorkspaceState;
+use crate::values::actor::Actor;
+use crate::values::id::EventId;
 
-use super::{Draft, Refusal, person_needed};
+use super::{Draft, Refusal, ensure_human};
 
-/// Revokes `source`, or takes that back; only a person may. One event, however much came from it.
+/// Revokes `source` or ends its revocation; only a person may. One event, regardless of the number
+/// of entries.
 ///
-/// `replaces` are the events that said something about the same source before.
+/// `replaces` are the earlier revocation events of the same source.
 pub fn revoke(
-    workspace: &Workspace,
-    source: Source,
+    workspace: &WorkspaceState,
+    source: ContributionSource,
     state: Switch,
     replaces: Vec<EventId>,
     by: &Actor,
 ) -> Result<Draft, Refusal> {
-    person_needed("revoking a source", by)?;
+    ensure_human("revoking a source", by)?;
     match (state, workspace.revoked.contains(&source)) {
         (Switch::On, true) => return Err(Refusal::AlreadyRevoked(source)),
         (Switch::Off, false) => return Err(Refusal::NotRevoked(source)),
@@ -29,6 +30,7 @@ pub fn revoke(
         state,
         replaces,
     });
+    // The event names no entry: entries that arrive later are covered too.
     let about = Vec::new();
     Ok(Draft { about, body })
 }

@@ -1,35 +1,37 @@
-//! The event that takes another one back.
+//! Undo: the event that reverses another.
 //!
-//! Nothing is erased: undoing appends. Citations stay for ever (provenance is append-only), and
-//! blanking cannot be undone because nothing is left to bring back.
+//! Nothing is deleted; an undo appends an event. Citations are permanent because provenance is
+//! append-only, and a redaction is final because no data is left to restore.
 
-use crate::content::{Changes, Content};
-use crate::entry::Entry;
-use crate::event::{
+use crate::ledger::entry::Entry;
+use crate::ledger::event::{
     Archived, Body, Channel, Cited, Confirmed, Event, EventBlanked, Linked, OverlaySet, Proposed,
     Restored, RetractReason, Retracted, Revised, StatusChanged, Switch,
 };
-use crate::fold::fold_entry;
-use crate::id::EventId;
+use crate::ledger::fold::fold_entry;
+use crate::values::content::{Changes, Content};
+use crate::values::id::EventId;
 
-use super::{Draft, Refusal, about, revise, writable};
+use super::{Draft, Refusal, draft_about, edit, ensure_writable};
 
-/// Returns the event that undoes `event`, given every event of the entry.
+/// Returns the draft that undoes `event`, given all events of the entry.
 pub fn undo(entry: &Entry, event: &Event, history: &[Event]) -> Result<Draft, Refusal> {
-    writable(entry)?;
+    ensure_writable(entry)?;
     if event.get::<Proposed>().is_some() {
+        // `Withdrawn` leaves no tombstone, so the same claim can be added again.
         let reason = RetractReason::Withdrawn;
         let body = Retracted {
             reason,
             channel: Channel::Command,
             note: None,
         };
-        return Ok(about(entry, Body::Retracted(body)));
+        return Ok(draft_about(entry, Body::Retracted(body)));
     }
+    // Refolding without the event restores each field, unless a later edit has changed it again.
     if event.get::<Revised>().is_some() {
-        return revise(
+        return edit(
             entry,
-            changes_back(entry, event, history)?,
+            changes_to_undo(entry, event, history)?,
             None,
             Channel::Command,
             None,
@@ -40,7 +42,7 @@ pub fn undo(entry: &Entry, event: &Event, history: &[Event]) -> Result<Draft, Re
             withdraws: vec![event.id],
             ..data.clone()
         };
-        return Ok(about(entry, Body::Confirmed(body)));
+        return Ok(draft_about(entry, Body::Confirmed(body)));
     }
     if let Some(data) = event.get::<Linked>() {
         let body = Linked {
@@ -48,6 +50,7 @@ pub fn undo(entry: &Entry, event: &Event, history: &[Event]) -> Result<Draft, Re
             ..data.clone()
         };
         return Ok(Draft {
+            // The order of `draft_about` decides which entry owns the link.
             about: event.about.clone(),
             body: Body::Linked(body),
         });
@@ -57,43 +60,48 @@ pub fn undo(entry: &Entry, event: &Event, history: &[Event]) -> Result<Draft, Re
             undoes: vec![event.id],
             reason: None,
         };
-        return Ok(about(entry, Body::Restored(body)));
+        return Ok(draft_about(entry, Body::Restored(body)));
     }
     if let Some(data) = event.get::<Restored>() {
-        return restore_undone(entry, &data.undoes, history);
+        return repeat_undone(entry, &data.undoes, history);
     }
     if event.get::<StatusChanged>().is_some() {
-        let to = before(entry, event, history)?.status.value;
+        // The previous status is not in the event; refolding without it gives the value.
+        let to = entry_before(entry, event, history)?.status.value;
         let replaces = entry.status.heads.clone();
         let body = StatusChanged {
             to,
             replaces,
             reason: None,
         };
-        return Ok(about(entry, Body::StatusChanged(body)));
+        return Ok(draft_about(entry, Body::StatusChanged(body)));
     }
     if let Some(data) = event.get::<OverlaySet>() {
-        return Ok(about(entry, Body::OverlaySet(switched(data, event.id))));
+        return Ok(draft_about(
+            entry,
+            Body::OverlaySet(inverted(data, event.id)),
+        ));
     }
     Err(Refusal::CannotUndo {
-        what: name_of(event),
+        what: describe_event(event),
     })
 }
 
-/// Returns the mark turned the other way.
-fn switched(data: &OverlaySet, event: EventId) -> OverlaySet {
+/// Returns the annotation with the opposite state.
+fn inverted(data: &OverlaySet, event: EventId) -> OverlaySet {
     let state = match data.state {
         Switch::On => Switch::Off,
         Switch::Off => Switch::On,
     };
     OverlaySet {
         state,
+        // Replaces only the undone event, so a concurrent change stays in effect.
         replaces: vec![event],
         ..data.clone()
     }
 }
 
-fn name_of(event: &Event) -> &'static str {
+fn describe_event(event: &Event) -> &'static str {
     if event.get::<Cited>().is_some() {
         "citation (provenance is append-only)"
     } else if event.get::<EventBlanked>().is_some() {
@@ -103,33 +111,34 @@ fn name_of(event: &Event) -> &'static str {
     }
 }
 
-/// Returns the entry as it was without `event`.
-fn before(entry: &Entry, event: &Event, history: &[Event]) -> Result<Entry, Refusal> {
+/// Folds the entry without `event`.
+fn entry_before(entry: &Entry, event: &Event, history: &[Event]) -> Result<Entry, Refusal> {
     let others = history.iter().filter(|other| other.id != event.id);
     fold_entry(entry.id, others).ok_or(Refusal::NoContent(entry.id))
 }
 
-/// Returns the changes that give the fields `event` worded their earlier text.
-fn changes_back(entry: &Entry, event: &Event, history: &[Event]) -> Result<Changes, Refusal> {
-    let old: Content = before(entry, event, history)?
+/// Returns the changes that restore the fields edited by `event`.
+fn changes_to_undo(entry: &Entry, event: &Event, history: &[Event]) -> Result<Changes, Refusal> {
+    let old: Content = entry_before(entry, event, history)?
         .content
         .ok_or(Refusal::NoContent(entry.id))?;
     let now = entry.content.as_ref().ok_or(Refusal::NoContent(entry.id))?;
     Ok(now.changes_to(&old))
 }
 
-/// Archives or retracts again what a restoration had brought back.
-fn restore_undone(entry: &Entry, undone: &[EventId], history: &[Event]) -> Result<Draft, Refusal> {
+/// Repeats the retraction or archiving that a restore had undone.
+fn repeat_undone(entry: &Entry, undone: &[EventId], history: &[Event]) -> Result<Draft, Refusal> {
+    // Newest first: the latest of several undone events is repeated.
     let again = history
         .iter()
         .rev()
         .filter(|event| undone.contains(&event.id));
     for event in again {
         if let Some(data) = event.get::<Retracted>() {
-            return Ok(about(entry, Body::Retracted(data.clone())));
+            return Ok(draft_about(entry, Body::Retracted(data.clone())));
         }
         if let Some(data) = event.get::<Archived>() {
-            return Ok(about(entry, Body::Archived(data.clone())));
+            return Ok(draft_about(entry, Body::Archived(data.clone())));
         }
     }
     Err(Refusal::NothingChanges)

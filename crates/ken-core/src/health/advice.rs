@@ -1,154 +1,165 @@
-//! Rules 12 to 14: recommendations about how entries fade, what gets a chance, and how much Ken may do alone.
+//! Rules 12 to 14: recommendations on decay, exploration and maintenance autonomy.
 
 use std::collections::BTreeMap;
 
-use super::{Facts, Insight, Rule, Severity, as_float};
-use crate::content::DecayClass;
-use crate::entry::Entry;
-use crate::event::Outcome;
-use crate::kind::Memory;
-use crate::maintenance::Category;
-use crate::text::shortened;
-use crate::time::Date;
+use super::{HealthFacts, HealthInsight, HealthRule, InsightSeverity, as_float};
+use crate::health::maintenance::MaintenanceCategory;
+use crate::ledger::entry::Entry;
+use crate::ledger::event::Outcome;
+use crate::values::content::DecayClass;
+use crate::values::kind::Memory;
+use crate::values::text::truncate;
+use crate::values::time::Date;
 
-/// Rule 12: an ephemeral entry that helped on this many days over at least the half-life of its evidence is not
-/// ephemeral; one that disappoints this often is not durable.
+/// Rule 12: days with net positive outcomes after which an ephemeral entry is durable.
 pub const DURABLE_HELPFUL_DAYS: usize = 5;
+/// Rule 12: days since the first of them; the half-life of ephemeral evidence.
 pub const DURABLE_SPAN_DAYS: u32 = 34;
+/// Rule 12: errors from which a durable entry should be ephemeral.
 pub const FLEETING_ERRORS: u64 = 5;
 
-/// Rule 13: days that are looked at, uses there must have been, entries there must be to choose from, and the
-/// effective number of entries in use that is too few.
+/// Rule 13: days of usage that are examined.
 pub const BRANCHING_DAYS: u32 = 30;
+/// Rule 13: uses required within that time.
 pub const BRANCHING_USES_MIN: usize = 10;
+/// Rule 13: entries required before diversity means anything.
 pub const BRANCHING_ENTRIES_MIN: usize = 10;
+/// Rule 13: effective number of used entries below which exploration is too low.
 pub const BRANCHING_MIN: f64 = 3.0;
-/// What is moved from meaning to chance where agents use the same few entries.
-const EXPLORE_MORE: f64 = 0.05;
+/// Rule 13: weight to move from the semantic signal to Thompson sampling.
+const EXPLORATION_STEP: f64 = 0.05;
 
-/// Rule 14: runs of a service that must have succeeded, and none failed, for it to be trusted more; and failures
-/// that cost it that trust.
+/// Rule 14: successful runs, without a failure, after which a service may run unasked.
 pub const AUTONOMY_EARNED: usize = 5;
+/// Rule 14: failed runs after which a service should only suggest.
 pub const AUTONOMY_LOST: usize = 2;
 
-/// Evidence about an entry fades faster or slower than what happened to it suggests.
-pub fn evaporation(facts: &Facts) -> Vec<Insight> {
+/// Rule 12: reports entries whose decay class does not match their history.
+pub fn evaporation(facts: &HealthFacts) -> Vec<HealthInsight> {
     let today = facts.now.date();
     let insight = |entry: &Entry| {
         let (to, why) = match entry.decay_class() {
             DecayClass::Ephemeral if has_lasted(entry, today) => ("stable", "kept helping"),
             DecayClass::Stable | DecayClass::Permanent
-                if FLEETING_ERRORS <= facts.errors_of(entry.id) =>
+                if facts.errors_of(entry.id) >= FLEETING_ERRORS =>
             {
                 ("ephemeral", "keeps coming up without answering")
             }
             DecayClass::Ephemeral | DecayClass::Stable | DecayClass::Permanent => return None,
         };
-        let title = shortened(&entry.title(), 60);
+        let title = truncate(&entry.title(), 60);
         let what = format!("\"{title}\" {why}: its evidence should fade as {to}");
-        let insight = Insight::new(Rule::Evaporation, Severity::Info, what);
-        let command = format!("ken revise {} --decay {to}", entry.id);
-        Some(insight.about([entry.id]).command(command))
+        let insight = HealthInsight::new(HealthRule::Evaporation, InsightSeverity::Info, what);
+        let command = format!("ken edit {} --decay {to}", entry.id);
+        Some(insight.with_entries([entry.id]).with_command(command))
     };
     facts.entries.iter().filter_map(insight).collect()
 }
 
-/// Whether an entry helped on several days, the first of them long ago.
+/// Returns whether an entry helped on several days, the first of them long ago.
 fn has_lasted(entry: &Entry, today: Date) -> bool {
     let days = entry.tallies.days.iter();
     let helped: Vec<Date> = days
-        .filter(|(_, tally)| tally.beta_milli < tally.alpha_milli)
+        .filter(|(_, tally)| tally.alpha_milli > tally.beta_milli)
         .map(|(day, _)| *day)
         .collect();
-    let spans = |first: &Date| DURABLE_SPAN_DAYS <= today.days_since(*first);
-    DURABLE_HELPFUL_DAYS <= helped.len() && helped.first().is_some_and(spans)
+    // Five good days in one week prove nothing about durability; the first one must be old.
+    let is_old = |first: &Date| today.days_since(*first) >= DURABLE_SPAN_DAYS;
+    helped.len() >= DURABLE_HELPFUL_DAYS && helped.first().is_some_and(is_old)
 }
 
-/// Agents use the same few entries, so that others get no chance to prove themselves.
-pub fn branching(facts: &Facts) -> Vec<Insight> {
+/// Rule 13: reports that agents use few of many entries, so that others collect no evidence.
+pub fn branching(facts: &HealthFacts) -> Vec<HealthInsight> {
     let since = facts.now.date().minus_days(BRANCHING_DAYS);
-    let known = facts.entries.iter();
-    let known = known.filter(|it| it.id.prefix().memory() == Memory::Semantic);
+    let semantic = facts.entries.iter();
+    let semantic = semantic.filter(|it| it.id.prefix().memory() == Memory::Semantic);
     let (mut entries, mut uses) = (0, Vec::new());
-    for entry in known {
+    for entry in semantic {
         entries += 1;
         let days = entry.tallies.days.range(since..);
-        let used = days.filter(|(_, it)| 0 < it.alpha_milli + it.beta_milli);
-        uses.extend(Some(used.count()).filter(|it| 0 < *it));
+        let used = days.filter(|(_, tally)| tally.alpha_milli + tally.beta_milli > 0);
+        // Unused entries are left out: the entropy below is undefined for a share of 0.
+        uses.extend(Some(used.count()).filter(|count| *count > 0));
     }
     let all: usize = uses.iter().sum();
-    let reached = effective_number(&uses);
+    let reached = effective_entry_count(&uses);
     let is_narrow =
-        BRANCHING_USES_MIN <= all && BRANCHING_ENTRIES_MIN <= entries && reached < BRANCHING_MIN;
+        all >= BRANCHING_USES_MIN && entries >= BRANCHING_ENTRIES_MIN && reached < BRANCHING_MIN;
     if !is_narrow {
         return Vec::new();
     }
     let what = format!(
         "of {entries} entries agents effectively use {reached:.1}; others get no chance to prove themselves"
     );
-    let insight = Insight::new(Rule::Branching, Severity::Info, what);
-    vec![insight.command(explore_more(facts))]
+    let insight = HealthInsight::new(HealthRule::Branching, InsightSeverity::Info, what);
+    vec![insight.with_command(exploration_command(facts))]
 }
 
-/// Returns how many entries would be used as evenly as these are: the exponential of their entropy, in whole
-/// millionths, so that three used alike are three.
-fn effective_number(uses: &[usize]) -> f64 {
+/// Returns the effective number of used entries: the exponential of the entropy of their usage.
+fn effective_entry_count(uses: &[usize]) -> f64 {
     let all = as_float(uses.iter().sum::<usize>() as u64);
-    let entropy = uses.iter().map(|it| {
-        let share = as_float(*it as u64) / all;
+    let entropy = uses.iter().map(|count| {
+        let share = as_float(*count as u64) / all;
         -share * libm::log(share)
     });
+    // Rounding to millionths makes three equally used entries exactly 3.0, the threshold.
     libm::round(libm::exp(entropy.sum::<f64>()) * 1e6) / 1e6
 }
 
-/// Returns the command that lets chance count for more, from the weights that hold now.
-fn explore_more(facts: &Facts) -> String {
+/// Returns the command that raises the weight of Thompson sampling from its current value.
+fn exploration_command(facts: &HealthFacts) -> String {
     let mut shares: BTreeMap<&str, f64> = facts.weights.named().into();
-    let moved = shares["semantic"].min(EXPLORE_MORE);
+    let moved = shares["semantic"].min(EXPLORATION_STEP);
     for (name, by) in [("semantic", -moved), ("thompson", moved)] {
         shares.entry(name).and_modify(|it| *it += by);
     }
     let named = facts.weights.named().into_iter();
-    // Hundredths, as they are shown; the last one takes what rounding leaves.
+    // Weights are printed in hundredths and must sum to 1, or the command is rejected. The last one
+    // absorbs the rounding error.
     let mut rest = 100;
     let mut parts: Vec<String> = Vec::new();
     let names: Vec<&str> = named.map(|(name, _)| name).collect();
     for (place, name) in names.iter().enumerate() {
-        let hundredths = match place + 1 == names.len() {
-            true => rest,
-            false => (libm::round(shares[name] * 100.0) as i32).min(rest),
+        let is_last = place + 1 == names.len();
+        let hundredths = if is_last {
+            rest
+        } else {
+            (libm::round(shares[name] * 100.0) as i32).min(rest)
         };
         rest -= hundredths;
         parts.push(format!("{name}={:.2}", f64::from(hundredths) / 100.0));
     }
-    format!("ken scoring set {}", parts.join(" "))
+    format!("ken config weights set {}", parts.join(" "))
 }
 
-/// Services did well enough to be let alone, or badly enough to be held back.
-pub fn earned_autonomy(facts: &Facts) -> Vec<Insight> {
+/// Rule 14: reports services that earned or lost permission to run unasked.
+pub fn earned_autonomy(facts: &HealthFacts) -> Vec<HealthInsight> {
     let mut found = Vec::new();
-    for category in Category::ALL {
-        let runs = facts.outcomes.iter();
-        let runs = runs.filter(|it| it.maintenance() == Some(category.name()));
+    for category in MaintenanceCategory::ALL {
+        let outcomes = facts.outcomes.iter();
+        let runs = outcomes.filter(|it| it.maintenance_service() == Some(category.name()));
         let ended: Vec<Outcome> = runs.map(|it| it.closed.outcome).collect();
         let count = |wanted| ended.iter().filter(|it| **it == wanted).count();
         let (good, bad) = (count(Outcome::Succeeded), count(Outcome::Failed));
         let policy = &facts.policy;
-        let (what, command) = match policy.allows(category) {
-            false if AUTONOMY_EARNED <= good && bad == 0 => (
+        let is_allowed = policy.allows(category);
+        let (what, command) = if !is_allowed && good >= AUTONOMY_EARNED && bad == 0 {
+            (
                 format!(
                     "{category} succeeded {good} times and never failed: it may be done unasked"
                 ),
-                policy.with(category).command(),
-            ),
-            true if AUTONOMY_LOST <= bad => (
+                policy.with_allowed(category).command(),
+            )
+        } else if is_allowed && bad >= AUTONOMY_LOST {
+            (
                 format!("{category} failed {bad} times: it should be suggested only"),
-                policy.without(category).command(),
-            ),
-            true | false => continue,
+                policy.without_allowed(category).command(),
+            )
+        } else {
+            continue;
         };
-        let insight = Insight::new(Rule::EarnedAutonomy, Severity::Info, what);
-        found.push(insight.command(command));
+        let insight = HealthInsight::new(HealthRule::EarnedAutonomy, InsightSeverity::Info, what);
+        found.push(insight.with_command(command));
     }
     found
 }

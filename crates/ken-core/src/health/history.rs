@@ -1,42 +1,44 @@
-//! What the outcomes of work add up to: a summary, what should be brought before a person, and what the
-//! settings might learn from it. Told from events alone and kept nowhere.
+//! Outcome history: a summary of recent runs, escalations and recommendations.
+//!
+//! Everything is derived from events on request and stored nowhere.
 
 use serde::Serialize;
 
-use super::performance::{better, counted, strategies};
-use super::{Facts, Outcome, quoted};
-use crate::event;
-use crate::text::Tag;
+use super::performance::{better_strategy, counted_outcomes, strategy_qualities};
+use super::{HealthFacts, RunOutcome, shell_quote};
+use crate::ledger::event;
+use crate::values::text::Tag;
 
-/// Runs of one thread that failed one after the other before a person should look.
+/// Consecutive failed runs of one thread that escalate to a person.
 pub const ESCALATE_AFTER: usize = 3;
 
-/// Entries a run must have had at hand on average, that its failures may be theirs.
+/// Average number of entries shown per run from which failures may be blamed on entries.
 const READ_PER_RUN: u64 = 1;
 
-/// How work ended here lately.
+/// Totals over recent runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Summary {
+pub struct OutcomeSummary {
     pub runs: u64,
     pub succeeded: u64,
     pub failed: u64,
     pub cost_micros: u64,
-    /// Entries that were shown, and entries that came out of it.
+    /// Entries that were shown.
     pub accessed: u64,
+    /// Entries that the runs produced.
     pub extracted: u64,
 }
 
-/// Something a person should look at, or a setting that might be another.
+/// An escalation or recommendation with a command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Advice {
+pub struct OutcomeAdvice {
     pub what: String,
     pub command: String,
 }
 
-/// Returns what the outcomes of the last [`OUTCOME_DAYS`](super::performance::OUTCOME_DAYS) add up to.
-pub fn summary(facts: &Facts) -> Summary {
-    let mut all = Summary::default();
-    for Outcome { closed, .. } in counted(facts) {
+/// Sums the outcomes of the last [`OUTCOME_DAYS`](super::performance::OUTCOME_DAYS) days.
+pub fn summarize_outcomes(facts: &HealthFacts) -> OutcomeSummary {
+    let mut all = OutcomeSummary::default();
+    for RunOutcome { closed, .. } in counted_outcomes(facts) {
         all.runs += 1;
         match closed.outcome {
             event::Outcome::Succeeded => all.succeeded += 1,
@@ -50,20 +52,23 @@ pub fn summary(facts: &Facts) -> Summary {
     all
 }
 
-/// Returns threads whose latest runs all failed.
-pub fn escalations(facts: &Facts) -> Vec<Advice> {
-    let mut threads: Vec<Option<&Tag>> =
-        counted(facts).map(|it| it.closed.thread.as_ref()).collect();
+/// Returns the threads whose latest runs all failed.
+pub fn escalations(facts: &HealthFacts) -> Vec<OutcomeAdvice> {
+    let mut threads: Vec<Option<&Tag>> = counted_outcomes(facts)
+        .map(|it| it.closed.thread.as_ref())
+        .collect();
+    // Runs outside any thread form a group of their own (`None`).
     threads.sort_unstable();
     threads.dedup();
     let mut found = Vec::new();
     for thread in threads {
-        let own: Vec<&Outcome> = counted(facts)
+        let own: Vec<&RunOutcome> = counted_outcomes(facts)
             .filter(|it| it.closed.thread.as_ref() == thread)
             .collect();
-        let failed = own.iter().rev();
-        let failed = failed.take_while(|it| it.closed.outcome == event::Outcome::Failed);
-        let failed = failed.count();
+        // Outcomes are ordered by time, so the reverse starts with the latest run.
+        let latest = own.iter().rev();
+        let streak = latest.take_while(|it| it.closed.outcome == event::Outcome::Failed);
+        let failed = streak.count();
         if failed < ESCALATE_AFTER {
             continue;
         }
@@ -71,7 +76,7 @@ pub fn escalations(facts: &Facts) -> Vec<Advice> {
             || "outside any thread".to_owned(),
             |it| format!("in thread `{it}`"),
         );
-        found.push(Advice {
+        found.push(OutcomeAdvice {
             what: format!("the last {failed} runs {place} failed; a person should look"),
             command: "ken run list".to_owned(),
         });
@@ -79,30 +84,34 @@ pub fn escalations(facts: &Facts) -> Vec<Advice> {
     found
 }
 
-/// Returns what the outcomes recommend; nothing is set by them.
-pub fn recommendations(facts: &Facts) -> Vec<Advice> {
+/// Returns the recommendations that follow from outcomes; they change no setting.
+pub fn recommendations(facts: &HealthFacts) -> Vec<OutcomeAdvice> {
     let mut found = Vec::new();
-    let known = strategies(facts);
-    if let (Some((best, quality)), true) = (known.iter().copied().reduce(better), 1 < known.len()) {
-        found.push(Advice {
+    let known = strategy_qualities(facts);
+    // A single strategy is trivially the best one; recommending it would be noise.
+    if let (Some((best, quality)), true) = (
+        known.iter().copied().reduce(better_strategy),
+        known.len() > 1,
+    ) {
+        found.push(OutcomeAdvice {
             what: format!(
                 "`{best}` has the best outcomes here (quality {quality:.2}): begin with it"
             ),
             command: format!(
                 "ken run close --outcome succeeded --strategy {}",
-                quoted(best.as_str())
+                shell_quote(best.as_str())
             ),
         });
     }
-    let all = summary(facts);
-    let is_read = READ_PER_RUN * all.runs <= all.accessed;
-    if is_read && all.succeeded < all.failed {
-        found.push(Advice {
+    let all = summarize_outcomes(facts);
+    let is_read = all.accessed >= READ_PER_RUN * all.runs;
+    if is_read && all.failed > all.succeeded {
+        found.push(OutcomeAdvice {
             what: format!(
                 "{} of {} runs failed although entries were at hand: see which of them help",
                 all.failed, all.runs
             ),
-            command: "ken lift".to_owned(),
+            command: "ken health impact".to_owned(),
         });
     }
     found

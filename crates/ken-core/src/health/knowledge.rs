@@ -1,100 +1,117 @@
-//! Rules 1 to 7: what is known, and how it holds up.
+//! Rules 1 to 7: confidence, contradictions, peer trust, coverage, staleness and duplicates.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Facts, Insight, Rule, Severity, domains, listed, overlap, quoted};
-use crate::content::Polarity;
-use crate::entry::Entry;
-use crate::event::PairKind;
-use crate::facts::{Beta, Validity};
-use crate::id::EntryId;
-use crate::posterior::{self, Ageing};
-use crate::status::Status;
-use crate::text::{Tag, comparison_words, shortened};
-use crate::time::Date;
-use crate::together::{clusters, edges};
+use super::{
+    HealthFacts, HealthInsight, HealthRule, InsightSeverity, domains, jaccard, join_ids,
+    shell_quote,
+};
+use crate::ledger::cooccurrence::{cooccurrence_edges, find_clusters};
+use crate::ledger::entry::Entry;
+use crate::ledger::event::PairKind;
+use crate::trust::facts::{BetaPosterior, Validity};
+use crate::trust::posterior::{self, EvidenceDecay};
+use crate::values::content::Polarity;
+use crate::values::id::EntryId;
+use crate::values::status::EntryStatus;
+use crate::values::text::{Tag, comparison_words, truncate};
+use crate::values::time::Date;
 
-/// Rule 1: the share of its best within the last days that confidence must have lost, and those days.
+/// Rule 1: relative loss of confidence from its recent peak above which the rule reports.
 pub const DECLINE: f64 = 0.2;
+/// Rule 1: days in which the peak is searched.
 pub const DECLINE_DAYS: u32 = 7;
 
-/// Rule 2: the share of tags two contrary entries must have more than in common.
+/// Rule 2: Jaccard index of tags above which entries of opposite polarity conflict.
 pub const CONTRARY_OVERLAP: f64 = 0.3;
 
-/// Rule 3: a peer that is trusted less than this lost too much.
+/// Rule 3: trust below which a peer is reported.
 pub const PEER_TRUST_MIN: f64 = 0.5;
-/// Trust is the value a peer is better than with this probability, so that little history counts as little.
+/// Rule 3: trust is this quantile of a peer's posterior, so that a short history earns little
+/// trust.
 pub const PEER_PERCENTILE: f64 = 0.1;
-/// What is believed of a peer before anything was observed.
+/// Rule 3: alpha and beta of a peer's prior.
 pub const PEER_PRIOR: f64 = 1.0;
 
-/// Rule 4: entries of a domain that disappoint, and how often each of them does at least.
+/// Rule 4: failing entries of one domain from which it has a coverage gap.
 pub const GAP_ENTRIES_MIN: usize = 3;
+/// Rule 4: errors from which an entry is failing.
 pub const GAP_ERRORS_MIN: u64 = 3;
 
-/// Rule 5: how often every entry of a cluster must have disappointed more than.
+/// Rule 5: errors that every entry of a stale cluster exceeds.
 pub const CLUSTER_ERRORS: u64 = 3;
 
-/// Rule 6: the shares of tags and of title words two entries must have more than in common.
+/// Rule 6: Jaccard index of tags that merge candidates exceed.
 pub const MERGE_TAGS: f64 = 0.5;
+/// Rule 6: Jaccard index of title words that merge candidates exceed.
 pub const MERGE_TITLE: f64 = 0.5;
-/// A tag that more entries bear tells nothing about which of them are one; `ken duplicates` looks at all.
+/// Rule 6: entries with one tag above which it pairs none of them; `ken health duplicates` checks
+/// all pairs.
 pub const MERGE_TAG_ENTRIES_MAX: usize = 200;
 
-/// Characters of a claim in a sentence about it.
-const CLAIM_CHARS: usize = 60;
+/// Maximum length of a quoted title, in characters.
+const TITLE_CHARS: usize = 60;
 
-/// Confidence fell by more than a fifth from its best of the last week.
+/// Rule 1: reports entries whose confidence fell by more than a fifth within a week.
 ///
-/// Confidence is the posterior mean: with no decay faster than 0.98 a day, alpha alone cannot lose a fifth in a
-/// week; failures push the mean down.
-pub fn confidence_decline(facts: &Facts) -> Vec<Insight> {
+/// Confidence is the posterior mean. Decay alone, at most 2 % per day, cannot lose a fifth of alpha
+/// in a week; failures lower the mean.
+pub fn confidence_decline(facts: &HealthFacts) -> Vec<HealthInsight> {
     let today = facts.now.date();
     let insight = |entry: &Entry| {
-        let (best, now) = confidence_lately(entry, today);
-        let told = (DECLINE < 1.0 - now / best).then(|| {
+        let (best, now) = recent_confidence(entry, today);
+        let message = (1.0 - now / best > DECLINE).then(|| {
             format!(
                 "confidence fell from {best:.2} to {now:.2} within {DECLINE_DAYS} days: {}",
-                claim(entry)
+                quoted_title(entry)
             )
         })?;
-        let insight = Insight::new(Rule::ConfidenceDecline, Severity::Attention, told);
+        let insight = HealthInsight::new(
+            HealthRule::ConfidenceDecline,
+            InsightSeverity::Attention,
+            message,
+        );
         let command = format!("ken log {}", entry.id);
-        Some(insight.about([entry.id]).command(command))
+        Some(insight.with_entries([entry.id]).with_command(command))
     };
     facts.entries.iter().filter_map(insight).collect()
 }
 
-/// Returns the best confidence of the last days, and today's.
-fn confidence_lately(entry: &Entry, today: Date) -> (f64, f64) {
-    let ageing = Ageing::of(entry.decay_class(), Validity::Unverifiable);
-    let on = |day: Date| posterior::posterior_on(&entry.tallies, ageing, day).mean();
+/// Returns the peak confidence of the last days, and today's.
+fn recent_confidence(entry: &Entry, today: Date) -> (f64, f64) {
+    // The validity of past days is not recorded, so all days are computed as unverifiable.
+    let ageing = EvidenceDecay::for_live(entry.decay_class(), Validity::Unverifiable);
+    let on = |day: Date| posterior::compute_posterior_on(&entry.tallies, ageing, day).mean();
     let days = (0..=DECLINE_DAYS).map(|ago| on(today.minus_days(ago)));
     (days.fold(0.0, f64::max), on(today))
 }
 
-/// Two verified entries speak for and against what they are both about.
-pub fn contradiction(facts: &Facts) -> Vec<Insight> {
+/// Rule 2: reports verified entries of opposite polarity in one domain.
+pub fn contradiction(facts: &HealthFacts) -> Vec<HealthInsight> {
     let verified = facts.entries.iter();
-    let verified = verified.filter(|it| it.status.value == Status::Verified);
+    let verified = verified.filter(|it| it.status.value == EntryStatus::Verified);
     let insight = |(one, other): (&Entry, &Entry)| {
         let what = format!(
             "two verified entries contradict each other: {} / {}",
-            claim(one),
-            claim(other)
+            quoted_title(one),
+            quoted_title(other)
         );
         let ids = [one.id, other.id];
-        let research = format!("Find out which of {} holds, and when", listed(&ids));
-        Insight::new(Rule::Contradiction, Severity::ActionRequired, what)
-            .about(ids)
-            .command(format!("ken show {}", one.id))
-            .research(&research)
+        let research = format!("Find out which of {} holds, and when", join_ids(&ids));
+        HealthInsight::new(
+            HealthRule::Contradiction,
+            InsightSeverity::ActionRequired,
+            what,
+        )
+        .with_entries(ids)
+        .with_command(format!("ken show {}", one.id))
+        .with_research(&research)
     };
     let pairs = contrary_pairs(verified, &facts.dismissed);
     pairs.into_iter().map(insight).collect()
 }
 
-/// Returns entries of contrary polarity whose tags overlap by more than [`CONTRARY_OVERLAP`].
+/// Returns pairs of opposite polarity whose tags overlap by more than [`CONTRARY_OVERLAP`].
 pub fn contrary_pairs<'e>(
     entries: impl IntoIterator<Item = &'e Entry>,
     dismissed: &BTreeSet<(EntryId, EntryId, PairKind)>,
@@ -112,7 +129,7 @@ pub fn contrary_pairs<'e>(
         for other in &against {
             let (low, high) = (one.id.min(other.id), one.id.max(other.id));
             let is_settled = dismissed.contains(&(low, high, PairKind::Contradiction));
-            if !is_settled && CONTRARY_OVERLAP < overlap(tags(one), tags(other)) {
+            if !is_settled && jaccard(tags(one), tags(other)) > CONTRARY_OVERLAP {
                 pairs.push((*one, *other));
             }
         }
@@ -120,25 +137,31 @@ pub fn contrary_pairs<'e>(
     pairs
 }
 
-/// A peer is trusted less than half.
-pub fn trust_drop(facts: &Facts) -> Vec<Insight> {
-    let insight = |(peer, tally): (&crate::actor::Actor, &crate::entry::Tally)| {
-        let believed = Beta {
+/// Rule 3: reports peers whose trust is below [`PEER_TRUST_MIN`].
+pub fn trust_drop(facts: &HealthFacts) -> Vec<HealthInsight> {
+    let insight = |(peer, tally): (
+        &crate::values::actor::Actor,
+        &crate::ledger::entry::BetaTally,
+    )| {
+        let peer_posterior = BetaPosterior {
             alpha: PEER_PRIOR + super::as_float(tally.alpha_milli) / 1000.0,
             beta: PEER_PRIOR + super::as_float(tally.beta_milli) / 1000.0,
         };
-        let trust = posterior::quantile(believed, PEER_PERCENTILE);
+        let trust = posterior::beta_quantile(peer_posterior, PEER_PERCENTILE);
         (trust < PEER_TRUST_MIN).then(|| {
             let what = format!("{peer} is trusted {trust:.2} only");
-            Insight::new(Rule::TrustDrop, Severity::Attention, what)
-                .command(format!("ken revoke {}", quoted(&peer.to_string())))
+            HealthInsight::new(HealthRule::TrustDrop, InsightSeverity::Attention, what)
+                .with_command(format!(
+                    "ken guard revoke {}",
+                    shell_quote(&peer.to_string())
+                ))
         })
     };
     facts.peers.iter().filter_map(insight).collect()
 }
 
-/// Several entries of a domain disappoint again and again.
-pub fn coverage_gap(facts: &Facts) -> Vec<Insight> {
+/// Rule 4: reports domains in which several entries repeatedly fail to answer.
+pub fn coverage_gap(facts: &HealthFacts) -> Vec<HealthInsight> {
     let mut by_domain: BTreeMap<String, Vec<&Entry>> = BTreeMap::new();
     for entry in &facts.entries {
         for domain in domains(entry) {
@@ -146,95 +169,112 @@ pub fn coverage_gap(facts: &Facts) -> Vec<Insight> {
         }
     }
     let insight = |(domain, all): (String, Vec<&Entry>)| {
-        let weak = |it: &&Entry| GAP_ERRORS_MIN <= facts.errors_of(it.id);
-        let failing: Vec<EntryId> = all.iter().copied().filter(weak).map(|it| it.id).collect();
+        let fails = |it: &&Entry| facts.errors_of(it.id) >= GAP_ERRORS_MIN;
+        let failing: Vec<EntryId> = all.iter().copied().filter(fails).map(|it| it.id).collect();
         if failing.len() < GAP_ENTRIES_MIN {
             return None;
         }
-        // Where other entries of the domain still answer, the gap is a smaller one.
-        let severity = match failing.len() == all.len() {
-            true => Severity::Attention,
-            false => Severity::Info,
+        // If other entries of the domain still answer, the gap is less severe.
+        let severity = if failing.len() == all.len() {
+            InsightSeverity::Attention
+        } else {
+            InsightSeverity::Info
         };
         let (count, of) = (failing.len(), all.len());
         let what = format!(
             "{count} of {of} entries about `{domain}` came up {GAP_ERRORS_MIN} times or more without answering"
         );
         let research = format!("Find out what is not known about {domain}");
-        let insight = Insight::new(Rule::CoverageGap, severity, what);
-        let command = format!("ken list --tag {}", quoted(&domain));
-        Some(insight.about(failing).command(command).research(&research))
+        let insight = HealthInsight::new(HealthRule::CoverageGap, severity, what);
+        let command = format!("ken list --tag {}", shell_quote(&domain));
+        Some(
+            insight
+                .with_entries(failing)
+                .with_command(command)
+                .with_research(&research),
+        )
     };
     by_domain.into_iter().filter_map(insight).collect()
 }
 
-/// Everything that is used together somewhere disappoints.
-pub fn stale_cluster(facts: &Facts) -> Vec<Insight> {
-    let found = clusters(&edges(&facts.entries, facts.now.date()));
+/// Rule 5: reports clusters of entries used together in which every entry fails to answer.
+pub fn stale_cluster(facts: &HealthFacts) -> Vec<HealthInsight> {
+    let found = find_clusters(&cooccurrence_edges(&facts.entries, facts.now.date()));
     let is_stale = |ids: &BTreeSet<EntryId>| {
         let mut ids = ids.iter();
-        ids.all(|id| CLUSTER_ERRORS < facts.errors_of(*id))
+        ids.all(|id| facts.errors_of(*id) > CLUSTER_ERRORS)
     };
     let stale = found.into_iter().filter(|it| is_stale(&it.entries));
-    let insight = |cluster: crate::together::Cluster| {
+    let insight = |cluster: crate::ledger::cooccurrence::EntryCluster| {
         let ids: Vec<EntryId> = cluster.entries.into_iter().collect();
         let count = ids.len();
         let what = format!(
             "all {count} entries that are used together came up more than {CLUSTER_ERRORS} times without answering"
         );
-        let research = format!("Find out whether {} still hold", listed(&ids));
-        let insight = Insight::new(Rule::StaleCluster, Severity::Attention, what);
-        let command = "ken maintain stale_sweep".to_owned();
-        insight.about(ids).command(command).research(&research)
+        let research = format!("Find out whether {} still hold", join_ids(&ids));
+        let insight =
+            HealthInsight::new(HealthRule::StaleCluster, InsightSeverity::Attention, what);
+        let command = "ken health maintain stale_sweep".to_owned();
+        insight
+            .with_entries(ids)
+            .with_command(command)
+            .with_research(&research)
     };
     stale.map(insight).collect()
 }
 
-/// Two entries are about the same, in much the same words.
-pub fn merge_opportunity(facts: &Facts) -> Vec<Insight> {
+/// Rule 6: reports pairs with similar tags and titles.
+pub fn merge_opportunity(facts: &HealthFacts) -> Vec<HealthInsight> {
     let entries = &facts.entries;
     let titles: Vec<BTreeSet<String>> = entries
         .iter()
         .map(|it| comparison_words(&it.title()).into_iter().collect())
         .collect();
     let mut found = Vec::new();
-    for (one, other) in sharing_tags(entries) {
+    for (one, other) in pairs_sharing_tag(entries) {
         let (first, second) = (&entries[one], &entries[other]);
         let (low, high) = (first.id.min(second.id), first.id.max(second.id));
         let is_settled = facts.dismissed.contains(&(low, high, PairKind::Duplicate));
-        let alike = MERGE_TAGS < overlap(tags(first), tags(second))
-            && MERGE_TITLE < overlap(&titles[one], &titles[other]);
+        let alike = jaccard(tags(first), tags(second)) > MERGE_TAGS
+            && jaccard(&titles[one], &titles[other]) > MERGE_TITLE;
+        // A lesson and a norm, for example, may share tags and title without being duplicates.
         if is_settled || !alike || first.id.prefix() != second.id.prefix() {
             continue;
         }
-        let what = format!("these might be one: {} / {}", claim(first), claim(second));
-        let insight = Insight::new(Rule::MergeOpportunity, Severity::Info, what);
-        let command = format!("ken merge {high} --into {low}");
-        found.push(insight.about([low, high]).command(command));
+        let what = format!(
+            "these might be one: {} / {}",
+            quoted_title(first),
+            quoted_title(second)
+        );
+        let insight = HealthInsight::new(HealthRule::MergeOpportunity, InsightSeverity::Info, what);
+        let command = format!("ken entry merge {high} --into {low}");
+        found.push(insight.with_entries([low, high]).with_command(command));
     }
     found
 }
 
-/// Returns which entries have a tag in common that few others bear, each pair once.
-fn sharing_tags(entries: &[Entry]) -> BTreeSet<(usize, usize)> {
-    let mut bearing: BTreeMap<&Tag, Vec<usize>> = BTreeMap::new();
+/// Returns the index pairs of entries that share a tag, each once, ignoring very common tags.
+fn pairs_sharing_tag(entries: &[Entry]) -> BTreeSet<(usize, usize)> {
+    let mut by_tag: BTreeMap<&Tag, Vec<usize>> = BTreeMap::new();
     for (place, entry) in entries.iter().enumerate() {
         for tag in tags(entry) {
-            bearing.entry(tag).or_default().push(place);
+            by_tag.entry(tag).or_default().push(place);
         }
     }
     let mut pairs = BTreeSet::new();
-    let telling = bearing.values();
-    for with in telling.filter(|it| it.len() <= MERGE_TAG_ENTRIES_MAX) {
-        for (at, one) in with.iter().enumerate() {
-            pairs.extend(with[at + 1..].iter().map(|other| (*one, *other)));
+    // Pairs grow with the square of a tag's entries; the cap keeps the report fast.
+    let buckets = by_tag.values();
+    for bucket in buckets.filter(|it| it.len() <= MERGE_TAG_ENTRIES_MAX) {
+        for (at, one) in bucket.iter().enumerate() {
+            pairs.extend(bucket[at + 1..].iter().map(|other| (*one, *other)));
         }
     }
     pairs
 }
 
-/// Peers know something about a domain that nobody here wrote about.
-pub fn inbound(facts: &Facts) -> Vec<Insight> {
+/// Rule 7: reports entries from peers about domains without a local entry.
+pub fn inbound(facts: &HealthFacts) -> Vec<HealthInsight> {
+    // Live entries from peers are in both lists and must not count as local coverage.
     let foreign: BTreeSet<EntryId> = facts.foreign.iter().map(|it| it.id).collect();
     let local = facts.entries.iter().filter(|it| !foreign.contains(&it.id));
     let covered: BTreeSet<String> = local.flat_map(domains).collect();
@@ -251,9 +291,9 @@ pub fn inbound(facts: &Facts) -> Vec<Insight> {
             "peers sent {count} {entries} about `{domain}`, of which nothing is known here"
         );
         let command = format!("ken show {}", ids[0]);
-        Insight::new(Rule::Inbound, Severity::Info, what)
-            .about(ids)
-            .command(command)
+        HealthInsight::new(HealthRule::Inbound, InsightSeverity::Info, what)
+            .with_entries(ids)
+            .with_command(command)
     };
     new.into_iter().map(insight).collect()
 }
@@ -263,6 +303,6 @@ fn tags(entry: &Entry) -> &BTreeSet<Tag> {
     entry.content.as_ref().map_or(&NONE, |it| &it.tags)
 }
 
-fn claim(entry: &Entry) -> String {
-    format!("\"{}\"", shortened(&entry.title(), CLAIM_CHARS))
+fn quoted_title(entry: &Entry) -> String {
+    format!("\"{}\"", truncate(&entry.title(), TITLE_CHARS))
 }

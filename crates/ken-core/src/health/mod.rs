@@ -1,13 +1,17 @@
-//! What a look at the whole says: fourteen rules over the state, each a pure predicate with its numbers.
+//! Health report: fourteen rules over the state, each a pure predicate with its thresholds.
 //!
-//! No model is asked and nothing is changed. An insight says what is so, about which entries, and the exact
-//! command to act on it; three rules also say what is worth researching. Rules about work that was done
-//! recommend and never override. Reading order: [`knowledge`] rules 1 to 7, [`performance`] 8 to 11,
-//! [`advice`] 12 to 14, [`history`] what outcomes add up to, [`thresholds`] when the slow loop speaks.
+//! The rules ask no language model and change nothing. An insight names a problem, the affected
+//! entries and the exact command to act on it; three rules also suggest research. Rules about
+//! finished work recommend and never override settings. Reading order: [`knowledge`] holds rules 1
+//! to 7, [`performance`] 8 to 11, [`advice`] 12 to 14, [`history`] summarizes outcomes, and
+//! [`thresholds`] decides when a report demands attention.
 
 pub mod advice;
+pub mod drift;
+pub mod gates;
 pub mod history;
 pub mod knowledge;
+pub mod maintenance;
 pub mod performance;
 pub mod thresholds;
 
@@ -15,51 +19,51 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use crate::actor::Actor;
-use crate::entry::{Entry, Tally};
-use crate::event::{PairKind, RunClosed};
-use crate::id::EntryId;
-use crate::maintenance::Policy;
-use crate::run::written::PastRun;
-use crate::score::Weights;
-use crate::time::Timestamp;
+use crate::health::maintenance::MaintenancePolicy;
+use crate::ledger::entry::{BetaTally, Entry};
+use crate::ledger::event::{PairKind, RunClosed};
+use crate::retrieval::score::RankingWeights;
+use crate::trust::run::closed::PastRun;
+use crate::values::actor::Actor;
+use crate::values::id::EntryId;
+use crate::values::time::Timestamp;
 
-/// Everything the rules may know.
+/// The input of the rules.
 #[derive(Clone, Debug)]
-pub struct Facts {
+pub struct HealthFacts {
     pub now: Timestamp,
-    /// Entries in use.
+    /// Live entries.
     pub entries: Vec<Entry>,
-    /// What came from peers, in use or waiting for a person.
+    /// Entries from peers, live or quarantined.
     pub foreign: Vec<Entry>,
-    /// How often an entry came first without answering, or was called unhelpful.
+    /// Times each entry was the top hit without answering the query, or was rated unhelpful.
     pub errors: BTreeMap<EntryId, u64>,
-    pub peers: BTreeMap<Actor, Tally>,
-    /// Pairs somebody looked at and told apart.
+    pub peers: BTreeMap<Actor, BetaTally>,
+    /// Pairs that a person reviewed and dismissed.
     pub dismissed: BTreeSet<(EntryId, EntryId, PairKind)>,
-    /// How work ended, in the order it did.
-    pub outcomes: Vec<Outcome>,
-    pub weights: Weights,
-    pub policy: Policy,
+    /// Outcomes of runs, oldest first.
+    pub outcomes: Vec<RunOutcome>,
+    pub weights: RankingWeights,
+    pub policy: MaintenancePolicy,
 }
 
-/// How one run ended, and when.
+/// The outcome of one run and its time.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Outcome {
+pub struct RunOutcome {
     pub closed: RunClosed,
     pub at: Timestamp,
 }
 
-impl From<PastRun> for Outcome {
+impl From<PastRun> for RunOutcome {
     fn from(PastRun { closed, at, .. }: PastRun) -> Self {
         Self { closed, at }
     }
 }
 
-/// How much an insight asks for.
+/// The urgency of an insight, most urgent first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Severity {
+pub enum InsightSeverity {
     ActionRequired,
     Attention,
     Info,
@@ -68,7 +72,7 @@ pub enum Severity {
 /// The fourteen rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Rule {
+pub enum HealthRule {
     ConfidenceDecline,
     Contradiction,
     TrustDrop,
@@ -85,65 +89,68 @@ pub enum Rule {
     EarnedAutonomy,
 }
 
-/// What one rule has to say.
+/// A problem that one rule found.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Insight {
-    /// Its place among the fourteen, from 1.
+pub struct HealthInsight {
+    /// The number of the rule, from 1 to 14.
     pub number: u8,
-    pub rule: Rule,
+    pub rule: HealthRule,
     pub category: &'static str,
-    pub severity: Severity,
+    pub severity: InsightSeverity,
     pub what: String,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub entries: Vec<EntryId>,
-    /// The exact command that acts on it, or shows what it is about.
+    /// The exact command that acts on the problem or shows it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub research: Option<Research>,
+    pub research: Option<ResearchTask>,
 }
 
-/// Work that would settle the matter, ready to be begun.
+/// A research task that would settle the problem.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Research {
+pub struct ResearchTask {
     pub role: &'static str,
     pub task: String,
-    /// The exact command that begins it.
+    /// The exact command that starts the task.
     pub command: String,
 }
 
 /// Every rule, in the order of their numbers.
-pub const RULES: [Rule; 14] = [
-    Rule::ConfidenceDecline,
-    Rule::Contradiction,
-    Rule::TrustDrop,
-    Rule::CoverageGap,
-    Rule::StaleCluster,
-    Rule::MergeOpportunity,
-    Rule::Inbound,
-    Rule::StrategyEfficiency,
-    Rule::DiminishingRounds,
-    Rule::CostOutlier,
-    Rule::KnowledgeRoi,
-    Rule::Evaporation,
-    Rule::Branching,
-    Rule::EarnedAutonomy,
+pub const RULES: [HealthRule; 14] = [
+    HealthRule::ConfidenceDecline,
+    HealthRule::Contradiction,
+    HealthRule::TrustDrop,
+    HealthRule::CoverageGap,
+    HealthRule::StaleCluster,
+    HealthRule::MergeOpportunity,
+    HealthRule::Inbound,
+    HealthRule::StrategyEfficiency,
+    HealthRule::DiminishingRounds,
+    HealthRule::CostOutlier,
+    HealthRule::KnowledgeRoi,
+    HealthRule::Evaporation,
+    HealthRule::Branching,
+    HealthRule::EarnedAutonomy,
 ];
 
-/// Returns what all rules say, the gravest first.
-pub fn insights(facts: &Facts) -> Vec<Insight> {
-    let mut found: Vec<Insight> = RULES.iter().flat_map(|rule| rule.look(facts)).collect();
+/// Evaluates all rules and returns their insights, most urgent first.
+pub fn evaluate_rules(facts: &HealthFacts) -> Vec<HealthInsight> {
+    let mut found: Vec<HealthInsight> =
+        RULES.iter().flat_map(|rule| rule.evaluate(facts)).collect();
+    // A stable sort: insights of one rule keep the order of their entries.
     found.sort_by_key(|it| (it.severity, it.number));
     found
 }
 
-impl Rule {
-    /// Returns its place among the fourteen, from 1.
+impl HealthRule {
+    /// Returns the number of the rule, from 1 to 14.
     pub fn number(self) -> u8 {
+        // The declaration order of the variants is the numbering.
         self as u8 + 1
     }
 
-    /// Returns the word that insights of its sort are filed under.
+    /// Returns the category of its insights.
     pub fn category(self) -> &'static str {
         match self {
             Self::ConfidenceDecline => "confidence",
@@ -163,7 +170,7 @@ impl Rule {
         }
     }
 
-    /// Returns whether its insights say what to research.
+    /// Returns whether its insights carry a research task.
     pub fn suggests_research(self) -> bool {
         match self {
             Self::Contradiction | Self::CoverageGap | Self::StaleCluster => true,
@@ -181,8 +188,8 @@ impl Rule {
         }
     }
 
-    /// Returns what the rule has to say about `facts`.
-    pub fn look(self, facts: &Facts) -> Vec<Insight> {
+    /// Evaluates the rule.
+    pub fn evaluate(self, facts: &HealthFacts) -> Vec<HealthInsight> {
         match self {
             Self::ConfidenceDecline => knowledge::confidence_decline(facts),
             Self::Contradiction => knowledge::contradiction(facts),
@@ -202,8 +209,8 @@ impl Rule {
     }
 }
 
-impl Insight {
-    fn new(rule: Rule, severity: Severity, what: String) -> Self {
+impl HealthInsight {
+    fn new(rule: HealthRule, severity: InsightSeverity, what: String) -> Self {
         Self {
             number: rule.number(),
             rule,
@@ -216,25 +223,26 @@ impl Insight {
         }
     }
 
-    fn about(mut self, entries: impl IntoIterator<Item = EntryId>) -> Self {
+    fn with_entries(mut self, entries: impl IntoIterator<Item = EntryId>) -> Self {
         self.entries = entries.into_iter().collect();
         self
     }
 
-    fn command(mut self, command: String) -> Self {
+    fn with_command(mut self, command: String) -> Self {
         self.command = Some(command);
         self
     }
 
-    /// Adds work for a researcher; only three rules do.
-    fn research(mut self, what: &str) -> Self {
-        let task = crate::maintenance::task(self.category, what);
+    /// Adds a research task, for the three rules that suggest research.
+    fn with_research(mut self, what: &str) -> Self {
+        let task = maintenance::format_task(self.category, what);
         let command = format!(
             "ken run open --agent researcher,role=researcher --task {}",
-            quoted(&task)
+            shell_quote(&task)
         );
         let role = "researcher";
-        self.research = self.rule.suggests_research().then_some(Research {
+        // Dropped for other rules, so that the output cannot disagree with `suggests_research`.
+        self.research = self.rule.suggests_research().then_some(ResearchTask {
             role,
             task,
             command,
@@ -243,16 +251,18 @@ impl Insight {
     }
 }
 
-impl Facts {
-    /// Returns how often an entry disappointed.
+impl HealthFacts {
+    /// Returns the error count of an entry.
     pub fn errors_of(&self, id: EntryId) -> u64 {
         self.errors.get(&id).copied().unwrap_or_default()
     }
 }
 
-/// Returns how often entries disappointed: `missed` are those that came first and did not answer, each as often as it did;
-/// what `entries` were called unhelpful is added. Those that never did are left out.
-pub fn disappointments(
+/// Counts errors per entry: occurrences in `missed` plus ratings as unhelpful.
+///
+/// `missed` lists an entry once per query for which it was the top hit and did not answer. Entries
+/// without errors are absent from the result.
+pub fn count_errors(
     missed: impl IntoIterator<Item = EntryId>,
     entries: &[Entry],
 ) -> BTreeMap<EntryId, u64> {
@@ -260,30 +270,30 @@ pub fn disappointments(
     for id in missed {
         *errors.entry(id).or_default() += 1;
     }
-    for entry in entries.iter().filter(|it| 0 < it.tallies.unhelpful) {
+    for entry in entries.iter().filter(|it| it.tallies.unhelpful > 0) {
         *errors.entry(entry.id).or_default() += entry.tallies.unhelpful;
     }
     errors
 }
 
-/// Returns the first part of each tag of an entry: what it is about, broadly.
+/// Returns the top-level tags of an entry, which are its domains.
 pub fn domains(entry: &Entry) -> BTreeSet<String> {
     let tags = entry.content.iter().flat_map(|it| &it.tags);
-    let first = |tag: &crate::text::Tag| {
+    let first = |tag: &crate::values::text::Tag| {
         let tag = tag.as_str();
         tag.split('/').next().unwrap_or(tag).to_owned()
     };
     tags.map(first).collect()
 }
 
-/// Returns what two sets have in common, as a share of what is in either.
-pub fn overlap<T: Ord>(one: &BTreeSet<T>, other: &BTreeSet<T>) -> f64 {
+/// Returns the Jaccard index of two sets.
+pub fn jaccard<T: Ord>(one: &BTreeSet<T>, other: &BTreeSet<T>) -> f64 {
     let common = one.intersection(other).count();
     let either = one.len() + other.len() - common;
     ratio(common as u64, either as u64)
 }
 
-/// Returns a share; of nothing there is none.
+/// Returns `part / whole`, or 0 if `whole` is 0.
 fn ratio(part: u64, whole: u64) -> f64 {
     match whole {
         0 => 0.0,
@@ -299,13 +309,14 @@ fn as_float(count: u64) -> f64 {
     count as f64
 }
 
-/// Returns `text` as one word of a shell command.
-pub fn quoted(text: &str) -> String {
+/// Quotes `text` as one word of a POSIX shell command.
+pub fn shell_quote(text: &str) -> String {
+    // Tags and actor names come from events of others; unquoted they could inject shell commands.
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
-/// Returns ids as a sentence names them.
-fn listed(ids: &[EntryId]) -> String {
+/// Joins ids for a sentence: "A, B and C".
+fn join_ids(ids: &[EntryId]) -> String {
     let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
     match ids.split_last() {
         Some((last, rest)) if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),

@@ -1,37 +1,38 @@
-//! When the slow loop speaks: named limits, read from JSON, and which of them are reached.
+//! Health thresholds: named limits read from JSON, and the check against current counts.
 
 use serde::{Deserialize, Serialize};
 
-/// Names the form of the file.
+/// Schema name of the thresholds file.
 pub const THRESHOLDS_SCHEMA: &str = "ken.health_thresholds.v1";
 
-/// How much of each there may be; reaching a limit trips it.
+/// The limits; a count that reaches its limit trips it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Thresholds {
+pub struct HealthThresholds {
     pub schema: String,
-    /// Insights that require action, and those that ask for attention.
+    /// Insights that require action.
     pub action_required: u64,
+    /// Insights that ask for attention.
     pub attention: u64,
-    /// Entries nobody confirmed for long and no code bears out.
+    /// Entries that are neither recently confirmed nor valid against the code.
     pub stale_entries: u64,
-    /// Entries whose evidence changed or is gone.
+    /// Entries whose anchors changed or are gone.
     pub invalid_entries: u64,
-    /// Contradictions nobody settled.
+    /// Unresolved contradictions.
     pub contradictions: u64,
-    /// Pairs of entries that seem to say the same.
+    /// Pairs of probable duplicates.
     pub duplicate_pairs: u64,
-    /// What got in the way within a week.
+    /// Friction reports within one week.
     pub friction_week: u64,
-    /// Questions without a good answer, on this machine.
+    /// Queries without a good hit, on this machine.
     pub missed_questions: u64,
-    /// Runs that failed, in hundredths of those that ended.
+    /// Failed runs, in percent of ended runs.
     pub failed_percent: u64,
 }
 
-/// Why thresholds are refused.
+/// An invalid thresholds file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ThresholdsError {
+pub enum HealthThresholdsError {
     #[error("not thresholds: {0}")]
     Form(String),
     #[error("the thresholds are of form `{0}`; this ken reads `{THRESHOLDS_SCHEMA}`")]
@@ -40,9 +41,9 @@ pub enum ThresholdsError {
     Zero(&'static str),
 }
 
-/// What was counted, by the names of the limits.
+/// The current counts, named like the limits.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Counts {
+pub struct HealthCounts {
     pub action_required: u64,
     pub attention: u64,
     pub stale_entries: u64,
@@ -54,20 +55,21 @@ pub struct Counts {
     pub failed_percent: u64,
 }
 
-/// A limit that is reached.
+/// A threshold that was reached.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Tripped {
+pub struct TrippedThreshold {
     pub threshold: &'static str,
     pub limit: u64,
     pub found: u64,
-    /// The exact command that begins to deal with it.
+    /// The exact command to start with.
     pub command: &'static str,
 }
 
-impl Default for Thresholds {
+impl Default for HealthThresholds {
     fn default() -> Self {
         Self {
             schema: THRESHOLDS_SCHEMA.to_owned(),
+            // Wrong knowledge trips at the first case, gradual problems only in numbers.
             action_required: 1,
             attention: 5,
             stale_entries: 10,
@@ -81,28 +83,30 @@ impl Default for Thresholds {
     }
 }
 
-impl Thresholds {
-    /// Reads and checks limits; those that are not named keep their default.
-    pub fn from_json(text: &str) -> Result<Self, ThresholdsError> {
-        let read: Self =
-            serde_json::from_str(text).map_err(|error| ThresholdsError::Form(error.to_string()))?;
+impl HealthThresholds {
+    /// Parses and validates limits; missing ones keep their default.
+    pub fn from_json(text: &str) -> Result<Self, HealthThresholdsError> {
+        let read: Self = serde_json::from_str(text)
+            .map_err(|error| HealthThresholdsError::Form(error.to_string()))?;
         if read.schema != THRESHOLDS_SCHEMA {
-            return Err(ThresholdsError::Schema(read.schema));
+            return Err(HealthThresholdsError::Schema(read.schema));
         }
+        // Every count reaches a limit of 0, so such a threshold would trip forever.
         let zero = read.named().into_iter().find(|(_, limit, _)| *limit == 0);
         match zero {
-            Some((name, _, _)) => Err(ThresholdsError::Zero(name)),
+            Some((name, _, _)) => Err(HealthThresholdsError::Zero(name)),
             None => Ok(read),
         }
     }
 
-    /// Returns the limits that are reached.
-    pub fn tripped(&self, counts: &Counts) -> Vec<Tripped> {
+    /// Returns the thresholds that `counts` reach.
+    pub fn tripped(&self, counts: &HealthCounts) -> Vec<TrippedThreshold> {
         let found = counts.named();
+        // Both `named` methods list the fields in the same order.
         let limits = self.named().into_iter().zip(found);
         limits
-            .filter(|((_, limit, _), found)| limit <= found)
-            .map(|((threshold, limit, command), found)| Tripped {
+            .filter(|((_, limit, _), found)| found >= limit)
+            .map(|((threshold, limit, command), found)| TrippedThreshold {
                 threshold,
                 limit,
                 found,
@@ -118,20 +122,28 @@ impl Thresholds {
             (
                 "stale_entries",
                 self.stale_entries,
-                "ken maintain stale_sweep",
+                "ken health maintain stale_sweep",
             ),
-            ("invalid_entries", self.invalid_entries, "ken reanchor"),
+            (
+                "invalid_entries",
+                self.invalid_entries,
+                "ken entry reanchor",
+            ),
             (
                 "contradictions",
                 self.contradictions,
-                "ken maintain contradiction",
+                "ken health maintain contradiction",
             ),
             (
                 "duplicate_pairs",
                 self.duplicate_pairs,
-                "ken maintain dedup",
+                "ken health maintain dedup",
             ),
-            ("friction_week", self.friction_week, "ken friction report"),
+            (
+                "friction_week",
+                self.friction_week,
+                "ken health friction report",
+            ),
             (
                 "missed_questions",
                 self.missed_questions,
@@ -142,7 +154,7 @@ impl Thresholds {
     }
 }
 
-impl Counts {
+impl HealthCounts {
     fn named(&self) -> [u64; 9] {
         [
             self.action_required,

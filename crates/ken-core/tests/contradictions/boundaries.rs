@@ -1,64 +1,81 @@
-//! The rows of `CON-*` that a pair of entries decides: polarity, domain, patterns and false positives.
+//! Boundaries of the `CON-*` requirements for pairs of entries: polarity, domain, patterns and
+//! false positives.
 
-use ken_core::content::{Content, Polarity};
-use ken_core::contradiction::{
-    DOMAIN_JACCARD, NEAR_COSINE, Rule, Side, contradicting_texts, contradiction,
+use ken_core::trust::contradiction::{
+    ContradictionRule, ContradictionSide, DOMAIN_JACCARD, POLARITY_COSINE, find_contradiction,
+    find_text_contradiction,
 };
-use ken_core::kind::Kind;
+use ken_core::values::content::{Content, Polarity};
+use ken_core::values::kind::EntryKind;
 
-struct Entry {
-    kind: Kind,
+struct EntryFixture {
+    kind: EntryKind,
     content: Content,
 }
 
-fn entry(kind: Kind, statement: &str) -> Entry {
+fn entry_fixture(kind: EntryKind, statement: &str) -> EntryFixture {
     let content = Content::new(statement.parse().expect("a statement"));
-    Entry { kind, content }
+    EntryFixture { kind, content }
 }
 
-impl Entry {
+impl EntryFixture {
     fn tagged(mut self, tags: &[&str]) -> Self {
         self.content.tags = tags.iter().map(|it| it.parse().expect("a tag")).collect();
         self
     }
 
-    fn polar(mut self, polarity: Polarity) -> Self {
+    fn with_polarity(mut self, polarity: Polarity) -> Self {
         self.content.polarity = Some(polarity);
         self
     }
 
     fn at(mut self, anchor: &str) -> Self {
-        let target: ken_core::anchor::Target = anchor.parse().expect("an anchor");
+        let target: ken_core::values::anchor::CodeLocation = anchor.parse().expect("an anchor");
         self.content.evidence.push(target.into());
         self
     }
 }
 
-fn rule(a: &Entry, b: &Entry, cosine: Option<f64>) -> Option<Rule> {
-    let side = |it: &Entry| Side::of(it.kind, &it.content);
+fn contradiction_rule(
+    a: &EntryFixture,
+    b: &EntryFixture,
+    cosine: Option<f64>,
+) -> Option<ContradictionRule> {
+    let side = |it: &EntryFixture| ContradictionSide::from_content(it.kind, &it.content);
     let (one, other) = (side(a), side(b));
-    let forth = contradiction(&one, &other, cosine).map(|it| it.rule);
-    assert_eq!(forth, contradiction(&other, &one, cosine).map(|it| it.rule));
+    let forth = find_contradiction(&one, &other, cosine).map(|it| it.rule);
+    assert_eq!(
+        forth,
+        find_contradiction(&other, &one, cosine).map(|it| it.rule)
+    );
     forth
 }
 
-const FOR: &str = "Pooling connections speeds the importer up";
-const AGAINST: &str = "The importer starves when connections are pooled";
+const STATEMENT_FOR: &str = "Pooling connections speeds the importer up";
+const STATEMENT_AGAINST: &str = "The importer starves when connections are pooled";
 
 #[test]
 fn con_05_same_polarity_is_no_contradiction() {
     use Polarity::{Negative, Positive};
     for (one, other, wanted) in [
-        (Some(Positive), Some(Negative), Some(Rule::Polarity)),
+        (
+            Some(Positive),
+            Some(Negative),
+            Some(ContradictionRule::Polarity),
+        ),
         (Some(Positive), Some(Positive), None),
         (Some(Negative), Some(Negative), None),
         (Some(Positive), None, None),
         (None, None, None),
     ] {
-        let mut a = entry(Kind::Learning, FOR).tagged(&["db"]);
-        let mut b = entry(Kind::Learning, AGAINST).tagged(&["db"]);
+        let mut a = entry_fixture(EntryKind::Learning, STATEMENT_FOR).tagged(&["db"]);
+        let mut b = entry_fixture(EntryKind::Learning, STATEMENT_AGAINST).tagged(&["db"]);
         (a.content.polarity, b.content.polarity) = (one, other);
-        assert_eq!(rule(&a, &b, None), wanted, "{one:?} {other:?}");
+        assert_eq!(
+            contradiction_rule(&a, &b, None),
+            wanted,
+            "{one:?} {other:?}"
+        );
     }
 }
 
@@ -66,14 +83,15 @@ fn con_05_same_polarity_is_no_contradiction() {
 fn con_06_domains_must_overlap_by_more_than_three_tenths() {
     let tags: Vec<String> = (0..10).map(|it| format!("tag{it}")).collect();
     let tags: Vec<&str> = tags.iter().map(String::as_str).collect();
-    for (common, wanted) in [(3, None), (4, Some(Rule::Polarity))] {
-        let a = entry(Kind::Learning, FOR)
-            .polar(Polarity::Positive)
+    for (common, wanted) in [(3, None), (4, Some(ContradictionRule::Polarity))] {
+        let a = entry_fixture(EntryKind::Learning, STATEMENT_FOR)
+            .with_polarity(Polarity::Positive)
             .tagged(&tags);
-        let b = entry(Kind::Learning, AGAINST).polar(Polarity::Negative);
+        let b =
+            entry_fixture(EntryKind::Learning, STATEMENT_AGAINST).with_polarity(Polarity::Negative);
         let b = b.tagged(&tags[..common]);
         assert_eq!(
-            rule(&a, &b, None),
+            contradiction_rule(&a, &b, None),
             wanted,
             "{common} of 10 above {DOMAIN_JACCARD}"
         );
@@ -82,71 +100,110 @@ fn con_06_domains_must_overlap_by_more_than_three_tenths() {
 
 #[test]
 fn con_06_what_is_said_is_compared_only_within_one_domain() {
-    let tabs = entry(Kind::CommitNorm, "Use tabs");
+    let tabs = entry_fixture(EntryKind::CommitNorm, "Use tabs");
     for (ours, theirs, wanted) in [
         (&["go"][..], &["typescript"][..], None),
-        (&["go"], &["go"], Some(Rule::Alternative)),
-        (&["go"], &[], Some(Rule::Alternative)),
-        (&["style"], &["style/indent"], Some(Rule::Alternative)),
+        (&["go"], &["go"], Some(ContradictionRule::Alternative)),
+        (&["go"], &[], Some(ContradictionRule::Alternative)),
+        (
+            &["style"],
+            &["style/indent"],
+            Some(ContradictionRule::Alternative),
+        ),
     ] {
-        let a = Entry {
+        let a = EntryFixture {
             content: tabs.content.clone(),
             ..tabs
         }
         .tagged(ours);
-        let b = entry(Kind::CommitNorm, "Use spaces").tagged(theirs);
-        assert_eq!(rule(&a, &b, None), wanted, "{ours:?} {theirs:?}");
+        let b = entry_fixture(EntryKind::CommitNorm, "Use spaces").tagged(theirs);
+        assert_eq!(
+            contradiction_rule(&a, &b, None),
+            wanted,
+            "{ours:?} {theirs:?}"
+        );
     }
 }
 
 #[test]
 fn polarity_needs_something_in_common_or_a_model_that_says_so() {
-    let a = entry(Kind::Learning, "Sharding the jobs table made claims fast");
-    let b = entry(
-        Kind::Learning,
+    let a = entry_fixture(
+        EntryKind::Learning,
+        "Sharding the jobs table made claims fast",
+    );
+    let b = entry_fixture(
+        EntryKind::Learning,
         "Partitioned work queues lose jobs on failover of a claim holder",
     );
-    let (a, b) = (a.polar(Polarity::Positive), b.polar(Polarity::Negative));
+    let (a, b) = (
+        a.with_polarity(Polarity::Positive),
+        b.with_polarity(Polarity::Negative),
+    );
     let (a, b) = (a.tagged(&["queue"]), b.tagged(&["queue"]));
-    let far = entry(Kind::Learning, "Dark mode flickers on reload").polar(Polarity::Negative);
+    let far = entry_fixture(EntryKind::Learning, "Dark mode flickers on reload")
+        .with_polarity(Polarity::Negative);
     let far = far.tagged(&["queue"]);
-    assert_eq!(rule(&a, &b, Some(NEAR_COSINE)), Some(Rule::Polarity));
-    assert_eq!(rule(&a, &far, Some(NEAR_COSINE)), None);
-    assert_eq!(rule(&a, &far, None), None);
+    assert_eq!(
+        contradiction_rule(&a, &b, Some(POLARITY_COSINE)),
+        Some(ContradictionRule::Polarity)
+    );
+    assert_eq!(contradiction_rule(&a, &far, Some(POLARITY_COSINE)), None);
+    assert_eq!(contradiction_rule(&a, &far, None), None);
 }
 
 #[test]
 fn con_04_a_pattern_and_a_false_positive_on_one_file_contradict() {
-    let pattern = |at: &str| entry(Kind::Pattern, "Unchecked length before indexing").at(at);
-    let dismissed =
-        |at: &str| entry(Kind::FalsePositive, "The loop bound proves the access").at(at);
+    let pattern =
+        |at: &str| entry_fixture(EntryKind::Pattern, "Unchecked length before indexing").at(at);
+    let dismissed = |at: &str| {
+        entry_fixture(EntryKind::FalsePositive, "The loop bound proves the access").at(at)
+    };
     for (one, other, wanted) in [
-        ("src/a.rs", "src/a.rs", Some(Rule::FalsePositive)),
-        ("src/a.rs#f", "src/a.rs", Some(Rule::FalsePositive)),
-        ("src/a.rs#f", "src/a.rs#f", Some(Rule::FalsePositive)),
+        (
+            "src/a.rs",
+            "src/a.rs",
+            Some(ContradictionRule::FalsePositive),
+        ),
+        (
+            "src/a.rs#f",
+            "src/a.rs",
+            Some(ContradictionRule::FalsePositive),
+        ),
+        (
+            "src/a.rs#f",
+            "src/a.rs#f",
+            Some(ContradictionRule::FalsePositive),
+        ),
         ("src/a.rs#f", "src/a.rs#g", None),
         ("src/a.rs", "src/b.rs", None),
     ] {
         assert_eq!(
-            rule(&pattern(one), &dismissed(other), None),
+            contradiction_rule(&pattern(one), &dismissed(other), None),
             wanted,
             "{one} {other}"
         );
     }
-    let learned = entry(Kind::Learning, "Unchecked length before indexing").at("src/a.rs");
-    assert_eq!(rule(&learned, &dismissed("src/a.rs"), None), None);
+    let learned =
+        entry_fixture(EntryKind::Learning, "Unchecked length before indexing").at("src/a.rs");
+    assert_eq!(
+        contradiction_rule(&learned, &dismissed("src/a.rs"), None),
+        None
+    );
 }
 
 #[test]
 fn con_04_the_same_pattern_in_both_contradicts_without_a_file() {
     let said = "Missing timeout on outgoing calls of the gateway";
-    let a = entry(Kind::Pattern, said);
+    let a = entry_fixture(EntryKind::Pattern, said);
     assert_eq!(
-        rule(&a, &entry(Kind::FalsePositive, said), None),
-        Some(Rule::FalsePositive)
+        contradiction_rule(&a, &entry_fixture(EntryKind::FalsePositive, said), None),
+        Some(ContradictionRule::FalsePositive)
     );
-    let other = entry(Kind::FalsePositive, "Unused import in generated clients");
-    assert_eq!(rule(&a, &other, None), None);
+    let other = entry_fixture(
+        EntryKind::FalsePositive,
+        "Unused import in generated clients",
+    );
+    assert_eq!(contradiction_rule(&a, &other, None), None);
 }
 
 #[test]
@@ -189,7 +246,7 @@ fn scopes_exceptions_and_reasons_are_no_contradictions() {
             "Do not use the cache for administrators",
         ),
     ] {
-        let found = contradicting_texts(a, b);
+        let found = find_text_contradiction(a, b);
         assert_eq!(found, None, "{a} / {b}");
     }
 }
@@ -223,7 +280,7 @@ fn the_reason_names_the_rule_and_what_differs() {
             "order: the other way round",
         ),
     ] {
-        let found = contradicting_texts(a, b).map(|it| it.to_string());
+        let found = find_text_contradiction(a, b).map(|it| it.to_string());
         assert_eq!(found.as_deref(), Some(wanted), "{a} / {b}");
     }
 }

@@ -1,6 +1,6 @@
-//! Contradictions planted by rule: each norm is turned by one of many templates, taken in turn.
+//! Planted contradictions: templates, used in turn, negate each norm.
 
-/// How a norm that asks for something is forbidden.
+/// Templates that forbid an action a norm asks for.
 const FORBIDDING: [&str; 6] = [
     "Never {}",
     "Do not {}",
@@ -10,23 +10,25 @@ const FORBIDDING: [&str; 6] = [
     "It is forbidden to {}",
 ];
 
-/// How a norm that forbids something asks for it.
-const ASKING: [&str; 4] = ["Always {}", "You should {}", "Please {}", "We {}"];
+/// Templates that ask for an action a norm forbids.
+const REQUESTING: [&str; 4] = ["Always {}", "You should {}", "Please {}", "We {}"];
 
-/// Words behind which a statement is denied.
+/// Words after which a statement is negated.
 const VERBS: [&str; 7] = [
     " must ", " are ", " is ", " may ", " have ", " has ", " need ",
 ];
 
-/// Returns each norm with a contradiction of it, where a template fits.
-pub(crate) fn from_norms(norms: &str) -> Vec<(String, String)> {
+/// Returns each norm paired with a contradiction of it, where a template fits.
+pub(crate) fn plant_contradictions(norms: &str) -> Vec<(String, String)> {
     let norms = norms.lines().enumerate();
-    let turned = norms.filter_map(|(place, norm)| Some((norm.to_owned(), turned(norm, place)?)));
+    let turned =
+        norms.filter_map(|(place, norm)| Some((norm.to_owned(), negate_norm(norm, place)?)));
     turned.collect()
 }
 
-fn turned(norm: &str, place: usize) -> Option<String> {
-    let asked = |rest: &str| ASKING[place % ASKING.len()].replace("{}", &lowered(rest));
+fn negate_norm(norm: &str, place: usize) -> Option<String> {
+    let asked =
+        |rest: &str| REQUESTING[place % REQUESTING.len()].replace("{}", &lowercase_first(rest));
     for denial in ["Never ", "Do not "] {
         if let Some(rest) = norm.strip_prefix(denial) {
             return Some(asked(rest));
@@ -41,7 +43,7 @@ fn turned(norm: &str, place: usize) -> Option<String> {
     {
         return Some(format!("Prefer {left} over {chosen}"));
     }
-    if let Some(number) = renumbered(norm).filter(|_| place.is_multiple_of(2)) {
+    if let Some(number) = change_number(norm).filter(|_| place.is_multiple_of(2)) {
         return Some(number);
     }
     for verb in VERBS {
@@ -56,10 +58,10 @@ fn turned(norm: &str, place: usize) -> Option<String> {
         }
     }
     let is_plain = !norm.contains(" not ") && !norm.contains(" never ") && !norm.contains(" no ");
-    is_plain.then(|| FORBIDDING[place % FORBIDDING.len()].replace("{}", &lowered(norm)))
+    is_plain.then(|| FORBIDDING[place % FORBIDDING.len()].replace("{}", &lowercase_first(norm)))
 }
 
-fn renumbered(norm: &str) -> Option<String> {
+fn change_number(norm: &str) -> Option<String> {
     let number = norm
         .split(' ')
         .find(|it| it.chars().all(|c| c.is_ascii_digit()))?;
@@ -67,7 +69,7 @@ fn renumbered(norm: &str) -> Option<String> {
     Some(norm.replacen(number, &other.to_string(), 1))
 }
 
-fn lowered(text: &str) -> String {
+fn lowercase_first(text: &str) -> String {
     let (first, rest) = text.split_at(1);
     format!("{}{rest}", first.to_lowercase())
 }

@@ -1,40 +1,40 @@
-//! Rows of the requirement matrix about what happens to an entry over time.
+//! Requirement matrix: the lifecycle of an entry.
 
-use ken_core::content::Changes;
 use ken_core::decide::{self, Draft, Refusal};
-use ken_core::entry::Entry;
-use ken_core::event::{
+use ken_core::ledger::entry::Entry;
+use ken_core::ledger::event::{
     AdmissionVerdict, ArchiveReason, Archived, BlankReason, Body, Channel, ConfigChanged,
-    EVENT_TYPES, Event, EventBlanked, MergeStrategy, Merged, Overlay, Provenance, QuarantineLifted,
-    Recorded, Relation, RetractReason, RunEffects, StatusChanged, Subject, Switch,
+    EVENT_TYPES, Event, EventBlanked, EventSubject, MergeStrategy, Merged, Overlay, Provenance,
+    QuarantineLifted, RecordedEvent, Relation, RetractReason, RunEffects, StatusChanged, Switch,
 };
-use ken_core::facts::Validity;
-use ken_core::fold::entry_at;
-use ken_core::id::{EntryId, EventId};
-use ken_core::kind::Kind;
-use ken_core::state::{EventSet, State};
-use ken_core::status::Status;
+use ken_core::ledger::fold::fold_entry_at;
+use ken_core::ledger::state::{EventSet, LedgerState};
+use ken_core::trust::facts::Validity;
+use ken_core::values::content::Changes;
+use ken_core::values::id::{EntryId, EventId};
+use ken_core::values::kind::EntryKind;
+use ken_core::values::status::EntryStatus;
 use serde_json::json;
 
-use crate::stage::{Stage, citation, proposal};
+use crate::stage::{TestLedger, citation, proposal};
 
-fn learned() -> (Stage, EntryId) {
-    let mut stage = Stage::new();
-    let id = stage.add(Kind::Learning, "Retry on 503");
+fn add_lesson() -> (TestLedger, EntryId) {
+    let mut stage = TestLedger::new();
+    let id = stage.add(EntryKind::Learning, "Retry on 503");
     (stage, id)
 }
 
-fn state(stage: &Stage) -> State {
+fn fold_state(stage: &TestLedger) -> LedgerState {
     let mut set = EventSet::default();
     for event in &stage.events {
-        set.add(Recorded::new(event.clone()));
+        set.add(RecordedEvent::new(event.clone()));
     }
     set.fold()
 }
 
 #[test]
 fn prv_01_prv_02_every_agreement_is_counted_by_how_it_came_about() {
-    let (mut stage, id) = learned();
+    let (mut stage, id) = add_lesson();
     for provenance in [
         Provenance::Independent,
         Provenance::Primed,
@@ -51,7 +51,7 @@ fn prv_01_prv_02_every_agreement_is_counted_by_how_it_came_about() {
 
 #[test]
 fn prv_06_a_new_entry_is_independent_and_dated_by_its_proposal() {
-    let (stage, id) = learned();
+    let (stage, id) = add_lesson();
     let found = stage.entry(id).confirmation;
     assert_eq!(found.provenance, Some(Provenance::Independent));
     assert_eq!(found.last.unwrap().to_string(), "2026-11-14");
@@ -61,7 +61,7 @@ fn prv_06_a_new_entry_is_independent_and_dated_by_its_proposal() {
 
 #[test]
 fn dec_09_prv_07_primed_confirmation_never_refreshes() {
-    let (mut stage, id) = learned();
+    let (mut stage, id) = add_lesson();
     stage.found(id, Provenance::Primed, "2027-01-01");
     stage.found(id, Provenance::Unwitnessed, "2027-01-01");
     let found = stage.entry(id).confirmation;
@@ -72,7 +72,7 @@ fn dec_09_prv_07_primed_confirmation_never_refreshes() {
 #[test]
 fn dec_07_dec_08_independent_and_manual_confirmation_refresh() {
     for provenance in [Provenance::Independent, Provenance::Manual] {
-        let (mut stage, id) = learned();
+        let (mut stage, id) = add_lesson();
         let event = stage.found(id, provenance, "2026-12-01");
         let found = stage.entry(id).confirmation;
         assert_eq!(found.last.unwrap().to_string(), "2026-12-01");
@@ -82,7 +82,7 @@ fn dec_07_dec_08_independent_and_manual_confirmation_refresh() {
 
 #[test]
 fn dec_02_decay_can_archive_after_a_finding_that_was_dated_back() {
-    let (mut stage, id) = learned();
+    let (mut stage, id) = add_lesson();
     let event = stage.found(id, Provenance::Manual, "2026-11-13");
     let found = stage.entry(id).confirmation;
     assert_eq!(found.last.unwrap().to_string(), "2026-11-14");
@@ -94,7 +94,7 @@ fn dec_02_decay_can_archive_after_a_finding_that_was_dated_back() {
 
 #[test]
 fn dec_05_dec_10_archiving_keeps_everything() {
-    let (mut stage, id) = learned();
+    let (mut stage, id) = add_lesson();
     let before = stage.entry(id);
     stage.write(decide::archive(&before, ArchiveReason::Decay).unwrap());
     let archived = stage.entry(id);
@@ -108,14 +108,14 @@ fn dec_05_dec_10_archiving_keeps_everything() {
 
 #[test]
 fn dec_06_an_archived_entry_comes_back_with_its_old_status() {
-    let (mut stage, id) = learned();
-    let draft = decide::set_status(&stage.entry(id), Status::Active, &ada(), None);
+    let (mut stage, id) = add_lesson();
+    let draft = decide::set_status(&stage.entry(id), EntryStatus::Active, &ada(), None);
     stage.write(draft.unwrap());
     stage.write(decide::archive(&stage.entry(id), ArchiveReason::Age).unwrap());
     stage.write(decide::restore(&stage.entry(id), None).unwrap());
     let back = stage.entry(id);
     assert!(back.is_live());
-    assert_eq!(back.status.value, Status::Active);
+    assert_eq!(back.status.value, EntryStatus::Active);
     assert_eq!(
         decide::restore(&back, None),
         Err(Refusal::NothingToRestore(id))
@@ -131,7 +131,7 @@ fn dec_06_recurrence_makes_archiving_by_decay_void() {
         (ArchiveReason::Age, Provenance::Independent, true),
         (ArchiveReason::Manual, Provenance::Independent, true),
     ] {
-        let (mut stage, id) = learned();
+        let (mut stage, id) = add_lesson();
         stage.write(decide::archive(&stage.entry(id), because).unwrap());
         stage.found(id, provenance, "2026-12-01");
         let archived = stage.entry(id).archived.is_some();
@@ -141,11 +141,11 @@ fn dec_06_recurrence_makes_archiving_by_decay_void() {
 
 #[test]
 fn dec_06_decay_that_knew_the_confirmation_stands() {
-    let (mut stage, id) = learned();
+    let (mut stage, id) = add_lesson();
     let known = stage.found(id, Provenance::Independent, "2026-12-01");
     stage.write(decide::archive(&stage.entry(id), ArchiveReason::Decay).unwrap());
     assert_eq!(stage.entry(id).archived.unwrap().events.len(), 1);
-    // Another replica that knew only the proposal archived too: that one is void.
+    // A replica that had only the proposal archived too; that archiving is void.
     for (rests_on, stands) in [
         (Some(known), true),
         (Some(stage.events[0].id), false),
@@ -163,7 +163,7 @@ fn dec_06_decay_that_knew_the_confirmation_stands() {
 
 #[test]
 fn dec_13_archiving_by_age_preserves_provenance() {
-    let (mut stage, id) = learned();
+    let (mut stage, id) = add_lesson();
     let before = stage.entry(id);
     stage.write(decide::archive(&before, ArchiveReason::Age).unwrap());
     let archived = stage.entry(id);
@@ -174,7 +174,7 @@ fn dec_13_archiving_by_age_preserves_provenance() {
 
 #[test]
 fn prv_13_prv_14_citations_cannot_be_undone() {
-    let (mut stage, id) = learned();
+    let (mut stage, id) = add_lesson();
     let draft = decide::cite(&stage.entry(id), citation("pr:142")).unwrap();
     let cited = stage.event(stage.events[0].id);
     let event = stage.write(draft);
@@ -183,7 +183,7 @@ fn prv_13_prv_14_citations_cannot_be_undone() {
         refusal.unwrap_err().to_string(),
         "a citation (provenance is append-only) cannot be undone"
     );
-    // Undoing the proposal retracts; what it cited stays.
+    // Undoing the proposal retracts the entry; its citations remain.
     let draft = decide::undo(&stage.entry(id), &cited, &stage.events).unwrap();
     stage.write(draft);
     let entry = stage.entry(id);
@@ -193,16 +193,16 @@ fn prv_13_prv_14_citations_cannot_be_undone() {
 
 #[test]
 fn prv_13_citing_the_same_twice_changes_nothing() {
-    let (stage, id) = learned();
+    let (stage, id) = add_lesson();
     let again = decide::cite(&stage.entry(id), citation("commit:3fce3b5"));
     assert_eq!(again, Err(Refusal::NothingChanges));
 }
 
 #[test]
 fn prv_19_prv_21_a_merge_names_everything_it_absorbed() {
-    let mut stage = Stage::new();
-    let [target, one, two] =
-        ["Retry on 503", "Retry on 503 errors", "503: retry"].map(|s| stage.add(Kind::Learning, s));
+    let mut stage = TestLedger::new();
+    let [target, one, two] = ["Retry on 503", "Retry on 503 errors", "503: retry"]
+        .map(|s| stage.add(EntryKind::Learning, s));
     for source in [one, two] {
         let body = Body::Merged(Merged {
             target,
@@ -225,7 +225,7 @@ fn prv_19_prv_21_a_merge_names_everything_it_absorbed() {
 
 #[test]
 fn evt_01_evt_04_the_lines_alone_give_the_state_back() {
-    let (mut stage, id) = learned();
+    let (mut stage, id) = add_lesson();
     let effect = json!({
         "entry": id, "alpha_milli": 1500, "beta_milli": 0, "shown": 2, "blind": 1,
     });
@@ -234,25 +234,25 @@ fn evt_01_evt_04_the_lines_alone_give_the_state_back() {
         effects: vec![serde_json::from_value(effect).unwrap()],
     };
     stage.about(id, Body::RunEffects(body));
-    let before = state(&stage);
+    let before = fold_state(&stage);
     let mut replayed = EventSet::default();
     for event in stage.events.iter().rev() {
-        let line = Recorded::new(event.clone()).line().to_owned();
-        replayed.add(Recorded::parse(line.as_bytes()).unwrap());
+        let line = RecordedEvent::new(event.clone()).line().to_owned();
+        replayed.add(RecordedEvent::parse(line.as_bytes()).unwrap());
     }
     let after = replayed.fold();
-    assert_eq!(after.to_bytes(), before.to_bytes());
+    assert_eq!(after.to_canonical_json(), before.to_canonical_json());
     assert_eq!(after.hash(), before.hash());
     let tallies = &after.entries[&id].tallies;
     assert_eq!((tallies.shown, tallies.blind), (2, 1));
     assert_eq!(tallies.days.values().next().unwrap().alpha_milli, 1500);
 }
 
-/// Closing a run touches hundreds of entries: folding each again would be felt.
+/// Closing a run touches hundreds of entries; refolding each of them would be slow.
 #[test]
 fn evt_04_an_entry_takes_in_what_only_adds_up_and_nothing_else() {
-    let (mut stage, id) = learned();
-    let other = stage.add(Kind::Learning, "The queue drains before a deploy.");
+    let (mut stage, id) = add_lesson();
+    let other = stage.add(EntryKind::Learning, "The queue drains before a deploy.");
     let effects = |entries: &[EntryId]| {
         let effect = |id: &EntryId| json!({"entry": id, "alpha_milli": 1500, "beta_milli": 0, "shown": 2, "blind": 1});
         let effects = entries
@@ -281,7 +281,10 @@ fn evt_04_an_entry_takes_in_what_only_adds_up_and_nothing_else() {
     let [alone, first, second, held] = [alone, first, second, held].map(|id| stage.event(id));
     let takes = |taken: &[&Event]| {
         let mut entry = before.clone();
-        let took: Vec<bool> = taken.iter().map(|event| entry.absorb(event)).collect();
+        let took: Vec<bool> = taken
+            .iter()
+            .map(|event| entry.try_add_event(event))
+            .collect();
         took
     };
     assert_eq!(takes(&[&alone, &first, &second]), [true, true, true]);
@@ -308,15 +311,15 @@ fn evt_02_the_event_types_form_a_closed_set() {
 
 #[test]
 fn evt_03_operator_marks_are_events_and_leave_truth_alone() {
-    let (mut stage, id) = learned();
+    let (mut stage, id) = add_lesson();
     let before = stage.entry(id);
-    let draft = decide::set_overlay(&before, Overlay::Pin, Switch::On, None).unwrap();
+    let draft = decide::set_annotation(&before, Overlay::Pin, Switch::On, None).unwrap();
     let pin = stage.write(draft);
     let pinned = stage.entry(id);
     assert_eq!(pinned.overlays[&Overlay::Pin].heads, [pin]);
     assert_eq!(pinned.confirmation, before.confirmation);
     assert_eq!(pinned.status, before.status);
-    let again = decide::set_overlay(&pinned, Overlay::Pin, Switch::On, None);
+    let again = decide::set_annotation(&pinned, Overlay::Pin, Switch::On, None);
     assert_eq!(again, Err(Refusal::NothingChanges));
     let draft = decide::undo(&pinned, &stage.event(pin), &stage.events).unwrap();
     stage.write(draft);
@@ -326,7 +329,7 @@ fn evt_03_operator_marks_are_events_and_leave_truth_alone() {
 
 #[test]
 fn tru_14_tru_15_marks_are_replayed_and_never_touch_what_is_believed() {
-    let (mut stage, id) = learned();
+    let (mut stage, id) = add_lesson();
     let today = "2026-11-15".parse().unwrap();
     let believed = |entry: &Entry| entry.posterior(Validity::Unverifiable, today);
     let before = stage.entry(id);
@@ -337,10 +340,10 @@ fn tru_14_tru_15_marks_are_replayed_and_never_touch_what_is_believed() {
         Overlay::Annotate,
     ] {
         let entry = stage.entry(id);
-        let draft = decide::set_overlay(&entry, overlay, Switch::On, None).unwrap();
+        let draft = decide::set_annotation(&entry, overlay, Switch::On, None).unwrap();
         stage.write(draft);
         let marked = stage.entry(id);
-        assert!(marked.is_marked(overlay));
+        assert!(marked.has_annotation(overlay));
         assert_eq!(marked.tallies, before.tallies);
         assert_eq!(believed(&marked), believed(&before));
     }
@@ -348,7 +351,7 @@ fn tru_14_tru_15_marks_are_replayed_and_never_touch_what_is_believed() {
 
 #[test]
 fn evt_05_configuration_is_an_event() {
-    let mut stage = Stage::new();
+    let mut stage = TestLedger::new();
     let mut replaces: Vec<EventId> = Vec::new();
     for runs in [10, 25] {
         let body = Body::ConfigChanged(ConfigChanged {
@@ -356,26 +359,26 @@ fn evt_05_configuration_is_an_event() {
             value: json!(runs),
             replaces,
         });
-        let about = vec![Subject::Other("config".to_owned())];
+        let about = vec![EventSubject::Other("config".to_owned())];
         replaces = vec![stage.write(Draft { about, body })];
     }
-    let setting = &state(&stage).workspace.settings["config/decay/runs"];
+    let setting = &fold_state(&stage).workspace.settings["config/decay/runs"];
     assert_eq!(setting.value, json!(25));
     assert_eq!(setting.heads, replaces);
 }
 
 #[test]
 fn man_04_every_own_change_can_be_taken_back() {
-    let (mut stage, id) = learned();
-    let other = stage.add(Kind::Learning, "Back off");
+    let (mut stage, id) = add_lesson();
+    let other = stage.add(EntryKind::Learning, "Back off");
     let changes = Changes {
         statement: Some("Never retry".parse().unwrap()),
         ..Changes::default()
     };
     let entry = stage.entry(id);
     let drafts = [
-        decide::revise(&entry, changes, None, Channel::Command, None),
-        decide::set_status(&entry, Status::Verified, &ada(), None),
+        decide::edit(&entry, changes, None, Channel::Command, None),
+        decide::set_status(&entry, EntryStatus::Verified, &ada(), None),
         decide::confirm(&entry, &ada(), "2027-01-01".parse().unwrap()),
         decide::link(&entry, &stage.entry(other), Relation::Refines),
         decide::archive(&entry, ArchiveReason::Manual),
@@ -396,41 +399,41 @@ fn man_04_every_own_change_can_be_taken_back() {
     }
 }
 
-fn ada() -> ken_core::actor::Actor {
+fn ada() -> ken_core::values::actor::Actor {
     "human:ada".parse().unwrap()
 }
 
 #[test]
 fn agents_can_neither_blank_nor_lift_nor_verify() {
-    let (mut stage, id) = learned();
+    let (mut stage, id) = add_lesson();
     stage.by("agent:codex");
     let agent = "agent:codex".parse().unwrap();
-    let secret = Recorded::new(stage.events[0].clone());
+    let secret = RecordedEvent::new(stage.events[0].clone());
     let target = secret.event.id;
     let refused = |result: Result<Draft, Refusal>| {
         assert!(matches!(result, Err(Refusal::PersonNeeded { .. })));
     };
-    refused(decide::blank(&secret, &agent, BlankReason::Secret));
+    refused(decide::redact(&secret, &agent, BlankReason::Secret));
     refused(decide::set_status(
         &stage.entry(id),
-        Status::Verified,
+        EntryStatus::Verified,
         &agent,
         None,
     ));
-    // Even written past the door it has no effect.
+    // Even when appended past `decide`, the agent's event has no effect.
     let reason = BlankReason::Secret;
     let order = |event| Body::EventBlanked(EventBlanked { event, reason });
     stage.about(id, order(target));
-    assert!(state(&stage).entries[&id].content.is_some());
+    assert!(fold_state(&stage).entries[&id].content.is_some());
     stage.by("ci:main");
     stage.about(id, order(target));
-    assert!(state(&stage).entries[&id].content.is_none());
+    assert!(fold_state(&stage).entries[&id].content.is_none());
 }
 
 #[test]
 fn a_quarantine_is_lifted_by_a_person_and_gives_the_old_status_back() {
-    let mut stage = Stage::new();
-    let it = proposal(Kind::Learning, "Retry on 503");
+    let mut stage = TestLedger::new();
+    let it = proposal(EntryKind::Learning, "Retry on 503");
     let id = EventId::new("2026-11-14T10:00:00Z".parse().unwrap(), 99);
     let entry = EntryId::created_by(id, it.kind);
     let draft = decide::propose(id, it).unwrap();
@@ -445,22 +448,22 @@ fn a_quarantine_is_lifted_by_a_person_and_gives_the_old_status_back() {
     assert_eq!(stage.entry(entry).quarantine, [id]);
     stage.by("human:ada");
     let reason = "looked at it".parse().unwrap();
-    let draft = decide::lift_quarantine(&stage.entry(entry), &ada(), reason).unwrap();
+    let draft = decide::release_quarantine(&stage.entry(entry), &ada(), reason).unwrap();
     stage.write(draft);
     let free = stage.entry(entry);
     assert!(free.is_live());
-    assert_eq!(free.status.value, Status::Candidate);
+    assert_eq!(free.status.value, EntryStatus::Candidate);
 }
 
 #[test]
 fn a_revision_beats_the_wording_from_2099_it_was_based_on() {
-    let (mut stage, id) = learned();
+    let (mut stage, id) = add_lesson();
     let say = |text: &str| Changes {
         statement: Some(text.parse().unwrap()),
         ..Changes::default()
     };
     stage.later("2099-01-01T00:00:00Z");
-    let draft = decide::revise(
+    let draft = decide::edit(
         &stage.entry(id),
         say("From 2099"),
         None,
@@ -469,7 +472,7 @@ fn a_revision_beats_the_wording_from_2099_it_was_based_on() {
     );
     stage.write(draft.unwrap());
     stage.later("2026-11-15T00:00:00Z");
-    let draft = decide::revise(
+    let draft = decide::edit(
         &stage.entry(id),
         say("From today"),
         None,
@@ -485,9 +488,9 @@ fn a_revision_beats_the_wording_from_2099_it_was_based_on() {
 
 #[test]
 fn what_a_newer_build_wrote_makes_the_entry_read_only() {
-    let (mut stage, id) = learned();
+    let (mut stage, id) = add_lesson();
     let body = Body::StatusChanged(StatusChanged {
-        to: Status::Active,
+        to: EntryStatus::Active,
         replaces: Vec::new(),
         reason: None,
     });
@@ -504,9 +507,9 @@ fn what_a_newer_build_wrote_makes_the_entry_read_only() {
 
 #[test]
 fn whoever_saw_a_revision_saw_what_it_rests_on_and_nothing_later() {
-    let (mut stage, id) = learned();
+    let (mut stage, id) = add_lesson();
     let mut revise = |changes: Changes| {
-        let draft = decide::revise(&stage.entry(id), changes, None, Channel::Command, None);
+        let draft = decide::edit(&stage.entry(id), changes, None, Channel::Command, None);
         stage.write(draft.unwrap())
     };
     let first = revise(Changes {
@@ -517,7 +520,7 @@ fn whoever_saw_a_revision_saw_what_it_rests_on_and_nothing_later() {
         statement: Some("Worded anew".parse().unwrap()),
         ..Changes::default()
     });
-    let seen = |revision| entry_at(id, &[revision], &stage.events).unwrap();
+    let seen = |revision| fold_entry_at(id, &[revision], &stage.events).unwrap();
     let (before, after) = (seen(first), seen(second));
     assert_eq!(before.revision, [first]);
     assert_ne!(before.content.unwrap().statement.as_str(), "Worded anew");

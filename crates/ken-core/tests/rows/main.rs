@@ -1,4 +1,4 @@
-//! Rows of the requirement matrix that the core alone can show.
+//! Rows of the requirement matrix that need only the core.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 

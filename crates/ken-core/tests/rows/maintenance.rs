@@ -1,21 +1,24 @@
-//! Maintenance: when it is due, what a policy lets happen, what is swept and what is distilled.
+//! Maintenance: due services, policies, sweeping and distilling.
 
 use std::collections::BTreeMap;
 
-use ken_core::content::DecayClass;
-use ken_core::decide::{self, Distillation, Refusal, earned};
-use ken_core::entry::{Entry, Mark, Tally};
-use ken_core::event::{KnowledgeDistilled, Origin, Overlay, Relation, Switch};
-use ken_core::facts::{Beta, Validity};
-use ken_core::id::EntryId;
-use ken_core::kind::Kind;
-use ken_core::maintenance::{Category, Leave, Mode, Policy, Service, Spent, Stale, sweep, task};
-use ken_core::status::Status;
-use ken_core::time::{DAY_MS, Timestamp};
-use ken_core::together::{Edge, Together, edges};
+use ken_core::decide::{self, DistillRequest, Refusal, distilled_posterior};
+use ken_core::health::maintenance::{
+    MaintenanceCategory, MaintenanceMode, MaintenancePermission, MaintenancePolicy,
+    MaintenanceService, MaintenanceUsage, StaleReason, format_task, stale_reason,
+};
+use ken_core::ledger::cooccurrence::{CooccurrenceEdge, CooccurrenceWeight, cooccurrence_edges};
+use ken_core::ledger::entry::{AnnotationState, BetaTally, Entry};
+use ken_core::ledger::event::{KnowledgeDistilled, Origin, Overlay, Relation, Switch};
+use ken_core::trust::facts::{BetaPosterior, Validity};
+use ken_core::values::content::DecayClass;
+use ken_core::values::id::EntryId;
+use ken_core::values::kind::EntryKind;
+use ken_core::values::status::EntryStatus;
+use ken_core::values::time::{DAY_MS, Timestamp};
 
-use crate::health::{day, entries};
-use crate::stage::Stage;
+use crate::health::{add_entries, days_ago};
+use crate::stage::TestLedger;
 
 fn noon() -> Timestamp {
     "2026-11-15T12:00:00Z".parse().unwrap()
@@ -23,7 +26,11 @@ fn noon() -> Timestamp {
 
 #[test]
 fn mnt_01_mnt_02_c9_a_service_is_due_when_something_changed_and_a_day_has_passed() {
-    let daily = [Service::Dedup, Service::StaleSweep, Service::Contradiction];
+    let daily = [
+        MaintenanceService::Dedup,
+        MaintenanceService::StaleSweep,
+        MaintenanceService::Contradiction,
+    ];
     for service in daily {
         let due = |ago: u64, is_dirty| {
             let last = Timestamp::from_millis(noon().millis() - ago);
@@ -33,123 +40,146 @@ fn mnt_01_mnt_02_c9_a_service_is_due_when_something_changed_and_a_day_has_passed
         assert!(!due(9 * DAY_MS, false), "nothing changed");
         assert!(service.is_due(None, true, noon()));
     }
-    assert!(!Service::ConfidenceReset.is_due(None, true, noon()));
+    assert!(!MaintenanceService::ConfidenceReset.is_due(None, true, noon()));
 }
 
 #[test]
 fn mnt_03_to_mnt_07_every_service_is_known_by_both_names() {
-    let names = Service::ALL.map(|it| (it.full_name(), it.name()));
-    for (service, (full, short)) in Service::ALL.into_iter().zip(names) {
+    let names = MaintenanceService::ALL.map(|it| (it.full_name(), it.name()));
+    for (service, (full, short)) in MaintenanceService::ALL.into_iter().zip(names) {
         assert_eq!(full, format!("service:consolidation:{short}"));
         assert_eq!(full.parse(), Ok(service));
         assert_eq!(short.parse(), Ok(service));
     }
-    let unknown = "service:other:dedup".parse::<Service>().unwrap_err();
+    let unknown = "service:other:dedup"
+        .parse::<MaintenanceService>()
+        .unwrap_err();
     assert!(unknown.contains("dedup, stale_sweep, contradiction, confidence_reset"));
 }
 
 #[test]
 fn mnt_08_mnt_09_mnt_10_the_policy_decides_what_happens_unasked() {
-    let policy = |mode| Policy {
+    let policy = |mode| MaintenancePolicy {
         mode,
-        auto_actions: [Category::Dedup].into(),
-        ..Policy::default()
+        auto_actions: [MaintenanceCategory::Dedup].into(),
+        ..MaintenancePolicy::default()
     };
-    let allowed = |mode| Category::ALL.map(|it| policy(mode).allows(it));
-    assert_eq!(Policy::default().mode, Mode::Suggest);
-    assert_eq!(allowed(Mode::Suggest), [false; 4]);
-    assert_eq!(allowed(Mode::AutoNotify), [true, false, false, false]);
-    assert_eq!(allowed(Mode::Autonomous), [true; 4]);
-    assert_eq!(Service::ConfidenceReset.category(), None, "never unasked");
+    let allowed = |mode| MaintenanceCategory::ALL.map(|it| policy(mode).allows(it));
+    assert_eq!(MaintenancePolicy::default().mode, MaintenanceMode::Suggest);
+    assert_eq!(allowed(MaintenanceMode::Suggest), [false; 4]);
+    assert_eq!(
+        allowed(MaintenanceMode::AutoNotify),
+        [true, false, false, false]
+    );
+    assert_eq!(allowed(MaintenanceMode::Autonomous), [true; 4]);
+    assert_eq!(
+        MaintenanceService::ConfidenceReset.category(),
+        None,
+        "never unasked"
+    );
 }
 
 #[test]
 fn mnt_11_neither_the_budget_nor_the_number_of_runs_is_exceeded() {
-    let policy = Policy {
-        mode: Mode::Autonomous,
+    let policy = MaintenancePolicy {
+        mode: MaintenanceMode::Autonomous,
         daily_maintenance_budget: 10,
         max_maintenance_colonies: 2,
-        ..Policy::default()
+        ..MaintenancePolicy::default()
     };
-    let leave = |changes, runs| policy.leave(Category::Dedup, Spent { changes, runs });
-    assert_eq!(leave(0, 0), Leave::Granted(10));
-    assert_eq!(leave(9, 1), Leave::Granted(1));
-    assert_eq!(leave(10, 1), Leave::BudgetSpent);
-    assert_eq!(leave(11, 1), Leave::BudgetSpent);
-    assert_eq!(leave(0, 2), Leave::TooManyRuns);
-    let suggest = Policy::default();
+    let leave = |changes, runs| {
+        policy.check_permission(
+            MaintenanceCategory::Dedup,
+            MaintenanceUsage { changes, runs },
+        )
+    };
+    assert_eq!(leave(0, 0), MaintenancePermission::Granted(10));
+    assert_eq!(leave(9, 1), MaintenancePermission::Granted(1));
+    assert_eq!(leave(10, 1), MaintenancePermission::BudgetSpent);
+    assert_eq!(leave(11, 1), MaintenancePermission::BudgetSpent);
+    assert_eq!(leave(0, 2), MaintenancePermission::TooManyRuns);
+    let suggest = MaintenancePolicy::default();
     assert_eq!(
-        suggest.leave(Category::Dedup, Spent::default()),
-        Leave::NotAllowed
+        suggest.check_permission(MaintenanceCategory::Dedup, MaintenanceUsage::default()),
+        MaintenancePermission::NotAllowed
     );
 }
 
 #[test]
 fn mnt_12_a_task_says_that_it_is_maintenance() {
-    assert_eq!(task("dedup", "Merge"), "[maintenance:dedup] Merge");
+    assert_eq!(format_task("dedup", "Merge"), "[maintenance:dedup] Merge");
 }
 
-fn quiet(days: u32) -> Entry {
-    let [mut entry] = entries(["Charging twice is safe"]);
-    entry.confirmation.last = Some(day(days));
+fn entry_unconfirmed_for(days: u32) -> Entry {
+    let [mut entry] = add_entries(["Charging twice is safe"]);
+    entry.confirmation.last = Some(days_ago(days));
     entry
 }
 
 #[test]
 fn dec_30_what_nobody_asked_for_in_ninety_days_is_swept_unless_the_code_bears_it_out() {
-    let today = day(0);
-    assert_eq!(sweep(&quiet(90), 0, false, today), None);
+    let today = days_ago(0);
     assert_eq!(
-        sweep(&quiet(91), 0, false, today),
-        Some(Stale::NotAsked(91))
+        stale_reason(&entry_unconfirmed_for(90), 0, false, today),
+        None
     );
-    assert_eq!(sweep(&quiet(91), 0, true, today), None);
-    let mut shown = quiet(200);
-    shown.tallies.days.insert(day(90), Tally::default());
-    assert_eq!(sweep(&shown, 0, false, today), None);
-    for status in [Status::Stale, Status::Rejected] {
-        let mut entry = quiet(200);
+    assert_eq!(
+        stale_reason(&entry_unconfirmed_for(91), 0, false, today),
+        Some(StaleReason::NotAsked(91))
+    );
+    assert_eq!(
+        stale_reason(&entry_unconfirmed_for(91), 0, true, today),
+        None
+    );
+    let mut shown = entry_unconfirmed_for(200);
+    shown
+        .tallies
+        .days
+        .insert(days_ago(90), BetaTally::default());
+    assert_eq!(stale_reason(&shown, 0, false, today), None);
+    for status in [EntryStatus::Stale, EntryStatus::Rejected] {
+        let mut entry = entry_unconfirmed_for(200);
         entry.status.value = status;
-        assert_eq!(sweep(&entry, 9, false, today), None);
+        assert_eq!(stale_reason(&entry, 9, false, today), None);
     }
 }
 
 #[test]
 fn dec_31_five_errors_and_fewer_than_three_showings_are_enough() {
     let told = |errors, shown| {
-        let mut entry = quiet(0);
+        let mut entry = entry_unconfirmed_for(0);
         entry.tallies.shown = shown;
-        sweep(&entry, errors, true, day(0))
+        stale_reason(&entry, errors, true, days_ago(0))
     };
     assert_eq!(told(4, 2), None);
-    assert_eq!(told(5, 2), Some(Stale::NoAnswer(5)));
+    assert_eq!(told(5, 2), Some(StaleReason::NoAnswer(5)));
     assert_eq!(told(5, 3), None);
 }
 
 #[test]
 fn norms_and_what_is_pinned_are_never_swept() {
-    let mut stage = Stage::new();
-    let norm = stage.add(Kind::CommitNorm, "Sign every commit");
+    let mut stage = TestLedger::new();
+    let norm = stage.add(EntryKind::CommitNorm, "Sign every commit");
     let mut norm = stage.entry(norm);
-    norm.confirmation.last = Some(day(400));
-    assert_eq!(sweep(&norm, 9, false, day(0)), None);
-    let mut pinned = quiet(400);
-    let mark = Mark {
+    norm.confirmation.last = Some(days_ago(400));
+    assert_eq!(stale_reason(&norm, 9, false, days_ago(0)), None);
+    let mut pinned = entry_unconfirmed_for(400);
+    let mark = AnnotationState {
         state: Switch::On,
         heads: Vec::new(),
         note: None,
     };
     pinned.overlays.insert(Overlay::Pin, mark);
-    assert_eq!(sweep(&pinned, 9, false, day(0)), None);
+    assert_eq!(stale_reason(&pinned, 9, false, days_ago(0)), None);
 }
 
-/// Five entries that each earned `alpha` and `beta`, used together with this weight.
-fn cluster(alpha_milli: u64, beta_milli: u64, weight_milli: u32) -> Vec<Entry> {
-    let mut all = entries(["One", "Two", "Three", "Four", "Five"]);
+/// Returns five entries used together with this weight, each with these `alpha` and `beta` tallies.
+fn cluster_with_tallies(alpha_milli: u64, beta_milli: u64, weight_milli: u32) -> Vec<Entry> {
+    let mut all = add_entries(["One", "Two", "Three", "Four", "Five"]);
     let ids = all.each_ref().map(|it| it.id);
     let (on, tally) = (
-        day(0),
-        Tally {
+        days_ago(0),
+        BetaTally {
             alpha_milli,
             beta_milli,
         },
@@ -157,7 +187,7 @@ fn cluster(alpha_milli: u64, beta_milli: u64, weight_milli: u32) -> Vec<Entry> {
     for entry in &mut all {
         entry.tallies.days.insert(on, tally);
         let others = ids.iter().filter(|id| **id != entry.id);
-        let together = Together { weight_milli, on };
+        let together = CooccurrenceWeight { weight_milli, on };
         entry.tallies.together = others.map(|id| (*id, together)).collect();
     }
     all.into()
@@ -165,39 +195,39 @@ fn cluster(alpha_milli: u64, beta_milli: u64, weight_milli: u32) -> Vec<Entry> {
 
 fn distillation<'a>(
     sources: &'a [Entry],
-    edges: &'a [Edge],
-    policy: &'a Policy,
-) -> Distillation<'a> {
-    Distillation {
+    edges: &'a [CooccurrenceEdge],
+    policy: &'a MaintenancePolicy,
+) -> DistillRequest<'a> {
+    DistillRequest {
         sources,
         statement: "All five say one thing".parse().unwrap(),
-        kind: Kind::Pattern,
+        kind: EntryKind::Pattern,
         edges,
         policy,
-        today: day(0),
+        today: days_ago(0),
     }
 }
 
 #[test]
-fn dst_09_an_agent_distils_only_where_the_policy_says_so_and_a_person_always_may() {
-    let sources = cluster(1000, 0, 3_001);
-    let dense = edges(&sources, day(0));
+fn dst_09_an_agent_distills_only_where_the_policy_says_so_and_a_person_always_may() {
+    let sources = cluster_with_tallies(1000, 0, 3_001);
+    let dense = cooccurrence_edges(&sources, days_ago(0));
     let (suggest, allowed) = (
-        Policy::default(),
-        Policy::default().with(Category::Distillation),
+        MaintenancePolicy::default(),
+        MaintenancePolicy::default().with_allowed(MaintenanceCategory::Distillation),
     );
     let (agent, person) = (
         "agent:archivist".parse().unwrap(),
         "human:ada".parse().unwrap(),
     );
-    let tried = |edges: &[Edge], policy: &Policy, by| {
-        decide::distilled(&distillation(&sources, edges, policy), by).is_ok()
+    let tried = |edges: &[CooccurrenceEdge], policy: &MaintenancePolicy, by| {
+        decide::distilled_proposal(&distillation(&sources, edges, policy), by).is_ok()
     };
     assert!(tried(&dense, &allowed, &agent));
     assert!(!tried(&dense, &suggest, &agent));
     assert!(tried(&dense, &suggest, &person));
     assert!(tried(&[], &suggest, &person));
-    let loose = edges(&cluster(1000, 0, 3_000), day(0));
+    let loose = cooccurrence_edges(&cluster_with_tallies(1000, 0, 3_000), days_ago(0));
     assert!(
         !tried(&loose, &allowed, &agent),
         "an average of 3.0 is not more than that"
@@ -207,20 +237,20 @@ fn dst_09_an_agent_distils_only_where_the_policy_says_so_and_a_person_always_may
 
 #[test]
 fn dst_10_the_event_names_entry_sources_and_weight_and_the_sources_stay() {
-    let mut stage = Stage::new();
-    let ids = ["One", "Two"].map(|it| stage.add(Kind::Learning, it));
+    let mut stage = TestLedger::new();
+    let ids = ["One", "Two"].map(|it| stage.add(EntryKind::Learning, it));
     let sources = ids.map(|id| stage.entry(id));
-    let edge = |weight| Edge {
+    let edge = |weight| CooccurrenceEdge {
         first: ids[0],
         second: ids[1],
         weight,
     };
-    let (edges, policy) = ([edge(4.5)], Policy::default());
+    let (edges, policy) = ([edge(4.5)], MaintenancePolicy::default());
     let wish = distillation(&sources, &edges, &policy);
-    let proposal = decide::distilled(&wish, &"human:ada".parse().unwrap()).unwrap();
+    let proposal = decide::distilled_proposal(&wish, &"human:ada".parse().unwrap()).unwrap();
     let event = stage.fresh();
-    let entry = EntryId::created_by(event, Kind::Pattern);
-    let drafts = decide::distil(event, proposal, &wish).unwrap();
+    let entry = EntryId::created_by(event, EntryKind::Pattern);
+    let drafts = decide::distill(event, proposal, &wish).unwrap();
     let data = drafts[1].body.to_json().unwrap();
     assert_eq!(data["entry"], entry.to_string());
     assert_eq!(data["cluster_weight_milli"], 4500);
@@ -228,7 +258,7 @@ fn dst_10_the_event_names_entry_sources_and_weight_and_the_sources_stay() {
     stage.write_as(
         event,
         told.next().unwrap(),
-        ken_core::event::AdmissionVerdict::Admitted,
+        ken_core::ledger::event::AdmissionVerdict::Admitted,
     );
     for draft in told {
         stage.write(draft);
@@ -253,41 +283,47 @@ fn dst_10_the_event_names_entry_sources_and_weight_and_the_sources_stay() {
 
 #[test]
 fn dst_11_alpha_is_raised_to_thirty_at_most_and_confidence_is_not() {
-    let today = day(0);
-    // Five sources with five successes each earn 25 beyond the prior: exactly thirty.
-    let exactly = earned(&cluster(5_000, 1_000, 0), today);
+    let today = days_ago(0);
+    // Five sources with five successes each add 25 to the prior: exactly thirty.
+    let exactly = distilled_posterior(&cluster_with_tallies(5_000, 1_000, 0), today);
     assert!((exactly.alpha - 30.0).abs() < 1e-9 && (exactly.beta - 10.0).abs() < 1e-9);
-    let more = earned(&cluster(50_000, 10_000, 0), today);
+    let more = distilled_posterior(&cluster_with_tallies(50_000, 10_000, 0), today);
     assert!((more.alpha - 30.0).abs() < 1e-9);
     assert!((more.beta - 10.0).abs() < 1e-9, "scaled alike");
-    let source = cluster(50_000, 10_000, 0)[0].posterior(Validity::Unverifiable, today);
+    let source =
+        cluster_with_tallies(50_000, 10_000, 0)[0].posterior(Validity::Unverifiable, today);
     assert!(more.mean() <= source.mean());
-    assert_eq!(earned(&cluster(0, 0, 0), today), Beta::PRIOR);
+    assert_eq!(
+        distilled_posterior(&cluster_with_tallies(0, 0, 0), today),
+        BetaPosterior::PRIOR
+    );
 }
 
 #[test]
 fn dst_11_what_is_folded_is_what_was_decided() {
-    let mut stage = Stage::new();
+    let mut stage = TestLedger::new();
     stage.later("2026-11-15T12:00:00Z");
-    let sources = cluster(4_000, 2_000, 0);
-    let policy = Policy::default();
+    let sources = cluster_with_tallies(4_000, 2_000, 0);
+    let policy = MaintenancePolicy::default();
     let wish = distillation(&sources, &[], &policy);
-    let proposal = decide::distilled(&wish, &"human:ada".parse().unwrap()).unwrap();
+    let proposal = decide::distilled_proposal(&wish, &"human:ada".parse().unwrap()).unwrap();
     let event = stage.fresh();
-    let entry = EntryId::created_by(event, Kind::Pattern);
-    let mut drafts = decide::distil(event, proposal, &wish).unwrap().into_iter();
+    let entry = EntryId::created_by(event, EntryKind::Pattern);
+    let mut drafts = decide::distill(event, proposal, &wish).unwrap().into_iter();
     stage.write_as(
         event,
         drafts.next().unwrap(),
-        ken_core::event::AdmissionVerdict::Admitted,
+        ken_core::ledger::event::AdmissionVerdict::Admitted,
     );
     for draft in drafts {
         stage.write(draft);
     }
-    let believed = stage.entry(entry).posterior(Validity::Unverifiable, day(0));
+    let believed = stage
+        .entry(entry)
+        .posterior(Validity::Unverifiable, days_ago(0));
     assert_eq!(
         believed,
-        Beta {
+        BetaPosterior {
             alpha: 25.0,
             beta: 15.0
         }
@@ -296,12 +332,12 @@ fn dst_11_what_is_folded_is_what_was_decided() {
 
 #[test]
 fn norms_one_entry_and_what_is_quarantined_cannot_be_distilled() {
-    let policy = Policy::default();
+    let policy = MaintenancePolicy::default();
     let person = "human:ada".parse().unwrap();
     let refusal = |sources: &[Entry]| {
-        decide::distilled(&distillation(sources, &[], &policy), &person).unwrap_err()
+        decide::distilled_proposal(&distillation(sources, &[], &policy), &person).unwrap_err()
     };
-    let [one, two] = entries(["One", "Two"]);
+    let [one, two] = add_entries(["One", "Two"]);
     let alone = std::slice::from_ref(&one);
     assert_eq!(refusal(alone), Refusal::TooFewSources { count: 1 });
     assert_eq!(
@@ -311,8 +347,8 @@ fn norms_one_entry_and_what_is_quarantined_cannot_be_distilled() {
     let mut apart = two.clone();
     apart.quarantine = one.revision.clone();
     assert_eq!(refusal(&[one.clone(), apart]), Refusal::Quarantined(two.id));
-    let mut stage = Stage::new();
-    let norm = stage.add(Kind::CommitNorm, "Sign every commit");
+    let mut stage = TestLedger::new();
+    let norm = stage.add(EntryKind::CommitNorm, "Sign every commit");
     let norm = stage.entry(norm);
     assert_eq!(
         refusal(&[one, norm.clone()]),

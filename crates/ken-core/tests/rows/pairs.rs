@@ -1,27 +1,27 @@
-//! Entries that say the same: merged, superseded, told apart.
+//! Entries that claim the same: merging, superseding and dismissing pairs.
 
 use std::collections::BTreeSet;
 
-use ken_core::actor::Actor;
 use ken_core::decide::{self, Draft, Refusal};
-use ken_core::entry::Entry;
-use ken_core::event::{Body, MergeStrategy, Merged, Origin, PairKind};
-use ken_core::fold::fold_entry;
-use ken_core::id::EntryId;
-use ken_core::kind::Kind;
-use ken_core::workspace::Workspace;
-use ken_testkit::build::Scribe;
+use ken_core::ledger::entry::Entry;
+use ken_core::ledger::event::{Body, MergeStrategy, Merged, Origin, PairKind};
+use ken_core::ledger::fold::fold_entry;
+use ken_core::ledger::workspace::WorkspaceState;
+use ken_core::values::actor::Actor;
+use ken_core::values::id::EntryId;
+use ken_core::values::kind::EntryKind;
+use ken_testkit::build::EventWriter;
 
-/// An entry with a statement of so many characters and some tags.
-fn entry(scribe: &mut Scribe, chars: usize, tags: &[&str]) -> Entry {
+/// Returns an entry with a statement of `chars` characters and these tags.
+fn entry_with_length(scribe: &mut EventWriter, chars: usize, tags: &[&str]) -> Entry {
     let statement = "x".repeat(chars);
-    let (id, copy) = scribe.propose_with(Kind::Learning, &statement, |data| {
+    let (id, copy) = scribe.propose_with(EntryKind::Learning, &statement, |data| {
         data.content.tags = tags.iter().map(|tag| tag.parse().unwrap()).collect();
     });
     fold_entry(id, [&copy.event]).unwrap()
 }
 
-fn merged(draft: Draft) -> Merged {
+fn expect_merged(draft: Draft) -> Merged {
     let Body::Merged(merged) = draft.body else {
         panic!("{draft:?}");
     };
@@ -30,14 +30,14 @@ fn merged(draft: Draft) -> Merged {
 
 #[test]
 fn dup_08_a_wording_is_kept_unless_another_is_more_than_a_fifth_longer() {
-    let mut scribe = Scribe::new(1);
-    let target = entry(&mut scribe, 100, &[]);
-    let just = entry(&mut scribe, 120, &[]);
-    let longer = entry(&mut scribe, 121, &[]);
-    let kept = merged(decide::merge(&target, &[just], None).unwrap());
+    let mut scribe = EventWriter::new(1);
+    let target = entry_with_length(&mut scribe, 100, &[]);
+    let just = entry_with_length(&mut scribe, 120, &[]);
+    let longer = entry_with_length(&mut scribe, 121, &[]);
+    let kept = expect_merged(decide::merge(&target, &[just], None).unwrap());
     assert_eq!(kept.strategy, MergeStrategy::KeepTarget);
     assert_eq!(kept.changes.statement, None);
-    let taken = merged(decide::merge(&target, std::slice::from_ref(&longer), None).unwrap());
+    let taken = expect_merged(decide::merge(&target, std::slice::from_ref(&longer), None).unwrap());
     assert_eq!(taken.strategy, MergeStrategy::KeepLonger);
     assert_eq!(
         taken.changes.statement,
@@ -47,48 +47,51 @@ fn dup_08_a_wording_is_kept_unless_another_is_more_than_a_fifth_longer() {
 
 #[test]
 fn dup_09_dup_11_tags_are_united_and_a_wording_somebody_chose_is_taken() {
-    let mut scribe = Scribe::new(2);
-    let target = entry(&mut scribe, 20, &["pay", "retry"]);
-    let source = entry(&mut scribe, 20, &["auth", "pay"]);
+    let mut scribe = EventWriter::new(2);
+    let target = entry_with_length(&mut scribe, 20, &["pay", "retry"]);
+    let source = entry_with_length(&mut scribe, 20, &["auth", "pay"]);
     let chosen = "Both say this.".parse().unwrap();
-    let it = merged(decide::merge(&target, &[source], Some(chosen)).unwrap());
+    let it = expect_merged(decide::merge(&target, &[source], Some(chosen)).unwrap());
     assert_eq!(it.strategy, MergeStrategy::LlmSelected);
     let tags = it.changes.tags.unwrap();
-    let tags: Vec<&str> = tags.iter().map(ken_core::text::Tag::as_str).collect();
+    let tags: Vec<&str> = tags
+        .iter()
+        .map(ken_core::values::text::Tag::as_str)
+        .collect();
     assert_eq!(tags, ["auth", "pay", "retry"]);
 }
 
 #[test]
 fn dup_11_words_of_a_judge_make_a_merged_entry_trusted_no_more_than_the_judge() {
-    let mut scribe = Scribe::new(6);
-    let target = entry(&mut scribe, 20, &[]);
-    let source = entry(&mut scribe, 20, &[]);
+    let mut scribe = EventWriter::new(6);
+    let target = entry_with_length(&mut scribe, 20, &[]);
+    let source = entry_with_length(&mut scribe, 20, &[]);
     let by: Actor = "agent:judge/claude".parse().unwrap();
     let own = target.content.as_ref().map(|it| it.statement.clone());
     let origin_of = |chosen| {
         let draft = decide::merge(&target, std::slice::from_ref(&source), chosen).unwrap();
-        let it = merged(decide::worded_by(draft, &target, &by));
+        let it = expect_merged(decide::record_author_origin(draft, &target, &by));
         assert_eq!(it.strategy, MergeStrategy::LlmSelected);
         (it.origin, it.changes.statement.is_some())
     };
     let human = target.created.as_ref().map(|it| it.origin);
     let reworded = Some("Both say this.".parse().unwrap());
     assert_eq!(origin_of(reworded), (Some(Origin::Agent), true));
-    // Words that stood there already are no news, and no reason to trust them less.
+    // Text that one of the entries already had is not new, and does not lower its trust.
     let kept = origin_of(own);
     assert_eq!(kept, (human, false));
 }
 
 #[test]
 fn dup_14_prv_19_prv_21_a_merge_is_its_own_event_and_names_everything_it_absorbed() {
-    let mut scribe = Scribe::new(3);
-    let target = entry(&mut scribe, 20, &[]);
-    let mut source = entry(&mut scribe, 20, &[]);
+    let mut scribe = EventWriter::new(3);
+    let target = entry_with_length(&mut scribe, 20, &[]);
+    let mut source = entry_with_length(&mut scribe, 20, &[]);
     let earlier: EntryId = "L-00000009".parse().unwrap();
     source.merged_from = BTreeSet::from([earlier]);
     let draft = decide::merge(&target, &[source.clone()], None).unwrap();
     let about = draft.about.len();
-    let it = merged(draft);
+    let it = expect_merged(draft);
     assert_eq!(it.sources.len(), 2);
     assert!(it.sources.contains(&earlier) && it.sources.contains(&source.id));
     assert_eq!(about, 3);
@@ -96,9 +99,9 @@ fn dup_14_prv_19_prv_21_a_merge_is_its_own_event_and_names_everything_it_absorbe
 
 #[test]
 fn nothing_becomes_part_of_itself_or_of_two() {
-    let mut scribe = Scribe::new(4);
-    let target = entry(&mut scribe, 20, &[]);
-    let mut source = entry(&mut scribe, 20, &[]);
+    let mut scribe = EventWriter::new(4);
+    let target = entry_with_length(&mut scribe, 20, &[]);
+    let mut source = entry_with_length(&mut scribe, 20, &[]);
     let itself = decide::merge(&target, std::slice::from_ref(&target), None);
     assert_eq!(itself.unwrap_err(), Refusal::SelfMerge);
     assert_eq!(
@@ -118,16 +121,19 @@ fn nothing_becomes_part_of_itself_or_of_two() {
 
 #[test]
 fn dup_12_dup_13_a_pair_is_dismissed_once_whichever_is_named_first() {
-    let mut scribe = Scribe::new(5);
-    let (one, other) = (entry(&mut scribe, 20, &[]), entry(&mut scribe, 20, &[]));
-    let nothing = Workspace::default();
+    let mut scribe = EventWriter::new(5);
+    let (one, other) = (
+        entry_with_length(&mut scribe, 20, &[]),
+        entry_with_length(&mut scribe, 20, &[]),
+    );
+    let nothing = WorkspaceState::default();
     let kind = PairKind::Duplicate;
     let first = decide::dismiss_pair(&one, &other, kind, &nothing).unwrap();
     assert_eq!(
         decide::dismiss_pair(&other, &one, kind, &nothing).unwrap(),
         first
     );
-    let mut known = Workspace::default();
+    let mut known = WorkspaceState::default();
     let pair = (one.id.min(other.id), one.id.max(other.id), kind);
     known.dismissed.insert(pair);
     let again = decide::dismiss_pair(&one, &other, kind, &known);

@@ -1,45 +1,52 @@
-//! How far knowledge reaches, and who decides that what was observed becomes a norm.
+//! Promotion: the scope of an entry, and approval of norms derived from observations.
 
 use std::collections::BTreeSet;
 
-use ken_core::content::Scope;
 use ken_core::decide::{self, Refusal};
-use ken_core::entry::Entry;
-use ken_core::event::{
+use ken_core::ledger::entry::Entry;
+use ken_core::ledger::event::{
     ApprovalGranted, Body, Channel, Confirmed, Event, Origin, Provenance, QuarantineLifted,
-    Reanchored, Recorded, Revised, ScopeChanged,
+    Reanchored, RecordedEvent, Revised, ScopeChanged,
 };
-use ken_core::facts::{Beta, EntryFacts, Validity};
-use ken_core::fold::fold_entry;
-use ken_core::id::{EntryId, EventId};
-use ken_core::kind::Kind;
-use ken_core::promotion::{
-    Artifact, CONFIDENCE_MIN, PROVEN_MEAN, Unfit, exported, is_approved, is_approved_outright,
-    origin_of_copy, unfit,
+use ken_core::ledger::fold::fold_entry;
+use ken_core::retrieval::score::{
+    PosteriorDraw, QueryMatch, RankingSignals, RankingWeights, ScoreBoosts,
 };
-use ken_core::score::{Boosts, Draw, Match, Signals, Weights};
-use ken_core::status::Status;
-use ken_core::time::Timestamp;
-use ken_testkit::build::Scribe;
+use ken_core::trust::facts::{BetaPosterior, EntryFacts, Validity};
+use ken_core::trust::promotion::{
+    CONFIDENCE_MIN, PROVEN_MEAN, PromotionArtifact, PromotionBarrier, exportable_content,
+    is_approved, is_approved_outright, origin_of_copy, promotion_barrier,
+};
+use ken_core::values::content::EntryScope;
+use ken_core::values::id::{EntryId, EventId};
+use ken_core::values::kind::EntryKind;
+use ken_core::values::status::EntryStatus;
+use ken_core::values::time::Timestamp;
+use ken_testkit::build::EventWriter;
 
 const NORM: &str = "Format before you commit";
 
-fn fold(id: EntryId, copies: &[Recorded]) -> Entry {
+fn fold_copies(id: EntryId, copies: &[RecordedEvent]) -> Entry {
     let events: Vec<&Event> = copies.iter().map(|it| &it.event).collect();
     fold_entry(id, events).unwrap()
 }
 
-/// A norm that `by` put forward from a friction entry.
-fn put_forward(scribe: &mut Scribe, by: &str) -> (EntryId, Vec<Recorded>) {
-    let (source, _) = scribe.propose_with(Kind::Friction, "The formatter failed", |_| {});
+/// Proposes a norm derived from a friction entry, as `by`.
+fn propose_norm(scribe: &mut EventWriter, by: &str) -> (EntryId, Vec<RecordedEvent>) {
+    let (source, _) = scribe.propose_with(EntryKind::Friction, "The formatter failed", |_| {});
     scribe.by(by);
-    let (id, copy) = scribe.propose_with(Kind::CommitNorm, NORM, |data| {
+    let (id, copy) = scribe.propose_with(EntryKind::CommitNorm, NORM, |data| {
         data.promoted_from = vec![source];
     });
     (id, vec![copy])
 }
 
-fn approval(scribe: &mut Scribe, by: &str, entry: EntryId, covers: &[EventId]) -> Recorded {
+fn write_approval(
+    scribe: &mut EventWriter,
+    by: &str,
+    entry: EntryId,
+    covers: &[EventId],
+) -> RecordedEvent {
     scribe.by(by);
     let body = Body::ApprovalGranted(ApprovalGranted {
         entry,
@@ -61,13 +68,13 @@ fn gat_09_what_came_from_friction_waits_for_a_person_who_did_not_write_it() {
         ("agent:codex/1", "peer:other", false),
         ("agent:codex/1", "import:wiki", false),
     ] {
-        let mut scribe = Scribe::new(7);
-        let (id, mut copies) = put_forward(&mut scribe, author);
-        let waiting = fold(id, &copies);
+        let mut scribe = EventWriter::new(7);
+        let (id, mut copies) = propose_norm(&mut scribe, author);
+        let waiting = fold_copies(id, &copies);
         assert_eq!(waiting.quarantine, [copies[0].event.id], "admitted or not");
         assert!(!waiting.is_live());
-        copies.push(approval(&mut scribe, approver, id, &waiting.revision));
-        let after = fold(id, &copies);
+        copies.push(write_approval(&mut scribe, approver, id, &waiting.revision));
+        let after = fold_copies(id, &copies);
         assert_eq!(after.is_live(), counts, "{approver} approves {author}");
         assert_eq!(after.approvals.len(), usize::from(counts));
     }
@@ -75,11 +82,11 @@ fn gat_09_what_came_from_friction_waits_for_a_person_who_did_not_write_it() {
 
 #[test]
 fn gat_09_lifting_a_quarantine_is_no_approval() {
-    let mut scribe = Scribe::new(7);
-    let (id, mut copies) = put_forward(&mut scribe, "agent:codex/1");
-    let waiting = fold(id, &copies);
+    let mut scribe = EventWriter::new(7);
+    let (id, mut copies) = propose_norm(&mut scribe, "agent:codex/1");
+    let waiting = fold_copies(id, &copies);
     let bob = "human:bob".parse().unwrap();
-    let refused = decide::lift_quarantine(&waiting, &bob, "I looked".parse().unwrap());
+    let refused = decide::release_quarantine(&waiting, &bob, "I looked".parse().unwrap());
     assert_eq!(refused, Err(Refusal::ApprovalNeeded(id)));
     scribe.by("human:bob");
     let body = Body::QuarantineLifted(QuarantineLifted {
@@ -87,19 +94,19 @@ fn gat_09_lifting_a_quarantine_is_no_approval() {
         reason: "written by hand".parse().unwrap(),
     });
     copies.push(scribe.about(id, body));
-    assert!(!fold(id, &copies).is_live(), "not even by hand");
+    assert!(!fold_copies(id, &copies).is_live(), "not even by hand");
 }
 
 #[test]
 fn gat_09_an_approval_covers_the_wording_it_names_and_no_later_one() {
-    let mut scribe = Scribe::new(7);
-    let (id, mut copies) = put_forward(&mut scribe, "agent:codex/1");
-    let first = fold(id, &copies).revision;
-    copies.push(approval(&mut scribe, "human:bob", id, &first));
-    assert!(fold(id, &copies).is_live());
+    let mut scribe = EventWriter::new(7);
+    let (id, mut copies) = propose_norm(&mut scribe, "agent:codex/1");
+    let first = fold_copies(id, &copies).revision;
+    copies.push(write_approval(&mut scribe, "human:bob", id, &first));
+    assert!(fold_copies(id, &copies).is_live());
     scribe.by("human:ada");
     let body = Body::Revised(Revised {
-        changes: ken_core::content::Changes {
+        changes: ken_core::values::content::Changes {
             statement: Some("Never format anything".parse().unwrap()),
             ..Default::default()
         },
@@ -109,23 +116,37 @@ fn gat_09_an_approval_covers_the_wording_it_names_and_no_later_one() {
         origin: None,
     });
     copies.push(scribe.about(id, body));
-    let reworded = fold(id, &copies);
+    let reworded = fold_copies(id, &copies);
     assert!(!reworded.is_live(), "a new wording waits again");
-    copies.push(approval(&mut scribe, "human:ada", id, &reworded.revision));
-    assert!(!fold(id, &copies).is_live(), "her own words");
-    copies.push(approval(&mut scribe, "human:bob", id, &reworded.revision));
-    assert!(fold(id, &copies).is_live());
+    copies.push(write_approval(
+        &mut scribe,
+        "human:ada",
+        id,
+        &reworded.revision,
+    ));
+    assert!(!fold_copies(id, &copies).is_live(), "her own words");
+    copies.push(write_approval(
+        &mut scribe,
+        "human:bob",
+        id,
+        &reworded.revision,
+    ));
+    assert!(fold_copies(id, &copies).is_live());
 }
 
-/// A lesson an agent wrote, and one who tells what happens to it.
-fn learnt() -> (Scribe, EntryId, Vec<Recorded>) {
-    let mut scribe = Scribe::new(9);
+/// Returns an agent's lesson and the scribe that writes its events.
+fn propose_lesson() -> (EventWriter, EntryId, Vec<RecordedEvent>) {
+    let mut scribe = EventWriter::new(9);
     scribe.by("agent:codex/1");
     let (id, copy) = scribe.propose("Retry a payment once");
     (scribe, id, vec![copy])
 }
 
-fn reanchored(scribe: &mut Scribe, entry: EntryId, replaces: &[EventId]) -> Recorded {
+fn write_reanchored(
+    scribe: &mut EventWriter,
+    entry: EntryId,
+    replaces: &[EventId],
+) -> RecordedEvent {
     scribe.by("agent:mover");
     let body = Body::Reanchored(Reanchored {
         evidence: Vec::new(),
@@ -134,10 +155,10 @@ fn reanchored(scribe: &mut Scribe, entry: EntryId, replaces: &[EventId]) -> Reco
     scribe.about(entry, body)
 }
 
-fn reworded(scribe: &mut Scribe, entry: EntryId, replaces: &[EventId]) -> Recorded {
+fn write_revised(scribe: &mut EventWriter, entry: EntryId, replaces: &[EventId]) -> RecordedEvent {
     scribe.by("agent:codex/1");
     let body = Body::Revised(Revised {
-        changes: ken_core::content::Changes {
+        changes: ken_core::values::content::Changes {
             statement: Some("Retry a payment twice".parse().unwrap()),
             ..Default::default()
         },
@@ -149,45 +170,45 @@ fn reworded(scribe: &mut Scribe, entry: EntryId, replaces: &[EventId]) -> Record
     scribe.about(entry, body)
 }
 
-fn approved(id: EntryId, copies: &[Recorded]) -> (bool, bool) {
-    let entry = fold(id, copies);
+fn approval_results(id: EntryId, copies: &[RecordedEvent]) -> (bool, bool) {
+    let entry = fold_copies(id, copies);
     let events = copies.iter().map(|it| &it.event);
     (is_approved_outright(&entry), is_approved(&entry, events))
 }
 
 #[test]
 fn scp_following_code_that_moved_needs_no_new_approval_and_a_new_wording_does() {
-    let (mut scribe, id, mut copies) = learnt();
-    let first = fold(id, &copies).revision;
-    assert_eq!(approved(id, &copies), (false, false));
-    copies.push(approval(&mut scribe, "human:bob", id, &first));
-    assert_eq!(approved(id, &copies), (true, true));
-    // One that follows it, one that was made beside that, one that follows both.
-    copies.push(reanchored(&mut scribe, id, &first));
-    assert_eq!(approved(id, &copies), (false, true));
-    copies.push(reanchored(&mut scribe, id, &first));
-    copies.push(reanchored(&mut scribe, id, &[]));
-    assert_eq!(approved(id, &copies), (false, true));
-    let heads = fold(id, &copies).revision;
-    copies.push(reanchored(&mut scribe, id, &heads));
-    assert_eq!(approved(id, &copies), (false, true));
-    let heads = fold(id, &copies).revision;
-    copies.push(reworded(&mut scribe, id, &heads));
-    assert_eq!(approved(id, &copies), (false, false), "other words");
-    let heads = fold(id, &copies).revision;
-    copies.push(reanchored(&mut scribe, id, &heads));
+    let (mut scribe, id, mut copies) = propose_lesson();
+    let first = fold_copies(id, &copies).revision;
+    assert_eq!(approval_results(id, &copies), (false, false));
+    copies.push(write_approval(&mut scribe, "human:bob", id, &first));
+    assert_eq!(approval_results(id, &copies), (true, true));
+    // One reanchoring, a second one concurrent with it, and a third after both.
+    copies.push(write_reanchored(&mut scribe, id, &first));
+    assert_eq!(approval_results(id, &copies), (false, true));
+    copies.push(write_reanchored(&mut scribe, id, &first));
+    copies.push(write_reanchored(&mut scribe, id, &[]));
+    assert_eq!(approval_results(id, &copies), (false, true));
+    let heads = fold_copies(id, &copies).revision;
+    copies.push(write_reanchored(&mut scribe, id, &heads));
+    assert_eq!(approval_results(id, &copies), (false, true));
+    let heads = fold_copies(id, &copies).revision;
+    copies.push(write_revised(&mut scribe, id, &heads));
+    assert_eq!(approval_results(id, &copies), (false, false), "other words");
+    let heads = fold_copies(id, &copies).revision;
+    copies.push(write_reanchored(&mut scribe, id, &heads));
     assert_eq!(
-        approved(id, &copies),
+        approval_results(id, &copies),
         (false, false),
         "moving code hides no words"
     );
-    let heads = fold(id, &copies).revision;
-    copies.push(approval(&mut scribe, "human:bob", id, &heads));
-    assert_eq!(approved(id, &copies), (true, true));
-    // An old clone follows code from the first wording.
-    copies.push(reanchored(&mut scribe, id, &first));
+    let heads = fold_copies(id, &copies).revision;
+    copies.push(write_approval(&mut scribe, "human:bob", id, &heads));
+    assert_eq!(approval_results(id, &copies), (true, true));
+    // An old clone reanchors from the first version.
+    copies.push(write_reanchored(&mut scribe, id, &first));
     assert_eq!(
-        approved(id, &copies),
+        approval_results(id, &copies),
         (false, true),
         "what was approved rests on it"
     );
@@ -195,34 +216,34 @@ fn scp_following_code_that_moved_needs_no_new_approval_and_a_new_wording_does() 
 
 #[test]
 fn scp_words_beside_those_that_were_approved_are_not_approved() {
-    let (mut scribe, id, mut copies) = learnt();
-    let first = fold(id, &copies).revision;
-    copies.push(approval(&mut scribe, "human:bob", id, &first));
-    copies.push(reworded(&mut scribe, id, &[]));
-    assert_eq!(approved(id, &copies), (false, false));
+    let (mut scribe, id, mut copies) = propose_lesson();
+    let first = fold_copies(id, &copies).revision;
+    copies.push(write_approval(&mut scribe, "human:bob", id, &first));
+    copies.push(write_revised(&mut scribe, id, &[]));
+    assert_eq!(approval_results(id, &copies), (false, false));
 }
 
 #[test]
 fn an_approval_that_names_no_wording_or_another_entry_approves_nothing() {
-    let mut scribe = Scribe::new(7);
-    let (id, mut copies) = put_forward(&mut scribe, "agent:codex/1");
-    copies.push(approval(&mut scribe, "human:bob", id, &[]));
+    let mut scribe = EventWriter::new(7);
+    let (id, mut copies) = propose_norm(&mut scribe, "agent:codex/1");
+    copies.push(write_approval(&mut scribe, "human:bob", id, &[]));
     let unknown = scribe.next_id();
-    copies.push(approval(&mut scribe, "human:bob", id, &[unknown]));
+    copies.push(write_approval(&mut scribe, "human:bob", id, &[unknown]));
     let (other, _) = scribe.propose("something else");
-    let revision = fold(id, &copies).revision;
-    let mut stray = approval(&mut scribe, "human:bob", other, &revision);
+    let revision = fold_copies(id, &copies).revision;
+    let mut stray = write_approval(&mut scribe, "human:bob", other, &revision);
     stray.event.about.push(id.into());
-    copies.push(Recorded::new(stray.event));
-    assert!(fold(id, &copies).approvals.is_empty());
-    assert!(!fold(id, &copies).is_live());
+    copies.push(RecordedEvent::new(stray.event));
+    assert!(fold_copies(id, &copies).approvals.is_empty());
+    assert!(!fold_copies(id, &copies).is_live());
 }
 
 #[test]
 fn gat_09_deciding_to_approve_refuses_agents_machines_and_authors() {
-    let mut scribe = Scribe::new(7);
-    let (id, mut copies) = put_forward(&mut scribe, "human:ada");
-    let waiting = fold(id, &copies);
+    let mut scribe = EventWriter::new(7);
+    let (id, mut copies) = propose_norm(&mut scribe, "human:ada");
+    let waiting = fold_copies(id, &copies);
     let actor = |text: &str| text.parse().unwrap();
     let authors = BTreeSet::from([actor("human:ada")]);
     let as_whom = |by: &str| decide::approve(&waiting, &authors, &actor(by), None);
@@ -236,24 +257,27 @@ fn gat_09_deciding_to_approve_refuses_agents_machines_and_authors() {
     ));
     assert!(matches!(
         as_whom("human:ada"),
-        Err(Refusal::OwnWords { .. })
+        Err(Refusal::OwnContent { .. })
     ));
     let draft = as_whom("human:bob").unwrap();
     scribe.by("human:bob");
     copies.push(scribe.write(draft.about, draft.body));
-    let approved = fold(id, &copies);
+    let approved = fold_copies(id, &copies);
     assert!(approved.is_live());
-    let digest = Artifact::of(&approved).unwrap().digest();
+    let digest = PromotionArtifact::from_entry(&approved).unwrap().digest();
     assert_eq!(approved.approvals[0].artifact.as_str(), digest);
 }
 
 #[test]
 fn an_artifact_follows_from_the_ledger_and_changes_with_the_wording() {
-    let mut scribe = Scribe::new(7);
-    let (id, copies) = put_forward(&mut scribe, "agent:codex/1");
-    let entry = fold(id, &copies);
-    let artifact = Artifact::of(&entry).unwrap();
-    assert_eq!(Artifact::of(&entry).unwrap().bytes(), artifact.bytes());
+    let mut scribe = EventWriter::new(7);
+    let (id, copies) = propose_norm(&mut scribe, "agent:codex/1");
+    let entry = fold_copies(id, &copies);
+    let artifact = PromotionArtifact::from_entry(&entry).unwrap();
+    assert_eq!(
+        PromotionArtifact::from_entry(&entry).unwrap().bytes(),
+        artifact.bytes()
+    );
     let read: serde_json::Value = serde_json::from_slice(&artifact.bytes()).unwrap();
     assert_eq!(read["schema"], "ken.promotion.v1");
     assert_eq!(read["content"]["statement"], NORM);
@@ -261,34 +285,43 @@ fn an_artifact_follows_from_the_ledger_and_changes_with_the_wording() {
     assert_eq!(read["sources"].as_array().unwrap().len(), 1);
     let mut other = entry;
     other.content.as_mut().unwrap().statement = "Never format".parse().unwrap();
-    assert_ne!(Artifact::of(&other).unwrap().digest(), artifact.digest());
+    assert_ne!(
+        PromotionArtifact::from_entry(&other).unwrap().digest(),
+        artifact.digest()
+    );
 }
 
-fn of_thread(scribe: &mut Scribe, statement: &str) -> (EntryId, Recorded) {
-    scribe.propose_with(Kind::Learning, statement, |data| {
+fn propose_in_thread(scribe: &mut EventWriter, statement: &str) -> (EntryId, RecordedEvent) {
+    scribe.propose_with(EntryKind::Learning, statement, |data| {
         data.thread = Some("billing".parse().unwrap());
-        data.scope = Scope::Thread;
+        data.scope = EntryScope::Thread;
     })
 }
 
 fn facts(entry: &Entry, alpha: f64) -> EntryFacts {
-    let mut facts = EntryFacts::of(entry, None, Timestamp::default());
-    facts.posterior = Beta { alpha, beta: 5.0 };
+    let mut facts = EntryFacts::from_entry(entry, None, Timestamp::default());
+    facts.posterior = BetaPosterior { alpha, beta: 5.0 };
     facts
 }
 
 #[test]
 fn scp_04_scp_07_scp_08_promotion_clears_the_thread_and_loses_its_bonus() {
-    let mut scribe = Scribe::new(7);
-    let (id, copy) = of_thread(&mut scribe, "Amounts are cents");
+    let mut scribe = EventWriter::new(7);
+    let (id, copy) = propose_in_thread(&mut scribe, "Amounts are cents");
     let before = fold_entry(id, [&copy.event]).unwrap();
     assert_eq!(before.thread().unwrap().as_str(), "billing");
-    let draft = decide::widen(&before, &facts(&before, 9.0), None, Scope::Workspace, None);
+    let draft = decide::widen_scope(
+        &before,
+        &facts(&before, 9.0),
+        None,
+        EntryScope::Workspace,
+        None,
+    );
     let Body::ScopeChanged(ScopeChanged { to, replaces }) = draft.as_ref().unwrap().body.clone()
     else {
         panic!("a change of scope");
     };
-    assert_eq!((to, replaces), (Scope::Workspace, vec![copy.event.id]));
+    assert_eq!((to, replaces), (EntryScope::Workspace, vec![copy.event.id]));
     let draft = draft.unwrap();
     let promoted = scribe.write(draft.about, draft.body);
     let after = fold_entry(id, [&copy.event, &promoted.event]).unwrap();
@@ -305,18 +338,18 @@ fn scp_04_scp_07_scp_08_promotion_clears_the_thread_and_loses_its_bonus() {
         "billing"
     );
     let score = |in_thread: bool| {
-        let found = Match {
+        let found = QueryMatch {
             semantic: 0.5,
             in_thread,
         };
-        let signals = Signals::of(
+        let signals = RankingSignals::from_facts(
             &facts(&before, 9.0),
             found,
-            Draw::Mean,
+            PosteriorDraw::Mean,
             Timestamp::default(),
         );
         signals
-            .explain(&Weights::default(), Boosts::default())
+            .explain(&RankingWeights::default(), ScoreBoosts::default())
             .score
     };
     assert!((score(true) - score(false) - 0.07).abs() < 1e-9);
@@ -324,29 +357,29 @@ fn scp_04_scp_07_scp_08_promotion_clears_the_thread_and_loses_its_bonus() {
 
 #[test]
 fn scp_05_an_entry_without_a_thread_is_the_whole_workspaces() {
-    let mut scribe = Scribe::new(7);
+    let mut scribe = EventWriter::new(7);
     let (id, copy) = scribe.propose("Amounts are cents");
     let entry = fold_entry(id, [&copy.event]).unwrap();
     assert_eq!(
         (entry.thread(), entry.scope.value),
-        (None, Scope::Workspace)
+        (None, EntryScope::Workspace)
     );
-    let why = unfit(&entry, &facts(&entry, 9.0), None, Scope::Workspace);
-    assert_eq!(why, Some(Unfit::NoFurther));
+    let why = promotion_barrier(&entry, &facts(&entry, 9.0), None, EntryScope::Workspace);
+    assert_eq!(why, Some(PromotionBarrier::AlreadyInScope));
 }
 
 #[test]
 fn scp_10_low_confidence_and_what_belongs_to_one_thread_are_not_promoted() {
     let proven = 5.0 * PROVEN_MEAN / (1.0 - PROVEN_MEAN) + 0.01;
     let fair = 5.0 * CONFIDENCE_MIN / (1.0 - CONFIDENCE_MIN);
-    let unproven = Unfit::Unproven { hundredths: 50 };
+    let unproven = PromotionBarrier::Unproven { hundredths: 50 };
     for (alpha, found, statement, expected) in [
         (proven, 0, "Amounts are cents", None),
         (
             proven - 0.02,
             0,
             "Amounts are cents",
-            Some(Unfit::Unproven { hundredths: 54 }),
+            Some(PromotionBarrier::Unproven { hundredths: 54 }),
         ),
         (fair, 0, "Amounts are cents", Some(unproven)),
         (fair, 1, "Amounts are cents", None),
@@ -354,24 +387,24 @@ fn scp_10_low_confidence_and_what_belongs_to_one_thread_are_not_promoted() {
             fair - 0.01,
             1,
             "Amounts are cents",
-            Some(Unfit::LowConfidence { hundredths: 49 }),
+            Some(PromotionBarrier::LowConfidence { hundredths: 49 }),
         ),
         (
             proven,
             1,
             "In this thread amounts are cents",
-            Some(Unfit::Tied("this thread".into())),
+            Some(PromotionBarrier::TiedToWork("this thread".into())),
         ),
         (
             proven,
             1,
             "The billing work wants cents",
-            Some(Unfit::Tied("billing".into())),
+            Some(PromotionBarrier::TiedToWork("billing".into())),
         ),
         (proven, 1, "Pre-billing and billings want cents", None),
     ] {
-        let mut scribe = Scribe::new(7);
-        let (id, copy) = of_thread(&mut scribe, statement);
+        let mut scribe = EventWriter::new(7);
+        let (id, copy) = propose_in_thread(&mut scribe, statement);
         let mut copies = vec![copy];
         for _ in 0..found {
             let body = Body::Confirmed(Confirmed {
@@ -382,16 +415,16 @@ fn scp_10_low_confidence_and_what_belongs_to_one_thread_are_not_promoted() {
             });
             copies.push(scribe.about(id, body));
         }
-        let entry = fold(id, &copies);
-        let why = unfit(&entry, &facts(&entry, alpha), None, Scope::Workspace);
+        let entry = fold_copies(id, &copies);
+        let why = promotion_barrier(&entry, &facts(&entry, alpha), None, EntryScope::Workspace);
         assert_eq!(why, expected, "{alpha} {found} {statement}");
     }
 }
 
 #[test]
 fn scp_10_contradicted_fallen_and_invalid_entries_stay_whoever_asks() {
-    let mut scribe = Scribe::new(7);
-    let (id, copy) = of_thread(&mut scribe, "Amounts are cents");
+    let mut scribe = EventWriter::new(7);
+    let (id, copy) = propose_in_thread(&mut scribe, "Amounts are cents");
     let (other, _) = scribe.propose("Amounts are euros");
     let entry = fold_entry(id, [&copy.event]).unwrap();
     let good = facts(&entry, 9.0);
@@ -400,30 +433,31 @@ fn scp_10_contradicted_fallen_and_invalid_entries_stay_whoever_asks() {
         ..good.clone()
     };
     let stale = EntryFacts {
-        status: Status::Stale,
+        status: EntryStatus::Stale,
         ..good.clone()
     };
     let bob = "human:bob".parse().unwrap();
     for (facts, against, expected) in [
-        (&good, Some(other), Unfit::Contradicted(other)),
-        (&changed, None, Unfit::Invalid),
-        (&stale, None, Unfit::Fallen("stale")),
+        (&good, Some(other), PromotionBarrier::Contradicted(other)),
+        (&changed, None, PromotionBarrier::Invalid),
+        (&stale, None, PromotionBarrier::StatusTooLow("stale")),
     ] {
-        let refused = decide::widen(&entry, facts, against, Scope::Workspace, Some(&bob));
+        let refused =
+            decide::widen_scope(&entry, facts, against, EntryScope::Workspace, Some(&bob));
         let why = expected;
         assert_eq!(refused, Err(Refusal::Unfit { entry: id, why }));
     }
 }
 
 #[test]
-fn scp_10_only_a_person_overrides_and_only_judgement() {
-    let mut scribe = Scribe::new(7);
-    let (id, copy) = of_thread(&mut scribe, "Amounts are cents");
+fn scp_10_only_a_person_overrides_and_only_judgment() {
+    let mut scribe = EventWriter::new(7);
+    let (id, copy) = propose_in_thread(&mut scribe, "Amounts are cents");
     let entry = fold_entry(id, [&copy.event]).unwrap();
     let unproven = facts(&entry, 5.0);
     let with = |by: &str| {
         let by = by.parse().unwrap();
-        decide::widen(&entry, &unproven, None, Scope::Workspace, Some(&by))
+        decide::widen_scope(&entry, &unproven, None, EntryScope::Workspace, Some(&by))
     };
     assert!(with("human:bob").is_ok());
     assert!(matches!(
@@ -435,36 +469,40 @@ fn scp_10_only_a_person_overrides_and_only_judgement() {
 #[test]
 fn scp_01_only_what_can_be_true_elsewhere_goes_global_and_trust_does_not_rise() {
     for (kind, goes) in [
-        (Kind::Learning, true),
-        (Kind::Incident, true),
-        (Kind::CommitNorm, false),
-        (Kind::RiskTier, false),
+        (EntryKind::Learning, true),
+        (EntryKind::Incident, true),
+        (EntryKind::CommitNorm, false),
+        (EntryKind::RiskTier, false),
     ] {
-        let mut scribe = Scribe::new(7);
+        let mut scribe = EventWriter::new(7);
         let (id, copy) = scribe.propose_with(kind, "Amounts are cents", |_| {});
         let entry = fold_entry(id, [&copy.event]).unwrap();
-        let why = unfit(&entry, &facts(&entry, 9.0), None, Scope::Global);
+        let why = promotion_barrier(&entry, &facts(&entry, 9.0), None, EntryScope::Global);
         assert_eq!(why.is_none(), goes, "{kind:?}: {why:?}");
     }
     for origin in Origin::BY_TRUST {
         let copy = origin_of_copy(origin);
-        assert_eq!(copy.least(Origin::Import), copy, "never above an import");
-        assert_eq!(copy.least(origin), copy, "never above its source");
+        assert_eq!(
+            copy.least_trusted(Origin::Import),
+            copy,
+            "never above an import"
+        );
+        assert_eq!(copy.least_trusted(origin), copy, "never above its source");
     }
 }
 
 #[test]
 fn what_a_copy_says_holds_nothing_of_the_repository_it_came_from() {
-    let mut scribe = Scribe::new(7);
-    let (id, copy) = scribe.propose_with(Kind::Learning, "Amounts are cents", |data| {
-        let target: ken_core::anchor::Target = "src/pay.rs".parse().unwrap();
+    let mut scribe = EventWriter::new(7);
+    let (id, copy) = scribe.propose_with(EntryKind::Learning, "Amounts are cents", |data| {
+        let target: ken_core::values::anchor::CodeLocation = "src/pay.rs".parse().unwrap();
         data.content.evidence = vec![target.into()];
         data.content.verify = vec!["Read src/pay.rs".parse().unwrap()];
         data.content.depends_on = vec!["file:src/pay.rs".parse().unwrap()];
         data.content.tags = ["money".parse().unwrap()].into();
     });
     let entry = fold_entry(id, [&copy.event]).unwrap();
-    let copy = exported(entry.content.as_ref().unwrap());
+    let copy = exportable_content(entry.content.as_ref().unwrap());
     let json = serde_json::to_string(&copy).unwrap();
     assert!(!json.contains("src/pay.rs"), "{json}");
     assert!(json.contains("money"), "{json}");

@@ -1,30 +1,37 @@
-//! What runs leave behind, as repository and hub both decide it: what is known already, who may judge, what an agent saw
-//! before, how long work took, whose word a finding is, and what closing writes.
+//! Results of runs, decided identically by repository and hub: existing claims, permission to give
+//! feedback, earlier exposure, duration, authorship of findings, and the events of closing.
 
 use std::collections::BTreeSet;
 
-use ken_core::actor::Actor;
+use ken_core::decide::closing_events::closing_drafts;
 use ken_core::decide::{self, Refusal};
-use ken_core::entry::Entry;
-use ken_core::event::{
-    Arm, Body, Effect, Event, EventData as _, Feedback, FrictionRecorded, LINE_BYTES_MAX, Outcome,
-    Provenance, Recorded, RetractReason, RunClosed, RunEffects, TooLong, Trial,
+use ken_core::ledger::entry::Entry;
+use ken_core::ledger::event::{
+    Arm, Body, EntryEffect, Event, EventData as _, Feedback, FrictionRecorded, LINE_BYTES_MAX,
+    LineTooLong, Outcome, Provenance, RecordedEvent, RetractReason, RunClosed, RunEffects,
+    TrialResult,
 };
-use ken_core::facts::Validity;
-use ken_core::fold::fold_entry;
-use ken_core::id::EntryId;
-use ken_core::kind::Kind;
-use ken_core::review::ReviewPolicy;
-use ken_core::run::accumulate::gains;
-use ken_core::run::close::{Closing, Ending, Touched, authors, close, touched};
-use ken_core::run::exposure::Sight;
-use ken_core::run::known::{Known, known};
-use ken_core::run::written::{PastRun, drafts};
-use ken_core::run::{AGENTS_MAX, Finding, How, Manner, Member, Note, Noted, Run, Witness};
-use ken_core::time::Timestamp;
-use ken_testkit::build::Scribe;
+use ken_core::ledger::fold::fold_entry;
+use ken_core::trust::facts::Validity;
+use ken_core::trust::review::ReviewPolicy;
+use ken_core::trust::run::accumulation::accept_findings;
+use ken_core::trust::run::closed::PastRun;
+use ken_core::trust::run::closing::{
+    RunClosing, RunEnding, TouchedEntry, close_run, collect_touched_entries, entry_authors,
+};
+use ken_core::trust::run::existing_claim::{ExistingClaim, find_existing_claim};
+use ken_core::trust::run::exposure::ExposureSet;
+use ken_core::trust::run::{
+    AGENTS_MAX, ExposureChannel, Run, RunFinding, RunMember, RunMode, RunNote, RunRecord,
+    RunWitness,
+};
+use ken_core::values::actor::Actor;
+use ken_core::values::id::EntryId;
+use ken_core::values::kind::EntryKind;
+use ken_core::values::time::Timestamp;
+use ken_testkit::build::EventWriter;
 
-use crate::stage::Stage;
+use crate::stage::TestLedger;
 
 const CLAIM: &str = "Retries of the payment call must carry the same key";
 
@@ -32,146 +39,148 @@ fn actor(name: &str) -> Actor {
     name.parse().unwrap()
 }
 
-fn at(millis: u64) -> Timestamp {
+fn time_at(millis: u64) -> Timestamp {
     Timestamp::from_millis(1_000_000 + millis)
 }
 
-fn opened(by: &str, manner: Manner) -> Noted {
-    Noted {
-        at: at(0),
+fn note_opened(by: &str, manner: RunMode) -> RunRecord {
+    RunRecord {
+        at: time_at(0),
         by: actor(by),
-        note: Note::Opened {
+        note: RunNote::Opened {
             run: "run-1".to_owned(),
             manner,
-            witness: Witness::Orchestrator,
+            witness: RunWitness::Orchestrator,
             thread: None,
             task: None,
         },
     }
 }
 
-fn joined(name: &str, session: Option<&str>) -> Note {
-    let member = Member {
+fn note_joined(name: &str, session: Option<&str>) -> RunNote {
+    let member = RunMember {
         session: session.map(ToOwned::to_owned),
         declared: true,
-        ..Member::default()
+        ..RunMember::default()
     };
     let agent = actor(name);
-    Note::Joined { agent, member }
+    RunNote::Joined { agent, member }
 }
 
-fn observed(name: &str, says: &[EntryId]) -> Note {
-    let finding = Finding::new(CLAIM.parse().unwrap(), Vec::new(), Vec::new());
-    Note::Observed {
+fn note_observed(name: &str, says: &[EntryId]) -> RunNote {
+    let finding = RunFinding::new(CLAIM.parse().unwrap(), Vec::new(), Vec::new());
+    RunNote::Observed {
         agent: actor(name),
         finding: Box::new(finding),
         says: says.iter().copied().collect(),
     }
 }
 
-/// A run somebody opened, and notes that were written by these.
-fn run(by: &str, notes: Vec<(&str, Note)>) -> Run {
-    let more = notes.into_iter().map(|(by, note)| Noted {
-        at: at(0),
+/// Returns a run that `by` opened, with notes by the named actors.
+fn run_with_notes(by: &str, notes: Vec<(&str, RunNote)>) -> Run {
+    let more = notes.into_iter().map(|(by, note)| RunRecord {
+        at: time_at(0),
         by: actor(by),
         note,
     });
-    Run::of([opened(by, Manner::Explicit)].into_iter().chain(more)).unwrap()
+    Run::from_records([note_opened(by, RunMode::Explicit)].into_iter().chain(more)).unwrap()
 }
 
-fn succeeded() -> Ending {
-    Ending {
+fn successful_ending() -> RunEnding {
+    RunEnding {
         outcome: Outcome::Succeeded,
-        ..Ending::abandoned()
+        ..RunEnding::abandoned()
     }
 }
 
-fn closing(run: &Run, touched: &[Touched]) -> Closing {
+fn close_successfully(run: &Run, touched: &[TouchedEntry]) -> RunClosing {
     let policy = ReviewPolicy::default();
-    close(
+    close_run(
         run,
-        &succeeded(),
+        &successful_ending(),
         touched,
-        &|_| Sight::default(),
+        &|_| ExposureSet::default(),
         policy,
-        at(9),
+        time_at(9),
     )
 }
 
 #[test]
 fn what_is_recorded_is_known_in_one_way_and_names_only_what_was_seen() {
-    let mut stage = Stage::new();
-    let [id, gone] = [0, 1].map(|_| stage.add(Kind::Learning, CLAIM));
+    let mut stage = TestLedger::new();
+    let [id, gone] = [0, 1].map(|_| stage.add(EntryKind::Learning, CLAIM));
     let draft = decide::retract(
         &stage.entry(gone),
         RetractReason::Withdrawn,
-        ken_core::event::Channel::Command,
+        ken_core::ledger::event::Channel::Command,
         None,
     );
     stage.write(draft.unwrap());
     let (entry, gone) = (stage.entry(id), stage.entry(gone));
-    let own = |note: Note| vec![("agent:a", joined("agent:a", None)), ("agent:a", note)];
-    let added = |who: &str| Note::Added {
+    let own = |note: RunNote| vec![("agent:a", note_joined("agent:a", None)), ("agent:a", note)];
+    let added = |who: &str| RunNote::Added {
         agent: actor(who),
         entries: vec![id],
     };
-    let shown = Note::Shown {
+    let shown = RunNote::Shown {
         agent: actor("agent:a"),
         entries: vec![id],
-        how: How::Pull,
+        how: ExposureChannel::Pull,
     };
-    let everything = Note::SawEverything {
+    let everything = RunNote::SawEverything {
         agent: actor("agent:a"),
-        how: How::File,
+        how: ExposureChannel::File,
     };
     let both = {
         let mut notes = own(shown.clone());
-        notes.push(("agent:a", observed("agent:a", &[id])));
+        notes.push(("agent:a", note_observed("agent:a", &[id])));
         notes
     };
     let (none, taken, says): (&[Entry], _, _) = (&[], [gone], [entry.clone()]);
     let (taken, says): (&[Entry], &[Entry]) = (&taken, &says);
-    let elsewhere = |id| Some(Known::Elsewhere(id));
+    let elsewhere = |id| Some(ExistingClaim::Elsewhere(id));
+    let added_claim = Some(ExistingClaim::Added(id));
     let cases = [
         ("nobody said it", own(shown.clone()), none, None),
         ("taken back", own(shown.clone()), taken, None),
-        (
-            "its own",
-            own(added("agent:a")),
-            says,
-            Some(Known::Added(id)),
-        ),
+        ("its own", own(added("agent:a")), says, added_claim),
         ("another's", own(added("agent:b")), says, elsewhere(None)),
         ("seen", own(shown), says, elsewhere(Some(id))),
         ("who saw everything", own(everything), says, elsewhere(None)),
         (
             "found again",
-            own(observed("agent:a", &[id])),
+            own(note_observed("agent:a", &[id])),
             says,
-            Some(Known::Found(None)),
+            Some(ExistingClaim::Found(None)),
         ),
         (
             "another found it",
-            own(observed("agent:b", &[id])),
+            own(note_observed("agent:b", &[id])),
             says,
             elsewhere(None),
         ),
-        ("seen and found", both, says, Some(Known::Found(Some(id)))),
+        (
+            "seen and found",
+            both,
+            says,
+            Some(ExistingClaim::Found(Some(id))),
+        ),
     ];
     for (what, notes, says, wanted) in cases {
-        let run = run("human:lead", notes);
-        let told = known(Some(&run), &actor("agent:a"), &CLAIM.parse().unwrap(), says);
+        let run = run_with_notes("human:lead", notes);
+        let told =
+            find_existing_claim(Some(&run), &actor("agent:a"), &CLAIM.parse().unwrap(), says);
         assert_eq!(told, wanted, "{what}");
     }
-    let outside = known(None, &actor("agent:a"), &CLAIM.parse().unwrap(), &[entry]);
-    assert_eq!(outside, Some(Known::Elsewhere(None)));
+    let outside = find_existing_claim(None, &actor("agent:a"), &CLAIM.parse().unwrap(), &[entry]);
+    assert_eq!(outside, Some(ExistingClaim::Elsewhere(None)));
 }
 
 #[test]
 fn tru_22_who_had_an_entry_judges_it_and_people_are_believed() {
     let (id, other): (EntryId, EntryId) =
         ("L-00000001".parse().unwrap(), "L-00000002".parse().unwrap());
-    let sight = |entries: &[EntryId], everything| Sight {
+    let sight = |entries: &[EntryId], everything| ExposureSet {
         entries: entries.iter().copied().collect(),
         everything,
     };
@@ -184,13 +193,14 @@ fn tru_22_who_had_an_entry_judges_it_and_people_are_believed() {
         ("human:ada", sight(&[], false), true),
     ] {
         let by = actor(by);
-        let told = decide::may_judge(&by, &sight, id);
-        let wanted = match may {
-            true => Ok(()),
-            false => Err(Refusal::NotShown {
+        let told = decide::check_was_shown(&by, &sight, id);
+        let wanted = if may {
+            Ok(())
+        } else {
+            Err(Refusal::NotShown {
                 entry: id,
                 by: by.clone(),
-            }),
+            })
         };
         assert_eq!(told, wanted, "{by} {sight:?}");
     }
@@ -199,12 +209,12 @@ fn tru_22_who_had_an_entry_judges_it_and_people_are_believed() {
 #[test]
 fn a_verdict_is_said_once_a_run_and_a_change_of_mind_counts() {
     use Feedback::{Helpful, Unhelpful};
-    let mut scribe = Scribe::new(3);
+    let mut scribe = EventWriter::new(3);
     let (id, proposal) = scribe.propose(CLAIM);
     let entry = fold_entry(id, [&proposal.event]).unwrap();
     let mut say = |by: &str, verdict| {
         scribe.by(by);
-        let draft = decide::feedback(&entry, verdict).unwrap();
+        let draft = decide::give_feedback(&entry, verdict).unwrap();
         scribe.write(draft.about, draft.body)
     };
     let first = say("agent:a", Helpful);
@@ -222,7 +232,7 @@ fn a_verdict_is_said_once_a_run_and_a_change_of_mind_counts() {
         (&history[..], Unhelpful, Some(last.plus_millis(1)), false),
         (&history[..], Unhelpful, Some(last.minus_millis(1)), true),
     ] {
-        let told = decide::is_said_already(history, &a, verdict, since);
+        let told = decide::is_repeated_feedback(history, &a, verdict, since);
         assert_eq!(told, said, "{} {verdict:?} {since:?}", history.len());
     }
 }
@@ -231,17 +241,22 @@ fn a_verdict_is_said_once_a_run_and_a_change_of_mind_counts() {
 fn another_session_saw_it_only_where_both_are_known() {
     let id: EntryId = "L-00000001".parse().unwrap();
     let sees = |name: &str, session: Option<&str>, who: &str| {
-        let shown = Note::Shown {
+        let shown = RunNote::Shown {
             agent: actor(who),
             entries: vec![id],
-            how: How::Pull,
+            how: ExposureChannel::Pull,
         };
-        let notes = [joined(name, session), shown].map(|note| Noted {
-            at: at(0),
+        let notes = [note_joined(name, session), shown].map(|note| RunRecord {
+            at: time_at(0),
             by: actor(name),
             note,
         });
-        let mut run = Run::of([opened(name, Manner::Implicit)].into_iter().chain(notes)).unwrap();
+        let mut run = Run::from_records(
+            [note_opened(name, RunMode::Implicit)]
+                .into_iter()
+                .chain(notes),
+        )
+        .unwrap();
         run.id = "I-1".to_owned();
         run
     };
@@ -254,20 +269,23 @@ fn another_session_saw_it_only_where_both_are_known() {
         (None, sees("agent:a", None, "agent:a"), true),
         (None, sees("agent:b", None, "agent:b"), false),
     ] {
-        let run = run("human:lead", vec![("human:lead", joined("agent:a", mine))]);
-        let told = run.seen_before(&a, Sight::default(), std::slice::from_ref(&outside));
-        assert_eq!(told.has(id), seen, "{mine:?} {outside:?}");
-        let in_session = Sight {
+        let run = run_with_notes(
+            "human:lead",
+            vec![("human:lead", note_joined("agent:a", mine))],
+        );
+        let told = run.prior_exposures(&a, ExposureSet::default(), std::slice::from_ref(&outside));
+        assert_eq!(told.contains(id), seen, "{mine:?} {outside:?}");
+        let in_session = ExposureSet {
             everything: true,
-            ..Sight::default()
+            ..ExposureSet::default()
         };
-        assert!(run.seen_before(&a, in_session, &[]).has(id));
+        assert!(run.prior_exposures(&a, in_session, &[]).contains(id));
         let itself = Run {
             id: run.id.clone(),
             ..outside
         };
-        let told = run.seen_before(&a, Sight::default(), &[itself]);
-        assert!(!told.has(id), "a run is not before itself");
+        let told = run.prior_exposures(&a, ExposureSet::default(), &[itself]);
+        assert!(!told.contains(id), "a run is not before itself");
     }
 }
 
@@ -278,60 +296,70 @@ fn hlt_23_work_took_until_somebody_ended_it_and_of_abandoned_work_until_the_last
         (Succeeded, 0, 47_000, 47_000),
         (Failed, 0, 47_000, 47_000),
         (Succeeded, 2_000, 47_000, 47_000),
-        // The clock of whoever closes it is behind.
+        // The closer's clock is behind.
         (Succeeded, 2_000, 1_000, 2_000),
         (Abandoned, 2_000, 90_000_000, 2_000),
         (Abandoned, 0, 90_000_000, 0),
     ] {
-        let used = Noted {
-            at: at(last),
+        let used = RunRecord {
+            at: time_at(last),
             by: actor("agent:a"),
-            note: Note::Used {
+            note: RunNote::Used {
                 agent: actor("agent:a"),
                 entries: Vec::new(),
             },
         };
-        let run = Run::of([opened("human:lead", Manner::Explicit), used]).unwrap();
-        let ending = Ending {
+        let run = Run::from_records([note_opened("human:lead", RunMode::Explicit), used]).unwrap();
+        let ending = RunEnding {
             outcome,
-            ..Ending::abandoned()
+            ..RunEnding::abandoned()
         };
         let policy = ReviewPolicy::default();
-        let closing = close(&run, &ending, &[], &|_| Sight::default(), policy, at(now));
+        let closing = close_run(
+            &run,
+            &ending,
+            &[],
+            &|_| ExposureSet::default(),
+            policy,
+            time_at(now),
+        );
         assert_eq!(closing.closed.duration_ms, took, "{outcome:?} {last} {now}");
     }
 }
 
 #[test]
 fn what_a_run_touched_is_told_with_who_found_it_and_what_it_may_not_write_is_left_out() {
-    let mut scribe = Scribe::new(4);
+    let mut scribe = EventWriter::new(4);
     let (found, first) = scribe.propose(CLAIM);
     let (used, second) = scribe.propose("Queues are drained before a deployment begins");
     let (newer, third) = scribe.propose("Clocks of tests stand still");
     let strange = scribe.foreign("entry.dreamt", &[newer]);
     let events: Vec<Event> = [first, second, third, strange].map(|it| it.event).into();
-    let uses = Note::Used {
+    let uses = RunNote::Used {
         agent: actor("agent:a"),
         entries: vec![used, newer],
     };
-    let run = run(
+    let run = run_with_notes(
         "human:lead",
         vec![
             ("agent:a", uses),
-            ("agent:b", observed("agent:b", &[found])),
+            ("agent:b", note_observed("agent:b", &[found])),
         ],
     );
-    assert_eq!(run.touched(), BTreeSet::from([found, used, newer]));
+    assert_eq!(run.touched_entries(), BTreeSet::from([found, used, newer]));
     assert_eq!([found, used].map(|id| run.uses(id)), [false, true]);
     let mut entries: Vec<Entry> = run
-        .touched()
+        .touched_entries()
         .into_iter()
         .map(|id| fold_entry(id, &events).unwrap())
         .collect();
     entries.reverse();
-    let told = touched(&run, entries, |id| match id == used {
-        true => Validity::Holds,
-        false => Validity::Unverifiable,
+    let told = collect_touched_entries(&run, entries, |id| {
+        if id == used {
+            Validity::Holds
+        } else {
+            Validity::Unverifiable
+        }
     });
     let mut wanted = vec![
         (
@@ -349,10 +377,10 @@ fn what_a_run_touched_is_told_with_who_found_it_and_what_it_may_not_write_is_lef
     assert_eq!(told, wanted);
 }
 
-/// Who wrote the claim, who opened the run, under which name it was found, and whose voice told so.
+/// Author of the claim, opener of the run, name that reported the finding, and token that sent it.
 #[test]
 fn nobody_confirms_its_own_word_where_names_are_proven() {
-    let mut scribe = Scribe::new(5);
+    let mut scribe = EventWriter::new(5);
     scribe.by("agent:bot/x");
     let (id, proposal) = scribe.propose(CLAIM);
     let entry = fold_entry(id, [&proposal.event]).unwrap();
@@ -407,16 +435,17 @@ fn nobody_confirms_its_own_word_where_names_are_proven() {
             Provenance::Independent,
         ),
     ] {
-        let run = run(
+        let run = run_with_notes(
             opener,
             vec![
-                (opener, joined(finder, None)),
-                (voice, observed(finder, &[id])),
+                (opener, note_joined(finder, None)),
+                (voice, note_observed(finder, &[id])),
             ],
         );
-        let mut touched = touched(&run, vec![entry.clone()], |_| Validity::Unverifiable);
-        touched[0].authors = authors(&entry, std::slice::from_ref(&proposal));
-        let told = closing(&run, &touched);
+        let mut touched =
+            collect_touched_entries(&run, vec![entry.clone()], |_| Validity::Unverifiable);
+        touched[0].authors = entry_authors(&entry, std::slice::from_ref(&proposal));
+        let told = close_successfully(&run, &touched);
         assert_eq!(told.found[&id], provenance, "{opener} {finder} {voice}");
         let is_verified = told.promoted.contains_key(&id);
         assert_eq!(is_verified, provenance == Provenance::Independent);
@@ -436,10 +465,10 @@ fn acc_02_what_one_voice_tells_in_two_names_does_not_converge() {
         (["agent:bot", "agent:bot"], ["agent:a", "agent:b"], 0),
         (["agent:a", "agent:a"], ["agent:a", "agent:b"], 0),
     ] {
-        let joined = names.map(|it| ("agent:lead", joined(it, None)));
-        let found = [0, 1].map(|at| (voices[at], observed(names[at], &[])));
-        let run = run("agent:lead", joined.into_iter().chain(found).collect());
-        let gained = gains(&run, Outcome::Succeeded);
+        let joined = names.map(|it| ("agent:lead", note_joined(it, None)));
+        let found = [0, 1].map(|at| (voices[at], note_observed(names[at], &[])));
+        let run = run_with_notes("agent:lead", joined.into_iter().chain(found).collect());
+        let gained = accept_findings(&run, Outcome::Succeeded);
         assert_eq!(gained.len(), count, "{voices:?} {names:?}");
     }
 }
@@ -447,22 +476,22 @@ fn acc_02_what_one_voice_tells_in_two_names_does_not_converge() {
 #[test]
 fn findings_that_an_entry_says_by_now_are_no_gain() {
     let names = ["agent:a", "agent:b"];
-    let joined = names.map(|it| ("human:lead", joined(it, None)));
-    let found = names.map(|it| (it, observed(it, &[])));
-    let mut run = run("human:lead", joined.into_iter().chain(found).collect());
-    assert_eq!(gains(&run, Outcome::Succeeded).len(), 1);
-    assert_eq!(run.unsaid().count(), 2);
-    for found in run.unsaid() {
+    let joined = names.map(|it| ("human:lead", note_joined(it, None)));
+    let found = names.map(|it| (it, note_observed(it, &[])));
+    let mut run = run_with_notes("human:lead", joined.into_iter().chain(found).collect());
+    assert_eq!(accept_findings(&run, Outcome::Succeeded).len(), 1);
+    assert_eq!(run.unmatched_findings().count(), 2);
+    for found in run.unmatched_findings() {
         found.says = BTreeSet::from(["L-00000001".parse().unwrap()]);
     }
-    assert_eq!(run.unsaid().count(), 0);
-    assert_eq!(gains(&run, Outcome::Succeeded), []);
+    assert_eq!(run.unmatched_findings().count(), 0);
+    assert_eq!(accept_findings(&run, Outcome::Succeeded), []);
 }
 
 #[test]
 fn a_run_has_room_for_so_many_agents_and_what_others_do_is_lost() {
     let name = |n: usize| actor(&format!("agent:a{n}"));
-    let said = |to: Vec<Actor>| Note::Said {
+    let said = |to: Vec<Actor>| RunNote::Said {
         agent: name(0),
         words: None,
         cites: Vec::new(),
@@ -470,9 +499,9 @@ fn a_run_has_room_for_so_many_agents_and_what_others_do_is_lost() {
     };
     for (others, fits) in [(AGENTS_MAX - 1, true), (AGENTS_MAX, false)] {
         let note = said((1..=others).map(name).collect());
-        let mut run = run("human:lead", Vec::new());
+        let mut run = run_with_notes("human:lead", Vec::new());
         assert_eq!(run.has_room_for(&note), fits, "{others}");
-        run.add(note);
+        run.apply(note);
         assert_eq!(run.is_complete, fits, "{others}");
         assert_eq!(run.agents.len(), if fits { AGENTS_MAX } else { 0 });
         if fits {
@@ -480,23 +509,26 @@ fn a_run_has_room_for_so_many_agents_and_what_others_do_is_lost() {
                 run.has_room_for(&said(vec![name(3)])),
                 "it has them already"
             );
-            run.add(joined("agent:late", None));
+            run.apply(note_joined("agent:late", None));
             assert!(!run.is_complete);
-            assert_eq!(closing(&run, &[]).closed.agents.len(), AGENTS_MAX);
+            assert_eq!(
+                close_successfully(&run, &[]).closed.agents.len(),
+                AGENTS_MAX
+            );
         }
     }
 }
 
 #[test]
 fn what_closing_writes_fits_into_lines_however_many_trials_there_were() {
-    let trial = Trial {
+    let trial = TrialResult {
         arm: Arm::Withheld,
         propensity_milli: 1000,
         succeeded: false,
     };
-    let run = run("human:lead", Vec::new());
+    let run = run_with_notes("human:lead", Vec::new());
     for (entries, trials) in [(250, 0), (130, AGENTS_MAX), (3, 600)] {
-        let effect = |n: u32| Effect {
+        let effect = |n: u32| EntryEffect {
             entry: format!("L-{n:08}").parse().unwrap(),
             alpha_milli: 4_000_000,
             beta_milli: 4_000_000,
@@ -505,14 +537,14 @@ fn what_closing_writes_fits_into_lines_however_many_trials_there_were() {
             since: Some("01KDYAMXQ8EV7BZJ26205ZR7J2".parse().unwrap()),
             trials: vec![trial; trials],
         };
-        let mut closing = closing(&run, &[]);
+        let mut closing = close_successfully(&run, &[]);
         closing.effects = (0..entries).map(effect).collect();
-        let drafts = drafts(&run, &closing, &[], Vec::new(), at(0).date()).unwrap();
-        let mut scribe = Scribe::new(6);
+        let drafts = closing_drafts(&run, &closing, &[], Vec::new(), time_at(0).date()).unwrap();
+        let mut scribe = EventWriter::new(6);
         let mut told = 0;
         for (_, draft) in drafts {
             let copy = scribe.write(draft.about, draft.body);
-            let read = Recorded::written(copy.event).expect("it fits");
+            let read = RecordedEvent::new_verified(copy.event).expect("it fits");
             told += read
                 .event
                 .get::<RunEffects>()
@@ -524,32 +556,38 @@ fn what_closing_writes_fits_into_lines_however_many_trials_there_were() {
 
 #[test]
 fn an_event_is_written_up_to_the_longest_line_and_read_back() {
-    let mut scribe = Scribe::new(8);
+    let mut scribe = EventWriter::new(8);
     let mut of = |length: usize| {
         let body = Body::FrictionRecorded(FrictionRecorded {
-            friction: ken_core::content::FrictionType::Redo,
+            friction: ken_core::values::content::FrictionType::Redo,
             context: serde_json::json!({"text": "x".repeat(length), "number": 1.0}),
         });
         scribe.write(Vec::new(), body).event
     };
-    let around = Recorded::new(of(0)).line().len();
+    let around = RecordedEvent::new(of(0)).line().len();
     let longest = LINE_BYTES_MAX - around;
-    let written = Recorded::written(of(longest)).unwrap();
+    let written = RecordedEvent::new_verified(of(longest)).unwrap();
     assert_eq!(written.line().len(), LINE_BYTES_MAX);
-    assert_eq!(Recorded::parse(written.line().as_bytes()), Ok(written));
+    assert_eq!(RecordedEvent::parse(written.line().as_bytes()), Ok(written));
     let bytes = LINE_BYTES_MAX + 1;
-    assert_eq!(Recorded::written(of(longest + 1)), Err(TooLong { bytes }));
+    assert_eq!(
+        RecordedEvent::new_verified(of(longest + 1)),
+        Err(LineTooLong { bytes })
+    );
 }
 
 #[test]
 fn a_run_that_ended_is_read_from_its_event_and_from_no_other() {
-    let run = run("human:lead", vec![("human:lead", joined("agent:a", None))]);
-    let closed = closing(&run, &[]).closed;
-    let mut scribe = Scribe::new(9);
+    let run = run_with_notes(
+        "human:lead",
+        vec![("human:lead", note_joined("agent:a", None))],
+    );
+    let closed = close_successfully(&run, &[]).closed;
+    let mut scribe = EventWriter::new(9);
     let copy = scribe.write(Vec::new(), Body::RunClosed(closed.clone()));
     assert_eq!(copy.event.body.type_name(), RunClosed::TYPE);
-    let past = PastRun::of(&copy).unwrap();
+    let past = PastRun::from_event(&copy).unwrap();
     assert_eq!((past.closed, past.at), (closed, copy.event.at.wall));
-    assert_eq!(PastRun::of(&copy.blanked()), None);
-    assert_eq!(PastRun::of(&scribe.propose(CLAIM).1), None);
+    assert_eq!(PastRun::from_event(&copy.redacted()), None);
+    assert_eq!(PastRun::from_event(&scribe.propose(CLAIM).1), None);
 }

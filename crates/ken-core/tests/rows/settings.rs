@@ -1,26 +1,26 @@
-//! What a workspace configured, and what the rules about it are told, as repository and hub both read it.
+//! Workspace settings and the facts that rules receive, read identically by repository and hub.
 
 use std::collections::BTreeMap;
 
-use ken_core::event::{Body, ConfigChanged, Event, Origin};
-use ken_core::fold::fold_entry;
-use ken_core::health::disappointments;
-use ken_core::kind::Kind;
-use ken_core::maintenance::{MAINTENANCE_KEY, Mode, Policy};
-use ken_core::review::{REVIEW_KEY, ReviewPolicy};
-use ken_core::score::{SCORING_KEY, Weights};
-use ken_core::workspace::{Workspace, fold_workspace};
-use ken_testkit::build::Scribe;
+use ken_core::health::count_errors;
+use ken_core::health::maintenance::{MAINTENANCE_KEY, MaintenanceMode, MaintenancePolicy};
+use ken_core::ledger::event::{Body, ConfigChanged, Event, Origin};
+use ken_core::ledger::fold::fold_entry;
+use ken_core::ledger::workspace::{WorkspaceState, fold_workspace};
+use ken_core::retrieval::score::{RankingWeights, SCORING_KEY};
+use ken_core::trust::review::{REVIEW_KEY, ReviewPolicy};
+use ken_core::values::kind::EntryKind;
+use ken_testkit::build::EventWriter;
 use serde_json::{Value, json};
 
-/// A workspace in which somebody set this.
-fn workspace(key: &str, value: Value) -> Workspace {
+/// Returns a workspace with one setting.
+fn workspace_with_setting(key: &str, value: Value) -> WorkspaceState {
     let body = Body::ConfigChanged(ConfigChanged {
         key: key.parse().unwrap(),
         value,
         replaces: Vec::new(),
     });
-    let event: Event = Scribe::new(1).write(Vec::new(), body).event;
+    let event: Event = EventWriter::new(1).write(Vec::new(), body).event;
     fold_workspace([&event])
 }
 
@@ -40,25 +40,31 @@ fn a_setting_holds_where_it_is_sound_and_the_default_everywhere_else() {
         ("reviews", json!({"reviews": 3}), default),
     ] {
         assert_eq!(
-            ReviewPolicy::of(&workspace(key, value.clone())),
+            ReviewPolicy::from_workspace(&workspace_with_setting(key, value.clone())),
             wanted,
             "{key} {value}"
         );
     }
     for (value, mode) in [
-        (json!({"mode": "autonomous"}), Mode::Autonomous),
-        (json!({"mode": "frantic"}), Mode::Suggest),
-        (Value::Null, Mode::Suggest),
+        (json!({"mode": "autonomous"}), MaintenanceMode::Autonomous),
+        (json!({"mode": "frantic"}), MaintenanceMode::Suggest),
+        (Value::Null, MaintenanceMode::Suggest),
     ] {
-        let policy = Policy::of(&workspace(MAINTENANCE_KEY, value.clone()));
+        let policy = MaintenancePolicy::from_workspace(&workspace_with_setting(
+            MAINTENANCE_KEY,
+            value.clone(),
+        ));
         assert_eq!(policy.mode, mode, "{value}");
     }
-    assert_eq!(Policy::of(&Workspace::default()), Policy::default());
+    assert_eq!(
+        MaintenancePolicy::from_workspace(&WorkspaceState::default()),
+        MaintenancePolicy::default()
+    );
 }
 
 #[test]
 fn weights_are_a_workspaces_own_only_where_they_are_sound() {
-    let own = Weights::default().to_json();
+    let own = RankingWeights::default().to_json();
     let mut beyond = own.clone();
     beyond["semantic"] = json!(0.5);
     for (value, is_own) in [
@@ -67,17 +73,21 @@ fn weights_are_a_workspaces_own_only_where_they_are_sound() {
         (Value::Null, false),
         (json!({}), false),
     ] {
-        let told = Weights::of(&workspace(SCORING_KEY, value.clone()));
+        let told =
+            RankingWeights::from_workspace(&workspace_with_setting(SCORING_KEY, value.clone()));
         assert_eq!(told.is_some(), is_own, "{value}");
     }
-    assert_eq!(Weights::of(&Workspace::default()), None);
+    assert_eq!(
+        RankingWeights::from_workspace(&WorkspaceState::default()),
+        None
+    );
 }
 
 #[test]
 fn what_came_from_a_peer_and_is_still_here_is_inbound() {
     let here = |origin: Origin| {
-        let mut scribe = Scribe::new(2);
-        let (id, copy) = scribe.propose_with(Kind::Learning, "Clocks stand still", |it| {
+        let mut scribe = EventWriter::new(2);
+        let (id, copy) = scribe.propose_with(EntryKind::Learning, "Clocks stand still", |it| {
             it.origin = origin;
         });
         fold_entry(id, [&copy.event]).unwrap()
@@ -100,7 +110,7 @@ fn what_came_from_a_peer_and_is_still_here_is_inbound() {
 
 #[test]
 fn disappointments_are_misses_and_verdicts_together() {
-    let mut scribe = Scribe::new(3);
+    let mut scribe = EventWriter::new(3);
     let mut entry = |unhelpful: u64| {
         let (id, copy) = scribe.propose("Clocks of tests stand still");
         let mut entry = fold_entry(id, [&copy.event]).unwrap();
@@ -111,6 +121,6 @@ fn disappointments_are_misses_and_verdicts_together() {
     let misses = [both.id, missed.id, both.id];
     let wanted = BTreeMap::from([(both.id, 4), (called.id, 1), (missed.id, 1)]);
     let entries = [both, called, missed, fine];
-    assert_eq!(disappointments(misses, &entries), wanted);
-    assert_eq!(disappointments([], &entries[3..]), BTreeMap::new());
+    assert_eq!(count_errors(misses, &entries), wanted);
+    assert_eq!(count_errors([], &entries[3..]), BTreeMap::new());
 }

@@ -1,31 +1,31 @@
-//! A ledger in memory for tests that tell a small story through `decide`.
+//! In-memory ledger for tests that write events through `decide`.
 
-use ken_core::actor::Actor;
-use ken_core::citation::{Citation, Evidence};
-use ken_core::content::Content;
-use ken_core::decide::{self, Clock, Draft, Proposal};
-use ken_core::entry::Entry;
-use ken_core::event::{
-    Admission, AdmissionVerdict, Body, Confirmed, Event, Origin, Provenance, Recorded,
+use ken_core::decide::{self, Draft, EventStamper, Proposal};
+use ken_core::ledger::entry::Entry;
+use ken_core::ledger::event::{
+    Admission, AdmissionVerdict, Body, Confirmed, Event, Origin, Provenance, RecordedEvent,
 };
-use ken_core::fold::fold_entry;
-use ken_core::id::{EntryId, EventId, IdSource, NodeId};
-use ken_core::kind::Kind;
-use ken_core::time::Timestamp;
+use ken_core::ledger::fold::fold_entry;
+use ken_core::values::actor::Actor;
+use ken_core::values::citation::{Citation, CitationSource};
+use ken_core::values::content::Content;
+use ken_core::values::id::{EntryId, EventId, IdSource, NodeId};
+use ken_core::values::kind::EntryKind;
+use ken_core::values::time::Timestamp;
 
-/// Events so far, who writes next and when.
+/// Events so far, the current actor and the clock.
 #[derive(Debug)]
-pub(crate) struct Stage {
+pub(crate) struct TestLedger {
     pub(crate) events: Vec<Event>,
     by: Actor,
     now: Timestamp,
-    ids: Ids,
+    ids: TestIdSource,
 }
 
 #[derive(Debug)]
-struct Ids(u128);
+struct TestIdSource(u128);
 
-impl IdSource for Ids {
+impl IdSource for TestIdSource {
     fn random(&mut self) -> u128 {
         self.0 = self
             .0
@@ -35,15 +35,15 @@ impl IdSource for Ids {
     }
 }
 
-/// Returns a citation as agents make them.
+/// Returns a citation by an agent.
 pub(crate) fn citation(text: &str) -> Citation {
-    let evidence: Evidence = text.parse().unwrap();
+    let evidence: CitationSource = text.parse().unwrap();
     let by = "agent:test".parse().unwrap();
     evidence.cite(&by, Timestamp::from_seconds(1_700_000_000))
 }
 
-/// Returns a proposal with nothing but a statement and one citation.
-pub(crate) fn proposal(kind: Kind, statement: &str) -> Proposal {
+/// Returns a proposal with only a statement and one citation.
+pub(crate) fn proposal(kind: EntryKind, statement: &str) -> Proposal {
     Proposal::new(
         kind,
         Content::new(statement.parse().unwrap()),
@@ -52,22 +52,22 @@ pub(crate) fn proposal(kind: Kind, statement: &str) -> Proposal {
     )
 }
 
-impl Stage {
+impl TestLedger {
     pub(crate) fn new() -> Self {
         Self {
             events: Vec::new(),
             by: "human:ada".parse().unwrap(),
             now: "2026-11-14T10:00:00Z".parse().unwrap(),
-            ids: Ids(7),
+            ids: TestIdSource(7),
         }
     }
 
-    /// Lets somebody else write from now on.
+    /// Sets the actor of the following events.
     pub(crate) fn by(&mut self, actor: &str) {
         self.by = actor.parse().unwrap();
     }
 
-    /// Moves the clock.
+    /// Sets the clock.
     pub(crate) fn later(&mut self, now: &str) {
         self.now = now.parse().unwrap();
     }
@@ -88,18 +88,18 @@ impl Stage {
             ..Admission::clean("ken-guard/1")
         };
         let seen = self.events.iter().map(|event| event.at).max();
-        let mut clock = Clock {
+        let mut clock = EventStamper {
             node: NodeId::new(1),
             now: self.now,
             seen,
             ids: &mut self.ids,
         };
-        let event = clock.stamp_as(id, draft, &self.by, admission);
+        let event = clock.stamp_with_id(id, draft, &self.by, admission);
         self.events.push(event);
         id
     }
 
-    /// Returns an id nobody has.
+    /// Returns an unused event id.
     pub(crate) fn fresh(&mut self) -> EventId {
         EventId::new(self.now, self.ids.random())
     }
@@ -112,7 +112,7 @@ impl Stage {
         entry
     }
 
-    pub(crate) fn add(&mut self, kind: Kind, statement: &str) -> EntryId {
+    pub(crate) fn add(&mut self, kind: EntryKind, statement: &str) -> EntryId {
         self.propose(proposal(kind, statement))
     }
 
@@ -144,6 +144,6 @@ impl Stage {
     /// Returns the latest event as a line.
     pub(crate) fn last_line(&self) -> String {
         let event = self.events.last().unwrap().clone();
-        Recorded::new(event).line().to_owned()
+        RecordedEvent::new(event).line().to_owned()
     }
 }

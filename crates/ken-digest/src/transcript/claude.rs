@@ -1,17 +1,19 @@
-//! Lines of Claude Code: `user` and `assistant` with a message of blocks, stored or streamed.
+//! Claude Code transcripts: `user` and `assistant` lines with message blocks, stored or streamed.
 //!
-//! What another agent was asked (`isSidechain`) and what the program put into a person's mouth (`isMeta`, summaries, texts in
-//! angle brackets) is nobody's word.
+//! Prompts to subagents (`isSidechain`) and text inserted by the program (`isMeta`, summaries, text
+//! in angle brackets) are not messages of a person.
 
 use serde_json::Value;
 
-use super::{Builder, Deed, Edit, Outcome, one_added, text_of};
+use super::{
+    ActionKind, ActionOutcome, FileEdit, TranscriptBuilder, result_text, single_added_line,
+};
 
-/// Stands before a person's words where a tool was not let.
-const SAID: &str = "the user said:";
+/// Precedes the user's message if the user rejected a tool call.
+const REJECTION_REASON: &str = "the user said:";
 
-/// Results of tools that were not let, or were stopped.
-const STOPPED: [&str; 5] = [
+/// Openings of results of rejected or interrupted tool calls.
+const REJECTED_RESULTS: [&str; 5] = [
     "The user doesn't want to",
     "[Request interrupted",
     "Command running in background",
@@ -19,7 +21,7 @@ const STOPPED: [&str; 5] = [
     "<tool_use_error>",
 ];
 
-/// Beginnings of texts a person did not type.
+/// Openings of user texts that a person did not type.
 const NOT_TYPED: [&str; 4] = [
     "<",
     "[Request interrupted",
@@ -27,7 +29,7 @@ const NOT_TYPED: [&str; 4] = [
     "This session is being continued",
 ];
 
-/// Returns whether a line is one of Claude Code's.
+/// Returns whether a line has the format of Claude Code.
 pub(super) fn is_line(value: &Value) -> bool {
     let kind = value["type"].as_str().unwrap_or_default();
     let spoken = matches!(kind, "user" | "assistant" | "human") && value["message"].is_object();
@@ -38,15 +40,16 @@ pub(super) fn is_line(value: &Value) -> bool {
     spoken || known || kind == "system" && value["subtype"].is_string()
 }
 
-/// Takes one line in.
-pub(super) fn line(value: &Value, into: &mut Builder) {
+/// Adds one line to the transcript.
+pub(super) fn read_line(value: &Value, into: &mut TranscriptBuilder) {
     into.session(value["sessionId"].as_str().or(value["session_id"].as_str()));
     into.folder(value["cwd"].as_str());
-    let aside =
+    let is_subagent =
         value["isSidechain"].as_bool() == Some(true) || value["parent_tool_use_id"].is_string();
-    if aside {
+    if is_subagent {
         return;
     }
+    // A resumed session copies earlier lines with their ids.
     if let Some(name) = value["uuid"].as_str()
         && !into.seen.insert(name.to_owned())
     {
@@ -54,24 +57,25 @@ pub(super) fn line(value: &Value, into: &mut Builder) {
     }
     let content = &value["message"]["content"];
     match value["type"].as_str() {
-        Some("user" | "human") => from_user(value, content, into),
-        Some("assistant") => from_agent(content, into),
+        Some("user" | "human") => read_user_content(value, content, into),
+        Some("assistant") => read_agent_content(content, into),
         Some(_) | None => {}
     }
 }
 
-fn from_user(value: &Value, content: &Value, into: &mut Builder) {
+fn read_user_content(value: &Value, content: &Value, into: &mut TranscriptBuilder) {
     let yes = |name: &str| value[name].as_bool() == Some(true);
+    // Claude Code stores its own prompts as user lines with one of these flags.
     let typed = !(yes("isMeta") || yes("isCompactSummary") || yes("isVisibleInTranscriptOnly"));
     match content {
-        Value::String(text) if typed => asked(text, into),
+        Value::String(text) if typed => add_typed_text(text, into),
         Value::Array(blocks) => {
             for block in blocks {
                 match block["type"].as_str() {
                     Some("text") if typed => {
-                        asked(block["text"].as_str().unwrap_or_default(), into);
+                        add_typed_text(block["text"].as_str().unwrap_or_default(), into);
                     }
-                    Some("tool_result") => result(block, &value["toolUseResult"], into),
+                    Some("tool_result") => read_tool_result(block, &value["toolUseResult"], into),
                     Some(_) | None => {}
                 }
             }
@@ -80,16 +84,16 @@ fn from_user(value: &Value, content: &Value, into: &mut Builder) {
     }
 }
 
-fn asked(text: &str, into: &mut Builder) {
-    let text = without_reminders(text);
+fn add_typed_text(text: &str, into: &mut TranscriptBuilder) {
+    let text = strip_reminders(text);
     let text = text.trim();
     if !NOT_TYPED.iter().any(|it| text.starts_with(it)) {
         into.asked(text);
     }
 }
 
-/// Returns a text without what the program adds for the model.
-fn without_reminders(text: &str) -> String {
+/// Strips the reminders the program adds for the model.
+fn strip_reminders(text: &str) -> String {
     let (open, close) = ("<system-reminder>", "</system-reminder>");
     let mut out = String::new();
     let mut rest = text;
@@ -101,28 +105,29 @@ fn without_reminders(text: &str) -> String {
     out
 }
 
-fn result(block: &Value, told: &Value, into: &mut Builder) {
-    let text = text_of(&block["content"]);
+fn read_tool_result(block: &Value, details: &Value, into: &mut TranscriptBuilder) {
+    let text = result_text(&block["content"]);
     let call = block["tool_use_id"].as_str();
     let start = text.trim_start();
-    let stopped = STOPPED.iter().any(|it| start.starts_with(it))
-        || told["interrupted"].as_bool() == Some(true);
+    let stopped = REJECTED_RESULTS.iter().any(|it| start.starts_with(it))
+        || details["interrupted"].as_bool() == Some(true);
     let outcome = match block["is_error"].as_bool() {
-        _ if stopped => Outcome::Unknown,
-        Some(true) => Outcome::Failed,
-        Some(false) | None => Outcome::Succeeded,
+        // A rejected call is flagged as an error, but the command itself never failed.
+        _ if stopped => ActionOutcome::Unknown,
+        Some(true) => ActionOutcome::Failed,
+        Some(false) | None => ActionOutcome::Succeeded,
     };
     into.ended(call, outcome, &text);
-    // Why a person did not let a tool run is what they said.
-    if let Some((_, said)) = text.split_once(SAID)
+    // The reason for rejecting a tool call is a user message.
+    if let Some((_, reason)) = text.split_once(REJECTION_REASON)
         && stopped
     {
-        let said = said.split("\n\nNote:").next().unwrap_or_default();
-        asked(said, into);
+        let reason = reason.split("\n\nNote:").next().unwrap_or_default();
+        add_typed_text(reason, into);
     }
 }
 
-fn from_agent(content: &Value, into: &mut Builder) {
+fn read_agent_content(content: &Value, into: &mut TranscriptBuilder) {
     if let Value::String(text) = content {
         into.told(text);
         return;
@@ -131,7 +136,8 @@ fn from_agent(content: &Value, into: &mut Builder) {
         match block["type"].as_str() {
             Some("text") => into.told(block["text"].as_str().unwrap_or_default()),
             Some("tool_use") => {
-                let deed = deed(block["name"].as_str().unwrap_or_default(), &block["input"]);
+                let deed =
+                    parse_action(block["name"].as_str().unwrap_or_default(), &block["input"]);
                 into.began(block["id"].as_str(), deed);
             }
             Some(_) | None => {}
@@ -139,21 +145,23 @@ fn from_agent(content: &Value, into: &mut Builder) {
     }
 }
 
-fn deed(name: &str, input: &Value) -> Deed {
+fn parse_action(name: &str, input: &Value) -> ActionKind {
     let path = input["file_path"]
         .as_str()
         .or(input["notebook_path"].as_str());
     match (name, path) {
-        ("Bash", _) => Deed::Command(input["command"].as_str().unwrap_or_default().to_owned()),
+        ("Bash", _) => {
+            ActionKind::Command(input["command"].as_str().unwrap_or_default().to_owned())
+        }
         ("Edit" | "Write" | "MultiEdit" | "NotebookEdit", Some(path)) => {
             let (old, new) = (&input["old_string"], &input["new_string"]);
             let added = match (old.as_str(), new.as_str()) {
-                (Some(old), Some(new)) => one_added(old, new),
+                (Some(old), Some(new)) => single_added_line(old, new),
                 (Some(_), None) | (None, _) => None,
             };
             let path = path.to_owned();
-            Deed::Edit(vec![Edit { path, added }])
+            ActionKind::Edit(vec![FileEdit { path, added }])
         }
-        (other, _) => Deed::Other(other.to_owned()),
+        (other, _) => ActionKind::Other(other.to_owned()),
     }
 }

@@ -1,10 +1,11 @@
-//! Lines of Codex: rollouts with `type` and `payload`, older ones without, and what `codex exec --json` streams.
+//! Codex transcripts: rollouts with `type` and `payload`, older ones without, and the stream of
+//! `codex exec --json`.
 
 use serde_json::Value;
 
-use super::{Builder, Deed, Edit, Outcome, text_of};
+use super::{ActionKind, ActionOutcome, FileEdit, TranscriptBuilder, result_text};
 
-/// Names of the tool that runs a command.
+/// Names of the shell tool.
 const SHELLS: [&str; 6] = [
     "shell",
     "shell_command",
@@ -14,10 +15,10 @@ const SHELLS: [&str; 6] = [
     "unified_exec",
 ];
 
-/// Words before the number a command ended with.
+/// Text before the exit code of a command.
 const EXIT_WORDS: [&str; 2] = ["Exit code: ", "Process exited with code "];
 
-/// Returns whether a line is one of Codex'.
+/// Returns whether a line has the format of Codex.
 pub(super) fn is_line(value: &Value) -> bool {
     let kind = value["type"].as_str().unwrap_or_default();
     let wrapped = matches!(
@@ -32,8 +33,8 @@ pub(super) fn is_line(value: &Value) -> bool {
     wrapped && value["payload"].is_object() || streamed || bare
 }
 
-/// Takes one line in.
-pub(super) fn line(value: &Value, into: &mut Builder) {
+/// Adds one line to the transcript.
+pub(super) fn read_line(value: &Value, into: &mut TranscriptBuilder) {
     let payload = &value["payload"];
     match value["type"].as_str() {
         Some("session_meta") => {
@@ -41,25 +42,25 @@ pub(super) fn line(value: &Value, into: &mut Builder) {
             into.folder(payload["cwd"].as_str());
         }
         Some("turn_context") => into.folder(payload["cwd"].as_str()),
-        Some("response_item") => item(payload, into),
-        Some("event_msg") => event(payload, into),
+        Some("response_item") => read_item(payload, into),
+        Some("event_msg") => read_event(payload, into),
         Some("thread.started") => into.session(value["thread_id"].as_str()),
-        Some("item.completed") => streamed(&value["item"], into),
-        // Before there were envelopes, the first line named the session and the others were items.
+        Some("item.completed") => read_streamed_item(&value["item"], into),
+        // Old rollouts have no envelope: the first line has the session id, the others are items.
         None if value["id"].is_string() && value["timestamp"].is_string() => {
             into.session(value["id"].as_str());
         }
-        Some(_) | None => item(value, into),
+        Some(_) | None => read_item(value, into),
     }
 }
 
-fn item(item: &Value, into: &mut Builder) {
+fn read_item(item: &Value, into: &mut TranscriptBuilder) {
     let call = item["call_id"].as_str().or(item["id"].as_str());
     match item["type"].as_str() {
         Some("message") => {
-            let text = text_of(&item["content"]);
+            let text = result_text(&item["content"]);
             match item["role"].as_str() {
-                Some("user") => asked(&text, into),
+                Some("user") => add_typed_text(&text, into),
                 Some("assistant") => into.told(&text),
                 Some(_) | None => {}
             }
@@ -68,44 +69,46 @@ fn item(item: &Value, into: &mut Builder) {
             let name = item["name"].as_str().unwrap_or_default();
             let arguments = item["arguments"].as_str().unwrap_or_default();
             let arguments = serde_json::from_str(arguments).unwrap_or_default();
-            into.began(call, deed(name, &arguments));
+            into.began(call, parse_action(name, &arguments));
         }
         Some("custom_tool_call") => {
             let name = item["name"].as_str().unwrap_or_default();
             let input = item["input"].as_str().unwrap_or_default();
             let deed = match name {
-                "apply_patch" => Deed::Edit(patched(input)),
-                other => Deed::Other(other.to_owned()),
+                "apply_patch" => ActionKind::Edit(parse_patch(input)),
+                other => ActionKind::Other(other.to_owned()),
             };
             into.began(call, deed);
         }
         Some("local_shell_call") => {
-            let deed = Deed::Command(shell_line(&item["action"]["command"]));
+            let deed = ActionKind::Command(shell_line(&item["action"]["command"]));
             into.began(call, deed);
         }
         Some("function_call_output" | "custom_tool_call_output" | "local_shell_call_output") => {
-            let (outcome, text) = result(&item["output"]);
+            let (outcome, text) = parse_result(&item["output"]);
             into.ended(call, outcome, &text);
         }
         Some(_) | None => {}
     }
 }
 
-fn asked(text: &str, into: &mut Builder) {
+fn add_typed_text(text: &str, into: &mut TranscriptBuilder) {
     let text = text.trim();
-    // Instructions and surroundings go to the model in a person's name.
+    // Codex sends instructions and environment to the model as user messages.
     if !text.starts_with(['<', '#']) {
         into.asked(text);
     }
 }
 
-fn event(payload: &Value, into: &mut Builder) {
+fn read_event(payload: &Value, into: &mut TranscriptBuilder) {
     let call = payload["call_id"].as_str();
     match payload["type"].as_str() {
-        Some("user_message") => asked(payload["message"].as_str().unwrap_or_default(), into),
+        Some("user_message") => {
+            add_typed_text(payload["message"].as_str().unwrap_or_default(), into);
+        }
         Some("agent_message") => into.told(payload["message"].as_str().unwrap_or_default()),
         Some("exec_command_begin") => {
-            into.began(call, Deed::Command(shell_line(&payload["command"])));
+            into.began(call, ActionKind::Command(shell_line(&payload["command"])));
         }
         Some("exec_command_end") => {
             let names = ["aggregated_output", "formatted_output", "stderr"];
@@ -114,7 +117,7 @@ fn event(payload: &Value, into: &mut Builder) {
                 .find_map(|name| payload[*name].as_str().filter(|it| !it.is_empty()));
             into.ended(
                 call,
-                by_code(payload["exit_code"].as_i64()),
+                outcome_from_code(payload["exit_code"].as_i64()),
                 text.unwrap_or_default(),
             );
         }
@@ -122,33 +125,33 @@ fn event(payload: &Value, into: &mut Builder) {
     }
 }
 
-/// Takes in what `codex exec --json` tells when something is done.
-fn streamed(item: &Value, into: &mut Builder) {
+/// Adds a completed item of `codex exec --json`.
+fn read_streamed_item(item: &Value, into: &mut TranscriptBuilder) {
     match item["type"].as_str() {
         Some("agent_message") => into.told(item["text"].as_str().unwrap_or_default()),
         Some("command_execution") => {
             let call = item["id"].as_str();
             into.began(
                 call,
-                Deed::Command(unwrapped(item["command"].as_str().unwrap_or_default())),
+                ActionKind::Command(unwrap_shell(item["command"].as_str().unwrap_or_default())),
             );
             let output = item["aggregated_output"].as_str().unwrap_or_default();
-            into.ended(call, by_code(item["exit_code"].as_i64()), output);
+            into.ended(call, outcome_from_code(item["exit_code"].as_i64()), output);
         }
         Some("file_change") => {
             let changes = item["changes"].as_array().into_iter().flatten();
             let edits = changes
                 .filter_map(|it| it["path"].as_str())
-                .map(|path| Edit {
+                .map(|path| FileEdit {
                     path: path.to_owned(),
                     added: None,
                 });
             let call = item["id"].as_str();
-            into.began(call, Deed::Edit(edits.collect()));
+            into.began(call, ActionKind::Edit(edits.collect()));
             let outcome = match item["status"].as_str() {
-                Some("completed") => Outcome::Succeeded,
-                Some("failed") => Outcome::Failed,
-                Some(_) | None => Outcome::Unknown,
+                Some("completed") => ActionOutcome::Succeeded,
+                Some("failed") => ActionOutcome::Failed,
+                Some(_) | None => ActionOutcome::Unknown,
             };
             into.ended(call, outcome, "");
         }
@@ -156,27 +159,29 @@ fn streamed(item: &Value, into: &mut Builder) {
     }
 }
 
-fn deed(name: &str, arguments: &Value) -> Deed {
+fn parse_action(name: &str, arguments: &Value) -> ActionKind {
     if name == "apply_patch" {
         let patch = arguments["input"].as_str().or(arguments["patch"].as_str());
-        return Deed::Edit(patched(patch.unwrap_or_default()));
+        return ActionKind::Edit(parse_patch(patch.unwrap_or_default()));
     }
     if !SHELLS.contains(&name) {
-        return Deed::Other(name.to_owned());
+        return ActionKind::Other(name.to_owned());
     }
     let named = ["command", "cmd"].map(|name| &arguments[name]);
     let command = named.into_iter().find(|it| !it.is_null());
     let line = command.map(shell_line).unwrap_or_default();
-    match line.trim_start().starts_with("apply_patch") {
-        true => Deed::Edit(patched(&line)),
-        false => Deed::Command(line),
+    // Codex also edits files through a pseudo command of the shell tool.
+    if line.trim_start().starts_with("apply_patch") {
+        ActionKind::Edit(parse_patch(&line))
+    } else {
+        ActionKind::Command(line)
     }
 }
 
-/// Returns a command as one line for a shell.
+/// Returns a command as one shell line.
 fn shell_line(command: &Value) -> String {
     match command {
-        Value::String(line) => unwrapped(line),
+        Value::String(line) => unwrap_shell(line),
         Value::Array(words) => {
             let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
             match words.as_slice() {
@@ -190,8 +195,8 @@ fn shell_line(command: &Value) -> String {
     }
 }
 
-/// Returns what a shell is told in `bash -lc '…'`.
-fn unwrapped(line: &str) -> String {
+/// Returns the command inside `bash -lc '…'`.
+fn unwrap_shell(line: &str) -> String {
     let mut parts = line.splitn(3, ' ');
     let (shell, flag, rest) = (parts.next(), parts.next(), parts.next());
     match (shell, flag, rest) {
@@ -207,8 +212,8 @@ fn is_shell(program: &str) -> bool {
     matches!(name, "bash" | "sh" | "zsh")
 }
 
-/// Returns the files a patch writes, each with the one line it adds where it is one.
-fn patched(patch: &str) -> Vec<Edit> {
+/// Returns the files a patch writes, each with its added line if there is exactly one.
+fn parse_patch(patch: &str) -> Vec<FileEdit> {
     let mut edits: Vec<(String, Vec<&str>)> = Vec::new();
     for line in patch.lines() {
         let marks = ["*** Update File: ", "*** Add File: ", "*** Delete File: "];
@@ -220,16 +225,17 @@ fn patched(patch: &str) -> Vec<Edit> {
             lines.push(added.trim());
         }
     }
-    let edits = edits.into_iter().map(|(path, lines)| Edit {
+    let files = edits.into_iter().map(|(path, lines)| FileEdit {
         path,
         added: (lines.len() == 1).then(|| lines[0].to_owned()),
     });
-    edits.collect()
+    files.collect()
 }
 
-/// Returns how a call ended and what came back: as an object, as JSON in a text, or as a text with a heading.
-fn result(output: &Value) -> (Outcome, String) {
-    let text = text_of(output);
+/// Returns the outcome and output of a call: from an object, from JSON in a string, or from text
+/// with a header.
+fn parse_result(output: &Value) -> (ActionOutcome, String) {
+    let text = result_text(output);
     let parsed: Option<Value> = text
         .starts_with('{')
         .then(|| serde_json::from_str(&text).ok())
@@ -237,37 +243,40 @@ fn result(output: &Value) -> (Outcome, String) {
     if let Some(parsed) = parsed.filter(|it| it["output"].is_string()) {
         let code = parsed["metadata"]["exit_code"].as_i64();
         return (
-            by_code(code),
+            outcome_from_code(code),
             parsed["output"].as_str().unwrap_or_default().to_owned(),
         );
     }
     if let Some(success) = output["success"].as_bool() {
         let outcome = if success {
-            Outcome::Succeeded
+            ActionOutcome::Succeeded
         } else {
-            Outcome::Failed
+            ActionOutcome::Failed
         };
         return (outcome, text);
     }
+    // `apply_patch` reports success as text, without an exit code.
     if text.starts_with("Success.") {
-        return (Outcome::Succeeded, text);
+        return (ActionOutcome::Succeeded, text);
     }
-    let told = text.lines().take(EXIT_LINES_MAX);
-    let code = told.filter_map(|line| EXIT_WORDS.iter().find_map(|words| line.strip_prefix(words)));
-    let code = code.filter_map(|rest| rest.trim().parse().ok()).next();
+    // Only the header: the output itself may contain such a line.
+    let header = text.lines().take(EXIT_LINES_MAX);
+    let codes =
+        header.filter_map(|line| EXIT_WORDS.iter().find_map(|words| line.strip_prefix(words)));
+    let code = codes.filter_map(|rest| rest.trim().parse().ok()).next();
     let body = text
         .split_once("Output:\n")
         .map(|(_, body)| body.to_owned());
-    (by_code(code), body.unwrap_or(text))
+    (outcome_from_code(code), body.unwrap_or(text))
 }
 
-/// Lines of a result among which its exit code stands.
+/// Number of leading lines of a result that may contain the exit code.
 const EXIT_LINES_MAX: usize = 8;
 
-fn by_code(code: Option<i64>) -> Outcome {
+fn outcome_from_code(code: Option<i64>) -> ActionOutcome {
     match code {
-        Some(0) => Outcome::Succeeded,
-        Some(_) => Outcome::Failed,
-        None => Outcome::Unknown,
+        Some(0) => ActionOutcome::Succeeded,
+        Some(_) => ActionOutcome::Failed,
+        None => ActionOutcome::Unknown,
     }
 }

@@ -1,45 +1,46 @@
-//! A line for a shell, as far as it can be told without one: which programs run, in which folder, whether the line's exit
-//! code is theirs.
+//! Conservative shell parser: the programs of a line, their folder, and whether its exit code is
+//! theirs.
 //!
-//! Strict on purpose: a line with a here-document, a loop, a substitution or several endings is no line that is understood.
+//! Deliberately strict: a line with a here-document, a loop, a substitution or several outcomes is
+//! not parsed.
 
-use crate::words::is_one;
+use crate::words::is_listed;
 
-/// Programs that build, test, check or fetch; their failure means something.
+/// Programs that build, test, check or fetch, whose failure is meaningful.
 const CHECKERS: &str = "\
     npm, pnpm, yarn, bun, npx, pnpx, bunx, node, deno, tsc, eslint, vitest, jest, biome, prettier, vite, next, nx, turbo, lerna, rush, \
     cargo, rustc, make, just, task, go, golangci-lint, python, python3, pip, pip3, uv, uvx, poetry, pytest, tox, nox, hatch, pdm, ruff, mypy, \
     pyright, alembic, docker, docker-compose, gradle, gradlew, mvn, mvnw, sbt, dotnet, bundle, rake, rails, rspec, composer, phpunit, php, \
     cmake, ctest, ninja, bazel, meson, mise, pre-commit, swift, xcodebuild, mix, zig, stack, cabal, terraform, helm, prisma, buf, protoc, nix";
 
-/// Words of commands that change what others need.
+/// Subcommands that change the environment of other commands.
 const CHANGING: &str = "\
     install, i, add, ci, sync, update, upgrade, generate, gen, codegen, migrate, up, start, build, restore, fetch, download, pull, setup, \
     bootstrap, link, lock, db:migrate, db:setup, enable, use, compile, create, createdb, prepare";
 
-/// Programs that only show something, or act on history; they make nothing pass.
+/// Programs that only show something or act on history; they do not fix a failure.
 const IDLE: &str = "\
     ls, cat, head, tail, grep, rg, find, fd, wc, echo, pwd, which, git, gh, sed, awk, jq, tree, file, stat, diff, less, sleep, true, test, \
     curl, wget, ps, env, printenv, date, kill, rm, ken";
 
-/// Programs a pipe may end in: they show less of what the first one said.
+/// Programs at the end of a pipe that only filter output.
 const FILTERS: &str =
     "tail, head, grep, rg, egrep, tee, cat, less, more, sed, awk, wc, sort, uniq, jq, cut, tr";
 
-/// Commands that may follow another without meaning anything.
+/// Commands that may follow another without a meaning of their own.
 const TRAILERS: &str = "true, echo, exit, :";
 
-/// Words before a command that belong to no program.
+/// Words before a command that are not part of it.
 const WRAPPERS: &str = "time, env, nice, command, exec, nohup";
 
-/// Options that let less of the work be done; what passes with one may fail without.
+/// Options that narrow the work; a command that passes with one may fail without.
 const NARROWING: &str = "\
     --lib, --bin, --bins, --test, --tests, --example, --examples, --bench, --package, --exclude, --filter, --testpathpattern, --testnamepattern, \
     --grep, --run, --skip, --ignore, --only, --help, --version, --dry-run, --no-run, --no-verify, --force, --no-verify-ssl, --collect-only, \
     --list, --listtests, --last-failed, --lf, --maxfail, --bail, --fix, --allow-dirty, --no-check, --quiet, --silent, --watch, --update, \
     -p, -k, -t, -f, -m, -x, -u, -q, -n, -h, -w";
 
-/// Families of programs that do the same work.
+/// Families of interchangeable programs.
 const FAMILIES: [&str; 6] = [
     "npm, pnpm, yarn, bun",
     "npx, pnpx, bunx",
@@ -49,34 +50,34 @@ const FAMILIES: [&str; 6] = [
     "jest, vitest, mocha",
 ];
 
-/// Words that say that what is done follows.
+/// Subcommands that are followed by the task.
 const STARTING: &str = "run, exec, x, dlx";
 
-/// Bytes a command may have to be told.
+/// Maximum length in bytes of a command that is quoted.
 const COMMAND_BYTES_MAX: usize = 160;
 
 /// One program with its arguments.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Simple {
+pub(super) struct SimpleCommand {
     /// Variables set for it, as typed.
     pub(super) variables: Vec<String>,
     /// The program and its arguments, as typed.
     pub(super) words: Vec<String>,
-    /// The folder it was typed in, seen from where the agent worked.
+    /// The folder it runs in, relative to the agent's working directory.
     pub(super) folder: Option<String>,
 }
 
-/// A line that was understood.
+/// A parsed line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Line {
-    pub(super) simples: Vec<Simple>,
-    /// Whether something behind the programs decides the line's exit code.
+pub(super) struct CommandLine {
+    pub(super) simples: Vec<SimpleCommand>,
+    /// True if a later command decides the exit code of the line.
     pub(super) is_masked: bool,
 }
 
-/// What a command is for.
+/// Purpose of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Purpose {
+pub(super) enum CommandPurpose {
     Test,
     Build,
     Lint,
@@ -86,16 +87,17 @@ pub(super) enum Purpose {
     Migrate,
 }
 
-/// Takes a line apart; nothing where it is not understood. `folder` is where the agent works.
-pub(super) fn parse(line: &str, folder: Option<&str>) -> Option<Line> {
-    let tokens = tokens(line)?;
-    let mut parsed = Line {
+/// Parses a line, or returns `None` if it is not understood. `folder` is the agent's working
+/// directory.
+pub(super) fn parse_command_line(line: &str, folder: Option<&str>) -> Option<CommandLine> {
+    let tokens = tokenize(line)?;
+    let mut parsed = CommandLine {
         simples: Vec::new(),
         is_masked: false,
     };
     let (mut here, mut before) = (None, "&&");
-    for (operator, words) in segments(&tokens) {
-        let words = without_wrappers(&words);
+    for (operator, words) in split_segments(&tokens) {
+        let words = strip_wrappers(&words);
         let program = words
             .iter()
             .find(|it| !is_variable(it))
@@ -103,16 +105,18 @@ pub(super) fn parse(line: &str, folder: Option<&str>) -> Option<Line> {
         match (before, program) {
             (_, "") => {}
             ("|", program) => {
-                is_one(program, FILTERS).then_some(())?;
+                // A pipe into another program does work that the exit code also covers.
+                is_listed(program, FILTERS).then_some(())?;
                 parsed.is_masked = true;
             }
-            (";" | "||", program) if is_one(program, TRAILERS) => parsed.is_masked = true,
-            ("&&", "cd") => here = Some(inside(words.get(1)?, folder)?),
+            (";" | "||", program) if is_listed(program, TRAILERS) => parsed.is_masked = true,
+            ("&&", "cd") => here = Some(resolve_cd(words.get(1)?, folder)?),
+            // These only change the shell and run no program.
             ("&&", "export" | "source" | "set" | "." | "ulimit") => {}
             ("&&", _) => {
                 let at = words.iter().take_while(|it| is_variable(it)).count();
                 let (variables, words) = words.split_at(at);
-                parsed.simples.push(Simple {
+                parsed.simples.push(SimpleCommand {
                     variables: variables.to_vec(),
                     words: words.to_vec(),
                     folder: here.clone().flatten(),
@@ -122,18 +126,18 @@ pub(super) fn parse(line: &str, folder: Option<&str>) -> Option<Line> {
         }
         before = operator;
     }
-    // What goes on in the background has not ended.
+    // A background command has not ended, so its outcome is unknown.
     (before != "&" && !parsed.simples.is_empty()).then_some(parsed)
 }
 
-impl Simple {
-    /// Returns the program's name, without the folder it lies in.
+impl SimpleCommand {
+    /// Returns the program's name, without its folder.
     pub(super) fn program(&self) -> &str {
         let first = self.words.first().map_or("", String::as_str);
         first.rsplit('/').next().unwrap_or(first)
     }
 
-    /// Returns the command as it is typed, if it is short enough to be told.
+    /// Returns the command as typed, if it is short enough to quote.
     pub(super) fn text(&self) -> Option<String> {
         let words = self.variables.iter().chain(&self.words);
         let text = words.map(String::as_str).collect::<Vec<_>>().join(" ");
@@ -141,32 +145,33 @@ impl Simple {
         fits.then_some(text)
     }
 
-    /// Returns whether its failure means something.
+    /// Returns whether its failure is meaningful.
     pub(super) fn is_checker(&self) -> bool {
-        is_one(self.program(), CHECKERS)
+        is_listed(self.program(), CHECKERS)
             || self.words.first().is_some_and(|it| it.starts_with("./"))
     }
 
-    /// Returns whether it may have made something else pass.
+    /// Returns whether it may have made another command pass.
     pub(super) fn is_changing(&self) -> bool {
-        let says = |word: &String| is_one(word.trim_start_matches('-'), CHANGING);
-        !is_one(self.program(), IDLE) && self.words.iter().skip(1).take(3).any(says)
+        let says = |word: &String| is_listed(word.trim_start_matches('-'), CHANGING);
+        // The subcommand is among the first words; later ones are arguments.
+        !is_listed(self.program(), IDLE) && self.words.iter().skip(1).take(3).any(says)
     }
 
-    /// Returns whether both run the same work: one program and what it is told to do.
-    fn is_kin(&self, other: &Self) -> bool {
+    /// Returns whether both do the same task with the same or an interchangeable program.
+    fn does_same_task(&self, other: &Self) -> bool {
         let same = self.program() == other.program() || is_family(self.program(), other.program());
         same && self.task() == other.task() && self.folder == other.folder
     }
 
-    /// Returns what the program is told to do: `test`, `run build`.
+    /// Returns the task of the program: `test`, `run build`.
     fn task(&self) -> Vec<&str> {
         let all = self.words.iter().skip(1).map(String::as_str);
         let mut plain = all.filter(|it| !it.starts_with('-'));
         let Some(first) = plain.next() else {
             return Vec::new();
         };
-        let more = is_one(first, "run, exec, compose, x");
+        let more = is_listed(first, "run, exec, compose, x");
         // `npm run test` and `npm test` are one task.
         let second = more.then(|| plain.next()).flatten();
         match (first, second) {
@@ -176,9 +181,9 @@ impl Simple {
         }
     }
 
-    /// Returns whether this passing shows that `failed` would pass.
-    pub(super) fn settles(&self, failed: &Self) -> Option<Settled> {
-        if !self.is_kin(failed) {
+    /// Returns how this command relates to `failed`, if its success shows that `failed` would pass.
+    pub(super) fn match_failure(&self, failed: &Self) -> Option<CommandMatch> {
+        if !self.does_same_task(failed) {
             return None;
         }
         let rest = |it: &Self| -> Vec<String> {
@@ -191,6 +196,7 @@ impl Simple {
             rest.cloned().collect()
         };
         let (ours, theirs) = (rest(self), rest(failed));
+        // Omitted arguments are fine: without a filter the command covers more.
         let added: Vec<&String> = ours.iter().filter(|it| !theirs.contains(it)).collect();
         let same_program = self.program() == failed.program();
         let new_variables = self
@@ -198,13 +204,13 @@ impl Simple {
             .iter()
             .any(|it| !failed.variables.contains(it));
         if added.is_empty() && same_program && !new_variables {
-            return Some(Settled::Alike);
+            return Some(CommandMatch::Alike);
         }
         let widens = |word: &&String| {
             let name = word.split('=').next().unwrap_or_default().to_lowercase();
-            name.starts_with("--") && !is_one(&name, NARROWING)
+            name.starts_with("--") && !is_listed(&name, NARROWING)
         };
-        // An option's value stands behind it.
+        // The value of an option follows it.
         let fits = added.iter().enumerate().all(|(at, word)| {
             widens(word)
                 || !word.starts_with('-')
@@ -212,17 +218,17 @@ impl Simple {
                         .checked_sub(1)
                         .is_some_and(|before| widens(&added[before]))
         });
-        fits.then_some(Settled::Otherwise)
+        fits.then_some(CommandMatch::Variant)
     }
 
-    /// Returns what the command is for, if it does all of that work and not a part of it.
-    pub(super) fn purpose(&self) -> Option<Purpose> {
-        if !self.is_checker() || !self.variables.is_empty() || COMMAND_WORDS_MAX < self.words.len()
+    /// Returns the purpose of the command, if it does the whole work and not a part of it.
+    pub(super) fn purpose(&self) -> Option<CommandPurpose> {
+        if !self.is_checker() || !self.variables.is_empty() || self.words.len() > COMMAND_WORDS_MAX
         {
             return None;
         }
         let narrow = |word: &String| {
-            is_one(
+            is_listed(
                 &word.split('=').next().unwrap_or_default().to_lowercase(),
                 NARROWING,
             )
@@ -230,6 +236,7 @@ impl Simple {
         let (mut plain, mut found) = (0, None);
         for (at, word) in self.words.iter().enumerate() {
             if word.starts_with('-') {
+                // `python -m pytest` names a module; elsewhere `-m` selects tests.
                 if narrow(word) && !(word == "-m" && self.program().starts_with("python")) {
                     return None;
                 }
@@ -240,10 +247,10 @@ impl Simple {
             } else {
                 word.as_str()
             };
-            match purpose_of(name) {
+            match word_purpose(name) {
                 Some(purpose) => found = found.or(Some(purpose)),
-                None if at == 0 || is_one(name, STARTING) => {}
-                // A file, a filter, a target: a part of the work.
+                None if at == 0 || is_listed(name, STARTING) => {}
+                // A file, filter or target selects a part of the work.
                 None => plain += 1,
             }
         }
@@ -251,52 +258,59 @@ impl Simple {
     }
 }
 
-/// Words of a command that may be a project's way.
+/// Maximum number of words of a habitual command.
 const COMMAND_WORDS_MAX: usize = 8;
 
-/// How one command's success bears on another's failure.
+/// Relation between a passing command and an earlier failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Settled {
-    /// It is the same command, or asks for more.
+pub(super) enum CommandMatch {
+    /// The same command, or one that covers more.
     Alike,
-    /// It was called another way.
-    Otherwise,
+    /// A variant: another program of the family or other options.
+    Variant,
 }
 
-/// Returns whether two programs do the same work.
+/// Returns whether two different programs are interchangeable.
 pub(super) fn is_family(a: &str, b: &str) -> bool {
     a != b
         && FAMILIES
             .iter()
-            .any(|family| is_one(a, family) && is_one(b, family))
+            .any(|family| is_listed(a, family) && is_listed(b, family))
 }
 
-fn purpose_of(word: &str) -> Option<Purpose> {
+fn word_purpose(word: &str) -> Option<CommandPurpose> {
     let word = word.trim_start_matches("./");
     let lists = [
         (
-            Purpose::Test,
+            CommandPurpose::Test,
             "test, tests, t, pytest, vitest, jest, nextest, rspec, ctest, spec, phpunit, unittest, test:unit, test:all",
         ),
         (
-            Purpose::Lint,
+            CommandPurpose::Lint,
             "lint, clippy, eslint, ruff, golangci-lint, vet, lint:all, pre-commit, credo",
         ),
         (
-            Purpose::Types,
+            CommandPurpose::Types,
             "typecheck, type-check, tsc, mypy, pyright, check-types",
         ),
-        (Purpose::Format, "fmt, format, prettier, rustfmt, gofmt"),
-        (Purpose::Build, "build, compile, check, assemble, package"),
-        (Purpose::Generate, "generate, codegen, gen"),
-        (Purpose::Migrate, "migrate, db:migrate"),
+        (
+            CommandPurpose::Format,
+            "fmt, format, prettier, rustfmt, gofmt",
+        ),
+        (
+            CommandPurpose::Build,
+            "build, compile, check, assemble, package",
+        ),
+        (CommandPurpose::Generate, "generate, codegen, gen"),
+        (CommandPurpose::Migrate, "migrate, db:migrate"),
     ];
-    let found = lists.iter().find(|(_, words)| is_one(word, words));
+    let found = lists.iter().find(|(_, words)| is_listed(word, words));
     found.map(|(purpose, _)| *purpose)
 }
 
-/// Returns the folder a `cd` leads to, seen from `folder`; nothing inside for `folder` itself, none for one outside.
-fn inside(path: &str, folder: Option<&str>) -> Option<Option<String>> {
+/// Returns the folder of a `cd`, relative to `folder`: `Some(None)` for `folder` itself, `None` for
+/// one outside.
+fn resolve_cd(path: &str, folder: Option<&str>) -> Option<Option<String>> {
     let path = path.trim_matches(['"', '\'']).trim_end_matches('/');
     if path.contains("..") || path.starts_with('~') || path.contains('$') {
         return None;
@@ -322,11 +336,11 @@ fn is_variable(word: &str) -> bool {
     })
 }
 
-fn without_wrappers(words: &[String]) -> Vec<String> {
+fn strip_wrappers(words: &[String]) -> Vec<String> {
     let mut rest = words;
     loop {
         match rest {
-            [first, after @ ..] if is_one(first, WRAPPERS) => rest = after,
+            [first, after @ ..] if is_listed(first, WRAPPERS) => rest = after,
             [first, seconds, after @ ..]
                 if first == "timeout" && seconds.starts_with(|c: char| c.is_ascii_digit()) =>
             {
@@ -337,29 +351,29 @@ fn without_wrappers(words: &[String]) -> Vec<String> {
     }
 }
 
-/// A word, or what stands between commands.
+/// A word or an operator between commands.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Token {
+enum ShellToken {
     Word(String),
     Operator(&'static str),
 }
 
-/// Cuts tokens into commands, each with the operator behind it.
-fn segments(tokens: &[Token]) -> Vec<(&'static str, Vec<String>)> {
+/// Splits tokens into commands, each with the operator after it.
+fn split_segments(tokens: &[ShellToken]) -> Vec<(&'static str, Vec<String>)> {
     let mut found: Vec<(&'static str, Vec<String>)> = Vec::new();
     let mut words = Vec::new();
     for token in tokens {
         match token {
-            Token::Word(word) => words.push(word.clone()),
-            Token::Operator(operator) => found.push((operator, std::mem::take(&mut words))),
+            ShellToken::Word(word) => words.push(word.clone()),
+            ShellToken::Operator(operator) => found.push((operator, std::mem::take(&mut words))),
         }
     }
     found.push(("", words));
     found
 }
 
-/// Returns the words and operators of a line; nothing where it needs a shell to be understood.
-fn tokens(line: &str) -> Option<Vec<Token>> {
+/// Splits a line into words and operators, or returns `None` if only a shell can interpret it.
+fn tokenize(line: &str) -> Option<Vec<ShellToken>> {
     let mut found = Vec::new();
     let mut word = String::new();
     let mut quote = None;
@@ -380,14 +394,15 @@ fn tokens(line: &str) -> Option<Vec<Token>> {
             '`' | '(' | ')' | '{' | '}' | '<' => return None,
             '$' if chars.peek() == Some(&'(') => return None,
             '\\' => {
-                // A line that goes on.
+                // A line continuation; other escapes are not interpreted.
                 if chars.next() != Some('\n') {
                     return None;
                 }
             }
+            // A comment may contain operators and quotes.
             '#' if word.is_empty() => return None,
             '>' => {
-                // `2>&1`, `> file`: where the output goes says nothing about the command.
+                // `2>&1`, `> file`: a redirection does not change the task of the command.
                 word.clear();
                 while chars.next_if(|c| matches!(c, '>' | '&' | ' ')).is_some() {}
                 while chars
@@ -396,9 +411,9 @@ fn tokens(line: &str) -> Option<Vec<Token>> {
                 {}
             }
             '|' | '&' | ';' | '\n' => {
-                end(&mut word, &mut found);
+                finish_word(&mut word, &mut found);
                 let twice = matches!(c, '|' | '&') && chars.next_if_eq(&c).is_some();
-                found.push(Token::Operator(match (c, twice) {
+                found.push(ShellToken::Operator(match (c, twice) {
                     ('|', true) => "||",
                     ('|', false) => "|",
                     ('&', true) => "&&",
@@ -406,16 +421,16 @@ fn tokens(line: &str) -> Option<Vec<Token>> {
                     (_, _) => ";",
                 }));
             }
-            c if c.is_whitespace() => end(&mut word, &mut found),
+            c if c.is_whitespace() => finish_word(&mut word, &mut found),
             c => word.push(c),
         }
     }
-    end(&mut word, &mut found);
+    finish_word(&mut word, &mut found);
     quote.is_none().then_some(found)
 }
 
-fn end(word: &mut String, found: &mut Vec<Token>) {
+fn finish_word(word: &mut String, found: &mut Vec<ShellToken>) {
     if !word.is_empty() {
-        found.push(Token::Word(std::mem::take(word)));
+        found.push(ShellToken::Word(std::mem::take(word)));
     }
 }

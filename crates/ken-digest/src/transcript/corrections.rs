@@ -1,115 +1,122 @@
-//! What people told the agent about how things are done: "no, use pnpm", "never edit generated files".
+//! Corrections by people: "no, use pnpm", "never edit generated files".
 //!
-//! Most of what people say is about the task at hand. Kept is only what is said after the agent did something, turns it
-//! around or holds in general, names what it is about, and can be understood without what was said before.
+//! Most messages are about the current task. A sentence is kept only if it follows an action of the
+//! agent, contradicts it or holds in general, names its subject, and is understandable without
+//! earlier messages.
 
-use super::command::{is_family, parse};
-use super::moments::{MOMENTS_MAX, Moment, MomentKind};
-use super::{Deed, Transcript, What};
-use crate::modality::{Modality, spoken};
-use crate::sentence::sentences;
+use super::command::{is_family, parse_command_line};
+use super::moments::{EXTRACTED_CLAIMS_MAX, ExtractedClaim, ExtractionKind};
+use super::{ActionKind, Transcript, TurnContent};
+use crate::modality::{Modality, normalize_words};
+use crate::sentence::split_sentences;
 use crate::source::SourceKind;
 use crate::topic;
-use crate::words::{HERE, PROGRAMS, each, has, is_one, starts};
+use crate::words::{
+    PROGRAMS, REPOSITORY_NOUNS, contains_phrase, is_listed, split_phrases, starts_with_phrase,
+};
 
-/// Words of a turn beyond which it is a task and not a correction.
+/// Maximum number of words of a correction; a longer message is a task.
 const TURN_WORDS_MAX: usize = 80;
 
-/// Sentences of a turn that are looked at.
+/// Maximum number of inspected sentences per message.
 const SENTENCES_MAX: usize = 4;
 
-/// Words a rule may have.
+/// Number of words of a rule.
 const RULE_WORDS: std::ops::RangeInclusive<usize> = 2..=30;
 
-/// Beginnings that turn around what the agent did.
-const TURNING: &str = "no, nope, nah, wait, stop, actually, wrong, not quite";
+/// Openings that contradict the agent.
+const CONTRADICTING: &str = "no, nope, nah, wait, stop, actually, wrong, not quite";
 
-/// Beginnings that say that what follows holds from here on.
-const LASTING: &str = "from now on, in the future, in future, next time, going forward, remember, remember that, remember to, note, for the record, in general, as a rule";
+/// Openings that announce a lasting rule.
+const LASTING_OPENINGS: &str = "from now on, in the future, in future, next time, going forward, remember, remember that, remember to, note, for the record, in general, as a rule";
 
-/// Beginnings that say nothing.
-const FILLING: &str = "please, ok, okay, hey, hmm, sorry, btw, also, and, so, but, oh, just, well, again, fyi, then, yes, sure, thanks, listen";
+/// Openings without meaning.
+const FILLER_OPENINGS: &str = "please, ok, okay, hey, hmm, sorry, btw, also, and, so, but, oh, just, well, again, fyi, then, yes, sure, thanks, listen";
 
-/// Words that make a rule of a sentence.
+/// Words that generalize a sentence to a rule.
 const GENERAL: &str = "always, never, every, everywhere, any, all, must, prefer, whenever, unless, only, we, our, project, repo, repository, codebase, monorepo, convention, rather than, instead of";
 
-/// Words for what was said or done before, or for whoever speaks.
-const LEANING: &str = "it, its, that, those, these, them, they, he, she, here, there, above, below, again, yet, now, today, tomorrow, tonight, still, anymore, same, \
+/// Words that refer to earlier messages or to the speaker.
+const DEPENDENT_WORDS: &str = "it, its, that, those, these, them, they, he, she, here, there, above, below, again, yet, now, today, tomorrow, tonight, still, anymore, same, \
     i, i'm, i'll, i'd, i've, me, my, mine, you, you're, you'll, you've, your, yours, first, second, next, other, last, previous, one, ones, both, for now, so far, \
     too, either, wrong, right, line, button, screenshot, currently";
 
-/// Words an instruction for the moment begins with.
-const MOMENTARY: &str = "fix, revert, undo, commit, push, continue, proceed, go, try, retry, run, rerun, look, check, show, tell, explain, add, remove, delete, \
+/// Verbs of instructions for the current task.
+const TASK_VERBS: &str = "fix, revert, undo, commit, push, continue, proceed, go, try, retry, run, rerun, look, check, show, tell, explain, add, remove, delete, \
     write, create, update, change, rename, make, let's, let, move, open, read, stop, wait, touch, worry, forget, bother, do, ask, merge, start, finish, give, put, implement, \
     rewrite, refactor, keep, leave, skip, think, assume, guess, need, want, see, get, set, modify, edit, restart, mind";
 
-/// Phrases that let even such an instruction hold in general.
+/// Phrases that generalize even such an instruction.
 const BINDING: &str = "directly, without, before, after, to main, to master, by hand, ever, unless";
 
-/// Returns what people corrected.
-pub(super) fn corrections(transcript: &Transcript) -> Vec<Moment> {
-    let mut found: Vec<Moment> = Vec::new();
+/// Returns the corrections of a transcript.
+pub(super) fn find_corrections(transcript: &Transcript) -> Vec<ExtractedClaim> {
+    let mut found: Vec<ExtractedClaim> = Vec::new();
+    // The first message is the task; a correction reacts to an action.
     let mut acted = false;
     let mut programs: Vec<String> = Vec::new();
     for turn in &transcript.turns {
         match &turn.what {
-            What::Told(_) => acted = true,
-            What::Did(action) => {
+            TurnContent::Told(_) => acted = true,
+            TurnContent::Did(action) => {
                 acted = true;
-                if let Deed::Command(line) = &action.deed {
-                    let parsed = parse(line, transcript.folder.as_deref());
+                if let ActionKind::Command(line) = &action.deed {
+                    let parsed = parse_command_line(line, transcript.folder.as_deref());
                     let simples = parsed.map(|it| it.simples).unwrap_or_default();
+                    // Only the programs of the last command, to which the user reacts.
                     programs = simples.iter().map(|it| it.program().to_owned()).collect();
                 }
             }
-            What::Asked(text) if acted && found.len() < MOMENTS_MAX => {
-                for moment in of_turn(text, &programs, turn.line) {
+            TurnContent::Asked(text) if acted && found.len() < EXTRACTED_CLAIMS_MAX => {
+                for moment in claims_from_message(text, &programs, turn.line) {
                     if !found.iter().any(|it| it.text == moment.text) {
                         found.push(moment);
                     }
                 }
             }
-            What::Asked(_) => {}
+            TurnContent::Asked(_) => {}
         }
     }
     found
 }
 
-fn of_turn(text: &str, programs: &[String], line: usize) -> Vec<Moment> {
-    let is_long = TURN_WORDS_MAX < text.split_whitespace().count();
+fn claims_from_message(text: &str, programs: &[String], line: usize) -> Vec<ExtractedClaim> {
+    let is_long = text.split_whitespace().count() > TURN_WORDS_MAX;
+    // Code and links come with pasted material, not with corrections.
     if is_long || text.contains("```") || text.contains("://") {
         return Vec::new();
     }
     let lines = text
         .lines()
         .map(|it| it.trim().trim_start_matches(['-', '*', '•']).trim());
-    let all: Vec<&str> = lines.flat_map(sentences).collect();
+    let all: Vec<&str> = lines.flat_map(split_sentences).collect();
     let mut found = Vec::new();
     let (mut turns, mut lasts) = (false, false);
     for sentence in all.into_iter().take(SENTENCES_MAX) {
-        let (body, turned, lasting) = opened(sentence);
+        let (body, turned, lasting) = strip_openings(sentence);
         turns |= turned;
         lasts |= lasting;
         if body.is_empty() {
             continue;
         }
-        if let Some(rule) = rule(body, turns, lasts) {
-            found.push(moment(&rule, programs, line));
+        if let Some(rule) = parse_rule(body, turns, lasts) {
+            found.push(correction_claim(&rule, programs, line));
         }
-        // What somebody objected to is told in the sentence behind it, and not further on.
+        // A bare "no" applies to the next sentence, but not further.
         turns = turned && body.split_whitespace().count() <= 3;
         lasts = false;
     }
     found
 }
 
-/// Returns a sentence without what it opens with, whether that turns something around, and whether it is to last.
-fn opened(sentence: &str) -> (&str, bool, bool) {
+/// Strips the openings of a sentence. Returns whether they contradict and whether they announce a
+/// lasting rule.
+fn strip_openings(sentence: &str) -> (&str, bool, bool) {
     let (mut rest, mut turns, mut lasts) = (sentence.trim(), false, false);
     loop {
         let low = rest.to_lowercase();
         let cut = |list: &str| {
-            let mut fitting: Vec<&str> = each(list)
+            let mut fitting: Vec<&str> = split_phrases(list)
                 .filter(|it| {
                     let behind = low.strip_prefix(it);
                     behind.is_some_and(|behind| {
@@ -117,10 +124,15 @@ fn opened(sentence: &str) -> (&str, bool, bool) {
                     })
                 })
                 .collect();
+            // The longest match: "remember that" before "remember".
             fitting.sort_by_key(|it| it.len());
             fitting.pop().map(str::len)
         };
-        let (length, turning, lasting) = match (cut(TURNING), cut(LASTING), cut(FILLING)) {
+        let (length, turning, lasting) = match (
+            cut(CONTRADICTING),
+            cut(LASTING_OPENINGS),
+            cut(FILLER_OPENINGS),
+        ) {
             (Some(length), _, _) => (length, true, false),
             (None, Some(length), _) => (length, false, true),
             (None, None, Some(length)) => (length, false, false),
@@ -129,7 +141,7 @@ fn opened(sentence: &str) -> (&str, bool, bool) {
         // "No tests" forbids tests; "No, tests …" does not.
         let behind = &rest[length..];
         let is_word = turning && behind.starts_with(' ') && low.starts_with("no ");
-        if is_word && !begins_anew(behind) || rest.get(..length).is_none() {
+        if is_word && !starts_new_sentence(behind) || rest.get(..length).is_none() {
             return (rest, turns, lasts);
         }
         turns |= turning;
@@ -138,66 +150,69 @@ fn opened(sentence: &str) -> (&str, bool, bool) {
     }
 }
 
-/// Returns whether what stands behind a bare "no" is a sentence of its own.
-fn begins_anew(behind: &str) -> bool {
-    starts(
-        &spoken(behind),
+/// Returns whether the text after a bare "no" is a sentence of its own.
+fn starts_new_sentence(behind: &str) -> bool {
+    starts_with_phrase(
+        &normalize_words(behind),
         "use, don't, do not, we, never, always, please, it's, run, prefer, avoid",
     )
 }
 
 /// Returns the sentence as a rule, if it is one.
-fn rule(body: &str, turns: bool, lasts: bool) -> Option<String> {
+fn parse_rule(body: &str, turns: bool, lasts: bool) -> Option<String> {
     let body = body.trim_end_matches(['.', '!', ' ']);
-    let told = spoken(body);
-    let words: Vec<&str> = told.split_whitespace().collect();
+    let normalized = normalize_words(body);
+    let words: Vec<&str> = normalized.split_whitespace().collect();
     if !RULE_WORDS.contains(&words.len()) || body.ends_with(['?', ':', ',']) || body.contains('?') {
         return None;
     }
     let leans = words.iter().enumerate().any(|(at, word)| {
-        let here = *word == "this" && !words.get(at + 1).is_some_and(|next| is_one(next, HERE));
-        here || is_one(word, LEANING)
-    }) || has(&told, LEANING);
+        let here = *word == "this"
+            && !words
+                .get(at + 1)
+                .is_some_and(|next| is_listed(next, REPOSITORY_NOUNS));
+        here || is_listed(word, DEPENDENT_WORDS)
+    }) || contains_phrase(&normalized, DEPENDENT_WORDS);
     if leans {
         return None;
     }
-    // "In this repo we …"
-    let at_home = told
+    // "In this repo we …" counts like "We …".
+    let at_home = normalized
         .strip_prefix(" in ")
         .and_then(|rest| rest.split_once(" we "));
     let at_home = at_home.filter(|(place, _)| place.split_whitespace().count() <= 3);
-    let body_told = at_home.map_or_else(|| told.clone(), |(_, rest)| format!(" we {rest}"));
-    let ours = starts(
-        &body_told,
+    let body_words = at_home.map_or_else(|| normalized.clone(), |(_, rest)| format!(" we {rest}"));
+    let ours = starts_with_phrase(
+        &body_words,
         "we use, we don't, we do not, we never, we always, we only, we keep, we put, we write, we prefer, we avoid, our",
     );
-    let against = starts(&told, "don't, do not, never, avoid, always, prefer");
-    let chooses = starts(
-        &told,
+    let against = starts_with_phrase(&normalized, "don't, do not, never, avoid, always, prefer");
+    let chooses = starts_with_phrase(
+        &normalized,
         "use, don't use, do not use, never use, always use, we use, we don't use, prefer",
     );
-    let contrast = has(&told, "instead of, rather than, not");
+    let contrast = contains_phrase(&normalized, "instead of, rather than, not");
     let names = names_something(body);
-    let general = lasts || has(&told, GENERAL);
+    let general = lasts || contains_phrase(&normalized, GENERAL);
     let is_marked = turns || lasts || ours || against || chooses && contrast;
     if !is_marked || !(Modality::of(body).asks() || ours) {
         return None;
     }
     let verb = words
         .iter()
-        .find(|it| !is_one(it, "don't, do, not, never, always, please"));
-    let momentary = verb.is_some_and(|it| is_one(it, MOMENTARY));
-    let holds = match momentary {
-        true => {
-            general && !starts(&told, "we, our") && 4 <= words.len()
-                || against && has(&told, BINDING) && 4 <= words.len()
-        }
-        false => general || chooses && names,
+        .find(|it| !is_listed(it, "don't, do, not, never, always, please"));
+    let momentary = verb.is_some_and(|it| is_listed(it, TASK_VERBS));
+    // "Commit it" is for now; "never commit directly to main" is a rule despite its verb.
+    let holds = if momentary {
+        general && !starts_with_phrase(&normalized, "we, our") && words.len() >= 4
+            || against && contains_phrase(&normalized, BINDING) && words.len() >= 4
+    } else {
+        general || chooses && names
     };
     holds.then(|| body.to_owned())
 }
 
-/// Returns whether a sentence names a program or something in code.
+/// Returns whether a sentence names a program or a symbol.
 fn names_something(body: &str) -> bool {
     body.split_whitespace().any(|word| {
         let word = word.trim_matches([',', '.', ';', ':', '(', ')', '"', '\'']);
@@ -213,28 +228,28 @@ fn names_something(body: &str) -> bool {
         coded
             || dotted
             || camel
-            || is_one(&word.to_lowercase(), PROGRAMS)
-            || is_one(&word.to_lowercase(), TOOLS)
+            || is_listed(&word.to_lowercase(), PROGRAMS)
+            || is_listed(&word.to_lowercase(), TOOLS)
     })
 }
 
-/// Names of tools people choose between that are no programs of [`PROGRAMS`].
+/// Names of tools people choose between that are not in [`PROGRAMS`].
 const TOOLS: &str = "\
     vitest, jest, mocha, playwright, cypress, eslint, biome, prettier, black, isort, tabs, spaces, tailwind, postgres, sqlite, mysql, redis, zod, react, vue, svelte, \
     axios, fetch, lodash, nextest, clippy, tokio, anyhow, thiserror, serde, sqlx, rspec, minitest, typescript, javascript, graphql, rest, kubectl, helm, terraform, \
     esbuild, webpack, vite, rollup, unittest, conda, pipenv, gofmt, testify, kotlin, junit, maven, tsx";
 
-fn moment(rule: &str, programs: &[String], line: usize) -> Moment {
+fn correction_claim(rule: &str, programs: &[String], line: usize) -> ExtractedClaim {
     let mut text = rule.to_owned();
-    let told = spoken(rule);
-    // "Use pnpm" says more beside what it was said against.
-    let named = told
+    let normalized = normalize_words(rule);
+    // "Use pnpm" is clearer with the program the agent had used.
+    let named = normalized
         .split_whitespace()
         .find_map(|word| programs.iter().find(|it| is_family(word, it)));
     if let Some(instead) = named
-        && starts(&told, "use, always use, we use")
-        && !has(&told, instead)
-        && !has(&told, "not, instead of, rather than")
+        && starts_with_phrase(&normalized, "use, always use, we use")
+        && !contains_phrase(&normalized, instead)
+        && !contains_phrase(&normalized, "not, instead of, rather than")
     {
         text = format!("{text}, not {instead}");
     }
@@ -246,10 +261,10 @@ fn moment(rule: &str, programs: &[String], line: usize) -> Moment {
         .collect();
     let text = format!("{first}{}.", letters.as_str());
     let modality = Modality::of(&text);
-    Moment {
-        found: MomentKind::Correction,
-        kind: topic::kind(SourceKind::Instructions, modality, &text, &[]),
-        tags: topic::tags(&text, &[]),
+    ExtractedClaim {
+        found: ExtractionKind::Correction,
+        kind: topic::classify_kind(SourceKind::Instructions, modality, &text, &[]),
+        tags: topic::assign_tags(&text, &[]),
         paths: Vec::new(),
         verify: Vec::new(),
         line,
@@ -262,13 +277,13 @@ mod tests {
     use super::*;
 
     fn rules(text: &str, program: &str) -> Vec<String> {
-        let found = of_turn(text, &[program.to_owned()], 1);
+        let found = claims_from_message(text, &[program.to_owned()], 1);
         found.into_iter().map(|it| it.text).collect()
     }
 
     #[test]
     fn what_people_correct_is_kept_in_a_sentence_of_its_own() {
-        for (said, program, expected) in [
+        for (message, program, expected) in [
             ("no, use pnpm", "npm", "Use pnpm, not npm."),
             ("No. Use pnpm.", "npm", "Use pnpm, not npm."),
             ("no use pnpm not npm", "npm", "Use pnpm not npm."),
@@ -303,13 +318,13 @@ mod tests {
                 "In this repo we never mock the database.",
             ),
         ] {
-            assert_eq!(rules(said, program), [expected], "{said}");
+            assert_eq!(rules(message, program), [expected], "{message}");
         }
     }
 
     #[test]
     fn what_people_say_about_the_task_is_left() {
-        for said in [
+        for message in [
             "no",
             "No, that's wrong",
             "no, don't do that",
@@ -338,22 +353,25 @@ mod tests {
             "actually let's go with the second option",
             "don't forget to push",
         ] {
-            assert_eq!(rules(said, "npm"), [""; 0], "{said}");
+            assert_eq!(rules(message, "npm"), [""; 0], "{message}");
         }
     }
 
     #[test]
     fn rules_get_the_kind_documents_give_them() {
-        let kind = |text| of_turn(text, &[], 1)[0].kind;
-        use ken_core::kind::Kind;
-        assert_eq!(kind("never use tabs in this project"), Kind::Convention);
+        let kind = |text| claims_from_message(text, &[], 1)[0].kind;
+        use ken_core::values::kind::EntryKind;
+        assert_eq!(
+            kind("never use tabs in this project"),
+            EntryKind::Convention
+        );
         assert_eq!(
             kind("from now on, commit messages must be in the imperative"),
-            Kind::CommitNorm
+            EntryKind::CommitNorm
         );
         assert_eq!(
             kind("always run `make lint` before committing"),
-            Kind::UserExpectation
+            EntryKind::UserExpectation
         );
     }
 }

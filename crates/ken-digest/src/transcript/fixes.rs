@@ -1,47 +1,49 @@
-//! Failures that were followed by a fix: a command failed, something was done, the same command passed.
+//! Failures followed by a fix: a command failed, something changed, the same command passed.
 //!
-//! A failure of the agent's own making teaches nothing: what it broke by an edit and mended by the next is left out. So are
-//! failures that passed by themselves, that came back, or between which and the success too much happened.
+//! Excluded are failures the agent caused itself by an edit and repaired by the next, failures that
+//! passed without a change, failures that came back, and those with too many changes in between.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ken_core::kind::Kind;
+use ken_core::values::kind::EntryKind;
 
-use super::command::Settled;
-use super::moments::{MOMENTS_MAX, Moment, MomentKind, Ran, Step, Written};
+use super::command::CommandMatch;
+use super::moments::{
+    AgentStep, EXTRACTED_CLAIMS_MAX, ExtractedClaim, ExtractionKind, ProgramRun, WrittenFile,
+};
 use crate::topic;
 
-/// Steps between a failure and its fix at most.
+/// Maximum number of steps between a failure and its fix.
 const STEPS_MAX: usize = 40;
 
-/// Files whose editing is still one fix.
+/// Maximum number of edited files of one fix.
 const FILES_MAX: usize = 3;
 
-/// Commands whose running is still one fix.
+/// Maximum number of commands of one fix.
 const COMMANDS_MAX: usize = 2;
 
-/// Characters of an added line that is told.
+/// Maximum length in characters of a quoted added line.
 const ADDED_CHARS_MAX: usize = 90;
 
-/// What is asked of the whole again and again, gathered once: transcripts are long.
-struct Past<'a> {
-    /// The step each file was first written at.
+/// Lookup tables over all steps, built once: scanning per failure would be quadratic.
+struct StepIndex<'a> {
+    /// Step at which each file was first written.
     written: BTreeMap<&'a str, usize>,
-    /// The step a program last failed at, for each reason.
+    /// Step at which a program last failed, per reason.
     failed: BTreeMap<(&'a str, &'a str), usize>,
 }
 
-impl<'a> Past<'a> {
-    fn of(steps: &'a [Step]) -> Self {
+impl<'a> StepIndex<'a> {
+    fn of(steps: &'a [AgentStep]) -> Self {
         let (mut written, mut failed) = (BTreeMap::new(), BTreeMap::new());
         for (at, step) in steps.iter().enumerate() {
             match step {
-                Step::Wrote { edits } => {
+                AgentStep::Wrote { edits } => {
                     for edit in edits {
                         written.entry(edit.path.as_str()).or_insert(at);
                     }
                 }
-                Step::Ran(ran) => {
+                AgentStep::Ran(ran) => {
                     if let Some(why) = ran.why.as_deref().filter(|_| !ran.passed) {
                         failed.insert((ran.simple.program(), why), at);
                     }
@@ -52,38 +54,48 @@ impl<'a> Past<'a> {
     }
 }
 
-/// Returns the fixes, each failure once.
-pub(super) fn fixes(steps: &[Step]) -> Vec<Moment> {
-    let past = Past::of(steps);
-    let mut told = BTreeSet::new();
+/// Returns the fixes, without duplicates.
+pub(super) fn find_fixes(steps: &[AgentStep]) -> Vec<ExtractedClaim> {
+    let past = StepIndex::of(steps);
+    let mut seen_texts = BTreeSet::new();
     let found = steps
         .iter()
         .enumerate()
         .filter_map(|(at, step)| match step {
-            Step::Ran(ran) if ran.passed && ran.simple.is_checker() => fix(steps, &past, at, ran),
-            Step::Ran(_) | Step::Wrote { .. } => None,
+            AgentStep::Ran(ran) if ran.passed && ran.simple.is_checker() => {
+                find_fix(steps, &past, at, ran)
+            }
+            AgentStep::Ran(_) | AgentStep::Wrote { .. } => None,
         });
-    let found = found.filter(|it| told.insert(it.text.clone()));
-    found.take(MOMENTS_MAX).collect()
+    let unique = found.filter(|claim| seen_texts.insert(claim.text.clone()));
+    unique.take(EXTRACTED_CLAIMS_MAX).collect()
 }
 
-/// Returns what made the command at `at` pass, if it failed before and that can be told.
-fn fix(steps: &[Step], past: &Past<'_>, at: usize, passed: &Ran) -> Option<Moment> {
+/// Returns the fix that made the command at `at` pass, if it failed before and the cause is clear.
+fn find_fix(
+    steps: &[AgentStep],
+    past: &StepIndex<'_>,
+    at: usize,
+    passed: &ProgramRun,
+) -> Option<ExtractedClaim> {
+    // Only the latest run of the command counts: if that one passed, there is no failure to
+    // explain.
     let from = at.saturating_sub(STEPS_MAX);
     let (place, failed, settled) = (from..at).rev().find_map(|place| match &steps[place] {
-        Step::Ran(ran) => {
-            let settled = passed.simple.settles(&ran.simple)?;
+        AgentStep::Ran(ran) => {
+            let settled = passed.simple.match_failure(&ran.simple)?;
             Some((place, ran, settled))
         }
-        Step::Wrote { .. } => None,
+        AgentStep::Wrote { .. } => None,
     })?;
+    // If the previous run passed, there was nothing to fix.
     let why = failed.why.as_deref().filter(|_| !failed.passed)?;
     let last = past.failed.get(&(failed.simple.program(), why));
     if last.is_some_and(|last| at < *last) {
-        // What mended it did not last.
+        // The failure came back later, so this was not the fix.
         return None;
     }
-    let cause = Cause::of(steps, past, place, at);
+    let cause = FixCause::of(steps, past, place, at);
     let command = failed.simple.text()?;
     let whereabouts = failed
         .simple
@@ -93,18 +105,18 @@ fn fix(steps: &[Step], past: &Past<'_>, at: usize, passed: &Ran) -> Option<Momen
         .unwrap_or_default();
     let passing = passed.simple.text()?;
     let (text, kind) = match (settled, cause.is_none()) {
-        (Settled::Otherwise, true) => {
+        (CommandMatch::Variant, true) => {
             let text = format!("`{command}`{whereabouts} fails with `{why}`; `{passing}` passes.");
-            (text, Kind::Technique)
+            (text, EntryKind::Technique)
         }
-        // Passed by itself, or for two reasons at once.
-        (Settled::Alike, true) | (Settled::Otherwise, false) => return None,
-        (Settled::Alike, false) => {
+        // The command passed without a change, or for two possible reasons.
+        (CommandMatch::Alike, true) | (CommandMatch::Variant, false) => return None,
+        (CommandMatch::Alike, false) => {
             let done = cause.told()?;
             let kind = if cause.edits.is_empty() {
-                Kind::Technique
+                EntryKind::Technique
             } else {
-                Kind::Bug
+                EntryKind::Bug
             };
             (
                 format!("`{command}`{whereabouts} failed with `{why}` until {done}."),
@@ -112,10 +124,10 @@ fn fix(steps: &[Step], past: &Past<'_>, at: usize, passed: &Ran) -> Option<Momen
             )
         }
     };
-    Some(Moment {
-        found: MomentKind::Fix,
+    Some(ExtractedClaim {
+        found: ExtractionKind::Fix,
         kind,
-        tags: topic::tags(&text, &[]),
+        tags: topic::assign_tags(&text, &[]),
         paths: cause.edits.iter().map(|it| it.path.clone()).collect(),
         verify: vec![passing],
         line: passed.line,
@@ -123,36 +135,36 @@ fn fix(steps: &[Step], past: &Past<'_>, at: usize, passed: &Ran) -> Option<Momen
     })
 }
 
-/// What was done between a failure and a success.
+/// The changes between a failure and a success.
 #[derive(Default)]
-struct Cause {
-    edits: Vec<Written>,
+struct FixCause {
+    edits: Vec<WrittenFile>,
     commands: Vec<String>,
-    /// Whether only files were written that the agent had written before the failure.
+    /// True if the agent had already written all these files before the failure.
     is_own: bool,
 }
 
-impl Cause {
-    fn of(steps: &[Step], past: &Past<'_>, failed: usize, passed: usize) -> Self {
+impl FixCause {
+    fn of(steps: &[AgentStep], past: &StepIndex<'_>, failed: usize, passed: usize) -> Self {
         let between = &steps[failed..passed];
-        let written = between.iter().filter_map(|it| match it {
-            Step::Wrote { edits } => Some(edits),
-            Step::Ran(_) => None,
+        let written = between.iter().filter_map(|step| match step {
+            AgentStep::Wrote { edits } => Some(edits),
+            AgentStep::Ran(_) => None,
         });
-        let mut edits: Vec<Written> = Vec::new();
+        let mut edits: Vec<WrittenFile> = Vec::new();
         for edit in written.flatten() {
             let has_room = edits.len() <= FILES_MAX;
             match edits.iter_mut().find(|it| it.path == edit.path) {
-                // Two edits of one file are more than one line.
+                // Two edits of one file add more than one line.
                 Some(known) => known.added = None,
-                // More than a few are too many, however many they are.
+                // One more than the limit suffices to know that there are too many.
                 None if has_room => edits.push(edit.clone()),
                 None => {}
             }
         }
         let mut commands = Vec::new();
         for step in between {
-            if let Step::Ran(ran) = step
+            if let AgentStep::Ran(ran) = step
                 && ran.passed
                 && ran.simple.is_changing()
                 && let Some(text) = ran.simple.text()
@@ -161,9 +173,9 @@ impl Cause {
                 commands.push(text);
             }
         }
-        let was_written = |it: &Written| {
+        let was_written = |edit: &WrittenFile| {
             past.written
-                .get(it.path.as_str())
+                .get(edit.path.as_str())
                 .is_some_and(|at| *at < failed)
         };
         let is_own = !edits.is_empty() && edits.iter().all(was_written);
@@ -178,9 +190,9 @@ impl Cause {
         self.edits.is_empty() && self.commands.is_empty()
     }
 
-    /// Returns what was done, if it is little enough to be the reason.
+    /// Describes the changes, if they are few enough to be the reason.
     fn told(&self) -> Option<String> {
-        if self.is_own || FILES_MAX < self.edits.len() || COMMANDS_MAX < self.commands.len() {
+        if self.is_own || self.edits.len() > FILES_MAX || self.commands.len() > COMMANDS_MAX {
             return None;
         }
         let ran = || {
@@ -190,7 +202,7 @@ impl Cause {
         };
         match self.edits.as_slice() {
             [] => Some(ran()),
-            [edit] if self.commands.is_empty() => Some(match added(edit) {
+            [edit] if self.commands.is_empty() => Some(match quotable_line(edit) {
                 Some(line) => format!("`{}` got the line `{line}`", edit.path),
                 None => format!("`{}` was edited", edit.path),
             }),
@@ -198,16 +210,17 @@ impl Cause {
                 let paths: Vec<String> = edits.iter().map(|it| format!("`{}`", it.path)).collect();
                 let was = if paths.len() == 1 { "was" } else { "were" };
                 let edited = format!("{} {was} edited", paths.join(" and "));
-                Some(match self.commands.is_empty() {
-                    true => edited,
-                    false => format!("{edited} and {}", ran()),
+                Some(if self.commands.is_empty() {
+                    edited
+                } else {
+                    format!("{edited} and {}", ran())
                 })
             }
         }
     }
 }
 
-/// Words of lines that are not told: what stands behind them is nobody's business, in whatever form it is written.
+/// Words of lines that are not quoted, because a secret may follow them in any form.
 const CONFIDENTIAL: [&str; 8] = [
     "key",
     "token",
@@ -219,11 +232,11 @@ const CONFIDENTIAL: [&str; 8] = [
     "cookie",
 ];
 
-fn added(edit: &Written) -> Option<&str> {
+fn quotable_line(edit: &WrittenFile) -> Option<&str> {
     let fits = |line: &&str| {
         let low = line.to_lowercase();
-        let told = !CONFIDENTIAL.iter().any(|word| low.contains(word));
-        told && line.chars().count() <= ADDED_CHARS_MAX && !line.contains('`')
+        let is_public = !CONFIDENTIAL.iter().any(|word| low.contains(word));
+        is_public && line.chars().count() <= ADDED_CHARS_MAX && !line.contains('`')
     };
     edit.added.as_deref().filter(fits)
 }

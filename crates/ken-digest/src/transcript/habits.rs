@@ -1,24 +1,25 @@
-//! Commands that came again and again and passed: the project's way to test, build, check.
+//! Commands that passed repeatedly: the project's way to test, build and check.
 
 use std::collections::BTreeMap;
 
-use ken_core::kind::Kind;
+use ken_core::values::kind::EntryKind;
 
-use super::command::Purpose;
-use super::moments::{Moment, MomentKind, Step};
+use super::command::CommandPurpose;
+use super::moments::{AgentStep, ExtractedClaim, ExtractionKind};
 use crate::topic;
 
-/// Times a command must have passed to be the project's way.
+/// Minimum number of successes of a habitual command.
 const TIMES_MIN: usize = 3;
 
-/// Commands, with how often each passed and where that was last seen.
-type Ways = BTreeMap<String, (usize, usize)>;
+/// Commands with their number of successes and last line.
+type CommandCounts = BTreeMap<String, (usize, usize)>;
 
-/// Returns one way for each purpose and folder: the one that passed most often.
-pub(super) fn habits(steps: &[Step]) -> Vec<Moment> {
-    let mut counts: BTreeMap<(Purpose, Option<&str>), Ways> = BTreeMap::new();
+/// Returns the command with the most successes per purpose and folder.
+pub(super) fn find_habits(steps: &[AgentStep]) -> Vec<ExtractedClaim> {
+    let mut counts: BTreeMap<(CommandPurpose, Option<&str>), CommandCounts> = BTreeMap::new();
     for step in steps {
-        let Step::Ran(ran) = step else { continue };
+        let AgentStep::Ran(ran) = step else { continue };
+        // Failed runs do not count: a habit must work.
         if let (true, Some(purpose), Some(text)) =
             (ran.passed, ran.simple.purpose(), ran.simple.text())
         {
@@ -33,33 +34,39 @@ pub(super) fn habits(steps: &[Step]) -> Vec<Moment> {
         }
     }
     let ways = counts.into_iter().filter_map(|((purpose, folder), texts)| {
-        // Of two that came equally often, the one that came first in the alphabet: the same each time.
+        // Of equally frequent commands, the alphabetically first one, to be deterministic:
+        // `max_by_key` returns the last maximum, hence `rev`.
         let best = texts
             .into_iter()
             .rev()
             .max_by_key(|(_, (count, _))| *count)?;
         let (command, (count, line)) = best;
-        (TIMES_MIN <= count).then(|| way(purpose, folder, command, line))
+        (count >= TIMES_MIN).then(|| habit_claim(purpose, folder, command, line))
     });
     ways.collect()
 }
 
-fn way(purpose: Purpose, folder: Option<&str>, command: String, line: usize) -> Moment {
+fn habit_claim(
+    purpose: CommandPurpose,
+    folder: Option<&str>,
+    command: String,
+    line: usize,
+) -> ExtractedClaim {
     let does = match purpose {
-        Purpose::Test => "Run the tests",
-        Purpose::Build => "Build",
-        Purpose::Lint => "Lint",
-        Purpose::Types => "Check types",
-        Purpose::Format => "Format code",
-        Purpose::Generate => "Generate code",
-        Purpose::Migrate => "Migrate the database",
+        CommandPurpose::Test => "Run the tests",
+        CommandPurpose::Build => "Build",
+        CommandPurpose::Lint => "Lint",
+        CommandPurpose::Types => "Check types",
+        CommandPurpose::Format => "Format code",
+        CommandPurpose::Generate => "Generate code",
+        CommandPurpose::Migrate => "Migrate the database",
     };
     let whereabouts = folder.map(|it| format!(" in `{it}`")).unwrap_or_default();
     let text = format!("{does} with `{command}`{whereabouts}.");
-    Moment {
-        found: MomentKind::Habit,
-        kind: Kind::Convention,
-        tags: topic::tags(&text, &[]),
+    ExtractedClaim {
+        found: ExtractionKind::Habit,
+        kind: EntryKind::Convention,
+        tags: topic::assign_tags(&text, &[]),
         paths: Vec::new(),
         verify: vec![command],
         line,

@@ -1,7 +1,8 @@
-//! Transcripts of coding agents: what was asked, what was done and how it ended.
+//! Transcripts of coding agents: messages, actions and their outcomes.
 //!
-//! Claude Code and Codex write one JSON object a line, in forms that change with every release. Whatever is not understood
-//! is passed over and counted; nothing here fails on bytes it is given. [`moments()`] says what of it is worth keeping.
+//! Claude Code and Codex write one JSON object per line, in formats that change with every release.
+//! Lines that are not understood are skipped and counted; no input causes an error.
+//! [`extract_transcript_claims`] finds the parts worth keeping.
 
 mod claude;
 mod codex;
@@ -16,108 +17,110 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-pub use moments::{MOMENTS_MAX, Moment, MomentKind, moments};
+pub use moments::{
+    EXTRACTED_CLAIMS_MAX, ExtractedClaim, ExtractionKind, extract_transcript_claims,
+};
 
-/// Bytes of a transcript that may be read.
+/// Maximum size of a transcript.
 pub const TRANSCRIPT_BYTES_MAX: usize = 64 << 20;
 
-/// Bytes of a line that are parsed; longer ones carry pictures.
+/// Maximum size of a parsed line; longer lines contain images.
 const LINE_BYTES_MAX: usize = 8 << 20;
 
-/// Bytes of one text that are kept.
+/// Maximum size of a kept text.
 const TEXT_BYTES_MAX: usize = 32 << 10;
 
-/// Turns that are kept.
+/// Maximum number of kept turns.
 const TURNS_MAX: usize = 200_000;
 
-/// Lines by which a transcript is recognised.
-const LINES_RECOGNISED: usize = 50;
+/// Number of lines inspected to detect the agent.
+const LINES_RECOGNIZED: usize = 50;
 
-/// Bytes of what an agent said that are told to a judge, a turn.
-const TOLD_BYTES_MAX: usize = 600;
+/// Maximum size of one message in a summary.
+const SUMMARY_BYTES_MAX: usize = 600;
 
-/// Bytes a session's name may have.
+/// Maximum length of a session id in bytes.
 const SESSION_BYTES_MAX: usize = 64;
 
-/// Who wrote a transcript.
+/// The agent that wrote a transcript.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Agent {
+pub enum TranscriptAgent {
     ClaudeCode,
     Codex,
 }
 
-/// A transcript, as far as it was understood.
+/// A parsed transcript.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transcript {
-    pub agent: Agent,
-    /// What the agent calls the conversation.
+    pub agent: TranscriptAgent,
+    /// The agent's id of the conversation.
     pub session: Option<String>,
-    /// Where the agent worked: a path of the machine it ran on.
+    /// The agent's working directory, a path on the machine it ran on.
     pub folder: Option<String>,
-    pub turns: Vec<Turn>,
-    /// Lines with something on them.
+    pub turns: Vec<TranscriptTurn>,
+    /// Number of non-empty lines.
     pub lines: usize,
-    /// Those that could not be read.
+    /// Number of lines that could not be parsed.
     pub skipped: usize,
 }
 
-/// One thing that happened, with the line it stands on, counted from 1.
+/// One message or action, with its line, counted from 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Turn {
+pub struct TranscriptTurn {
     pub line: usize,
-    pub what: What,
+    pub what: TurnContent,
 }
 
-/// What happened.
+/// Content of a turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum What {
-    /// A person said something.
+pub enum TurnContent {
+    /// A message of the user.
     Asked(String),
-    /// The agent said something.
+    /// A message of the agent.
     Told(String),
-    /// The agent did something.
-    Did(Action),
+    /// An action of the agent.
+    Did(AgentAction),
 }
 
-/// What the agent did and how that ended.
+/// An action of the agent and its outcome.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Action {
-    pub deed: Deed,
-    pub outcome: Outcome,
-    /// The end of what came back.
+pub struct AgentAction {
+    pub deed: ActionKind,
+    pub outcome: ActionOutcome,
+    /// The end of the output.
     pub output: String,
 }
 
-/// What the agent did.
+/// Kind of an action.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Deed {
-    /// A line for a shell.
+pub enum ActionKind {
+    /// A shell command.
     Command(String),
-    /// Files that were written.
-    Edit(Vec<Edit>),
-    /// Anything else, by the tool's name.
+    /// Written files.
+    Edit(Vec<FileEdit>),
+    /// Any other tool, by name.
     Other(String),
 }
 
-/// A file that was written.
+/// A written file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Edit {
-    /// As the agent wrote it.
+pub struct FileEdit {
+    /// The path as the agent wrote it.
     pub path: String,
-    /// The one line that was added, where it was one.
+    /// The added line, if exactly one was added.
     pub added: Option<String>,
 }
 
-/// How a deed ended.
+/// Outcome of an action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum ActionOutcome {
     Succeeded,
     Failed,
-    /// It was stopped, refused, sent to the background, or nothing came back.
+    /// The action was stopped, refused or sent to the background, or has no result.
     Unknown,
 }
 
-impl Agent {
+impl TranscriptAgent {
     /// Returns the agent's name.
     pub fn name(self) -> &'static str {
         match self {
@@ -127,35 +130,36 @@ impl Agent {
     }
 }
 
-/// Returns whose transcript `bytes` are, if one's.
-pub fn recognise(bytes: &[u8]) -> Option<Agent> {
+/// Detects the agent that wrote a transcript.
+pub fn detect_agent(bytes: &[u8]) -> Option<TranscriptAgent> {
     let (mut claude, mut codex) = (0, 0);
-    let lines = lines(bytes).filter_map(|(_, line)| parse(line));
-    for value in lines.take(LINES_RECOGNISED) {
+    let lines = non_empty_lines(bytes).filter_map(|(_, line)| parse_line(line));
+    // Counting tolerates lines of unknown types.
+    for value in lines.take(LINES_RECOGNIZED) {
         claude += usize::from(claude::is_line(&value));
         codex += usize::from(codex::is_line(&value));
     }
     match (claude, codex) {
         (0, 0) => None,
-        (claude, codex) if codex < claude => Some(Agent::ClaudeCode),
-        (_, _) => Some(Agent::Codex),
+        (claude, codex) if claude > codex => Some(TranscriptAgent::ClaudeCode),
+        (_, _) => Some(TranscriptAgent::Codex),
     }
 }
 
-/// Reads a transcript; whatever is not understood is passed over.
-pub fn read(agent: Agent, bytes: &[u8]) -> Transcript {
-    let mut builder = Builder::default();
+/// Parses a transcript, skipping lines that are not understood.
+pub fn parse_transcript(agent: TranscriptAgent, bytes: &[u8]) -> Transcript {
+    let mut builder = TranscriptBuilder::default();
     let (mut count, mut skipped) = (0, 0);
-    for (number, line) in lines(bytes) {
+    for (number, line) in non_empty_lines(bytes) {
         count += 1;
-        let Some(value) = parse(line) else {
+        let Some(value) = parse_line(line) else {
             skipped += 1;
             continue;
         };
         builder.line = number;
         match agent {
-            Agent::ClaudeCode => claude::line(&value, &mut builder),
-            Agent::Codex => codex::line(&value, &mut builder),
+            TranscriptAgent::ClaudeCode => claude::read_line(&value, &mut builder),
+            TranscriptAgent::Codex => codex::read_line(&value, &mut builder),
         }
     }
     Transcript {
@@ -169,34 +173,34 @@ pub fn read(agent: Agent, bytes: &[u8]) -> Transcript {
 }
 
 impl Transcript {
-    /// Returns what was said and done, shortened, for somebody who is asked what of it to keep.
+    /// Returns a shortened text of the transcript for a judge.
     pub fn told(&self) -> String {
         let mut out = String::new();
-        let mut add = |who: &str, text: &str| {
+        let mut add = |label: &str, text: &str| {
             let text = text.trim();
             if !text.is_empty() {
-                let cut = text.floor_char_boundary(TOLD_BYTES_MAX.min(text.len()));
-                out.push_str(who);
+                let cut = text.floor_char_boundary(SUMMARY_BYTES_MAX.min(text.len()));
+                out.push_str(label);
                 out.push_str(&text[..cut]);
                 out.push('\n');
             }
         };
         for turn in &self.turns {
             match &turn.what {
-                What::Asked(text) => add("user: ", text),
-                What::Told(text) => add("agent: ", text),
-                What::Did(action) => {
+                TurnContent::Asked(text) => add("user: ", text),
+                TurnContent::Told(text) => add("agent: ", text),
+                TurnContent::Did(action) => {
                     match &action.deed {
-                        Deed::Command(line) => add("command: ", line),
-                        Deed::Edit(edits) => {
+                        ActionKind::Command(line) => add("command: ", line),
+                        ActionKind::Edit(edits) => {
                             let paths: Vec<&str> =
                                 edits.iter().map(|it| it.path.as_str()).collect();
                             add("edited: ", &paths.join(", "));
                         }
-                        Deed::Other(_) => {}
+                        ActionKind::Other(_) => {}
                     }
-                    if action.outcome == Outcome::Failed {
-                        let why = trouble::telling(&action.output).unwrap_or_default();
+                    if action.outcome == ActionOutcome::Failed {
+                        let why = trouble::find_error_line(&action.output).unwrap_or_default();
                         add("failed: ", &why);
                     }
                 }
@@ -206,34 +210,35 @@ impl Transcript {
     }
 }
 
-/// Returns the lines that have something on them, with their numbers.
-fn lines(bytes: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
-    let all = bytes.split(|byte| *byte == b'\n').enumerate();
-    let all = all.map(|(at, line)| (at + 1, line.trim_ascii()));
-    all.filter(|(_, line)| !line.is_empty())
+/// Returns the non-empty lines with their numbers.
+fn non_empty_lines(bytes: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
+    let lines = bytes.split(|byte| *byte == b'\n').enumerate();
+    let numbered = lines.map(|(at, line)| (at + 1, line.trim_ascii()));
+    numbered.filter(|(_, line)| !line.is_empty())
 }
 
-fn parse(line: &[u8]) -> Option<Value> {
-    if LINE_BYTES_MAX < line.len() || !line.starts_with(b"{") {
+fn parse_line(line: &[u8]) -> Option<Value> {
+    // All formats write objects, so other lines need no parser.
+    if line.len() > LINE_BYTES_MAX || !line.starts_with(b"{") {
         return None;
     }
     serde_json::from_slice(line).ok()
 }
 
-/// Gathers turns; results find the calls they belong to.
+/// Collects turns and assigns results to their calls.
 #[derive(Debug, Default)]
-struct Builder {
+struct TranscriptBuilder {
     line: usize,
     session: Option<String>,
     folder: Option<String>,
-    turns: Vec<Turn>,
-    /// Calls that have no result yet, by name.
+    turns: Vec<TranscriptTurn>,
+    /// Turn index of each call, by call id.
     open: BTreeMap<String, usize>,
-    /// Names of lines that were read; a conversation taken up again repeats its beginning.
+    /// Ids of lines that were read; a resumed conversation repeats its beginning.
     seen: BTreeSet<String>,
 }
 
-impl Builder {
+impl TranscriptBuilder {
     fn session(&mut self, name: Option<&str>) {
         let plain = |name: &&str| {
             let fits = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
@@ -251,74 +256,77 @@ impl Builder {
         }
     }
 
-    fn push(&mut self, what: What) {
+    fn push(&mut self, what: TurnContent) {
         if self.turns.len() < TURNS_MAX {
             let line = self.line;
-            self.turns.push(Turn { line, what });
+            self.turns.push(TranscriptTurn { line, what });
         }
     }
 
     fn asked(&mut self, text: &str) {
-        let text = head(text.trim());
-        // Codex writes what a person said twice, once for itself and once for the model.
-        let again = matches!(self.turns.last(), Some(Turn { what: What::Asked(before), .. }) if *before == text);
+        let text = keep_head(text.trim());
+        // Codex writes each user message twice, once for itself and once for the model.
+        let again = matches!(self.turns.last(), Some(TranscriptTurn { what: TurnContent::Asked(before), .. }) if *before == text);
         if !text.is_empty() && !again {
-            self.push(What::Asked(text));
+            self.push(TurnContent::Asked(text));
         }
     }
 
     fn told(&mut self, text: &str) {
-        let text = head(text.trim());
-        let again = matches!(self.turns.last(), Some(Turn { what: What::Told(before), .. }) if *before == text);
+        let text = keep_head(text.trim());
+        let again = matches!(self.turns.last(), Some(TranscriptTurn { what: TurnContent::Told(before), .. }) if *before == text);
         if !text.is_empty() && !again {
-            self.push(What::Told(text));
+            self.push(TurnContent::Told(text));
         }
     }
 
-    /// Notes a call whose result comes later.
-    fn began(&mut self, call: Option<&str>, deed: Deed) {
+    /// Records a call whose result comes later.
+    fn began(&mut self, call: Option<&str>, deed: ActionKind) {
         if let Some(call) = call {
+            // Codex reports one call both as an item and as an event.
             if self.open.contains_key(call) {
                 return;
             }
+            // At the turn limit the index is past the end, and the result is ignored.
             self.open.insert(call.to_owned(), self.turns.len());
         }
-        self.push(What::Did(Action {
+        self.push(TurnContent::Did(AgentAction {
             deed,
-            outcome: Outcome::Unknown,
+            outcome: ActionOutcome::Unknown,
             output: String::new(),
         }));
     }
 
-    /// Notes how a call ended; who tells that it failed is believed before who tells nothing.
-    fn ended(&mut self, call: Option<&str>, outcome: Outcome, output: &str) {
+    /// Records the outcome of a call; the first known outcome wins.
+    fn ended(&mut self, call: Option<&str>, outcome: ActionOutcome, output: &str) {
         let place = call.and_then(|call| self.open.get(call));
         let turn = place.and_then(|place| self.turns.get_mut(*place));
-        if let Some(Turn {
-            what: What::Did(action),
+        if let Some(TranscriptTurn {
+            what: TurnContent::Did(action),
             ..
         }) = turn
-            && action.outcome == Outcome::Unknown
+            // Of two reports about one call, one may lack the exit code.
+            && action.outcome == ActionOutcome::Unknown
         {
             action.outcome = outcome;
-            action.output = tail(output);
+            action.output = keep_tail(output);
         }
     }
 }
 
-/// Returns the beginning of a text.
-fn head(text: &str) -> String {
+/// Returns the beginning of a text, within the size limit.
+fn keep_head(text: &str) -> String {
     text[..text.floor_char_boundary(TEXT_BYTES_MAX.min(text.len()))].to_owned()
 }
 
-/// Returns the end of a text.
-fn tail(text: &str) -> String {
+/// Returns the end of a text, within the size limit; errors come last.
+fn keep_tail(text: &str) -> String {
     let from = text.len().saturating_sub(TEXT_BYTES_MAX);
     text[text.ceil_char_boundary(from)..].to_owned()
 }
 
-/// Returns the text of a result: a string, or the texts of blocks.
-fn text_of(value: &Value) -> String {
+/// Returns the text of a result: a string, or the texts of its blocks.
+fn result_text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         Value::Array(blocks) => {
@@ -330,8 +338,8 @@ fn text_of(value: &Value) -> String {
     }
 }
 
-/// Returns the one line `new` has and `old` has not, if it is one.
-fn one_added(old: &str, new: &str) -> Option<String> {
+/// Returns the line that `new` has and `old` has not, if there is exactly one.
+fn single_added_line(old: &str, new: &str) -> Option<String> {
     let before: BTreeSet<&str> = old.lines().map(str::trim).collect();
     let mut added = new
         .lines()

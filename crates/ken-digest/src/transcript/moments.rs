@@ -1,19 +1,21 @@
-//! What of a transcript is worth keeping: failures that were followed by a fix, what people corrected, commands that came
-//! again and again.
+//! Claims extracted from a transcript: failures with their fix, corrections by people, and habitual
+//! commands.
 //!
-//! Found without a model, and with little trust in what is found: a wrong finding takes a person's time, a missed one takes
-//! nothing that was there before.
+//! Extraction uses no model and is conservative: a wrong claim costs a person's time, a missed one
+//! costs nothing.
 
-use ken_core::kind::Kind;
+use ken_core::values::kind::EntryKind;
 use serde::Serialize;
 
-use super::command::{Line, Simple, parse};
-use super::{Deed, Outcome, Transcript, What, corrections, fixes, habits, trouble};
+use super::command::{CommandLine, SimpleCommand, parse_command_line};
+use super::{
+    ActionKind, ActionOutcome, Transcript, TurnContent, corrections, fixes, habits, trouble,
+};
 
-/// Moments taken from one transcript at most.
-pub const MOMENTS_MAX: usize = 60;
+/// Maximum number of claims per transcript.
+pub const EXTRACTED_CLAIMS_MAX: usize = 60;
 
-/// Folders nobody writes knowledge about.
+/// Folders that are not subjects of knowledge.
 const FOREIGN: [&str; 6] = [
     ".git",
     ".ken",
@@ -23,36 +25,36 @@ const FOREIGN: [&str; 6] = [
     "target",
 ];
 
-/// What was found.
+/// Kind of an extracted claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum MomentKind {
-    /// Something failed, and something made it pass.
+pub enum ExtractionKind {
+    /// A failure and the change that fixed it.
     Fix,
-    /// A person told the agent how things are done.
+    /// A rule a person gave the agent.
     Correction,
-    /// A command that came again and again.
+    /// A command that was run repeatedly.
     Habit,
 }
 
-/// Something worth keeping.
+/// A claim extracted from a transcript.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Moment {
-    pub found: MomentKind,
-    /// What kind of entry it would be.
-    pub kind: Kind,
+pub struct ExtractedClaim {
+    pub found: ExtractionKind,
+    /// Kind of the proposed entry.
+    pub kind: EntryKind,
     pub text: String,
     pub tags: Vec<&'static str>,
-    /// Files it is about, seen from the top of the repository.
+    /// Files the claim is about, relative to the repository root.
     pub paths: Vec<String>,
-    /// Steps that show whether it holds.
+    /// Steps that verify the claim.
     pub verify: Vec<String>,
-    /// The line of the transcript it ends on, counted from 1.
+    /// The last line of the transcript it was extracted from, counted from 1.
     pub line: usize,
 }
 
-impl MomentKind {
-    /// Returns the word for it.
+impl ExtractionKind {
+    /// Returns the name of the kind.
     pub fn name(self) -> &'static str {
         match self {
             Self::Fix => "fix",
@@ -62,84 +64,96 @@ impl MomentKind {
     }
 }
 
-/// Returns what is worth keeping, in the order it ended. `root` is the top of the repository on this machine.
-pub fn moments(transcript: &Transcript, root: Option<&str>) -> Vec<Moment> {
-    let steps = steps(transcript, root);
-    let mut found = fixes::fixes(&steps);
-    found.extend(corrections::corrections(transcript));
-    found.extend(habits::habits(&steps));
+/// Extracts claims, ordered by line. `root` is the repository root on this machine.
+pub fn extract_transcript_claims(
+    transcript: &Transcript,
+    root: Option<&str>,
+) -> Vec<ExtractedClaim> {
+    let steps = collect_steps(transcript, root);
+    let mut found = fixes::find_fixes(&steps);
+    found.extend(corrections::find_corrections(transcript));
+    found.extend(habits::find_habits(&steps));
     found.sort_by_key(|it| it.line);
-    found.truncate(MOMENTS_MAX);
+    // Truncated after sorting, so that no kind of claim takes precedence.
+    found.truncate(EXTRACTED_CLAIMS_MAX);
     found
 }
 
-/// Something the agent did that was understood.
+/// A parsed action of the agent.
 #[derive(Clone, Debug)]
-pub(super) enum Step {
-    Ran(Ran),
-    Wrote { edits: Vec<Written> },
+pub(super) enum AgentStep {
+    Ran(ProgramRun),
+    Wrote { edits: Vec<WrittenFile> },
 }
 
-/// A program that ran.
+/// A run of one program.
 #[derive(Clone, Debug)]
-pub(super) struct Ran {
-    pub(super) simple: Simple,
+pub(super) struct ProgramRun {
+    pub(super) simple: SimpleCommand,
     pub(super) passed: bool,
-    /// What its output says went wrong.
+    /// The error line of its output.
     pub(super) why: Option<String>,
     pub(super) line: usize,
 }
 
-/// A file that was written, seen from the top of the repository.
+/// A written file, relative to the repository root.
 #[derive(Clone, Debug)]
-pub(super) struct Written {
+pub(super) struct WrittenFile {
     pub(super) path: String,
     pub(super) added: Option<String>,
 }
 
-fn steps(transcript: &Transcript, root: Option<&str>) -> Vec<Step> {
+fn collect_steps(transcript: &Transcript, root: Option<&str>) -> Vec<AgentStep> {
     let mut steps = Vec::new();
     let folder = transcript.folder.as_deref();
     for turn in &transcript.turns {
-        let What::Did(action) = &turn.what else {
+        let TurnContent::Did(action) = &turn.what else {
             continue;
         };
         match (&action.deed, action.outcome) {
-            (Deed::Command(line), Outcome::Succeeded | Outcome::Failed) => {
-                let Some(parsed) = parse(line, folder) else {
+            (ActionKind::Command(line), ActionOutcome::Succeeded | ActionOutcome::Failed) => {
+                let Some(parsed) = parse_command_line(line, folder) else {
                     continue;
                 };
-                let passed = action.outcome == Outcome::Succeeded
-                    && !(parsed.is_masked && trouble::is_troubled(&action.output));
+                // In `test | tail`, the exit code is that of `tail`; the output has to be checked.
+                let passed = action.outcome == ActionOutcome::Succeeded
+                    && !(parsed.is_masked && trouble::reports_failure(&action.output));
                 let why = (!passed)
-                    .then(|| trouble::telling(&action.output))
+                    .then(|| trouble::find_error_line(&action.output))
                     .flatten();
-                steps.extend(ran(parsed, passed, why.as_deref(), turn.line));
+                steps.extend(program_runs(parsed, passed, why.as_deref(), turn.line));
             }
-            (Deed::Edit(edits), Outcome::Succeeded | Outcome::Unknown) => {
+            // Some formats report no result for edits.
+            (ActionKind::Edit(edits), ActionOutcome::Succeeded | ActionOutcome::Unknown) => {
                 let edits = edits.iter().filter_map(|edit| {
-                    let path = below(&edit.path, folder, root)?;
+                    let path = repository_path(&edit.path, folder, root)?;
                     let added = edit.added.clone();
-                    Some(Written { path, added })
+                    Some(WrittenFile { path, added })
                 });
-                let edits: Vec<Written> = edits.collect();
+                let edits: Vec<WrittenFile> = edits.collect();
                 if !edits.is_empty() {
-                    steps.push(Step::Wrote { edits });
+                    steps.push(AgentStep::Wrote { edits });
                 }
             }
-            (Deed::Command(_) | Deed::Edit(_) | Deed::Other(_), _) => {}
+            (ActionKind::Command(_) | ActionKind::Edit(_) | ActionKind::Other(_), _) => {}
         }
     }
     steps
 }
 
-/// Returns what a line shows about each of its programs; which of several failed, nobody can tell.
-fn ran(parsed: Line, passed: bool, why: Option<&str>, line: usize) -> Vec<Step> {
-    if !passed && 1 < parsed.simples.len() {
+/// Returns the program runs of a line. If a line with several programs failed, the failing one is
+/// unknown.
+fn program_runs(
+    parsed: CommandLine,
+    passed: bool,
+    why: Option<&str>,
+    line: usize,
+) -> Vec<AgentStep> {
+    if !passed && parsed.simples.len() > 1 {
         return Vec::new();
     }
     let each = parsed.simples.into_iter().map(|simple| {
-        Step::Ran(Ran {
+        AgentStep::Ran(ProgramRun {
             simple,
             passed,
             why: why.map(str::to_owned),
@@ -149,33 +163,33 @@ fn ran(parsed: Line, passed: bool, why: Option<&str>, line: usize) -> Vec<Step> 
     each.collect()
 }
 
-/// Returns a path seen from the top of the repository; none for one outside or of no interest.
-fn below(path: &str, folder: Option<&str>, root: Option<&str>) -> Option<String> {
+/// Returns a path relative to the repository root, or `None` if it is outside or excluded.
+fn repository_path(path: &str, folder: Option<&str>, root: Option<&str>) -> Option<String> {
     let path = path.trim().replace('\\', "/");
-    let whole = match (
-        path.starts_with('/') || path.chars().nth(1) == Some(':'),
-        folder,
-    ) {
-        (true, _) => path,
-        (false, Some(folder)) => format!(
+    // `C:` marks an absolute path on Windows.
+    let is_absolute = path.starts_with('/') || path.chars().nth(1) == Some(':');
+    let whole = match folder {
+        _ if is_absolute => path,
+        Some(folder) => format!(
             "{}/{}",
             folder.trim_end_matches('/'),
             path.trim_start_matches("./")
         ),
-        (false, None) => format!("/{}", path.trim_start_matches("./")),
+        None => format!("/{}", path.trim_start_matches("./")),
     };
+    // The transcript may come from another machine, where only its own folder is a valid prefix.
     let tops = [root, folder, folder.is_none().then_some("")];
     let below = tops.into_iter().flatten().find_map(|top| {
         whole
             .strip_prefix(top.trim_end_matches('/'))?
             .strip_prefix('/')
     });
-    let below = below.filter(|it| {
-        let mut parts = it.split('/');
+    let below = below.filter(|path| {
+        let mut parts = path.split('/');
         let is_plain = parts
             .clone()
             .all(|part| !part.is_empty() && part != ".." && part != ".");
-        is_plain && !parts.any(|part| FOREIGN.contains(&part)) && !it.contains('`')
+        is_plain && !parts.any(|part| FOREIGN.contains(&part)) && !path.contains('`')
     });
     below.map(str::to_owned)
 }

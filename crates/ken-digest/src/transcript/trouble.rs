@@ -1,19 +1,19 @@
-//! The line of an output that says what went wrong.
+//! Detection of the error line in the output of a command.
 
-use ken_core::text::unstyled;
+use ken_core::values::text::strip_terminal_codes;
 
-use crate::words::each;
+use crate::words::split_phrases;
 
-/// Characters such a line may have when it is told.
+/// Maximum length in characters of a quoted line.
 const LINE_CHARS_MAX: usize = 140;
 
-/// Letters it must have to say anything.
+/// Minimum number of letters of an informative line.
 const LETTERS_MIN: usize = 12;
 
-/// Lines of an output that are looked at, the last ones.
+/// Maximum number of inspected lines, counted from the end.
 const LINES_MAX: usize = 2000;
 
-/// What a line that says what went wrong has, in lower case; the first kinds say most.
+/// Marks of error lines in lower case, the most informative group first.
 const MARKS: [&str; 3] = [
     "error[, error:, error ts, err!, exception:, panicked at, fatal:, typeerror, referenceerror, syntaxerror, importerror, \
      modulenotfounderror, valueerror, keyerror, attributeerror, operationalerror, assertionerror, connectionerror, runtimeerror, \
@@ -24,46 +24,49 @@ const MARKS: [&str; 3] = [
     "failed, failure, fail, abort, undefined, expected",
 ];
 
-/// What a line has that only says that something went wrong.
-const EMPTY: &str = "\
+/// Marks of lines that only report that something failed.
+const UNINFORMATIVE: &str = "\
     could not compile, previous error, test failed, to rerun pass, elifecycle, command failed, exit code, exit status, errno 1, error 1, error 2, \
     a complete log, build failed with, aborting due, failures:, test result, tests failed, tests run, 0 errors, 0 failed, no errors, short test summary, \
     for more information, npm err! code 1, npm err! path, npm error path, npm error command, run with `rust_backtrace, stack backtrace, most recent call last, warning:, recipe for target, custom build command, \
     failed to load config, retrying, returned non-zero, lifecycle script, script failed, failed suites, errors found, error_on, --error, error-";
 
-/// Returns the line of an output that says most about what went wrong, ready to stand between backticks.
-pub(super) fn telling(output: &str) -> Option<String> {
+/// Returns the most informative error line, ready to be put between backticks.
+pub(super) fn find_error_line(output: &str) -> Option<String> {
     let all: Vec<&str> = output.lines().collect();
     let lines: Vec<String> = all[all.len().saturating_sub(LINES_MAX)..]
         .iter()
-        .map(|line| unstyled(line))
+        // Color sequences would split the marks.
+        .map(|line| strip_terminal_codes(line))
         .collect();
+    // The first matching line: later errors are usually consequences of it.
     MARKS.iter().find_map(|marks| {
-        let mut lines = lines.iter().filter(|line| says(line, marks));
-        lines.find_map(|line| told(line))
+        let mut lines = lines.iter().filter(|line| matches_marks(line, marks));
+        lines.find_map(|line| quote_line(line))
     })
 }
 
-/// Returns whether an output says that something failed, though the exit code was not its program's.
-pub(super) fn is_troubled(output: &str) -> bool {
+/// Returns whether an output reports a failure, for commands whose exit code is masked.
+pub(super) fn reports_failure(output: &str) -> bool {
     let strong = "error[, error:, error ts, err!, panicked at, fatal:, traceback (most, failed, command not found, no such file, exception";
-    output.lines().map(unstyled).any(|line| {
+    output.lines().map(strip_terminal_codes).any(|line| {
         let low = line.to_lowercase();
         let clean = ["0 failed", "0 errors", "no errors", "0 failures"]
             .iter()
             .any(|it| low.contains(it));
-        !clean && each(strong).any(|mark| low.contains(mark))
+        !clean && split_phrases(strong).any(|mark| low.contains(mark))
     })
 }
 
-fn says(line: &str, marks: &str) -> bool {
+fn matches_marks(line: &str, marks: &str) -> bool {
     let low = line.to_lowercase();
-    each(marks).any(|mark| low.contains(mark)) && !each(EMPTY).any(|mark| low.contains(mark))
+    split_phrases(marks).any(|mark| low.contains(mark))
+        && !split_phrases(UNINFORMATIVE).any(|mark| low.contains(mark))
 }
 
-/// Returns a line as it may be told, if it says something.
-fn told(line: &str) -> Option<String> {
-    let words = line.split_whitespace().map(word);
+/// Shortens a line for quoting; returns `None` if it has too few letters.
+fn quote_line(line: &str) -> Option<String> {
+    let words = line.split_whitespace().map(shorten_word);
     let text = words.collect::<Vec<_>>().join(" ");
     let text = text.trim_matches(['-', '=', '*', '>', '|', '×', '✖', '✗', '❌', ' ', '•', '│']);
     let letters = text.chars().filter(|c| c.is_alphabetic()).count();
@@ -72,7 +75,7 @@ fn told(line: &str) -> Option<String> {
     }
     let mut cut: String = text.chars().take(LINE_CHARS_MAX).collect();
     if cut.len() < text.len() {
-        // A word that is cut in two names something else, and half a secret is not known as one.
+        // Half a word names something else, and half a secret escapes the secret detection.
         let whole = cut.rfind(' ')?;
         cut.truncate(whole);
         cut.push_str(" …");
@@ -80,14 +83,14 @@ fn told(line: &str) -> Option<String> {
     Some(cut)
 }
 
-/// Returns a word without backticks, and a path of one machine as the name at its end.
-fn word(word: &str) -> String {
+/// Replaces backticks in a word, and shortens an absolute path to its last part.
+fn shorten_word(word: &str) -> String {
     let word = word.replace('`', "'");
     let opens = word
         .find(|c: char| c == '/' || c.is_alphanumeric())
         .unwrap_or(0);
     let (before, path) = word.split_at(opens);
-    let is_long = path.starts_with('/') && 2 < path.matches('/').count();
+    let is_long = path.starts_with('/') && path.matches('/').count() > 2;
     match is_long.then(|| path.rsplit('/').next()).flatten() {
         Some(name) => format!("{before}{name}"),
         None => word,
@@ -117,16 +120,16 @@ mod tests {
             ("all fine\n12 passed", None),
             ("make: *** [test] Error 2", None),
         ] {
-            assert_eq!(telling(output).as_deref(), expected, "{output}");
+            assert_eq!(find_error_line(output).as_deref(), expected, "{output}");
         }
     }
 
     #[test]
     fn a_long_line_is_cut_between_words() {
-        let told = telling(&format!("error: {}", "word ".repeat(80))).unwrap();
+        let line = find_error_line(&format!("error: {}", "word ".repeat(80))).unwrap();
         assert!(
-            told.ends_with("word …") && told.chars().count() <= LINE_CHARS_MAX + 2,
-            "{told}"
+            line.ends_with("word …") && line.chars().count() <= LINE_CHARS_MAX + 2,
+            "{line}"
         );
     }
 }

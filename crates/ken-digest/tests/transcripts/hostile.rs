@@ -1,9 +1,11 @@
-//! Bytes nobody's program wrote.
+//! Malformed and hostile transcripts.
 
-use ken_digest::transcript::{Agent, moments, read, recognise};
+use ken_digest::transcript::{
+    TranscriptAgent, detect_agent, extract_transcript_claims, parse_transcript,
+};
 use proptest::prelude::*;
 
-const AGENTS: [Agent; 2] = [Agent::ClaudeCode, Agent::Codex];
+const AGENTS: [TranscriptAgent; 2] = [TranscriptAgent::ClaudeCode, TranscriptAgent::Codex];
 
 #[test]
 fn long_deep_and_broken_lines_are_counted_and_passed_over() {
@@ -33,7 +35,7 @@ fn long_deep_and_broken_lines_are_counted_and_passed_over() {
         bytes.extend_from_slice(line);
         bytes.push(b'\n');
     }
-    let read = read(Agent::ClaudeCode, &bytes);
+    let read = parse_transcript(TranscriptAgent::ClaudeCode, &bytes);
     assert_eq!((read.lines, read.skipped, read.turns.len()), (8, 7, 1));
 }
 
@@ -50,14 +52,14 @@ fn members_of_the_wrong_type_mean_nothing() {
         r#"{"type":"session_meta","payload":{"id":"../../x y","cwd":""}}"#,
     ];
     for agent in AGENTS {
-        let read = read(agent, odd.join("\n").as_bytes());
+        let read = parse_transcript(agent, odd.join("\n").as_bytes());
         assert_eq!(read.skipped, 0);
         assert_eq!(read.session, None, "a name that is none");
-        assert!(moments(&read, Some("/")).is_empty());
+        assert!(extract_transcript_claims(&read, Some("/")).is_empty());
     }
 }
 
-/// Whatever is asked of every step is asked of all others: made to be slow, this would take hours.
+/// Guards against quadratic work per step, which would take hours on this transcript.
 #[test]
 fn a_long_transcript_takes_no_longer_than_it_is_long() {
     let mut lines = Vec::new();
@@ -78,12 +80,16 @@ fn a_long_transcript_takes_no_longer_than_it_is_long() {
         );
     }
     let text = lines.join("\n");
-    let found = moments(&read(Agent::Codex, text.as_bytes()), None);
-    assert_eq!(found.len(), ken_digest::transcript::MOMENTS_MAX);
+    let found = extract_transcript_claims(
+        &parse_transcript(TranscriptAgent::Codex, text.as_bytes()),
+        None,
+    );
+    assert_eq!(found.len(), ken_digest::transcript::EXTRACTED_CLAIMS_MAX);
 }
 
-/// A line of either agent with `text` where a person, a shell and a file are named.
-fn lines(text: &str) -> String {
+/// Returns transcript lines of both agents with `text` wherever a person, a shell or a file
+/// supplies text.
+fn lines_with_text(text: &str) -> String {
     let all = [
         serde_json::json!({"type": "user", "sessionId": text, "cwd": text, "message": {"content": text}}),
         serde_json::json!({"type": "assistant", "message": {"content": [{"type": "text", "text": text},
@@ -101,29 +107,29 @@ fn lines(text: &str) -> String {
 proptest! {
     #[test]
     fn no_bytes_do_harm(bytes in proptest::collection::vec(any::<u8>(), 0..2000)) {
-        let _ = recognise(&bytes);
+        let _ = detect_agent(&bytes);
         for agent in AGENTS {
-            let _ = moments(&read(agent, &bytes), Some("/home"));
+            let _ = extract_transcript_claims(&parse_transcript(agent, &bytes), Some("/home"));
         }
     }
 
     #[test]
     fn no_text_does_harm(text in "(no|No, |use |`|'|\"|&& |\\| |cd /|\\.\\./|\u{1b}\\[3|Error: |é|\u{202e}|/home/x|\n|[ -~]){0,40}") {
         for agent in AGENTS {
-            let read = read(agent, lines(&text).as_bytes());
+            let read = parse_transcript(agent, lines_with_text(&text).as_bytes());
             let _ = read.told();
-            for moment in moments(&read, Some("/home")) {
+            for moment in extract_transcript_claims(&read, Some("/home")) {
                 prop_assert!(!moment.text.is_empty() && moment.paths.iter().all(|it| !it.contains("..")));
             }
         }
     }
 
-    /// Cutting a transcript anywhere loses at most what was cut.
+    /// Truncating a transcript at any byte loses at most the truncated part.
     #[test]
     fn a_cut_transcript_is_read_up_to_the_cut(cut in 0..8000usize) {
         let whole = include_bytes!("../fixtures/claude.jsonl");
         let cut = cut.min(whole.len());
-        let (part, all) = (read(Agent::ClaudeCode, &whole[..cut]), read(Agent::ClaudeCode, whole));
+        let (part, all) = (parse_transcript(TranscriptAgent::ClaudeCode, &whole[..cut]), parse_transcript(TranscriptAgent::ClaudeCode, whole));
         prop_assert!(part.turns.len() <= all.turns.len());
         prop_assert!(part.skipped <= all.skipped + 1);
     }

@@ -1,4 +1,5 @@
-//! Transcripts as agents write them: what is found in each, what is not, and that no bytes do harm.
+//! Transcripts as agents write them: extracted moments, false positives, and robustness against any
+//! bytes.
 
 mod hostile;
 mod planted;

@@ -1,21 +1,24 @@
-//! How much of what was planted in made-up transcripts is found, and how much else is.
+//! Recall and precision of extraction on generated transcripts.
 //!
-//! Every transcript is work as it goes: tasks, searches, slips the agent makes and mends, tests that fail for a while,
-//! commands that pass by themselves. Some of it is planted: a failure with a cause outside, a person's rule, a command that
-//! comes often. The sentences of people were written before the rules that read them were tried on them.
+//! Every transcript resembles real work: tasks, searches, mistakes the agent makes and fixes, tests
+//! that fail for a while, commands that later pass unchanged. Planted among them are a failure with
+//! an external cause, a rule a person states, and a frequent command. The sentences of people were
+//! written before the extraction rules were tried on them.
 
 use std::collections::BTreeSet;
 
-use ken_digest::transcript::{MomentKind, moments, read, recognise};
+use ken_digest::transcript::{
+    ExtractionKind, detect_agent, extract_transcript_claims, parse_transcript,
+};
 use serde_json::{Value, json};
 
 const TRANSCRIPTS: u64 = 200;
 
-/// Shares of what was planted that must be found, and of what is found that must have been planted.
+/// Minimum share of planted moments that is found, and of found moments that was planted.
 const RECALL_MIN: f64 = 0.88;
 const PRECISION_MIN: f64 = 0.99;
 
-/// Command, what it says, what mends it: a file or a command.
+/// Command, its error output, and the fix: a file or a command.
 const FIXES: &[(&str, &str, &str)] = &[
     (
         "cargo build",
@@ -79,7 +82,7 @@ const FIXES: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// What a person says and a word of what must be kept.
+/// A person's sentence, and a word that the extracted claim must contain.
 const RULES: &[(&str, &str)] = &[
     ("no, use uv here... I mean use uv instead of pip", "uv"),
     (
@@ -124,8 +127,8 @@ const RULES: &[(&str, &str)] = &[
     ("Our API errors must use problem+json", "problem+json"),
 ];
 
-/// What people say that teaches nothing.
-const TALK: &[&str] = &[
+/// Sentences of people that contain no rule.
+const CHATTER: &[&str] = &[
     "Add a page that lists all invoices of a customer",
     "the tests fail on CI, can you look?",
     "yes",
@@ -175,10 +178,10 @@ const HABITS: &[(&str, &str)] = &[
     ("just test", "just test"),
 ];
 
-/// Numbers that follow from a seed.
-struct Dice(u64);
+/// Pseudo-random numbers derived from a seed.
+struct TranscriptRng(u64);
 
-impl Dice {
+impl TranscriptRng {
     fn below(&mut self, most: usize) -> usize {
         self.0 = self
             .0
@@ -192,25 +195,27 @@ impl Dice {
     }
 }
 
-/// A transcript under way, as one agent or the other writes it.
-struct Writer {
+/// A transcript under construction, in the format of Claude Code or Codex.
+struct TranscriptFixtureBuilder {
     codex: bool,
     lines: Vec<Value>,
     calls: usize,
 }
 
-impl Writer {
+impl TranscriptFixtureBuilder {
     fn ask(&mut self, text: &str) {
-        self.lines.push(match self.codex {
-            true => json!({"type": "response_item", "payload": {"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]}}),
-            false => json!({"type": "user", "sessionId": "s-1", "cwd": "/w/app", "message": {"role": "user", "content": text}}),
+        self.lines.push(if self.codex {
+            json!({"type": "response_item", "payload": {"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]}})
+        } else {
+            json!({"type": "user", "sessionId": "s-1", "cwd": "/w/app", "message": {"role": "user", "content": text}})
         });
     }
 
     fn say(&mut self, text: &str) {
-        self.lines.push(match self.codex {
-            true => json!({"type": "response_item", "payload": {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": text}]}}),
-            false => json!({"type": "assistant", "message": {"content": [{"type": "text", "text": text}]}}),
+        self.lines.push(if self.codex {
+            json!({"type": "response_item", "payload": {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": text}]}})
+        } else {
+            json!({"type": "assistant", "message": {"content": [{"type": "text", "text": text}]}})
         });
     }
 
@@ -244,7 +249,7 @@ impl Writer {
     }
 
     /// Work that teaches nothing.
-    fn noise(&mut self, dice: &mut Dice) {
+    fn noise(&mut self, dice: &mut TranscriptRng) {
         let file = dice.one(&[
             "src/invoice.rs",
             "src/table.ts",
@@ -252,11 +257,11 @@ impl Writer {
             "lib/refund.rb",
         ]);
         match dice.below(9) {
-            0 => self.ask(dice.one(TALK)),
+            0 => self.ask(dice.one(CHATTER)),
             1 => self.run("git status --short", " M src/a.rs", 0),
             2 => self.run("grep -rn total src", "", 1),
             3 => {
-                // A slip of its own, mended.
+                // A mistake the agent made and fixed itself.
                 self.edit(file);
                 self.run(
                     "cargo check -p invoices",
@@ -267,7 +272,7 @@ impl Writer {
                 self.run("cargo check -p invoices", "", 0);
             }
             4 => {
-                // Passed by itself.
+                // The command passed on retry without a change.
                 self.run(
                     "npx playwright test",
                     "Error: page.goto: Timeout 30000ms exceeded.",
@@ -276,7 +281,7 @@ impl Writer {
                 self.run("npx playwright test", "12 passed", 0);
             }
             5 => {
-                // Only a part of it passed.
+                // Only part of the failed command passed.
                 self.run(
                     "pytest -x",
                     "E   AssertionError: assert 3 == 4 is not what was expected",
@@ -286,7 +291,7 @@ impl Writer {
                 self.run("pytest tests/test_views.py", "4 passed", 0);
             }
             6 => {
-                // Work on many files.
+                // The fix touched too many files to name one.
                 self.run(
                     "mvn verify",
                     "[ERROR] cannot find symbol class InvoiceService",
@@ -298,7 +303,7 @@ impl Writer {
                 self.run("mvn verify", "BUILD SUCCESS", 0);
             }
             7 => {
-                // What mended it did not last.
+                // The fix did not last.
                 self.run(
                     "npm run e2e",
                     "Error: listen EADDRINUSE: address already in use :::3000",
@@ -320,12 +325,12 @@ impl Writer {
     }
 }
 
-/// What was planted: kind, and what a finding must hold.
-type Planted = BTreeSet<(MomentKind, Vec<String>)>;
+/// Planted moments: kind, and the words that a finding must contain.
+type PlantedMoments = BTreeSet<(ExtractionKind, Vec<String>)>;
 
-fn transcript(seed: u64) -> (String, Planted) {
-    let mut dice = Dice(seed.wrapping_mul(7919) + 11);
-    let mut writer = Writer {
+fn generate_transcript(seed: u64) -> (String, PlantedMoments) {
+    let mut dice = TranscriptRng(seed.wrapping_mul(7919) + 11);
+    let mut writer = TranscriptFixtureBuilder {
         codex: seed % 2 == 1,
         lines: Vec::new(),
         calls: 0,
@@ -335,10 +340,10 @@ fn transcript(seed: u64) -> (String, Planted) {
             .lines
             .push(json!({"type": "session_meta", "payload": {"id": "s-1", "cwd": "/w/app"}}));
     }
-    let mut planted = Planted::new();
+    let mut planted = PlantedMoments::new();
     writer.ask("Please make the invoice list faster.");
     writer.say("I will look.");
-    let noise = |writer: &mut Writer, dice: &mut Dice| {
+    let noise = |writer: &mut TranscriptFixtureBuilder, dice: &mut TranscriptRng| {
         for _ in 0..dice.below(5) {
             writer.noise(dice);
         }
@@ -366,20 +371,20 @@ fn transcript(seed: u64) -> (String, Planted) {
             }
             writer.run(command, "ok", 0);
             let holds = vec![format!("`{command}`"), format!("`{held}`")];
-            planted.insert((MomentKind::Fix, holds));
+            planted.insert((ExtractionKind::Fix, holds));
         }
         if round == 3 {
             writer.ask(rule);
-            planted.insert((MomentKind::Correction, vec![word.to_owned()]));
+            planted.insert((ExtractionKind::Correction, vec![word.to_owned()]));
         }
         if round < times {
             writer.run(habit, "ok", 0);
         }
     }
-    // What passed after it was mended passed as well.
+    // A command that passed after the fix also counts as one that ran successfully.
     let passes = times + usize::from(habit == command);
-    if 3 <= passes && !way.is_empty() {
-        planted.insert((MomentKind::Habit, vec![format!("`{way}`")]));
+    if passes >= 3 && !way.is_empty() {
+        planted.insert((ExtractionKind::Habit, vec![format!("`{way}`")]));
     }
     let lines: Vec<String> = writer.lines.iter().map(ToString::to_string).collect();
     (lines.join("\n"), planted)
@@ -391,13 +396,17 @@ fn ent_42_most_of_what_was_planted_is_found_and_little_else() {
     let mut false_ones = BTreeSet::new();
     let mut missed = BTreeSet::new();
     for seed in 0..TRANSCRIPTS {
-        let (text, mut planted) = transcript(seed);
-        let agent = recognise(text.as_bytes()).expect("a transcript");
-        for kind in [MomentKind::Fix, MomentKind::Correction, MomentKind::Habit] {
+        let (text, mut planted) = generate_transcript(seed);
+        let agent = detect_agent(text.as_bytes()).expect("a transcript");
+        for kind in [
+            ExtractionKind::Fix,
+            ExtractionKind::Correction,
+            ExtractionKind::Habit,
+        ] {
             tallies[kind as usize].0 +=
                 u32::try_from(planted.iter().filter(|it| it.0 == kind).count()).unwrap();
         }
-        for moment in moments(&read(agent, text.as_bytes()), None) {
+        for moment in extract_transcript_claims(&parse_transcript(agent, text.as_bytes()), None) {
             let fits = planted.iter().find(|(kind, holds)| {
                 *kind == moment.found && holds.iter().all(|it| moment.text.contains(it.as_str()))
             });
@@ -427,6 +436,6 @@ fn ent_42_most_of_what_was_planted_is_found_and_little_else() {
         f64::from(found) / f64::from(found + wrong),
     );
     println!("recall {recall:.3}, precision {precision:.3}");
-    assert!(RECALL_MIN <= recall, "{recall}");
-    assert!(PRECISION_MIN <= precision, "{precision}");
+    assert!(recall >= RECALL_MIN, "{recall}");
+    assert!(precision >= PRECISION_MIN, "{precision}");
 }

@@ -1,93 +1,58 @@
-//! Whom we may talk to: the configured endpoint, checked.
+//! Configuration and validation of embedding endpoints.
 
-use std::net::IpAddr;
+use ken_http::{CallLimits, CallTarget, EndpointClient, EndpointError, KeyStyle, PlaintextScope};
 
-use ureq::http::Uri;
-
-use super::caller::{Caller, KeyStyle, Limits, Target};
 use super::{ANSWER_BYTES_MAX, TIMEOUT};
 
-/// Components a vector may have.
+/// Maximum number of components per vector.
 const DIMENSION_MAX: usize = 8192;
 
-/// What a configuration says about an endpoint.
+/// Configuration of an embedding endpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Endpoint {
-    pub dialect: Dialect,
-    /// Where the server is, without the path of the request: `http://localhost:11434`.
+pub struct EmbeddingEndpoint {
+    pub dialect: EndpointDialect,
+    /// Base URL without the path of the request: `http://localhost:11434`.
     pub url: String,
-    /// The name the server knows the model by.
+    /// The server's name of the model.
     pub model: String,
-    /// Components its vectors have; [`Http::probe`](super::Http::probe) asks the server.
+    /// Number of components per vector; [`HttpEmbedder::probe`](super::HttpEmbedder::probe) queries
+    /// the server.
     pub dimension: usize,
-    /// The environment variable that holds the key, if there is one.
+    /// The environment variable with the key, if any.
     pub key_variable: Option<String>,
-    pub plain: Plain,
+    pub plain: PlaintextScope,
 }
 
-/// The language an endpoint speaks.
+/// API of an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Dialect {
+pub enum EndpointDialect {
     OpenAi,
     Ollama,
 }
 
-/// How far a text may travel unencrypted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Plain {
-    /// Only within this machine.
-    #[default]
-    Loopback,
-    /// To any machine: the user said so.
-    Anywhere,
-}
-
+/// Invalid configuration of an embedding endpoint.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub enum EndpointError {
-    #[error("the endpoint's address is not of the form `https://host[:port][/path]`")]
-    Url,
-    #[error(
-        "the endpoint's address holds a name or password; keys belong into an environment variable"
-    )]
-    Credentials,
-    #[error(
-        "`{host}` is another machine and its address is not `https`; texts would travel in the open"
-    )]
-    Plain { host: String },
-    #[error("the key would travel in the open to `{host}`")]
-    PlainKey { host: String },
-    #[error("the environment variable `{variable}` holds no key")]
-    NoKey { variable: String },
+pub enum EmbeddingEndpointError {
+    #[error(transparent)]
+    Endpoint(#[from] EndpointError),
     #[error("the endpoint's model has no name")]
     NoModel,
     #[error("{found} is no dimension; it is from 1 to {DIMENSION_MAX}")]
     Dimension { found: usize },
-    #[error("this machine trusts no certificate authority")]
-    NoRoots,
 }
 
-/// An endpoint that passed every check.
+/// An endpoint that passed all checks.
 #[derive(Debug)]
-pub(super) struct Address {
-    dialect: Dialect,
+pub(super) struct CheckedEndpoint {
+    dialect: EndpointDialect,
     model: String,
-    caller: Caller,
+    caller: EndpointClient,
 }
 
-/// How far a request to an address goes, and in which form.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reach {
-    pub host: String,
-    /// The host with its port.
-    pub authority: String,
-    pub is_encrypted: bool,
-    pub is_loopback: bool,
-}
-
-impl Dialect {
+impl EndpointDialect {
     pub const ALL: &[Self] = &[Self::OpenAi, Self::Ollama];
 
-    /// The dialect's name in configuration and in ids of models.
+    /// Returns the name used in configuration and in model ids.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -96,7 +61,7 @@ impl Dialect {
         }
     }
 
-    /// Finds a dialect by its [`name`](Self::name).
+    /// Returns the dialect with this [`name`](Self::name).
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|it| it.name() == name)
@@ -105,35 +70,37 @@ impl Dialect {
     fn url(self, base: &str) -> String {
         let base = base.trim_end_matches('/');
         match self {
+            // Users paste base URLs with and without `/v1`.
             Self::OpenAi => format!("{}/v1/embeddings", base.trim_end_matches("/v1")),
             Self::Ollama => format!("{base}/api/embed"),
         }
     }
 }
 
-impl Address {
-    pub(super) fn check(endpoint: &Endpoint) -> Result<Self, EndpointError> {
+impl CheckedEndpoint {
+    pub(super) fn check(endpoint: &EmbeddingEndpoint) -> Result<Self, EmbeddingEndpointError> {
+        // The dialect's path is appended, so a query or fragment would absorb it.
         if endpoint.url.contains(['?', '#']) {
-            return Err(EndpointError::Url);
+            return Err(EndpointError::Url.into());
         }
-        let target = Target {
+        let target = CallTarget {
             url: endpoint.dialect.url(&endpoint.url),
             key_variable: endpoint.key_variable.clone(),
             key_style: KeyStyle::Bearer,
             plain: endpoint.plain,
             headers: Vec::new(),
         };
-        let limits = Limits {
+        let limits = CallLimits {
             timeout: TIMEOUT,
-            answer_bytes_max: ANSWER_BYTES_MAX,
+            response_bytes_max: ANSWER_BYTES_MAX,
         };
-        let caller = Caller::open(&target, limits)?;
+        let caller = EndpointClient::open(&target, limits)?;
         if endpoint.model.trim().is_empty() {
-            return Err(EndpointError::NoModel);
+            return Err(EmbeddingEndpointError::NoModel);
         }
-        if endpoint.dimension == 0 || DIMENSION_MAX < endpoint.dimension {
+        if endpoint.dimension == 0 || endpoint.dimension > DIMENSION_MAX {
             let found = endpoint.dimension;
-            return Err(EndpointError::Dimension { found });
+            return Err(EmbeddingEndpointError::Dimension { found });
         }
         Ok(Self {
             dialect: endpoint.dialect,
@@ -142,11 +109,11 @@ impl Address {
         })
     }
 
-    pub(super) fn dialect(&self) -> Dialect {
+    pub(super) fn dialect(&self) -> EndpointDialect {
         self.dialect
     }
 
-    pub(super) fn caller(&self) -> &Caller {
+    pub(super) fn caller(&self) -> &EndpointClient {
         &self.caller
     }
 
@@ -155,136 +122,70 @@ impl Address {
     }
 }
 
-impl Reach {
-    /// Reads an address of the web without credentials.
-    pub fn of(url: &str) -> Result<Self, EndpointError> {
-        let uri: Uri = url.parse().map_err(|_| EndpointError::Url)?;
-        let is_encrypted = match uri.scheme_str() {
-            Some("https") => true,
-            Some("http") => false,
-            _ => return Err(EndpointError::Url),
-        };
-        let authority = uri.authority().ok_or(EndpointError::Url)?;
-        if authority.as_str().contains('@') {
-            return Err(EndpointError::Credentials);
-        }
-        if authority.host().is_empty() {
-            return Err(EndpointError::Url);
-        }
-        Ok(Self {
-            host: authority.host().to_owned(),
-            authority: authority.as_str().to_owned(),
-            is_encrypted,
-            is_loopback: is_loopback(authority.host()),
-        })
-    }
-}
-
-fn is_loopback(host: &str) -> bool {
-    let bare = host.trim_start_matches('[').trim_end_matches(']');
-    host.eq_ignore_ascii_case("localhost")
-        || bare
-            .parse()
-            .is_ok_and(|address: IpAddr| address.is_loopback())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn endpoint(url: &str) -> Endpoint {
-        Endpoint {
-            dialect: Dialect::OpenAi,
+    fn endpoint(url: &str) -> EmbeddingEndpoint {
+        EmbeddingEndpoint {
+            dialect: EndpointDialect::OpenAi,
             url: url.to_owned(),
             model: "m".to_owned(),
             dimension: 3,
             key_variable: None,
-            plain: Plain::Loopback,
+            plain: PlaintextScope::Loopback,
         }
     }
 
     #[test]
-    fn only_web_addresses_without_credentials_are_taken() {
-        for url in [
-            "https://h",
-            "https://h:1/p",
-            "http://localhost:1",
-            "http://127.0.0.9",
-            "http://[::1]:5/",
-        ] {
-            assert!(Address::check(&endpoint(url)).is_ok(), "{url}");
-        }
-        for url in [
-            "",
-            "h",
-            "localhost:1",
-            "file:///etc/passwd",
-            "ftp://h",
-            "https://h?k=v",
-            "https:///p",
-        ] {
+    fn an_address_is_checked_before_the_path_is_appended() {
+        assert!(CheckedEndpoint::check(&endpoint("https://h")).is_ok());
+        for url in ["https://h?k=v", "https://h#f", "file:///etc/passwd", ""] {
             assert_eq!(
-                Address::check(&endpoint(url)).unwrap_err(),
-                EndpointError::Url,
+                CheckedEndpoint::check(&endpoint(url)).unwrap_err(),
+                EmbeddingEndpointError::Endpoint(EndpointError::Url),
                 "{url}"
             );
         }
-        let refused = Address::check(&endpoint("https://user:secret@h")).unwrap_err();
-        assert_eq!(refused, EndpointError::Credentials);
     }
 
     #[test]
-    fn plain_text_leaves_the_machine_only_where_allowed_and_never_with_a_key() {
-        for url in [
-            "http://h",
-            "http://127.0.0.1.h",
-            "http://localhost.h",
-            "http://0.0.0.0",
-            "http://10.0.0.1",
-        ] {
-            let mut it = endpoint(url);
-            let refused = Address::check(&it).unwrap_err();
-            assert!(matches!(refused, EndpointError::Plain { .. }), "{url}");
-            it.plain = Plain::Anywhere;
-            assert!(Address::check(&it).is_ok(), "{url}");
-            it.key_variable = Some("PATH".to_owned());
-            let refused = Address::check(&it).unwrap_err();
-            assert!(matches!(refused, EndpointError::PlainKey { .. }), "{url}");
-        }
-    }
-
-    #[test]
-    fn a_key_is_never_shown() {
-        let mut it = endpoint("https://h");
-        // The one variable that is set wherever a test runs.
+    fn the_rules_for_plain_text_and_keys_hold_for_models() {
+        let mut it = endpoint("http://h");
+        let refused = CheckedEndpoint::check(&it).unwrap_err();
+        let host = "h".to_owned();
+        assert_eq!(refused, EndpointError::Plain { host: host.clone() }.into());
+        it.plain = PlaintextScope::Anywhere;
+        assert!(CheckedEndpoint::check(&it).is_ok());
+        // The only variable that is set wherever tests run.
         it.key_variable = Some("CARGO_PKG_NAME".to_owned());
-        let shown = format!("{:?}", Address::check(&it).unwrap());
+        let refused = CheckedEndpoint::check(&it).unwrap_err();
+        assert_eq!(refused, EndpointError::PlainKey { host }.into());
+        it.url = "https://h".to_owned();
+        let shown = format!("{:?}", CheckedEndpoint::check(&it).unwrap());
         assert!(
             shown.contains("Key(..)") && !shown.contains("ken-embed"),
             "{shown}"
         );
-        it.key_variable = Some("KEN_NO_SUCH_VARIABLE".to_owned());
-        let refused = Address::check(&it).unwrap_err().to_string();
-        assert!(refused.contains("KEN_NO_SUCH_VARIABLE"), "{refused}");
     }
 
     #[test]
     fn a_model_needs_a_name_and_a_dimension() {
-        let nameless = Endpoint {
+        let nameless = EmbeddingEndpoint {
             model: " ".to_owned(),
             ..endpoint("https://h")
         };
         assert_eq!(
-            Address::check(&nameless).unwrap_err(),
-            EndpointError::NoModel
+            CheckedEndpoint::check(&nameless).unwrap_err(),
+            EmbeddingEndpointError::NoModel
         );
         for dimension in [0, DIMENSION_MAX + 1] {
-            let it = Endpoint {
+            let it = EmbeddingEndpoint {
                 dimension,
                 ..endpoint("https://h")
             };
-            let refused = EndpointError::Dimension { found: dimension };
-            assert_eq!(Address::check(&it).unwrap_err(), refused);
+            let refused = EmbeddingEndpointError::Dimension { found: dimension };
+            assert_eq!(CheckedEndpoint::check(&it).unwrap_err(), refused);
         }
     }
 
@@ -296,8 +197,14 @@ mod tests {
             "https://h/x/v1",
             "https://h/x/v1/",
         ] {
-            assert_eq!(Dialect::OpenAi.url(base), "https://h/x/v1/embeddings");
+            assert_eq!(
+                EndpointDialect::OpenAi.url(base),
+                "https://h/x/v1/embeddings"
+            );
         }
-        assert_eq!(Dialect::Ollama.url("http://h:1/"), "http://h:1/api/embed");
+        assert_eq!(
+            EndpointDialect::Ollama.url("http://h:1/"),
+            "http://h:1/api/embed"
+        );
     }
 }

@@ -1,6 +1,6 @@
-//! Reads the folder of a sentence-transformers model and checks that we can run what is in it.
+//! Reads the folder of a sentence-transformers model and checks that Ken can run it.
 //!
-//! This is the one place of the crate that opens files: those of the folder it is given.
+//! This is the only module of the transformer backend that opens files, all in the given folder.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -13,49 +13,51 @@ use ndarray::{Axis, concatenate};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::forward::{Encoder, Layer, Linear, Norm, Pooling};
-use super::weights::Weights;
-use crate::model::Known;
+use super::forward::{BertEncoder, EncoderLayer, LayerNorm, LinearLayer, PoolingMode};
+use super::weights::WeightsFile;
+use crate::model::WeightsDigest;
 use crate::static_table::VOCABULARY;
 use crate::wordpiece::WordPiece;
 
-/// Raised when the same folder would give other vectors than before.
-const RECIPE: &str = "ken-transformer-1";
+/// Version of the computation; incremented when the same folder yields different vectors.
+const RECIPE_VERSION: &str = "ken-transformer-1";
 
-/// Bytes the file of weights may have: a BERT of 335 million parameters in 32 bits, and some room.
+/// Maximum size of the weights: a BERT with 335 million 32-bit parameters, plus reserve.
 const WEIGHTS_BYTES_MAX: u64 = 2 << 30;
 
-/// Bytes any other file of a folder may have.
+/// Maximum size of any other file.
 const TEXT_FILE_BYTES_MAX: u64 = 64 << 20;
 
-/// Tokens of a text where the folder does not say.
+/// Token limit if the folder specifies none.
 const TOKENS_MAX_DEFAULT: usize = 256;
 
-/// Digits that say which settings and vocabulary a stamp was made with.
+/// Digits of the hash of settings and vocabulary in a stamp.
 const STAMP_DIGITS: usize = 16;
 
-/// Bytes hashed at once.
+/// Size of the buffer for hashing.
 const HASHED_BYTES: usize = 1 << 18;
 
-/// How long weights must have been as they are before their look is trusted.
-const SETTLED: Duration = Duration::from_secs(2);
+/// Minimum age of the weights before their metadata is trusted.
+const STABLE_AFTER: Duration = Duration::from_secs(2);
 
-/// Digest of the `vocab.txt` most uncased models share. It is compiled in, packed; packing it takes longer
-/// than anything else about opening.
-const UNCASED: &str = "29a772c92cf4b7bc8f4c52d801f03d36ad8528ef964f856dadc4c4e7cb14e451";
+/// Digest of the `vocab.txt` that most uncased models share. It is compiled in as a transducer;
+/// building one is the slowest part of opening.
+const UNCASED_VOCABULARY_DIGEST: &str =
+    "29a772c92cf4b7bc8f4c52d801f03d36ad8528ef964f856dadc4c4e7cb14e451";
 
-/// Steps a folder may have after the transformer itself. Vectors are always made to have length 1.
-const MODULES: &[&str] = &["Transformer", "Pooling", "Normalize"];
+/// Supported modules. Vectors are always normalized.
+const SUPPORTED_MODULES: &[&str] = &["Transformer", "Pooling", "Normalize"];
 
-/// The marks of beginning and end.
-const MARKS: usize = 2;
+/// Number of special tokens per text: start and end.
+const SPECIAL_TOKEN_COUNT: usize = 2;
 
-/// Layers a model may have, and numbers in one row of it.
+/// Maximum number of layers, and maximum row length.
 const LAYERS_MAX: usize = 48;
 const WIDTH_MAX: usize = 8192;
 
+/// Failure to open a model's folder.
 #[derive(Debug, thiserror::Error)]
-pub enum OpenError {
+pub enum FolderOpenError {
     #[error("cannot read `{}`", path.display())]
     Read { path: PathBuf, source: io::Error },
     #[error("`{}` has more than {most} bytes", path.display())]
@@ -75,22 +77,22 @@ pub enum OpenError {
     Changed { path: PathBuf },
 }
 
-/// What a folder holds, ready to run.
-pub(super) struct Folder {
+/// A loaded folder, ready to run.
+pub(super) struct ModelFolder {
     pub(super) tokens: WordPiece,
-    pub(super) marks: [u32; MARKS],
-    pub(super) encoder: Encoder,
-    /// Tokens of a text that are looked at, without the marks.
+    pub(super) marks: [u32; SPECIAL_TOKEN_COUNT],
+    pub(super) encoder: BertEncoder,
+    /// Maximum number of tokens per text, without special tokens.
     pub(super) tokens_max: usize,
-    /// What the vectors depend on, in 64 hexadecimal digits.
+    /// Hash of everything the vectors depend on, in 64 hexadecimal digits.
     pub(super) digest: String,
-    /// What to remember of it, if it has been as it is for long enough.
-    pub(super) known: Option<Known>,
-    weights: (PathBuf, File, Look),
+    /// Digest to store for the next open, if the files are old enough.
+    pub(super) known: Option<WeightsDigest>,
+    weights: (PathBuf, File, FileStamp),
 }
 
 #[derive(Debug, Deserialize)]
-struct Config {
+struct BertConfig {
     model_type: String,
     hidden_size: usize,
     num_hidden_layers: usize,
@@ -126,7 +128,7 @@ struct PoolingConfig {
 }
 
 #[derive(Debug, Deserialize)]
-struct Module {
+struct ModuleConfig {
     #[serde(rename = "type")]
     path: String,
 }
@@ -141,46 +143,53 @@ struct TokenizerModel {
     vocab: HashMap<String, u32>,
 }
 
-impl Folder {
-    /// Reads a folder; `known` saves hashing the weights if nothing about them seems to have changed.
-    pub(super) fn read(folder: &Path, known: Option<&Known>) -> Result<Self, OpenError> {
-        let config: Config = json(&folder.join("config.json"))?;
+impl ModelFolder {
+    /// Reads a folder; `known` avoids hashing the weights if their metadata is unchanged.
+    pub(super) fn read(
+        folder: &Path,
+        known: Option<&WeightsDigest>,
+    ) -> Result<Self, FolderOpenError> {
+        // The cheap checks come before the weights are read.
+        let config: BertConfig = read_json(&folder.join("config.json"))?;
         config.check()?;
         check_modules(folder)?;
-        let tokens = vocabulary(folder, config.vocab_size)?;
-        let mark = |name: &str| tokens.id(name).ok_or(OpenError::Vocabulary);
+        let tokens = read_vocabulary(folder, config.vocab_size)?;
+        let mark = |name: &str| tokens.id(name).ok_or(FolderOpenError::Vocabulary);
         let marks = [mark("[CLS]")?, mark("[SEP]")?];
         let tokens_max = config.tokens_max(folder)?;
-        let pooling = pooling(folder)?;
+        let pooling = read_pooling(folder)?;
         let settings = (
             pooling,
             tokens_max,
             config.num_attention_heads,
             config.layer_norm_eps,
         );
-        let settings = format!("{RECIPE} {settings:?} {}\n", tokens.packed().len());
+        // The length of the vocabulary separates the settings from its bytes in the hash.
+        let settings = format!("{RECIPE_VERSION} {settings:?} {}\n", tokens.packed().len());
         let mut start = blake3::Hasher::new();
         start.update(settings.as_bytes()).update(tokens.packed());
 
         let path = folder.join("model.safetensors");
-        let file = open(&path, WEIGHTS_BYTES_MAX)?;
-        let before = Look::at(&path, &file)?;
+        let file = open_limited(&path, WEIGHTS_BYTES_MAX)?;
+        let before = FileStamp::at(&path, &file)?;
         let stamp = before.stamp(&start.finalize());
-        let known = known.filter(|it| it.stamp == stamp && is_digest(&it.digest));
-        // Reading the numbers and hashing them take about as long: both at once.
+        // The stored digest becomes part of the model's id, so a malformed one is ignored.
+        let known = known.filter(|known| known.stamp == stamp && is_digest(&known.digest));
+        // Reading and hashing the weights take about as long, so they run in parallel.
         let (digest, encoder) = thread::scope(|scope| {
             let digest = scope.spawn(|| match known {
                 Some(known) => Ok(known.digest.clone()),
-                None => hash(start, &path, &before),
+                None => hash_file(start, &path, &before),
             });
             let encoder = config.encoder(&file, &path, pooling);
             (digest.join(), encoder)
         });
         let (digest, encoder) = (digest.expect("hashing does not panic")?, encoder?);
-        if Look::at(&path, &file)? != before {
-            return Err(OpenError::Changed { path });
+        // Both passes must have seen the same bytes.
+        if FileStamp::at(&path, &file)? != before {
+            return Err(FolderOpenError::Changed { path });
         }
-        let known = before.is_settled().then(|| Known {
+        let known = before.is_settled().then(|| WeightsDigest {
             stamp,
             digest: digest.clone(),
         });
@@ -196,36 +205,36 @@ impl Folder {
     }
 }
 
-impl Folder {
-    /// Returns whether the weights are those that were opened; words are read from them when needed.
+impl ModelFolder {
+    /// Returns whether the weights are still those that were opened; word rows are read on demand.
     pub(super) fn is_unchanged(&self) -> bool {
         let (path, file, before) = &self.weights;
-        // The name may be gone: what was opened is still there.
-        let same = |now: Look| now.size == before.size && now.modified == before.modified;
-        Look::at(path, file).is_ok_and(same)
+        // The file may have been renamed or deleted; the open handle still refers to it.
+        let same = |now: FileStamp| now.size == before.size && now.modified == before.modified;
+        FileStamp::at(path, file).is_ok_and(same)
     }
 }
 
-/// A file from outside.
+/// File metadata that detects changes.
 #[derive(Debug, PartialEq, Eq)]
-struct Look {
+struct FileStamp {
     size: u64,
     modified: SystemTime,
-    /// What a copy does not share with its original, where the system tells.
+    /// Change time and inode, which a copy does not share; zero if unknown.
     own: [u64; 3],
 }
 
-impl Look {
-    fn at(path: &Path, file: &File) -> Result<Self, OpenError> {
+impl FileStamp {
+    fn at(path: &Path, file: &File) -> Result<Self, FolderOpenError> {
         let look = || {
-            let it = file.metadata()?;
+            let metadata = file.metadata()?;
             Ok(Self {
-                size: it.len(),
-                modified: it.modified()?,
-                own: own(&it),
+                size: metadata.len(),
+                modified: metadata.modified()?,
+                own: own(&metadata),
             })
         };
-        look().map_err(|source| OpenError::Read {
+        look().map_err(|source| FolderOpenError::Read {
             path: path.to_owned(),
             source,
         })
@@ -242,20 +251,20 @@ impl Look {
         )
     }
 
-    /// Whether another change would show in the times: their steps may be as long as two seconds.
+    /// Returns whether another change would show in the times, whose resolution may be two seconds.
     fn is_settled(&self) -> bool {
         let age = SystemTime::now().duration_since(self.modified);
-        age.is_ok_and(|age| SETTLED <= age)
+        age.is_ok_and(|age| age >= STABLE_AFTER)
     }
 }
 
 #[cfg(unix)]
-fn own(it: &std::fs::Metadata) -> [u64; 3] {
+fn own(metadata: &std::fs::Metadata) -> [u64; 3] {
     use std::os::unix::fs::MetadataExt as _;
     [
-        it.ctime().cast_unsigned(),
-        it.ctime_nsec().cast_unsigned(),
-        it.ino(),
+        metadata.ctime().cast_unsigned(),
+        metadata.ctime_nsec().cast_unsigned(),
+        metadata.ino(),
     ]
 }
 
@@ -268,17 +277,21 @@ fn is_digest(text: &str) -> bool {
     text.len() == blake3::OUT_LEN * 2 && text.bytes().all(|it| it.is_ascii_hexdigit())
 }
 
-/// Goes on hashing with the bytes of a file that looks as it did before.
-fn hash(mut hasher: blake3::Hasher, path: &Path, before: &Look) -> Result<String, OpenError> {
-    let failed = |source| OpenError::Read {
+/// Continues the hash with the bytes of a file whose metadata is still `before`.
+fn hash_file(
+    mut hasher: blake3::Hasher,
+    path: &Path,
+    before: &FileStamp,
+) -> Result<String, FolderOpenError> {
+    let failed = |source| FolderOpenError::Read {
         path: path.to_owned(),
         source,
     };
-    // A handle of its own: that of the numbers is moved about meanwhile.
+    // A separate handle, because the other one is being seeked at the same time.
     let mut file = File::open(path).map_err(failed)?;
-    if Look::at(path, &file)? != *before {
+    if FileStamp::at(path, &file)? != *before {
         let path = path.to_owned();
-        return Err(OpenError::Changed { path });
+        return Err(FolderOpenError::Changed { path });
     }
     let mut buffer = vec![0; HASHED_BYTES];
     loop {
@@ -289,8 +302,8 @@ fn hash(mut hasher: blake3::Hasher, path: &Path, before: &Look) -> Result<String
     }
 }
 
-impl Config {
-    fn check(&self) -> Result<(), OpenError> {
+impl BertConfig {
+    fn check(&self) -> Result<(), FolderOpenError> {
         let positions = self.position_embedding_type.as_deref();
         let heads = self.num_attention_heads;
         let sizes = [
@@ -298,37 +311,45 @@ impl Config {
             self.intermediate_size,
             self.max_position_embeddings,
         ];
+        // The configuration is untrusted: the bounds below keep allocations small.
         let complaint = if self.model_type != "bert" {
             format!("its type is `{}`, not `bert`", self.model_type)
         } else if self.hidden_act != "gelu" {
             format!("its activation is `{}`, not `gelu`", self.hidden_act)
         } else if positions.is_some_and(|it| it != "absolute") {
             "its positions are not absolute".to_owned()
-        } else if LAYERS_MAX < self.num_hidden_layers || sizes.iter().any(|it| WIDTH_MAX < *it) {
+        } else if self.num_hidden_layers > LAYERS_MAX || sizes.iter().any(|size| *size > WIDTH_MAX)
+        {
             format!("it has more than {LAYERS_MAX} layers or rows longer than {WIDTH_MAX}")
         } else if heads == 0 || self.hidden_size == 0 || !self.hidden_size.is_multiple_of(heads) {
             "its rows cannot be shared among its heads".to_owned()
         } else {
             return Ok(());
         };
-        Err(OpenError::Unsupported { why: complaint })
+        Err(FolderOpenError::Unsupported { why: complaint })
     }
 
-    fn tokens_max(&self, folder: &Path) -> Result<usize, OpenError> {
-        let stated: SentenceConfig = json_if_there(&folder.join("sentence_bert_config.json"))?;
+    fn tokens_max(&self, folder: &Path) -> Result<usize, FolderOpenError> {
+        let stated: SentenceConfig =
+            read_json_or_default(&folder.join("sentence_bert_config.json"))?;
         let all = stated.max_seq_length.unwrap_or(TOKENS_MAX_DEFAULT);
         let all = all.min(self.max_position_embeddings);
-        match all.checked_sub(MARKS) {
-            None | Some(0) => Err(OpenError::Unsupported {
+        match all.checked_sub(SPECIAL_TOKEN_COUNT) {
+            None | Some(0) => Err(FolderOpenError::Unsupported {
                 why: format!("it looks at {all} tokens only"),
             }),
             Some(without_marks) => Ok(without_marks),
         }
     }
 
-    fn encoder(&self, file: &File, path: &Path, pooling: Pooling) -> Result<Encoder, OpenError> {
-        let weights = &mut Weights::parse(file)?;
-        let words = file.try_clone().map_err(|source| OpenError::Read {
+    fn encoder(
+        &self,
+        file: &File,
+        path: &Path,
+        pooling: PoolingMode,
+    ) -> Result<BertEncoder, FolderOpenError> {
+        let weights = &mut WeightsFile::parse(file)?;
+        let words = file.try_clone().map_err(|source| FolderOpenError::Read {
             path: path.to_owned(),
             source,
         })?;
@@ -339,11 +360,13 @@ impl Config {
         let positions = (self.max_position_embeddings, width);
         let mut positions = weights.matrix(&name("position"), positions)?;
         let segment = segments.rows().into_iter().next();
-        positions += &segment.ok_or_else(|| OpenError::Weights {
+        // There is only one segment, so its row is added to every position once.
+        positions += &segment.ok_or_else(|| FolderOpenError::Weights {
             why: "it has no segments".to_owned(),
         })?;
         let layers = 0..self.num_hidden_layers;
-        Ok(Encoder {
+        Ok(BertEncoder {
+            // The word table is by far the largest tensor and stays in the file.
             words: weights.rows(&name("word"), (self.vocab_size, width), words)?,
             positions,
             norm: self.norm(weights, "embeddings.LayerNorm")?,
@@ -355,26 +378,34 @@ impl Config {
         })
     }
 
-    fn layer(&self, weights: &mut Weights<&File>, name: &str) -> Result<Layer, OpenError> {
+    fn layer(
+        &self,
+        weights: &mut WeightsFile<&File>,
+        name: &str,
+    ) -> Result<EncoderLayer, FolderOpenError> {
         let (width, inner) = (self.hidden_size, self.intermediate_size);
-        let mut part = |part: &str, shape| linear(weights, &format!("{name}.{part}"), shape);
+        let mut part = |part: &str, shape| read_linear(weights, &format!("{name}.{part}"), shape);
         let mut one = |which: &str| part(&format!("attention.self.{which}"), (width, width));
-        let attention = side_by_side(&[one("query")?, one("key")?, one("value")?])?;
+        let attention = concatenate_linear(&[one("query")?, one("key")?, one("value")?])?;
         let mixed = part("attention.output.dense", (width, width))?;
         let inner_part = part("intermediate.dense", (inner, width))?;
         let outer = part("output.dense", (width, inner))?;
-        Ok(Layer {
+        Ok(EncoderLayer {
             attention,
             mixed,
-            mixed_norm: self.norm(weights, &format!("{name}.attention.output.LayerNorm"))?,
+            attention_norm: self.norm(weights, &format!("{name}.attention.output.LayerNorm"))?,
             inner: inner_part,
             outer,
-            outer_norm: self.norm(weights, &format!("{name}.output.LayerNorm"))?,
+            output_norm: self.norm(weights, &format!("{name}.output.LayerNorm"))?,
         })
     }
 
-    fn norm(&self, weights: &mut Weights<&File>, name: &str) -> Result<Norm, OpenError> {
-        Ok(Norm {
+    fn norm(
+        &self,
+        weights: &mut WeightsFile<&File>,
+        name: &str,
+    ) -> Result<LayerNorm, FolderOpenError> {
+        Ok(LayerNorm {
             weight: weights.row(&format!("{name}.weight"), self.hidden_size)?,
             bias: weights.row(&format!("{name}.bias"), self.hidden_size)?,
             epsilon: self.layer_norm_eps,
@@ -382,50 +413,51 @@ impl Config {
     }
 }
 
-fn linear(
-    weights: &mut Weights<&File>,
+fn read_linear(
+    weights: &mut WeightsFile<&File>,
     name: &str,
     shape: (usize, usize),
-) -> Result<Linear, OpenError> {
-    Ok(Linear {
+) -> Result<LinearLayer, FolderOpenError> {
+    Ok(LinearLayer {
         weight: weights.matrix(&format!("{name}.weight"), shape)?,
         bias: weights.row(&format!("{name}.bias"), shape.0)?,
     })
 }
 
-/// One product instead of three.
-fn side_by_side(parts: &[Linear]) -> Result<Linear, OpenError> {
+/// Concatenates linear layers, so that one matrix product replaces three.
+fn concatenate_linear(parts: &[LinearLayer]) -> Result<LinearLayer, FolderOpenError> {
     let weights: Vec<_> = parts.iter().map(|it| it.weight.view()).collect();
     let biases: Vec<_> = parts.iter().map(|it| it.bias.view()).collect();
-    let unequal = |_| OpenError::Weights {
+    let unequal = |_| FolderOpenError::Weights {
         why: "parts of attention differ in shape".to_owned(),
     };
-    Ok(Linear {
+    Ok(LinearLayer {
         weight: concatenate(Axis(0), &weights).map_err(unequal)?,
         bias: concatenate(Axis(0), &biases).map_err(unequal)?,
     })
 }
 
-/// Refuses a folder whose vectors are worked on after pooling, by another matrix say.
-fn check_modules(folder: &Path) -> Result<(), OpenError> {
-    let modules: Vec<Module> = json_if_there(&folder.join("modules.json"))?;
+/// Rejects a folder with additional modules after pooling, such as another matrix.
+fn check_modules(folder: &Path) -> Result<(), FolderOpenError> {
+    let modules: Vec<ModuleConfig> = read_json_or_default(&folder.join("modules.json"))?;
     let mut names = modules
         .iter()
         .map(|it| it.path.rsplit('.').next().unwrap_or_default());
-    match names.find(|name| !MODULES.contains(name)) {
-        Some(name) => Err(OpenError::Unsupported {
+    match names.find(|name| !SUPPORTED_MODULES.contains(name)) {
+        Some(name) => Err(FolderOpenError::Unsupported {
             why: format!("it has a module `{name}`"),
         }),
         None => Ok(()),
     }
 }
 
-fn pooling(folder: &Path) -> Result<Pooling, OpenError> {
+fn read_pooling(folder: &Path) -> Result<PoolingMode, FolderOpenError> {
     let path = folder.join("1_Pooling").join("config.json");
+    // The default of sentence-transformers.
     if !path.exists() {
-        return Ok(Pooling::Mean);
+        return Ok(PoolingMode::Mean);
     }
-    let stated: PoolingConfig = json(&path)?;
+    let stated: PoolingConfig = read_json(&path)?;
     let others = stated.pooling_mode_max_tokens
         || stated.pooling_mode_mean_sqrt_len_tokens
         || stated.pooling_mode_weightedmean_tokens
@@ -434,67 +466,73 @@ fn pooling(folder: &Path) -> Result<Pooling, OpenError> {
         stated.pooling_mode_mean_tokens,
         stated.pooling_mode_cls_token,
     ) {
-        (true, false) if !others => Ok(Pooling::Mean),
-        (false, true) if !others => Ok(Pooling::First),
-        _ => Err(OpenError::Unsupported {
+        (true, false) if !others => Ok(PoolingMode::Mean),
+        (false, true) if !others => Ok(PoolingMode::First),
+        _ => Err(FolderOpenError::Unsupported {
             why: "it pools neither by the mean nor by the first token".to_owned(),
         }),
     }
 }
 
-/// Reads `vocab.txt`, whose lines are the tokens, or else the vocabulary in `tokenizer.json`.
-fn vocabulary(folder: &Path, rows: usize) -> Result<WordPiece, OpenError> {
-    let stated: TokenizerConfig = json_if_there(&folder.join("tokenizer_config.json"))?;
+/// Reads the vocabulary from `vocab.txt`, one token per line, or else from `tokenizer.read_json`.
+fn read_vocabulary(folder: &Path, rows: usize) -> Result<WordPiece, FolderOpenError> {
+    let stated: TokenizerConfig = read_json_or_default(&folder.join("tokenizer_config.json"))?;
+    // Our word splitter always lower-cases, so a cased vocabulary would rarely match.
     if stated.do_lower_case == Some(false) {
-        return Err(OpenError::Unsupported {
+        return Err(FolderOpenError::Unsupported {
             why: "its vocabulary tells upper case from lower".to_owned(),
         });
     }
     let lines = folder.join("vocab.txt");
     let built = if lines.exists() {
-        let text = String::from_utf8(bytes(&lines, TEXT_FILE_BYTES_MAX)?);
-        let text = text.map_err(|_| OpenError::Vocabulary)?;
+        let text = String::from_utf8(read_file(&lines, TEXT_FILE_BYTES_MAX)?);
+        let text = text.map_err(|_| FolderOpenError::Vocabulary)?;
         check_ids(text.lines().zip(0..).map(|(_, id)| id), rows)?;
-        match *blake3::hash(text.as_bytes()).to_hex() == *UNCASED {
-            true => WordPiece::new(VOCABULARY),
-            false => WordPiece::build(text.lines().zip(0..)),
+        if *blake3::hash(text.as_bytes()).to_hex() == *UNCASED_VOCABULARY_DIGEST {
+            WordPiece::new(VOCABULARY)
+        } else {
+            WordPiece::build(text.lines().zip(0..))
         }
     } else {
-        let file: TokenizerFile = json(&folder.join("tokenizer.json"))?;
+        let file: TokenizerFile = read_json(&folder.join("tokenizer.json"))?;
         let tokens = file.model.vocab.iter();
         check_ids(tokens.clone().map(|(_, id)| *id), rows)?;
         WordPiece::build(tokens.map(|(token, id)| (&**token, *id)))
     };
-    built.ok_or(OpenError::Vocabulary)
+    built.ok_or(FolderOpenError::Vocabulary)
 }
 
-/// Every id a text can get must have its row.
-fn check_ids(tokens: impl Iterator<Item = u32>, rows: usize) -> Result<(), OpenError> {
+/// Checks that every token id has a row.
+fn check_ids(tokens: impl Iterator<Item = u32>, rows: usize) -> Result<(), FolderOpenError> {
     match tokens.max() {
         Some(last) if (last as usize) < rows => Ok(()),
-        _ => Err(OpenError::Vocabulary),
+        _ => Err(FolderOpenError::Vocabulary),
     }
 }
 
-fn json_if_there<T: DeserializeOwned + Default>(path: &Path) -> Result<T, OpenError> {
-    match path.exists() {
-        true => json(path),
-        false => Ok(T::default()),
+fn read_json_or_default<T: DeserializeOwned + Default>(path: &Path) -> Result<T, FolderOpenError> {
+    if path.exists() {
+        read_json(path)
+    } else {
+        Ok(T::default())
     }
 }
 
-fn json<T: DeserializeOwned>(path: &Path) -> Result<T, OpenError> {
-    serde_json::from_slice(&bytes(path, TEXT_FILE_BYTES_MAX)?).map_err(|source| OpenError::Parse {
-        path: path.to_owned(),
-        source,
+fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, FolderOpenError> {
+    serde_json::from_slice(&read_file(path, TEXT_FILE_BYTES_MAX)?).map_err(|source| {
+        FolderOpenError::Parse {
+            path: path.to_owned(),
+            source,
+        }
     })
 }
 
-fn bytes(path: &Path, most: u64) -> Result<Vec<u8>, OpenError> {
-    let file = open(path, most)?;
+fn read_file(path: &Path, most: u64) -> Result<Vec<u8>, FolderOpenError> {
+    let file = open_limited(path, most)?;
     let mut bytes = Vec::new();
+    // The file may grow after its size was checked.
     let read = file.take(most).read_to_end(&mut bytes);
-    read.map_err(|source| OpenError::Read {
+    read.map_err(|source| FolderOpenError::Read {
         path: path.to_owned(),
         source,
     })?;
@@ -502,16 +540,16 @@ fn bytes(path: &Path, most: u64) -> Result<Vec<u8>, OpenError> {
 }
 
 /// Opens a file of at most `most` bytes.
-fn open(path: &Path, most: u64) -> Result<File, OpenError> {
+fn open_limited(path: &Path, most: u64) -> Result<File, FolderOpenError> {
     let path = || path.to_owned();
-    let failed = |source| OpenError::Read {
+    let failed = |source| FolderOpenError::Read {
         path: path(),
         source,
     };
     let file = File::open(path()).map_err(failed)?;
     match file.metadata().map_err(failed)?.len() {
         length if length <= most => Ok(file),
-        _ => Err(OpenError::TooLarge { path: path(), most }),
+        _ => Err(FolderOpenError::TooLarge { path: path(), most }),
     }
 }
 
@@ -528,7 +566,10 @@ mod tests {
             .iter()
             .map(|(token, _)| format!("{token}\n"))
             .collect();
-        assert_eq!(*blake3::hash(text.as_bytes()).to_hex(), *UNCASED);
+        assert_eq!(
+            *blake3::hash(text.as_bytes()).to_hex(),
+            *UNCASED_VOCABULARY_DIGEST
+        );
         let built = WordPiece::build(text.lines().zip(0..)).unwrap();
         assert_eq!(built.packed(), VOCABULARY);
     }

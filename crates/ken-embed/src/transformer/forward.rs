@@ -1,11 +1,11 @@
-//! The forward pass of a BERT encoder, on the processor, in 32-bit floats.
+//! Forward pass of a BERT encoder on the CPU in 32-bit floats.
 //!
-//! Texts of one batch stand below each other in one matrix, each as long as it is: what concerns one
-//! token alone is done for all rows at once, attention for each text by itself. So nothing is padded,
-//! and a text's neighbours do not change its vector.
+//! The texts of a batch are stacked in one matrix without padding. Operations on single tokens
+//! process all rows at once; attention is computed per text. So a text's neighbors do not change
+//! its vector.
 //!
-//! Matrix products are `ndarray`'s (the crate `matrixmultiply`), which chooses its kernel by what the
-//! processor can do: two machines agree to rounding, not to the last bit.
+//! Matrix products use `ndarray` (the crate `matrixmultiply`), which selects its kernel by CPU
+//! features: two machines agree up to rounding, not to the last bit.
 
 use std::fs::File;
 use std::io;
@@ -15,59 +15,62 @@ use ndarray::linalg::general_mat_mul;
 use ndarray::{Array1, Array2, ArrayView2, ArrayViewMut2, Axis, Slice};
 
 use super::functions::{gelu, softmax};
-use super::weights::Rows;
+use super::weights::LazyRows;
 
-/// What a text's tokens become a vector by.
+/// Reduction of token states to one vector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Pooling {
-    /// The mean of all tokens, the marks of beginning and end among them.
+pub(super) enum PoolingMode {
+    /// The mean of all tokens, including start and end tokens.
     Mean,
     /// The first token.
     First,
 }
 
 /// An encoder with its weights.
-pub(super) struct Encoder {
-    pub(super) words: Rows<File>,
-    /// One row a position, the row of the only segment already added.
+pub(super) struct BertEncoder {
+    pub(super) words: LazyRows<File>,
+    /// One row per position, with the row of the only segment added.
     pub(super) positions: Array2<f32>,
-    pub(super) norm: Norm,
-    pub(super) layers: Vec<Layer>,
+    pub(super) norm: LayerNorm,
+    pub(super) layers: Vec<EncoderLayer>,
     pub(super) heads: usize,
-    pub(super) pooling: Pooling,
+    pub(super) pooling: PoolingMode,
 }
 
-pub(super) struct Layer {
-    /// Query, key and value, side by side.
-    pub(super) attention: Linear,
-    pub(super) mixed: Linear,
-    pub(super) mixed_norm: Norm,
-    pub(super) inner: Linear,
-    pub(super) outer: Linear,
-    pub(super) outer_norm: Norm,
+/// One encoder layer.
+pub(super) struct EncoderLayer {
+    /// Query, key and value, concatenated.
+    pub(super) attention: LinearLayer,
+    pub(super) mixed: LinearLayer,
+    pub(super) attention_norm: LayerNorm,
+    pub(super) inner: LinearLayer,
+    pub(super) outer: LinearLayer,
+    pub(super) output_norm: LayerNorm,
 }
 
-pub(super) struct Linear {
-    /// One row an output, as the file has it.
+/// A linear transformation.
+pub(super) struct LinearLayer {
+    /// One row per output, as in the file.
     pub(super) weight: Array2<f32>,
     pub(super) bias: Array1<f32>,
 }
 
-pub(super) struct Norm {
+/// Layer normalization.
+pub(super) struct LayerNorm {
     pub(super) weight: Array1<f32>,
     pub(super) bias: Array1<f32>,
     pub(super) epsilon: f32,
 }
 
-impl Encoder {
-    /// Components of a vector.
+impl BertEncoder {
+    /// Returns the number of components per vector.
     pub(super) fn dimension(&self) -> usize {
         self.words.width()
     }
 
-    /// Encodes texts given as token ids; one vector of length 1 a text.
+    /// Encodes texts given as token ids; returns one vector of norm 1 per text.
     pub(super) fn encode(&self, texts: &[Vec<u32>]) -> io::Result<Vec<Vec<f32>>> {
-        let spans = spans(texts);
+        let spans = row_spans(texts);
         let mut states = self.embeddings(texts)?;
         for layer in &self.layers {
             states = layer.forward(&states, &spans, self.heads);
@@ -92,39 +95,44 @@ impl Encoder {
 
     fn pool(&self, states: &ArrayView2<'_, f32>) -> Vec<f32> {
         let pooled = match self.pooling {
-            Pooling::Mean => states.sum_axis(Axis(0)),
-            Pooling::First => states.row(0).to_owned(),
+            PoolingMode::Mean => states.sum_axis(Axis(0)),
+            PoolingMode::First => states.row(0).to_owned(),
         };
+        // The sum suffices for the mean, because the result is normalized. The minimum prevents a
+        // division by zero.
         let length = pooled.dot(&pooled).sqrt().max(f32::MIN_POSITIVE);
         pooled.iter().map(|component| component / length).collect()
     }
 }
 
-impl Layer {
+impl EncoderLayer {
     fn forward(&self, states: &Array2<f32>, spans: &[Range<usize>], heads: usize) -> Array2<f32> {
-        let attended = attend(&self.attention.apply(states), spans, heads);
+        let attended = apply_attention(&self.attention.apply(states), spans, heads);
         let mut middle = self.mixed.apply(&attended);
+        // Residual connection.
         middle += states;
-        self.mixed_norm.apply(&mut middle);
+        self.attention_norm.apply(&mut middle);
         let mut inner = self.inner.apply(&middle);
         inner.mapv_inplace(gelu);
         let mut outer = self.outer.apply(&inner);
+        // Residual connection.
         outer += &middle;
-        self.outer_norm.apply(&mut outer);
+        self.output_norm.apply(&mut outer);
         outer
     }
 }
 
-impl Linear {
+impl LinearLayer {
     fn apply(&self, states: &Array2<f32>) -> Array2<f32> {
         let mut result = Array2::zeros((states.nrows(), self.bias.len()));
+        // Starting from the bias saves a pass: the product is added to it.
         result += &self.bias;
         general_mat_mul(1.0, states, &self.weight.t(), 1.0, &mut result);
         result
     }
 }
 
-impl Norm {
+impl LayerNorm {
     fn apply(&self, states: &mut Array2<f32>) {
         let count = states.ncols() as f32;
         for mut row in states.rows_mut() {
@@ -138,8 +146,8 @@ impl Norm {
     }
 }
 
-/// Rows of each text in the matrix of a batch.
-fn spans(texts: &[Vec<u32>]) -> Vec<Range<usize>> {
+/// Returns the row range of each text in the matrix of a batch.
+fn row_spans(texts: &[Vec<u32>]) -> Vec<Range<usize>> {
     let mut end = 0;
     texts
         .iter()
@@ -151,27 +159,29 @@ fn spans(texts: &[Vec<u32>]) -> Vec<Range<usize>> {
         .collect()
 }
 
-/// Query, key and value of one head over one text.
-struct Head<'a> {
+/// Query, key and value of one head for one text.
+struct AttentionHead<'a> {
     query: ArrayView2<'a, f32>,
     key: ArrayView2<'a, f32>,
     value: ArrayView2<'a, f32>,
 }
 
-/// Mixes the rows of each text by attention. `projected` has query, key and value side by side.
-fn attend(projected: &Array2<f32>, spans: &[Range<usize>], heads: usize) -> Array2<f32> {
+/// Applies attention to the rows of each text. `projected` contains query, key and value side by
+/// side.
+fn apply_attention(projected: &Array2<f32>, spans: &[Range<usize>], heads: usize) -> Array2<f32> {
     let width = projected.ncols() / 3;
     let size = width / heads;
     let mut mixed = Array2::zeros((projected.nrows(), width));
     for span in spans {
         let rows = Slice::from(span.clone());
         for first in (0..width).step_by(size) {
+            // Views instead of copies: the three projections share one matrix.
             let part = |at: usize| {
                 let mut part = projected.slice_axis(Axis(0), rows);
                 part.slice_axis_inplace(Axis(1), Slice::from(at..at + size));
                 part
             };
-            let head = Head {
+            let head = AttentionHead {
                 query: part(first),
                 key: part(width + first),
                 value: part(2 * width + first),
@@ -184,12 +194,13 @@ fn attend(projected: &Array2<f32>, spans: &[Range<usize>], heads: usize) -> Arra
     mixed
 }
 
-impl Head<'_> {
+impl AttentionHead<'_> {
     fn attend(&self, into: &mut ArrayViewMut2<'_, f32>) {
         let scale = 1.0 / (self.query.ncols() as f32).sqrt();
         let mut scores = Array2::zeros((self.query.nrows(), self.key.nrows()));
         general_mat_mul(scale, &self.query, &self.key.t(), 0.0, &mut scores);
         for mut row in scores.rows_mut() {
+            // Rows of a new matrix are contiguous, so the slice always exists.
             if let Some(row) = row.as_slice_mut() {
                 softmax(row);
             }

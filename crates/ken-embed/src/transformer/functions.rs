@@ -1,18 +1,20 @@
-//! The two curves of a BERT encoder, written so that the compiler can do several at once.
+//! Activation functions of a BERT encoder, written for automatic vectorization.
 //!
-//! Within 1e-6 of the exact ones (relatively, for the exponential), which is below what 32-bit sums lose.
+//! Within 1e-6 of the exact values (relative, for the exponential), which is less than the error of
+//! 32-bit sums.
 
-/// Beyond this the exponential of a 32-bit float is zero or infinite.
+/// Magnitude of the argument beyond which the exponential of an `f32` is zero or infinite.
 const EXPONENT_MAX: f32 = 87.0;
 
-/// Added to a small number and taken away again, it leaves the nearest whole number.
+/// Adding and subtracting it rounds a small number to the nearest integer.
 const ROUNDER: f32 = 12_582_912.0;
 
-/// The bits of an exponent in a float come after so many of the fraction, counted from so much.
+/// Layout of an `f32`: number of fraction bits, and the exponent bias.
 const FRACTION_BITS: u32 = 23;
 const EXPONENT_BIAS: u32 = 127;
 
-/// The natural logarithm of 2 in two parts: the first is short, so that whole multiples of it are exact.
+/// Natural logarithm of 2 in two parts; the first has few digits, so that integer multiples of it
+/// are exact.
 const LN_2_HIGH: f32 = 0.693_359_4;
 const LN_2_LOW: f32 = -2.121_944_4e-4;
 
@@ -26,14 +28,15 @@ const ERF_A: [f32; 5] = [
     1.061_405_4,
 ];
 
-/// The activation of BERT: `x` times the share of a normal distribution below `x`.
+/// GELU, the activation of BERT: `x` times the standard normal distribution function at `x`.
 pub(super) fn gelu(x: f32) -> f32 {
     0.5 * x * (1.0 + erf(x * std::f32::consts::FRAC_1_SQRT_2))
 }
 
-/// Turns scores into shares of 1.
+/// Normalizes scores to a probability distribution.
 pub(super) fn softmax(scores: &mut [f32]) {
     let largest = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    // Subtracting the maximum prevents overflow and cancels out.
     scores.iter_mut().for_each(|it| *it = exp(*it - largest));
     let sum: f32 = scores.iter().sum();
     scores.iter_mut().for_each(|it| *it /= sum);
@@ -49,13 +52,15 @@ fn erf(x: f32) -> f32 {
 
 fn exp(x: f32) -> f32 {
     let x = x.clamp(-EXPONENT_MAX, EXPONENT_MAX);
+    // exp(x) = 2^twos * exp(rest); the low bits of `rounded` hold `twos` as an integer.
     let rounded = x * std::f32::consts::LOG2_E + ROUNDER;
     let twos = rounded - ROUNDER;
     let rest = x - twos * LN_2_HIGH - twos * LN_2_LOW;
-    let series = rest * (1.0 / 120.0 + rest * (1.0 / 720.0 + rest / 5040.0));
-    let series = rest * (0.5 + rest * (1.0 / 6.0 + rest * (1.0 / 24.0 + series)));
-    let power = rounded.to_bits().wrapping_sub(ROUNDER.to_bits());
-    let power = power.wrapping_add(EXPONENT_BIAS) << FRACTION_BITS;
+    // Taylor series up to the seventh power; |rest| is at most ln(2)/2.
+    let high_terms = rest * (1.0 / 120.0 + rest * (1.0 / 720.0 + rest / 5040.0));
+    let series = rest * (0.5 + rest * (1.0 / 6.0 + rest * (1.0 / 24.0 + high_terms)));
+    let exponent = rounded.to_bits().wrapping_sub(ROUNDER.to_bits());
+    let power = exponent.wrapping_add(EXPONENT_BIAS) << FRACTION_BITS;
     (1.0 + rest * (1.0 + series)) * f32::from_bits(power)
 }
 

@@ -1,7 +1,7 @@
-//! Reads a `safetensors` file: a header in JSON that says where each tensor lies, then the numbers.
+//! Reader for `safetensors` files: a JSON header with the location of each tensor, then the data.
 //!
-//! The file comes from outside: every offset and shape is checked before it is used. Tensors are read one
-//! by one, and the rows of a table when they are used.
+//! The file is untrusted: every offset and shape is checked before use. Tensors are read one by
+//! one, and table rows on demand.
 
 use std::collections::HashMap;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -11,69 +11,72 @@ use ndarray::{Array1, Array2, ArrayViewMut1};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::folder::OpenError;
+use super::folder::FolderOpenError;
 
-/// Bytes the header may have; that of a large model has some hundred kilobytes.
+/// Maximum size of the header; that of a large model has a few hundred kilobytes.
 const HEADER_BYTES_MAX: usize = 16 << 20;
 
-/// Bytes of the number that says how long the header is.
+/// Size of the length prefix of the header.
 const LENGTH_BYTES: usize = 8;
 
-/// An entry of the header that is no tensor.
+/// Header entry that is not a tensor.
 const METADATA: &str = "__metadata__";
 
-/// Some models have this before all their names.
+/// Prefix of all tensor names in some models.
 const PREFIX: &str = "bert.";
 
 /// A file of tensors.
-pub(super) struct Weights<R> {
-    tensors: HashMap<String, Tensor>,
+pub(super) struct WeightsFile<R> {
+    tensors: HashMap<String, TensorEntry>,
     file: R,
-    /// Where the numbers begin, and bytes they have.
+    /// Offset and length of the data.
     start: u64,
     length: u64,
-    /// The bytes of the tensor read last; new memory costs more than reading does.
+    /// Buffer reused for all tensors; allocating costs more than reading.
     bytes: Vec<u8>,
 }
 
-/// A table whose rows are read when they are asked for: of many words a text has few.
-pub(super) struct Rows<R> {
+/// A table whose rows are read on demand, because a text uses few of many words.
+pub(super) struct LazyRows<R> {
     file: Mutex<R>,
     start: u64,
-    format: Format,
+    format: NumberFormat,
     width: usize,
 }
 
+/// Header entry of a tensor.
 #[derive(Debug, Deserialize)]
-struct Tensor {
+struct TensorEntry {
     dtype: String,
     shape: Vec<usize>,
     data_offsets: (u64, u64),
 }
 
-/// How a number is written.
+/// Number format of a tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Format {
+enum NumberFormat {
     Single,
     Half,
     Brain,
 }
 
-impl<R: Read + Seek> Weights<R> {
-    pub(super) fn parse(mut file: R) -> Result<Self, OpenError> {
-        let bad = || OpenError::Weights {
+impl<R: Read + Seek> WeightsFile<R> {
+    pub(super) fn parse(mut file: R) -> Result<Self, FolderOpenError> {
+        let bad = || FolderOpenError::Weights {
             why: "its header cannot be read".to_owned(),
         };
+        // The actual length bounds every offset in the header.
         let all = file.seek(SeekFrom::End(0)).map_err(|_| bad())?;
         let mut bytes = Vec::new();
         read_at(&mut file, 0, LENGTH_BYTES, &mut bytes).map_err(|_| bad())?;
         let length = bytes.first_chunk().ok_or_else(bad)?;
         let length = usize::try_from(u64::from_le_bytes(*length)).map_err(|_| bad())?;
-        if HEADER_BYTES_MAX < length {
+        if length > HEADER_BYTES_MAX {
             return Err(bad());
         }
         let read = read_at(&mut file, LENGTH_BYTES as u64, length, &mut bytes);
         read.map_err(|_| bad())?;
+        // Raw values, because the metadata entry has another form than the tensors.
         let entries: HashMap<String, &RawValue> =
             serde_json::from_slice(&bytes).map_err(|_| bad())?;
         let mut tensors = HashMap::with_capacity(entries.len());
@@ -94,15 +97,15 @@ impl<R: Read + Seek> Weights<R> {
         })
     }
 
-    /// Returns a table that stays in its file: `file` is another handle of the same.
+    /// Returns a table that stays in its file; `file` is another handle to it.
     pub(super) fn rows<F: Read + Seek>(
         &self,
         name: &str,
         shape: (usize, usize),
         file: F,
-    ) -> Result<Rows<F>, OpenError> {
+    ) -> Result<LazyRows<F>, FolderOpenError> {
         let (start, _, format) = self.span(name, &[shape.0, shape.1])?;
-        Ok(Rows {
+        Ok(LazyRows {
             file: Mutex::new(file),
             start,
             format,
@@ -114,57 +117,70 @@ impl<R: Read + Seek> Weights<R> {
         &mut self,
         name: &str,
         shape: (usize, usize),
-    ) -> Result<Array2<f32>, OpenError> {
+    ) -> Result<Array2<f32>, FolderOpenError> {
         let floats = self.floats(name, &[shape.0, shape.1])?;
-        Array2::from_shape_vec(shape, floats).map_err(|_| wrong(name, "has another shape"))
+        Array2::from_shape_vec(shape, floats).map_err(|_| tensor_error(name, "has another shape"))
     }
 
-    pub(super) fn row(&mut self, name: &str, length: usize) -> Result<Array1<f32>, OpenError> {
+    pub(super) fn row(
+        &mut self,
+        name: &str,
+        length: usize,
+    ) -> Result<Array1<f32>, FolderOpenError> {
         Ok(Array1::from_vec(self.floats(name, &[length])?))
     }
 
-    fn floats(&mut self, name: &str, shape: &[usize]) -> Result<Vec<f32>, OpenError> {
+    fn floats(&mut self, name: &str, shape: &[usize]) -> Result<Vec<f32>, FolderOpenError> {
         let (start, size, format) = self.span(name, shape)?;
         let read = read_at(&mut self.file, start, size, &mut self.bytes);
-        read.map_err(|_| wrong(name, "cannot be read"))?;
+        read.map_err(|_| tensor_error(name, "cannot be read"))?;
         Ok(format.decode(&self.bytes))
     }
 
-    /// Returns where a tensor is that is as large as its shape says, and its bytes.
-    fn span(&self, name: &str, shape: &[usize]) -> Result<(u64, usize, Format), OpenError> {
+    /// Returns offset, size and format of a tensor after checking them against its shape.
+    fn span(
+        &self,
+        name: &str,
+        shape: &[usize],
+    ) -> Result<(u64, usize, NumberFormat), FolderOpenError> {
         let tensor = self.tensors.get(name);
-        let tensor = tensor.ok_or_else(|| wrong(name, "is missing"))?;
+        let tensor = tensor.ok_or_else(|| tensor_error(name, "is missing"))?;
         if tensor.shape != shape {
-            return Err(wrong(name, "has another shape than the configuration says"));
+            return Err(tensor_error(
+                name,
+                "has another shape than the configuration says",
+            ));
         }
-        let format = Format::parse(&tensor.dtype);
-        let format = format.ok_or_else(|| wrong(name, "is of a number format not supported"))?;
+        let format = NumberFormat::parse(&tensor.dtype);
+        let format =
+            format.ok_or_else(|| tensor_error(name, "is of a number format not supported"))?;
         let (start, end) = tensor.data_offsets;
         let size = end.checked_sub(start).filter(|_| end <= self.length);
         let size = size.and_then(|size| usize::try_from(size).ok());
-        let size = size.ok_or_else(|| wrong(name, "lies outside the file"))?;
+        let size = size.ok_or_else(|| tensor_error(name, "lies outside the file"))?;
+        // Checked multiplication: a hostile shape must not overflow.
         let wanted = shape
             .iter()
             .try_fold(format.bytes(), |all, one| all.checked_mul(*one));
         if wanted != Some(size) {
-            return Err(wrong(name, "is cut off"));
+            return Err(tensor_error(name, "is cut off"));
         }
         Ok((self.start + start, size, format))
     }
 }
 
-impl<R: Read + Seek> Rows<R> {
-    /// Components of a row.
+impl<R: Read + Seek> LazyRows<R> {
+    /// Returns the number of components per row.
     pub(super) fn width(&self) -> usize {
         self.width
     }
 
-    /// Adds row `index` to `into`, which is as wide.
+    /// Adds row `index` to `into`, which has the same width.
     pub(super) fn add_to(&self, index: usize, into: &mut ArrayViewMut1<'_, f32>) -> io::Result<()> {
         let size = self.width * self.format.bytes();
         let start = self.start + (index * size) as u64;
         let mut bytes = Vec::with_capacity(size);
-        // A thread that panicked while it held the file has left it as good as it was.
+        // A panicked thread leaves the file usable: every read seeks first.
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         read_at(&mut *file, start, size, &mut bytes)?;
         for (to, from) in into.iter_mut().zip(self.format.decode(&bytes)) {
@@ -174,7 +190,7 @@ impl<R: Read + Seek> Rows<R> {
     }
 }
 
-impl Format {
+impl NumberFormat {
     fn parse(dtype: &str) -> Option<Self> {
         match dtype {
             "F32" => Some(Self::Single),
@@ -184,7 +200,7 @@ impl Format {
         }
     }
 
-    /// Bytes of a number.
+    /// Returns the size of a number in bytes.
     fn bytes(self) -> usize {
         match self {
             Self::Single => 4,
@@ -196,8 +212,9 @@ impl Format {
         match self {
             Self::Single => chunks(bytes).map(f32::from_le_bytes).collect(),
             Self::Half => chunks(bytes)
-                .map(|it| half(u16::from_le_bytes(it)))
+                .map(|it| half_to_f32(u16::from_le_bytes(it)))
                 .collect(),
+            // A bfloat16 is the upper half of an `f32`.
             Self::Brain => chunks(bytes)
                 .map(|it| f32::from_bits(u32::from(u16::from_le_bytes(it)) << 16))
                 .collect(),
@@ -205,7 +222,7 @@ impl Format {
     }
 }
 
-/// Reads `length` bytes from `start` on, and fails if there are fewer.
+/// Reads `length` bytes from `start`; fails if there are fewer.
 fn read_at(
     file: &mut (impl Read + Seek),
     start: u64,
@@ -215,15 +232,16 @@ fn read_at(
     file.seek(SeekFrom::Start(start))?;
     into.clear();
     into.reserve(length);
-    match file.take(length as u64).read_to_end(into)? == length {
-        true => Ok(()),
-        false => Err(io::ErrorKind::UnexpectedEof.into()),
+    if file.take(length as u64).read_to_end(into)? == length {
+        Ok(())
+    } else {
+        Err(io::ErrorKind::UnexpectedEof.into())
     }
 }
 
-fn wrong(name: &str, what: &str) -> OpenError {
-    OpenError::Weights {
-        why: format!("`{name}` {what}"),
+fn tensor_error(name: &str, problem: &str) -> FolderOpenError {
+    FolderOpenError::Weights {
+        why: format!("`{name}` {problem}"),
     }
 }
 
@@ -231,12 +249,13 @@ fn chunks<const N: usize>(bytes: &[u8]) -> impl Iterator<Item = [u8; N]> {
     bytes.as_chunks::<N>().0.iter().copied()
 }
 
-/// Widens a 16-bit float: sign, five bits of exponent, ten of fraction.
-fn half(bits: u16) -> f32 {
+/// Converts a 16-bit float: sign, five exponent bits, ten fraction bits.
+fn half_to_f32(bits: u16) -> f32 {
     let sign = if bits >> 15 == 0 { 1.0 } else { -1.0 };
     let exponent = i32::from(bits >> 10 & 0x1f);
     let fraction = f32::from(bits & 0x3ff) / 1024.0;
     match exponent {
+        // Subnormal numbers have no implicit leading one.
         0 => sign * fraction * 2.0_f32.powi(-14),
         31 if fraction == 0.0 => sign * f32::INFINITY,
         31 => f32::NAN,
@@ -255,7 +274,7 @@ mod tests {
         [&length, header.as_bytes(), numbers].concat()
     }
 
-    fn why<T>(result: Result<T, OpenError>) -> String {
+    fn why<T>(result: Result<T, FolderOpenError>) -> String {
         result.err().unwrap().to_string()
     }
 
@@ -269,7 +288,7 @@ mod tests {
         numbers.extend([0x3c00_u16, 0xc100, 0x0001].map(u16::to_le_bytes).concat());
         numbers.extend(0xbf80_u16.to_le_bytes());
         let file = file(header, &numbers);
-        let mut weights = Weights::parse(Cursor::new(&file)).unwrap();
+        let mut weights = WeightsFile::parse(Cursor::new(&file)).unwrap();
         assert_eq!(
             weights.matrix("a", (1, 2)).unwrap().row(0).to_vec(),
             [1.5, -2.0]
@@ -284,7 +303,7 @@ mod tests {
         let header = r#"{"a":{"dtype":"BF16","shape":[2,2],"data_offsets":[0,8]}}"#;
         let numbers = [0x3f80_u16, 0x4000, 0xbf80, 0x3f00].map(u16::to_le_bytes);
         let file = file(header, &numbers.concat());
-        let weights = Weights::parse(Cursor::new(&file)).unwrap();
+        let weights = WeightsFile::parse(Cursor::new(&file)).unwrap();
         let rows = weights.rows("a", (2, 2), Cursor::new(&file)).unwrap();
         let mut sum = Array1::from_vec(vec![10.0, 10.0]);
         rows.add_to(1, &mut sum.view_mut()).unwrap();
@@ -298,7 +317,7 @@ mod tests {
             "back":{"dtype":"F32","shape":[2],"data_offsets":[8,0]},
             "odd":{"dtype":"I64","shape":[1],"data_offsets":[0,8]}}"#;
         let file = file(header, &[0; 8]);
-        let mut weights = Weights::parse(Cursor::new(&file)).unwrap();
+        let mut weights = WeightsFile::parse(Cursor::new(&file)).unwrap();
         for (name, length, part) in [
             ("short", 2, "cut off"),
             ("short", 3, "another shape"),
@@ -322,7 +341,7 @@ mod tests {
             &huge,
             &file("[]", b""),
         ] {
-            assert!(why(Weights::parse(Cursor::new(bytes))).contains("header"));
+            assert!(why(WeightsFile::parse(Cursor::new(bytes))).contains("header"));
         }
     }
 }

@@ -1,52 +1,55 @@
-//! Cuts text into words the way an uncased BERT model expects.
+//! Word splitting as an uncased BERT model expects.
 //!
-//! Characters are decomposed (NFD), accents and control characters dropped, the rest put in lower
-//! case; white space separates words, punctuation and Chinese characters are words of their own.
+//! Characters are decomposed (NFD), accents and control characters are dropped, the rest is
+//! lower-cased. Whitespace separates words; punctuation and Chinese characters are words of their
+//! own.
 //!
-//! Which character is which is a table asked of the reference tokenizer itself
-//! (`tools/distill/reference.py`), not of today's Unicode: its own tables are years old, and a model
-//! knows text only as it was cut when the model learned.
+//! The table of character classes was generated with the reference tokenizer
+//! (`tools/distill/reference.py`), not from current Unicode data: the tokenizer's tables are years
+//! old, and a model depends on the tokenization it was trained with.
 
 use unicode_normalization::UnicodeNormalization;
 
-/// Little-endian numbers in rising order, each the first character of a run and its [`Class`]:
-/// `first << 8 | class`. A run ends where the next begins.
+/// Ascending little-endian numbers, each with the first character of a run and its
+/// [`CharacterClass`]: `first << 8 | classify`. A run ends where the next begins.
 const RUNS: &[u8] = include_bytes!("../../data/characters.u32");
 
-/// Bytes of one number in [`RUNS`].
+/// Size of one number in [`RUNS`].
 const RUN_BYTES: usize = 4;
 
+/// Role of a character in word splitting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Class {
+enum CharacterClass {
     /// Part of a word.
     Word,
-    /// Left out, as if it were not there: the word goes on after it.
+    /// Dropped; the word continues after it.
     Dropped,
     /// Separates words.
     Space,
     /// A word of its own.
-    Alone,
+    Standalone,
 }
 
-/// Calls `each` with the words of `text` in their order.
+/// Calls `each` with the words of `text` in order.
 pub(super) fn for_each_word(text: &str, mut each: impl FnMut(&str)) {
     let mut word = String::new();
+    // Decomposed first, so that an accent is a separate, dropped character.
     for character in text.nfd() {
-        match class(character) {
-            Class::Word => push_lower(character, &mut word),
-            Class::Dropped => {}
-            Class::Space => finish(&mut word, &mut each),
-            Class::Alone => {
-                finish(&mut word, &mut each);
+        match classify(character) {
+            CharacterClass::Word => push_lower(character, &mut word),
+            CharacterClass::Dropped => {}
+            CharacterClass::Space => finish_word(&mut word, &mut each),
+            CharacterClass::Standalone => {
+                finish_word(&mut word, &mut each);
                 push_lower(character, &mut word);
-                finish(&mut word, &mut each);
+                finish_word(&mut word, &mut each);
             }
         }
     }
-    finish(&mut word, &mut each);
+    finish_word(&mut word, &mut each);
 }
 
-fn finish(word: &mut String, each: &mut impl FnMut(&str)) {
+fn finish_word(word: &mut String, each: &mut impl FnMut(&str)) {
     if !word.is_empty() {
         each(word);
         word.clear();
@@ -61,35 +64,36 @@ fn push_lower(character: char, word: &mut String) {
     }
 }
 
-fn class(character: char) -> Class {
+fn classify(character: char) -> CharacterClass {
     match character {
-        'a'..='z' | 'A'..='Z' | '0'..='9' => Class::Word,
-        ' ' => Class::Space,
-        _ => class_by_table(character),
+        // The common characters need no table lookup.
+        'a'..='z' | 'A'..='Z' | '0'..='9' => CharacterClass::Word,
+        ' ' => CharacterClass::Space,
+        _ => classify_by_table(character),
     }
 }
 
-fn class_by_table(character: char) -> Class {
+fn classify_by_table(character: char) -> CharacterClass {
     let wanted = u32::from(character);
     let (mut low, mut high) = (0, RUNS.len() / RUN_BYTES);
-    // `low` is a run that begins at or before the character, `high` one that begins after it.
-    while 1 < high - low {
+    // Invariant: run `low` begins at or before the character, run `high` after it.
+    while high - low > 1 {
         let middle = low.midpoint(high);
-        if run(middle) >> 8 <= wanted {
+        if read_run(middle) >> 8 <= wanted {
             low = middle;
         } else {
             high = middle;
         }
     }
-    match run(low) & 0xff {
-        0 => Class::Word,
-        1 => Class::Dropped,
-        2 => Class::Space,
-        _ => Class::Alone,
+    match read_run(low) & 0xff {
+        0 => CharacterClass::Word,
+        1 => CharacterClass::Dropped,
+        2 => CharacterClass::Space,
+        _ => CharacterClass::Standalone,
     }
 }
 
-fn run(index: usize) -> u32 {
+fn read_run(index: usize) -> u32 {
     let at = index * RUN_BYTES;
     u32::from_le_bytes([RUNS[at], RUNS[at + 1], RUNS[at + 2], RUNS[at + 3]])
 }
@@ -106,17 +110,21 @@ mod tests {
 
     #[test]
     fn the_table_begins_at_zero_rises_and_knows_four_classes() {
-        let runs: Vec<u32> = (0..RUNS.len() / RUN_BYTES).map(run).collect();
+        let runs: Vec<u32> = (0..RUNS.len() / RUN_BYTES).map(read_run).collect();
         assert_eq!(RUNS.len() % RUN_BYTES, 0);
         assert_eq!(runs[0] >> 8, 0);
         assert!(runs.windows(2).all(|pair| pair[0] >> 8 < pair[1] >> 8));
-        assert!(runs.iter().all(|run| run & 0xff < 4));
+        assert!(runs.iter().all(|read_run| read_run & 0xff < 4));
     }
 
     #[test]
     fn the_short_way_agrees_with_the_table() {
         for character in '\0'..'\u{80}' {
-            assert_eq!(class(character), class_by_table(character), "{character:?}");
+            assert_eq!(
+                classify(character),
+                classify_by_table(character),
+                "{character:?}"
+            );
         }
     }
 

@@ -1,20 +1,20 @@
-//! Claims that cite what is not there any more.
+//! Claims that cite files or symbols that no longer exist.
 //!
-//! Said only where little doubt is left: the claim does not speak of making the file, nothing ignores it, and it would
-//! lie in a folder that is here.
+//! A missing file is reported only with little doubt: the claim does not talk about creating it,
+//! git does not ignore it, and the folder it would be in exists.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use aho_corasick::AhoCorasick;
 use ken_digest::MentionKind;
-use ken_ledger::Place;
-use ken_ledger::git::Runner;
+use ken_ledger::LedgerLocation;
+use ken_ledger::git::GitRunner;
 
-use super::tree::{Files, folder_of, joined};
-use super::{AuditFinding, Claim, FindingKind};
+use super::file_lookup::{FileLookup, join_path, parent_folder};
+use super::{AuditFinding, AuditedClaim, FindingKind};
 
-/// Words of claims about files that need not be here.
-const MAKING: &[&str] = &[
+/// Words of claims about files that need not exist.
+const ABSENCE_WORDS: &[&str] = &[
     "create",
     "creates",
     "created",
@@ -86,8 +86,8 @@ const MAKING: &[&str] = &[
     "will",
 ];
 
-/// Folders builds write to.
-const BUILT: [&str; 16] = [
+/// Output directories of build tools.
+const BUILD_DIRS: [&str; 16] = [
     "dist",
     "build",
     "out",
@@ -106,8 +106,8 @@ const BUILT: [&str; 16] = [
     "site",
 ];
 
-/// Parts of links that code hosts answer, not the tree.
-const HOSTED: [&str; 9] = [
+/// Parts of link paths that a code host resolves, not the repository.
+const HOST_PATH_PARTS: [&str; 9] = [
     "blob",
     "tree",
     "issues",
@@ -119,30 +119,35 @@ const HOSTED: [&str; 9] = [
     "releases",
 ];
 
-/// Names that many files have, without their ending.
-const EVERYWHERE: [&str; 7] = [
+/// Stems of file names that occur in many folders.
+const COMMON_STEMS: [&str; 7] = [
     "readme", "index", "mod", "__init__", "main", "lib", "conftest",
 ];
 
-/// Namesakes worth naming.
+/// Maximum number of files with the same name for which one is suggested.
 const NAMESAKES_MAX: usize = 1;
 
-/// Notes which files each claim cites and returns what is not there.
-pub(super) fn check(files: &Files, place: &Place, claims: &mut [Claim]) -> Vec<AuditFinding> {
+/// Fills in the files that each claim cites and returns findings for missing files and symbols.
+pub(super) fn check(
+    files: &FileLookup,
+    place: &LedgerLocation,
+    claims: &mut [AuditedClaim],
+) -> Vec<AuditFinding> {
     let mut missing: Vec<(usize, String)> = Vec::new();
     for (at, claim) in claims.iter_mut().enumerate() {
-        let folder = folder_of(&claim.document).to_owned();
-        let asks_for_it =
-            spoken_words(&claim.found.text).any(|word| MAKING.contains(&word.as_str()));
+        let folder = parent_folder(&claim.document).to_owned();
+        let may_be_absent =
+            prose_words(&claim.found.text).any(|word| ABSENCE_WORDS.contains(&word.as_str()));
         for mention in &claim.found.mentions {
             let is_link = match mention.kind {
                 MentionKind::Path => false,
                 MentionKind::Link => true,
                 MentionKind::Symbol | MentionKind::Command => continue,
             };
-            match files.meant(&mention.text, &folder) {
+            match files.resolve(&mention.text, &folder) {
                 Some(path) => claim.cites.push(path),
-                None if asks_for_it && !is_link => {}
+                // A link promises that its target exists, whatever the sentence around it says.
+                None if may_be_absent && !is_link => {}
                 None if is_expected(files, &mention.text, &folder, is_link) => {
                     missing.push((at, mention.text.clone()));
                 }
@@ -150,43 +155,50 @@ pub(super) fn check(files: &Files, place: &Place, claims: &mut [Claim]) -> Vec<A
             }
         }
     }
-    let ignored = ignored(place, missing.iter().map(|(_, path)| path.as_str()));
+    // A single `git check-ignore` for all paths: a process per path would be slow.
+    let ignored = ignored_paths(place, missing.iter().map(|(_, path)| path.as_str()));
     missing.retain(|(_, path)| !ignored.contains(path));
     let mut findings: Vec<AuditFinding> = missing
         .iter()
         .map(|(at, path)| {
-            AuditFinding::about(FindingKind::DeadCitation, claims, *at, told(files, path))
+            AuditFinding::for_claim(
+                FindingKind::DeadCitation,
+                claims,
+                *at,
+                describe_missing(files, path),
+            )
         })
         .collect();
-    findings.extend(dead_names(files, claims));
+    findings.extend(find_dead_symbols(files, claims));
     findings
 }
 
-/// Returns whether the tree is one that should have `name`.
-fn is_expected(files: &Files, name: &str, folder: &str, is_link: bool) -> bool {
+/// Returns true if a repository with these folders should contain `name`.
+fn is_expected(files: &FileLookup, name: &str, folder: &str, is_link: bool) -> bool {
     let parts: Vec<&str> = name.trim_end_matches('/').split('/').collect();
-    if parts.iter().any(|part| BUILT.contains(part)) {
+    if parts.iter().any(|part| BUILD_DIRS.contains(part)) {
         return false;
     }
     if is_link {
-        let leads_to_host = parts.iter().any(|part| HOSTED.contains(part));
-        return joined(folder, name).is_some() && !leads_to_host;
+        let leads_to_host = parts.iter().any(|part| HOST_PATH_PARTS.contains(part));
+        return join_path(folder, name).is_some() && !leads_to_host;
     }
-    let (Some(first), true) = (parts.first(), 1 < parts.len()) else {
+    let (Some(first), true) = (parts.first(), parts.len() > 1) else {
         return false;
     };
-    let from_here = joined(folder, first).is_some_and(|path| files.is_folder(&path));
-    // A file in a folder that is gone too; a folder alone may be anybody's.
+    let from_here = join_path(folder, first).is_some_and(|path| files.is_folder(&path));
+    // A missing file in a missing folder is reported, a missing folder alone is too ambiguous.
     let names_file = parts.last().is_some_and(|it| it.contains('.')) && !first.starts_with('.');
     from_here || files.is_folder(first) || names_file
 }
 
-fn told(files: &Files, path: &str) -> String {
+/// Describes a missing file and suggests the only file with the same name.
+fn describe_missing(files: &FileLookup, path: &str) -> String {
     let name = path.rsplit('/').next().unwrap_or(path);
     let stem = name.split('.').next().unwrap_or(name).to_ascii_lowercase();
     match files.namesakes(path) {
-        // There is one of these in every folder.
-        _ if EVERYWHERE.contains(&stem.as_str()) => format!("`{path}` is not here"),
+        // Suggesting one of many `README.md` files would be a guess.
+        _ if COMMON_STEMS.contains(&stem.as_str()) => format!("`{path}` is not here"),
         same if (1..=NAMESAKES_MAX).contains(&same.len()) => {
             format!("`{path}` is not here; is `{}` meant?", same[0])
         }
@@ -194,15 +206,18 @@ fn told(files: &Files, path: &str) -> String {
     }
 }
 
-/// Returns which of `paths` git is told to ignore.
-fn ignored<'p>(place: &Place, paths: impl Iterator<Item = &'p str>) -> BTreeSet<String> {
+/// Returns the paths that git ignores.
+fn ignored_paths<'p>(
+    place: &LedgerLocation,
+    paths: impl Iterator<Item = &'p str>,
+) -> BTreeSet<String> {
     let paths: Vec<&str> = paths.filter(|path| !path.contains("..")).collect();
     let Some(dirs) = place.git.as_ref().filter(|_| !paths.is_empty()) else {
         return BTreeSet::new();
     };
-    let runner = Runner::new(&place.root, dirs);
+    let runner = GitRunner::new(&place.root, dirs);
     let arguments = [&["check-ignore", "-z", "--no-index", "--"][..], &paths].concat();
-    // It answers 1 where none is ignored.
+    // `git check-ignore` exits with 1 if no path is ignored.
     let out = runner.output(&arguments).unwrap_or_default();
     let names = out.split(|byte| *byte == 0).filter(|it| !it.is_empty());
     names
@@ -210,8 +225,8 @@ fn ignored<'p>(place: &Place, paths: impl Iterator<Item = &'p str>) -> BTreeSet<
         .collect()
 }
 
-/// Returns names that stand neither in the file their claim cites nor anywhere else.
-fn dead_names(files: &Files, claims: &[Claim]) -> Vec<AuditFinding> {
+/// Returns findings for symbols that occur neither in the cited file nor anywhere in the code.
+fn find_dead_symbols(files: &FileLookup, claims: &[AuditedClaim]) -> Vec<AuditFinding> {
     let mut wanted: BTreeMap<&str, Vec<(usize, &str)>> = BTreeMap::new();
     for (at, claim) in claims.iter().enumerate() {
         let cited = claim
@@ -219,7 +234,7 @@ fn dead_names(files: &Files, claims: &[Claim]) -> Vec<AuditFinding> {
             .iter()
             .filter(|path| files.is_file(path) && is_code(path));
         if cited.count() == 0
-            || spoken_words(&claim.found.text).any(|word| MAKING.contains(&word.as_str()))
+            || prose_words(&claim.found.text).any(|word| ABSENCE_WORDS.contains(&word.as_str()))
         {
             continue;
         }
@@ -234,40 +249,44 @@ fn dead_names(files: &Files, claims: &[Claim]) -> Vec<AuditFinding> {
                 .rsplit([':', '.', '#'])
                 .next()
                 .unwrap_or(&mention.text);
-            if 3 < last.len() {
+            // Short names occur by chance in almost any file.
+            if last.len() > 3 {
                 wanted.entry(last).or_default().push((at, &mention.text));
             }
         }
     }
     let names: Vec<&str> = wanted.keys().copied().collect();
-    let found = standing(files, &names);
+    let found = names_in_code(files, &names);
     let dead = wanted.iter().filter(|(name, _)| !found.contains(**name));
     dead.flat_map(|(_, at)| at)
         .map(|(at, name)| {
             let message = format!("`{name}` is nowhere in the code");
-            AuditFinding::about(FindingKind::DeadSymbol, claims, *at, message)
+            AuditFinding::for_claim(FindingKind::DeadSymbol, claims, *at, message)
         })
         .collect()
 }
 
+/// Returns true for source files, as opposed to documents.
 fn is_code(path: &str) -> bool {
     ken_anchor::Language::of(path).is_some() && !path.ends_with(".md")
 }
 
-/// Returns which of `names` stand in some file that is no document for agents.
-fn standing<'n>(files: &Files, names: &[&'n str]) -> BTreeSet<&'n str> {
+/// Returns the names that occur in files other than agent documents.
+fn names_in_code<'n>(files: &FileLookup, names: &[&'n str]) -> BTreeSet<&'n str> {
     let mut found = BTreeSet::new();
     let Ok(finder) = AhoCorasick::new(names) else {
+        // Without a searcher every name counts as present, so nothing is reported.
         return names.iter().copied().collect();
     };
     for path in files.all() {
         if found.len() == names.len() {
             break;
         }
+        // The document that makes the claim mentions the name itself.
         if ken_digest::source_kind(path).is_some() {
             continue;
         }
-        let Some(bytes) = files.bytes(path) else {
+        let Some(bytes) = files.read_bytes(path) else {
             continue;
         };
         found.extend(
@@ -279,8 +298,8 @@ fn standing<'n>(files: &Files, names: &[&'n str]) -> BTreeSet<&'n str> {
     found
 }
 
-/// Returns the words of a text outside backticks, in lower case.
-fn spoken_words(text: &str) -> impl Iterator<Item = String> {
+/// Returns the lower-case words of a text outside backticks.
+fn prose_words(text: &str) -> impl Iterator<Item = String> {
     let outside = text.split('`').step_by(2);
     let words =
         outside.flat_map(|part| part.split(|c: char| !c.is_alphanumeric() && !"'.".contains(c)));

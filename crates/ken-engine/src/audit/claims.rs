@@ -1,85 +1,94 @@
-//! Which documents there are and what they claim.
+//! Loads the documents of a repository and extracts their claims.
 
 use std::collections::HashMap;
 
 use ken_digest::source_kind;
 
-use super::tree::Files;
-use super::{Claim, Document};
-use crate::error::Error;
+use super::file_lookup::FileLookup;
+use super::{AuditedClaim, AuditedDocument};
+use crate::error::EngineError;
 
-/// Documents of one audit at most.
+/// Maximum number of documents per audit.
 const DOCUMENTS_MAX: usize = 2000;
 
-/// A document's text, for whoever must look at all of it.
-pub(super) struct Text {
+/// Full text of a document, for checks beyond its claims.
+pub(super) struct DocumentText {
     pub(super) path: String,
     pub(super) text: String,
 }
 
-/// Everything that was read.
-pub(super) struct Read {
-    pub(super) documents: Vec<Document>,
-    pub(super) texts: Vec<Text>,
-    pub(super) claims: Vec<Claim>,
+/// Documents, texts and claims of one audit.
+pub(super) struct LoadedDocuments {
+    pub(super) documents: Vec<AuditedDocument>,
+    pub(super) texts: Vec<DocumentText>,
+    pub(super) claims: Vec<AuditedClaim>,
 }
 
-/// Reads the documents of a tree, or those that `only` names.
-pub(super) fn read(files: &Files, only: &[String]) -> Result<Read, Error> {
+/// Loads the documents of a repository, or those that `only` names.
+pub(super) fn load_documents(
+    files: &FileLookup,
+    only: &[String],
+) -> Result<LoadedDocuments, EngineError> {
     let wanted = |path: &str| {
-        let names = |it: &String| {
-            let it = it.trim_end_matches('/');
-            path == it || it == "." || path.starts_with(&format!("{it}/"))
+        let names = |name: &String| {
+            let name = name.trim_end_matches('/');
+            path == name || name == "." || path.starts_with(&format!("{name}/"))
         };
         only.is_empty() || only.iter().any(names)
     };
     for name in only {
         let name = name.trim_end_matches('/');
+        // A misspelled path must not look like a clean audit.
         if name != "." && !files.is_file(name) && !files.is_folder(name) {
-            return Err(Error::Usage(format!("`{name}` is not in this repository")));
+            return Err(EngineError::Usage(format!(
+                "`{name}` is not in this repository"
+            )));
         }
     }
-    let mut read = Read {
+    let mut read = LoadedDocuments {
         documents: Vec::new(),
         texts: Vec::new(),
         claims: Vec::new(),
     };
     let mut first: HashMap<blake3::Hash, String> = HashMap::new();
     for path in files.all().iter().filter(|path| wanted(path)) {
+        // A file named explicitly is audited even if its name is not a known document.
         let named = only.contains(path);
         let Some(kind) =
             source_kind(path).or_else(|| named.then_some(ken_digest::SourceKind::Instructions))
         else {
             continue;
         };
-        let Some(text) = files.text(path) else {
+        let Some(text) = files.read_text(path) else {
             continue;
         };
         if read.documents.len() == DOCUMENTS_MAX {
-            return Err(Error::Usage(format!(
+            return Err(EngineError::Usage(format!(
                 "there are more than {DOCUMENTS_MAX} documents here; name a folder to audit"
             )));
         }
+        // Teams keep identical copies for several agents: the claims are extracted only once.
         let seen = first
             .entry(blake3::hash(text.trim().as_bytes()))
             .or_insert_with(|| path.clone());
         let copy_of = (seen != path).then(|| seen.clone());
         let found = match copy_of {
             Some(_) => Vec::new(),
-            None => ken_digest::claims(kind, &text),
+            None => ken_digest::extract_claims(kind, &text),
         };
-        read.documents.push(Document {
+        read.documents.push(AuditedDocument {
             path: path.clone(),
             kind,
             claims: found.len(),
             copy_of,
         });
-        read.claims.extend(found.into_iter().map(|found| Claim {
-            document: path.clone(),
-            found,
-            cites: Vec::new(),
-        }));
-        read.texts.push(Text {
+        read.claims
+            .extend(found.into_iter().map(|found| AuditedClaim {
+                document: path.clone(),
+                found,
+                cites: Vec::new(),
+            }));
+        read.texts.push(DocumentText {
             path: path.clone(),
             text,
         });

@@ -1,108 +1,109 @@
-//! What is wrong with the knowledge a repository keeps already, told before anything is written.
+//! Audit of the documents that instruct agents, before anything is imported.
 //!
-//! Reads the documents agents are given (`ken_digest`), takes them apart into claims and holds those against the tree,
-//! against each other and against the guard. Needs no ledger and changes nothing.
+//! Reads documents such as `CLAUDE.md`, splits them into claims (`ken_digest`) and checks the
+//! claims against the files of the repository, against each other and against the guard. An audit
+//! needs no ledger and changes nothing.
 
-mod age;
 mod citations;
 mod claims;
-mod promises;
-mod same;
-mod tree;
+mod contradicted;
+mod duplicates;
+mod file_lookup;
+mod staleness;
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use ken_digest::{Found, SourceKind};
-use ken_ledger::{GitEnv, Place, discover};
+use ken_digest::{DocumentClaim, SourceKind};
+use ken_ledger::{GitEnv, LedgerLocation, discover};
 use serde::Serialize;
 
-use crate::error::Error;
-use crate::guard::{Guard, Mode, Severity};
-use tree::Files;
+use crate::error::EngineError;
+use crate::guard::{FindingSeverity, Guard, Mode};
+use file_lookup::FileLookup;
 
-/// What a repository's documents claim and what is wrong with that.
+/// Documents of a repository, their claims and the findings about them.
 #[derive(Clone, Debug)]
-pub struct Audit {
-    pub documents: Vec<Document>,
-    /// In the order of the documents.
-    pub claims: Vec<Claim>,
-    /// By document and line.
+pub struct AuditReport {
+    pub documents: Vec<AuditedDocument>,
+    /// Ordered by document.
+    pub claims: Vec<AuditedClaim>,
+    /// Ordered by document and line.
     pub findings: Vec<AuditFinding>,
-    /// Files of the tree.
+    /// Number of files in the repository.
     pub files: usize,
 }
 
-/// A document that holds knowledge.
+/// Document that instructs agents.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Document {
+pub struct AuditedDocument {
     pub path: String,
     pub kind: SourceKind,
     pub claims: usize,
-    /// The document it is a copy of; its claims are not counted again.
+    /// Document with identical text. The claims of a copy are not counted again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub copy_of: Option<String>,
 }
 
-/// A claim and the document it stands in.
+/// Claim and the document it appears in.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Claim {
+pub struct AuditedClaim {
     pub document: String,
     #[serde(flatten)]
-    pub found: Found,
-    /// Files of the tree it points at.
+    pub found: DocumentClaim,
+    /// Files of the repository that the claim cites.
     pub cites: Vec<String>,
 }
 
-/// Something wrong with a claim.
+/// Problem of a claim.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct AuditFinding {
     pub kind: FindingKind,
     pub document: String,
-    /// Counted from 1.
+    /// Line number, starting at 1.
     pub line: usize,
     pub message: String,
-    /// What the claim says; absent where it must not be repeated.
+    /// Text of the claim; absent if it must not be repeated, such as a secret.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub claim: Option<String>,
-    /// The other side, where there are two.
+    /// The other claim of a pair.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub other: Option<Other>,
-    /// Which claims it is about.
+    pub other: Option<OtherClaim>,
+    /// Indexes of the claims concerned.
     #[serde(skip)]
-    pub(crate) about: Vec<usize>,
+    pub(crate) claim_indexes: Vec<usize>,
 }
 
-/// Where the other of two claims stands and what it says.
+/// Location and text of the other claim of a pair.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Other {
+pub struct OtherClaim {
     pub document: String,
     pub line: usize,
     pub claim: String,
 }
 
-/// What is wrong.
+/// Kind of problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FindingKind {
-    /// It cites a file or folder that is not here.
+    /// The claim cites a file or folder that does not exist.
     DeadCitation,
-    /// It names something in code that is nowhere any more.
+    /// The claim names a symbol that does not occur in the code.
     DeadSymbol,
-    /// It asks for what the repository itself does otherwise.
+    /// The claim requires something that the repository does differently.
     BrokenRule,
-    /// Another claim says the contrary.
+    /// Another claim states the opposite.
     Contradiction,
-    /// Another claim says the same.
+    /// Another claim states the same.
     Duplicate,
-    /// The guard would refuse it.
+    /// The guard refuses the text.
     Secret,
-    /// Nobody touched it while the code it cites changed.
+    /// The claim is unchanged although the code it cites changed.
     Stale,
 }
 
 impl FindingKind {
-    /// Every kind, worst first.
+    /// Every kind, most severe first.
     pub const ALL: [Self; 7] = [
         Self::Secret,
         Self::DeadCitation,
@@ -113,7 +114,7 @@ impl FindingKind {
         Self::Stale,
     ];
 
-    /// Returns the word people read, for one and for many.
+    /// Returns the label, singular and plural.
     pub fn words(self) -> (&'static str, &'static str) {
         match self {
             Self::DeadCitation => ("dead citation", "dead citations"),
@@ -126,29 +127,31 @@ impl FindingKind {
         }
     }
 
-    /// Returns whether a claim with this finding is not taken in.
-    pub fn spoils(self) -> bool {
+    /// Returns true if a claim with this finding is not imported.
+    pub fn blocks_import(self) -> bool {
         match self {
             Self::DeadCitation
             | Self::DeadSymbol
             | Self::BrokenRule
             | Self::Contradiction
             | Self::Secret => true,
-            // The first of two that say the same is sound; what may be stale is checked by its anchors from now on.
+            // The first of two duplicates is still imported, and a stale claim is checked by its
+            // anchors from then on.
             Self::Duplicate | Self::Stale => false,
         }
     }
 }
 
-impl Audit {
-    /// Returns which claims are sound: nothing spoils them, and no earlier one says the same.
-    pub fn sound(&self) -> Vec<&Claim> {
+impl AuditReport {
+    /// Returns the claims to import: without a blocking finding and not a duplicate of an earlier
+    /// one.
+    pub fn importable_claims(&self) -> Vec<&AuditedClaim> {
         let mut spoilt: BTreeSet<usize> = BTreeSet::new();
         for finding in &self.findings {
             match finding.kind {
-                // The later one goes, whichever document it stands in.
-                FindingKind::Duplicate => spoilt.extend(finding.about.iter().max()),
-                kind if kind.spoils() => spoilt.extend(&finding.about),
+                // Only the later duplicate is dropped, so that one of the two remains.
+                FindingKind::Duplicate => spoilt.extend(finding.claim_indexes.iter().max()),
+                kind if kind.blocks_import() => spoilt.extend(&finding.claim_indexes),
                 FindingKind::DeadCitation
                 | FindingKind::DeadSymbol
                 | FindingKind::BrokenRule
@@ -162,53 +165,65 @@ impl Audit {
         sound.map(|(_, claim)| claim).collect()
     }
 
-    /// Returns how often each kind of finding occurs, worst first, without those that do not.
-    pub fn counts(&self) -> Vec<(FindingKind, usize)> {
+    /// Counts the findings by kind, most severe first, without kinds that do not occur.
+    pub fn count_findings(&self) -> Vec<(FindingKind, usize)> {
         let count = |kind: FindingKind| self.findings.iter().filter(|it| it.kind == kind).count();
         let counts = FindingKind::ALL.iter().map(|kind| (*kind, count(*kind)));
         counts.filter(|(_, count)| *count != 0).collect()
     }
 
-    /// Returns whether something is wrong; what may be stale is only worth a look.
+    /// Returns true if there are no findings, apart from stale claims, which only need a look.
     pub fn is_clean(&self) -> bool {
         self.findings.iter().all(|it| it.kind == FindingKind::Stale)
     }
 }
 
-/// Audits the documents of the repository `start` lies in; `only` names some of them or folders above them.
-pub fn audit(start: &Path, git: &GitEnv, guard: &Guard, only: &[String]) -> Result<Audit, Error> {
-    let place = discover(start, git)?.unwrap_or_else(|| Place::plain(start));
+/// Audits the documents of the repository around `start`, or those in or below the paths in `only`.
+pub fn audit(
+    start: &Path,
+    git: &GitEnv,
+    guard: &Guard,
+    only: &[String],
+) -> Result<AuditReport, EngineError> {
+    // An audit works outside git too; only the checks that need history find nothing there.
+    let place = discover(start, git)?.unwrap_or_else(|| LedgerLocation::plain(start));
     audit_at(&place, guard, only)
 }
 
-/// Returns the documents that hold knowledge, without reading them.
-pub fn documents(start: &Path, git: &GitEnv) -> Result<Vec<String>, Error> {
-    let place = discover(start, git)?.unwrap_or_else(|| Place::plain(start));
-    let files = Files::new(&place)?;
-    let held = files
+/// Lists the documents that instruct agents, without reading them.
+pub fn list_documents(start: &Path, git: &GitEnv) -> Result<Vec<String>, EngineError> {
+    let place = discover(start, git)?.unwrap_or_else(|| LedgerLocation::plain(start));
+    let files = FileLookup::new(&place)?;
+    let documents = files
         .all()
         .iter()
         .filter(|path| ken_digest::source_kind(path).is_some());
-    Ok(held.cloned().collect())
+    Ok(documents.cloned().collect())
 }
 
-/// Like [`audit`], where the place is known.
-pub(crate) fn audit_at(place: &Place, guard: &Guard, only: &[String]) -> Result<Audit, Error> {
-    let files = Files::new(place)?;
-    let read = claims::read(&files, only)?;
+/// Audits a repository that was already discovered.
+pub(crate) fn audit_at(
+    place: &LedgerLocation,
+    guard: &Guard,
+    only: &[String],
+) -> Result<AuditReport, EngineError> {
+    let files = FileLookup::new(place)?;
+    let read = claims::load_documents(&files, only)?;
     let mut claims = read.claims;
     let mut findings = Vec::new();
     for document in &read.texts {
-        findings.extend(secrets(document, guard, &claims));
+        findings.extend(find_secrets(document, guard, &claims));
     }
+    // Must run before the age check: it fills in the files that each claim cites.
     findings.extend(citations::check(&files, place, &mut claims));
-    findings.extend(promises::check(&files, &claims));
-    findings.extend(same::check(&claims));
-    findings.extend(age::check(place, &claims, &read.documents));
+    findings.extend(contradicted::check(&files, &claims));
+    findings.extend(duplicates::check(&claims));
+    findings.extend(staleness::check(place, &claims, &read.documents));
+    // The checks run one after another, but readers fix a document from top to bottom.
     findings.sort_by(|a, b| {
         (&a.document, a.line, a.kind, &a.message).cmp(&(&b.document, b.line, b.kind, &b.message))
     });
-    Ok(Audit {
+    Ok(AuditReport {
         documents: read.documents,
         claims,
         findings,
@@ -217,8 +232,13 @@ pub(crate) fn audit_at(place: &Place, guard: &Guard, only: &[String]) -> Result<
 }
 
 impl AuditFinding {
-    /// Makes a finding about the claim at `place`.
-    fn about(kind: FindingKind, claims: &[Claim], place: usize, message: String) -> Self {
+    /// Creates a finding about the claim at index `place`.
+    fn for_claim(
+        kind: FindingKind,
+        claims: &[AuditedClaim],
+        place: usize,
+        message: String,
+    ) -> Self {
         let claim = &claims[place];
         Self {
             kind,
@@ -227,32 +247,37 @@ impl AuditFinding {
             message,
             claim: Some(claim.found.text.clone()),
             other: None,
-            about: vec![place],
+            claim_indexes: vec![place],
         }
     }
 }
 
-/// Returns what the guard would refuse in a document. The text is not repeated.
-fn secrets(document: &claims::Text, guard: &Guard, claims: &[Claim]) -> Vec<AuditFinding> {
+/// Returns findings for text that the guard refuses, without repeating the text.
+fn find_secrets(
+    document: &claims::DocumentText,
+    guard: &Guard,
+    claims: &[AuditedClaim],
+) -> Vec<AuditFinding> {
     let scanned = guard.scan(&document.text, Mode::Prose);
-    let grave = scanned
+    let severe = scanned
         .findings
         .iter()
-        .filter(|it| Severity::High <= it.severity);
-    grave
-        .map(|it| {
+        .filter(|it| it.severity >= FindingSeverity::High);
+    severe
+        .map(|hit| {
+            // A secret outside any claim is still reported; it then concerns no claim.
             let places = claims.iter().enumerate().filter(|(_, claim)| {
                 claim.document == document.path
-                    && (claim.found.line..=claim.found.last_line).contains(&it.line)
+                    && (claim.found.line..=claim.found.last_line).contains(&hit.line)
             });
             AuditFinding {
                 kind: FindingKind::Secret,
                 document: document.path.clone(),
-                line: it.line,
-                message: format!("the guard refuses this: {} ({})", it.kind, it.rule),
+                line: hit.line,
+                message: format!("the guard refuses this: {} ({})", hit.kind, hit.rule),
                 claim: None,
                 other: None,
-                about: places.map(|(place, _)| place).collect(),
+                claim_indexes: places.map(|(place, _)| place).collect(),
             }
         })
         .collect()

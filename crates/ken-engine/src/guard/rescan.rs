@@ -1,17 +1,15 @@
-//! What today's rules say about the lines that are in the ledger already.
+//! Rescan of the ledger with the current rules.
 
-use ken_guard::Rescanned;
+use ken_guard::RescanFinding;
 
 use crate::engine::Engine;
-use crate::error::Error;
+use crate::error::EngineError;
 
-impl Engine {
-    /// Scans every event: what a line says about the rules that looked at it is a claim.
-    pub fn rescan(&self) -> Result<Vec<Rescanned>, Error> {
-        let mut found = Vec::new();
-        self.index.each_event(&mut |event| {
-            found.extend(self.guard.refuses_now(event));
-        })?;
-        Ok(found)
-    }
+/// Scans every event and ignores its recorded scan result, which is only the writer's claim.
+pub(crate) fn rescan(engine: &Engine) -> Result<Vec<RescanFinding>, EngineError> {
+    let mut found = Vec::new();
+    engine.index.for_each_event(&mut |event| {
+        found.extend(engine.guard.refuses_now(event));
+    })?;
+    Ok(found)
 }

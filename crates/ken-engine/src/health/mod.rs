@@ -1,55 +1,55 @@
-//! How the knowledge of this repository fares: what the core's rules need is gathered here.
+//! Health of the knowledge base: gathers the facts that the rules in the core need.
 //!
-//! Two loops, neither with a timer. The fast one (`report`) is told from the index alone, when work begins and
-//! when somebody asks. The slow one (`review`) also holds entries against the code, and writes a proposal only
-//! where a threshold is reached. Both leave a file on this machine; nothing here writes to the ledger.
+//! There are two loops, neither with a timer. The fast loop (`report`) uses only the index and runs
+//! when work begins or on request. The slow loop (`review`) also checks entries against the code
+//! and writes a proposal only if a threshold is reached. Both write a local file and nothing to the
+//! ledger.
 
-mod errors;
+pub(crate) mod misses;
 mod plateau;
-mod report;
-mod review;
+pub(crate) mod report;
+pub(crate) mod review;
 
-use ken_core::entry::Entry;
-use ken_core::health::{Facts, Outcome};
-use ken_core::maintenance::Policy;
-use ken_core::score::Weights;
-use ken_core::store::{Filter, Shelf, Store as _};
+use ken_core::health::maintenance::MaintenancePolicy;
+use ken_core::health::{HealthFacts, RunOutcome};
+use ken_core::ledger::entry::Entry;
+use ken_core::ledger::store::{DerivedStore as _, EntryFilter, LifecycleFilter};
+use ken_core::retrieval::score::RankingWeights;
 
 use crate::engine::Engine;
-use crate::error::Error;
+use crate::error::EngineError;
 
-pub use report::{HEALTH_FILE, Report};
-pub use review::{PROPOSAL_FILE, Proposal, Review};
+pub use report::{HEALTH_FILE, HealthReport};
+pub use review::{HealthProposal, HealthReview, PROPOSAL_FILE};
 
-impl Engine {
-    /// Gathers everything the rules may know. Asks no code and no model.
-    pub fn health_facts(&mut self) -> Result<Facts, Error> {
-        let every = Filter {
-            shelf: Shelf::All,
-            ..Filter::default()
-        };
-        let mut entries = self.index.list(&every)?;
-        let foreign = entries.iter().filter(|it| it.is_inbound());
-        let foreign: Vec<Entry> = foreign.cloned().collect();
-        entries.retain(Entry::is_live);
-        let errors = self.prediction_errors(&entries)?;
-        let workspace = self.index.workspace()?;
-        Ok(Facts {
-            now: self.now(),
-            errors,
-            outcomes: self.outcomes()?,
-            weights: Weights::of(&workspace).unwrap_or_default(),
-            policy: Policy::of(&workspace),
-            peers: workspace.peers,
-            dismissed: workspace.dismissed,
-            entries,
-            foreign,
-        })
-    }
+/// Gathers all facts for the rules. Reads no code and loads no model.
+pub(crate) fn health_facts(engine: &mut Engine) -> Result<HealthFacts, EngineError> {
+    let every = EntryFilter {
+        lifecycle: LifecycleFilter::All,
+        ..EntryFilter::default()
+    };
+    let mut entries = engine.index.list(&every)?;
+    // Collected first, because the filter below drops quarantined entries.
+    let inbound = entries.iter().filter(|it| it.is_inbound());
+    let foreign: Vec<Entry> = inbound.cloned().collect();
+    entries.retain(Entry::is_live);
+    let errors = misses::count_misses(engine, &entries)?;
+    let workspace = engine.index.workspace()?;
+    Ok(HealthFacts {
+        now: engine.now(),
+        errors,
+        outcomes: run_outcomes(engine)?,
+        weights: RankingWeights::from_workspace(&workspace).unwrap_or_default(),
+        policy: MaintenancePolicy::from_workspace(&workspace),
+        peers: workspace.peers,
+        dismissed: workspace.dismissed,
+        entries,
+        foreign,
+    })
+}
 
-    /// Returns how every run ended, in the order they did.
-    pub(crate) fn outcomes(&self) -> Result<Vec<Outcome>, Error> {
-        let runs = self.past_runs()?.into_iter();
-        Ok(runs.map(Outcome::from).collect())
-    }
+/// Returns the outcomes of all runs in the order they ended.
+pub(crate) fn run_outcomes(engine: &Engine) -> Result<Vec<RunOutcome>, EngineError> {
+    let runs = engine.past_runs()?.into_iter();
+    Ok(runs.map(RunOutcome::from).collect())
 }

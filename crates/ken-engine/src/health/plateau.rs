@@ -1,28 +1,35 @@
-//! Entries that much was observed of and nothing was learned about: the prior decides, or they help as often as they hurt.
+//! Entries whose confidence stays near 0.5 despite many observations.
 
-use ken_core::entry::Entry;
-use ken_core::facts::Validity;
-use ken_core::health::Facts;
-use ken_core::health::history::Advice;
-use ken_core::id::EntryId;
+use ken_core::health::HealthFacts;
+use ken_core::health::history::OutcomeAdvice;
+use ken_core::ledger::entry::Entry;
+use ken_core::trust::facts::Validity;
+use ken_core::values::id::EntryId;
 
-/// Observations from which on a posterior in the middle is told.
+/// Minimum number of observations.
 const OBSERVATIONS_MIN: f64 = 20.0;
 
-/// How far from a half the mean may be to be in the middle.
-const NEAR: f64 = 0.05;
+/// Maximum distance of the mean from 0.5.
+const MEAN_DISTANCE_MAX: f64 = 0.05;
 
-/// Entries that are named.
+/// Maximum number of entries named in the advice.
 const NAMED_MAX: usize = 3;
 
-/// Returns what a person should look at because evidence does not move it.
-pub(super) fn plateaus(facts: &Facts) -> Option<Advice> {
+/// Returns advice to review entries whose confidence does not move.
+pub(super) fn plateau_advice(facts: &HealthFacts) -> Option<OutcomeAdvice> {
     let today = facts.now.date();
-    let stays = |entry: &&Entry| {
+    let is_stuck = |entry: &&Entry| {
+        // Without checking the code: the report must be fast.
         let posterior = entry.posterior(Validity::Unverifiable, today);
-        OBSERVATIONS_MIN <= posterior.observations() && (posterior.mean() - 0.5).abs() <= NEAR
+        posterior.observations() >= OBSERVATIONS_MIN
+            && (posterior.mean() - 0.5).abs() <= MEAN_DISTANCE_MAX
     };
-    let ids: Vec<EntryId> = facts.entries.iter().filter(stays).map(|it| it.id).collect();
+    let ids: Vec<EntryId> = facts
+        .entries
+        .iter()
+        .filter(is_stuck)
+        .map(|it| it.id)
+        .collect();
     let first = ids.first()?;
     let named: Vec<String> = ids
         .iter()
@@ -38,5 +45,5 @@ pub(super) fn plateaus(facts: &Facts) -> Option<Advice> {
         named.join(", ")
     );
     let command = format!("ken show {first} --explain");
-    Some(Advice { what, command })
+    Some(OutcomeAdvice { what, command })
 }

@@ -1,140 +1,151 @@
-//! The fast loop: what the rules say about the state as it is, written where whoever begins work finds it.
+//! Fast loop: the health report from the index, stored for the start of the next session.
 
 use std::collections::BTreeMap;
 
-use ken_core::health::history::{Advice, Summary, escalations, recommendations, summary};
-use ken_core::health::{Facts, Insight, Severity, insights};
-use ken_core::status::Status;
-use ken_core::time::Timestamp;
+use ken_core::health::history::{
+    OutcomeAdvice, OutcomeSummary, escalations, recommendations, summarize_outcomes,
+};
+use ken_core::health::{HealthFacts, HealthInsight, InsightSeverity, evaluate_rules};
+use ken_core::values::status::EntryStatus;
+use ken_core::values::time::Timestamp;
 use ken_ledger::{Dir as _, DiskError};
 use serde::{Deserialize, Serialize};
 
 use crate::engine::Engine;
-use crate::error::Error;
-use crate::files::put;
-use crate::maintenance::Maintenance;
-use crate::notice::Notice;
+use crate::error::EngineError;
+use crate::files::write_atomically;
+use crate::maintenance::{self, MaintenanceStatus};
+use crate::notice::EngineNotice;
 
-/// Where the latest report lies, below `.ken/`.
+/// Path of the latest report, below `.ken/`.
 pub const HEALTH_FILE: &str = ".local/health/latest.json";
 
-/// Bytes of ledger up to which a briefing brings the report up too: no more than a blink.
+/// Maximum bytes of the ledger for which the report is updated while an agent waits.
 const LEDGER_BYTES_ON_BRIEF_MAX: u64 = 4 * 1024 * 1024;
 
-/// How knowledge fares.
+/// Health report.
 #[derive(Clone, Debug, Serialize)]
-pub struct Report {
+pub struct HealthReport {
     pub schema: &'static str,
     pub at: Timestamp,
-    /// What it was told from; the same state gives the same report.
+    /// State the report was computed from; the same state yields the same report.
     pub state: String,
-    /// Entries in use, by status.
+    /// Number of live entries by status.
     pub entries: BTreeMap<&'static str, u64>,
-    pub insights: Vec<Insight>,
-    pub outcomes: Summary,
-    /// What a person should look at because work keeps failing.
-    pub escalations: Vec<Advice>,
-    /// What outcomes say about settings; nothing is set by them.
-    pub recommendations: Vec<Advice>,
-    pub maintenance: Maintenance,
+    pub insights: Vec<HealthInsight>,
+    pub outcomes: OutcomeSummary,
+    /// Advice for a person because runs keep failing.
+    pub escalations: Vec<OutcomeAdvice>,
+    /// Advice about settings, derived from outcomes; nothing is changed automatically.
+    pub recommendations: Vec<OutcomeAdvice>,
+    pub maintenance: MaintenanceStatus,
 }
 
-/// The member of a written report that says what it was told from.
+/// Member of a stored report that identifies its state.
 #[derive(Deserialize)]
-struct Written {
+struct StoredReportState {
     state: String,
 }
 
-impl Engine {
-    /// Tells how knowledge fares and writes it down on this machine.
-    pub fn health_report(&mut self) -> Result<Report, Error> {
-        let facts = self.health_facts()?;
-        self.report_from(&facts)
-    }
+/// Computes the health report and stores it on this machine.
+pub(crate) fn health_report(engine: &mut Engine) -> Result<HealthReport, EngineError> {
+    let facts = engine.health_facts()?;
+    build_health_report(engine, &facts)
+}
 
-    pub(super) fn report_from(&mut self, facts: &Facts) -> Result<Report, Error> {
-        let mut entries = Status::ALL.map(|status| (status.name(), 0));
-        for entry in &facts.entries {
-            entries[entry.status.value as usize].1 += 1;
-        }
-        let mut recommended = recommendations(facts);
-        recommended.extend(super::plateau::plateaus(facts));
-        let report = Report {
-            schema: "ken.health_report.v1",
-            at: facts.now,
-            state: self.health_state()?,
-            entries: entries.into(),
-            insights: insights(facts),
-            outcomes: summary(facts),
-            escalations: escalations(facts),
-            recommendations: recommended,
-            maintenance: self.maintenance_after(&facts.outcomes)?,
-        };
-        self.write_local(HEALTH_FILE, &report)?;
-        Ok(report)
+/// Computes and stores the report from given facts.
+pub(super) fn build_health_report(
+    engine: &mut Engine,
+    facts: &HealthFacts,
+) -> Result<HealthReport, EngineError> {
+    // All statuses appear, also with a count of zero. `EntryStatus::ALL` is in discriminant
+    // order.
+    let mut entries = EntryStatus::ALL.map(|status| (status.name(), 0));
+    for entry in &facts.entries {
+        entries[entry.status.value as usize].1 += 1;
     }
+    let mut recommended = recommendations(facts);
+    recommended.extend(super::plateau::plateau_advice(facts));
+    let report = HealthReport {
+        schema: "ken.health_report.v1",
+        at: facts.now,
+        state: health_state(engine)?,
+        entries: entries.into(),
+        insights: evaluate_rules(facts),
+        outcomes: summarize_outcomes(facts),
+        escalations: escalations(facts),
+        recommendations: recommended,
+        maintenance: maintenance::maintenance_status_from(engine, &facts.outcomes)?,
+    };
+    write_local(engine, HEALTH_FILE, &report)?;
+    Ok(report)
+}
 
-    /// Brings the report up when work begins, if anything changed since, and tells what cannot wait.
-    pub(crate) fn note_health(&mut self) {
-        let urgent = self.bring_health_up();
-        if 0 < urgent {
-            self.notices
-                .push(Notice::ActionRequired { matters: urgent });
-        }
+/// Updates the report when work begins, and adds a notice if something requires action.
+pub(crate) fn update_health_report(engine: &mut Engine) {
+    let urgent = refresh_health_report(engine);
+    if urgent > 0 {
+        engine
+            .notices
+            .push(EngineNotice::ActionRequired { matters: urgent });
     }
+}
 
-    /// Writes a new report if anything changed; returns how much of it requires action. Never in the way of the work.
-    fn bring_health_up(&mut self) -> usize {
-        if self.health_state().is_ok_and(|now| self.is_told(&now)) {
-            return 0;
-        }
-        // A tree nobody may write to is still worked in.
-        let insights = self.health_report().map(|it| it.insights);
-        let mut found = insights.unwrap_or_default();
-        found.retain(|it| it.severity == Severity::ActionRequired);
-        found.len()
+/// Updates the report if the state changed. Returns the number of new insights that require
+/// action. Errors are ignored.
+fn refresh_health_report(engine: &mut Engine) -> usize {
+    if health_state(engine).is_ok_and(|now| is_report_current(engine, &now)) {
+        return 0;
     }
+    // Work must be possible in a read-only repository, so a failed write is not an error.
+    let insights = engine.health_report().map(|it| it.insights);
+    let mut found = insights.unwrap_or_default();
+    found.retain(|it| it.severity == InsightSeverity::ActionRequired);
+    found.len()
+}
 
-    /// Brings the report up where somebody waits for an answer, if that is no matter of time.
-    pub(crate) fn note_health_quickly(&mut self) {
-        let listed = self.ledger.list().unwrap_or_default();
-        if listed.iter().map(|it| it.len).sum::<u64>() <= LEDGER_BYTES_ON_BRIEF_MAX {
-            self.bring_health_up();
-        }
+/// Updates the report while a caller waits, but only if the ledger is small.
+pub(crate) fn update_small_health_report(engine: &mut Engine) {
+    let listed = engine.ledger.list().unwrap_or_default();
+    if listed.iter().map(|it| it.len).sum::<u64>() <= LEDGER_BYTES_ON_BRIEF_MAX {
+        refresh_health_report(engine);
     }
+}
 
-    fn is_told(&self, state: &str) -> bool {
-        let read = self.ken.read(HEALTH_FILE).ok();
-        let written = read.and_then(|it| serde_json::from_slice::<Written>(&it).ok());
-        written.is_some_and(|it| it.state == state)
-    }
+/// Returns true if the stored report is about `state`.
+fn is_report_current(engine: &Engine, state: &str) -> bool {
+    let read = engine.ken.read(HEALTH_FILE).ok();
+    let written = read.and_then(|it| serde_json::from_slice::<StoredReportState>(&it).ok());
+    written.is_some_and(|it| it.state == state)
+}
 
-    /// Returns what a report is told from: the ledger's files, and the day.
-    fn health_state(&self) -> Result<String, Error> {
-        let day = self.now().date();
-        Ok(format!("{}/{day}", self.ledger_state()?))
-    }
+/// Returns the state a report depends on: the files of the ledger and the date.
+fn health_state(engine: &Engine) -> Result<String, EngineError> {
+    // Rules use ages in days, so a report is valid for one day.
+    let day = engine.now().date();
+    Ok(format!("{}/{day}", ledger_state(engine)?))
+}
 
-    /// Returns a hash of which segments there are and how long they are.
-    pub(crate) fn ledger_state(&self) -> Result<String, Error> {
-        let mut hasher = blake3::Hasher::new();
-        for stat in self.ledger.list()? {
-            hasher.update(stat.name.path().as_bytes());
-            hasher.update(&stat.len.to_le_bytes());
-        }
-        let hash = hasher.finalize().to_hex();
-        Ok(format!("b3:{}", &hash[..16]))
+/// Returns a hash of the names and lengths of the segments.
+pub(crate) fn ledger_state(engine: &Engine) -> Result<String, EngineError> {
+    // Segments are append-only, so names and lengths identify their contents without reading.
+    let mut hasher = blake3::Hasher::new();
+    for stat in engine.ledger.list()? {
+        hasher.update(stat.name.path().as_bytes());
+        hasher.update(&stat.len.to_le_bytes());
     }
+    let hash = hasher.finalize().to_hex();
+    Ok(format!("b3:{}", &hash[..16]))
+}
 
-    /// Writes one object to a file of this machine.
-    pub(crate) fn write_local(
-        &self,
-        path: &'static str,
-        object: &impl Serialize,
-    ) -> Result<(), Error> {
-        let mut text = serde_json::to_string_pretty(object).expect("reports are plain data");
-        text.push('\n');
-        let dir = &*self.ken;
-        Ok(put(dir, path, text.as_bytes()).map_err(DiskError::on("write", path))?)
-    }
+/// Writes a JSON object to a local file.
+pub(crate) fn write_local(
+    engine: &Engine,
+    path: &'static str,
+    object: &impl Serialize,
+) -> Result<(), EngineError> {
+    let mut text = serde_json::to_string_pretty(object).expect("reports are plain data");
+    text.push('\n');
+    let dir = &*engine.ken;
+    Ok(write_atomically(dir, path, text.as_bytes()).map_err(DiskError::on("write", path))?)
 }

@@ -1,127 +1,134 @@
-//! The slow loop: everything counted, the code asked, and a proposal written only where a limit is reached.
+//! Slow loop: counts problems, checks the code, and writes a proposal if a threshold is reached.
 
 use std::collections::BTreeSet;
 use std::io;
 
-use ken_core::drift::Signal;
-use ken_core::health::history::summary;
-use ken_core::health::thresholds::{Counts, Thresholds, Tripped};
-use ken_core::health::{Insight, Severity, insights};
-use ken_core::id::EntryId;
-use ken_core::kind::Kind;
-use ken_core::store::{Filter, Store as _};
-use ken_core::time::Timestamp;
+use ken_core::health::drift::DriftSignal;
+use ken_core::health::history::summarize_outcomes;
+use ken_core::health::thresholds::{HealthCounts, HealthThresholds, TrippedThreshold};
+use ken_core::health::{HealthInsight, InsightSeverity, evaluate_rules};
+use ken_core::ledger::store::{DerivedStore as _, EntryFilter};
+use ken_core::values::id::EntryId;
+use ken_core::values::kind::EntryKind;
+use ken_core::values::time::Timestamp;
 use ken_ledger::{Dir as _, DiskError};
 use serde::Serialize;
 
 use crate::engine::Engine;
-use crate::error::Error;
+use crate::error::EngineError;
+use crate::health::report;
 
-/// Where a proposal lies, below `.ken/`.
+/// Path of the proposal, below `.ken/`.
 pub const PROPOSAL_FILE: &str = ".local/review/proposal.json";
 
-/// Days for which friction counts.
+/// Number of days for which friction counts.
 const FRICTION_DAYS: u32 = 7;
 
-/// Runs that must have ended before the share of failures says anything.
+/// Minimum number of runs for a meaningful failure rate.
 const FAILED_RUNS_MIN: u64 = 5;
 
-/// What a review found.
+/// Result of a review.
 #[derive(Clone, Debug, Serialize)]
-pub struct Review {
+pub struct HealthReview {
     pub schema: &'static str,
-    pub counts: Counts,
-    pub tripped: Vec<Tripped>,
-    /// The file the proposal was written to; none where no limit is reached.
+    pub counts: HealthCounts,
+    pub tripped: Vec<TrippedThreshold>,
+    /// File of the proposal; `None` if no threshold is reached.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub proposal: Option<String>,
 }
 
-/// What should be done, for a person to decide.
+/// Proposed actions, for a person to decide.
 #[derive(Clone, Debug, Serialize)]
-pub struct Proposal<'a> {
+pub struct HealthProposal<'a> {
     pub schema: &'static str,
     pub at: Timestamp,
-    pub thresholds: &'a Thresholds,
-    pub counts: &'a Counts,
-    pub tripped: &'a [Tripped],
-    pub insights: Vec<Insight>,
+    pub thresholds: &'a HealthThresholds,
+    pub counts: &'a HealthCounts,
+    pub tripped: &'a [TrippedThreshold],
+    pub insights: Vec<HealthInsight>,
 }
 
-impl Engine {
-    /// Counts everything, and writes a proposal where a limit is reached; removes an older one where none is.
-    pub fn health_review(&mut self, thresholds: &Thresholds) -> Result<Review, Error> {
-        let facts = self.health_facts()?;
-        let found = insights(&facts);
-        let ended = summary(&facts);
-        let counts = Counts {
-            action_required: count(&found, Severity::ActionRequired),
-            attention: count(&found, Severity::Attention),
-            stale_entries: self.count_stale()?,
-            invalid_entries: self.invalid()?.len() as u64,
-            contradictions: self.contradictions()?.len() as u64,
-            duplicate_pairs: self.duplicates()?.len() as u64,
-            friction_week: self.count_friction()?,
-            missed_questions: self.missed()?.len() as u64,
-            failed_percent: match ended.runs {
-                runs if runs < FAILED_RUNS_MIN => 0,
-                runs => 100 * ended.failed / runs,
+/// Counts problems. Writes a proposal if a threshold is reached, else deletes an old one.
+pub(crate) fn health_review(
+    engine: &mut Engine,
+    thresholds: &HealthThresholds,
+) -> Result<HealthReview, EngineError> {
+    let facts = engine.health_facts()?;
+    let found = evaluate_rules(&facts);
+    let ended = summarize_outcomes(&facts);
+    let counts = HealthCounts {
+        action_required: count_severity(&found, InsightSeverity::ActionRequired),
+        attention: count_severity(&found, InsightSeverity::Attention),
+        stale_entries: count_stale(engine)?,
+        invalid_entries: engine.invalid_entries()?.len() as u64,
+        contradictions: engine.open_contradictions()?.len() as u64,
+        duplicate_pairs: engine.duplicate_pairs()?.len() as u64,
+        friction_week: count_friction(engine)?,
+        missed_questions: engine.unanswered_queries()?.len() as u64,
+        failed_percent: match ended.runs {
+            runs if runs < FAILED_RUNS_MIN => 0,
+            runs => 100 * ended.failed / runs,
+        },
+    };
+    let tripped = thresholds.tripped(&counts);
+    let is_reached = !tripped.is_empty();
+    if is_reached {
+        report::write_local(
+            engine,
+            PROPOSAL_FILE,
+            &HealthProposal {
+                schema: "ken.health_proposal.v1",
+                at: facts.now,
+                thresholds,
+                counts: &counts,
+                tripped: &tripped,
+                insights: found,
             },
-        };
-        let tripped = thresholds.tripped(&counts);
-        let is_reached = !tripped.is_empty();
-        if is_reached {
-            self.write_local(
-                PROPOSAL_FILE,
-                &Proposal {
-                    schema: "ken.health_proposal.v1",
-                    at: facts.now,
-                    thresholds,
-                    counts: &counts,
-                    tripped: &tripped,
-                    insights: found,
-                },
-            )?;
-        } else {
-            self.withdraw_proposal()?;
-        }
-        Ok(Review {
-            schema: "ken.health_review.v1",
-            counts,
-            tripped,
-            proposal: is_reached.then(|| format!(".ken/{PROPOSAL_FILE}")),
-        })
+        )?;
+    } else {
+        delete_health_proposal(engine)?;
     }
+    Ok(HealthReview {
+        schema: "ken.health_review.v1",
+        counts,
+        tripped,
+        proposal: is_reached.then(|| format!(".ken/{PROPOSAL_FILE}")),
+    })
+}
 
-    /// A proposal that no limit stands behind any more would mislead.
-    fn withdraw_proposal(&self) -> Result<(), Error> {
-        let removed = self.ken.remove(PROPOSAL_FILE);
-        match removed {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            other => Ok(other.map_err(DiskError::on("remove", PROPOSAL_FILE))?),
-        }
-    }
-
-    fn count_stale(&mut self) -> Result<u64, Error> {
-        let drifting = self.drift()?.into_iter();
-        let stale = drifting.filter(|it| it.signal == Signal::Stale);
-        let stale: BTreeSet<EntryId> = stale.flat_map(|it| it.entries).collect();
-        Ok(stale.len() as u64)
-    }
-
-    fn count_friction(&self) -> Result<u64, Error> {
-        let filter = Filter {
-            kind: Some(Kind::Friction),
-            ..Filter::default()
-        };
-        let today = self.now().date();
-        let is_late = |on: ken_core::time::Date| today.days_since(on) <= FRICTION_DAYS;
-        let all = self.index.list(&filter)?.into_iter();
-        let late = all.filter(|it| is_late(it.history.first.wall.date()));
-        Ok(late.count() as u64)
+/// Deletes the proposal: without a threshold behind it, it would be misleading.
+fn delete_health_proposal(engine: &Engine) -> Result<(), EngineError> {
+    let removed = engine.ken.remove(PROPOSAL_FILE);
+    match removed {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        other => Ok(other.map_err(DiskError::on("remove", PROPOSAL_FILE))?),
     }
 }
 
-fn count(insights: &[Insight], severity: Severity) -> u64 {
+/// Counts the entries with a stale signal.
+fn count_stale(engine: &mut Engine) -> Result<u64, EngineError> {
+    let drifting = engine.drift()?.into_iter();
+    let signals = drifting.filter(|it| it.signal == DriftSignal::Stale);
+    // A set: one entry may have several signals.
+    let stale: BTreeSet<EntryId> = signals.flat_map(|it| it.entries).collect();
+    Ok(stale.len() as u64)
+}
+
+/// Counts the recent friction entries.
+fn count_friction(engine: &Engine) -> Result<u64, EngineError> {
+    let filter = EntryFilter {
+        kind: Some(EntryKind::Friction),
+        ..EntryFilter::default()
+    };
+    let today = engine.now().date();
+    let is_recent = |on: ken_core::values::time::Date| today.days_since(on) <= FRICTION_DAYS;
+    let all = engine.index.list(&filter)?.into_iter();
+    let recent = all.filter(|it| is_recent(it.history.first.wall.date()));
+    Ok(recent.count() as u64)
+}
+
+/// Counts the insights of a severity.
+fn count_severity(insights: &[HealthInsight], severity: InsightSeverity) -> u64 {
     insights.iter().filter(|it| it.severity == severity).count() as u64
 }

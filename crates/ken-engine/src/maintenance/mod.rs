@@ -1,185 +1,212 @@
-//! Maintenance: services by name, when each is due, and what the policy lets happen unasked.
+//! Maintenance: named services, their due dates and the policy for automatic runs.
 //!
-//! Nothing runs by a clock. When work begins and when it ends, `keep_house` asks which services are due;
-//! unless people set another policy, that is all. A service changes entries through the same verbs as everybody,
-//! and where it changed something that is a run in the ledger, with an outcome like any other.
+//! There is no timer. When work begins or ends, `run_due_maintenance` checks which
+//! services are due; the default policy allows no more than that. A service changes entries with
+//! the same methods as every caller, and its changes are recorded as a run with an outcome.
 
 mod services;
 
 use std::collections::BTreeMap;
 
-use ken_core::actor::Actor;
-use ken_core::health::Outcome;
-use ken_core::maintenance::{Category, Leave, MAINTENANCE_KEY, Policy, Service, Spent, task};
-use ken_core::store::Store as _;
-use ken_core::time::{DAY_MS, Timestamp};
+use ken_core::health::RunOutcome;
+use ken_core::health::maintenance::{
+    MAINTENANCE_KEY, MaintenanceCategory, MaintenancePermission, MaintenancePolicy,
+    MaintenanceService, MaintenanceUsage, format_task,
+};
+use ken_core::ledger::store::DerivedStore as _;
+use ken_core::values::actor::Actor;
+use ken_core::values::time::{DAY_MS, Timestamp};
 use ken_ledger::Dir as _;
 use serde::{Deserialize, Serialize};
 
 use crate::engine::Engine;
-use crate::error::Error;
-use crate::notice::Notice;
-use crate::runs::closing_lock;
+use crate::error::EngineError;
+use crate::notice::EngineNotice;
+use crate::runs::lock_closing;
+use crate::{health, scoring};
 
-pub use services::{Change, Left, Served};
+pub use services::{OpenDecision, ServiceChange, ServiceOutcome};
 
-/// When services last ran on this machine, and on what.
-const MEMORY_FILE: &str = ".local/maintenance.json";
+/// Local file with the time and ledger state of each service's last run.
+const LAST_RUNS_FILE: &str = ".local/maintenance.json";
 
-/// Where maintenance stands.
+/// Status of maintenance.
 #[derive(Clone, Debug, Serialize)]
-pub struct Maintenance {
-    pub policy: Policy,
-    /// What was done within the last day.
-    pub spent: Spent,
+pub struct MaintenanceStatus {
+    pub policy: MaintenancePolicy,
+    /// Work done within the last day.
+    pub spent: MaintenanceUsage,
     pub services: Vec<ServiceState>,
 }
 
-/// Where one service stands.
+/// Status of one service.
 #[derive(Clone, Debug, Serialize)]
 pub struct ServiceState {
-    pub service: Service,
+    pub service: MaintenanceService,
     pub name: String,
     pub due: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last: Option<Timestamp>,
-    /// Whether it runs unasked when it is due.
+    /// True if the service runs automatically when it is due.
     pub automatic: bool,
-    /// What it would be asked to do, as a run's task says it.
+    /// Description of the work, as used for the task of a run.
     pub task: String,
-    /// The exact command that runs it.
+    /// Command that runs the service.
     pub command: String,
 }
 
-/// What is remembered of a service.
+/// Last run of a service on this machine.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-struct Remembered {
+struct LastServiceRun {
     at: Timestamp,
-    /// The ledger as it left it.
+    /// State of the ledger after the run.
     ledger: String,
 }
 
-type Memory = BTreeMap<Service, Remembered>;
+/// Last run of each service.
+type LastServiceRuns = BTreeMap<MaintenanceService, LastServiceRun>;
 
-impl Engine {
-    /// Returns where maintenance stands.
-    pub fn maintenance(&self) -> Result<Maintenance, Error> {
-        self.maintenance_after(&self.outcomes()?)
-    }
+/// Returns the status of maintenance.
+pub(crate) fn maintenance_status(engine: &Engine) -> Result<MaintenanceStatus, EngineError> {
+    maintenance_status_from(engine, &health::run_outcomes(engine)?)
+}
 
-    pub(crate) fn maintenance_after(&self, outcomes: &[Outcome]) -> Result<Maintenance, Error> {
-        let (policy, memory) = (self.maintenance_policy()?, self.memory());
-        let (ledger, now) = (self.ledger_state()?, self.now());
-        let state = |service: Service| {
-            let known = memory.get(&service);
-            let told = last_told(outcomes, service);
-            let last = known.map(|it| it.at).max(told);
-            let is_dirty = known.is_none_or(|it| it.ledger != ledger);
-            ServiceState {
-                service,
-                name: service.full_name(),
-                due: service.is_due(last, is_dirty, now),
-                last,
-                automatic: service.category().is_some_and(|it| policy.allows(it)),
-                task: task(service.name(), service.purpose()),
-                command: format!("ken maintain {service}"),
-            }
-        };
-        Ok(Maintenance {
-            services: Service::ALL.map(state).into(),
-            spent: spent(outcomes, now),
-            policy,
-        })
-    }
-
-    /// Returns the policy of this workspace, or the default one where its own is not sound.
-    pub fn maintenance_policy(&self) -> Result<Policy, Error> {
-        Ok(Policy::of(&self.index.workspace()?))
-    }
-
-    /// Sets the policy of this workspace; without one, the default holds again. Only a person may.
-    pub fn set_maintenance_policy(
-        &mut self,
-        policy: Option<&Policy>,
-        by: &Actor,
-    ) -> Result<Policy, Error> {
-        self.configure(MAINTENANCE_KEY, serde_json::json!(policy), by)?;
-        self.maintenance_policy()
-    }
-
-    /// Runs a service because somebody asked for it, due or not.
-    pub fn maintain(&mut self, service: Service, by: &Actor) -> Result<Served, Error> {
-        self.run_service(service, u32::MAX, by)
-    }
-
-    /// Runs what is due and what the policy lets run unasked. Never in the way of whoever works.
-    pub(crate) fn keep_house(&mut self, by: &Actor) {
-        let served = self.serve_due(by);
-        if let Err(error) = served {
-            let why = error.to_string();
-            self.notices.push(Notice::MaintenanceFailed { why });
+/// Returns the status of maintenance from known outcomes.
+pub(crate) fn maintenance_status_from(
+    engine: &Engine,
+    outcomes: &[RunOutcome],
+) -> Result<MaintenanceStatus, EngineError> {
+    let (policy, memory) = (engine.maintenance_policy()?, load_last_service_runs(engine));
+    let (ledger, now) = (health::report::ledger_state(engine)?, engine.now());
+    let state = |service: MaintenanceService| {
+        let known = memory.get(&service);
+        let recorded = last_recorded_run(outcomes, service);
+        let last = known.map(|it| it.at).max(recorded);
+        // A service that ran on this ledger state would find nothing new.
+        let is_dirty = known.is_none_or(|it| it.ledger != ledger);
+        ServiceState {
+            service,
+            name: service.full_name(),
+            due: service.is_due(last, is_dirty, now),
+            last,
+            automatic: service.category().is_some_and(|it| policy.allows(it)),
+            task: format_task(service.name(), service.purpose()),
+            command: format!("ken health maintain {service}"),
         }
-    }
+    };
+    Ok(MaintenanceStatus {
+        services: MaintenanceService::ALL.map(state).into(),
+        spent: recent_work(outcomes, now),
+        policy,
+    })
+}
 
-    fn serve_due(&mut self, by: &Actor) -> Result<(), Error> {
-        let policy = self.maintenance_policy()?;
-        if !Category::ALL.iter().any(|it| policy.allows(*it)) {
-            return Ok(());
-        }
-        // Two that end at once would do everything twice.
-        let _lock = closing_lock(&self.place)?;
-        self.refresh()?;
-        for state in self.maintenance()?.services {
-            let Some(category) = state.service.category().filter(|_| state.due) else {
-                continue;
-            };
-            match policy.leave(category, spent(&self.outcomes()?, self.now())) {
-                Leave::Granted(most) => {
-                    let served = self.run_service(state.service, most, by)?;
-                    let (changed, left) = (served.changed.len(), served.left.len());
-                    if 0 < changed + left {
-                        let task = served.task;
-                        self.notices.push(Notice::Maintained {
-                            task,
-                            changed,
-                            left,
-                        });
-                    }
-                }
-                Leave::NotAllowed | Leave::BudgetSpent | Leave::TooManyRuns => {}
-            }
-        }
-        Ok(())
-    }
+/// Returns the policy of this workspace; the default if it is absent or invalid.
+pub(crate) fn maintenance_policy(engine: &Engine) -> Result<MaintenancePolicy, EngineError> {
+    Ok(MaintenancePolicy::from_workspace(
+        &engine.index.workspace()?,
+    ))
+}
 
-    /// Returns what is remembered here; what cannot be read is forgotten.
-    fn memory(&self) -> Memory {
-        let read = self.ken.read(MEMORY_FILE).ok();
-        let read = read.and_then(|it| serde_json::from_slice(&it).ok());
-        read.unwrap_or_default()
-    }
+/// Sets the policy of this workspace; `None` restores the default. Requires a person.
+pub(crate) fn set_maintenance_policy(
+    engine: &mut Engine,
+    policy: Option<&MaintenancePolicy>,
+    by: &Actor,
+) -> Result<MaintenancePolicy, EngineError> {
+    scoring::configure(engine, MAINTENANCE_KEY, serde_json::json!(policy), by)?;
+    engine.maintenance_policy()
+}
 
-    fn remember(&self, service: Service) -> Result<(), Error> {
-        let mut memory = self.memory();
-        let (at, ledger) = (self.now(), self.ledger_state()?);
-        memory.insert(service, Remembered { at, ledger });
-        self.write_local(MEMORY_FILE, &memory)
+/// Runs a service on request, due or not, without a limit.
+pub(crate) fn maintain(
+    engine: &mut Engine,
+    service: MaintenanceService,
+    by: &Actor,
+) -> Result<ServiceOutcome, EngineError> {
+    services::run_service(engine, service, u32::MAX, by)
+}
+
+/// Runs the services that are due and allowed. A failure becomes a notice, not an error.
+pub(crate) fn run_due_maintenance(engine: &mut Engine, by: &Actor) {
+    let served = run_due_services(engine, by);
+    if let Err(error) = served {
+        let why = error.to_string();
+        engine.notices.push(EngineNotice::MaintenanceFailed { why });
     }
 }
 
-/// Returns when a service last changed something, on any machine.
-fn last_told(outcomes: &[Outcome], service: Service) -> Option<Timestamp> {
+/// Runs the services that are due, within the limits of the policy.
+fn run_due_services(engine: &mut Engine, by: &Actor) -> Result<(), EngineError> {
+    let policy = engine.maintenance_policy()?;
+    // Most workspaces allow nothing: return before the lock and the queries.
+    if !MaintenanceCategory::ALL.iter().any(|it| policy.allows(*it)) {
+        return Ok(());
+    }
+    // Two processes that end at the same time would run every service twice.
+    let _lock = lock_closing(&engine.place)?;
+    // The other process may have finished its maintenance while this one waited for the lock.
+    engine.refresh()?;
+    for state in engine.maintenance_status()?.services {
+        let Some(category) = state.service.category().filter(|_| state.due) else {
+            continue;
+        };
+        // Computed anew for each service, because the previous one used up part of the budget.
+        match policy.check_permission(
+            category,
+            recent_work(&health::run_outcomes(engine)?, engine.now()),
+        ) {
+            MaintenancePermission::Granted(most) => {
+                let served = services::run_service(engine, state.service, most, by)?;
+                let (changed, left) = (served.changed.len(), served.left.len());
+                if changed + left > 0 {
+                    let task = served.task;
+                    engine.notices.push(EngineNotice::Maintained {
+                        task,
+                        changed,
+                        left,
+                    });
+                }
+            }
+            MaintenancePermission::NotAllowed
+            | MaintenancePermission::BudgetSpent
+            | MaintenancePermission::TooManyRuns => {}
+        }
+    }
+    Ok(())
+}
+
+/// Loads the last runs; an unreadable file counts as empty.
+fn load_last_service_runs(engine: &Engine) -> LastServiceRuns {
+    let bytes = engine.ken.read(LAST_RUNS_FILE).ok();
+    let parsed = bytes.and_then(|it| serde_json::from_slice(&it).ok());
+    parsed.unwrap_or_default()
+}
+
+/// Stores that a service ran now, on the current ledger.
+fn store_last_service_run(engine: &Engine, service: MaintenanceService) -> Result<(), EngineError> {
+    let mut memory = load_last_service_runs(engine);
+    let (at, ledger) = (engine.now(), health::report::ledger_state(engine)?);
+    memory.insert(service, LastServiceRun { at, ledger });
+    health::report::write_local(engine, LAST_RUNS_FILE, &memory)
+}
+
+/// Returns the time when a service last changed something, on any machine.
+fn last_recorded_run(outcomes: &[RunOutcome], service: MaintenanceService) -> Option<Timestamp> {
     let mut own = outcomes.iter().rev();
-    let last = own.find(|it| it.maintenance() == Some(service.name()));
+    let last = own.find(|it| it.maintenance_service() == Some(service.name()));
     last.map(|it| it.at)
 }
 
-/// Returns what maintenance did within the last day: the rounds of its runs are the entries it changed.
-fn spent(outcomes: &[Outcome], now: Timestamp) -> Spent {
-    let mut spent = Spent::default();
-    let is_late = |it: &&Outcome| now < it.at.plus_millis(DAY_MS);
-    let own = outcomes.iter().filter(|it| it.maintenance().is_some());
-    for outcome in own.filter(is_late) {
+/// Returns the work of the last day. The `rounds` of a maintenance run count the entries it
+/// changed.
+fn recent_work(outcomes: &[RunOutcome], now: Timestamp) -> MaintenanceUsage {
+    let mut spent = MaintenanceUsage::default();
+    let is_recent = |it: &&RunOutcome| now < it.at.plus_millis(DAY_MS);
+    let own = outcomes
+        .iter()
+        .filter(|it| it.maintenance_service().is_some());
+    for outcome in own.filter(is_recent) {
         spent.changes = spent.changes.saturating_add(outcome.closed.rounds);
         spent.runs += 1;
     }

@@ -1,267 +1,284 @@
-//! What each service does. All are deterministic: what takes judgement is listed, with the command that decides it.
+//! Maintenance services. All are deterministic and list decisions for a person with the command.
 
 use std::collections::BTreeSet;
 
-use ken_core::actor::Actor;
 use ken_core::decide::{self, Draft};
-use ken_core::entry::Entry;
-use ken_core::event::{Body, Effect, Outcome, RunClosed};
-use ken_core::id::EntryId;
-use ken_core::kind::Memory;
-use ken_core::likeness::Merging;
-use ken_core::maintenance::{STRATEGY_PREFIX, Service, Stale, sweep, task};
-use ken_core::posterior::outcome_weight;
-use ken_core::status::Status;
-use ken_core::store::{Filter, Store as _};
+use ken_core::health::maintenance::{
+    MaintenanceService, STRATEGY_PREFIX, StaleReason, format_task, stale_reason,
+};
+use ken_core::ledger::entry::Entry;
+use ken_core::ledger::event::{Body, EntryEffect, Outcome, RunClosed};
+use ken_core::ledger::store::{DerivedStore as _, EntryFilter};
+use ken_core::trust::posterior::outcome_weight;
+use ken_core::trust::similarity::MergeDecision;
+use ken_core::values::actor::Actor;
+use ken_core::values::id::EntryId;
+use ken_core::values::kind::Memory;
+use ken_core::values::status::EntryStatus;
 use serde::Serialize;
 
 use crate::engine::Engine;
-use crate::error::Error;
+use crate::error::EngineError;
+use crate::{health, maintenance, sync, validity};
 
-/// Who acts in a run that a service made.
-const KEEPER: &str = "agent:ken/maintenance";
+/// Actor of runs created by services.
+const MAINTENANCE_ACTOR: &str = "agent:ken/maintenance";
 
-/// What a service did.
+/// Result of a service.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Served {
-    pub service: Service,
+pub struct ServiceOutcome {
+    pub service: MaintenanceService,
     pub task: String,
-    /// The run it was, where it changed something.
+    /// Run that records the changes; absent if there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
-    pub changed: Vec<Change>,
-    /// What it leaves to a person.
-    pub left: Vec<Left>,
+    pub changed: Vec<ServiceChange>,
+    /// Decisions left to a person.
+    pub left: Vec<OpenDecision>,
 }
 
-/// One change.
+/// Change made by a service.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Change {
+pub struct ServiceChange {
     pub entry: EntryId,
     pub what: String,
-    /// The exact command that takes it back or shows it.
+    /// Command that reverts or shows the change.
     pub command: String,
 }
 
-/// Something a person decides.
+/// Decision left to a person.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Left {
+pub struct OpenDecision {
     pub entries: Vec<EntryId>,
     pub what: String,
-    /// The exact command that decides it.
+    /// Command that makes the decision.
     pub command: String,
 }
 
-/// What a service wants to change, before anything is.
-enum Plan {
+/// Change that a service plans.
+enum PlannedChange {
     Merge { target: EntryId, source: EntryId },
-    Sweep { entry: EntryId, why: Stale },
+    Sweep { entry: EntryId, why: StaleReason },
     Reset { entry: EntryId },
 }
 
-impl Engine {
-    /// Runs a service, which changes at most `most` entries.
-    pub(super) fn run_service(
-        &mut self,
-        service: Service,
-        most: u32,
-        by: &Actor,
-    ) -> Result<Served, Error> {
-        self.absorb_before_writing()?;
-        let (plans, left) = match service {
-            Service::Dedup => self.plan_dedup(by)?,
-            Service::StaleSweep => (self.plan_sweep()?, Vec::new()),
-            Service::Contradiction => (Vec::new(), self.list_contradictions()?),
-            Service::ConfidenceReset => (self.plan_reset(by)?, Vec::new()),
-        };
-        let mut served = Served {
-            service,
-            task: task(service.name(), service.purpose()),
-            run: None,
-            changed: Vec::new(),
-            left,
-        };
-        let most = usize::try_from(most).unwrap_or(usize::MAX);
-        let mut outcome = Outcome::Succeeded;
-        for plan in plans.iter().take(most) {
-            match self.carry_out(plan, by) {
-                Ok(change) => served.changed.push(change),
-                // One entry that must stay as it is does not stop the others.
-                Err(Error::Refused(_) | Error::Guarded(_)) => outcome = Outcome::Failed,
-                Err(other) => return Err(other),
+/// Runs a service that changes at most `most` entries.
+pub(super) fn run_service(
+    engine: &mut Engine,
+    service: MaintenanceService,
+    most: u32,
+    by: &Actor,
+) -> Result<ServiceOutcome, EngineError> {
+    // Services must see edits of entry files before they decide.
+    sync::sync_before_writing(engine)?;
+    let (plans, left) = match service {
+        MaintenanceService::Dedup => plan_dedup(engine, by)?,
+        MaintenanceService::StaleSweep => (plan_sweep(engine)?, Vec::new()),
+        MaintenanceService::Contradiction => (Vec::new(), list_contradictions(engine)?),
+        MaintenanceService::ConfidenceReset => (plan_reset(engine, by)?, Vec::new()),
+    };
+    let mut served = ServiceOutcome {
+        service,
+        task: format_task(service.name(), service.purpose()),
+        run: None,
+        changed: Vec::new(),
+        left,
+    };
+    let limit = usize::try_from(most).unwrap_or(usize::MAX);
+    let mut outcome = Outcome::Succeeded;
+    for plan in plans.iter().take(limit) {
+        match apply_planned_change(engine, plan, by) {
+            Ok(change) => served.changed.push(change),
+            // A refused change must not stop the others.
+            Err(EngineError::Refused(_) | EngineError::RejectedByGuard(_)) => {
+                outcome = Outcome::Failed;
             }
-        }
-        if !served.changed.is_empty() || outcome == Outcome::Failed {
-            served.run = Some(self.close_service(&served, outcome, by)?);
-        }
-        self.remember(service)?;
-        Ok(served)
-    }
-
-    fn carry_out(&mut self, plan: &Plan, by: &Actor) -> Result<Change, Error> {
-        match plan {
-            Plan::Merge { target, source } => {
-                self.merge(*target, &[*source], None, by)?;
-                Ok(Change {
-                    entry: *target,
-                    what: format!("{source} became part of it"),
-                    command: format!("ken log {source}"),
-                })
-            }
-            Plan::Sweep { entry, why } => {
-                let before = self.entry(*entry)?.status.value;
-                let reason = task(Service::StaleSweep.name(), &why.to_string());
-                let reason = reason.parse().expect("a short line is a note");
-                self.set_status(*entry, Status::Stale, Some(reason), by)?;
-                Ok(Change {
-                    entry: *entry,
-                    what: format!("stale: {why}"),
-                    command: format!("ken status {entry} {before}"),
-                })
-            }
-            Plan::Reset { entry } => {
-                let reason = task(
-                    Service::ConfidenceReset.name(),
-                    "much was observed, nothing learnt",
-                );
-                let reason = reason.parse().expect("a short line is a note");
-                self.reset_confidence(*entry, reason, by)?;
-                Ok(Change {
-                    entry: *entry,
-                    what: "back to where it began".to_owned(),
-                    command: format!("ken log {entry}"),
-                })
-            }
+            Err(other) => return Err(other),
         }
     }
+    if !served.changed.is_empty() || outcome == Outcome::Failed {
+        served.run = Some(record_service_run(engine, &served, outcome, by)?);
+    }
+    maintenance::store_last_service_run(engine, service)?;
+    Ok(served)
+}
 
-    /// Writes down that a service ran and how that ended; entries others were found to agree with gain by it.
-    fn close_service(
-        &mut self,
-        served: &Served,
-        outcome: Outcome,
-        by: &Actor,
-    ) -> Result<String, Error> {
-        let service = served.service;
-        let run = format!("M-{:010x}", self.world.random() >> 88);
-        let mut drafts = Vec::new();
-        if service == Service::Dedup {
-            let targets: BTreeSet<EntryId> = served.changed.iter().map(|it| it.entry).collect();
-            // An event each: they were not used together.
-            drafts.extend(
-                targets
-                    .iter()
-                    .map(|id| decide::effects(&run, &[effect(*id, outcome)])),
+/// Makes a planned change.
+fn apply_planned_change(
+    engine: &mut Engine,
+    plan: &PlannedChange,
+    by: &Actor,
+) -> Result<ServiceChange, EngineError> {
+    match plan {
+        PlannedChange::Merge { target, source } => {
+            engine.merge(*target, &[*source], None, by)?;
+            Ok(ServiceChange {
+                entry: *target,
+                what: format!("{source} became part of it"),
+                command: format!("ken log {source}"),
+            })
+        }
+        PlannedChange::Sweep { entry, why } => {
+            let before = engine.entry(*entry)?.status.value;
+            let text = format_task(MaintenanceService::StaleSweep.name(), &why.to_string());
+            let reason = text.parse().expect("a short line is a note");
+            engine.set_status(*entry, EntryStatus::Stale, Some(reason), by)?;
+            Ok(ServiceChange {
+                entry: *entry,
+                what: format!("stale: {why}"),
+                command: format!("ken entry status {entry} {before}"),
+            })
+        }
+        PlannedChange::Reset { entry } => {
+            let text = format_task(
+                MaintenanceService::ConfidenceReset.name(),
+                "much was observed, nothing learned",
             );
+            let reason = text.parse().expect("a short line is a note");
+            engine.reset_confidence(*entry, reason, by)?;
+            Ok(ServiceChange {
+                entry: *entry,
+                what: "back to where it began".to_owned(),
+                command: format!("ken log {entry}"),
+            })
         }
-        let changes = u32::try_from(served.changed.len()).unwrap_or(u32::MAX);
-        let strategy = format!("{STRATEGY_PREFIX}{service}");
-        let keeper: Actor = KEEPER.parse().expect("an agent's name");
-        let role = "maintenance".parse().expect("a tag");
-        drafts.push(Draft {
-            about: Vec::new(),
-            body: Body::RunClosed(RunClosed {
-                run: run.clone(),
-                outcome,
-                quality_milli: None,
-                rounds: changes,
-                cost_micros: 0,
-                strategy: Some(strategy.parse().expect("a tag")),
-                agents: vec![keeper],
-                roles: [(role, 1)].into(),
-                thread: None,
-                duration_ms: 0,
-                accessed: changes,
-                extracted: 0,
-            }),
-        });
-        self.record(drafts, by)?;
-        Ok(run)
-    }
-
-    /// Sure pairs become one; a person or a judge decides about the others, and about norms.
-    fn plan_dedup(&mut self, by: &Actor) -> Result<(Vec<Plan>, Vec<Left>), Error> {
-        let (mut plans, mut left) = (Vec::new(), Vec::new());
-        let mut taken = BTreeSet::new();
-        for pair in self.duplicates()? {
-            // The older one has been shown, cited and linked for longer.
-            let born = |it: &Entry| (it.history.first, it.id);
-            let (target, source) = match born(&pair.first) <= born(&pair.second) {
-                true => (pair.first.id, pair.second.id),
-                false => (pair.second.id, pair.first.id),
-            };
-            let is_norm = target.prefix().memory() == Memory::Procedural;
-            if pair.merging != Merging::Merge || is_norm && !by.is_human() {
-                left.push(Left {
-                    entries: vec![target, source],
-                    what: "seem to say the same".to_owned(),
-                    command: format!("ken merge {source} --into {target}"),
-                });
-            } else if !taken.contains(&target) && !taken.contains(&source) {
-                // What became part of another cannot take part again today; the next run sees to it.
-                taken.extend([target, source]);
-                plans.push(Plan::Merge { target, source });
-            }
-        }
-        Ok((plans, left))
-    }
-
-    fn plan_sweep(&mut self) -> Result<Vec<Plan>, Error> {
-        let today = self.now().date();
-        let entries = self.index.list(&Filter::default())?;
-        let errors = self.prediction_errors(&entries)?;
-        let of = |entry: &Entry| errors.get(&entry.id).copied().unwrap_or_default();
-        // The code is asked only about what would be swept without its word.
-        let suspects = entries.iter();
-        let suspects = suspects.filter(|it| sweep(it, of(it), false, today).is_some());
-        let validity = self.validity_of(suspects.clone())?;
-        let plan = |entry: &Entry| {
-            let holds = validity.get(&entry.id) == Some(&ken_core::facts::Validity::Holds);
-            let why = sweep(entry, of(entry), holds, today)?;
-            let entry = entry.id;
-            Some(Plan::Sweep { entry, why })
-        };
-        Ok(suspects.filter_map(plan).collect())
-    }
-
-    /// Only a person begins anew with what was learnt; asked of others, nothing is planned.
-    fn plan_reset(&mut self, by: &Actor) -> Result<Vec<Plan>, Error> {
-        if !by.is_human() {
-            let what = "resetting confidence";
-            let by = by.clone();
-            return Err(decide::Refusal::PersonNeeded { what, by }.into());
-        }
-        let today = self.now().date();
-        let entries = self.index.list(&Filter::default())?;
-        let observed = entries.iter().filter(|it| !it.tallies.days.is_empty());
-        let validity = self.validity_of(observed.clone())?;
-        let is_stuck = |it: &&Entry| {
-            let validity = validity.get(&it.id).copied().unwrap_or_default();
-            it.posterior(validity, today).is_stuck()
-        };
-        let stuck = observed.filter(is_stuck).map(|it| it.id);
-        Ok(stuck.map(|entry| Plan::Reset { entry }).collect())
-    }
-
-    fn list_contradictions(&mut self) -> Result<Vec<Left>, Error> {
-        let found = self.contradictions()?.into_iter();
-        let left = found.map(|it| Left {
-            entries: vec![it.first.id, it.second.id],
-            what: format!("contradict each other ({})", it.why),
-            command: format!(
-                "ken contradictions --dismiss {} {}",
-                it.first.id, it.second.id
-            ),
-        });
-        Ok(left.collect())
     }
 }
 
-/// Returns what an outcome adds to an entry that a service relied on.
-fn effect(entry: EntryId, outcome: Outcome) -> Effect {
+/// Records the run of a service with its outcome. Targets of merges gain evidence by it.
+fn record_service_run(
+    engine: &mut Engine,
+    served: &ServiceOutcome,
+    outcome: Outcome,
+    by: &Actor,
+) -> Result<String, EngineError> {
+    let service = served.service;
+    let run = format!("M-{:010x}", engine.runtime.random() >> 88);
+    let mut drafts = Vec::new();
+    if service == MaintenanceService::Dedup {
+        let targets: BTreeSet<EntryId> = served.changed.iter().map(|it| it.entry).collect();
+        // One event per entry: in a common event they would count as used together.
+        drafts.extend(
+            targets
+                .iter()
+                .map(|id| decide::record_run_effects(&run, &[outcome_effect(*id, outcome)])),
+        );
+    }
+    let changes = u32::try_from(served.changed.len()).unwrap_or(u32::MAX);
+    let strategy = format!("{STRATEGY_PREFIX}{service}");
+    let keeper: Actor = MAINTENANCE_ACTOR.parse().expect("an agent's name");
+    let role = "maintenance".parse().expect("a tag");
+    drafts.push(Draft {
+        about: Vec::new(),
+        body: Body::RunClosed(RunClosed {
+            run: run.clone(),
+            outcome,
+            quality_milli: None,
+            rounds: changes,
+            cost_micros: 0,
+            strategy: Some(strategy.parse().expect("a tag")),
+            agents: vec![keeper],
+            roles: [(role, 1)].into(),
+            thread: None,
+            duration_ms: 0,
+            accessed: changes,
+            extracted: 0,
+        }),
+    });
+    engine.record(drafts, by)?;
+    Ok(run)
+}
+
+/// Plans merges of certain duplicates. Uncertain pairs and norms are left to a person or judge.
+fn plan_dedup(
+    engine: &mut Engine,
+    by: &Actor,
+) -> Result<(Vec<PlannedChange>, Vec<OpenDecision>), EngineError> {
+    let (mut plans, mut left) = (Vec::new(), Vec::new());
+    let mut taken = BTreeSet::new();
+    for pair in engine.duplicate_pairs()? {
+        // The older entry stays: it has been shown, cited and linked for longer.
+        let born = |it: &Entry| (it.history.first, it.id);
+        let (target, source) = if born(&pair.first) <= born(&pair.second) {
+            (pair.first.id, pair.second.id)
+        } else {
+            (pair.second.id, pair.first.id)
+        };
+        // Only people change norms.
+        let is_norm = target.prefix().memory() == Memory::Procedural;
+        if pair.merging != MergeDecision::Merge || is_norm && !by.is_human() {
+            left.push(OpenDecision {
+                entries: vec![target, source],
+                what: "seem to say the same".to_owned(),
+                command: format!("ken entry merge {source} --into {target}"),
+            });
+        } else if !taken.contains(&target) && !taken.contains(&source) {
+            // A merged entry cannot be merged again in this run; the next run handles it.
+            taken.extend([target, source]);
+            plans.push(PlannedChange::Merge { target, source });
+        }
+    }
+    Ok((plans, left))
+}
+
+/// Plans to mark unused or failing entries as stale.
+fn plan_sweep(engine: &mut Engine) -> Result<Vec<PlannedChange>, EngineError> {
+    let today = engine.now().date();
+    let entries = engine.index.list(&EntryFilter::default())?;
+    let errors = health::misses::count_misses(engine, &entries)?;
+    let misses = |entry: &Entry| errors.get(&entry.id).copied().unwrap_or_default();
+    // Checking code is slow, so only entries that would be swept without support are checked.
+    let all = entries.iter();
+    let suspects = all.filter(|it| stale_reason(it, misses(it), false, today).is_some());
+    let validity = validity::anchoring::validity_of(engine, suspects.clone())?;
+    let plan = |entry: &Entry| {
+        let holds = validity.get(&entry.id) == Some(&ken_core::trust::facts::Validity::Holds);
+        let why = stale_reason(entry, misses(entry), holds, today)?;
+        let entry = entry.id;
+        Some(PlannedChange::Sweep { entry, why })
+    };
+    Ok(suspects.filter_map(plan).collect())
+}
+
+/// Plans resets of stuck entries. Refused for actors other than people.
+fn plan_reset(engine: &mut Engine, by: &Actor) -> Result<Vec<PlannedChange>, EngineError> {
+    if !by.is_human() {
+        let what = "resetting confidence";
+        let by = by.clone();
+        return Err(decide::Refusal::PersonNeeded { what, by }.into());
+    }
+    let today = engine.now().date();
+    let entries = engine.index.list(&EntryFilter::default())?;
+    let observed = entries.iter().filter(|it| !it.tallies.days.is_empty());
+    let validity = validity::anchoring::validity_of(engine, observed.clone())?;
+    let is_stuck = |entry: &&Entry| {
+        let validity = validity.get(&entry.id).copied().unwrap_or_default();
+        entry.posterior(validity, today).is_stuck()
+    };
+    let stuck = observed.filter(is_stuck).map(|it| it.id);
+    Ok(stuck.map(|entry| PlannedChange::Reset { entry }).collect())
+}
+
+/// Lists the open contradictions for a person.
+fn list_contradictions(engine: &mut Engine) -> Result<Vec<OpenDecision>, EngineError> {
+    let found = engine.open_contradictions()?.into_iter();
+    let left = found.map(|pair| OpenDecision {
+        entries: vec![pair.first.id, pair.second.id],
+        what: format!("contradict each other ({})", pair.why),
+        command: format!(
+            "ken health contradictions --dismiss {} {}",
+            pair.first.id, pair.second.id
+        ),
+    });
+    Ok(left.collect())
+}
+
+/// Returns the evidence that an outcome adds to an entry.
+fn outcome_effect(entry: EntryId, outcome: Outcome) -> EntryEffect {
     let weight = outcome_weight(outcome, None);
+    // Events store integers, so that all platforms compute the same state.
     let milli = |it: f64| (it * 1000.0) as u32;
-    Effect {
+    EntryEffect {
         entry,
         alpha_milli: milli(weight.alpha),
         beta_milli: milli(weight.beta),

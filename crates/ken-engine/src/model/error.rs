@@ -1,12 +1,12 @@
-//! Why a model cannot be chosen, and what to do about it.
+//! Errors of the embedding model, with hints.
 
-use ken_index::{ChoiceError, Rung};
+use ken_index::{Backend, ModelChoiceError};
 
-/// Why a model was not chosen, or does not serve.
+/// An error in selecting or opening an embedding model.
 #[derive(Debug, thiserror::Error)]
 pub enum ModelError {
     #[error("this ken was built without the rung `{}`", rung.name())]
-    NotInBuild { rung: Rung },
+    NotInBuild { rung: Backend },
     #[error("this ken was built without a way to fetch models")]
     CannotFetch,
     #[error("there is no rung `{name}`")]
@@ -14,7 +14,7 @@ pub enum ModelError {
     #[error("there is no dialect `{name}`")]
     UnknownDialect { name: String },
     #[error("no model was added for the rung `{}`", rung.name())]
-    NotAdded { rung: Rung },
+    NotAdded { rung: Backend },
     #[error(
         "a model can be added in a git repository only: elsewhere the choice would lie in the folder and travel with it"
     )]
@@ -26,7 +26,7 @@ pub enum ModelError {
     #[error("the file `{file}` that names the model cannot be read: {why}")]
     File { file: String, why: String },
     #[error(transparent)]
-    Choice(#[from] ChoiceError),
+    Choice(#[from] ModelChoiceError),
     #[cfg(feature = "http")]
     #[error("the endpoint did not answer as it should")]
     Probe(#[from] ken_index::ProbeError),
@@ -36,7 +36,7 @@ pub enum ModelError {
 }
 
 impl ModelError {
-    /// Returns what to do next, where there is something.
+    /// Returns a suggestion for the user, if there is one.
     pub fn hint(&self) -> Option<String> {
         let text = match self {
             Self::NotInBuild { .. } | Self::CannotFetch => {
@@ -45,23 +45,25 @@ impl ModelError {
             Self::UnknownRung { .. } => "write static, none, transformer or http",
             Self::UnknownDialect { .. } => "write openai or ollama",
             Self::NotAdded { rung } => match rung {
-                Rung::Transformer => "`ken model add FOLDER` adds one",
-                Rung::Http => "`ken model add --http URL --dialect ollama --model NAME` adds one",
-                Rung::Static | Rung::None => return None,
+                Backend::Transformer => "`ken config model add FOLDER` adds one",
+                Backend::Http => {
+                    "`ken config model add --http URL --dialect ollama --model NAME` adds one"
+                }
+                Backend::Static | Backend::None => return None,
             },
             Self::OutsideGit => "`git init` makes this folder one",
             Self::ChosenElsewhere => {
-                "choose it here with `ken model add`, or `ken model use static`"
+                "choose it here with `ken config model add`, or `ken config model use static`"
             }
             Self::NoFolder { .. } => {
                 "give the folder of a model, or its name such as sentence-transformers/all-MiniLM-L6-v2"
             }
-            Self::File { .. } => "`ken model use static` writes it anew",
+            Self::File { .. } => "`ken config model use static` writes it anew",
             #[cfg(all(feature = "http", feature = "transformer"))]
             Self::Fetch(
                 ken_index::FetchError::Unreachable { .. } | ken_index::FetchError::Hub(_),
             ) => {
-                "without a network, get the model's folder another way and give that: `ken model add FOLDER`"
+                "without a network, get the model's folder another way and give that: `ken config model add FOLDER`"
             }
             #[cfg(all(feature = "http", feature = "transformer"))]
             Self::Fetch(_) => return None,

@@ -1,8 +1,8 @@
-//! The file that holds the choice: `ken/model.toml` in git's own folder.
+//! The configuration file of the embedding model: `ken/model.toml` in the git directory.
 
 use std::path::{Path, PathBuf};
 
-use ken_index::{Choice, Known, Rung};
+use ken_index::{Backend, ModelChoice, WeightsDigest};
 use serde::{Deserialize, Serialize};
 
 use super::error::ModelError;
@@ -10,43 +10,43 @@ use crate::engine::Engine;
 
 const MODEL_FILE: &str = "model.toml";
 
-/// What the file says. Models that were added stay in it while another rung serves.
+/// Content of `model.toml`. Added models stay in it while another backend is selected.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ModelFile {
     pub(super) rung: String,
-    /// The clone it was chosen in, by the name the ledger's writer has there.
+    /// The clone in which the model was chosen, as the node id of its ledger.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) node: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) transformer: Option<FolderPart>,
+    pub(super) transformer: Option<TransformerSection>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) http: Option<EndpointPart>,
+    pub(super) http: Option<EndpointSection>,
 }
 
-/// A sentence transformer.
+/// A sentence transformer in a local folder.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct FolderPart {
+pub(super) struct TransformerSection {
     pub(super) folder: PathBuf,
-    /// What makes opening it quick; see [`Known`].
+    /// Stamp and digest from the last opening, which make the next one faster.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) stamp: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) digest: Option<String>,
 }
 
-/// An endpoint. The key itself is never here.
+/// An embedding endpoint. The API key is never stored here.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct EndpointPart {
+pub(super) struct EndpointSection {
     pub(super) dialect: String,
     pub(super) url: String,
     pub(super) model: String,
     pub(super) dimension: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) key_variable: Option<String>,
-    /// Whether text may travel unencrypted to another machine.
+    /// Allows unencrypted connections to other machines.
     #[serde(default)]
     pub(super) plain: bool,
 }
@@ -54,7 +54,7 @@ pub(super) struct EndpointPart {
 impl Default for ModelFile {
     fn default() -> Self {
         Self {
-            rung: Rung::Static.name().to_owned(),
+            rung: Backend::Static.name().to_owned(),
             node: None,
             transformer: None,
             http: None,
@@ -63,19 +63,18 @@ impl Default for ModelFile {
 }
 
 impl ModelFile {
-    /// Reads the choice, if one was made.
+    /// Loads the file; `None` if no choice was made.
     pub(super) fn load(engine: &Engine) -> Result<Option<Self>, ModelError> {
         let unreadable = |why: String| ModelError::File {
             file: MODEL_FILE.to_owned(),
             why,
         };
         let read = engine.ledger.local_file(MODEL_FILE);
-        let read = read.map_err(|error| unreadable(error.source.to_string()))?;
-        let Some(bytes) = read else {
+        let Some(bytes) = read.map_err(|error| unreadable(error.source.to_string()))? else {
             return Ok(None);
         };
         let parsed = toml::from_slice(&bytes);
-        // The first line of what the parser says; the others point into the text.
+        // Only the message: the rendered error spans several lines and quotes the file.
         let why = |error: toml::de::Error| error.message().to_owned();
         Ok(Some(parsed.map_err(|error| unreadable(why(error)))?))
     }
@@ -90,55 +89,56 @@ impl ModelFile {
         written.map_err(|error| failed(error.source.to_string()))
     }
 
-    /// Returns what is chosen, if this build and this place allow it.
-    pub(super) fn choice(&self, engine: &Engine) -> Result<Choice, ModelError> {
-        let rung = Rung::parse(&self.rung).ok_or_else(|| ModelError::UnknownRung {
+    /// Returns the choice, if this build and this clone allow it.
+    pub(super) fn choice(&self, engine: &Engine) -> Result<ModelChoice, ModelError> {
+        let rung = Backend::parse(&self.rung).ok_or_else(|| ModelError::UnknownRung {
             name: self.rung.clone(),
         })?;
         match rung {
-            Rung::Static => Ok(Choice::Static),
-            Rung::None => Ok(Choice::None),
-            Rung::Transformer | Rung::Http if engine.place.git.is_none() => {
+            Backend::Static => Ok(ModelChoice::Static),
+            Backend::None => Ok(ModelChoice::None),
+            // Without git, the file may have come with the folder from another person.
+            Backend::Transformer | Backend::Http if engine.place.git.is_none() => {
                 Err(ModelError::OutsideGit)
             }
-            Rung::Transformer => match &self.transformer {
-                Some(_) if !self.is_of(engine) => Err(ModelError::ChosenElsewhere),
+            Backend::Transformer => match &self.transformer {
+                Some(_) if !self.is_from_this_clone(engine) => Err(ModelError::ChosenElsewhere),
                 Some(part) => part.choice(),
                 None => Err(ModelError::NotAdded { rung }),
             },
-            Rung::Http => match &self.http {
-                Some(_) if !self.is_of(engine) => Err(ModelError::ChosenElsewhere),
+            Backend::Http => match &self.http {
+                Some(_) if !self.is_from_this_clone(engine) => Err(ModelError::ChosenElsewhere),
                 Some(part) => part.choice(),
                 None => Err(ModelError::NotAdded { rung }),
             },
         }
     }
 
-    /// Returns whether the choice was made in this clone: a copy of git's folder is another one.
-    fn is_of(&self, engine: &Engine) -> bool {
-        let here = engine.ledger.known_node().ok().flatten();
+    /// Returns true if the choice was made in this clone and not in a copied git directory.
+    fn is_from_this_clone(&self, engine: &Engine) -> bool {
+        let here = engine.ledger.load_node_id().ok().flatten();
         here.is_some() && here.map(|node| node.to_string()) == self.node
     }
 
-    /// Keeps what makes opening quick; returns whether that is news.
-    pub(super) fn remember(&mut self, known: Option<&Known>) -> bool {
+    /// Stores stamp and digest of an opened model; returns true if they changed.
+    pub(super) fn update_known(&mut self, known: Option<&WeightsDigest>) -> bool {
         let (Some(part), Some(known)) = (&mut self.transformer, known) else {
             return false;
         };
-        let Known { stamp, digest } = known.clone();
+        let WeightsDigest { stamp, digest } = known.clone();
         let (stamp, digest) = (Some(stamp), Some(digest));
         let is_news = part.stamp != stamp || part.digest != digest;
         (part.stamp, part.digest) = (stamp, digest);
         is_news
     }
 
-    /// Returns whether both name the same models, whatever they remember about them.
-    pub(super) fn names_the_same(&self, other: &Self) -> bool {
-        let named = |it: &Self| {
+    /// Returns true if both files name the same models, ignoring stamps and digests.
+    pub(super) fn names_same_models(&self, other: &Self) -> bool {
+        let named = |file: &Self| {
             (
-                it.rung.clone(),
-                it.folder().map(Path::to_owned),
-                it.http.clone(),
+                file.rung.clone(),
+                file.folder().map(Path::to_owned),
+                file.http.clone(),
             )
         };
         named(self) == named(other)
@@ -148,7 +148,7 @@ impl ModelFile {
         self.transformer.as_ref().map(|part| &*part.folder)
     }
 
-    /// Returns the address and the name of the model there.
+    /// Returns URL and model name of the endpoint.
     pub(super) fn endpoint(&self) -> Option<(String, String)> {
         let part = self.http.as_ref()?;
         Some((part.url.clone(), part.model.clone()))
@@ -156,36 +156,37 @@ impl ModelFile {
 }
 
 #[cfg(feature = "transformer")]
-impl FolderPart {
-    fn choice(&self) -> Result<Choice, ModelError> {
+impl TransformerSection {
+    fn choice(&self) -> Result<ModelChoice, ModelError> {
         let known = self.stamp.clone().zip(self.digest.clone());
-        Ok(Choice::Transformer {
+        Ok(ModelChoice::Transformer {
             folder: self.folder.clone(),
-            known: known.map(|(stamp, digest)| Known { stamp, digest }),
+            known: known.map(|(stamp, digest)| WeightsDigest { stamp, digest }),
         })
     }
 }
 
 #[cfg(not(feature = "transformer"))]
-impl FolderPart {
+impl TransformerSection {
     #[expect(clippy::unused_self, reason = "another build needs it")]
-    fn choice(&self) -> Result<Choice, ModelError> {
+    fn choice(&self) -> Result<ModelChoice, ModelError> {
         Err(ModelError::NotInBuild {
-            rung: Rung::Transformer,
+            rung: Backend::Transformer,
         })
     }
 }
 
 #[cfg(feature = "http")]
-impl EndpointPart {
-    fn choice(&self) -> Result<Choice, ModelError> {
-        Ok(Choice::Http(self.checked()?))
+impl EndpointSection {
+    fn choice(&self) -> Result<ModelChoice, ModelError> {
+        Ok(ModelChoice::Http(self.to_endpoint()?))
     }
 
-    pub(super) fn checked(&self) -> Result<ken_index::Endpoint, ModelError> {
-        use ken_index::{Dialect, Endpoint, Plain};
-        let dialect = Dialect::parse(&self.dialect);
-        Ok(Endpoint {
+    pub(super) fn to_endpoint(&self) -> Result<ken_index::EmbeddingEndpoint, ModelError> {
+        use ken_http::PlaintextScope;
+        use ken_index::{EmbeddingEndpoint, EndpointDialect};
+        let dialect = EndpointDialect::parse(&self.dialect);
+        Ok(EmbeddingEndpoint {
             dialect: dialect.ok_or_else(|| ModelError::UnknownDialect {
                 name: self.dialect.clone(),
             })?,
@@ -193,18 +194,21 @@ impl EndpointPart {
             model: self.model.clone(),
             dimension: self.dimension,
             key_variable: self.key_variable.clone(),
-            plain: match self.plain {
-                true => Plain::Anywhere,
-                false => Plain::Loopback,
+            plain: if self.plain {
+                PlaintextScope::Anywhere
+            } else {
+                PlaintextScope::Loopback
             },
         })
     }
 }
 
 #[cfg(not(feature = "http"))]
-impl EndpointPart {
+impl EndpointSection {
     #[expect(clippy::unused_self, reason = "another build needs it")]
-    fn choice(&self) -> Result<Choice, ModelError> {
-        Err(ModelError::NotInBuild { rung: Rung::Http })
+    fn choice(&self) -> Result<ModelChoice, ModelError> {
+        Err(ModelError::NotInBuild {
+            rung: Backend::Http,
+        })
     }
 }

@@ -1,224 +1,230 @@
-//! The global ledger: what more than one project knows, kept in the user's own folder and read beside any repository.
+//! Global ledger: knowledge shared by projects, stored in the user's own folder.
 //!
-//! A copy carries the claim and where it came from, never what it rested on there: anchors, steps, conditions and
-//! citations are about one repository. It arrives as a candidate with no evidence of use, so trust does not rise by
-//! copying. What is read from it stands below everything this repository knows, discounted, labelled, and without the score of
-//! anything verified here.
+//! A copy carries the claim and its source, but no anchors, steps, conditions or citations, because
+//! these are about one repository. It is added as a candidate without evidence of use, so copying
+//! does not raise trust. Global hits rank below all local hits, discounted, labeled, and without
+//! the score bonus of local verification.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use ken_core::actor::Actor;
-use ken_core::answer::beneath;
-use ken_core::citation::{Evidence, EvidenceType};
-use ken_core::content::Scope;
 use ken_core::decide::{Proposal, Refusal};
-use ken_core::entry::Entry;
-use ken_core::event::CopiedFrom;
-use ken_core::id::EntryId;
-use ken_core::promotion::{exported, origin_of_copy};
-use ken_core::surface::Page;
-use ken_core::text::Tag;
+use ken_core::ledger::entry::Entry;
+use ken_core::ledger::event::CopiedFrom;
+use ken_core::retrieval::ranking::merge_global_hits;
+use ken_core::retrieval::surface::EntrySelection;
+use ken_core::trust::promotion::{exportable_content, origin_of_copy};
+use ken_core::values::actor::Actor;
+use ken_core::values::citation::{CitationSource, CitationType};
+use ken_core::values::content::EntryScope;
+use ken_core::values::id::EntryId;
+use ken_core::values::text::Tag;
 use ken_ledger::layout::KEN_DIR;
-use ken_ledger::{DiskError, Place};
+use ken_ledger::{DiskError, LedgerLocation};
 
-use super::Judgement;
+use super::PromotionDecider;
 use crate::engine::Engine;
-use crate::error::Error;
+use crate::error::EngineError;
 use crate::guard::Guard;
-use crate::init::init_place;
-use crate::search::{Answer, Portion, Search};
-use crate::world::World;
+use crate::init::init_at;
+use crate::runtime::Runtime;
+use crate::search::{SearchOutcome, SearchQuery, SelectionLimits};
+use crate::{promotion, sync};
 
-/// How a citation of another ledger's entry begins: `ken:PROJECT/ENTRY`.
-const KEN_REF: &str = "ken:";
+/// Prefix of a citation of another ledger's entry: `ken:PROJECT/ENTRY`.
+const CITATION_PREFIX: &str = "ken:";
 
-/// Characters of a project's id behind its letter.
+/// Number of digits in a project id after its prefix.
 const PROJECT_CHARS: usize = 8;
 
-/// What promoting to the global ledger did.
+/// Result of a promotion to the global ledger.
 #[derive(Clone, Debug)]
-pub enum Globally {
-    /// The first copy there.
+pub enum GlobalPromotion {
+    /// The entry was copied.
     Copied(Entry),
-    /// It was known there; this project was added to those that know it.
+    /// The global ledger already had the claim; this project was added to its sources.
     Known { entry: Entry, projects: usize },
 }
 
-/// What the global ledger adds to an answer.
+/// Hits that the global ledger adds to an answer.
 #[derive(Clone, Debug)]
-pub struct Overlay {
-    pub answer: Answer,
-    pub page: Page,
+pub struct GlobalOverlay {
+    pub answer: SearchOutcome,
+    pub page: EntrySelection,
 }
 
-/// Where the global ledger lies, and the clock and dice of who writes to it.
+/// Location of the global ledger, and the clock and randomness for writing to it.
 #[derive(Debug)]
 pub struct GlobalHome {
     pub root: PathBuf,
-    pub world: Box<dyn World>,
+    pub world: Box<dyn Runtime>,
 }
 
 impl GlobalHome {
-    /// Returns whether there is a ledger.
-    pub fn is_there(&self) -> bool {
+    /// Returns true if the global ledger exists.
+    pub fn exists(&self) -> bool {
         self.root.join(KEN_DIR).is_dir()
     }
 
-    /// Opens the ledger; makes one where there is none.
-    fn open(self, guard: Guard, by: &Actor) -> Result<Engine, Error> {
+    /// Opens the ledger, and creates it if needed.
+    fn open(self, guard: Guard, by: &Actor) -> Result<Engine, EngineError> {
         let shown = self.root.display().to_string();
         std::fs::create_dir_all(&self.root).map_err(DiskError::on("create", &shown))?;
-        init_place(Place::plain(&self.root))?;
+        init_at(LedgerLocation::plain(&self.root))?;
         let mut global = Engine::open_plain(&self.root, Some(by.clone()), self.world)?;
         global.set_guard(guard);
         Ok(global)
     }
 }
 
-impl Engine {
-    /// Returns what this project is recognised by elsewhere: it follows from the first event of its ledger, which
-    /// every clone has.
-    pub fn project(&self) -> Result<Tag, Error> {
-        let first = self.index.first_event()?;
-        let first = first.map(|id| id.to_string()).unwrap_or_default();
-        let hash = blake3::hash(first.as_bytes()).to_hex();
-        Ok(format!("p-{}", &hash[..PROJECT_CHARS])
-            .parse()
-            .expect("hexadecimal digits are a tag"))
-    }
+/// Returns the id of this project in other ledgers: a hash of the ledger's first event, which
+/// every clone has.
+pub(crate) fn project_id(engine: &Engine) -> Result<Tag, EngineError> {
+    let first_event = engine.index.first_event()?;
+    let first = first_event.map(|id| id.to_string()).unwrap_or_default();
+    let hash = blake3::hash(first.as_bytes()).to_hex();
+    Ok(format!("p-{}", &hash[..PROJECT_CHARS])
+        .parse()
+        // `p-` and eight hexadecimal digits match the syntax of tags.
+        .expect("hexadecimal digits are a tag"))
+}
 
-    /// Copies an entry of this workspace into the global ledger, or adds this project to those that know it there.
-    pub fn promote_to_global(
-        &mut self,
-        home: GlobalHome,
-        id: EntryId,
-        judgement: Judgement,
-        by: &Actor,
-    ) -> Result<Globally, Error> {
-        self.absorb_before_writing()?;
-        let entry = self.entry(id)?;
-        if entry.scope.value == Scope::Thread {
-            return Err(Error::Usage(format!(
-                "{id} belongs to a thread; promote it to the workspace first"
-            )));
-        }
-        self.fit(id, Scope::Global, judgement, by)?;
-        let content = entry.content.as_ref().ok_or(Refusal::NoContent(id))?;
-        let created = entry.created.as_ref().ok_or(Refusal::NoContent(id))?;
-        let is_said = judgement == Judgement::Person && by.is_human();
-        if !home.is_there() && !is_said {
-            return Err(Refusal::OneProject(id).into());
-        }
-        let mut global = home.open(self.guard.clone(), by)?;
-        let project = self.project()?;
-        let known = global.live_entry_saying(&content.statement)?;
-        let source = ken_ref(&project, id);
-        let done = match known {
-            Some(there) => global.also_known(&there, &source, by)?,
-            None if is_said => {
-                let citation = source.cite(by, self.now());
-                let origin = origin_of_copy(created.origin);
-                let content = exported(content);
-                let mut copy = Proposal::new(created.kind, content, vec![citation], origin);
-                copy.scope = Scope::Global;
-                copy.copied_from = Some(CopiedFrom {
-                    project,
-                    entry: id,
-                    by: created.by.clone(),
-                });
-                Globally::Copied(global.add(copy, by)?)
-            }
-            None => return Err(Refusal::OneProject(id).into()),
-        };
-        // Last: whoever was stopped in between promotes again and finds the copy.
-        self.widen(id, Scope::Global, judgement, by)?;
-        Ok(done)
+/// Copies an entry into the global ledger, or adds this project as a source if it is there.
+pub(crate) fn promote_to_global(
+    engine: &mut Engine,
+    home: GlobalHome,
+    id: EntryId,
+    judgment: PromotionDecider,
+    by: &Actor,
+) -> Result<GlobalPromotion, EngineError> {
+    sync::sync_before_writing(engine)?;
+    let entry = engine.entry(id)?;
+    if entry.scope.value == EntryScope::Thread {
+        return Err(EngineError::Usage(format!(
+            "{id} belongs to a thread; promote it to the workspace first"
+        )));
     }
+    // Checked before the global ledger is opened, because opening creates it.
+    promotion::check_promotable(engine, id, EntryScope::Global, judgment, by)?;
+    let content = entry.content.as_ref().ok_or(Refusal::NoContent(id))?;
+    let created = entry.created.as_ref().ok_or(Refusal::NoContent(id))?;
+    // The first copy needs a person: agents can only add a second project to a known claim.
+    let is_said = judgment == PromotionDecider::Person && by.is_human();
+    if !home.exists() && !is_said {
+        return Err(Refusal::OneProject(id).into());
+    }
+    let mut global = home.open(engine.guard.clone(), by)?;
+    let project = engine.project_id()?;
+    let known = global.live_entry_stating(&content.statement)?;
+    let source = global_citation(&project, id);
+    let done = match known {
+        Some(there) => add_source_project(&mut global, &there, &source, by)?,
+        None if is_said => {
+            let citation = source.cite(by, engine.now());
+            let origin = origin_of_copy(created.origin);
+            let content = exportable_content(content);
+            let mut copy = Proposal::new(created.kind, content, vec![citation], origin);
+            copy.scope = EntryScope::Global;
+            copy.copied_from = Some(CopiedFrom {
+                project,
+                entry: id,
+                by: created.by.clone(),
+            });
+            GlobalPromotion::Copied(global.add(copy, by)?)
+        }
+        None => return Err(Refusal::OneProject(id).into()),
+    };
+    // The local event comes last: after a crash in between, a retry finds the copy.
+    promotion::widen_scope(engine, id, EntryScope::Global, judgment, by)?;
+    Ok(done)
+}
 
-    /// Writes down that another project knows an entry, too.
-    fn also_known(
-        &mut self,
-        entry: &Entry,
-        source: &Evidence,
-        by: &Actor,
-    ) -> Result<Globally, Error> {
-        let is_cited = |it: &Entry| {
-            let mut cited = it.citations.iter();
-            cited.any(|it| it.evidence_ref == source.evidence_ref)
-        };
-        let entry = match is_cited(entry) {
-            true => entry.clone(),
-            false => {
-                self.cite(entry.id, source.clone(), by)?;
-                self.confirm(entry.id, None, by)?
-            }
-        };
-        let projects = projects(&entry).len();
-        Ok(Globally::Known { entry, projects })
-    }
+/// Adds another project as a source of a global entry.
+fn add_source_project(
+    engine: &mut Engine,
+    entry: &Entry,
+    source: &CitationSource,
+    by: &Actor,
+) -> Result<GlobalPromotion, EngineError> {
+    let is_cited = |entry: &Entry| {
+        let mut citations = entry.citations.iter();
+        citations.any(|it| it.evidence_ref == source.evidence_ref)
+    };
+    // Promoting twice from the same project must not confirm the entry twice.
+    let entry = if is_cited(entry) {
+        entry.clone()
+    } else {
+        engine.cite(entry.id, source.clone(), by)?;
+        engine.confirm(entry.id, None, by)?
+    };
+    let projects = source_projects(&entry).len();
+    Ok(GlobalPromotion::Known { entry, projects })
+}
 
-    /// Returns what the global ledger adds to `local`, in the room its `page` left.
-    ///
-    /// What this repository knows itself, in the same words or others, is left out.
-    pub fn overlay(
-        &mut self,
-        global: &mut Self,
-        search: &Search,
-        (local, page): (&Answer, &Page),
-        portion: Portion,
-    ) -> Result<Option<Overlay>, Error> {
-        let left = portion.left_by(page);
-        if left.cap == 0 || search.query.trim().is_empty() {
-            return Ok(None);
-        }
-        let mut answer = global.search(&search.elsewhere(), &mut |_, _| {})?;
-        let project = self.project()?;
-        let mut others = Vec::with_capacity(answer.hits.len());
-        for hit in answer.hits.drain(..) {
-            if !self.has_source_of(&hit.entry, &project)? {
-                others.push(hit);
-            }
-        }
-        answer.hits = beneath(&local.hits, others);
-        let page_there = answer.page(left);
-        let overlay = page.admits(&page_there, left).then_some(Overlay {
-            answer,
-            page: page_there,
-        });
-        Ok(overlay)
+/// Returns the global hits for a search that fit into the budget left by the local `page`.
+///
+/// Entries that this repository knows itself, in these or other words, are dropped.
+pub(crate) fn overlay(
+    engine: &mut Engine,
+    global: &mut Engine,
+    search: &SearchQuery,
+    (local, page): (&SearchOutcome, &EntrySelection),
+    portion: SelectionLimits,
+) -> Result<Option<GlobalOverlay>, EngineError> {
+    let left = portion.remaining_after(page);
+    if left.cap == 0 || search.query.trim().is_empty() {
+        return Ok(None);
     }
+    let mut answer = global.search(&search.elsewhere(), &mut |_, _| {})?;
+    let project = engine.project_id()?;
+    let mut others = Vec::with_capacity(answer.hits.len());
+    for hit in answer.hits.drain(..) {
+        if !has_source_of(engine, &hit.entry, &project)? {
+            others.push(hit);
+        }
+    }
+    answer.hits = merge_global_hits(&local.hits, others);
+    let page_there = answer.page(left);
+    let overlay = page.admits(&page_there, left).then_some(GlobalOverlay {
+        answer,
+        page: page_there,
+    });
+    Ok(overlay)
+}
 
-    /// Returns whether a global entry is a copy of one that is here.
-    fn has_source_of(&self, entry: &Entry, project: &Tag) -> Result<bool, Error> {
-        for (from, id) in sources(entry) {
-            if from == project.as_str() && self.entry(id).is_ok() {
-                return Ok(true);
-            }
+/// Returns true if a global entry is a copy of an entry in this repository.
+fn has_source_of(engine: &Engine, entry: &Entry, project: &Tag) -> Result<bool, EngineError> {
+    for (from, id) in source_entries(entry) {
+        if from == project.as_str() && engine.entry(id).is_ok() {
+            return Ok(true);
         }
-        Ok(false)
     }
+    Ok(false)
 }
 
 /// Returns the citation of an entry in another ledger.
-fn ken_ref(project: &Tag, id: EntryId) -> Evidence {
-    let text = format!("{KEN_REF}{project}/{id}");
-    Evidence {
-        evidence_type: EvidenceType::Doc,
+fn global_citation(project: &Tag, id: EntryId) -> CitationSource {
+    let text = format!("{CITATION_PREFIX}{project}/{id}");
+    CitationSource {
+        evidence_type: CitationType::Doc,
+        // A tag and an entry id have only characters that a reference allows.
         evidence_ref: text.parse().expect("two ids are a reference"),
     }
 }
 
-/// Returns the entries of projects that a global entry stands for.
-fn sources(entry: &Entry) -> impl Iterator<Item = (&str, EntryId)> {
-    entry.citations.iter().filter_map(|it| {
-        let below = it.evidence_ref.as_str().strip_prefix(KEN_REF)?;
+/// Returns the projects and entries that a global entry was copied from.
+fn source_entries(entry: &Entry) -> impl Iterator<Item = (&str, EntryId)> {
+    entry.citations.iter().filter_map(|citation| {
+        let below = citation
+            .evidence_ref
+            .as_str()
+            .strip_prefix(CITATION_PREFIX)?;
         let (project, id) = below.split_once('/')?;
         Some((project, id.parse().ok()?))
     })
 }
 
-/// Returns the projects that know a global entry.
-fn projects(entry: &Entry) -> BTreeSet<&str> {
-    sources(entry).map(|(project, _)| project).collect()
+/// Returns the projects that a global entry was copied from.
+fn source_projects(entry: &Entry) -> BTreeSet<&str> {
+    source_entries(entry).map(|(project, _)| project).collect()
 }

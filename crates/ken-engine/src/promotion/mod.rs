@@ -1,252 +1,290 @@
-//! Knowledge that reaches further than where it was learned: from a thread to its workspace, from there to the global
-//! ledger, and, with an artifact and a person's approval, from one memory to another.
+//! Promotion: widening the scope of entries, or moving knowledge to another memory.
 //!
-//! Reading order: this file puts knowledge forward, `approval` lets people decide about it, `signers` says whose
-//! signature counts, `global` keeps what more than one project knows.
+//! An entry widens from a thread to its workspace and from there to the global ledger. Moving to
+//! another memory requires an artifact and a person's approval.
+//!
+//! Reading order: this file proposes promotions, `approval` approves them, `signers` checks whose
+//! signatures count, `global` manages the ledger shared by projects.
 
-mod approval;
-mod global;
+pub(crate) mod approval;
+pub(crate) mod global;
 mod signers;
 
-use ken_core::actor::Actor;
-use ken_core::anchor::Anchor;
-use ken_core::citation::{Citation, Evidence, EvidenceType};
-use ken_core::content::{Content, Scope};
 use ken_core::decide::{self, CITATIONS_MAX, Proposal, Refusal};
-use ken_core::entry::Entry;
-use ken_core::event::{Body, Linked, Origin, Relation};
-use ken_core::facts::EntryFacts;
-use ken_core::id::EntryId;
-use ken_core::kind::{Kind, Memory};
-use ken_core::store::Filter;
-use ken_core::text::{Statement, Tag};
+use ken_core::ledger::entry::Entry;
+use ken_core::ledger::event::{Body, Linked, Origin, Relation};
+use ken_core::ledger::store::EntryFilter;
+use ken_core::trust::facts::EntryFacts;
+use ken_core::values::actor::Actor;
+use ken_core::values::anchor::Anchor;
+use ken_core::values::citation::{Citation, CitationSource, CitationType};
+use ken_core::values::content::{Content, EntryScope};
+use ken_core::values::id::EntryId;
+use ken_core::values::kind::{EntryKind, Memory};
+use ken_core::values::text::{Statement, Tag};
 
 use crate::engine::Engine;
-use crate::error::Error;
+use crate::error::EngineError;
+use crate::{entries, files, sync, validity};
 
-pub(crate) use approval::brought_approvals;
-pub use approval::{Approving, PROMOTIONS_DIR, Standing, Waiting};
-pub use global::{GlobalHome, Globally, Overlay};
-pub use signers::{NAMESPACE, SIGNERS_FILE, SignatureError, Signers};
+pub(crate) use approval::check_new_approvals;
+pub use approval::{ApprovalInput, ApprovalValidity, PROMOTIONS_DIR, PendingApproval};
+pub use global::{GlobalHome, GlobalOverlay, GlobalPromotion};
+pub use signers::{AllowedSigners, NAMESPACE, SIGNERS_FILE, SignatureError};
 
-/// Entries one promotion may be made from.
+/// Maximum number of source entries per promotion.
 pub const SOURCES_MAX: usize = 16;
 
-/// Whether a person says that knowledge goes further all the same.
+/// Decides whether a promotion passes: the rules, or a person who overrides them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Judgement {
+pub enum PromotionDecider {
     /// The rules decide.
     Rules,
-    /// A person takes upon themselves what is a matter of judgement.
+    /// A person overrides the rules that are a matter of judgment.
     Person,
 }
 
-/// What shall become an entry of another memory.
+/// Request to create an entry of another memory from existing entries.
 #[derive(Clone, Debug)]
-pub struct Forward {
-    /// What it is made from.
+pub struct PromotionRequest {
+    /// Source entries.
     pub sources: Vec<EntryId>,
-    /// What it shall be.
-    pub kind: Kind,
-    /// What it shall say; the words of its only source without it.
+    /// Kind of the new entry.
+    pub kind: EntryKind,
+    /// Statement of the new entry; by default that of its only source.
     pub statement: Option<Statement>,
     pub evidence: Vec<Anchor>,
-    pub cite: Vec<Evidence>,
+    pub cite: Vec<CitationSource>,
 }
 
-impl Engine {
-    /// Lets an entry of a thread reach the whole workspace.
-    pub fn promote_to_workspace(
-        &mut self,
-        id: EntryId,
-        judgement: Judgement,
-        by: &Actor,
-    ) -> Result<Entry, Error> {
-        self.widen(id, Scope::Workspace, judgement, by)
-    }
+/// Widens the scope of a thread's entry to the whole workspace.
+pub(crate) fn promote_to_workspace(
+    engine: &mut Engine,
+    id: EntryId,
+    judgment: PromotionDecider,
+    by: &Actor,
+) -> Result<Entry, EngineError> {
+    widen_scope(engine, id, EntryScope::Workspace, judgment, by)
+}
 
-    /// Returns why an entry may not reach as far as `to`, as a refusal.
-    fn fit(
-        &mut self,
-        id: EntryId,
-        to: Scope,
-        judgement: Judgement,
-        by: &Actor,
-    ) -> Result<(), Error> {
-        self.widening(id, to, judgement, by).map(drop)
-    }
+/// Returns a refusal if the scope of an entry must not be widened to `to`.
+fn check_promotable(
+    engine: &mut Engine,
+    id: EntryId,
+    to: EntryScope,
+    judgment: PromotionDecider,
+    by: &Actor,
+) -> Result<(), EngineError> {
+    widening_draft(engine, id, to, judgment, by).map(drop)
+}
 
-    /// Writes down that an entry reaches as far as `to`.
-    fn widen(
-        &mut self,
-        id: EntryId,
-        to: Scope,
-        judgement: Judgement,
-        by: &Actor,
-    ) -> Result<Entry, Error> {
-        self.absorb_before_writing()?;
-        let draft = self.widening(id, to, judgement, by)?;
-        self.record(vec![draft], by)?;
-        self.render_due()?;
-        self.entry(id)
-    }
+/// Widens the scope of an entry to `to`.
+fn widen_scope(
+    engine: &mut Engine,
+    id: EntryId,
+    to: EntryScope,
+    judgment: PromotionDecider,
+    by: &Actor,
+) -> Result<Entry, EngineError> {
+    sync::sync_before_writing(engine)?;
+    let draft = widening_draft(engine, id, to, judgment, by)?;
+    engine.record(vec![draft], by)?;
+    files::render_due(engine)?;
+    engine.entry(id)
+}
 
-    /// Returns the draft that lets an entry reach as far as `to`, if it may.
-    fn widening(
-        &mut self,
-        id: EntryId,
-        to: Scope,
-        judgement: Judgement,
-        by: &Actor,
-    ) -> Result<decide::Draft, Error> {
-        let entry = self.entry(id)?;
-        let looked = self.validity_of([&entry])?.get(&id).copied();
-        let facts = EntryFacts::of(&entry, looked, self.now());
-        let against = self.contradicts(id)?;
-        let overridden = match judgement {
-            Judgement::Rules => None,
-            Judgement::Person => Some(by),
+/// Returns the draft that widens the scope of an entry to `to`, if that is allowed.
+fn widening_draft(
+    engine: &mut Engine,
+    id: EntryId,
+    to: EntryScope,
+    judgment: PromotionDecider,
+    by: &Actor,
+) -> Result<decide::Draft, EngineError> {
+    let entry = engine.entry(id)?;
+    let validity = validity::anchoring::validity_of(engine, [&entry])?
+        .get(&id)
+        .copied();
+    let facts = EntryFacts::from_entry(&entry, validity, engine.now());
+    let against = open_contradiction(engine, id)?;
+    let overridden = match judgment {
+        PromotionDecider::Rules => None,
+        PromotionDecider::Person => Some(by),
+    };
+    Ok(decide::widen_scope(
+        &entry, &facts, against, to, overridden,
+    )?)
+}
+
+/// Returns a live entry that contradicts this one, if the contradiction is open.
+fn open_contradiction(engine: &Engine, id: EntryId) -> Result<Option<EntryId>, EngineError> {
+    let mut open = engine.workspace()?.open_contradictions();
+    let mut linked = engine.index.contradicting([id])?;
+    let mut against = open.remove(&id).unwrap_or_default();
+    // Open flags and links between entries are separate sources of contradictions.
+    against.extend(linked.remove(&id).unwrap_or_default());
+    for other in against {
+        if engine.entry(other).is_ok_and(|it| it.is_live()) {
+            return Ok(Some(other));
+        }
+    }
+    Ok(None)
+}
+
+/// Returns the promotable entries of a thread, which are worth keeping before it is archived.
+pub(crate) fn promotable_entries(
+    engine: &mut Engine,
+    thread: &Tag,
+    by: &Actor,
+) -> Result<Vec<EntryId>, EngineError> {
+    let mut worth = Vec::new();
+    for entry in engine.list(&EntryFilter::default())? {
+        let is_its = entry.scope.value == EntryScope::Thread && entry.thread() == Some(thread);
+        let fit = |engine: &mut Engine| {
+            check_promotable(
+                engine,
+                entry.id,
+                EntryScope::Workspace,
+                PromotionDecider::Rules,
+                by,
+            )
         };
-        Ok(decide::widen(&entry, &facts, against, to, overridden)?)
+        if is_its && fit(engine).is_ok() {
+            worth.push(entry.id);
+        }
     }
+    Ok(worth)
+}
 
-    /// Returns an entry in use that contradicts this one, where nobody has decided yet.
-    fn contradicts(&self, id: EntryId) -> Result<Option<EntryId>, Error> {
-        let mut open = self.workspace()?.open_contradictions();
-        let mut linked = self.index.contradicting([id])?;
-        let mut against = open.remove(&id).unwrap_or_default();
-        against.extend(linked.remove(&id).unwrap_or_default());
-        for other in against {
-            if self.entry(other).is_ok_and(|it| it.is_live()) {
-                return Ok(Some(other));
-            }
-        }
-        Ok(None)
+/// Adds a pending entry of another memory; a person must approve it.
+pub(crate) fn propose_promotion(
+    engine: &mut Engine,
+    request: PromotionRequest,
+    by: &Actor,
+) -> Result<Entry, EngineError> {
+    sync::sync_before_writing(engine)?;
+    if request.sources.is_empty() || request.sources.len() > SOURCES_MAX {
+        return Err(EngineError::Usage(format!(
+            "name the entries it is made from, 1 to {SOURCES_MAX}"
+        )));
     }
-
-    /// Returns the entries of a thread that would stand being promoted: worth keeping before the thread is archived.
-    pub fn worth_promoting(&mut self, thread: &Tag, by: &Actor) -> Result<Vec<EntryId>, Error> {
-        let mut worth = Vec::new();
-        for entry in self.list(&Filter::default())? {
-            let is_its = entry.scope.value == Scope::Thread && entry.thread() == Some(thread);
-            let fit = |it: &mut Self| it.fit(entry.id, Scope::Workspace, Judgement::Rules, by);
-            if is_its && fit(self).is_ok() {
-                worth.push(entry.id);
-            }
-        }
-        Ok(worth)
+    let loaded = request.sources.iter().map(|id| engine.entry(*id));
+    let sources = loaded.collect::<Result<Vec<Entry>, _>>()?;
+    for source in &sources {
+        check_promotion_source(engine, source, request.kind)?;
     }
+    let proposal = promotion_proposal(engine, request, &sources, by)?;
+    let id = add_with_source_links(engine, proposal, &sources, by)?;
+    engine.entry(id)
+}
 
-    /// Puts knowledge of one memory forward for another; it waits there for a person's approval.
-    pub fn put_forward(&mut self, wish: Forward, by: &Actor) -> Result<Entry, Error> {
-        self.absorb_before_writing()?;
-        if wish.sources.is_empty() || SOURCES_MAX < wish.sources.len() {
-            return Err(Error::Usage(format!(
-                "name the entries it is made from, 1 to {SOURCES_MAX}"
-            )));
-        }
-        let sources = wish.sources.iter().map(|id| self.entry(*id));
-        let sources = sources.collect::<Result<Vec<Entry>, _>>()?;
-        for source in &sources {
-            self.may_be_source(source, wish.kind)?;
-        }
-        let proposal = self.proposal(wish, &sources, by)?;
-        let ids = self.add_linked(proposal, &sources, by)?;
-        self.entry(ids)
+/// Refuses sources without content, in quarantine, contradicted, or not below the target
+/// memory.
+fn check_promotion_source(
+    engine: &Engine,
+    source: &Entry,
+    to: EntryKind,
+) -> Result<(), EngineError> {
+    if source.content.is_none() {
+        return Err(Refusal::NoContent(source.id).into());
     }
-
-    /// Refuses sources that say nothing, or that are where they shall go already.
-    fn may_be_source(&self, source: &Entry, to: Kind) -> Result<(), Error> {
-        if source.content.is_none() {
-            return Err(Refusal::NoContent(source.id).into());
-        }
-        if source.retracted.is_some() {
-            return Err(Refusal::AlreadyRetracted(source.id).into());
-        }
-        if !source.quarantine.is_empty() {
-            return Err(Refusal::Quarantined(source.id).into());
-        }
-        let (from, into) = (source.id.prefix().memory(), to.memory());
-        if from == into || into == Memory::Episodic {
-            return Err(Error::Usage(format!(
-                "{} is {} already; promoting leads from episodic to semantic, and from both to procedural",
-                source.id,
-                from.name()
-            )));
-        }
-        if from == Memory::Procedural {
-            return Err(Error::Usage(format!(
-                "{} is a norm; nothing becomes less than that by promotion",
-                source.id
-            )));
-        }
-        if let Some(other) = self.contradicts(source.id)? {
-            let why = ken_core::promotion::Unfit::Contradicted(other);
-            let entry = source.id;
-            return Err(Refusal::Unfit { entry, why }.into());
-        }
-        Ok(())
+    if source.retracted.is_some() {
+        return Err(Refusal::AlreadyRetracted(source.id).into());
     }
+    if !source.quarantine.is_empty() {
+        return Err(Refusal::Quarantined(source.id).into());
+    }
+    let (from, into) = (source.id.prefix().memory(), to.memory());
+    if from == into || into == Memory::Episodic {
+        return Err(EngineError::Usage(format!(
+            "{} is {} already; promoting leads from episodic to semantic, and from both to procedural",
+            source.id,
+            from.name()
+        )));
+    }
+    if from == Memory::Procedural {
+        return Err(EngineError::Usage(format!(
+            "{} is a norm; nothing becomes less than that by promotion",
+            source.id
+        )));
+    }
+    if let Some(other) = open_contradiction(engine, source.id)? {
+        let why = ken_core::trust::promotion::PromotionBarrier::Contradicted(other);
+        let entry = source.id;
+        return Err(Refusal::Unfit { entry, why }.into());
+    }
+    Ok(())
+}
 
-    fn proposal(&self, wish: Forward, sources: &[Entry], by: &Actor) -> Result<Proposal, Error> {
-        let statement = match (wish.statement, sources) {
-            (Some(statement), _) => statement,
-            (None, [one]) if one.id.prefix().memory() == Memory::Semantic => {
-                let content = one.content.as_ref().ok_or(Refusal::NoContent(one.id))?;
-                content.statement.clone()
-            }
-            (None, _) => {
-                return Err(Error::Usage(
-                    "say what it teaches: --statement TEXT".to_owned(),
-                ));
-            }
+/// Builds the proposal of a promotion.
+fn promotion_proposal(
+    engine: &Engine,
+    request: PromotionRequest,
+    sources: &[Entry],
+    by: &Actor,
+) -> Result<Proposal, EngineError> {
+    let statement = match (request.statement, sources) {
+        (Some(statement), _) => statement,
+        // An episodic statement describes an incident, not the lesson from it.
+        (None, [one]) if one.id.prefix().memory() == Memory::Semantic => {
+            let content = one.content.as_ref().ok_or(Refusal::NoContent(one.id))?;
+            content.statement.clone()
+        }
+        (None, _) => {
+            return Err(EngineError::Usage(
+                "say what it teaches: --statement TEXT".to_owned(),
+            ));
+        }
+    };
+    let now = engine.now();
+    let given = request.cite.into_iter().map(|it| it.cite(by, now));
+    let mut citations: Vec<Citation> = given.collect();
+    citations.extend(sources.iter().flat_map(|it| it.citations.iter().cloned()));
+    for source in sources {
+        let evidence = CitationSource {
+            evidence_type: CitationType::Transcript,
+            // An entry id has only characters that a reference allows.
+            evidence_ref: source.id.to_string().parse().expect("an id is a reference"),
         };
-        let now = self.now();
-        let given = wish.cite.into_iter().map(|it| it.cite(by, now));
-        let mut citations: Vec<Citation> = given.collect();
-        citations.extend(sources.iter().flat_map(|it| it.citations.iter().cloned()));
-        for source in sources {
-            let evidence = Evidence {
-                evidence_type: EvidenceType::Transcript,
-                evidence_ref: source.id.to_string().parse().expect("an id is a reference"),
-            };
-            citations.push(evidence.cite(by, now));
-        }
-        citations.truncate(CITATIONS_MAX);
-        let own = Origin::of(by);
-        let origins = sources.iter().filter_map(|it| it.created.as_ref());
-        let origin = origins.fold(own, |least, it| least.least(it.origin));
-        let mut content = Content::new(statement);
-        content.evidence = wish.evidence;
-        let tags = sources.iter().filter_map(|it| it.content.as_ref());
-        let tags = tags.flat_map(|it| it.tags.iter().cloned());
-        content.tags = tags.take(Content::TAGS_MAX).collect();
-        let mut proposal = Proposal::new(wish.kind, content, citations, origin);
-        proposal.promoted_from = wish.sources;
-        Ok(proposal)
+        citations.push(evidence.cite(by, now));
     }
+    // Citations given by the caller come first and are kept.
+    citations.truncate(CITATIONS_MAX);
+    // The least trusted origin wins: promotion must not launder imported or web content.
+    let own = Origin::from_actor(by);
+    let origins = sources.iter().filter_map(|it| it.created.as_ref());
+    let origin = origins.fold(own, |least, it| least.least_trusted(it.origin));
+    let mut content = Content::new(statement);
+    content.evidence = request.evidence;
+    let contents = sources.iter().filter_map(|it| it.content.as_ref());
+    let tags = contents.flat_map(|it| it.tags.iter().cloned());
+    content.tags = tags.take(Content::TAGS_MAX).collect();
+    let mut proposal = Proposal::new(request.kind, content, citations, origin);
+    proposal.promoted_from = request.sources;
+    Ok(proposal)
+}
 
-    /// Adds an entry and its links to what it is made from, in one step.
-    fn add_linked(
-        &mut self,
-        mut proposal: Proposal,
-        sources: &[Entry],
-        by: &Actor,
-    ) -> Result<EntryId, Error> {
-        self.ground(&mut proposal.content, &mut None)?;
-        let (event, entry) = self.admissible(&proposal, by)?;
-        let mut drafts = vec![(Some(event), decide::propose(event, proposal)?)];
-        for source in sources {
-            let body = Body::Linked(Linked {
-                to: source.id,
-                rel: Relation::DerivedFrom,
-                withdraws: Vec::new(),
-            });
-            let about = vec![entry.into(), source.id.into()];
-            drafts.push((None, decide::Draft { about, body }));
-        }
-        self.record_as(drafts, by)?;
-        self.render_due()?;
-        Ok(entry)
+/// Adds an entry and the links to its sources with a single append.
+fn add_with_source_links(
+    engine: &mut Engine,
+    mut proposal: Proposal,
+    sources: &[Entry],
+    by: &Actor,
+) -> Result<EntryId, EngineError> {
+    validity::anchoring::fingerprint_content(engine, &mut proposal.content, &mut None)?;
+    let (event, entry) = entries::ids_for_proposal(engine, &proposal, by)?;
+    let mut drafts = vec![(Some(event), decide::propose(event, proposal)?)];
+    for source in sources {
+        let body = Body::Linked(Linked {
+            to: source.id,
+            rel: Relation::DerivedFrom,
+            withdraws: Vec::new(),
+        });
+        let about = vec![entry.into(), source.id.into()];
+        drafts.push((None, decide::Draft { about, body }));
     }
+    // A single append, so that a crash cannot leave the entry without its links.
+    engine.record_with_ids(drafts, by)?;
+    files::render_due(engine)?;
+    Ok(entry)
 }

@@ -1,67 +1,69 @@
-//! `.ken/allowed_signers`: whose SSH signatures approve, as OpenSSH writes it, and whether a signature is good.
+//! Allowed signers: `.ken/allowed_signers` in OpenSSH format, and verification of SSH signatures.
 //!
-//! The file is policy, so the committed version counts: an edit nobody committed adds no signer. A line this build
-//! cannot read adds nobody. Signatures are made with the user's own `ssh-keygen -Y sign`; Ken holds no key.
+//! The file is policy, so only the committed version counts: an uncommitted edit adds no signer. A
+//! line that cannot be parsed adds no signer either. Users sign with `ssh-keygen -Y sign`; Ken
+//! holds no key.
 
-use ken_anchor::Tree;
-use ken_core::time::Timestamp;
-use ken_ledger::Place;
+use ken_anchor::FileTree;
+use ken_core::values::time::Timestamp;
+use ken_ledger::LedgerLocation;
 use ken_ledger::layout::KEN_DIR;
 use ssh_key::public::{EcdsaPublicKey, KeyData};
 use ssh_key::{PublicKey, SshSig};
 
-use crate::error::Error;
+use crate::error::EngineError;
 use crate::validity::{CommitTree, WorkTree};
 
-/// The file's name below `.ken/`.
+/// Name of the file below `.ken/`.
 pub const SIGNERS_FILE: &str = "allowed_signers";
 
-/// What a signature must say it is for.
+/// Required namespace of signatures.
 pub const NAMESPACE: &str = "ken";
 
-/// Bytes a signature may have; those of Ed25519 and P-256 keys have a few hundred.
+/// Maximum bytes of a signature; those of Ed25519 and P-256 keys have a few hundred.
 const SIGNATURE_BYTES_MAX: usize = 4096;
 
-/// Lines that are read; more is no list of people.
+/// Maximum number of lines read.
 const LINES_MAX: usize = 10_000;
 
-/// Who may sign.
+/// Signers allowed to approve.
 #[derive(Clone, Debug, Default)]
-pub struct Signers {
-    signers: Vec<Signer>,
-    /// Lines that could not be read, counted from one.
-    pub unread: Vec<usize>,
+pub struct AllowedSigners {
+    signers: Vec<AllowedSigner>,
+    /// Numbers of invalid lines, starting at 1.
+    pub invalid_lines: Vec<usize>,
 }
 
-/// One line of the file.
+/// Line of the file.
 #[derive(Clone, Debug)]
-struct Signer {
-    /// Patterns; one with `!` before it takes away.
+struct AllowedSigner {
+    /// Patterns; a leading `!` excludes.
     principals: Vec<String>,
     key: KeyData,
-    options: Options,
+    options: SignerOptions,
 }
 
-/// What a line says about its key.
+/// Options of a line.
 #[derive(Clone, Debug, Default)]
-struct Options {
-    /// Patterns; any namespace without them.
+struct SignerOptions {
+    /// Allowed namespaces as patterns; `None` allows any.
     namespaces: Option<Vec<String>>,
     after: Option<Timestamp>,
     before: Option<Timestamp>,
 }
 
-impl Options {
-    /// Reads options; `None` for one that cannot be honoured, such as a certificate authority's.
+impl SignerOptions {
+    /// Parses options; `None` for an unsupported one, such as `cert-authority`.
     fn parse(text: &str) -> Option<Self> {
         let mut options = Self::default();
         for option in split_outside_quotes(text, ',') {
             let (name, value) = option.split_once('=')?;
             let value = value.strip_prefix('"')?.strip_suffix('"')?;
             match name.to_ascii_lowercase().as_str() {
-                "namespaces" => options.namespaces = Some(patterns(value)),
-                "valid-after" => options.after = Some(time(value)?),
-                "valid-before" => options.before = Some(time(value)?),
+                "namespaces" => options.namespaces = Some(split_patterns(value)),
+                "valid-after" => options.after = Some(parse_time(value)?),
+                "valid-before" => options.before = Some(parse_time(value)?),
+                // Ignoring an unknown option could widen the permission it restricts.
                 _ => return None,
             }
         }
@@ -69,7 +71,7 @@ impl Options {
     }
 }
 
-/// Why a signature does not approve.
+/// Reason why a signature is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SignatureError {
     #[error("this repository wants approvals signed")]
@@ -83,34 +85,35 @@ pub enum SignatureError {
     #[error("nobody in `.ken/allowed_signers` has this key")]
     Unknown,
     #[error("the key is not {0}'s")]
-    SomebodyElse(String),
+    WrongPrincipal(String),
     #[error("the key was not allowed at that time")]
-    OutOfTime,
+    NotValidThen,
     #[error("the signature is not over this artifact, or is broken")]
     Altered,
 }
 
-impl Signers {
-    /// Reads who may sign in the last commit, or in the folder outside git; `None` where there is no such file.
-    pub(crate) fn in_force(place: &Place) -> Result<Option<Self>, Error> {
+impl AllowedSigners {
+    /// Loads the signers of the last commit, or of the directory outside git; `None` without a
+    /// file.
+    pub(crate) fn load_in_force(place: &LedgerLocation) -> Result<Option<Self>, EngineError> {
         if place.git.is_none() {
-            return Self::of(&WorkTree::new(place)?);
+            return Self::load(&WorkTree::new(place)?);
         }
-        match CommitTree::named(place, "HEAD") {
-            Ok(tree) => Self::of(&tree),
-            // Before the first commit nothing is decided.
-            Err(Error::Usage(_)) => Ok(None),
+        match CommitTree::from_revision(place, "HEAD") {
+            Ok(tree) => Self::load(&tree),
+            // Before the first commit there is no policy.
+            Err(EngineError::Usage(_)) => Ok(None),
             Err(error) => Err(error),
         }
     }
 
-    /// Reads who may sign in one version.
-    pub(crate) fn of(tree: &dyn Tree) -> Result<Option<Self>, Error> {
+    /// Loads the signers of one version of the files.
+    pub(crate) fn load(tree: &dyn FileTree) -> Result<Option<Self>, EngineError> {
         let read = tree.read(&format!("{KEN_DIR}/{SIGNERS_FILE}"))?;
         Ok(read.map(|bytes| Self::parse(&String::from_utf8_lossy(&bytes))))
     }
 
-    /// Reads the file's text.
+    /// Parses the text of the file.
     pub fn parse(text: &str) -> Self {
         let mut read = Self::default();
         for (at, line) in text.lines().enumerate().take(LINES_MAX) {
@@ -118,62 +121,73 @@ impl Signers {
             if line.is_empty() || line.starts_with('#') {
                 continue;
             }
-            match Signer::parse(line) {
+            match AllowedSigner::parse(line) {
                 Some(signer) => read.signers.push(signer),
-                None => read.unread.push(at + 1),
+                None => read.invalid_lines.push(at + 1),
             }
         }
         read
     }
 
-    /// Checks that `name` signed `bytes`, with a key that was allowed at `at`.
-    pub fn check(
+    /// Verifies that `name` signed `bytes` with a key that was allowed at time `at`.
+    pub fn verify(
         &self,
         signature: &str,
         bytes: &[u8],
         name: &str,
         at: Timestamp,
     ) -> Result<(), SignatureError> {
-        if SIGNATURE_BYTES_MAX < signature.len() {
+        if signature.len() > SIGNATURE_BYTES_MAX {
             return Err(SignatureError::Malformed);
         }
         let signature =
             SshSig::from_pem(signature.trim_end()).map_err(|_| SignatureError::Malformed)?;
+        // A signature made for another purpose, such as a git commit, must not approve.
         if signature.namespace() != NAMESPACE {
             let namespace = signature.namespace().to_owned();
             return Err(SignatureError::Namespace(namespace));
         }
         let key = signature.public_key();
-        if !is_checked(key) {
+        if !is_supported_key(key) {
             let kind = key.algorithm().to_string();
             return Err(SignatureError::Unsupported(kind));
         }
-        let known: Vec<&Signer> = self.signers.iter().filter(|it| it.has(key)).collect();
+        // Checked in this order so that the error names the first requirement that fails.
+        let known: Vec<&AllowedSigner> = self
+            .signers
+            .iter()
+            .filter(|it| it.matches_key(key))
+            .collect();
         if known.is_empty() {
             return Err(SignatureError::Unknown);
         }
-        let known: Vec<&Signer> = known.into_iter().filter(|it| it.is(name)).collect();
-        if known.is_empty() {
-            return Err(SignatureError::SomebodyElse(name.to_owned()));
+        let own: Vec<&AllowedSigner> = known
+            .into_iter()
+            .filter(|it| it.matches_principal(name))
+            .collect();
+        if own.is_empty() {
+            return Err(SignatureError::WrongPrincipal(name.to_owned()));
         }
-        if !known.iter().any(|it| it.is_allowed_at(at)) {
-            return Err(SignatureError::OutOfTime);
+        if !own.iter().any(|it| it.is_allowed_at(at)) {
+            return Err(SignatureError::NotValidThen);
         }
+        // The key comes from the signature itself and counts only because it is in the list.
         let verified = PublicKey::from(key.clone()).verify(NAMESPACE, bytes, &signature);
         verified.map_err(|_| SignatureError::Altered)
     }
 }
 
-impl Signer {
-    /// Reads one line: principals, options if any, key type, key, comment.
+impl AllowedSigner {
+    /// Parses a line: principals, optional options, key type, key, comment.
     fn parse(line: &str) -> Option<Self> {
-        let (principals, rest) = field(line)?;
-        let (second, after) = field(rest)?;
-        let (options, key) = match is_key_type(&second) {
-            true => (Options::default(), rest),
-            false => (Options::parse(&second)?, after),
+        let (principals, rest) = split_field(line)?;
+        let (second, after) = split_field(rest)?;
+        let (options, key) = if is_key_type(&second) {
+            (SignerOptions::default(), rest)
+        } else {
+            (SignerOptions::parse(&second)?, after)
         };
-        let principals = patterns(&principals);
+        let principals = split_patterns(&principals);
         let key = PublicKey::from_openssh(key.trim()).ok()?;
         (!principals.is_empty()).then(|| Self {
             principals,
@@ -182,24 +196,27 @@ impl Signer {
         })
     }
 
-    fn has(&self, key: &KeyData) -> bool {
+    /// Returns true if the line is for this key and for our namespace.
+    fn matches_key(&self, key: &KeyData) -> bool {
         let here = self.options.namespaces.as_ref();
-        self.key == *key && here.is_none_or(|it| matches(it, NAMESPACE))
+        self.key == *key && here.is_none_or(|it| matches_patterns(it, NAMESPACE))
     }
 
-    fn is(&self, name: &str) -> bool {
-        matches(&self.principals, name)
+    /// Returns true if the line is for this principal.
+    fn matches_principal(&self, name: &str) -> bool {
+        matches_patterns(&self.principals, name)
     }
 
+    /// Returns true if the key is valid at a time; the end is exclusive.
     fn is_allowed_at(&self, at: Timestamp) -> bool {
-        let Options { after, before, .. } = self.options;
+        let SignerOptions { after, before, .. } = self.options;
         after.is_none_or(|after| after <= at) && before.is_none_or(|before| at < before)
     }
 }
 
-/// Returns whether signatures of such a key can be checked. RSA is left out: the one library there is for it has an open
-/// advisory, and a new key is made in a second.
-fn is_checked(key: &KeyData) -> bool {
+/// Returns true for supported key types. RSA is not supported, because the only library for it has
+/// an open security advisory, and a new key is quickly made.
+fn is_supported_key(key: &KeyData) -> bool {
     matches!(
         key,
         KeyData::Ed25519(_)
@@ -209,8 +226,8 @@ fn is_checked(key: &KeyData) -> bool {
     )
 }
 
-/// Splits off the first field, which may stand in quotes or hold some.
-fn field(text: &str) -> Option<(String, &str)> {
+/// Splits off the first field, which may be quoted or contain quoted parts.
+fn split_field(text: &str) -> Option<(String, &str)> {
     let text = text.trim_start();
     let mut quoted = false;
     let end = text.find(|c: char| {
@@ -223,6 +240,7 @@ fn field(text: &str) -> Option<(String, &str)> {
     (!first.is_empty()).then_some((first, rest))
 }
 
+/// Splits a text at a character outside double quotes.
 fn split_outside_quotes(text: &str, at: char) -> Vec<&str> {
     let mut quoted = false;
     text.split(|c: char| {
@@ -232,13 +250,15 @@ fn split_outside_quotes(text: &str, at: char) -> Vec<&str> {
     .collect()
 }
 
+/// Returns true if a field is a key type, not options.
 fn is_key_type(word: &str) -> bool {
     ["ssh-", "ecdsa-", "sk-"]
         .iter()
         .any(|it| word.starts_with(it))
 }
 
-fn patterns(text: &str) -> Vec<String> {
+/// Splits a comma-separated list of patterns.
+fn split_patterns(text: &str) -> Vec<String> {
     let parts = text
         .split(',')
         .map(str::trim)
@@ -246,24 +266,25 @@ fn patterns(text: &str) -> Vec<String> {
     parts.map(str::to_owned).collect()
 }
 
-/// Returns whether a list of patterns takes in `text`: one matches, and none with `!` before it.
-fn matches(patterns: &[String], text: &str) -> bool {
+/// Returns true if a pattern matches `text` and no pattern with a leading `!` does.
+fn matches_patterns(patterns: &[String], text: &str) -> bool {
     let mut found = false;
     for pattern in patterns {
         match pattern.strip_prefix('!') {
-            Some(not) if is_like(not, text) => return false,
+            Some(not) if matches_glob(not, text) => return false,
             Some(_) => {}
-            None => found |= is_like(pattern, text),
+            None => found |= matches_glob(pattern, text),
         }
     }
     found
 }
 
-/// Returns whether `text` is like `pattern`, in which `*` stands for anything and `?` for one character.
-fn is_like(pattern: &str, text: &str) -> bool {
+/// Matches `text` against `pattern`, where `*` is any text and `?` is one character.
+fn matches_glob(pattern: &str, text: &str) -> bool {
     let (pattern, text): (Vec<char>, Vec<char>) =
         (pattern.chars().collect(), text.chars().collect());
-    // Which beginnings of `text` the pattern read so far fits.
+    // `fits[n]` is true if the pattern so far matches the first `n` characters. This takes time
+    // proportional to the product of the lengths, while backtracking over `*` is exponential.
     let mut fits = vec![false; text.len() + 1];
     fits[0] = true;
     for wanted in pattern {
@@ -273,6 +294,7 @@ fn is_like(pattern: &str, text: &str) -> bool {
             }
             continue;
         }
+        // From the end: `fits[at - 1]` must still be the value for the previous pattern.
         for at in (1..fits.len()).rev() {
             fits[at] = fits[at - 1] && (wanted == '?' || wanted == text[at - 1]);
         }
@@ -281,12 +303,14 @@ fn is_like(pattern: &str, text: &str) -> bool {
     fits[text.len()]
 }
 
-/// Reads `YYYYMMDD` or `YYYYMMDDHHMM[SS]`, with or without a `Z`, as UTC: which zone a machine is in must not decide.
-fn time(text: &str) -> Option<Timestamp> {
+/// Parses `YYYYMMDD` or `YYYYMMDDHHMM[SS]`, with or without `Z`, as UTC. OpenSSH uses local time
+/// without `Z`, but validity must not depend on the machine's time zone.
+fn parse_time(text: &str) -> Option<Timestamp> {
     let digits = text.strip_suffix(['Z', 'z']).unwrap_or(text);
     if !digits.bytes().all(|b| b.is_ascii_digit()) || ![8, 12, 14].contains(&digits.len()) {
         return None;
     }
+    // Missing hours, minutes and seconds are zero.
     let padded = format!("{digits:0<14}");
     let part = |from: usize, to: usize| &padded[from..to];
     let (year, month, day) = (part(0, 4), part(4, 6), part(6, 8));
@@ -314,10 +338,20 @@ mod tests {
             ),
         ];
         for line in good {
-            let read = Signers::parse(&line);
-            assert_eq!((read.signers.len(), read.unread.len()), (1, 0), "{line}");
-            assert!(read.signers[0].is("ada@example.org"), "{line}");
-            assert!(!read.signers[0].is("eve@example.org"), "{line}");
+            let read = AllowedSigners::parse(&line);
+            assert_eq!(
+                (read.signers.len(), read.invalid_lines.len()),
+                (1, 0),
+                "{line}"
+            );
+            assert!(
+                read.signers[0].matches_principal("ada@example.org"),
+                "{line}"
+            );
+            assert!(
+                !read.signers[0].matches_principal("eve@example.org"),
+                "{line}"
+            );
         }
         let bad = [
             "ada@example.org".to_owned(),
@@ -327,8 +361,12 @@ mod tests {
             "ada@example.org ssh-ed25519 AAAA".to_owned(),
         ];
         for line in bad {
-            let read = Signers::parse(&format!("# people\n\n{line}\n"));
-            assert_eq!((read.signers.len(), read.unread), (0, vec![3]), "{line}");
+            let read = AllowedSigners::parse(&format!("# people\n\n{line}\n"));
+            assert_eq!(
+                (read.signers.len(), read.invalid_lines),
+                (0, vec![3]),
+                "{line}"
+            );
         }
     }
 
@@ -344,20 +382,20 @@ mod tests {
             ("*@example.org", "ada@example.org", true),
             ("*@example.org", "ada@example.org.evil", false),
         ] {
-            assert_eq!(is_like(pattern, text), fits, "{pattern} {text}");
+            assert_eq!(matches_glob(pattern, text), fits, "{pattern} {text}");
         }
     }
 
     #[test]
     fn a_key_for_another_namespace_is_not_ours() {
-        let read = Signers::parse(&format!("ada namespaces=\"git\" {KEY}"));
+        let read = AllowedSigners::parse(&format!("ada namespaces=\"git\" {KEY}"));
         let signer = &read.signers[0];
-        assert!(!signer.has(&signer.key));
+        assert!(!signer.matches_key(&signer.key));
     }
 
     #[test]
     fn times_are_utc_and_end_before_their_end() {
-        let read = Signers::parse(&format!(
+        let read = AllowedSigners::parse(&format!(
             "ada valid-after=\"20260102\",valid-before=\"20260103\" {KEY}"
         ));
         let at = |text: &str| read.signers[0].is_allowed_at(text.parse().unwrap());

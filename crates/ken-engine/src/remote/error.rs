@@ -1,20 +1,20 @@
-//! Why nothing was sent or taken, and what to do about it.
+//! Errors of remotes, push and pull, with hints.
 
 use std::path::PathBuf;
 
-use ken_remote::{AddressError, HubError, TokenError};
+use ken_remote::{HubAddressError, HubError, HubTokenError};
 
-/// Why a repository and a hub did not come together.
+/// An error in configuring a remote or in exchanging events with it.
 #[derive(Debug, thiserror::Error)]
 pub enum RemoteError {
     #[error("`{0}` is no name: small letters, digits, `_` and `-`")]
-    Name(String),
+    InvalidName(String),
     #[error("there is no remote `{name}`")]
     Unknown { name: String, known: Vec<String> },
     #[error("no remote was added here")]
-    None,
+    NoRemote,
     #[error("there is a remote `{name}` already, at another address")]
-    Taken { name: String },
+    NameTaken { name: String },
     #[error(
         "a remote can be added in a git repository only: elsewhere its address would lie in the folder and travel with it"
     )]
@@ -38,30 +38,30 @@ pub enum RemoteError {
         source: std::io::Error,
     },
     #[error("cannot keep or forget the token in `{}`", path.display())]
-    TokenKept {
+    TokenStorage {
         path: PathBuf,
         source: std::io::Error,
     },
     #[error(transparent)]
-    Address(#[from] AddressError),
+    Address(#[from] HubAddressError),
     #[error(transparent)]
-    Token(#[from] TokenError),
-    /// The hub failed; what it answered before is remembered.
-    #[error("{why}{}", after(*.done))]
+    Token(#[from] HubTokenError),
+    /// The hub failed; its answers for the first `done` events are recorded.
+    #[error("{why}{}", after_events(*.done))]
     Hub { done: usize, why: HubError },
 }
 
 impl RemoteError {
-    /// Returns what to do next, where there is something.
+    /// Returns a suggestion for the user, if there is one.
     pub fn hint(&self) -> Option<String> {
         let text = match self {
-            Self::Name(_) => "such as `hub`",
-            Self::Unknown { known, .. } if known.is_empty() => ADD,
+            Self::InvalidName(_) => "such as `hub`",
+            Self::Unknown { known, .. } if known.is_empty() => ADD_HINT,
             Self::Unknown { known, .. } => {
                 return Some(format!("there is `{}`", known.join("`, `")));
             }
-            Self::None => ADD,
-            Self::Taken { name } => {
+            Self::NoRemote => ADD_HINT,
+            Self::NameTaken { name } => {
                 return Some(format!(
                     "`ken remote remove {name}` first, or choose another name"
                 ));
@@ -78,8 +78,10 @@ impl RemoteError {
             Self::OtherMachine { .. } => {
                 "give a token with `ken remote add NAME URL --token-stdin`"
             }
-            Self::TokenFile { .. } | Self::TokenKept { .. } => "check the path and who may read it",
-            Self::Address(AddressError::Plain { .. }) => {
+            Self::TokenFile { .. } | Self::TokenStorage { .. } => {
+                "check the path and who may read it"
+            }
+            Self::Address(HubAddressError::Plain { .. }) => {
                 "use https; --insecure lets events and token travel in the open"
             }
             Self::Address(_) => "such as https://hub.example.org/my-repository",
@@ -90,9 +92,9 @@ impl RemoteError {
     }
 }
 
-const ADD: &str = "`ken remote add https://hub.example.org/WORKSPACE` adds one";
+const ADD_HINT: &str = "`ken remote add https://hub.example.org/WORKSPACE` adds one";
 
-fn after(done: usize) -> String {
+fn after_events(done: usize) -> String {
     match done {
         0 => String::new(),
         1 => " (after 1 event)".to_owned(),

@@ -1,6 +1,7 @@
-//! The user's own list of remotes in git's folder, and the tokens beside it.
+//! The list of remotes in the git directory, and the stored tokens.
 //!
-//! A token lies in a file of its own that only its owner reads, with the machine it was given for.
+//! Each token is in a file of its own that only its owner can read, together with the origin it was
+//! given for.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,12 +10,12 @@ use std::path::{Path, PathBuf};
 
 use ken_ledger::layout::GIT_STATE_DIR;
 use ken_remote::token::TOKEN_BYTES_MAX;
-use ken_remote::{Address, Plain, Token};
+use ken_remote::{HubAddress, HubToken, PlaintextPolicy};
 use serde::{Deserialize, Serialize};
 
-use super::{DEFAULT_NAME, RemoteError, RemoteName, known};
+use super::{DEFAULT_NAME, RemoteError, RemoteName, state};
 use crate::engine::Engine;
-use crate::error::Error;
+use crate::error::EngineError;
 
 const REMOTES_FILE: &str = "remotes.toml";
 
@@ -22,220 +23,228 @@ const REMOTES_FILE: &str = "remotes.toml";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Remote {
     pub name: RemoteName,
-    pub address: Address,
-    pub token: TokenPlace,
+    pub address: HubAddress,
+    pub token: TokenLocation,
 }
 
-/// Where a remote's token is.
+/// Location of a remote's token.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum TokenPlace {
-    /// Whoever calls gives it each time.
-    Given,
-    /// In a file beside the list.
+pub enum TokenLocation {
+    /// The caller supplies it for each operation.
+    PerCall,
+    /// In a file next to the list of remotes.
     Stored,
-    /// In a file somebody else keeps.
+    /// In a file that Ken does not manage.
     File(PathBuf),
 }
 
-/// Where a new remote's token comes from.
+/// Source of a new remote's token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TokenSource {
-    Given,
-    Store(Token),
+    PerCall,
+    Store(HubToken),
     File(PathBuf),
 }
 
-/// What the file says.
+/// Content of `remotes.toml`.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RemotesFile {
-    /// The clone they were added in: a copy of git's folder is another one.
+    /// The clone in which the remotes were added; a copied git directory is a different clone.
     node: Option<String>,
     #[serde(default)]
-    remotes: BTreeMap<String, RemotePart>,
+    remotes: BTreeMap<String, RemoteSection>,
 }
 
+/// One remote in `remotes.toml`.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct RemotePart {
+struct RemoteSection {
     url: String,
-    /// Whether events and token may travel unencrypted to another machine.
+    /// Allows unencrypted connections to other machines.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     insecure: bool,
-    /// Whether a token is kept beside this file.
+    /// Set if a token is stored next to this file.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     stored: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     token_file: Option<PathBuf>,
 }
 
-impl RemotePart {
-    fn remote(&self, name: &str) -> Result<Remote, RemoteError> {
-        let plain = match self.insecure {
-            true => Plain::Anywhere,
-            false => Plain::Loopback,
+impl RemoteSection {
+    fn to_remote(&self, name: &str) -> Result<Remote, RemoteError> {
+        let plain = if self.insecure {
+            PlaintextPolicy::Anywhere
+        } else {
+            PlaintextPolicy::Loopback
         };
         Ok(Remote {
             name: name.parse()?,
-            address: Address::parse(&self.url, plain)?,
+            address: HubAddress::parse(&self.url, plain)?,
             token: match (&self.token_file, self.stored) {
-                (Some(path), _) => TokenPlace::File(path.clone()),
-                (None, true) => TokenPlace::Stored,
-                (None, false) => TokenPlace::Given,
+                (Some(path), _) => TokenLocation::File(path.clone()),
+                (None, true) => TokenLocation::Stored,
+                (None, false) => TokenLocation::PerCall,
             },
         })
     }
 }
 
-impl Engine {
-    /// Returns the remotes of this clone, by name.
-    pub fn remotes(&self) -> Result<Vec<Remote>, Error> {
-        let file = self.load_remotes()?.remotes;
-        let remotes = file.iter().map(|(name, part)| part.remote(name));
-        Ok(remotes.collect::<Result<_, _>>()?)
-    }
+/// Returns the remotes of this clone, by name.
+pub(crate) fn remotes(engine: &Engine) -> Result<Vec<Remote>, EngineError> {
+    let file = load_remotes(engine)?.remotes;
+    let remotes = file.iter().map(|(name, part)| part.to_remote(name));
+    Ok(remotes.collect::<Result<_, _>>()?)
+}
 
-    /// Returns the remote called `name`; without a name the default one, or the only one.
-    pub fn remote(&self, name: Option<&str>) -> Result<Remote, Error> {
-        let mut remotes = self.remotes()?;
-        let known = || -> Vec<String> { remotes.iter().map(|it| it.name.to_string()).collect() };
-        let wanted = match name {
-            Some(name) => name,
-            None if remotes.is_empty() => return Err(RemoteError::None.into()),
-            None if remotes.len() == 1 => return Ok(remotes.remove(0)),
-            None => DEFAULT_NAME,
-        };
-        let found = remotes.iter().find(|it| it.name.to_string() == wanted);
-        Ok(found.cloned().ok_or_else(|| RemoteError::Unknown {
-            name: wanted.to_owned(),
-            known: known(),
-        })?)
-    }
+/// Returns the remote called `name`; without a name, the only one or the default one.
+pub(crate) fn remote(engine: &Engine, name: Option<&str>) -> Result<Remote, EngineError> {
+    let mut remotes = engine.remotes()?;
+    let known = || -> Vec<String> { remotes.iter().map(|it| it.name.to_string()).collect() };
+    let wanted = match name {
+        Some(name) => name,
+        None if remotes.is_empty() => return Err(RemoteError::NoRemote.into()),
+        None if remotes.len() == 1 => return Ok(remotes.remove(0)),
+        None => DEFAULT_NAME,
+    };
+    let found = remotes.iter().find(|it| it.name.to_string() == wanted);
+    Ok(found.cloned().ok_or_else(|| RemoteError::Unknown {
+        name: wanted.to_owned(),
+        known: known(),
+    })?)
+}
 
-    /// Adds a remote, or gives the one at the same address another token.
-    pub fn add_remote(
-        &mut self,
-        name: &RemoteName,
-        address: &Address,
-        token: &TokenSource,
-    ) -> Result<Remote, Error> {
-        let folder = self.remotes_folder()?;
-        let mut file = match self.load_remotes() {
-            // What lies in a copied folder is not taken over.
-            Err(Error::Remote(RemoteError::AddedElsewhere)) => RemotesFile::default(),
-            other => other?,
-        };
-        let url = address.to_string();
-        if let Some(there) = file.remotes.get(&name.to_string())
-            && there.url != url
-        {
-            let name = name.to_string();
-            return Err(RemoteError::Taken { name }.into());
+/// Adds a remote, or replaces the token of an existing one at the same address.
+pub(crate) fn add_remote(
+    engine: &mut Engine,
+    name: &RemoteName,
+    address: &HubAddress,
+    token: &TokenSource,
+) -> Result<Remote, EngineError> {
+    let folder = remotes_folder(engine)?;
+    let mut file = match load_remotes(engine) {
+        // Remotes of another clone, in a copied git directory, are discarded.
+        Err(EngineError::Remote(RemoteError::AddedElsewhere)) => RemotesFile::default(),
+        other => other?,
+    };
+    let url = address.to_string();
+    // Changing the address silently would send this clone's events and token elsewhere.
+    if let Some(existing) = file.remotes.get(&name.to_string())
+        && existing.url != url
+    {
+        let name = name.to_string();
+        return Err(RemoteError::NameTaken { name }.into());
+    }
+    let part = RemoteSection {
+        url,
+        insecure: address.plain() == PlaintextPolicy::Anywhere,
+        stored: matches!(token, TokenSource::Store(_)),
+        token_file: match token {
+            TokenSource::File(path) => Some(path.clone()),
+            TokenSource::PerCall | TokenSource::Store(_) => None,
+        },
+    };
+    // The token is written before the list: a crash in between leaves an unused token file, not
+    // a remote without its token.
+    let stored_path = token_path(&folder, name);
+    match token {
+        TokenSource::Store(token) => store_token(&stored_path, address, token)?,
+        TokenSource::PerCall | TokenSource::File(_) => delete_token(&stored_path)?,
+    }
+    let remote = part.to_remote(&name.to_string())?;
+    file.remotes.insert(name.to_string(), part);
+    store_remotes(engine, file)?;
+    Ok(remote)
+}
+
+/// Removes a remote, its token and its recorded state. The hub is not contacted.
+pub(crate) fn remove_remote(engine: &mut Engine, name: &RemoteName) -> Result<(), EngineError> {
+    let folder = remotes_folder(engine)?;
+    let mut file = load_remotes(engine)?;
+    if file.remotes.remove(&name.to_string()).is_none() {
+        return Err(RemoteError::Unknown {
+            name: name.to_string(),
+            known: file.remotes.into_keys().collect(),
         }
-        let part = RemotePart {
-            url,
-            insecure: address.plain() == Plain::Anywhere,
-            stored: matches!(token, TokenSource::Store(_)),
-            token_file: match token {
-                TokenSource::File(path) => Some(path.clone()),
-                TokenSource::Given | TokenSource::Store(_) => None,
-            },
-        };
-        let kept = token_path(&folder, name);
-        match token {
-            TokenSource::Store(token) => store_token(&kept, address, token)?,
-            TokenSource::Given | TokenSource::File(_) => forget_token(&kept)?,
-        }
-        let remote = part.remote(&name.to_string())?;
-        file.remotes.insert(name.to_string(), part);
-        self.store_remotes(file)?;
-        Ok(remote)
+        .into());
     }
+    // The list is written last, so that a failed removal can be repeated.
+    delete_token(&token_path(&folder, name))?;
+    state::delete_state(&engine.place, name)?;
+    store_remotes(engine, file)
+}
 
-    /// Forgets a remote, its token and what it was known to hold; the hub keeps what it has.
-    pub fn remove_remote(&mut self, name: &RemoteName) -> Result<(), Error> {
-        let folder = self.remotes_folder()?;
-        let mut file = self.load_remotes()?;
-        if file.remotes.remove(&name.to_string()).is_none() {
-            return Err(RemoteError::Unknown {
-                name: name.to_string(),
-                known: file.remotes.into_keys().collect(),
-            }
-            .into());
-        }
-        forget_token(&token_path(&folder, name))?;
-        known::forget(&self.place, name)?;
-        self.store_remotes(file)
-    }
-
-    /// Returns the token kept for a remote, if one is.
-    pub fn remote_token(&self, remote: &Remote) -> Result<Option<Token>, Error> {
-        let text = match &remote.token {
-            TokenPlace::Given => return Ok(None),
-            TokenPlace::File(path) => read_short(path).map_err(|source| {
+/// Returns the stored token of a remote, or `None` if the caller must supply it.
+pub(crate) fn remote_token(
+    engine: &Engine,
+    remote: &Remote,
+) -> Result<Option<HubToken>, EngineError> {
+    let text = match &remote.token {
+        TokenLocation::PerCall => return Ok(None),
+        TokenLocation::File(path) => read_token_file(path).map_err(|source| {
+            let path = path.clone();
+            RemoteError::TokenFile { path, source }
+        })?,
+        TokenLocation::Stored => {
+            let path = token_path(&remotes_folder(engine)?, &remote.name);
+            let text = read_token_file(&path).map_err(|source| {
                 let path = path.clone();
                 RemoteError::TokenFile { path, source }
-            })?,
-            TokenPlace::Stored => {
-                let path = token_path(&self.remotes_folder()?, &remote.name);
-                let text = read_short(&path).map_err(|source| {
-                    let path = path.clone();
-                    RemoteError::TokenFile { path, source }
-                })?;
-                let (origin, token) = text.split_once('\n').unwrap_or_default();
-                if origin != remote.address.origin() {
-                    let name = remote.name.to_string();
-                    return Err(RemoteError::OtherMachine { name }.into());
-                }
-                token.to_owned()
+            })?;
+            // An edited URL in `remotes.toml` must not send the token to another machine.
+            let (origin, token) = text.split_once('\n').unwrap_or_default();
+            if origin != remote.address.origin() {
+                let name = remote.name.to_string();
+                return Err(RemoteError::OtherMachine { name }.into());
             }
-        };
-        Ok(Some(Token::parse(&text).map_err(RemoteError::from)?))
-    }
-
-    fn load_remotes(&self) -> Result<RemotesFile, Error> {
-        if self.place.git.is_none() {
-            return Ok(RemotesFile::default());
+            token.to_owned()
         }
-        let Some(bytes) = self.ledger.local_file(REMOTES_FILE)? else {
-            return Ok(RemotesFile::default());
-        };
-        let file: RemotesFile = match toml::from_slice(&bytes) {
-            Ok(file) => file,
-            Err(source) => {
-                let (path, source) = (self.remotes_folder()?.join(REMOTES_FILE), source.into());
-                return Err(RemoteError::Unreadable { path, source }.into());
-            }
-        };
-        let here = self.ledger.known_node()?.map(|node| node.to_string());
-        if here.is_none() || here != file.node {
-            return Err(RemoteError::AddedElsewhere.into());
+    };
+    Ok(Some(HubToken::parse(&text).map_err(RemoteError::from)?))
+}
+
+fn load_remotes(engine: &Engine) -> Result<RemotesFile, EngineError> {
+    if engine.place.git.is_none() {
+        return Ok(RemotesFile::default());
+    }
+    let Some(bytes) = engine.ledger.local_file(REMOTES_FILE)? else {
+        return Ok(RemotesFile::default());
+    };
+    let file: RemotesFile = match toml::from_slice(&bytes) {
+        Ok(file) => file,
+        Err(source) => {
+            let (path, source) = (remotes_folder(engine)?.join(REMOTES_FILE), source.into());
+            return Err(RemoteError::Unreadable { path, source }.into());
         }
-        Ok(file)
+    };
+    // A copy of the git directory must not push in the name of the original clone.
+    let here = engine.ledger.load_node_id()?.map(|node| node.to_string());
+    if here.is_none() || here != file.node {
+        return Err(RemoteError::AddedElsewhere.into());
     }
+    Ok(file)
+}
 
-    fn store_remotes(&mut self, mut file: RemotesFile) -> Result<(), Error> {
-        file.node = Some(self.ledger.node(&mut *self.world)?.to_string());
-        let text = toml::to_string(&file);
-        let text = text.map_err(|source| RemoteError::Unwritable(source.into()))?;
-        Ok(self
-            .ledger
-            .write_local_file(REMOTES_FILE, text.as_bytes())?)
-    }
+fn store_remotes(engine: &mut Engine, mut file: RemotesFile) -> Result<(), EngineError> {
+    file.node = Some(engine.ledger.node(&mut *engine.runtime)?.to_string());
+    let text = toml::to_string(&file).map_err(|source| RemoteError::Unwritable(source.into()))?;
+    Ok(engine
+        .ledger
+        .write_local_file(REMOTES_FILE, text.as_bytes())?)
+}
 
-    /// Returns the folder tokens lie in, which no work tree holds.
-    fn remotes_folder(&self) -> Result<PathBuf, RemoteError> {
-        let dirs = self.place.git.as_ref().ok_or(RemoteError::OutsideGit)?;
-        Ok(dirs.common_dir.join(GIT_STATE_DIR))
-    }
+/// Returns the folder of the tokens, which is outside every work tree.
+fn remotes_folder(engine: &Engine) -> Result<PathBuf, RemoteError> {
+    let dirs = engine.place.git.as_ref().ok_or(RemoteError::OutsideGit)?;
+    Ok(dirs.common_dir.join(GIT_STATE_DIR))
 }
 
 fn token_path(folder: &Path, name: &RemoteName) -> PathBuf {
     folder.join(format!("remote-{name}.token"))
 }
 
-/// Writes a token so that nobody else can read it at any instant.
-fn store_token(path: &Path, address: &Address, token: &Token) -> Result<(), RemoteError> {
+/// Writes a token to a file that at no time is readable for other users.
+fn store_token(path: &Path, address: &HubAddress, token: &HubToken) -> Result<(), RemoteError> {
     let write = || -> io::Result<()> {
         let draft = path.with_extension("tmp");
         fs::create_dir_all(path.parent().unwrap_or(Path::new("")))?;
@@ -243,6 +252,8 @@ fn store_token(path: &Path, address: &Address, token: &Token) -> Result<(), Remo
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             Ok(()) | Err(_) => {}
         }
+        // `create_new` does not follow a symbolic link and sets the mode at creation; an existing
+        // file would keep its own mode.
         let mut options = fs::OpenOptions::new();
         options.write(true).create_new(true);
         #[cfg(unix)]
@@ -252,27 +263,28 @@ fn store_token(path: &Path, address: &Address, token: &Token) -> Result<(), Remo
         file.sync_all()?;
         fs::rename(&draft, path)
     };
-    write().map_err(|source| RemoteError::TokenKept {
+    write().map_err(|source| RemoteError::TokenStorage {
         path: path.to_owned(),
         source,
     })
 }
 
-fn forget_token(path: &Path) -> Result<(), RemoteError> {
+fn delete_token(path: &Path) -> Result<(), RemoteError> {
     match fs::remove_file(path) {
         Err(source) if source.kind() != io::ErrorKind::NotFound => {
             let path = path.to_owned();
-            Err(RemoteError::TokenKept { path, source })
+            Err(RemoteError::TokenStorage { path, source })
         }
         Ok(()) | Err(_) => Ok(()),
     }
 }
 
-/// Reads a file that holds a token and little else.
-fn read_short(path: &Path) -> io::Result<String> {
+/// Reads a token file, up to a maximum size.
+fn read_token_file(path: &Path) -> io::Result<String> {
     let mut text = String::new();
     let file = fs::File::open(path)?;
-    // Twice what a token may have, for the line before it and so that a longer one is refused and not cut.
+    // Twice the maximum token length: room for the origin line, and a token that is too long is
+    // rejected instead of truncated.
     file.take(2 * TOKEN_BYTES_MAX as u64)
         .read_to_string(&mut text)?;
     Ok(text)

@@ -1,51 +1,54 @@
-//! The repository's side of a hub: what is offered, what is taken, what is known of it.
+//! Push and pull: the client side of a hub.
 //!
-//! Opens no socket: a hub comes in through the port [`ken_remote::Hub`]. Which hubs there are is the user's own
-//! configuration of this clone (`ken/remotes.toml` in git's folder), never the repository's: nobody can be made to push
-//! by what they cloned. What the hub is known to hold lies untracked in `.ken/.local/remotes/NAME/` and may be lost:
-//! that costs one more round and never an event.
+//! Opens no socket: a hub is accessed through [`ken_remote::HubClient`]. Remotes are user
+//! configuration of one clone (`ken/remotes.toml` in the git directory), never part of the
+//! repository: cloning a repository must not make a user push to an address. The events a hub is
+//! known to have are recorded untracked in `.ken/.local/remotes/NAME/`. Losing that record costs
+//! one round trip and never an event.
 //!
-//! Invariant: lines travel unchanged in both directions, and what a pull brings is parsed, checked and guarded before
-//! it is written.
+//! Invariant: lines are transferred unchanged in both directions, and pulled lines are parsed,
+//! checked and scanned by the guard before they are written.
 
 mod error;
-mod file;
-mod known;
-mod pull;
-mod push;
+pub(crate) mod file;
+pub(crate) mod pull;
+pub(crate) mod push;
+mod state;
 
 use std::fmt;
 use std::str::FromStr;
 
-use ken_remote::Name;
+use ken_remote::HubName;
 
 pub use error::RemoteError;
-pub use file::{Remote, TokenPlace, TokenSource};
-pub use ken_remote::{Address, AddressError, Hub, HubError, Plain, Token, TokenError};
-pub use known::{Told, Why};
-pub use pull::{Decisions, PullReport};
-pub use push::{Again, PushReport};
+pub use file::{Remote, TokenLocation, TokenSource};
+pub use ken_remote::{
+    HubAddress, HubAddressError, HubClient, HubError, HubToken, HubTokenError, PlaintextPolicy,
+};
+pub use pull::{DecisionCounts, PullReport};
+pub use push::{PushReport, PushSelection};
+pub use state::{RejectedEvent, RejectionKind};
 
 use crate::engine::Engine;
-use crate::error::Error;
-use known::Known;
+use crate::error::EngineError;
+use state::RemoteState;
 
-/// The name a remote has where nobody gave it one.
+/// The name of a remote that was added without one.
 pub const DEFAULT_NAME: &str = "hub";
 
-/// What a remote is called here: it names a folder, too.
+/// The name of a remote in this clone; also the name of its state folder.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct RemoteName(Name);
+pub struct RemoteName(HubName);
 
 impl FromStr for RemoteName {
     type Err = RemoteError;
 
     fn from_str(text: &str) -> Result<Self, RemoteError> {
-        let name = text.parse::<Name>().ok();
-        // A dot would let it read as another folder, or as none.
+        let name = text.parse::<HubName>().ok();
+        // With a dot, names such as `..` would leave the state folder.
         let name = name.filter(|it| !it.as_str().contains('.'));
         name.map(Self)
-            .ok_or_else(|| RemoteError::Name(text.to_owned()))
+            .ok_or_else(|| RemoteError::InvalidName(text.to_owned()))
     }
 }
 
@@ -55,33 +58,31 @@ impl fmt::Display for RemoteName {
     }
 }
 
-/// Hears how far a push or pull has come: events done, and of how many where that is known.
-pub type Progress<'p> = &'p mut dyn FnMut(usize, Option<usize>);
+/// Receives the number of transferred events and, if known, the total.
+pub type ProgressCallback<'p> = &'p mut dyn FnMut(usize, Option<usize>);
 
-/// How a clone stands to a remote, as far as it knows without asking.
+/// The state of a remote as recorded in this clone.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Standing {
-    /// How far the hub's log was read, as a cursor is printed.
+pub struct RemoteStatus {
+    /// Position in the hub's log up to which events were pulled, in printed form.
     pub cursor: String,
-    /// Events the hub is known to hold.
-    pub held: usize,
-    /// Events a push would offer.
-    pub waiting: usize,
-    /// Events the hub or this clone did not take, with the reasons.
-    pub refused: Vec<Told>,
+    /// Number of events the hub is known to have.
+    pub on_hub: usize,
+    /// Number of events a push would send.
+    pub to_push: usize,
+    /// Events the hub or this clone did not accept, with reasons.
+    pub rejected: Vec<RejectedEvent>,
 }
 
-impl Engine {
-    /// Returns how this clone stands to a remote; asks nobody.
-    pub fn remote_standing(&self, remote: &Remote) -> Result<Standing, Error> {
-        let known = Known::look(&self.place, remote)?;
-        Ok(Standing {
-            cursor: known.cursor.to_string(),
-            held: known.held_len(),
-            waiting: self.to_offer(&known, Again::No)?.len(),
-            refused: known.told().collect(),
-        })
-    }
+/// Returns the recorded state of a remote without a request to the hub.
+pub(crate) fn remote_status(engine: &Engine, remote: &Remote) -> Result<RemoteStatus, EngineError> {
+    let known = RemoteState::open_read_only(&engine.place, remote)?;
+    Ok(RemoteStatus {
+        cursor: known.cursor.to_string(),
+        on_hub: known.known_len(),
+        to_push: push::events_to_push(engine, &known, PushSelection::New)?.len(),
+        rejected: known.rejections().collect(),
+    })
 }
 
 #[cfg(test)]
@@ -93,7 +94,7 @@ mod tests {
         for text in ["hub", "a", "0", "team-2", "x_y"] {
             assert_eq!(text.parse::<RemoteName>().unwrap().to_string(), text);
         }
-        let long = "a".repeat(Name::CHARS_MAX + 1);
+        let long = "a".repeat(HubName::CHARS_MAX + 1);
         for text in ["", "Hub", "-x", "..", "a/b", "a.b", "ä", &long] {
             assert!(text.parse::<RemoteName>().is_err(), "{text}");
         }

@@ -1,185 +1,202 @@
-//! Offers a hub what it is not known to hold.
+//! Push: sends a hub the events it is not known to have.
 
 use std::collections::BTreeSet;
 
-use ken_core::id::{EntryId, EventId};
-use ken_core::store::Store as _;
-use ken_remote::wire::{Answered, PUSH_BYTES_MAX, PUSH_EVENTS_MAX, Pushed, Verdict};
-use ken_remote::{Hub, HubError};
+use ken_core::ledger::store::DerivedStore as _;
+use ken_core::values::id::{EntryId, EventId};
+use ken_remote::wire::{EventVerdict, PUSH_BYTES_MAX, PUSH_EVENTS_MAX, PushResponse, PushVerdict};
+use ken_remote::{HubClient, HubError};
 
 use super::file::Remote;
-use super::known::{Known, Told, Why};
-use super::{Progress, RemoteError};
+use super::state::{RejectedEvent, RejectionKind, RemoteState};
+use super::{ProgressCallback, RemoteError};
 use crate::engine::Engine;
-use crate::error::Error;
+use crate::error::EngineError;
+use crate::{files, sync};
 
-/// Bytes of a push that are no event: the object around them.
-const AROUND_BYTES: usize = 64;
+/// Size in bytes of the JSON around the events of a push request.
+const ENVELOPE_BYTES: usize = 64;
 
-/// Whether what a hub did not take before is offered once more.
+/// Selects the events of a push.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Again {
-    No,
-    /// Also what it refused or set apart.
-    Refused,
-    /// Everything, whatever it is known to hold.
+pub enum PushSelection {
+    /// Events the hub is not known to have and did not reject.
+    New,
+    /// Also events it refused or quarantined before.
+    Rejected,
+    /// All events, including those it is known to have.
     Everything,
 }
 
-/// What became of what was offered.
+/// The result of a push.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PushReport {
-    /// Events the hub did not have.
+    /// Number of events the hub did not have.
     pub admitted: usize,
-    /// Events it had already.
+    /// Number of events the hub already had.
     pub known: usize,
-    /// Of those two: events that are quarantined, there as here.
-    pub set_apart: usize,
-    /// Events that wait beside the hub's log until a person there has looked at them.
-    pub quarantined: Vec<Told>,
-    pub refused: Vec<Told>,
-    /// What it did not take before and was not offered now.
-    pub remembered: Vec<Told>,
-    /// Whether the hub is not as far as it was, so that everything was offered.
+    /// Number of `admitted` and `known` events that are quarantined in this clone, too.
+    pub quarantined_here: usize,
+    /// Events the hub keeps out of its log until a person there decides.
+    pub quarantined: Vec<RejectedEvent>,
+    pub refused: Vec<RejectedEvent>,
+    /// Events rejected by an earlier push and not sent again.
+    pub rejected_before: Vec<RejectedEvent>,
+    /// Set if the hub lost events it had, so that everything was sent again.
     pub restarted: bool,
 }
 
-/// Events of one request.
-type Batch = Vec<Offered>;
+/// The events of one request.
+type PushBatch = Vec<OutgoingEvent>;
 
-/// An event on its way, as its line.
-struct Offered {
+/// An event to send.
+struct OutgoingEvent {
     id: EventId,
     entry: Option<EntryId>,
-    /// Whether it is quarantined here already: then it is in the log of a hub that calls it so.
+    /// Set if the event is quarantined in this clone; the hub then accepts it as quarantined.
     is_quarantined: bool,
     line: Box<str>,
 }
 
-impl Engine {
-    /// Offers the hub every event of this work tree it is not known to hold.
-    ///
-    /// What it answered is remembered after each request, so that a push that was cut short goes on where it ended.
-    pub fn push_events(
-        &mut self,
-        remote: &Remote,
-        hub: &mut dyn Hub,
-        again: Again,
-        progress: Progress<'_>,
-    ) -> Result<PushReport, Error> {
-        let mut known = Known::open(&self.place, remote)?;
-        // Edits of entry files are part of what is known here; blanked data that came back is not.
-        self.absorb_before_writing()?;
-        self.render_due()?;
-        let mut report = PushReport::default();
-        let failed = |why: HubError| RemoteError::Hub { done: 0, why };
-        if !hub.knows(known.reached).map_err(failed)? {
-            known.start_over()?;
-            report.restarted = true;
-        }
-        let offered = self.to_offer(&known, again)?;
-        let (mut done, mut batch, mut bytes) = (0, Batch::new(), AROUND_BYTES);
-        progress(done, Some(offered.len()));
-        for id in &offered {
-            // Another process may have packed or blanked meanwhile; what is gone is not offered.
-            let Some(copy) = self.index.event(*id)? else {
-                continue;
-            };
-            let line = copy.line();
-            if batch.len() == PUSH_EVENTS_MAX || PUSH_BYTES_MAX < bytes + line.len() + 1 {
-                done += offer(remote, &mut known, hub, (&batch, done, &mut report))?;
-                progress(done, Some(offered.len()));
-                (batch, bytes) = (Batch::new(), AROUND_BYTES);
-            }
-            bytes += line.len() + 1;
-            batch.push(Offered {
-                id: *id,
-                entry: copy.event.entries().next(),
-                is_quarantined: copy.event.is_quarantined(),
-                line: line.into(),
-            });
-        }
-        done += offer(remote, &mut known, hub, (&batch, done, &mut report))?;
-        progress(done, Some(offered.len()));
-        let told = report.refused.iter().chain(&report.quarantined);
-        let now: BTreeSet<EventId> = told.map(|it| it.event).collect();
-        let before = |it: &Told| it.why != Why::Declined && !now.contains(&it.event);
-        report.remembered = known.told().filter(before).collect();
-        Ok(report)
+/// Sends the hub every event of this work tree that it is not known to have.
+///
+/// Answers are recorded after each request, so that an interrupted push resumes there.
+pub(crate) fn push_events(
+    engine: &mut Engine,
+    remote: &Remote,
+    hub: &mut dyn HubClient,
+    again: PushSelection,
+    progress: ProgressCallback<'_>,
+) -> Result<PushReport, EngineError> {
+    let mut known = RemoteState::open(&engine.place, remote)?;
+    // Pending edits of entry files belong to this push; redacted data that came back must not
+    // leave this clone.
+    sync::sync_before_writing(engine)?;
+    files::render_due(engine)?;
+    let mut report = PushReport::default();
+    let failed = |why: HubError| RemoteError::Hub { done: 0, why };
+    // A hub restored from a backup lacks events that it confirmed earlier.
+    if !hub.knows(known.reached).map_err(failed)? {
+        known.reset()?;
+        report.restarted = true;
     }
-
-    /// Returns the events a push would offer, in canonical order.
-    pub(super) fn to_offer(&self, known: &Known, again: Again) -> Result<Vec<EventId>, Error> {
-        let mut offered = Vec::new();
-        self.index.each_line(&mut |id, line| {
-            let is_wanted = match again {
-                Again::No => !known.holds(id, line) && known.told_of(id, line).is_none(),
-                Again::Refused => !known.holds(id, line),
-                Again::Everything => true,
-            };
-            if is_wanted {
-                offered.push(id);
-            }
-        })?;
-        Ok(offered)
+    let offered = events_to_push(engine, &known, again)?;
+    let (mut done, mut batch, mut bytes) = (0, PushBatch::new(), ENVELOPE_BYTES);
+    progress(done, Some(offered.len()));
+    for id in &offered {
+        // Another process may have redacted or packed events since; missing ones are skipped.
+        let Some(copy) = engine.index.event(*id)? else {
+            continue;
+        };
+        let line = copy.line();
+        if batch.len() == PUSH_EVENTS_MAX || bytes + line.len() + 1 > PUSH_BYTES_MAX {
+            done += push_batch(remote, &mut known, hub, (&batch, done, &mut report))?;
+            progress(done, Some(offered.len()));
+            (batch, bytes) = (PushBatch::new(), ENVELOPE_BYTES);
+        }
+        bytes += line.len() + 1;
+        batch.push(OutgoingEvent {
+            id: *id,
+            entry: copy.event.entries().next(),
+            is_quarantined: copy.event.is_quarantined(),
+            line: line.into(),
+        });
     }
+    done += push_batch(remote, &mut known, hub, (&batch, done, &mut report))?;
+    progress(done, Some(offered.len()));
+    let rejected = report.refused.iter().chain(&report.quarantined);
+    let now: BTreeSet<EventId> = rejected.map(|it| it.event).collect();
+    // Declined events came from the hub, so they were never part of a push.
+    let before =
+        |it: &RejectedEvent| it.kind != RejectionKind::Declined && !now.contains(&it.event);
+    report.rejected_before = known.rejections().filter(before).collect();
+    Ok(report)
 }
 
-/// Offers one batch and remembers what was answered; returns how many events it had.
-fn offer(
+/// Returns the events a push would send, in canonical order.
+pub(super) fn events_to_push(
+    engine: &Engine,
+    known: &RemoteState,
+    again: PushSelection,
+) -> Result<Vec<EventId>, EngineError> {
+    let mut offered = Vec::new();
+    engine.index.for_each_line(&mut |id, line| {
+        let is_wanted = match again {
+            PushSelection::New => {
+                !known.has_line(id, line) && known.rejection_of(id, line).is_none()
+            }
+            PushSelection::Rejected => !known.has_line(id, line),
+            PushSelection::Everything => true,
+        };
+        if is_wanted {
+            offered.push(id);
+        }
+    })?;
+    Ok(offered)
+}
+
+/// Sends one batch, records the answers and returns the number of events.
+fn push_batch(
     remote: &Remote,
-    known: &mut Known,
-    hub: &mut dyn Hub,
-    (batch, done, report): (&Batch, usize, &mut PushReport),
-) -> Result<usize, Error> {
+    known: &mut RemoteState,
+    hub: &mut dyn HubClient,
+    (batch, done, report): (&PushBatch, usize, &mut PushReport),
+) -> Result<usize, EngineError> {
     if batch.is_empty() {
         return Ok(0);
     }
     let lines: Vec<&str> = batch.iter().map(|it| &*it.line).collect();
     let failed = |why: HubError| RemoteError::Hub { done, why };
     let pushed = hub.push(&lines).map_err(failed)?;
-    if !answers(&pushed, batch) {
+    // Answers are matched to events by position; a wrong match would mark an event as safe that the
+    // hub does not have.
+    if !answers_match_batch(&pushed, batch) {
         let why = "it answered about other events than were sent";
         let hub = remote.address.origin().to_owned();
         return Err(failed(HubError::Answer { hub, why }).into());
     }
-    // Before what it holds: whoever is killed in between offers these once more, and never takes them for safe.
+    // The cursor is recorded before the events: after a crash in between, these events are sent
+    // again instead of being taken for safe.
     if let Some(cursor) = pushed.cursor {
-        known.note_reached(cursor)?;
+        known.advance_reached(cursor)?;
     }
-    let (mut held, mut told) = (Vec::new(), Vec::new());
-    for (it, answered) in batch.iter().zip(pushed.events) {
-        let tell = |why| Told {
-            event: it.id,
-            entry: it.entry,
-            why,
+    let (mut accepted, mut rejected) = (Vec::new(), Vec::new());
+    for (sent, answered) in batch.iter().zip(pushed.events) {
+        let rejection = |why| RejectedEvent {
+            event: sent.id,
+            entry: sent.entry,
+            kind: why,
             reason: answered.reason.clone().unwrap_or_default(),
         };
         match answered.verdict {
-            Verdict::Admitted => report.admitted += 1,
-            Verdict::Quarantined if it.is_quarantined => report.admitted += 1,
-            Verdict::Known => report.known += 1,
-            Verdict::Quarantined => {
-                report.quarantined.push(tell(Why::Quarantined));
-                told.push((tell(Why::Quarantined), &*it.line));
+            PushVerdict::Admitted => report.admitted += 1,
+            PushVerdict::Quarantined if sent.is_quarantined => report.admitted += 1,
+            PushVerdict::Known => report.known += 1,
+            PushVerdict::Quarantined => {
+                report
+                    .quarantined
+                    .push(rejection(RejectionKind::Quarantined));
+                rejected.push((rejection(RejectionKind::Quarantined), &*sent.line));
                 continue;
             }
-            Verdict::Refused => {
-                report.refused.push(tell(Why::Refused));
-                told.push((tell(Why::Refused), &*it.line));
+            PushVerdict::Refused => {
+                report.refused.push(rejection(RejectionKind::Refused));
+                rejected.push((rejection(RejectionKind::Refused), &*sent.line));
                 continue;
             }
         }
-        report.set_apart += usize::from(it.is_quarantined);
-        held.push((it.id, &*it.line));
+        report.quarantined_here += usize::from(sent.is_quarantined);
+        accepted.push((sent.id, &*sent.line));
     }
-    known.note_held(held.iter().copied())?;
-    known.note_told(told.into_iter(), held.iter().map(|(id, _)| *id))?;
+    known.record_known(accepted.iter().copied())?;
+    known.record_rejections(rejected.into_iter(), accepted.iter().map(|(id, _)| *id))?;
     Ok(batch.len())
 }
 
-/// Returns whether an answer speaks of the events of a batch, in their order.
-fn answers(pushed: &Pushed, batch: &Batch) -> bool {
-    let same = |(answered, it): (&Answered, &Offered)| answered.id.is_none_or(|id| id == it.id);
+/// Returns true if the answers are about the events of the batch, in order.
+fn answers_match_batch(pushed: &PushResponse, batch: &PushBatch) -> bool {
+    // A hub that could not parse a line answers without an id.
+    let same =
+        |(answered, it): (&EventVerdict, &OutgoingEvent)| answered.id.is_none_or(|id| id == it.id);
     pushed.events.len() == batch.len() && pushed.events.iter().zip(batch).all(same)
 }

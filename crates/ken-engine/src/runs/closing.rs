@@ -1,189 +1,222 @@
-//! Closing a run: what it touched is gathered, the core decides, the ledger keeps it.
+//! Closing a run: gathers the touched entries, decides in the core and appends to the ledger.
 
 use std::collections::BTreeMap;
 
-use ken_core::actor::Actor;
 use ken_core::decide;
-use ken_core::facts::Validity;
-use ken_core::id::EntryId;
-use ken_core::run::accumulate::{Gain, gains};
-use ken_core::run::close::{Closing, Ending, Touched, close, touched};
-use ken_core::run::exposure::Sight;
-use ken_core::run::written::{Closed, Stamped, Taken, drafts, ending_id, proposal};
-use ken_core::run::{Note, Run};
-use ken_core::store::Store as _;
+use ken_core::decide::closing_events::{DraftWithId, closing_drafts, closing_id, proposal_for};
+use ken_core::ledger::store::DerivedStore as _;
+use ken_core::trust::facts::Validity;
+use ken_core::trust::run::accumulation::{AcceptedFinding, accept_findings};
+use ken_core::trust::run::closed::{ClosedRun, FindingOutcomes};
+use ken_core::trust::run::closing::{
+    self, RunClosing, RunEnding, TouchedEntry, collect_touched_entries,
+};
+use ken_core::trust::run::exposure::ExposureSet;
+use ken_core::trust::run::{Run, RunNote};
+use ken_core::values::actor::Actor;
+use ken_core::values::id::EntryId;
 use tracing::field::Empty;
 
-use super::store::Store;
+use super::store::RunStore;
 use crate::engine::Engine;
-use crate::error::Error;
+use crate::error::EngineError;
+use crate::{health, maintenance, runs, validity};
 
-/// How much of a run somebody saw.
+/// Observed part of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Seen {
-    Whole,
-    /// Nobody knows how it ended.
-    InPart,
+pub(super) enum RunVisibility {
+    Complete,
+    /// The end was not observed.
+    Partial,
 }
 
-impl Engine {
-    /// Closes a run and writes down everything that follows from it.
-    ///
-    /// Decides on what the ledger says: edits of entry files are absorbed by the next command that writes
-    /// entries, which also brings the files of those up that this one touched.
-    pub fn close_run(&mut self, id: &str, ending: &Ending, by: &Actor) -> Result<Closed, Error> {
-        let span = tracing::info_span!("close_run", touched = Empty, gained = Empty);
-        let _in = span.enter();
-        let closed = self.end_run(id, ending, by)?;
-        span.record("touched", closed.closing.effects.len());
-        span.record("gained", closed.gained.len());
-        self.keep_house(by);
-        Ok(closed)
-    }
+/// Closes a run and appends all events that follow from it.
+///
+/// The decision uses the ledger only. Edits of entry files are synced by the next command that
+/// writes entries, which also updates the files of the entries touched here.
+pub(crate) fn close_run(
+    engine: &mut Engine,
+    id: &str,
+    ending: &RunEnding,
+    by: &Actor,
+) -> Result<ClosedRun, EngineError> {
+    let span = tracing::info_span!("close_run", touched = Empty, gained = Empty);
+    let _in = span.enter();
+    let closed = end_run(engine, id, ending, by)?;
+    span.record("touched", closed.closing.effects.len());
+    span.record("gained", closed.gained.len());
+    maintenance::run_due_maintenance(engine, by);
+    Ok(closed)
+}
 
-    /// Closes a run and does nothing beside.
-    pub(super) fn end_run(
-        &mut self,
-        id: &str,
-        ending: &Ending,
-        by: &Actor,
-    ) -> Result<Closed, Error> {
-        self.end_run_seen(id, Seen::Whole, ending, by)
-    }
+/// Closes a run without maintenance.
+pub(super) fn end_run(
+    engine: &mut Engine,
+    id: &str,
+    ending: &RunEnding,
+    by: &Actor,
+) -> Result<ClosedRun, EngineError> {
+    end_run_observed(engine, id, RunVisibility::Complete, ending, by)
+}
 
-    /// Like [`Self::end_run`], of a run whose end nobody may have seen.
-    pub(super) fn end_run_seen(
-        &mut self,
-        id: &str,
-        seen: Seen,
-        ending: &Ending,
-        by: &Actor,
-    ) -> Result<Closed, Error> {
-        let store = Store::of(&self.place)?;
-        // Two that close at once would count everything twice.
-        let _lock = store.lock()?;
-        let mut run = self.run(id)?;
-        match seen {
-            Seen::Whole => {}
-            Seen::InPart => run.add(Note::Gap),
-        }
-        let last = ending_id(&run);
-        // It stands where a process was stopped between writing it and removing the notes.
-        let is_written = self.index.event(last)?.is_some();
-        let Taken { gained, refused } = match is_written {
-            true => Taken::default(),
-            false => self.accumulate(&mut run, ending, by)?,
-        };
-        let touched = self.touched(&run)?;
-        let mut closing = self.decide_closing(&run, ending, &touched)?;
-        closing.closed.extracted += u32::try_from(gained.len()).unwrap_or(u32::MAX);
-        if !is_written {
-            let missed = self.missed_drafts()?;
-            let drafts = drafts(&run, &closing, &touched, missed, self.now().date())?;
-            let drafts = self.unwritten(drafts)?;
-            self.record_as(drafts, by)?;
-        }
-        store.close(&run)?;
-        Ok(Closed {
-            run,
-            closing,
-            gained,
-            refused,
-        })
+/// Like [`end_run`], for a run whose end may not have been observed.
+pub(super) fn end_run_observed(
+    engine: &mut Engine,
+    id: &str,
+    seen: RunVisibility,
+    ending: &RunEnding,
+    by: &Actor,
+) -> Result<ClosedRun, EngineError> {
+    let store = RunStore::new(&engine.place)?;
+    // Two processes that close a run at the same time would count everything twice.
+    let _lock = store.lock()?;
+    let mut run = engine.run(id)?;
+    match seen {
+        RunVisibility::Complete => {}
+        RunVisibility::Partial => run.apply(RunNote::Gap),
     }
-
-    /// Returns the drafts that an interrupted closing did not write.
-    fn unwritten(&self, drafts: Vec<Stamped>) -> Result<Vec<Stamped>, Error> {
-        let mut new = Vec::with_capacity(drafts.len());
-        for (id, draft) in drafts {
-            let written = id.map(|id| self.index.event(id)).transpose()?.flatten();
-            new.extend(written.is_none().then_some((id, draft)));
-        }
-        Ok(new)
+    let last = closing_id(&run);
+    // The event exists if a process stopped after the append and before deleting the notes.
+    let is_written = engine.index.event(last)?.is_some();
+    let FindingOutcomes { gained, refused } = if is_written {
+        FindingOutcomes::default()
+    } else {
+        add_gained_entries(engine, &mut run, ending, by)?
+    };
+    let touched = load_touched_entries(engine, &run)?;
+    let mut closing = decide_closing(engine, &run, ending, &touched)?;
+    closing.closed.extracted += u32::try_from(gained.len()).unwrap_or(u32::MAX);
+    if !is_written {
+        let missed = health::misses::miss_drafts(engine)?;
+        let all_drafts = closing_drafts(&run, &closing, &touched, missed, engine.now().date())?;
+        // The ids are derived from the run, so events of an interrupted attempt are recognized.
+        let new_drafts = missing_drafts(engine, all_drafts)?;
+        engine.record_with_ids(new_drafts, by)?;
     }
+    store.close(&run)?;
+    Ok(ClosedRun {
+        run,
+        closing,
+        gained,
+        refused,
+    })
+}
 
-    fn decide_closing(
-        &self,
-        run: &Run,
-        ending: &Ending,
-        touched: &[Touched],
-    ) -> Result<Closing, Error> {
-        let outside = self.implicit_runs()?;
-        let mut before = BTreeMap::new();
-        for agent in run.agents.keys() {
-            before.insert(agent, self.seen_before(run, agent, &outside)?);
-        }
-        let before = |agent: &Actor| before.get(agent).cloned().unwrap_or_default();
-        let policy = self.review_policy()?;
-        Ok(close(run, ending, touched, &before, policy, self.now()))
+/// Returns the drafts that an interrupted attempt did not append.
+fn missing_drafts(
+    engine: &Engine,
+    drafts: Vec<DraftWithId>,
+) -> Result<Vec<DraftWithId>, EngineError> {
+    let mut new = Vec::with_capacity(drafts.len());
+    for (id, draft) in drafts {
+        let written = id.map(|id| engine.index.event(id)).transpose()?.flatten();
+        new.extend(written.is_none().then_some((id, draft)));
     }
+    Ok(new)
+}
 
-    /// Returns every entry a run showed, withheld, used, wrote or found again.
-    fn touched(&mut self, run: &Run) -> Result<Vec<Touched>, Error> {
-        let ids = run.touched();
-        let mut entries = Vec::with_capacity(ids.len());
-        for id in ids {
-            entries.extend(self.index.entry(id)?);
-        }
-        // What the code says matters for what was used, where it decides how evidence ages.
-        let validity = self.validity_of(entries.iter().filter(|it| run.uses(it.id)))?;
-        let validity = |id| validity.get(&id).copied();
-        let validity = |id| validity(id).unwrap_or(Validity::Unverifiable);
-        Ok(touched(run, entries, validity))
+/// Decides the consequences of a run for the entries it touched.
+fn decide_closing(
+    engine: &Engine,
+    run: &Run,
+    ending: &RunEnding,
+    touched: &[TouchedEntry],
+) -> Result<RunClosing, EngineError> {
+    let outside = runs::implicit_runs(engine)?;
+    let mut before = BTreeMap::new();
+    for agent in run.agents.keys() {
+        before.insert(agent, exposure_before(engine, run, agent, &outside)?);
     }
+    let before = |agent: &Actor| before.get(agent).cloned().unwrap_or_default();
+    let policy = engine.review_policy()?;
+    Ok(closing::close_run(
+        run,
+        ending,
+        touched,
+        &before,
+        policy,
+        engine.now(),
+    ))
+}
 
-    /// Returns what an agent saw before a run: in its session, and outside any run somebody opened.
-    fn seen_before(&self, run: &Run, agent: &Actor, outside: &[Run]) -> Result<Sight, Error> {
-        let in_session = match run.session_of(agent) {
-            Some(session) => Store::of(&self.place)?.session(session)?,
-            None => Sight::default(),
-        };
-        Ok(run.seen_before(agent, in_session, outside))
+/// Loads every entry that the run showed, withheld, used, added or found again.
+fn load_touched_entries(engine: &mut Engine, run: &Run) -> Result<Vec<TouchedEntry>, EngineError> {
+    let ids = run.touched_entries();
+    let mut entries = Vec::with_capacity(ids.len());
+    for id in ids {
+        entries.extend(engine.index.entry(id)?);
     }
+    // Validity is only needed for used entries, where it decides how evidence decays.
+    let checked =
+        validity::anchoring::validity_of(engine, entries.iter().filter(|it| run.uses(it.id)))?;
+    let validity = |id: EntryId| {
+        let known = checked.get(&id).copied();
+        known.unwrap_or(Validity::Unverifiable)
+    };
+    Ok(collect_touched_entries(run, entries, validity))
+}
 
-    /// Makes entries of findings that nobody has said before; notes which entries say the others.
-    fn accumulate(&mut self, run: &mut Run, ending: &Ending, by: &Actor) -> Result<Taken, Error> {
-        for found in run.unsaid() {
-            // Somebody else may have written it down since.
-            found.says = self.entries_saying(&found.finding.statement)?;
-        }
-        let mut taken = Taken::default();
-        for gained in gains(run, ending.outcome) {
-            match self.take_up(&gained, run, ending, by) {
-                Ok(id) => taken.gained.push(id),
-                Err(
-                    why @ (Error::Refused(_)
-                    | Error::Ungrounded { .. }
-                    | Error::Guarded(_)
-                    | Error::Worthless { .. }
-                    | Error::TooLarge(_)
-                    | Error::Usage(_)),
-                ) => {
-                    taken.refused.push((gained.finding, why.to_string()));
-                }
-                Err(other) => return Err(other),
+/// Returns an agent's exposures before a run: in its session and in implicit runs.
+fn exposure_before(
+    engine: &Engine,
+    run: &Run,
+    agent: &Actor,
+    outside: &[Run],
+) -> Result<ExposureSet, EngineError> {
+    let in_session = match run.session_of(agent) {
+        Some(session) => RunStore::new(&engine.place)?.session_exposures(session)?,
+        None => ExposureSet::default(),
+    };
+    Ok(run.prior_exposures(agent, in_session, outside))
+}
+
+/// Adds entries for new findings, and notes the entries that state the others.
+fn add_gained_entries(
+    engine: &mut Engine,
+    run: &mut Run,
+    ending: &RunEnding,
+    by: &Actor,
+) -> Result<FindingOutcomes, EngineError> {
+    for found in run.unmatched_findings() {
+        // Another process may have added such an entry since the finding was recorded.
+        found.says = engine.entries_stating(&found.finding.statement)?;
+    }
+    let mut taken = FindingOutcomes::default();
+    for gained in accept_findings(run, ending.outcome) {
+        match add_gained_entry(engine, &gained, run, ending, by) {
+            Ok(id) => taken.gained.push(id),
+            Err(
+                why @ (EngineError::Refused(_)
+                | EngineError::UnsupportedByCode { .. }
+                | EngineError::RejectedByGuard(_)
+                | EngineError::QualityTooLow { .. }
+                | EngineError::TooLarge(_)
+                | EngineError::Usage(_)),
+            ) => {
+                taken.refused.push((gained.finding, why.to_string()));
             }
+            Err(other) => return Err(other),
         }
-        Ok(taken)
     }
+    Ok(taken)
+}
 
-    /// Adds an entry, through the same door as every other.
-    fn take_up(
-        &mut self,
-        gained: &Gain,
-        run: &Run,
-        ending: &Ending,
-        by: &Actor,
-    ) -> Result<EntryId, Error> {
-        let now = self.now();
-        let proposal = proposal(gained, run, ending, now);
-        let proposal = proposal.map_err(|error| Error::Usage(format!("{error}")))?;
-        // Whoever found it says so, not whoever closes the run.
-        let finder = gained.found_by.first().unwrap_or(by);
-        let id = self.add_many(vec![proposal], finder)?.remove(0);
-        let entry = self.entry(id)?;
-        let drafts = decide::after_gain(&entry, gained, run, ending.outcome, now.date())?;
-        self.record(drafts, by)?;
-        Ok(id)
-    }
+/// Adds an entry for a finding, through the guard like every other entry.
+fn add_gained_entry(
+    engine: &mut Engine,
+    gained: &AcceptedFinding,
+    run: &Run,
+    ending: &RunEnding,
+    by: &Actor,
+) -> Result<EntryId, EngineError> {
+    let now = engine.now();
+    let proposed = proposal_for(gained, run, ending, now);
+    let proposal = proposed.map_err(|error| EngineError::Usage(format!("{error}")))?;
+    // The author is the finder, not the actor that closes the run.
+    let finder = gained.found_by.first().unwrap_or(by);
+    let id = engine.add_many(vec![proposal], finder)?.remove(0);
+    let entry = engine.entry(id)?;
+    let drafts = decide::changes_after_gain(&entry, gained, run, ending.outcome, now.date())?;
+    engine.record(drafts, by)?;
+    Ok(id)
 }

@@ -1,25 +1,24 @@
-//! When silence lays an entry aside in this workspace, and whether entries are withheld.
+//! Review policy of the workspace: when unconfirmed entries are archived, and the holdout.
 
-use ken_core::actor::Actor;
-use ken_core::review::{REVIEW_KEY, ReviewPolicy};
-use ken_core::store::Store as _;
+use ken_core::ledger::store::DerivedStore as _;
+use ken_core::trust::review::{REVIEW_KEY, ReviewPolicy};
+use ken_core::values::actor::Actor;
 
 use crate::engine::Engine;
-use crate::error::Error;
+use crate::error::EngineError;
+use crate::scoring;
 
-impl Engine {
-    /// Returns the policy of this workspace, or the default one where its own is not sound.
-    pub fn review_policy(&self) -> Result<ReviewPolicy, Error> {
-        Ok(ReviewPolicy::of(&self.index.workspace()?))
-    }
+/// Returns the policy of this workspace; the default if it is absent or invalid.
+pub(crate) fn review_policy(engine: &Engine) -> Result<ReviewPolicy, EngineError> {
+    Ok(ReviewPolicy::from_workspace(&engine.index.workspace()?))
+}
 
-    /// Sets the policy of this workspace; without one, the default holds again.
-    pub fn set_review_policy(
-        &mut self,
-        policy: Option<ReviewPolicy>,
-        by: &Actor,
-    ) -> Result<ReviewPolicy, Error> {
-        self.configure(REVIEW_KEY, serde_json::json!(policy), by)?;
-        self.review_policy()
-    }
+/// Sets the policy of this workspace; `None` restores the default.
+pub(crate) fn set_review_policy(
+    engine: &mut Engine,
+    policy: Option<ReviewPolicy>,
+    by: &Actor,
+) -> Result<ReviewPolicy, EngineError> {
+    scoring::configure(engine, REVIEW_KEY, serde_json::json!(policy), by)?;
+    engine.review_policy()
 }

@@ -1,97 +1,105 @@
-//! What somebody found out, and whether what it was shown helped: taken down as part of the run it works in.
+//! Records findings and feedback as part of the reader's run.
 
 use ken_core::decide::{self, Proposal};
-use ken_core::event::Feedback;
-use ken_core::id::EntryId;
-use ken_core::run::known::{Known, Recorded, known};
-use ken_core::run::{Finding, Run, Witness};
+use ken_core::ledger::event::Feedback;
+use ken_core::trust::run::existing_claim::{ExistingClaim, RecordOutcome, find_existing_claim};
+use ken_core::trust::run::{Run, RunFinding, RunWitness};
+use ken_core::values::id::EntryId;
 
-use super::Reader;
-use super::store::Store;
+use super::EntryReader;
+use super::store::RunStore;
 use crate::engine::Engine;
-use crate::error::Error;
+use crate::error::EngineError;
 
-impl Engine {
-    /// Takes down what `reader` found out: as an entry, or as an observation where it is known already.
-    ///
-    /// `apart` names a conversation of its own for the observation, where nobody knows in which one the reader is: another
-    /// program of the same agent may have been shown what no hook saw, so it confirms nothing.
-    pub fn record_for(
-        &mut self,
-        reader: &Reader,
-        apart: Option<&str>,
-        proposal: Proposal,
-    ) -> Result<Recorded, Error> {
-        let statement = &proposal.content.statement;
-        let says = self.entries_saying(statement)?.into_iter();
-        let says = says
-            .map(|id| self.entry(id))
-            .collect::<Result<Vec<_>, _>>()?;
-        let run = self.open_run_of(reader)?;
-        match known(run.as_ref(), &reader.agent, statement, &says) {
-            Some(Known::Added(id)) => Ok(Recorded::Entry(Box::new(self.entry(id)?))),
-            Some(Known::Found(seen)) => Ok(Recorded::Noted(seen)),
-            Some(Known::Elsewhere(seen)) => {
-                self.observe_once(reader, apart, proposal)?;
-                Ok(Recorded::Noted(seen))
-            }
-            None => {
-                let added = self.add_for(reader, vec![proposal])?;
-                Ok(Recorded::Entry(Box::new(self.entry(added[0])?)))
-            }
+/// Records a finding as an entry, or as an observation if an entry already states it.
+///
+/// `apart` is a separate session for the observation, used when the reader's session is
+/// unknown: another program of the same agent may have been shown the entry without a hook
+/// noticing, so the observation must not confirm it.
+pub(crate) fn record_finding(
+    engine: &mut Engine,
+    reader: &EntryReader,
+    apart: Option<&str>,
+    proposal: Proposal,
+) -> Result<RecordOutcome, EngineError> {
+    let statement = &proposal.content.statement;
+    let ids = engine.entries_stating(statement)?.into_iter();
+    let says = ids
+        .map(|id| engine.entry(id))
+        .collect::<Result<Vec<_>, _>>()?;
+    let run = engine.open_run_for(reader)?;
+    match find_existing_claim(run.as_ref(), &reader.agent, statement, &says) {
+        Some(ExistingClaim::Added(id)) => Ok(RecordOutcome::Entry(Box::new(engine.entry(id)?))),
+        Some(ExistingClaim::Found(seen)) => Ok(RecordOutcome::Noted(seen)),
+        Some(ExistingClaim::Elsewhere(seen)) => {
+            // Closing the run decides whether this rediscovery confirms the entry.
+            observe_once(engine, reader, apart, proposal)?;
+            Ok(RecordOutcome::Noted(seen))
+        }
+        None => {
+            let added = engine.add_in_run(reader, vec![proposal])?;
+            Ok(RecordOutcome::Entry(Box::new(engine.entry(added[0])?)))
         }
     }
+}
 
-    fn observe_once(
-        &mut self,
-        reader: &Reader,
-        apart: Option<&str>,
-        proposal: Proposal,
-    ) -> Result<(), Error> {
-        let finder = match apart {
-            Some(session) => Reader {
-                agent: reader.agent.clone(),
-                run: Some(self.converse(&reader.agent, session, Witness::Nobody)?.id),
-                session: Some(session.to_owned()),
-            },
-            None => reader.clone(),
-        };
-        let content = proposal.content;
-        let run = self.open_run_of(&finder)?;
-        if run.is_some_and(|it| it.has_found(&finder.agent, &content.statement)) {
-            return Ok(());
-        }
-        let finding = Finding::new(content.statement, content.evidence, content.verify);
-        self.observe(&finder, finding)?;
-        Ok(())
+/// Records an observation unless the agent already has it in this run.
+fn observe_once(
+    engine: &mut Engine,
+    reader: &EntryReader,
+    apart: Option<&str>,
+    proposal: Proposal,
+) -> Result<(), EngineError> {
+    let finder = match apart {
+        Some(session) => EntryReader {
+            agent: reader.agent.clone(),
+            run: Some(
+                engine
+                    .ensure_session_run(&reader.agent, session, RunWitness::Nobody)?
+                    .id,
+            ),
+            session: Some(session.to_owned()),
+        },
+        None => reader.clone(),
+    };
+    let content = proposal.content;
+    let run = engine.open_run_for(&finder)?;
+    if run.is_some_and(|it| it.has_found(&finder.agent, &content.statement)) {
+        return Ok(());
     }
+    let finding = RunFinding::new(content.statement, content.evidence, content.verify);
+    engine.observe(&finder, finding)?;
+    Ok(())
+}
 
-    /// Takes down whether an entry helped `reader`, which must have been shown it; returns whether that is new.
-    pub fn feedback_for(
-        &mut self,
-        reader: &Reader,
-        id: EntryId,
-        verdict: Feedback,
-    ) -> Result<bool, Error> {
-        let (by, open) = (&reader.agent, self.open_run_of(reader)?);
-        let since = open.as_ref().map(|it| it.opened);
-        let run = match open {
-            Some(run) => Some(run),
-            None => self.implicit_sight(reader)?,
-        };
-        let sight = run.map(|it| it.sight(by)).unwrap_or_default();
-        decide::may_judge(by, &sight, id)?;
-        let is_new = !decide::is_said_already(&self.history(id)?, by, verdict, since);
-        if is_new {
-            self.feedback(id, verdict, by)?;
-        }
-        Ok(is_new)
+/// Records feedback about an entry that `reader` was shown. Returns false for a repetition.
+pub(crate) fn record_feedback(
+    engine: &mut Engine,
+    reader: &EntryReader,
+    id: EntryId,
+    verdict: Feedback,
+) -> Result<bool, EngineError> {
+    let (by, open) = (&reader.agent, engine.open_run_for(reader)?);
+    // Within one run, the same feedback counts once.
+    let since = open.as_ref().map(|it| it.opened);
+    let run = match open {
+        Some(run) => Some(run),
+        // Outside an open run, exposures are in the implicit run.
+        None => open_implicit_run(engine, reader)?,
+    };
+    let sight = run.map(|it| it.exposures(by)).unwrap_or_default();
+    // Feedback about an unseen entry would be invented, so it is refused.
+    decide::check_was_shown(by, &sight, id)?;
+    let is_new = !decide::is_repeated_feedback(&engine.history(id)?, by, verdict, since);
+    if is_new {
+        engine.feedback(id, verdict, by)?;
     }
+    Ok(is_new)
+}
 
-    /// Returns the run in which it stands what `reader` saw outside any other.
-    fn implicit_sight(&self, reader: &Reader) -> Result<Option<Run>, Error> {
-        let id = reader.implicit_run();
-        let is_open = Store::of(&self.place)?.is_open(&id)?;
-        is_open.then(|| self.run(&id)).transpose()
-    }
+/// Returns the reader's implicit run if it is open.
+fn open_implicit_run(engine: &Engine, reader: &EntryReader) -> Result<Option<Run>, EngineError> {
+    let id = reader.implicit_run();
+    let is_open = RunStore::new(&engine.place)?.is_open(&id)?;
+    is_open.then(|| engine.run(&id)).transpose()
 }

@@ -1,495 +1,553 @@
-//! Hand edits to events: what people change in entry files becomes part of the ledger.
+//! Sync: turns edits of entry files into events.
 //!
-//! An edit becomes one event whose id follows from entry, content and base, dated and signed by
-//! the commit that brought it, so that every clone records the same one. Where it is not certain
-//! that a person meant it (a merge under way, conflict markers, a sparse checkout, many files
-//! gone at once) nothing is absorbed.
+//! An edit becomes one event. Its id is derived from entry, content and base; its time and actor
+//! are those of the commit that contains it. Every clone therefore records the same event. Nothing
+//! is recorded if the edit may be unintentional: during a merge, with conflict markers, in a sparse
+//! checkout, or if many files are missing at once.
 
-mod derive;
+mod identity;
 mod scan;
 
 use std::collections::BTreeSet;
 use std::io;
 use std::sync::Arc;
 
-use ken_core::actor::Actor;
 use ken_core::decide::{self, Draft, Refusal};
-use ken_core::entry::Entry;
-use ken_core::event::{Channel, Recorded, Restored, RetractReason};
-use ken_core::hlc::Hlc;
-use ken_core::id::EventId;
-use ken_core::store::Store as _;
-use ken_core::time::DAY_MS;
+use ken_core::ledger::entry::Entry;
+use ken_core::ledger::event::{Channel, RecordedEvent, Restored, RetractReason};
+use ken_core::ledger::store::DerivedStore as _;
+
+use ken_core::values::actor::Actor;
+use ken_core::values::hlc::Hlc;
+use ken_core::values::id::{EntryId, EventId};
+use ken_core::values::time::DAY_MS;
 use ken_guard::is_about_norm;
-use ken_ledger::disk::{LockGuard, Wait};
+use ken_ledger::disk::{LockGuard, LockWait};
 use ken_ledger::{Dir as _, DiskError, RealDir};
 use tracing::field::Empty;
 
 use crate::engine::Engine;
-use crate::error::Error;
-use crate::files::{ENTRIES_DIR, Machine, Seen, put};
-use crate::git::{self, Author, Authorship};
-use crate::notice::{Edit, Notice};
-use crate::view::document::{self, MachineLines, Reading};
+use crate::error::EngineError;
+use crate::files::{self, ENTRIES_DIR, MachineStatePolicy, SeenFiles, write_atomically};
+use crate::git::{self, CommitAuthorship, EditAuthor};
+use crate::ledger_maintenance;
+use crate::notice::{EngineNotice, EntryFileEdit};
+use crate::view::entry_file::{self, MachineLines, ParsedEntryFile};
 
-use derive::{Derived, derive};
-use scan::{Edited, Scan};
+use identity::{DerivedIdentity, derive_identity};
+use scan::ChangedEntryFile;
 
-/// Files that may be gone at once before Ken asks.
+/// Maximum number of files deleted at once without a confirmation.
 pub const DELETIONS_MAX: usize = 3;
 
-/// Held while edits become events.
+/// Lock file that serializes syncs of one clone.
 const LOCK_FILE: &str = ".local/absorb.lock";
 
-/// Whether deleting many files at once was meant.
+/// Policy for deleting more than [`DELETIONS_MAX`] files at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BulkDeletion {
-    Ask,
-    Meant,
+    Refuse,
+    Allow,
 }
 
-/// What came of one possible edit.
+/// The result of syncing one possible edit.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Absorbed {
-    /// There was none, or this branch has its event already.
-    Nothing,
-    By(Actor),
-    /// It rests on events that are not here yet.
-    Waits,
+enum EditOutcome {
+    /// There is no edit, or this branch already has its event.
+    Unchanged,
+    /// An event by this actor was recorded.
+    Recorded(Actor),
+    /// Not recorded yet: the base revision is missing, or a person must sync or commit the file.
+    Deferred,
 }
 
-/// What a sync did.
+/// The result of a sync: edits that became events, files that were rendered, and entries whose
+/// file is gone without a decision.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Synced {
-    pub absorbed: usize,
-    pub rendered: usize,
+pub struct SyncOutcome {
+    pub edits: usize,
+    pub rendered_files: usize,
+    /// Entries whose file was deleted before it was ever committed, with the file name.
+    pub missing_uncommitted: Vec<(EntryId, String)>,
 }
 
-impl Engine {
-    /// Absorbs hand edits, blanks copies that came back, and renders what is stale.
-    pub fn sync(&mut self, bulk: BulkDeletion) -> Result<Synced, Error> {
-        let span = tracing::info_span!("sync", absorbed = Empty, rendered = Empty);
-        let _in = span.enter();
-        self.scrub_returned()?;
-        let before = self.notices.len();
-        let gone = self.absorb(bulk)?;
-        if !gone.is_empty() && bulk == BulkDeletion::Ask {
-            return Err(Error::BulkLoss {
-                count: gone.len(),
-                files: gone,
-            });
-        }
-        let absorbed = self.notices[before..]
-            .iter()
-            .filter(|notice| matches!(notice, Notice::Absorbed { .. }))
-            .count();
-        let rendered = self.render_due()? + self.renew_quoting()?;
-        span.record("absorbed", absorbed);
-        span.record("rendered", rendered);
-        Ok(Synced { absorbed, rendered })
+/// Turns edits of entry files into events, redacts copies that came back, and renders stale
+/// files.
+pub(crate) fn sync(engine: &mut Engine, bulk: BulkDeletion) -> Result<SyncOutcome, EngineError> {
+    let span = tracing::info_span!("sync", absorbed = Empty, rendered = Empty);
+    let _in = span.enter();
+    ledger_maintenance::apply_redactions(engine)?;
+    let before = engine.notices.len();
+    let gone = sync_edits(engine, bulk)?;
+    if !gone.is_empty() && bulk == BulkDeletion::Refuse {
+        return Err(EngineError::BulkDeletion {
+            count: gone.len(),
+            files: gone,
+        });
     }
+    let absorbed = engine.notices[before..]
+        .iter()
+        .filter(|notice| matches!(notice, EngineNotice::EditSynced { .. }))
+        .count();
+    let rendered = files::render_due(engine)? + files::rerender_unredacted(engine)?;
+    span.record("absorbed", absorbed);
+    span.record("rendered", rendered);
+    Ok(SyncOutcome {
+        edits: absorbed,
+        rendered_files: rendered,
+        missing_uncommitted: missing_uncommitted(engine)?,
+    })
+}
 
-    /// What every writing command does first, once a process.
-    pub(crate) fn absorb_before_writing(&mut self) -> Result<(), Error> {
-        if !std::mem::replace(&mut self.scrubbed, true) {
-            self.scrub_returned()?;
-        }
-        self.absorb_once()
+/// Returns the entries whose file is gone and was never committed.
+///
+/// Git cannot tell such a deletion from a file that was never written, so it is not recorded as a
+/// retraction; the user decides.
+fn missing_uncommitted(engine: &mut Engine) -> Result<Vec<(EntryId, String)>, EngineError> {
+    if engine.place.git.is_none() || git::sync_blocker(&engine.place)?.is_some() {
+        return Ok(Vec::new());
     }
-
-    /// Absorbs hand edits if this process has not done so yet.
-    pub(crate) fn absorb_once(&mut self) -> Result<(), Error> {
-        if std::mem::replace(&mut self.absorbed, true) {
-            return Ok(());
-        }
-        let gone = self.absorb(BulkDeletion::Ask)?;
-        if !gone.is_empty() {
-            self.notices.push(Notice::ManyFilesGone { files: gone });
-        }
-        Ok(())
+    let dir = Arc::clone(&engine.ken);
+    let missing = scan::scan_entry_files(engine, &dir)?.missing;
+    if missing.is_empty() {
+        return Ok(Vec::new());
     }
+    let in_head = git::entry_files_in_head(&engine.place)?;
+    let uncommitted = missing
+        .into_iter()
+        .filter(|(file, _)| !in_head.contains(file));
+    Ok(uncommitted.map(|(file, entry)| (entry.id, file)).collect())
+}
 
-    /// Absorbs edits; returns files that are gone in too great a number to be sure.
-    fn absorb(&mut self, bulk: BulkDeletion) -> Result<Vec<String>, Error> {
-        if let Some(why) = git::busy(&self.place)? {
-            self.notices.push(Notice::Waiting { why });
-            return Ok(Vec::new());
+/// Redacts returned copies and syncs edits; every writing command calls this first.
+///
+/// Runs once per process.
+pub(crate) fn sync_before_writing(engine: &mut Engine) -> Result<(), EngineError> {
+    if !std::mem::replace(&mut engine.redactions_applied, true) {
+        ledger_maintenance::apply_redactions(engine)?;
+    }
+    sync_edits_once(engine)
+}
+
+/// Syncs edits unless this process has done so already.
+pub(crate) fn sync_edits_once(engine: &mut Engine) -> Result<(), EngineError> {
+    if std::mem::replace(&mut engine.edits_synced, true) {
+        return Ok(());
+    }
+    let gone = sync_edits(engine, BulkDeletion::Refuse)?;
+    if !gone.is_empty() {
+        engine
+            .notices
+            .push(EngineNotice::ManyFilesGone { files: gone });
+    }
+    Ok(())
+}
+
+/// Syncs edits. Returns missing files that are too many to count as intended deletions.
+fn sync_edits(engine: &mut Engine, bulk: BulkDeletion) -> Result<Vec<String>, EngineError> {
+    // During a merge or rebase, files on disk are git's work in progress, not a person's edits.
+    if let Some(why) = git::sync_blocker(&engine.place)? {
+        engine.notices.push(EngineNotice::SyncDeferred { why });
+        return Ok(Vec::new());
+    }
+    let dir = Arc::clone(&engine.ken);
+    let mut scan = scan::scan_entry_files(engine, &dir)?;
+    let _lock;
+    // The lock is taken only if there is something to record: most commands find nothing.
+    if scan.has_edits() {
+        _lock = lock_sync(&dir).map_err(DiskError::on("lock", LOCK_FILE))?;
+        // The previous holder of the lock may have recorded the same edits.
+        engine.refresh()?;
+        scan = scan::scan_entry_files(engine, &dir)?;
+    }
+    if let Some(file) = scan.conflicted {
+        let why = format!("{file} holds conflict markers");
+        engine.notices.push(EngineNotice::SyncDeferred { why });
+        return Ok(Vec::new());
+    }
+    let mut seen = scan.seen;
+    // Git is slow in a large repository, so it is asked only if a file changed.
+    let dirty = if scan.changed.is_empty() {
+        BTreeSet::new()
+    } else {
+        dirty_files(engine)?
+    };
+    for (file, why) in scan.unreadable {
+        if !files::remove_if_redacted(engine, &dir, &file, &mut seen)? {
+            engine.notices.push(EngineNotice::FileIgnored { file, why });
         }
-        let dir = Arc::clone(&self.ken);
-        let mut scan = self.scan(&dir)?;
-        let _alone;
-        if scan.found_work() {
-            _alone = alone(&dir).map_err(DiskError::on("lock", LOCK_FILE))?;
-            // Whoever had the lock before may have absorbed the same edits.
-            self.refresh()?;
-            scan = self.scan(&dir)?;
-        }
-        if let Some(file) = scan.conflicted {
-            let why = format!("{file} holds conflict markers");
-            self.notices.push(Notice::Waiting { why });
-            return Ok(Vec::new());
-        }
-        let mut seen = scan.seen;
-        let dirty = if scan.edited.is_empty() {
-            BTreeSet::new()
-        } else {
-            self.dirty()?
-        };
-        for (file, why) in scan.unreadable {
-            if !self.remove_if_unworded(&dir, &file, &mut seen)? {
-                self.notices.push(Notice::LeftAlone { file, why });
+    }
+    for edited in scan.changed {
+        if files::remove_if_redacted(engine, &dir, &edited.file, &mut seen)? {
+            // Redaction takes precedence over an edit of the redacted entry.
+            if edited.is_edited() {
+                let (file, why) = (edited.file, "its entry was blanked".to_owned());
+                engine.notices.push(EngineNotice::FileIgnored { file, why });
             }
+            continue;
         }
-        for edited in scan.edited {
-            if self.remove_if_unworded(&dir, &edited.file, &mut seen)? {
-                // Redaction wins, also over an edit of what was redacted.
-                if edited.is_edit() {
-                    let (file, why) = (edited.file, "its entry was blanked".to_owned());
-                    self.notices.push(Notice::LeftAlone { file, why });
-                }
+        let author = if edited.is_edited() {
+            edit_author(engine, &edited.file, &dirty)?
+        } else {
+            EditAuthor::Uncommitted
+        };
+        let author = match author {
+            EditAuthor::Uncommitted => None,
+            EditAuthor::Committed(author) => Some(author),
+            // Recording with another author would give this clone a different event than
+            // others.
+            EditAuthor::BeyondShallow => {
+                let why = format!(
+                    "this clone is too shallow to tell who edited {}",
+                    edited.file
+                );
+                engine.notices.push(EngineNotice::SyncDeferred { why });
+                seen.forget(&edited.file);
                 continue;
             }
-            let author = if edited.is_edit() {
-                self.author(&edited.file, &dirty)?
-            } else {
-                Author::Uncommitted
-            };
-            let author = match author {
-                Author::Uncommitted => None,
-                Author::Of(author) => Some(author),
-                Author::BeyondShallow => {
-                    let why = format!(
-                        "this clone is too shallow to tell who edited {}",
-                        edited.file
-                    );
-                    self.notices.push(Notice::Waiting { why });
-                    seen.forget(&edited.file);
-                    continue;
-                }
-            };
-            self.absorb_edit(&dir, &edited, author.as_ref(), &mut seen)?;
-        }
-        let unsure = self.absorb_deletions(scan.missing, bulk, &mut seen)?;
-        self.views.seen = Some(seen);
-        Ok(unsure)
-    }
-
-    fn dirty(&self) -> Result<BTreeSet<String>, Error> {
-        match self.place.git {
-            Some(_) => Ok(git::dirty(&self.place)?),
-            None => Ok(BTreeSet::new()),
-        }
-    }
-
-    /// Returns who made a file what it is.
-    fn author(&self, file: &str, dirty: &BTreeSet<String>) -> Result<Author, Error> {
-        if self.place.git.is_none() || dirty.contains(file) {
-            return Ok(Author::Uncommitted);
-        }
-        Ok(git::author_of(&self.place, file)?)
-    }
-
-    fn absorb_edit(
-        &mut self,
-        dir: &RealDir,
-        edited: &Edited,
-        author: Option<&Authorship>,
-        seen: &mut Seen,
-    ) -> Result<(), Error> {
-        let Some(entry) = self.index.entry(edited.reading.id)? else {
-            // The file came without its events: they may still arrive.
-            seen.forget(&edited.file);
-            return Ok(());
         };
-        let mut left_alone = false;
-        for (edit, result) in [
-            (
-                Edit::Reworded,
-                self.absorb_wording(&entry, &edited.reading, author),
-            ),
-            (
-                Edit::Confirmed,
-                self.absorb_confirmation(&entry, &edited.reading, author),
-            ),
-        ] {
-            match result {
-                Ok(Absorbed::Nothing) => {}
-                Ok(Absorbed::Waits) => left_alone = true,
-                Ok(Absorbed::By(by)) => self.notices.push(Notice::Absorbed {
-                    entry: entry.id,
-                    edit,
-                    by,
-                }),
-                Err(
-                    error @ (Error::Refused(_)
-                    | Error::Guarded(_)
-                    | Error::TooLarge(_)
-                    | Error::Usage(_)),
-                ) => {
-                    left_alone = true;
-                    let (file, why) = (edited.file.clone(), error.to_string());
-                    self.notices.push(Notice::LeftAlone { file, why });
-                }
-                Err(error) => return Err(error),
-            }
-        }
-        if left_alone {
-            seen.forget(&edited.file);
-            return Ok(());
-        }
-        self.render_absorbed(dir, edited, seen)
+        sync_file(engine, &dir, &edited, author.as_ref(), &mut seen)?;
     }
+    let unsure = record_deletions(engine, scan.missing, bulk, &mut seen)?;
+    engine.views.seen = Some(seen);
+    Ok(unsure)
+}
 
-    /// Renders a file whose edits are events now.
-    fn render_absorbed(
-        &self,
-        dir: &RealDir,
-        edited: &Edited,
-        seen: &mut Seen,
-    ) -> Result<(), Error> {
-        let entry = self.entry(edited.reading.id)?;
-        if !edited.is_edit() {
-            self.render_entry(dir, &entry, Machine::Keep, seen)?;
-            return Ok(());
-        }
-        let path = format!("{ENTRIES_DIR}/{}", edited.file);
-        let kept = edited.reading.machine.clone();
-        let machine = if edited.reading.machine_is_rendered {
-            kept
-        } else {
-            MachineLines {
-                sources: kept.sources,
-                ..MachineLines::of(&entry)
-            }
-        };
-        if let Some(text) = document::render(&entry, Some(&machine)) {
-            put(dir, &path, text.as_bytes()).map_err(DiskError::on("write", &path))?;
-        }
-        if let Some(stat) = dir.stat(&path).map_err(DiskError::on("look at", &path))? {
-            seen.note(&edited.file, &stat);
-        }
-        Ok(())
-    }
-
-    /// Records a rewording.
-    fn absorb_wording(
-        &mut self,
-        entry: &Entry,
-        reading: &Reading,
-        author: Option<&Authorship>,
-    ) -> Result<Absorbed, Error> {
-        let digest = document::digest(&reading.content);
-        if digest == reading.digest {
-            return Ok(Absorbed::Nothing);
-        }
-        if entry.retracted.is_some() {
-            return Err(Refusal::AlreadyRetracted(entry.id).into());
-        }
-        let Some(base) = self.base(entry, &reading.revision)? else {
-            return Ok(Absorbed::Waits);
-        };
-        // Whoever resolved a merge saw both wordings and chose between them.
-        let merged = author.is_some_and(|author| author.merge);
-        let old = if merged {
-            entry.content.clone()
-        } else {
-            base.content
-        };
-        let Some(old) = old else {
-            return Ok(Absorbed::Waits);
-        };
-        let mut new = reading.content.clone();
-        keep_fingerprints(&old.evidence, &mut new.evidence);
-        let changes = old.changes_to(&new);
-        if changes.is_empty() {
-            return Ok(Absorbed::Nothing);
-        }
-        let mut replaces = reading.revision.clone();
-        if merged {
-            let others = entry
-                .revision
-                .iter()
-                .filter(|id| !reading.revision.contains(id));
-            replaces.extend(others);
-        }
-        let derived = derive(entry, "revised", &digest, &replaces);
-        let draft = decide::revise(entry, changes, Some(replaces), Channel::HandEdit, None)?;
-        self.record_derived(derived, draft, author)
-    }
-
-    /// Records that a person set `lastConfirmed`.
-    fn absorb_confirmation(
-        &mut self,
-        entry: &Entry,
-        reading: &Reading,
-        author: Option<&Authorship>,
-    ) -> Result<Absorbed, Error> {
-        let by_hand = reading
-            .last_confirmed
-            .filter(|_| !reading.machine_is_rendered);
-        let Some(on) = by_hand.filter(|on| entry.confirmation.last < Some(*on)) else {
-            return Ok(Absorbed::Nothing);
-        };
-        // A person's "today" may be a day ahead of UTC.
-        let latest = author
-            .map_or_else(|| self.now(), |author| author.at)
-            .plus_millis(DAY_MS);
-        if latest.date() < on {
-            return Err(Error::Usage(format!(
-                "lastConfirmed {on} lies in the future"
-            )));
-        }
-        let derived = derive(entry, "confirmed", &on.to_string(), &[]);
-        let draft = decide::confirm(entry, &self.editor(author), on)?;
-        self.record_derived(derived, draft, author)
-    }
-
-    /// Retracts entries whose files a person deleted; returns files nobody can be sure about.
-    fn absorb_deletions(
-        &mut self,
-        missing: Vec<(String, Entry)>,
-        bulk: BulkDeletion,
-        seen: &mut Seen,
-    ) -> Result<Vec<String>, Error> {
-        if missing.is_empty() {
-            return Ok(Vec::new());
-        }
-        let (meant, unsure) = self.judge_deletions(missing, bulk)?;
-        for (file, entry, author) in meant {
-            let history = self.history(entry.id)?;
-            // Deleting again what was restored is another deletion.
-            let times = history
-                .iter()
-                .filter(|it| it.event.get::<Restored>().is_some())
-                .count();
-            let derived = derive(&entry, "retracted", &format!("deleted {times}"), &[]);
-            let draft = decide::retract(&entry, RetractReason::Unwanted, Channel::HandEdit, None)?;
-            if let Absorbed::By(by) = self.record_derived(derived, draft, author.as_ref())? {
-                self.notices.push(Notice::Absorbed {
-                    entry: entry.id,
-                    edit: Edit::Deleted,
-                    by,
-                });
-            }
-            seen.forget(&file);
-        }
-        Ok(unsure)
-    }
-
-    /// Sorts missing files into deletions somebody meant and losses nobody can be sure about.
-    #[expect(
-        clippy::type_complexity,
-        reason = "two lists that exist for one caller"
-    )]
-    fn judge_deletions(
-        &self,
-        missing: Vec<(String, Entry)>,
-        bulk: BulkDeletion,
-    ) -> Result<(Vec<(String, Entry, Option<Authorship>)>, Vec<String>), Error> {
-        let mut here = Vec::new();
-        let mut meant = Vec::new();
-        let mut unsure = Vec::new();
-        if self.place.git.is_some() {
-            let deleted = git::deleted_here(&self.place)?;
-            let in_head = git::in_head(&self.place)?;
-            let commits = git::deletions(&self.place)?;
-            let latest = git::latest_deletions(&commits);
-            for (file, entry) in missing {
-                if deleted.contains(&file) {
-                    here.push((file, entry, None));
-                } else if let Some(commit) = latest
-                    .get(file.as_str())
-                    .filter(|_| !in_head.contains(&file))
-                {
-                    if commit.files.len() <= DELETIONS_MAX || bulk == BulkDeletion::Meant {
-                        meant.push((file, entry, Some(commit.author.clone())));
-                    } else {
-                        unsure.push(file);
-                    }
-                }
-            }
-        } else {
-            here.extend(missing.into_iter().map(|(file, entry)| (file, entry, None)));
-        }
-        if here.len() <= DELETIONS_MAX || bulk == BulkDeletion::Meant {
-            meant.extend(here);
-        } else {
-            unsure.extend(here.into_iter().map(|(file, _, _)| file));
-        }
-        Ok((meant, unsure))
-    }
-
-    /// Returns the entry as it was at `revision`, `None` if this branch does not know it.
-    fn base(&self, entry: &Entry, revision: &[EventId]) -> Result<Option<Entry>, Error> {
-        let history = self.history(entry.id)?;
-        let known = |id: &EventId| history.iter().any(|recorded| recorded.event.id == *id);
-        if revision.is_empty() || !revision.iter().all(known) {
-            return Ok(None);
-        }
-        let events: Vec<_> = history.into_iter().map(|recorded| recorded.event).collect();
-        Ok(ken_core::fold::entry_at(entry.id, revision, &events))
-    }
-
-    /// Writes an event derived from an edit, unless this branch has it already.
-    fn record_derived(
-        &mut self,
-        derived: Derived,
-        draft: Draft,
-        author: Option<&Authorship>,
-    ) -> Result<Absorbed, Error> {
-        if self.index.event(derived.id)?.is_some() {
-            return Ok(Absorbed::Nothing);
-        }
-        if author.is_none() && is_about_norm(&draft) && !self.actor().is_human() {
-            // Nobody knows whether the agent at work edited the file itself: a person syncs, or commits it.
-            return Ok(Absorbed::Waits);
-        }
-        let by = self.editor(author);
-        let Some(author) = author else {
-            self.record_as(vec![(Some(derived.id), draft)], &by)?;
-            return Ok(Absorbed::By(by));
-        };
-        let (draft, admission) = self.guard.admit(draft, &by)?;
-        let at = Hlc {
-            wall: author.at,
-            counter: 0,
-            node: derived.node,
-        };
-        let event = derived.event(draft, at, &by, admission);
-        self.append(&[Recorded::written(event)?])?;
-        Ok(Absorbed::By(by))
-    }
-
-    /// Who made an edit: the commit's author, or the person at this clone.
-    fn editor(&self, author: Option<&Authorship>) -> Actor {
-        if let Some(author) = author {
-            return author.by.clone();
-        }
-        let actor = self.actor();
-        if actor.is_human() {
-            return actor;
-        }
-        git::identity(&self.place).unwrap_or(actor)
-    }
-
-    fn scan(&self, dir: &RealDir) -> Result<Scan, Error> {
-        scan::scan(self, dir)
+fn dirty_files(engine: &Engine) -> Result<BTreeSet<String>, EngineError> {
+    match engine.place.git {
+        Some(_) => Ok(git::dirty_entry_files(&engine.place)?),
+        None => Ok(BTreeSet::new()),
     }
 }
 
-/// Keeps others from absorbing the same edits at the same time, which would give each its own time.
-fn alone(dir: &RealDir) -> io::Result<Option<LockGuard>> {
-    match dir.lock(LOCK_FILE, Wait::UntilFree) {
+/// Returns the author of a file's current content.
+fn edit_author(
+    engine: &Engine,
+    file: &str,
+    dirty: &BTreeSet<String>,
+) -> Result<EditAuthor, EngineError> {
+    if engine.place.git.is_none() || dirty.contains(file) {
+        return Ok(EditAuthor::Uncommitted);
+    }
+    Ok(git::edit_author(&engine.place, file)?)
+}
+
+fn sync_file(
+    engine: &mut Engine,
+    dir: &RealDir,
+    edited: &ChangedEntryFile,
+    author: Option<&CommitAuthorship>,
+    seen: &mut SeenFiles,
+) -> Result<(), EngineError> {
+    let Some(entry) = engine.index.entry(edited.parsed.id)? else {
+        // The file arrived before its events. Forgetting it makes the next sync look again.
+        seen.forget(&edited.file);
+        return Ok(());
+    };
+    let mut left_alone = false;
+    for (edit, result) in [
+        (
+            EntryFileEdit::Reworded,
+            record_content_edit(engine, &entry, &edited.parsed, author),
+        ),
+        (
+            EntryFileEdit::Confirmed,
+            record_confirmation_edit(engine, &entry, &edited.parsed, author),
+        ),
+    ] {
+        match result {
+            Ok(EditOutcome::Unchanged) => {}
+            // A file that was left alone is not rendered: rendering would discard the edit.
+            Ok(EditOutcome::Deferred) => left_alone = true,
+            Ok(EditOutcome::Recorded(by)) => engine.notices.push(EngineNotice::EditSynced {
+                entry: entry.id,
+                edit,
+                by,
+            }),
+            Err(
+                error @ (EngineError::Refused(_)
+                | EngineError::RejectedByGuard(_)
+                | EngineError::TooLarge(_)
+                | EngineError::Usage(_)),
+            ) => {
+                left_alone = true;
+                let (file, why) = (edited.file.clone(), error.to_string());
+                engine.notices.push(EngineNotice::FileIgnored { file, why });
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    if left_alone {
+        seen.forget(&edited.file);
+        return Ok(());
+    }
+    render_synced(engine, dir, edited, seen)
+}
+
+/// Renders a file whose edits have been recorded.
+fn render_synced(
+    engine: &Engine,
+    dir: &RealDir,
+    edited: &ChangedEntryFile,
+    seen: &mut SeenFiles,
+) -> Result<(), EngineError> {
+    let entry = engine.entry(edited.parsed.id)?;
+    if !edited.is_edited() {
+        files::render_entry(engine, dir, &entry, MachineStatePolicy::Keep, seen)?;
+        return Ok(());
+    }
+    // The edited file keeps its name, even if the entry would get another one now.
+    let path = format!("{ENTRIES_DIR}/{}", edited.file);
+    let kept = edited.parsed.machine.clone();
+    let machine = if edited.parsed.machine_is_rendered {
+        kept
+    } else {
+        MachineLines {
+            sources: kept.sources,
+            ..MachineLines::from_entry(&entry)
+        }
+    };
+    if let Some(text) = entry_file::render(&entry, Some(&machine)) {
+        write_atomically(dir, &path, text.as_bytes()).map_err(DiskError::on("write", &path))?;
+    }
+    if let Some(stat) = dir.stat(&path).map_err(DiskError::on("look at", &path))? {
+        seen.record(&edited.file, &stat);
+    }
+    Ok(())
+}
+
+/// Records an edit of the content.
+fn record_content_edit(
+    engine: &mut Engine,
+    entry: &Entry,
+    reading: &ParsedEntryFile,
+    author: Option<&CommitAuthorship>,
+) -> Result<EditOutcome, EngineError> {
+    let digest = entry_file::content_digest(&reading.content);
+    if digest == reading.digest {
+        return Ok(EditOutcome::Unchanged);
+    }
+    if entry.retracted.is_some() {
+        return Err(Refusal::AlreadyRetracted(entry.id).into());
+    }
+    let Some(base) = entry_at_revision(engine, entry, &reading.revision)? else {
+        return Ok(EditOutcome::Deferred);
+    };
+    // The author of a merge commit saw both revisions, so the edit replaces all of them.
+    let merged = author.is_some_and(|author| author.merge);
+    let old = if merged {
+        entry.content.clone()
+    } else {
+        base.content
+    };
+    let Some(old) = old else {
+        return Ok(EditOutcome::Deferred);
+    };
+    let mut new = reading.content.clone();
+    keep_fingerprints(&old.evidence, &mut new.evidence);
+    let changes = old.changes_to(&new);
+    if changes.is_empty() {
+        return Ok(EditOutcome::Unchanged);
+    }
+    // Outside a merge only the revision in the file is replaced: a concurrent edit that its
+    // author did not see must survive.
+    let mut replaces = reading.revision.clone();
+    if merged {
+        let others = entry
+            .revision
+            .iter()
+            .filter(|id| !reading.revision.contains(id));
+        replaces.extend(others);
+    }
+    let derived = derive_identity(entry, "revised", &digest, &replaces);
+    let draft = decide::edit(entry, changes, Some(replaces), Channel::HandEdit, None)?;
+    record_derived(engine, derived, draft, author)
+}
+
+/// Records that a person set `lastConfirmed`.
+fn record_confirmation_edit(
+    engine: &mut Engine,
+    entry: &Entry,
+    reading: &ParsedEntryFile,
+    author: Option<&CommitAuthorship>,
+) -> Result<EditOutcome, EngineError> {
+    let edited = reading
+        .last_confirmed
+        .filter(|_| !reading.machine_is_rendered);
+    let Some(on) = edited.filter(|on| entry.confirmation.last < Some(*on)) else {
+        return Ok(EditOutcome::Unchanged);
+    };
+    // The author's local date may be a day ahead of UTC.
+    let latest = author
+        .map_or_else(|| engine.now(), |author| author.at)
+        .plus_millis(DAY_MS);
+    if latest.date() < on {
+        return Err(EngineError::Usage(format!(
+            "lastConfirmed {on} lies in the future"
+        )));
+    }
+    let derived = derive_identity(entry, "confirmed", &on.to_string(), &[]);
+    let draft = decide::confirm(entry, &editor(engine, author), on)?;
+    record_derived(engine, derived, draft, author)
+}
+
+/// Retracts entries whose files were deleted intentionally; returns the uncertain files.
+fn record_deletions(
+    engine: &mut Engine,
+    missing: Vec<(String, Entry)>,
+    bulk: BulkDeletion,
+    seen: &mut SeenFiles,
+) -> Result<Vec<String>, EngineError> {
+    if missing.is_empty() {
+        return Ok(Vec::new());
+    }
+    let (meant, unsure) = split_deletions(engine, missing, bulk)?;
+    for (file, entry, author) in meant {
+        let history = engine.history(entry.id)?;
+        // The number of restores is part of the id: a deletion after a restore is a new event,
+        // which must not collide with that of the first deletion.
+        let restores = history
+            .iter()
+            .filter(|it| it.event.get::<Restored>().is_some())
+            .count();
+        let derived = derive_identity(&entry, "retracted", &format!("deleted {restores}"), &[]);
+        let draft = decide::retract(&entry, RetractReason::Unwanted, Channel::HandEdit, None)?;
+        if let EditOutcome::Recorded(by) = record_derived(engine, derived, draft, author.as_ref())?
+        {
+            engine.notices.push(EngineNotice::EditSynced {
+                entry: entry.id,
+                edit: EntryFileEdit::Deleted,
+                by,
+            });
+        }
+        seen.forget(&file);
+    }
+    Ok(unsure)
+}
+
+/// Splits missing files into intended deletions and uncertain losses.
+#[expect(
+    clippy::type_complexity,
+    reason = "two lists that exist for one caller"
+)]
+fn split_deletions(
+    engine: &Engine,
+    missing: Vec<(String, Entry)>,
+    bulk: BulkDeletion,
+) -> Result<(Vec<(String, Entry, Option<CommitAuthorship>)>, Vec<String>), EngineError> {
+    let mut here = Vec::new();
+    let mut meant = Vec::new();
+    let mut unsure = Vec::new();
+    if engine.place.git.is_some() {
+        let deleted = git::deleted_in_worktree(&engine.place)?;
+        let in_head = git::entry_files_in_head(&engine.place)?;
+        let commits = git::deletion_commits(&engine.place)?;
+        let latest = git::latest_deletions(&commits);
+        // A file that neither the work tree nor a commit deleted is only absent from a sparse
+        // checkout, or was never committed; it is in neither list.
+        for (file, entry) in missing {
+            if deleted.contains(&file) {
+                here.push((file, entry, None));
+            } else if let Some(commit) = latest
+                .get(file.as_str())
+                .filter(|_| !in_head.contains(&file))
+            {
+                if commit.files.len() <= DELETIONS_MAX || bulk == BulkDeletion::Allow {
+                    meant.push((file, entry, Some(commit.author.clone())));
+                } else {
+                    unsure.push(file);
+                }
+            }
+        }
+    } else {
+        here.extend(missing.into_iter().map(|(file, entry)| (file, entry, None)));
+    }
+    if here.len() <= DELETIONS_MAX || bulk == BulkDeletion::Allow {
+        meant.extend(here);
+    } else {
+        unsure.extend(here.into_iter().map(|(file, _, _)| file));
+    }
+    Ok((meant, unsure))
+}
+
+/// Returns the entry at `revision`, or `None` if this branch lacks one of its events.
+fn entry_at_revision(
+    engine: &Engine,
+    entry: &Entry,
+    revision: &[EventId],
+) -> Result<Option<Entry>, EngineError> {
+    let history = engine.history(entry.id)?;
+    let known = |id: &EventId| history.iter().any(|recorded| recorded.event.id == *id);
+    if revision.is_empty() || !revision.iter().all(known) {
+        return Ok(None);
+    }
+    let events: Vec<_> = history.into_iter().map(|recorded| recorded.event).collect();
+    Ok(ken_core::ledger::fold::fold_entry_at(
+        entry.id, revision, &events,
+    ))
+}
+
+/// Appends an event derived from an edit, unless this branch already has it.
+fn record_derived(
+    engine: &mut Engine,
+    derived: DerivedIdentity,
+    draft: Draft,
+    author: Option<&CommitAuthorship>,
+) -> Result<EditOutcome, EngineError> {
+    if engine.index.event(derived.id)?.is_some() {
+        return Ok(EditOutcome::Unchanged);
+    }
+    if author.is_none() && is_about_norm(&draft) && !engine.actor().is_human() {
+        // Only people create norms, and the agent may have edited the file itself. A person
+        // must sync or commit it.
+        return Ok(EditOutcome::Deferred);
+    }
+    let by = editor(engine, author);
+    let Some(author) = author else {
+        engine.record_with_ids(vec![(Some(derived.id), draft)], &by)?;
+        return Ok(EditOutcome::Recorded(by));
+    };
+    // A committed edit does not go through `record_with_ids`: its time and node must be equal
+    // in every clone.
+    let (draft, admission) = engine.guard.admit(draft, &by)?;
+    let at = Hlc {
+        wall: author.at,
+        counter: 0,
+        node: derived.node,
+    };
+    let event = derived.event(draft, at, &by, admission);
+    engine.append(&[RecordedEvent::new_verified(event)?])?;
+    Ok(EditOutcome::Recorded(by))
+}
+
+/// Returns the actor of an edit: the commit's author, or the git identity of this clone.
+fn editor(engine: &Engine, author: Option<&CommitAuthorship>) -> Actor {
+    if let Some(author) = author {
+        return author.by.clone();
+    }
+    let actor = engine.actor();
+    if actor.is_human() {
+        return actor;
+    }
+    git::identity(&engine.place).unwrap_or(actor)
+}
+
+/// Locks out concurrent syncs, which would record an uncommitted edit once per process.
+fn lock_sync(dir: &RealDir) -> io::Result<Option<LockGuard>> {
+    match dir.lock(LOCK_FILE, LockWait::UntilFree) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             dir.create_dirs(".local")?;
-            dir.lock(LOCK_FILE, Wait::UntilFree)
+            dir.lock(LOCK_FILE, LockWait::UntilFree)
         }
         other => other,
     }
 }
 
-/// Anchors that were not touched keep the fingerprint the file does not show.
-fn keep_fingerprints(old: &[ken_core::anchor::Anchor], new: &mut [ken_core::anchor::Anchor]) {
+/// Copies the fingerprints of unchanged anchors, because entry files do not show fingerprints.
+fn keep_fingerprints(
+    old: &[ken_core::values::anchor::Anchor],
+    new: &mut [ken_core::values::anchor::Anchor],
+) {
     for anchor in new {
         let same = old.iter().find(|known| known.at == anchor.at);
         anchor.fingerprint = same.and_then(|known| known.fingerprint.clone());

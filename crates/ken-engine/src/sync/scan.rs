@@ -1,57 +1,60 @@
-//! Walks the entry folder for files that changed since they were last in step.
+//! Scan of the entry folder for files that changed since the last sync.
 
 use std::collections::BTreeSet;
 
-use ken_core::entry::Entry;
-use ken_core::id::EntryId;
-use ken_core::store::{Filter, Shelf, Store as _};
+use ken_core::ledger::entry::Entry;
+use ken_core::ledger::store::{DerivedStore as _, EntryFilter, LifecycleFilter};
+use ken_core::values::id::EntryId;
 use ken_ledger::{Dir as _, DiskError, RealDir};
 
 use crate::engine::Engine;
-use crate::error::Error;
-use crate::files::{ENTRIES_DIR, Seen, id_of, read_text};
-use crate::view::document::{self, Reading, ReadingError};
+use crate::error::EngineError;
+use crate::files::{ENTRIES_DIR, SeenFiles, id_from_file_name, read_text};
+use crate::view::entry_file::{self, EntryFileError, ParsedEntryFile};
 
-/// What a walk found.
+/// The result of scanning the entry folder.
 #[derive(Debug)]
-pub(super) struct Scan {
-    pub edited: Vec<Edited>,
+pub(super) struct EntryFileScan {
+    pub changed: Vec<ChangedEntryFile>,
     pub unreadable: Vec<(String, String)>,
-    /// Entries that should have a file and have none.
+    /// Entries whose file is missing.
     pub missing: Vec<(String, Entry)>,
-    /// A file with conflict markers, if there is one.
+    /// A file with conflict markers, if any.
     pub conflicted: Option<String>,
-    pub seen: Seen,
+    pub seen: SeenFiles,
 }
 
-/// A file that is not as it was last seen; whether by a person's hand is still open.
+/// A file whose metadata changed since the last sync, not necessarily by a person.
 #[derive(Debug)]
-pub(super) struct Edited {
+pub(super) struct ChangedEntryFile {
     pub file: String,
-    pub reading: Reading,
+    pub parsed: ParsedEntryFile,
 }
 
-impl Scan {
-    /// Returns whether something may have to become an event.
-    pub(super) fn found_work(&self) -> bool {
-        !self.missing.is_empty() || self.edited.iter().any(Edited::is_edit)
+impl EntryFileScan {
+    /// Returns true if an edit or deletion may have to become an event.
+    pub(super) fn has_edits(&self) -> bool {
+        !self.missing.is_empty() || self.changed.iter().any(ChangedEntryFile::is_edited)
     }
 }
 
-impl Edited {
-    /// Returns whether somebody changed wording or machine lines since Ken rendered the file.
-    pub(super) fn is_edit(&self) -> bool {
-        let reworded = !self.reading.is_rendered();
-        reworded || !self.reading.machine_is_rendered
+impl ChangedEntryFile {
+    /// Returns true if content or machine lines differ from those Ken rendered.
+    pub(super) fn is_edited(&self) -> bool {
+        let reworded = !self.parsed.content_is_rendered();
+        reworded || !self.parsed.machine_is_rendered
     }
 }
 
-/// Walks the folder. Files that look as they did when last in step are not opened.
-pub(super) fn scan(engine: &Engine, dir: &RealDir) -> Result<Scan, Error> {
-    let known = Seen::load(dir);
+/// Scans the entry folder. Files with unchanged metadata are not opened.
+pub(super) fn scan_entry_files(
+    engine: &Engine,
+    dir: &RealDir,
+) -> Result<EntryFileScan, EngineError> {
+    let known = SeenFiles::load(dir);
     let first_look = known.is_none();
-    let mut scan = Scan {
-        edited: Vec::new(),
+    let mut scan = EntryFileScan {
+        changed: Vec::new(),
         unreadable: Vec::new(),
         missing: Vec::new(),
         conflicted: None,
@@ -67,61 +70,62 @@ pub(super) fn scan(engine: &Engine, dir: &RealDir) -> Result<Scan, Error> {
         .filter(|(file, _)| file.ends_with(".md"))
     {
         if !scan.seen.is_unchanged(&file, &stat) {
-            open(dir, &file, &mut scan, &mut ids)?;
-            scan.seen.note(&file, &stat);
+            read_entry_file(dir, &file, &mut scan, &mut ids)?;
+            scan.seen.record(&file, &stat);
         }
         present.insert(file);
     }
-    scan.missing = missing(engine, &scan.seen, first_look, &present, &ids)?;
+    scan.missing = missing_entries(engine, &scan.seen, first_look, &present, &ids)?;
     Ok(scan)
 }
 
-fn open(
+fn read_entry_file(
     dir: &RealDir,
     file: &str,
-    scan: &mut Scan,
+    scan: &mut EntryFileScan,
     ids: &mut BTreeSet<EntryId>,
-) -> Result<(), Error> {
+) -> Result<(), EngineError> {
     let text = read_text(dir, &format!("{ENTRIES_DIR}/{file}"))?.unwrap_or_default();
-    match document::read(&text) {
+    match entry_file::parse(&text) {
         Ok(reading) => {
             ids.insert(reading.id);
-            scan.edited.push(Edited {
+            scan.changed.push(ChangedEntryFile {
                 file: file.to_owned(),
-                reading,
+                parsed: reading,
             });
         }
-        Err(ReadingError::ConflictMarkers) => scan.conflicted = Some(file.to_owned()),
+        Err(EntryFileError::ConflictMarkers) => scan.conflicted = Some(file.to_owned()),
         Err(error) => scan.unreadable.push((file.to_owned(), error.to_string())),
     }
     Ok(())
 }
 
-/// Returns live entries whose file was there and is not, under no other name either.
+/// Returns entries that are not retracted and whose file disappeared.
 ///
-/// At the first look nothing was seen before, so every entry of this branch is asked about.
-fn missing(
+/// The first scan of a clone has no record of earlier files, so it expects a file for every entry.
+fn missing_entries(
     engine: &Engine,
-    seen: &Seen,
+    seen: &SeenFiles,
     first_look: bool,
     present: &BTreeSet<String>,
     ids: &BTreeSet<EntryId>,
-) -> Result<Vec<(String, Entry)>, Error> {
+) -> Result<Vec<(String, Entry)>, EngineError> {
     let expected: Vec<Entry> = if first_look {
-        engine.index.list(&Filter {
-            shelf: Shelf::All,
-            ..Filter::default()
+        engine.index.list(&EntryFilter {
+            lifecycle: LifecycleFilter::All,
+            ..EntryFilter::default()
         })?
     } else {
         let gone = seen.names().filter(|name| !present.contains(*name));
         let mut entries = Vec::new();
-        for id in gone.filter_map(id_of) {
+        for id in gone.filter_map(id_from_file_name) {
             entries.extend(engine.index.entry(id)?);
         }
         entries
     };
     let absent = |entry: &Entry| {
         let name = entry.file_name()?;
+        // A renamed file still contains the id, so the entry is not missing.
         let gone = !present.contains(&name) && !ids.contains(&entry.id);
         (gone && entry.retracted.is_none()).then_some(name)
     };

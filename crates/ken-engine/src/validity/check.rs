@@ -1,174 +1,193 @@
-//! Checks entries one after the other against one version.
+//! Checker that evaluates the anchors and conditions of entries against one version.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
-use ken_anchor::condition::{Evidence, Seen, Symbols};
-use ken_anchor::{Fingerprint, Resolved, Tree as _, Unresolved};
-use ken_core::anchor::{Anchor, Spot, Target};
-use ken_core::condition::{self, Clause, Truth};
-use ken_core::entry::Entry;
-use ken_core::text::Condition;
+use ken_anchor::condition::{ConditionEvaluator, SymbolResolver, SymbolState};
+use ken_anchor::{FileTree as _, Fingerprint, ResolveError, ResolvedAnchor};
+use ken_core::ledger::entry::Entry;
+use ken_core::values::anchor::{Anchor, CodeLocation, FilePart};
+use ken_core::values::condition::{self, ConditionClause, TruthValue};
+use ken_core::values::text::Condition;
 
-use super::moves::{Moves, Search};
-use super::reading::{Looked, Reader};
-use super::{AnchorCheck, Checked, ConditionCheck, Verdict};
-use crate::error::Error;
+use super::file_reader::{SpotLookup, VersionReader};
+use super::moved_code::{MoveFinder, MoveSearch};
+use super::{AnchorCheck, AnchorVerdict, ConditionCheck, EntryCheck};
+use crate::error::EngineError;
 
-/// Entries after which the outlines they needed are forgotten: those of a whole repository are large.
-const REMEMBERED_FOR: usize = 4096;
+/// Entries per batch. Outlines are dropped after each, because those of a whole repository are
+/// large.
+const CHECK_BATCH_ENTRIES: usize = 4096;
 
-/// Why an anchor is gone with its file.
-pub(crate) const NO_FILE: &str = "the file is gone";
+/// The reason given for an anchor whose file does not exist.
+pub(crate) const FILE_GONE: &str = "the file is gone";
 
-/// Checks entries against the version its reader reads.
+/// Checks entries against the version of its reader.
 #[derive(Debug)]
-pub(crate) struct Checker<'a> {
-    pub(crate) reader: Reader<'a>,
-    moves: Moves<'a>,
-    haste: Haste,
+pub(crate) struct EntryChecker<'a> {
+    pub(crate) reader: VersionReader<'a>,
+    moves: MoveFinder<'a>,
+    effort: Effort,
     facts: &'a BTreeSet<String>,
-    /// Conditions are shared by many entries.
+    /// Evaluated conditions by text; many entries share a condition.
     conditions: BTreeMap<String, ConditionCheck>,
 }
 
-impl<'a> Checker<'a> {
+impl<'a> EntryChecker<'a> {
     pub(crate) fn new(
-        reader: Reader<'a>,
-        search: Search<'a>,
-        haste: Haste,
+        reader: VersionReader<'a>,
+        search: MoveSearch<'a>,
+        effort: Effort,
         facts: &'a BTreeSet<String>,
     ) -> Self {
         Self {
             reader,
-            moves: Moves::new(search),
-            haste,
+            moves: MoveFinder::new(search),
+            effort,
             facts,
             conditions: BTreeMap::new(),
         }
     }
 
-    /// Writes down what was parsed and found out, for the next one who asks.
-    pub(super) fn keep(&mut self) -> Result<(), Error> {
-        if self.haste == Haste::None {
+    /// Stores new outlines and truth values in the index.
+    pub(super) fn store_results(&mut self) -> Result<(), EngineError> {
+        // With cached effort, some truths come from the index or are placeholders, which must not
+        // be stored as evaluated.
+        if self.effort == Effort::Full {
             let truths = self.conditions.values();
             let truths = truths.map(|it| (it.condition.as_str(), it.truth.name()));
-            self.reader.keep_truths(truths)?;
+            self.reader.store_truths(truths)?;
         }
-        self.reader.keep()
+        self.reader.flush_outlines()
     }
 
-    /// Checks entries, hands each on, and keeps what was found out.
+    /// Checks entries, passes each result to `each`, and stores outlines and truths in the index.
     ///
-    /// Entries about one file should follow each other: it is then read once.
+    /// Entries about the same file should be neighbors, so that the file is read once.
     pub(crate) fn check_all(
         &mut self,
         entries: Vec<Entry>,
-        mut each: impl FnMut(Checked),
-    ) -> Result<(), Error> {
-        self.learn(conditions_of(&entries));
+        mut each: impl FnMut(EntryCheck),
+    ) -> Result<(), EngineError> {
+        self.evaluate_conditions(conditions_of(&entries));
         let mut entries = entries.into_iter();
         while entries.len() > 0 {
-            let some: Vec<Entry> = entries.by_ref().take(REMEMBERED_FOR).collect();
-            self.reader.prepare(symbol_paths(&some))?;
-            for entry in some {
+            let batch: Vec<Entry> = entries.by_ref().take(CHECK_BATCH_ENTRIES).collect();
+            self.reader.preload_outlines(symbol_paths(&batch))?;
+            for entry in batch {
                 each(self.check(entry)?);
             }
-            self.reader.forget();
+            self.reader.clear_outlines();
         }
-        self.keep()
+        self.store_results()
     }
 
     /// Checks one entry.
-    pub(crate) fn check(&mut self, entry: Entry) -> Result<Checked, Error> {
+    pub(crate) fn check(&mut self, entry: Entry) -> Result<EntryCheck, EngineError> {
+        // Redaction removes the content; an entry without anchors and conditions is unverifiable.
         let Some(content) = &entry.content else {
-            return Ok(Checked::of(entry, Vec::new(), Vec::new()));
+            return Ok(EntryCheck::new(entry, Vec::new(), Vec::new()));
         };
         let mut anchors = Vec::with_capacity(content.evidence.len());
         for anchor in &content.evidence {
-            anchors.push(self.anchor(anchor)?);
+            anchors.push(self.check_anchor(anchor)?);
         }
         let mut conditions = Vec::with_capacity(content.depends_on.len());
         for condition in &content.depends_on {
-            conditions.push(self.condition(condition));
+            conditions.push(self.check_condition(condition));
         }
-        Ok(Checked::of(entry, anchors, conditions))
+        Ok(EntryCheck::new(entry, anchors, conditions))
     }
 
-    /// Looks one anchor up.
-    pub(crate) fn anchor(&mut self, anchor: &Anchor) -> Result<AnchorCheck, Error> {
-        let check = match self.compared(anchor)? {
-            Compared::Here(check) => return Ok(check),
-            Compared::Lost(check) => check,
+    /// Checks one anchor, searching for moved code if it does not match in place.
+    pub(crate) fn check_anchor(&mut self, anchor: &Anchor) -> Result<AnchorCheck, EngineError> {
+        let check = match self.check_in_place(anchor)? {
+            InPlaceCheck::Final(check) => return Ok(check),
+            InPlaceCheck::Lost(check) => check,
         };
         Ok(match self.moves.find(&mut self.reader, anchor)? {
-            Some(found) => moved(&anchor.at, found.now, found.line),
+            Some(found) => moved_check(&anchor.at, found.now, found.line),
             None => check,
         })
     }
 
-    /// Compares an anchor with what stands at its path.
-    fn compared(&mut self, anchor: &Anchor) -> Result<Compared, Error> {
+    /// Compares an anchor with the code at its own location.
+    fn check_in_place(&mut self, anchor: &Anchor) -> Result<InPlaceCheck, EngineError> {
         let at = &anchor.at;
-        let Some(taken) = &anchor.fingerprint else {
-            return self.without_fingerprint(at);
+        let Some(stored) = &anchor.fingerprint else {
+            return self.check_without_fingerprint(at);
         };
-        let Ok(taken) = taken.parse::<Fingerprint>() else {
+        let Ok(fingerprint) = stored.parse::<Fingerprint>() else {
             let why = "its fingerprint was taken in a way this ken does not know";
-            return Ok(Compared::Here(unverifiable(at, why.to_owned())));
+            return Ok(InPlaceCheck::Final(unverifiable_check(at, why.to_owned())));
         };
-        let verdict = match self.reader.compare(at.path(), at.spot(), taken) {
+        let verdict = match self.reader.compare_spot(at.path(), at.part(), fingerprint) {
             Ok(Some(verdict)) => verdict,
-            Ok(None) => return self.no_file(at),
-            Err(Error::Tree(error)) => {
-                return Ok(Compared::Here(unverifiable(at, error.why)));
+            Ok(None) => return self.check_missing_file(at),
+            Err(EngineError::Tree(error)) => {
+                return Ok(InPlaceCheck::Final(unverifiable_check(at, error.why)));
             }
             Err(other) => return Err(other),
         };
         Ok(match verdict {
-            ken_anchor::Verdict::Intact(now) => Compared::Here(intact(at, &now)),
-            // The claim is about a file, not that it stays as it is.
-            ken_anchor::Verdict::Changed(now) if *at.spot() == Spot::File => {
-                Compared::Here(intact(at, &now))
+            ken_anchor::AnchorComparison::Intact(now) => {
+                InPlaceCheck::Final(intact_check(at, &now))
             }
-            ken_anchor::Verdict::Moved { to, at: now } => {
+            // A whole-file anchor claims that the file exists, not that it never changes.
+            ken_anchor::AnchorComparison::Changed(now) if *at.part() == FilePart::File => {
+                InPlaceCheck::Final(intact_check(at, &now))
+            }
+            ken_anchor::AnchorComparison::Moved { to, at: now } => {
                 let line = now.first_line;
                 let to = Anchor {
-                    at: at.with_spot(to),
+                    at: at.with_part(to),
                     fingerprint: Some(now.fingerprint.to_string()),
                 };
-                Compared::Here(moved(at, to, line))
+                InPlaceCheck::Final(moved_check(at, to, line))
             }
-            ken_anchor::Verdict::Changed(now) => Compared::Lost(AnchorCheck {
-                verdict: Verdict::Changed,
+            ken_anchor::AnchorComparison::Changed(now) => InPlaceCheck::Lost(AnchorCheck {
+                verdict: AnchorVerdict::Changed,
                 why: "changed".to_owned(),
-                ..intact(at, &now)
+                ..intact_check(at, &now)
             }),
-            ken_anchor::Verdict::Gone { nearest } => Compared::Lost(gone(at, &nearest)),
-            ken_anchor::Verdict::Unknown(why) => Compared::Here(unverifiable(at, why.to_string())),
-        })
-    }
-
-    fn without_fingerprint(&mut self, at: &Target) -> Result<Compared, Error> {
-        let looked = self.reader.look(at.path(), at.spot())?;
-        Ok(match looked {
-            Looked::Found(now) if *at.spot() == Spot::File => Compared::Here(intact(at, &now)),
-            Looked::Found(now) => Compared::Here(AnchorCheck {
-                verdict: Verdict::Unverifiable,
-                why: "no fingerprint was taken; `ken reanchor --all` takes one".to_owned(),
-                ..intact(at, &now)
-            }),
-            Looked::NoFile => return self.no_file(at),
-            Looked::Missing(Unresolved::NoSymbol { nearest, .. }) => {
-                Compared::Lost(gone(at, &nearest))
+            ken_anchor::AnchorComparison::Gone { nearest } => {
+                InPlaceCheck::Lost(gone_check(at, &nearest))
             }
-            Looked::Missing(Unresolved::NoLines { .. }) => Compared::Lost(gone(at, &[])),
-            Looked::Missing(other) => Compared::Here(unverifiable(at, other.to_string())),
-            Looked::Unreadable(why) => Compared::Here(unverifiable(at, why)),
+            ken_anchor::AnchorComparison::Unknown(why) => {
+                InPlaceCheck::Final(unverifiable_check(at, why.to_string()))
+            }
         })
     }
 
-    fn no_file(&self, at: &Target) -> Result<Compared, Error> {
+    fn check_without_fingerprint(
+        &mut self,
+        at: &CodeLocation,
+    ) -> Result<InPlaceCheck, EngineError> {
+        let looked = self.reader.resolve_spot(at.path(), at.part())?;
+        Ok(match looked {
+            SpotLookup::Found(now) if *at.part() == FilePart::File => {
+                InPlaceCheck::Final(intact_check(at, &now))
+            }
+            SpotLookup::Found(now) => InPlaceCheck::Final(AnchorCheck {
+                verdict: AnchorVerdict::Unverifiable,
+                why: "no fingerprint was taken; `ken entry reanchor --all` takes one".to_owned(),
+                ..intact_check(at, &now)
+            }),
+            SpotLookup::NoFile => return self.check_missing_file(at),
+            SpotLookup::Missing(ResolveError::SymbolNotFound { nearest, .. }) => {
+                InPlaceCheck::Lost(gone_check(at, &nearest))
+            }
+            SpotLookup::Missing(ResolveError::LinesOutOfRange { .. }) => {
+                InPlaceCheck::Lost(gone_check(at, &[]))
+            }
+            SpotLookup::Missing(other) => {
+                InPlaceCheck::Final(unverifiable_check(at, other.to_string()))
+            }
+            SpotLookup::Unreadable(why) => InPlaceCheck::Final(unverifiable_check(at, why)),
+        })
+    }
+
+    fn check_missing_file(&self, at: &CodeLocation) -> Result<InPlaceCheck, EngineError> {
         let check = |verdict, why: &str| AnchorCheck {
             at: at.clone(),
             verdict,
@@ -177,52 +196,55 @@ impl<'a> Checker<'a> {
             why: why.to_owned(),
             diff: None,
         };
-        Ok(match self.is_folder(at)? {
-            true => Compared::Here(check(Verdict::Intact, "")),
-            false => Compared::Lost(check(Verdict::Gone, NO_FILE)),
+        Ok(if self.is_folder(at)? {
+            InPlaceCheck::Final(check(AnchorVerdict::Intact, ""))
+        } else {
+            InPlaceCheck::Lost(check(AnchorVerdict::Gone, FILE_GONE))
         })
     }
 
-    /// Returns whether an anchor without a spot names a folder that is there.
-    pub(super) fn is_folder(&self, at: &Target) -> Result<bool, Error> {
-        if *at.spot() != Spot::File {
+    /// Returns true if the anchor has no spot and its path is an existing folder.
+    pub(super) fn is_folder(&self, at: &CodeLocation) -> Result<bool, EngineError> {
+        if *at.part() != FilePart::File {
             return Ok(false);
         }
+        // Git does not store folders: a folder exists if a file is below it.
         let below = format!("{}/", at.path().trim_end_matches('/'));
         let paths = self.reader.version.paths()?;
         Ok(paths.iter().any(|path| path.starts_with(&below)))
     }
 
-    /// Evaluates one condition, once.
-    pub(crate) fn condition(&mut self, condition: &Condition) -> ConditionCheck {
+    /// Evaluates one condition, or returns its earlier evaluation.
+    pub(crate) fn check_condition(&mut self, condition: &Condition) -> ConditionCheck {
         let known = self.conditions.get(condition.as_str());
         if let Some(known) = known {
             return known.clone();
         }
-        self.learn([condition]);
+        self.evaluate_conditions([condition]);
+        // `evaluate_conditions` inserts a result for every condition it is given.
         self.conditions[condition.as_str()].clone()
     }
 
-    /// Evaluates conditions, each once, reading what they share once.
-    fn learn<'c>(&mut self, conditions: impl IntoIterator<Item = &'c Condition>) {
-        let (version, haste) = (self.reader.version, self.haste);
-        let symbols = Lookup(RefCell::new(&mut self.reader));
-        let evidence = Evidence::new(version, &symbols, self.facts);
+    /// Evaluates each condition once; files that several conditions need are read once.
+    fn evaluate_conditions<'c>(&mut self, conditions: impl IntoIterator<Item = &'c Condition>) {
+        let (version, haste) = (self.reader.version, self.effort);
+        // `SymbolResolver::look_up` takes `&self`, but resolving a symbol fills the reader's cache.
+        let symbols = SymbolLookup(RefCell::new(&mut self.reader));
+        let evidence = ConditionEvaluator::new(version, &symbols, self.facts);
         for condition in conditions {
             let text = condition.as_str();
             if self.conditions.contains_key(text) {
                 continue;
             }
-            let check = match haste == Haste::Waiting && is_wide(text) {
-                true => symbols.known(text),
-                false => {
-                    let outcome = evidence.evaluate_stored(condition);
-                    ConditionCheck {
-                        condition: text.to_owned(),
-                        truth: outcome.truth,
-                        why: outcome.why,
-                        at: outcome.at.map(|place| (place.path, place.line)),
-                    }
+            let check = if haste == Effort::Cached && may_read_whole_tree(text) {
+                symbols.stored_check(text)
+            } else {
+                let outcome = evidence.evaluate_stored(condition);
+                ConditionCheck {
+                    condition: text.to_owned(),
+                    truth: outcome.truth,
+                    why: outcome.why,
+                    at: outcome.at.map(|place| (place.path, place.line)),
                 }
             };
             self.conditions.insert(text.to_owned(), check);
@@ -230,20 +252,20 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// Whether somebody waits for the answer.
+/// Amount of work a check may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Haste {
-    /// Everything is looked up.
-    None,
-    /// Conditions about the whole tree are taken as they were last found in the work tree.
-    Waiting,
+pub(crate) enum Effort {
+    /// Evaluate everything.
+    Full,
+    /// For interactive queries: use the stored truth of conditions about the whole tree.
+    Cached,
 }
 
-/// Returns the files whose symbols entries are about.
+/// Returns the files with symbol anchors.
 fn symbol_paths(entries: &[Entry]) -> impl Iterator<Item = String> {
     let contents = entries.iter().filter_map(|entry| entry.content.as_ref());
     let anchors = contents.flat_map(|content| &content.evidence);
-    let symbols = anchors.filter(|it| matches!(it.at.spot(), Spot::Symbol(_)));
+    let symbols = anchors.filter(|it| matches!(it.at.part(), FilePart::Symbol(_)));
     symbols.map(|anchor| anchor.at.path().to_owned())
 }
 
@@ -252,26 +274,37 @@ fn conditions_of(entries: &[Entry]) -> impl Iterator<Item = &Condition> {
     contents.flat_map(|content| &content.depends_on)
 }
 
-/// Whether a condition may be about the whole tree: what it says was last found out by `ken verify`.
-fn is_wide(text: &str) -> bool {
-    match text.parse::<condition::Condition>().map(|it| it.clause) {
-        Ok(Clause::Text { .. } | Clause::Code { .. } | Clause::File(_)) => true,
-        Ok(Clause::Symbol(_) | Clause::Config { .. } | Clause::Package(_) | Clause::Fact(_))
+/// Returns true if evaluating a condition may read the whole tree.
+fn may_read_whole_tree(text: &str) -> bool {
+    match text
+        .parse::<condition::ParsedCondition>()
+        .map(|it| it.clause)
+    {
+        Ok(
+            ConditionClause::Text { .. } | ConditionClause::Code { .. } | ConditionClause::File(_),
+        ) => true,
+        Ok(
+            ConditionClause::Symbol(_)
+            | ConditionClause::Config { .. }
+            | ConditionClause::Package(_)
+            | ConditionClause::Fact(_),
+        )
         | Err(_) => false,
     }
 }
 
-/// What stands at an anchor's own place.
-enum Compared {
-    Here(AnchorCheck),
-    /// It does not say the same; it may be elsewhere.
+/// The result of checking an anchor at its own location.
+enum InPlaceCheck {
+    /// The verdict is final.
+    Final(AnchorCheck),
+    /// The code is not there anymore, but may have moved.
     Lost(AnchorCheck),
 }
 
-fn intact(at: &Target, now: &Resolved) -> AnchorCheck {
+fn intact_check(at: &CodeLocation, now: &ResolvedAnchor) -> AnchorCheck {
     AnchorCheck {
         at: at.clone(),
-        verdict: Verdict::Intact,
+        verdict: AnchorVerdict::Intact,
         now: Some(Anchor {
             at: at.clone(),
             fingerprint: Some(now.fingerprint.to_string()),
@@ -282,10 +315,10 @@ fn intact(at: &Target, now: &Resolved) -> AnchorCheck {
     }
 }
 
-fn moved(at: &Target, to: Anchor, line: u32) -> AnchorCheck {
+fn moved_check(at: &CodeLocation, to: Anchor, line: u32) -> AnchorCheck {
     AnchorCheck {
         at: at.clone(),
-        verdict: Verdict::Moved,
+        verdict: AnchorVerdict::Moved,
         why: format!("moved to {}", to.at),
         now: Some(to),
         line: Some(line),
@@ -293,14 +326,14 @@ fn moved(at: &Target, to: Anchor, line: u32) -> AnchorCheck {
     }
 }
 
-fn gone(at: &Target, nearest: &[String]) -> AnchorCheck {
+fn gone_check(at: &CodeLocation, nearest: &[String]) -> AnchorCheck {
     let why = match nearest {
         [] => "gone".to_owned(),
         names => format!("gone; nearest: `{}`", names.join("`, `")),
     };
     AnchorCheck {
         at: at.clone(),
-        verdict: Verdict::Gone,
+        verdict: AnchorVerdict::Gone,
         now: None,
         line: None,
         why,
@@ -308,24 +341,24 @@ fn gone(at: &Target, nearest: &[String]) -> AnchorCheck {
     }
 }
 
-fn unverifiable(at: &Target, why: String) -> AnchorCheck {
+fn unverifiable_check(at: &CodeLocation, why: String) -> AnchorCheck {
     AnchorCheck {
-        verdict: Verdict::Unverifiable,
+        verdict: AnchorVerdict::Unverifiable,
         why,
-        ..gone(at, &[])
+        ..gone_check(at, &[])
     }
 }
 
-/// Symbols for conditions, from the same reader.
-struct Lookup<'r, 'a>(RefCell<&'r mut Reader<'a>>);
+/// Resolves symbols of conditions with the checker's reader, so that both share outlines.
+struct SymbolLookup<'r, 'a>(RefCell<&'r mut VersionReader<'a>>);
 
-impl Lookup<'_, '_> {
-    /// Returns what was last found out about a condition.
-    fn known(&self, text: &str) -> ConditionCheck {
-        let truth = self.0.borrow().known_truth(text);
+impl SymbolLookup<'_, '_> {
+    /// Returns the stored evaluation of a condition.
+    fn stored_check(&self, text: &str) -> ConditionCheck {
+        let truth = self.0.borrow().stored_truth(text);
         ConditionCheck {
             condition: text.to_owned(),
-            truth: truth.unwrap_or(Truth::Unverifiable),
+            truth: truth.unwrap_or(TruthValue::Unverifiable),
             why: match truth {
                 Some(_) => "as `ken verify` last found".to_owned(),
                 None => "`ken verify` has not looked yet".to_owned(),
@@ -335,21 +368,21 @@ impl Lookup<'_, '_> {
     }
 }
 
-impl Symbols for Lookup<'_, '_> {
-    fn look_up(&self, path: &str, name: &str) -> Result<Option<Seen>, String> {
-        let spot = Spot::Symbol(name.to_owned());
-        let looked = self.0.borrow_mut().look(path, &spot);
+impl SymbolResolver for SymbolLookup<'_, '_> {
+    fn look_up(&self, path: &str, name: &str) -> Result<Option<SymbolState>, String> {
+        let spot = FilePart::Symbol(name.to_owned());
+        let looked = self.0.borrow_mut().resolve_spot(path, &spot);
         match looked {
-            Ok(Looked::Found(found)) => Ok(Some(Seen {
+            Ok(SpotLookup::Found(found)) => Ok(Some(SymbolState {
                 fingerprint: found.fingerprint.to_string(),
                 line: found.first_line,
             })),
-            Ok(Looked::NoFile) => Ok(None),
-            Ok(Looked::Missing(Unresolved::NoSymbol { .. } | Unresolved::NoLines { .. })) => {
-                Ok(None)
-            }
-            Ok(Looked::Missing(other)) => Err(other.to_string()),
-            Ok(Looked::Unreadable(why)) => Err(why),
+            Ok(SpotLookup::NoFile) => Ok(None),
+            Ok(SpotLookup::Missing(
+                ResolveError::SymbolNotFound { .. } | ResolveError::LinesOutOfRange { .. },
+            )) => Ok(None),
+            Ok(SpotLookup::Missing(other)) => Err(other.to_string()),
+            Ok(SpotLookup::Unreadable(why)) => Err(why),
             Err(error) => Err(error.to_string()),
         }
     }

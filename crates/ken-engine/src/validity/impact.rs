@@ -1,105 +1,115 @@
-//! What a version, or a change, does to knowledge: which entries it invalidates, which it moves, which norms
-//! it has to keep, what it brings itself.
+//! Report on a version or a change: invalidated and moved entries, applicable norms, and changes to
+//! the ledger itself.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use ken_anchor::{Tree as _, diff, resolve};
-use ken_core::anchor::Target;
-use ken_core::brief::is_norm_for;
-use ken_core::condition::{Condition, Truth};
-use ken_core::entry::Entry;
-use ken_core::facts::Validity;
-use ken_core::id::EntryId;
-use ken_core::kind::{Memory, Prefix};
-use ken_core::store::{Filter, Store as _};
-use ken_core::time::Timestamp;
+use ken_anchor::{FileTree as _, diff, resolve};
+use ken_core::health::gates::VALIDITY_GATE;
+use ken_core::ledger::entry::Entry;
+use ken_core::ledger::store::{DerivedStore as _, EntryFilter};
+use ken_core::retrieval::brief::is_norm_for;
+use ken_core::trust::facts::Validity;
+use ken_core::values::anchor::CodeLocation;
+use ken_core::values::condition::{ParsedCondition, TruthValue};
+use ken_core::values::id::EntryId;
+use ken_core::values::kind::{IdPrefix, Memory};
+use ken_core::values::time::Timestamp;
 use ken_index::Index;
 
-use super::brought::{Brought, From, Stroke, brought};
-use super::check::{Checker, Haste};
-use super::moves::Search;
-use super::range::Range;
-use super::reading::Reader;
-use super::tree::Version;
-use super::{Checked, Verdict};
-use crate::config::{Config, FailOn};
-use crate::error::Error;
+use super::check::{Effort, EntryChecker};
+use super::code_version::CodeVersion;
+use super::file_reader::VersionReader;
+use super::ledger_diff::{ChangeOrigin, LedgerChange, LedgerDiff, diff_ledger};
+use super::moved_code::MoveSearch;
+use super::range::ChangeRange;
+use super::{AnchorVerdict, EntryCheck};
+use crate::config::{FailOn, RepositoryConfig};
+use crate::error::EngineError;
 use crate::guard::Guard;
-use crate::verify::{Finding, Level};
+use crate::verify::{GateFinding, GateLevel};
 
-/// Lines of a difference that are shown.
+/// Maximum number of diff lines shown per anchor.
 const DIFF_LINES_MAX: usize = 12;
 
-/// What was found.
+/// The entries that were checked, sorted by result.
 #[derive(Debug, Default)]
-pub struct Impact {
-    /// Entries that were looked at.
+pub struct ValidityReport {
+    /// Number of checked entries.
     pub checked: usize,
-    /// Files that had to be parsed.
-    pub parsed: usize,
-    /// Entries the code contradicts, and did not before a change.
-    pub invalid: Vec<Checked>,
-    /// Entries it contradicted before already.
-    pub before: Vec<Checked>,
-    /// Entries whose code is somewhere else now.
-    pub moved: Vec<Checked>,
-    /// Entries with something nobody can check.
-    pub unverifiable: Vec<Checked>,
-    /// Norms for what a change touches.
+    /// Number of files that had to be parsed.
+    pub parsed_files: usize,
+    /// Entries the code contradicts now but did not contradict before the change.
+    pub invalid: Vec<EntryCheck>,
+    /// Entries the code contradicted before the change already.
+    pub invalid_before: Vec<EntryCheck>,
+    /// Entries whose code moved.
+    pub moved: Vec<EntryCheck>,
+    /// Entries with an anchor or condition that cannot be checked.
+    pub unverifiable: Vec<EntryCheck>,
+    /// Norms that apply to the files a change touches.
     pub norms: Vec<Entry>,
-    /// What a change does to knowledge itself.
-    pub strokes: Vec<Stroke>,
-    pub(crate) findings: Vec<Finding>,
+    /// Events a change adds to the ledger.
+    pub ledger_changes: Vec<LedgerChange>,
+    pub(crate) findings: Vec<GateFinding>,
 }
 
-/// What is at hand to check with.
-pub(crate) struct Bench<'a> {
+/// The index, clock and progress callback of a check.
+pub(crate) struct CheckContext<'a> {
     pub(crate) index: &'a mut Index,
     pub(crate) now: Timestamp,
     pub(crate) progress: &'a mut dyn FnMut(usize, usize),
 }
 
-impl Impact {
-    /// Returns the entries whose text whoever reads this sees.
-    pub fn entries_told(&self) -> Vec<EntryId> {
-        let lists = [&self.invalid, &self.before, &self.moved, &self.unverifiable];
+impl ValidityReport {
+    /// Returns the entries whose text the reader of this report is shown.
+    pub fn shown_entries(&self) -> Vec<EntryId> {
+        let lists = [
+            &self.invalid,
+            &self.invalid_before,
+            &self.moved,
+            &self.unverifiable,
+        ];
         let checked = lists.into_iter().flatten().map(|it| it.entry.id);
-        let brought = self.strokes.iter().filter_map(|it| it.entry);
+        let brought = self.ledger_changes.iter().filter_map(|it| it.entry);
         let norms = self.norms.iter().map(|it| it.id);
         checked.chain(norms).chain(brought).collect()
     }
 
-    /// Returns what the gate says about entries the code contradicts.
-    pub(crate) fn told(&self, fail_on: FailOn) -> Vec<Finding> {
-        let new = self.invalid.iter().flat_map(|it| findings(it, fail_on));
-        let old = self.before.iter();
-        let old = old.flat_map(|it| findings(it, FailOn::Nothing));
-        let old = old.map(|mut it| {
-            it.message.push_str(" (before this change already)");
-            it
+    /// Returns the findings about entries the code contradicts.
+    pub(crate) fn validity_findings(&self, fail_on: FailOn) -> Vec<GateFinding> {
+        let new = self
+            .invalid
+            .iter()
+            .flat_map(|it| entry_findings(it, fail_on));
+        // The author of a change must not be stopped by entries that were invalid before it.
+        let before = self.invalid_before.iter();
+        let warnings = before.flat_map(|it| entry_findings(it, FailOn::Nothing));
+        let old = warnings.map(|mut finding| {
+            finding.message.push_str(" (before this change already)");
+            finding
         });
         new.chain(old).collect()
     }
 
-    /// Checks entries and sorts them in.
-    fn fill(
+    /// Checks entries and adds each to the list of its result.
+    fn check_entries(
         &mut self,
-        mut checker: Checker<'_>,
+        mut checker: EntryChecker<'_>,
         entries: Vec<Entry>,
         progress: &mut dyn FnMut(usize, usize),
-    ) -> Result<(), Error> {
+    ) -> Result<(), EngineError> {
         let all = entries.len();
         checker.check_all(entries, |checked| {
-            self.take(checked);
+            self.insert_check(checked);
             progress(self.checked, all);
         })?;
-        self.parsed = checker.reader.parsed;
+        self.parsed_files = checker.reader.parsed_files;
         Ok(())
     }
 
-    /// Sorts a checked entry in.
-    fn take(&mut self, checked: Checked) {
+    /// Adds a checked entry to the list of its result.
+    fn insert_check(&mut self, checked: EntryCheck) {
         self.checked += 1;
         if checked.is_invalid() {
             self.invalid.push(checked);
@@ -111,55 +121,62 @@ impl Impact {
     }
 }
 
-/// Checks entries against a version.
-pub(crate) fn everything(
-    bench: &mut Bench<'_>,
+/// Checks all entries that have anchors or conditions against a version.
+pub(crate) fn check_all_entries(
+    bench: &mut CheckContext<'_>,
     mut entries: Vec<Entry>,
-    version: &Version,
-    config: &Config,
-) -> Result<Impact, Error> {
-    entries.retain(Entry::has_grounds);
-    // Entries about one file follow each other, so that it is read once.
+    version: &CodeVersion,
+    config: &RepositoryConfig,
+) -> Result<ValidityReport, EngineError> {
+    entries.retain(Entry::is_checkable);
+    // Entries about the same file become neighbors, so that it is read once.
     entries.sort_by_cached_key(|entry| (first_path(entry), entry.id));
-    let reader = Reader::new(version, bench.index, bench.now);
-    let checker = Checker::new(reader, Search::Tree, Haste::None, &config.facts);
-    let mut impact = Impact::default();
-    impact.fill(checker, entries, bench.progress)?;
+    let reader = VersionReader::new(version, bench.index, bench.now);
+    let checker = EntryChecker::new(reader, MoveSearch::Tree, Effort::Full, &config.facts);
+    let mut impact = ValidityReport::default();
+    impact.check_entries(checker, entries, bench.progress)?;
     Ok(impact)
 }
 
-/// Checks the entries a change can touch, and only those; `config` is that of its base.
-pub(crate) fn of_change(
-    bench: &mut Bench<'_>,
-    range: &Range,
-    config: &Config,
-    (from, guard): (From, &Guard),
-) -> Result<Impact, Error> {
+/// Checks only the entries a change can affect; `config` is the configuration at its base.
+pub(crate) fn check_change(
+    bench: &mut CheckContext<'_>,
+    range: &ChangeRange,
+    config: &RepositoryConfig,
+    (from, guard): (ChangeOrigin, &Guard),
+) -> Result<ValidityReport, EngineError> {
     let touched: Vec<String> = range.touched.iter().cloned().collect();
-    let affected = affected(bench.index, &touched)?;
-    let mut impact = Impact::default();
+    let affected = affected_entries(bench.index, &touched)?;
+    let mut impact = ValidityReport::default();
     let mut entries = Vec::with_capacity(affected.len());
     for id in affected {
         entries.extend(bench.index.entry(id)?);
     }
-    let reader = Reader::new(&range.head, bench.index, bench.now);
-    let checker = Checker::new(reader, Search::Change(range), Haste::None, &config.facts);
-    impact.fill(checker, entries, bench.progress)?;
-    tell_apart(bench, range, config, &mut impact)?;
-    impact.norms = norms(bench.index, &touched)?;
-    let Brought {
-        strokes, findings, ..
-    } = brought(range, from, guard)?;
-    (impact.strokes, impact.findings) = (strokes, findings);
+    let reader = VersionReader::new(&range.head, bench.index, bench.now);
+    let checker = EntryChecker::new(
+        reader,
+        MoveSearch::Change(range),
+        Effort::Full,
+        &config.facts,
+    );
+    impact.check_entries(checker, entries, bench.progress)?;
+    separate_invalid_before(bench, range, config, &mut impact)?;
+    impact.norms = norms_for_paths(bench.index, &touched)?;
+    let LedgerDiff {
+        changes: strokes,
+        findings,
+        ..
+    } = diff_ledger(range, from, guard)?;
+    (impact.ledger_changes, impact.findings) = (strokes, findings);
     Ok(impact)
 }
 
-/// Returns the live entries with an anchor or a condition that one of `paths` can touch.
-fn affected(index: &Index, paths: &[String]) -> Result<BTreeSet<EntryId>, Error> {
-    let mut found = index.anchored_at(paths)?;
+/// Returns the live entries with an anchor or condition that a change of `paths` can affect.
+fn affected_entries(index: &Index, paths: &[String]) -> Result<BTreeSet<EntryId>, EngineError> {
+    let mut found = index.entries_anchored_at(paths)?;
     for (text, entries) in index.conditions()? {
-        // What this build cannot read it cannot check either.
-        let Ok(condition) = text.parse::<Condition>() else {
+        // A condition of a newer version of Ken cannot be evaluated either.
+        let Ok(condition) = text.parse::<ParsedCondition>() else {
             continue;
         };
         if paths.iter().any(|path| condition.may_depend_on(path)) {
@@ -169,100 +186,113 @@ fn affected(index: &Index, paths: &[String]) -> Result<BTreeSet<EntryId>, Error>
     Ok(found)
 }
 
-/// Asks of what does not hold now whether it held before the change, and what of it changed.
-fn tell_apart(
-    bench: &mut Bench<'_>,
-    range: &Range,
-    config: &Config,
-    impact: &mut Impact,
-) -> Result<(), Error> {
-    let base = Version::Commit(Arc::clone(&range.base));
-    let reader = Reader::new(&base, bench.index, bench.now);
-    let mut checker = Checker::new(reader, Search::File, Haste::None, &config.facts);
+/// Moves entries that were invalid at the base to `before`, and adds diffs to changed anchors.
+fn separate_invalid_before(
+    bench: &mut CheckContext<'_>,
+    range: &ChangeRange,
+    config: &RepositoryConfig,
+    impact: &mut ValidityReport,
+) -> Result<(), EngineError> {
+    let base = CodeVersion::Commit(Arc::clone(&range.base));
+    let reader = VersionReader::new(&base, bench.index, bench.now);
+    // Code that had left its file before this change counts as invalid before it, so the search at
+    // the base stays within the anchor's own file.
+    let mut checker = EntryChecker::new(reader, MoveSearch::File, Effort::Full, &config.facts);
     let mut invalid = Vec::new();
     for mut checked in std::mem::take(&mut impact.invalid) {
         let then = checker.check(checked.entry.clone())?;
         for (now, then) in checked.anchors.iter_mut().zip(&then.anchors) {
-            if now.verdict == Verdict::Changed && then.verdict == Verdict::Intact {
-                now.diff = difference(&base, &range.head, &now.at)?;
+            if now.verdict == AnchorVerdict::Changed && then.verdict == AnchorVerdict::Intact {
+                now.diff = anchor_diff(&base, &range.head, &now.at)?;
             }
         }
-        match then.is_invalid() {
-            true => impact.before.push(checked),
-            false => invalid.push(checked),
+        if then.is_invalid() {
+            impact.invalid_before.push(checked);
+        } else {
+            invalid.push(checked);
         }
     }
     impact.invalid = invalid;
     Ok(())
 }
 
-/// Returns a few lines about what changed at a place.
-pub(super) fn difference(
-    before: &Version,
-    after: &Version,
-    at: &Target,
-) -> Result<Option<String>, Error> {
-    let text = |version: &Version| -> Result<Option<String>, Error> {
+/// Returns the first lines of the diff at `at`; `None` if it cannot be resolved in both versions.
+pub(super) fn anchor_diff(
+    before: &CodeVersion,
+    after: &CodeVersion,
+    at: &CodeLocation,
+) -> Result<Option<String>, EngineError> {
+    let text = |version: &CodeVersion| -> Result<Option<String>, EngineError> {
         let Some(bytes) = version.read(at.path())? else {
             return Ok(None);
         };
-        let found = resolve(at.path(), &bytes, at.spot());
+        let found = resolve(at.path(), &bytes, at.part());
         Ok(found.ok().map(|found| found.text(&bytes)))
     };
     let both = text(before)?.zip(text(after)?);
     Ok(both.map(|(old, new)| diff(&old, &new, DIFF_LINES_MAX)))
 }
 
-fn norms(index: &Index, paths: &[String]) -> Result<Vec<Entry>, Error> {
-    let mut norms = index.list(&Filter {
+fn norms_for_paths(index: &Index, paths: &[String]) -> Result<Vec<Entry>, EngineError> {
+    let mut norms = index.list(&EntryFilter {
         memory: Some(Memory::Procedural),
-        ..Filter::default()
+        ..EntryFilter::default()
     })?;
-    norms.retain(|entry| entry.id.prefix() == Prefix::Norm && is_norm_for(entry, paths));
+    norms.retain(|entry| entry.id.prefix() == IdPrefix::Norm && is_norm_for(entry, paths));
     norms.sort_by_key(|entry| entry.id);
     Ok(norms)
 }
 
-/// Returns a finding for each ground of an entry that does not hold.
-fn findings(checked: &Checked, fail_on: FailOn) -> Vec<Finding> {
+/// Returns a finding for each anchor and condition of an entry that does not hold.
+fn entry_findings(checked: &EntryCheck, fail_on: FailOn) -> Vec<GateFinding> {
     let entry = &checked.entry;
     let is_norm = entry.id.prefix().memory() == Memory::Procedural;
     let level = match fail_on {
-        FailOn::Any => Level::Error,
-        FailOn::Norms if is_norm => Level::Error,
-        FailOn::Norms | FailOn::Nothing => Level::Warning,
+        FailOn::Any => GateLevel::Error,
+        FailOn::Norms if is_norm => GateLevel::Error,
+        FailOn::Norms | FailOn::Nothing => GateLevel::Warning,
     };
     let (id, title) = (entry.id, entry.title());
-    let say = |what: String, at: String, line: Option<u32>| Finding {
-        gate: "knowledge.validity",
+    let finding = |problem: String, at: String, line: Option<u32>| GateFinding {
+        gate: VALIDITY_GATE,
         level,
-        message: format!("{what}, on which {id} rests: {title}"),
+        message: format!("{problem}, on which {id} rests: {title}"),
         at,
         line: line.map(u64::from),
     };
-    let anchors = checked.anchors.iter().filter_map(|it| match it.verdict {
-        Verdict::Changed => Some(say(
-            format!("`{}` changed", it.at),
-            it.at.path().to_owned(),
-            it.line,
-        )),
-        Verdict::Gone => {
-            let why = it.why.strip_prefix("gone").unwrap_or_default();
-            let what = format!("`{}` is gone{why}", it.at);
-            Some(say(what, it.at.path().to_owned(), None))
-        }
-        Verdict::Intact | Verdict::Moved | Verdict::Unverifiable => None,
-    });
-    let broken = checked.conditions.iter();
-    let broken = broken.filter(|it| it.truth == Truth::Broken).map(|it| {
-        let (at, line) = match &it.at {
+    let anchors = checked
+        .anchors
+        .iter()
+        .filter_map(|anchor| match anchor.verdict {
+            AnchorVerdict::Changed => Some(finding(
+                format!("`{}` changed", anchor.at),
+                anchor.at.path().to_owned(),
+                anchor.line,
+            )),
+            AnchorVerdict::Gone => {
+                // The reason starts with "gone" and may continue with the nearest symbol names.
+                let why = anchor.why.strip_prefix("gone").unwrap_or_default();
+                let problem = format!("`{}` is gone{why}", anchor.at);
+                Some(finding(problem, anchor.at.path().to_owned(), None))
+            }
+            AnchorVerdict::Intact | AnchorVerdict::Moved | AnchorVerdict::Unverifiable => None,
+        });
+    let broken = checked
+        .conditions
+        .iter()
+        .filter(|condition| condition.truth == TruthValue::Broken);
+    let conditions = broken.map(|condition| {
+        let (at, line) = match &condition.at {
             Some((path, line)) => (path.clone(), Some(*line)),
             None => (id.to_string(), None),
         };
-        let what = format!("`{}` does not hold ({})", it.condition, it.why);
-        say(what, at, line)
+        let problem = format!(
+            "`{}` does not hold ({})",
+            condition.condition, condition.why
+        );
+        finding(problem, at, line)
     });
-    anchors.chain(broken).collect()
+    anchors.chain(conditions).collect()
 }
 
 fn first_path(entry: &Entry) -> String {

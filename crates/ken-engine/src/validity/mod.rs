@@ -1,103 +1,105 @@
-//! Whether the code still bears entries out: anchors looked up, conditions evaluated, in any version.
+//! Validity checks: resolves the anchors and evaluates the conditions of entries against a version
+//! of the code.
 //!
-//! Reading order: [`tree`](self) is a version, `reading` what its files hold, parsed once for each content;
-//! `range` what a change touches, `moves` where symbols went. This file puts one entry's verdicts together.
+//! Reading order: `code_version` abstracts over the work tree and commits, `file_reader` parses
+//! each file content once, `range` lists the files a change touches, `moved_code` finds symbols
+//! that moved. This file combines the verdicts of one entry.
 //!
-//! Time does not make a claim false; so nothing here asks for it.
+//! The age of an entry is no input: a claim does not become false by getting old.
 
-mod anchoring;
-mod bare;
-mod brought;
+pub(crate) mod anchoring;
+mod bare_repository;
 mod change;
 mod check;
+mod code_version;
+mod file_reader;
 mod impact;
-mod moves;
+mod ledger_diff;
+mod moved_code;
 mod norms;
 mod range;
-mod reading;
-mod tree;
 
-use ken_core::anchor::{Anchor, Target};
-use ken_core::condition::Truth;
-use ken_core::entry::Entry;
-use ken_core::facts::Validity;
+use ken_core::ledger::entry::Entry;
+use ken_core::trust::facts::Validity;
+use ken_core::values::anchor::{Anchor, CodeLocation};
+use ken_core::values::condition::TruthValue;
 use serde::Serialize;
 
-pub use anchoring::Reanchored;
-pub use bare::{is_bare, verify_bare};
-pub use brought::{Effect, From, Stroke};
-pub(crate) use brought::{GUARD_GATE, brought_ids};
-pub(crate) use check::{Checker, Haste, NO_FILE};
-pub use impact::Impact;
-pub(crate) use impact::{Bench, everything, of_change};
-pub(crate) use moves::Search;
+pub use anchoring::ReanchorOutcome;
+pub use bare_repository::{is_bare_repository, verify_bare_repository};
+pub(crate) use check::{Effort, EntryChecker, FILE_GONE};
+pub(crate) use code_version::{CodeVersion, CommitTree, WorkTree};
+pub(crate) use file_reader::VersionReader;
+pub use impact::ValidityReport;
+pub(crate) use impact::{CheckContext, check_all_entries, check_change};
+pub(crate) use ledger_diff::changed_entries;
+pub use ledger_diff::{ChangeEffect, ChangeOrigin, LedgerChange};
+pub(crate) use moved_code::MoveSearch;
 pub(crate) use norms::norm_findings;
-pub(crate) use range::Range;
-pub(crate) use reading::Reader;
-pub(crate) use tree::{CommitTree, Version, WorkTree};
+pub(crate) use range::ChangeRange;
 
-/// What became of what an anchor points at.
+/// Result of checking one anchor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Verdict {
-    /// It is there and says the same.
+pub enum AnchorVerdict {
+    /// The code is in place and its fingerprint matches.
     Intact,
-    /// It says the same somewhere else.
+    /// Code with the same fingerprint is at another location.
     Moved,
-    /// Nobody can tell: no fingerprint was taken, or the file cannot be read.
+    /// No fingerprint was recorded, or the file cannot be read.
     Unverifiable,
-    /// It is there and says something else.
+    /// The code is in place and its fingerprint differs.
     Changed,
-    /// It is nowhere.
+    /// The code does not exist in this version.
     Gone,
 }
 
-/// An anchor, looked up.
+/// The verdict on one anchor, with its current location.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct AnchorCheck {
-    pub at: Target,
-    pub verdict: Verdict,
-    /// Where it is now, with its fingerprint as it is now.
+    pub at: CodeLocation,
+    pub verdict: AnchorVerdict,
+    /// Current location and current fingerprint.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub now: Option<Anchor>,
-    /// Its first line there.
+    /// First line at the current location.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,
-    /// Why, in a few words; empty of what is intact.
+    /// Short reason for the verdict; empty if intact.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub why: String,
-    /// What changed, a few lines.
+    /// A few lines of diff.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub diff: Option<String>,
 }
 
-/// A condition, evaluated.
+/// The evaluation of one condition.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ConditionCheck {
     pub condition: String,
-    pub truth: Truth,
+    pub truth: TruthValue,
     pub why: String,
-    /// The file and line that decided it.
+    /// The file and line that decided the evaluation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at: Option<(String, u32)>,
 }
 
-/// An entry, checked against one version.
+/// The verdicts on one entry in one version.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Checked {
+pub struct EntryCheck {
     pub entry: Entry,
     pub anchors: Vec<AnchorCheck>,
     pub conditions: Vec<ConditionCheck>,
     pub validity: Validity,
 }
 
-impl Checked {
-    pub(crate) fn of(
+impl EntryCheck {
+    pub(crate) fn new(
         entry: Entry,
         anchors: Vec<AnchorCheck>,
         conditions: Vec<ConditionCheck>,
     ) -> Self {
-        let validity = validity(&anchors, &conditions);
+        let validity = combine_validity(&anchors, &conditions);
         Self {
             entry,
             anchors,
@@ -106,7 +108,7 @@ impl Checked {
         }
     }
 
-    /// Returns whether the code contradicts it now.
+    /// Returns true if the code contradicts the entry.
     pub fn is_invalid(&self) -> bool {
         match self.validity {
             Validity::Changed | Validity::Broken => true,
@@ -114,19 +116,22 @@ impl Checked {
         }
     }
 
-    /// Returns whether something it rests on is somewhere else now.
+    /// Returns true if at least one anchor moved.
     pub fn has_moved(&self) -> bool {
-        let moved = |it: &AnchorCheck| it.verdict == Verdict::Moved;
+        let moved = |check: &AnchorCheck| check.verdict == AnchorVerdict::Moved;
         self.anchors.iter().any(moved)
     }
 
-    /// Returns the anchors as they should read now: moved ones where they went, those without a
-    /// fingerprint with one, others as they are.
-    pub(crate) fn refreshed(&self) -> Vec<Anchor> {
+    /// Returns the anchors with moved ones relocated and missing fingerprints filled in.
+    pub(crate) fn refreshed_anchors(&self) -> Vec<Anchor> {
         let content = self.entry.content.as_ref();
         let old = content.map_or(&[][..], |content| &content.evidence);
+        // `anchors` has one check per anchor, in the order of the content, so that zip pairs them
+        // up.
         let refreshed = old.iter().zip(&self.anchors).map(|(old, check)| {
-            let is_due = check.verdict == Verdict::Moved || old.fingerprint.is_none();
+            // A changed anchor keeps its old fingerprint: taking the new one would accept code that
+            // no person compared with the statement.
+            let is_due = check.verdict == AnchorVerdict::Moved || old.fingerprint.is_none();
             let now = check.now.clone().filter(|_| is_due);
             now.unwrap_or_else(|| old.clone())
         });
@@ -134,29 +139,33 @@ impl Checked {
     }
 }
 
-/// Puts together what its grounds say: one that is gone or broken decides, then one that changed; an entry
-/// holds when something was checked and nothing is open.
-fn validity(anchors: &[AnchorCheck], conditions: &[ConditionCheck]) -> Validity {
-    let of_anchor = |it: &AnchorCheck| match it.verdict {
-        Verdict::Intact | Verdict::Moved => Validity::Holds,
-        Verdict::Unverifiable => Validity::Unverifiable,
-        Verdict::Changed => Validity::Changed,
-        Verdict::Gone => Validity::Broken,
+/// Combines the verdicts of an entry's anchors and conditions; the worst one decides.
+///
+/// The order is gone or broken, changed, unverifiable, valid. An entry without anchors and
+/// conditions is unverifiable.
+fn combine_validity(anchors: &[AnchorCheck], conditions: &[ConditionCheck]) -> Validity {
+    let of_anchor = |check: &AnchorCheck| match check.verdict {
+        // Code that moved unchanged still supports the claim; only its anchor is out of date.
+        AnchorVerdict::Intact | AnchorVerdict::Moved => Validity::Holds,
+        AnchorVerdict::Unverifiable => Validity::Unverifiable,
+        AnchorVerdict::Changed => Validity::Changed,
+        AnchorVerdict::Gone => Validity::Broken,
     };
-    let of_condition = |it: &ConditionCheck| match it.truth {
-        Truth::Holds => Validity::Holds,
-        Truth::Broken => Validity::Broken,
-        Truth::Unverifiable => Validity::Unverifiable,
+    let of_condition = |check: &ConditionCheck| match check.truth {
+        TruthValue::Holds => Validity::Holds,
+        TruthValue::Broken => Validity::Broken,
+        TruthValue::Unverifiable => Validity::Unverifiable,
     };
-    let weight = |it: &Validity| match it {
+    // The derived order of `Validity` puts `Unverifiable` last, which is not the order of severity.
+    let severity = |validity: &Validity| match validity {
         Validity::Holds => 0,
         Validity::Unverifiable => 1,
         Validity::Changed => 2,
         Validity::Broken => 3,
     };
-    let all = anchors.iter().map(of_anchor);
-    let all = all.chain(conditions.iter().map(of_condition));
-    all.max_by_key(weight).unwrap_or_default()
+    let of_anchors = anchors.iter().map(of_anchor);
+    let all = of_anchors.chain(conditions.iter().map(of_condition));
+    all.max_by_key(severity).unwrap_or_default()
 }
 
 #[cfg(test)]

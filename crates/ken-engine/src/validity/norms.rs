@@ -1,80 +1,84 @@
-//! Whether a change keeps the norms that can be checked.
+//! Checks of a change against the norms that have a machine-readable check.
 //!
-//! Norms come from the version the change begins at: a pull request neither softens nor escapes a norm it
-//! does not like, and one it brings binds the next. In force is what a person made or agreed with, or what is
-//! active or verified; quarantined, archived, muted, stale and rejected norms bind nobody.
+//! Norms are read at the base of the change: a pull request cannot weaken a norm it violates, and a
+//! norm it adds applies from the next change on. A norm is in force if it is active or verified, or
+//! a candidate that a person created or confirmed. Quarantined, archived, muted, stale and rejected
+//! norms are not enforced.
 
 use std::collections::BTreeMap;
 
-use ken_anchor::{TextPattern, Tree as _, code_lines};
-use ken_core::check::{Check, Part, language_of};
-use ken_core::condition::Glob;
-use ken_core::content::Detail;
-use ken_core::entry::Entry;
-use ken_core::event::Overlay;
-use ken_core::kind::Memory;
-use ken_core::status::Status;
-use ken_core::store::Store as _;
-use ken_core::workspace::Workspace;
+use ken_anchor::{FileTree as _, TextPattern, find_code_lines};
+use ken_core::health::gates::NORM_GATE;
+use ken_core::ledger::entry::Entry;
+use ken_core::ledger::event::Overlay;
+use ken_core::ledger::store::DerivedStore as _;
+use ken_core::ledger::workspace::WorkspaceState;
+use ken_core::values::check::{MessagePart, NormCheck, parse_language};
+use ken_core::values::condition::Glob;
+use ken_core::values::content::KindDetail;
+use ken_core::values::kind::Memory;
+use ken_core::values::status::EntryStatus;
 use ken_ledger::layout::KEN_DIR;
 
-use super::bare::known_at;
-use super::change::{Added, COMMITS_MAX, Change, FileChange, reviewers};
-use super::range::Range;
+use super::bare_repository::index_at_commit;
+use super::change::{AddedLine, COMMITS_MAX, CodeChange, FileChange, reviewers};
+use super::range::ChangeRange;
 use crate::config::FailOn;
-use crate::contradictions::norms;
-use crate::error::Error;
-use crate::verify::{Finding, Level};
+use crate::contradictions::load_norms;
+use crate::error::EngineError;
+use crate::verify::{GateFinding, GateLevel};
 
-/// The gate for norms that a change does not keep.
-const NORM_GATE: &str = "procedural.norm";
+/// Maximum number of findings reported per norm; the rest is counted.
+const FINDINGS_PER_NORM_MAX: usize = 20;
 
-/// Findings of one norm that are told; the rest is counted.
-const TOLD_MAX: usize = 20;
-
-/// Where something goes against a norm, and what.
-struct Violation {
+/// One violation of a norm, with its location.
+struct NormViolation {
     at: String,
     line: Option<u32>,
-    what: String,
+    problem: String,
 }
 
-/// Returns where a change goes against norms in force at its base.
-pub(crate) fn norm_findings(range: &Range, fail_on: FailOn) -> Result<Vec<Finding>, Error> {
+/// Returns a finding for each violation of a norm in force at the base of the change.
+pub(crate) fn norm_findings(
+    range: &ChangeRange,
+    fail_on: FailOn,
+) -> Result<Vec<GateFinding>, EngineError> {
+    // Norms are in the procedural memory, so the segments of the other memories are not read.
     let folder = format!("{KEN_DIR}/{}", Memory::Procedural.name());
-    let index = known_at(&range.base, &folder)?;
+    let index = index_at_commit(&range.base, &folder)?;
     let workspace = index.workspace()?;
-    let mut binding = norms(&index)?;
+    let mut binding = load_norms(&index)?;
     binding.retain(|norm| is_in_force(norm, &workspace));
     binding.sort_by_key(|norm| norm.id);
-    let checked = binding
+    let with_check = binding
         .iter()
-        .filter_map(|norm| Some((norm, check_of(norm)?)));
-    let checked: Vec<(&Entry, &Check)> = checked.collect();
+        .filter_map(|norm| Some((norm, norm_check(norm)?)));
+    let checked: Vec<(&Entry, &NormCheck)> = with_check.collect();
+    // Without norms to check, reading the change with git would be wasted.
     if checked.is_empty() {
         return Ok(Vec::new());
     }
-    let change = Change::of(range)?;
+    let change = CodeChange::read(range)?;
     let level = match fail_on {
-        FailOn::Norms | FailOn::Any => Level::Error,
-        FailOn::Nothing => Level::Warning,
+        FailOn::Norms | FailOn::Any => GateLevel::Error,
+        FailOn::Nothing => GateLevel::Warning,
     };
     let mut findings = Vec::new();
     for (norm, check) in checked {
-        let violations = violations(check, range, &change)?;
+        let violations = find_violations(check, range, &change)?;
         let all = violations.len();
-        for it in violations.into_iter().take(TOLD_MAX) {
-            findings.push(told(norm, it, level));
+        for violation in violations.into_iter().take(FINDINGS_PER_NORM_MAX) {
+            findings.push(to_finding(norm, violation, level));
         }
-        if TOLD_MAX < all {
-            let what = format!("{} more places like this", all - TOLD_MAX);
+        if all > FINDINGS_PER_NORM_MAX {
+            let what = format!("{} more places like this", all - FINDINGS_PER_NORM_MAX);
             let at = norm.id.to_string();
-            findings.push(told(
+            findings.push(to_finding(
                 norm,
-                Violation {
+                NormViolation {
                     at,
                     line: None,
-                    what,
+                    problem: what,
                 },
                 level,
             ));
@@ -83,71 +87,89 @@ pub(crate) fn norm_findings(range: &Range, fail_on: FailOn) -> Result<Vec<Findin
     Ok(findings)
 }
 
-fn told(norm: &Entry, it: Violation, level: Level) -> Finding {
-    Finding {
+fn to_finding(norm: &Entry, violation: NormViolation, level: GateLevel) -> GateFinding {
+    GateFinding {
         gate: NORM_GATE,
         level,
-        message: format!("{}, against {}: {}", it.what, norm.id, norm.title()),
-        at: it.at,
-        line: it.line.map(u64::from),
+        message: format!(
+            "{}, against {}: {}",
+            violation.problem,
+            norm.id,
+            norm.title()
+        ),
+        at: violation.at,
+        line: violation.line.map(u64::from),
     }
 }
 
-fn check_of(norm: &Entry) -> Option<&Check> {
+fn norm_check(norm: &Entry) -> Option<&NormCheck> {
     match norm.content.as_ref()?.detail.as_ref()? {
-        Detail::Norm(norm) => Some(&norm.check),
-        Detail::Spike(_) | Detail::Entity(_) | Detail::Relationship(_) | Detail::Friction(_) => {
-            None
-        }
+        KindDetail::Norm(norm) => Some(&norm.check),
+        KindDetail::Spike(_)
+        | KindDetail::Entity(_)
+        | KindDetail::Relationship(_)
+        | KindDetail::Friction(_) => None,
     }
 }
 
-/// Returns whether a norm binds.
-fn is_in_force(norm: &Entry, workspace: &Workspace) -> bool {
-    let hidden = norm.is_marked(Overlay::Mute) || norm.is_marked(Overlay::Invalidate);
-    let standing = match norm.status.value {
-        Status::Active | Status::Verified => true,
-        Status::Candidate => !norm.is_agents_word(),
-        Status::Stale | Status::Rejected => false,
+/// Returns true if a norm is enforced.
+fn is_in_force(norm: &Entry, workspace: &WorkspaceState) -> bool {
+    let hidden = norm.has_annotation(Overlay::Mute) || norm.has_annotation(Overlay::Invalidate);
+    let is_enforced = match norm.status.value {
+        EntryStatus::Active | EntryStatus::Verified => true,
+        // An agent must not be able to fail a build with a norm that no person has seen.
+        EntryStatus::Candidate => !norm.is_agent_only(),
+        EntryStatus::Stale | EntryStatus::Rejected => false,
     };
-    norm.is_live() && standing && !hidden && !workspace.is_revoked(norm)
+    norm.is_live() && is_enforced && !hidden && !workspace.is_revoked(norm)
 }
 
-fn violations(check: &Check, range: &Range, change: &Change) -> Result<Vec<Violation>, Error> {
+fn find_violations(
+    check: &NormCheck,
+    range: &ChangeRange,
+    change: &CodeChange,
+) -> Result<Vec<NormViolation>, EngineError> {
     match check {
-        Check::CommitMessage { pattern, part } => Ok(messages(pattern, *part, change)),
-        Check::ChangedTogether { when, then } => Ok(together(when, then, change)),
-        Check::ForbiddenText {
+        NormCheck::CommitMessage { pattern, part } => {
+            Ok(check_commit_messages(pattern, *part, change))
+        }
+        NormCheck::ChangedTogether { when, then } => Ok(check_changed_together(when, then, change)),
+        NormCheck::ForbiddenText {
             pattern,
             paths,
             except,
-        } => forbidden_text(pattern, &Files::new(paths, except), range, change),
-        Check::ForbiddenCode {
+        } => check_forbidden_text(
+            pattern,
+            &ChangedFileFilter::new(paths, except),
+            range,
+            change,
+        ),
+        NormCheck::ForbiddenCode {
             language,
             pattern,
             paths,
             except,
-        } => forbidden_code(
+        } => check_forbidden_code(
             (language, pattern),
-            &Files::new(paths, except),
+            &ChangedFileFilter::new(paths, except),
             range,
             change,
         ),
-        Check::Reviewers { paths, count, from } => Ok(reviewed(
-            &Files::new(paths, &[]),
+        NormCheck::Reviewers { paths, count, from } => Ok(check_reviewers(
+            &ChangedFileFilter::new(paths, &[]),
             (*count, from),
             "",
             change,
         )),
-        Check::DiffSize { lines, except } => Ok(size(*lines, except, change)),
-        Check::RiskTier {
+        NormCheck::DiffSize { lines, except } => Ok(check_diff_size(*lines, except, change)),
+        NormCheck::RiskTier {
             tier,
             paths,
             reviewers,
         } => {
             let tier = format!(" of risk tier {tier}");
-            Ok(reviewed(
-                &Files::new(paths, &[]),
+            Ok(check_reviewers(
+                &ChangedFileFilter::new(paths, &[]),
                 (*reviewers, &[]),
                 &tier,
                 change,
@@ -156,14 +178,15 @@ fn violations(check: &Check, range: &Range, change: &Change) -> Result<Vec<Viola
     }
 }
 
-/// Files that some globs mean; no glob means every file.
-struct Files {
+/// Glob filter over the changed files; without `paths`, every file matches.
+struct ChangedFileFilter {
     paths: Vec<Glob>,
     except: Vec<Glob>,
 }
 
-impl Files {
+impl ChangedFileFilter {
     fn new(paths: &[String], except: &[String]) -> Self {
+        // Globs were validated when the norm was added; one of a newer version is ignored.
         let read = |texts: &[String]| texts.iter().filter_map(|it| it.parse().ok()).collect();
         Self {
             paths: read(paths),
@@ -171,55 +194,61 @@ impl Files {
         }
     }
 
-    fn mean(&self, path: &str) -> bool {
+    fn matches(&self, path: &str) -> bool {
         let any = |globs: &[Glob]| globs.iter().any(|it| it.matches(path));
         (self.paths.is_empty() || any(&self.paths)) && !any(&self.except)
     }
 
-    fn of<'a>(&self, change: &'a Change) -> Vec<(&'a String, &'a FileChange)> {
+    fn select<'a>(&self, change: &'a CodeChange) -> Vec<(&'a String, &'a FileChange)> {
         let files = change.files.iter();
-        files.filter(|(path, _)| self.mean(path)).collect()
+        files.filter(|(path, _)| self.matches(path)).collect()
     }
 }
 
-fn unusable(why: &str) -> Vec<Violation> {
+/// Returns a violation for a check that this version cannot run: it fails instead of passing.
+fn unusable_check(why: &str) -> Vec<NormViolation> {
     let what = format!("this norm's check cannot be used ({why})");
     let at = format!("{KEN_DIR}/{}", Memory::Procedural.name());
-    vec![Violation {
+    vec![NormViolation {
         at,
         line: None,
-        what,
+        problem: what,
     }]
 }
 
-fn messages(pattern: &str, part: Part, change: &Change) -> Vec<Violation> {
+fn check_commit_messages(
+    pattern: &str,
+    part: MessagePart,
+    change: &CodeChange,
+) -> Vec<NormViolation> {
     let pattern = match TextPattern::new(pattern) {
         Ok(pattern) => pattern,
-        Err(why) => return unusable(&why),
+        Err(why) => return unusable_check(&why),
     };
-    let own = change.commits.iter().filter(|it| !it.is_merge);
-    let wrong = own.filter(|it| {
+    // Git and forges write the messages of merge commits, so they are exempt.
+    let authored = change.commits.iter().filter(|commit| !commit.is_merge);
+    let wrong = authored.filter(|commit| {
         let text = match part {
-            Part::Subject => it.subject(),
-            Part::Message => &it.message,
+            MessagePart::Subject => commit.subject(),
+            MessagePart::Message => &commit.message,
         };
         !pattern.is_in(text)
     });
-    let mut found: Vec<Violation> = wrong
-        .map(|it| Violation {
-            at: it.place(),
+    let mut found: Vec<NormViolation> = wrong
+        .map(|commit| NormViolation {
+            at: commit.location(),
             line: None,
-            what: format!(
+            problem: format!(
                 "the message \"{}\" does not have the form asked for",
-                it.subject()
+                commit.subject()
             ),
         })
         .collect();
     if change.too_many_commits {
-        found.push(Violation {
+        found.push(NormViolation {
             at: KEN_DIR.to_owned(),
             line: None,
-            what: format!(
+            problem: format!(
                 "there are more than {COMMITS_MAX} commits; their messages were not all looked at"
             ),
         });
@@ -227,102 +256,114 @@ fn messages(pattern: &str, part: Part, change: &Change) -> Vec<Violation> {
     found
 }
 
-fn together(when: &[String], then: &[String], change: &Change) -> Vec<Violation> {
-    let (asked, answered) = (Files::new(when, &[]), Files::new(then, &[]));
-    // What answers does not ask: a change of both lists' files alone is fine.
-    let first = asked
-        .of(change)
+fn check_changed_together(
+    when: &[String],
+    then: &[String],
+    change: &CodeChange,
+) -> Vec<NormViolation> {
+    let (triggers, required) = (
+        ChangedFileFilter::new(when, &[]),
+        ChangedFileFilter::new(then, &[]),
+    );
+    // A file that both lists match satisfies the norm, so it does not trigger it.
+    let first = triggers
+        .select(change)
         .into_iter()
-        .find(|(path, _)| !answered.mean(path));
-    let Some((path, _)) = first.filter(|_| answered.of(change).is_empty()) else {
+        .find(|(path, _)| !required.matches(path));
+    let Some((path, _)) = first.filter(|_| required.select(change).is_empty()) else {
         return Vec::new();
     };
     let what = format!("this changes, but nothing of {} does", then.join(", "));
-    vec![Violation {
+    vec![NormViolation {
         at: path.clone(),
         line: None,
-        what,
+        problem: what,
     }]
 }
 
-/// Returns the files to look into, and a violation for each that cannot be.
-fn readable<'a>(files: &Files, change: &'a Change) -> (Vec<&'a str>, Vec<Violation>) {
+/// Returns the files whose added lines can be checked, and a violation for each that is too large.
+fn checkable_files<'a>(
+    files: &ChangedFileFilter,
+    change: &'a CodeChange,
+) -> (Vec<&'a str>, Vec<NormViolation>) {
     let (mut paths, mut unread) = (Vec::new(), Vec::new());
-    for (path, file) in files.of(change) {
-        match &file.unread {
-            None if 0 < file.added => paths.push(path.as_str()),
+    for (path, file) in files.select(change) {
+        match &file.skip_reason {
+            None if file.added > 0 => paths.push(path.as_str()),
             None => {}
-            Some(why) => unread.push(Violation {
+            Some(why) => unread.push(NormViolation {
                 at: path.clone(),
                 line: None,
-                what: format!("this cannot be checked: {why}"),
+                problem: format!("this cannot be checked: {why}"),
             }),
         }
     }
     (paths, unread)
 }
 
-fn forbidden_text(
+fn check_forbidden_text(
     pattern: &str,
-    files: &Files,
-    range: &Range,
-    change: &Change,
-) -> Result<Vec<Violation>, Error> {
+    files: &ChangedFileFilter,
+    range: &ChangeRange,
+    change: &CodeChange,
+) -> Result<Vec<NormViolation>, EngineError> {
     let pattern = match TextPattern::new(pattern) {
         Ok(pattern) => pattern,
-        Err(why) => return Ok(unusable(&why)),
+        Err(why) => return Ok(unusable_check(&why)),
     };
-    let (paths, mut found) = readable(files, change);
-    for (path, lines) in Change::added(range, &paths)? {
-        for it in lines.iter().filter(|it| pattern.is_in(&it.text)) {
-            found.push(Violation {
+    let (paths, mut found) = checkable_files(files, change);
+    for (path, lines) in CodeChange::added_lines(range, &paths)? {
+        for added in lines.iter().filter(|added| pattern.is_in(&added.text)) {
+            found.push(NormViolation {
                 at: path.clone(),
-                line: Some(it.line),
-                what: format!("`{}` is added", shortened(&it.text)),
+                line: Some(added.line),
+                problem: format!("`{}` is added", shorten_line(&added.text)),
             });
         }
     }
     Ok(found)
 }
 
-fn forbidden_code(
+fn check_forbidden_code(
     (language, pattern): (&str, &str),
-    files: &Files,
-    range: &Range,
-    change: &Change,
-) -> Result<Vec<Violation>, Error> {
-    let language = match language_of(language) {
+    files: &ChangedFileFilter,
+    range: &ChangeRange,
+    change: &CodeChange,
+) -> Result<Vec<NormViolation>, EngineError> {
+    let language = match parse_language(language) {
         Ok(language) => language,
-        Err(error) => return Ok(unusable(&error.to_string())),
+        Err(error) => return Ok(unusable_check(&error.to_string())),
     };
-    let (mut paths, mut found) = readable(files, change);
-    paths.retain(|path| language.claims(path));
-    for (path, lines) in Change::added(range, &paths)? {
+    let (mut paths, mut found) = checkable_files(files, change);
+    paths.retain(|path| language.matches_path(path));
+    for (path, lines) in CodeChange::added_lines(range, &paths)? {
         let Some(bytes) = range.head.read(&path)? else {
             continue;
         };
+        // The whole file is parsed, because added lines alone are not syntactically complete.
         let text = String::from_utf8_lossy(&bytes);
-        let matches = match code_lines(language, pattern, &text) {
+        let matches = match find_code_lines(language, pattern, &text) {
             Ok(matches) => matches,
             Err(why) => {
                 let what = format!("this cannot be checked: {why}");
-                found.push(Violation {
+                found.push(NormViolation {
                     at: path,
                     line: None,
-                    what,
+                    problem: what,
                 });
                 continue;
             }
         };
-        let lines: BTreeMap<u32, &Added> = lines.iter().map(|it| (it.line, it)).collect();
+        let lines: BTreeMap<u32, &AddedLine> = lines.iter().map(|it| (it.line, it)).collect();
         for (first, last) in matches {
-            if let Some((line, it)) = lines.range(first..=last).next() {
-                found.push(Violation {
+            // A match counts only if the change added one of its lines: existing code is exempt.
+            if let Some((line, added)) = lines.range(first..=last).next() {
+                found.push(NormViolation {
                     at: path.clone(),
                     line: Some(*line),
-                    what: format!(
+                    problem: format!(
                         "`{}` is added, which `{pattern}` matches",
-                        shortened(&it.text)
+                        shorten_line(&added.text)
                     ),
                 });
             }
@@ -331,19 +372,19 @@ fn forbidden_code(
     Ok(found)
 }
 
-fn reviewed(
-    files: &Files,
+fn check_reviewers(
+    files: &ChangedFileFilter,
     (count, from): (u32, &[String]),
     kind: &str,
-    change: &Change,
-) -> Vec<Violation> {
-    let Some((path, _)) = files.of(change).into_iter().next() else {
+    change: &CodeChange,
+) -> Vec<NormViolation> {
+    let Some((path, _)) = files.select(change).into_iter().next() else {
         return Vec::new();
     };
     let counts = |(name, address): &(String, String)| {
-        let listed = |it: &String| {
-            let it = it.to_lowercase();
-            it == *name || it == *address
+        let listed = |allowed: &String| {
+            let allowed = allowed.to_lowercase();
+            allowed == *name || allowed == *address
         };
         from.is_empty() || from.iter().any(listed)
     };
@@ -351,45 +392,52 @@ fn reviewed(
         .into_iter()
         .filter(counts)
         .count();
-    if count as usize <= found {
+    if found >= count as usize {
         return Vec::new();
     }
-    let among = match from.is_empty() {
-        true => String::new(),
-        false => format!(" of {}", from.join(", ")),
+    let among = if from.is_empty() {
+        String::new()
+    } else {
+        format!(" of {}", from.join(", "))
     };
     let reviewers = if count == 1 { "reviewer" } else { "reviewers" };
     let what = format!(
         "a change{kind} needs {count} {reviewers}{among}; its commits name {found} (a line `Reviewed-by: NAME <ADDRESS>`, not by its author)"
     );
-    vec![Violation {
+    vec![NormViolation {
         at: path.clone(),
         line: None,
-        what,
+        problem: what,
     }]
 }
 
-fn size(most: u32, except: &[String], change: &Change) -> Vec<Violation> {
-    let files = Files::new(&[], except);
-    let mut counted = files.of(change);
-    counted.retain(|(_, it)| !it.binary);
-    let all: u64 = counted.iter().map(|(_, it)| it.added + it.removed).sum();
+fn check_diff_size(most: u32, except: &[String], change: &CodeChange) -> Vec<NormViolation> {
+    let files = ChangedFileFilter::new(&[], except);
+    let mut counted = files.select(change);
+    // Binary files have no lines to review.
+    counted.retain(|(_, file)| !file.binary);
+    let all: u64 = counted
+        .iter()
+        .map(|(_, file)| file.added + file.removed)
+        .sum();
     if all <= u64::from(most) {
         return Vec::new();
     }
-    let largest = counted.iter().max_by_key(|(_, it)| it.added + it.removed);
+    let largest = counted
+        .iter()
+        .max_by_key(|(_, file)| file.added + file.removed);
     let at = largest.map(|(path, _)| (*path).clone()).unwrap_or_default();
     let what = format!(
         "{all} lines are added or removed; at most {most} in one change, and this file has the most"
     );
-    vec![Violation {
+    vec![NormViolation {
         at,
         line: None,
-        what,
+        problem: what,
     }]
 }
 
-fn shortened(text: &str) -> String {
+fn shorten_line(text: &str) -> String {
     const CHARS: usize = 80;
-    ken_core::text::shortened(text.trim(), CHARS)
+    ken_core::values::text::truncate(text.trim(), CHARS)
 }

@@ -1,39 +1,41 @@
-//! What a change touches: the files that differ between two versions, and where files went.
+//! A change between two versions: the files that differ and the files that were renamed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use ken_ledger::Place;
-use ken_ledger::git::Runner;
+use ken_ledger::LedgerLocation;
+use ken_ledger::git::GitRunner;
 use ken_ledger::layout::KEN_DIR;
 
-use super::tree::{CommitTree, Version, WorkTree, split};
-use crate::error::Error;
+use super::code_version::{CodeVersion, CommitTree, WorkTree, split_nul};
+use crate::error::EngineError;
 use crate::files::ENTRIES_DIR;
 
-/// Two versions, and the files that differ.
+/// Two versions and the files that differ between them.
 #[derive(Debug)]
-pub(crate) struct Range {
-    pub(crate) git: Runner,
-    /// The commit the change begins at: where both sides last agreed.
+pub(crate) struct ChangeRange {
+    pub(crate) git: GitRunner,
+    /// The merge base: the commit the change starts from.
     pub(crate) base: Arc<CommitTree>,
-    pub(crate) head: Version,
-    /// Every path that differs, old names included.
+    pub(crate) head: CodeVersion,
+    /// Every path that differs, including old names of renamed files.
     pub(crate) touched: BTreeSet<String>,
-    /// Old name to new one.
+    /// Old name to new name.
     pub(crate) renamed: BTreeMap<String, String>,
 }
 
-impl Range {
-    /// Compares `head`, or the work tree, with where it left `base`.
-    pub(crate) fn of(
-        place: &Place,
+impl ChangeRange {
+    /// Compares `head`, or the work tree if `None`, with its merge base with `base`.
+    pub(crate) fn compare(
+        place: &LedgerLocation,
         base: &str,
         head: Option<Arc<CommitTree>>,
-    ) -> Result<Self, Error> {
-        let base = CommitTree::named(place, base)?;
+    ) -> Result<Self, EngineError> {
+        let base = CommitTree::from_revision(place, base)?;
         let git = base.git.clone();
         let at = head.as_ref().map_or("HEAD", |head| &head.commit);
+        // Comparing with the tip of `base` would report commits that landed there meanwhile as
+        // reverted by this change.
         let base = match merge_base(&git, &base.commit, at) {
             Some(commit) => CommitTree::new(git.clone(), commit),
             None => base,
@@ -43,8 +45,8 @@ impl Range {
             touched: BTreeSet::new(),
             renamed: BTreeMap::new(),
             head: match head {
-                Some(head) => Version::Commit(head),
-                None => Version::Work(WorkTree::new(place)?),
+                Some(head) => CodeVersion::Commit(head),
+                None => CodeVersion::Work(WorkTree::new(place)?),
             },
             base: Arc::new(base),
         };
@@ -52,28 +54,35 @@ impl Range {
         Ok(range)
     }
 
-    fn read_changes(&mut self) -> Result<(), Error> {
+    fn read_changes(&mut self) -> Result<(), EngineError> {
         let mut args = vec![
+            // `GitRunner` makes pathspecs literal by default; the `:(top)` ones below are magic.
             "--no-literal-pathspecs",
             "diff",
             "--raw",
             "-z",
             "-M",
+            // Drivers named by attributes run programs and may hide a difference.
             "--no-ext-diff",
             "--no-textconv",
         ];
         args.extend(["--end-of-options", &self.base.commit]);
         let views = format!(":(top,exclude){KEN_DIR}/{ENTRIES_DIR}");
         match &self.head {
-            Version::Commit(head) => args.push(&head.commit),
-            // Entry files say again what segments say; git would look at as many as there are entries.
-            Version::Work(_) => args.extend(["--", ":(top)", &views]),
+            CodeVersion::Commit(head) => args.push(&head.commit),
+            // Entry files are projections of the segments. Excluding them saves git one stat per
+            // entry.
+            CodeVersion::Work(_) => args.extend(["--", ":(top)", &views]),
         }
         let out = self.git.output(&args)?;
-        let mut words = split(&out);
+        let mut words = split_nul(&out);
         while let Some(kind) = words.next() {
-            // `:100644 100644 abc def R087`, then one path or, of a rename, two.
-            let letter = kind.rsplit(' ').next().and_then(|it| it.chars().next());
+            // A record is `:100644 100644 abc def R087`, then one path, or two for a rename or
+            // copy.
+            let letter = kind
+                .rsplit(' ')
+                .next()
+                .and_then(|status| status.chars().next());
             let Some(path) = words.next() else { break };
             self.touched.insert(path.clone());
             if let Some('R' | 'C') = letter {
@@ -84,17 +93,18 @@ impl Range {
                 }
             }
         }
-        if let Version::Work(_) = self.head {
+        // `git diff` does not list untracked files, which the work tree version includes.
+        if let CodeVersion::Work(_) = self.head {
             let views = format!("--exclude=/{KEN_DIR}/{ENTRIES_DIR}/");
             let new = ["ls-files", "-z", "-o", "--exclude-standard", &views];
-            self.touched.extend(split(&self.git.output(&new)?));
+            self.touched.extend(split_nul(&self.git.output(&new)?));
         }
         Ok(())
     }
 }
 
-/// Returns where two commits last agreed; a shallow clone may not know.
-fn merge_base(git: &Runner, one: &str, other: &str) -> Option<String> {
+/// Returns the merge base of two commits, or `None` in a shallow clone that lacks it.
+fn merge_base(git: &GitRunner, one: &str, other: &str) -> Option<String> {
     let out = git.output(&["merge-base", one, other]).ok()?;
     let base = String::from_utf8_lossy(&out).trim().to_owned();
     (!base.is_empty()).then_some(base)

@@ -1,8 +1,8 @@
-//! How verdicts add up.
+//! Tests for combining verdicts into one validity.
 
 use super::*;
 
-fn anchor(verdict: Verdict) -> AnchorCheck {
+fn anchor(verdict: AnchorVerdict) -> AnchorCheck {
     AnchorCheck {
         at: "src/pay.rs#charge".parse().unwrap(),
         verdict,
@@ -13,7 +13,7 @@ fn anchor(verdict: Verdict) -> AnchorCheck {
     }
 }
 
-fn condition(truth: Truth) -> ConditionCheck {
+fn condition(truth: TruthValue) -> ConditionCheck {
     ConditionCheck {
         condition: "fact:monorepo".to_owned(),
         truth,
@@ -25,22 +25,42 @@ fn condition(truth: Truth) -> ConditionCheck {
 #[test]
 fn dec_14_dec_17_dec_18_the_worst_ground_decides_and_nothing_to_check_decides_nothing() {
     use Validity::{Broken, Changed, Holds, Unverifiable};
-    let cases: [(&[Verdict], &[Truth], Validity); 9] = [
+    let cases: [(&[AnchorVerdict], &[TruthValue], Validity); 9] = [
         (&[], &[], Unverifiable),
-        (&[Verdict::Intact], &[], Holds),
-        (&[Verdict::Moved, Verdict::Intact], &[Truth::Holds], Holds),
-        (&[Verdict::Intact, Verdict::Unverifiable], &[], Unverifiable),
-        (&[Verdict::Unverifiable, Verdict::Changed], &[], Changed),
-        (&[Verdict::Changed], &[Truth::Broken], Broken),
-        (&[Verdict::Gone, Verdict::Intact], &[Truth::Holds], Broken),
-        (&[], &[Truth::Holds, Truth::Unverifiable], Unverifiable),
-        (&[Verdict::Intact], &[Truth::Broken], Broken),
+        (&[AnchorVerdict::Intact], &[], Holds),
+        (
+            &[AnchorVerdict::Moved, AnchorVerdict::Intact],
+            &[TruthValue::Holds],
+            Holds,
+        ),
+        (
+            &[AnchorVerdict::Intact, AnchorVerdict::Unverifiable],
+            &[],
+            Unverifiable,
+        ),
+        (
+            &[AnchorVerdict::Unverifiable, AnchorVerdict::Changed],
+            &[],
+            Changed,
+        ),
+        (&[AnchorVerdict::Changed], &[TruthValue::Broken], Broken),
+        (
+            &[AnchorVerdict::Gone, AnchorVerdict::Intact],
+            &[TruthValue::Holds],
+            Broken,
+        ),
+        (
+            &[],
+            &[TruthValue::Holds, TruthValue::Unverifiable],
+            Unverifiable,
+        ),
+        (&[AnchorVerdict::Intact], &[TruthValue::Broken], Broken),
     ];
     for (verdicts, truths, wanted) in cases {
         let anchors: Vec<_> = verdicts.iter().map(|it| anchor(*it)).collect();
         let conditions: Vec<_> = truths.iter().map(|it| condition(*it)).collect();
         assert_eq!(
-            validity(&anchors, &conditions),
+            combine_validity(&anchors, &conditions),
             wanted,
             "{verdicts:?} {truths:?}"
         );

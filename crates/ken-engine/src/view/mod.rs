@@ -1,7 +1,7 @@
-//! Readable files made from entries, and what people change in them.
+//! Markdown views of entries.
 //!
-//! [`document`] is the text of one entry's file, both ways; [`gather`] the lists beside it. Both
-//! are pure: reading and writing files is [`sync`](crate::sync)'s work.
+//! `entry_file` renders and parses the file of one entry, `lists` renders overviews of many.
+//! Both are pure; [`sync`](crate::sync) performs the I/O.
 
-pub mod document;
-pub mod gather;
+pub mod entry_file;
+pub mod lists;

@@ -1,31 +1,31 @@
-//! People at their clones of one repository.
+//! Test clones of one repository, each owned by one person.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use ken_core::actor::Actor;
-use ken_core::citation::Evidence;
-use ken_core::content::Content;
 use ken_core::decide::Proposal;
-use ken_core::entry::Entry;
-use ken_core::event::Origin;
-use ken_core::id::EntryId;
-use ken_core::kind::Kind;
-use ken_engine::notice::Notice;
+use ken_core::ledger::entry::Entry;
+use ken_core::ledger::event::Origin;
+use ken_core::values::actor::Actor;
+use ken_core::values::citation::CitationSource;
+use ken_core::values::content::Content;
+use ken_core::values::id::EntryId;
+use ken_core::values::kind::EntryKind;
+use ken_engine::notice::EngineNotice;
+use ken_engine::runtime::FixedRuntime;
 use ken_engine::sync::BulkDeletion;
-use ken_engine::world::FixedWorld;
 use ken_engine::{Engine, GitEnv, init};
 
-pub(crate) const NOTHING: [&str; 0] = [];
+pub(crate) const NO_EDITS: [&str; 0] = [];
 
-/// A clone of one person.
-pub(crate) struct Desk {
+/// A clone owned by one person.
+pub(crate) struct PersonalClone {
     pub(crate) root: PathBuf,
     email: &'static str,
     seed: u64,
 }
 
-impl Desk {
+impl PersonalClone {
     pub(crate) fn at(root: &Path, email: &'static str) -> Self {
         Self {
             root: root.to_owned(),
@@ -63,15 +63,15 @@ impl Desk {
     }
 
     pub(crate) fn engine(&mut self) -> Engine {
-        self.engine_of(None)
+        self.engine_as(None)
     }
 
-    pub(crate) fn engine_of(&mut self, actor: Option<Actor>) -> Engine {
+    pub(crate) fn engine_as(&mut self, actor: Option<Actor>) -> Engine {
         self.seed += 1;
         let now = format!("2026-11-15T11:{:02}:00Z", self.seed % 60)
             .parse()
             .unwrap();
-        let world = FixedWorld::new(now, self.seed * 1000 + self.email.len() as u64);
+        let world = FixedRuntime::new(now, self.seed * 1000 + self.email.len() as u64);
         Engine::open(&self.root, &GitEnv::default(), actor, Box::new(world)).unwrap()
     }
 
@@ -82,11 +82,11 @@ impl Desk {
         engine.add(proposal, &by).unwrap().id
     }
 
-    /// Syncs; returns what was absorbed as `edit by`, in order.
+    /// Syncs and returns the edits that became events, as `edit by`, in order.
     pub(crate) fn sync(&mut self) -> Vec<String> {
         let mut engine = self.engine();
-        engine.sync(BulkDeletion::Ask).unwrap();
-        absorbed(&mut engine)
+        engine.sync(BulkDeletion::Refuse).unwrap();
+        absorbed_edits(&mut engine)
     }
 
     pub(crate) fn entry(&mut self, id: EntryId) -> Entry {
@@ -118,7 +118,7 @@ impl Desk {
         std::fs::read_to_string(self.file(id)).unwrap()
     }
 
-    /// Replaces text in the body, or in the frontmatter if the body has no such text.
+    /// Replaces text in the body, or in the frontmatter if the body lacks it.
     pub(crate) fn replace(&mut self, id: EntryId, from: &str, to: &str) {
         let text = self.text(id);
         let (front, body) = text.split_at(text.rfind("---\n").unwrap());
@@ -151,64 +151,64 @@ impl Desk {
 }
 
 pub(crate) fn proposal(statement: &str, engine: &Engine) -> Proposal {
-    let evidence: Evidence = "commit:3fce3b5".parse().unwrap();
+    let evidence: CitationSource = "commit:3fce3b5".parse().unwrap();
     Proposal::new(
-        Kind::Learning,
+        EntryKind::Learning,
         Content::new(statement.parse().unwrap()),
         vec![evidence.cite(&engine.actor(), engine.now())],
         Origin::Human,
     )
 }
 
-pub(crate) fn absorbed(engine: &mut Engine) -> Vec<String> {
+pub(crate) fn absorbed_edits(engine: &mut Engine) -> Vec<String> {
     let edits = engine
         .take_notices()
         .into_iter()
         .filter_map(|notice| match notice {
-            Notice::Absorbed { edit, by, .. } => Some(format!("{edit:?} {by}")),
-            Notice::Ledger(_)
-            | Notice::LeftAlone { .. }
-            | Notice::Waiting { .. }
-            | Notice::ManyFilesGone { .. }
-            | Notice::Scrubbed { .. }
-            | Notice::ScrubWaits { .. }
-            | Notice::IndexRebuilt
-            | Notice::ModelMissing { .. }
-            | Notice::ActionRequired { .. }
-            | Notice::Maintained { .. }
-            | Notice::MaintenanceFailed { .. }
-            | Notice::SignersNotCommitted => None,
+            EngineNotice::EditSynced { edit, by, .. } => Some(format!("{edit:?} {by}")),
+            EngineNotice::Ledger(_)
+            | EngineNotice::FileIgnored { .. }
+            | EngineNotice::SyncDeferred { .. }
+            | EngineNotice::ManyFilesGone { .. }
+            | EngineNotice::CopiesRedacted { .. }
+            | EngineNotice::RedactionDeferred { .. }
+            | EngineNotice::IndexRebuilt
+            | EngineNotice::ModelMissing { .. }
+            | EngineNotice::ActionRequired { .. }
+            | EngineNotice::Maintained { .. }
+            | EngineNotice::MaintenanceFailed { .. }
+            | EngineNotice::SignersNotCommitted => None,
         });
     edits.collect()
 }
 
-pub(crate) fn desk(at: &Path, email: &'static str) -> Desk {
-    let desk = Desk::at(at, email);
+pub(crate) fn configure_clone(at: &Path, email: &'static str) -> PersonalClone {
+    let desk = PersonalClone::at(at, email);
     desk.git(&["config", "user.email", email]);
     desk.git(&["config", "user.name", email]);
     desk
 }
 
 /// A remote, Ada's clone with one committed and pushed entry, and Bob's clone of it.
-pub(crate) struct Office {
+pub(crate) struct TwoClones {
     pub(crate) dir: tempfile::TempDir,
-    pub(crate) ada: Desk,
-    pub(crate) bob: Desk,
+    pub(crate) ada: PersonalClone,
+    pub(crate) bob: PersonalClone,
     pub(crate) id: EntryId,
 }
 
-pub(crate) fn office() -> Office {
+pub(crate) fn two_clones() -> TwoClones {
     let dir = tempfile::tempdir().unwrap();
-    let top = Desk::at(dir.path(), "");
+    let top = PersonalClone::at(dir.path(), "");
     top.git(&["init", "-q", "--bare", "-b", "main", "remote"]);
     top.git(&["clone", "-q", "remote", "ada"]);
-    let mut ada = desk(&dir.path().join("ada"), "ada@x.org");
+    let mut ada = configure_clone(&dir.path().join("ada"), "ada@x.org");
     ada.git(&["switch", "-qc", "main"]);
     init::init(&ada.root, &GitEnv::default()).unwrap();
     let id = ada.add("Charging twice is safe");
     ada.commit_all("knowledge");
     ada.push();
     top.git(&["clone", "-q", "remote", "bob"]);
-    let bob = desk(&dir.path().join("bob"), "bob@x.org");
-    Office { dir, ada, bob, id }
+    let bob = configure_clone(&dir.path().join("bob"), "bob@x.org");
+    TwoClones { dir, ada, bob, id }
 }

@@ -1,5 +1,5 @@
-//! What people do to entry files by hand, alone and between clones: exactly the right event once,
-//! by the right author, in every clone, or none.
+//! Hand edits of entry files, alone and between clones: each edit becomes exactly one event, with
+//! the right author, in every clone, or none.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 

@@ -1,65 +1,65 @@
-//! Why git stopped at a file: every cause that is allowed has a name here.
+//! Classification of merge conflicts: every permitted cause has a name.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::Path;
 
-use ken_core::id::EventId;
-use ken_engine::view::document;
+use ken_core::values::id::EventId;
+use ken_engine::view::entry_file;
 
-use super::git::contents;
+use super::git::object_contents;
 use super::site::is_segment;
 
-/// Object ids of base, ours and theirs, as far as each has the file.
-pub(crate) type Stages = [Option<String>; 3];
+/// Object ids of base, ours and theirs; `None` where the file is absent.
+pub(crate) type UnmergedStages = [Option<String>; 3];
 
-/// Why two sides of a file do not go together.
+/// Reason for a conflict in a file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Cause {
-    /// Two sides of a segment or pack: this must never happen.
+pub(crate) enum ConflictCause {
+    /// Two versions of a segment or pack; must never happen.
     Segment,
-    /// Both sides worded the entry anew: a person must choose.
-    BothReworded,
-    /// Machine state was rendered on both sides by `ken render`.
+    /// Both sides edited the entry's content; a person must choose.
+    BothEdited,
+    /// `ken ledger render` updated derived fields on both sides.
     BothRendered,
-    /// Both sides have the file without a common ancestor that has it (cherry-pick, squash,
-    /// partial commit), and one of them changed it since.
+    /// Both sides have the file without a common ancestor that has it (cherry-pick, squash, partial
+    /// commit), and one of them changed it since.
     NoCommonBase,
     /// One side deleted the file (a revert, a reset, a person), the other changed it.
     ChangedAndDeleted,
-    /// One side made a person's committed edit an event and rendered it; the other worded the
-    /// entry anew since.
-    AbsorbedAndReworded,
-    /// One side blanked the proposal, so that its file had to go; the other changed the file.
-    ChangedAndBlanked,
-    /// Git took a deleted entry's file and a new one for a rename, because they look alike.
+    /// One side turned a committed hand edit into an event and rendered it; the other edited the
+    /// entry since.
+    AbsorbedAndEdited,
+    /// One side redacted the proposal, which removes its file; the other changed the file.
+    ChangedAndRedacted,
+    /// Git mistook a deleted entry's file and a similar new one for a rename.
     TakenForRename,
-    /// A side cannot be read as an entry: somebody left both halves of an earlier conflict in it.
-    EditedBeyondReading,
-    /// Anything else breaks the law; the text says which lines both sides changed.
+    /// A side cannot be parsed as an entry: it contains both halves of an earlier conflict.
+    Unparseable,
+    /// Not permitted; the text lists the keys that both sides changed.
     Other(String),
 }
 
-impl fmt::Display for Cause {
+impl fmt::Display for ConflictCause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Segment => "a segment",
-            Self::BothReworded => "both reworded",
+            Self::BothEdited => "both reworded",
             Self::BothRendered => "both rendered",
             Self::NoCommonBase => "no common base",
             Self::ChangedAndDeleted => "changed and deleted",
-            Self::AbsorbedAndReworded => "absorbed and reworded",
-            Self::ChangedAndBlanked => "changed and blanked",
+            Self::AbsorbedAndEdited => "absorbed and reworded",
+            Self::ChangedAndRedacted => "changed and blanked",
             Self::TakenForRename => "taken for a rename",
-            Self::EditedBeyondReading => "edited beyond reading",
+            Self::Unparseable => "edited beyond reading",
             Self::Other(what) => return write!(f, "unnamed: {what}"),
         })
     }
 }
 
-/// Reads what `git ls-files -u -z` says.
-pub(crate) fn unmerged(listed: &str) -> Vec<(String, Stages)> {
-    let mut paths: BTreeMap<String, Stages> = BTreeMap::new();
+/// Parses the output of `git ls-files -u -z`.
+pub(crate) fn parse_unmerged(listed: &str) -> Vec<(String, UnmergedStages)> {
+    let mut paths: BTreeMap<String, UnmergedStages> = BTreeMap::new();
     for record in listed.split('\0').filter(|record| !record.is_empty()) {
         let Some((info, path)) = record.split_once('\t') else {
             continue;
@@ -74,73 +74,73 @@ pub(crate) fn unmerged(listed: &str) -> Vec<(String, Stages)> {
     paths.into_iter().collect()
 }
 
-/// Finds out why `path` conflicts; `blanked` are the ids of blanked events.
-pub(crate) fn cause(
+/// Returns the reason for the conflict in `path`; `blanked` are the ids of redacted events.
+pub(crate) fn conflict_cause(
     root: &Path,
     path: &str,
-    stages: &Stages,
+    stages: &UnmergedStages,
     blanked: &BTreeSet<EventId>,
-) -> Cause {
+) -> ConflictCause {
     if is_segment(path) {
-        return Cause::Segment;
+        return ConflictCause::Segment;
     }
     if !path.starts_with(".ken/entries/") {
-        return Cause::Other("not an entry".to_owned());
+        return ConflictCause::Other("not an entry".to_owned());
     }
     let [base, ours, theirs] = stages.clone().map(|id| {
-        let text = contents(root, &[id?.as_str()]).pop()?;
+        let text = object_contents(root, &[id?.as_str()]).pop()?;
         String::from_utf8(text).ok()
     });
     let (Some(ours), Some(theirs)) = (ours, theirs) else {
         let gone = |id: &EventId| path.contains(&id.to_string()[18..].to_lowercase());
         return if blanked.iter().any(gone) {
-            Cause::ChangedAndBlanked
+            ConflictCause::ChangedAndRedacted
         } else {
-            Cause::ChangedAndDeleted
+            ConflictCause::ChangedAndDeleted
         };
     };
     let Some(base) = base else {
-        return Cause::NoCommonBase;
+        return ConflictCause::NoCommonBase;
     };
-    let readings = [&base, &ours, &theirs].map(|text| document::read(text));
+    let readings = [&base, &ours, &theirs].map(|text| entry_file::parse(text));
     let [Ok(b), Ok(o), Ok(t)] = readings else {
-        return Cause::EditedBeyondReading;
+        return ConflictCause::Unparseable;
     };
     if [&base, &ours, &theirs]
         .into_iter()
-        .any(|text| says_twice(text))
+        .any(|text| has_duplicate_key(text))
     {
-        return Cause::EditedBeyondReading;
+        return ConflictCause::Unparseable;
     }
     if b.id != o.id || b.id != t.id {
-        return Cause::TakenForRename;
+        return ConflictCause::TakenForRename;
     }
-    let edited = b.digest != document::digest(&b.content);
-    // Another wording event may leave the words as they were; it is a wording all the same.
+    let edited = b.digest != entry_file::content_digest(&b.content);
+    // A revision event may leave the text unchanged; it still counts as an edit.
     let events = b.revision != o.revision && b.revision != t.revision;
-    let [b, o, t] = [b, o, t].map(|reading| document::digest(&reading.content));
+    let [b, o, t] = [b, o, t].map(|reading| entry_file::content_digest(&reading.content));
     if (b != o && b != t) || (events && (b != o || b != t)) {
-        return Cause::BothReworded;
+        return ConflictCause::BothEdited;
     }
     if edited && (b != o || b != t) {
-        return Cause::AbsorbedAndReworded;
+        return ConflictCause::AbsorbedAndEdited;
     }
-    let both: BTreeSet<String> = changed(&base, &ours)
-        .intersection(&changed(&base, &theirs))
+    let both: BTreeSet<String> = changed_keys(&base, &ours)
+        .intersection(&changed_keys(&base, &theirs))
         .cloned()
         .collect();
     let machine = ["status", "lastConfirmed", "provenance", "rendered"];
     if !both.is_empty() && both.iter().all(|key| machine.contains(&key.as_str())) {
-        return Cause::BothRendered;
+        return ConflictCause::BothRendered;
     }
-    Cause::Other(format!(
+    ConflictCause::Other(format!(
         "ours changed {:?}, theirs {:?}",
-        changed(&base, &ours),
-        changed(&base, &theirs)
+        changed_keys(&base, &ours),
+        changed_keys(&base, &theirs)
     ))
 }
 
-/// Returns whether a line is one of those git leaves in a conflict.
+/// Returns true for a line that git writes into a conflicted file.
 pub(crate) fn is_marker(line: &str) -> bool {
     ["<<<<<<< ", ">>>>>>> ", "||||||| "]
         .iter()
@@ -148,8 +148,8 @@ pub(crate) fn is_marker(line: &str) -> bool {
         || line == "======="
 }
 
-/// Returns whether the frontmatter has a key twice: somebody kept both halves of a conflict.
-fn says_twice(text: &str) -> bool {
+/// Returns true if the frontmatter repeats a key, so that both halves of a conflict were kept.
+fn has_duplicate_key(text: &str) -> bool {
     let front = text.trim_start_matches("---\n");
     let (front, _) = front.split_once("\n---\n").unwrap_or((front, ""));
     let keys = front.lines().filter(|line| !line.starts_with([' ', '-']));
@@ -159,8 +159,8 @@ fn says_twice(text: &str) -> bool {
         .all(|(key, _)| seen.insert(key))
 }
 
-/// Returns the keys of frontmatter lines that differ, and `body` if anything below does.
-fn changed(old: &str, new: &str) -> BTreeSet<String> {
+/// Returns the keys of differing frontmatter lines, and `body` if the text below differs.
+fn changed_keys(old: &str, new: &str) -> BTreeSet<String> {
     let parts = |text: &str| -> BTreeMap<String, String> {
         let front = text.trim_start_matches("---\n");
         let (front, body) = front.split_once("\n---\n").unwrap_or((front, ""));

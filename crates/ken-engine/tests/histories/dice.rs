@@ -1,15 +1,15 @@
-//! Seeded randomness: equal seeds, equal histories.
+//! Seeded randomness: equal seeds produce equal histories.
 
 /// A SplitMix64 generator.
 #[derive(Clone, Debug)]
-pub(crate) struct Dice(u64);
+pub(crate) struct HistoryRng(u64);
 
-impl Dice {
+impl HistoryRng {
     pub(crate) fn new(seed: u64) -> Self {
         Self(seed.wrapping_mul(0x2545_f491_4f6c_dd1d))
     }
 
-    /// Rolls any number.
+    /// Returns any number.
     pub(crate) fn roll(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -18,23 +18,23 @@ impl Dice {
         z ^ (z >> 31)
     }
 
-    /// Rolls a number below `end`, which is not zero.
+    /// Returns a number below `end`, which must not be zero.
     pub(crate) fn below(&mut self, end: usize) -> usize {
         let end = u64::try_from(end).expect("a small number");
         usize::try_from(self.roll() % end).expect("smaller still")
     }
 
-    /// Says yes in `percent` of a hundred cases.
+    /// Returns true in `percent` of a hundred cases.
     pub(crate) fn chance(&mut self, percent: usize) -> bool {
         self.below(100) < percent
     }
 
-    /// Picks one of `items`, if there are any.
+    /// Returns one of `items`, or `None` if there are none.
     pub(crate) fn pick<T: Clone>(&mut self, items: &[T]) -> Option<T> {
         (!items.is_empty()).then(|| items[self.below(items.len())].clone())
     }
 
-    /// Picks one of `items` in proportion to its weight.
+    /// Returns one of `items` in proportion to its weight.
     pub(crate) fn weighted<T: Copy>(&mut self, items: &[(T, usize)]) -> T {
         let mut at = self.below(items.iter().map(|(_, weight)| weight).sum());
         for (item, weight) in items {

@@ -1,45 +1,48 @@
-//! The `git` of the machine, with no settings but those of the repository and a clock of ours.
+//! Runs the installed `run_git`, with the repository's settings only and a controlled clock.
 
 use std::ffi::OsStr;
 use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// What a git command said.
+/// Result of a git command.
 #[derive(Clone, Debug)]
-pub(crate) struct Answer {
+pub(crate) struct GitOutput {
     pub(crate) ok: bool,
     pub(crate) out: String,
     pub(crate) err: String,
 }
 
-/// Runs git in `root` as if it were `seconds` since 1970.
-pub(crate) fn git<S: AsRef<OsStr>>(root: &Path, seconds: u64, arguments: &[S]) -> Answer {
-    let output = command(root, seconds)
+/// Runs git in `root` with the clock at `seconds` since 1970.
+pub(crate) fn run_git<S: AsRef<OsStr>>(root: &Path, seconds: u64, arguments: &[S]) -> GitOutput {
+    let output = git_command(root, seconds)
         .args(arguments)
         .stdin(Stdio::null())
         .output()
         .expect("git can be run");
-    Answer {
+    GitOutput {
         ok: output.status.success(),
         out: String::from_utf8_lossy(&output.stdout).into_owned(),
         err: String::from_utf8_lossy(&output.stderr).into_owned(),
     }
 }
 
-/// Runs git where it must not fail; returns what it printed.
-pub(crate) fn must<S: AsRef<OsStr> + std::fmt::Debug>(root: &Path, arguments: &[S]) -> String {
-    let answer = git(root, START_SECONDS, arguments);
+/// Runs a git command that must succeed; returns its output.
+pub(crate) fn must_run_git<S: AsRef<OsStr> + std::fmt::Debug>(
+    root: &Path,
+    arguments: &[S],
+) -> String {
+    let answer = run_git(root, START_SECONDS, arguments);
     assert!(answer.ok, "git {arguments:?}: {}", answer.err);
     answer.out
 }
 
-/// When every history begins: the first of March 2026.
+/// Start time of every history: 1 March 2026.
 pub(crate) const START_SECONDS: u64 = 1_772_323_200;
 
-/// Returns the content of objects by id, in one process.
-pub(crate) fn contents(root: &Path, ids: &[&str]) -> Vec<Vec<u8>> {
-    let mut child = command(root, START_SECONDS)
+/// Returns the content of objects by id, using a single process.
+pub(crate) fn object_contents(root: &Path, ids: &[&str]) -> Vec<Vec<u8>> {
+    let mut child = git_command(root, START_SECONDS)
         .args(["cat-file", "--batch"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -64,7 +67,7 @@ pub(crate) fn contents(root: &Path, ids: &[&str]) -> Vec<Vec<u8>> {
     objects
 }
 
-fn command(root: &Path, seconds: u64) -> Command {
+fn git_command(root: &Path, seconds: u64) -> Command {
     let mut command = Command::new("git");
     let date = format!("{seconds} +0000");
     command

@@ -1,19 +1,19 @@
-//! What people do with git around a ledger, and how they get out of what it stops at.
+//! Git operations around a ledger, and the resolution of conflicts.
 
 use std::fs;
 
-use super::conflict::{self, Cause};
-use super::git::Answer;
-use super::history::{History, Outcome};
+use super::conflict::{self, ConflictCause};
+use super::git::GitOutput;
+use super::history::{GitHistory, HistoryResult};
 
 /// Branches of every history.
 const BRANCHES: [&str; 4] = ["main", "b1", "b2", "b3"];
-/// Stops of one rebase before it is given up.
-const STOPS_MAX: usize = 12;
+/// Conflicts in one rebase before it is aborted.
+const CONFLICT_STOPS_MAX: usize = 12;
 
-/// A git command that may stop in the middle.
+/// A git command that a conflict may stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stopping {
+pub(crate) enum InterruptibleCommand {
     Merge,
     Squash,
     Rebase,
@@ -22,16 +22,16 @@ pub(crate) enum Stopping {
     StashPop,
 }
 
-impl History {
+impl GitHistory {
     /// Commits everything below `.ken`.
     pub(crate) fn commit_all(&mut self, site: usize) {
         self.git(site, &["add", "-A", "--", ".ken"]);
         self.git(site, &["commit", "-qm", "everything"]);
     }
 
-    /// Commits some of what is there: entries, one segment, what is tracked, a path.
+    /// Commits a part of the changes: entry files, one segment, tracked files, or one path.
     pub(crate) fn commit_part(&mut self, site: usize) {
-        let segment = self.dice.pick(&self.sites[site].segments());
+        let segment = self.dice.pick(&self.worktrees[site].segments());
         match (self.dice.below(5), segment) {
             (0, _) => {
                 self.git(site, &["add", "-A", "--", ".ken/entries"]);
@@ -68,7 +68,7 @@ impl History {
         self.git(site, &["commit", "-q", "--amend", "--no-edit"]);
     }
 
-    /// Goes to another branch, made here if there is none; now and then to none.
+    /// Switches to another branch, creating it if necessary; sometimes detaches HEAD.
     pub(crate) fn switch(&mut self, site: usize) {
         let branch = self.dice.pick(&BRANCHES).expect("there are branches");
         if self.dice.chance(5) {
@@ -78,7 +78,7 @@ impl History {
         }
     }
 
-    pub(crate) fn merge(&mut self, site: usize) -> Outcome {
+    pub(crate) fn merge(&mut self, site: usize) -> HistoryResult {
         self.usually_commit(site);
         let other = self.another();
         self.tally.count("merges");
@@ -88,44 +88,44 @@ impl History {
         }
         arguments.push(&other);
         let answer = self.git(site, &arguments);
-        self.see_through(site, Stopping::Merge, answer)
+        self.finish_or_abort(site, InterruptibleCommand::Merge, answer)
     }
 
-    pub(crate) fn squash(&mut self, site: usize) -> Outcome {
+    pub(crate) fn squash(&mut self, site: usize) -> HistoryResult {
         self.usually_commit(site);
         let other = self.another();
         self.tally.count("squash merges");
         let answer = self.git(site, &["merge", "-q", "--squash", &other]);
         let stopped = !answer.ok;
-        self.see_through(site, Stopping::Squash, answer)?;
+        self.finish_or_abort(site, InterruptibleCommand::Squash, answer)?;
         if !stopped {
             self.git(site, &["commit", "-qm", "squashed"]);
         }
         Ok(())
     }
 
-    pub(crate) fn rebase(&mut self, site: usize) -> Outcome {
+    pub(crate) fn rebase(&mut self, site: usize) -> HistoryResult {
         self.usually_commit(site);
         let other = self.another();
         self.tally.count("rebases");
         let answer = self.git(site, &["rebase", "-q", &other]);
-        self.see_through(site, Stopping::Rebase, answer)
+        self.finish_or_abort(site, InterruptibleCommand::Rebase, answer)
     }
 
-    pub(crate) fn cherry_pick(&mut self, site: usize) -> Outcome {
+    pub(crate) fn cherry_pick(&mut self, site: usize) -> HistoryResult {
         self.usually_commit(site);
-        let Some(commit) = self.some_commit(site, &["--all", "--no-merges", "--max-count=30"])
+        let Some(commit) = self.any_commit(site, &["--all", "--no-merges", "--max-count=30"])
         else {
             return Ok(());
         };
         self.tally.count("cherry-picks");
         let answer = self.git(site, &["cherry-pick", &commit]);
-        self.see_through(site, Stopping::CherryPick, answer)
+        self.finish_or_abort(site, InterruptibleCommand::CherryPick, answer)
     }
 
-    pub(crate) fn revert(&mut self, site: usize) -> Outcome {
+    pub(crate) fn revert(&mut self, site: usize) -> HistoryResult {
         self.usually_commit(site);
-        let Some(commit) = self.some_commit(site, &["HEAD", "--no-merges", "--max-count=6"]) else {
+        let Some(commit) = self.any_commit(site, &["HEAD", "--no-merges", "--max-count=6"]) else {
             return Ok(());
         };
         if self.is_first(site, &commit) {
@@ -133,10 +133,10 @@ impl History {
         }
         self.tally.count("reverts");
         let answer = self.git(site, &["revert", "--no-edit", &commit]);
-        self.see_through(site, Stopping::Revert, answer)
+        self.finish_or_abort(site, InterruptibleCommand::Revert, answer)
     }
 
-    pub(crate) fn stash(&mut self, site: usize) -> Outcome {
+    pub(crate) fn stash(&mut self, site: usize) -> HistoryResult {
         self.tally.count("stashes");
         let answer = if self.dice.chance(60) {
             self.git(site, &["stash", "push", "-q", "-u"])
@@ -149,29 +149,29 @@ impl History {
         Ok(())
     }
 
-    pub(crate) fn stash_pop(&mut self, site: usize) -> Outcome {
+    pub(crate) fn stash_pop(&mut self, site: usize) -> HistoryResult {
         if self.dice.chance(10) {
             self.git(site, &["stash", "drop", "-q"]);
             return Ok(());
         }
         let answer = self.git(site, &["stash", "pop", "-q"]);
-        self.see_through(site, Stopping::StashPop, answer)
+        self.finish_or_abort(site, InterruptibleCommand::StashPop, answer)
     }
 
-    /// Goes back to an earlier commit, keeping everything, the tree, or nothing.
+    /// Resets to an earlier commit, soft, mixed or hard.
     pub(crate) fn reset(&mut self, site: usize) {
         let how = self
             .dice
             .pick(&["--soft", "--mixed", "--hard"])
             .expect("three");
-        let Some(commit) = self.some_commit(site, &["HEAD", "--max-count=4"]) else {
+        let Some(commit) = self.any_commit(site, &["HEAD", "--max-count=4"]) else {
             return;
         };
         self.tally.count(&format!("resets {how}"));
         self.git(site, &["reset", "-q", how, &commit]);
     }
 
-    /// Removes what git does not know; now and then also what it ignores.
+    /// Removes untracked files, sometimes ignored ones too.
     pub(crate) fn clean(&mut self, site: usize) {
         let how = if self.dice.chance(30) {
             "-fdxq"
@@ -182,7 +182,7 @@ impl History {
         self.git(site, &["clean", how, "--", ".ken"]);
     }
 
-    pub(crate) fn pull(&mut self, site: usize) -> Outcome {
+    pub(crate) fn pull(&mut self, site: usize) -> HistoryResult {
         self.usually_commit(site);
         let branch = self.dice.pick(&BRANCHES).expect("there are branches");
         self.tally.count("pulls");
@@ -190,15 +190,15 @@ impl History {
             site,
             &["pull", "-q", "--no-rebase", "--no-edit", "origin", branch],
         );
-        self.see_through(site, Stopping::Merge, answer)
+        self.finish_or_abort(site, InterruptibleCommand::Merge, answer)
     }
 
-    pub(crate) fn pull_rebase(&mut self, site: usize) -> Outcome {
+    pub(crate) fn pull_rebase(&mut self, site: usize) -> HistoryResult {
         self.usually_commit(site);
         let branch = self.dice.pick(&BRANCHES).expect("there are branches");
         self.tally.count("pulls with rebase");
         let answer = self.git(site, &["pull", "-q", "--rebase", "origin", branch]);
-        self.see_through(site, Stopping::Rebase, answer)
+        self.finish_or_abort(site, InterruptibleCommand::Rebase, answer)
     }
 
     pub(crate) fn push(&mut self, site: usize) {
@@ -209,7 +209,7 @@ impl History {
         }
     }
 
-    /// Lets git forget what nothing reaches.
+    /// Expires reflogs and prunes unreachable objects.
     pub(crate) fn prune(&mut self, site: usize) {
         self.git(
             site,
@@ -224,9 +224,9 @@ impl History {
         self.git(site, &["prune", "--expire=now"]);
     }
 
-    /// Removes a worktree with all that is in it, or adds one.
+    /// Adds a worktree, or removes this one with all its content.
     pub(crate) fn worktree(&mut self, site: usize) {
-        let place = self.sites[site].clone();
+        let place = self.worktrees[site].clone();
         if place.git_dir == place.common {
             let name = format!("w{}", self.script.len());
             let made = place.worktree(&name);
@@ -234,56 +234,61 @@ impl History {
                 "{}$ git worktree add -B {name} ../{name}",
                 place.name
             ));
-            self.sites.push(made);
+            self.worktrees.push(made);
         } else {
             let main = self
-                .sites
+                .worktrees
                 .iter()
                 .position(|other| other.git_dir == place.common);
             let main = main.expect("the clone itself stays");
             let path = place.root.display().to_string();
             if self.git(main, &["worktree", "remove", "--force", &path]).ok {
                 self.tally.count("removed worktrees");
-                self.sites.remove(site);
+                self.worktrees.remove(site);
             }
         }
     }
 
-    /// Resolves, or gives up, whatever the command stopped at.
-    fn see_through(&mut self, site: usize, what: Stopping, answer: Answer) -> Outcome {
+    /// Resolves the conflicts of a stopped command, or aborts it.
+    fn finish_or_abort(
+        &mut self,
+        site: usize,
+        what: InterruptibleCommand,
+        answer: GitOutput,
+    ) -> HistoryResult {
         let mut answer = answer;
-        for _ in 0..STOPS_MAX {
+        for _ in 0..CONFLICT_STOPS_MAX {
             if answer.ok {
                 return Ok(());
             }
             let unmerged = self.unmerged(site);
             if unmerged.is_empty() {
-                // Refused, or nothing is left of a commit.
-                return self.give_up(site, what);
+                // Git refused the command, or the commit became empty.
+                return self.abort_command(site, what);
             }
             self.tally.count(&format!("stops of {what:?}"));
-            self.look_at(site, &unmerged)?;
+            self.classify_conflicts(site, &unmerged)?;
             if self.dice.chance(20) {
                 self.add(site)?;
             }
             if self.dice.chance(25) {
-                return self.give_up(site, what);
+                return self.abort_command(site, what);
             }
             self.resolve(site, &unmerged)?;
             answer = self.go_on(site, what);
         }
-        self.give_up(site, what)
+        self.abort_command(site, what)
     }
 
-    fn go_on(&mut self, site: usize, what: Stopping) -> Answer {
+    fn go_on(&mut self, site: usize, what: InterruptibleCommand) -> GitOutput {
         self.git(site, &["add", "-A", "--", ".ken"]);
         match what {
-            Stopping::Merge => self.git(site, &["commit", "-q", "--no-edit"]),
-            Stopping::Squash => self.git(site, &["commit", "-qm", "squashed"]),
-            Stopping::Rebase => self.git(site, &["rebase", "--continue"]),
-            Stopping::CherryPick => self.git(site, &["cherry-pick", "--continue"]),
-            Stopping::Revert => self.git(site, &["revert", "--continue"]),
-            Stopping::StashPop => {
+            InterruptibleCommand::Merge => self.git(site, &["commit", "-q", "--no-edit"]),
+            InterruptibleCommand::Squash => self.git(site, &["commit", "-qm", "squashed"]),
+            InterruptibleCommand::Rebase => self.git(site, &["rebase", "--continue"]),
+            InterruptibleCommand::CherryPick => self.git(site, &["cherry-pick", "--continue"]),
+            InterruptibleCommand::Revert => self.git(site, &["revert", "--continue"]),
+            InterruptibleCommand::StashPop => {
                 if self.dice.chance(50) {
                     self.git(site, &["reset", "-q"]);
                 }
@@ -292,21 +297,21 @@ impl History {
         }
     }
 
-    /// Goes back to before the command; it may have refused to begin.
-    fn give_up(&mut self, site: usize, what: Stopping) -> Outcome {
+    /// Aborts the command; it may not have started at all.
+    fn abort_command(&mut self, site: usize, what: InterruptibleCommand) -> HistoryResult {
         match what {
-            Stopping::Merge => self.git(site, &["merge", "--abort"]),
-            Stopping::Rebase => self.git(site, &["rebase", "--abort"]),
-            Stopping::CherryPick => self.git(site, &["cherry-pick", "--abort"]),
-            Stopping::Revert => self.git(site, &["revert", "--abort"]),
-            Stopping::Squash | Stopping::StashPop => {
+            InterruptibleCommand::Merge => self.git(site, &["merge", "--abort"]),
+            InterruptibleCommand::Rebase => self.git(site, &["rebase", "--abort"]),
+            InterruptibleCommand::CherryPick => self.git(site, &["cherry-pick", "--abort"]),
+            InterruptibleCommand::Revert => self.git(site, &["revert", "--abort"]),
+            InterruptibleCommand::Squash | InterruptibleCommand::StashPop => {
                 if self.unmerged(site).is_empty() {
                     return Ok(());
                 }
                 self.git(site, &["reset", "-q", "--merge"])
             }
         };
-        if self.sites[site].is_busy() || !self.unmerged(site).is_empty() {
+        if self.worktrees[site].is_busy() || !self.unmerged(site).is_empty() {
             self.git(site, &["reset", "-q", "--hard"]);
             self.git(site, &["rebase", "--quit"]);
         }
@@ -314,38 +319,47 @@ impl History {
     }
 
     /// Returns unmerged paths with their stages: base, ours, theirs.
-    fn unmerged(&mut self, site: usize) -> Vec<(String, conflict::Stages)> {
+    fn unmerged(&mut self, site: usize) -> Vec<(String, conflict::UnmergedStages)> {
         let listed = self.git(site, &["ls-files", "-u", "-z"]).out;
         self.script.pop();
-        conflict::unmerged(&listed)
+        conflict::parse_unmerged(&listed)
     }
 
-    /// Sorts every conflict by its cause; one in a segment breaks the law.
-    fn look_at(&mut self, site: usize, unmerged: &[(String, conflict::Stages)]) -> Outcome {
+    /// Classifies every conflict; one in a segment fails the history.
+    fn classify_conflicts(
+        &mut self,
+        site: usize,
+        unmerged: &[(String, conflict::UnmergedStages)],
+    ) -> HistoryResult {
         let blanked = self.blanked.keys().copied().collect();
         for (path, stages) in unmerged {
-            let cause = conflict::cause(&self.sites[site].root, path, stages, &blanked);
+            let cause =
+                conflict::conflict_cause(&self.worktrees[site].root, path, stages, &blanked);
             self.note(format!("    # conflict in {path}: {cause}"));
             self.tally.count(&format!("conflicts: {cause}"));
             match cause {
-                Cause::Segment | Cause::Other(_) => {
-                    return Err(format!("{}: {path}: {cause}", self.sites[site].name));
+                ConflictCause::Segment | ConflictCause::Other(_) => {
+                    return Err(format!("{}: {path}: {cause}", self.worktrees[site].name));
                 }
-                Cause::BothReworded
-                | Cause::BothRendered
-                | Cause::NoCommonBase
-                | Cause::ChangedAndDeleted
-                | Cause::ChangedAndBlanked
-                | Cause::AbsorbedAndReworded
-                | Cause::TakenForRename
-                | Cause::EditedBeyondReading => {}
+                ConflictCause::BothEdited
+                | ConflictCause::BothRendered
+                | ConflictCause::NoCommonBase
+                | ConflictCause::ChangedAndDeleted
+                | ConflictCause::ChangedAndRedacted
+                | ConflictCause::AbsorbedAndEdited
+                | ConflictCause::TakenForRename
+                | ConflictCause::Unparseable => {}
             }
         }
         Ok(())
     }
 
-    /// Takes one side or both, as people do.
-    fn resolve(&mut self, site: usize, unmerged: &[(String, conflict::Stages)]) -> Outcome {
+    /// Resolves each conflict with one side or with both.
+    fn resolve(
+        &mut self,
+        site: usize,
+        unmerged: &[(String, conflict::UnmergedStages)],
+    ) -> HistoryResult {
         for (path, stages) in unmerged {
             let whole = stages.iter().skip(1).all(Option::is_some);
             let side = self
@@ -359,14 +373,14 @@ impl History {
                     self.git(site, &["rm", "-q", "--", path]);
                 }
             } else if side == "both" {
-                let file = self.sites[site].root.join(path);
+                let file = self.worktrees[site].root.join(path);
                 let text = fs::read_to_string(&file).map_err(|e| e.to_string())?;
                 let kept = text.lines().filter(|line| !conflict::is_marker(line));
                 let text: String = kept.flat_map(|line| [line, "\n"]).collect();
                 fs::write(&file, text).map_err(|e| e.to_string())?;
                 self.note(format!(
                     "{}$ strip markers from {path}",
-                    self.sites[site].name
+                    self.worktrees[site].name
                 ));
             } else {
                 self.git(site, &["checkout", "-q", side, "--", path]);
@@ -381,7 +395,7 @@ impl History {
         }
     }
 
-    /// Returns a branch here or at the remote.
+    /// Returns a random branch, local or at the remote.
     fn another(&mut self) -> String {
         let branch = self.dice.pick(&BRANCHES).expect("there are branches");
         if self.dice.chance(50) {
@@ -391,7 +405,7 @@ impl History {
         }
     }
 
-    fn some_commit(&mut self, site: usize, which: &[&str]) -> Option<String> {
+    fn any_commit(&mut self, site: usize, which: &[&str]) -> Option<String> {
         let mut arguments = vec!["rev-list"];
         arguments.extend(which);
         let listed = self.git(site, &arguments).out;
@@ -400,7 +414,7 @@ impl History {
         self.dice.pick(&commits).map(str::to_owned)
     }
 
-    /// Returns whether `commit` is the one that made the ledger.
+    /// Returns true if `commit` is the initial commit.
     fn is_first(&mut self, site: usize, commit: &str) -> bool {
         let root = self.git(site, &["rev-list", "--max-parents=0", commit]).out;
         self.script.pop();

@@ -1,85 +1,85 @@
-//! A history: a remote, clones and worktrees of it, a clock, and what was acknowledged so far.
+//! A random history: a remote, its clones and worktrees, a clock, and the acknowledged events.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs;
 use std::path::PathBuf;
 
-use ken_core::actor::Actor;
-use ken_core::id::{EntryId, EventId};
-use ken_core::time::Timestamp;
-use ken_engine::notice::Notice;
-use ken_engine::world::FixedWorld;
-use ken_engine::{Engine, Error, GitEnv, Kind, init};
+use ken_core::values::actor::Actor;
+use ken_core::values::id::{EntryId, EventId};
+use ken_core::values::time::Timestamp;
+use ken_engine::notice::EngineNotice;
+use ken_engine::runtime::FixedRuntime;
+use ken_engine::{Engine, EngineError, ErrorKind, GitEnv, init};
 use tempfile::TempDir;
 
-use super::dice::Dice;
-use super::git::{Answer, START_SECONDS, git, must};
-use super::site::{Make, Site};
-use super::tally::Tally;
+use super::dice::HistoryRng;
+use super::git::{GitOutput, START_SECONDS, must_run_git, run_git};
+use super::site::{CloneOptions, TestWorktree};
+use super::tally::OperationCounts;
 
-/// What broke, in one text.
-pub(crate) type Outcome = Result<(), String>;
+/// `Err` describes the violated invariant.
+pub(crate) type HistoryResult = Result<(), String>;
 
-/// An event somebody was told is safe.
+/// An event that a command acknowledged.
 #[derive(Clone, Debug)]
-pub(crate) struct Acknowledged {
+pub(crate) struct AcknowledgedEvent {
     pub(crate) at: String,
     pub(crate) lines: BTreeSet<String>,
 }
 
-/// Everything that exists in one history.
-pub(crate) struct History {
+/// State of one history.
+pub(crate) struct GitHistory {
     pub(crate) seed: u64,
-    pub(crate) dice: Dice,
-    pub(crate) sites: Vec<Site>,
+    pub(crate) dice: HistoryRng,
+    pub(crate) worktrees: Vec<TestWorktree>,
     pub(crate) remote: PathBuf,
-    /// What was done, as a script.
+    /// The operations so far, as a shell script.
     pub(crate) script: Vec<String>,
-    pub(crate) acknowledged: BTreeMap<EventId, Acknowledged>,
-    /// The telling word of each event whose blanking was acknowledged, where it has one.
+    pub(crate) acknowledged: BTreeMap<EventId, AcknowledgedEvent>,
+    /// For each acknowledged redaction, the unique word of the redacted event, if it has one.
     pub(crate) blanked: BTreeMap<EventId, Option<String>>,
-    pub(crate) tally: Tally,
+    pub(crate) tally: OperationCounts,
     clock_ms: u64,
-    worlds: u64,
+    runtimes_created: u64,
     texts: u64,
-    /// Goes with the history.
+    /// Deleted together with the history.
     _home: TempDir,
 }
 
-impl History {
-    /// Makes a remote with a few entries, two to four clones of it and some worktrees.
+impl GitHistory {
+    /// Creates a remote with a few entries, two to four clones of it and some worktrees.
     pub(crate) fn new(seed: u64) -> Self {
         let mut history = Self::alone(seed);
-        history.let_others_clone();
+        history.add_clones();
         history
     }
 
-    /// Makes a remote with a few entries and one clone of it.
+    /// Creates a remote with a few entries and one clone of it.
     pub(crate) fn alone(seed: u64) -> Self {
-        let home = scratch();
-        let mut dice = Dice::new(seed);
+        let home = scratch_dir();
+        let mut dice = HistoryRng::new(seed);
         let remote = home.path().join("remote.git");
         let origin = remote.display().to_string();
-        must(
+        must_run_git(
             home.path(),
             &["init", "-q", "--bare", "-b", "main", &origin],
         );
-        let first = Site::cloned(&remote, "c0", any_make(&mut dice));
+        let first = TestWorktree::cloned(&remote, "c0", any_clone_options(&mut dice));
         init::init(&first.root, &GitEnv::default()).expect("a ledger can be made");
-        must(&first.root, &["add", "-A"]);
-        must(&first.root, &["commit", "-qm", "ken init"]);
+        must_run_git(&first.root, &["add", "-A"]);
+        must_run_git(&first.root, &["commit", "-qm", "ken init"]);
         let mut history = Self {
             seed,
             dice,
-            sites: vec![first],
+            worktrees: vec![first],
             remote,
             script: Vec::new(),
             acknowledged: BTreeMap::new(),
             blanked: BTreeMap::new(),
-            tally: Tally::default(),
+            tally: OperationCounts::default(),
             clock_ms: START_SECONDS * 1000,
-            worlds: 0,
+            runtimes_created: 0,
             texts: 0,
             _home: home,
         };
@@ -87,32 +87,32 @@ impl History {
         history
     }
 
-    /// Writes what everybody knows from the beginning.
+    /// Writes the entries that all clones start with.
     fn write_first_entries(&mut self) {
         for _ in 0..3 + self.dice.below(3) {
             self.add(0).expect("a new ledger takes entries");
         }
-        let root = self.sites[0].root.clone();
-        must(&root, &["add", "-A"]);
-        must(&root, &["commit", "-qm", "the first entries"]);
-        must(
+        let root = self.worktrees[0].root.clone();
+        must_run_git(&root, &["add", "-A"]);
+        must_run_git(&root, &["commit", "-qm", "the first entries"]);
+        must_run_git(
             &root,
             &["push", "-q", "origin", "HEAD:main", "HEAD:b1", "HEAD:b2"],
         );
     }
 
-    fn let_others_clone(&mut self) {
+    fn add_clones(&mut self) {
         for n in 1..2 + self.dice.below(3) {
-            let make = any_make(&mut self.dice);
+            let make = any_clone_options(&mut self.dice);
             self.note(format!("git clone {make:?} c{n}"));
-            let site = Site::cloned(&self.remote, &format!("c{n}"), make);
-            self.sites.push(site);
+            let site = TestWorktree::cloned(&self.remote, &format!("c{n}"), make);
+            self.worktrees.push(site);
         }
-        for n in 0..self.sites.len() {
+        for n in 0..self.worktrees.len() {
             if self.dice.chance(30) {
                 self.note(format!("c{n}$ git worktree add -B w{n} ../w{n}"));
-                let worktree = self.sites[n].worktree(&format!("w{n}"));
-                self.sites.push(worktree);
+                let worktree = self.worktrees[n].worktree(&format!("w{n}"));
+                self.worktrees.push(worktree);
             }
         }
     }
@@ -121,23 +121,23 @@ impl History {
         Timestamp::from_millis(self.clock_ms)
     }
 
-    /// Lets seconds to hours pass, now and then days.
-    pub(crate) fn let_time_pass(&mut self) {
+    /// Advances the clock by seconds to hours, sometimes days.
+    pub(crate) fn advance_clock(&mut self) {
         let longest_ms = self
             .dice
             .weighted(&[(20_000, 60), (7_200_000, 30), (172_800_000, 10)]);
         self.clock_ms += 1000 + self.dice.below(longest_ms) as u64;
     }
 
-    /// Returns a sentence nobody wrote before and the word only it has.
+    /// Returns a new sentence and the word that only this sentence contains.
     pub(crate) fn fresh_text(&mut self) -> (String, String) {
         const WORDS: [&str; 24] = [
-            "amber", "basalt", "cedar", "delta", "ember", "fjord", "garnet", "harbour", "indigo",
+            "amber", "basalt", "cedar", "delta", "ember", "fjord", "garnet", "harbor", "indigo",
             "juniper", "kelp", "lagoon", "meadow", "nectar", "onyx", "pebble", "quartz", "river",
             "saffron", "tundra", "umber", "violet", "willow", "zephyr",
         ];
         self.texts += 1;
-        // The last letter keeps one word from being the beginning of another.
+        // The final letter keeps one word from being a prefix of another.
         let word = format!("zq{}x{}z", self.seed, self.texts);
         let mut any = || self.dice.pick(&WORDS).expect("there are words");
         let [a, b, c, d, e, f] = std::array::from_fn(|_| any());
@@ -145,13 +145,13 @@ impl History {
         (text, word)
     }
 
-    /// Runs git at a site and writes it into the script.
-    pub(crate) fn git<S: AsRef<OsStr>>(&mut self, site: usize, arguments: &[S]) -> Answer {
+    /// Runs git in a worktree and records it in the script.
+    pub(crate) fn git<S: AsRef<OsStr>>(&mut self, site: usize, arguments: &[S]) -> GitOutput {
         let words: Vec<_> = arguments
             .iter()
             .map(|word| word.as_ref().to_string_lossy().into_owned())
             .collect();
-        let answer = git(&self.sites[site].root, self.clock_ms / 1000, arguments);
+        let answer = run_git(&self.worktrees[site].root, self.clock_ms / 1000, arguments);
         let end = if answer.ok { "" } else { "   # failed: " };
         let why = answer.err.lines().chain(answer.out.lines());
         let why: String = why
@@ -159,7 +159,7 @@ impl History {
             .take(2)
             .collect::<Vec<_>>()
             .join(" | ");
-        let name = self.sites[site].name.clone();
+        let name = self.worktrees[site].name.clone();
         self.note(format!("{name}$ git {}{end}{why}", words.join(" ")));
         answer
     }
@@ -168,39 +168,41 @@ impl History {
         self.script.push(line);
     }
 
-    /// Returns a world at this moment that nobody has been in.
-    pub(crate) fn world(&mut self) -> FixedWorld {
-        self.worlds += 1;
-        let seed = Dice::new(self.seed ^ self.worlds << 32).roll();
-        FixedWorld::new(self.now(), seed)
+    /// Returns a fixed clock and id source with an unused seed, at the current time.
+    pub(crate) fn world(&mut self) -> FixedRuntime {
+        self.runtimes_created += 1;
+        let seed = HistoryRng::new(self.seed ^ self.runtimes_created << 32).roll();
+        FixedRuntime::new(self.now(), seed)
     }
 
-    /// Runs one ken command at a site in a fresh engine; `act` returns the entries it touched.
+    /// Runs one ken command in a worktree with a fresh engine; `act` returns the entries it
+    /// touched.
     ///
-    /// A refusal is a normal answer; a failure ends the history.
+    /// A refusal is a normal result; an error ends the history.
     pub(crate) fn ken(
         &mut self,
         site: usize,
         by: &Actor,
         what: &str,
-        act: impl FnOnce(&mut Engine) -> Result<Vec<EntryId>, Error>,
-    ) -> Outcome {
+        act: impl FnOnce(&mut Engine) -> Result<Vec<EntryId>, EngineError>,
+    ) -> HistoryResult {
         let world = self.world();
-        let place = &self.sites[site];
+        let place = &self.worktrees[site];
         let name = place.name.clone();
         self.note(format!("{}$ ken {what} --by {by}", place.name));
         let opened = Engine::open(
-            &self.sites[site].root,
+            &self.worktrees[site].root,
             &GitEnv::default(),
             Some(by.clone()),
             Box::new(world),
         );
-        let mut engine = opened.map_err(|e| format!("{name}: opening failed: {}", chain(&e)))?;
+        let mut engine =
+            opened.map_err(|e| format!("{name}: opening failed: {}", error_chain(&e)))?;
         let result = act(&mut engine);
         let mut touched = BTreeSet::new();
         let mut said = Vec::new();
         for notice in engine.take_notices() {
-            if let Notice::Absorbed { entry, .. } = &notice {
+            if let EngineNotice::EditSynced { entry, .. } = &notice {
                 touched.insert(*entry);
             }
             said.push(format!("    # {notice:?}"));
@@ -214,12 +216,15 @@ impl History {
                 touched.extend(entries);
             }
             Err(error) => match error.kind() {
-                Kind::User | Kind::Refused | Kind::Busy => {
+                ErrorKind::User | ErrorKind::Refused | ErrorKind::Busy => {
                     self.tally.count("ken refusals");
-                    self.note(format!("    # refused: {}", chain(&error)));
+                    self.note(format!("    # refused: {}", error_chain(&error)));
                 }
-                Kind::Damaged | Kind::Internal => {
-                    return Err(format!("{name}: `ken {what}` failed: {}", chain(&error)));
+                ErrorKind::Damaged | ErrorKind::Internal => {
+                    return Err(format!(
+                        "{name}: `ken {what}` failed: {}",
+                        error_chain(&error)
+                    ));
                 }
             },
         }
@@ -229,16 +234,21 @@ impl History {
         Ok(())
     }
 
-    /// Notes down every event of an entry a command has just answered with.
-    pub(crate) fn acknowledge(&mut self, site: usize, engine: &Engine, id: EntryId) -> Outcome {
-        let history = engine.history(id).map_err(|e| chain(&e))?;
+    /// Records every event of an entry that a command has just acknowledged.
+    pub(crate) fn acknowledge(
+        &mut self,
+        site: usize,
+        engine: &Engine,
+        id: EntryId,
+    ) -> HistoryResult {
+        let history = engine.history(id).map_err(|e| error_chain(&e))?;
         for recorded in history {
-            let place = &self.sites[site].name;
+            let place = &self.worktrees[site].name;
             let at = || format!("{place}, line {} of the script", self.script.len());
             let it = self
                 .acknowledged
                 .entry(recorded.event.id)
-                .or_insert_with(|| Acknowledged {
+                .or_insert_with(|| AcknowledgedEvent {
                     at: at(),
                     lines: BTreeSet::new(),
                 });
@@ -248,15 +258,15 @@ impl History {
     }
 }
 
-fn any_make(dice: &mut Dice) -> Make {
-    Make {
+fn any_clone_options(dice: &mut HistoryRng) -> CloneOptions {
+    CloneOptions {
         autocrlf: dice.pick(&["true", "false", "input"]).expect("three"),
         ref_format: if dice.chance(20) { "reftable" } else { "files" },
     }
 }
 
-/// Makes a folder that is not waited for: histories test what git does, not the disk.
-pub(crate) fn scratch() -> TempDir {
+/// Creates a folder in memory if possible: histories test git, not the disk.
+pub(crate) fn scratch_dir() -> TempDir {
     let memory = PathBuf::from("/dev/shm");
     let in_memory = fs::metadata(&memory).is_ok_and(|found| found.is_dir());
     let made = in_memory
@@ -265,8 +275,8 @@ pub(crate) fn scratch() -> TempDir {
     made.unwrap_or_else(|| tempfile::tempdir().expect("a folder can be made"))
 }
 
-/// Writes an error with its causes.
-pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+/// Returns an error with its causes as text.
+pub(crate) fn error_chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {
@@ -276,12 +286,12 @@ pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     text
 }
 
-/// Returns the person at a site.
-pub(crate) fn person(site: &Site) -> Actor {
+/// Returns the person who owns a worktree.
+pub(crate) fn person(site: &TestWorktree) -> Actor {
     format!("human:{}", site.email).parse().expect("an actor")
 }
 
-/// Returns an agent at a site.
-pub(crate) fn agent(site: &Site) -> Actor {
+/// Returns the agent that works in a worktree.
+pub(crate) fn agent(site: &TestWorktree) -> Actor {
     format!("agent:{}", site.name).parse().expect("an actor")
 }

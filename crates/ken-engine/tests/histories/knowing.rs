@@ -1,33 +1,33 @@
-//! What people and agents do with knowledge: the verbs of ken, and edits of files by hand.
+//! Ken operations of people and agents: commands, and hand edits of entry files.
 
 use std::fs;
 
-use ken_core::actor::Actor;
-use ken_core::citation::Evidence;
-use ken_core::content::{Changes, Content};
 use ken_core::decide::Proposal;
-use ken_core::entry::Entry;
-use ken_core::event::{
-    BlankReason, Cited, Origin, Overlay, Proposed, Recorded, Relation, RetractReason, Revised,
+use ken_core::ledger::entry::Entry;
+use ken_core::ledger::event::{
+    BlankReason, Cited, Origin, Overlay, Proposed, RecordedEvent, Relation, RetractReason, Revised,
     Switch,
 };
-use ken_core::id::EntryId;
-use ken_core::kind::Kind;
-use ken_core::status::Status;
-use ken_core::store::{Filter, Shelf};
-use ken_core::text::Statement;
+use ken_core::ledger::store::{EntryFilter, LifecycleFilter};
+use ken_core::values::actor::Actor;
+use ken_core::values::citation::CitationSource;
+use ken_core::values::content::{Changes, Content};
+use ken_core::values::id::EntryId;
+use ken_core::values::kind::EntryKind;
+use ken_core::values::status::EntryStatus;
+use ken_core::values::text::Statement;
 use ken_engine::sync::BulkDeletion;
-use ken_engine::{Engine, Error, GitEnv};
+use ken_engine::{Engine, EngineError, GitEnv};
 
-use super::dice::Dice;
-use super::history::{History, Outcome, agent, chain, person};
+use super::dice::HistoryRng;
+use super::history::{GitHistory, HistoryResult, agent, error_chain, person};
 
-/// Writers that write at once.
-const CROWD: usize = 8;
+/// Number of concurrent writers.
+const CONCURRENT_WRITERS: usize = 8;
 
-/// A verb that touches one entry chosen by chance.
+/// A command on one random entry.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Verb {
+pub(crate) enum EntryCommand {
     Revise,
     Cite,
     Confirm,
@@ -39,8 +39,8 @@ pub(crate) enum Verb {
     Status,
 }
 
-impl History {
-    pub(crate) fn add(&mut self, site: usize) -> Outcome {
+impl GitHistory {
+    pub(crate) fn add(&mut self, site: usize) -> HistoryResult {
         let by = self.somebody(site);
         let proposal = self.proposal(&by);
         let what = format!("add {:?}", proposal.content.statement.as_str());
@@ -49,47 +49,48 @@ impl History {
         })
     }
 
-    /// Does something to one entry that is visible at the site.
-    pub(crate) fn touch(&mut self, site: usize, verb: Verb) -> Outcome {
+    /// Applies a command to one entry that is visible in the worktree.
+    pub(crate) fn touch(&mut self, site: usize, verb: EntryCommand) -> HistoryResult {
         let by = match verb {
-            Verb::Retract | Verb::Restore => person(&self.sites[site]),
-            Verb::Revise
-            | Verb::Cite
-            | Verb::Confirm
-            | Verb::Archive
-            | Verb::Link
-            | Verb::Mark
-            | Verb::Status => self.somebody(site),
+            EntryCommand::Retract | EntryCommand::Restore => person(&self.worktrees[site]),
+            EntryCommand::Revise
+            | EntryCommand::Cite
+            | EntryCommand::Confirm
+            | EntryCommand::Archive
+            | EntryCommand::Link
+            | EntryCommand::Mark
+            | EntryCommand::Status => self.somebody(site),
         };
         let (text, word) = self.fresh_text();
-        let mut dice = Dice::new(self.dice.roll());
+        let mut dice = HistoryRng::new(self.dice.roll());
         self.ken(site, &by, &format!("{verb:?}"), |engine| {
-            let mut entries = engine.list(&Filter {
-                shelf: Shelf::All,
-                ..Filter::default()
+            let mut entries = engine.list(&EntryFilter {
+                lifecycle: LifecycleFilter::All,
+                ..EntryFilter::default()
             })?;
             entries.sort_by_key(|entry| entry.id);
-            let Some(entry) = popular(&mut dice, entries.clone()) else {
+            let Some(entry) = pick_popular(&mut dice, entries.clone()) else {
                 return Ok(Vec::new());
             };
             let other = dice.pick(&entries).map_or(entry.id, |other| other.id);
-            let touched = apply(engine, verb, &entry, other, (&text, &word), &by)?;
+            let touched = apply_command(engine, verb, &entry, other, (&text, &word), &by)?;
             Ok(vec![touched.id])
         })
     }
 
-    /// Lets many writers add at once, each a process of its own as far as Ken can tell.
-    pub(crate) fn crowd(&mut self, site: usize) -> Outcome {
+    /// Adds entries from many concurrent writers, each with its own engine, like separate
+    /// processes.
+    pub(crate) fn add_concurrently(&mut self, site: usize) -> HistoryResult {
         self.note(format!(
-            "{}$ {CROWD} times ken add &",
-            self.sites[site].name
+            "{}$ {CONCURRENT_WRITERS} times ken add &",
+            self.worktrees[site].name
         ));
         self.tally.count("crowds");
-        let by = agent(&self.sites[site]);
-        let jobs: Vec<_> = (0..CROWD)
+        let by = agent(&self.worktrees[site]);
+        let jobs: Vec<_> = (0..CONCURRENT_WRITERS)
             .map(|_| (self.proposal(&by), self.world()))
             .collect();
-        let root = self.sites[site].root.clone();
+        let root = self.worktrees[site].root.clone();
         let open =
             |world| Engine::open(&root, &GitEnv::default(), Some(by.clone()), Box::new(world));
         let added: Vec<Result<EntryId, String>> = std::thread::scope(|scope| {
@@ -98,11 +99,11 @@ impl History {
                 .map(|(proposal, world)| {
                     let (open, by) = (&open, &by);
                     scope.spawn(move || {
-                        let mut engine = open(world).map_err(|e| chain(&e))?;
+                        let mut engine = open(world).map_err(|e| error_chain(&e))?;
                         engine
                             .add(proposal, by)
                             .map(|entry| entry.id)
-                            .map_err(|e| chain(&e))
+                            .map_err(|e| error_chain(&e))
                     })
                 })
                 .collect();
@@ -112,29 +113,29 @@ impl History {
                 .collect()
         });
         let world = self.world();
-        let engine = open(world).map_err(|e| chain(&e))?;
+        let engine = open(world).map_err(|e| error_chain(&e))?;
         for id in added {
-            let id = id.map_err(|e| format!("one of {CROWD} writers failed: {e}"))?;
+            let id = id.map_err(|e| format!("one of {CONCURRENT_WRITERS} writers failed: {e}"))?;
             let before = self.acknowledged.len();
             self.acknowledge(site, &engine, id)?;
             if self.acknowledged.len() == before {
                 return Err(format!(
-                    "{id} was added by one of {CROWD} writers and is not there"
+                    "{id} was added by one of {CONCURRENT_WRITERS} writers and is not there"
                 ));
             }
         }
         Ok(())
     }
 
-    /// Blanks some event with its text.
-    pub(crate) fn blank(&mut self, site: usize) -> Outcome {
-        let by = person(&self.sites[site]);
-        let mut dice = Dice::new(self.dice.roll());
+    /// Redacts a random event.
+    pub(crate) fn blank(&mut self, site: usize) -> HistoryResult {
+        let by = person(&self.worktrees[site]);
+        let mut dice = HistoryRng::new(self.dice.roll());
         let mut target = None;
         self.ken(site, &by, "blank", |engine| {
-            let entries = engine.list(&Filter {
-                shelf: Shelf::All,
-                ..Filter::default()
+            let entries = engine.list(&EntryFilter {
+                lifecycle: LifecycleFilter::All,
+                ..EntryFilter::default()
             })?;
             let Some(entry) = dice.pick(&entries) else {
                 return Ok(Vec::new());
@@ -143,11 +144,11 @@ impl History {
                 return Ok(Vec::new());
             };
             let id = event.event.id;
-            // Ordered once the event is written, even if git is not ready for the rest.
-            let word = telling_word(&event);
-            let blanked = engine.blank(&id.to_string(), BlankReason::Secret, &by);
+            // The redaction counts once its event is written, even if git blocks the rewrite.
+            let word = unique_word(&event);
+            let blanked = engine.redact(&id.to_string(), BlankReason::Secret, &by);
             match blanked {
-                Err(Error::Refused(refusal)) => return Err(refusal.into()),
+                Err(EngineError::Refused(refusal)) => return Err(refusal.into()),
                 other => drop(other?),
             }
             target = Some((id, word));
@@ -161,30 +162,30 @@ impl History {
         Ok(())
     }
 
-    pub(crate) fn pack(&mut self, site: usize) -> Outcome {
-        let by = person(&self.sites[site]);
+    pub(crate) fn pack(&mut self, site: usize) -> HistoryResult {
+        let by = person(&self.worktrees[site]);
         self.tally.count("packs");
         self.ken(site, &by, "ledger pack", |engine| {
             engine.pack().map(|_| Vec::new())
         })
     }
 
-    pub(crate) fn sync(&mut self, site: usize) -> Outcome {
-        let by = person(&self.sites[site]);
+    pub(crate) fn sync(&mut self, site: usize) -> HistoryResult {
+        let by = person(&self.worktrees[site]);
         self.ken(site, &by, "sync", |engine| {
-            engine.sync(BulkDeletion::Ask).map(|_| Vec::new())
+            engine.sync(BulkDeletion::Refuse).map(|_| Vec::new())
         })
     }
 
-    pub(crate) fn render(&mut self, site: usize) -> Outcome {
-        let by = person(&self.sites[site]);
+    pub(crate) fn render(&mut self, site: usize) -> HistoryResult {
+        let by = person(&self.worktrees[site]);
         self.ken(site, &by, "render", |engine| {
-            engine.render().map(|_| Vec::new())
+            engine.render_all().map(|_| Vec::new())
         })
     }
 
-    /// Words an entry's file anew, as a person with an editor does.
-    pub(crate) fn reword(&mut self, site: usize) -> Outcome {
+    /// Edits the statement in an entry's file, as with an editor.
+    pub(crate) fn reword(&mut self, site: usize) -> HistoryResult {
         let (text, _) = self.fresh_text();
         self.edit(site, "reword", |old| {
             let body = old.find("\n---\n\n")? + "\n---\n\n".len();
@@ -194,7 +195,7 @@ impl History {
     }
 
     /// Sets `lastConfirmed` in an entry's file to today.
-    pub(crate) fn confirm_by_hand(&mut self, site: usize) -> Outcome {
+    pub(crate) fn confirm_by_hand(&mut self, site: usize) -> HistoryResult {
         let today = self.now().date();
         self.edit(site, "confirm", |old| {
             let at = old.find("\nlastConfirmed: ")? + 1;
@@ -208,14 +209,17 @@ impl History {
     }
 
     /// Deletes an entry's file.
-    pub(crate) fn delete_by_hand(&mut self, site: usize) -> Outcome {
-        let files = self.sites[site].entry_files();
+    pub(crate) fn delete_by_hand(&mut self, site: usize) -> HistoryResult {
+        let files = self.worktrees[site].entry_files();
         let Some(file) = self.dice.pick(&files) else {
             return Ok(());
         };
-        self.note(format!("{}$ rm .ken/entries/{file}", self.sites[site].name));
+        self.note(format!(
+            "{}$ rm .ken/entries/{file}",
+            self.worktrees[site].name
+        ));
         self.tally.count("hand deletions");
-        fs::remove_file(self.sites[site].ken("entries").join(file)).map_err(|e| e.to_string())
+        fs::remove_file(self.worktrees[site].ken("entries").join(file)).map_err(|e| e.to_string())
     }
 
     fn edit(
@@ -223,17 +227,17 @@ impl History {
         site: usize,
         what: &str,
         change: impl FnOnce(&str) -> Option<String>,
-    ) -> Outcome {
-        let files = self.sites[site].entry_files();
-        let Some(file) = popular(&mut self.dice, files) else {
+    ) -> HistoryResult {
+        let files = self.worktrees[site].entry_files();
+        let Some(file) = pick_popular(&mut self.dice, files) else {
             return Ok(());
         };
-        let path = self.sites[site].ken("entries").join(&file);
+        let path = self.worktrees[site].ken("entries").join(&file);
         let old = fs::read_to_string(&path).map_err(|e| e.to_string())?;
         if let Some(new) = change(&old) {
             self.note(format!(
                 "{}$ edit .ken/entries/{file}   # {what}",
-                self.sites[site].name
+                self.worktrees[site].name
             ));
             self.tally.count(&format!("hand edits: {what}"));
             fs::write(&path, new).map_err(|e| e.to_string())?;
@@ -241,22 +245,22 @@ impl History {
         Ok(())
     }
 
-    /// A person or an agent, whoever comes first.
+    /// Returns a person or an agent at random.
     fn somebody(&mut self, site: usize) -> Actor {
         if self.dice.chance(50) {
-            person(&self.sites[site])
+            person(&self.worktrees[site])
         } else {
-            agent(&self.sites[site])
+            agent(&self.worktrees[site])
         }
     }
 
     fn proposal(&mut self, by: &Actor) -> Proposal {
         let (text, word) = self.fresh_text();
         let kinds = [
-            (Kind::Learning, 6),
-            (Kind::Pattern, 2),
-            (Kind::CommitNorm, 2),
-            (Kind::Friction, 2),
+            (EntryKind::Learning, 6),
+            (EntryKind::Pattern, 2),
+            (EntryKind::CommitNorm, 2),
+            (EntryKind::Friction, 2),
         ];
         Proposal::new(
             self.dice.weighted(&kinds),
@@ -267,27 +271,27 @@ impl History {
     }
 }
 
-/// Picks one, mostly of the first few: people meet where everybody looks.
-fn popular<T: Clone>(dice: &mut Dice, mut items: Vec<T>) -> Option<T> {
+/// Picks an item, mostly one of the first three, so that clones edit the same entries.
+fn pick_popular<T: Clone>(dice: &mut HistoryRng, mut items: Vec<T>) -> Option<T> {
     if dice.chance(60) {
         items.truncate(3);
     }
     dice.pick(&items)
 }
 
-fn apply(
+fn apply_command(
     engine: &mut Engine,
-    verb: Verb,
+    verb: EntryCommand,
     entry: &Entry,
     other: EntryId,
     (text, word): (&str, &str),
     by: &Actor,
-) -> Result<Entry, Error> {
+) -> Result<Entry, EngineError> {
     let id = entry.id;
     match verb {
-        Verb::Revise => {
+        EntryCommand::Revise => {
             let statement = Some(statement(text));
-            engine.revise(
+            engine.edit(
                 id,
                 Changes {
                     statement,
@@ -297,19 +301,19 @@ fn apply(
                 by,
             )
         }
-        Verb::Cite => engine.cite(id, evidence(word), by),
-        Verb::Confirm => engine.confirm(id, None, by),
-        Verb::Retract => engine.retract(id, RetractReason::Obsolete, None, by),
-        Verb::Restore => engine.restore(id, None, by),
-        Verb::Archive => engine.archive(id, by),
-        Verb::Link => engine.link(id, other, Relation::RelatesTo, by),
-        Verb::Mark => engine.set_overlay(id, Overlay::Pin, Switch::On, None, by),
-        Verb::Status => engine.set_status(id, Status::Active, None, by),
+        EntryCommand::Cite => engine.cite(id, evidence(word), by),
+        EntryCommand::Confirm => engine.confirm(id, None, by),
+        EntryCommand::Retract => engine.retract(id, RetractReason::Obsolete, None, by),
+        EntryCommand::Restore => engine.restore(id, None, by),
+        EntryCommand::Archive => engine.archive(id, by),
+        EntryCommand::Link => engine.link(id, other, Relation::RelatesTo, by),
+        EntryCommand::Mark => engine.set_overlay(id, Overlay::Pin, Switch::On, None, by),
+        EntryCommand::Status => engine.set_status(id, EntryStatus::Active, None, by),
     }
 }
 
-/// Returns the word that only this event has, if its data has one.
-fn telling_word(recorded: &Recorded) -> Option<String> {
+/// Returns the word that only this event contains, if it has one.
+fn unique_word(recorded: &RecordedEvent) -> Option<String> {
     let event = &recorded.event;
     let proposed = event
         .get::<Proposed>()
@@ -331,6 +335,6 @@ fn statement(text: &str) -> Statement {
     text.parse().expect("a statement")
 }
 
-fn evidence(word: &str) -> Evidence {
+fn evidence(word: &str) -> CitationSource {
     format!("doc:docs/{word}.md").parse().expect("evidence")
 }

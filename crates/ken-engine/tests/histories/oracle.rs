@@ -1,69 +1,69 @@
-//! What must hold at the end of a history, found out without Ken's own readers.
+//! Invariants at the end of a history, checked without Ken's own readers.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ken_core::event::Recorded;
-use ken_core::id::EventId;
-use ken_core::state::State;
-use ken_core::store::Store as _;
-use ken_engine::check::Severity;
-use ken_engine::recover::Scope;
-use ken_engine::verify::{Scope as Checked, Verified};
-use ken_engine::view::document;
+use ken_core::ledger::event::RecordedEvent;
+use ken_core::ledger::state::LedgerState;
+use ken_core::ledger::store::DerivedStore as _;
+use ken_core::values::id::EventId;
+use ken_engine::check::LedgerSeverity;
+use ken_engine::recover::RecoverScope;
+use ken_engine::verify::{VerifyOutcome, VerifyScope as Checked};
+use ken_engine::view::entry_file;
 use ken_engine::{Engine, GitEnv};
 use ken_index::Index;
 
-use super::history::{History, Outcome, chain, person};
-use super::site::Site;
+use super::history::{GitHistory, HistoryResult, error_chain, person};
+use super::site::TestWorktree;
 
-/// The gate that looks for blanked data.
-const BLANKED_GATE: &str = "knowledge.blanked";
+/// The gate that detects redacted data.
+const REDACTED_GATE: &str = "knowledge.blanked";
 
-impl History {
-    /// Checks everything.
-    pub(crate) fn judge(&mut self) -> Outcome {
-        for site in 0..self.sites.len() {
-            self.gate_sees_copies(site)?;
+impl GitHistory {
+    /// Checks all invariants.
+    pub(crate) fn judge(&mut self) -> HistoryResult {
+        for site in 0..self.worktrees.len() {
+            self.check_gate_fails(site)?;
         }
-        for site in 0..self.sites.len() {
+        for site in 0..self.worktrees.len() {
             self.recover(site)?;
         }
-        for site in 0..self.sites.len() {
+        for site in 0..self.worktrees.len() {
             self.sync(site)?;
-            self.gate_passes(site)?;
-            self.state_is_the_fold(site)?;
-            self.blanked_text_is_gone(site)?;
+            self.check_gate_passes(site)?;
+            self.check_state(site)?;
+            self.check_redacted_text(site)?;
         }
-        self.nothing_is_lost()
+        self.check_nothing_lost()
     }
 
-    /// Compares what a site's index says with a fold of its files.
-    pub(crate) fn state_is_the_fold(&mut self, site: usize) -> Outcome {
-        let place = self.sites[site].clone();
-        files_are_of_their_entries(&place)?;
+    /// Compares the state in a worktree's index with a fold of its files.
+    pub(crate) fn check_state(&mut self, site: usize) -> HistoryResult {
+        let place = self.worktrees[site].clone();
+        check_file_names(&place)?;
         let mut engine = self.open(site)?;
         let expected = place.events()?.fold();
-        let kept = indexed(&place)?;
-        same(&place.name, "the index kept in step", &kept, &expected)?;
-        engine.rebuild_index().map_err(|e| chain(&e))?;
-        same(
+        let kept = indexed_state(&place)?;
+        compare_states(&place.name, "the index kept in step", &kept, &expected)?;
+        engine.rebuild_index().map_err(|e| error_chain(&e))?;
+        compare_states(
             &place.name,
             "the index built anew",
-            &indexed(&place)?,
+            &indexed_state(&place)?,
             &expected,
         )
     }
 
-    /// Checks that no blanked text can be found where this clone knows it is blanked.
-    pub(crate) fn blanked_text_is_gone(&mut self, site: usize) -> Outcome {
-        let place = &self.sites[site];
+    /// Checks that no redacted text is stored in a clone that has the redaction.
+    pub(crate) fn check_redacted_text(&mut self, site: usize) -> HistoryResult {
+        let place = &self.worktrees[site];
         let mut files = Vec::new();
-        walk(&place.root.join(".ken"), &mut files);
-        walk(&place.common.join("ken"), &mut files);
+        collect_files(&place.root.join(".ken"), &mut files);
+        collect_files(&place.common.join("ken"), &mut files);
         let quoted = self.quoted(site, &files)?;
-        match quoted.iter().find(|(_, file)| !holds_edit(file)) {
+        match quoted.iter().find(|(_, file)| !has_pending_edit(file)) {
             Some((word, file)) => {
                 let text = fs::read_to_string(file).unwrap_or_default();
                 let file = file.display();
@@ -76,24 +76,25 @@ impl History {
         }
     }
 
-    /// Returns which of `files` hold, or are named after, a word this clone knows is blanked.
+    /// Returns the files that contain, or are named after, a word that is redacted in this clone.
     fn quoted(&self, site: usize, files: &[PathBuf]) -> Result<Vec<(String, PathBuf)>, String> {
-        let place = &self.sites[site];
+        let place = &self.worktrees[site];
         let here = place.blanked()?;
-        let mut told: Vec<Recorded> = place.events()?.events().collect();
-        told.extend(place.journalled());
+        let mut told: Vec<RecordedEvent> = place.events()?.events().collect();
+        told.extend(place.journal_events());
         let mut found = Vec::new();
         for (id, word) in self.blanked.iter().filter(|(id, _)| here.contains(id)) {
             let Some(word) = word else { continue };
-            // Somebody wrote the word into another event, by keeping both halves of a conflict.
-            let elsewhere = |it: &Recorded| it.event.id != *id && it.line().contains(word.as_str());
+            // Keeping both halves of a conflict copied the word into another event.
+            let elsewhere =
+                |it: &RecordedEvent| it.event.id != *id && it.line().contains(word.as_str());
             if told.iter().any(elsewhere) {
                 continue;
             }
             for file in files {
                 let bytes = fs::read(file).unwrap_or_default();
                 let named = file.display().to_string().contains(word.as_str());
-                if named || contains(&bytes, word.as_bytes()) {
+                if named || contains_bytes(&bytes, word.as_bytes()) {
                     found.push((word.clone(), file.clone()));
                 }
             }
@@ -101,12 +102,12 @@ impl History {
         Ok(found)
     }
 
-    /// Checks that the gate fails while a copy of blanked data is in the tree.
-    fn gate_sees_copies(&mut self, site: usize) -> Outcome {
-        let place = self.sites[site].clone();
+    /// Checks that the gate fails while the worktree holds a copy of redacted data.
+    fn check_gate_fails(&mut self, site: usize) -> HistoryResult {
+        let place = self.worktrees[site].clone();
         let copies = full_copies(&place)?;
         let mut files = Vec::new();
-        walk(&place.ken("entries"), &mut files);
+        collect_files(&place.ken("entries"), &mut files);
         let quoted = self.quoted(site, &files)?;
         if copies.is_empty() && quoted.is_empty() {
             return Ok(());
@@ -129,9 +130,9 @@ impl History {
         Ok(())
     }
 
-    /// Checks that the gate finds no blanked data after a sync, and nothing damaged at all.
-    fn gate_passes(&mut self, site: usize) -> Outcome {
-        let place = self.sites[site].clone();
+    /// Checks that after a sync the gate finds no redacted data and no damage.
+    fn check_gate_passes(&mut self, site: usize) -> HistoryResult {
+        let place = self.worktrees[site].clone();
         let copies = full_copies(&place)?;
         if !copies.is_empty() {
             return Err(format!(
@@ -141,27 +142,27 @@ impl History {
         }
         let mut engine = self.open(site)?;
         let verified = verify(&mut engine)?;
-        let mut quotes = verified.findings.iter().filter(|f| f.gate == BLANKED_GATE);
-        if let Some(finding) = quotes.find(|f| !holds_edit(&place.root.join(&f.at))) {
+        let mut quotes = verified.findings.iter().filter(|f| f.gate == REDACTED_GATE);
+        if let Some(finding) = quotes.find(|f| !has_pending_edit(&place.root.join(&f.at))) {
             let text = fs::read_to_string(place.root.join(&finding.at)).unwrap_or_default();
             return Err(format!("{}: {finding:?}\n{text}", place.name));
         }
-        let checked = engine.check_ledger().map_err(|e| chain(&e))?;
+        let checked = engine.check_ledger().map_err(|e| error_chain(&e))?;
         match checked
             .findings
             .iter()
-            .find(|f| f.severity == Severity::Damage)
+            .find(|f| f.severity == LedgerSeverity::Damage)
         {
             Some(finding) => Err(format!("{}: {finding:?}", place.name)),
             None => Ok(()),
         }
     }
 
-    fn recover(&mut self, site: usize) -> Outcome {
-        let by = person(&self.sites[site]);
+    fn recover(&mut self, site: usize) -> HistoryResult {
+        let by = person(&self.worktrees[site]);
         let mut restored = 0;
         self.ken(site, &by, "recover --all", |engine| {
-            let recovered = engine.recover(Scope::All)?;
+            let recovered = engine.recover(RecoverScope::All)?;
             restored = recovered.restored.values().sum();
             Ok(Vec::new())
         })?;
@@ -170,25 +171,27 @@ impl History {
         Ok(())
     }
 
-    /// Checks that every acknowledged event is in some tree or reached by some ref.
-    fn nothing_is_lost(&mut self) -> Outcome {
+    /// Checks that every acknowledged event is in a worktree or reachable from a ref.
+    fn check_nothing_lost(&mut self) -> HistoryResult {
         let mut found: BTreeSet<String> = BTreeSet::new();
         let mut blank: BTreeSet<EventId> = BTreeSet::new();
-        let mut take = |recorded: &Recorded| {
-            if recorded.is_blanked() {
+        let mut take = |recorded: &RecordedEvent| {
+            if recorded.is_redacted() {
                 blank.insert(recorded.event.id);
             }
             found.insert(recorded.line().to_owned());
         };
         let mut repositories = BTreeSet::from([self.remote.clone()]);
-        for site in &self.sites {
+        for site in &self.worktrees {
             site.lines()?
                 .iter()
                 .for_each(|(_, recorded)| take(recorded));
             repositories.insert(site.root.clone());
         }
         for root in repositories {
-            Site::reachable(&root)?.iter().for_each(&mut take);
+            TestWorktree::reachable_lines(&root)?
+                .iter()
+                .for_each(&mut take);
         }
         self.tally
             .add("events acknowledged", self.acknowledged.len() as u64);
@@ -205,44 +208,45 @@ impl History {
         Ok(())
     }
 
-    /// Opens a site for reading.
+    /// Opens an engine on a worktree.
     pub(crate) fn open(&mut self, site: usize) -> Result<Engine, String> {
         let world = Box::new(self.world());
-        let place = &self.sites[site];
+        let place = &self.worktrees[site];
         Engine::open(&place.root, &GitEnv::default(), Some(person(place)), world)
-            .map_err(|e| format!("{}: opening failed: {}", place.name, chain(&e)))
+            .map_err(|e| format!("{}: opening failed: {}", place.name, error_chain(&e)))
     }
 }
 
-/// Returns the full copies of events in the tree that should be blanked.
-fn verify(engine: &mut Engine) -> Result<Verified, String> {
+/// Runs the gate on everything.
+fn verify(engine: &mut Engine) -> Result<VerifyOutcome, String> {
     let by = "ci:test".parse().unwrap();
     let verified = engine.verify(Checked::Everything, &by, &mut |_, _| ());
-    verified.map_err(|e| chain(&e))
+    verified.map_err(|e| error_chain(&e))
 }
 
-fn full_copies(place: &Site) -> Result<Vec<(String, EventId)>, String> {
+/// Returns the full copies, in the worktree, of events that should be redacted.
+fn full_copies(place: &TestWorktree) -> Result<Vec<(String, EventId)>, String> {
     let blanked = place.blanked()?;
     let lines = place.lines()?.into_iter();
     Ok(lines
-        .filter(|(_, it)| blanked.contains(&it.event.id) && !it.is_blanked())
-        .filter(|(_, it)| ken_core::state::blanks(&it.event).is_none())
+        .filter(|(_, it)| blanked.contains(&it.event.id) && !it.is_redacted())
+        .filter(|(_, it)| ken_core::ledger::state::redaction_target(&it.event).is_none())
         .map(|(path, it)| (path, it.event.id))
         .collect())
 }
 
-/// Returns whether a file holds an edit that is no event yet. One that rests on a blanked event
-/// waits for a person, and the gate fails until then.
-fn holds_edit(file: &Path) -> bool {
+/// Returns true if a file holds an edit that is not an event yet. An edit based on a redacted event
+/// awaits a person, and the gate fails until then.
+fn has_pending_edit(file: &Path) -> bool {
     let text = fs::read_to_string(file).unwrap_or_default();
-    document::read(&text).is_ok_and(|reading| !reading.is_rendered())
+    entry_file::parse(&text).is_ok_and(|reading| !reading.content_is_rendered())
 }
 
-/// Checks that no merge put one entry's text into another's file.
-fn files_are_of_their_entries(place: &Site) -> Outcome {
+/// Checks that no merge put one entry's text into another entry's file.
+fn check_file_names(place: &TestWorktree) -> HistoryResult {
     for name in place.entry_files() {
         let text = fs::read_to_string(place.ken("entries").join(&name)).unwrap_or_default();
-        let Ok(reading) = document::read(&text) else {
+        let Ok(reading) = entry_file::parse(&text) else {
             continue;
         };
         if !name.starts_with(&reading.id.to_string()) {
@@ -252,13 +256,18 @@ fn files_are_of_their_entries(place: &Site) -> Outcome {
     Ok(())
 }
 
-fn indexed(place: &Site) -> Result<State, String> {
-    let index = Index::open(&place.ken(".index/knowledge.db")).map_err(|e| chain(&e))?;
-    index.state().map_err(|e| chain(&e))
+fn indexed_state(place: &TestWorktree) -> Result<LedgerState, String> {
+    let index = Index::open(&place.ken(".index/knowledge.db")).map_err(|e| error_chain(&e))?;
+    index.state().map_err(|e| error_chain(&e))
 }
 
-fn same(site: &str, what: &str, found: &State, expected: &State) -> Outcome {
-    if found.to_bytes() == expected.to_bytes() {
+fn compare_states(
+    site: &str,
+    what: &str,
+    found: &LedgerState,
+    expected: &LedgerState,
+) -> HistoryResult {
+    if found.to_canonical_json() == expected.to_canonical_json() {
         return Ok(());
     }
     let ids: BTreeSet<_> = found
@@ -275,17 +284,17 @@ fn same(site: &str, what: &str, found: &State, expected: &State) -> Outcome {
     ))
 }
 
-fn walk(folder: &Path, files: &mut Vec<PathBuf>) {
+fn collect_files(folder: &Path, files: &mut Vec<PathBuf>) {
     for item in fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = item.path();
         if path.is_dir() {
-            walk(&path, files);
+            collect_files(&path, files);
         } else {
             files.push(path);
         }
     }
 }
 
-fn contains(bytes: &[u8], word: &[u8]) -> bool {
+fn contains_bytes(bytes: &[u8], word: &[u8]) -> bool {
     bytes.windows(word.len()).any(|window| window == word)
 }

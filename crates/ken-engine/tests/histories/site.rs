@@ -1,19 +1,19 @@
-//! One worktree of one clone: where it is, how it was made, and an independent reading of it.
+//! A worktree of a test clone, with an independent reader of its ledger.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ken_core::event::Recorded;
-use ken_core::id::EventId;
-use ken_core::state::{EventSet, blanks};
+use ken_core::ledger::event::RecordedEvent;
+use ken_core::ledger::state::{EventSet, redaction_target};
+use ken_core::values::id::EventId;
 use ken_ledger::pack;
 
-use super::git::{contents, git, must};
+use super::git::{must_run_git, object_contents, run_git};
 
-/// One worktree.
+/// A worktree of a clone.
 #[derive(Clone, Debug)]
-pub(crate) struct Site {
+pub(crate) struct TestWorktree {
     pub(crate) name: String,
     pub(crate) root: PathBuf,
     pub(crate) git_dir: PathBuf,
@@ -21,24 +21,29 @@ pub(crate) struct Site {
     pub(crate) email: String,
 }
 
-/// How a clone is made.
+/// Options for creating a clone.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Make {
+pub(crate) struct CloneOptions {
     pub(crate) autocrlf: &'static str,
     pub(crate) ref_format: &'static str,
 }
 
-impl Site {
-    /// Clones `remote` into a folder called `name` beside it.
-    pub(crate) fn cloned(remote: &Path, name: &str, make: Make) -> Self {
-        Self::cloned_with(remote, name, make, &[])
+impl TestWorktree {
+    /// Clones `remote` into a folder `name` next to it.
+    pub(crate) fn cloned(remote: &Path, name: &str, make: CloneOptions) -> Self {
+        Self::create_clone_with(remote, name, make, &[])
     }
 
     /// Clones with further options.
-    pub(crate) fn cloned_with(remote: &Path, name: &str, make: Make, options: &[&str]) -> Self {
+    pub(crate) fn create_clone_with(
+        remote: &Path,
+        name: &str,
+        make: CloneOptions,
+        options: &[&str],
+    ) -> Self {
         let parent = remote.parent().expect("it lies in a folder");
         let root = parent.join(name);
-        let Make {
+        let CloneOptions {
             autocrlf,
             ref_format,
         } = make;
@@ -65,7 +70,7 @@ impl Site {
         let (from, to) = (remote.display().to_string(), root.display().to_string());
         arguments.extend(options);
         arguments.extend([from.as_str(), to.as_str()]);
-        must(parent, &arguments);
+        must_run_git(parent, &arguments);
         let git_dir = root.join(".git");
         Self {
             name: name.to_owned(),
@@ -76,11 +81,11 @@ impl Site {
         }
     }
 
-    /// Adds a worktree called `name` to this clone, on a new branch of that name.
+    /// Adds a worktree `name` to this clone, on a new branch of that name.
     pub(crate) fn worktree(&self, name: &str) -> Self {
         let root = self.root.parent().expect("it lies in a folder").join(name);
         let path = root.display().to_string();
-        must(&self.root, &["worktree", "add", "-q", "-B", name, &path]);
+        must_run_git(&self.root, &["worktree", "add", "-q", "-B", name, &path]);
         Self {
             name: name.to_owned(),
             git_dir: self.common.join("worktrees").join(name),
@@ -94,7 +99,7 @@ impl Site {
         self.root.join(".ken").join(path)
     }
 
-    /// Returns whether git is in the middle of something.
+    /// Returns true if a git operation is in progress.
     pub(crate) fn is_busy(&self) -> bool {
         [
             "MERGE_HEAD",
@@ -108,16 +113,16 @@ impl Site {
         .any(|file| self.git_dir.join(file).exists())
     }
 
-    /// Returns the names of the entry files in the tree.
+    /// Returns the names of the entry files in the worktree.
     pub(crate) fn entry_files(&self) -> Vec<String> {
-        names_in(&self.ken("entries"))
+        file_names(&self.ken("entries"))
     }
 
-    /// Returns the paths of the segments in the tree, as git knows them.
+    /// Returns the paths of the segments in the worktree, relative to its root.
     pub(crate) fn segments(&self) -> Vec<String> {
         let mut paths = Vec::new();
         for memory in ["semantic", "procedural", "episodic"] {
-            let names = names_in(&self.ken(&format!("{memory}/v1")));
+            let names = file_names(&self.ken(&format!("{memory}/v1")));
             paths.extend(
                 names
                     .into_iter()
@@ -127,24 +132,24 @@ impl Site {
         paths
     }
 
-    /// Reads every line of every segment and pack in the tree.
-    pub(crate) fn lines(&self) -> Result<Vec<(String, Recorded)>, String> {
+    /// Reads every line of every segment and pack in the worktree.
+    pub(crate) fn lines(&self) -> Result<Vec<(String, RecordedEvent)>, String> {
         let mut lines = Vec::new();
         for path in self.segments() {
             let bytes = fs::read(self.root.join(&path)).map_err(|e| format!("{path}: {e}"))?;
-            for recorded in read(&path, &bytes)? {
+            for recorded in parse_segment(&path, &bytes)? {
                 lines.push((path.clone(), recorded));
             }
         }
         Ok(lines)
     }
 
-    /// Reads every line that any ref or stash of the repository reaches.
-    pub(crate) fn reachable(root: &Path) -> Result<Vec<Recorded>, String> {
-        let stashes = git(root, 0, &["rev-list", "-g", "refs/stash", "--"]).out;
+    /// Reads every line reachable from any ref or stash of the repository.
+    pub(crate) fn reachable_lines(root: &Path) -> Result<Vec<RecordedEvent>, String> {
+        let stashes = run_git(root, 0, &["rev-list", "-g", "refs/stash", "--"]).out;
         let mut arguments = vec!["rev-list", "--objects", "--all"];
         arguments.extend(stashes.lines());
-        let listed = must(root, &arguments);
+        let listed = must_run_git(root, &arguments);
         let files: BTreeMap<&str, &str> = listed
             .lines()
             .filter_map(|line| line.split_once(' '))
@@ -152,16 +157,16 @@ impl Site {
             .collect();
         let (ids, paths): (Vec<&str>, Vec<&str>) = files.into_iter().unzip();
         let mut lines = Vec::new();
-        for (path, bytes) in paths.iter().zip(contents(root, &ids)) {
-            lines.extend(read(path, &bytes)?);
+        for (path, bytes) in paths.iter().zip(object_contents(root, &ids)) {
+            lines.extend(parse_segment(path, &bytes)?);
         }
         Ok(lines)
     }
 
     /// Reads every event of the journal.
-    pub(crate) fn journalled(&self) -> Vec<Recorded> {
+    pub(crate) fn journal_events(&self) -> Vec<RecordedEvent> {
         let journal = self.common.join("ken/journal");
-        let texts = names_in(&journal)
+        let texts = file_names(&journal)
             .into_iter()
             .filter_map(|name| fs::read_to_string(journal.join(name)).ok());
         texts
@@ -170,41 +175,46 @@ impl Site {
                     .lines()
                     .filter_map(|record| record.splitn(4, '\t').nth(3));
                 lines
-                    .filter_map(|line| Recorded::parse(line.as_bytes()).ok())
+                    .filter_map(|line| RecordedEvent::parse(line.as_bytes()).ok())
                     .collect::<Vec<_>>()
             })
             .collect()
     }
 
-    /// Returns the ids this clone remembers as blanked.
+    /// Returns the event ids that this clone remembers as redacted.
     pub(crate) fn remembered(&self) -> BTreeSet<EventId> {
         let text = fs::read_to_string(self.common.join("ken/blanked")).unwrap_or_default();
         text.lines().filter_map(|line| line.parse().ok()).collect()
     }
 
-    /// Returns the events of the tree as the format's rules say, found out independently.
+    /// Returns the events of the worktree by the rules of the format, read without the engine.
     pub(crate) fn events(&self) -> Result<EventSet, String> {
-        let mut set = EventSet::remembering(self.remembered());
+        let mut set = EventSet::with_redacted(self.remembered());
         for (_, recorded) in self.lines()? {
             set.add(recorded);
         }
         Ok(set)
     }
 
-    /// Returns the ids that must not be served here: remembered, or ordered by an event.
+    /// Returns the ids that must not be served here: remembered as redacted, or redacted by an
+    /// event.
     pub(crate) fn blanked(&self) -> Result<BTreeSet<EventId>, String> {
         let mut ids = self.remembered();
-        ids.extend(self.lines()?.iter().filter_map(|(_, it)| blanks(&it.event)));
+        ids.extend(
+            self.lines()?
+                .iter()
+                .filter_map(|(_, it)| redaction_target(&it.event)),
+        );
         Ok(ids)
     }
 }
 
-/// Returns whether git knows a segment or pack by this path.
+/// Returns true for the path of a segment or pack.
 pub(crate) fn is_segment(path: &str) -> bool {
     path.starts_with(".ken/") && (path.ends_with(".jsonl") || path.ends_with(".pack"))
 }
 
-fn read(path: &str, bytes: &[u8]) -> Result<Vec<Recorded>, String> {
+fn parse_segment(path: &str, bytes: &[u8]) -> Result<Vec<RecordedEvent>, String> {
     let text = if path.ends_with(".pack") {
         pack::decode(bytes).map_err(|e| format!("{path}: {e}"))?
     } else {
@@ -215,11 +225,11 @@ fn read(path: &str, bytes: &[u8]) -> Result<Vec<Recorded>, String> {
     }
     text.split(|byte| *byte == b'\n')
         .filter(|line| !line.is_empty())
-        .map(|line| Recorded::parse(line).map_err(|e| format!("{path}: {e}")))
+        .map(|line| RecordedEvent::parse(line).map_err(|e| format!("{path}: {e}")))
         .collect()
 }
 
-fn names_in(folder: &Path) -> Vec<String> {
+fn file_names(folder: &Path) -> Vec<String> {
     let Ok(listed) = fs::read_dir(folder) else {
         return Vec::new();
     };

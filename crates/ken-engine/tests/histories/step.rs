@@ -1,22 +1,22 @@
-//! Chooses what happens next.
+//! Random choice of the next step of a history.
 
-use super::history::{History, Outcome};
-use super::knowing::Verb;
+use super::history::{GitHistory, HistoryResult};
+use super::knowing::EntryCommand;
 
-/// Steps of one history.
+/// Minimum and maximum number of steps per history.
 const STEPS_MIN: usize = 30;
 const STEPS_MAX: usize = 80;
 
 #[derive(Clone, Copy, Debug)]
-enum Step {
+enum HistoryStep {
     Add,
-    Touch(Verb),
-    Crowd,
+    Touch(EntryCommand),
+    AddConcurrently,
     Blank,
     Pack,
     Sync,
     Render,
-    Reword,
+    EditByHand,
     ConfirmByHand,
     DeleteByHand,
     CommitAll,
@@ -37,53 +37,53 @@ enum Step {
     Push,
     Prune,
     Worktree,
-    Compare,
+    CheckState,
 }
 
-/// How often each happens, in thousandths or so.
-const STEPS: &[(Step, usize)] = &[
-    (Step::Add, 120),
-    (Step::Touch(Verb::Revise), 90),
-    (Step::Touch(Verb::Cite), 20),
-    (Step::Touch(Verb::Confirm), 50),
-    (Step::Touch(Verb::Retract), 12),
-    (Step::Touch(Verb::Restore), 12),
-    (Step::Touch(Verb::Archive), 12),
-    (Step::Touch(Verb::Link), 12),
-    (Step::Touch(Verb::Mark), 12),
-    (Step::Touch(Verb::Status), 20),
-    (Step::Crowd, 8),
-    (Step::Blank, 25),
-    (Step::Pack, 30),
-    (Step::Sync, 30),
-    (Step::Render, 25),
-    (Step::Reword, 70),
-    (Step::ConfirmByHand, 12),
-    (Step::DeleteByHand, 6),
-    (Step::CommitAll, 110),
-    (Step::CommitPart, 50),
-    (Step::Amend, 20),
-    (Step::Switch, 70),
-    (Step::Merge, 90),
-    (Step::Squash, 20),
-    (Step::Rebase, 35),
-    (Step::CherryPick, 25),
-    (Step::Revert, 20),
-    (Step::Stash, 30),
-    (Step::StashPop, 30),
-    (Step::Reset, 25),
-    (Step::Clean, 8),
-    (Step::Pull, 80),
-    (Step::PullRebase, 35),
-    (Step::Push, 90),
-    (Step::Prune, 4),
-    (Step::Worktree, 8),
-    (Step::Compare, 20),
+/// Relative frequency of each step.
+const STEP_WEIGHTS: &[(HistoryStep, usize)] = &[
+    (HistoryStep::Add, 120),
+    (HistoryStep::Touch(EntryCommand::Revise), 90),
+    (HistoryStep::Touch(EntryCommand::Cite), 20),
+    (HistoryStep::Touch(EntryCommand::Confirm), 50),
+    (HistoryStep::Touch(EntryCommand::Retract), 12),
+    (HistoryStep::Touch(EntryCommand::Restore), 12),
+    (HistoryStep::Touch(EntryCommand::Archive), 12),
+    (HistoryStep::Touch(EntryCommand::Link), 12),
+    (HistoryStep::Touch(EntryCommand::Mark), 12),
+    (HistoryStep::Touch(EntryCommand::Status), 20),
+    (HistoryStep::AddConcurrently, 8),
+    (HistoryStep::Blank, 25),
+    (HistoryStep::Pack, 30),
+    (HistoryStep::Sync, 30),
+    (HistoryStep::Render, 25),
+    (HistoryStep::EditByHand, 70),
+    (HistoryStep::ConfirmByHand, 12),
+    (HistoryStep::DeleteByHand, 6),
+    (HistoryStep::CommitAll, 110),
+    (HistoryStep::CommitPart, 50),
+    (HistoryStep::Amend, 20),
+    (HistoryStep::Switch, 70),
+    (HistoryStep::Merge, 90),
+    (HistoryStep::Squash, 20),
+    (HistoryStep::Rebase, 35),
+    (HistoryStep::CherryPick, 25),
+    (HistoryStep::Revert, 20),
+    (HistoryStep::Stash, 30),
+    (HistoryStep::StashPop, 30),
+    (HistoryStep::Reset, 25),
+    (HistoryStep::Clean, 8),
+    (HistoryStep::Pull, 80),
+    (HistoryStep::PullRebase, 35),
+    (HistoryStep::Push, 90),
+    (HistoryStep::Prune, 4),
+    (HistoryStep::Worktree, 8),
+    (HistoryStep::CheckState, 20),
 ];
 
-/// Runs the history of `seed` and judges it.
-pub(crate) fn run(seed: u64) -> (History, Outcome) {
-    let mut history = History::new(seed);
+/// Runs the history of `seed` and checks its invariants.
+pub(crate) fn run_history(seed: u64) -> (GitHistory, HistoryResult) {
+    let mut history = GitHistory::new(seed);
     let steps = STEPS_MIN + history.dice.below(STEPS_MAX - STEPS_MIN + 1);
     let mut outcome = Ok(());
     for _ in 0..steps {
@@ -96,79 +96,79 @@ pub(crate) fn run(seed: u64) -> (History, Outcome) {
     (history, outcome)
 }
 
-impl History {
-    fn step(&mut self) -> Outcome {
-        self.let_time_pass();
+impl GitHistory {
+    fn step(&mut self) -> HistoryResult {
+        self.advance_clock();
         self.tally.count("steps");
-        let site = self.dice.below(self.sites.len());
-        match self.dice.weighted(STEPS) {
-            Step::Add => self.add(site),
-            Step::Touch(verb) => self.touch(site, verb),
-            Step::Crowd => self.crowd(site),
-            Step::Blank => self.blank(site),
-            Step::Pack => self.pack(site),
-            Step::Sync => self.sync(site),
-            Step::Render => self.render(site),
-            Step::Reword => self.reword(site),
-            Step::ConfirmByHand => self.confirm_by_hand(site),
-            Step::DeleteByHand => self.delete_by_hand(site),
-            Step::Merge => self.merge(site),
-            Step::Squash => self.squash(site),
-            Step::Rebase => self.rebase(site),
-            Step::CherryPick => self.cherry_pick(site),
-            Step::Revert => self.revert(site),
-            Step::Stash => self.stash(site),
-            Step::StashPop => self.stash_pop(site),
-            Step::Pull => self.pull(site),
-            Step::PullRebase => self.pull_rebase(site),
-            Step::Compare => self.state_is_the_fold(site),
-            step @ (Step::CommitAll
-            | Step::CommitPart
-            | Step::Amend
-            | Step::Switch
-            | Step::Reset
-            | Step::Clean
-            | Step::Push
-            | Step::Prune
-            | Step::Worktree) => {
-                self.plain_step(site, step);
+        let site = self.dice.below(self.worktrees.len());
+        match self.dice.weighted(STEP_WEIGHTS) {
+            HistoryStep::Add => self.add(site),
+            HistoryStep::Touch(verb) => self.touch(site, verb),
+            HistoryStep::AddConcurrently => self.add_concurrently(site),
+            HistoryStep::Blank => self.blank(site),
+            HistoryStep::Pack => self.pack(site),
+            HistoryStep::Sync => self.sync(site),
+            HistoryStep::Render => self.render(site),
+            HistoryStep::EditByHand => self.reword(site),
+            HistoryStep::ConfirmByHand => self.confirm_by_hand(site),
+            HistoryStep::DeleteByHand => self.delete_by_hand(site),
+            HistoryStep::Merge => self.merge(site),
+            HistoryStep::Squash => self.squash(site),
+            HistoryStep::Rebase => self.rebase(site),
+            HistoryStep::CherryPick => self.cherry_pick(site),
+            HistoryStep::Revert => self.revert(site),
+            HistoryStep::Stash => self.stash(site),
+            HistoryStep::StashPop => self.stash_pop(site),
+            HistoryStep::Pull => self.pull(site),
+            HistoryStep::PullRebase => self.pull_rebase(site),
+            HistoryStep::CheckState => self.check_state(site),
+            step @ (HistoryStep::CommitAll
+            | HistoryStep::CommitPart
+            | HistoryStep::Amend
+            | HistoryStep::Switch
+            | HistoryStep::Reset
+            | HistoryStep::Clean
+            | HistoryStep::Push
+            | HistoryStep::Prune
+            | HistoryStep::Worktree) => {
+                self.run_plain_step(site, step);
                 Ok(())
             }
         }
     }
 
-    /// Steps in which git cannot stop.
-    fn plain_step(&mut self, site: usize, step: Step) {
+    /// Runs a step that cannot cause a conflict.
+    fn run_plain_step(&mut self, site: usize, step: HistoryStep) {
         match step {
-            Step::CommitPart => self.commit_part(site),
-            Step::Amend => self.amend(site),
-            Step::Switch => self.switch(site),
-            Step::Reset => self.reset(site),
-            Step::Clean => self.clean(site),
-            Step::Push => self.push(site),
-            Step::Prune => self.prune(site),
-            Step::Worktree => self.worktree(site),
-            Step::CommitAll
-            | Step::Add
-            | Step::Touch(_)
-            | Step::Crowd
-            | Step::Blank
-            | Step::Pack
-            | Step::Sync
-            | Step::Render
-            | Step::Reword
-            | Step::ConfirmByHand
-            | Step::DeleteByHand
-            | Step::Merge
-            | Step::Squash
-            | Step::Rebase
-            | Step::CherryPick
-            | Step::Revert
-            | Step::Stash
-            | Step::StashPop
-            | Step::Pull
-            | Step::PullRebase
-            | Step::Compare => {
+            HistoryStep::CommitPart => self.commit_part(site),
+            HistoryStep::Amend => self.amend(site),
+            HistoryStep::Switch => self.switch(site),
+            HistoryStep::Reset => self.reset(site),
+            HistoryStep::Clean => self.clean(site),
+            HistoryStep::Push => self.push(site),
+            HistoryStep::Prune => self.prune(site),
+            HistoryStep::Worktree => self.worktree(site),
+            HistoryStep::CommitAll
+            | HistoryStep::Add
+            | HistoryStep::Touch(_)
+            | HistoryStep::AddConcurrently
+            | HistoryStep::Blank
+            | HistoryStep::Pack
+            | HistoryStep::Sync
+            | HistoryStep::Render
+            | HistoryStep::EditByHand
+            | HistoryStep::ConfirmByHand
+            | HistoryStep::DeleteByHand
+            | HistoryStep::Merge
+            | HistoryStep::Squash
+            | HistoryStep::Rebase
+            | HistoryStep::CherryPick
+            | HistoryStep::Revert
+            | HistoryStep::Stash
+            | HistoryStep::StashPop
+            | HistoryStep::Pull
+            | HistoryStep::PullRebase
+            | HistoryStep::CheckState => {
                 self.commit_all(site);
             }
         }

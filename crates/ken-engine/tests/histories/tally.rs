@@ -1,13 +1,13 @@
-//! Counts of what happened, to be printed and added up.
+//! Counts of operations, for printing and adding up.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 /// Counts by name.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Tally(BTreeMap<String, u64>);
+pub(crate) struct OperationCounts(BTreeMap<String, u64>);
 
-impl Tally {
+impl OperationCounts {
     pub(crate) fn count(&mut self, what: &str) {
         self.add(what, 1);
     }
@@ -23,7 +23,7 @@ impl Tally {
     }
 }
 
-impl fmt::Display for Tally {
+impl fmt::Display for OperationCounts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0
             .iter()

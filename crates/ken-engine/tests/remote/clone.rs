@@ -1,33 +1,35 @@
-//! A clone with a ledger and a remote, for tests.
+//! Test clone with a ledger and a remote.
 
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use ken_core::citation::Evidence;
-use ken_core::content::Content;
 use ken_core::decide::Proposal;
-use ken_core::event::{Origin, Recorded};
-use ken_core::id::EventId;
-use ken_core::kind::Kind;
-use ken_engine::remote::{Address, Again, Plain, PullReport, PushReport, Remote, TokenSource};
-use ken_engine::world::FixedWorld;
-use ken_engine::{Engine, Error, GitEnv, init};
-use ken_ledger::layout::{Form, SegmentName};
+use ken_core::ledger::event::{Origin, RecordedEvent};
+use ken_core::values::citation::CitationSource;
+use ken_core::values::content::Content;
+use ken_core::values::id::EventId;
+use ken_core::values::kind::EntryKind;
+use ken_engine::remote::{
+    HubAddress, PlaintextPolicy, PullReport, PushReport, PushSelection, Remote, TokenSource,
+};
+use ken_engine::runtime::FixedRuntime;
+use ken_engine::{Engine, EngineError, GitEnv, init};
+use ken_ledger::layout::{SegmentForm, SegmentName};
 use ken_testkit::memory_hub::MemoryHub;
 use tempfile::TempDir;
 
 pub(crate) const NOW: &str = "2026-11-15T09:00:00Z";
 pub(crate) const URL: &str = "https://hub.example.org/pay";
 
-/// One clone of nothing: a repository of its own.
-pub(crate) struct Clone {
+/// A separate git repository that acts as one clone.
+pub(crate) struct RemoteTestClone {
     pub(crate) dir: TempDir,
     seed: std::cell::Cell<u64>,
 }
 
-impl Clone {
-    /// Makes a git repository with an empty ledger.
+impl RemoteTestClone {
+    /// Creates a git repository with an empty ledger.
     pub(crate) fn new(seed: u64) -> Self {
         let clone = Self::bare(seed);
         init::init(clone.dir.path(), &GitEnv::default()).unwrap();
@@ -65,20 +67,20 @@ impl Clone {
 
     pub(crate) fn engine(&self) -> Engine {
         self.seed.set(self.seed.get() + 1);
-        let world = FixedWorld::new(NOW.parse().unwrap(), self.seed.get());
+        let world = FixedRuntime::new(NOW.parse().unwrap(), self.seed.get());
         let by = Some("human:ada@example.org".parse().unwrap());
         Engine::open(self.root(), &GitEnv::default(), by, Box::new(world)).unwrap()
     }
 
-    /// Adds an entry; returns the event that did.
+    /// Adds an entry; returns the id of its event.
     pub(crate) fn add(&self, statement: &str) -> EventId {
         let mut engine = self.engine();
         let before = self.ids();
         let by = "human:ada@example.org".parse().unwrap();
-        let evidence: Evidence = "pr:142".parse().unwrap();
+        let evidence: CitationSource = "pr:142".parse().unwrap();
         let content = Content::new(statement.parse().unwrap());
         let citations = vec![evidence.cite(&by, engine.now())];
-        let proposal = Proposal::new(Kind::Learning, content, citations, Origin::Human);
+        let proposal = Proposal::new(EntryKind::Learning, content, citations, Origin::Human);
         engine.add(proposal, &by).unwrap();
         let mut new = self.ids();
         new.retain(|id| !before.contains(id));
@@ -86,13 +88,13 @@ impl Clone {
         new[0]
     }
 
-    /// Puts lines into the tree as a merge would.
-    pub(crate) fn merge_in(&self, copies: &[Recorded]) {
+    /// Writes lines into the worktree as a merge would.
+    pub(crate) fn merge_in(&self, copies: &[RecordedEvent]) {
         for copy in copies {
             self.seed.set(self.seed.get() + 1);
             let salt = u128::from(self.seed.get());
             let memory = copy.event.memory();
-            let name = SegmentName::new(memory, Form::Lines, NOW.parse().unwrap(), salt);
+            let name = SegmentName::new(memory, SegmentForm::Lines, NOW.parse().unwrap(), salt);
             let path = self.root().join(".ken").join(name.path());
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, format!("{}\n", copy.line())).unwrap();
@@ -115,12 +117,12 @@ impl Clone {
     }
 
     pub(crate) fn line_of(&self, event: EventId) -> String {
-        let is = |line: &String| Recorded::parse(line.as_bytes()).unwrap().event.id == event;
+        let is = |line: &String| RecordedEvent::parse(line.as_bytes()).unwrap().event.id == event;
         self.lines().into_iter().find(is).unwrap()
     }
 
     pub(crate) fn ids(&self) -> Vec<EventId> {
-        let id = |line: &String| Recorded::parse(line.as_bytes()).unwrap().event.id;
+        let id = |line: &String| RecordedEvent::parse(line.as_bytes()).unwrap().event.id;
         self.lines().iter().map(id).collect()
     }
 
@@ -128,32 +130,36 @@ impl Clone {
         self.engine().state().unwrap().hash()
     }
 
-    /// Returns the remote, adding it where there is none.
+    /// Returns the remote, adding it if there is none.
     pub(crate) fn remote(&self) -> Remote {
         let mut engine = self.engine();
         match engine.remote(None) {
             Ok(remote) => remote,
             Err(_) => {
-                let address = Address::parse(URL, Plain::Loopback).unwrap();
+                let address = HubAddress::parse(URL, PlaintextPolicy::Loopback).unwrap();
                 let name = "hub".parse().unwrap();
                 engine
-                    .add_remote(&name, &address, &TokenSource::Given)
+                    .add_remote(&name, &address, &TokenSource::PerCall)
                     .unwrap()
             }
         }
     }
 
-    pub(crate) fn try_push(&self, hub: &mut MemoryHub, again: Again) -> Result<PushReport, Error> {
+    pub(crate) fn try_push(
+        &self,
+        hub: &mut MemoryHub,
+        again: PushSelection,
+    ) -> Result<PushReport, EngineError> {
         let remote = self.remote();
         self.engine()
             .push_events(&remote, hub, again, &mut |_, _| {})
     }
 
     pub(crate) fn push(&self, hub: &mut MemoryHub) -> PushReport {
-        self.try_push(hub, Again::No).unwrap()
+        self.try_push(hub, PushSelection::New).unwrap()
     }
 
-    pub(crate) fn try_pull(&self, hub: &mut MemoryHub) -> Result<PullReport, Error> {
+    pub(crate) fn try_pull(&self, hub: &mut MemoryHub) -> Result<PullReport, EngineError> {
         let remote = self.remote();
         self.engine().pull_events(&remote, hub, &mut |_, _| {})
     }
@@ -162,12 +168,12 @@ impl Clone {
         self.try_pull(hub).unwrap()
     }
 
-    /// Forgets what is known of the remote, as `git clean -x` does.
+    /// Deletes the local state of the remote, as `git clean -x` does.
     pub(crate) fn forget_local(&self) {
         fs::remove_dir_all(self.root().join(".ken/.local/remotes")).unwrap();
     }
 
-    pub(crate) fn held_file(&self) -> std::path::PathBuf {
+    pub(crate) fn hub_events_file(&self) -> std::path::PathBuf {
         self.root().join(".ken/.local/remotes/hub/held")
     }
 }

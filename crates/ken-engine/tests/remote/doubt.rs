@@ -1,46 +1,48 @@
-//! What a pull does not take, and what it says about what it takes.
+//! Events that a pull declines, and the report about accepted ones.
 
 use std::fs;
 
-use ken_core::content::FrictionType;
-use ken_core::event::{ApprovalGranted, Body, FrictionRecorded, Origin, Recorded};
-use ken_core::kind::Kind;
-use ken_engine::remote::{Decisions, Hub, HubError};
-use ken_remote::wire::{Cursor, Pulled, Pushed};
-use ken_testkit::build::Scribe;
+use ken_core::ledger::event::{ApprovalGranted, Body, FrictionRecorded, Origin, RecordedEvent};
+use ken_core::values::content::FrictionType;
+use ken_core::values::kind::EntryKind;
+use ken_engine::remote::{DecisionCounts, HubClient, HubError};
+use ken_remote::wire::{LogCursor, PullResponse, PushResponse};
+use ken_testkit::build::EventWriter;
 use ken_testkit::memory_hub::MemoryHub;
 use serde_json::value::RawValue;
 
-use crate::clone::Clone;
+use crate::clone::RemoteTestClone;
 
 #[test]
 fn what_would_wait_for_a_person_here_stays_out() {
-    let one = Clone::new(1);
-    let mut scribe = Scribe::new(3);
-    let (_, foreign) = scribe.propose_with(Kind::Learning, "Shards are read only at night", |it| {
-        it.origin = Origin::Peer;
-    });
-    let (_, norm) =
-        scribe
-            .by("agent:builder")
-            .propose_with(Kind::CommitNorm, "Commits name a ticket", |_| {});
+    let one = RemoteTestClone::new(1);
+    let mut scribe = EventWriter::new(3);
+    let (_, foreign) =
+        scribe.propose_with(EntryKind::Learning, "Shards are read only at night", |it| {
+            it.origin = Origin::Peer;
+        });
+    let (_, norm) = scribe.by("agent:builder").propose_with(
+        EntryKind::CommitNorm,
+        "Commits name a ticket",
+        |_| {},
+    );
     let mut hub = MemoryHub::default();
-    hub.slip_in(foreign.clone());
-    hub.slip_in(norm.clone());
+    hub.append_unchecked(foreign.clone());
+    hub.append_unchecked(norm.clone());
     let pulled = one.pull(&mut hub);
     let declined: Vec<_> = pulled.declined.iter().map(|it| it.event).collect();
     assert_eq!(declined, [foreign.event.id, norm.event.id]);
     assert!(pulled.declined[0].reason.contains("outside this workspace"));
     assert_eq!((pulled.new, one.ids().len()), (0, 0));
-    // They are neither lost nor asked for again.
+    // They neither count as lost nor are fetched again.
     let again = one.pull(&mut hub);
-    assert_eq!((again.healed.len(), again.gone.len()), (0, 0));
+    assert_eq!((again.recovered.len(), again.lost.len()), (0, 0));
 }
 
 #[test]
 fn another_event_under_a_known_id_takes_no_place() {
-    let one = Clone::new(1);
-    let mut scribe = Scribe::new(3);
+    let one = RemoteTestClone::new(1);
+    let mut scribe = EventWriter::new(3);
     let (entry, own) = scribe.propose("Charging twice is safe");
     one.merge_in(std::slice::from_ref(&own));
     let friction = Body::FrictionRecorded(FrictionRecorded {
@@ -49,13 +51,13 @@ fn another_event_under_a_known_id_takes_no_place() {
     });
     let forger = scribe.at("2026-01-02T03:04:05Z").by("agent:forger");
     let forged = forger.write_as(own.event.id, vec![entry.into()], friction);
-    let wins = own.better_copy(forged.clone());
+    let wins = own.preferred_copy(forged.clone());
     assert_eq!(wins.line(), forged.line(), "else the test shows nothing");
     let before = one.state_hash();
     let mut hub = MemoryHub::default();
-    hub.slip_in(forged);
+    hub.append_unchecked(forged);
     let pulled = one.pull(&mut hub);
-    assert_eq!((pulled.better, pulled.declined.len()), (0, 1));
+    assert_eq!((pulled.updated, pulled.declined.len()), (0, 1));
     assert_eq!(
         pulled.declined[0].reason,
         "another event stands here under its id"
@@ -65,10 +67,10 @@ fn another_event_under_a_known_id_takes_no_place() {
 
 #[test]
 fn decisions_of_people_are_taken_and_counted() {
-    let (one, other) = (Clone::new(1), Clone::new(2));
-    let mut scribe = Scribe::new(3);
+    let (one, other) = (RemoteTestClone::new(1), RemoteTestClone::new(2));
+    let mut scribe = EventWriter::new(3);
     let (entry, proposed) = scribe.propose("Charging twice is safe");
-    let approval = |covers: &Recorded| {
+    let approval = |covers: &RecordedEvent| {
         Body::ApprovalGranted(ApprovalGranted {
             entry,
             artifact: "b3:0".parse().unwrap(),
@@ -83,22 +85,22 @@ fn decisions_of_people_are_taken_and_counted() {
     one.push(&mut hub);
     let pulled = other.pull(&mut hub);
     let ada = "human:ada@example.org".parse().unwrap();
-    let wanted = Decisions {
+    let wanted = DecisionCounts {
         approvals: 2,
-        ..Decisions::default()
+        ..DecisionCounts::default()
     };
     assert_eq!(pulled.decisions.get(&ada), Some(&wanted));
 }
 
-/// A hub whose pages hold a line of a form nobody knows yet.
-struct Newer(MemoryHub);
+/// A hub whose first page contains a line in an unknown format.
+struct NewerFormatHub(MemoryHub);
 
-impl Hub for Newer {
-    fn push(&mut self, lines: &[&str]) -> Result<Pushed, HubError> {
+impl HubClient for NewerFormatHub {
+    fn push(&mut self, lines: &[&str]) -> Result<PushResponse, HubError> {
         self.0.push(lines)
     }
 
-    fn pull(&mut self, after: Cursor, limit: u32) -> Result<Pulled, HubError> {
+    fn pull(&mut self, after: LogCursor, limit: u32) -> Result<PullResponse, HubError> {
         let mut page = self.0.pull(after, limit)?;
         if after.seq == 0 {
             let line = r#"{"form":"of a later version"}"#.to_owned();
@@ -110,44 +112,45 @@ impl Hub for Newer {
 
 #[test]
 fn lines_nobody_could_read_are_asked_for_again_by_a_newer_version() {
-    let one = Clone::new(1);
-    let mut hub = Newer(MemoryHub::default());
+    let one = RemoteTestClone::new(1);
+    let mut hub = NewerFormatHub(MemoryHub::default());
     hub.0
-        .slip_in(Scribe::new(3).propose("Charging twice is safe").1);
+        .append_unchecked(EventWriter::new(3).propose("Charging twice is safe").1);
     let remote = one.remote();
-    let pull = |hub: &mut Newer| one.engine().pull_events(&remote, hub, &mut |_, _| {});
+    let pull = |hub: &mut NewerFormatHub| one.engine().pull_events(&remote, hub, &mut |_, _| {});
     assert_eq!(pull(&mut hub).unwrap().unreadable, 1);
     assert_eq!(pull(&mut hub).unwrap().unreadable, 0);
     assert_eq!(hub.0.pulls, [0, 1]);
-    // As an older version would have left it.
+    // The state file as an older version would have left it.
     let state = one.root().join(".ken/.local/remotes/hub/state.json");
     let text = fs::read_to_string(&state).unwrap();
     let here = format!(r#""unread_by":"{}""#, env!("CARGO_PKG_VERSION"));
     assert!(text.contains(&here), "{text}");
     fs::write(&state, text.replace(&here, r#""unread_by":"0.0.1""#)).unwrap();
     assert_eq!(pull(&mut hub).unwrap().unreadable, 1);
-    // The hub is asked for the place that was reached, too: it may have gone back behind it.
+    // The pull also fetches at the stored cursor, because the hub's log may have been reset behind
+    // it.
     assert_eq!(hub.0.pulls, [0, 1, 1, 0]);
     assert_eq!(one.ids().len(), 1);
 }
 
-/// A hub that always has more and never sends any.
-struct Endless;
+/// A hub that always announces more events and never sends any.
+struct EndlessHub;
 
-impl Hub for Endless {
-    fn push(&mut self, _: &[&str]) -> Result<Pushed, HubError> {
-        Ok(Pushed {
+impl HubClient for EndlessHub {
+    fn push(&mut self, _: &[&str]) -> Result<PushResponse, HubError> {
+        Ok(PushResponse {
             events: Vec::new(),
             cursor: None,
         })
     }
 
-    fn pull(&mut self, after: Cursor, _: u32) -> Result<Pulled, HubError> {
-        let last = Some(Scribe::new(after.seq).next_id());
+    fn pull(&mut self, after: LogCursor, _: u32) -> Result<PullResponse, HubError> {
+        let last = Some(EventWriter::new(after.seq).next_id());
         let seq = after.seq + 1;
-        Ok(Pulled {
+        Ok(PullResponse {
             events: Vec::new(),
-            cursor: Cursor { seq, last },
+            cursor: LogCursor { seq, last },
             more: true,
         })
     }
@@ -155,10 +158,10 @@ impl Hub for Endless {
 
 #[test]
 fn pages_without_end_end() {
-    let one = Clone::new(1);
+    let one = RemoteTestClone::new(1);
     let remote = one.remote();
     let failed = one
         .engine()
-        .pull_events(&remote, &mut Endless, &mut |_, _| {});
+        .pull_events(&remote, &mut EndlessHub, &mut |_, _| {});
     assert!(failed.unwrap_err().to_string().contains("do not go on"));
 }

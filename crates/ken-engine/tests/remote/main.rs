@@ -1,4 +1,5 @@
-//! A repository's side of a hub: laws over random histories, and what git and people do in between.
+//! The repository's side of a remote: properties over random histories, and losses in git and at
+//! the hub.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 

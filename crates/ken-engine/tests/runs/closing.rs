@@ -1,37 +1,37 @@
-//! What becomes of entries and findings when a run ends.
+//! Closing of runs: the effects on entries and findings.
 
 use std::fs;
 use std::path::PathBuf;
 
-use ken_core::content::Scope;
-use ken_core::entry::Entry;
-use ken_core::event::Outcome::Succeeded;
-use ken_core::event::{ArchiveReason, Outcome, Provenance, RetractReason};
-use ken_core::id::EntryId;
-use ken_core::kind::Kind;
-use ken_core::review::ReviewPolicy;
-use ken_core::run::{Finding, How, Member, Note};
-use ken_core::status::Status;
+use ken_core::ledger::entry::Entry;
+use ken_core::ledger::event::Outcome::Succeeded;
+use ken_core::ledger::event::{ArchiveReason, Outcome, Provenance, RetractReason};
+use ken_core::trust::review::ReviewPolicy;
+use ken_core::trust::run::{ExposureChannel, RunFinding, RunMember, RunNote};
+use ken_core::values::content::EntryScope;
+use ken_core::values::id::EntryId;
+use ken_core::values::kind::EntryKind;
+use ken_core::values::status::EntryStatus;
 use ken_engine::Engine;
-use ken_engine::search::Search;
+use ken_engine::search::SearchQuery;
 
 use crate::house::{
-    NOON, SAME, actor, add, at, close, copy_dir, finding, found_after, house, open, proposal,
-    reader, what_follows,
+    CLAIM_REPHRASED, NOON, actor, add_entry, close_with_outcome, copy_dir, derived_state, finding,
+    open_engine, open_witnessed_run, proposal, provenance_after, reader, repository_with_claim,
 };
 
 #[test]
 fn a_run_nobody_closed_is_swept_when_the_next_one_begins() {
-    let (dir, id) = house();
-    let mut ken = at(dir.path(), NOON);
-    open(&mut ken, "old", &[("agent:a", Member::default())]);
-    ken.observe(&reader("agent:a", "old"), finding(SAME))
+    let (dir, id) = repository_with_claim();
+    let mut ken = open_engine(dir.path(), NOON);
+    open_witnessed_run(&mut ken, "old", &[("agent:a", RunMember::default())]);
+    ken.observe(&reader("agent:a", "old"), finding(CLAIM_REPHRASED))
         .unwrap();
-    let mut ken = at(dir.path(), "2026-11-16T11:59:59Z");
-    open(&mut ken, "soon", &[]);
+    let mut ken = open_engine(dir.path(), "2026-11-16T11:59:59Z");
+    open_witnessed_run(&mut ken, "soon", &[]);
     assert_eq!(ken.open_runs().unwrap().len(), 2);
-    let mut ken = at(dir.path(), "2026-11-16T12:00:01Z");
-    open(&mut ken, "later", &[]);
+    let mut ken = open_engine(dir.path(), "2026-11-16T12:00:01Z");
+    open_witnessed_run(&mut ken, "later", &[]);
     let open: Vec<String> = ken
         .open_runs()
         .unwrap()
@@ -50,9 +50,9 @@ fn a_run_nobody_closed_is_swept_when_the_next_one_begins() {
 
 #[test]
 fn a_run_that_cannot_be_closed_is_in_nobodys_way() {
-    let (dir, _) = house();
-    let mut ken = at(dir.path(), NOON);
-    open(&mut ken, "bad", &[("agent:a", Member::default())]);
+    let (dir, _) = repository_with_claim();
+    let mut ken = open_engine(dir.path(), NOON);
+    open_witnessed_run(&mut ken, "bad", &[("agent:a", RunMember::default())]);
     let secret = ["agent:ghp", "_", "aB3dE5fG7hI9jK1lM2nO4pQ6rS8tU0vW1xY2"].concat();
     let notes = ken.root().join(".ken/.local/runs/bad.jsonl");
     let mut text = fs::read_to_string(&notes).unwrap();
@@ -60,8 +60,8 @@ fn a_run_that_cannot_be_closed_is_in_nobodys_way() {
         r#"{{"at":"{NOON}","by":"agent:a","note":"used","agent":"{secret}","entries":[]}}"#
     );
     fs::write(&notes, text + "\n").unwrap();
-    let mut ken = at(dir.path(), "2026-11-16T12:00:01Z");
-    open(&mut ken, "later", &[]);
+    let mut ken = open_engine(dir.path(), "2026-11-16T12:00:01Z");
+    open_witnessed_run(&mut ken, "later", &[]);
     let open = ken.open_runs().unwrap();
     assert_eq!(open.iter().map(|it| &it.id).collect::<Vec<_>>(), ["later"]);
     assert_eq!(ken.past_runs().unwrap(), [], "nothing of it was kept");
@@ -69,16 +69,16 @@ fn a_run_that_cannot_be_closed_is_in_nobodys_way() {
 
 #[test]
 fn dec_02_dec_05_dec_06_silence_lays_aside_and_recurrence_brings_back_with_its_history() {
-    let (dir, id) = house();
-    let mut ken = at(dir.path(), NOON);
+    let (dir, id) = repository_with_claim();
+    let mut ken = open_engine(dir.path(), NOON);
     ken.set_review_policy(Some(ReviewPolicy::STRICT), &actor("human:lead"))
         .unwrap();
     for number in 1..=10 {
         let run = format!("run-{number}");
-        open(&mut ken, &run, &[("agent:a", Member::default())]);
-        ken.note_shown(&reader("agent:a", &run), &[id], How::Pull)
+        open_witnessed_run(&mut ken, &run, &[("agent:a", RunMember::default())]);
+        ken.record_exposures(&reader("agent:a", &run), &[id], ExposureChannel::Pull)
             .unwrap();
-        let closed = close(&mut ken, &run, Succeeded);
+        let closed = close_with_outcome(&mut ken, &run, Succeeded);
         assert_eq!(closed.closing.archived.len(), usize::from(number == 10));
     }
     let archived = ken.entry(id).unwrap();
@@ -86,37 +86,40 @@ fn dec_02_dec_05_dec_06_silence_lays_aside_and_recurrence_brings_back_with_its_h
         archived.archived.as_ref().unwrap().because,
         ArchiveReason::Decay
     );
-    assert_eq!(found_after(&mut ken, id, |_| ()), Provenance::Independent);
+    assert_eq!(
+        provenance_after(&mut ken, id, |_| ()),
+        Provenance::Independent
+    );
     let back = ken.entry(id).unwrap();
     assert!(back.archived.is_none());
     assert_eq!(back.created, archived.created);
     assert_eq!(back.tallies.shown, 10);
-    assert_eq!(back.since_confirmation().shown, 0);
+    assert_eq!(back.exposures_since_confirmation().shown, 0);
 }
 
 #[test]
 fn acc_02_acc_04_acc_06_prv_06_dup_03_two_agents_make_an_entry_and_the_same_again_makes_none() {
-    let (dir, _) = house();
-    let mut ken = at(dir.path(), NOON);
+    let (dir, _) = repository_with_claim();
+    let mut ken = open_engine(dir.path(), NOON);
     let statement = "Amounts are integers in cents wherever the ledger adds them up";
     let agents = [
-        ("agent:a", Member::default()),
-        ("agent:b", Member::default()),
+        ("agent:a", RunMember::default()),
+        ("agent:b", RunMember::default()),
     ];
     let again = |ken: &mut Engine, run: &str| {
-        open(ken, run, &agents);
+        open_witnessed_run(ken, run, &agents);
         for agent in ["agent:a", "agent:b"] {
             ken.observe(&reader(agent, run), finding(statement))
                 .unwrap();
         }
-        close(ken, run, Succeeded)
+        close_with_outcome(ken, run, Succeeded)
     };
     let first = again(&mut ken, "one");
     let [id] = first.gained[..] else {
         panic!("{first:?}")
     };
     let entry = ken.entry(id).unwrap();
-    assert_eq!(entry.status.value, Status::Active);
+    assert_eq!(entry.status.value, EntryStatus::Active);
     assert_eq!(entry.confirmation.provenance, Some(Provenance::Independent));
     assert_eq!(entry.confirmation.last, Some("2026-11-15".parse().unwrap()));
     let created = entry.created.unwrap();
@@ -125,17 +128,17 @@ fn acc_02_acc_04_acc_06_prv_06_dup_03_two_agents_make_an_entry_and_the_same_agai
     let second = again(&mut ken, "two");
     assert!(second.gained.is_empty());
     assert_eq!(second.closing.found[&id], Provenance::Independent);
-    assert_eq!(ken.entry(id).unwrap().status.value, Status::Verified);
+    assert_eq!(ken.entry(id).unwrap().status.value, EntryStatus::Verified);
 }
 
 #[test]
 fn acc_09_acc_11_severe_and_dismissed_findings_become_entries_alone_and_a_retracted_one_does_not() {
-    let (dir, id) = house();
-    let mut ken = at(dir.path(), NOON);
+    let (dir, id) = repository_with_claim();
+    let mut ken = open_engine(dir.path(), NOON);
     let by = actor("human:lead");
     ken.retract(id, RetractReason::False, None, &by).unwrap();
-    open(&mut ken, "run", &[("agent:a", Member::default())]);
-    let with = |statement: &str, severity_milli, dismissed| Finding {
+    open_witnessed_run(&mut ken, "run", &[("agent:a", RunMember::default())]);
+    let with = |statement: &str, severity_milli, dismissed| RunFinding {
         severity_milli,
         dismissed,
         ..finding(statement)
@@ -156,67 +159,72 @@ fn acc_09_acc_11_severe_and_dismissed_findings_become_entries_alone_and_a_retrac
             6_000,
             false,
         ),
-        with(SAME, 9_900, false),
+        with(CLAIM_REPHRASED, 9_900, false),
     ] {
         ken.observe(&reader("agent:a", "run"), it).unwrap();
     }
-    let closed = close(&mut ken, "run", Succeeded);
-    let kinds: Vec<Kind> = closed
+    let closed = close_with_outcome(&mut ken, "run", Succeeded);
+    let kinds: Vec<EntryKind> = closed
         .gained
         .iter()
         .map(|id| ken.entry(*id).unwrap().kind().unwrap())
         .collect();
-    assert_eq!(kinds, [Kind::Incident, Kind::FalsePositive]);
+    assert_eq!(kinds, [EntryKind::Incident, EntryKind::FalsePositive]);
     let [(refused, why)] = &closed.refused[..] else {
         panic!("{closed:?}")
     };
-    assert_eq!(refused.statement.as_str(), SAME);
+    assert_eq!(refused.statement.as_str(), CLAIM_REPHRASED);
     assert!(why.contains("retracted as false"), "{why}");
 }
 
 #[test]
 fn an_opposite_finding_confirms_nothing() {
-    let (dir, id) = house();
-    let mut ken = at(dir.path(), NOON);
-    open(&mut ken, "run", &[("agent:a", Member::default())]);
+    let (dir, id) = repository_with_claim();
+    let mut ken = open_engine(dir.path(), NOON);
+    open_witnessed_run(&mut ken, "run", &[("agent:a", RunMember::default())]);
     let opposite = "A retried payment is never charged once because the request carries its key";
     ken.observe(&reader("agent:a", "run"), finding(opposite))
         .unwrap();
-    assert!(close(&mut ken, "run", Succeeded).closing.found.is_empty());
+    assert!(
+        close_with_outcome(&mut ken, "run", Succeeded)
+            .closing
+            .found
+            .is_empty()
+    );
     assert_eq!(ken.entry(id).unwrap().confirmation.independent, 0);
 }
 
-/// Closes a run that showed an entry; returns where its notes lay, and what they were.
-fn closed_with_notes(ken: &mut Engine, id: EntryId) -> (PathBuf, Vec<u8>) {
-    open(ken, "run", &[("agent:a", Member::default())]);
-    ken.note_shown(&reader("agent:a", "run"), &[id], How::Pull)
+/// Closes a run that exposed an entry; returns the path and the content of its notes.
+fn close_and_keep_notes(ken: &mut Engine, id: EntryId) -> (PathBuf, Vec<u8>) {
+    open_witnessed_run(ken, "run", &[("agent:a", RunMember::default())]);
+    ken.record_exposures(&reader("agent:a", "run"), &[id], ExposureChannel::Pull)
         .unwrap();
     let notes = ken.root().join(".ken/.local/runs/run.jsonl");
     let kept = fs::read(&notes).unwrap();
-    close(ken, "run", Succeeded);
+    close_with_outcome(ken, "run", Succeeded);
     (notes, kept)
 }
 
 #[test]
 fn a_close_that_was_stopped_half_way_is_not_counted_twice() {
-    let (dir, id) = house();
-    let mut ken = at(dir.path(), NOON);
-    let (notes, kept) = closed_with_notes(&mut ken, id);
+    let (dir, id) = repository_with_claim();
+    let mut ken = open_engine(dir.path(), NOON);
+    let (notes, kept) = close_and_keep_notes(&mut ken, id);
     assert!(!notes.exists());
     let before = ken.state().unwrap();
     fs::write(&notes, kept).unwrap();
-    close(&mut ken, "run", Succeeded);
+    close_with_outcome(&mut ken, "run", Succeeded);
     assert_eq!(ken.state().unwrap(), before);
     assert!(!notes.exists());
 }
 
 #[test]
 fn a_close_that_wrote_a_part_writes_the_rest() {
-    let (dir, id) = house();
-    let mut ken = at(dir.path(), NOON);
-    let (notes, kept) = closed_with_notes(&mut ken, id);
+    let (dir, id) = repository_with_claim();
+    let mut ken = open_engine(dir.path(), NOON);
+    let (notes, kept) = close_and_keep_notes(&mut ken, id);
     drop(ken);
-    // The line that the run ended is lost; what it did to entries is not.
+    // The `run.closed` event is lost; the effects on entries are not.
     for segment in fs::read_dir(dir.path().join(".ken/episodic/v1")).unwrap() {
         let path = segment.unwrap().path();
         let text = fs::read_to_string(&path).unwrap();
@@ -228,29 +236,33 @@ fn a_close_that_wrote_a_part_writes_the_rest() {
         .unwrap();
     }
     fs::write(&notes, kept).unwrap();
-    let mut ken = at(dir.path(), "2026-11-15T12:00:01Z");
-    close(&mut ken, "run", Succeeded);
+    let mut ken = open_engine(dir.path(), "2026-11-15T12:00:01Z");
+    close_with_outcome(&mut ken, "run", Succeeded);
     assert_eq!(ken.entry(id).unwrap().tallies.shown, 1);
     assert_eq!(ken.past_runs().unwrap().len(), 1);
 }
 
 #[test]
 fn tru_06_tru_08_only_what_was_used_gains_from_a_success() {
-    let (dir, id) = house();
-    let mut ken = at(dir.path(), NOON);
-    let other = add(
+    let (dir, id) = repository_with_claim();
+    let mut ken = open_engine(dir.path(), NOON);
+    let other = add_entry(
         &mut ken,
-        "Colour themes are read once, when the window opens",
+        "Color themes are read once, when the window opens",
     );
-    open(&mut ken, "run", &[("agent:a", Member::default())]);
-    ken.note_shown(&reader("agent:a", "run"), &[id, other], How::Pull)
-        .unwrap();
-    let used = Note::Used {
+    open_witnessed_run(&mut ken, "run", &[("agent:a", RunMember::default())]);
+    ken.record_exposures(
+        &reader("agent:a", "run"),
+        &[id, other],
+        ExposureChannel::Pull,
+    )
+    .unwrap();
+    let used = RunNote::Used {
         agent: actor("agent:a"),
         entries: vec![id],
     };
-    ken.note_run("run", used, &actor("agent:a")).unwrap();
-    close(&mut ken, "run", Succeeded);
+    ken.record_note("run", used, &actor("agent:a")).unwrap();
+    close_with_outcome(&mut ken, "run", Succeeded);
     let alpha = |entry: Entry| -> u64 {
         let days = entry.tallies.days.values();
         days.map(|tally| tally.alpha_milli).sum()
@@ -261,27 +273,27 @@ fn tru_06_tru_08_only_what_was_used_gains_from_a_success() {
 
 #[test]
 fn tru_23_c7_what_a_run_wrote_is_active_once_it_succeeded() {
-    let (dir, _) = house();
-    let mut ken = at(dir.path(), NOON);
+    let (dir, _) = repository_with_claim();
+    let mut ken = open_engine(dir.path(), NOON);
     for (run, outcome, expected) in [
-        ("good", Succeeded, Status::Active),
-        ("bad", Outcome::Failed, Status::Candidate),
+        ("good", Succeeded, EntryStatus::Active),
+        ("bad", Outcome::Failed, EntryStatus::Candidate),
     ] {
-        open(&mut ken, run, &[("agent:a", Member::default())]);
+        open_witnessed_run(&mut ken, run, &[("agent:a", RunMember::default())]);
         let statement = format!("What run {run} wrote down about the cache of sessions");
         let added = ken
-            .add_for(&reader("agent:a", run), vec![proposal(&statement)])
+            .add_in_run(&reader("agent:a", run), vec![proposal(&statement)])
             .unwrap();
-        close(&mut ken, run, outcome);
+        close_with_outcome(&mut ken, run, outcome);
         assert_eq!(ken.entry(added[0]).unwrap().status.value, expected, "{run}");
     }
 }
 
 #[test]
 fn c18_dec_38_dec_39_a_thread_is_laid_aside_and_what_reaches_further_stays() {
-    let (dir, _) = house();
-    let mut ken = at(dir.path(), NOON);
-    let mut add_to = |thread: &str, scope: Scope, statement: &str| {
+    let (dir, _) = repository_with_claim();
+    let mut ken = open_engine(dir.path(), NOON);
+    let mut add_to = |thread: &str, scope: EntryScope, statement: &str| {
         let mut it = proposal(statement);
         it.thread = Some(thread.parse().unwrap());
         it.scope = scope;
@@ -289,11 +301,19 @@ fn c18_dec_38_dec_39_a_thread_is_laid_aside_and_what_reaches_further_stays() {
     };
     let own = add_to(
         "pay",
-        Scope::Thread,
+        EntryScope::Thread,
         "The sandbox of the bank is down on Sundays",
     );
-    let promoted = add_to("pay", Scope::Workspace, "The bank counts amounts in cents");
-    let other = add_to("web", Scope::Thread, "The menu is rendered by the server");
+    let promoted = add_to(
+        "pay",
+        EntryScope::Workspace,
+        "The bank counts amounts in cents",
+    );
+    let other = add_to(
+        "web",
+        EntryScope::Thread,
+        "The menu is rendered by the server",
+    );
     let thread = "pay".parse().unwrap();
     let archived = ken.archive_thread(&thread, &actor("human:lead")).unwrap();
     assert_eq!(archived, [own]);
@@ -310,41 +330,41 @@ fn c18_dec_38_dec_39_a_thread_is_laid_aside_and_what_reaches_further_stays() {
 
 #[test]
 fn the_same_ledger_gives_the_same_posteriors_ranks_and_archive_decisions_on_another_machine() {
-    let (dir, id) = house();
-    let mut ken = at(dir.path(), NOON);
+    let (dir, id) = repository_with_claim();
+    let mut ken = open_engine(dir.path(), NOON);
     ken.set_review_policy(Some(ReviewPolicy::STRICT), &actor("human:lead"))
         .unwrap();
-    let other = add(
+    let other = add_entry(
         &mut ken,
         "A retried payment waits for the lock of its account",
     );
     for number in 0..12 {
         let run = format!("run-{number}");
-        let mut ken = at(dir.path(), &format!("2026-12-{:02}T00:00:00Z", number + 1));
-        open(&mut ken, &run, &[("agent:a", Member::default())]);
-        ken.note_shown(&reader("agent:a", &run), &[other], How::Pull)
+        let mut ken = open_engine(dir.path(), &format!("2026-12-{:02}T00:00:00Z", number + 1));
+        open_witnessed_run(&mut ken, &run, &[("agent:a", RunMember::default())]);
+        ken.record_exposures(&reader("agent:a", &run), &[other], ExposureChannel::Pull)
             .unwrap();
-        let used = Note::Used {
+        let used = RunNote::Used {
             agent: actor("agent:a"),
             entries: vec![id, other],
         };
-        ken.note_run(&run, used, &actor("agent:a")).unwrap();
+        ken.record_note(&run, used, &actor("agent:a")).unwrap();
         let outcome = match number % 3 {
             0 => Outcome::Failed,
             _ => Succeeded,
         };
-        close(&mut ken, &run, outcome);
+        close_with_outcome(&mut ken, &run, outcome);
     }
-    let mut ken = at(dir.path(), "2027-03-01T00:00:00Z");
-    let told = what_follows(&mut ken);
+    let mut ken = open_engine(dir.path(), "2027-03-01T00:00:00Z");
+    let told = derived_state(&mut ken);
     let elsewhere = tempfile::tempdir().unwrap();
     copy_dir(&dir.path().join(".ken"), &elsewhere.path().join(".ken"));
     fs::remove_dir_all(elsewhere.path().join(".ken/.index")).unwrap();
-    let mut clone = at(elsewhere.path(), "2027-03-01T00:00:00Z");
-    assert_eq!(what_follows(&mut clone), told);
+    let mut clone = open_engine(elsewhere.path(), "2027-03-01T00:00:00Z");
+    assert_eq!(derived_state(&mut clone), told);
     insta::assert_snapshot!(told, @"
-    L-ty2sm185 Beta { alpha: 5.000014194773592, beta: 5.000002985033989 } (true, Candidate, Seen { shown: 12, blind: 0 }) TooFew { shown: 0, withheld: 0 }
-    L-z5fp2g9t Beta { alpha: 15.400000000000004, beta: 7.800000000000001 } (false, Candidate, Seen { shown: 0, blind: 0 }) TooFew { shown: 0, withheld: 0 }
+    L-ty2sm185 BetaPosterior { alpha: 5.000014194773592, beta: 5.000002985033989 } (true, Candidate, ExposureCount { shown: 12, blind: 0 }) TooFew { shown: 0, withheld: 0 }
+    L-z5fp2g9t BetaPosterior { alpha: 15.400000000000004, beta: 7.800000000000001 } (false, Candidate, ExposureCount { shown: 0, blind: 0 }) TooFew { shown: 0, withheld: 0 }
     one L-z5fp2g9t 0.4444032468216898
     two L-z5fp2g9t 0.46313351011664244
     ");
@@ -352,44 +372,45 @@ fn the_same_ledger_gives_the_same_posteriors_ranks_and_archive_decisions_on_anot
 
 #[test]
 fn what_was_taken_back_stays_so_although_somebody_finds_it_again() {
-    let (dir, id) = house();
-    let mut ken = at(dir.path(), NOON);
+    let (dir, id) = repository_with_claim();
+    let mut ken = open_engine(dir.path(), NOON);
     let lead = actor("human:lead");
     ken.set_review_policy(Some(ReviewPolicy::STRICT), &lead)
         .unwrap();
     for number in 1..=10 {
         let run = format!("run-{number}");
-        open(&mut ken, &run, &[("agent:a", Member::default())]);
-        ken.note_shown(&reader("agent:a", &run), &[id], How::Pull)
+        open_witnessed_run(&mut ken, &run, &[("agent:a", RunMember::default())]);
+        ken.record_exposures(&reader("agent:a", &run), &[id], ExposureChannel::Pull)
             .unwrap();
-        close(&mut ken, &run, Succeeded);
+        close_with_outcome(&mut ken, &run, Succeeded);
     }
-    open(&mut ken, "last", &[("agent:a", Member::default())]);
-    ken.observe(&reader("agent:a", "last"), finding(SAME))
+    open_witnessed_run(&mut ken, "last", &[("agent:a", RunMember::default())]);
+    ken.observe(&reader("agent:a", "last"), finding(CLAIM_REPHRASED))
         .unwrap();
     ken.retract(id, RetractReason::False, None, &lead).unwrap();
-    let closed = close(&mut ken, "last", Succeeded);
+    let closed = close_with_outcome(&mut ken, "last", Succeeded);
     assert!(closed.closing.restored.is_empty() && closed.gained.is_empty());
     assert!(ken.entry(id).unwrap().retracted.is_some());
 }
 
 #[test]
 fn dst_06_dst_07_dst_08_entries_that_are_used_together_gather_and_rank_together() {
-    let (dir, _) = house();
-    let mut ken = at(dir.path(), NOON);
+    let (dir, _) = repository_with_claim();
+    let mut ken = open_engine(dir.path(), NOON);
     let topics = ["locks", "keys", "amounts", "refunds", "receipts"];
-    let entries = topics.map(|it| add(&mut ken, &format!("The ledger of payments keeps its {it}")));
-    let alone = add(&mut ken, "The ledger of payments forgets nothing at all");
-    // 1.05 to the 24th is more than three.
+    let entries =
+        topics.map(|it| add_entry(&mut ken, &format!("The ledger of payments keeps its {it}")));
+    let alone = add_entry(&mut ken, "The ledger of payments forgets nothing at all");
+    // 1.05 to the power of 24 is more than three.
     for number in 0..25 {
         let run = format!("run-{number}");
-        open(&mut ken, &run, &[("agent:a", Member::default())]);
-        let used = Note::Used {
+        open_witnessed_run(&mut ken, &run, &[("agent:a", RunMember::default())]);
+        let used = RunNote::Used {
             agent: actor("agent:a"),
             entries: entries.to_vec(),
         };
-        ken.note_run(&run, used, &actor("agent:a")).unwrap();
-        close(&mut ken, &run, Succeeded);
+        ken.record_note(&run, used, &actor("agent:a")).unwrap();
+        close_with_outcome(&mut ken, &run, Succeeded);
     }
     let clusters = ken.distillation_candidates().unwrap();
     assert_eq!(clusters.len(), 1);
@@ -399,13 +420,13 @@ fn dst_06_dst_07_dst_08_entries_that_are_used_together_gather_and_rank_together(
             .iter()
             .eq(&std::collections::BTreeSet::from(entries))
     );
-    assert!(3.0 < clusters[0].weight && clusters[0].weight < 4.0);
-    let search = Search {
+    assert!(clusters[0].weight > 3.0 && clusters[0].weight < 4.0);
+    let search = SearchQuery {
         query: "ledger of payments".to_owned(),
-        ..Search::default()
+        ..SearchQuery::default()
     };
     let found = ken.search(&search, &mut |_, _| ()).unwrap();
     let together = |id| found.hit(id).unwrap().facts.cooccurrence;
-    assert!(entries.iter().all(|id| 3.0 < together(*id)));
+    assert!(entries.iter().all(|id| together(*id) > 3.0));
     assert!(together(alone).abs() < f64::EPSILON);
 }

@@ -1,27 +1,27 @@
-//! A ledger with one claim, and runs in it.
+//! Test repository with one claim, and helpers that open and close runs.
 
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use ken_core::actor::Actor;
-use ken_core::content::Content;
 use ken_core::decide::Proposal;
-use ken_core::event::{Origin, Outcome::Succeeded};
-use ken_core::event::{Outcome, Provenance};
-use ken_core::id::EntryId;
-use ken_core::kind::Kind;
-use ken_core::run::close::Ending;
-use ken_core::run::{Finding, Member, Witness};
-use ken_engine::runs::{Closed, NewRun, Reader};
-use ken_engine::search::Search;
-use ken_engine::world::FixedWorld;
+use ken_core::ledger::event::{Origin, Outcome::Succeeded};
+use ken_core::ledger::event::{Outcome, Provenance};
+use ken_core::trust::run::closing::RunEnding;
+use ken_core::trust::run::{RunFinding, RunMember, RunWitness};
+use ken_core::values::actor::Actor;
+use ken_core::values::content::Content;
+use ken_core::values::id::EntryId;
+use ken_core::values::kind::EntryKind;
+use ken_engine::runs::{ClosedRun, EntryReader, OpenRunRequest};
+use ken_engine::runtime::FixedRuntime;
+use ken_engine::search::SearchQuery;
 use ken_engine::{Engine, GitEnv, init};
 use tempfile::TempDir;
 
 pub(crate) const CLAIM: &str =
     "A retried payment is charged once because the request carries its key";
-pub(crate) const SAME: &str =
+pub(crate) const CLAIM_REPHRASED: &str =
     "Because the request carries its key, a retried payment is charged once";
 pub(crate) const NOON: &str = "2026-11-15T12:00:00Z";
 
@@ -29,14 +29,14 @@ pub(crate) fn actor(name: &str) -> Actor {
     name.parse().unwrap()
 }
 
-pub(crate) fn at(root: &Path, now: &str) -> Engine {
+pub(crate) fn open_engine(root: &Path, now: &str) -> Engine {
     let seed = now.bytes().map(u64::from).sum::<u64>() * 7919;
-    let world = FixedWorld::new(now.parse().unwrap(), seed);
+    let world = FixedRuntime::new(now.parse().unwrap(), seed);
     Engine::open(root, &GitEnv::default(), None, Box::new(world)).unwrap()
 }
 
-/// A ledger with one claim an agent wrote.
-pub(crate) fn house() -> (TempDir, EntryId) {
+/// Returns a repository with a ledger and one claim by an agent, and the claim's id.
+pub(crate) fn repository_with_claim() -> (TempDir, EntryId) {
     let dir = tempfile::tempdir().unwrap();
     let git = Command::new("git")
         .args(["init", "-q"])
@@ -44,35 +44,35 @@ pub(crate) fn house() -> (TempDir, EntryId) {
         .status();
     assert!(git.unwrap().success());
     init::init(dir.path(), &GitEnv::default()).unwrap();
-    let mut ken = at(dir.path(), "2026-11-01T00:00:00Z");
-    let id = add(&mut ken, CLAIM);
+    let mut ken = open_engine(dir.path(), "2026-11-01T00:00:00Z");
+    let id = add_entry(&mut ken, CLAIM);
     (dir, id)
 }
 
 pub(crate) fn proposal(statement: &str) -> Proposal {
     let by = actor("agent:author");
-    let evidence: ken_core::citation::Evidence = "pr:142".parse().unwrap();
+    let evidence: ken_core::values::citation::CitationSource = "pr:142".parse().unwrap();
     let cited = vec![evidence.cite(&by, NOON.parse().unwrap())];
     let content = Content::new(statement.parse().unwrap());
-    Proposal::new(Kind::Learning, content, cited, Origin::Agent)
+    Proposal::new(EntryKind::Learning, content, cited, Origin::Agent)
 }
 
-pub(crate) fn add(ken: &mut Engine, statement: &str) -> EntryId {
+pub(crate) fn add_entry(ken: &mut Engine, statement: &str) -> EntryId {
     ken.add(proposal(statement), &actor("agent:author"))
         .unwrap()
         .id
 }
 
-pub(crate) fn reader(agent: &str, run: &str) -> Reader {
-    Reader {
+pub(crate) fn reader(agent: &str, run: &str) -> EntryReader {
+    EntryReader {
         agent: actor(agent),
         run: Some(run.to_owned()),
         session: None,
     }
 }
 
-pub(crate) fn finding(statement: &str) -> Finding {
-    Finding {
+pub(crate) fn finding(statement: &str) -> RunFinding {
+    RunFinding {
         statement: statement.parse().unwrap(),
         evidence: Vec::new(),
         verify: Vec::new(),
@@ -82,30 +82,30 @@ pub(crate) fn finding(statement: &str) -> Finding {
     }
 }
 
-pub(crate) fn member(session: Option<&str>, told_by: &[&str]) -> Member {
-    Member {
+pub(crate) fn member(session: Option<&str>, told_by: &[&str]) -> RunMember {
+    RunMember {
         session: session.map(ToOwned::to_owned),
         told_by: told_by.iter().map(|it| actor(it)).collect(),
-        ..Member::default()
+        ..RunMember::default()
     }
 }
 
-/// Opens a run somebody watches.
-pub(crate) fn open(ken: &mut Engine, id: &str, agents: &[(&str, Member)]) {
-    let wish = NewRun {
+/// Opens a run witnessed by an orchestrator.
+pub(crate) fn open_witnessed_run(ken: &mut Engine, id: &str, agents: &[(&str, RunMember)]) {
+    let wish = OpenRunRequest {
         id: Some(id.to_owned()),
         agents: agents
             .iter()
             .map(|(name, member)| (actor(name), member.clone()))
             .collect(),
-        witness: Witness::Orchestrator,
-        ..NewRun::default()
+        witness: RunWitness::Orchestrator,
+        ..OpenRunRequest::default()
     };
     ken.open_run(wish, &actor("human:lead")).unwrap();
 }
 
-pub(crate) fn close(ken: &mut Engine, id: &str, outcome: Outcome) -> Closed {
-    let ending = Ending {
+pub(crate) fn close_with_outcome(ken: &mut Engine, id: &str, outcome: Outcome) -> ClosedRun {
+    let ending = RunEnding {
         outcome,
         quality_milli: Some(800),
         rounds: 1,
@@ -115,31 +115,32 @@ pub(crate) fn close(ken: &mut Engine, id: &str, outcome: Outcome) -> Closed {
     ken.close_run(id, &ending, &actor("human:lead")).unwrap()
 }
 
-/// A watched run of one agent that finds the claim after `before` happened; how that came about.
-pub(crate) fn found_after(
+/// Runs `before` in a witnessed run of one agent, which then finds the claim; returns the
+/// provenance of that finding.
+pub(crate) fn provenance_after(
     ken: &mut Engine,
     id: EntryId,
     before: impl FnOnce(&mut Engine),
 ) -> Provenance {
-    open(ken, "run", &[("agent:a", Member::default())]);
+    open_witnessed_run(ken, "run", &[("agent:a", RunMember::default())]);
     before(ken);
-    ken.observe(&reader("agent:a", "run"), finding(SAME))
+    ken.observe(&reader("agent:a", "run"), finding(CLAIM_REPHRASED))
         .unwrap();
-    close(ken, "run", Succeeded).closing.found[&id]
+    close_with_outcome(ken, "run", Succeeded).closing.found[&id]
 }
 
-/// Everything that follows from a ledger and that somebody may rely on.
-pub(crate) fn what_follows(ken: &mut Engine) -> String {
+/// Returns all derived state that users rely on, as text.
+pub(crate) fn derived_state(ken: &mut Engine) -> String {
     let mut told = String::new();
     for entry in ken.state().unwrap().entries.values() {
         let posterior = entry.posterior(
-            ken_core::facts::Validity::Holds,
+            ken_core::trust::facts::Validity::Holds,
             "2027-03-01".parse().unwrap(),
         );
         let facts = (
             entry.archived.is_some(),
             entry.status.value,
-            entry.since_confirmation(),
+            entry.exposures_since_confirmation(),
         );
         told += &format!(
             "{} {:?} {facts:?} {:?}\n",
@@ -149,11 +150,11 @@ pub(crate) fn what_follows(ken: &mut Engine) -> String {
         );
     }
     for run in ["one", "two"] {
-        let search = Search {
+        let search = SearchQuery {
             query: "retried payment".to_owned(),
             run: Some(run.to_owned()),
-            floor: ken_engine::search::Floor::None,
-            ..Search::default()
+            floor: ken_engine::search::RelevanceFloor::None,
+            ..SearchQuery::default()
         };
         for hit in ken.search(&search, &mut |_, _| ()).unwrap().hits {
             told += &format!("{run} {} {:?}\n", hit.entry.id, hit.explained.score);
@@ -167,9 +168,10 @@ pub(crate) fn copy_dir(from: &Path, to: &Path) {
     for item in fs::read_dir(from).unwrap() {
         let item = item.unwrap();
         let target = to.join(item.file_name());
-        match item.file_type().unwrap().is_dir() {
-            true => copy_dir(&item.path(), &target),
-            false => drop(fs::copy(item.path(), target).unwrap()),
+        if item.file_type().unwrap().is_dir() {
+            copy_dir(&item.path(), &target);
+        } else {
+            fs::copy(item.path(), target).unwrap();
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Runs from their opening to the ledger: what confirms, what does not, and every way to be fooled.
+//! Runs from opening to the ledger: confirming and non-confirming findings, and attempts to cheat.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 

@@ -1,90 +1,93 @@
-//! Secrets replaced before anything is written: in what a tool reported always, elsewhere where the author asks for it.
+//! Redaction before a write: always in tool reports, elsewhere if the author asks for it.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use ken_core::decide::Draft;
-use ken_core::event::{Body, Proposed};
-use ken_core::kind::Kind;
-use ken_core::text::Note;
+use ken_core::ledger::event::{Body, Proposed};
+use ken_core::values::kind::EntryKind;
+use ken_core::values::text::Note;
 use serde_json::Value;
 
-use super::{FOREIGN, Guard, mode_below, said_by};
-use crate::{Policy, TextMode, redact};
+use super::{FOREIGN_DATA_KEYS, Guard, body_json, mode_for_key};
+use crate::{GuardPolicy, TextMode, redact};
 
-/// Returns a text that is to be shown or logged, without the secrets somebody typed into it.
+/// Returns a text for display or logging without its secrets.
 pub fn without_secrets(text: &str) -> Cow<'_, str> {
-    let redacted = redact(&Policy::default(), text, TextMode::Prose);
+    let redacted = redact(&GuardPolicy::default(), text, TextMode::Prose);
     if redacted.replaced.is_empty() {
         return Cow::Borrowed(text);
     }
     Cow::Owned(redacted.text)
 }
 
-/// A reason that its redaction makes longer than a reason may be.
+/// A reason that exceeds the length limit after redaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the reason is too long to be redacted")]
-pub struct TooLong;
+pub struct ReasonTooLong;
 
 impl Guard {
-    /// Returns a reason as it may be written, without its secrets where the author asked for that.
-    pub fn cleaned(&self, reason: &Note) -> Result<Note, TooLong> {
+    /// Returns a reason in the form to write, redacted if the author asked for that.
+    pub fn cleaned(&self, reason: &Note) -> Result<Note, ReasonTooLong> {
         if !self.redacts {
             return Ok(reason.clone());
         }
         let redacted = redact(&self.policy, reason.as_str(), TextMode::Prose);
-        redacted.text.parse().map_err(|_| TooLong)
+        // Parsed again, because markers may exceed the length limit.
+        redacted.text.parse().map_err(|_| ReasonTooLong)
     }
 
-    /// Replaces secrets of a draft, which says `told`, in both; returns what they are recognised by.
-    pub(super) fn redact_draft(&self, draft: &mut Draft, told: &mut Value) -> BTreeSet<String> {
-        let everywhere = self.redacts || is_report(&draft.body);
-        let replacing = Replacing::below(&self.policy, everywhere, told);
+    /// Replaces secrets in a draft and in `data`, its JSON; returns their fingerprints.
+    pub(super) fn redact_draft(&self, draft: &mut Draft, data: &mut Value) -> BTreeSet<String> {
+        let everywhere = self.redacts || is_tool_report(&draft.body);
+        let replacing = SecretReplacer::below(&self.policy, everywhere, data);
         if !replacing.changed {
             return BTreeSet::new();
         }
-        // A marker may be longer than what it replaces; what does not fit any more is refused as it was.
-        let Some(body) = draft.body.reread(told) else {
-            *told = said_by(&draft.body);
+        // A marker may be longer than the secret. If the text no longer fits, the original is
+        // scanned and rejected.
+        let Some(body) = draft.body.reread(data) else {
+            *data = body_json(&draft.body);
             return BTreeSet::new();
         };
         draft.body = body;
         replacing.prints
     }
 
-    /// Replaces secrets below `told`, where the author asked for it; returns whether any was.
-    pub(super) fn redact_told(&self, told: &mut Value) -> bool {
-        Replacing::below(&self.policy, self.redacts, told).changed
+    /// Replaces secrets in `data` if the author asked for it; returns whether any was replaced.
+    pub(super) fn redact_value(&self, data: &mut Value) -> bool {
+        SecretReplacer::below(&self.policy, self.redacts, data).changed
     }
 }
 
-/// What got in a tool's way is told in the tool's words, the generated line included.
-fn is_report(body: &Body) -> bool {
-    let friction = |it: &Proposed| it.kind == Kind::Friction;
+/// Returns whether the body quotes a tool's output, including the generated statement.
+fn is_tool_report(body: &Body) -> bool {
+    let friction = |it: &Proposed| it.kind == EntryKind::Friction;
     matches!(body, Body::FrictionRecorded(_)) || matches!(body, Body::Proposed(it) if friction(it))
 }
 
-struct Replacing<'a> {
-    policy: &'a Policy,
+/// A walk over JSON that replaces secrets.
+struct SecretReplacer<'a> {
+    policy: &'a GuardPolicy,
     everywhere: bool,
     prints: BTreeSet<String>,
     changed: bool,
 }
 
-impl<'a> Replacing<'a> {
-    /// Replaces secrets below `told`: what a tool reported, or everywhere.
-    fn below(policy: &'a Policy, everywhere: bool, told: &mut Value) -> Self {
+impl<'a> SecretReplacer<'a> {
+    /// Replaces secrets in the third-party parts of `data`, or everywhere.
+    fn below(policy: &'a GuardPolicy, everywhere: bool, data: &mut Value) -> Self {
         let mut replacing = Self {
             policy,
             everywhere,
             prints: BTreeSet::new(),
             changed: false,
         };
-        replacing.walk(told, TextMode::Prose, false);
+        replacing.walk(data, TextMode::Prose, false);
         replacing
     }
 
-    /// Replaces below `value`; `foreign` says that it is what a tool reported.
+    /// Replaces secrets in `value`; `foreign` marks third-party data.
     fn walk(&mut self, value: &mut Value, mode: TextMode, foreign: bool) {
         match value {
             Value::String(text) if foreign || self.everywhere => self.replace(text, mode),
@@ -95,8 +98,10 @@ impl<'a> Replacing<'a> {
             }
             Value::Object(members) => {
                 for (key, item) in members {
-                    let foreign = foreign || FOREIGN.contains(&key.as_str());
-                    self.walk(item, mode_below(key, mode), foreign);
+                    // Third-party data is redacted even without consent: its author did not choose
+                    // these words.
+                    let foreign = foreign || FOREIGN_DATA_KEYS.contains(&key.as_str());
+                    self.walk(item, mode_for_key(key, mode), foreign);
                 }
             }
             Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => {}

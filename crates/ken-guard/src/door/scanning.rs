@@ -1,38 +1,38 @@
-//! The guard alone: what it finds in a text that nobody wants to write.
+//! Scan of a single text without writing it.
 
 use std::ops::Range;
 
 use super::Guard;
-use crate::{Axis, Field, ScanStatus, Severity, TextMode, Verdict, admit};
+use crate::{FindingSeverity, GuardVerdict, ScanAxis, ScanLevel, ScannedField, TextMode, admit};
 
-/// One thing found, with where it stands.
+/// A finding with its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScanFinding {
     pub rule: &'static str,
     pub kind: &'static str,
-    pub axis: Axis,
-    pub severity: Severity,
-    /// Bytes in the text.
+    pub axis: ScanAxis,
+    pub severity: FindingSeverity,
+    /// Byte range in the text.
     pub span: Range<usize>,
-    /// Counted from 1.
+    /// 1-based.
     pub line: usize,
     pub column: usize,
 }
 
-/// What a scan came to.
+/// Result of a scan.
 #[derive(Clone, Debug)]
-pub struct Scanned {
-    pub status: ScanStatus,
-    /// By position.
+pub struct ScanReport {
+    pub status: ScanLevel,
+    /// Ordered by position.
     pub findings: Vec<ScanFinding>,
-    /// Whether a write with this text would be refused.
+    /// Set if a write with this text would be rejected.
     pub refused: bool,
 }
 
 impl Guard {
-    /// Scans a text and changes nothing.
-    pub fn scan(&self, text: &str, mode: TextMode) -> Scanned {
-        let field = Field {
+    /// Scans a text without changing anything.
+    pub fn scan(&self, text: &str, mode: TextMode) -> ScanReport {
+        let field = ScannedField {
             name: "text",
             text,
             mode,
@@ -41,25 +41,26 @@ impl Guard {
         let mut findings: Vec<ScanFinding> = verdict
             .findings()
             .iter()
-            .map(|it| {
-                let before = &text[..it.span.start];
+            .map(|finding| {
+                // Computed from the raw text: spans refer to it even for a hit in decoded text.
+                let before = &text[..finding.span.start];
                 let line_start = before.rfind('\n').map_or(0, |at| at + 1);
                 ScanFinding {
-                    rule: it.rule,
-                    kind: it.kind,
-                    axis: it.axis,
-                    severity: it.severity,
-                    span: it.span.clone(),
+                    rule: finding.rule,
+                    kind: finding.kind,
+                    axis: finding.axis,
+                    severity: finding.severity,
+                    span: finding.span.clone(),
                     line: before.bytes().filter(|byte| *byte == b'\n').count() + 1,
                     column: before[line_start..].chars().count() + 1,
                 }
             })
             .collect();
-        findings.sort_by_key(|it| (it.span.start, it.span.end));
-        Scanned {
+        findings.sort_by_key(|finding| (finding.span.start, finding.span.end));
+        ScanReport {
             status: verdict.scan(),
             findings,
-            refused: matches!(verdict, Verdict::Reject { .. }),
+            refused: matches!(verdict, GuardVerdict::Reject { .. }),
         }
     }
 }

@@ -1,80 +1,85 @@
-//! What today's rules say about lines somebody has written already: in the ledger, after a merge or new rules, and at a
-//! hub, to which anybody's lines come.
+//! Check of existing lines: in the ledger after a merge or a change of rules, and on a hub, which
+//! receives lines from any client.
 
 use std::collections::BTreeSet;
 use std::fmt;
 
-use ken_core::actor::Role;
 use ken_core::decide::Draft;
-use ken_core::event::{
+use ken_core::ledger::event::{
     AdmissionVerdict, ApprovalGranted, Body, ContradictionFlagged, ContradictionResolved, Event,
-    KnowledgeDistilled, Linked, Merged, PairDismissed, Proposed, Recorded, RunEffects, Superseded,
+    KnowledgeDistilled, Linked, Merged, PairDismissed, Proposed, RecordedEvent, RunEffects,
+    Superseded,
 };
-use ken_core::id::{EntryId, EventId, Salt};
+use ken_core::values::actor::ActorRole;
+use ken_core::values::id::{EntryId, EventId, Salt};
 use serde_json::{Map, Value};
 
-use super::{Guard, Turned, approvals_are_peoples, norms_are_peoples, waits_for_a_person};
-use crate::{RULE_SET, ScanStatus, Verdict};
+use super::{
+    Guard, WriteRejection, ensure_person_for_approval, ensure_person_for_norm, review_reason,
+};
+use crate::{GuardVerdict, RULE_SET, ScanLevel};
 
-/// Digits of the digest that stands for blanked data.
+/// Hex digits of the digest that replaces redacted data.
 const DIGEST_HEX: usize = 32;
 
-/// Digits a fingerprint of a secret has at most.
+/// Maximum number of hex digits of a secret's fingerprint.
 const FINGERPRINT_HEX_MAX: usize = 64;
 
-/// A line that today's rules would refuse.
+/// A stored line that the current rules would reject.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rescanned {
+pub struct RescanFinding {
     pub event: EventId,
     pub entry: Option<EntryId>,
-    /// The rule set that let it in, where one did.
+    /// The rule set that admitted it, if another one did.
     pub let_in_by: Option<String>,
-    /// What was found first, and in which field.
+    /// The most severe finding and its field.
     pub kind: &'static str,
     pub field: String,
-    pub scan: ScanStatus,
+    pub scan: ScanLevel,
 }
 
-/// What becomes of a line that comes from elsewhere. What it says about its own admission is a claim.
+/// Decision about a received line. The admission it carries is only a claim.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Written {
-    /// It may stand as it is; if it says that it was quarantined, it is.
+pub enum ReceiveVerdict {
+    /// Accepted as is; if it claims to be quarantined, it is.
     Taken,
-    /// It says that it was admitted, and is to wait for a person, for this reason.
+    /// It claims to be admitted but must be quarantined, for this reason.
     Held(String),
-    Turned(Turned),
+    Turned(WriteRejection),
 }
 
-impl fmt::Display for Rescanned {
+impl fmt::Display for RescanFinding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let what = self.kind.replace('-', " ");
+        let description = self.kind.replace('-', " ");
         let Self { event, field, .. } = self;
         write!(
             f,
-            "event {event} would be refused today: {what} in `{field}`"
+            "event {event} would be refused today: {description} in `{field}`"
         )?;
         if let Some(rules) = &self.let_in_by {
             write!(f, ", which {rules} let in")?;
         }
-        write!(f, "; `ken blank {event}` removes it")
+        write!(f, "; `ken ledger redact {event}` removes it")
     }
 }
 
 impl Guard {
-    /// Returns what is wrong with an event that is written already, if it would not be written today.
-    pub fn refuses_now(&self, event: &Event) -> Option<Rescanned> {
+    /// Returns the finding for a stored event that would be rejected today.
+    pub fn refuses_now(&self, event: &Event) -> Option<RescanFinding> {
         if matches!(event.body, Body::Blanked { .. } | Body::Unknown { .. }) {
             return None;
         }
+        // Bodies that this build cannot interpret were excluded above: their text is unknown here.
         let verdict = self.verdict(&event.body.to_json()?, &event.by);
-        let Verdict::Reject { scan, findings } = verdict else {
+        let GuardVerdict::Reject { scan, findings } = verdict else {
             return None;
         };
         let gravest = findings.first()?;
         let let_in_by = event.admission.as_ref().map(|it| it.rules.clone());
-        Some(Rescanned {
+        Some(RescanFinding {
             event: event.id,
             entry: event.entries().next(),
+            // The current rule set as the admitting one would be misleading: it rejects the line.
             let_in_by: let_in_by.filter(|rules| rules != RULE_SET),
             kind: gravest.kind,
             field: gravest.field.clone(),
@@ -82,18 +87,19 @@ impl Guard {
         })
     }
 
-    /// Decides about a line that comes from elsewhere as if it were written now, by whom it names.
-    pub fn receive(&self, copy: &Recorded) -> Written {
+    /// Decides about a received line as if its author wrote it now.
+    pub fn receive(&self, copy: &RecordedEvent) -> ReceiveVerdict {
         match self.received(copy) {
-            Ok(None) => Written::Taken,
-            Ok(Some(_)) if copy.event.is_quarantined() => Written::Taken,
-            Ok(Some(why)) => Written::Held(why),
-            Err(turned) => Written::Turned(turned),
+            Ok(None) => ReceiveVerdict::Taken,
+            // Its author has already quarantined it.
+            Ok(Some(_)) if copy.event.is_quarantined() => ReceiveVerdict::Taken,
+            Ok(Some(why)) => ReceiveVerdict::Held(why),
+            Err(turned) => ReceiveVerdict::Turned(turned),
         }
     }
 
-    /// Returns why a line is to wait for a person, if it is.
-    fn received(&self, copy: &Recorded) -> Result<Option<String>, Turned> {
+    /// Returns the reason for a quarantine, if any.
+    fn received(&self, copy: &RecordedEvent) -> Result<Option<String>, WriteRejection> {
         let Event {
             by, about, body, ..
         } = &copy.event;
@@ -101,42 +107,51 @@ impl Guard {
             about: about.clone(),
             body: body.clone(),
         };
-        norms_are_peoples(&draft, by)?;
-        approvals_are_peoples(&draft, by)?;
-        if !is_filed_rightly(&copy.event) {
-            return Err(Turned::Misfiled);
+        ensure_person_for_norm(&draft, by)?;
+        ensure_person_for_approval(&draft, by)?;
+        // Permissions depend on the subjects, so data about other entries would bypass them.
+        if !subjects_match_data(&copy.event) {
+            return Err(WriteRejection::SubjectMismatch);
         }
-        let may_hold = matches!(by.role(), Role::Human | Role::Ci);
+        // An agent could use the claim to suppress events of others; people and CI are trusted.
+        let may_hold = matches!(by.role(), ActorRole::Human | ActorRole::Ci);
         if copy.event.is_quarantined() && !may_hold && !matches!(body, Body::Proposed(_)) {
-            // It would keep what somebody else wrote from being shown.
-            return Err(Turned::Hiding);
+            // The claim would hide an entry that another author wrote.
+            return Err(WriteRejection::QuarantineClaim);
         }
-        let (mut admission, findings) = self.judge(&texts_in(copy.line()), by)?;
-        let held = admission.verdict == AdmissionVerdict::Quarantined;
+        // The raw line is scanned instead of the body, because it may have members unknown to this
+        // build.
+        let (mut admission, findings) = self.judge(&scannable_texts(copy.line()), by)?;
+        let quarantined = admission.verdict == AdmissionVerdict::Quarantined;
         let Body::Proposed(proposed) = body else {
-            return match held && !by.is_human() {
-                true => Err(Turned::Guarded(findings)),
-                false => Ok(admission.held_for),
+            return if quarantined && !by.is_human() {
+                Err(WriteRejection::Guarded(findings))
+            } else {
+                Ok(admission.held_for)
             };
         };
         self.weigh(proposed, &mut admission)?;
-        let waits = waits_for_a_person(proposed, by).map(ToOwned::to_owned);
+        let waits = review_reason(proposed, by).map(ToOwned::to_owned);
         Ok(admission.held_for.or(waits))
     }
 }
 
-/// Returns whether an event is about the entries its data is about: who may write it is decided by those.
-fn is_filed_rightly(event: &Event) -> bool {
+/// Returns whether an event's subjects include the entries in its data; the subjects decide who may
+/// write it.
+fn subjects_match_data(event: &Event) -> bool {
     let about: BTreeSet<EntryId> = event.entries().collect();
     if let Some(it) = event.get::<Proposed>() {
+        // The id of a new entry follows from its event, so it cannot name an existing entry.
         let own = EntryId::created_by(event.id, it.kind);
         return about == BTreeSet::from([own]);
     }
-    named_by(event).iter().all(|id| about.contains(id))
+    entries_named_in_data(event)
+        .iter()
+        .all(|id| about.contains(id))
 }
 
 /// Returns the entries that an event names in its data and changes.
-fn named_by(event: &Event) -> Vec<EntryId> {
+fn entries_named_in_data(event: &Event) -> Vec<EntryId> {
     if let Some(it) = event.get::<Merged>() {
         return it.sources.iter().copied().chain([it.target]).collect();
     }
@@ -160,11 +175,13 @@ fn named_by(event: &Event) -> Vec<EntryId> {
         .collect()
 }
 
-/// Returns everything a line says in words, names of members included, whether or not this build knows what it means.
+/// Returns every text of a line, including member names, even if this build does not know their
+/// meaning.
 ///
-/// Ids, clock, sums, salts and what was made from a secret with the author's key say nothing, and look like secrets; where
-/// they have another form than those have, they are words like others.
-fn texts_in(line: &str) -> Value {
+/// Ids, clock, checksums, salts and keyed fingerprints carry no text and look like secrets, so they
+/// are skipped. A value of another form in their place is scanned like any text.
+fn scannable_texts(line: &str) -> Value {
+    // A parsed line is always a JSON object.
     let Ok(Value::Object(mut envelope)) = serde_json::from_str(line) else {
         return Value::Null;
     };
@@ -184,27 +201,30 @@ fn texts_in(line: &str) -> Value {
         }
     }
     let mut names = BTreeSet::new();
-    gather_names(&mut names, &envelope);
+    // Member names are attacker-controlled too: a secret may be a key.
+    collect_member_names(&mut names, &envelope);
     let names = names.into_iter().collect::<Vec<_>>();
     Value::Array(vec![Value::from(names), Value::Object(envelope)])
 }
 
-fn gather_names(names: &mut BTreeSet<String>, members: &Map<String, Value>) {
+fn collect_member_names(names: &mut BTreeSet<String>, members: &Map<String, Value>) {
     for (name, value) in members {
         names.insert(name.clone());
-        gather_names_below(names, value);
+        collect_nested_names(names, value);
     }
 }
 
-fn gather_names_below(names: &mut BTreeSet<String>, value: &Value) {
+fn collect_nested_names(names: &mut BTreeSet<String>, value: &Value) {
     match value {
-        Value::Object(members) => gather_names(names, members),
-        Value::Array(items) => items.iter().for_each(|it| gather_names_below(names, it)),
+        Value::Object(members) => collect_member_names(names, members),
+        Value::Array(items) => items
+            .iter()
+            .for_each(|item| collect_nested_names(names, item)),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
 
-/// Returns whether a value is what stands for data that was blanked.
+/// Returns whether a value is a digest of redacted data.
 fn is_digest(value: &Value) -> bool {
     let hex = value.as_str().and_then(|text| text.strip_prefix("b3:"));
     hex.is_some_and(|hex| hex.len() == DIGEST_HEX && is_hex(hex))
@@ -232,8 +252,9 @@ mod tests {
 
     #[test]
     fn a_digest_is_left_out_of_the_words_and_nothing_else_in_its_place() {
-        let words =
-            |digest: &str| texts_in(&format!(r#"{{"data":{{"blanked":"{digest}"}}}}"#)).to_string();
+        let words = |digest: &str| {
+            scannable_texts(&format!(r#"{{"data":{{"blanked":"{digest}"}}}}"#)).to_string()
+        };
         let digest = format!("b3:{}", "0a".repeat(16));
         assert!(!words(&digest).contains("0a0a"));
         for other in [

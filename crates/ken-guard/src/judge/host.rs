@@ -1,9 +1,9 @@
-//! Where a URL or a path points, as far as it says whether it is real.
+//! Checks of hosts and paths: reserved names, example users, internal hosts.
 
-use super::Likeness::{self, Example, Placeholder, Real};
+use super::MatchClass::{self, Example, Placeholder, Real};
 use super::words;
 
-/// Names that cannot be a real server: RFC 2606 and RFC 6761 reserve them, or they are the word itself.
+/// Host names that cannot be a real server: reserved by RFC 2606 and RFC 6761, or generic words.
 const EXAMPLE_HOSTS: &[&str] = &[
     "example.com",
     "example.net",
@@ -22,11 +22,12 @@ const EXAMPLE_DOMAINS: &[&str] = &[
     ".test",
 ];
 
-/// What follows the `@` of a container image reference, which otherwise reads like `user:password@host`.
+/// Text after the `@` of a container image reference, which otherwise reads like
+/// `user:password@host`.
 const DIGEST_NAMES: &[&str] = &["sha256", "sha512"];
 
-/// People that exist in documentation only, and accounts that every machine has.
-const NOBODY: &[&str] = &[
+/// Users that exist only in documentation, and accounts that every machine has.
+const EXAMPLE_USERS: &[&str] = &[
     "user",
     "username",
     "me",
@@ -51,37 +52,41 @@ const NOBODY: &[&str] = &[
     "docker",
 ];
 
-/// Last labels that end file names more often than hosts: `Cargo.lan` is none, `mod.internal` may be.
-const FILE_LIKE: &[&str] = &["mod", "crate", "super", "self", "pkg", "std", "serde"];
+/// First labels of module paths, which look like hosts: `mod.internal` is not one.
+const MODULE_LABELS: &[&str] = &["mod", "crate", "super", "self", "pkg", "std", "serde"];
 
-/// Lowers what points at a reserved host; refuses variables, masks and words for "password".
-pub(super) fn url_password(password: &str, user: &str, host: &str) -> Likeness {
+/// Classifies a URL password: an example at a reserved host, a placeholder if it is a variable, a
+/// mask or a word for "password".
+pub(super) fn classify_url_password(password: &str, user: &str, host: &str) -> MatchClass {
     let host = host.to_ascii_lowercase();
+    // Before the host is considered: a variable is harmless on any host.
     if words::is_placeholder(password) || DIGEST_NAMES.contains(&host.as_str()) {
         return Placeholder;
     }
     let example = is_example_host(&host);
-    // `postgres:postgres@localhost` is what every tutorial has; on a public host it is a finding.
+    // `postgres:postgres@localhost` is in every tutorial; on a public host it is a finding.
     if password == user && (example || is_local_host(&host)) {
         return Placeholder;
     }
     if example { Example } else { Real }
 }
 
-/// Returns whether a path below `/home` or `/Users` names somebody.
-pub(super) fn is_own_folder(path: &str) -> bool {
+/// Returns whether a path below `/home` or `/Users` names a person.
+pub(super) fn is_personal_directory(path: &str) -> bool {
     let mut parts = path.split(['/', '\\']).filter(|part| !part.is_empty());
     let owner = match parts.next() {
         Some("home" | "Users") => parts.next(),
+        // Windows: drive, `Users`, owner.
         Some(drive) if drive.ends_with(':') => parts.nth(1),
         Some(other) => Some(other),
         None => None,
     };
-    owner.is_some_and(|owner| !NOBODY.contains(&owner.to_ascii_lowercase().as_str()))
+    owner.is_some_and(|owner| !EXAMPLE_USERS.contains(&owner.to_ascii_lowercase().as_str()))
 }
 
-/// Returns whether a dotted name that ends like a private network is a host.
-pub(super) fn is_internal(host: &str) -> bool {
+/// Returns whether a dotted name with the suffix of a private network is a host.
+pub(super) fn is_internal_host(host: &str) -> bool {
+    // Without port and path.
     let name = host
         .split([':', '/'])
         .next()
@@ -89,8 +94,9 @@ pub(super) fn is_internal(host: &str) -> bool {
         .to_ascii_lowercase();
     let mut labels = name.split('.');
     let first = labels.next().unwrap_or("");
-    !FILE_LIKE.contains(&first)
+    !MODULE_LABELS.contains(&first)
         && !is_example_host(&name)
+        // Well-known names that are the same in every installation reveal nothing.
         && name != "metadata.google.internal"
         && name != "host.docker.internal"
         && !name.starts_with("kubernetes.default")
@@ -100,7 +106,7 @@ fn is_example_host(host: &str) -> bool {
     EXAMPLE_HOSTS.contains(&host) || EXAMPLE_DOMAINS.iter().any(|domain| host.ends_with(domain))
 }
 
-/// A name without a dot is a container, a service or this machine.
+/// Returns whether a host is local; a name without a dot is a container, a service or this machine.
 fn is_local_host(host: &str) -> bool {
     !host.contains('.')
         || host.starts_with("127.")
@@ -114,13 +120,16 @@ mod tests {
 
     #[test]
     fn a_password_at_a_reserved_host_is_an_example() {
-        assert_eq!(url_password("hunter2", "app", "db.corp.io"), Real);
-        assert_eq!(url_password("hunter2", "app", "db.example.com"), Example);
+        assert_eq!(classify_url_password("hunter2", "app", "db.corp.io"), Real);
         assert_eq!(
-            url_password("postgres", "postgres", "localhost"),
+            classify_url_password("hunter2", "app", "db.example.com"),
+            Example
+        );
+        assert_eq!(
+            classify_url_password("postgres", "postgres", "localhost"),
             Placeholder
         );
-        assert_eq!(url_password("1.2", "app", "sha256"), Placeholder);
+        assert_eq!(classify_url_password("1.2", "app", "sha256"), Placeholder);
     }
 
     #[test]
@@ -132,7 +141,7 @@ mod tests {
             folder("Users", "me"),
             r"C:\Users\username\x".to_owned(),
         ] {
-            assert!(!is_own_folder(&path), "{path}");
+            assert!(!is_personal_directory(&path), "{path}");
         }
         for path in [
             folder("home", "mkessler"),
@@ -140,7 +149,7 @@ mod tests {
             folder("root", "deploy"),
             r"C:\Users\tomas\x".to_owned(),
         ] {
-            assert!(is_own_folder(&path), "{path}");
+            assert!(is_personal_directory(&path), "{path}");
         }
     }
 
@@ -151,8 +160,8 @@ mod tests {
             "host.docker.internal:80",
             "kubernetes.default.svc.cluster.local",
         ] {
-            assert!(!is_internal(host), "{host}");
+            assert!(!is_internal_host(host), "{host}");
         }
-        assert!(is_internal("ci7.build.corp:8080/job"));
+        assert!(is_internal_host("ci7.build.corp:8080/job"));
     }
 }

@@ -1,49 +1,49 @@
-//! Whether a value has the shape of something a machine made up.
+//! Character statistics that separate machine-generated values from names and words.
 
-use super::Likeness::{self, Example, Placeholder, Real};
+use super::MatchClass::{self, Example, Placeholder, Real};
 use super::words;
 
-/// Fewer different characters than this is filler such as `xxxx-xxxx`.
+/// Minimum number of distinct characters; fewer is filler such as `xxxx-xxxx`.
 const DISTINCT_MIN: usize = 6;
 
-/// The shortest value assigned to a name that says key or token that is looked at.
+/// Minimum length of a value assigned to a name such as key or token.
 pub(super) const ASSIGNED_CHARS_MIN: usize = 8;
 
-/// The shortest value that merely stands beside such a word.
-const BESIDE_CHARS_MIN: usize = 14;
+/// Minimum length of a value next to such a word.
+const ADJACENT_CHARS_MIN: usize = 14;
 
-/// Below this length a value is short enough to be a word with a number.
+/// Length below which a value may be a word with a number.
 const SHORT_CHARS_MAX: usize = 12;
 
-/// From this length on, a value that only counts up is a stand-in for a key; below, it is `abcdef`.
-const COUNTED_CHARS_MIN: usize = 16;
+/// Length from which a sequential value is a placeholder for a key; shorter ones are `abcdef`.
+const SEQUENTIAL_CHARS_MIN: usize = 16;
 
-/// From this many digits on, a value without letters is a key rather than a number.
+/// Number of digits from which a value without letters is a key instead of a number.
 const NUMBER_CHARS_MIN: usize = 24;
 
-/// Bits per character below which a value repeats itself.
+/// Entropy in bits per character below which a value repeats itself.
 const ENTROPY_BITS_MIN: f64 = 2.4;
 
-/// Bits per character from which a value rests on disorder alone.
-const DISORDER_BITS_MIN: f64 = 4.0;
+/// Entropy in bits per character from which a value is random by itself.
+const HIGH_ENTROPY_BITS_MIN: f64 = 4.0;
 
-/// Changes between digits, cases and signs that a path or a name does not have.
+/// Number of class changes (digit, case, symbol) that paths and names do not reach.
 const PATH_CHANGES_MIN: usize = 8;
 
-/// What can be counted about a value.
+/// Character statistics of a value.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Shape {
+pub(super) struct ValueShape {
     chars: usize,
     digits: usize,
     letters: usize,
     distinct: usize,
-    /// Neighbours that follow each other in the alphabet, up or down.
+    /// Adjacent characters with consecutive codes, up or down.
     steps: usize,
-    /// Neighbours of different classes: digit, lower case, upper case, anything else.
+    /// Adjacent characters of different classes: digit, lower case, upper case, other.
     changes: usize,
 }
 
-impl Shape {
+impl ValueShape {
     pub(super) fn of(value: &str) -> Self {
         let bytes = value.as_bytes();
         let pairs = || bytes.iter().zip(bytes.iter().skip(1));
@@ -54,24 +54,27 @@ impl Shape {
             letters: bytes.iter().filter(|b| b.is_ascii_alphabetic()).count(),
             distinct: counts.iter().filter(|count| **count != 0).count(),
             steps: pairs().filter(|(a, b)| a.abs_diff(**b) == 1).count(),
-            changes: pairs().filter(|(a, b)| class(**a) != class(**b)).count(),
+            changes: pairs()
+                .filter(|(a, b)| char_class(**a) != char_class(**b))
+                .count(),
         }
     }
 
     pub(super) fn is_mixed(&self) -> bool {
-        0 < self.digits && 0 < self.letters
+        self.digits > 0 && self.letters > 0
     }
 
-    pub(super) fn is_one_character(&self) -> bool {
+    pub(super) fn is_filler(&self) -> bool {
         self.distinct < DISTINCT_MIN
     }
 
-    pub(super) fn is_counted_up(&self) -> bool {
+    pub(super) fn is_sequential(&self) -> bool {
+        // At least half of the pairs are consecutive.
         self.chars <= self.steps * 2
     }
 }
 
-fn class(byte: u8) -> u8 {
+fn char_class(byte: u8) -> u8 {
     match byte {
         b'0'..=b'9' => 0,
         b'a'..=b'z' => 1,
@@ -80,12 +83,13 @@ fn class(byte: u8) -> u8 {
     }
 }
 
-/// Judges a value that is called a key, a token or a secret.
-pub(super) fn generic(value: &str, chars_min: usize) -> Likeness {
-    /// Different characters below which not even an example is seen in it.
+/// Classifies a value that is called a key, a token or a secret.
+pub(super) fn classify_generic(value: &str, chars_min: usize) -> MatchClass {
+    /// Number of distinct characters below which it is not even an example.
     const EXAMPLE_DISTINCT_MIN: usize = 4;
+    // Enclosing punctuation would count as characters and class changes.
     let value = value.trim_matches(|c| matches!(c, '.' | '-' | '_' | '~' | '!' | '*' | '@' | '^'));
-    let shape = Shape::of(value);
+    let shape = ValueShape::of(value);
     if shape.chars < chars_min
         || shape.distinct < EXAMPLE_DISTINCT_MIN
         || words::says_example(value)
@@ -93,56 +97,57 @@ pub(super) fn generic(value: &str, chars_min: usize) -> Likeness {
     {
         return Placeholder;
     }
-    if shape.is_counted_up() {
-        return if COUNTED_CHARS_MIN <= shape.chars {
+    // From here on each test excludes one harmless kind of value, the cheapest first.
+    if shape.is_sequential() {
+        return if shape.chars >= SEQUENTIAL_CHARS_MIN {
             Example
         } else {
             Placeholder
         };
     }
     if !shape.is_mixed() {
-        let long = shape.letters == 0 && NUMBER_CHARS_MIN <= shape.digits;
+        let long = shape.letters == 0 && shape.digits >= NUMBER_CHARS_MIN;
         return if long { Example } else { Placeholder };
     }
     if is_identifier(value) {
         return Placeholder;
     }
     if shape.chars < SHORT_CHARS_MAX {
-        let dense = 2 <= shape.digits && 3 <= shape.letters && 2 <= shape.changes;
+        // Too short for entropy: require several digits and letters that alternate.
+        let dense = shape.digits >= 2 && shape.letters >= 3 && shape.changes >= 2;
         return if dense { Example } else { Placeholder };
     }
+    // Long words with one number have few class changes and few digits.
     if entropy_bits(value) < ENTROPY_BITS_MIN || (shape.changes < 3 && shape.digits < 4) {
         return Placeholder;
     }
-    if shape.is_one_character() {
-        Example
-    } else {
-        Real
-    }
+    if shape.is_filler() { Example } else { Real }
 }
 
-/// Judges a value that stands beside the word key, token or secret.
-pub(super) fn beside(value: &str) -> Likeness {
+/// Classifies a value next to the word key, token or secret.
+pub(super) fn classify_adjacent(value: &str) -> MatchClass {
+    // Base64 contains slashes too, but padding marks it and its characters change class often.
     let path = value.contains('/') && !value.ends_with('=');
-    if path && Shape::of(value).changes < PATH_CHANGES_MIN {
+    if path && ValueShape::of(value).changes < PATH_CHANGES_MIN {
         return Placeholder;
     }
-    generic(value, BESIDE_CHARS_MIN)
+    classify_generic(value, ADJACENT_CHARS_MIN)
 }
 
-/// Returns whether a value is too disorderly to be words, a name or a digest.
-pub(super) fn is_disorderly(value: &str) -> bool {
-    let shape = Shape::of(value);
+/// Returns whether a value has too much entropy for words, a name or a digest.
+pub(super) fn has_high_entropy(value: &str) -> bool {
+    let shape = ValueShape::of(value);
+    // Commit ids and checksums are common in code and not secret.
     let digest = value.bytes().all(|byte| byte.is_ascii_hexdigit());
     shape.is_mixed()
         && !digest
-        && !shape.is_counted_up()
+        && !shape.is_sequential()
         && !is_identifier(value)
         && !words::says_example(value)
-        && DISORDER_BITS_MIN <= entropy_bits(value)
+        && entropy_bits(value) >= HIGH_ENTROPY_BITS_MIN
 }
 
-/// Returns whether a value points somewhere instead of being the thing.
+/// Returns whether a value is a reference such as a URL, path or version.
 fn is_reference(value: &str) -> bool {
     let lower = value.to_ascii_lowercase();
     let version = || {
@@ -160,17 +165,19 @@ fn is_reference(value: &str) -> bool {
         || version()
 }
 
-/// Returns whether a value reads as a name: words in snake, kebab, camel or path case, with a number at most behind each.
+/// Returns whether a value reads as a name: words in snake, kebab, camel or path case, each with at
+/// most a short number after it.
 pub(super) fn is_identifier(value: &str) -> bool {
-    let mut word = Word::default();
+    let mut word = IdentifierWord::default();
     let mut previous = 0_u8;
     for byte in value.bytes() {
+        // A word ends at a separator or where camel case starts a new one.
         let camel = previous.is_ascii_lowercase() && byte.is_ascii_uppercase();
         if camel || !byte.is_ascii_alphanumeric() {
             if !word.is_plain() {
                 return false;
             }
-            word = Word::default();
+            word = IdentifierWord::default();
         }
         word.take(byte);
         previous = byte;
@@ -178,16 +185,16 @@ pub(super) fn is_identifier(value: &str) -> bool {
     word.is_plain()
 }
 
-/// Letters and then digits, counted.
+/// Counts of one word of an identifier: letters, then digits.
 #[derive(Default)]
-struct Word {
+struct IdentifierWord {
     letters: usize,
     digits: usize,
     /// A letter came after a digit.
     mixed: bool,
 }
 
-impl Word {
+impl IdentifierWord {
     fn take(&mut self, byte: u8) {
         if byte.is_ascii_digit() {
             self.digits += 1;
@@ -212,6 +219,7 @@ impl Word {
 }
 
 fn entropy_bits(value: &str) -> f64 {
+    // Shannon entropy over bytes.
     let total = value.len() as f64;
     let share = |count: &u32| f64::from(*count) / total;
     byte_counts(value)
@@ -235,15 +243,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn filler_is_recognised() {
+    fn filler_is_recognized() {
         for body in ["xxxxxxxxxxxxxxxx", "T0000/B0000/XXXX", "aaaa-aaaa-bbbb"] {
-            assert!(Shape::of(body).is_one_character(), "{body}");
+            assert!(ValueShape::of(body).is_filler(), "{body}");
         }
         for body in ["1234567890abcdefghijklmnopqrstuvwxyz", "zyxwvutsrqponmlk"] {
-            assert!(Shape::of(body).is_counted_up(), "{body}");
+            assert!(ValueShape::of(body).is_sequential(), "{body}");
         }
-        let real = Shape::of("q8Zr1LmX7vTc2KpW");
-        assert!(!real.is_one_character() && !real.is_counted_up());
+        let real = ValueShape::of("q8Zr1LmX7vTc2KpW");
+        assert!(!real.is_filler() && !real.is_sequential());
     }
 
     #[test]
@@ -283,10 +291,14 @@ mod tests {
             ("xxxxxxxxxxxxxxxxxxxx", Placeholder),
         ];
         for (value, expected) in cases {
-            assert_eq!(generic(value, ASSIGNED_CHARS_MIN), expected, "{value}");
+            assert_eq!(
+                classify_generic(value, ASSIGNED_CHARS_MIN),
+                expected,
+                "{value}"
+            );
         }
         assert_eq!(
-            beside("a1b2c3d4e5f6"),
+            classify_adjacent("a1b2c3d4e5f6"),
             Placeholder,
             "too short without an assignment"
         );
@@ -296,6 +308,6 @@ mod tests {
     fn entropy_grows_with_disorder() {
         assert!(entropy_bits("aaaaaaaa") < 0.001);
         assert!((entropy_bits("abcdabcd") - 2.0).abs() < 0.001);
-        assert!(4.0 < entropy_bits("q8Zr1LmX7vTc2KpWb4Nd"));
+        assert!(entropy_bits("q8Zr1LmX7vTc2KpWb4Nd") > 4.0);
     }
 }

@@ -1,6 +1,6 @@
-//! Words, variables and masks that stand where a password would.
+//! Placeholders for passwords: words, variables and masks.
 
-/// Passwords that stand for "your password here", in lower case and without punctuation.
+/// Words that mean "your password here", in lower case and without punctuation.
 const PASSWORD_WORDS: &[&str] = &[
     "abc123",
     "apikey",
@@ -42,12 +42,12 @@ const PASSWORD_WORDS: &[&str] = &[
     "value",
 ];
 
-/// What may stand before one of [`PASSWORD_WORDS`], as in `your-password` or `DB_PASS`.
+/// Prefixes of [`PASSWORD_WORDS`], as in `your-password` or `DB_PASS`.
 const PASSWORD_WORD_PREFIXES: &[&str] = &[
     "a", "database", "db", "my", "new", "old", "some", "the", "your",
 ];
 
-/// Parts of a value that say it is computed, looked up or explained, not written out.
+/// Parts of a value that is computed, looked up or explained instead of written out.
 const COMPUTED: &[&str] = &[
     "${",
     "#{",
@@ -62,7 +62,7 @@ const COMPUTED: &[&str] = &[
     "(",
 ];
 
-/// Returns whether a value calls itself an example or a stand-in.
+/// Returns whether a value says that it is an example or a placeholder.
 pub(super) fn says_example(value: &str) -> bool {
     let lower = value.to_ascii_lowercase();
     let mut parts = lower.split(|c: char| !c.is_ascii_alphanumeric());
@@ -76,20 +76,22 @@ pub(super) fn says_example(value: &str) -> bool {
         "dummy",
         "changeme",
     ];
+    // `your` only as a separate word, because it occurs in longer ones by chance.
     parts.any(|part| part == "your") || standing_in.iter().any(|word| lower.contains(word))
 }
 
-/// Returns whether a text in a password's place is a password.
+/// Returns whether a text in the position of a password is a password.
 pub(super) fn is_password(value: &str) -> bool {
-    /// A pass phrase has blanks; a sentence has more.
+    /// A short passphrase has a space; a sentence has more.
     const BLANKS_MAX: usize = 1;
     let lower = value.to_ascii_lowercase();
     let computed = COMPUTED.iter().any(|part| lower.contains(part))
         || lower.starts_with("env.")
         || value.starts_with(['*', '+', '.', '/', '\\', '&'])
-        || names_something(value)
+        || is_variable_name(value)
         || lower.starts_with("http")
-        || indexes_a_variable(value);
+        || is_indexed_variable(value);
+    // Lower-case words separated by `/` or `::` are routes and module paths.
     let path = |value: &str| {
         let word = |part: &str| {
             part.bytes()
@@ -108,11 +110,12 @@ pub(super) fn is_password(value: &str) -> bool {
         && value.bytes().filter(|b| *b == b' ').count() <= BLANKS_MAX
 }
 
-/// Returns whether a word of a sentence is a password rather than a word.
+/// Returns whether a word of a sentence is a password rather than an ordinary word.
 pub(super) fn is_strong_password(value: &str) -> bool {
     const CHARS_MIN: usize = 6;
-    /// With fewer kinds of characters a word must be this long.
+    /// Minimum length of a word with fewer character classes.
     const PLAIN_CHARS_MIN: usize = 8;
+    // Punctuation of the sentence is not part of the word.
     let value = value.trim_end_matches(['.', ':', '!', '?']);
     let kind = |of: fn(&u8) -> bool| usize::from(value.bytes().any(|b| of(&b)));
     let digits = value.bytes().filter(u8::is_ascii_digit).count();
@@ -121,23 +124,25 @@ pub(super) fn is_strong_password(value: &str) -> bool {
         + kind(u8::is_ascii_uppercase)
         + kind(u8::is_ascii_digit)
         + kind(u8::is_ascii_punctuation);
+    // `utf8`, `step-2`: a lower-case word with a short number.
     let numbered = {
         let word = value.trim_end_matches(|c: char| c.is_ascii_digit());
         let number = value.len() - word.len();
         let word = word.strip_suffix('-').unwrap_or(word);
         number <= 3 && word.bytes().all(|b| b.is_ascii_lowercase())
     };
+    // `8-characters`, `1.2.3`: a quantity or version.
     let counted = value.starts_with(|c: char| c.is_ascii_digit())
         && value
             .trim_start_matches(|c: char| c.is_ascii_digit() || c == '.')
             .bytes()
             .all(|b| b.is_ascii_lowercase() || b == b'-');
-    CHARS_MIN <= value.len()
-        && 0 < digits
-        && 0 < letters
+    value.len() >= CHARS_MIN
+        && digits > 0
+        && letters > 0
         && !numbered
         && !counted
-        && (3 <= kinds || PLAIN_CHARS_MIN <= value.len())
+        && (kinds >= 3 || value.len() >= PLAIN_CHARS_MIN)
         && is_password(value)
 }
 
@@ -147,24 +152,26 @@ pub(super) fn is_placeholder(password: &str) -> bool {
         |open: char, close: char| password.starts_with(open) && password.ends_with(close);
     let template =
         encloses('<', '>') || encloses('[', ']') || encloses('{', '}') || encloses('%', '%');
+    // `%(name)s` and `%s` of format strings.
     let format = password.starts_with("%(") || (password.len() == 2 && password.starts_with('%'));
     let shell = password.strip_prefix('$').is_some_and(is_shell_variable);
     let mut characters = password.chars();
     let first = characters.next();
+    // `****` and `xxxxxx`: one repeated character.
     let mask = characters.all(|c| Some(c) == first);
     template || format || shell || mask || is_password_word(password)
 }
 
-/// `$password`, `$user$pass`, `#add-password`: variables and names, a sign in front of each word.
-fn names_something(value: &str) -> bool {
+/// Returns whether a value is a variable or name: `$password`, `$user$pass`, `#add-password`.
+fn is_variable_name(value: &str) -> bool {
     let word = |b: u8| b.is_ascii_alphabetic() || matches!(b, b'-' | b'_' | b'.' | b'$');
     value
         .strip_prefix(['$', '#'])
         .is_some_and(|rest| rest.bytes().all(word))
 }
 
-/// `$config['x']`, `$_POST["x"]`.
-fn indexes_a_variable(value: &str) -> bool {
+/// Returns whether a value indexes a variable: `$config['x']`, `$_POST["x"]`.
+fn is_indexed_variable(value: &str) -> bool {
     value.find('[').is_some_and(|at| {
         let before = &value[..at];
         before.contains('$') || before.contains('.')

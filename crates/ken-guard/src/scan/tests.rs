@@ -1,24 +1,24 @@
-//! What each rule finds and what it leaves alone.
+//! Tests of what each rule finds and ignores.
 
 use super::*;
-use crate::sample::{self, Sample};
+use crate::sample::{self, RuleSample};
 
-fn scan(text: &str, mode: TextMode) -> Vec<Hit> {
-    super::scan(&Policy::default(), text, mode)
+fn scan(text: &str, mode: TextMode) -> Vec<RuleHit> {
+    scan_text(&GuardPolicy::default(), text, mode)
 }
 
 fn found(text: &str, mode: TextMode) -> Vec<&'static str> {
     scan(text, mode).into_iter().map(|hit| hit.rule).collect()
 }
 
-fn a(rule: &str) -> Sample {
-    let mut samples = sample::of_every_rule(2).into_iter();
+fn a(rule: &str) -> RuleSample {
+    let mut samples = sample::samples_of_every_rule(2).into_iter();
     samples.find(|sample| sample.rule == rule).unwrap()
 }
 
-/// The mode in which a rule is asked.
-fn mode_of(sample: &Sample) -> TextMode {
-    if sample.axis == Axis::Sanitisation {
+/// Returns the mode in which a rule applies.
+fn mode_of(sample: &RuleSample) -> TextMode {
+    if sample.axis == ScanAxis::Sanitization {
         TextMode::Statement
     } else {
         TextMode::Code
@@ -27,7 +27,7 @@ fn mode_of(sample: &Sample) -> TextMode {
 
 #[test]
 fn every_rule_has_a_sample_and_finds_it_at_its_place() {
-    let samples = sample::of_every_rule(11);
+    let samples = sample::samples_of_every_rule(11);
     for rule in RULES.iter() {
         assert!(
             samples.iter().any(|sample| sample.rule == rule.id),
@@ -53,7 +53,7 @@ fn every_rule_has_a_sample_and_finds_it_at_its_place() {
 
 #[test]
 fn every_secret_is_found_between_common_delimiters() {
-    for sample in sample::of_every_rule(12) {
+    for sample in sample::samples_of_every_rule(12) {
         if !sample.axis.is_secret() {
             continue;
         }
@@ -77,8 +77,8 @@ fn every_secret_is_found_between_common_delimiters() {
 #[test]
 fn every_secret_is_found_behind_one_level_of_encoding() {
     use base64::Engine as _;
-    for sample in sample::of_every_rule(13) {
-        if sample.axis != Axis::Credential {
+    for sample in sample::samples_of_every_rule(13) {
+        if sample.axis != ScanAxis::Credential {
             continue;
         }
         let encoded = base64::prelude::BASE64_STANDARD.encode(&sample.text);
@@ -114,7 +114,7 @@ fn a_token_one_character_short_is_not_of_its_format() {
     ] {
         let text = a(rule).text;
         let least = match rule {
-            // Their formats give a least length only.
+            // Their formats specify a minimum length only.
             "github-fine-grained-token" => 13,
             "stripe-key" => 9,
             _ => 1,
@@ -158,7 +158,7 @@ fn a_token_that_counts_up_is_an_example() {
         hits.iter()
             .map(|hit| (hit.rule, hit.severity))
             .collect::<Vec<_>>(),
-        [("github-token", Severity::Low)]
+        [("github-token", FindingSeverity::Low)]
     );
 }
 
@@ -168,28 +168,34 @@ fn passwords_in_urls_are_told_from_placeholders() {
     let cases = [
         (
             "postgres://app:hunter2x@db.corp.io/app",
-            Some(Severity::High),
+            Some(FindingSeverity::High),
         ),
         (
             "postgres://app:p@ss:w0rd@db.corp.io/app",
-            Some(Severity::High),
+            Some(FindingSeverity::High),
         ),
         (
             "jdbc:mysql://root:tr0ub4dor&3@10.1.2.3:3306/x",
-            Some(Severity::High),
+            Some(FindingSeverity::High),
         ),
-        ("amqps://:s3cr3tKey9@mq.corp.io", Some(Severity::High)),
-        ("http://ken:S3cretPw9@localhost:8080/", Some(Severity::High)),
-        ("http://ken:S3cretPw9@${HOST}/", Some(Severity::High)),
+        (
+            "amqps://:s3cr3tKey9@mq.corp.io",
+            Some(FindingSeverity::High),
+        ),
+        (
+            "http://ken:S3cretPw9@localhost:8080/",
+            Some(FindingSeverity::High),
+        ),
+        ("http://ken:S3cretPw9@${HOST}/", Some(FindingSeverity::High)),
         (
             "postgres://postgres:postgres@db.corp.io/x",
-            Some(Severity::High),
+            Some(FindingSeverity::High),
         ),
         (
             "https://ken:S3cretPw9@api.example.com/v1",
-            Some(Severity::Low),
+            Some(FindingSeverity::Low),
         ),
-        ("mysql://root:hunter2@host/db", Some(Severity::Low)),
+        ("mysql://root:hunter2@host/db", Some(FindingSeverity::Low)),
         ("postgres://postgres:postgres@localhost/x", None),
         ("amqp://guest:guest@rabbitmq:5672", None),
         ("postgres://user:pass@localhost/db", None),
@@ -284,21 +290,21 @@ fn sec_09_entropy_alone_counts_in_code_and_not_in_prose() {
 
 #[test]
 fn sec_08_every_axis_has_rules() {
-    let samples = sample::of_every_rule(1);
+    let samples = sample::samples_of_every_rule(1);
     for axis in [
-        Axis::Injection,
-        Axis::Exfiltration,
-        Axis::CredentialLeakage,
-        Axis::UnsafeCode,
-        Axis::Credential,
-        Axis::Sanitisation,
+        ScanAxis::Injection,
+        ScanAxis::Exfiltration,
+        ScanAxis::CredentialLeakage,
+        ScanAxis::UnsafeCode,
+        ScanAxis::Credential,
+        ScanAxis::Sanitization,
     ] {
         assert!(samples.iter().any(|sample| sample.axis == axis), "{axis:?}");
     }
 }
 
 #[test]
-fn sec_18_sec_19_the_sanitiser_lets_heuristics_in_and_facts_about_a_line_not() {
+fn sec_18_sec_19_the_sanitizer_lets_heuristics_in_and_facts_about_a_line_not() {
     let heuristic = "Auth middleware often swallows context cancellation errors — check for ctx.Err() after upstream calls";
     assert_eq!(found(heuristic, TextMode::Statement), [] as [&str; 0]);
     let fact = "middleware/auth.go in Project X has a bug at line 47";
@@ -351,7 +357,7 @@ fn findings_are_in_the_order_of_the_text() {
 }
 
 #[test]
-fn sec_02_sec_03_sec_06_folders_hosts_and_endpoints_of_one_organisation_are_found_in_statements() {
+fn sec_02_sec_03_sec_06_folders_hosts_and_endpoints_of_one_organization_are_found_in_statements() {
     let own = |top: &str| format!("The cache lies in /{top}/mkessler/work/other-project");
     let cases = [
         (own("home"), "personal-folder"),

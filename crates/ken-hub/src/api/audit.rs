@@ -1,4 +1,4 @@
-//! The audit log, for admins: who did what to the hub, the latest first.
+//! Audit log endpoints for admins, newest line first.
 
 use axum::Json;
 use axum::extract::State;
@@ -7,31 +7,33 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::App;
-use super::body::InQuery;
-use super::caller::{Administers, As, InWorkspace};
-use super::page::{Page, Paging};
+use super::AppState;
+use super::body::QueryParams;
+use super::caller::{AtLeastAdmin, RequireRole, RequireWorkspaceRole};
+use super::page::{ListPage, PageParams};
 use super::problem::Problem;
-use crate::database::Audited;
+use crate::database::audit::AuditRecord;
 
-/// Something somebody did.
+/// One line of the audit log.
 #[derive(Debug, Serialize, ToSchema)]
-pub(super) struct AuditLine {
+#[schema(as = AuditLineResponse)]
+pub(super) struct AuditLineResponse {
     #[schema(format = "uuid")]
     id: String,
     at: String,
-    /// In whose name.
+    /// Actor that performed the action.
     by: String,
-    /// With which role.
+    /// Role of the actor's token.
     role: String,
     #[schema(example = "token.created")]
     act: String,
-    /// The id or name of what it was done to; of a token also its role and actor, of a push how many events.
+    /// Id or name of the changed object; for a token also its role and actor, for a push the
+    /// number of events.
     subject: String,
 }
 
-impl AuditLine {
-    fn told(line: Audited) -> Self {
+impl AuditLineResponse {
+    fn from_record(line: AuditRecord) -> Self {
         Self {
             id: line.id.to_string(),
             at: line.at.to_string(),
@@ -43,47 +45,54 @@ impl AuditLine {
     }
 }
 
-/// Returns the routes of this file.
-pub(super) fn routes() -> OpenApiRouter<App> {
+/// Returns the audit routes.
+pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .routes(routes!(list_audit))
         .routes(routes!(list_workspace_audit))
 }
 
-/// Lists what was done to the organisation: workspaces and tokens that were made and ended.
+/// Lists changes to the organization: workspaces created, tokens created and revoked, quotas.
 #[utoipa::path(get, path = "/v1/audit", operation_id = "list_audit", tag = "audit",
-    security(("token" = ["admin"])), params(Paging),
-    responses((status = 200, description = "A page of the log.", body = Page<AuditLine>)))]
+    security(("token" = ["admin"])), params(PageParams),
+    responses((status = 200, description = "A page of the log.", body = ListPage<AuditLineResponse>)))]
 async fn list_audit(
-    State(app): State<App>,
-    it: As<Administers>,
-    InQuery(paging): InQuery<Paging>,
-) -> Result<Json<Page<AuditLine>>, Problem> {
-    let before = paging.id()?;
-    let mut tx = app.database.organisation(it.caller.organisation).await?;
-    let found = tx.audited(before, paging.limit + 1).await?;
+    State(app): State<AppState>,
+    access: RequireRole<AtLeastAdmin>,
+    QueryParams(paging): QueryParams<PageParams>,
+) -> Result<Json<ListPage<AuditLineResponse>>, Problem> {
+    // The list is sorted newest first, so `after` in the list means before in time.
+    let before = paging.after_id()?;
+    let organization = access.caller.organization;
+    let mut tx = app.database.begin_organization(organization).await?;
+    // One more than the limit shows whether there is a next page.
+    let found = tx.list_audit_records(before, paging.limit + 1).await?;
     tx.commit().await?;
-    Ok(Json(page(found, paging.limit)))
+    Ok(Json(to_page(found, paging.limit)))
 }
 
-/// Lists what was done to a workspace: pushes in other people's names, releases, approvals.
+/// Lists changes to a workspace: pushes, evictions, releases from quarantine, approvals.
 #[utoipa::path(get, path = "/v1/workspaces/{workspace}/audit", operation_id = "list_workspace_audit", tag = "audit",
     security(("token" = ["admin"])),
-    params(("workspace" = String, Path, description = "Its name or its id."), Paging),
-    responses((status = 200, description = "A page of the log.", body = Page<AuditLine>)))]
+    params(("workspace" = String, Path, description = "Its name or its id."), PageParams),
+    responses((status = 200, description = "A page of the log.", body = ListPage<AuditLineResponse>)))]
 async fn list_workspace_audit(
-    State(app): State<App>,
-    it: InWorkspace<Administers>,
-    InQuery(paging): InQuery<Paging>,
-) -> Result<Json<Page<AuditLine>>, Problem> {
-    let before = paging.id()?;
-    let organisation = it.caller.organisation;
-    let mut tx = app.database.log(organisation, it.workspace).await?;
-    let found = tx.audited(before, paging.limit + 1).await?;
+    State(app): State<AppState>,
+    access: RequireWorkspaceRole<AtLeastAdmin>,
+    QueryParams(paging): QueryParams<PageParams>,
+) -> Result<Json<ListPage<AuditLineResponse>>, Problem> {
+    let before = paging.after_id()?;
+    let organization = access.caller.organization;
+    let mut tx = app
+        .database
+        .begin_log(organization, access.workspace)
+        .await?;
+    let found = tx.list_audit_records(before, paging.limit + 1).await?;
     tx.commit().await?;
-    Ok(Json(page(found, paging.limit)))
+    Ok(Json(to_page(found, paging.limit)))
 }
 
-fn page(found: Vec<Audited>, limit: u32) -> Page<AuditLine> {
-    Page::of(found, limit, |line| line.id.to_string()).map(AuditLine::told)
+fn to_page(found: Vec<AuditRecord>, limit: u32) -> ListPage<AuditLineResponse> {
+    ListPage::from_items(found, limit, |line| line.id.to_string())
+        .map(AuditLineResponse::from_record)
 }

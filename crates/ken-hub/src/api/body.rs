@@ -1,6 +1,8 @@
-//! Reading what a request brings: body, address, query. Whatever cannot be read is a problem, never a panic.
+//! Request extractors: JSON body, path parameters, query parameters.
 //!
-//! A body is read after its sender is known, and no further than it may be long.
+//! Invalid input is rejected with a [`Problem`], never with a panic. Handlers list these
+//! extractors after the authenticating one, so a body is read only from an authenticated caller,
+//! and only up to its maximum length.
 
 use std::error::Error as _;
 
@@ -16,30 +18,30 @@ use serde_json::error::Category;
 
 use super::problem::{Kind, Problem};
 
-/// Bytes a body may have after unpacking, where an operation says nothing else.
+/// Default maximum size of a body after decompression, in bytes.
 pub const BODY_BYTES_MAX: usize = 1 << 20;
 
-/// Bytes of a body that is too long that are read and thrown away before it is refused.
+/// Bytes read and discarded from an oversized body before the request is rejected.
 const DISCARDED_BYTES_MAX: usize = 8 << 20;
 
-/// How deeply a body may nest.
+/// Maximum nesting depth of a body.
 pub const DEPTH_MAX: usize = 64;
 
-/// A JSON body of at most `BYTES` bytes after unpacking.
+/// A JSON body of at most `BYTES` bytes after decompression.
 #[derive(Debug)]
 pub struct JsonBody<T, const BYTES: usize = BODY_BYTES_MAX>(pub T);
 
-/// A JSON body that may be left out, with its type: nothing is what nothing says otherwise.
+/// An optional JSON body. An empty body yields the default value and needs no content type.
 #[derive(Debug)]
-pub struct OptionalBody<T>(pub T);
+pub struct OptionalJsonBody<T>(pub T);
 
-/// The parameters of the path; what cannot be read names nothing.
+/// Path parameters. A path that cannot be parsed is answered as not found.
 #[derive(Debug)]
-pub struct InPath<T>(pub T);
+pub struct PathParams<T>(pub T);
 
-/// The parameters behind `?`.
+/// Query parameters.
 #[derive(Debug)]
-pub struct InQuery<T>(pub T);
+pub struct QueryParams<T>(pub T);
 
 impl<S, T, const BYTES: usize> FromRequest<S> for JsonBody<T, BYTES>
 where
@@ -49,13 +51,13 @@ where
     type Rejection = Problem;
 
     async fn from_request(request: Request, _state: &S) -> Result<Self, Problem> {
-        check_type(request.headers())?;
-        let bytes = read(request.into_body(), BYTES).await?;
-        parse(&bytes).map(Self)
+        check_content_type(request.headers())?;
+        let bytes = read_body(request.into_body(), BYTES).await?;
+        parse_json(&bytes).map(Self)
     }
 }
 
-impl<S, T> FromRequest<S> for OptionalBody<T>
+impl<S, T> FromRequest<S> for OptionalJsonBody<T>
 where
     S: Send + Sync,
     T: DeserializeOwned + Default,
@@ -64,16 +66,16 @@ where
 
     async fn from_request(request: Request, _state: &S) -> Result<Self, Problem> {
         let (parts, body) = request.into_parts();
-        let bytes = read(body, BODY_BYTES_MAX).await?;
+        let bytes = read_body(body, BODY_BYTES_MAX).await?;
         if bytes.is_empty() {
             return Ok(Self(T::default()));
         }
-        check_type(&parts.headers)?;
-        parse(&bytes).map(Self)
+        check_content_type(&parts.headers)?;
+        parse_json(&bytes).map(Self)
     }
 }
 
-impl<S, T> FromRequestParts<S> for InPath<T>
+impl<S, T> FromRequestParts<S> for PathParams<T>
 where
     S: Send + Sync,
     T: DeserializeOwned + Send,
@@ -81,13 +83,13 @@ where
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
-        let found = Path::<T>::from_request_parts(parts, state).await;
-        let Path(found) = found.map_err(|_: PathRejection| Problem::not_found("thing"))?;
-        Ok(Self(found))
+        let extracted = Path::<T>::from_request_parts(parts, state).await;
+        let Path(params) = extracted.map_err(|_: PathRejection| Problem::not_found("thing"))?;
+        Ok(Self(params))
     }
 }
 
-impl<S, T> FromRequestParts<S> for InQuery<T>
+impl<S, T> FromRequestParts<S> for QueryParams<T>
 where
     S: Send + Sync,
     T: DeserializeOwned,
@@ -95,50 +97,56 @@ where
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
-        let found = Query::<T>::from_request_parts(parts, state).await;
-        let Query(found) = found.map_err(|error: QueryRejection| {
-            // What follows the last colon says what is wrong, in our own types' words.
-            let told = error.source().map_or_else(String::new, ToString::to_string);
+        let extracted = Query::<T>::from_request_parts(parts, state).await;
+        let Query(params) = extracted.map_err(|error: QueryRejection| {
+            // The source is the message of our own deserializers; axum's wrapper adds nothing.
+            let message = error.source().map_or_else(String::new, ToString::to_string);
+            let message = truncate_message(&message);
             Problem::new(
                 Kind::Malformed,
-                format!("the query cannot be read; {}; see /docs", shortened(&told)),
+                format!("the query cannot be read; {message}; see /docs"),
             )
         })?;
-        Ok(Self(found))
+        Ok(Self(params))
     }
 }
 
 /// Reads a body of at most `max` bytes.
 ///
-/// What is too long is read on for a while and thrown away: whoever is still sending would not hear the answer.
-pub(crate) async fn read(body: Body, max: usize) -> Result<Bytes, Problem> {
+/// Part of an oversized body is read and discarded, because a client that is still sending would
+/// not read the error response.
+pub(crate) async fn read_body(body: Body, max: usize) -> Result<Bytes, Problem> {
     let mut stream = body.into_data_stream();
     let (mut bytes, mut length) = (Vec::new(), 0_usize);
-    while let Some(piece) = stream.next().await {
-        let piece = piece.map_err(|_| {
+    while let Some(chunk) = stream.next().await {
+        let chunk = chunk.map_err(|_| {
             let detail = "the body broke off or cannot be unpacked; send it again";
             Problem::new(Kind::Malformed, detail)
         })?;
-        length = length.saturating_add(piece.len());
+        // Counted after decompression, so a small gzip body cannot expand without bound.
+        length = length.saturating_add(chunk.len());
         if length <= max {
-            bytes.extend_from_slice(&piece);
+            bytes.extend_from_slice(&chunk);
         } else {
+            // Free the buffer at once: nothing of an oversized body is used.
             bytes = Vec::new();
-            if max.saturating_add(DISCARDED_BYTES_MAX) < length {
+            if length > max.saturating_add(DISCARDED_BYTES_MAX) {
                 break;
             }
         }
     }
-    if max < length {
+    if length > max {
         let detail = format!("the body has more than {max} bytes; send less at once");
         return Err(Problem::new(Kind::TooLarge, detail));
     }
     Ok(bytes.into())
 }
 
-/// Reads JSON that nests no deeper than [`DEPTH_MAX`].
-pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
-    if DEPTH_MAX < depth(bytes) {
+/// Parses JSON that nests no deeper than [`DEPTH_MAX`].
+pub(crate) fn parse_json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
+    // serde_json's own limit is 128 levels and does not apply to `RawValue`, which pushed events
+    // are read into.
+    if nesting_depth(bytes) > DEPTH_MAX {
         return Err(Problem::new(
             Kind::Malformed,
             format!("the body nests more than {DEPTH_MAX} levels deep"),
@@ -148,9 +156,10 @@ pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
         let (line, column) = (error.line(), error.column());
         match error.classify() {
             Category::Data => {
-                let told = error.to_string();
-                Problem::invalid(format!("{}; see /docs", shortened(&told)))
+                let message = truncate_message(&error.to_string());
+                Problem::invalid(format!("{message}; see /docs"))
             }
+            // Only the position: the message of a syntax error may quote the body.
             Category::Syntax | Category::Eof | Category::Io => Problem::new(
                 Kind::Malformed,
                 format!("the body is no JSON: line {line} column {column} cannot be read"),
@@ -159,23 +168,24 @@ pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     })
 }
 
-/// Characters of a reader's complaint that are told: it may quote the caller, and lists every field there is.
-const COMPLAINT_CHARS_MAX: usize = 600;
+/// Maximum length of a deserialization message. It may quote the request and lists every field.
+const MESSAGE_CHARS_MAX: usize = 600;
 
-/// Returns a complaint as it is told, cut between words where it is too long.
-pub(crate) fn shortened(text: &str) -> String {
-    let Some((end, _)) = text.char_indices().nth(COMPLAINT_CHARS_MAX) else {
+/// Truncates a message at a word boundary.
+pub(crate) fn truncate_message(text: &str) -> String {
+    let Some((end, _)) = text.char_indices().nth(MESSAGE_CHARS_MAX) else {
         return text.to_owned();
     };
     let whole = text[..end].rfind(char::is_whitespace).unwrap_or(end);
     format!("{} …", text[..whole].trim_end())
 }
 
-/// How deeply a text nests, whether it is JSON or not.
-fn depth(bytes: &[u8]) -> usize {
+/// Returns the nesting depth of a text, whether it is valid JSON or not.
+fn nesting_depth(bytes: &[u8]) -> usize {
     let (mut deepest, mut depth) = (0_usize, 0_usize);
     let (mut quoted, mut escaped) = (false, false);
     for byte in bytes {
+        // Brackets inside string literals do not nest.
         if quoted {
             quoted = escaped || *byte != b'"';
             escaped = !escaped && *byte == b'\\';
@@ -192,9 +202,10 @@ fn depth(bytes: &[u8]) -> usize {
     deepest
 }
 
-/// Refuses a body that does not say it is JSON, or is packed in a way we cannot unpack.
-pub(crate) fn check_type(headers: &HeaderMap) -> Result<(), Problem> {
+/// Rejects a body that is not declared as JSON, or is compressed with an unsupported encoding.
+pub(crate) fn check_content_type(headers: &HeaderMap) -> Result<(), Problem> {
     let wrong = |detail: &str| Problem::new(Kind::MediaType, detail);
+    // The decompression layer removes the header of a gzip body; any other encoding is left on.
     if headers.contains_key(CONTENT_ENCODING) {
         return Err(wrong("a body is packed with gzip or not at all"));
     }
@@ -206,12 +217,14 @@ pub(crate) fn check_type(headers: &HeaderMap) -> Result<(), Problem> {
     let mut parts = text.split(';').map(str::trim);
     let is_json = parts
         .next()
-        .is_some_and(|it| it.eq_ignore_ascii_case("application/json"));
+        .is_some_and(|media_type| media_type.eq_ignore_ascii_case("application/json"));
     let mut parameters = parts;
-    let utf_8 = |it: &str| {
-        it.eq_ignore_ascii_case("charset=utf-8") || it.eq_ignore_ascii_case("charset=\"utf-8\"")
+    let is_utf_8 = |parameter: &str| {
+        ["charset=utf-8", "charset=\"utf-8\""]
+            .iter()
+            .any(|charset| parameter.eq_ignore_ascii_case(charset))
     };
-    if !is_json || !parameters.all(utf_8) {
+    if !is_json || !parameters.all(is_utf_8) {
         return Err(wrong("send `Content-Type: application/json` in UTF-8"));
     }
     Ok(())
@@ -240,9 +253,9 @@ mod tests {
         for (text, fits) in cases {
             let mut headers = HeaderMap::new();
             headers.insert(CONTENT_TYPE, HeaderValue::from_static(text));
-            assert_eq!(check_type(&headers).is_ok(), fits, "{text:?}");
+            assert_eq!(check_content_type(&headers).is_ok(), fits, "{text:?}");
         }
-        assert!(check_type(&HeaderMap::new()).is_err());
+        assert!(check_content_type(&HeaderMap::new()).is_err());
     }
 
     #[test]
@@ -256,38 +269,41 @@ mod tests {
             (r#"["\\", [[]]]"#, 3),
         ];
         for (text, deep) in cases {
-            assert_eq!(depth(text.as_bytes()), deep, "{text}");
+            assert_eq!(nesting_depth(text.as_bytes()), deep, "{text}");
         }
     }
 
     #[test]
     fn a_complaint_is_cut_between_words() {
         let short = "unknown field `q`, expected `query`";
-        assert_eq!(shortened(short), short);
-        let long = "many `words` in ".repeat(COMPLAINT_CHARS_MAX);
-        let cut = shortened(&long);
-        assert!(cut.chars().count() <= COMPLAINT_CHARS_MAX + 2, "{cut}");
+        assert_eq!(truncate_message(short), short);
+        let long = "many `words` in ".repeat(MESSAGE_CHARS_MAX);
+        let cut = truncate_message(&long);
+        assert!(cut.chars().count() <= MESSAGE_CHARS_MAX + 2, "{cut}");
         let whole = cut.strip_suffix(" …").expect("it says that there was more");
         assert!(long.starts_with(&format!("{whole} ")), "{whole}");
-        // What has no words is cut where it must be.
-        let solid = "é".repeat(COMPLAINT_CHARS_MAX + 1);
-        assert_eq!(shortened(&solid).chars().count(), COMPLAINT_CHARS_MAX + 2);
+        // A text without whitespace is cut at the limit.
+        let solid = "é".repeat(MESSAGE_CHARS_MAX + 1);
+        assert_eq!(
+            truncate_message(&solid).chars().count(),
+            MESSAGE_CHARS_MAX + 2
+        );
     }
 
     #[test]
     fn what_nests_too_deeply_is_malformed() {
         let deep = "[".repeat(DEPTH_MAX + 1) + &"]".repeat(DEPTH_MAX + 1);
-        let problem = parse::<Value>(deep.as_bytes()).expect_err("too deep");
+        let problem = parse_json::<Value>(deep.as_bytes()).expect_err("too deep");
         assert_eq!(problem.kind(), Kind::Malformed);
         let fits = "[".repeat(DEPTH_MAX) + &"]".repeat(DEPTH_MAX);
-        assert!(parse::<Value>(fits.as_bytes()).is_ok());
+        assert!(parse_json::<Value>(fits.as_bytes()).is_ok());
     }
 
     proptest! {
-        /// Any bytes are JSON or a problem the sender can mend.
+        /// Arbitrary bytes either parse or produce a client error.
         #[test]
         fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..256)) {
-            if let Err(problem) = parse::<Value>(&bytes) {
+            if let Err(problem) = parse_json::<Value>(&bytes) {
                 prop_assert!(problem.kind().status().is_client_error());
             }
         }

@@ -1,7 +1,8 @@
-//! Who calls, and which workspace they are in: a handler that names neither gets neither.
+//! Authentication and authorization extractors.
 //!
-//! [`As`] gives the caller, [`InWorkspace`] also the workspace of the address. Both name the role that is needed in their
-//! type, so that no handler can forget to ask. A workspace of somebody else answers exactly as one that is not there.
+//! [`RequireRole`] yields the caller, [`RequireWorkspaceRole`] also the workspace of the path. Both
+//! have the minimum role as a type parameter, so no handler can omit the check. A workspace of
+//! another organization gets exactly the response of a missing one.
 
 use std::collections::HashMap;
 use std::marker::PhantomData;
@@ -15,64 +16,80 @@ use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
 use uuid::Uuid;
 
-use super::App;
+use super::AppState;
 use super::problem::{Kind, Problem};
-use crate::database::Name;
-use crate::identity::{Caller, OrganisationId, Refused, Role, WorkspaceId};
-use crate::serve::limits::Slot;
+use crate::database::HubName;
+use crate::identity::{AuthRefusal, AuthenticatedCaller};
+use crate::ids::{OrganizationId, Role, WorkspaceId};
+use crate::limits::RequestSlot;
 
-/// A role an operation needs, as a type.
-pub trait Needs: Send + Sync + 'static {
-    /// The smallest role that may.
+/// A minimum role as a type.
+pub trait MinimumRole: Send + Sync + 'static {
+    /// The weakest role that is allowed.
     const ROLE: Role;
 }
 
-macro_rules! needs {
-    ($($(#[$doc:meta])* $name:ident $role:ident,)*) => {
-        $($(#[$doc])* #[derive(Clone, Copy, Debug)] pub struct $name;
-        impl Needs for $name { const ROLE: Role = Role::$role; })*
-    };
+/// Requires at least a reader.
+#[derive(Clone, Copy, Debug)]
+pub struct AtLeastReader;
+
+impl MinimumRole for AtLeastReader {
+    const ROLE: Role = Role::Reader;
 }
 
-needs! {
-    /// Readers may.
-    Reads Reader,
-    /// Agents may: what is recorded is theirs.
-    Records Agent,
-    /// Curators may: they speak for people.
-    Curates Curator,
-    /// Admins may, with a token that reaches the whole organisation.
-    Administers Admin,
+/// Requires at least an agent, which writes events of its own.
+#[derive(Clone, Copy, Debug)]
+pub struct AtLeastAgent;
+
+impl MinimumRole for AtLeastAgent {
+    const ROLE: Role = Role::Agent;
 }
 
-/// A caller whose role is at least `N`'s.
+/// Requires at least a curator, which decides on behalf of people.
+#[derive(Clone, Copy, Debug)]
+pub struct AtLeastCurator;
+
+impl MinimumRole for AtLeastCurator {
+    const ROLE: Role = Role::Curator;
+}
+
+/// Requires an admin. [`RequireRole`] also requires a token that is not restricted to workspaces.
+#[derive(Clone, Copy, Debug)]
+pub struct AtLeastAdmin;
+
+impl MinimumRole for AtLeastAdmin {
+    const ROLE: Role = Role::Admin;
+}
+
+/// An authenticated caller with at least the role `N`.
 #[derive(Clone, Debug)]
-pub struct As<N> {
-    pub caller: Caller,
+pub struct RequireRole<N> {
+    pub caller: AuthenticatedCaller,
     needs: PhantomData<N>,
 }
 
-/// A caller whose role is at least `N`'s, in the workspace the address names.
+/// An authenticated caller with at least the role `N`, and the workspace of the path.
 #[derive(Clone, Debug)]
-pub struct InWorkspace<N> {
-    pub caller: Caller,
+pub struct RequireWorkspaceRole<N> {
+    pub caller: AuthenticatedCaller,
     pub workspace: WorkspaceId,
     needs: PhantomData<N>,
 }
 
-/// The parameter of an address that names a workspace.
-pub const WORKSPACE: &str = "workspace";
+/// Name of the path parameter for a workspace.
+pub const WORKSPACE_PARAM: &str = "workspace";
 
-impl<N: Needs> FromRequestParts<App> for As<N> {
+impl<N: MinimumRole> FromRequestParts<AppState> for RequireRole<N> {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
-        let caller = proven(parts, app).await?;
-        needs_role(&caller, N::ROLE)?;
+    async fn from_request_parts(parts: &mut Parts, app: &AppState) -> Result<Self, Problem> {
+        let caller = authenticate(parts, app).await?;
+        ensure_role(&caller, N::ROLE)?;
+        // A restricted token could otherwise create an unrestricted one.
         if N::ROLE == Role::Admin && caller.workspaces.is_some() {
             return Err(Problem::new(
                 Kind::Forbidden,
-                "this is about the whole organisation and your token reaches named workspaces only; use one without",
+                "this is about the whole organization and your token reaches named workspaces only; use one without",
             ));
         }
         Ok(Self {
@@ -82,15 +99,16 @@ impl<N: Needs> FromRequestParts<App> for As<N> {
     }
 }
 
-impl<N: Needs> FromRequestParts<App> for InWorkspace<N> {
+impl<N: MinimumRole> FromRequestParts<AppState> for RequireWorkspaceRole<N> {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
-        let caller = proven(parts, app).await?;
-        let named = named_workspace(parts).await;
-        let named = named.ok_or_else(|| Problem::not_found(WORKSPACE))?;
-        let workspace = enter(app, &caller, &named).await?;
-        needs_role(&caller, N::ROLE)?;
+    async fn from_request_parts(parts: &mut Parts, app: &AppState) -> Result<Self, Problem> {
+        let caller = authenticate(parts, app).await?;
+        let param = workspace_param(parts).await;
+        let reference = param.ok_or_else(|| Problem::not_found(WORKSPACE_PARAM))?;
+        // Before the role check: "forbidden" would reveal that the workspace exists.
+        let workspace = resolve_workspace(app, &caller, &reference).await?;
+        ensure_role(&caller, N::ROLE)?;
         Ok(Self {
             caller,
             workspace,
@@ -99,34 +117,43 @@ impl<N: Needs> FromRequestParts<App> for InWorkspace<N> {
     }
 }
 
-/// Proves who calls, once a request: the answer is kept beside it. Counts against the organisation's rate.
+/// Authenticates the caller and applies the organization's rate and concurrency limits.
 ///
-/// For what is no handler, such as a door before another protocol; handlers take [`As`] or [`InWorkspace`].
-pub async fn proven(parts: &mut Parts, app: &App) -> Result<Caller, Problem> {
-    if let Some(caller) = parts.extensions.get::<Caller>() {
+/// The result is stored in the request's extensions, so a request authenticates and counts only
+/// once. Middleware calls this function; handlers use [`RequireRole`] or [`RequireWorkspaceRole`].
+pub async fn authenticate(
+    parts: &mut Parts,
+    app: &AppState,
+) -> Result<AuthenticatedCaller, Problem> {
+    if let Some(caller) = parts.extensions.get::<AuthenticatedCaller>() {
         return Ok(caller.clone());
     }
-    let caller = identify(app, &parts.headers).await?;
-    if let Some(slot) = parts.extensions.get::<Slot>() {
-        slot.belongs_to(caller.organisation);
+    let caller = verify_token(app, &parts.headers).await?;
+    // First, so that the log names the organization of a request that a limit rejects.
+    if let Some(slot) = parts.extensions.get::<RequestSlot>() {
+        slot.set_organization(caller.organization);
     }
-    if app.load.known_rate(caller.organisation).is_none() {
-        let mut tx = app.database.organisation(caller.organisation).await?;
-        let found = tx.organisation().await?;
+    // Cached, so that rate limiting itself does not cost a query per request.
+    if app.limiter.cached_rate(caller.organization).is_none() {
+        let mut tx = app.database.begin_organization(caller.organization).await?;
+        let organization = tx.organization().await?;
         tx.commit().await?;
-        let own = found.and_then(|it| it.quotas.requests_per_minute);
-        app.load.remember_rate(caller.organisation, own);
+        let own = organization.and_then(|row| row.quotas.requests_per_minute);
+        app.limiter.cache_rate(caller.organization, own);
     }
-    app.load.take(caller.organisation).map_err(|wait| {
-        let seconds = wait.as_secs_f64().ceil().max(1.0);
-        let detail = format!("your organisation asks too often; come again in {seconds} s");
-        Problem::too_many(detail, wait)
-    })?;
-    if let Some(slot) = parts.extensions.get::<Slot>() {
-        let place = app.load.place(caller.organisation).await;
-        slot.keep(place.ok_or_else(|| {
+    app.limiter
+        .consume_rate(caller.organization)
+        .map_err(|wait| {
+            let seconds = wait.as_secs_f64().ceil().max(1.0);
+            let detail = format!("your organization asks too often; come again in {seconds} s");
+            Problem::too_many(detail, wait)
+        })?;
+    // After the rate, which is cheap: only requests within the rate may wait for a permit.
+    if let Some(slot) = parts.extensions.get::<RequestSlot>() {
+        let permit = app.limiter.acquire_organization(caller.organization).await;
+        slot.hold(permit.ok_or_else(|| {
             let detail =
-                "your organisation has as many requests under way as it may; come again shortly";
+                "your organization has as many requests under way as it may; come again shortly";
             Problem::too_many(detail, Duration::from_secs(1))
         })?);
     }
@@ -134,41 +161,49 @@ pub async fn proven(parts: &mut Parts, app: &App) -> Result<Caller, Problem> {
     Ok(caller)
 }
 
-/// Finds the workspace a caller names by its name or its id, if the caller may enter it.
-pub async fn enter(app: &App, caller: &Caller, named: &str) -> Result<WorkspaceId, Problem> {
-    let missing = || Problem::not_found(WORKSPACE);
-    let found = match app.places.get(caller.organisation, named) {
-        Some(found) => found,
+/// Resolves a workspace by name or id and checks that the caller has access to it.
+pub async fn resolve_workspace(
+    app: &AppState,
+    caller: &AuthenticatedCaller,
+    named: &str,
+) -> Result<WorkspaceId, Problem> {
+    let missing = || Problem::not_found(WORKSPACE_PARAM);
+    let workspace = match app.workspace_cache.get(caller.organization, named) {
+        Some(cached) => cached,
         None => {
-            let found = find(app, caller.organisation, named).await?;
-            let found = found.ok_or_else(missing)?;
-            app.places.put(caller.organisation, named, found);
-            found
+            let found = find_workspace(app, caller.organization, named).await?;
+            // A missing workspace is not cached: it may be created at any moment.
+            let workspace = found.ok_or_else(missing)?;
+            app.workspace_cache
+                .put(caller.organization, named, workspace);
+            workspace
         }
     };
-    if !caller.may_enter(found) {
+    // The cache is shared by all callers of the organization, so access is checked on every hit.
+    if !caller.may_enter(workspace) {
         return Err(missing());
     }
-    Ok(found)
+    Ok(workspace)
 }
 
-async fn find(
-    app: &App,
-    organisation: OrganisationId,
+async fn find_workspace(
+    app: &AppState,
+    organization: OrganizationId,
     named: &str,
 ) -> Result<Option<WorkspaceId>, Problem> {
-    // What can be no name never reaches the database: it takes no text with the character 0 in it.
-    if !names_a_workspace(named) {
+    // An invalid name never reaches the database: PostgreSQL fails on a text with a NUL character,
+    // which would be reported as an internal error.
+    if !is_workspace_reference(named) {
         return Ok(None);
     }
-    let mut tx = app.database.organisation(organisation).await?;
+    let mut tx = app.database.begin_organization(organization).await?;
     let found = tx.workspace(named).await?;
     tx.commit().await?;
     Ok(found.map(|row| row.id))
 }
 
-/// Refuses a caller whose role is too small.
-pub fn needs_role(caller: &Caller, role: Role) -> Result<(), Problem> {
+/// Rejects a caller whose role is too weak.
+pub fn ensure_role(caller: &AuthenticatedCaller, role: Role) -> Result<(), Problem> {
     if caller.role < role {
         let own = caller.role;
         return Err(Problem::new(
@@ -181,31 +216,33 @@ pub fn needs_role(caller: &Caller, role: Role) -> Result<(), Problem> {
     Ok(())
 }
 
-async fn identify(app: &App, headers: &HeaderMap) -> Result<Caller, Problem> {
-    let Some(shown) = bearer(headers) else {
+async fn verify_token(app: &AppState, headers: &HeaderMap) -> Result<AuthenticatedCaller, Problem> {
+    let Some(token) = bearer_token(headers) else {
         return Err(Problem::unauthenticated(
             "send `Authorization: Bearer TOKEN` once, with a token of this hub",
             app.challenge(None),
         ));
     };
-    let now = app.world.now();
-    let proven = app.identity.prove(&app.database, shown, now).await?;
+    let now = app.clock.now();
+    let proven = app.identity.authenticate(&app.database, token, now).await?;
+    // One message for unknown, expired and revoked: a caller must not learn which tokens existed.
     proven.map_err(|refused| match refused {
-        Refused::Unknown => Problem::unauthenticated(
-            "the token is not valid; ask an admin of your organisation for another",
+        AuthRefusal::InvalidToken => Problem::unauthenticated(
+            "the token is not valid; ask an admin of your organization for another",
             app.challenge(Some("invalid_token")),
         ),
-        Refused::NoRole => Problem::new(
+        AuthRefusal::NoRole => Problem::new(
             Kind::Forbidden,
-            "your access token is valid and names no role or organisation of this hub; ask whoever operates it",
+            "your access token is valid and names no role or organization of this hub; ask whoever operates it",
         ),
     })
 }
 
-/// Returns what follows `Bearer`, where there is exactly one such header.
-pub(super) fn bearer(headers: &HeaderMap) -> Option<&str> {
-    let mut shown = headers.get_all(AUTHORIZATION).iter();
-    let (Some(only), None) = (shown.next(), shown.next()) else {
+/// Returns the bearer token if there is exactly one `Authorization` header.
+pub(super) fn bearer_token(headers: &HeaderMap) -> Option<&str> {
+    let mut values = headers.get_all(AUTHORIZATION).iter();
+    // A proxy and the hub could pick different ones of several headers.
+    let (Some(only), None) = (values.next(), values.next()) else {
         return None;
     };
     let (scheme, token) = only.to_str().ok()?.split_once(' ')?;
@@ -215,46 +252,58 @@ pub(super) fn bearer(headers: &HeaderMap) -> Option<&str> {
         .filter(|token| !token.is_empty())
 }
 
-/// Returns the workspace the address names, by its name or its id.
-pub(crate) async fn named_workspace(parts: &mut Parts) -> Option<String> {
+/// Returns the workspace parameter of the path: a name or an id.
+pub(crate) async fn workspace_param(parts: &mut Parts) -> Option<String> {
+    // Raw parameters: handlers differ in the number of theirs, which a typed `Path` would have to
+    // match.
     let params = parts.extract::<RawPathParams>().await.ok()?;
-    let mut found = params.iter().filter(|(name, _)| *name == WORKSPACE);
-    found.next().map(|(_, value)| value.to_owned())
+    let mut matching = params.iter().filter(|(name, _)| *name == WORKSPACE_PARAM);
+    matching.next().map(|(_, value)| value.to_owned())
 }
 
-/// Where workspaces were found lately. A workspace keeps its name and its id for ever, so that only a restored database
-/// can make one of these wrong, and that only for as long as it is kept.
+/// Cache of workspace ids by name or id.
+///
+/// A workspace never changes its name or id. Only restoring an older database can make a cached
+/// value wrong, for at most `TTL`.
 #[derive(Debug, Default)]
-pub struct Places {
-    found: Mutex<HashMap<(OrganisationId, String), (WorkspaceId, Instant)>>,
+pub struct WorkspaceCache {
+    workspaces: Mutex<HashMap<(OrganizationId, String), (WorkspaceId, Instant)>>,
 }
 
-impl Places {
-    /// Places that are remembered.
+impl WorkspaceCache {
+    /// Maximum number of cached workspaces.
     const COUNT_MAX: usize = 50_000;
 
-    /// How long one is remembered.
+    /// Time a workspace stays cached.
     const KEPT: Duration = Duration::from_secs(60);
 
-    fn get(&self, organisation: OrganisationId, named: &str) -> Option<WorkspaceId> {
-        let found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
-        let (workspace, at) = found.get(&(organisation, named.to_owned()))?;
+    fn get(&self, organization: OrganizationId, named: &str) -> Option<WorkspaceId> {
+        // A panic while the lock is held cannot leave the map half-written, so poison is ignored.
+        let found = self
+            .workspaces
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let (workspace, at) = found.get(&(organization, named.to_owned()))?;
         (at.elapsed() < Self::KEPT).then_some(*workspace)
     }
 
-    fn put(&self, organisation: OrganisationId, named: &str, workspace: WorkspaceId) {
-        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
-        if Self::COUNT_MAX <= found.len() {
+    fn put(&self, organization: OrganizationId, named: &str, workspace: WorkspaceId) {
+        let mut found = self
+            .workspaces
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        // Clearing costs one query per workspace in use and needs no bookkeeping for eviction.
+        if found.len() >= Self::COUNT_MAX {
             found.clear();
         }
-        let key = (organisation, named.to_owned());
+        let key = (organization, named.to_owned());
         found.insert(key, (workspace, Instant::now()));
     }
 }
 
-/// Returns whether a text can name a workspace: by its name or its id.
-pub(crate) fn names_a_workspace(text: &str) -> bool {
-    text.parse::<Name>().is_ok() || Uuid::try_parse(text).is_ok()
+/// Returns whether a text is a valid workspace name or id.
+pub(crate) fn is_workspace_reference(text: &str) -> bool {
+    text.parse::<HubName>().is_ok() || Uuid::try_parse(text).is_ok()
 }
 
 #[cfg(test)]
@@ -268,7 +317,7 @@ mod tests {
         for value in values {
             headers.append(AUTHORIZATION, HeaderValue::from_static(value));
         }
-        bearer(&headers).map(ToOwned::to_owned)
+        bearer_token(&headers).map(ToOwned::to_owned)
     }
 
     #[test]
@@ -290,7 +339,7 @@ mod tests {
     #[test]
     fn only_names_and_ids_name_a_workspace() {
         for fits in ["shop-api", "0193324e-7a3b-7c00-8000-000000000001"] {
-            assert!(names_a_workspace(fits), "{fits}");
+            assert!(is_workspace_reference(fits), "{fits}");
         }
         let long = "a".repeat(64);
         for wrong in [
@@ -303,7 +352,7 @@ mod tests {
             "%00",
             &long,
         ] {
-            assert!(!names_a_workspace(wrong), "{wrong}");
+            assert!(!is_workspace_reference(wrong), "{wrong}");
         }
     }
 }

@@ -1,7 +1,7 @@
-//! The description of the API, as OpenAPI 3.1: made from the handlers, completed with what holds for all of them.
+//! OpenAPI 3.1 document: collected from the handlers, completed with the parts they share.
 //!
-//! A handler describes what is its own. Which problems any operation may answer with, that reads have an `ETag` and that
-//! posts take an `Idempotency-Key`, is added here, so that no handler can forget it.
+//! A handler describes only its own parameters and responses. Common error responses, `ETag` on
+//! reads and `Idempotency-Key` on posts are added here, so no handler can omit them.
 
 use serde_json::{Map, Value, json};
 use utoipa::openapi::OpenApi;
@@ -9,12 +9,12 @@ use utoipa::{PartialSchema as _, ToSchema as _};
 
 use super::problem::{Kind, MEDIA_TYPE, ProblemBody};
 
-/// The name of the one way to prove who calls.
-pub(super) const SECURITY: &str = "token";
+/// Name of the only security scheme.
+pub(super) const SECURITY_SCHEME: &str = "token";
 
-/// What holds for the whole API.
+/// Introduction of the whole API.
 const DESCRIPTION: &str = "\
-What an organisation's repositories have learned: events in, entries out. A caller shows a token (`Authorization: Bearer TOKEN`); \
+What an organization's repositories have learned: events in, entries out. A caller shows a token (`Authorization: Bearer TOKEN`); \
 each operation names the smallest role that may call it (in its `security`): reader, agent, curator or admin. \
 A workspace of somebody else answers exactly as one that is not there.
 
@@ -24,16 +24,17 @@ Times are RFC 3339 in UTC (`2026-11-14T22:51:03.120Z`); in events and entries, w
 
 Agents speak the Model Context Protocol (streamable HTTP) at `/mcp/WORKSPACE`, with the same token; or at `/mcp` with the header `Ken-Workspace: WORKSPACE`, \
 which a token that reaches one workspace may leave out. `Ken-Run` and `Ken-Session` say what work a call belongs to. \
-The tools are those of `ken mcp` in a repository: `ken_search`, `ken_get`, `ken_record`, `ken_feedback`, `ken_check`.";
+The tools are those of `ken mcp` in a repository: `ken_search`, `ken_show`, `ken_add`, `ken_feedback`, `ken_check`.";
 
-/// Operations whose body may be left out.
-const BODY_OPTIONAL: [&str; 3] = ["reject_promotion", "lift_quarantine", "discard_quarantined"];
+/// Operations whose body is optional, which utoipa cannot express for our extractor.
+const OPTIONAL_BODY_OPERATIONS: [&str; 3] =
+    ["reject_promotion", "lift_quarantine", "discard_quarantined"];
 
 const METHODS: [&str; 5] = ["get", "put", "post", "delete", "patch"];
 
-/// Completes the description that was gathered from the handlers.
-pub(super) fn complete(gathered: &OpenApi) -> Value {
-    // What was made from our own types can always be written.
+/// Completes the document collected from the handlers.
+pub(super) fn complete_document(gathered: &OpenApi) -> Value {
+    // The document is built from our own types, so serialization cannot fail.
     let mut document = serde_json::to_value(gathered).unwrap_or_default();
     document["openapi"] = json!("3.1.0");
     document["info"] = json!({
@@ -42,10 +43,11 @@ pub(super) fn complete(gathered: &OpenApi) -> Value {
         "description": DESCRIPTION,
         "license": {"name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0"},
     });
-    document["components"]["securitySchemes"] = json!({SECURITY: {
+    document["components"]["securitySchemes"] = json!({SECURITY_SCHEME: {
         "type": "http", "scheme": "bearer",
         "description": "A token of this hub (`ken_…`), or an access token of the issuer it trusts.",
     }});
+    // Most references to the problem schema are added below, after utoipa collected the schemas.
     let schema = serde_json::to_value(ProblemBody::schema()).unwrap_or_default();
     document["components"]["schemas"][ProblemBody::name().as_ref()] = schema;
     if let Some(paths) = document["paths"].as_object_mut() {
@@ -61,6 +63,7 @@ pub(super) fn complete(gathered: &OpenApi) -> Value {
 }
 
 fn complete_operation(path: &str, method: &str, operation: &mut Map<String, Value>) {
+    // The probes are the only operations without `security`.
     let guarded = operation.contains_key("security");
     let posts = method == "post" && guarded;
     let reads_json = method == "get"
@@ -68,10 +71,10 @@ fn complete_operation(path: &str, method: &str, operation: &mut Map<String, Valu
             .get("application/json")
             .is_some();
     if posts {
-        add_parameter(operation, &idempotency_key());
+        add_parameter(operation, &idempotency_key_parameter());
     }
     if guarded && reads_json {
-        add_parameter(operation, &if_none_match());
+        add_parameter(operation, &if_none_match_parameter());
         operation["responses"]["200"]["headers"]["ETag"] = json!({
             "description": "Changes when the answer does.", "schema": {"type": "string"},
         });
@@ -81,15 +84,14 @@ fn complete_operation(path: &str, method: &str, operation: &mut Map<String, Valu
             || json!({"description": "It is still what `If-None-Match` says."}),
         );
     }
-    let takes = |operation: &Map<String, Value>| {
-        let mut given = operation.get("parameters").and_then(Value::as_array);
-        let given = given.take().into_iter().flatten();
-        given.into_iter().any(|it| it["in"] == "query")
-    };
-    let has_query = takes(operation);
+    let parameters = operation.get("parameters").and_then(Value::as_array);
+    let has_query = parameters
+        .into_iter()
+        .flatten()
+        .any(|parameter| parameter["in"] == "query");
     let has_body = operation.contains_key("requestBody");
     let id = operation["operationId"].as_str().unwrap_or_default();
-    if BODY_OPTIONAL.contains(&id) {
+    if OPTIONAL_BODY_OPERATIONS.contains(&id) {
         operation["requestBody"]["required"] = json!(false);
     }
     let mut kinds = Vec::new();
@@ -109,17 +111,19 @@ fn complete_operation(path: &str, method: &str, operation: &mut Map<String, Valu
         kinds.extend([Kind::TooLarge, Kind::MediaType, Kind::Invalid]);
     }
     if posts {
+        // Idempotency reads the body of every keyed post, and a key can conflict or be reused.
         kinds.extend([Kind::Conflict, Kind::Invalid, Kind::TooLarge]);
     }
     kinds.extend([Kind::Internal, Kind::Unavailable]);
     for kind in kinds {
-        add_response(operation, kind.status().as_str(), || problem(kind));
+        add_response(operation, kind.status().as_str(), || problem_response(kind));
     }
 }
 
 fn add_response(operation: &mut Map<String, Value>, status: &str, make: impl FnOnce() -> Value) {
     let responses = operation.entry("responses").or_insert_with(|| json!({}));
     if let Some(responses) = responses.as_object_mut() {
+        // A response described by the handler itself takes precedence.
         responses.entry(status).or_insert_with(make);
     }
 }
@@ -131,8 +135,8 @@ fn add_parameter(operation: &mut Map<String, Value>, parameter: &Value) {
     }
 }
 
-/// A problem as a response; where several kinds have one status, any of them.
-fn problem(kind: Kind) -> Value {
+/// Returns the response of a problem. Kinds that share a status share one response.
+fn problem_response(kind: Kind) -> Value {
     let status = kind.status();
     let kinds = Kind::ALL.iter().filter(|it| it.status() == status);
     let titles: Vec<&str> = kinds.map(|kind| kind.title()).collect();
@@ -163,7 +167,7 @@ fn problem(kind: Kind) -> Value {
     response
 }
 
-fn idempotency_key() -> Value {
+fn idempotency_key_parameter() -> Value {
     json!({
         "name": "Idempotency-Key", "in": "header", "required": false,
         "description": "Any text of your own, once for each request. Sent again within a day with the same body it gives the first answer and does nothing; with another body it is refused.",
@@ -171,7 +175,7 @@ fn idempotency_key() -> Value {
     })
 }
 
-fn if_none_match() -> Value {
+fn if_none_match_parameter() -> Value {
     json!({
         "name": "If-None-Match", "in": "header", "required": false,
         "description": "The `ETag` of an answer you have; 304 where it still holds.",

@@ -1,4 +1,4 @@
-//! `ETag` and `If-None-Match` on every read that answers with JSON.
+//! `ETag` and `If-None-Match` middleware for JSON reads.
 
 use axum::body::{Body, HttpBody as _, to_bytes};
 use axum::extract::Request;
@@ -9,12 +9,15 @@ use axum::response::{IntoResponse as _, Response};
 
 use super::problem::Problem;
 
-/// Bytes of an answer that is tagged: a longer one is a page of events, which a cursor names better.
+/// Maximum size of a tagged response. Longer ones are pages of events, which have a cursor.
 const TAGGED_BYTES_MAX: u64 = 1 << 20;
 
-/// Tags an answer, or says that the caller has it already.
-pub(super) async fn tagged(request: Request, next: Next) -> Response {
+/// Adds an `ETag` to a response, or replaces it with 304 if the client already has it.
+///
+/// The handler always runs: tags save bandwidth, not work.
+pub(super) async fn add_etag(request: Request, next: Next) -> Response {
     let reads = request.method() == Method::GET;
+    // Copied because `next.run` consumes the request.
     let known: Vec<HeaderValue> = request
         .headers()
         .get_all(IF_NONE_MATCH)
@@ -22,22 +25,24 @@ pub(super) async fn tagged(request: Request, next: Next) -> Response {
         .cloned()
         .collect();
     let response = next.run(request).await;
-    if !reads || !is_tagged(&response) {
+    if !reads || !is_taggable(&response) {
         return response;
     }
     let (mut head, body) = response.into_parts();
     let Ok(bytes) = to_bytes(body, TAGGED_BYTES_MAX as usize).await else {
-        // The body is in memory and its length is known: this cannot be.
-        return Problem::failed(&std::io::Error::other("an answer broke off")).into_response();
+        // Unreachable: `is_taggable` requires a body of known length, which is in memory.
+        return Problem::internal(&std::io::Error::other("an answer broke off")).into_response();
     };
     let digest = blake3::hash(&bytes).to_hex();
-    // Weak: the same answer may travel packed.
+    // Weak: the compression layer may change the bytes of the same response.
     let tag = format!("W/\"{}\"", &digest[..32]);
+    // Tenant data: shared caches must not store it, and private ones must revalidate, because a
+    // token can be revoked at any time.
     let private = HeaderValue::from_static("private, no-cache");
     head.headers.insert(CACHE_CONTROL, private);
     let vary = HeaderValue::from_static("authorization");
     head.headers.append(VARY, vary);
-    let has_it = known.iter().any(|it| names(it, &tag));
+    let has_it = known.iter().any(|header| matches_tag(header, &tag));
     if let Ok(tag) = HeaderValue::from_str(&tag) {
         head.headers.insert(ETAG, tag);
     }
@@ -50,7 +55,8 @@ pub(super) async fn tagged(request: Request, next: Next) -> Response {
     Response::from_parts(head, Body::from(bytes))
 }
 
-fn is_tagged(response: &Response) -> bool {
+/// Returns whether a response is JSON, successful, and of a known size within the limit.
+fn is_taggable(response: &Response) -> bool {
     let json = response.headers().get(CONTENT_TYPE);
     let length = response.body().size_hint().exact();
     response.status() == StatusCode::OK
@@ -58,14 +64,14 @@ fn is_tagged(response: &Response) -> bool {
         && length.is_some_and(|it| it <= TAGGED_BYTES_MAX)
 }
 
-/// Returns whether a header names `tag`; strong and weak ones are compared alike (RFC 9110, 13.1.2).
-fn names(header: &HeaderValue, tag: &str) -> bool {
-    let plain = |it: &str| it.trim().trim_start_matches("W/").to_owned();
-    let wanted = plain(tag);
+/// Returns whether a header contains `tag`, by weak comparison (RFC 9110, 13.1.2).
+fn matches_tag(header: &HeaderValue, tag: &str) -> bool {
+    let opaque = |tag: &str| tag.trim().trim_start_matches("W/").to_owned();
+    let wanted = opaque(tag);
     let Ok(text) = header.to_str() else {
         return false;
     };
-    text.trim() == "*" || text.split(',').any(|it| plain(it) == wanted)
+    text.trim() == "*" || text.split(',').any(|listed| opaque(listed) == wanted)
 }
 
 #[cfg(test)]
@@ -76,10 +82,16 @@ mod tests {
     fn a_tag_is_known_weak_strong_or_among_others() {
         let tag = "W/\"abc\"";
         for known in ["W/\"abc\"", "\"abc\"", "\"x\", W/\"abc\"", "*"] {
-            assert!(names(&HeaderValue::from_static(known), tag), "{known}");
+            assert!(
+                matches_tag(&HeaderValue::from_static(known), tag),
+                "{known}"
+            );
         }
         for other in ["", "abc", "\"ab\"", "W/\"abcd\""] {
-            assert!(!names(&HeaderValue::from_static(other), tag), "{other}");
+            assert!(
+                !matches_tag(&HeaderValue::from_static(other), tag),
+                "{other}"
+            );
         }
     }
 }

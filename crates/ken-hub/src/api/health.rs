@@ -1,4 +1,4 @@
-//! Whether the hub lives, and whether it can answer.
+//! Liveness and readiness probes.
 
 use std::time::Duration;
 
@@ -8,39 +8,43 @@ use axum::http::StatusCode;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::App;
+use super::AppState;
 use super::problem::Problem;
 
-/// How long the database may take to say that it is there.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// Timeout of the readiness check's database query, also sent as `Retry-After`.
+const DATABASE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How the hub is.
+/// Result of a probe.
 #[derive(Debug, Serialize, ToSchema)]
-pub(super) struct Health {
+#[schema(as = HealthResponse)]
+pub(super) struct HealthResponse {
     /// `ok`
     status: &'static str,
 }
 
-const OK: Json<Health> = Json(Health { status: "ok" });
+const OK: Json<HealthResponse> = Json(HealthResponse { status: "ok" });
 
-/// The process lives.
+/// Reports that the process is alive.
 ///
-/// Says nothing about the database: a process that cannot reach it is not made better by being started again.
+/// Does not check the database: restarting the process does not repair a database outage.
 #[utoipa::path(get, path = "/healthz", operation_id = "health", tag = "hub",
-    responses((status = 200, description = "It lives.", body = Health)))]
-pub(super) async fn healthz() -> Json<Health> {
+    responses((status = 200, description = "It lives.", body = HealthResponse)))]
+pub(super) async fn healthz() -> Json<HealthResponse> {
     OK
 }
 
-/// The hub can answer: its database does, and it is not ending.
+/// Reports that the hub is ready: the database responds and the process is not shutting down.
 #[utoipa::path(get, path = "/readyz", operation_id = "ready", tag = "hub",
-    responses((status = 200, description = "It can answer.", body = Health)))]
-pub(super) async fn readyz(State(app): State<App>) -> Result<(StatusCode, Json<Health>), Problem> {
-    let later = |detail: &str| Problem::unavailable(detail, PATIENCE);
-    if app.ending.is_cancelled() {
+    responses((status = 200, description = "It can answer.", body = HealthResponse)))]
+pub(super) async fn readyz(
+    State(app): State<AppState>,
+) -> Result<(StatusCode, Json<HealthResponse>), Problem> {
+    let later = |detail: &str| Problem::unavailable(detail, DATABASE_TIMEOUT);
+    // Load balancers must stop sending requests while those in flight still complete.
+    if app.shutting_down.is_cancelled() {
         return Err(later("the hub is ending; ask another one"));
     }
-    match tokio::time::timeout(PATIENCE, app.database.pool().check()).await {
+    match tokio::time::timeout(DATABASE_TIMEOUT, app.database.pool().ping()).await {
         Ok(Ok(())) => Ok((StatusCode::OK, OK)),
         Ok(Err(_)) | Err(_) => Err(later("the database does not answer")),
     }

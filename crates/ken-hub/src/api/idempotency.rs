@@ -1,12 +1,13 @@
-//! A post that is sent again: the same key and body give the first answer, and nothing happens twice.
+//! `Idempotency-Key` middleware: a post repeated with the same key gets the first response.
 //!
-//! A key is its organisation's. The row is taken before the request is carried out and filled afterwards; whoever comes
-//! in between is told to come again. Only what was done, or may have been, is kept: a refusal quotes its sender, and gives
-//! the key back.
-//! Answers that hold a secret are never kept, only that there was one.
+//! Keys are scoped to the organization. The row of a key is claimed before the request runs and
+//! filled afterwards; a request that arrives in between is answered with a conflict. Only requests
+//! that succeeded, or may have succeeded, keep their key. A refusal may quote the request, so it is
+//! not stored and its key is released. For a response with a secret only the fact is stored.
 //!
-//! A process that dies between doing and noting leaves a key that is free again after [`AFTERWARDS`]: what it did may then
-//! be done once more, unless it names itself, as every event does.
+//! A process that dies between the two steps leaves a claimed key, which expires [`CLAIM_GRACE`]
+//! after the request timeout. The request can then run a second time, unless its effect is
+//! idempotent by itself, as the append of an event with a given id is.
 
 use std::time::Duration;
 
@@ -17,235 +18,256 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
-use ken_core::time::{DAY_MS, Timestamp};
+use ken_core::values::time::{DAY_MS, Timestamp};
 use ken_remote::wire::PUSH_BYTES_MAX;
 
-use super::App;
-use super::body::read;
-use super::caller::proven;
-use super::problem::{Kind, MEDIA_TYPE, Problem, Uncertain};
-use crate::database::{OrganisationTx, millis};
-use crate::identity::{Caller, OrganisationId};
+use super::AppState;
+use super::body::read_body;
+use super::caller::authenticate;
+use super::problem::{Kind, MEDIA_TYPE, Problem, UncertainOutcome};
+use crate::database::{OrganizationTx, millis};
+use crate::identity::AuthenticatedCaller;
+use crate::ids::OrganizationId;
 
-/// The header that holds the key.
-const KEY: HeaderName = HeaderName::from_static("idempotency-key");
+/// Request header with the key.
+const KEY_HEADER: HeaderName = HeaderName::from_static("idempotency-key");
 
-/// The header of an answer that was given before.
-const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
+/// Response header that marks a replayed response.
+const REPLAYED_HEADER: HeaderName = HeaderName::from_static("idempotency-replayed");
 
-/// Characters a key has.
+/// Allowed length of a key.
 const KEY_CHARS: std::ops::RangeInclusive<usize> = 8..=128;
 
-/// How long an answer is kept.
-const KEPT_MS: u64 = DAY_MS;
+/// Retention of a stored response.
+const RETENTION_MS: u64 = DAY_MS;
 
-/// How long after the longest time a request may take a key is free again that nobody gave back.
-const AFTERWARDS: Duration = Duration::from_secs(90);
+/// Time after the request timeout until an abandoned claim expires.
+const CLAIM_GRACE: Duration = Duration::from_secs(90);
 
-/// Bytes of an answer that is kept.
-const ANSWER_BYTES_MAX: usize = 1 << 20;
+/// Maximum size of a stored response, in bytes.
+const STORED_BYTES_MAX: usize = 1 << 20;
 
-/// Rows that ended and are cleared away with each new one.
-const CLEARED_MAX: i64 = 64;
+/// Expired rows deleted per claim.
+const EXPIRED_ROWS_MAX: i64 = 64;
 
-/// On an answer: it holds a secret and is not kept.
+/// Response extension: the response contains a secret and must not be stored.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct NotKept;
+pub(super) struct SecretResponse;
 
-/// What is known about a key.
-enum Found {
-    /// Nobody used it: it is ours now.
-    Free,
-    UnderWay,
-    OtherRequest,
-    /// The answer that was given; without one where it held a secret.
+/// State of a key when a request arrives.
+enum KeyState {
+    /// The key was free and is now claimed by this request.
+    Claimed,
+    InProgress,
+    DifferentRequest,
+    /// The stored response, without a body if it contained a secret or was too long.
     Answered(StatusCode, Option<(String, Vec<u8>)>),
 }
 
-/// Carries a post with a key out once.
-pub(super) async fn once(State(app): State<App>, request: Request, next: Next) -> Response {
-    if request.method() != Method::POST || !request.headers().contains_key(KEY) {
+/// Middleware that runs a post with a key at most once.
+pub(super) async fn enforce_idempotency(
+    State(app): State<AppState>,
+    request: Request,
+    next: Next,
+) -> Response {
+    if request.method() != Method::POST || !request.headers().contains_key(KEY_HEADER) {
         return next.run(request).await;
     }
-    match keyed(&app, request, next).await {
+    match run_keyed(&app, request, next).await {
         Ok(response) => response,
         Err(problem) => problem.into_response(),
     }
 }
 
-async fn keyed(app: &App, request: Request, next: Next) -> Result<Response, Problem> {
+async fn run_keyed(app: &AppState, request: Request, next: Next) -> Result<Response, Problem> {
     let (mut parts, body) = request.into_parts();
-    let key = key(&parts.headers)?;
-    let caller = proven(&mut parts, app).await?;
-    let body = read(body, PUSH_BYTES_MAX).await?;
-    let digest = digest(&caller, &parts, &body);
-    let now = app.world.now();
-    let organisation = caller.organisation;
-    match take(app, organisation, &key, &digest, now).await? {
-        Found::Free => {}
-        Found::UnderWay => {
+    let key = parse_key(&parts.headers)?;
+    // Before the body is read: an unauthenticated sender must not make the hub buffer 8 MiB.
+    let caller = authenticate(&mut parts, app).await?;
+    // The whole body is needed for the digest, so the largest limit of any operation applies here.
+    let body = read_body(body, PUSH_BYTES_MAX).await?;
+    let digest = request_digest(&caller, &parts, &body);
+    let now = app.clock.now();
+    let organization = caller.organization;
+    match claim_key(app, organization, &key, &digest, now).await? {
+        KeyState::Claimed => {}
+        KeyState::InProgress => {
             return Err(Problem::new(
                 Kind::Conflict,
                 "a request with this idempotency key is under way; come again shortly",
             )
-            .after(Duration::from_secs(1)));
+            .with_retry_after(Duration::from_secs(1)));
         }
-        Found::OtherRequest => {
+        KeyState::DifferentRequest => {
             return Err(Problem::new(
                 Kind::KeyReused,
                 "this idempotency key came with another request before; use a new one",
             ));
         }
-        Found::Answered(status, answer) => return replayed(status, answer),
+        KeyState::Answered(status, answer) => return replay_response(status, answer),
     }
     let response = next.run(Request::from_parts(parts, Body::from(body))).await;
-    keep(app, organisation, &key, response).await
+    store_response(app, organization, &key, response).await
 }
 
-fn key(headers: &HeaderMap) -> Result<String, Problem> {
-    let mut keys = headers.get_all(KEY).iter();
+fn parse_key(headers: &HeaderMap) -> Result<String, Problem> {
+    let mut keys = headers.get_all(KEY_HEADER).iter();
+    // Two headers would make it ambiguous which key the response is stored under.
     let only = keys.next().filter(|_| keys.next().is_none());
-    let text = only.and_then(|it| it.to_str().ok());
-    let fits =
-        |it: &&str| KEY_CHARS.contains(&it.len()) && it.bytes().all(|byte| byte.is_ascii_graphic());
-    let text = text.filter(fits).ok_or_else(|| {
+    let text = only.and_then(|value| value.to_str().ok());
+    let is_valid = |key: &&str| {
+        KEY_CHARS.contains(&key.len()) && key.bytes().all(|byte| byte.is_ascii_graphic())
+    };
+    let key = text.filter(is_valid).ok_or_else(|| {
         Problem::new(
             Kind::Malformed,
             "`Idempotency-Key` is one text of 8 to 128 visible ASCII characters",
         )
     })?;
-    Ok(text.to_owned())
+    Ok(key.to_owned())
 }
 
-/// What makes two requests the same: who, what, where, with what.
-fn digest(caller: &Caller, parts: &Parts, body: &Bytes) -> [u8; 32] {
+/// Returns a digest of all parts that must match for two requests to be the same.
+///
+/// Actor, role and workspace restriction are included, so a token cannot read the stored response
+/// of another token with different access.
+fn request_digest(caller: &AuthenticatedCaller, parts: &Parts, body: &Bytes) -> [u8; 32] {
     let mut digest = blake3::Hasher::new();
-    let told = [
+    let fixed = [
         caller.actor.to_string(),
         caller.role.name().to_owned(),
         parts.method.to_string(),
         parts.uri.to_string(),
     ];
-    let reach = caller
+    let restriction = caller
         .workspaces
         .iter()
         .flatten()
-        .map(|it| it.0.to_string());
-    for part in told.iter().cloned().chain(reach) {
+        .map(|id| id.0.to_string());
+    for part in fixed.iter().cloned().chain(restriction) {
+        // Length prefixes keep different splits of the same text apart.
         digest.update(&(part.len() as u64).to_le_bytes());
         digest.update(part.as_bytes());
     }
-    // Where the reach ends and the body begins.
+    // The number of workspaces varies. No part has this length, so it marks the start of the body.
     digest.update(&u64::MAX.to_le_bytes());
     digest.update(body);
     *digest.finalize().as_bytes()
 }
 
-/// Takes a key, or says what it was used for.
-async fn take(
-    app: &App,
-    organisation: OrganisationId,
+/// Claims a key, or returns the state of its earlier use.
+async fn claim_key(
+    app: &AppState,
+    organization: OrganizationId,
     key: &str,
     digest: &[u8; 32],
     now: Timestamp,
-) -> Result<Found, Problem> {
-    let mut tx = app.database.organisation(organisation).await?;
-    clear(&mut tx, now).await?;
-    let longest = app.load.limits().request + AFTERWARDS;
+) -> Result<KeyState, Problem> {
+    let mut tx = app.database.begin_organization(organization).await?;
+    delete_expired(&mut tx, now).await?;
+    let longest = app.limiter.limits().request_timeout + CLAIM_GRACE;
     let until = now.plus_millis(u64::try_from(longest.as_millis()).unwrap_or(u64::MAX));
-    let taken = sqlx::query(
-        "INSERT INTO ken.idempotency AS old (organisation_id, key, digest, created_at, expires_at)
+    // One statement both checks and claims, so of two concurrent requests only one gets the key.
+    // An expired row is taken over even if the cleanup has not reached it.
+    let claimed = sqlx::query(
+        "INSERT INTO ken.idempotency AS old (organization_id, key, digest, created_at, expires_at)
          VALUES ($1, $2, $3, $4, $5)
-         ON CONFLICT (organisation_id, key) DO UPDATE
+         ON CONFLICT (organization_id, key) DO UPDATE
          SET digest = $3, status = NULL, content_type = NULL, body = NULL, created_at = $4, expires_at = $5
          WHERE old.expires_at <= $4",
     )
-    .bind(organisation.0)
+    .bind(organization.0)
     .bind(key)
     .bind(digest.as_slice())
     .bind(millis(now))
     .bind(millis(until))
     .execute(tx.connection())
     .await?;
-    if taken.rows_affected() == 1 {
+    if claimed.rows_affected() == 1 {
+        // Committed before the request runs: other processes must see the claim.
         tx.commit().await?;
-        return Ok(Found::Free);
+        return Ok(KeyState::Claimed);
     }
-    type Row = (Vec<u8>, Option<i16>, Option<String>, Option<Vec<u8>>);
-    let row: Option<Row> = sqlx::query_as(
+    type StoredResponseRow = (Vec<u8>, Option<i16>, Option<String>, Option<Vec<u8>>);
+    let row: Option<StoredResponseRow> = sqlx::query_as(
         "SELECT digest, status, content_type, body FROM ken.idempotency
-         WHERE organisation_id = $1 AND key = $2",
+         WHERE organization_id = $1 AND key = $2",
     )
-    .bind(organisation.0)
+    .bind(organization.0)
     .bind(key)
     .fetch_optional(tx.connection())
     .await?;
     tx.commit().await?;
     Ok(match row {
-        // Whoever had it failed in this moment and gave it back.
-        None => Found::UnderWay,
-        Some((other, ..)) if other != digest.as_slice() => Found::OtherRequest,
-        Some((_, None, ..)) => Found::UnderWay,
-        Some((_, Some(status), kind, body)) => {
-            let status = u16::try_from(status).ok().map(StatusCode::from_u16);
-            let status = status.and_then(Result::ok);
-            Found::Answered(status.unwrap_or(StatusCode::OK), kind.zip(body))
+        // The first request failed and released the key between the two statements.
+        None => KeyState::InProgress,
+        Some((other, ..)) if other != digest.as_slice() => KeyState::DifferentRequest,
+        Some((_, None, ..)) => KeyState::InProgress,
+        Some((_, Some(status), content_type, body)) => {
+            let code = u16::try_from(status).ok().map(StatusCode::from_u16);
+            let status = code.and_then(Result::ok);
+            KeyState::Answered(status.unwrap_or(StatusCode::OK), content_type.zip(body))
         }
     })
 }
 
-async fn clear(tx: &mut OrganisationTx, now: Timestamp) -> Result<(), Problem> {
+/// Deletes some expired rows of the organization.
+///
+/// Cleanup runs with each claim, so no background job is needed. It is bounded, so no request pays
+/// for a large backlog, and `SKIP LOCKED` keeps concurrent cleanups from waiting for each other.
+async fn delete_expired(tx: &mut OrganizationTx, now: Timestamp) -> Result<(), Problem> {
     sqlx::query(
-        "DELETE FROM ken.idempotency WHERE organisation_id = $1 AND key IN (
-             SELECT key FROM ken.idempotency WHERE organisation_id = $1 AND expires_at <= $2
+        "DELETE FROM ken.idempotency WHERE organization_id = $1 AND key IN (
+             SELECT key FROM ken.idempotency WHERE organization_id = $1 AND expires_at <= $2
              LIMIT $3 FOR UPDATE SKIP LOCKED)",
     )
     .bind(tx.id().0)
     .bind(millis(now))
-    .bind(CLEARED_MAX)
+    .bind(EXPIRED_ROWS_MAX)
     .execute(tx.connection())
     .await?;
     Ok(())
 }
 
-/// Keeps an answer for whoever sends the same again, or gives the key back.
-async fn keep(
-    app: &App,
-    organisation: OrganisationId,
+/// Stores the response for later replays, or releases the key if the request had no effect.
+async fn store_response(
+    app: &AppState,
+    organization: OrganizationId,
     key: &str,
     response: Response,
 ) -> Result<Response, Problem> {
     let (head, body) = response.into_parts();
     let bytes = to_bytes(body, PUSH_BYTES_MAX).await;
-    let bytes = bytes.map_err(|error| Problem::failed(&error))?;
-    let mut tx = app.database.organisation(organisation).await?;
-    let answer = if head.extensions.get::<Uncertain>().is_some() {
-        // Whether it was done nobody knows, so it is not done again under this key.
-        let unknown = unknown();
-        let told = unknown.to_json().to_string().into_bytes();
-        Some((unknown.kind().status(), MEDIA_TYPE, Some(told)))
+    let bytes = bytes.map_err(|error| Problem::internal(&error))?;
+    let mut tx = app.database.begin_organization(organization).await?;
+    let answer = if head.extensions.get::<UncertainOutcome>().is_some() {
+        // The commit may have succeeded. Releasing the key could run the request twice, so a
+        // replay gets this conflict instead.
+        let unknown = unknown_outcome();
+        let body = unknown.to_json().to_string().into_bytes();
+        Some((unknown.kind().status(), MEDIA_TYPE, Some(body)))
     } else if head.status.is_success() {
-        let secret = head.extensions.get::<NotKept>().is_some();
-        let kept = (!secret && bytes.len() <= ANSWER_BYTES_MAX).then(|| bytes.to_vec());
-        let kind = head.headers.get(CONTENT_TYPE);
-        let kind = kind.and_then(|it| it.to_str().ok()).unwrap_or_default();
-        Some((head.status, kind, kept))
+        let has_secret = head.extensions.get::<SecretResponse>().is_some();
+        let stored = (!has_secret && bytes.len() <= STORED_BYTES_MAX).then(|| bytes.to_vec());
+        let content_type = head.headers.get(CONTENT_TYPE);
+        let content_type = content_type.and_then(|value| value.to_str().ok());
+        Some((head.status, content_type.unwrap_or_default(), stored))
     } else {
         None
     };
     let query = match answer {
-        Some((status, kind, body)) => sqlx::query(
+        Some((status, content_type, body)) => sqlx::query(
             "UPDATE ken.idempotency SET status = $3, content_type = $4, body = $5, expires_at = $6
-             WHERE organisation_id = $1 AND key = $2",
+             WHERE organization_id = $1 AND key = $2",
         )
-        .bind(organisation.0)
+        .bind(organization.0)
         .bind(key)
         .bind(status.as_u16().cast_signed())
-        .bind(kind)
+        .bind(content_type)
         .bind(body)
-        .bind(millis(app.world.now().plus_millis(KEPT_MS))),
-        None => sqlx::query("DELETE FROM ken.idempotency WHERE organisation_id = $1 AND key = $2")
-            .bind(organisation.0)
+        .bind(millis(app.clock.now().plus_millis(RETENTION_MS))),
+        None => sqlx::query("DELETE FROM ken.idempotency WHERE organization_id = $1 AND key = $2")
+            .bind(organization.0)
             .bind(key),
     };
     query.execute(tx.connection()).await?;
@@ -253,16 +275,20 @@ async fn keep(
     Ok(Response::from_parts(head, Body::from(bytes)))
 }
 
-/// What whoever sends a request again is told whose first try ended nobody knows how.
-fn unknown() -> Problem {
+/// Returns the conflict stored for a request whose outcome is unknown.
+fn unknown_outcome() -> Problem {
     Problem::new(
         Kind::Conflict,
         "the connection to the database was lost while that request was written, so it may or may not be done; look whether it is, and where it is not send it with a new key",
     )
 }
 
-fn replayed(status: StatusCode, answer: Option<(String, Vec<u8>)>) -> Result<Response, Problem> {
-    let Some((kind, body)) = answer else {
+/// Builds a response from a stored one.
+fn replay_response(
+    status: StatusCode,
+    answer: Option<(String, Vec<u8>)>,
+) -> Result<Response, Problem> {
+    let Some((content_type, body)) = answer else {
         return Err(Problem::new(
             Kind::Conflict,
             "that request was carried out; its answer is not kept because it held a secret or was too long. Where the secret is lost, revoke what was made and send a request with a new key",
@@ -270,12 +296,13 @@ fn replayed(status: StatusCode, answer: Option<(String, Vec<u8>)>) -> Result<Res
     };
     let mut response = (status, body).into_response();
     let headers = response.headers_mut();
+    // axum sets `application/octet-stream` for bytes; a response such as 204 had no content type.
     headers.remove(CONTENT_TYPE);
-    if let Ok(kind) = HeaderValue::from_str(&kind)
-        && !kind.is_empty()
+    if let Ok(content_type) = HeaderValue::from_str(&content_type)
+        && !content_type.is_empty()
     {
-        headers.insert(CONTENT_TYPE, kind);
+        headers.insert(CONTENT_TYPE, content_type);
     }
-    headers.insert(REPLAYED, HeaderValue::from_static("true"));
+    headers.insert(REPLAYED_HEADER, HeaderValue::from_static("true"));
     Ok(response)
 }

@@ -1,10 +1,10 @@
-//! REST under `/v1`: routes, their description as OpenAPI 3.1, problems.
+//! REST API under `/v1`: routes, OpenAPI 3.1 document and error responses.
 //!
-//! [`router`] gives the whole API. A handler names who may call it in its arguments ([`caller`]), reads what came through
-//! [`body`] and answers with JSON or a [`problem`]; [`workspaces`](self) shows how. What holds for every request (limits,
-//! time, metrics) lies around the router, in [`crate::serve`].
+//! [`router`] builds the whole API. A handler declares the required role in its arguments
+//! ([`caller`]), reads the request with the extractors of [`body`] and returns JSON or a
+//! [`problem`]; `workspaces.rs` documents the pattern. Limits, timeouts and metrics apply to every
+//! request and are middleware in [`crate::server`].
 
-mod app;
 mod audit;
 pub mod body;
 pub mod caller;
@@ -17,6 +17,7 @@ mod knowledge;
 pub mod page;
 mod pages;
 pub mod problem;
+mod state;
 mod tokens;
 mod workspaces;
 
@@ -33,11 +34,11 @@ use serde_json::{Value, json};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-pub use app::App;
 use problem::{Kind, Problem};
+pub use state::AppState;
 
-/// Returns the whole API and what describes it.
-pub fn router(app: App) -> (Router, Arc<Value>) {
+/// Returns the router of the whole API and its OpenAPI document.
+pub fn router(app: AppState) -> (Router, Arc<Value>) {
     let (router, gathered) = OpenApiRouter::new()
         .routes(routes!(health::healthz))
         .routes(routes!(health::readyz))
@@ -47,24 +48,28 @@ pub fn router(app: App) -> (Router, Arc<Value>) {
         .merge(events::routes())
         .merge(knowledge::routes())
         .split_for_parts();
-    let document = Arc::new(document::complete(&gathered));
-    let mcp = crate::mcp::routes(&app);
+    let document = Arc::new(document::complete_document(&gathered));
+    // A layer covers only the routes added before it: the documentation is merged afterwards
+    // because it needs neither ETags nor idempotency keys.
     let router = router
-        .layer(from_fn_with_state(app.clone(), idempotency::once))
-        .layer(from_fn(etag::tagged))
-        .merge(described(&document, &app))
-        .fallback(nothing_here)
-        .method_not_allowed_fallback(not_that_way)
-        .with_state(app)
-        .merge(mcp);
+        .layer(from_fn_with_state(
+            app.clone(),
+            idempotency::enforce_idempotency,
+        ))
+        .layer(from_fn(etag::add_etag))
+        .merge(documentation_routes(&document, &app))
+        .fallback(not_found)
+        .method_not_allowed_fallback(method_not_allowed)
+        .with_state(app);
     (router, document)
 }
 
-/// Pages and documents: the same for everybody, so nobody is asked who they are.
-fn described(document: &Value, app: &App) -> Router<App> {
+/// Returns the documentation routes. They hold no tenant data and need no token.
+fn documentation_routes(document: &Value, app: &AppState) -> Router<AppState> {
+    // Rendered once at startup: the document does not change while the process runs.
     let json: Arc<str> = document.to_string().into();
-    let page: Arc<str> = pages::reference(document).into();
-    let reference = move || async move { pages::html(page.to_string()) };
+    let page: Arc<str> = pages::reference_page(document).into();
+    let reference = move || async move { pages::html_response(page.to_string()) };
     let router = Router::new()
         .route(
             "/v1/openapi.json",
@@ -73,24 +78,26 @@ fn described(document: &Value, app: &App) -> Router<App> {
         .route("/", get(|| async { Redirect::to("/docs") }))
         .route("/docs", get(reference.clone()))
         .route("/docs/", get(reference))
-        .route("/docs/style.css", get(pages::style))
-        .route("/problems/{kind}", get(explained));
+        .route("/docs/style.css", get(pages::stylesheet))
+        .route("/problems/{kind}", get(problem_page));
     match resource_metadata(app) {
         None => router,
-        Some(told) => {
-            let told: Arc<str> = told.to_string().into();
+        Some(metadata) => {
+            let text: Arc<str> = metadata.to_string().into();
             router.route(
-                app::RESOURCE_METADATA,
+                state::RESOURCE_METADATA_PATH,
                 get(
-                    move || async move { ([(CONTENT_TYPE, "application/json")], told.to_string()) },
+                    move || async move { ([(CONTENT_TYPE, "application/json")], text.to_string()) },
                 ),
             )
         }
     }
 }
 
-/// Says where somebody gets a token for this hub (RFC 9728).
-fn resource_metadata(app: &App) -> Option<Value> {
+/// Returns the OAuth protected resource metadata (RFC 9728): where clients get a token.
+///
+/// Returns `None` without an issuer, because the hub's own tokens come from an admin.
+fn resource_metadata(app: &AppState) -> Option<Value> {
     let oidc = app.settings.oidc.as_ref()?;
     let resource = app.settings.public_url.as_ref()?;
     Some(json!({
@@ -102,13 +109,14 @@ fn resource_metadata(app: &App) -> Option<Value> {
     }))
 }
 
-async fn explained(kind: Option<Path<String>>) -> impl IntoResponse {
+async fn problem_page(kind: Option<Path<String>>) -> impl IntoResponse {
     let slug = kind.map(|Path(slug)| slug).unwrap_or_default();
-    pages::problem(&slug)
+    pages::problem_page(&slug)
 }
 
-async fn nothing_here(uri: Uri) -> Problem {
+async fn not_found(uri: Uri) -> Problem {
     let detail = match uri.path() {
+        // A scraper pointed at the public address is a common configuration mistake.
         "/metrics" => {
             "metrics are told at an address of their own: `ken serve --metrics ADDRESS` names it"
         }
@@ -117,7 +125,7 @@ async fn nothing_here(uri: Uri) -> Problem {
     Problem::new(Kind::NotFound, detail)
 }
 
-async fn not_that_way() -> Problem {
+async fn method_not_allowed() -> Problem {
     Problem::new(
         Kind::MethodNotAllowed,
         "this address does not answer that method; /docs lists what it answers",

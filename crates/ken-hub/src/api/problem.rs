@@ -1,7 +1,7 @@
-//! What a request that failed is told: a problem after RFC 9457, with what to do next.
+//! Error responses of the API as RFC 9457 problem details.
 //!
-//! Never repeats what the hub is made of: an error of the database is written to the log under an id, and only the id is
-//! told. Nothing of an entry or an event is ever part of a problem.
+//! A problem never reveals internals: a database error is logged under an id, and the response
+//! contains only the id. Content of entries and events is never part of a problem.
 
 use std::error::Error;
 use std::time::Duration;
@@ -14,48 +14,51 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
-use crate::away::BrokenOff;
+use crate::blocking::BlockingTaskError;
+use crate::clock;
+use crate::config::QuotaExceeded;
 use crate::database::DatabaseError;
-use crate::identity::{IdentityError, KeysError};
-use crate::serve::settings::Beyond;
+use crate::identity::{IdentityError, IssuerKeysError};
+use crate::operator_log::{LoggedFailure, ProblemLog};
 use crate::store::StoreError;
-use crate::world;
 
 /// The media type of a problem.
 pub const MEDIA_TYPE: &str = "application/problem+json";
 
-/// What somebody waits who came while the database was not there.
+/// `Retry-After` while the database is unavailable.
 const UNAVAILABLE_RETRY: Duration = Duration::from_secs(2);
 
-macro_rules! kinds {
-    ($($(#[$doc:meta])* $name:ident $status:ident $slug:tt $title:literal $text:literal,)*) => {
-        /// What kind of problem it is. Each has a page of its own below `/problems/`.
+// One table, so that a kind cannot lack its status, slug, title or page.
+macro_rules! problem_kinds {
+    ($(#[$enum_doc:meta])* $kind:ident
+     $($(#[$doc:meta])* $name:ident $status:ident $slug:tt $title:literal $text:literal,)*) => {
+        $(#[$enum_doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum Kind { $($(#[$doc])* $name,)* }
+        pub enum $kind { $($(#[$doc])* $name,)* }
 
-        impl Kind {
+        impl $kind {
             /// Every kind.
             pub const ALL: &'static [Self] = &[$(Self::$name,)*];
 
-            /// Returns the status a problem of this kind answers with.
+            /// Returns the HTTP status of the kind.
             #[must_use]
             pub fn status(self) -> StatusCode {
                 match self { $(Self::$name => StatusCode::$status,)* }
             }
 
-            /// Returns the last part of its address.
+            /// Returns the last segment of the kind's `type` URI.
             #[must_use]
             pub fn slug(self) -> &'static str {
                 match self { $(Self::$name => $slug,)* }
             }
 
-            /// Returns what it is called; the same for every problem of the kind.
+            /// Returns the title, which is the same for every problem of the kind.
             #[must_use]
             pub fn title(self) -> &'static str {
                 match self { $(Self::$name => $title,)* }
             }
 
-            /// Returns what its page says.
+            /// Returns the text of the kind's documentation page.
             #[must_use]
             pub fn text(self) -> &'static str {
                 match self { $(Self::$name => $text,)* }
@@ -64,133 +67,138 @@ macro_rules! kinds {
     };
 }
 
-kinds! {
-    /// The request cannot be read.
+problem_kinds! {
+    /// Kind of a problem. Each kind has a documentation page below `/problems/`.
+    Kind
+    /// The request cannot be parsed.
     Malformed BAD_REQUEST "malformed" "the request cannot be read"
         "The body is no JSON, nests too deeply, or a header or a parameter of the address is not what it must be. Nothing was changed. Correct the request; sending it again as it is gives the same answer.",
-    /// Nobody is proven to call.
+    /// The token is missing or invalid.
     Unauthenticated UNAUTHORIZED "unauthenticated" "no valid token"
-        "Send `Authorization: Bearer TOKEN` with a token of this hub that is neither expired nor revoked, or with an access token of the issuer this hub trusts. An admin of your organisation makes tokens with POST /v1/tokens or `ken hub token`.",
-    /// The caller may not do it.
+        "Send `Authorization: Bearer TOKEN` with a token of this hub that is neither expired nor revoked, or with an access token of the issuer this hub trusts. An admin of your organization makes tokens with POST /v1/tokens or `ken hub token`.",
+    /// The caller's role does not allow the operation.
     Forbidden FORBIDDEN "forbidden" "your role does not allow this"
         "The token is valid and its role is too small for the request. Each operation in /v1/openapi.json names the role it needs: reader, agent, curator or admin. An admin can make a token with a larger role.",
-    /// The organisation has used what it may.
-    Quota FORBIDDEN QUOTA "your organisation has reached its quota"
-        "An organisation may have a number of workspaces, and a workspace a number of events. Nothing was changed. Whoever operates the hub can raise the quota.",
-    /// There is no such thing, or it is another organisation's.
+    /// A quota of the organization is used up.
+    Quota FORBIDDEN QUOTA "your organization has reached its quota"
+        "An organization may have a number of workspaces, and a workspace a number of events. Nothing was changed. Whoever operates the hub can raise the quota.",
+    /// The object does not exist, or belongs to another organization.
     NotFound NOT_FOUND "not-found" "there is nothing here"
         "What the address names does not exist, or your token does not reach it; the hub does not tell which. Look at GET /v1/workspaces for what your token reaches.",
-    /// The address is answered, this method is not.
+    /// The path exists, but not with this method.
     MethodNotAllowed METHOD_NOT_ALLOWED "method-not-allowed" "this address does not answer that method"
         "See /v1/openapi.json for the methods of each address.",
-    /// It contradicts what is there.
+    /// The request conflicts with the current state.
     Conflict CONFLICT "conflict" "that contradicts what is there"
         "What was asked for does not fit what the hub has at present. The detail says what stands against it.",
-    /// A cursor from another history.
+    /// The cursor belongs to another history of the log.
     CursorUnknown CONFLICT CURSOR_UNKNOWN "the hub does not know that place"
         "The cursor names an event that does not stand there, because the hub was restored from an older backup or the cursor is another workspace's. Start at cursor 0 again, and push what the hub lacks; what it has already is answered as known.",
-    /// The body is too long.
+    /// The body is too large.
     TooLarge PAYLOAD_TOO_LARGE "too-large" "the request is too long"
         "Send less at once: a push may hold a thousand events and eight MiB after unpacking.",
-    /// The body is no JSON by its own account.
+    /// The body is not declared as JSON.
     MediaType UNSUPPORTED_MEDIA_TYPE "media-type" "the body must be JSON"
         "Send `Content-Type: application/json`, in UTF-8, packed with gzip or not at all.",
-    /// It can be read and makes no sense.
+    /// The body is valid JSON with invalid values.
     Invalid UNPROCESSABLE_ENTITY "invalid" "the request makes no sense here"
         "The body is JSON, but a member is missing, unknown, or has a value it cannot have. The detail says which.",
-    /// Every event was refused.
+    /// A ledger rule or the guard refused the write.
     Refused UNPROCESSABLE_ENTITY "refused" "it was refused"
         "A rule of the ledger or the guard says no; the detail says which, and for a push the answer lists for each event why. Nothing was written. Events that were refused stay as they are in your ledger.",
-    /// A key of idempotency came with another request.
+    /// The idempotency key was used for a different request.
     KeyReused UNPROCESSABLE_ENTITY "key-reused" "this idempotency key belongs to another request"
         "A key answers the request it came with first. Use a new `Idempotency-Key` for a new request.",
-    /// More than the organisation may ask at once.
+    /// A rate or concurrency limit of the organization is exceeded.
     TooMany TOO_MANY_REQUESTS "too-many" "too much at once"
         "Come again after the number of seconds `Retry-After` says. Clients should wait that long and a little more, at random.",
-    /// We failed.
+    /// The hub failed.
     Internal INTERNAL_SERVER_ERROR "internal" "the hub failed"
         "This is a fault of the hub, not of the request. Tell whoever operates it the id in `instance`; its log says more under that id.",
-    /// The database does not answer, or too many are here.
+    /// The database does not respond, or the process is overloaded or shutting down.
     Unavailable SERVICE_UNAVAILABLE "unavailable" "the hub cannot answer just now"
         "The database does not answer, the hub is ending, or there are more requests than it can take. Come again after the number of seconds `Retry-After` says; a request with an `Idempotency-Key`, and every push, may be sent again without doing anything twice.",
 }
 
 impl Kind {
-    /// Returns the kind of that address.
+    /// Returns the kind with the given slug.
     #[must_use]
-    pub fn of_slug(slug: &str) -> Option<Self> {
+    pub fn from_slug(slug: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|kind| kind.slug() == slug)
     }
 }
 
-/// A problem: what a request that failed is told.
+/// An error response.
 #[derive(Clone, Debug)]
 pub struct Problem {
     kind: Kind,
     detail: String,
-    failed: Option<Box<Failed>>,
-    more: Map<String, Value>,
-    retry: Option<Duration>,
-    /// What `WWW-Authenticate` says.
+    failure: Option<Box<LoggedFailure>>,
+    members: Map<String, Value>,
+    retry_after: Option<Duration>,
+    /// Value of `WWW-Authenticate`.
     challenge: Option<Box<str>>,
-    /// Nobody knows whether what was asked is done.
-    uncertain: Option<Uncertain>,
+    /// Set if the request may or may not have taken effect.
+    uncertain: Option<UncertainOutcome>,
 }
 
-/// On an answer: nobody knows whether what was asked is done.
+/// Response extension: the request may or may not have taken effect.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Uncertain;
+pub(super) struct UncertainOutcome;
 
-/// A problem as it is written (RFC 9457); further members belong to its type.
+/// JSON body of a problem (RFC 9457). Some types add further members.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 #[schema(as = Problem)]
 pub struct ProblemBody {
-    /// Where this kind of problem is explained, relative to the hub.
+    /// Address of the documentation of this kind of problem, relative to the hub.
     #[serde(rename = "type")]
     #[schema(example = "/problems/not-found")]
     pub kind: String,
-    /// The kind in a few words.
+    /// Short name of the kind.
     pub title: String,
-    /// The status of the answer.
+    /// HTTP status of the response.
     #[schema(minimum = 400, maximum = 599)]
     pub status: u16,
-    /// What went wrong here, and what to do next.
+    /// Cause of this problem and the next step to take.
     pub detail: String,
-    /// Under which id the hub's log says more.
+    /// Id under which the hub's log has details.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub instance: Option<String>,
 }
 
 impl Problem {
-    /// Makes a problem; `detail` says what to do next and holds nothing the caller did not bring or may not see.
+    /// Creates a problem. `detail` names the next step and contains only data the caller sent or
+    /// may see.
     pub fn new(kind: Kind, detail: impl Into<String>) -> Self {
         Self {
             kind,
             detail: detail.into(),
-            failed: None,
-            more: Map::new(),
-            retry: None,
+            failure: None,
+            members: Map::new(),
+            retry_after: None,
             challenge: None,
             uncertain: None,
         }
     }
 
-    /// There is nothing here, or it is somebody else's: one answer for both.
+    /// Creates the response for an object that does not exist or that the token cannot access.
+    ///
+    /// Both cases get the same text, so a caller cannot probe for objects of others.
     #[must_use]
-    pub fn not_found(what: &str) -> Self {
+    pub fn not_found(object: &str) -> Self {
         Self::new(
             Kind::NotFound,
-            format!("there is no such {what} that your token reaches"),
+            format!("there is no such {object} that your token reaches"),
         )
     }
 
-    /// The body can be read and makes no sense.
+    /// Creates the response for a body with invalid values.
     pub fn invalid(detail: impl Into<String>) -> Self {
         Self::new(Kind::Invalid, detail)
     }
 
-    /// Somebody shows no token, or one that is worth nothing.
+    /// Creates the response for a missing or invalid token.
     pub(crate) fn unauthenticated(detail: impl Into<String>, challenge: String) -> Self {
         Self {
             challenge: Some(challenge.into()),
@@ -198,28 +206,30 @@ impl Problem {
         }
     }
 
-    /// Too much at once: tells when to come again.
+    /// Creates the response for an exceeded limit, with `Retry-After`.
     #[must_use]
     pub fn too_many(detail: impl Into<String>, wait: Duration) -> Self {
-        Self::new(Kind::TooMany, detail).after(wait)
+        Self::new(Kind::TooMany, detail).with_retry_after(wait)
     }
 
-    /// The hub cannot answer now: tells when to come again.
+    /// Creates the response for a temporary failure, with `Retry-After`.
     #[must_use]
     pub fn unavailable(detail: impl Into<String>, wait: Duration) -> Self {
-        Self::new(Kind::Unavailable, detail).after(wait)
+        Self::new(Kind::Unavailable, detail).with_retry_after(wait)
     }
 
-    /// What the world did to us: told as an id, written to the log in full.
+    /// Creates the response for an internal error: the error goes to the log, only its id to the
+    /// caller.
     ///
-    /// A database that does not answer is [`Kind::Unavailable`]; everything else is [`Kind::Internal`].
+    /// A transient database error is `ProblemKind::Unavailable`, any other error
+    /// `ProblemKind::Internal`.
     #[must_use]
-    pub fn failed(error: &(dyn Error + 'static)) -> Self {
-        let id = world::uuid();
-        let chain = chain(error);
-        let passing = is_passing(error);
+    pub fn internal(error: &(dyn Error + 'static)) -> Self {
+        let id = clock::new_uuid();
+        let chain = error_chain(error);
+        let passing = is_transient(error);
         tracing::error!(problem = %id, error = %chain, passing, "request failed");
-        let told = if passing {
+        let problem = if passing {
             Self::unavailable(
                 "the database does not answer just now; come again shortly",
                 UNAVAILABLE_RETRY,
@@ -231,41 +241,41 @@ impl Problem {
             )
         };
         Self {
-            failed: Some(Box::new(Failed {
+            failure: Some(Box::new(LoggedFailure {
                 instance: format!("urn:uuid:{id}"),
-                cause: sort(error),
+                cause: classify_error(error),
             })),
-            ..told
+            ..problem
         }
     }
 
-    /// Adds a member of the problem's own type.
+    /// Adds an extension member to the JSON body.
     #[must_use]
-    pub fn with(mut self, name: &str, value: Value) -> Self {
-        self.more.insert(name.to_owned(), value);
+    pub fn with_member(mut self, name: &str, value: Value) -> Self {
+        self.members.insert(name.to_owned(), value);
         self
     }
 
-    /// Says when to come again.
+    /// Sets `Retry-After`.
     #[must_use]
-    pub fn after(mut self, wait: Duration) -> Self {
-        self.retry = Some(wait);
+    pub fn with_retry_after(mut self, wait: Duration) -> Self {
+        self.retry_after = Some(wait);
         self
     }
 
-    /// Returns what kind it is.
+    /// Returns the kind.
     #[must_use]
     pub fn kind(&self) -> Kind {
         self.kind
     }
 
-    /// Returns what it says about this request.
+    /// Returns the detail text.
     #[must_use]
     pub fn detail(&self) -> &str {
         &self.detail
     }
 
-    /// Returns it as it is written.
+    /// Returns the JSON body.
     pub(super) fn to_json(&self) -> Value {
         let status = self.kind.status().as_u16();
         let mut members = json!({
@@ -275,37 +285,21 @@ impl Problem {
             "detail": self.detail,
         });
         if let Some(members) = members.as_object_mut() {
-            if let Some(failed) = &self.failed {
+            if let Some(failed) = &self.failure {
                 members.insert("instance".to_owned(), json!(failed.instance));
             }
-            members.extend(self.more.clone());
+            members.extend(self.members.clone());
         }
         members
     }
 }
 
-/// What the log is told of a problem: words of ours and an id.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Trouble {
-    pub slug: &'static str,
-    pub failed: Option<Box<Failed>>,
-}
-
-/// A failure of ours.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failed {
-    /// Under which id the log says more.
-    pub instance: String,
-    /// What failed, in words of ours; no part of the answer.
-    pub cause: String,
-}
-
-/// Says what failed without quoting it: what a database says may hold what somebody sent.
-fn sort(error: &(dyn Error + 'static)) -> String {
+/// Classifies an error without quoting it, because a database message may contain tenant data.
+fn classify_error(error: &(dyn Error + 'static)) -> String {
     let mut next = Some(error);
     while let Some(error) = next {
         if let Some(error) = error.downcast_ref::<sqlx::Error>() {
-            return sort_sql(error);
+            return classify_sql_error(error);
         }
         next = error.source();
     }
@@ -316,7 +310,7 @@ fn sort(error: &(dyn Error + 'static)) -> String {
     clippy::wildcard_enum_match_arm,
     reason = "not our enum; whatever is not named is the driver's"
 )]
-fn sort_sql(error: &sqlx::Error) -> String {
+fn classify_sql_error(error: &sqlx::Error) -> String {
     match error {
         sqlx::Error::Database(error) => {
             let code = error.code();
@@ -329,28 +323,28 @@ fn sort_sql(error: &sqlx::Error) -> String {
     }
 }
 
-/// Returns an error with what caused it, in one line.
-pub(crate) fn chain(error: &(dyn Error + 'static)) -> String {
-    let mut told = error.to_string();
+/// Formats an error and its sources in one line.
+pub(crate) fn error_chain(error: &(dyn Error + 'static)) -> String {
+    let mut line = error.to_string();
     let mut next = error.source();
     while let Some(error) = next {
         let text = error.to_string();
-        // Transparent errors say what their source says.
-        if !told.ends_with(&text) {
-            told.push_str(": ");
-            told.push_str(&text);
+        // A transparent error has the same text as its source.
+        if !line.ends_with(&text) {
+            line.push_str(": ");
+            line.push_str(&text);
         }
         next = error.source();
     }
-    told
+    line
 }
 
-/// Returns whether the same request may succeed in a moment: the database was away or busy.
-fn is_passing(error: &(dyn Error + 'static)) -> bool {
+/// Returns whether a retry may succeed: the database was down or busy.
+fn is_transient(error: &(dyn Error + 'static)) -> bool {
     let mut next = Some(error);
     while let Some(error) = next {
         if let Some(error) = error.downcast_ref::<sqlx::Error>() {
-            return is_passing_sql(error);
+            return is_transient_sql(error);
         }
         next = error.source();
     }
@@ -361,13 +355,15 @@ fn is_passing(error: &(dyn Error + 'static)) -> bool {
     clippy::wildcard_enum_match_arm,
     reason = "not our enum; whatever is not named will not pass by itself"
 )]
-fn is_passing_sql(error: &sqlx::Error) -> bool {
+fn is_transient_sql(error: &sqlx::Error) -> bool {
     match error {
         sqlx::Error::PoolTimedOut
         | sqlx::Error::PoolClosed
         | sqlx::Error::Io(_)
         | sqlx::Error::WorkerCrashed => true,
-        // Lost connections, too many of them, a server that stops or changes roles, transactions in each other's way.
+        // SQLSTATE classes and codes: 08 connection lost, 53 out of resources, 57P server shutdown,
+        // 40 serialization failure or deadlock, 55P03 lock timeout, 57014 query canceled, 25006
+        // read-only server after a failover.
         sqlx::Error::Database(error) => error.code().is_some_and(|code| {
             ["08", "53", "57P", "40", "55P03", "57014", "25006"]
                 .iter()
@@ -377,15 +373,15 @@ fn is_passing_sql(error: &sqlx::Error) -> bool {
     }
 }
 
-impl From<BrokenOff> for Problem {
-    fn from(error: BrokenOff) -> Self {
-        Self::failed(&error)
+impl From<BlockingTaskError> for Problem {
+    fn from(error: BlockingTaskError) -> Self {
+        Self::internal(&error)
     }
 }
 
 impl From<sqlx::Error> for Problem {
     fn from(error: sqlx::Error) -> Self {
-        Self::failed(&error)
+        Self::internal(&error)
     }
 }
 
@@ -400,14 +396,16 @@ impl From<DatabaseError> for Problem {
         if matches!(error, DatabaseError::Warming) {
             return Self::unavailable(error.to_string(), UNAVAILABLE_RETRY);
         }
-        let told = Self::failed(&error);
+        let problem = Self::internal(&error);
         match error {
+            // Unavailable even if the cause would not count as transient: the client must check
+            // or repeat, and the marker keeps the idempotency key from being released.
             DatabaseError::Uncertain(_) => Self {
                 detail: "the connection was lost while this was being written, so it may or may not be done; a push may be sent again, nothing of it is done twice; look for anything else first".to_owned(),
-                uncertain: Some(Uncertain),
+                uncertain: Some(UncertainOutcome),
                 kind: Kind::Unavailable,
-                retry: Some(UNAVAILABLE_RETRY),
-                ..told
+                retry_after: Some(UNAVAILABLE_RETRY),
+                ..problem
             },
             DatabaseError::NoWorkspace
             | DatabaseError::NameIsId
@@ -422,7 +420,7 @@ impl From<DatabaseError> for Problem {
             | DatabaseError::Edited { .. }
             | DatabaseError::Migration { .. }
             | DatabaseError::Rebuild(_)
-            | DatabaseError::Damaged(_) => told,
+            | DatabaseError::Damaged(_) => problem,
         }
     }
 }
@@ -435,13 +433,13 @@ impl From<StoreError> for Problem {
                 Kind::CursorUnknown,
                 "this hub has no such place in its log; start at cursor 0 again and push what it lacks",
             ),
-            error @ (StoreError::Damaged(_) | StoreError::BrokenOff(_)) => Self::failed(&error),
+            error @ (StoreError::Damaged(_) | StoreError::BrokenOff(_)) => Self::internal(&error),
         }
     }
 }
 
-impl From<Beyond> for Problem {
-    fn from(beyond: Beyond) -> Self {
+impl From<QuotaExceeded> for Problem {
+    fn from(beyond: QuotaExceeded) -> Self {
         Self::new(Kind::Quota, beyond.to_string())
     }
 }
@@ -451,14 +449,14 @@ impl From<IdentityError> for Problem {
         match error {
             IdentityError::Database(error) => error.into(),
             IdentityError::Sql(error) => error.into(),
-            IdentityError::Keys(KeysError::Away(why)) => {
+            IdentityError::Keys(IssuerKeysError::Unreachable(why)) => {
                 tracing::warn!(%why, "who calls cannot be proven");
                 Self::unavailable(
                     "the issuer of your access token does not answer; come again shortly",
                     UNAVAILABLE_RETRY,
                 )
             }
-            IdentityError::Keys(error) => Self::failed(&error),
+            IdentityError::Keys(error) => Self::internal(&error),
         }
     }
 }
@@ -467,17 +465,20 @@ impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let body = self.to_json().to_string();
         let mut response = (self.kind.status(), body).into_response();
+        // Extensions tell the idempotency and logging middleware about the problem. They are not
+        // sent to the client.
         if let Some(uncertain) = self.uncertain {
             response.extensions_mut().insert(uncertain);
         }
-        response.extensions_mut().insert(Trouble {
+        response.extensions_mut().insert(ProblemLog {
             slug: self.kind.slug(),
-            failed: self.failed,
+            failure: self.failure,
         });
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(MEDIA_TYPE));
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-        if let Some(wait) = self.retry {
+        if let Some(wait) = self.retry_after {
+            // `Retry-After` has whole seconds, and 0 would invite an immediate retry.
             let seconds = wait.as_secs_f64().ceil().clamp(1.0, 86_400.0) as u64;
             headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
         }
@@ -497,7 +498,7 @@ mod tests {
     #[test]
     fn every_kind_has_an_address_of_its_own_and_a_page() {
         for (n, kind) in Kind::ALL.iter().enumerate() {
-            assert_eq!(Kind::of_slug(kind.slug()), Some(*kind));
+            assert_eq!(Kind::from_slug(kind.slug()), Some(*kind));
             assert!(kind.status().as_u16() >= 400, "{kind:?}");
             assert!(!kind.title().ends_with('.') && kind.text().ends_with('.'));
             let others = Kind::ALL.iter().skip(n + 1);
@@ -510,10 +511,10 @@ mod tests {
         let error = sqlx::Error::Protocol("password of role ken".to_owned());
         let problem = Problem::from(error);
         assert_eq!(problem.kind(), Kind::Internal);
-        let told = problem.to_json();
-        assert!(!told.to_string().contains("password"), "{told}");
+        let body = problem.to_json();
+        assert!(!body.to_string().contains("password"), "{body}");
         assert!(
-            told["instance"]
+            body["instance"]
                 .as_str()
                 .is_some_and(|id| id.starts_with("urn:uuid:"))
         );

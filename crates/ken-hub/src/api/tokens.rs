@@ -1,38 +1,40 @@
-//! An organisation's tokens: made, listed and ended by its admins.
+//! Token endpoints for admins: list, create, revoke.
 
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
-use ken_core::actor::Actor;
-use ken_core::time::Timestamp;
+use ken_core::values::actor::Actor;
+use ken_core::values::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use uuid::Uuid;
 
-use super::App;
-use super::body::{InPath, InQuery, JsonBody};
-use super::caller::{Administers, As};
-use super::idempotency::NotKept;
-use super::page::{Page, Paging};
+use super::AppState;
+use super::body::{JsonBody, PathParams, QueryParams};
+use super::caller::{AtLeastAdmin, RequireRole};
+use super::idempotency::SecretResponse;
+use super::page::{ListPage, PageParams};
 use super::problem::Problem;
-use crate::identity::audit::Act;
-use crate::identity::{Role, WorkspaceId, tokens};
+use crate::database::audit::AuditAction;
+use crate::identity::tokens;
+use crate::ids::{Role, WorkspaceId};
 
-/// A token, without its secret.
+/// A token without its secret.
 #[derive(Debug, Serialize, ToSchema)]
-pub(super) struct Token {
+#[schema(as = TokenResponse)]
+pub(super) struct TokenResponse {
     #[schema(format = "uuid")]
     id: String,
-    /// What people call it.
+    /// Display name.
     name: String,
-    /// In whose name it acts.
+    /// Actor the token acts as.
     #[schema(example = "agent:ci-reviewer")]
     actor: String,
-    role: RoleName,
-    /// The ids of the workspaces it reaches; absent where it reaches all.
+    role: RoleParam,
+    /// Ids of the workspaces it can access. Absent if it can access all of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     workspaces: Option<Vec<String>>,
@@ -45,58 +47,60 @@ pub(super) struct Token {
     revoked_at: Option<String>,
 }
 
-/// What a token's bearer may do, each what those before it may.
+/// Role of a token. Each role includes the permissions of the roles before it.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 #[schema(as = Role)]
-pub(super) enum RoleName {
+pub(super) enum RoleParam {
     Reader,
     Agent,
     Curator,
     Admin,
 }
 
-/// A token that is to be made.
+/// Request body for a new token.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct NewToken {
-    /// What people call it.
+#[schema(as = CreateTokenBody)]
+pub(super) struct CreateTokenBody {
+    /// Display name.
     #[schema(min_length = 1, max_length = 128)]
     name: String,
-    role: RoleName,
-    /// In whose name it acts; an agent of the token's name without. Agents are never persons, curators and admins never
-    /// agents; a person may have a token that only reads.
+    role: RoleParam,
+    /// Actor the token acts as. Default: an agent with the token's name. The role agent is not
+    /// allowed for a person, nor curator and admin for an agent; a person may have a reader token.
     #[schema(pattern = r"^(human|agent|ci|import|peer):\S{1,128}$")]
     actor: Option<String>,
-    /// Names or ids of the workspaces it reaches; all without.
+    /// Names or ids of the workspaces it can access. Default: all.
     #[schema(max_items = 1000)]
     workspaces: Option<Vec<String>>,
-    /// Days it lasts; 90 without.
+    /// Days until it expires. Default: 90.
     #[schema(minimum = 1, maximum = 366)]
     expires_in_days: Option<u16>,
 }
 
-/// A new token with its secret, which is told this once.
+/// A new token with its secret, which no later response repeats.
 #[derive(Debug, Serialize, ToSchema)]
-pub(super) struct MadeToken {
-    /// What to send behind `Authorization: Bearer`. The hub keeps only a digest of it.
+#[schema(as = CreateTokenResponse)]
+pub(super) struct CreateTokenResponse {
+    /// Value to send as `Authorization: Bearer SECRET`. The hub stores only a digest of it.
     #[schema(pattern = "^ken_[0-9a-z]{32}$")]
     secret: String,
-    token: Token,
+    token: TokenResponse,
 }
 
-impl From<RoleName> for Role {
-    fn from(name: RoleName) -> Self {
+impl From<RoleParam> for Role {
+    fn from(name: RoleParam) -> Self {
         match name {
-            RoleName::Reader => Self::Reader,
-            RoleName::Agent => Self::Agent,
-            RoleName::Curator => Self::Curator,
-            RoleName::Admin => Self::Admin,
+            RoleParam::Reader => Self::Reader,
+            RoleParam::Agent => Self::Agent,
+            RoleParam::Curator => Self::Curator,
+            RoleParam::Admin => Self::Admin,
         }
     }
 }
 
-impl From<Role> for RoleName {
+impl From<Role> for RoleParam {
     fn from(role: Role) -> Self {
         match role {
             Role::Reader => Self::Reader,
@@ -107,10 +111,10 @@ impl From<Role> for RoleName {
     }
 }
 
-impl Token {
-    fn told(token: &tokens::Token) -> Self {
+impl TokenResponse {
+    fn from_token(token: &tokens::TokenRecord) -> Self {
         let text = |at: Option<Timestamp>| at.map(|at| at.to_string());
-        let ids = |these: &Vec<WorkspaceId>| these.iter().map(|it| it.0.to_string()).collect();
+        let ids = |ids: &Vec<WorkspaceId>| ids.iter().map(|id| id.0.to_string()).collect();
         Self {
             id: token.id.to_string(),
             name: token.name.clone(),
@@ -124,100 +128,105 @@ impl Token {
     }
 }
 
-/// Returns the routes of this file.
-pub(super) fn routes() -> OpenApiRouter<App> {
+/// Returns the token routes.
+pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .routes(routes!(list_tokens, create_token))
         .routes(routes!(revoke_token))
 }
 
-/// Lists the organisation's tokens, without their secrets, in the order they were made.
+/// Lists the organization's tokens without their secrets, oldest first.
 #[utoipa::path(get, path = "/v1/tokens", operation_id = "list_tokens", tag = "tokens",
-    security(("token" = ["admin"])), params(Paging),
-    responses((status = 200, description = "A page of tokens.", body = Page<Token>)))]
+    security(("token" = ["admin"])), params(PageParams),
+    responses((status = 200, description = "A page of tokens.", body = ListPage<TokenResponse>)))]
 async fn list_tokens(
-    State(app): State<App>,
-    it: As<Administers>,
-    InQuery(paging): InQuery<Paging>,
-) -> Result<Json<Page<Token>>, Problem> {
-    let after = paging.id()?;
-    let organisation = it.caller.organisation;
-    let mut tx = app.database.organisation(organisation).await?;
+    State(app): State<AppState>,
+    access: RequireRole<AtLeastAdmin>,
+    QueryParams(paging): QueryParams<PageParams>,
+) -> Result<Json<ListPage<TokenResponse>>, Problem> {
+    let after = paging.after_id()?;
+    let organization = access.caller.organization;
+    let mut tx = app.database.begin_organization(organization).await?;
     let found = tokens::list(&mut tx, after, paging.limit + 1).await?;
     tx.commit().await?;
-    let page = Page::of(found, paging.limit, |token| token.id.to_string());
-    Ok(Json(page.map(|token| Token::told(&token))))
+    let page = ListPage::from_items(found, paging.limit, |token| token.id.to_string());
+    Ok(Json(page.map(|token| TokenResponse::from_token(&token))))
 }
 
-/// Makes a token. Its secret is told in this answer and never again.
+/// Creates a token. Only this response contains its secret.
 ///
-/// The answer is not kept for an `Idempotency-Key`: a second request under the same key learns that the first was
-/// carried out.
+/// The response is not stored for an `Idempotency-Key`: a second request with the same key is
+/// answered with a conflict that says that the first one succeeded.
 #[utoipa::path(post, path = "/v1/tokens", operation_id = "create_token", tag = "tokens",
-    security(("token" = ["admin"])), request_body = NewToken,
-    responses((status = 201, description = "It was made.", body = MadeToken)))]
+    security(("token" = ["admin"])), request_body = CreateTokenBody,
+    responses((status = 201, description = "It was made.", body = CreateTokenResponse)))]
 async fn create_token(
-    State(app): State<App>,
-    it: As<Administers>,
-    JsonBody(new): JsonBody<NewToken>,
+    State(app): State<AppState>,
+    access: RequireRole<AtLeastAdmin>,
+    JsonBody(body): JsonBody<CreateTokenBody>,
 ) -> Result<Response, Problem> {
-    let caller = it.caller;
-    let actor = new.actor.as_deref().map(str::parse::<Actor>).transpose();
+    let caller = access.caller;
+    let actor = body.actor.as_deref().map(str::parse::<Actor>).transpose();
     let actor = actor.map_err(|error| Problem::invalid(error.to_string()))?;
-    let wish = tokens::NewToken {
-        name: Some(new.name),
-        role: new.role.into(),
+    let request = tokens::TokenSpec {
+        name: Some(body.name),
+        role: body.role.into(),
         actor,
-        workspaces: new.workspaces,
-        days: new.expires_in_days.unwrap_or(tokens::DAYS),
+        workspaces: body.workspaces,
+        days: body.expires_in_days.unwrap_or(tokens::DAYS),
     };
-    let mut tx = app.database.organisation(caller.organisation).await?;
+    let mut tx = app.database.begin_organization(caller.organization).await?;
     let max = app.settings.quotas.tokens;
-    let (token, secret) = tokens::make(&mut tx, wish, max).await?;
-    tx.audit(&caller, Act::TokenCreated, &token).await?;
+    let (token, secret) = tokens::issue(&mut tx, request, max).await?;
+    tx.audit(&caller, AuditAction::TokenCreated, &token).await?;
+    // Commit before the response is built: the secret must not leave the hub for a token that a
+    // failed commit would discard.
     tx.commit().await?;
-    let told = MadeToken {
+    let created = CreateTokenResponse {
         secret: secret.reveal().to_owned(),
-        token: Token::told(&token),
+        token: TokenResponse::from_token(&token),
     };
-    let mut response = (StatusCode::CREATED, Json(told)).into_response();
-    response.extensions_mut().insert(NotKept);
+    let mut response = (StatusCode::CREATED, Json(created)).into_response();
+    // The idempotency table must not contain the secret in plain text.
+    response.extensions_mut().insert(SecretResponse);
     Ok(response)
 }
 
-/// Ends a token now. A token that has ended stays as it is.
+/// Revokes a token immediately. A revoked token keeps its time of revocation.
 #[utoipa::path(delete, path = "/v1/tokens/{token}", operation_id = "revoke_token", tag = "tokens",
     security(("token" = ["admin"])),
     params(("token" = String, Path, description = "Its id.")),
-    responses((status = 200, description = "It opens nothing any more.", body = Token)))]
+    responses((status = 200, description = "It opens nothing any more.", body = TokenResponse)))]
 async fn revoke_token(
-    State(app): State<App>,
-    it: As<Administers>,
-    InPath(id): InPath<String>,
-) -> Result<Json<Token>, Problem> {
+    State(app): State<AppState>,
+    access: RequireRole<AtLeastAdmin>,
+    PathParams(id): PathParams<String>,
+) -> Result<Json<TokenResponse>, Problem> {
     let missing = || Problem::not_found("token");
     let id = Uuid::try_parse(&id).map_err(|_| missing())?;
-    let mut tx = app.database.organisation(it.caller.organisation).await?;
-    let token = tokens::revoke(&mut tx, id, app.world.now()).await?;
-    let token = token.ok_or_else(missing)?;
-    tx.audit(&it.caller, Act::TokenRevoked, &token).await?;
+    let organization = access.caller.organization;
+    let mut tx = app.database.begin_organization(organization).await?;
+    let revoked = tokens::revoke(&mut tx, id, app.clock.now()).await?;
+    let token = revoked.ok_or_else(missing)?;
+    tx.audit(&access.caller, AuditAction::TokenRevoked, &token)
+        .await?;
     tx.commit().await?;
-    Ok(Json(Token::told(&token)))
+    Ok(Json(TokenResponse::from_token(&token)))
 }
 
-impl From<tokens::NewTokenError> for Problem {
-    fn from(error: tokens::NewTokenError) -> Self {
-        use tokens::NewTokenError;
+impl From<tokens::IssueTokenError> for Problem {
+    fn from(error: tokens::IssueTokenError) -> Self {
+        use tokens::IssueTokenError;
         match error {
-            NewTokenError::Name
-            | NewTokenError::Days
-            | NewTokenError::NoActor
-            | NewTokenError::Misfit(_)
-            | NewTokenError::Workspaces
-            | NewTokenError::NoWorkspace(_) => Self::invalid(error.to_string()),
-            NewTokenError::Beyond(beyond) => beyond.into(),
-            NewTokenError::Identity(error) => error.into(),
-            NewTokenError::Database(error) => error.into(),
+            IssueTokenError::Name
+            | IssueTokenError::Days
+            | IssueTokenError::NoActor
+            | IssueTokenError::RoleMismatch(_)
+            | IssueTokenError::Workspaces
+            | IssueTokenError::NoWorkspace(_) => Self::invalid(error.to_string()),
+            IssueTokenError::QuotaExceeded(beyond) => beyond.into(),
+            IssueTokenError::Identity(error) => error.into(),
+            IssueTokenError::Database(error) => error.into(),
         }
     }
 }

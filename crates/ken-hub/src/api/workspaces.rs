@@ -1,11 +1,12 @@
-//! An organisation's workspaces. The pattern of every handler of this API is here to be copied:
+//! Workspace endpoints. They show the pattern of every handler of this API:
 //!
-//! 1. [`As`] or [`InWorkspace`] first: who calls, with the role it takes, and where;
-//! 2. [`InPath`], [`InQuery`], then [`JsonBody`] last: what came, or a problem;
-//! 3. one transaction that sees one tenant, committed before anything is told;
-//! 4. `Result<Json<…>, Problem>`; `?` turns what the world did to us into a problem.
+//! 1. [`RequireRole`] or [`RequireWorkspaceRole`] first: authentication, role and workspace;
+//! 2. then [`PathParams`](super::body::PathParams), [`QueryParams`], and [`JsonBody`] last:
+//!    validated input;
+//! 3. one tenant-scoped transaction, committed before the response is built;
+//! 4. `Result<Json<…>, Problem>`, where `?` converts every error into an error response.
 //!
-//! Which problems an operation has that every one has, `ETag` and idempotency are added around it.
+//! Common error responses, `ETag` and idempotency are added around the handlers.
 
 use axum::Json;
 use axum::extract::State;
@@ -15,47 +16,49 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::App;
-use super::body::{InQuery, JsonBody};
-use super::caller::{Administers, As, InWorkspace, Reads};
-use super::page::{Page, Paging};
+use super::AppState;
+use super::body::{JsonBody, QueryParams};
+use super::caller::{AtLeastAdmin, AtLeastReader, RequireRole, RequireWorkspaceRole};
+use super::page::{ListPage, PageParams};
 use super::problem::{Kind, Problem};
-use crate::database::{Name, WorkspaceRow};
-use crate::identity::audit::Act;
+use crate::database::audit::AuditAction;
+use crate::database::{HubName, WorkspaceRow};
 
 /// A workspace.
 #[derive(Debug, Serialize, ToSchema)]
-pub(super) struct Workspace {
+#[schema(as = WorkspaceResponse)]
+pub(super) struct WorkspaceResponse {
     #[schema(format = "uuid")]
     id: String,
     #[schema(example = "shop-api")]
     name: String,
-    /// When it was made, in UTC.
+    /// Time of creation, in UTC.
     #[schema(example = "2026-11-14T22:51:03.120Z")]
     created_at: String,
-    /// Events of its log.
+    /// Number of events in its log.
     events: u64,
-    /// Bytes of its log.
+    /// Size of its log in bytes.
     bytes: u64,
-    /// When its log last grew; absent while it is empty.
+    /// Time of the last append. Absent while the log is empty.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     appended_at: Option<String>,
-    /// Whether its entries are at hand; those of a cold workspace are made again from the log when somebody asks.
+    /// True if its projections exist. Those of a cold workspace are rebuilt by the next read.
     warm: bool,
 }
 
-/// A workspace that is to be made.
+/// Request body for a new workspace.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct NewWorkspace {
-    /// What it is called from now on.
+#[schema(as = CreateWorkspaceBody)]
+pub(super) struct CreateWorkspaceBody {
+    /// Its name, which cannot be changed later.
     #[schema(pattern = "^[a-z0-9][a-z0-9._-]{0,62}$", example = "shop-api")]
     name: String,
 }
 
-impl Workspace {
-    fn told(row: &WorkspaceRow) -> Self {
+impl WorkspaceResponse {
+    fn from_row(row: &WorkspaceRow) -> Self {
         Self {
             id: row.id.0.to_string(),
             name: row.name.to_string(),
@@ -68,103 +71,115 @@ impl Workspace {
     }
 }
 
-/// Returns the routes of this file.
-pub(super) fn routes() -> OpenApiRouter<App> {
+/// Returns the workspace routes.
+pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .routes(routes!(list_workspaces, create_workspace))
         .routes(routes!(get_workspace))
         .routes(routes!(evict_workspace))
 }
 
-/// Lists the workspaces the token reaches, by name.
+/// Lists the workspaces the token can access, sorted by name.
 #[utoipa::path(get, path = "/v1/workspaces", operation_id = "list_workspaces", tag = "workspaces",
-    security(("token" = ["reader"])), params(Paging),
-    responses((status = 200, description = "A page of workspaces.", body = Page<Workspace>)))]
+    security(("token" = ["reader"])), params(PageParams),
+    responses((status = 200, description = "A page of workspaces.", body = ListPage<WorkspaceResponse>)))]
 async fn list_workspaces(
-    State(app): State<App>,
-    it: As<Reads>,
-    InQuery(paging): InQuery<Paging>,
-) -> Result<Json<Page<Workspace>>, Problem> {
-    let after = paging.after.as_deref().map(str::parse::<Name>).transpose();
+    State(app): State<AppState>,
+    access: RequireRole<AtLeastReader>,
+    QueryParams(paging): QueryParams<PageParams>,
+) -> Result<Json<ListPage<WorkspaceResponse>>, Problem> {
+    let after = paging
+        .after
+        .as_deref()
+        .map(str::parse::<HubName>)
+        .transpose();
     let after = after.map_err(|error| Problem::new(Kind::Malformed, error.to_string()))?;
-    let asked = paging.limit + 1;
-    let mut tx = app.database.organisation(it.caller.organisation).await?;
-    let rows = match &it.caller.workspaces {
-        None => tx.workspaces(after.as_ref(), asked).await?,
-        Some(these) => {
-            let mut rows = Vec::with_capacity(these.len());
-            for id in these {
+    // One more than the limit shows whether there is a next page.
+    let fetched_max = paging.limit + 1;
+    let organization = access.caller.organization;
+    let mut tx = app.database.begin_organization(organization).await?;
+    let rows = match &access.caller.workspaces {
+        None => tx.workspaces(after.as_ref(), fetched_max).await?,
+        // A restricted token names its workspaces by id, while pages are sorted by name: load all
+        // of its rows and cut the page here.
+        Some(ids) => {
+            let mut rows = Vec::with_capacity(ids.len());
+            for id in ids {
                 rows.extend(tx.workspace(&id.0.to_string()).await?);
             }
-            rows.retain(|row| after.as_ref().is_none_or(|after| *after < row.name));
+            rows.retain(|row| after.as_ref().is_none_or(|after| row.name > *after));
             rows.sort_by(|a, b| a.name.cmp(&b.name));
-            rows.truncate(asked as usize);
+            rows.truncate(fetched_max as usize);
             rows
         }
     };
     tx.commit().await?;
-    let page = Page::of(rows, paging.limit, |row| row.name.to_string());
-    Ok(Json(page.map(|row| Workspace::told(&row))))
+    let page = ListPage::from_items(rows, paging.limit, |row| row.name.to_string());
+    Ok(Json(page.map(|row| WorkspaceResponse::from_row(&row))))
 }
 
-/// Makes a workspace.
+/// Creates a workspace.
 #[utoipa::path(post, path = "/v1/workspaces", operation_id = "create_workspace", tag = "workspaces",
-    security(("token" = ["admin"])), request_body = NewWorkspace,
-    responses((status = 201, description = "It was made.", body = Workspace)))]
+    security(("token" = ["admin"])), request_body = CreateWorkspaceBody,
+    responses((status = 201, description = "It was made.", body = WorkspaceResponse)))]
 async fn create_workspace(
-    State(app): State<App>,
-    it: As<Administers>,
-    JsonBody(new): JsonBody<NewWorkspace>,
-) -> Result<(StatusCode, Json<Workspace>), Problem> {
-    let name: Name = new.name.parse().map_err(|error| {
-        let error: crate::database::NameError = error;
+    State(app): State<AppState>,
+    access: RequireRole<AtLeastAdmin>,
+    JsonBody(body): JsonBody<CreateWorkspaceBody>,
+) -> Result<(StatusCode, Json<WorkspaceResponse>), Problem> {
+    let name: HubName = body.name.parse().map_err(|error| {
+        let error: crate::database::HubNameError = error;
         Problem::invalid(error.to_string())
     })?;
-    let mut tx = app.database.organisation(it.caller.organisation).await?;
+    let organization = access.caller.organization;
+    let mut tx = app.database.begin_organization(organization).await?;
     let max = app.settings.quotas.workspaces;
-    tx.room_for_workspace(max).await??;
+    // Locks the organization's row, so two requests cannot both use the last free place.
+    tx.check_workspace_quota(max).await??;
     let Some(id) = tx.create_workspace(&name).await? else {
         return Err(Problem::new(
             Kind::Conflict,
             format!("there is a workspace `{name}` already; use it or choose another name"),
         ));
     };
-    tx.audit(&it.caller, Act::WorkspaceCreated, &name).await?;
+    tx.audit(&access.caller, AuditAction::WorkspaceCreated, &name)
+        .await?;
     let row = tx.workspace(&id.0.to_string()).await?;
     let row = row.ok_or_else(|| Problem::not_found("workspace"))?;
     tx.commit().await?;
-    Ok((StatusCode::CREATED, Json(Workspace::told(&row))))
+    Ok((StatusCode::CREATED, Json(WorkspaceResponse::from_row(&row))))
 }
 
 /// Returns a workspace.
 #[utoipa::path(get, path = "/v1/workspaces/{workspace}", operation_id = "get_workspace", tag = "workspaces",
     security(("token" = ["reader"])),
     params(("workspace" = String, Path, description = "Its name or its id.")),
-    responses((status = 200, description = "The workspace.", body = Workspace)))]
+    responses((status = 200, description = "The workspace.", body = WorkspaceResponse)))]
 async fn get_workspace(
-    State(app): State<App>,
-    it: InWorkspace<Reads>,
-) -> Result<Json<Workspace>, Problem> {
-    let mut tx = app.database.organisation(it.caller.organisation).await?;
-    let row = tx.workspace(&it.workspace.0.to_string()).await?;
+    State(app): State<AppState>,
+    access: RequireWorkspaceRole<AtLeastReader>,
+) -> Result<Json<WorkspaceResponse>, Problem> {
+    let organization = access.caller.organization;
+    let mut tx = app.database.begin_organization(organization).await?;
+    let row = tx.workspace(&access.workspace.0.to_string()).await?;
     tx.commit().await?;
     let row = row.ok_or_else(|| Problem::not_found("workspace"))?;
-    Ok(Json(Workspace::told(&row)))
+    Ok(Json(WorkspaceResponse::from_row(&row)))
 }
 
-/// Puts a workspace away: its log stays, its entries are made again when somebody asks.
+/// Evicts a workspace: deletes its projections and keeps its log. The next read rebuilds them.
 #[utoipa::path(post, path = "/v1/workspaces/{workspace}/evict", operation_id = "evict_workspace", tag = "workspaces",
     security(("token" = ["admin"])),
     params(("workspace" = String, Path, description = "Its name or its id.")),
     responses((status = 204, description = "It is cold.")))]
 async fn evict_workspace(
-    State(app): State<App>,
-    it: InWorkspace<Administers>,
+    State(app): State<AppState>,
+    access: RequireWorkspaceRole<AtLeastAdmin>,
 ) -> Result<StatusCode, Problem> {
-    let (organisation, workspace) = (it.caller.organisation, it.workspace);
-    let mut tx = app.database.evicting(organisation, workspace).await?;
-    let act = Act::WorkspaceEvicted;
-    tx.audit(&it.caller, act, workspace.0).await?;
+    let (organization, workspace) = (access.caller.organization, access.workspace);
+    let mut tx = app.database.begin_eviction(organization, workspace).await?;
+    let act = AuditAction::WorkspaceEvicted;
+    tx.audit(&access.caller, act, workspace.0).await?;
     tx.commit().await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -1,122 +1,75 @@
-//! Which organisations and workspaces there are, and who did what to them.
+//! Directory of organizations and workspaces.
 
-use std::fmt;
-
-use ken_core::time::Timestamp;
-use ken_remote::name::{Name, NameError};
+use ken_core::values::time::Timestamp;
+use ken_remote::name::{HubName, HubNameError};
 use sqlx::postgres::PgRow;
 use sqlx::{Connection as _, PgConnection, Row as _};
 use uuid::Uuid;
 
-use super::{Database, DatabaseError, OrganisationTx, Settings, Tenant};
-use crate::identity::audit::{Act, Who};
-use crate::identity::{OrganisationId, Role, WorkspaceId};
-use crate::serve::settings::Beyond;
-use crate::world::uuid_at;
+use super::{
+    DatabaseError, DatabaseSettings, HubDatabase, OrganizationTx, WorkspaceTx, millis, timestamp,
+    without_nul,
+};
+use crate::clock::new_uuid_at;
+use crate::config::{OrganizationQuotas, QuotaExceeded, WorkspaceUsage};
+use crate::ids::{OrganizationId, WorkspaceId};
 
-/// An organisation.
+/// An organization.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Organisation {
-    pub id: OrganisationId,
-    pub name: Name,
-    pub quotas: Quotas,
+pub struct Organization {
+    pub id: OrganizationId,
+    pub name: HubName,
+    pub quotas: OrganizationQuotas,
 }
 
-/// What an organisation may use; the hub's own defaults hold where nothing is said.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Quotas {
-    pub workspaces_max: Option<u64>,
-    /// Events of one workspace.
-    pub events_max: Option<u64>,
-    /// Bytes of one workspace's events.
-    pub bytes_max: Option<u64>,
-    pub requests_per_minute: Option<u64>,
-}
-
-/// As the audit log has it: what the organisation's row says, the hub's defaults where it says nothing.
-impl fmt::Display for Quotas {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let all = [
-            ("workspaces", self.workspaces_max),
-            ("events", self.events_max),
-            ("bytes", self.bytes_max),
-            ("requests-per-minute", self.requests_per_minute),
-        ];
-        let said = all.map(|(what, max)| match max {
-            Some(max) => format!("{what} {max}"),
-            None => format!("{what} default"),
-        });
-        f.write_str(&said.join(", "))
-    }
-}
-
-/// A workspace, and how much it holds.
+/// A workspace and its size.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkspaceRow {
-    pub organisation: OrganisationId,
+    pub organization: OrganizationId,
     pub id: WorkspaceId,
-    pub name: Name,
+    pub name: HubName,
     pub created_at: Timestamp,
-    /// The place of the last event in the log.
+    /// Position of the last event in the log.
     pub head: u64,
     pub events: u64,
-    /// Bytes of the events' lines.
+    /// Size of the events' lines in bytes.
     pub bytes: u64,
     pub appended_at: Option<Timestamp>,
-    /// Whether its entries are there; those of a cold workspace were evicted.
+    /// True if its projections exist; false after an eviction.
     pub is_warm: bool,
 }
 
-/// How much a workspace holds, and how much its organisation's own row lets it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Room {
-    pub events: u64,
-    /// Bytes of the events' lines.
-    pub bytes: u64,
-    pub events_max: Option<u64>,
-    pub bytes_max: Option<u64>,
-}
-
-/// An organisation as whoever owns the database sees it: its name and its size.
+/// An organization's name and size, as the owner of the database sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OrganisationRow {
-    pub id: OrganisationId,
-    pub name: Name,
+pub struct OrganizationRow {
+    pub id: OrganizationId,
+    pub name: HubName,
     pub created_at: Timestamp,
     pub workspaces: u64,
     pub events: u64,
 }
 
-/// One line of the audit log.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Audited {
-    pub id: Uuid,
-    pub at: Timestamp,
-    pub by: String,
-    pub role: String,
-    pub act: String,
-    pub subject: String,
-}
-
+/// Columns of a [`WorkspaceRow`], in the order that [`workspace_row`] reads them.
 const WORKSPACE_COLUMNS: &str =
-    "organisation_id, id, name, created_at, head, events, bytes, appended_at, folded IS NOT NULL";
+    "organization_id, id, name, created_at, head, events, bytes, appended_at, folded IS NOT NULL";
 
-impl Database {
-    /// Returns every organisation, by name. Only the owner of the tables may see which there are, so it connects as that.
-    pub async fn organisations(owner_url: &str) -> Result<Vec<OrganisationRow>, DatabaseError> {
-        let options = Settings::new(owner_url).owner_options()?;
+impl HubDatabase {
+    /// Returns all organizations, sorted by name. Connects as the owner of the tables, the only
+    /// role that may list them.
+    pub async fn organizations(owner_url: &str) -> Result<Vec<OrganizationRow>, DatabaseError> {
+        let options = DatabaseSettings::new(owner_url).owner_options()?;
         let connecting = PgConnection::connect_with(&options);
         let mut connection = connecting.await.map_err(DatabaseError::Connect)?;
         let query =
             "SELECT o.id, o.name, o.created_at, count(w.id), coalesce(sum(w.events), 0)::bigint
-             FROM ken.organisations o LEFT JOIN ken.workspaces w ON w.organisation_id = o.id
+             FROM ken.organizations o LEFT JOIN ken.workspaces w ON w.organization_id = o.id
              GROUP BY o.id ORDER BY o.name";
         let rows = sqlx::query(query).fetch_all(&mut connection).await?;
         let _ = connection.close().await;
         let read = |row: &PgRow| {
             let count = |at: usize| row.try_get::<i64, _>(at).map(i64::unsigned_abs);
-            Ok(OrganisationRow {
-                id: OrganisationId(row.try_get(0)?),
+            Ok(OrganizationRow {
+                id: OrganizationId(row.try_get(0)?),
                 name: name(row, 1)?,
                 created_at: timestamp(row.try_get(2)?),
                 workspaces: count(3)?,
@@ -126,30 +79,32 @@ impl Database {
         rows.iter().map(read).collect()
     }
 
-    /// Finds the organisation of that name, before anybody is proven to belong to it.
-    pub async fn organisation_named(
+    /// Finds an organization by name, before the caller is known to belong to it.
+    pub async fn organization_named(
         &self,
-        name: &Name,
-    ) -> Result<Option<OrganisationId>, DatabaseError> {
-        let mut taken = self.pool().take_alive().await?;
-        let found: Option<Uuid> = sqlx::query_scalar("SELECT ken.organisation_named($1)")
+        name: &HubName,
+    ) -> Result<Option<OrganizationId>, DatabaseError> {
+        let mut lease = self.pool().acquire_live().await?;
+        let found: Option<Uuid> = sqlx::query_scalar("SELECT ken.organization_named($1)")
             .bind(name.as_str())
-            .fetch_one(taken.connection())
+            .fetch_one(lease.connection())
             .await?;
-        taken.give_back();
-        Ok(found.map(OrganisationId))
+        lease.release();
+        Ok(found.map(OrganizationId))
     }
 
-    /// Makes an organisation; returns nothing if there is one of that name.
-    pub async fn create_organisation(
+    /// Creates an organization; `None` if there is one of that name.
+    pub async fn create_organization(
         &self,
-        name: &Name,
-    ) -> Result<Option<OrganisationId>, DatabaseError> {
-        let id = OrganisationId(self.world().uuid());
-        let mut transaction = self.organisation(id).await?;
+        name: &HubName,
+    ) -> Result<Option<OrganizationId>, DatabaseError> {
+        let id = OrganizationId(self.clock().new_uuid());
+        // The transaction is begun for an organization that does not exist yet: row-level security
+        // only admits rows of its own tenant.
+        let mut transaction = self.begin_organization(id).await?;
         let now = transaction.now();
-        let made = sqlx::query(
-            "INSERT INTO ken.organisations (id, name, created_at) VALUES ($1, $2, $3)
+        let inserted = sqlx::query(
+            "INSERT INTO ken.organizations (id, name, created_at) VALUES ($1, $2, $3)
              ON CONFLICT (name) DO NOTHING",
         )
         .bind(id.0)
@@ -158,15 +113,15 @@ impl Database {
         .execute(transaction.connection())
         .await?;
         transaction.commit().await?;
-        Ok((made.rows_affected() == 1).then_some(id))
+        Ok((inserted.rows_affected() == 1).then_some(id))
     }
 }
 
-impl OrganisationTx {
-    /// Returns the organisation, if there is one.
-    pub async fn organisation(&mut self) -> Result<Option<Organisation>, DatabaseError> {
+impl OrganizationTx {
+    /// Returns the organization; `None` if it does not exist.
+    pub async fn organization(&mut self) -> Result<Option<Organization>, DatabaseError> {
         let query = "SELECT name, workspaces_max, events_max, bytes_max, requests_per_minute
-                     FROM ken.organisations WHERE id = $1";
+                     FROM ken.organizations WHERE id = $1";
         let id = self.id();
         let row = sqlx::query(query)
             .bind(id.0)
@@ -178,10 +133,10 @@ impl OrganisationTx {
         let quota = |at: usize| -> Result<Option<u64>, DatabaseError> {
             Ok(row.try_get::<Option<i64>, _>(at)?.map(i64::cast_unsigned))
         };
-        Ok(Some(Organisation {
+        Ok(Some(Organization {
             id,
             name: name(&row, 0)?,
-            quotas: Quotas {
+            quotas: OrganizationQuotas {
                 workspaces_max: quota(1)?,
                 events_max: quota(2)?,
                 bytes_max: quota(3)?,
@@ -190,12 +145,13 @@ impl OrganisationTx {
         }))
     }
 
-    /// Sets what the organisation may use.
-    pub async fn set_quotas(&mut self, quotas: Quotas) -> Result<(), DatabaseError> {
+    /// Sets the organization's quotas.
+    pub async fn set_quotas(&mut self, quotas: OrganizationQuotas) -> Result<(), DatabaseError> {
         let id = self.id();
+        // Saturating instead of failing: a quota beyond `i64::MAX` cannot be reached.
         let signed = |it: Option<u64>| it.map(|it| i64::try_from(it).unwrap_or(i64::MAX));
         sqlx::query(
-            "UPDATE ken.organisations SET workspaces_max = $2, events_max = $3, bytes_max = $4,
+            "UPDATE ken.organizations SET workspaces_max = $2, events_max = $3, bytes_max = $4,
                  requests_per_minute = $5 WHERE id = $1",
         )
         .bind(id.0)
@@ -208,64 +164,69 @@ impl OrganisationTx {
         Ok(())
     }
 
-    /// Refuses one more workspace where the organisation has as many as it may: `max`, where its row says nothing else.
+    /// Refuses another workspace if the organization has reached its quota: its own, or `max`.
     ///
-    /// Takes the organisation's row, so that two cannot both take the last place.
-    pub async fn room_for_workspace(
+    /// Locks the organization's row, so that two requests cannot both use the last slot.
+    pub async fn check_workspace_quota(
         &mut self,
         max: u64,
-    ) -> Result<Result<(), Beyond>, DatabaseError> {
+    ) -> Result<Result<(), QuotaExceeded>, DatabaseError> {
         let id = self.id();
-        let query = "SELECT workspaces_max FROM ken.organisations WHERE id = $1 FOR NO KEY UPDATE";
-        let own: Option<(Option<i64>,)> = sqlx::query_as(query)
+        let query = "SELECT workspaces_max FROM ken.organizations WHERE id = $1 FOR NO KEY UPDATE";
+        let row: Option<(Option<i64>,)> = sqlx::query_as(query)
             .bind(id.0)
             .fetch_optional(self.connection())
             .await?;
-        let query = "SELECT count(*) FROM ken.workspaces WHERE organisation_id = $1";
+        let query = "SELECT count(*) FROM ken.workspaces WHERE organization_id = $1";
         let count: i64 = sqlx::query_scalar(query)
             .bind(id.0)
             .fetch_one(self.connection())
             .await?;
-        let own = own.and_then(|(max,)| max).map(i64::unsigned_abs);
+        let override_max = row.and_then(|(max,)| max).map(i64::unsigned_abs);
         let wanted = count.unsigned_abs() + 1;
-        Ok(Beyond::check("workspaces", wanted, own.unwrap_or(max)))
+        Ok(QuotaExceeded::check(
+            "workspaces",
+            wanted,
+            override_max.unwrap_or(max),
+        ))
     }
 
-    /// Makes a workspace; returns nothing if there is one of that name.
+    /// Creates a workspace; `None` if there is one of that name.
     ///
-    /// A name that reads as an id would stand for two workspaces, and is [refused](DatabaseError::NameIsId).
+    /// A name that is a valid id would be ambiguous and is [refused](DatabaseError::NameIsId).
     pub async fn create_workspace(
         &mut self,
-        name: &Name,
+        name: &HubName,
     ) -> Result<Option<WorkspaceId>, DatabaseError> {
         if Uuid::try_parse(name.as_str()).is_ok() {
             return Err(DatabaseError::NameIsId);
         }
-        let (organisation, now) = (self.id(), self.now());
-        let id = WorkspaceId(uuid_at(now));
-        let made = sqlx::query(
-            "INSERT INTO ken.workspaces (organisation_id, id, name, created_at)
-             VALUES ($1, $2, $3, $4) ON CONFLICT (organisation_id, name) DO NOTHING",
+        let (organization, now) = (self.id(), self.now());
+        let id = WorkspaceId(new_uuid_at(now));
+        let inserted = sqlx::query(
+            "INSERT INTO ken.workspaces (organization_id, id, name, created_at)
+             VALUES ($1, $2, $3, $4) ON CONFLICT (organization_id, name) DO NOTHING",
         )
-        .bind(organisation.0)
+        .bind(organization.0)
         .bind(id.0)
         .bind(name.as_str())
         .bind(millis(now))
         .execute(self.connection())
         .await?;
-        Ok((made.rows_affected() == 1).then_some(id))
+        Ok((inserted.rows_affected() == 1).then_some(id))
     }
 
-    /// Returns the organisation's workspace of that name or with that id.
+    /// Returns the organization's workspace with that name or id.
     pub async fn workspace(&mut self, named: &str) -> Result<Option<WorkspaceRow>, DatabaseError> {
+        // A match by name takes precedence over a match by id.
         let id = Uuid::try_parse(named).ok();
         let query = format!(
             "SELECT {WORKSPACE_COLUMNS} FROM ken.workspaces
-             WHERE organisation_id = $1 AND (name = $2 OR id = $3) ORDER BY name = $2 DESC LIMIT 1"
+             WHERE organization_id = $1 AND (name = $2 OR id = $3) ORDER BY name = $2 DESC LIMIT 1"
         );
-        let organisation = self.id();
+        let organization = self.id();
         let row = sqlx::query(sqlx::AssertSqlSafe(query))
-            .bind(organisation.0)
+            .bind(organization.0)
             .bind(without_nul(named))
             .bind(id)
             .fetch_optional(self.connection())
@@ -273,184 +234,72 @@ impl OrganisationTx {
         row.as_ref().map(workspace_row).transpose()
     }
 
-    /// Returns up to `limit` workspaces whose names come after `after`, by name.
+    /// Returns up to `limit` workspaces after the name `after`, sorted by name.
     pub async fn workspaces(
         &mut self,
-        after: Option<&Name>,
+        after: Option<&HubName>,
         limit: u32,
     ) -> Result<Vec<WorkspaceRow>, DatabaseError> {
         let query = format!(
             "SELECT {WORKSPACE_COLUMNS} FROM ken.workspaces
-             WHERE organisation_id = $1 AND $2 < name ORDER BY name LIMIT $3"
+             WHERE organization_id = $1 AND $2 < name ORDER BY name LIMIT $3"
         );
-        let organisation = self.id();
+        let organization = self.id();
         let rows = sqlx::query(sqlx::AssertSqlSafe(query))
-            .bind(organisation.0)
-            .bind(after.map_or("", Name::as_str))
+            .bind(organization.0)
+            .bind(after.map_or("", HubName::as_str))
             .bind(i64::from(limit))
             .fetch_all(self.connection())
             .await?;
         rows.iter().map(workspace_row).collect()
     }
-
-    /// Notes an act that concerns no single workspace.
-    pub async fn audit(
-        &mut self,
-        by: impl Into<Who<'_>>,
-        act: Act,
-        subject: impl fmt::Display,
-    ) -> Result<(), DatabaseError> {
-        let (key, now) = (self.id().0, self.now());
-        let line = Line::of(by.into(), act, &subject);
-        line.write(self.connection(), key, now).await
-    }
-
-    /// Returns up to `limit` acts before `before` that concern no single workspace, the latest first.
-    pub async fn audited(
-        &mut self,
-        before: Option<Uuid>,
-        limit: u32,
-    ) -> Result<Vec<Audited>, DatabaseError> {
-        let key = self.id().0;
-        audited(self.connection(), key, before, limit).await
-    }
 }
 
-impl Tenant {
-    /// Returns the workspace and how much it holds.
-    pub async fn row(&mut self) -> Result<WorkspaceRow, DatabaseError> {
-        let (organisation, workspace) = (self.organisation(), self.workspace_id());
+impl WorkspaceTx {
+    /// Returns the workspace and its size.
+    pub async fn workspace_row(&mut self) -> Result<WorkspaceRow, DatabaseError> {
+        let (organization, workspace) = (self.organization(), self.workspace_id());
         let query = format!(
-            "SELECT {WORKSPACE_COLUMNS} FROM ken.workspaces WHERE organisation_id = $1 AND id = $2"
+            "SELECT {WORKSPACE_COLUMNS} FROM ken.workspaces WHERE organization_id = $1 AND id = $2"
         );
         let row = sqlx::query(sqlx::AssertSqlSafe(query))
-            .bind(organisation.0)
+            .bind(organization.0)
             .bind(workspace.0)
             .fetch_one(self.connection())
             .await?;
         workspace_row(&row)
     }
 
-    /// Returns how many entries follow from the workspace's log.
+    /// Returns the number of the workspace's entries.
     pub async fn count_entries(&mut self) -> Result<u64, DatabaseError> {
         let key = self.key();
         let query = "SELECT count(*) FROM ken.entries WHERE workspace_id = $1";
         let count: i64 = sqlx::query_scalar(query)
             .bind(key)
-            .fetch_one(self.reading())
+            .fetch_one(self.read_connection())
             .await?;
         Ok(count.unsigned_abs())
     }
 
-    /// Returns how much the workspace holds, and how much its organisation's row lets it.
-    pub async fn room(&mut self) -> Result<Room, DatabaseError> {
+    /// Returns the workspace's usage and the limits of its organization's row.
+    pub async fn workspace_usage(&mut self) -> Result<WorkspaceUsage, DatabaseError> {
         let query = "SELECT w.events, w.bytes, o.events_max, o.bytes_max FROM ken.workspaces w
-             JOIN ken.organisations o ON o.id = w.organisation_id
-             WHERE w.organisation_id = $1 AND w.id = $2";
-        let (organisation, workspace) = (self.organisation(), self.workspace_id());
+             JOIN ken.organizations o ON o.id = w.organization_id
+             WHERE w.organization_id = $1 AND w.id = $2";
+        let (organization, workspace) = (self.organization(), self.workspace_id());
         let (events, bytes, events_max, bytes_max): (i64, i64, Option<i64>, Option<i64>) =
             sqlx::query_as(query)
-                .bind(organisation.0)
+                .bind(organization.0)
                 .bind(workspace.0)
-                .fetch_one(self.reading())
+                .fetch_one(self.read_connection())
                 .await?;
-        Ok(Room {
+        Ok(WorkspaceUsage {
             events: events.unsigned_abs(),
             bytes: bytes.unsigned_abs(),
             events_max: events_max.map(i64::unsigned_abs),
             bytes_max: bytes_max.map(i64::unsigned_abs),
         })
     }
-
-    /// Notes an act that concerns this workspace.
-    pub async fn audit(
-        &mut self,
-        by: impl Into<Who<'_>>,
-        act: Act,
-        subject: impl fmt::Display,
-    ) -> Result<(), DatabaseError> {
-        let (key, now) = (self.key(), self.now());
-        let line = Line::of(by.into(), act, &subject);
-        line.write(self.connection(), key, now).await
-    }
-
-    /// Returns up to `limit` acts before `before` that concern this workspace, the latest first.
-    pub async fn audited(
-        &mut self,
-        before: Option<Uuid>,
-        limit: u32,
-    ) -> Result<Vec<Audited>, DatabaseError> {
-        let key = self.key();
-        audited(self.connection(), key, before, limit).await
-    }
-}
-
-/// A line of the audit log that is to be written.
-#[derive(Clone, Debug)]
-pub struct Line {
-    pub(crate) by: String,
-    pub(crate) role: Role,
-    pub(crate) act: Act,
-    pub(crate) subject: String,
-}
-
-impl Line {
-    /// Says that somebody did something to `subject`.
-    pub fn of(who: Who<'_>, act: Act, subject: &dyn fmt::Display) -> Self {
-        Self {
-            by: who.to_string(),
-            role: who.role(),
-            act,
-            subject: subject.to_string(),
-        }
-    }
-
-    async fn write(
-        self,
-        connection: &mut PgConnection,
-        key: Uuid,
-        now: Timestamp,
-    ) -> Result<(), DatabaseError> {
-        sqlx::query("INSERT INTO ken.audit VALUES ($1, $2, $3, $4, $5, $6, $7)")
-            .bind(key)
-            .bind(uuid_at(now))
-            .bind(millis(now))
-            .bind(without_nul(&self.by))
-            .bind(self.role.name())
-            .bind(self.act.name())
-            .bind(without_nul(&self.subject))
-            .execute(connection)
-            .await?;
-        Ok(())
-    }
-}
-
-async fn audited(
-    connection: &mut PgConnection,
-    key: Uuid,
-    before: Option<Uuid>,
-    limit: u32,
-) -> Result<Vec<Audited>, DatabaseError> {
-    let query = "SELECT id, at, by, role, act, subject FROM ken.audit
-                 WHERE workspace_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3";
-    let rows = sqlx::query(query)
-        .bind(key)
-        .bind(before.unwrap_or(Uuid::max()))
-        .bind(i64::from(limit))
-        .fetch_all(connection)
-        .await?;
-    let mut acts = Vec::with_capacity(rows.len());
-    for row in rows {
-        acts.push(Audited {
-            id: row.try_get(0)?,
-            at: timestamp(row.try_get(1)?),
-            by: row.try_get(2)?,
-            role: row.try_get(3)?,
-            act: row.try_get(4)?,
-            subject: row.try_get(5)?,
-        });
-    }
-    Ok(acts)
 }
 
 fn workspace_row(row: &PgRow) -> Result<WorkspaceRow, DatabaseError> {
@@ -458,7 +307,7 @@ fn workspace_row(row: &PgRow) -> Result<WorkspaceRow, DatabaseError> {
         Ok(row.try_get::<i64, _>(at)?.cast_unsigned())
     };
     Ok(WorkspaceRow {
-        organisation: OrganisationId(row.try_get(0)?),
+        organization: OrganizationId(row.try_get(0)?),
         id: WorkspaceId(row.try_get(1)?),
         name: name(row, 2)?,
         created_at: timestamp(row.try_get(3)?),
@@ -470,23 +319,8 @@ fn workspace_row(row: &PgRow) -> Result<WorkspaceRow, DatabaseError> {
     })
 }
 
-fn name(row: &PgRow, at: usize) -> Result<Name, DatabaseError> {
+fn name(row: &PgRow, at: usize) -> Result<HubName, DatabaseError> {
     let text: String = row.try_get(at)?;
     text.parse()
-        .map_err(|error: NameError| DatabaseError::Damaged(error.to_string()))
-}
-
-/// Returns a time as it stands in a row.
-pub(crate) fn millis(at: Timestamp) -> i64 {
-    i64::try_from(at.millis()).unwrap_or(i64::MAX)
-}
-
-/// Reads a time back.
-pub(crate) fn timestamp(millis: i64) -> Timestamp {
-    Timestamp::from_millis(u64::try_from(millis).unwrap_or(0))
-}
-
-/// Returns `text` as PostgreSQL takes it: no text there has the character with the number 0.
-pub(crate) fn without_nul(text: &str) -> String {
-    text.replace('\0', "\u{fffd}")
+        .map_err(|error: HubNameError| DatabaseError::Damaged(error.to_string()))
 }

@@ -1,10 +1,10 @@
-//! Why the database could not be used, and what to do about it.
+//! Errors of the database, with hints how to fix them.
 
 use std::error::Error;
 
 use super::ROLE;
 
-/// Why the database could not be used.
+/// Error of the database.
 #[derive(Debug, thiserror::Error)]
 pub enum DatabaseError {
     #[error("the database's address cannot be read: begin it with postgres://")]
@@ -40,22 +40,22 @@ pub enum DatabaseError {
     Uncertain(#[source] sqlx::Error),
     #[error("a name that reads as an id would stand for two workspaces; choose another")]
     NameIsId,
-    #[error("the organisation has no such workspace")]
+    #[error("the organization has no such workspace")]
     NoWorkspace,
     #[error("the workspace was put away and is being brought back: ask again shortly")]
     Warming,
     #[error("cannot bring back the entries of a workspace that was evicted")]
-    Rebuild(#[source] Box<crate::store::StoreError>),
+    Rebuild(#[source] Box<dyn Error + Send + Sync>),
     #[error("what is stored cannot be read: {0}")]
     Damaged(String),
 }
 
 impl DatabaseError {
-    /// Returns what to do about it, where more is known than it says itself.
+    /// Returns a hint how to fix the problem, if more is known than the message says.
     #[must_use]
     pub fn hint(&self) -> Option<&'static str> {
         match self {
-            Self::Connect(error) => Some(not_connected(error)),
+            Self::Connect(error) => Some(connect_hint(error)),
             Self::Query(error) | Self::Migration { source: error, .. } => match code(error)? {
                 "42501" if error.to_string().contains("extension") => {
                     Some("a superuser says `CREATE EXTENSION vector` in this database first")
@@ -84,8 +84,9 @@ impl DatabaseError {
 }
 
 fn code(error: &sqlx::Error) -> Option<&str> {
-    let said = error.as_database_error()?;
-    said.try_downcast_ref::<sqlx::postgres::PgDatabaseError>()
+    let database_error = error.as_database_error()?;
+    database_error
+        .try_downcast_ref::<sqlx::postgres::PgDatabaseError>()
         .map(sqlx::postgres::PgDatabaseError::code)
 }
 
@@ -93,12 +94,12 @@ fn code(error: &sqlx::Error) -> Option<&str> {
     clippy::wildcard_enum_match_arm,
     reason = "not our enum; whatever is not named is a server that answers otherwise"
 )]
-fn not_connected(error: &sqlx::Error) -> &'static str {
+fn connect_hint(error: &sqlx::Error) -> &'static str {
     match error {
         sqlx::Error::Io(_) => "is PostgreSQL running there, and is the address right?",
         sqlx::Error::Database(_) => match code(error) {
             Some("3D000") => {
-                "PostgreSQL runs there and has no such database: `CREATE DATABASE` makes it (docs/operations.md)"
+                "PostgreSQL runs there and has no such database: `CREATE DATABASE` makes it (docs/guides/operate-a-hub.md)"
             }
             Some("28000" | "28P01") => {
                 "PostgreSQL runs there and does not let this user in: are the user's name and the password right?"
@@ -114,38 +115,42 @@ fn not_connected(error: &sqlx::Error) -> &'static str {
     }
 }
 
-/// Returns what an error was caused by, each once, without what only the driver's authors can use.
+/// Returns the causes of an error, each once, without details that only concern the driver.
 #[must_use]
 pub fn causes(error: &(dyn Error + 'static)) -> Vec<String> {
-    let mut said = vec![error.to_string()];
+    let mut messages = vec![error.to_string()];
     let mut next = error.source();
     while let Some(cause) = next {
         let sql = cause.downcast_ref::<sqlx::Error>();
-        let text = sql.map_or_else(|| cause.to_string(), plainly);
-        if said.last().is_none_or(|before| !before.ends_with(&text)) {
-            said.push(text);
+        let text = sql.map_or_else(|| cause.to_string(), driver_message);
+        // Many errors repeat their cause at the end of their own message.
+        if messages
+            .last()
+            .is_none_or(|before| !before.ends_with(&text))
+        {
+            messages.push(text);
         }
-        // What the driver's error rests on it has said itself.
+        // A driver error already contains the message of its own source.
         next = match sql {
             Some(_) => None,
             None => cause.source(),
         };
     }
-    said.split_off(1)
+    messages.split_off(1)
 }
 
 #[expect(
     clippy::wildcard_enum_match_arm,
     reason = "not our enum; whatever is not named says what it is"
 )]
-fn plainly(error: &sqlx::Error) -> String {
+fn driver_message(error: &sqlx::Error) -> String {
     match error {
         sqlx::Error::Database(error) => error.message().to_owned(),
         sqlx::Error::Io(error) => error.to_string(),
         sqlx::Error::Configuration(error) => error.to_string(),
         other => {
             let text = other.to_string();
-            // Where in the driver it happened.
+            // The suffix names the location in the driver's source code.
             text.split(" (sqlx").next().unwrap_or_default().to_owned()
         }
     }

@@ -1,13 +1,14 @@
-//! Brings the schema up to date: forward only, each step once, all of it or nothing.
+//! Schema migrations: forward only, each at most once, each in its own transaction.
 //!
-//! What was run is kept with a digest of its text, so that a file edited afterwards is noticed and not believed.
+//! The database stores a digest of every executed migration, so a file that was edited afterwards
+//! is detected.
 
 use sqlx::{AssertSqlSafe, PgConnection, Row as _};
 
 use super::DatabaseError;
-use crate::world::now;
+use crate::clock::system_now;
 
-/// One step of the schema.
+/// A migration.
 #[derive(Clone, Copy, Debug)]
 pub struct Migration {
     pub name: &'static str,
@@ -23,7 +24,7 @@ macro_rules! migrations {
     };
 }
 
-/// Every step, the oldest first. A step that was released is never edited.
+/// All migrations, oldest first. A released migration is never edited.
 pub const MIGRATIONS: &[Migration] = migrations![
     "0001_directory",
     "0002_log",
@@ -36,7 +37,7 @@ pub const MIGRATIONS: &[Migration] = migrations![
     "0009_short_way",
 ];
 
-/// Makes two processes that migrate wait for each other.
+/// Key of the advisory lock that serializes concurrent migrations; the bytes spell "ken_hub".
 const LOCK: i64 = 0x6b65_6e5f_6875_6200;
 
 impl Migration {
@@ -45,7 +46,7 @@ impl Migration {
     }
 }
 
-/// Runs those of `known` that were not run yet.
+/// Runs those of `known` that have not been executed yet.
 pub(super) async fn run(
     connection: &mut PgConnection,
     known: &'static [Migration],
@@ -55,7 +56,8 @@ pub(super) async fn run(
         .execute(&mut *connection)
         .await?;
     let done = run_locked(connection, known).await;
-    // The lock would go with the connection; whoever waits should not have to wait for that.
+    // The lock ends with the connection. Releasing it explicitly lets a waiting process continue at
+    // once.
     sqlx::query("SELECT pg_advisory_unlock($1)")
         .bind(LOCK)
         .execute(&mut *connection)
@@ -79,17 +81,18 @@ async fn run_locked(
     for row in rows {
         digests.push(row.try_get::<String, _>(0)?);
     }
+    // Compared with all migrations of the build, even if only the first few are to be run.
     compare(&digests, MIGRATIONS)?;
     let mut names = Vec::new();
     for (at, migration) in known.iter().enumerate().skip(digests.len()) {
-        step(connection, version(at), migration).await?;
+        apply_migration(connection, version(at), migration).await?;
         names.push(migration.name);
     }
     Ok(names)
 }
 
-/// Runs one step and notes it, in one transaction.
-async fn step(
+/// Executes a migration and records it, in one transaction.
+async fn apply_migration(
     connection: &mut PgConnection,
     version: i32,
     migration: &'static Migration,
@@ -98,13 +101,17 @@ async fn step(
         "INSERT INTO ken.migrations VALUES ({version}, '{}', '{}', {})",
         migration.name,
         migration.digest(),
-        now().millis(),
+        system_now().millis(),
     );
+    // The simple protocol executes several statements per message, which a migration file contains.
+    // Names and digests are constants of the build, so nothing needs to be escaped.
     let all = format!("BEGIN;\n{}\n;{noted};COMMIT", migration.sql);
     let ran = sqlx::raw_sql(AssertSqlSafe(all))
         .execute(&mut *connection)
         .await;
     if let Err(source) = ran {
+        // The connection is used again to release the advisory lock, which fails inside an aborted
+        // transaction.
         let _ = sqlx::raw_sql("ROLLBACK").execute(&mut *connection).await;
         let name = migration.name;
         return Err(DatabaseError::Migration { name, source });
@@ -112,13 +119,13 @@ async fn step(
     Ok(())
 }
 
-/// Refuses a database that is not exactly at this build's version.
-pub(super) async fn check(connection: &mut PgConnection) -> Result<(), DatabaseError> {
+/// Refuses a database whose schema is not exactly at this build's version.
+pub(super) async fn ensure_current(connection: &mut PgConnection) -> Result<(), DatabaseError> {
     let rows = sqlx::query("SELECT digest FROM ken.migrations ORDER BY version")
         .fetch_all(connection)
         .await;
     let rows = match rows {
-        Err(sqlx::Error::Database(said)) if is_missing(said.code().as_deref()) => Vec::new(),
+        Err(sqlx::Error::Database(error)) if is_missing(error.code().as_deref()) => Vec::new(),
         rows => rows?,
     };
     let mut digests = Vec::with_capacity(rows.len());
@@ -135,14 +142,14 @@ pub(super) async fn check(connection: &mut PgConnection) -> Result<(), DatabaseE
     Ok(())
 }
 
-/// Returns whether an error says that a table is not there, or not ours to read yet.
+/// Returns whether an error code means that the table is missing or not yet readable for this role.
 fn is_missing(code: Option<&str>) -> bool {
     matches!(code, Some("42P01" | "3F000" | "42501"))
 }
 
-/// Refuses a database that ran more than is known, or something else.
+/// Refuses a database with unknown or edited migrations.
 fn compare(ran: &[String], known: &'static [Migration]) -> Result<(), DatabaseError> {
-    if known.len() < ran.len() {
+    if ran.len() > known.len() {
         return Err(DatabaseError::Ahead {
             found: version(ran.len()) - 1,
             known: version(known.len()) - 1,
@@ -157,7 +164,7 @@ fn compare(ran: &[String], known: &'static [Migration]) -> Result<(), DatabaseEr
     Ok(())
 }
 
-/// Returns the version a database has after the migration at this place.
+/// Returns the schema version after the migration at index `at`.
 fn version(at: usize) -> i32 {
     i32::try_from(at + 1).unwrap_or(i32::MAX)
 }

@@ -1,108 +1,120 @@
-//! Connections, roles, migrations, and transactions that see one tenant.
+//! Database access: connections, roles, migrations and transactions confined to one tenant.
 //!
-//! Nothing reads or writes a tenant's rows outside a [`Tenant`] or an [`OrganisationTx`], but the one statement of
-//! [`Database::append_fresh`] that enters by itself: the database shows a transaction only what belongs to the workspace or
-//! organisation it was begun for, and nothing to one that was begun for none.
+//! A tenant's rows are only accessible inside a [`WorkspaceTx`] or an [`OrganizationTx`]: row-level
+//! security shows a transaction only the workspace or organization it was begun for, and nothing by
+//! default. The exception is `HubDatabase::fast_append`, a single statement that enters the
+//! workspace itself.
 //!
-//! Invariant: the role the hub works with neither owns a table nor bypasses a policy; [`Database::connect`] refuses any other.
+//! Invariant: the hub's role neither owns a table nor bypasses row-level security;
+//! [`HubDatabase::connect`] refuses any other.
 
+pub mod audit;
+mod columns;
 mod directory;
 mod error;
 mod migrate;
 mod pool;
+mod rebuild_queue;
+mod retraction_cache;
 mod settings;
 mod tenant;
 mod transaction;
-mod warming;
 
 use sqlx::{Connection as _, PgConnection, Row as _};
 
-use crate::identity::{OrganisationId, WorkspaceId};
-use crate::store::Retractions;
-use crate::world::World;
+use crate::clock::HubClock;
+use crate::ids::{OrganizationId, WorkspaceId};
 
-pub use directory::{Audited, Line, Organisation, OrganisationRow, Quotas, Room, WorkspaceRow};
-pub(crate) use directory::{millis, timestamp, without_nul};
+pub(crate) use columns::{millis, timestamp, without_nul};
+pub use directory::{Organization, OrganizationRow, WorkspaceRow};
 pub use error::{DatabaseError, causes};
-pub use ken_remote::name::{Name, NameError};
+pub use ken_remote::name::{HubName, HubNameError};
 pub use migrate::{MIGRATIONS, Migration};
-pub use pool::{Pool, Taken};
-pub use settings::Settings;
-pub(crate) use tenant::Asking;
-pub use tenant::{OrganisationTx, Tenant};
-pub(crate) use transaction::{is_dead, is_twice};
-use warming::Warming;
+pub use pool::{ConnectionPool, LeasedConnection};
+use rebuild_queue::RebuildQueue;
+use retraction_cache::RetractionCache;
+pub use settings::DatabaseSettings;
+pub(crate) use tenant::{EagerQuery, ProjectionState};
+pub use tenant::{OrganizationTx, WorkspaceTx};
+pub(crate) use transaction::{is_connection_lost, is_unique_violation};
 
-/// The role every statement of the hub runs as.
+/// The role that executes every statement of the hub.
 pub const ROLE: &str = "ken_app";
 
-/// The database, by a pool of connections that run as [`ROLE`].
+/// Handle of the hub's database: a pool of connections that run as [`ROLE`].
 #[derive(Clone, Debug)]
-pub struct Database {
-    pool: Pool,
-    /// Whose clock every transaction is told the time by.
-    world: World,
-    /// Workspaces this process brings back at the moment.
-    warming: Warming,
-    /// What is known of retractions, so that nobody goes a way that leads nowhere.
-    retractions: Retractions,
-    /// The role the address names, where that one could see every tenant.
-    overseer: Option<String>,
+pub struct HubDatabase {
+    pool: ConnectionPool,
+    /// Clock of all transactions.
+    clock: HubClock,
+    /// Workspaces that this process is rebuilding.
+    rebuilds: RebuildQueue,
+    /// Workspaces with retractions, where the fast append of proposals cannot succeed.
+    retractions: RetractionCache,
+    /// The login role of the URL, if it could see every tenant.
+    privileged_login: Option<String>,
 }
 
-impl Database {
-    /// Connects, and refuses a database that is not at this build's version or a role that could see every tenant.
-    pub async fn connect(settings: &Settings) -> Result<Self, DatabaseError> {
+impl HubDatabase {
+    /// Connects, and refuses a database that is not at this build's version or a role that could
+    /// see every tenant.
+    pub async fn connect(settings: &DatabaseSettings) -> Result<Self, DatabaseError> {
         let options = settings.options()?;
-        // Once by hand: whatever is wrong is said before anybody asks anything.
+        // One connection outside the pool, so that configuration errors appear at startup and not
+        // with the first request.
         let connecting = PgConnection::connect_with(&options);
         let mut first = connecting.await.map_err(DatabaseError::Connect)?;
-        let taken = take_role(&mut first).await;
-        taken.map_err(DatabaseError::NoRole)?;
+        let role_set = take_role(&mut first).await;
+        role_set.map_err(DatabaseError::NoRole)?;
         let overseer = check_role(&mut first).await?;
-        migrate::check(&mut first).await?;
+        migrate::ensure_current(&mut first).await?;
         let _ = first.close().await;
-        let (max, patience) = (settings.connections_max, settings.acquire_timeout);
-        let pool = Pool::new(options, max, patience);
+        let (max, timeout) = (settings.connections_max, settings.acquire_timeout);
+        let pool = ConnectionPool::new(options, max, timeout);
         Ok(Self {
             pool,
-            world: World::default(),
-            warming: Warming::new(settings.connections_max),
-            retractions: Retractions::default(),
-            overseer,
+            clock: HubClock::default(),
+            rebuilds: RebuildQueue::new(settings.connections_max),
+            retractions: RetractionCache::default(),
+            privileged_login: overseer,
         })
     }
 
     /// Returns the same database with another clock.
     #[must_use]
-    pub fn in_world(self, world: World) -> Self {
-        Self { world, ..self }
+    pub fn with_clock(self, clock: HubClock) -> Self {
+        Self { clock, ..self }
     }
 
-    pub(crate) fn retractions(&self) -> &Retractions {
+    pub(crate) fn rebuilds(&self) -> &RebuildQueue {
+        &self.rebuilds
+    }
+
+    pub(crate) fn retractions(&self) -> &RetractionCache {
         &self.retractions
     }
 
-    /// Returns the clock and the dice of whatever is done to it.
+    /// Returns the clock and random source of the database.
     #[must_use]
-    pub fn world(&self) -> &World {
-        &self.world
+    pub fn clock(&self) -> &HubClock {
+        &self.clock
     }
 
-    /// Brings the schema up to this build's version; returns the names of what was run.
+    /// Migrates the schema to this build's version. Returns the names of the executed migrations.
     ///
-    /// Takes a connection of its own, as the owner. Whoever comes second waits and finds nothing left to do.
+    /// Uses its own connection as the owner of the tables. A concurrent migration waits and then
+    /// finds nothing to do.
     pub async fn migrate(owner_url: &str) -> Result<Vec<&'static str>, DatabaseError> {
         Self::migrate_to(owner_url, MIGRATIONS.len()).await
     }
 
-    /// Runs the first `count` migrations only; for tests of the others.
+    /// Runs only the first `count` migrations; for tests of the others.
     #[doc(hidden)]
     pub async fn migrate_to(
         owner_url: &str,
         count: usize,
     ) -> Result<Vec<&'static str>, DatabaseError> {
-        let options = Settings::new(owner_url).owner_options()?;
+        let options = DatabaseSettings::new(owner_url).owner_options()?;
         let connecting = PgConnection::connect_with(&options);
         let mut connection = connecting.await.map_err(DatabaseError::Connect)?;
         let done = migrate::run(&mut connection, &MIGRATIONS[..count]).await;
@@ -110,45 +122,39 @@ impl Database {
         done
     }
 
-    /// Returns the pool, for questions that belong to no tenant.
+    /// Returns the connection pool, for queries that belong to no tenant.
     #[must_use]
-    pub fn pool(&self) -> &Pool {
+    pub fn pool(&self) -> &ConnectionPool {
         &self.pool
     }
 
-    /// Begins a transaction that sees one workspace; entries that were evicted are brought back first.
-    pub async fn tenant(
+    /// Begins a transaction on one workspace's log. Its projections may be missing.
+    pub async fn begin_log(
         &self,
-        organisation: OrganisationId,
+        organization: OrganizationId,
         workspace: WorkspaceId,
-    ) -> Result<Tenant, DatabaseError> {
-        Tenant::begin_warm(self, organisation, workspace).await
+    ) -> Result<WorkspaceTx, DatabaseError> {
+        let (tx, _) = WorkspaceTx::begin(self, organization, workspace).await?;
+        Ok(tx)
     }
 
-    /// Begins a transaction that sees one workspace's log; of entries it may see none.
-    pub async fn log(
+    /// Begins a transaction on one organization's workspaces, tokens and published entries.
+    pub async fn begin_organization(
         &self,
-        organisation: OrganisationId,
-        workspace: WorkspaceId,
-    ) -> Result<Tenant, DatabaseError> {
-        let (tenant, _) = Tenant::begin(self, organisation, workspace).await?;
-        Ok(tenant)
+        id: OrganizationId,
+    ) -> Result<OrganizationTx, DatabaseError> {
+        OrganizationTx::begin(self, id).await
     }
 
-    /// Begins a transaction that sees one organisation's workspaces, tokens and global entries.
-    pub async fn organisation(&self, id: OrganisationId) -> Result<OrganisationTx, DatabaseError> {
-        OrganisationTx::begin(self, id).await
-    }
-
-    /// Returns the role the hub logs in as, where nothing but [`ROLE`], taken on every connection, keeps it from seeing
-    /// every tenant: a superuser, or one that bypasses policies.
+    /// Returns the hub's login role if only the switch to [`ROLE`], made on every connection, keeps
+    /// it from seeing every tenant: a superuser, or a role that bypasses row-level security.
     #[must_use]
-    pub fn overseer(&self) -> Option<&str> {
-        self.overseer.as_deref()
+    pub fn privileged_login(&self) -> Option<&str> {
+        self.privileged_login.as_deref()
     }
 }
 
-/// Refuses a role that could see every tenant; returns the one that logs in, where that one could.
+/// Refuses a current role that could see every tenant. Returns the login role if it could.
 async fn check_role(connection: &mut PgConnection) -> Result<Option<String>, DatabaseError> {
     let query = "SELECT rolname::text, rolsuper, rolbypassrls, EXISTS (
             SELECT FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
@@ -166,12 +172,14 @@ async fn check_role(connection: &mut PgConnection) -> Result<Option<String>, Dat
             return Err(DatabaseError::Role { role, why });
         }
     }
+    // The login role may be privileged: statements run as the current role. The operator is only
+    // warned about it.
     let query = "SELECT rolname::text FROM pg_roles
          WHERE rolname = session_user AND (rolsuper OR rolbypassrls)";
     Ok(sqlx::query_scalar(query).fetch_optional(connection).await?)
 }
 
-/// Makes a new connection run as [`ROLE`].
+/// Switches a new connection to [`ROLE`].
 async fn take_role(connection: &mut PgConnection) -> Result<(), sqlx::Error> {
     let set = sqlx::AssertSqlSafe(format!("SET ROLE {ROLE}"));
     sqlx::raw_sql(set).execute(connection).await.map(|_| ())

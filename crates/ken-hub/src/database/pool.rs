@@ -1,9 +1,11 @@
-//! Connections to the database; the one given back last is taken first.
+//! Connection pool of the database, last in, first out.
 //!
-//! A pool of our own. The library's asks the server for a sign of life whenever a connection comes back, one round trip in
-//! five of an append, and hands out the one that waited longest, whose plans no cache remembers.
+//! Replaces sqlx's pool, which pings the server whenever a connection is released (one of five
+//! round trips of an append) and hands out the connection that was idle longest, whose cached plans
+//! are cold.
 //!
-//! Invariant: a connection that is dropped without being given back is closed; nobody finds one in the middle of something.
+//! Invariant: a connection that is dropped without being released is closed, so no user receives
+//! one in the middle of a transaction.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,59 +15,58 @@ use sqlx::postgres::PgConnectOptions;
 use sqlx::{Connection as _, PgConnection};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::store::PREPARE;
-
-/// How long nobody needs a connection before it is closed.
+/// Idle time after which a connection is closed.
 const IDLE_MAX: Duration = Duration::from_secs(10 * 60);
 
-/// How old a connection becomes: what a server process gathers in its caches is never given back otherwise.
+/// Maximum age of a connection: a server process never frees the memory of its caches otherwise.
 const AGE_MAX: Duration = Duration::from_secs(30 * 60);
 
-/// How long ago a connection was last used for it to be believed in without asking.
-const BELIEVED: Duration = Duration::from_secs(1);
+/// Idle time up to which a connection is assumed to be alive without a ping.
+const ASSUMED_ALIVE: Duration = Duration::from_secs(1);
 
-/// The connections of one process.
+/// Connection pool of one process.
 #[derive(Clone, Debug)]
-pub struct Pool {
-    inner: Arc<Inner>,
+pub struct ConnectionPool {
+    inner: Arc<PoolState>,
 }
 
 #[derive(Debug)]
-struct Inner {
+struct PoolState {
     options: PgConnectOptions,
     max: u32,
-    /// How long to wait for a place.
-    patience: Duration,
-    /// As many as there may be connections.
-    places: Arc<Semaphore>,
-    idle: Mutex<VecDeque<Open>>,
+    /// Maximum wait for a free connection, and for connecting.
+    timeout: Duration,
+    /// One permit per allowed connection.
+    permits: Arc<Semaphore>,
+    idle: Mutex<VecDeque<PooledConnection>>,
 }
 
 #[derive(Debug)]
-struct Open {
+struct PooledConnection {
     connection: PgConnection,
-    /// Whether what is asked most stands ready on it.
-    is_ready: bool,
+    /// Statements that are prepared on it.
+    prepared: Vec<&'static str>,
     since: Instant,
     used: Instant,
 }
 
-/// A connection nobody else has; closed unless it is [given back](Self::give_back).
+/// An exclusively leased connection; closed unless it is [released](Self::release).
 #[derive(Debug)]
-pub struct Taken {
-    open: Open,
-    pool: Pool,
-    /// Falls last, when the connection is back or gone.
-    _place: OwnedSemaphorePermit,
+pub struct LeasedConnection {
+    open: PooledConnection,
+    pool: ConnectionPool,
+    /// Dropped last, when the connection has been returned or closed.
+    _permit: OwnedSemaphorePermit,
 }
 
-impl Pool {
+impl ConnectionPool {
+    /// Returns an empty pool; connections are opened on demand.
     pub(super) fn new(options: PgConnectOptions, max: u32, patience: Duration) -> Self {
-        let inner = Inner {
+        let inner = PoolState {
             options,
             max,
-            patience,
-            places: Arc::new(Semaphore::new(max as usize)),
+            timeout: patience,
+            permits: Arc::new(Semaphore::new(max as usize)),
             idle: Mutex::default(),
         };
         Self {
@@ -73,88 +74,93 @@ impl Pool {
         }
     }
 
-    /// Takes a connection, which may have died while nobody used it.
-    pub(super) async fn take(&self) -> Result<Taken, sqlx::Error> {
-        let place = Arc::clone(&self.inner.places).acquire_owned();
-        let place = tokio::time::timeout(self.inner.patience, place).await;
-        let place = place.map_err(|_| sqlx::Error::PoolTimedOut)?;
-        let place = place.map_err(|_| sqlx::Error::PoolClosed)?;
+    /// Acquires a connection, which may have died while idle.
+    pub(super) async fn acquire(&self) -> Result<LeasedConnection, sqlx::Error> {
+        let permit = Arc::clone(&self.inner.permits).acquire_owned();
+        let acquired = tokio::time::timeout(self.inner.timeout, permit).await;
+        let acquired = acquired.map_err(|_| sqlx::Error::PoolTimedOut)?;
+        let permit = acquired.map_err(|_| sqlx::Error::PoolClosed)?;
         let idle = self.idle().pop_back();
         let open = match idle.filter(|it| it.since.elapsed() < AGE_MAX) {
             Some(open) => open,
             None => self.connect().await?,
         };
-        Ok(Taken {
+        Ok(LeasedConnection {
             open,
             pool: self.clone(),
-            _place: place,
+            _permit: permit,
         })
     }
 
-    /// Takes a connection that lives, for a question outside any transaction.
-    pub async fn take_alive(&self) -> Result<Taken, sqlx::Error> {
+    /// Acquires a live connection, for queries outside any transaction.
+    pub async fn acquire_live(&self) -> Result<LeasedConnection, sqlx::Error> {
         loop {
-            let mut taken = self.take().await?;
-            let is_believed = taken.open.used.elapsed() < BELIEVED;
-            if is_believed || taken.connection().ping().await.is_ok() {
-                return Ok(taken);
+            // A dead connection is dropped here, so the loop ends with a new one at the latest when
+            // no idle connection is left.
+            let mut lease = self.acquire().await?;
+            let is_recent = lease.open.used.elapsed() < ASSUMED_ALIVE;
+            if is_recent || lease.connection().ping().await.is_ok() {
+                return Ok(lease);
             }
         }
     }
 
-    /// Asks the server for a sign of life.
-    pub(crate) async fn check(&self) -> Result<(), sqlx::Error> {
-        let mut taken = self.take_alive().await?;
-        taken.connection().ping().await?;
-        taken.give_back();
+    /// Pings the server.
+    pub(crate) async fn ping(&self) -> Result<(), sqlx::Error> {
+        // Pings again: a recently used connection is returned without a ping.
+        let mut lease = self.acquire_live().await?;
+        lease.connection().ping().await?;
+        lease.release();
         Ok(())
     }
 
-    async fn connect(&self) -> Result<Open, sqlx::Error> {
+    async fn connect(&self) -> Result<PooledConnection, sqlx::Error> {
         let connecting = async {
             let mut connection = PgConnection::connect_with(&self.inner.options).await?;
             super::take_role(&mut connection).await?;
             Ok::<_, sqlx::Error>(connection)
         };
-        let connected = tokio::time::timeout(self.inner.patience, connecting).await;
+        let connected = tokio::time::timeout(self.inner.timeout, connecting).await;
         let now = Instant::now();
-        Ok(Open {
+        Ok(PooledConnection {
             connection: connected.map_err(|_| sqlx::Error::PoolTimedOut)??,
-            is_ready: false,
+            prepared: Vec::new(),
             since: now,
             used: now,
         })
     }
 
-    /// Returns how many connections are in use, and how many wait for somebody who needs them.
+    /// Returns the number of connections in use and of idle connections.
     #[must_use]
     pub fn count(&self) -> (usize, usize) {
-        let free = self.inner.places.available_permits();
+        let free = self.inner.permits.available_permits();
         (
             (self.inner.max as usize).saturating_sub(free),
             self.idle().len(),
         )
     }
 
-    /// Lets everybody end who has a connection, and nobody begin; then closes all.
+    /// Waits until all connections are released, refuses new requests, and closes the pool.
     pub async fn close(&self) {
-        if let Ok(all) = self.inner.places.acquire_many(self.inner.max).await {
+        // Holding every permit means that no connection is in use. Forgetting them keeps waiting
+        // requests from getting one.
+        if let Ok(all) = self.inner.permits.acquire_many(self.inner.max).await {
             all.forget();
         }
-        self.inner.places.close();
+        self.inner.permits.close();
         let idle = std::mem::take(&mut *self.idle());
         for open in idle {
             let _ = open.connection.close().await;
         }
     }
 
-    /// Returns whether nobody can begin any more.
+    /// Returns whether the pool is closed.
     #[must_use]
     pub fn is_closed(&self) -> bool {
-        self.inner.places.is_closed()
+        self.inner.permits.is_closed()
     }
 
-    fn idle(&self) -> MutexGuard<'_, VecDeque<Open>> {
+    fn idle(&self) -> MutexGuard<'_, VecDeque<PooledConnection>> {
         self.inner
             .idle
             .lock()
@@ -162,34 +168,36 @@ impl Pool {
     }
 }
 
-impl Taken {
-    /// Returns the connection; no tenant is set, so it sees nobody's rows.
+impl LeasedConnection {
+    /// Returns the connection. No tenant is set, so row-level security hides every row.
     pub fn connection(&mut self) -> &mut PgConnection {
         &mut self.open.connection
     }
 
-    /// Makes ready what is asked most, once. Not when it connects: who asks for something else need not wait for the tables of it.
-    pub(super) async fn make_ready(&mut self) -> Result<(), sqlx::Error> {
-        if !self.open.is_ready {
-            sqlx::raw_sql(PREPARE).execute(self.connection()).await?;
-            self.open.is_ready = true;
+    /// Executes a `PREPARE` statement, once per connection. Not done when connecting, so that
+    /// other queries need not wait for the server to load the tables' metadata.
+    pub(super) async fn prepare(&mut self, statement: &'static str) -> Result<(), sqlx::Error> {
+        if !self.open.prepared.contains(&statement) {
+            sqlx::raw_sql(statement).execute(self.connection()).await?;
+            self.open.prepared.push(statement);
         }
         Ok(())
     }
 
-    /// Gives the connection back; only who knows that it is in the middle of nothing may.
-    pub fn give_back(self) {
+    /// Returns the connection to the pool. The caller must know that no transaction is open on it.
+    pub fn release(self) {
         let mut open = self.open;
         open.used = Instant::now();
         let mut idle = self.pool.idle();
         idle.push_back(open);
-        // Those that are never needed gather at the front, one of them goes at a time.
-        if idle.front().is_some_and(|it| IDLE_MAX < it.used.elapsed()) {
+        // Unused connections collect at the front. One per release is closed, so no background task
+        // is needed.
+        if idle.front().is_some_and(|it| it.used.elapsed() > IDLE_MAX) {
             idle.pop_front();
         }
     }
 
-    /// Says goodbye to the server.
+    /// Closes the connection gracefully.
     pub(super) async fn close(self) {
         let _ = self.open.connection.close().await;
     }

@@ -1,4 +1,4 @@
-//! Where the database is and how long to wait for it.
+//! Connection settings and timeouts of the database.
 
 use std::str::FromStr as _;
 use std::time::Duration;
@@ -6,29 +6,32 @@ use std::time::Duration;
 use sqlx::postgres::PgConnectOptions;
 
 use super::DatabaseError;
+use crate::config::ServeSettings;
 
-/// How long a request waits for a free connection.
+/// Maximum wait of a request for a free connection.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long one statement may take.
+/// Maximum duration of a statement.
 const STATEMENT_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How long to wait for a row or table somebody else holds.
+/// Maximum wait for a row or table lock.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long a transaction may be left alone before the server ends it.
+/// Idle time after which the server ends an open transaction.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Entries the graph of the organisation-wide search keeps in hand: as many as one side of that search takes.
+/// Candidates that the HNSW graph of the organization-wide search keeps: as many as one side of
+/// that search takes.
 const EF_SEARCH: &str = "200";
 
-/// Entries of all organisations the graph is followed through before a search ends with what it found.
+/// Entries of all organizations visited in the HNSW graph before a search ends with the results so
+/// far.
 const SCAN_MAX: &str = "100000";
 
-/// Where the database is and how long to wait for it.
+/// Connection settings and timeouts of the database.
 #[derive(Clone)]
-pub struct Settings {
-    /// Begins with `postgres://`; may hold a password, so it is never printed.
+pub struct DatabaseSettings {
+    /// Starts with `postgres://`. It may contain a password, so it is never printed.
     pub url: String,
     pub connections_max: u32,
     pub acquire_timeout: Duration,
@@ -37,7 +40,7 @@ pub struct Settings {
     pub idle_timeout: Duration,
 }
 
-impl std::fmt::Debug for Settings {
+impl std::fmt::Debug for DatabaseSettings {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Settings")
             .field("connections_max", &self.connections_max)
@@ -47,11 +50,11 @@ impl std::fmt::Debug for Settings {
     }
 }
 
-impl Settings {
-    /// Connections a process keeps where nothing else is said; two for each processor of a common database server.
-    pub const CONNECTIONS: u32 = 16;
+impl DatabaseSettings {
+    /// Default number of connections per process: two per processor of a typical database server.
+    pub const CONNECTIONS: u32 = ServeSettings::CONNECTIONS;
 
-    /// Returns what suits most hubs.
+    /// Returns the default settings.
     #[must_use]
     pub fn new(url: &str) -> Self {
         Self {
@@ -64,6 +67,7 @@ impl Settings {
         }
     }
 
+    /// Returns the options of the hub's own connections, with timeouts and planner settings.
     pub(super) fn options(&self) -> Result<PgConnectOptions, DatabaseError> {
         let limits = [
             ("statement_timeout", self.statement_timeout),
@@ -71,13 +75,17 @@ impl Settings {
             ("idle_in_transaction_session_timeout", self.idle_timeout),
         ];
         let limits = limits.map(|(name, limit)| (name, limit.as_millis().to_string()));
-        // A search among all organisations' entries goes on until it found enough of the one that asks.
+        // Settings of the planner and of vector search. The iterative scan continues until enough
+        // entries of the caller's organization are found.
         let search = [
-            // Every statement is asked by a key it gets as a parameter: planning it anew finds nothing better.
+            // Every statement gets its key as a parameter, so a custom plan per execution finds
+            // nothing better.
             ("plan_cache_mode", "force_generic_plan"),
-            // Nor is there a table to be read whole: a plan made while it was small must not say so for ever.
+            // No query needs a sequential scan, but a plan cached while a table was small would
+            // keep using one.
             ("enable_seqscan", "off"),
-            // And the few rows of one tenant are read before helpers would have been woken, or code been compiled for them.
+            // One tenant's few rows are read faster than parallel workers start or code is
+            // compiled.
             ("max_parallel_workers_per_gather", "0"),
             ("jit", "off"),
             ("hnsw.ef_search", EF_SEARCH),
@@ -87,9 +95,10 @@ impl Settings {
         Ok(self.owner_options()?.options(limits).options(search))
     }
 
-    /// Returns the options of the owner, whose statements may take as long as they must.
+    /// Returns the options of the owner's connection, without timeouts: migrations take as long as
+    /// they need.
     pub(super) fn owner_options(&self) -> Result<PgConnectOptions, DatabaseError> {
-        // The driver takes any word before the colon for its own.
+        // sqlx accepts any URL scheme.
         let is_ours = ["postgres://", "postgresql://"]
             .iter()
             .any(|it| self.url.starts_with(it));

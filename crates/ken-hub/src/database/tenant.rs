@@ -1,292 +1,277 @@
-//! Transactions that see one tenant.
+//! Transactions confined to one workspace or one organization.
 
-use ken_core::time::Timestamp;
+use ken_core::values::time::Timestamp;
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row as _};
 use uuid::Uuid;
 
 use super::transaction::Transaction;
-use super::{Database, DatabaseError};
-use crate::identity::{OrganisationId, WorkspaceId};
+use super::{DatabaseError, HubDatabase};
+use crate::ids::{OrganizationId, WorkspaceId};
 
-/// Times a workspace is brought back for everybody: somebody may evict it again in between.
-const REBUILDS_MAX: u32 = 2;
-
-/// A transaction that sees one workspace, and of its organisation what everybody there may see.
+/// A transaction on one workspace, which also sees the organization's shared rows.
 ///
-/// What it did is undone unless [`commit`](Self::commit) returns.
+/// Rolled back unless [`commit`](Self::commit) succeeds.
 #[derive(Debug)]
-pub struct Tenant {
+pub struct WorkspaceTx {
     transaction: Transaction,
-    organisation: OrganisationId,
+    organization: OrganizationId,
     workspace: WorkspaceId,
-    /// When it began: the same for everything that is done in it.
+    /// Start of the transaction; the timestamp of all its writes.
     now: Timestamp,
-    /// Whether there may be something to be kept.
+    /// True if the transaction may have written.
     wrote: bool,
-    /// What was answered to a question the first message asked already; stale as soon as anything is written.
-    foreseen: Option<Foreseen>,
+    /// Rows of the query in the first message; invalid as soon as anything is written.
+    eager_rows: Option<EagerRows>,
 }
 
-/// A question that was asked before anybody needed the answer.
+/// Rows of a query that was sent with the message that began the transaction.
 #[derive(Debug)]
-struct Foreseen {
-    /// What tells the question from others.
+struct EagerRows {
+    /// Identifies the query.
     key: String,
     rows: Vec<PgRow>,
 }
 
-/// A question that is asked with the message that begins a transaction.
+/// A query sent with the message that begins a transaction.
 #[derive(Debug, Default)]
-pub(crate) struct Asking {
-    /// What tells it from others.
+pub(crate) struct EagerQuery {
+    /// Identifies the query.
     pub(crate) key: String,
-    /// Must be safe to be read as SQL.
+    /// Must be safe SQL text.
     pub(crate) sql: String,
-    /// Whether it names the statement that stands ready on connections.
-    pub(crate) is_ready_made: bool,
+    /// The `PREPARE` statement it needs, if it executes a prepared one.
+    pub(crate) prepare: Option<&'static str>,
 }
 
-/// A transaction that sees what belongs to one organisation and to none of its workspaces.
+/// A transaction on one organization, outside its workspaces.
 #[derive(Debug)]
-pub struct OrganisationTx {
+pub struct OrganizationTx {
     transaction: Transaction,
-    organisation: OrganisationId,
+    organization: OrganizationId,
     now: Timestamp,
 }
 
-/// Whether a workspace's entries are there.
+/// State of a workspace's projections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Warmth {
+pub(crate) enum ProjectionState {
     Warm,
-    /// Evicted: only the log is there.
+    /// Evicted: only the log exists.
     Cold,
 }
 
-impl Tenant {
-    pub(super) async fn begin(
-        database: &Database,
-        organisation: OrganisationId,
+impl WorkspaceTx {
+    pub(crate) async fn begin(
+        database: &HubDatabase,
+        organization: OrganizationId,
         workspace: WorkspaceId,
-    ) -> Result<(Self, Warmth), DatabaseError> {
-        let nothing = Asking::default();
-        let entered = Self::enter(database, organisation, workspace, ("", &nothing));
-        let (tenant, warmth, _) = entered.await?;
-        Ok((tenant, warmth))
+    ) -> Result<(Self, ProjectionState), DatabaseError> {
+        let no_query = EagerQuery::default();
+        let entered = Self::enter(database, organization, workspace, ("", &no_query));
+        let (tx, warmth, _) = entered.await?;
+        Ok((tx, warmth))
     }
 
-    /// Begins with a question in the same message; [`foreseen`](Self::foreseen) has the answer by its key.
-    pub(crate) async fn begin_asking(
-        database: &Database,
-        organisation: OrganisationId,
+    /// Begins with a query in the same message; [`take_eager_rows`](Self::take_eager_rows) returns
+    /// its rows. Returns `None` if the workspace was evicted.
+    pub(crate) async fn begin_with_query(
+        database: &HubDatabase,
+        organization: OrganizationId,
         workspace: WorkspaceId,
-        asking: Asking,
-    ) -> Result<Self, DatabaseError> {
-        let entered = Self::enter(database, organisation, workspace, ("", &asking)).await?;
+        query: EagerQuery,
+    ) -> Result<Option<Self>, DatabaseError> {
+        let entered = Self::enter(database, organization, workspace, ("", &query)).await?;
         match entered {
-            (mut tenant, Warmth::Warm, rows) => {
-                let key = asking.key;
-                tenant.foreseen = Some(Foreseen { key, rows });
-                Ok(tenant)
+            (mut tx, ProjectionState::Warm, rows) => {
+                let key = query.key;
+                tx.eager_rows = Some(EagerRows { key, rows });
+                Ok(Some(tx))
             }
-            (tenant, Warmth::Cold, _) => {
-                tenant.rollback().await?;
-                Self::begin_warm(database, organisation, workspace).await
+            (tx, ProjectionState::Cold, _) => {
+                tx.rollback().await?;
+                Ok(None)
             }
         }
     }
 
-    /// Begins once nobody else is in the workspace, and keeps others out of it.
-    pub(crate) async fn begin_alone(
-        database: &Database,
-        organisation: OrganisationId,
+    /// Begins with exclusive access to the workspace: waits for other transactions and keeps new
+    /// ones out.
+    pub(crate) async fn begin_exclusive(
+        database: &HubDatabase,
+        organization: OrganizationId,
         workspace: WorkspaceId,
     ) -> Result<Self, DatabaseError> {
         let lock = format!(
             "SELECT pg_advisory_xact_lock(uuid_hash_extended('{}', 9)); ",
             workspace.0.hyphenated()
         );
-        let nothing = Asking::default();
-        let entered = Self::enter(database, organisation, workspace, (&lock, &nothing));
-        let (tenant, ..) = entered.await?;
-        Ok(tenant)
+        let no_query = EagerQuery::default();
+        let entered = Self::enter(database, organization, workspace, (&lock, &no_query));
+        let (tx, ..) = entered.await?;
+        Ok(tx)
     }
 
-    /// Enters, with one statement before and a question behind; returns what that was answered.
+    /// Begins a transaction that enters a workspace, with a statement before and a query after
+    /// that. Returns the query's rows.
     async fn enter(
-        database: &Database,
-        organisation: OrganisationId,
+        database: &HubDatabase,
+        organization: OrganizationId,
         workspace: WorkspaceId,
-        (before, asking): (&str, &Asking),
-    ) -> Result<(Self, Warmth, Vec<PgRow>), DatabaseError> {
-        // Both ids are printed from numbers, so there is nothing in them to be read as SQL.
+        (before, query): (&str, &EagerQuery),
+    ) -> Result<(Self, ProjectionState, Vec<PgRow>), DatabaseError> {
+        // The ids are formatted from numbers, so they cannot contain SQL.
         let enter = format!(
             "{before}SELECT ken.enter('{}', '{}') AS entered; {}",
-            organisation.0.hyphenated(),
+            organization.0.hyphenated(),
             workspace.0.hyphenated(),
-            asking.sql
+            query.sql
         );
-        let begun = Transaction::begin(database.pool(), &enter, asking.is_ready_made);
+        let begun = Transaction::begin(database.pool(), &enter, query.prepare);
         let (transaction, mut rows) = begun.await?;
-        // What stands before answers with nothing anybody reads.
-        let at = rows
+        // The rows of all statements arrive in one list. Rows before the one with the column
+        // `entered` belong to `before`.
+        let entered_at = rows
             .iter()
             .position(|row| row.try_get::<&str, _>("entered").is_ok());
-        let answers = at.map(|at| rows.split_off(at)).unwrap_or_default();
-        let mut answers = answers.into_iter();
-        let said: String = match answers.next() {
+        let remaining = entered_at.map(|at| rows.split_off(at)).unwrap_or_default();
+        let mut remaining = remaining.into_iter();
+        let state: String = match remaining.next() {
             Some(row) => row.try_get(0)?,
             None => String::new(),
         };
-        let tenant = Self {
+        let tx = Self {
             transaction,
-            organisation,
+            organization,
             workspace,
-            now: database.world().now(),
+            now: database.clock().now(),
             wrote: false,
-            foreseen: None,
+            eager_rows: None,
         };
-        match said.as_str() {
-            "warm" => Ok((tenant, Warmth::Warm, answers.collect())),
-            "cold" => Ok((tenant, Warmth::Cold, Vec::new())),
+        match state.as_str() {
+            "warm" => Ok((tx, ProjectionState::Warm, remaining.collect())),
+            // The query ran against empty projections, so its rows mean nothing.
+            "cold" => Ok((tx, ProjectionState::Cold, Vec::new())),
             _ => Err(DatabaseError::NoWorkspace),
         }
     }
 
-    pub(super) async fn begin_warm(
-        database: &Database,
-        organisation: OrganisationId,
-        workspace: WorkspaceId,
-    ) -> Result<Self, DatabaseError> {
-        for _ in 0..REBUILDS_MAX {
-            let (tenant, warmth) = Self::begin(database, organisation, workspace).await?;
-            match warmth {
-                Warmth::Warm => return Ok(tenant),
-                Warmth::Cold => tenant.rollback().await?,
-            }
-            database.warm_up(organisation, workspace).await?;
-        }
-        // Somebody evicts it as often as it comes back: then this transaction has it for itself.
-        let (mut tenant, warmth) = Self::begin(database, organisation, workspace).await?;
-        if warmth == Warmth::Cold {
-            let rebuilt = tenant.rebuild().await;
-            rebuilt.map_err(|error| DatabaseError::Rebuild(Box::new(error)))?;
-        }
-        Ok(tenant)
-    }
-
-    /// Returns the connection, to ask what no function here asks.
+    /// Returns the connection, for statements without a method here. Counts as a write.
     pub fn connection(&mut self) -> &mut PgConnection {
         self.wrote = true;
-        self.foreseen = None;
+        self.eager_rows = None;
         self.transaction.connection()
     }
 
-    /// Returns whether a question was asked when the transaction began and what it says still holds.
-    pub(crate) fn has_foreseen(&self) -> bool {
-        self.foreseen.is_some()
+    /// Returns whether rows of the first message's query are available and still valid.
+    pub(crate) fn has_eager_rows(&self) -> bool {
+        self.eager_rows.is_some()
     }
 
-    /// Returns what was answered to the question with this key, where it was asked when the transaction began; once.
-    pub(crate) fn foreseen(&mut self, key: &str) -> Option<Vec<PgRow>> {
-        let foreseen = self.foreseen.take()?;
+    /// Returns the rows of the first message's query if its key is `key`; at most once.
+    pub(crate) fn take_eager_rows(&mut self, key: &str) -> Option<Vec<PgRow>> {
+        let foreseen = self.eager_rows.take()?;
         (foreseen.key == key).then_some(foreseen.rows)
     }
 
-    /// Returns the connection, for the question that stands ready on it.
-    pub(crate) async fn reading_ready(&mut self) -> Result<&mut PgConnection, sqlx::Error> {
-        self.transaction.make_ready().await?;
-        Ok(self.reading())
+    /// Returns the connection for reading, on which the `PREPARE` statement was executed.
+    pub(crate) async fn prepared_connection(
+        &mut self,
+        statement: &'static str,
+    ) -> Result<&mut PgConnection, sqlx::Error> {
+        self.transaction.prepare(statement).await?;
+        Ok(self.read_connection())
     }
 
-    /// Returns the connection, for a question that changes nothing.
-    pub(crate) fn reading(&mut self) -> &mut PgConnection {
+    /// Returns the connection for a query that changes nothing.
+    pub(crate) fn read_connection(&mut self) -> &mut PgConnection {
         self.transaction.connection()
     }
 
-    /// Returns when the transaction began, by the database's one clock.
+    /// Returns the start of the transaction.
     #[must_use]
     pub fn now(&self) -> Timestamp {
         self.now
     }
 
-    /// Returns whose the workspace is.
+    /// Returns the organization.
     #[must_use]
-    pub fn organisation(&self) -> OrganisationId {
-        self.organisation
+    pub fn organization(&self) -> OrganizationId {
+        self.organization
     }
 
-    /// Returns which workspace is seen.
+    /// Returns the workspace.
     #[must_use]
     pub fn workspace_id(&self) -> WorkspaceId {
         self.workspace
     }
 
-    /// Makes what was done last.
+    /// Commits the transaction.
     ///
-    /// [`DatabaseError::Uncertain`] means that it may have been made to last; whoever asks again loses nothing by it.
+    /// [`DatabaseError::Uncertain`] means that the commit may have succeeded; repeating the request
+    /// is safe.
     pub async fn commit(self) -> Result<(), DatabaseError> {
         if self.wrote {
             self.transaction.commit().await
         } else {
-            // Nobody has to wait for the end of a transaction that only read.
+            // A read-only transaction needs no commit; dropping it ends it in the background.
             Ok(())
         }
     }
 
-    /// Undoes what was done.
+    /// Rolls the transaction back.
     pub async fn rollback(self) -> Result<(), DatabaseError> {
         Ok(self.transaction.rollback().await?)
     }
 
-    /// Returns the workspace's key as it stands in every row.
+    /// Returns the workspace's key, as stored in every row.
     pub(crate) fn key(&self) -> Uuid {
         self.workspace.0
     }
 }
 
-impl OrganisationTx {
+impl OrganizationTx {
     pub(super) async fn begin(
-        database: &Database,
-        organisation: OrganisationId,
+        database: &HubDatabase,
+        organization: OrganizationId,
     ) -> Result<Self, DatabaseError> {
         let set = format!(
-            "SELECT set_config('ken.organisation', '{}', true)",
-            organisation.0.hyphenated()
+            "SELECT set_config('ken.organization', '{}', true)",
+            organization.0.hyphenated()
         );
-        let (transaction, _) = Transaction::begin(database.pool(), &set, false).await?;
+        let (transaction, _) = Transaction::begin(database.pool(), &set, None).await?;
         Ok(Self {
             transaction,
-            organisation,
-            now: database.world().now(),
+            organization,
+            now: database.clock().now(),
         })
     }
 
-    /// Returns the connection, to ask what no function here asks.
+    /// Returns the connection, for statements without a method here.
     pub fn connection(&mut self) -> &mut PgConnection {
         self.transaction.connection()
     }
 
-    /// Returns when the transaction began, by the database's one clock.
+    /// Returns the start of the transaction.
     #[must_use]
     pub fn now(&self) -> Timestamp {
         self.now
     }
 
-    /// Returns which organisation is seen.
+    /// Returns the organization.
     #[must_use]
-    pub fn id(&self) -> OrganisationId {
-        self.organisation
+    pub fn id(&self) -> OrganizationId {
+        self.organization
     }
 
-    /// Makes what was done last.
+    /// Commits the transaction.
     ///
-    /// [`DatabaseError::Uncertain`] means that it may have been made to last; whoever asks again loses nothing by it.
+    /// [`DatabaseError::Uncertain`] means that the commit may have succeeded; repeating the request
+    /// is safe.
     pub async fn commit(self) -> Result<(), DatabaseError> {
         self.transaction.commit().await
     }
 
-    /// Undoes what was done.
+    /// Rolls the transaction back.
     pub async fn rollback(self) -> Result<(), DatabaseError> {
         Ok(self.transaction.rollback().await?)
     }

@@ -1,45 +1,49 @@
-//! A transaction that says in one round trip what it is for, and that is never left open.
+//! Transaction that begins with its first query in one round trip and is never left open.
 //!
-//! Beginning, naming the tenant and asking whether it exists are one message: the library's own transactions take
-//! another for each, and give a connection back as it is where the first statement fails.
+//! Beginning, setting the tenant and checking that it exists travel in one message. sqlx's
+//! transactions need a message for each, and return a connection to the pool as it is if the first
+//! statement fails.
 
 use std::time::Duration;
 
 use sqlx::postgres::PgRow;
 use sqlx::{AssertSqlSafe, PgConnection};
 
-use super::pool::{Pool, Taken};
-use super::{DatabaseError, Settings};
+use super::pool::{ConnectionPool, LeasedConnection};
+use super::{DatabaseError, DatabaseSettings};
 
-/// How long ending an abandoned transaction may take before its connection is closed instead.
+/// Maximum duration of rolling back a dropped transaction, before its connection is closed instead.
 const ROLLBACK_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Connections that may turn out to be dead before one is believed: as many as a pool has by default.
-const ATTEMPTS_MAX: u32 = Settings::CONNECTIONS;
+/// Dead connections that are replaced before an error is returned: the default pool size, since all
+/// idle ones may be dead.
+const ATTEMPTS_MAX: u32 = DatabaseSettings::CONNECTIONS;
 
-/// An open transaction; undone unless [`commit`](Self::commit) returns.
+/// An open transaction; rolled back unless [`commit`](Self::commit) succeeds.
 #[derive(Debug)]
 pub(super) struct Transaction {
-    /// There until the transaction has ended.
-    connection: Option<Taken>,
+    /// `Some` until the transaction has ended.
+    connection: Option<LeasedConnection>,
 }
 
 impl Transaction {
-    /// Begins, runs `statement`, which must be safe to be read as SQL, and returns its rows; `is_ready_made` says that it
-    /// names what has to be [made ready](Self::make_ready).
+    /// Begins a transaction, executes `statement`, which must be safe SQL text, and returns its
+    /// rows. `prepare` is the `PREPARE` statement it needs, if any.
     pub(super) async fn begin(
-        pool: &Pool,
+        pool: &ConnectionPool,
         statement: &str,
-        is_ready_made: bool,
+        prepare: Option<&'static str>,
     ) -> Result<(Self, Vec<PgRow>), sqlx::Error> {
         let sql = format!("BEGIN; {statement}");
         let mut attempts = 0;
         loop {
-            let connection = Some(pool.take().await?);
+            let connection = Some(pool.acquire().await?);
             let mut transaction = Self { connection };
-            match transaction.say(&sql, is_ready_made).await {
+            match transaction.send(&sql, prepare).await {
                 Ok(rows) => return Ok((transaction, rows)),
-                Err(error) if is_dead(&error) && attempts < ATTEMPTS_MAX => {
+                // Retrying is safe: nothing has been written, since a lost transaction is rolled
+                // back by the server.
+                Err(error) if is_connection_lost(&error) && attempts < ATTEMPTS_MAX => {
                     attempts += 1;
                     transaction.close().await;
                 }
@@ -48,31 +52,36 @@ impl Transaction {
         }
     }
 
-    async fn say(&mut self, sql: &str, is_ready_made: bool) -> Result<Vec<PgRow>, sqlx::Error> {
-        if is_ready_made {
-            self.make_ready().await?;
+    async fn send(
+        &mut self,
+        sql: &str,
+        prepare: Option<&'static str>,
+    ) -> Result<Vec<PgRow>, sqlx::Error> {
+        if let Some(prepare) = prepare {
+            self.prepare(prepare).await?;
         }
-        let said = sqlx::raw_sql(AssertSqlSafe(sql.to_owned()));
-        said.fetch_all(self.connection()).await
+        let statement = sqlx::raw_sql(AssertSqlSafe(sql.to_owned()));
+        statement.fetch_all(self.connection()).await
     }
 
     pub(super) fn connection(&mut self) -> &mut PgConnection {
-        self.taken().connection()
+        self.lease().connection()
     }
 
-    /// Makes ready what is asked most.
-    pub(super) async fn make_ready(&mut self) -> Result<(), sqlx::Error> {
-        self.taken().make_ready().await
+    /// Executes a `PREPARE` statement, unless the connection already has.
+    pub(super) async fn prepare(&mut self, statement: &'static str) -> Result<(), sqlx::Error> {
+        self.lease().prepare(statement).await
     }
 
-    fn taken(&mut self) -> &mut Taken {
-        let taken = self.connection.as_mut();
-        taken.expect("the connection is there until the transaction ended")
+    fn lease(&mut self) -> &mut LeasedConnection {
+        let lease = self.connection.as_mut();
+        lease.expect("the connection is there until the transaction ended")
     }
 
-    /// Makes what was done last.
+    /// Commits the transaction.
     ///
-    /// A `COMMIT` after a statement failed says nothing and undoes everything; the statement before it says so.
+    /// `COMMIT` in an aborted transaction reports success and rolls back. The `SELECT` before it
+    /// reports the error.
     pub(super) async fn commit(mut self) -> Result<(), DatabaseError> {
         let committed = sqlx::raw_sql("SELECT 1; COMMIT").execute(self.connection());
         match committed.await {
@@ -80,7 +89,7 @@ impl Transaction {
                 self.end();
                 Ok(())
             }
-            Err(error) if is_dead(&error) => {
+            Err(error) if is_connection_lost(&error) => {
                 self.close().await;
                 Err(DatabaseError::Uncertain(error))
             }
@@ -95,49 +104,51 @@ impl Transaction {
     }
 
     fn end(&mut self) {
-        if let Some(taken) = self.connection.take() {
-            taken.give_back();
+        if let Some(lease) = self.connection.take() {
+            lease.release();
         }
     }
 
     async fn close(mut self) {
-        if let Some(taken) = self.connection.take() {
-            taken.close().await;
+        if let Some(lease) = self.connection.take() {
+            lease.close().await;
         }
     }
 }
 
 impl Drop for Transaction {
     fn drop(&mut self) {
-        let Some(mut taken) = self.connection.take() else {
+        let Some(mut lease) = self.connection.take() else {
             return;
         };
-        // What it locked must not stay locked until somebody happens to take this connection.
+        // Its locks must not stay until the connection is reused, so the rollback starts now, in
+        // the background.
         let Ok(runtime) = tokio::runtime::Handle::try_current() else {
             return;
         };
         runtime.spawn(async move {
-            let undo = sqlx::raw_sql("ROLLBACK").execute(taken.connection());
+            let undo = sqlx::raw_sql("ROLLBACK").execute(lease.connection());
             let undone = tokio::time::timeout(ROLLBACK_TIMEOUT, undo).await;
             if matches!(undone, Ok(Ok(_))) {
-                taken.give_back();
+                lease.release();
             }
         });
     }
 }
 
-/// Returns whether the connection is of no use any more: the server went away, or ended it.
-pub(crate) fn is_dead(error: &sqlx::Error) -> bool {
+/// Returns whether the connection is unusable: lost, or terminated by the server.
+pub(crate) fn is_connection_lost(error: &sqlx::Error) -> bool {
     let is_lost = matches!(
         error,
         sqlx::Error::Io(_) | sqlx::Error::Protocol(_) | sqlx::Error::WorkerCrashed
     );
-    let code = error.as_database_error().and_then(|said| said.code());
+    let code = error.as_database_error().and_then(|it| it.code());
+    // Admin shutdown, crash shutdown, idle-in-transaction timeout and idle-session timeout.
     is_lost || matches!(code.as_deref(), Some("57P01" | "57P02" | "25P03" | "57P05"))
 }
 
-/// Returns whether a row is there already.
-pub(crate) fn is_twice(error: &sqlx::Error) -> bool {
-    let said = error.as_database_error();
-    said.is_some_and(|it| it.is_unique_violation())
+/// Returns whether a statement failed because a row exists already.
+pub(crate) fn is_unique_violation(error: &sqlx::Error) -> bool {
+    let database_error = error.as_database_error();
+    database_error.is_some_and(|it| it.is_unique_violation())
 }

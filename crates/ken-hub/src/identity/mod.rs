@@ -1,80 +1,51 @@
-//! Who calls, and what they may do.
+//! Authentication and roles of callers.
 //!
-//! A caller is proven by a token of the hub's own ([`tokens`]) or by an access token of an issuer the operator trusts.
-//! What callers did to the hub itself stands in the [`audit`] log.
+//! A caller authenticates with a token of the hub ([`tokens`]) or with an access token of an issuer
+//! the operator trusts.
 
-pub mod audit;
 mod oidc;
 mod secret;
 pub mod tokens;
 
-use std::fmt;
-use std::str::FromStr;
+use ken_core::values::actor::Actor;
+use ken_core::values::time::Timestamp;
 
-use ken_core::actor::{Actor, Role as ActorRole};
-use ken_core::time::Timestamp;
-use uuid::Uuid;
+use crate::config::OidcSettings;
+use crate::database::audit::AuditActor;
+use crate::database::{DatabaseError, HubDatabase, HubName};
+use crate::ids::{OrganizationId, Role, WorkspaceId};
+use oidc::{OidcIssuer, TokenVerdict};
 
-use crate::database::{Database, DatabaseError, Name};
-use crate::serve::settings::Oidc;
-use oidc::{Issuer, Worth};
+pub use oidc::IssuerKeysError;
+pub use secret::{PREFIX, TokenSecret};
 
-pub use oidc::KeysError;
-pub use secret::{PREFIX, Secret};
-
-/// Names an organisation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct OrganisationId(pub Uuid);
-
-/// Names a workspace: what one repository's ledger is at the hub.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct WorkspaceId(pub Uuid);
-
-/// What a caller may do, each what those before it may.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Role {
-    /// Searches and reads.
-    Reader,
-    /// Records what it found and whether entries helped; never approves and never speaks for a person.
-    Agent,
-    /// Speaks for people: sends any event, releases what was held, approves.
-    Curator,
-    /// Makes workspaces and tokens, sees the audit log.
-    Admin,
-}
-
-/// Who calls, once that is proven.
+/// An authenticated caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Caller {
-    pub organisation: OrganisationId,
-    /// In whose name events are written.
+pub struct AuthenticatedCaller {
+    pub organization: OrganizationId,
+    /// The actor in whose name events are written.
     pub actor: Actor,
     pub role: Role,
-    /// The workspaces it may enter; every one of its organisation without.
+    /// The workspaces it may access; `None` means all workspaces of the organization.
     pub workspaces: Option<Vec<WorkspaceId>>,
 }
 
-/// A word that names no role.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no role; there are reader, agent, curator and admin")]
-pub struct RoleError(String);
-
-/// Proves callers.
+/// Authenticates callers.
 #[derive(Debug, Default)]
-pub struct Identity {
-    issuer: Option<Issuer>,
+pub struct Authenticator {
+    issuer: Option<OidcIssuer>,
 }
 
-/// Why nobody was proven.
+/// Reason why a token was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refused {
-    /// There is no such token, or it is expired or revoked; which of these is not told.
-    Unknown,
-    /// It is genuine and gives no role or organisation here.
+pub enum AuthRefusal {
+    /// The token is unknown, expired or revoked. Which of these is not disclosed.
+    InvalidToken,
+    /// The token is genuine but grants no role or organization here.
     NoRole,
 }
 
-/// Why it cannot be told who calls.
+/// Error while authenticating a caller.
 #[derive(Debug, thiserror::Error)]
 pub enum IdentityError {
     #[error(transparent)]
@@ -82,116 +53,63 @@ pub enum IdentityError {
     #[error("cannot look up who calls")]
     Sql(#[from] sqlx::Error),
     #[error(transparent)]
-    Keys(#[from] KeysError),
+    Keys(#[from] IssuerKeysError),
 }
 
-impl Role {
-    /// Every role, the weakest first.
-    pub const ALL: [Self; 4] = [Self::Reader, Self::Agent, Self::Curator, Self::Admin];
-
-    /// Returns its name.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Reader => "reader",
-            Self::Agent => "agent",
-            Self::Curator => "curator",
-            Self::Admin => "admin",
-        }
-    }
-
-    /// Refuses a name in which who has this role would write as a person without being one, or approve as an agent.
-    ///
-    /// Readers write nothing, so a person may be one.
-    pub fn fits(self, actor: &Actor) -> Result<(), Misfit> {
-        match (self, actor.role()) {
-            (Self::Agent, ActorRole::Human) => Err(Misfit::Person),
-            (Self::Curator | Self::Admin, ActorRole::Agent) => Err(Misfit::Agent),
-            (Self::Reader, ActorRole::Human)
-            | (
-                Self::Reader | Self::Agent,
-                ActorRole::Agent | ActorRole::Ci | ActorRole::Import | ActorRole::Peer,
-            )
-            | (
-                Self::Curator | Self::Admin,
-                ActorRole::Human | ActorRole::Ci | ActorRole::Import | ActorRole::Peer,
-            ) => Ok(()),
+impl<'a> From<&'a AuthenticatedCaller> for AuditActor<'a> {
+    fn from(caller: &'a AuthenticatedCaller) -> Self {
+        Self::Caller {
+            actor: &caller.actor,
+            role: caller.role,
         }
     }
 }
 
-/// Why nobody may be given a role in an actor's name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Misfit {
-    #[error(
-        "agents write in no person's name: name an agent such as agent:ada-laptop, or make the role reader, which writes nothing"
-    )]
-    Person,
-    #[error(
-        "agents never approve: a curator or admin acts in the name of a person, a pipeline or an import"
-    )]
-    Agent,
-}
-
-impl fmt::Display for Role {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl FromStr for Role {
-    type Err = RoleError;
-
-    fn from_str(text: &str) -> Result<Self, RoleError> {
-        let found = Self::ALL.into_iter().find(|role| role.name() == text);
-        found.ok_or_else(|| RoleError(text.to_owned()))
-    }
-}
-
-impl Caller {
-    /// Returns whether the caller may enter a workspace of its organisation.
+impl AuthenticatedCaller {
+    /// Returns whether the caller may access a workspace of its organization.
     #[must_use]
     pub fn may_enter(&self, workspace: WorkspaceId) -> bool {
-        let named = self.workspaces.as_ref();
-        named.is_none_or(|these| these.contains(&workspace))
+        let allowed = self.workspaces.as_ref();
+        allowed.is_none_or(|ids| ids.contains(&workspace))
     }
 }
 
-impl Identity {
-    /// Takes the hub's own tokens, and those of an issuer where there is one.
-    pub fn new(oidc: Option<Oidc>) -> Result<Self, KeysError> {
-        let issuer = oidc.map(Issuer::new).transpose()?;
+impl Authenticator {
+    /// Accepts the hub's own tokens, and access tokens of an issuer if one is configured.
+    pub fn new(oidc: Option<OidcSettings>) -> Result<Self, IssuerKeysError> {
+        let issuer = oidc.map(OidcIssuer::new).transpose()?;
         Ok(Self { issuer })
     }
 
-    /// Says who shows `shown`.
-    pub async fn prove(
+    /// Authenticates the bearer of a token.
+    pub async fn authenticate(
         &self,
-        database: &Database,
-        shown: &str,
+        database: &HubDatabase,
+        token: &str,
         now: Timestamp,
-    ) -> Result<Result<Caller, Refused>, IdentityError> {
-        if let Some(secret) = Secret::parse(shown) {
-            let found = tokens::by_secret(database, &secret, now).await?;
-            return Ok(found.ok_or(Refused::Unknown));
+    ) -> Result<Result<AuthenticatedCaller, AuthRefusal>, IdentityError> {
+        // The prefix of the hub's own secrets decides, so they are never sent to an issuer's check.
+        if let Some(secret) = TokenSecret::parse(token) {
+            let found = tokens::authenticate_secret(database, &secret, now).await?;
+            return Ok(found.ok_or(AuthRefusal::InvalidToken));
         }
         let Some(issuer) = &self.issuer else {
-            return Ok(Err(Refused::Unknown));
+            return Ok(Err(AuthRefusal::InvalidToken));
         };
-        let claimed = match issuer.prove(shown, now).await? {
-            Worth::Nothing => return Ok(Err(Refused::Unknown)),
-            Worth::NoRole => return Ok(Err(Refused::NoRole)),
-            Worth::Proven(claimed) => claimed,
+        let claimed = match issuer.verify_token(token, now).await? {
+            TokenVerdict::Invalid => return Ok(Err(AuthRefusal::InvalidToken)),
+            TokenVerdict::NoRole => return Ok(Err(AuthRefusal::NoRole)),
+            TokenVerdict::Verified(claimed) => claimed,
         };
-        // What is no name is nobody's.
-        let organisation = match claimed.organisation.parse::<Name>() {
-            Ok(name) => database.organisation_named(&name).await?,
+        // An invalid name cannot belong to an organization, so it is a refusal and not an error.
+        let organization = match claimed.organization.parse::<HubName>() {
+            Ok(name) => database.organization_named(&name).await?,
             Err(_) => None,
         };
-        Ok(organisation
-            .ok_or(Refused::NoRole)
-            .map(|organisation| Caller {
-                organisation,
+        Ok(organization
+            .ok_or(AuthRefusal::NoRole)
+            .map(|organization| AuthenticatedCaller {
+                organization,
                 actor: claimed.actor,
                 role: claimed.role,
                 workspaces: None,

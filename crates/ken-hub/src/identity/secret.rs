@@ -1,37 +1,40 @@
-//! The secret of a token: shown once, kept as a digest.
+//! Secret of a token: shown once, stored as a digest.
 //!
-//! 160 bits of chance need no slow digest: nobody guesses them, however fast.
+//! A secret has 160 random bits and cannot be guessed, so a fast digest is sufficient.
 
 use std::fmt;
 
-use crate::world;
+use crate::clock;
 
-/// How every secret begins, so that scanners of other people's making can know one.
+/// Prefix of every secret, so that secret scanners can recognize it.
 pub const PREFIX: &str = "ken_";
 
-/// Characters behind the beginning: five bits each.
+/// Characters after the prefix, five bits each.
 const CHARS: usize = 32;
 
+/// Crockford's base 32 alphabet: without the easily confused letters i, l, o and u.
 const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 
-/// A token's secret. It is printed nowhere, not even for debugging.
+/// Secret of a token. Its `Debug` output does not contain it.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Secret(String);
+pub struct TokenSecret(String);
 
-impl Secret {
-    /// Makes one nobody else has.
+impl TokenSecret {
+    /// Generates a secret.
     #[must_use]
     pub fn generate() -> Self {
-        let chance = [world::random(), world::random()];
+        let bits = [clock::random_u128(), clock::random_u128()];
         let digit = |n: usize| {
-            let word = chance[n / 16] >> (5 * (n % 16));
+            // Each of the two 128-bit numbers provides 16 digits of five bits; the remaining 48
+            // bits are unused.
+            let word = bits[n / 16] >> (5 * (n % 16));
             char::from(ALPHABET[(word & 31) as usize])
         };
         let digits: String = (0..CHARS).map(digit).collect();
         Self(format!("{PREFIX}{digits}"))
     }
 
-    /// Reads one that was shown.
+    /// Parses a secret; `None` if the format is wrong.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let digits = text.strip_prefix(PREFIX)?;
@@ -39,7 +42,7 @@ impl Secret {
         fits.then(|| Self(text.to_owned()))
     }
 
-    /// Returns what is kept of it.
+    /// Returns the digest that is stored.
     #[must_use]
     pub fn digest(&self) -> [u8; 32] {
         *blake3::hash(self.0.as_bytes()).as_bytes()
@@ -52,7 +55,7 @@ impl Secret {
     }
 }
 
-impl fmt::Debug for Secret {
+impl fmt::Debug for TokenSecret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Secret")
     }
@@ -66,14 +69,14 @@ mod tests {
 
     #[test]
     fn secrets_differ_are_read_again_and_are_printed_nowhere() {
-        let made: Vec<Secret> = (0..1_000).map(|_| Secret::generate()).collect();
-        let texts: BTreeSet<&str> = made.iter().map(Secret::reveal).collect();
+        let made: Vec<TokenSecret> = (0..1_000).map(|_| TokenSecret::generate()).collect();
+        let texts: BTreeSet<&str> = made.iter().map(TokenSecret::reveal).collect();
         assert_eq!(texts.len(), made.len());
         for secret in &made {
-            assert_eq!(Secret::parse(secret.reveal()).as_ref(), Some(secret));
+            assert_eq!(TokenSecret::parse(secret.reveal()).as_ref(), Some(secret));
             assert_eq!(format!("{secret:?}"), "Secret");
         }
-        // Every character occurs at every place: no bit is lost on the way.
+        // Every character occurs at every position, so no bit is lost.
         for place in PREFIX.len()..PREFIX.len() + CHARS {
             let seen: BTreeSet<u8> = texts.iter().map(|it| it.as_bytes()[place]).collect();
             assert_eq!(seen.len(), 32, "place {place}");
@@ -82,7 +85,7 @@ mod tests {
 
     #[test]
     fn what_is_no_secret_is_not_looked_up() {
-        let whole = Secret::generate().reveal().to_owned();
+        let whole = TokenSecret::generate().reveal().to_owned();
         let long = format!("{whole}0");
         for wrong in [
             "",
@@ -91,7 +94,7 @@ mod tests {
             &long,
             "ken_00000000000000000000000000000u00",
         ] {
-            assert!(Secret::parse(wrong).is_none(), "{wrong}");
+            assert!(TokenSecret::parse(wrong).is_none(), "{wrong}");
         }
     }
 }

@@ -1,44 +1,46 @@
-//! The hub's own tokens: made by an admin, shown once, kept as a digest, ended by time or by an admin.
+//! Tokens of the hub: issued by an admin, shown once, stored as a digest, ended by expiry or
+//! revocation.
 
 use std::fmt;
 
-use ken_core::actor::{Actor, Role as ActorRole};
-use ken_core::time::{DAY_MS, Timestamp};
+use ken_core::values::actor::{Actor, ActorRole};
+use ken_core::values::time::{DAY_MS, Timestamp};
 use uuid::Uuid;
 
-use super::{Caller, IdentityError, Misfit, OrganisationId, Role, Secret, WorkspaceId};
-use crate::database::{Database, DatabaseError, OrganisationTx, millis, timestamp};
-use crate::serve::settings::Beyond;
-use crate::world::uuid_at;
+use super::{AuthenticatedCaller, IdentityError, TokenSecret};
+use crate::clock::new_uuid_at;
+use crate::config::QuotaExceeded;
+use crate::database::{DatabaseError, HubDatabase, OrganizationTx, millis, timestamp};
+use crate::ids::{OrganizationId, Role, RoleMismatch, WorkspaceId};
 
-/// Characters a token's name may have.
+/// Maximum length of a token's name in characters.
 pub const NAME_CHARS_MAX: usize = 128;
 
-/// Workspaces a token may name.
+/// Maximum number of workspaces a token may be limited to.
 pub const WORKSPACES_MAX: usize = 1_000;
 
-/// Days a token may last.
+/// Maximum lifetime of a token in days.
 pub const DAYS_MAX: u16 = 366;
 
-/// Days a token lasts where nothing is said.
+/// Default lifetime of a token in days.
 pub const DAYS: u16 = 90;
 
-/// A token that is to be made.
+/// Input for issuing a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NewToken {
-    /// What people call it; the actor without.
+pub struct TokenSpec {
+    /// Display name; defaults to the actor.
     pub name: Option<String>,
     pub role: Role,
-    /// In whose name it acts; without, a reader or an agent is an agent of the token's name.
+    /// The actor it acts as; readers and agents default to an agent with the token's name.
     pub actor: Option<Actor>,
-    /// Names or ids of the workspaces it reaches; every one without.
+    /// Names or ids of the workspaces it may access; `None` means all.
     pub workspaces: Option<Vec<String>>,
     pub days: u16,
 }
 
-/// Why a token was not made.
+/// Error of issuing a token.
 #[derive(Debug, thiserror::Error)]
-pub enum NewTokenError {
+pub enum IssueTokenError {
     #[error("a token's name has 1 to {NAME_CHARS_MAX} visible characters")]
     Name,
     #[error("a token lasts from 1 to {DAYS_MAX} days")]
@@ -48,13 +50,13 @@ pub enum NewTokenError {
     )]
     NoActor,
     #[error(transparent)]
-    Misfit(#[from] Misfit),
+    RoleMismatch(#[from] RoleMismatch),
     #[error("a token names 1 to {WORKSPACES_MAX} workspaces, or none at all to reach every one")]
     Workspaces,
-    #[error("the organisation has no workspace `{0}`")]
+    #[error("the organization has no workspace `{0}`")]
     NoWorkspace(String),
     #[error(transparent)]
-    Beyond(#[from] Beyond),
+    QuotaExceeded(#[from] QuotaExceeded),
     #[error(transparent)]
     Identity(#[from] IdentityError),
     #[error(transparent)]
@@ -63,27 +65,28 @@ pub enum NewTokenError {
 
 /// A token without its secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Token {
+pub struct TokenRecord {
     pub id: Uuid,
-    /// What people call it.
+    /// Display name.
     pub name: String,
     pub actor: Actor,
     pub role: Role,
-    /// Every workspace of its organisation without.
+    /// The workspaces it may access; `None` means all of its organization.
     pub workspaces: Option<Vec<WorkspaceId>>,
     pub created_at: Timestamp,
     pub expires_at: Option<Timestamp>,
     pub revoked_at: Option<Timestamp>,
 }
 
-/// As the audit log names it: by its id, and by what it may do in whose name.
-impl fmt::Display for Token {
+/// Formats a token for the audit log: id, role and actor.
+impl fmt::Display for TokenRecord {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} ({}, {})", self.id, self.role, self.actor)
     }
 }
 
-type Row = (
+/// A row of `ken.tokens`, in the order of [`COLUMNS`].
+type TokenRow = (
     Uuid,
     String,
     String,
@@ -94,61 +97,66 @@ type Row = (
     Option<i64>,
 );
 
+/// Columns of a [`TokenRow`].
 const COLUMNS: &str = "id, name, actor, role, workspaces, created_at, expires_at, revoked_at";
 
-/// Says who shows a secret: nobody, where it is expired or revoked.
-pub async fn by_secret(
-    database: &Database,
-    secret: &Secret,
+/// Returns the caller that a secret authenticates; `None` if the token is unknown, expired or
+/// revoked.
+pub async fn authenticate_secret(
+    database: &HubDatabase,
+    secret: &TokenSecret,
     now: Timestamp,
-) -> Result<Option<Caller>, IdentityError> {
-    type Found = (Uuid, String, String, Option<Vec<Uuid>>);
-    let mut taken = database.pool().take_alive().await?;
-    let found: Option<Found> = sqlx::query_as(
-        "SELECT organisation_id, actor, role, workspaces FROM ken.token_by_hash($1)
+) -> Result<Option<AuthenticatedCaller>, IdentityError> {
+    type CallerRow = (Uuid, String, String, Option<Vec<Uuid>>);
+    // No tenant is known yet. The SQL function shows only the row whose digest is presented.
+    let mut lease = database.pool().acquire_live().await?;
+    let found: Option<CallerRow> = sqlx::query_as(
+        "SELECT organization_id, actor, role, workspaces FROM ken.token_by_hash($1)
          WHERE revoked_at IS NULL AND (expires_at IS NULL OR $2 < expires_at)",
     )
     .bind(secret.digest().as_slice())
     .bind(millis(now))
-    .fetch_optional(taken.connection())
+    .fetch_optional(lease.connection())
     .await?;
-    taken.give_back();
-    Ok(found.and_then(|(organisation, actor, role, workspaces)| {
-        // Rows that were written by hand may say anything; what cannot be read or be so proves nobody.
+    lease.release();
+    Ok(found.and_then(|(organization, actor, role, workspaces)| {
+        // Rows edited by hand may contain anything. A row that cannot be parsed or is inconsistent
+        // authenticates no one.
         let (actor, role): (Actor, Role) = (actor.parse().ok()?, role.parse().ok()?);
-        role.fits(&actor).ok()?;
-        Some(Caller {
-            organisation: OrganisationId(organisation),
+        role.check_actor(&actor).ok()?;
+        Some(AuthenticatedCaller {
+            organization: OrganizationId(organization),
             actor,
             role,
-            workspaces: workspaces.map(|these| these.into_iter().map(WorkspaceId).collect()),
+            workspaces: workspaces.map(|ids| ids.into_iter().map(WorkspaceId).collect()),
         })
     }))
 }
 
-/// Makes a token, where the organisation has fewer than `max` that open a door: the only way one comes to be.
-pub async fn make(
-    tx: &mut OrganisationTx,
-    new: NewToken,
+/// Issues a token if the organization has fewer than `max` live ones. This is the only way to
+/// create tokens.
+pub async fn issue(
+    tx: &mut OrganizationTx,
+    new: TokenSpec,
     max: u64,
-) -> Result<(Token, Secret), NewTokenError> {
+) -> Result<(TokenRecord, TokenSecret), IssueTokenError> {
     if !(1..=DAYS_MAX).contains(&new.days) {
-        return Err(NewTokenError::Days);
+        return Err(IssueTokenError::Days);
     }
     let name = match (new.name, &new.actor) {
         (Some(name), _) => checked_name(&name)?,
         (None, Some(actor)) => actor.to_string(),
-        (None, None) => return Err(NewTokenError::Name),
+        (None, None) => return Err(IssueTokenError::Name),
     };
-    let actor = acting(new.actor, &name, new.role)?;
+    let actor = resolve_actor(new.actor, &name, new.role)?;
     let workspaces = match new.workspaces {
         None => None,
-        Some(named) => Some(find(tx, &named).await?),
+        Some(named) => Some(resolve_workspaces(tx, &named).await?),
     };
     let now = tx.now();
-    Beyond::check("tokens", live(tx, now).await? + 1, max)?;
-    let token = Token {
-        id: uuid_at(now),
+    QuotaExceeded::check("tokens", count_live(tx, now).await? + 1, max)?;
+    let token = TokenRecord {
+        id: new_uuid_at(now),
         name,
         actor,
         role: new.role,
@@ -157,42 +165,44 @@ pub async fn make(
         expires_at: Some(now.plus_millis(u64::from(new.days) * DAY_MS)),
         revoked_at: None,
     };
-    let secret = Secret::generate();
-    create(tx, &token, &secret).await?;
+    let secret = TokenSecret::generate();
+    insert(tx, &token, &secret).await?;
     Ok((token, secret))
 }
 
-fn checked_name(name: &str) -> Result<String, NewTokenError> {
+fn checked_name(name: &str) -> Result<String, IssueTokenError> {
     let name = name.trim();
     let count = name.chars().count();
-    if count == 0 || NAME_CHARS_MAX < count || name.chars().any(char::is_control) {
-        return Err(NewTokenError::Name);
+    if count == 0 || count > NAME_CHARS_MAX || name.chars().any(char::is_control) {
+        return Err(IssueTokenError::Name);
     }
     Ok(name.to_owned())
 }
 
-/// Decides in whose name a token acts: an agent's must never read as a person's, nor the other way round.
-fn acting(named: Option<Actor>, name: &str, role: Role) -> Result<Actor, NewTokenError> {
+/// Determines the actor of a token: an agent must never look like a person, nor a person like an
+/// agent.
+fn resolve_actor(named: Option<Actor>, name: &str, role: Role) -> Result<Actor, IssueTokenError> {
     let actor = match (named, role) {
         (Some(actor), _) => actor,
         (None, Role::Reader | Role::Agent) => Actor::from_claim(ActorRole::Agent, name),
-        (None, Role::Curator | Role::Admin) => return Err(NewTokenError::NoActor),
+        (None, Role::Curator | Role::Admin) => return Err(IssueTokenError::NoActor),
     };
-    role.fits(&actor)?;
+    role.check_actor(&actor)?;
     Ok(actor)
 }
 
-async fn find(
-    tx: &mut OrganisationTx,
+async fn resolve_workspaces(
+    tx: &mut OrganizationTx,
     named: &[String],
-) -> Result<Vec<WorkspaceId>, NewTokenError> {
-    if named.is_empty() || WORKSPACES_MAX < named.len() {
-        return Err(NewTokenError::Workspaces);
+) -> Result<Vec<WorkspaceId>, IssueTokenError> {
+    // An empty list would be a token without any access; `None` is the way to grant all.
+    if named.is_empty() || named.len() > WORKSPACES_MAX {
+        return Err(IssueTokenError::Workspaces);
     }
     let mut found = Vec::with_capacity(named.len());
     for name in named {
         let row = tx.workspace(name).await?;
-        let row = row.ok_or_else(|| NewTokenError::NoWorkspace(name.clone()))?;
+        let row = row.ok_or_else(|| IssueTokenError::NoWorkspace(name.clone()))?;
         if !found.contains(&row.id) {
             found.push(row.id);
         }
@@ -200,22 +210,22 @@ async fn find(
     Ok(found)
 }
 
-/// Keeps a token under the digest of its secret, whatever it is.
+/// Inserts a token under the digest of its secret, without checks.
 ///
-/// For [`make`], and for tests of tokens nobody may make.
+/// For [`issue`], and for tests of tokens that may not be issued.
 #[doc(hidden)]
-pub async fn create(
-    tx: &mut OrganisationTx,
-    token: &Token,
-    secret: &Secret,
+pub async fn insert(
+    tx: &mut OrganizationTx,
+    token: &TokenRecord,
+    secret: &TokenSecret,
 ) -> Result<(), IdentityError> {
     let workspaces: Option<Vec<Uuid>> = token
         .workspaces
         .as_ref()
-        .map(|these| these.iter().map(|it| it.0).collect());
+        .map(|ids| ids.iter().map(|it| it.0).collect());
     sqlx::query(
         "INSERT INTO ken.tokens
-         (organisation_id, id, hash, name, actor, role, workspaces, created_at, expires_at)
+         (organization_id, id, hash, name, actor, role, workspaces, created_at, expires_at)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
     )
     .bind(tx.id().0)
@@ -232,14 +242,14 @@ pub async fn create(
     Ok(())
 }
 
-/// Returns an organisation's tokens behind `after`, in the order they were made.
+/// Returns an organization's tokens after `after`, in the order they were issued.
 pub async fn list(
-    tx: &mut OrganisationTx,
+    tx: &mut OrganizationTx,
     after: Option<Uuid>,
     limit: u32,
-) -> Result<Vec<Token>, IdentityError> {
-    let rows: Vec<Row> = sqlx::query_as(sqlx::AssertSqlSafe(format!(
-        "SELECT {COLUMNS} FROM ken.tokens WHERE organisation_id = $1 AND ($2::uuid IS NULL OR $2 < id)
+) -> Result<Vec<TokenRecord>, IdentityError> {
+    let rows: Vec<TokenRow> = sqlx::query_as(sqlx::AssertSqlSafe(format!(
+        "SELECT {COLUMNS} FROM ken.tokens WHERE organization_id = $1 AND ($2::uuid IS NULL OR $2 < id)
          ORDER BY id LIMIT $3"
     )))
     .bind(tx.id().0)
@@ -247,32 +257,33 @@ pub async fn list(
     .bind(i64::from(limit))
     .fetch_all(tx.connection())
     .await?;
-    Ok(rows.into_iter().filter_map(read).collect())
+    Ok(rows.into_iter().filter_map(token_from_row).collect())
 }
 
-/// Ends a token now; a token that is ended already stays so. Returns it, or nothing where there is none.
+/// Revokes a token; one that is already revoked keeps its time. Returns it, or `None` if it does
+/// not exist.
 pub async fn revoke(
-    tx: &mut OrganisationTx,
+    tx: &mut OrganizationTx,
     id: Uuid,
     now: Timestamp,
-) -> Result<Option<Token>, IdentityError> {
-    let row: Option<Row> = sqlx::query_as(sqlx::AssertSqlSafe(format!(
+) -> Result<Option<TokenRecord>, IdentityError> {
+    let row: Option<TokenRow> = sqlx::query_as(sqlx::AssertSqlSafe(format!(
         "UPDATE ken.tokens SET revoked_at = coalesce(revoked_at, $3)
-         WHERE organisation_id = $1 AND id = $2 RETURNING {COLUMNS}"
+         WHERE organization_id = $1 AND id = $2 RETURNING {COLUMNS}"
     )))
     .bind(tx.id().0)
     .bind(id)
     .bind(millis(now))
     .fetch_optional(tx.connection())
     .await?;
-    Ok(row.and_then(read))
+    Ok(row.and_then(token_from_row))
 }
 
-/// Returns how many tokens of an organisation still open a door.
-pub async fn live(tx: &mut OrganisationTx, now: Timestamp) -> Result<u64, IdentityError> {
+/// Returns the number of an organization's tokens that are neither expired nor revoked.
+pub async fn count_live(tx: &mut OrganizationTx, now: Timestamp) -> Result<u64, IdentityError> {
     let count: i64 = sqlx::query_scalar(
         "SELECT count(*) FROM ken.tokens
-         WHERE organisation_id = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR $2 < expires_at)",
+         WHERE organization_id = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR $2 < expires_at)",
     )
     .bind(tx.id().0)
     .bind(millis(now))
@@ -281,14 +292,14 @@ pub async fn live(tx: &mut OrganisationTx, now: Timestamp) -> Result<u64, Identi
     Ok(count.unsigned_abs())
 }
 
-fn read(row: Row) -> Option<Token> {
+fn token_from_row(row: TokenRow) -> Option<TokenRecord> {
     let (id, name, actor, role, workspaces, created, expires, revoked) = row;
-    Some(Token {
+    Some(TokenRecord {
         id,
         name,
         actor: actor.parse().ok()?,
         role: role.parse().ok()?,
-        workspaces: workspaces.map(|these| these.into_iter().map(WorkspaceId).collect()),
+        workspaces: workspaces.map(|ids| ids.into_iter().map(WorkspaceId).collect()),
         created_at: timestamp(created),
         expires_at: expires.map(timestamp),
         revoked_at: revoked.map(timestamp),
@@ -313,7 +324,7 @@ mod tests {
         ];
         for (named, role, made) in cases {
             let actor = named.map(|it| it.parse().expect("an actor"));
-            let found = acting(actor, "night build", role).ok();
+            let found = resolve_actor(actor, "night build", role).ok();
             let found = found.map(|it| it.to_string());
             assert_eq!(found.as_deref(), made, "{named:?} {role}");
         }

@@ -1,110 +1,145 @@
-//! The five tools over streamable HTTP at `/mcp`: the knowledge of one workspace, behind the API's own identity.
+//! MCP endpoint at `/mcp` (streamable HTTP): five tools on the knowledge of one workspace.
 //!
-//! Whoever speaks this protocol is an agent, never a person, whatever the token says; what it is shown belongs to the run
-//! or the conversation it names. The hub sees only what it is asked itself, so a conversation has no witness and confirms
-//! nothing by itself. Nothing is kept between requests: any process answers any of them.
+//! An MCP client is an agent, never a person, even with the token of a person. Exposures belong to
+//! the run or session that the client names. The hub observes only its own requests, so a session
+//! has no witness and confirms nothing by itself. Requests are stateless: any process can answer
+//! any request.
 
-mod answering;
-mod gate;
+mod auth;
+mod tools;
 
 use axum::Router;
 use axum::middleware::from_fn_with_state;
-use ken_core::actor::{Actor, Role};
-use ken_mcp::ask::{BriefAsk, CheckAsk, FeedbackAsk, GetAsk, RecordAsk, SearchAsk};
-use ken_mcp::port::{Code, Whose};
-use ken_mcp::{Answered, Caller, Knowledge, Reply, Server, Trouble};
+use ken_core::values::actor::{Actor, ActorRole};
+use ken_mcp::ask::{
+    BriefingArguments, CheckArguments, FeedbackArguments, GetArguments, RecordArguments,
+    SearchArguments,
+};
+use ken_mcp::port::{CodeAccess, ErrorCause};
+use ken_mcp::{KnowledgeBackend, McpCaller, McpServer, ToolError, ToolReply, ToolResult};
 use serde::Serialize;
 
-use crate::api::App;
+use crate::api::AppState;
 use crate::api::problem::{Kind, Problem};
-use crate::service::{self, Desk, Failure, Reader};
-use gate::{Seat, seated};
+use crate::service::{self, EntryReader, ServiceError, WorkspaceSession};
+use auth::{McpRequestContext, authenticate_mcp};
 
-/// Characters of a client's name that become part of an agent's.
+/// Maximum characters of the client's name in an actor.
 const CLIENT_CHARS_MAX: usize = 32;
 
-/// The knowledge of the workspace a request came in to.
+/// Implementation of the MCP tools on the hub.
 #[derive(Clone, Debug)]
-struct Hub {
-    app: App,
+struct HubBackend {
+    app: AppState,
 }
 
-/// What a call is going to do.
+/// Kind of access a tool call needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Intent {
-    /// Nothing but note what was shown.
+enum CallIntent {
+    /// Reads entries and records exposures.
     Reads,
-    /// Append events.
+    /// Appends events.
     Writes,
 }
 
-/// What a call works with.
-struct Call {
-    desk: Desk,
-    reader: Reader,
+/// Session and reader of one tool call.
+struct HubToolCall {
+    session: WorkspaceSession,
+    reader: EntryReader,
 }
 
-/// Returns the paths of the protocol.
-pub(crate) fn routes(app: &App) -> Router {
-    let hub = Hub { app: app.clone() };
+/// Returns the MCP routes.
+pub(crate) fn routes(app: &AppState) -> Router {
+    let hub = HubBackend { app: app.clone() };
     let origins = app.settings.public_url.iter().cloned().collect();
-    let make = move || Server::new(hub.clone());
-    ken_mcp::http::ungated(make, origins, &app.ending)
-        .layer(from_fn_with_state(app.clone(), seated))
+    let make = move || McpServer::new(hub.clone());
+    // Without the crate's own token check: the layer below authenticates with the hub's tokens.
+    ken_mcp::http::unauthenticated_router(make, origins, &app.shutting_down)
+        .layer(from_fn_with_state(app.clone(), authenticate_mcp))
 }
 
-impl Hub {
-    /// Begins a call for whoever asks.
-    async fn call(&self, caller: &Caller, intent: Intent) -> Result<Call, Trouble> {
-        let seat = caller.proven.get::<Seat>();
-        let seat = seat.ok_or_else(|| Trouble::ours("nobody is proven to call"))?;
-        self.begin(caller, seat, intent).await.map_err(trouble)
+impl HubBackend {
+    /// Begins a tool call for an authenticated request.
+    async fn begin_call(
+        &self,
+        caller: &McpCaller,
+        intent: CallIntent,
+    ) -> Result<HubToolCall, ToolError> {
+        let context = caller.proven.get::<McpRequestContext>();
+        // The middleware always adds the context; its absence is a bug and must not grant access.
+        let context = context.ok_or_else(|| ToolError::ours("nobody is proven to call"))?;
+        self.open_call(caller, context, intent)
+            .await
+            .map_err(to_tool_error)
     }
 
-    async fn begin(&self, caller: &Caller, seat: &Seat, intent: Intent) -> Result<Call, Failure> {
-        let agent = agent_of(&seat.caller.actor, &caller.client);
-        let house = self.app.house();
-        let by = seat.caller.clone();
-        let mut desk = Desk::begin(&self.app.database, &house, by, seat.workspace).await?;
-        if intent == Intent::Writes {
-            // Before the conversation's row, as everybody who writes does: in two orders they would wait for each other.
+    async fn open_call(
+        &self,
+        caller: &McpCaller,
+        context: &McpRequestContext,
+        intent: CallIntent,
+    ) -> Result<HubToolCall, ServiceError> {
+        let agent = agent_actor(&context.caller.actor, &caller.client);
+        let services = self.app.service_context();
+        let by = context.caller.clone();
+        let workspace = context.workspace;
+        let mut desk =
+            WorkspaceSession::begin(&self.app.database, &services, by, workspace).await?;
+        if intent == CallIntent::Writes {
+            // Lock order: the workspace's row first, then the session's row, as all writers do.
+            // The opposite order could deadlock.
             desk.lock().await?;
         }
-        let session = seat.session.clone().or_else(|| caller.conversation.clone());
-        let mut reader = service::reader(&agent, None, seat.run.clone(), session)?;
+        let named = context.session.clone();
+        let session = named.or_else(|| caller.conversation.clone());
+        let mut reader = service::build_reader(&agent, None, context.run.clone(), session)?;
+        // A session without a run gets one of its own, which all of its calls share.
         if let (None, Some(session)) = (&reader.run, &reader.session) {
             let session = session.clone();
-            reader.run = Some(desk.converse(&agent, &session).await?);
+            reader.run = Some(desk.ensure_conversation_run(&agent, &session).await?);
         }
-        Ok(Call { desk, reader })
+        Ok(HubToolCall {
+            session: desk,
+            reader,
+        })
     }
 }
 
-/// Returns in whose name an agent acts: the token's where that is an agent's, else an agent of that person's.
-fn agent_of(actor: &Actor, client: &str) -> Actor {
+/// Returns the actor of an MCP client: the token's actor, or for a person's token an agent that is
+/// named after the client and the person.
+fn agent_actor(actor: &Actor, client: &str) -> Actor {
     match actor.role() {
-        Role::Agent | Role::Ci | Role::Import | Role::Peer => actor.clone(),
-        Role::Human => {
-            let plain = |c: char| match c.is_ascii_alphanumeric() || ".-_".contains(c) {
-                true => c.to_ascii_lowercase(),
-                false => '-',
+        ActorRole::Agent | ActorRole::Ci | ActorRole::Import | ActorRole::Peer => actor.clone(),
+        ActorRole::Human => {
+            // The client chooses its name: only these characters can neither forge another actor
+            // such as `human:eve` nor add a level to the hierarchy of names.
+            let sanitize = |c: char| {
+                if c.is_ascii_alphanumeric() || ".-_".contains(c) {
+                    c.to_ascii_lowercase()
+                } else {
+                    '-'
+                }
             };
-            let client: String = client.chars().take(CLIENT_CHARS_MAX).map(plain).collect();
-            let client = match client.trim_matches('-') {
+            let sanitized: String = client
+                .chars()
+                .take(CLIENT_CHARS_MAX)
+                .map(sanitize)
+                .collect();
+            let client = match sanitized.trim_matches('-') {
                 "" => "unknown",
                 client => client,
             };
-            Actor::from_claim(Role::Agent, &format!("{client}/{}", actor.name()))
+            Actor::from_claim(ActorRole::Agent, &format!("{client}/{}", actor.name()))
         }
     }
 }
 
-/// Tells a failure to an agent.
-fn trouble(failure: Failure) -> Trouble {
+/// Converts a failure of a use case to an MCP error.
+fn to_tool_error(failure: ServiceError) -> ToolError {
     let problem = Problem::from(failure);
     let whose = match problem.kind() {
-        Kind::NotFound => Whose::Missing,
-        Kind::Internal | Kind::Unavailable => Whose::Ours,
+        Kind::NotFound => ErrorCause::Missing,
+        Kind::Internal | Kind::Unavailable => ErrorCause::Ours,
         Kind::Malformed
         | Kind::Unauthenticated
         | Kind::Forbidden
@@ -117,73 +152,76 @@ fn trouble(failure: Failure) -> Trouble {
         | Kind::Invalid
         | Kind::Refused
         | Kind::KeyReused
-        | Kind::TooMany => Whose::Caller,
+        | Kind::TooMany => ErrorCause::Caller,
     };
     let next = matches!(problem.kind(), Kind::NotFound);
-    Trouble {
+    ToolError {
         whose,
         said: problem.detail().to_owned(),
         next: next.then(|| "`ken_search` finds entries and their ids".to_owned()),
     }
 }
 
-/// Returns an object as a program reads it.
-fn json(object: &impl Serialize) -> Reply {
-    Reply::Json(serde_json::to_value(object).expect("answers are plain data"))
+/// Serializes an object as a JSON reply.
+fn json_reply(object: &impl Serialize) -> ToolReply {
+    // Views contain only strings, numbers, lists and maps with string keys.
+    ToolReply::Json(serde_json::to_value(object).expect("answers are plain data"))
 }
 
-impl Knowledge for Hub {
-    fn code(&self) -> Code {
-        Code::Elsewhere
+impl KnowledgeBackend for HubBackend {
+    fn code(&self) -> CodeAccess {
+        CodeAccess::Elsewhere
     }
 
-    async fn search(&self, caller: Caller, ask: SearchAsk) -> Answered {
-        let mut call = self.call(&caller, Intent::Reads).await?;
-        let reply = answering::search(&mut call, ask).await;
-        finished(call, reply).await
+    async fn search(&self, caller: McpCaller, ask: SearchArguments) -> ToolResult {
+        let mut call = self.begin_call(&caller, CallIntent::Reads).await?;
+        let reply = tools::search(&mut call, ask).await;
+        commit_call(call, reply).await
     }
 
-    async fn get(&self, caller: Caller, ask: GetAsk) -> Answered {
-        let mut call = self.call(&caller, Intent::Reads).await?;
-        let reply = answering::get(&mut call, &ask).await;
-        finished(call, reply).await
+    async fn get(&self, caller: McpCaller, ask: GetArguments) -> ToolResult {
+        let mut call = self.begin_call(&caller, CallIntent::Reads).await?;
+        let reply = tools::get(&mut call, &ask).await;
+        commit_call(call, reply).await
     }
 
-    async fn record(&self, caller: Caller, ask: RecordAsk) -> Answered {
-        let mut call = self.call(&caller, Intent::Writes).await?;
-        let reply = answering::record(&mut call, &ask).await;
-        finished(call, reply).await
+    async fn record(&self, caller: McpCaller, ask: RecordArguments) -> ToolResult {
+        let mut call = self.begin_call(&caller, CallIntent::Writes).await?;
+        let reply = tools::record(&mut call, &ask).await;
+        commit_call(call, reply).await
     }
 
-    async fn feedback(&self, caller: Caller, ask: FeedbackAsk) -> Answered {
-        let mut call = self.call(&caller, Intent::Writes).await?;
-        let reply = answering::feedback(&mut call, &ask).await;
-        finished(call, reply).await
+    async fn feedback(&self, caller: McpCaller, ask: FeedbackArguments) -> ToolResult {
+        let mut call = self.begin_call(&caller, CallIntent::Writes).await?;
+        let reply = tools::feedback(&mut call, &ask).await;
+        commit_call(call, reply).await
     }
 
-    async fn check(&self, caller: Caller, ask: CheckAsk) -> Answered {
-        let mut call = self.call(&caller, Intent::Reads).await?;
-        let reply = answering::check(&mut call, ask).await;
-        finished(call, reply).await
+    async fn check(&self, caller: McpCaller, ask: CheckArguments) -> ToolResult {
+        let mut call = self.begin_call(&caller, CallIntent::Reads).await?;
+        let reply = tools::check(&mut call, ask).await;
+        commit_call(call, reply).await
     }
 
-    async fn brief(&self, caller: Caller, ask: BriefAsk) -> Result<String, Trouble> {
-        let mut call = self.call(&caller, Intent::Reads).await?;
-        let text = answering::brief(&mut call, ask).await;
-        finished(call, text).await
+    async fn brief(&self, caller: McpCaller, ask: BriefingArguments) -> Result<String, ToolError> {
+        let mut call = self.begin_call(&caller, CallIntent::Reads).await?;
+        let text = tools::brief(&mut call, ask).await;
+        commit_call(call, text).await
     }
 
-    async fn index(&self, caller: Caller) -> Result<String, Trouble> {
-        let mut call = self.call(&caller, Intent::Reads).await?;
-        let text = answering::index(&mut call).await;
-        finished(call, text).await
+    async fn index(&self, caller: McpCaller) -> Result<String, ToolError> {
+        let mut call = self.begin_call(&caller, CallIntent::Reads).await?;
+        let text = tools::index(&mut call).await;
+        commit_call(call, text).await
     }
 }
 
-/// Keeps what a call wrote before anything is told.
-async fn finished<T>(call: Call, reply: Result<T, Failure>) -> Result<T, Trouble> {
-    let reply = reply.map_err(trouble)?;
-    call.desk.finish().await.map_err(trouble)?;
+/// Commits a call before its reply is sent. A failed call is rolled back when it is dropped.
+async fn commit_call<T>(call: HubToolCall, reply: Result<T, ServiceError>) -> Result<T, ToolError> {
+    // Exposures must be durable before the agent sees the entries: a lost one would let a primed
+    // agent count as independent.
+    let reply = reply.map_err(to_tool_error)?;
+    call.session.commit().await.map_err(to_tool_error)?;
     Ok(reply)
 }
 
@@ -209,7 +247,7 @@ mod tests {
             ("human:ada@example.org", "", "agent:unknown/ada@example.org"),
         ] {
             let actor: Actor = actor.parse().expect("an actor");
-            let found = agent_of(&actor, client);
+            let found = agent_actor(&actor, client);
             assert_eq!(found.to_string(), agent, "{actor} {client}");
             assert!(!found.is_human());
         }

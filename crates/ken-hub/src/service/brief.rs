@@ -1,119 +1,149 @@
-//! The start of work: the norms that hold for what is in hand, the few entries worth knowing, and how knowledge fares.
+//! Briefings: the norms for the files in hand, the most relevant entries, and insights on the
+//! workspace's health.
 
-use ken_core::answer::{Answer, Search};
-use ken_core::brief::{Dealt, deal, norms_page, set_apart};
-use ken_core::health::{Insight, insights};
-use ken_core::kind::Memory;
-use ken_core::run::How;
-use ken_core::score::Role as Work;
-use ken_core::store::Filter;
-use ken_core::surface::{self, Page, Portion};
+use ken_core::health::{HealthInsight, evaluate_rules};
+use ken_core::ledger::store::EntryFilter;
+use ken_core::retrieval::brief::{
+    HoldoutResult, apply_holdout, drop_norms_and_single_agent_hits, select_norms,
+};
+use ken_core::retrieval::ranking::{SearchQuery, SearchResults};
+use ken_core::retrieval::score::ReaderRole as Work;
+use ken_core::retrieval::surface::{self, EntrySelection, SelectionLimits};
+use ken_core::trust::run::ExposureChannel;
+use ken_core::values::kind::Memory;
 
-use super::search::{laid_out, page_of, served_by};
-use super::{Beside, Desk, Failure, Reader};
+use super::search::{render_findings, render_hits, served_by};
+use super::{EntryReader, OrganizationHits, ServiceError, WorkspaceSession};
 
-/// Norms that are read.
+/// Maximum number of norms read per briefing.
 const NORMS_READ_MAX: u32 = 500;
 
-/// What a briefing is for.
+/// Input of a briefing.
 #[derive(Clone, Debug)]
-pub struct Briefing {
-    pub reader: Reader,
-    /// What is going to be done; may be empty.
+pub struct BriefingRequest {
+    pub reader: EntryReader,
+    /// Description of the upcoming work; may be empty.
     pub task: String,
-    /// Files and folders in hand.
+    /// Files and folders about to be worked on.
     pub paths: Vec<String>,
     pub role: Option<Work>,
 }
 
-/// What somebody should know before they begin.
+/// Contents of a briefing.
 #[derive(Clone, Debug)]
-pub struct Briefed {
-    /// One line each; those about what is in hand come first.
-    pub norms: Page,
-    /// What is known, norms left out.
-    pub known: Page,
-    pub beside: Beside,
-    /// What the rules say about how knowledge fares, the gravest first.
-    pub insights: Vec<Insight>,
+pub struct WorkspaceBriefing {
+    /// One line per norm; norms about the given paths come first.
+    pub norms: EntrySelection,
+    /// The relevant entries, without norms.
+    pub entries: EntrySelection,
+    pub organization_hits: OrganizationHits,
+    /// Results of the health rules, most severe first.
+    pub insights: Vec<HealthInsight>,
 }
 
-impl Briefed {
-    /// Returns all of it as an agent reads it.
+impl WorkspaceBriefing {
+    /// Returns the briefing as the context block an agent receives.
     #[must_use]
     pub fn text(&self) -> String {
-        let known = self.beside.behind(self.known.clone());
-        surface::brief(&self.norms, &known, served_by())
+        let known = self.organization_hits.append_to(self.entries.clone());
+        surface::render_briefing_block(&self.norms, &known, served_by())
     }
 }
 
-/// Gathers what to know before work begins, and writes down what is shown.
+/// Builds a briefing and records its entries as exposures.
 ///
-/// In a run somebody opened chance keeps some entries from some agents: only those can find them unseen.
-pub async fn brief(desk: &mut Desk, it: Briefing) -> Result<Briefed, Failure> {
-    let Briefing {
+/// In an explicitly opened run, a random holdout withholds some entries from some agents. Only an
+/// agent from which an entry was withheld can find it independently.
+pub async fn brief(
+    session: &mut WorkspaceSession,
+    request: BriefingRequest,
+) -> Result<WorkspaceBriefing, ServiceError> {
+    let BriefingRequest {
         reader,
         task,
         paths,
         role,
-    } = it;
-    let mut seat = desk.seat(&reader).await?;
-    let drawn = reader.run.clone().unwrap_or_default();
-    let mut search = Search::unasked(&task, paths, role, drawn);
-    search.thread = desk
-        .run_at(&mut seat)
+    } = request;
+    let mut reader_context = session.resolve_reader(&reader).await?;
+    // The run's name seeds the sampling, so every agent of a run draws the same ranking.
+    let seed = reader.run.clone().unwrap_or_default();
+    let mut search = SearchQuery::for_briefing(&task, paths, role, seed);
+    search.thread = session
+        .load_context_run(&mut reader_context)
         .await?
-        .and_then(|it| it.thread.clone());
-    let portion = Portion {
+        .and_then(|run| run.thread.clone());
+    let portion = SelectionLimits {
         role,
-        ..Portion::default()
+        ..SelectionLimits::default()
     };
-    let Answer { mut hits, .. } = desk.answer(&search).await?;
-    let unsaid = set_apart(&mut hits);
-    let norms = desk.norms(&search.paths).await?;
-    let offers = desk.offers(&mut seat, hits.iter().map(|hit| &hit.entry));
-    let offers = offers.await?;
-    let lay_out = |hits: &[_]| page_of(hits, portion);
-    let Dealt {
+    let SearchResults { mut hits, .. } = session.rank_candidates(&search).await?;
+    let unsaid = drop_norms_and_single_agent_hits(&mut hits);
+    let norms = session.load_norms(&search.paths).await?;
+    let entries = hits.iter().map(|hit| &hit.entry);
+    let offers = session.draw_holdout(&mut reader_context, entries).await?;
+    let lay_out = |hits: &[_]| render_hits(hits, portion);
+    let HoldoutResult {
         page: known,
         shown,
         offers,
         passed,
-    } = deal(&mut hits, offers, &unsaid, lay_out);
-    let beside = desk.beside(&search, (&hits, &known), portion).await?;
-    let beyond = beside.shown().iter().map(|it| it.id);
-    let shown: Vec<_> = norms.ids().into_iter().chain(shown).chain(beyond).collect();
-    desk.note_shown(&seat, &shown, How::Brief).await?;
-    desk.note_pushed(&seat, offers, passed).await?;
-    let facts = desk.health_facts().await?;
-    Ok(Briefed {
+    } = apply_holdout(&mut hits, offers, &unsaid, lay_out);
+    let beside = session
+        .search_organization(&search, (&hits, &known), portion)
+        .await?;
+    let global_ids = beside.shown().iter().map(|it| it.id);
+    let local_ids = norms.ids().into_iter().chain(shown);
+    let shown: Vec<_> = local_ids.chain(global_ids).collect();
+    session
+        .record_exposures(&reader_context, &shown, ExposureChannel::Brief)
+        .await?;
+    session
+        .record_holdout(&reader_context, offers, passed)
+        .await?;
+    let facts = session.health_facts().await?;
+    Ok(WorkspaceBriefing {
         norms,
-        known,
-        beside,
-        insights: crate::away::away(move || insights(&facts)).await?,
+        entries: known,
+        organization_hits: beside,
+        // The rules compare up to two thousand entries pairwise, too long for an async worker
+        // thread.
+        insights: crate::blocking::run_blocking(move || evaluate_rules(&facts)).await?,
     })
 }
 
-/// Returns the norms for the whole workspace and for `paths`, and writes down that they were shown.
-pub async fn norms(desk: &mut Desk, reader: &Reader, paths: &[String]) -> Result<Page, Failure> {
-    let seat = desk.seat(reader).await?;
-    let norms = desk.norms(paths).await?;
-    desk.note_shown(&seat, &norms.ids(), How::Pull).await?;
+/// Returns the norms that apply to the whole workspace or to `paths`, and records them as
+/// exposures.
+pub async fn show_norms(
+    session: &mut WorkspaceSession,
+    reader: &EntryReader,
+    paths: &[String],
+) -> Result<EntrySelection, ServiceError> {
+    let reader_context = session.resolve_reader(reader).await?;
+    let norms = session.load_norms(paths).await?;
+    session
+        .record_exposures(&reader_context, &norms.ids(), ExposureChannel::Pull)
+        .await?;
     Ok(norms)
 }
 
-impl Desk {
-    /// Returns the norms for the whole workspace and for `paths`.
-    pub(super) async fn norms(&mut self, paths: &[String]) -> Result<Page, Failure> {
-        let filter = Filter {
+impl WorkspaceSession {
+    /// Loads the norms that apply to the whole workspace or to `paths`.
+    pub(super) async fn load_norms(
+        &mut self,
+        paths: &[String],
+    ) -> Result<EntrySelection, ServiceError> {
+        let filter = EntryFilter {
             memory: Some(Memory::Procedural),
-            ..Filter::default()
+            ..EntryFilter::default()
         };
         let workspace = self.workspace().await?;
-        let listed = self
-            .tenant
-            .list(&filter, None, Some(NORMS_READ_MAX))
-            .await?;
-        Ok(norms_page(listed, &workspace, paths, self.now, laid_out))
+        let listed = self.tx.list(&filter, None, Some(NORMS_READ_MAX)).await?;
+        Ok(select_norms(
+            listed,
+            &workspace,
+            paths,
+            self.now,
+            render_findings,
+        ))
     }
 }

@@ -1,49 +1,54 @@
-//! Whether an entry helped: it counts for how far it helps, not for its truth.
+//! Feedback on entries: it changes an entry's confidence, not its truth.
 
 use ken_core::decide;
-use ken_core::event::Feedback;
-use ken_core::id::EntryId;
+use ken_core::ledger::event::Feedback;
+use ken_core::values::id::EntryId;
 
-use super::{Desk, Failure, Reader};
-use crate::identity::Role;
+use super::{EntryReader, ServiceError, WorkspaceSession};
+use crate::ids::Role;
 
-/// What was taken down.
+/// Result of giving feedback.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FeedbackNoted {
+pub struct FeedbackOutcome {
     pub id: EntryId,
     pub verdict: Feedback,
-    /// Whether it was new; asked again, somebody says so once.
+    /// False if the actor gave the same feedback before; repetitions do not count.
     pub is_new: bool,
 }
 
-/// Takes down whether an entry helped whoever was shown it; of people that is believed.
-pub async fn feedback(
-    desk: &mut Desk,
-    reader: &Reader,
+/// Records whether an entry helped the reader. Agents need to have been shown the entry; people are
+/// believed.
+pub async fn give_feedback(
+    session: &mut WorkspaceSession,
+    reader: &EntryReader,
     wanted: &str,
     verdict: Feedback,
-) -> Result<FeedbackNoted, Failure> {
-    desk.needs(Role::Agent, "giving feedback")?;
-    desk.check_author(&reader.agent)?;
-    desk.lock().await?;
-    let entry = desk.find(wanted).await?;
+) -> Result<FeedbackOutcome, ServiceError> {
+    session.require_role(Role::Agent, "giving feedback")?;
+    session.ensure_may_write_as(&reader.agent)?;
+    session.lock().await?;
+    let entry = session.find(wanted).await?;
     let id = entry.id;
-    let open = desk.open_run_of(reader).await?;
+    // Exposures are looked up in the reader's open run, or in the implicit run that records reads
+    // outside any run.
+    let open = session.load_reader_run(reader).await?;
     let since = open.as_ref().map(|it| it.opened);
     let run = match open {
         Some(run) => Some(run),
-        None => desk.implicit_sight(reader).await?,
+        None => session.load_implicit_run(reader).await?,
     };
     let by = &reader.agent;
-    let sight = run.map(|it| it.sight(by)).unwrap_or_default();
-    decide::may_judge(by, &sight, id).map_err(|it| Failure::Conflict(it.to_string()))?;
-    let history = desk.tenant.history(id).await?;
-    let is_new = !decide::is_said_already(&history, by, verdict, since);
+    let sight = run.map(|it| it.exposures(by)).unwrap_or_default();
+    decide::check_was_shown(by, &sight, id).map_err(|it| ServiceError::Conflict(it.to_string()))?;
+    // The lock taken above makes this check reliable: without it, two identical requests could both
+    // count.
+    let history = session.tx.history(id).await?;
+    let is_new = !decide::is_repeated_feedback(&history, by, verdict, since);
     if is_new {
-        let draft = decide::feedback(&entry, verdict)?;
-        desk.record(vec![(None, draft)], by).await?;
+        let draft = decide::give_feedback(&entry, verdict)?;
+        session.append_drafts(vec![(None, draft)], by).await?;
     }
-    Ok(FeedbackNoted {
+    Ok(FeedbackOutcome {
         id,
         verdict,
         is_new,

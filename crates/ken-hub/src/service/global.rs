@@ -1,26 +1,26 @@
-//! What the organisation knows, beside what a workspace knows.
+//! Organization-wide entries that supplement a workspace's own results.
 
-use ken_core::answer::Hit;
-use ken_core::surface::{Page, Shown};
+use ken_core::retrieval::ranking::SearchHit;
+use ken_core::retrieval::surface::{EntrySelection, SelectedEntry};
 
-/// What the organisation adds to an answer.
+/// Hits from other workspaces of the organization.
 #[derive(Clone, Debug, Default)]
-pub struct Beside {
+pub struct OrganizationHits {
     /// Best first.
-    pub hits: Vec<Hit>,
-    pub page: Option<Page>,
+    pub hits: Vec<SearchHit>,
+    pub page: Option<EntrySelection>,
 }
 
-impl Beside {
-    /// Returns what is shown.
+impl OrganizationHits {
+    /// Returns the organization-wide entries that are shown.
     #[must_use]
-    pub fn shown(&self) -> &[Shown] {
+    pub fn shown(&self) -> &[SelectedEntry] {
         self.page.as_ref().map_or(&[], |it| &it.shown)
     }
 
-    /// Returns `page` with what was added behind it.
+    /// Returns `page` followed by the organization-wide entries.
     #[must_use]
-    pub fn behind(&self, page: Page) -> Page {
+    pub fn append_to(&self, page: EntrySelection) -> EntrySelection {
         match &self.page {
             Some(beside) => page.followed_by(beside),
             None => page,

@@ -1,41 +1,44 @@
-//! What the rules about how knowledge fares need to know.
+//! Facts for the health rules of a workspace.
 
 use std::collections::BTreeMap;
 
-use ken_core::entry::Entry;
-use ken_core::event::RetrievalMissed;
+use ken_core::health::maintenance::MaintenancePolicy;
 use ken_core::health::performance::OUTCOME_DAYS;
-use ken_core::health::{Facts, Outcome, disappointments};
-use ken_core::id::EntryId;
-use ken_core::maintenance::Policy;
-use ken_core::score::Weights;
-use ken_core::store::{Filter, Shelf};
-use ken_core::time::{DAY_MS, Timestamp};
+use ken_core::health::{HealthFacts, RunOutcome, count_errors};
+use ken_core::ledger::entry::Entry;
+use ken_core::ledger::event::RetrievalMissed;
+use ken_core::ledger::store::{EntryFilter, LifecycleFilter};
+use ken_core::retrieval::score::RankingWeights;
+use ken_core::values::id::EntryId;
+use ken_core::values::time::{DAY_MS, Timestamp};
 
-use super::{Desk, Failure};
+use super::{ServiceError, WorkspaceSession};
 
-/// Entries the rules look at, the newest: they compare entries with each other.
+/// Newest entries the rules examine. The limit is low because the rules compare entries pairwise.
 const ENTRIES_MAX: u32 = 2_000;
 
-impl Desk {
-    /// Gathers everything the rules may know. Asks no code and no model.
-    pub(super) async fn health_facts(&mut self) -> Result<Facts, Failure> {
-        let every = Filter {
-            shelf: Shelf::All,
-            ..Filter::default()
+impl WorkspaceSession {
+    /// Collects the facts for the rules. Uses neither source code nor a model.
+    pub(super) async fn health_facts(&mut self) -> Result<HealthFacts, ServiceError> {
+        let every = EntryFilter {
+            lifecycle: LifecycleFilter::All,
+            ..EntryFilter::default()
         };
-        let mut entries = self.tenant.list(&every, None, Some(ENTRIES_MAX)).await?;
-        let foreign = entries.iter().filter(|it| it.is_inbound());
-        let foreign: Vec<Entry> = foreign.cloned().collect();
+        let mut entries = self.tx.list(&every, None, Some(ENTRIES_MAX)).await?;
+        // Collected before the filter below: entries from peers may be quarantined, hence not live.
+        let inbound = entries.iter().filter(|entry| entry.is_inbound());
+        let foreign: Vec<Entry> = inbound.cloned().collect();
         entries.retain(Entry::is_live);
         let errors = self.prediction_errors(&entries).await?;
         let workspace = self.workspace().await?;
-        Ok(Facts {
+        Ok(HealthFacts {
             now: self.now,
             errors,
-            outcomes: self.outcomes_since(Some(lately(self.now))).await?,
-            weights: Weights::of(&workspace).unwrap_or_default(),
-            policy: Policy::of(&workspace),
+            outcomes: self
+                .outcomes_since(Some(recent_period_start(self.now)))
+                .await?,
+            weights: RankingWeights::from_workspace(&workspace).unwrap_or_default(),
+            policy: MaintenancePolicy::from_workspace(&workspace),
             peers: workspace.peers.clone(),
             dismissed: workspace.dismissed.clone(),
             entries,
@@ -43,28 +46,33 @@ impl Desk {
         })
     }
 
-    /// Returns how runs ended, since a time if one is given, in the order they did.
+    /// Returns the outcomes of ended runs in the order they ended, optionally only since a time.
     pub(super) async fn outcomes_since(
         &mut self,
         since: Option<Timestamp>,
-    ) -> Result<Vec<Outcome>, Failure> {
+    ) -> Result<Vec<RunOutcome>, ServiceError> {
         let runs = self.ended_runs(since).await?.into_iter();
-        Ok(runs.map(Outcome::from).collect())
+        Ok(runs.map(RunOutcome::from).collect())
     }
 
-    /// Returns how often each of `entries` disappointed; those that never did are left out.
+    /// Returns the number of retrieval misses per entry of `entries`; entries without misses are
+    /// absent.
     async fn prediction_errors(
         &mut self,
         entries: &[Entry],
-    ) -> Result<BTreeMap<EntryId, u64>, Failure> {
-        let since = lately(self.now).to_string();
-        let missed = self.tenant.of_type::<RetrievalMissed>(Some(&since)).await?;
-        let missed = missed.iter().flat_map(|it| it.event.entries());
-        Ok(disappointments(missed, entries))
+    ) -> Result<BTreeMap<EntryId, u64>, ServiceError> {
+        let since = recent_period_start(self.now).to_string();
+        let missed = self
+            .tx
+            .events_of_type::<RetrievalMissed>(Some(&since))
+            .await?;
+        let missed_ids = missed.iter().flat_map(|it| it.event.entries());
+        Ok(count_errors(missed_ids, entries))
     }
 }
 
-/// Returns since when what happened counts for rules and lists: what was slow a year ago is no news.
-pub(super) fn lately(now: Timestamp) -> Timestamp {
+/// Returns the start of the period that rules and lists consider; older outcomes say little about
+/// the current state.
+pub(super) fn recent_period_start(now: Timestamp) -> Timestamp {
     now.minus_millis(u64::from(OUTCOME_DAYS) * DAY_MS)
 }

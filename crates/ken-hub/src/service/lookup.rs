@@ -1,127 +1,143 @@
-//! Questions: one entry, many, and their history.
+//! Read operations on entries: details, lists and history.
 
-use ken_core::entry::Entry;
-use ken_core::event::Recorded as Event;
-use ken_core::id::EntryId;
-use ken_core::run::How;
-use ken_core::store::Filter;
-use ken_core::time::Timestamp;
+use ken_core::ledger::entry::Entry;
+use ken_core::ledger::event::RecordedEvent as Event;
+use ken_core::ledger::store::EntryFilter;
+use ken_core::trust::run::ExposureChannel;
+use ken_core::values::id::EntryId;
+use ken_core::values::time::Timestamp;
 
-use super::{Desk, Failure, Reader};
-use crate::identity::Role;
-use crate::store::After;
+use super::{EntryReader, ServiceError, WorkspaceSession};
+use crate::ids::Role;
+use crate::store::EntryPosition;
 
-/// Events of one history that are told.
+/// Maximum number of events returned per history.
 const HISTORY_MAX: usize = 1_000;
 
-/// All there is to tell of one entry.
+/// Details of one entry.
 #[derive(Clone, Debug)]
-pub struct Told {
+pub struct EntryWithConflicts {
     pub entry: Entry,
-    /// Entries that say the opposite.
+    /// Entries that contradict this one.
     pub conflicts: Vec<EntryId>,
-    /// Whoever made it was revoked.
+    /// True if its author or origin is revoked.
     pub is_revoked: bool,
     pub now: Timestamp,
 }
 
-/// Some entries, newest first.
+/// A page of entries, newest first.
 #[derive(Clone, Debug)]
-pub struct Listing {
+pub struct EntryPage {
     pub entries: Vec<Entry>,
-    /// Where the next page begins.
-    pub next: Option<After>,
+    /// Start of the next page; `None` on the last page.
+    pub next: Option<EntryPosition>,
 }
 
-/// Tells all of one entry, and writes down that it was shown. `wanted` is its id, an unambiguous beginning, or its
-/// alias.
+/// Returns the details of an entry and records the exposure. `wanted` is an id, an unambiguous id
+/// prefix or an alias.
 ///
-/// What waits for a person is told to people only.
-pub async fn entry(desk: &mut Desk, reader: &Reader, wanted: &str) -> Result<Told, Failure> {
-    let seat = desk.seat(reader).await?;
-    let entry = desk.find(wanted).await?;
-    desk.may_see(&entry)?;
-    let workspace = desk.workspace().await?;
-    let against = desk.against(&[entry.id], &workspace).await?;
-    desk.note_shown(&seat, &[entry.id], How::Show).await?;
-    Ok(Told {
+/// Quarantined entries are shown to curators only.
+pub async fn show_entry(
+    session: &mut WorkspaceSession,
+    reader: &EntryReader,
+    wanted: &str,
+) -> Result<EntryWithConflicts, ServiceError> {
+    let reader_context = session.resolve_reader(reader).await?;
+    let entry = session.find(wanted).await?;
+    session.ensure_visible(&entry)?;
+    let workspace = session.workspace().await?;
+    let against = session.load_contradictions(&[entry.id], &workspace).await?;
+    session
+        .record_exposures(&reader_context, &[entry.id], ExposureChannel::Show)
+        .await?;
+    Ok(EntryWithConflicts {
         conflicts: against.into_values().flatten().collect(),
         is_revoked: workspace.is_revoked(&entry),
-        now: desk.now,
+        now: session.now,
         entry,
     })
 }
 
-/// Returns every event of an entry in canonical order, the latest thousand of them.
+/// Returns an entry's latest thousand events in canonical order and records the exposure.
 pub async fn history(
-    desk: &mut Desk,
-    reader: &Reader,
+    session: &mut WorkspaceSession,
+    reader: &EntryReader,
     wanted: &str,
-) -> Result<Vec<Event>, Failure> {
-    let seat = desk.seat(reader).await?;
-    let entry = desk.find(wanted).await?;
-    desk.may_see(&entry)?;
-    desk.note_shown(&seat, &[entry.id], How::Show).await?;
-    let mut history = desk.tenant.history(entry.id).await?;
-    let beyond = history.len().saturating_sub(HISTORY_MAX);
-    Ok(history.split_off(beyond))
+) -> Result<Vec<Event>, ServiceError> {
+    let reader_context = session.resolve_reader(reader).await?;
+    let entry = session.find(wanted).await?;
+    session.ensure_visible(&entry)?;
+    // The statements are in the history, so reading it primes the agent as much as reading the
+    // entry.
+    session
+        .record_exposures(&reader_context, &[entry.id], ExposureChannel::Show)
+        .await?;
+    let mut history = session.tx.history(entry.id).await?;
+    let excess = history.len().saturating_sub(HISTORY_MAX);
+    Ok(history.split_off(excess))
 }
 
-/// Lists entries, newest first, and writes down what is shown.
-pub async fn list(
-    desk: &mut Desk,
-    reader: &Reader,
-    filter: &Filter,
-    after: Option<&After>,
+/// Lists entries, newest first, and records the exposures.
+pub async fn list_entries(
+    session: &mut WorkspaceSession,
+    reader: &EntryReader,
+    filter: &EntryFilter,
+    after: Option<&EntryPosition>,
     limit: u32,
-) -> Result<Listing, Failure> {
-    let seat = desk.seat(reader).await?;
-    let asked = Some(limit.saturating_add(1));
-    let mut entries = desk.tenant.list(filter, after, asked).await?;
-    let is_cut = limit < u32::try_from(entries.len()).unwrap_or(u32::MAX);
+) -> Result<EntryPage, ServiceError> {
+    let reader_context = session.resolve_reader(reader).await?;
+    // One entry more than the page holds tells whether there is a next page, without a count query.
+    let limit_plus_one = Some(limit.saturating_add(1));
+    let mut entries = session.tx.list(filter, after, limit_plus_one).await?;
+    let is_cut = u32::try_from(entries.len()).unwrap_or(u32::MAX) > limit;
     entries.truncate(limit as usize);
-    let next = entries.last().filter(|_| is_cut).map(After::of);
-    // What waits for a person is counted in a page and told to nobody else.
-    entries.retain(|it| desk.may_see(it).is_ok());
+    let next = entries.last().filter(|_| is_cut).map(EntryPosition::after);
+    // The cursor is computed before quarantined entries are removed, so a page may be short but
+    // paging never stops early.
+    entries.retain(|it| session.ensure_visible(it).is_ok());
     let ids: Vec<EntryId> = entries.iter().map(|it| it.id).collect();
-    desk.note_shown(&seat, &ids, How::Pull).await?;
-    Ok(Listing { entries, next })
+    session
+        .record_exposures(&reader_context, &ids, ExposureChannel::Pull)
+        .await?;
+    Ok(EntryPage { entries, next })
 }
 
-impl Desk {
-    /// Returns an entry by its full id.
-    pub(super) async fn entry(&mut self, id: EntryId) -> Result<Entry, Failure> {
-        let found = self.tenant.entry(id).await?;
-        found.ok_or_else(|| no_entry(&id.to_string()))
+impl WorkspaceSession {
+    /// Loads an entry by its full id.
+    pub(super) async fn load_entry(&mut self, id: EntryId) -> Result<Entry, ServiceError> {
+        let found = self.tx.entry(id).await?;
+        found.ok_or_else(|| entry_not_found(&id.to_string()))
     }
 
-    /// Returns the one entry whose id begins with `wanted`, or whose alias it is.
-    pub(super) async fn find(&mut self, wanted: &str) -> Result<Entry, Failure> {
+    /// Finds the only entry whose id starts with `wanted` or whose alias equals it.
+    pub(super) async fn find(&mut self, wanted: &str) -> Result<Entry, ServiceError> {
+        // Context blocks print ids in brackets, and agents copy them that way.
         let wanted = wanted.trim().trim_start_matches('[').trim_end_matches(']');
         if wanted.is_empty() {
-            return Err(Failure::usage("name an entry by its id"));
+            return Err(ServiceError::invalid_request("name an entry by its id"));
         }
-        let mut candidates = self.tenant.find(wanted).await?;
+        let mut candidates = self.tx.find_ids(wanted).await?;
         match candidates.len() {
-            0 => Err(no_entry(wanted)),
-            1 => self.entry(candidates.remove(0)).await,
-            _ => Err(Failure::Ambiguous {
+            0 => Err(entry_not_found(wanted)),
+            1 => self.load_entry(candidates.remove(0)).await,
+            _ => Err(ServiceError::Ambiguous {
                 wanted: wanted.to_owned(),
                 candidates,
             }),
         }
     }
 
-    /// Refuses to show what waits for a person to anybody but a curator.
-    fn may_see(&self, entry: &Entry) -> Result<(), Failure> {
-        match entry.quarantine.is_empty() || Role::Curator <= self.caller.role {
-            true => Ok(()),
-            false => Err(Failure::SetApart(entry.id)),
+    /// Refuses quarantined entries to callers below curator.
+    fn ensure_visible(&self, entry: &Entry) -> Result<(), ServiceError> {
+        if entry.quarantine.is_empty() || self.caller.role >= Role::Curator {
+            Ok(())
+        } else {
+            Err(ServiceError::Quarantined(entry.id))
         }
     }
 }
 
-fn no_entry(wanted: &str) -> Failure {
+fn entry_not_found(wanted: &str) -> ServiceError {
     let (what, wanted) = ("entry", wanted.to_owned());
-    Failure::NotFound { what, wanted }
+    ServiceError::NotFound { what, wanted }
 }

@@ -1,49 +1,59 @@
-//! The use cases, one function a verb, each over one transaction that sees one workspace.
+//! Use cases of the hub: one function per operation, each inside one transaction on one workspace.
 //!
-//! They decide with the same core as a repository does and answer in the same words. What differs is said: a hub has
-//! no code to look at, so what rests on code is unverifiable here. Whoever asks has a role, and a use case that needs
-//! more refuses before it reads anything. What an agent is about to be shown is written down in the same transaction
-//! ([`Reader`]); what is written goes through one door ([`Desk`]).
+//! Decisions come from `ken_core`, so the hub and a repository apply the same rules and return the
+//! same messages. One thing differs: a hub has no source code, so anchors are unverifiable here.
+//!
+//! Every use case checks the caller's role before it reads anything. Exposures are recorded in the
+//! same transaction that reads the entries. Events that the hub writes itself pass through
+//! [`WorkspaceSession`], the single write path.
 
 mod brief;
-mod desk;
-mod failure;
+mod error;
 mod feedback;
 mod global;
 mod health;
-mod held;
-mod keeping;
-mod lift;
+mod impact;
 mod lookup;
 mod outcomes;
+pub mod parse;
 mod promotion;
 mod push;
-pub mod raw;
+mod quarantine;
 mod reader;
 mod recording;
+mod run_store;
 mod runs;
 mod search;
+mod session;
 mod verify;
 
-pub use brief::{Briefed, Briefing, brief, norms};
-pub use desk::{Desk, House};
-pub use failure::Failure;
-pub use feedback::{FeedbackNoted, feedback};
-pub use global::Beside;
-pub use held::{
-    APPROVAL_WHERE, HELD_WHERE, SET_APART_WHERE, SetApart, WayOut, discard, discard_set_apart,
-    held, lift_quarantine, release, set_apart,
+pub use brief::{BriefingRequest, WorkspaceBriefing, brief, show_norms};
+pub use error::ServiceError;
+pub use feedback::{FeedbackOutcome, give_feedback};
+pub use global::OrganizationHits;
+pub use impact::{measure_entry_impact, measure_impacts};
+pub use ken_core::retrieval::surface::SelectionLimits;
+pub use lookup::{EntryPage, EntryWithConflicts, history, list_entries, show_entry};
+pub use outcomes::{
+    OutcomeReport, OutcomeTotals, ReportPeriod, ReportPeriodError, report_outcomes,
+    summarize_outcomes,
 };
-pub use ken_core::surface::Portion;
-pub use lift::{lift, lift_of};
-pub use lookup::{Listing, Told, entry, history, list};
-pub use outcomes::{Outcomes, Period, PeriodError, Slice, added_up, outcomes};
-pub use promotion::{Approving, Candidate, Queue, Waiting, approve, queue, reject};
-pub use push::{Looked, Opinion, Sent, Taken, look, take};
-pub use reader::{Reader, check_session, reader};
-pub use recording::{Recorded, Recording, record};
+pub use promotion::{
+    ApprovalQueue, ApprovalQueueItem, ApprovalRequest, PromotionCandidate, approve,
+    load_approval_queue, reject,
+};
+pub use push::{PushOutcome, Pusher, ScanVerdict, ScreenedLine, add_decision, screen_lines};
+pub use quarantine::{
+    APPROVAL_HINT, ENTRY_QUARANTINE_HINT, EVENT_QUARANTINE_HINT, QuarantinedLogEntry,
+    ReleaseMethod, discard_entry, discard_event, list_quarantined_entries, list_quarantined_events,
+    release_entry, release_event,
+};
+pub use reader::{EntryReader, build_reader, check_session};
+pub use recording::{AddEntryRequest, RecordOutcome, add_entry};
 pub use runs::{
-    Agents, NewRun, Observation, close, note, observe, open, open_runs, past_runs, run,
+    NewRunSpec, ObservedFinding, RunAgents, close_run, get_open_run, list_open_runs,
+    list_past_runs, load_open_run, record_finding, record_note,
 };
-pub use search::{Found, Question, search, search_kept, served_by};
-pub use verify::{Verified, verify};
+pub use search::{HubSearchRequest, HubSearchResult, search, search_filtered, served_by};
+pub use session::{ServiceContext, WorkspaceSession};
+pub use verify::{WorkspaceVerification, verify};

@@ -1,111 +1,117 @@
-//! What waits for an approval: what only an approval lets out, what a clone promoted to everybody, and what nobody asked
-//! for that has shown itself fit to reach the whole organisation.
+//! Approval queue: entries that only an approval releases, entries that a clone promoted to the
+//! whole organization, and entries that qualify for promotion although no one has requested it.
 //!
-//! Both yes and no are events. Agents put forward by what they find and what comes of it; they never approve.
+//! Approvals and rejections are both events. Agents contribute findings and outcomes; they never
+//! approve.
 
 use std::collections::BTreeSet;
 
-use ken_core::actor::Actor;
-use ken_core::content::Scope;
 use ken_core::decide::{self, Draft, Refusal};
-use ken_core::entry::Entry;
-use ken_core::event::{Channel, Event, RetractReason};
-use ken_core::facts::EntryFacts;
-use ken_core::id::EntryId;
-use ken_core::promotion::{
-    Artifact, authors, has_held_wording, is_approved, is_approved_only, is_approved_outright,
-    is_kept, unfit,
+use ken_core::ledger::entry::Entry;
+use ken_core::ledger::event::{Channel, Event, RetractReason};
+use ken_core::ledger::store::{EntryFilter, LifecycleFilter};
+use ken_core::ledger::workspace::WorkspaceState;
+use ken_core::trust::facts::EntryFacts;
+use ken_core::trust::promotion::{
+    PromotionArtifact, has_quarantined_statement, is_approved, is_approved_outright,
+    is_widening_declined, promotion_barrier, requires_approval, statement_authors,
 };
-use ken_core::store::{Filter, Shelf};
-use ken_core::text::Note;
-use ken_core::workspace::Workspace;
+use ken_core::values::actor::Actor;
+use ken_core::values::content::EntryScope;
+use ken_core::values::id::EntryId;
+use ken_core::values::text::Note;
 
-use super::{Desk, Failure};
-use crate::identity::Role;
-use crate::identity::audit::Act;
-use crate::store::After;
+use super::{ServiceError, WorkspaceSession};
+use crate::database::audit::AuditAction;
+use crate::ids::Role;
+use crate::store::EntryPosition;
 
-/// Entries one page of the store has while all are read.
+/// Entries per page while reading the whole workspace.
 const PAGE: u32 = 1_000;
 
-/// Entries of either sort that are told.
-const TOLD_MAX: usize = 200;
+/// Maximum number of entries per list of the queue.
+const LISTED_MAX: usize = 200;
 
-/// An entry fit to reach the whole organisation.
+/// An entry that qualifies for promotion to the whole organization.
 #[derive(Clone, Debug)]
-pub struct Candidate {
+pub struct PromotionCandidate {
     pub entry: Entry,
     pub facts: EntryFacts,
-    /// The digest of what is approved.
+    /// Digest of the text that an approval covers.
     pub artifact: String,
 }
 
-/// An entry that waits for an approval.
+/// An entry that is pending approval.
 #[derive(Clone, Debug)]
-pub struct Waiting {
+pub struct ApprovalQueueItem {
     pub entry: Entry,
-    /// Who worded it: they may not approve it.
+    /// Authors of the statement; they may not approve it.
     pub authors: BTreeSet<Actor>,
-    /// The digest of what is approved.
+    /// Digest of the text that an approval covers.
     pub artifact: String,
 }
 
-/// What waits for an approval.
+/// Entries that are pending approval or qualify for promotion.
 #[derive(Clone, Debug, Default)]
-pub struct Queue {
-    /// Waiting before anybody is shown it.
-    pub waiting: Vec<Waiting>,
-    /// Promoted to everybody in a clone; the organisation is not shown it before somebody who did not word it approved
-    /// what it says now.
-    pub promoted: Vec<Waiting>,
-    /// Fit to reach the whole organisation, the surest first.
-    pub fit: Vec<Candidate>,
+pub struct ApprovalQueue {
+    /// Quarantined until approved.
+    pub pending: Vec<ApprovalQueueItem>,
+    /// Promoted to the organization in a clone. Other workspaces see it only after a person other
+    /// than its authors approved its current text.
+    pub promoted: Vec<ApprovalQueueItem>,
+    /// Qualified for the whole organization, highest confidence first.
+    pub candidates: Vec<PromotionCandidate>,
 }
 
-impl Queue {
+impl ApprovalQueue {
     fn is_full(&self) -> bool {
-        [self.waiting.len(), self.promoted.len(), self.fit.len()]
-            .iter()
-            .all(|it| TOLD_MAX <= *it)
+        [
+            self.pending.len(),
+            self.promoted.len(),
+            self.candidates.len(),
+        ]
+        .iter()
+        .all(|length| *length >= LISTED_MAX)
     }
 }
 
-/// What somebody brings to approve an entry.
+/// Input of an approval.
 #[derive(Clone, Debug, Default)]
-pub struct Approving {
-    /// The digest of the artifact they read: an agent may reword an entry between reading and approving.
+pub struct ApprovalRequest {
+    /// Digest of the text the approver read: an agent may edit the entry between reading and
+    /// approving.
     pub artifact: String,
-    /// An SSH signature over it, for repositories that ask for one.
+    /// SSH signature over the digest, for repositories that require one.
     pub signature: Option<String>,
-    /// Whether they take upon themselves what is a matter of judgement.
-    pub despite: bool,
+    /// True if the approver overrides criteria that are a matter of judgment.
+    pub overrides: bool,
 }
 
-/// Lists what waits for a person.
-pub async fn queue(desk: &mut Desk) -> Result<Queue, Failure> {
-    desk.needs(Role::Curator, "seeing what waits")?;
-    let workspace = desk.workspace().await?;
-    let filter = Filter {
-        shelf: Shelf::All,
-        ..Filter::default()
+/// Lists entries that are pending approval or qualify for promotion.
+pub async fn load_approval_queue(
+    session: &mut WorkspaceSession,
+) -> Result<ApprovalQueue, ServiceError> {
+    session.require_role(Role::Curator, "seeing what waits")?;
+    let workspace = session.workspace().await?;
+    let filter = EntryFilter {
+        lifecycle: LifecycleFilter::All,
+        ..EntryFilter::default()
     };
-    let (mut queue, mut after) = (Queue::default(), None);
+    let (mut queue, mut after) = (ApprovalQueue::default(), None);
     loop {
-        let page = desk
-            .tenant
-            .list(&filter, after.as_ref(), Some(PAGE))
-            .await?;
+        let page = session.tx.list(&filter, after.as_ref(), Some(PAGE)).await?;
         let is_last = page.len() < PAGE as usize;
-        after = page.last().map(After::of);
+        after = page.last().map(EntryPosition::after);
         for entry in page {
-            desk.queue_up(&mut queue, entry, &workspace).await?;
+            session.enqueue_entry(&mut queue, entry, &workspace).await?;
         }
+        // Reading on would cost queries per entry without adding to the result.
         if is_last || queue.is_full() {
             break;
         }
     }
-    queue.fit.sort_by(|a, b| {
-        let mean = |it: &Candidate| it.facts.posterior.mean();
+    queue.candidates.sort_by(|a, b| {
+        let mean = |it: &PromotionCandidate| it.facts.posterior.mean();
         mean(b)
             .total_cmp(&mean(a))
             .then(a.entry.id.cmp(&b.entry.id))
@@ -113,78 +119,102 @@ pub async fn queue(desk: &mut Desk) -> Result<Queue, Failure> {
     Ok(queue)
 }
 
-/// Lets an entry reach the whole organisation, or out to agents where it waits for an approval.
-pub async fn approve(desk: &mut Desk, wanted: &str, it: Approving) -> Result<Entry, Failure> {
-    desk.needs_person("approving")?;
-    desk.lock().await?;
-    let entry = desk.find(wanted).await?;
-    let history = desk.events_of(entry.id).await?;
-    let by = desk.caller.actor.clone();
-    // Whether it may be approved at all comes first: what was read is beside the point otherwise.
-    let widened = match is_waiting(&entry, &history) {
-        true => None,
-        false => desk.widening(&entry, &history, it.despite, &by).await?,
+/// Approves an entry: promotes it to the whole organization, or releases it if it is pending
+/// approval.
+pub async fn approve(
+    session: &mut WorkspaceSession,
+    wanted: &str,
+    approval: ApprovalRequest,
+) -> Result<Entry, ServiceError> {
+    session.require_person("approving")?;
+    session.lock().await?;
+    let entry = session.find(wanted).await?;
+    let history = session.load_entry_events(entry.id).await?;
+    let by = session.caller.actor.clone();
+    // Eligibility comes first: an outdated digest does not matter for an entry that may not be.
+    let widened = if needs_approval(&entry, &history) {
+        None
+    } else {
+        let widening = session.draft_widening(&entry, &history, approval.overrides, &by);
+        widening.await?
     };
-    check_artifact(&entry, &it.artifact)?;
-    let authors = authors(entry.id, history.iter());
-    let signature = it.signature.map(|text| text.trim().to_owned());
-    let approval = decide::approve(&entry, &authors, &by, signature)?;
-    // How far it reaches, and that somebody who did not word it approved what it says: the organisation's tier asks for
-    // both.
-    let drafts = [Some(approval), widened].into_iter().flatten().collect();
-    desk.settle(entry.id, drafts, &by, Act::EntryApproved).await
-}
-
-/// Says that an entry stays where it is; what waits for an approval is taken back.
-pub async fn reject(desk: &mut Desk, wanted: &str, reason: Option<Note>) -> Result<Entry, Failure> {
-    desk.needs_person("rejecting")?;
-    desk.lock().await?;
-    let entry = desk.find(wanted).await?;
-    let history = desk.events_of(entry.id).await?;
-    let by = desk.caller.actor.clone();
-    let draft = match is_waiting(&entry, &history) {
-        true => decide::retract(&entry, RetractReason::Unwanted, Channel::Command, reason)?,
-        false if is_kept(&entry, &history) => return Err(Refusal::NothingChanges.into()),
-        false => decide::keep(&entry, &by)?,
-    };
-    desk.settle(entry.id, vec![draft], &by, Act::EntryRejected)
+    ensure_artifact_matches(&entry, &approval.artifact)?;
+    let authors = statement_authors(entry.id, history.iter());
+    let signature = approval.signature.map(|text| text.trim().to_owned());
+    let granted = decide::approve(&entry, &authors, &by, signature)?;
+    // Organization-wide entries need both events: the wider scope and the approval by a person who
+    // is not an author.
+    let drafts = [Some(granted), widened].into_iter().flatten().collect();
+    session
+        .append_decision(entry.id, drafts, &by, AuditAction::EntryApproved)
         .await
 }
 
-impl Desk {
-    /// Puts an entry where it waits, if it does.
-    async fn queue_up(
+/// Rejects an entry: it keeps its scope. An entry that is pending approval is retracted.
+pub async fn reject(
+    session: &mut WorkspaceSession,
+    wanted: &str,
+    reason: Option<Note>,
+) -> Result<Entry, ServiceError> {
+    session.require_person("rejecting")?;
+    session.lock().await?;
+    let entry = session.find(wanted).await?;
+    let history = session.load_entry_events(entry.id).await?;
+    let by = session.caller.actor.clone();
+    let draft = if needs_approval(&entry, &history) {
+        decide::retract(&entry, RetractReason::Unwanted, Channel::Command, reason)?
+    } else if is_widening_declined(&entry, &history) {
+        return Err(Refusal::NothingChanges.into());
+    } else {
+        decide::keep_scope(&entry, &by)?
+    };
+    session
+        .append_decision(entry.id, vec![draft], &by, AuditAction::EntryRejected)
+        .await
+}
+
+impl WorkspaceSession {
+    /// Adds an entry to the list of the queue it belongs to, if any.
+    async fn enqueue_entry(
         &mut self,
-        queue: &mut Queue,
+        queue: &mut ApprovalQueue,
         entry: Entry,
-        workspace: &Workspace,
-    ) -> Result<(), Failure> {
-        let may_wait = entry.retracted.is_none() && is_approved_only(&entry);
+        workspace: &WorkspaceState,
+    ) -> Result<(), ServiceError> {
+        // Cheap checks on the entry come first; each history is a query of its own.
+        let may_wait = entry.retracted.is_none() && requires_approval(&entry);
         if may_wait && !entry.quarantine.is_empty() {
-            let history = self.events_of(entry.id).await?;
-            if is_waiting(&entry, &history) && queue.waiting.len() < TOLD_MAX {
-                queue.waiting.extend(Waiting::new(entry, &history));
+            let history = self.load_entry_events(entry.id).await?;
+            if needs_approval(&entry, &history) && queue.pending.len() < LISTED_MAX {
+                queue
+                    .pending
+                    .extend(ApprovalQueueItem::new(entry, &history));
             }
             return Ok(());
         }
-        if entry.scope.value == Scope::Global {
-            if may_have_lapsed(&entry, workspace) && queue.promoted.len() < TOLD_MAX {
-                let history = self.events_of(entry.id).await?;
-                if reaches_unapproved(&entry, &history) && !is_kept(&entry, &history) {
-                    queue.promoted.extend(Waiting::new(entry, &history));
+        if entry.scope.value == EntryScope::Global {
+            if may_have_lapsed(&entry, workspace) && queue.promoted.len() < LISTED_MAX {
+                let history = self.load_entry_events(entry.id).await?;
+                if is_global_unapproved(&entry, &history) && !is_widening_declined(&entry, &history)
+                {
+                    queue
+                        .promoted
+                        .extend(ApprovalQueueItem::new(entry, &history));
                 }
             }
             return Ok(());
         }
-        let facts = EntryFacts::of(&entry, None, self.now);
-        if !may_be_fit(&entry, &facts, workspace) || TOLD_MAX <= queue.fit.len() {
+        let facts = EntryFacts::from_entry(&entry, None, self.now);
+        if !may_qualify(&entry, &facts, workspace) || queue.candidates.len() >= LISTED_MAX {
             return Ok(());
         }
-        let against = self.opponent(entry.id, workspace).await?;
-        let history = self.events_of(entry.id).await?;
-        let artifact = Artifact::of(&entry).map(|it| it.digest());
-        if let (None, false, Some(artifact)) = (against, is_kept(&entry, &history), artifact) {
-            queue.fit.push(Candidate {
+        let against = self.find_contradiction(entry.id, workspace).await?;
+        let history = self.load_entry_events(entry.id).await?;
+        let artifact = PromotionArtifact::from_entry(&entry).map(|it| it.digest());
+        if let (None, false, Some(artifact)) =
+            (against, is_widening_declined(&entry, &history), artifact)
+        {
+            queue.candidates.push(PromotionCandidate {
                 entry,
                 facts,
                 artifact,
@@ -193,122 +223,126 @@ impl Desk {
         Ok(())
     }
 
-    /// Returns the draft that lets an entry reach the whole organisation, if it may; none where it says already that it
-    /// does and only the approval is missing.
-    async fn widening(
+    /// Returns the draft that widens an entry's scope to the organization; `None` if the scope is
+    /// already that wide and only the approval is missing. Fails if the entry does not qualify.
+    async fn draft_widening(
         &mut self,
         entry: &Entry,
         history: &[Event],
         despite: bool,
         by: &Actor,
-    ) -> Result<Option<Draft>, Failure> {
-        if entry.scope.value == Scope::Thread {
-            return Err(Failure::Conflict(format!(
-                "{} belongs to a thread; promote it to its workspace first: `ken promote {}`",
+    ) -> Result<Option<Draft>, ServiceError> {
+        if entry.scope.value == EntryScope::Thread {
+            return Err(ServiceError::Conflict(format!(
+                "{} belongs to a thread; promote it to its workspace first: `ken entry promote {}`",
                 entry.id, entry.id
             )));
         }
         let workspace = self.workspace().await?;
         if workspace.is_revoked(entry) {
-            return Err(Failure::Conflict(format!(
+            return Err(ServiceError::Conflict(format!(
                 "whoever made {} was revoked",
                 entry.id
             )));
         }
-        if entry.scope.value == Scope::Global && is_approved(entry, history.iter()) {
-            return Err(Failure::Conflict(format!(
-                "{} is approved for the whole organisation as it reads now; there is nothing left to approve",
+        if entry.scope.value == EntryScope::Global && is_approved(entry, history.iter()) {
+            return Err(ServiceError::Conflict(format!(
+                "{} is approved for the whole organization as it reads now; there is nothing left to approve",
                 entry.id
             )));
         }
-        let facts = EntryFacts::of(entry, None, self.now);
-        let against = self.opponent(entry.id, &workspace).await?;
+        let facts = EntryFacts::from_entry(entry, None, self.now);
+        let against = self.find_contradiction(entry.id, &workspace).await?;
         let overridden = despite.then_some(by);
-        if reaches_unapproved(entry, history) {
-            decide::check_reach(entry, &facts, against, overridden)?;
+        if is_global_unapproved(entry, history) {
+            decide::check_scope(entry, &facts, against, overridden)?;
             return Ok(None);
         }
-        let widened = decide::widen(entry, &facts, against, Scope::Global, overridden)?;
+        let widened = decide::widen_scope(entry, &facts, against, EntryScope::Global, overridden)?;
         Ok(Some(widened))
     }
 
-    /// Returns an entry in use that contradicts this one, where nobody has decided yet.
-    async fn opponent(
+    /// Returns a live entry that contradicts this one in an unresolved contradiction.
+    async fn find_contradiction(
         &mut self,
         id: EntryId,
-        workspace: &Workspace,
-    ) -> Result<Option<EntryId>, Failure> {
-        let against = self.against(&[id], workspace).await?;
+        workspace: &WorkspaceState,
+    ) -> Result<Option<EntryId>, ServiceError> {
+        let against = self.load_contradictions(&[id], workspace).await?;
         let others: Vec<EntryId> = against.into_values().flatten().collect();
-        let others = self.tenant.entries(&others).await?.into_iter();
+        let others = self.tx.entries(&others).await?.into_iter();
+        // The smallest id, so repeated requests name the same entry in their error.
         let live = others.filter(Entry::is_live).map(|it| it.id);
         Ok(live.min())
     }
 
-    pub(super) async fn events_of(&mut self, id: EntryId) -> Result<Vec<Event>, Failure> {
-        let history = self.tenant.history(id).await?;
+    pub(super) async fn load_entry_events(
+        &mut self,
+        id: EntryId,
+    ) -> Result<Vec<Event>, ServiceError> {
+        let history = self.tx.history(id).await?;
         Ok(history.into_iter().map(|it| it.event).collect())
     }
 
-    /// Writes down what a person decided about an entry, for whoever looks after the hub, too.
-    pub(super) async fn settle(
+    /// Appends a person's decision about an entry and adds it to the audit log.
+    pub(super) async fn append_decision(
         &mut self,
         id: EntryId,
         drafts: Vec<Draft>,
         by: &Actor,
-        act: Act,
-    ) -> Result<Entry, Failure> {
+        act: AuditAction,
+    ) -> Result<Entry, ServiceError> {
         let drafts = drafts.into_iter().map(|draft| (None, draft)).collect();
-        self.record(drafts, by).await?;
+        self.append_drafts(drafts, by).await?;
         self.audit(act, &id.to_string()).await?;
-        self.entry(id).await
+        self.load_entry(id).await
     }
 }
 
-impl Waiting {
-    /// Returns what waits; nothing of an entry without a wording.
+impl ApprovalQueueItem {
+    /// Returns the queue item of an entry; `None` for an entry without content.
     fn new(entry: Entry, history: &[Event]) -> Option<Self> {
         Some(Self {
-            authors: authors(entry.id, history.iter()),
-            artifact: Artifact::of(&entry)?.digest(),
+            authors: statement_authors(entry.id, history.iter()),
+            artifact: PromotionArtifact::from_entry(&entry)?.digest(),
             entry,
         })
     }
 }
 
-/// Returns whether only an approval lets an entry out.
-pub(super) fn is_waiting(entry: &Entry, history: &[Event]) -> bool {
-    is_approved_only(entry) && has_held_wording(entry, history.iter())
+/// Returns whether only an approval releases an entry.
+pub(super) fn needs_approval(entry: &Entry, history: &[Event]) -> bool {
+    requires_approval(entry) && has_quarantined_statement(entry, history.iter())
 }
 
-/// Returns whether an entry says that it reaches the whole organisation, and nobody approved what it reads now.
-fn reaches_unapproved(entry: &Entry, history: &[Event]) -> bool {
-    entry.scope.value == Scope::Global && !is_approved(entry, history.iter())
+/// Returns whether an entry has organization scope without an approval of its current text.
+fn is_global_unapproved(entry: &Entry, history: &[Event]) -> bool {
+    entry.scope.value == EntryScope::Global && !is_approved(entry, history.iter())
 }
 
-/// Returns whether that may be so, by what an entry says of itself.
-fn may_have_lapsed(entry: &Entry, workspace: &Workspace) -> bool {
-    entry.scope.value == Scope::Global
+/// Returns whether [`is_global_unapproved`] is possible, judged without the entry's history.
+fn may_have_lapsed(entry: &Entry, workspace: &WorkspaceState) -> bool {
+    entry.scope.value == EntryScope::Global
         && entry.is_live()
         && !is_approved_outright(entry)
         && !workspace.is_revoked(entry)
 }
 
-/// Returns whether nothing an entry says of itself keeps it from the whole organisation.
-fn may_be_fit(entry: &Entry, facts: &EntryFacts, workspace: &Workspace) -> bool {
-    entry.scope.value == Scope::Workspace
+/// Returns whether an entry may qualify for the organization, judged without its contradictions.
+fn may_qualify(entry: &Entry, facts: &EntryFacts, workspace: &WorkspaceState) -> bool {
+    entry.scope.value == EntryScope::Workspace
         && !workspace.is_revoked(entry)
-        && unfit(entry, facts, None, Scope::Global).is_none()
+        && promotion_barrier(entry, facts, None, EntryScope::Global).is_none()
 }
 
-/// Refuses the approval of something else than what was read.
-fn check_artifact(entry: &Entry, read: &str) -> Result<(), Failure> {
-    let artifact = Artifact::of(entry).ok_or(Refusal::NoContent(entry.id))?;
-    match read == artifact.digest() {
-        true => Ok(()),
-        false => Err(Failure::Conflict(format!(
+/// Refuses an approval whose digest differs from the entry's current text.
+fn ensure_artifact_matches(entry: &Entry, read: &str) -> Result<(), ServiceError> {
+    let artifact = PromotionArtifact::from_entry(entry).ok_or(Refusal::NoContent(entry.id))?;
+    if read != artifact.digest() {
+        return Err(ServiceError::Conflict(format!(
             "`artifact` is not the digest of what {id} says now; read it again and send that digest (GET /v1/workspaces/{{workspace}}/entries/{id} has both)",
             id = entry.id
-        ))),
+        )));
     }
+    Ok(())
 }

@@ -1,259 +1,302 @@
-//! Who is given entries, and what they were given: written down before it is told.
+//! Readers and their exposures, which are recorded before the response is sent.
 //!
-//! Whoever reads outside any run gets one that Ken makes. It belongs to an agent and its session, and confirms nothing.
+//! A read outside any run belongs to an implicit run, one per agent and session. Implicit runs
+//! confirm nothing.
 
-use ken_core::actor::Actor;
-use ken_core::entry::Entry;
-use ken_core::id::EntryId;
-use ken_core::run::blind;
-use ken_core::run::name;
-use ken_core::run::reader::unwitnessed;
-use ken_core::run::{How, Manner, Note, Noted, Offer, Run};
+use ken_core::ledger::entry::Entry;
+use ken_core::trust::run::holdout;
+use ken_core::trust::run::name;
+use ken_core::trust::run::reader::unwitnessed_run_notes;
+use ken_core::trust::run::{ExposureChannel, HoldoutAssignment, Run, RunMode, RunNote, RunRecord};
+use ken_core::values::actor::Actor;
+use ken_core::values::id::EntryId;
 
-use super::{Desk, Failure};
+use super::{ServiceError, WorkspaceSession};
 
-pub use ken_core::run::reader::Reader;
+pub use ken_core::trust::run::reader::EntryReader;
 
-/// Notes a run has that Ken made, before it begins anew.
-const KENS_NOTES_MAX: i64 = 1_000;
+/// Notes of an implicit or conversation run before it is reset.
+const OWN_RUN_NOTES_MAX: i64 = 1_000;
 
-/// Bytes the name of a session may have.
+/// Maximum length of a session name in bytes.
 const SESSION_BYTES_MAX: usize = 256;
 
-/// Returns whoever reads: the caller, or the agent on whose behalf it asks.
+/// Builds the reader: the caller, or the agent on whose behalf the caller reads.
 ///
-/// Nobody reads for a person: people confirm by their word, whatever they read.
-pub fn reader(
+/// Reading for another person is refused: people confirm by their word, independent of exposures.
+pub fn build_reader(
     caller: &Actor,
     agent: Option<Actor>,
     run: Option<String>,
     session: Option<String>,
-) -> Result<Reader, Failure> {
+) -> Result<EntryReader, ServiceError> {
     if let Some(other) = agent.as_ref().filter(|it| *it != caller && it.is_human()) {
-        let told = format!("`{other}` is a person; only agents are read for");
-        return Err(Failure::Usage(told));
+        let message = format!("`{other}` is a person; only agents are read for");
+        return Err(ServiceError::InvalidRequest(message));
     }
-    if let Some(run) = run.as_ref().filter(|it| !name::is_name(it)) {
-        return Err(not_a_name(run));
+    if let Some(run) = run.as_ref().filter(|it| !name::is_run_name(it)) {
+        return Err(invalid_run_name(run));
     }
     session.as_deref().map_or(Ok(()), check_session)?;
-    Ok(Reader {
+    Ok(EntryReader {
         agent: agent.unwrap_or_else(|| caller.clone()),
         run,
         session,
     })
 }
 
-/// Refuses the name of a session that is too long to be one.
-pub fn check_session(session: &str) -> Result<(), Failure> {
-    match session.len() <= SESSION_BYTES_MAX {
-        true => Ok(()),
-        false => Err(Failure::Usage(format!(
+/// Refuses session names that are too long.
+pub fn check_session(session: &str) -> Result<(), ServiceError> {
+    if session.len() > SESSION_BYTES_MAX {
+        return Err(ServiceError::InvalidRequest(format!(
             "a session's name has at most {SESSION_BYTES_MAX} bytes"
-        ))),
+        )));
     }
+    Ok(())
 }
 
-/// Who is given entries, and where that is written down: found out once for all that a use case shows.
+/// A reader and the run that records its exposures; resolved once per use case.
 #[derive(Debug)]
-pub(super) struct Seat<'r> {
-    pub(super) reader: &'r Reader,
-    /// The open run it works in; outside any, what it reads belongs to one that Ken makes.
+pub(super) struct ReaderContext<'r> {
+    pub(super) reader: &'r EntryReader,
+    /// The open run the reader works in; `None` means that exposures belong to an implicit run.
     open: Option<String>,
-    /// What that run's notes add up to, once somebody asked.
+    /// The state of that run, loaded on first use.
     run: Option<Run>,
 }
 
-impl Seat<'_> {
-    /// Returns whether it works in a run that is open.
+impl ReaderContext<'_> {
+    /// Returns whether the reader works in an open run.
     pub(super) fn is_in_run(&self) -> bool {
         self.open.is_some()
     }
 }
 
-/// What is said of a name no run can have.
-pub(super) fn not_a_name(run: &str) -> Failure {
-    let run = ken_core::text::shortened(&ken_core::text::visible(run), name::BYTES_MAX);
-    Failure::Usage(format!(
+/// Builds the error for an invalid run name.
+pub(super) fn invalid_run_name(run: &str) -> ServiceError {
+    // The name is untrusted input: control characters and excess length must not reach the
+    // response.
+    let run = ken_core::values::text::truncate(
+        &ken_core::values::text::escape_invisible(run),
+        name::RUN_NAME_BYTES_MAX,
+    );
+    ServiceError::InvalidRequest(format!(
         "`{run}` is no name for a run: letters, digits, `-` and `_`, at most {}",
-        name::BYTES_MAX
+        name::RUN_NAME_BYTES_MAX
     ))
 }
 
-impl Desk {
-    /// Seats whoever reads, if it may.
-    pub(super) async fn seat<'r>(&mut self, reader: &'r Reader) -> Result<Seat<'r>, Failure> {
-        let run = self.check_reader(reader).await?;
+impl WorkspaceSession {
+    /// Checks that the caller may read for `reader`, and resolves the reader's run.
+    pub(super) async fn resolve_reader<'r>(
+        &mut self,
+        reader: &'r EntryReader,
+    ) -> Result<ReaderContext<'r>, ServiceError> {
+        let run = self.ensure_may_read_for(reader).await?;
         let open = match &run {
             Some(run) => Some(run.id.clone()),
-            None => self.open_id(reader).await?,
+            None => self.find_open_run_id(reader).await?,
         };
-        Ok(Seat { reader, open, run })
+        Ok(ReaderContext { reader, open, run })
     }
 
-    /// Returns the run somebody works in.
-    pub(super) async fn run_at<'s>(
+    /// Returns the reader's open run, loading it on first use.
+    pub(super) async fn load_context_run<'s>(
         &mut self,
-        seat: &'s mut Seat<'_>,
-    ) -> Result<Option<&'s Run>, Failure> {
-        if let (Some(id), None) = (&seat.open, &seat.run) {
-            seat.run = self.open_run(id).await?;
+        reader_context: &'s mut ReaderContext<'_>,
+    ) -> Result<Option<&'s Run>, ServiceError> {
+        if let (Some(id), None) = (&reader_context.open, &reader_context.run) {
+            reader_context.run = self.load_open_run(id).await?;
         }
-        Ok(seat.run.as_ref())
+        Ok(reader_context.run.as_ref())
     }
 
-    /// Writes down that somebody is about to be shown `entries`.
-    pub(super) async fn note_shown(
+    /// Records that the reader is about to be shown `entries`.
+    pub(super) async fn record_exposures(
         &mut self,
-        seat: &Seat<'_>,
+        reader_context: &ReaderContext<'_>,
         entries: &[EntryId],
-        how: How,
-    ) -> Result<(), Failure> {
-        self.note_reading(seat, seat.reader.shown(entries, how))
-            .await
+        how: ExposureChannel,
+    ) -> Result<(), ServiceError> {
+        self.append_reader_note(
+            reader_context,
+            reader_context.reader.shown_note(entries, how),
+        )
+        .await
     }
 
-    /// Returns what chance decides about giving somebody `entries`.
-    pub(super) async fn offers<'e>(
+    /// Draws the holdout: decides at random which of `entries` the reader receives.
+    pub(super) async fn draw_holdout<'e>(
         &mut self,
-        seat: &mut Seat<'_>,
+        reader_context: &mut ReaderContext<'_>,
         entries: impl Iterator<Item = &'e Entry>,
-    ) -> Result<Vec<Offer>, Failure> {
-        if !seat.is_in_run() || !seat.reader.is_watched() {
+    ) -> Result<Vec<HoldoutAssignment>, ServiceError> {
+        // Outside a run there is no outcome to compare, and exposures of people are not tracked.
+        if !reader_context.is_in_run() || !reader_context.reader.is_recorded() {
             return Ok(Vec::new());
         }
         let policy = self.review_policy().await?;
-        let agent = &seat.reader.agent;
-        let run = self.run_at(seat).await?;
-        Ok(run.map_or_else(Vec::new, |run| blind::offers(run, agent, policy, entries)))
+        let agent = &reader_context.reader.agent;
+        let run = self.load_context_run(reader_context).await?;
+        Ok(run.map_or_else(Vec::new, |run| {
+            holdout::assign_entries(run, agent, policy, entries)
+        }))
     }
 
-    /// Writes down what chance decided, and which entries fitted and had no room.
-    pub(super) async fn note_pushed(
+    /// Records the holdout's decisions and the entries that matched but exceeded the token budget.
+    pub(super) async fn record_holdout(
         &mut self,
-        seat: &Seat<'_>,
-        offers: Vec<Offer>,
+        reader_context: &ReaderContext<'_>,
+        offers: Vec<HoldoutAssignment>,
         passed: Vec<EntryId>,
-    ) -> Result<(), Failure> {
-        self.note_reading(seat, seat.reader.pushed(offers)).await?;
-        // Only a run that somebody opened learns from it.
-        let passed = seat.reader.passed(passed).filter(|_| seat.is_in_run());
-        self.note_reading(seat, passed).await
+    ) -> Result<(), ServiceError> {
+        self.append_reader_note(reader_context, reader_context.reader.holdout_note(offers))
+            .await?;
+        // Only an open run evaluates omitted entries, when it is closed.
+        let passed = reader_context
+            .reader
+            .omitted_note(passed)
+            .filter(|_| reader_context.is_in_run());
+        self.append_reader_note(reader_context, passed).await
     }
 
-    /// Returns the run `reader` names, if it is open; of who names none, that of its conversation.
-    pub(super) async fn open_run_of(&mut self, reader: &Reader) -> Result<Option<Run>, Failure> {
-        match self.open_id(reader).await? {
-            Some(id) => self.open_run(&id).await,
+    /// Loads the open run that `reader` names, or the run of its conversation if it names none.
+    pub(super) async fn load_reader_run(
+        &mut self,
+        reader: &EntryReader,
+    ) -> Result<Option<Run>, ServiceError> {
+        match self.find_open_run_id(reader).await? {
+            Some(id) => self.load_open_run(&id).await,
             None => Ok(None),
         }
     }
 
-    /// Returns the name of the run that what `reader` does belongs to; makes one where there is none.
-    pub(super) async fn run_of(&mut self, reader: &Reader) -> Result<String, Failure> {
-        match self.open_id(reader).await? {
+    /// Returns the name of the run that the reader's actions belong to; opens an implicit run if
+    /// there is none.
+    pub(super) async fn ensure_run(
+        &mut self,
+        reader: &EntryReader,
+    ) -> Result<String, ServiceError> {
+        match self.find_open_run_id(reader).await? {
             Some(id) => Ok(id),
-            None => self.implicit_run_of(reader).await,
+            None => self.ensure_implicit_run(reader).await,
         }
     }
 
-    /// Returns the run of `reader`'s conversation, which is opened if it is not.
+    /// Returns the run of an agent's conversation and opens it if necessary.
     ///
-    /// The hub sees only what it is asked itself, so such a run has no witness and confirms nothing.
-    pub(crate) async fn converse(
+    /// The hub sees only requests to itself, so such a run has no witness and confirms nothing.
+    pub(crate) async fn ensure_conversation_run(
         &mut self,
         agent: &Actor,
         session: &str,
-    ) -> Result<String, Failure> {
-        let id = name::conversation(agent, session);
-        self.begin_unwitnessed(&id, Manner::Explicit, agent, Some(session))
+    ) -> Result<String, ServiceError> {
+        let id = name::session_run_name(agent, session);
+        self.begin_unwitnessed(&id, RunMode::Explicit, agent, Some(session))
             .await?;
         Ok(id)
     }
 
-    async fn open_id(&mut self, reader: &Reader) -> Result<Option<String>, Failure> {
+    async fn find_open_run_id(
+        &mut self,
+        reader: &EntryReader,
+    ) -> Result<Option<String>, ServiceError> {
         let Some(id) = reader.named_run() else {
             return Ok(None);
         };
-        let is_open = self.tenant.is_run_open(&id).await?;
+        let is_open = self.tx.is_run_open(&id).await?;
         Ok(is_open.then_some(id))
     }
 
-    async fn implicit_run_of(&mut self, reader: &Reader) -> Result<String, Failure> {
+    async fn ensure_implicit_run(&mut self, reader: &EntryReader) -> Result<String, ServiceError> {
         let id = reader.implicit_run();
         let session = reader.session.as_deref();
-        self.begin_unwitnessed(&id, Manner::Implicit, &reader.agent, session)
+        self.begin_unwitnessed(&id, RunMode::Implicit, &reader.agent, session)
             .await?;
         Ok(id)
     }
 
-    /// Returns the run in which it stands what `reader` saw outside any other.
-    pub(super) async fn implicit_sight(&mut self, reader: &Reader) -> Result<Option<Run>, Failure> {
-        self.open_run(&reader.implicit_run()).await
+    /// Loads the implicit run that records the reader's exposures outside any other run.
+    pub(super) async fn load_implicit_run(
+        &mut self,
+        reader: &EntryReader,
+    ) -> Result<Option<Run>, ServiceError> {
+        self.load_open_run(&reader.implicit_run()).await
     }
 
-    /// Begins a run nobody watches, unless it is open.
+    /// Opens a run without a witness, unless it is open.
     async fn begin_unwitnessed(
         &mut self,
         id: &str,
-        manner: Manner,
+        manner: RunMode,
         agent: &Actor,
         session: Option<&str>,
-    ) -> Result<(), Failure> {
-        if self.tenant.is_run_open(id).await? {
+    ) -> Result<(), ServiceError> {
+        if self.tx.is_run_open(id).await? {
             return Ok(());
         }
-        self.make_room(agent).await?;
-        let notes = unwitnessed(id, manner, agent, session).map(|note| self.noted(note, agent));
-        let notes = notes.into_iter().map(|it| self.admitted(it));
-        let notes = notes.collect::<Result<Vec<Noted>, Failure>>()?;
-        // Another process may begin it at the same time; both have it then.
+        self.trim_agent_runs(agent).await?;
+        let notes = unwitnessed_run_notes(id, manner, agent, session)
+            .map(|note| self.stamp_note(note, agent));
+        let notes = notes.into_iter().map(|it| self.guard_note(it));
+        let notes = notes.collect::<Result<Vec<RunRecord>, ServiceError>>()?;
+        // A concurrent request may open the same run first. Both then use it, so the result is
+        // ignored.
         self.begin_run(id, &notes).await?;
         Ok(())
     }
 
-    /// Writes a note down that somebody needs.
-    async fn note_reading(&mut self, seat: &Seat<'_>, note: Option<Note>) -> Result<(), Failure> {
+    /// Appends a note to the reader's run, if there is one to append.
+    async fn append_reader_note(
+        &mut self,
+        reader_context: &ReaderContext<'_>,
+        note: Option<RunNote>,
+    ) -> Result<(), ServiceError> {
         let Some(note) = note else {
             return Ok(());
         };
-        let reader = seat.reader;
-        let mut id = match &seat.open {
+        let reader = reader_context.reader;
+        let mut id = match &reader_context.open {
             Some(id) => id.clone(),
             None => {
-                self.tenant.need_not_last().await?;
-                self.implicit_run_of(reader).await?
+                // A crash may lose this note. It records an exposure outside any run, which is not
+                // worth an fsync per read.
+                self.tx.allow_async_commit().await?;
+                self.ensure_implicit_run(reader).await?
             }
         };
-        let is_kens = id.starts_with(name::IMPLICIT) || id.starts_with(name::CONVERSATION);
+        let is_kens = id.starts_with(name::IMPLICIT_PREFIX) || id.starts_with(name::SESSION_PREFIX);
         if !is_kens {
-            return self.note_run(&id, note, &reader.agent).await;
+            return self.append_run_note(&id, note, &reader.agent).await;
         }
-        let noted = self.admitted(self.noted(note, &reader.agent))?;
+        let noted = self.guard_note(self.stamp_note(note, &reader.agent))?;
         let mut full = self.add_note(&id, &noted).await?;
         if full.is_none() {
-            // It ended meanwhile; what is shown now is written down all the same.
-            id = self.implicit_run_of(reader).await?;
+            // The run ended concurrently. The exposure must be recorded nevertheless.
+            id = self.ensure_implicit_run(reader).await?;
             full = self.add_note(&id, &noted).await?;
         }
         match full {
-            Some(it) if KENS_NOTES_MAX < it.notes => self.begin_anew(&id, reader).await,
+            Some(size) if size.notes > OWN_RUN_NOTES_MAX => self.reset_run(&id, reader).await,
             Some(_) | None => Ok(()),
         }
     }
 
-    /// Forgets the notes of a run that Ken made and that has too many: whoever reads that much may have seen everything.
-    async fn begin_anew(&mut self, id: &str, reader: &Reader) -> Result<(), Failure> {
-        self.tenant.close_run(id).await?;
-        let manner = match id.starts_with(name::IMPLICIT) {
-            true => Manner::Implicit,
-            false => Manner::Explicit,
+    /// Resets an implicit or conversation run with too many notes. From then on the reader counts
+    /// as having seen everything, which errs on the safe side: it cannot confirm anything
+    /// independently.
+    async fn reset_run(&mut self, id: &str, reader: &EntryReader) -> Result<(), ServiceError> {
+        self.tx.delete_open_run(id).await?;
+        let manner = if id.starts_with(name::IMPLICIT_PREFIX) {
+            RunMode::Implicit
+        } else {
+            RunMode::Explicit
         };
         let session = reader.session.as_deref();
         self.begin_unwitnessed(id, manner, &reader.agent, session)
             .await?;
-        if let Some(note) = reader.saw_everything(How::Pull) {
-            let noted = self.noted(note, &reader.agent);
+        if let Some(note) = reader.saw_everything_note(ExposureChannel::Pull) {
+            let noted = self.stamp_note(note, &reader.agent);
             self.add_note(id, &noted).await?;
         }
         Ok(())

@@ -1,118 +1,141 @@
-//! Recording: what somebody found out becomes an entry, or an observation where it is known already.
+//! Adding entries: a claim becomes a new entry, or an observation of an entry that already states
+//! it.
 //!
-//! The answer names no entry the agent had not seen: it would be told what it is about to confirm.
+//! The response names no entry the agent has not been shown. Otherwise it would prime the agent for
+//! the entry it is about to confirm independently.
 
 use std::collections::BTreeSet;
 
-use ken_core::actor::Actor;
-use ken_core::anchor::Anchor;
-use ken_core::citation::Evidence;
-use ken_core::content::Content;
+use ken_core::decide::retracted_claims::RetractedClaims;
 use ken_core::decide::{self, Proposal};
-use ken_core::entry::Entry;
-use ken_core::event::{Origin, SourceRun};
-use ken_core::id::{EntryId, EventId};
-use ken_core::kind::Kind;
-use ken_core::run::known::{Known, known};
-use ken_core::run::{Finding, Note, Run};
-use ken_core::text::{Statement, Step, Tag};
-use ken_core::tombstone::Stones;
+use ken_core::ledger::entry::Entry;
+use ken_core::ledger::event::{Origin, SourceRun};
+use ken_core::trust::run::existing_claim::{ExistingClaim, find_existing_claim};
+use ken_core::trust::run::{Run, RunFinding, RunNote};
+use ken_core::values::actor::Actor;
+use ken_core::values::anchor::Anchor;
+use ken_core::values::citation::CitationSource;
+use ken_core::values::content::Content;
+use ken_core::values::id::{EntryId, EventId};
+use ken_core::values::kind::EntryKind;
+use ken_core::values::text::{Statement, Step, Tag};
 
-use super::{Desk, Failure, Observation, Reader, observe};
-use crate::identity::Role;
-use crate::world::random;
+use super::{EntryReader, ObservedFinding, ServiceError, WorkspaceSession, record_finding};
+use crate::clock::random_u128;
+use crate::ids::Role;
 
-pub use ken_core::run::known::Recorded;
+pub use ken_core::trust::run::existing_claim::RecordOutcome;
 
-/// Tries at an entry id nobody has yet; two in a row taken is already beyond belief.
+/// Attempts to generate an unused entry id. Two collisions in a row are already next to impossible.
 const ID_TRIES: usize = 8;
 
-/// What somebody found out.
+/// A claim to add, with its citations and anchors.
 #[derive(Clone, Debug)]
-pub struct Recording {
-    pub reader: Reader,
+pub struct AddEntryRequest {
+    pub reader: EntryReader,
     pub statement: Statement,
-    pub kind: Kind,
+    pub kind: EntryKind,
     pub anchors: Vec<Anchor>,
-    pub cites: Vec<Evidence>,
+    pub cites: Vec<CitationSource>,
     pub verify: Vec<Step>,
     pub tags: BTreeSet<Tag>,
 }
 
-/// Takes down what somebody found out.
-pub async fn record(desk: &mut Desk, it: Recording) -> Result<Recorded, Failure> {
-    desk.needs(Role::Agent, "recording an entry")?;
-    desk.check_author(&it.reader.agent)?;
-    desk.lock().await?;
-    let says = desk.entries_saying(&it.statement).await?;
-    let says: Vec<EntryId> = says.into_iter().collect();
-    let says = desk.tenant.entries(&says).await?;
-    let run = desk.open_run_of(&it.reader).await?;
-    match known(run.as_ref(), &it.reader.agent, &it.statement, &says) {
-        Some(Known::Added(id)) => Ok(Recorded::Entry(Box::new(desk.entry(id).await?))),
-        Some(Known::Found(seen)) => Ok(Recorded::Noted(seen)),
-        Some(Known::Elsewhere(seen)) => {
-            let reader = it.reader.clone();
-            let finding = Finding::new(it.statement, it.anchors, it.verify);
-            observe(desk, Observation { reader, finding }).await?;
-            Ok(Recorded::Noted(seen))
+/// Adds a claim as an entry, or records an observation if an entry already states it.
+pub async fn add_entry(
+    session: &mut WorkspaceSession,
+    request: AddEntryRequest,
+) -> Result<RecordOutcome, ServiceError> {
+    session.require_role(Role::Agent, "recording an entry")?;
+    session.ensure_may_write_as(&request.reader.agent)?;
+    // Locked before the comparison: two agents that send the same claim at once must not both
+    // create an entry.
+    session.lock().await?;
+    let matching = session.find_equivalent_entries(&request.statement).await?;
+    let matching: Vec<EntryId> = matching.into_iter().collect();
+    let equivalent = session.tx.entries(&matching).await?;
+    let run = session.load_reader_run(&request.reader).await?;
+    let (agent, statement) = (&request.reader.agent, &request.statement);
+    match find_existing_claim(run.as_ref(), agent, statement, &equivalent) {
+        Some(ExistingClaim::Added(id)) => Ok(RecordOutcome::Entry(Box::new(
+            session.load_entry(id).await?,
+        ))),
+        Some(ExistingClaim::Found(seen)) => Ok(RecordOutcome::Noted(seen)),
+        Some(ExistingClaim::Elsewhere(seen)) => {
+            let reader = request.reader.clone();
+            let finding = RunFinding::new(request.statement, request.anchors, request.verify);
+            record_finding(session, ObservedFinding { reader, finding }).await?;
+            Ok(RecordOutcome::Noted(seen))
         }
         None => {
-            let entry = desk.add_for(it, run).await?;
-            Ok(Recorded::Entry(Box::new(entry)))
+            let entry = session.add_reader_entry(request, run).await?;
+            Ok(RecordOutcome::Entry(Box::new(entry)))
         }
     }
 }
 
-impl Desk {
-    /// Adds an entry that its reader wrote, as part of the run it works in.
-    async fn add_for(&mut self, it: Recording, run: Option<Run>) -> Result<Entry, Failure> {
-        let agent = it.reader.agent.clone();
+impl WorkspaceSession {
+    /// Adds an entry in its reader's name, as part of the reader's run.
+    async fn add_reader_entry(
+        &mut self,
+        request: AddEntryRequest,
+        run: Option<Run>,
+    ) -> Result<Entry, ServiceError> {
+        let agent = request.reader.agent.clone();
         let now = self.now;
-        let mut content = Content::new(it.statement);
-        content.evidence = it.anchors;
-        content.verify = it.verify;
-        content.tags = it.tags;
-        let citations = it.cites.into_iter().map(|cite| cite.cite(&agent, now));
-        let origin = Origin::of(&agent);
-        let mut proposal = Proposal::new(it.kind, content, citations.collect(), origin);
+        let mut content = Content::new(request.statement);
+        content.evidence = request.anchors;
+        content.verify = request.verify;
+        content.tags = request.tags;
+        let citations = request.cites.into_iter().map(|cite| cite.cite(&agent, now));
+        let origin = Origin::from_actor(&agent);
+        let mut proposal = Proposal::new(request.kind, content, citations.collect(), origin);
         if let Some(run) = &run {
             proposal.thread.clone_from(&run.thread);
             let (id, outcome) = (run.id.clone(), None);
             proposal.run = Some(SourceRun { id, outcome });
         }
-        let entry = self.add(proposal, &agent).await?;
+        let entry = self.add_proposal(proposal, &agent).await?;
         if let Some(run) = run {
             let entries = vec![entry.id];
-            let note = Note::Added {
+            let note = RunNote::Added {
                 agent: agent.clone(),
                 entries,
             };
-            self.note_run(&run.id, note, &agent).await?;
+            self.append_run_note(&run.id, note, &agent).await?;
         }
         Ok(entry)
     }
 
-    /// Adds an entry that was not taken back before.
-    pub(super) async fn add(&mut self, proposal: Proposal, by: &Actor) -> Result<Entry, Failure> {
+    /// Adds an entry unless the same claim was retracted before.
+    pub(super) async fn add_proposal(
+        &mut self,
+        proposal: Proposal,
+        by: &Actor,
+    ) -> Result<Entry, ServiceError> {
         self.lock().await?;
-        let stones = Stones::new(self.tenant.tombstones().await?);
+        let stones = RetractedClaims::new(self.tx.tombstones().await?);
         stones.check(&proposal, by)?;
-        let (event, entry) = self.fresh_id(proposal.kind).await?;
+        // The entry's id derives from its event's id, so the event id is chosen here and not by the
+        // clock.
+        let (event, entry) = self.generate_entry_id(proposal.kind).await?;
         let draft = decide::propose(event, proposal)?;
-        self.record(vec![(Some(event), draft)], by).await?;
-        self.entry(entry).await
+        self.append_drafts(vec![(Some(event), draft)], by).await?;
+        self.load_entry(entry).await
     }
 
-    async fn fresh_id(&mut self, kind: Kind) -> Result<(EventId, EntryId), Failure> {
+    async fn generate_entry_id(
+        &mut self,
+        kind: EntryKind,
+    ) -> Result<(EventId, EntryId), ServiceError> {
         for _ in 0..ID_TRIES {
-            let event = EventId::new(self.now, random());
+            let event = EventId::new(self.now, random_u128());
             let entry = EntryId::created_by(event, kind);
-            if self.tenant.entry(entry).await?.is_none() {
+            if self.tx.entry(entry).await?.is_none() {
                 return Ok((event, entry));
             }
         }
-        Err(Failure::Conflict(
+        Err(ServiceError::Conflict(
             "no free id was found for the entry; send it again".to_owned(),
         ))
     }

@@ -1,170 +1,191 @@
-//! Searching: what may answer comes from the store, what deserves to be shown from the score, and what the organisation
-//! knows stands beneath it.
+//! Search: candidates come from the store, ranking from `ken_core`, and hits of other workspaces
+//! follow those of this one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ken_core::answer::{
-    Against, Answer, Candidate, Hit, Near, Scorer, Search, ThreadVisibility, beneath,
+use ken_core::json::SearchResult;
+use ken_core::ledger::workspace::WorkspaceState;
+use ken_core::retrieval::ranking::{
+    CandidateScorer, ConflictMap, CosineThresholds, SearchCandidate, SearchHit, SearchQuery,
+    SearchResults, ThreadVisibility, merge_global_hits,
 };
-use ken_core::id::EntryId;
-use ken_core::object::Answered;
-use ken_core::run::How;
-use ken_core::score::{Weights, Withheld};
-use ken_core::surface::{Finding, Page, Portion};
-use ken_core::workspace::Workspace;
-use ken_embed::{Rung, count_tokens};
+use ken_core::retrieval::score::{HiddenReason, RankingWeights};
+use ken_core::retrieval::surface::{EntrySelection, HitView, SelectionLimits};
+use ken_core::trust::run::ExposureChannel;
+use ken_core::values::id::EntryId;
+use ken_embed::{Backend, count_tokens};
 
-use super::desk::check_door;
-use super::{Beside, Desk, Failure, House, Reader};
-use crate::database::Database;
-use crate::identity::{Caller, WorkspaceId};
-use crate::store::{Query, model};
+use super::session::ensure_workspace_access;
+use super::{EntryReader, OrganizationHits, ServiceContext, ServiceError, WorkspaceSession};
+use crate::database::HubDatabase;
+use crate::identity::AuthenticatedCaller;
+use crate::ids::WorkspaceId;
+use crate::store::{StoreQuery, embedding_model};
 
-/// Entries that are scored; more would not reach the first page.
+/// Candidates that are scored; lower-ranked ones would not reach the first page.
 const SCORED_MAX: u32 = 50;
 
-/// Where entry files lie in a repository; what is cut short names the file that has all of it.
+/// Directory of entry files in a repository. A truncated entry refers to its file there.
 const ENTRIES_DIR: &str = ".ken/entries";
 
-/// What is asked, and by whom.
+/// A search, its token budget and its reader.
 #[derive(Clone, Debug)]
-pub struct Question {
-    pub search: Search,
-    pub portion: Portion,
-    pub reader: Reader,
+pub struct HubSearchRequest {
+    pub search: SearchQuery,
+    pub portion: SelectionLimits,
+    pub reader: EntryReader,
 }
 
-/// What a search found: here, and in the organisation.
+/// Result of a search in the workspace and in its organization.
 #[derive(Clone, Debug)]
-pub struct Found {
-    pub search: Search,
+pub struct HubSearchResult {
+    pub search: SearchQuery,
     /// Best first.
-    pub hits: Vec<Hit>,
-    /// Relevant entries that are not shown, and why.
-    pub withheld: Vec<(EntryId, Withheld)>,
-    pub page: Page,
-    pub beside: Beside,
+    pub hits: Vec<SearchHit>,
+    /// Relevant entries that are not shown, with the reason.
+    pub withheld: Vec<(EntryId, HiddenReason)>,
+    pub page: EntrySelection,
+    pub organization_hits: OrganizationHits,
 }
 
-/// Lays findings out, best first.
-pub(super) fn laid_out(findings: &[Finding<'_>], portion: Portion) -> Page {
-    Page::of(findings, &portion.room(ENTRIES_DIR, &count_tokens))
+/// Renders findings, best first, within a token budget.
+pub(super) fn render_findings(
+    findings: &[HitView<'_>],
+    portion: SelectionLimits,
+) -> EntrySelection {
+    EntrySelection::of(findings, &portion.room(ENTRIES_DIR, &count_tokens))
 }
 
-/// Lays hits out, best first.
-pub(super) fn page_of(hits: &[Hit], portion: Portion) -> Page {
-    let findings: Vec<Finding<'_>> = hits.iter().map(Hit::as_finding).collect();
-    laid_out(&findings, portion)
+/// Renders hits, best first, within a token budget.
+pub(super) fn render_hits(hits: &[SearchHit], portion: SelectionLimits) -> EntrySelection {
+    let findings: Vec<HitView<'_>> = hits.iter().map(SearchHit::as_view).collect();
+    render_findings(&findings, portion)
 }
 
-impl Found {
-    /// Returns it as programs are told.
+impl HubSearchResult {
+    /// Returns the result in the form that is serialized to JSON.
     #[must_use]
-    pub fn told(&self) -> Answered<'_> {
-        let beside = self.beside.page.as_ref();
-        Answered {
+    pub fn to_response(&self) -> SearchResult<'_> {
+        let beside = self.organization_hits.page.as_ref();
+        SearchResult {
             query: &self.search.query,
             served_by: served_by(),
             hits: &self.hits,
             withheld: &self.withheld,
             page: &self.page,
-            global: beside.map(|page| (self.beside.hits.as_slice(), page)),
+            global: beside.map(|page| (self.organization_hits.hits.as_slice(), page)),
         }
     }
 }
 
-/// Searches, and writes down what is shown.
-pub async fn search(desk: &mut Desk, question: Question) -> Result<Found, Failure> {
-    let Question {
+/// Searches the workspace and its organization, and records the exposures.
+pub async fn search(
+    session: &mut WorkspaceSession,
+    question: HubSearchRequest,
+) -> Result<HubSearchResult, ServiceError> {
+    let HubSearchRequest {
         mut search,
         portion,
         reader,
     } = question;
-    let mut seat = desk.seat(&reader).await?;
+    let mut reader_context = session.resolve_reader(&reader).await?;
     if search.thread.is_none() {
-        let run = desk.run_at(&mut seat).await?;
+        let run = session.load_context_run(&mut reader_context).await?;
         search.thread = run.and_then(|it| it.thread.clone());
     }
-    let Answer { hits, withheld } = desk.answer(&search).await?;
-    let page = page_of(&hits, portion);
-    let beside = desk.beside(&search, (&hits, &page), portion).await?;
+    let SearchResults { hits, withheld } = session.rank_candidates(&search).await?;
+    let page = render_hits(&hits, portion);
+    let beside = session
+        .search_organization(&search, (&hits, &page), portion)
+        .await?;
     let shown = page.shown.iter().chain(beside.shown()).map(|it| it.id);
     let shown: Vec<EntryId> = shown.collect();
-    desk.note_shown(&seat, &shown, How::Pull).await?;
-    Ok(Found {
+    session
+        .record_exposures(&reader_context, &shown, ExposureChannel::Pull)
+        .await?;
+    Ok(HubSearchResult {
         search,
         hits,
         withheld,
         page,
-        beside,
+        organization_hits: beside,
     })
 }
 
-/// Searches here only, keeps of it what `keep` says, and writes down what is shown.
-pub async fn search_kept(
-    desk: &mut Desk,
-    reader: &Reader,
-    search: &Search,
-    portion: Portion,
-    keep: impl Fn(&Hit) -> bool,
-) -> Result<Page, Failure> {
-    let seat = desk.seat(reader).await?;
-    let Answer { mut hits, .. } = desk.answer(search).await?;
+/// Searches the workspace only, drops hits that `keep` rejects, and records the exposures.
+pub async fn search_filtered(
+    session: &mut WorkspaceSession,
+    reader: &EntryReader,
+    search: &SearchQuery,
+    portion: SelectionLimits,
+    keep: impl Fn(&SearchHit) -> bool,
+) -> Result<EntrySelection, ServiceError> {
+    let reader_context = session.resolve_reader(reader).await?;
+    let SearchResults { mut hits, .. } = session.rank_candidates(search).await?;
     hits.retain(keep);
-    let page = page_of(&hits, portion);
-    desk.note_shown(&seat, &page.ids(), How::Pull).await?;
+    let page = render_hits(&hits, portion);
+    session
+        .record_exposures(&reader_context, &page.ids(), ExposureChannel::Pull)
+        .await?;
     Ok(page)
 }
 
-impl Desk {
-    /// Begins to answer a question: the workspace is asked with the message that begins the transaction.
+impl WorkspaceSession {
+    /// Begins a search. The query travels in the message that begins the transaction, which saves a
+    /// round trip.
     pub async fn begin_search(
-        database: &Database,
-        house: &House,
-        caller: Caller,
+        database: &HubDatabase,
+        services: &ServiceContext,
+        caller: AuthenticatedCaller,
         workspace: WorkspaceId,
-        search: &Search,
-    ) -> Result<Self, Failure> {
-        check_door(&caller, workspace)?;
+        search: &SearchQuery,
+    ) -> Result<Self, ServiceError> {
+        ensure_workspace_access(&caller, workspace)?;
         let query = query(search);
-        let tenant = database.searching(caller.organisation, workspace, &query);
-        Ok(Self::over(tenant.await?, house, caller))
+        let tx = database.begin_search(caller.organization, workspace, &query);
+        Ok(Self::with_tx(tx.await?, services, caller))
     }
 
-    /// Returns what answers in this workspace, best first, with who contradicts it beside it.
-    pub(super) async fn answer(&mut self, search: &Search) -> Result<Answer, Failure> {
-        let found = self.tenant.candidates(&query(search)).await?;
+    /// Returns the ranked hits of this workspace, each with the entries that contradict it.
+    pub(super) async fn rank_candidates(
+        &mut self,
+        search: &SearchQuery,
+    ) -> Result<SearchResults, ServiceError> {
+        let found = self.tx.candidates(&query(search)).await?;
         let workspace = self.workspace().await?;
-        let scorer = Scorer {
+        let scorer = CandidateScorer {
             search,
-            weights: Weights::of(&workspace).unwrap_or_default(),
+            weights: RankingWeights::from_workspace(&workspace).unwrap_or_default(),
             workspace: &workspace,
-            // A hub has no code to look at.
+            // A hub has no source code to verify anchors against.
             validity: BTreeMap::new(),
             threads: ThreadVisibility::default(),
             now: self.now,
             beside: found.iter().map(|it| it.entry.id).collect(),
         };
-        let mut answer = Answer::of(&scorer, found);
+        let mut answer = SearchResults::from_candidates(&scorer, found);
         let ids: Vec<EntryId> = answer.hits.iter().map(|hit| hit.entry.id).collect();
-        let against = self.against(&ids, &workspace).await?;
-        let missing: Vec<EntryId> = answer.missing(&against).into_iter().collect();
+        let against = self.load_contradictions(&ids, &workspace).await?;
+        let missing: Vec<EntryId> = answer.missing_conflicts(&against).into_iter().collect();
         if !missing.is_empty() {
-            let mut opponents = self.tenant.entries(&missing).await?;
+            let mut opponents = self.tx.entries(&missing).await?;
             opponents.sort_by_key(|it| it.id);
-            answer.add(&scorer, opponents.into_iter().map(Candidate::beside));
+            answer.add_candidates(
+                &scorer,
+                opponents.into_iter().map(SearchCandidate::unmatched),
+            );
         }
-        answer.oppose(&against);
+        answer.mark_conflicts(&against);
         Ok(answer)
     }
 
-    /// Returns who contradicts each of `ids`: by a link, or flagged and not settled.
-    pub(super) async fn against(
+    /// Returns the entries that contradict each of `ids`: by a link, or flagged and unresolved.
+    pub(super) async fn load_contradictions(
         &mut self,
         ids: &[EntryId],
-        workspace: &Workspace,
-    ) -> Result<Against, Failure> {
-        let mut against = self.tenant.contradicting(ids).await?;
+        workspace: &WorkspaceState,
+    ) -> Result<ConflictMap, ServiceError> {
+        let mut against = self.tx.contradicting(ids).await?;
         let open = workspace.open_contradictions();
         for id in ids {
             if let Some(others) = open.get(id) {
@@ -174,64 +195,67 @@ impl Desk {
         Ok(against)
     }
 
-    /// Returns what the organisation adds to what is known here, in the room its page left.
-    pub(super) async fn beside(
+    /// Searches the organization's other workspaces, within the token budget that this workspace's
+    /// page left.
+    pub(super) async fn search_organization(
         &mut self,
-        search: &Search,
-        (local, page): (&[Hit], &Page),
-        portion: Portion,
-    ) -> Result<Beside, Failure> {
-        let left = portion.left_by(page);
+        search: &SearchQuery,
+        (local, page): (&[SearchHit], &EntrySelection),
+        portion: SelectionLimits,
+    ) -> Result<OrganizationHits, ServiceError> {
+        let left = portion.remaining_after(page);
+        // Without query text, all entries of the organization would be equally relevant.
         if left.cap == 0 || search.query.trim().is_empty() {
-            return Ok(Beside::default());
+            return Ok(OrganizationHits::default());
         }
-        let asked = search.elsewhere();
-        let found = self.tenant.global_candidates(&query(&asked)).await?;
-        // Neither what is revoked there nor what is weighed otherwise there is known here.
-        let nowhere = Workspace::default();
-        let scorer = Scorer {
-            search: &asked,
-            weights: Weights::default(),
-            workspace: &nowhere,
+        let global_search = search.elsewhere();
+        let found = self.tx.global_candidates(&query(&global_search)).await?;
+        // Row-level security hides the settings of other workspaces, so defaults apply. Entries of
+        // revoked authors are already excluded when an entry is published to the organization.
+        let defaults = WorkspaceState::default();
+        let scorer = CandidateScorer {
+            search: &global_search,
+            weights: RankingWeights::default(),
+            workspace: &defaults,
             validity: BTreeMap::new(),
             threads: ThreadVisibility::default(),
             now: self.now,
             beside: BTreeSet::new(),
         };
-        let found = found.into_iter();
-        let found = found.filter_map(|it| scorer.judge(it.candidate).ok());
-        let hits = beneath(local, found.collect());
-        let page_there = page_of(&hits, left);
-        if !page.admits(&page_there, left) {
-            return Ok(Beside::default());
+        let judged = found.into_iter();
+        let judged = judged.filter_map(|it| scorer.score(it.candidate).ok());
+        let hits = merge_global_hits(local, judged.collect());
+        let global_page = render_hits(&hits, left);
+        if !page.admits(&global_page, left) {
+            return Ok(OrganizationHits::default());
         }
-        Ok(Beside {
+        Ok(OrganizationHits {
             hits,
-            page: Some(page_there),
+            page: Some(global_page),
         })
     }
 }
 
-/// Returns which kind of model answers here: the one that is built in.
+/// Returns the name of the embedding model in use: the built-in table.
 #[must_use]
 pub fn served_by() -> &'static str {
-    Rung::Static.name()
+    Backend::Static.name()
 }
 
-fn query(search: &Search) -> Query<'_> {
-    Query {
+fn query(search: &SearchQuery) -> StoreQuery<'_> {
+    StoreQuery {
         text: &search.query,
         filter: &search.filter,
         paths: &search.paths,
-        least: search.floor.least(Some(near())),
+        least: search.floor.threshold(Some(cosine_thresholds())),
         limit: SCORED_MAX,
     }
 }
 
-/// Returns from which cosines on the built-in model's nearness means something.
-fn near() -> Near {
-    let thresholds = model().thresholds;
-    Near {
+/// Returns the cosine thresholds of the built-in model.
+fn cosine_thresholds() -> CosineThresholds {
+    let thresholds = embedding_model().thresholds;
+    CosineThresholds {
         relevant: thresholds.relevant,
         strict: thresholds.strict,
     }

@@ -1,121 +1,123 @@
-//! What a hub can say about a workspace's knowledge without its code: schema, provenance, links, staleness, contradictions,
-//! no backflow, and what today's rules of the guard would refuse.
+//! Verification without source code: schema, provenance, links, staleness, contradictions,
+//! backflow, and the current guard rules.
 //!
-//! Whatever rests on code is counted as unverifiable here: `ken verify` in a clone checks it.
+//! Entries with anchors or conditions count as unverifiable here; `ken verify` in a clone checks
+//! them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use ken_core::contradiction::standing::{add_flagged, detected};
-use ken_core::entry::Entry;
-use ken_core::event::Recorded as Line;
-use ken_core::gates::{self, Finding, GUARD_GATE, Level, SCHEMA_GATE};
-use ken_core::id::EntryId;
-use ken_core::kind::Memory;
-use ken_core::store::{Filter, Shelf};
-use ken_core::workspace::Workspace;
+use ken_core::health::gates::{self, GUARD_GATE, GateFinding, GateLevel, SCHEMA_GATE};
+use ken_core::ledger::entry::Entry;
+use ken_core::ledger::event::RecordedEvent as Line;
+use ken_core::ledger::store::{EntryFilter, LifecycleFilter};
+use ken_core::ledger::workspace::WorkspaceState;
+use ken_core::trust::contradiction::unresolved::{append_flagged, detect_contradictions};
+use ken_core::values::id::EntryId;
+use ken_core::values::kind::Memory;
 use ken_guard::Guard;
-use ken_remote::wire::Cursor;
+use ken_remote::wire::LogCursor;
 
-use super::{Desk, Failure};
-use crate::away::away;
-use crate::store::{After, Logged};
+use super::{ServiceError, WorkspaceSession};
+use crate::blocking::run_blocking;
+use crate::store::{EntryPosition, LoggedEvent};
 
-/// Entries and events one page has while all are read.
+/// Entries and events per page while reading the whole workspace.
 const PAGE: u32 = 1_000;
 
-/// Events that are looked at, the oldest: more take longer than anybody waits for an answer.
+/// Number of events checked, oldest first; more would exceed the time a request may take.
 const EVENTS_MAX: u64 = 20_000;
 
-/// Findings that are told; all of them are counted.
+/// Maximum number of findings returned; all are counted.
 const FINDINGS_MAX: usize = 500;
 
-/// What was found.
+/// Result of a verification.
 #[derive(Clone, Debug, Default)]
-pub struct Verified {
+pub struct WorkspaceVerification {
     pub entries: u64,
-    /// Events that were looked at, and those beyond that were not.
+    /// Events that were checked, and events beyond the limit of a request that were not.
     pub events: u64,
     pub events_unseen: u64,
-    /// Live entries that rest on code, which nobody can look at here.
+    /// Live entries with anchors or conditions, which a hub cannot check.
     pub unverifiable: u64,
-    /// Events this build cannot read, by type: kept and passed on.
+    /// Events of types unknown to this build, by type; they are stored and passed on.
     pub unknown: BTreeMap<String, u32>,
-    /// The gravest first, as many as are told.
-    pub findings: Vec<Finding>,
+    /// Most severe first; capped, unlike the counts.
+    pub findings: Vec<GateFinding>,
     pub errors: u64,
     pub warnings: u64,
 }
 
-impl Verified {
-    /// Returns whether nothing blocks.
+impl WorkspaceVerification {
+    /// Returns whether there are no errors.
     #[must_use]
     pub fn passes(&self) -> bool {
         self.errors == 0
     }
 
-    /// Counts findings, and keeps the gravest.
-    fn add(&mut self, findings: impl IntoIterator<Item = Finding>) {
+    /// Counts findings and keeps the most severe.
+    fn add(&mut self, findings: impl IntoIterator<Item = GateFinding>) {
         let before = self.findings.len();
         self.findings.extend(findings);
         let new = &self.findings[before..];
         if new.is_empty() {
             return;
         }
-        let errors = new.iter().filter(|it| it.level == Level::Error).count();
+        let errors = new.iter().filter(|it| it.level == GateLevel::Error).count();
         self.errors += errors as u64;
         self.warnings += (new.len() - errors) as u64;
-        // Stable: of equal ones the first stay.
+        // The sort is stable, so among equally severe findings the earliest are kept.
         self.findings.sort_by_key(|it| std::cmp::Reverse(it.level));
         self.findings.truncate(FINDINGS_MAX);
     }
 }
 
-/// Checks everything that can be checked without code.
-pub async fn verify(desk: &mut Desk) -> Result<Verified, Failure> {
-    let workspace = desk.workspace().await?;
-    let mut verified = Verified {
+/// Runs every check that needs no source code.
+pub async fn verify(session: &mut WorkspaceSession) -> Result<WorkspaceVerification, ServiceError> {
+    let workspace = session.workspace().await?;
+    let mut verified = WorkspaceVerification {
         unknown: workspace.unknown.clone(),
-        ..Verified::default()
+        ..WorkspaceVerification::default()
     };
-    desk.check_events(&mut verified).await?;
-    let norms = desk.check_entries(&mut verified).await?;
+    session.check_events(&mut verified).await?;
+    let norms = session.check_entries(&mut verified).await?;
     let flagged = workspace.contradictions.values();
     let flagged: Vec<EntryId> = flagged.flat_map(|(one, other)| [*one, *other]).collect();
-    let flagged = desk.tenant.entries(&flagged).await?;
-    let found = away(move || contradicting(&norms, flagged, &workspace)).await?;
+    let flagged = session.tx.entries(&flagged).await?;
+    // Norms are compared pairwise, too long for an async worker thread.
+    let found = run_blocking(move || find_contradictions(&norms, flagged, &workspace)).await?;
     verified.add(found);
     Ok(verified)
 }
 
-impl Desk {
-    /// Looks at every entry, some at a time, so that a large workspace needs no more memory than a small one; returns the
-    /// norms that hold.
-    async fn check_entries(&mut self, verified: &mut Verified) -> Result<Vec<Entry>, Failure> {
-        let filter = Filter {
-            shelf: Shelf::All,
-            ..Filter::default()
+impl WorkspaceSession {
+    /// Checks all entries page by page, so memory use does not grow with the workspace. Returns the
+    /// live norms.
+    async fn check_entries(
+        &mut self,
+        verified: &mut WorkspaceVerification,
+    ) -> Result<Vec<Entry>, ServiceError> {
+        let filter = EntryFilter {
+            lifecycle: LifecycleFilter::All,
+            ..EntryFilter::default()
         };
         let (today, mut norms, mut after) = (self.now.date(), Vec::new(), None);
         loop {
-            let page = self
-                .tenant
-                .list(&filter, after.as_ref(), Some(PAGE))
-                .await?;
-            after = page.last().map(After::of);
+            let page = self.tx.list(&filter, after.as_ref(), Some(PAGE)).await?;
+            after = page.last().map(EntryPosition::after);
             let is_last = page.len() < PAGE as usize;
             verified.entries += page.len() as u64;
             let live = page.iter().filter(|it| it.is_live());
-            verified.unverifiable += live.filter(|it| it.has_grounds()).count() as u64;
+            verified.unverifiable += live.filter(|it| it.is_checkable()).count() as u64;
             for entry in &page {
-                if let Some(raw) = gates::raw_source(entry) {
-                    let history = self.tenant.history(entry.id).await?;
+                if let Some(raw) = gates::backflow_source(entry) {
+                    let history = self.tx.history(entry.id).await?;
                     let events = history.iter().map(|it| &it.event);
-                    verified.add(gates::no_backflow(entry, &raw, events));
+                    verified.add(gates::check_backflow(entry, &raw, events));
                 }
-                verified.add(gates::provenance(entry));
-                verified.add(gates::staleness(entry, today));
+                verified.add(gates::check_provenance(entry));
+                verified.add(gates::check_staleness(entry, today));
             }
             let loose = self.loose_links(&page).await?;
             verified.add(loose);
@@ -128,65 +130,69 @@ impl Desk {
         }
     }
 
-    /// Returns the links of some entries that lead nowhere.
-    async fn loose_links(&mut self, entries: &[Entry]) -> Result<Vec<Finding>, Failure> {
+    /// Returns findings about links to entries that do not exist.
+    async fn loose_links(&mut self, entries: &[Entry]) -> Result<Vec<GateFinding>, ServiceError> {
         let mut known: BTreeSet<EntryId> = entries.iter().map(|it| it.id).collect();
         let links = entries.iter().flat_map(|it| &it.links).map(|it| it.to);
         let others: BTreeSet<EntryId> = links.filter(|it| !known.contains(it)).collect();
         let others: Vec<EntryId> = others.into_iter().collect();
-        for some in others.chunks(PAGE as usize) {
-            let there = self.tenant.entries(some).await?;
-            known.extend(there.iter().map(|it| it.id));
+        // Chunked: a page of entries may link to far more entries than one page holds.
+        for chunk in others.chunks(PAGE as usize) {
+            let existing = self.tx.entries(chunk).await?;
+            known.extend(existing.iter().map(|it| it.id));
         }
         let mut findings = Vec::new();
         for entry in entries {
             let loose = entry.links.iter().filter(|it| !known.contains(&it.to));
-            findings.extend(loose.map(|it| gates::loose_link(entry, it.to)));
+            findings.extend(loose.map(|it| gates::dangling_link(entry, it.to)));
         }
         Ok(findings)
     }
 
-    /// Reads every line again and asks today's rules about it.
-    async fn check_events(&mut self, verified: &mut Verified) -> Result<(), Failure> {
-        let mut cursor = Cursor::default();
+    /// Parses every line again and checks it against the current guard rules.
+    async fn check_events(
+        &mut self,
+        verified: &mut WorkspaceVerification,
+    ) -> Result<(), ServiceError> {
+        let mut cursor = LogCursor::default();
         loop {
-            let page = self.tenant.events_after(cursor, PAGE).await?;
+            let page = self.tx.events_after(cursor, PAGE).await?;
             cursor = page.cursor;
-            let (events, guard) = (page.events, Arc::clone(&self.house.guard));
+            let (events, guard) = (page.events, Arc::clone(&self.services.guard));
             verified.events += events.len() as u64;
-            verified.add(away(move || of_lines(&events, &guard)).await?);
+            verified.add(run_blocking(move || check_lines(&events, &guard)).await?);
             if !page.more {
                 return Ok(());
             }
-            if EVENTS_MAX <= verified.events {
-                let all = self.tenant.row().await?.events;
-                verified.events_unseen = all.saturating_sub(verified.events);
+            if verified.events >= EVENTS_MAX {
+                let total = self.tx.workspace_row().await?.events;
+                verified.events_unseen = total.saturating_sub(verified.events);
                 return Ok(());
             }
         }
     }
 }
 
-/// Returns what is wrong with lines.
-fn of_lines(events: &[Logged], guard: &Guard) -> Vec<Finding> {
+/// Returns findings about unreadable lines and about lines the guard would reject today.
+fn check_lines(events: &[LoggedEvent], guard: &Guard) -> Vec<GateFinding> {
     let mut findings = Vec::new();
-    for Logged { id, line, .. } in events {
+    for LoggedEvent { id, line, .. } in events {
         match Line::parse(line.as_bytes()) {
-            Err(error) => findings.push(Finding {
+            Err(error) => findings.push(GateFinding {
                 gate: SCHEMA_GATE,
-                level: Level::Error,
+                level: GateLevel::Error,
                 message: format!("its line in the log cannot be read: {error}"),
                 at: id.to_string(),
                 line: None,
             }),
-            Ok(copy) => findings.extend(guard.refuses_now(&copy.event).map(|it| {
-                Finding {
+            Ok(copy) => findings.extend(guard.refuses_now(&copy.event).map(|refusal| {
+                GateFinding {
                     gate: GUARD_GATE,
-                    level: Level::Error,
-                    message: it.to_string(),
-                    at: it
+                    level: GateLevel::Error,
+                    message: refusal.to_string(),
+                    at: refusal
                         .entry
-                        .map_or_else(|| it.event.to_string(), |id| id.to_string()),
+                        .map_or_else(|| refusal.event.to_string(), |id| id.to_string()),
                     line: None,
                 }
             })),
@@ -195,12 +201,16 @@ fn of_lines(events: &[Logged], guard: &Guard) -> Vec<Finding> {
     findings
 }
 
-/// Returns the norms that contradict each other, and whatever somebody said does.
-fn contradicting(norms: &[Entry], flagged: Vec<Entry>, workspace: &Workspace) -> Vec<Finding> {
-    let mut found = detected(norms, workspace, &|_, _| None);
+/// Returns contradictions between norms and contradictions flagged by events.
+fn find_contradictions(
+    norms: &[Entry],
+    flagged: Vec<Entry>,
+    workspace: &WorkspaceState,
+) -> Vec<GateFinding> {
+    let mut found = detect_contradictions(norms, workspace, &|_, _| None);
     let by_id: BTreeMap<EntryId, Entry> = flagged.into_iter().map(|it| (it.id, it)).collect();
-    let looked =
-        add_flagged::<Infallible>(workspace, &mut found, &mut |id| Ok(by_id.get(&id).cloned()));
-    let Ok(()) = looked;
-    found.iter().map(gates::contradicting).collect()
+    let added =
+        append_flagged::<Infallible>(workspace, &mut found, &mut |id| Ok(by_id.get(&id).cloned()));
+    let Ok(()) = added;
+    found.iter().map(gates::contradiction_finding).collect()
 }

@@ -1,99 +1,109 @@
-//! Takes events into the log and brings everything that follows from them in step, in the caller's transaction.
+//! Append: adds events to the log and updates the projections, in the caller's transaction.
 
-use ken_core::event::Recorded;
-use ken_core::id::EventId;
-use ken_core::store::Delta;
-use ken_remote::wire::Cursor;
+use ken_core::ledger::event::RecordedEvent;
+use ken_core::ledger::store::EventDelta;
+use ken_core::values::id::EventId;
+use ken_remote::wire::LogCursor;
 
-use super::known::Asked;
-use super::project::Effects;
-use super::settle::Change;
+use super::copies::LogChange;
+use super::preload::PreloadQuery;
+use super::project::LogChangeEffects;
 use super::{StoreError, uuids};
-use crate::database::Tenant;
+use crate::database::WorkspaceTx;
 
-/// Events whose folding is left to the thread that waits for the database: about a millisecond of work.
+/// Number of events that are folded on the async worker thread: about a millisecond of work.
 pub(super) const INLINE_MAX: usize = 8;
 
-/// What an append came to.
+/// Result of an append.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Appended {
-    /// What became of each copy, in the order they were given.
-    pub outcomes: Vec<Outcome>,
-    /// The end of the log.
-    pub cursor: Cursor,
+pub struct AppendReceipt {
+    /// Outcome per copy, in the order of the copies.
+    pub outcomes: Vec<CopyOutcome>,
+    /// End of the log.
+    pub cursor: LogCursor,
 }
 
-/// What became of one copy of an event.
+/// Outcome of appending one copy of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// The log did not have the event.
+pub enum CopyOutcome {
+    /// The event was not in the log.
     New,
-    /// The log has it, and this copy says nothing new.
+    /// The log has the event, and this copy adds nothing.
     Known,
-    /// The log had a worse copy.
+    /// This copy replaced a worse one.
     Better,
 }
 
-impl Tenant {
-    /// Appends events; one that is there already changes nothing.
+impl WorkspaceTx {
+    /// Appends events. Events that are already in the log change nothing.
     ///
-    /// Whoever appends to the same workspace meanwhile waits until this transaction ends, so that places in the log
-    /// follow the order of commits.
-    pub async fn append(&mut self, copies: Vec<Recorded>) -> Result<Appended, StoreError> {
-        let change = Change {
+    /// Concurrent appends to the same workspace wait until this transaction ends, so positions in
+    /// the log follow the order of commits.
+    pub async fn append(
+        &mut self,
+        copies: Vec<RecordedEvent>,
+    ) -> Result<AppendReceipt, StoreError> {
+        let change = LogChange {
             incoming: copies,
-            ..Change::default()
+            ..LogChange::default()
         };
-        self.change(change).await
+        self.apply_change(change).await
     }
 
-    /// Applies a change as every store does; a log of a hub gains events and loses none.
-    pub async fn apply(&mut self, delta: Delta<'_>) -> Result<Appended, StoreError> {
+    /// Applies a change like every store. A hub's log only gains events; `removed` exists for
+    /// comparisons with other stores.
+    pub async fn apply(&mut self, delta: EventDelta<'_>) -> Result<AppendReceipt, StoreError> {
         if !delta.blanked.is_empty() {
-            self.remember(delta.blanked).await?;
+            self.remember_redactions(delta.blanked).await?;
         }
-        let change = Change {
+        let change = LogChange {
             incoming: delta.added.to_vec(),
-            remembered: delta.blanked.to_vec(),
+            redacted: delta.blanked.to_vec(),
             dropped: delta.removed.to_vec(),
         };
-        self.change(change).await
+        self.apply_change(change).await
     }
 
-    async fn change(&mut self, change: Change) -> Result<Appended, StoreError> {
-        let others = [&change.remembered[..], &change.dropped].concat();
-        let asked = Asked::by(&change.incoming, &others);
-        let known = self.known(&asked).await?;
-        let head = known.head;
-        let effects = match change.incoming.len() <= INLINE_MAX {
-            true => effects(change, asked, known)?,
-            false => blocking(move || effects(change, asked, known)).await?,
+    async fn apply_change(&mut self, change: LogChange) -> Result<AppendReceipt, StoreError> {
+        let others = [&change.redacted[..], &change.dropped].concat();
+        let preload_query = PreloadQuery::for_events(&change.incoming, &others);
+        let rows = self.preload_rows(&preload_query).await?;
+        let head = rows.head;
+        let effects = if change.incoming.len() <= INLINE_MAX {
+            plan_effects(change, preload_query, rows)?
+        } else {
+            run_blocking_work(move || plan_effects(change, preload_query, rows)).await?
         };
-        let more = match effects.missing.is_empty() {
-            true => super::known::Histories::new(),
-            false => self.histories(&effects.missing.clone()).await?,
+        // The preload covers the entries that the incoming events name. A replaced copy may concern
+        // others, whose histories are requested only now.
+        let more = if effects.missing.is_empty() {
+            super::preload::EntryHistories::new()
+        } else {
+            self.histories(&effects.missing.clone()).await?
         };
-        let (settled, projection) = match effects.weight() <= INLINE_MAX && more.is_empty() {
-            true => effects.project(more)?,
-            false => blocking(move || effects.project(more)).await?,
+        let (resolved, projection) = if effects.weight() <= INLINE_MAX && more.is_empty() {
+            effects.project(more)?
+        } else {
+            run_blocking_work(move || effects.project(more)).await?
         };
         let mut end = head;
-        if !settled.new.is_empty() || !settled.only_adds() {
-            end = self.write(head, &settled, &projection).await?;
+        if !resolved.new.is_empty() || !resolved.only_adds() {
+            end = self.write(head, &resolved, &projection).await?;
         }
-        let moved = settled.changed.last().map(|(_, now)| now.event.id);
-        let last = moved.or(settled.new.last().map(|copy| copy.event.id));
-        Ok(Appended {
-            outcomes: settled.outcomes,
+        // Changed events move to the end of the log, after the new ones.
+        let moved = resolved.changed.last().map(|(_, now)| now.event.id);
+        let last = moved.or(resolved.new.last().map(|copy| copy.event.id));
+        Ok(AppendReceipt {
+            outcomes: resolved.outcomes,
             cursor: match last {
                 Some(last) => cursor(end, last),
-                None => self.cursor().await?,
+                None => self.log_end().await?,
             },
         })
     }
 
-    /// Keeps ids that are blanked whatever the log says.
-    async fn remember(&mut self, ids: &[EventId]) -> Result<(), StoreError> {
+    /// Stores ids of events that are redacted whatever the log says.
+    async fn remember_redactions(&mut self, ids: &[EventId]) -> Result<(), StoreError> {
         let key = self.key();
         sqlx::query(
             "INSERT INTO ken.remembered (workspace_id, event)
@@ -107,27 +117,27 @@ impl Tenant {
     }
 }
 
-/// Finds out what a change comes to and whom it concerns.
-pub(super) fn effects(
-    change: Change,
-    asked: Asked,
-    mut known: super::known::Known,
-) -> Result<Effects, StoreError> {
-    let before = std::mem::take(&mut known.before);
-    let settled = change.settle(before)?;
-    Effects::of(settled, asked, known)
+/// Resolves a change and determines the entries it affects.
+pub(super) fn plan_effects(
+    change: LogChange,
+    preload_query: PreloadQuery,
+    mut rows: super::preload::PreloadedRows,
+) -> Result<LogChangeEffects, StoreError> {
+    let prior_log = std::mem::take(&mut rows.prior_log);
+    let resolved = change.resolve(prior_log)?;
+    LogChangeEffects::plan(resolved, preload_query, rows)
 }
 
-/// Does work that takes long on a thread that nobody waits for.
-pub(super) async fn blocking<T: Send + 'static>(
+/// Runs CPU-bound work on the blocking thread pool.
+pub(super) async fn run_blocking_work<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, StoreError> {
-    crate::away::away(work).await?
+    crate::blocking::run_blocking(work).await?
 }
 
-/// Returns the place behind the event `last`, which stands at `seq`.
-pub(super) fn cursor(seq: i64, last: EventId) -> Cursor {
-    Cursor {
+/// Returns the cursor after the event `last` at position `seq`.
+pub(super) fn cursor(seq: i64, last: EventId) -> LogCursor {
+    LogCursor {
         seq: seq.cast_unsigned(),
         last: Some(last),
     }

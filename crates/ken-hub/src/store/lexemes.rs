@@ -1,13 +1,13 @@
-//! The words of a text as PostgreSQL compares them.
+//! Lexemes: the words of a text in PostgreSQL's `tsvector` format.
 //!
-//! They are cut here and travel ready-made: the server's own parser takes ten times as long, and knows neither joined
-//! identifiers nor scripts without spaces.
+//! The hub tokenizes text itself and sends finished vectors. The server's parser takes ten times as
+//! long and handles neither compound identifiers nor scripts without spaces.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
-use ken_core::words::{query_words, spread};
+use ken_core::retrieval::words::{expand_text, query_words};
 use sqlx::encode::IsNull;
 use sqlx::error::BoxDynError;
 use sqlx::postgres::{PgArgumentBuffer, PgHasArrayType, PgTypeInfo};
@@ -17,67 +17,73 @@ use unicode_normalization::UnicodeNormalization as _;
 use super::stem::stem;
 use crate::database::without_nul;
 
-/// Places of one word that are kept, and the last place there is.
-const PLACES_MAX: usize = 255;
-const PLACE_MAX: u16 = (1 << 14) - 1;
+/// Maximum number of positions per word, and the largest position; both are limits of `tsvector`.
+const POSITIONS_MAX: usize = 255;
+const POSITION_MAX: u16 = (1 << 14) - 1;
 
-/// Bytes of a word that are compared; no word people use is longer.
+/// Bytes of a word that are compared; natural words are shorter.
 const WORD_BYTES_MAX: usize = 512;
 
-/// Marks that are left out, those of Latin, Greek and Cyrillic letters; in other scripts marks are half of a word.
+/// Combining marks of Latin, Greek and Cyrillic letters, which are removed. In other scripts marks
+/// carry meaning.
 const ACCENTS: RangeInclusive<char> = '\u{300}'..='\u{36f}';
 
-/// Where in an entry a word stands, as PostgreSQL counts weights.
+/// Part of an entry that contains a word, as a `tsvector` weight (D is 0, A is 3).
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Part {
+pub(super) enum EntryTextPart {
     Statement = 3,
     Tags = 2,
-    Places = 1,
+    Anchors = 1,
 }
 
-/// Words with their places: a `tsvector`.
+/// Words with their positions: a `tsvector`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Lexemes {
-    /// In the order PostgreSQL keeps them, which is that of their bytes.
+pub(super) struct TextSearchVector {
+    /// Sorted by bytes, as PostgreSQL requires.
     words: BTreeMap<String, Vec<u16>>,
-    /// Words there are, repeated ones counted.
+    /// Number of words, including repetitions.
     count: u16,
 }
 
-impl Lexemes {
+impl TextSearchVector {
     /// Adds the words of a text.
-    pub(super) fn add(&mut self, text: &str, part: Part) {
-        let text = plain(text);
-        let lexemes = spread(&text);
-        let lexemes = lexemes.split(' ').map(lexeme).filter(|it| !it.is_empty());
+    pub(super) fn add(&mut self, text: &str, part: EntryTextPart) {
+        let text = strip_accents(text);
+        let spread = expand_text(&text);
+        let lexemes = spread.split(' ').map(lexeme).filter(|it| !it.is_empty());
         for lexeme in lexemes {
-            self.count = (self.count + 1).min(PLACE_MAX);
-            let places = self.words.entry(lexeme).or_default();
-            let place = (part as u16) << 14 | self.count;
-            // The server wants places in order; those behind the last are all the last.
-            if places.len() < PLACES_MAX
-                && places.last().is_none_or(|it| it & PLACE_MAX < self.count)
+            self.count = (self.count + 1).min(POSITION_MAX);
+            let positions = self.words.entry(lexeme).or_default();
+            // The two highest bits are the weight, the other fourteen the position.
+            let position = (part as u16) << 14 | self.count;
+            // The server requires ascending positions. Beyond the maximum all words share the last
+            // position, which is stored once.
+            if positions.len() < POSITIONS_MAX
+                && positions
+                    .last()
+                    .is_none_or(|it| it & POSITION_MAX < self.count)
             {
-                places.push(place);
+                positions.push(position);
             }
         }
     }
 
-    /// Returns how many words there are, repeated ones counted.
+    /// Returns the number of words, including repetitions.
     pub(super) fn count(&self) -> i32 {
         i32::from(self.count)
     }
 }
 
-/// Returns the words of a question by their stems, with how often each is asked for; each is a lexeme of PostgreSQL.
-pub(super) fn asked(text: &str) -> Vec<(String, usize)> {
+/// Returns the lexemes of a query, each with the number of its occurrences.
+pub(super) fn query_lexemes(text: &str) -> Vec<(String, usize)> {
     let mut words: Vec<(String, usize)> = Vec::new();
-    for (word, times) in query_words(&plain(text)) {
+    for (word, times) in query_words(&strip_accents(text)) {
         let word = lexeme(&word);
         if word.is_empty() {
             continue;
         }
-        match words.iter_mut().find(|(known, _)| *known == word) {
+        // Different words may share a stem; their occurrences add up.
+        match words.iter_mut().find(|(stem, _)| *stem == word) {
             Some((_, n)) => *n += times,
             None => words.push((word, times)),
         }
@@ -91,8 +97,8 @@ fn lexeme(word: &str) -> String {
     stem(&lower[..end])
 }
 
-/// Returns a text without accents, which many people do not type and some machines write as letters of their own.
-fn plain(text: &str) -> Cow<'_, str> {
+/// Removes accents, which many people do not type and some systems encode as separate characters.
+fn strip_accents(text: &str) -> Cow<'_, str> {
     if text.is_ascii() {
         return Cow::Borrowed(text);
     }
@@ -100,27 +106,29 @@ fn plain(text: &str) -> Cow<'_, str> {
     Cow::Owned(bare.nfc().collect())
 }
 
-impl Type<Postgres> for Lexemes {
+impl Type<Postgres> for TextSearchVector {
     fn type_info() -> PgTypeInfo {
         PgTypeInfo::with_name("tsvector")
     }
 }
 
-impl PgHasArrayType for Lexemes {
+impl PgHasArrayType for TextSearchVector {
     fn array_type_info() -> PgTypeInfo {
         PgTypeInfo::with_name("_tsvector")
     }
 }
 
-impl Encode<'_, Postgres> for Lexemes {
+impl Encode<'_, Postgres> for TextSearchVector {
     fn encode_by_ref(&self, buffer: &mut PgArgumentBuffer) -> Result<IsNull, BoxDynError> {
+        // Wire format of `tsvector_recv`: word count, then per word the NUL-terminated text, the
+        // number of positions and the positions, all big-endian.
         buffer.extend(&i32::try_from(self.words.len())?.to_be_bytes());
-        for (word, places) in &self.words {
+        for (word, positions) in &self.words {
             buffer.extend(word.as_bytes());
             buffer.extend(&[0]);
-            buffer.extend(&u16::try_from(places.len())?.to_be_bytes());
-            for place in places {
-                buffer.extend(&place.to_be_bytes());
+            buffer.extend(&u16::try_from(positions.len())?.to_be_bytes());
+            for position in positions {
+                buffer.extend(&position.to_be_bytes());
             }
         }
         Ok(IsNull::No)
@@ -135,22 +143,31 @@ mod tests {
 
     #[test]
     fn entries_and_questions_are_cut_the_same_way() {
-        let mut lexemes = Lexemes::default();
-        lexemes.add("Retrying payments needs handleRequest", Part::Statement);
-        lexemes.add("auth/jwt", Part::Tags);
-        for (word, _) in asked("retries of a payment? HANDLE requests; JWT") {
+        let mut lexemes = TextSearchVector::default();
+        lexemes.add(
+            "Retrying payments needs handleRequest",
+            EntryTextPart::Statement,
+        );
+        lexemes.add("auth/jwt", EntryTextPart::Tags);
+        for (word, _) in query_lexemes("retries of a payment? HANDLE requests; JWT") {
             assert!(lexemes.words.contains_key(&word), "{word}");
         }
         assert_eq!(lexemes.count(), 8);
-        assert_eq!(asked("retry retries RETRYING"), [("retri".to_owned(), 3)]);
+        assert_eq!(
+            query_lexemes("retry retries RETRYING"),
+            [("retri".to_owned(), 3)]
+        );
     }
 
     #[test]
     fn accents_make_no_difference_and_the_marks_of_other_scripts_do() {
         let words = |text: &str| {
-            let mut lexemes = Lexemes::default();
-            lexemes.add(text, Part::Statement);
-            let asked: BTreeSet<String> = asked(text).into_iter().map(|(word, _)| word).collect();
+            let mut lexemes = TextSearchVector::default();
+            lexemes.add(text, EntryTextPart::Statement);
+            let asked: BTreeSet<String> = query_lexemes(text)
+                .into_iter()
+                .map(|(word, _)| word)
+                .collect();
             assert!(asked.iter().eq(lexemes.words.keys()), "{text}");
             asked
         };
@@ -158,28 +175,29 @@ mod tests {
             ("R\u{e9}sum\u{e9}s", "resumes"),
             ("Re\u{301}sume\u{301}s", "resumes"),
             ("A\u{308}pfel", "apfel"),
-            // The last mark counts as a letter by itself.
+            // U+0345 is a combining mark that `char::is_alphabetic` accepts.
             ("\u{3b1}\u{301}\u{345}", "\u{3b1}"),
         ] {
             assert_eq!(words(accented), words(bare));
         }
         assert_eq!(words("\u{345}"), BTreeSet::new());
-        // Letters with a vowel sign and without; and a syllable that stays one letter.
+        // A letter with and without a vowel sign differ, and a composed Hangul syllable stays one
+        // letter.
         assert_ne!(words("\u{915}\u{93f}"), words("\u{915}"));
         assert_eq!(words("\u{d55c}"), BTreeSet::from(["\u{d55c}".to_owned()]));
     }
 
     #[test]
     fn long_texts_have_places_the_server_takes() {
-        let mut lexemes = Lexemes::default();
+        let mut lexemes = TextSearchVector::default();
         let mut text = "again ".repeat(20_000);
         text.push_str(&"x".repeat(5_000));
-        lexemes.add(&text, Part::Places);
-        lexemes.add("last words", Part::Tags);
-        for (word, places) in &lexemes.words {
-            assert!(word.len() <= WORD_BYTES_MAX && !places.is_empty());
-            let places: Vec<u16> = places.iter().map(|it| it & PLACE_MAX).collect();
-            assert!(places.windows(2).all(|two| two[0] < two[1]), "{word}");
+        lexemes.add(&text, EntryTextPart::Anchors);
+        lexemes.add("last words", EntryTextPart::Tags);
+        for (word, positions) in &lexemes.words {
+            assert!(word.len() <= WORD_BYTES_MAX && !positions.is_empty());
+            let positions: Vec<u16> = positions.iter().map(|it| it & POSITION_MAX).collect();
+            assert!(positions.windows(2).all(|two| two[0] < two[1]), "{word}");
         }
     }
 }

@@ -1,60 +1,66 @@
-//! The log, in the order the hub took its events.
+//! Log queries, in the order in which the hub received the events.
 
-use ken_core::event::{EventData, Recorded};
-use ken_core::id::EventId;
-use ken_remote::wire::Cursor;
+use ken_core::ledger::event::{EventData, RecordedEvent};
+use ken_core::values::id::EventId;
+use ken_remote::wire::LogCursor;
 
 use super::append::cursor;
+use super::copies::parse;
 use super::read::EVENTS_MAX;
-use super::settle::parse;
 use super::{StoreError, column, event_id, uuid};
-use crate::database::Tenant;
+use crate::database::WorkspaceTx;
 
-/// Bytes of events one page holds at most, beside its first event.
+/// Maximum size of a page in bytes, apart from its first event.
 const PAGE_BYTES_MAX: i64 = 8 << 20;
 
-/// An event as it stands in the log.
+/// An event of the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Logged {
+pub struct LoggedEvent {
     pub seq: u64,
     pub id: EventId,
     /// The event's line, byte for byte.
     pub line: String,
 }
 
-/// Part of the log.
+/// A page of the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Page {
-    pub events: Vec<Logged>,
-    /// Where the next page begins.
-    pub cursor: Cursor,
-    /// Whether there is a next page now.
+pub struct LogPage {
+    pub events: Vec<LoggedEvent>,
+    /// Start of the next page.
+    pub cursor: LogCursor,
+    /// True if there are more events at this time.
     pub more: bool,
 }
 
-impl Tenant {
+impl WorkspaceTx {
     /// Returns the end of the log.
-    pub async fn cursor(&mut self) -> Result<Cursor, StoreError> {
+    pub async fn log_end(&mut self) -> Result<LogCursor, StoreError> {
         let key = self.key();
         let query =
             "SELECT seq, id FROM ken.events WHERE workspace_id = $1 ORDER BY seq DESC LIMIT 1";
         let row = sqlx::query(query)
             .bind(key)
-            .fetch_optional(self.reading())
+            .fetch_optional(self.read_connection())
             .await?;
         let Some(row) = row else {
-            return Ok(Cursor::default());
+            return Ok(LogCursor::default());
         };
         Ok(cursor(column(&row, 0)?, event_id(column(&row, 1)?)))
     }
 
-    /// Returns up to `limit` events behind a place in the log.
+    /// Returns up to `limit` events after a cursor.
     ///
-    /// The places of a log only grow and follow the order of commits, so whoever goes on from the last place they saw
-    /// misses nothing.
-    pub async fn events_after(&mut self, after: Cursor, limit: u32) -> Result<Page, StoreError> {
-        self.check(after).await?;
+    /// Positions only grow and follow the order of commits, so a reader that continues from its
+    /// last cursor misses nothing.
+    pub async fn events_after(
+        &mut self,
+        after: LogCursor,
+        limit: u32,
+    ) -> Result<LogPage, StoreError> {
+        self.check_cursor(after).await?;
         let key = self.key();
+        // `before < $4` always admits the first row, so an event larger than a page cannot stop the
+        // reader. One row more than the limit tells whether there is another page.
         let query = "SELECT seq, id, line, count FROM (
                  SELECT seq, id, line, count(*) OVER () AS count,
                      sum(octet_length(line)) OVER (ORDER BY seq) - octet_length(line) AS before
@@ -66,9 +72,9 @@ impl Tenant {
             .bind(after.seq.cast_signed())
             .bind(i64::from(limit) + 1)
             .bind(PAGE_BYTES_MAX)
-            .fetch_all(self.reading())
+            .fetch_all(self.read_connection())
             .await?;
-        let mut page = Page {
+        let mut page = LogPage {
             events: Vec::with_capacity(rows.len()),
             cursor: after,
             more: false,
@@ -77,21 +83,23 @@ impl Tenant {
             let seq: i64 = column(row, 0)?;
             let id = event_id(column(row, 1)?);
             let line = column(row, 2)?;
-            let there: i64 = column(row, 3)?;
+            let matching: i64 = column(row, 3)?;
             page.cursor = cursor(seq, id);
-            page.events.push(Logged {
+            page.events.push(LoggedEvent {
                 seq: seq.cast_unsigned(),
                 id,
                 line,
             });
-            page.more = i64::try_from(page.events.len()).is_ok_and(|len| len < there);
+            page.more = i64::try_from(page.events.len()).is_ok_and(|len| len < matching);
         }
         Ok(page)
     }
 
-    /// Refuses a place that was never one of this log.
-    async fn check(&mut self, place: Cursor) -> Result<(), StoreError> {
-        let Some(last) = place.last else {
+    /// Refuses a cursor that never existed in this log.
+    async fn check_cursor(&mut self, cursor: LogCursor) -> Result<(), StoreError> {
+        // A cursor names its event, too: after a restore from backup, the same position may hold a
+        // different event.
+        let Some(last) = cursor.last else {
             return Ok(());
         };
         let key = self.key();
@@ -99,23 +107,23 @@ impl Tenant {
              OR EXISTS (SELECT FROM ken.moved WHERE workspace_id = $1 AND seq = $2 AND event = $3)";
         let row = sqlx::query(query)
             .bind(key)
-            .bind(place.seq.cast_signed())
+            .bind(cursor.seq.cast_signed())
             .bind(uuid(last))
-            .fetch_one(self.reading())
+            .fetch_one(self.read_connection())
             .await?;
         if column(&row, 0)? {
             Ok(())
         } else {
-            Err(StoreError::CursorUnknown(place))
+            Err(StoreError::CursorUnknown(cursor))
         }
     }
 
-    /// Returns the events of a type that are not older than `since`, a clock reading's beginning, in canonical order; of
-    /// more than [`EVENTS_MAX`] the latest.
-    pub async fn of_type<T: EventData>(
+    /// Returns the events of a type since `since`, a prefix of a clock reading, in canonical order;
+    /// of more than [`EVENTS_MAX`] the latest. Redacted events are excluded.
+    pub async fn events_of_type<T: EventData>(
         &mut self,
         since: Option<&str>,
-    ) -> Result<Vec<Recorded>, StoreError> {
+    ) -> Result<Vec<RecordedEvent>, StoreError> {
         let key = self.key();
         let query = "SELECT line FROM ken.events
              WHERE workspace_id = $1 AND $2 <= at AND type = $3 AND NOT blanked
@@ -125,7 +133,7 @@ impl Tenant {
             .bind(since.unwrap_or(""))
             .bind(T::TYPE)
             .bind(EVENTS_MAX)
-            .fetch_all(self.reading())
+            .fetch_all(self.read_connection())
             .await?;
         rows.iter()
             .rev()

@@ -1,55 +1,56 @@
-//! Events in, entries out: the log, its projections, searching them, rebuilding them.
+//! Storage of a workspace: the log, its projections, search and rebuild.
 //!
-//! The log of a workspace is the only truth here. Everything else follows from it by the same fold a repository uses, is
-//! written in the same transaction, and can be thrown away and made again ([`Database::rebuild`]).
+//! The log is the only source of truth. The fold that a repository uses derives the projections
+//! from it, in the transaction that appends the events. Projections can be deleted and rebuilt
+//! ([`HubDatabase::rebuild`]).
 //!
-//! Each question and each change is a function of [`Tenant`], so none can be asked without saying whose rows are meant; what
-//! is new goes a short way that enters by itself ([`Database::append_fresh`]).
+//! Queries and changes are methods of [`WorkspaceTx`], so each names the workspace it runs on. The
+//! exception is the fast append of new events ([`HubDatabase::fast_append`]), a single statement
+//! that enters the workspace itself.
 //!
-//! [`Database::append_fresh`]: crate::database::Database::append_fresh
-//! [`Database::rebuild`]: crate::database::Database::rebuild
-//! [`Tenant`]: crate::database::Tenant
+//! [`HubDatabase::fast_append`]: crate::database::HubDatabase::fast_append
+//! [`HubDatabase::rebuild`]: crate::database::HubDatabase::rebuild
+//! [`WorkspaceTx`]: crate::database::WorkspaceTx
 
-mod alike;
 mod append;
+mod copies;
+mod fast_append;
 mod global;
-mod held;
-mod known;
 mod lexemes;
 mod log;
+mod preload;
 mod project;
+mod quarantine;
 mod read;
 mod rebuild;
 mod rows;
 mod runs;
 mod search;
 mod sessions;
-mod settle;
-mod short;
+mod similar;
 mod stem;
 mod write;
 
-use ken_core::id::EventId;
-use ken_remote::wire::Cursor;
+use ken_core::values::id::EventId;
+use ken_remote::wire::LogCursor;
 use sqlx::postgres::PgRow;
 use sqlx::{Decode, Postgres, Row as _, Type};
 use uuid::Uuid;
 
-use crate::away::BrokenOff;
+use crate::blocking::BlockingTaskError;
 use crate::database::DatabaseError;
 
-pub use append::{Appended, Outcome};
-pub use held::HeldEvent;
-pub use log::{Logged, Page};
-pub use read::{After, ENTRIES_MAX, EVENTS_MAX};
-pub(crate) use rows::{model, table};
-pub use runs::OpenRun;
-pub(crate) use search::PREPARE;
-pub use search::{Elsewhere, Query, any_word};
-pub use short::Terms;
-pub(crate) use short::{Retractions, begin_entries};
+pub use append::{AppendReceipt, CopyOutcome};
+pub use fast_append::FastAppendOptions;
+pub(crate) use fast_append::are_self_contained;
+pub use log::{LogPage, LoggedEvent};
+pub use quarantine::QuarantinedEvent;
+pub use read::{ENTRIES_MAX, EVENTS_MAX, EntryPosition};
+pub(crate) use rows::{embedding_model, embedding_table};
+pub use runs::RunRow;
+pub use search::{GlobalCandidate, StoreQuery, any_word};
 
-/// Why the store could not answer.
+/// Error of the store.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     #[error(transparent)]
@@ -59,13 +60,13 @@ pub enum StoreError {
     #[error(
         "the place {0} is not in this log: it was restored from an older backup; begin at 0 again"
     )]
-    CursorUnknown(Cursor),
+    CursorUnknown(LogCursor),
     #[error(transparent)]
-    BrokenOff(#[from] BrokenOff),
+    BrokenOff(#[from] BlockingTaskError),
 }
 
 impl StoreError {
-    /// Says that a stored value is not what was written.
+    /// Wraps an error about a stored value that cannot be parsed.
     pub(crate) fn damaged(why: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         Self::Damaged(why.into())
     }
@@ -77,7 +78,7 @@ impl From<sqlx::Error> for StoreError {
     }
 }
 
-/// Reads one column.
+/// Reads one column of a row.
 fn column<'r, T: Decode<'r, Postgres> + Type<Postgres>>(
     row: &'r PgRow,
     at: usize,
@@ -85,7 +86,7 @@ fn column<'r, T: Decode<'r, Postgres> + Type<Postgres>>(
     Ok(row.try_get(at)?)
 }
 
-/// Returns an event's id as it stands in a row.
+/// Converts an event id to its column value.
 fn uuid(id: EventId) -> Uuid {
     Uuid::from_bytes(id.to_bytes())
 }
@@ -94,7 +95,7 @@ fn uuids<'a>(ids: impl IntoIterator<Item = &'a EventId>) -> Vec<Uuid> {
     ids.into_iter().copied().map(uuid).collect()
 }
 
-/// Reads an event's id back.
+/// Converts a column value to an event id.
 fn event_id(id: Uuid) -> EventId {
     EventId::from_bytes(id.into_bytes())
 }

@@ -1,112 +1,121 @@
-//! What follows from a change of the log: which entries are added to, which are folded again, and what they are then.
+//! Projection updates of a log change: absorbs events into stored entries or folds entries again.
 //!
-//! Pure: what has to be known is brought by the caller, what has to be written is returned.
+//! Pure: the caller provides the stored rows and writes the returned ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZero;
 
-use ken_core::entry::Entry;
-use ken_core::event::{Event, Recorded};
-use ken_core::fold::fold_entry;
-use ken_core::id::{EntryId, EventId};
-use ken_core::workspace::{Workspace, concerns_workspace, fold_workspace};
+use ken_core::ledger::entry::Entry;
+use ken_core::ledger::event::{Event, RecordedEvent};
+use ken_core::ledger::fold::fold_entry;
+use ken_core::ledger::workspace::{WorkspaceState, concerns_workspace, fold_workspace};
+use ken_core::values::id::{EntryId, EventId};
 
 use super::StoreError;
-use super::global::is_for_all;
-use super::known::{Asked, Histories, Known, OF_WORKSPACE, StoredEntry};
-use super::rows::{EntryRow, SearchRow};
-use super::settle::Settled;
+use super::copies::ResolvedChange;
+use super::global::is_published;
+use super::preload::{
+    EntryHistories, PreloadQuery, PreloadedRows, StoredEntryJson, WORKSPACE_NAME,
+};
+use super::rows::{EntryTableRow, SearchTableRow};
 
-/// Entries that one thread folds sooner than several could be asked to.
+/// Entries up to which one thread is faster than starting several.
 const ALONE_MAX: usize = 16;
 
-/// Threads one change is folded by.
+/// Maximum number of threads per change.
 const THREADS_MAX: usize = 4;
 
-/// A change of which it is known whom it concerns.
+/// A resolved change and the entries it affects.
 #[derive(Debug)]
-pub(super) struct Effects {
-    pub(super) settled: Settled,
-    entries: BTreeMap<EntryId, StoredEntry>,
-    /// Entries of which it was asked whether there are any.
+pub(super) struct LogChangeEffects {
+    pub(super) resolved: ResolvedChange,
+    entries: BTreeMap<EntryId, StoredEntryJson>,
+    /// Names of the entries whose stored row was requested.
     touched: BTreeSet<String>,
-    /// Entries that new events were added to.
+    /// Entries into which the new events were absorbed.
     absorbed: Vec<Entry>,
-    /// Entries that have to be folded from their events.
+    /// Entries that must be folded from all of their events.
     refold: BTreeSet<EntryId>,
     workspace: bool,
-    /// Where among the events that are new, or not as they were, those about an entry stand.
-    now: BTreeMap<EntryId, Vec<usize>>,
-    /// Events that are not as they were.
-    left: BTreeSet<EventId>,
-    histories: Histories,
-    /// Whose events have to be read still.
+    /// Per entry, the indexes of its events among the new and changed events.
+    changes_by_entry: BTreeMap<EntryId, Vec<usize>>,
+    /// Events that were replaced or removed.
+    displaced: BTreeSet<EventId>,
+    histories: EntryHistories,
+    /// Names of the entries whose history still has to be loaded.
     pub(super) missing: Vec<String>,
 }
 
-/// An entry that was folded again.
+/// An entry folded from its events.
 #[derive(Debug)]
-pub(super) struct Folded {
+pub(super) struct FoldedEntry {
     entry: Entry,
-    /// Whether the whole organisation is shown it.
-    is_for_all: bool,
+    /// True if it is published to the whole organization.
+    is_published: bool,
 }
 
-impl Folded {
-    /// Folds an entry from all of its events; nothing where none of them makes one.
-    pub(super) fn of(id: EntryId, events: &[&Event]) -> Option<Self> {
+impl FoldedEntry {
+    /// Folds an entry from all of its events; `None` if no event creates one.
+    pub(super) fn from_events(id: EntryId, events: &[&Event]) -> Option<Self> {
         let entry = fold_entry(id, events.iter().copied())?;
         Some(Self {
-            is_for_all: is_for_all(&entry, events.iter().copied()),
+            is_published: is_published(&entry, events.iter().copied()),
             entry,
         })
     }
 }
 
-/// What is known of an entry that was folded again.
+/// Stored state of an entry before it was folded again.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Was<'a> {
-    /// There was none.
+pub(super) enum PriorEntryState<'a> {
+    /// The entry is new.
     New,
-    Stored(&'a StoredEntry),
-    /// Nobody asked.
+    Stored(&'a StoredEntryJson),
+    /// The stored row was not requested, so the entry may exist.
     Unknown,
 }
 
-/// What has to be written beside the log.
+/// Rows to write besides the log.
 #[derive(Debug, Default)]
-pub(super) struct Projection {
-    /// Whether some of the entries may have been there before.
-    pub(super) is_over: bool,
-    pub(super) entries: Vec<EntryRow>,
-    pub(super) searchable: Vec<SearchRow>,
-    /// Entries that cannot be found any more, if they could.
+pub(super) struct ProjectionUpdate {
+    /// True if some of the entries may exist already, which requires upserts.
+    pub(super) may_overwrite: bool,
+    pub(super) entries: Vec<EntryTableRow>,
+    pub(super) searchable: Vec<SearchTableRow>,
+    /// Entries to remove from the search table.
     pub(super) unsearchable: Vec<EntryId>,
-    /// Entries no event is left of.
-    pub(super) gone: Vec<EntryId>,
-    /// The workspace's own state, where it may have changed.
-    pub(super) workspace: Option<Workspace>,
-    /// Entries the whole organisation is shown.
-    pub(super) global: Vec<Entry>,
-    /// Entries it is not shown any more, if it was.
-    pub(super) local: Vec<EntryId>,
+    /// Entries without any remaining event.
+    pub(super) deleted: Vec<EntryId>,
+    /// Workspace-level state, if it may have changed.
+    pub(super) workspace: Option<WorkspaceState>,
+    /// Entries to publish to the organization.
+    pub(super) published: Vec<Entry>,
+    /// Entries to remove from the organization's published entries.
+    pub(super) unpublished: Vec<EntryId>,
 }
 
-impl Effects {
-    /// Finds out whom a change concerns.
-    pub(super) fn of(settled: Settled, asked: Asked, known: Known) -> Result<Self, StoreError> {
+impl LogChangeEffects {
+    /// Determines the entries that a resolved change affects.
+    pub(super) fn plan(
+        resolved: ResolvedChange,
+        preload_query: PreloadQuery,
+        preloaded: PreloadedRows,
+    ) -> Result<Self, StoreError> {
         let mut refold = BTreeSet::new();
         let mut workspace = false;
-        for (left, now) in &settled.changed {
-            refold.extend(left.copy.event.entries().chain(now.event.entries()));
-            workspace |= concerns_workspace(&left.copy.event) || concerns_workspace(&now.event);
+        for (displaced, now) in &resolved.changed {
+            // The old and the new form may be about different entries; both have to be folded
+            // again.
+            refold.extend(displaced.copy.event.entries().chain(now.event.entries()));
+            workspace |=
+                concerns_workspace(&displaced.copy.event) || concerns_workspace(&now.event);
         }
-        for left in &settled.removed {
-            refold.extend(left.copy.event.entries());
-            workspace |= concerns_workspace(&left.copy.event);
+        for displaced in &resolved.removed {
+            refold.extend(displaced.copy.event.entries());
+            workspace |= concerns_workspace(&displaced.copy.event);
         }
         let mut gained: BTreeMap<EntryId, Vec<&Event>> = BTreeMap::new();
-        for copy in &settled.new {
+        for copy in &resolved.new {
             workspace |= concerns_workspace(&copy.event);
             let entries: BTreeSet<EntryId> = copy.event.entries().collect();
             for entry in entries {
@@ -115,8 +124,11 @@ impl Effects {
         }
         let mut absorbed = Vec::new();
         for (id, events) in gained {
-            let may = !refold.contains(&id) && !asked.whole.contains(&id.to_string());
-            match known.entries.get(&id).filter(|_| may) {
+            // Absorbing skips loading and parsing the whole history. It is only correct for events
+            // that add up, such as feedback.
+            let may_absorb =
+                !refold.contains(&id) && !preload_query.full_histories.contains(&id.to_string());
+            match preloaded.entries.get(&id).filter(|_| may_absorb) {
                 Some(stored) => match absorb(stored, &events)? {
                     Some(entry) => absorbed.push(entry),
                     None => drop(refold.insert(id)),
@@ -125,32 +137,35 @@ impl Effects {
             }
         }
         let is_read = |name: &String, id: EntryId| {
-            let is_new = asked.touched.contains(name) && !known.entries.contains_key(&id);
-            asked.whole.contains(name) || is_new
+            // An entry that was requested and not returned is new: its history is empty and need
+            // not be loaded.
+            let is_new =
+                preload_query.touched.contains(name) && !preloaded.entries.contains_key(&id);
+            preload_query.full_histories.contains(name) || is_new
         };
         let names = refold.iter().map(|id| (id.to_string(), *id));
         let missing = names.filter(|(name, id)| !is_read(name, *id));
         let mut missing: Vec<String> = missing.map(|(name, _)| name).collect();
-        if workspace && !asked.whole.contains(OF_WORKSPACE) {
-            missing.push(OF_WORKSPACE.to_owned());
+        if workspace && !preload_query.full_histories.contains(WORKSPACE_NAME) {
+            missing.push(WORKSPACE_NAME.to_owned());
         }
-        let changed = settled.changed.iter().map(|(left, _)| left);
-        let left = changed.chain(&settled.removed);
-        let left = left.map(|left| left.copy.event.id).collect();
+        let changed = resolved.changed.iter().map(|(displaced, _)| displaced);
+        let displaced = changed.chain(&resolved.removed);
+        let displaced_ids = displaced.map(|event| event.copy.event.id).collect();
         let mut now: BTreeMap<EntryId, Vec<usize>> = BTreeMap::new();
-        let changed = settled.changed.iter().map(|(_, now)| now);
-        for (place, copy) in settled.new.iter().chain(changed).enumerate() {
+        let changed = resolved.changed.iter().map(|(_, now)| now);
+        for (place, copy) in resolved.new.iter().chain(changed).enumerate() {
             for entry in copy.event.entries() {
                 now.entry(entry).or_default().push(place);
             }
         }
         Ok(Self {
-            now,
-            left,
-            entries: known.entries,
-            touched: asked.touched,
-            histories: known.histories,
-            settled,
+            changes_by_entry: now,
+            displaced: displaced_ids,
+            entries: preloaded.entries,
+            touched: preload_query.touched,
+            histories: preloaded.histories,
+            resolved,
             absorbed,
             refold,
             workspace,
@@ -158,164 +173,186 @@ impl Effects {
         })
     }
 
-    /// Returns how many events have to be read and folded, about.
+    /// Returns the approximate number of events to parse and fold.
     pub(super) fn weight(&self) -> usize {
         let read: usize = self.histories.values().map(Vec::len).sum();
-        read + self.settled.new.len() + self.absorbed.len()
+        read + self.resolved.new.len() + self.absorbed.len()
     }
 
-    /// Works out what has to be written; `more` are the events that were [`missing`](Self::missing).
-    pub(super) fn project(mut self, more: Histories) -> Result<(Settled, Projection), StoreError> {
+    /// Computes the rows to write; `more` contains the histories that were
+    /// [`missing`](Self::missing).
+    pub(super) fn project(
+        mut self,
+        more: EntryHistories,
+    ) -> Result<(ResolvedChange, ProjectionUpdate), StoreError> {
         self.histories.extend(more);
-        let mut projection = Projection::default();
+        let mut projection = ProjectionUpdate::default();
         for entry in &self.absorbed {
-            projection.is_over = true;
-            // What only adds up changes nobody's wording, approval or reach.
+            projection.may_overwrite = true;
+            // Absorbed events change neither statement, approval nor scope, so the entry stays
+            // published or unpublished.
             let stored = self.entries.get(&entry.id);
             let is_for_all = stored.is_some_and(|it| it.is_global);
-            projection.entries.push(EntryRow::of(entry, is_for_all));
+            projection
+                .entries
+                .push(EntryTableRow::from_entry(entry, is_for_all));
         }
         let refold: Vec<EntryId> = self.refold.iter().copied().collect();
-        for part in self.refolded(&refold)? {
+        for part in self.refold_parallel(&refold)? {
             projection.extend(part);
         }
         if self.workspace {
-            let held = self.events_of(OF_WORKSPACE)?;
-            let events = held.iter().chain(self.now());
+            let unchanged = self.unchanged_events(WORKSPACE_NAME)?;
+            let events = unchanged.iter().chain(self.changed_events());
             projection.workspace = Some(fold_workspace(events.map(|copy| &copy.event)));
         }
-        Ok((self.settled, projection))
+        Ok((self.resolved, projection))
     }
 
-    /// Folds entries, side by side where they are many.
-    fn refolded(&self, ids: &[EntryId]) -> Result<Vec<Projection>, StoreError> {
+    /// Folds entries, on several threads if there are many.
+    fn refold_parallel(&self, ids: &[EntryId]) -> Result<Vec<ProjectionUpdate>, StoreError> {
         if ids.len() <= ALONE_MAX {
             return Ok(vec![self.refold(ids)?]);
         }
         let threads = std::thread::available_parallelism().map_or(1, NonZero::get);
-        let each = ids.len().div_ceil(threads.min(THREADS_MAX));
+        let chunk_size = ids.len().div_ceil(threads.min(THREADS_MAX));
         std::thread::scope(|scope| {
-            let parts = ids.chunks(each);
-            let parts: Vec<_> = parts
-                .map(|part| scope.spawn(|| self.refold(part)))
+            let chunks = ids.chunks(chunk_size);
+            // Collected before joining: a lazy iterator would start each thread only after the
+            // previous one had finished.
+            let handles: Vec<_> = chunks
+                .map(|chunk| scope.spawn(|| self.refold(chunk)))
                 .collect();
-            let done = parts.into_iter().map(|part| part.join());
-            done.map(|part| part.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            let results = handles.into_iter().map(|handle| handle.join());
+            results
+                .map(|result| result.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
                 .collect()
         })
     }
 
-    fn refold(&self, ids: &[EntryId]) -> Result<Projection, StoreError> {
-        let mut projection = Projection::default();
+    fn refold(&self, ids: &[EntryId]) -> Result<ProjectionUpdate, StoreError> {
+        let mut projection = ProjectionUpdate::default();
         for id in ids {
             let name = id.to_string();
-            let held = self.events_of(&name)?;
-            let now = self.now.get(id).into_iter().flatten();
-            let now = now.map(|place| &self.nth(*place).event);
-            let events = held.iter().map(|copy| &copy.event).chain(now);
-            let entry = Folded::of(*id, &events.collect::<Vec<&Event>>());
+            let unchanged = self.unchanged_events(&name)?;
+            let indexes = self.changes_by_entry.get(id).into_iter().flatten();
+            let changed = indexes.map(|index| &self.changed_event(*index).event);
+            let events = unchanged.iter().map(|copy| &copy.event).chain(changed);
+            let entry = FoldedEntry::from_events(*id, &events.collect::<Vec<&Event>>());
             let was = match self.entries.get(id) {
-                Some(stored) => Was::Stored(stored),
-                None if self.touched.contains(&name) => Was::New,
-                None => Was::Unknown,
+                Some(stored) => PriorEntryState::Stored(stored),
+                None if self.touched.contains(&name) => PriorEntryState::New,
+                None => PriorEntryState::Unknown,
             };
-            projection.take(*id, entry, was)?;
+            projection.add_folded(*id, entry, was)?;
         }
         Ok(projection)
     }
 
-    /// Returns the events of an entry, or the workspace, that are as they were.
-    fn events_of(&self, name: &str) -> Result<Vec<Recorded>, StoreError> {
+    /// Returns the events of an entry, or of the workspace, that the change leaves as they were.
+    fn unchanged_events(&self, name: &str) -> Result<Vec<RecordedEvent>, StoreError> {
         let stored = self.histories.get(name).into_iter().flatten();
         stored
-            .filter(|(id, _)| !self.left.contains(id))
-            .map(|(_, line)| super::settle::parse(line))
+            .filter(|(id, _)| !self.displaced.contains(id))
+            .map(|(_, line)| super::copies::parse(line))
             .collect()
     }
 
-    /// Returns the event at a place among those that are new, or not as they were.
-    fn nth(&self, place: usize) -> &Recorded {
-        match self.settled.new.get(place) {
+    /// Returns a new or changed event by its index.
+    fn changed_event(&self, index: usize) -> &RecordedEvent {
+        match self.resolved.new.get(index) {
             Some(copy) => copy,
-            None => &self.settled.changed[place - self.settled.new.len()].1,
+            // The index counts the new events first and the changed ones after them.
+            None => &self.resolved.changed[index - self.resolved.new.len()].1,
         }
     }
 
-    /// Returns the events that are new, or not as they were.
-    fn now(&self) -> impl Iterator<Item = &Recorded> {
-        let changed = self.settled.changed.iter().map(|(_, now)| now);
-        self.settled.new.iter().chain(changed)
+    /// Returns the new and changed events.
+    fn changed_events(&self) -> impl Iterator<Item = &RecordedEvent> {
+        let changed = self.resolved.changed.iter().map(|(_, now)| now);
+        self.resolved.new.iter().chain(changed)
     }
 }
 
-impl Projection {
-    /// Returns whether it is nothing but rows that were not there, of entries only their workspace sees and nobody took back.
+impl ProjectionUpdate {
+    /// Returns whether the update only inserts rows of entries that are new, not retracted and not
+    /// published.
     pub(super) fn only_adds(&self) -> bool {
         let is_taken_back = self.entries.iter().any(|it| it.tombstone);
-        let takes_away = [&self.unsearchable, &self.gone, &self.local];
-        !self.is_over
+        let takes_away = [&self.unsearchable, &self.deleted, &self.unpublished];
+        !self.may_overwrite
             && !is_taken_back
             && takes_away.iter().all(|it| it.is_empty())
             && self.workspace.is_none()
-            && self.global.is_empty()
+            && self.published.is_empty()
     }
 
-    /// Takes in what was worked out beside it about other entries.
+    /// Merges the update of other entries.
     fn extend(&mut self, other: Self) {
-        self.is_over |= other.is_over;
+        self.may_overwrite |= other.may_overwrite;
         self.entries.extend(other.entries);
         self.searchable.extend(other.searchable);
         self.unsearchable.extend(other.unsearchable);
-        self.gone.extend(other.gone);
-        self.global.extend(other.global);
-        self.local.extend(other.local);
+        self.deleted.extend(other.deleted);
+        self.published.extend(other.published);
+        self.unpublished.extend(other.unpublished);
     }
 
-    /// Takes in an entry that was folded again, or is no more.
-    pub(super) fn take(
+    /// Adds the result of folding an entry; `None` means that no event of it is left.
+    pub(super) fn add_folded(
         &mut self,
         id: EntryId,
-        folded: Option<Folded>,
-        was: Was<'_>,
+        folded: Option<FoldedEntry>,
+        was: PriorEntryState<'_>,
     ) -> Result<(), StoreError> {
         let (old, was_there, was_global) = match was {
-            Was::New => (None, false, false),
-            Was::Stored(stored) => (Some(read_entry(&stored.json)?), true, stored.is_global),
-            Was::Unknown => (None, true, true),
+            PriorEntryState::New => (None, false, false),
+            PriorEntryState::Stored(stored) => {
+                (Some(read_entry(&stored.json)?), true, stored.is_global)
+            }
+            // Deleting a row that does not exist is harmless, so the unknown case assumes that
+            // everything is there.
+            PriorEntryState::Unknown => (None, true, true),
         };
-        self.is_over |= was_there;
-        let Some(Folded { entry, is_for_all }) = folded else {
-            self.gone.push(id);
+        self.may_overwrite |= was_there;
+        let Some(FoldedEntry {
+            entry,
+            is_published: is_for_all,
+        }) = folded
+        else {
+            self.deleted.push(id);
             self.unsearchable.push(id);
-            self.local.push(id);
+            self.unpublished.push(id);
             return Ok(());
         };
-        // What a search reads follows from the wording, which most events leave as it is, and from whether it is in use.
+        // The search row depends on content and liveness only, which most events leave unchanged.
+        // Skipping it saves an embedding.
         let is_same = |old: Entry| old.is_live() == entry.is_live() && old.content == entry.content;
         match (entry.content.is_some(), old.is_some_and(is_same)) {
             (true, true) => {}
-            (true, false) => self.searchable.extend(SearchRow::of(&entry)?),
+            (true, false) => self.searchable.extend(SearchTableRow::from_entry(&entry)?),
             (false, _) if was_there => self.unsearchable.push(id),
             (false, _) => {}
         }
-        self.entries.push(EntryRow::of(&entry, is_for_all));
+        self.entries
+            .push(EntryTableRow::from_entry(&entry, is_for_all));
         if is_for_all {
-            self.global.push(entry);
+            self.published.push(entry);
         } else if was_global {
-            self.local.push(id);
+            self.unpublished.push(id);
         }
         Ok(())
     }
 }
 
-/// Adds events to a stored entry; nothing if one of them needs a fold.
-fn absorb(stored: &StoredEntry, events: &[&Event]) -> Result<Option<Entry>, StoreError> {
+/// Absorbs events into a stored entry; `None` if one of them requires a fold.
+fn absorb(stored: &StoredEntryJson, events: &[&Event]) -> Result<Option<Entry>, StoreError> {
     let mut entry = read_entry(&stored.json)?;
-    let all = events.iter().all(|event| entry.absorb(event));
+    let all = events.iter().all(|event| entry.try_add_event(event));
     Ok(all.then_some(entry))
 }
 
-/// Reads a stored entry back.
+/// Parses a stored entry.
 pub(super) fn read_entry(json: &str) -> Result<Entry, StoreError> {
     serde_json::from_str(json).map_err(StoreError::damaged)
 }

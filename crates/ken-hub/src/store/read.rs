@@ -1,52 +1,52 @@
-//! Questions about entries and events, as every store answers them.
+//! Queries on entries and events.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ken_core::entry::Entry;
-use ken_core::event::Recorded;
-use ken_core::hlc::Hlc;
-use ken_core::id::{EntryId, EventId};
-use ken_core::kind::Prefix;
-use ken_core::state::State;
-use ken_core::store::{Filter, Shelf};
-use ken_core::text::Tag;
-use ken_core::workspace::Workspace;
+use ken_core::ledger::entry::Entry;
+use ken_core::ledger::event::RecordedEvent;
+use ken_core::ledger::state::LedgerState;
+use ken_core::ledger::store::{EntryFilter, LifecycleFilter};
+use ken_core::ledger::workspace::WorkspaceState;
+use ken_core::values::hlc::Hlc;
+use ken_core::values::id::{EntryId, EventId};
+use ken_core::values::kind::IdPrefix;
+use ken_core::values::text::Tag;
 use sqlx::postgres::PgRow;
 use sqlx::{Postgres, QueryBuilder};
 
-use super::known::OF_WORKSPACE;
+use super::copies::parse;
+use super::preload::WORKSPACE_NAME;
 use super::project::read_entry;
-use super::settle::parse;
 use super::{StoreError, column, event_id, uuid, uuids};
-use crate::database::{Tenant, without_nul};
+use crate::database::{WorkspaceTx, without_nul};
 
-/// Candidates an ambiguous beginning lists.
+/// Maximum number of candidates listed for an ambiguous id prefix.
 const CANDIDATES_MAX: i64 = 20;
 
-/// Events one question answers with at most.
+/// Maximum number of events per query.
 pub const EVENTS_MAX: i64 = 10_000;
 
-/// Entries one listing holds at most: what a repository is made for.
+/// Maximum number of entries per list: the size a repository is designed for.
 pub const ENTRIES_MAX: i64 = 100_000;
 
-/// The type of events that say whether an entry helped.
+/// Type of feedback events.
 const FEEDBACK: &str = "feedback.given";
 
-/// Comes after every character of an id.
+/// Sorts after every character that occurs in an id; turns a prefix into an upper bound.
 const END: char = '\u{10ffff}';
 
-/// Where a listing goes on: behind this entry.
+/// Position in a list of entries: after this entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct After {
-    /// When the entry was proposed; nothing while that is not known.
+pub struct EntryPosition {
+    /// Time of the proposal; `None` while the proposal has not arrived.
     pub created: Option<Hlc>,
     pub id: EntryId,
 }
 
-impl After {
-    /// Returns the place behind an entry.
+impl EntryPosition {
+    /// Returns the position after an entry.
     #[must_use]
-    pub fn of(entry: &Entry) -> Self {
+    pub fn after(entry: &Entry) -> Self {
         Self {
             created: entry.created.as_ref().map(|created| created.at),
             id: entry.id,
@@ -54,19 +54,19 @@ impl After {
     }
 }
 
-impl Tenant {
+impl WorkspaceTx {
     /// Returns an entry by its full id.
     pub async fn entry(&mut self, id: EntryId) -> Result<Option<Entry>, StoreError> {
         let key = self.key();
         let row = sqlx::query("SELECT json FROM ken.entries WHERE workspace_id = $1 AND id = $2")
             .bind(key)
             .bind(id.to_string())
-            .fetch_optional(self.reading())
+            .fetch_optional(self.read_connection())
             .await?;
-        row.as_ref().map(entry_of).transpose()
+        row.as_ref().map(entry_from_row).transpose()
     }
 
-    /// Returns those of the entries that there are, in no order.
+    /// Returns those of `ids` that exist, in no particular order.
     pub async fn entries(&mut self, ids: &[EntryId]) -> Result<Vec<Entry>, StoreError> {
         let key = self.key();
         let names: Vec<String> = ids.iter().map(ToString::to_string).collect();
@@ -74,45 +74,47 @@ impl Tenant {
         let rows = sqlx::query(query)
             .bind(key)
             .bind(names)
-            .fetch_all(self.reading())
+            .fetch_all(self.read_connection())
             .await?;
-        rows.iter().map(entry_of).collect()
+        rows.iter().map(entry_from_row).collect()
     }
 
     /// Returns an event by its id.
-    pub async fn event(&mut self, id: EventId) -> Result<Option<Recorded>, StoreError> {
+    pub async fn event(&mut self, id: EventId) -> Result<Option<RecordedEvent>, StoreError> {
         let key = self.key();
         let row = sqlx::query("SELECT line FROM ken.events WHERE workspace_id = $1 AND id = $2")
             .bind(key)
             .bind(uuid(id))
-            .fetch_optional(self.reading())
+            .fetch_optional(self.read_connection())
             .await?;
         row.map(|row| parse(column(&row, 0)?)).transpose()
     }
 
-    /// Returns those of the events the log has, by id.
-    pub async fn copies(
+    /// Returns those of `ids` that are in the log, by id.
+    pub async fn events_by_id(
         &mut self,
         ids: &[EventId],
-    ) -> Result<BTreeMap<EventId, Recorded>, StoreError> {
+    ) -> Result<BTreeMap<EventId, RecordedEvent>, StoreError> {
         let key = self.key();
         let query = "SELECT line FROM ken.events WHERE workspace_id = $1 AND id = ANY ($2)";
         let rows = sqlx::query(query)
             .bind(key)
             .bind(uuids(ids))
-            .fetch_all(self.reading())
+            .fetch_all(self.read_connection())
             .await?;
         let read = |row| parse(column(row, 0)?).map(|copy| (copy.event.id, copy));
         rows.iter().map(read).collect()
     }
 
-    /// Returns what was said about whether these entries helped.
-    pub async fn feedback_on(&mut self, ids: &[EntryId]) -> Result<Vec<Recorded>, StoreError> {
+    /// Returns the feedback events of entries.
+    pub async fn feedback_on(&mut self, ids: &[EntryId]) -> Result<Vec<RecordedEvent>, StoreError> {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
         let key = self.key();
         let names: Vec<String> = ids.iter().map(ToString::to_string).collect();
+        // `LATERAL` with `OFFSET 0` makes the planner look each event up by its key. A join might
+        // scan the whole log.
         let query = "SELECT DISTINCT e.line FROM ken.subjects s CROSS JOIN LATERAL (
                  SELECT l.line FROM ken.events l WHERE l.workspace_id = $1 AND l.seq = s.seq AND l.type = $3 OFFSET 0
              ) AS e
@@ -121,16 +123,14 @@ impl Tenant {
             .bind(key)
             .bind(names)
             .bind(FEEDBACK)
-            .fetch_all(self.reading())
+            .fetch_all(self.read_connection())
             .await?;
         rows.iter().map(|row| parse(column(row, 0)?)).collect()
     }
 
-    /// Returns those of the events that are blanked whoever brings them: by an order, or because the hub remembers.
-    pub async fn ordered_blank(
-        &mut self,
-        ids: &[EventId],
-    ) -> Result<BTreeSet<EventId>, StoreError> {
+    /// Returns those of `ids` that are redacted in every copy: by an authorized event, or because
+    /// the hub recorded it.
+    pub async fn redacted_ids(&mut self, ids: &[EventId]) -> Result<BTreeSet<EventId>, StoreError> {
         if ids.is_empty() {
             return Ok(BTreeSet::new());
         }
@@ -140,7 +140,7 @@ impl Tenant {
         let rows = sqlx::query(query)
             .bind(key)
             .bind(uuids(ids))
-            .fetch_all(self.reading())
+            .fetch_all(self.read_connection())
             .await?;
         rows.iter()
             .map(|row| Ok(event_id(column(row, 0)?)))
@@ -148,7 +148,7 @@ impl Tenant {
     }
 
     /// Returns the events of an entry in canonical order; of more than [`EVENTS_MAX`] the latest.
-    pub async fn history(&mut self, id: EntryId) -> Result<Vec<Recorded>, StoreError> {
+    pub async fn history(&mut self, id: EntryId) -> Result<Vec<RecordedEvent>, StoreError> {
         let key = self.key();
         let query = "SELECT e.line FROM ken.subjects s CROSS JOIN LATERAL (
                  SELECT l.id, l.at, l.line FROM ken.events l WHERE l.workspace_id = $1 AND l.seq = s.seq OFFSET 0
@@ -158,23 +158,25 @@ impl Tenant {
             .bind(key)
             .bind(id.to_string())
             .bind(EVENTS_MAX)
-            .fetch_all(self.reading())
+            .fetch_all(self.read_connection())
             .await?;
+        // The query sorts descending so that its limit keeps the latest events.
         rows.iter()
             .rev()
             .map(|row| parse(column(row, 0)?))
             .collect()
     }
 
-    /// Returns the ids that begin with `beginning`, its letter given or not, or the one whose alias is exactly that.
+    /// Returns the ids that start with `prefix`, given with or without its letter, and the id of
+    /// the entry with exactly that alias.
     ///
-    /// A whole id means that entry and no other, whatever aliases say.
-    pub async fn find(&mut self, beginning: &str) -> Result<Vec<EntryId>, StoreError> {
-        if beginning.is_empty() {
+    /// A complete id takes precedence over aliases.
+    pub async fn find_ids(&mut self, prefix: &str) -> Result<Vec<EntryId>, StoreError> {
+        if prefix.is_empty() {
             return Ok(Vec::new());
         }
-        let beginning = without_nul(beginning);
-        let tail = beginning.to_lowercase();
+        let prefix = without_nul(prefix);
+        let tail = prefix.to_lowercase();
         let id = match tail.split_once('-') {
             Some((letter, rest)) => format!("{}-{rest}", letter.to_uppercase()),
             None => tail.to_uppercase(),
@@ -184,9 +186,10 @@ impl Tenant {
         {
             return Ok(vec![whole]);
         }
-        // Few letters stand before a dash, so a beginning without one is as many beginnings.
+        // A prefix without its letter may continue any of the few letters. Key ranges use the
+        // primary key, which `LIKE` with a parameter would not.
         let mut starts: Vec<String> = vec![id];
-        starts.extend(Prefix::ALL.map(|prefix| format!("{prefix}-{tail}")));
+        starts.extend(IdPrefix::ALL.map(|letter| format!("{letter}-{tail}")));
         let ends: Vec<String> = starts.iter().map(|start| format!("{start}{END}")).collect();
         let key = self.key();
         let query = "SELECT e.id FROM unnest($2::text[], $3::text[]) AS u (start, stop)
@@ -197,20 +200,20 @@ impl Tenant {
             .bind(key)
             .bind(starts)
             .bind(ends)
-            .bind(beginning)
+            .bind(prefix)
             .bind(CANDIDATES_MAX)
-            .fetch_all(self.reading())
+            .fetch_all(self.read_connection())
             .await?;
         let read = |row: &PgRow| column::<&str>(row, 0)?.parse().map_err(StoreError::damaged);
         rows.iter().map(read).collect()
     }
 
-    /// Returns the entries `filter` wants that come behind `after`, newest first; no more than
-    /// `limit`, the filter's or [`ENTRIES_MAX`].
+    /// Returns the entries that match `filter` and come after `after`, newest first. The smallest
+    /// of `limit`, the filter's limit and [`ENTRIES_MAX`] applies.
     pub async fn list(
         &mut self,
-        filter: &Filter,
-        after: Option<&After>,
+        filter: &EntryFilter,
+        after: Option<&EntryPosition>,
         limit: Option<u32>,
     ) -> Result<Vec<Entry>, StoreError> {
         let own = filter.limit.and_then(|limit| i64::try_from(limit).ok());
@@ -227,95 +230,95 @@ impl Tenant {
         }
         query.push(" ORDER BY e.created DESC, e.id DESC LIMIT ");
         query.push_bind(limit);
-        let rows = query.build().fetch_all(self.reading()).await?;
-        rows.iter().map(entry_of).collect()
+        let rows = query.build().fetch_all(self.read_connection()).await?;
+        rows.iter().map(entry_from_row).collect()
     }
 
-    /// Returns retracted entries that refuse being proposed again.
+    /// Returns the tombstones: retracted entries whose claim may not be added again.
     pub async fn tombstones(&mut self) -> Result<Vec<Entry>, StoreError> {
         let key = self.key();
         let query =
             "SELECT json FROM ken.entries WHERE workspace_id = $1 AND tombstone ORDER BY id";
         let rows = sqlx::query(query)
             .bind(key)
-            .fetch_all(self.reading())
+            .fetch_all(self.read_connection())
             .await?;
-        rows.iter().map(entry_of).collect()
+        rows.iter().map(entry_from_row).collect()
     }
 
-    /// Returns the state that belongs to no entry.
-    pub async fn workspace(&mut self) -> Result<Workspace, StoreError> {
+    /// Returns the workspace-level state.
+    pub async fn workspace_state(&mut self) -> Result<WorkspaceState, StoreError> {
         let key = self.key();
         let row = sqlx::query("SELECT json FROM ken.workspace_states WHERE workspace_id = $1")
             .bind(key)
-            .fetch_optional(self.reading())
+            .fetch_optional(self.read_connection())
             .await?;
         let Some(row) = row else {
-            return Ok(Workspace::default());
+            return Ok(WorkspaceState::default());
         };
         serde_json::from_str(column(&row, 0)?).map_err(StoreError::damaged)
     }
 
-    /// Returns the latest clock reading not beyond `limit`.
-    pub async fn latest(&mut self, limit: Hlc) -> Result<Option<Hlc>, StoreError> {
+    /// Returns the latest event clock that does not exceed `limit`.
+    pub async fn latest_clock(&mut self, limit: Hlc) -> Result<Option<Hlc>, StoreError> {
         let key = self.key();
         let query = "SELECT max(at) FROM ken.events WHERE workspace_id = $1 AND at <= $2";
         let row = sqlx::query(query)
             .bind(key)
             .bind(limit.to_string())
-            .fetch_one(self.reading())
+            .fetch_one(self.read_connection())
             .await?;
         let at: Option<&str> = column(&row, 0)?;
         at.map(|at| at.parse().map_err(StoreError::damaged))
             .transpose()
     }
 
-    /// Takes the workspace's row: nobody else decides or appends until this transaction ends.
+    /// Locks the workspace's row until the transaction ends. Other writers wait; readers do not.
     pub async fn lock(&mut self) -> Result<(), StoreError> {
-        let (organisation, key) = (self.organisation().0, self.key());
+        let (organization, key) = (self.organization().0, self.key());
         let query =
-            "SELECT FROM ken.workspaces WHERE organisation_id = $1 AND id = $2 FOR NO KEY UPDATE";
+            "SELECT FROM ken.workspaces WHERE organization_id = $1 AND id = $2 FOR NO KEY UPDATE";
         sqlx::query(query)
-            .bind(organisation)
+            .bind(organization)
             .bind(key)
             .execute(self.connection())
             .await?;
         Ok(())
     }
 
-    /// Returns everything; for comparisons and export.
-    pub async fn state(&mut self) -> Result<State, StoreError> {
+    /// Returns all entries and the workspace-level state; for comparisons and export.
+    pub async fn state(&mut self) -> Result<LedgerState, StoreError> {
         let key = self.key();
         let rows = sqlx::query("SELECT json FROM ken.entries WHERE workspace_id = $1")
             .bind(key)
-            .fetch_all(self.reading())
+            .fetch_all(self.read_connection())
             .await?;
-        let read = |row| entry_of(row).map(|entry| (entry.id, entry));
-        Ok(State {
+        let read = |row| entry_from_row(row).map(|entry| (entry.id, entry));
+        Ok(LedgerState {
             entries: rows.iter().map(read).collect::<Result<_, _>>()?,
-            workspace: self.workspace().await?,
+            workspace: self.workspace_state().await?,
         })
     }
 
-    /// Returns how many events the workspace's own state follows from.
+    /// Returns the number of events that the workspace-level state is folded from.
     #[doc(hidden)]
     pub async fn workspace_events(&mut self) -> Result<usize, StoreError> {
-        let histories = self.histories(&[OF_WORKSPACE.to_owned()]).await?;
+        let histories = self.histories(&[WORKSPACE_NAME.to_owned()]).await?;
         Ok(histories.values().map(Vec::len).sum())
     }
 }
 
-pub(super) fn entry_of(row: &PgRow) -> Result<Entry, StoreError> {
+pub(super) fn entry_from_row(row: &PgRow) -> Result<Entry, StoreError> {
     read_entry(column(row, 0)?)
 }
 
-/// Says what a row `e` of `ken.entries` must fulfil for `filter`, its limit left aside.
-pub(super) fn push_condition(query: &mut QueryBuilder<Postgres>, filter: &Filter) {
-    query.push(match filter.shelf {
-        Shelf::Live => " AND e.worded AND e.live",
-        Shelf::Archived => " AND e.worded AND e.archived",
-        Shelf::Retracted => " AND e.worded AND e.retracted",
-        Shelf::All => " AND e.worded",
+/// Appends the SQL conditions of `filter` on a row `e` of `ken.entries`, without its limit.
+pub(super) fn push_condition(query: &mut QueryBuilder<Postgres>, filter: &EntryFilter) {
+    query.push(match filter.lifecycle {
+        LifecycleFilter::Live => " AND e.worded AND e.live",
+        LifecycleFilter::Archived => " AND e.worded AND e.archived",
+        LifecycleFilter::Retracted => " AND e.worded AND e.retracted",
+        LifecycleFilter::All => " AND e.worded",
     });
     let columns = [
         filter.memory.map(|it| ("e.memory", it.name().to_owned())),

@@ -1,28 +1,29 @@
-//! What stands in which column: entries to rows.
+//! Conversion of entries to table rows.
 
 use std::sync::LazyLock;
 
-use ken_core::content::Content;
-use ken_core::entry::Entry;
-use ken_embed::{Embedder as _, Model, StaticTable, Vector};
+use ken_core::ledger::entry::Entry;
+use ken_core::values::content::Content;
+use ken_embed::{Embedder as _, EmbeddingModel, StaticTable, Vector};
 use pgvector::HalfVector;
 
 use super::StoreError;
-use super::lexemes::{Lexemes, Part};
+use super::lexemes::{EntryTextPart, TextSearchVector};
 use crate::database::without_nul;
 
-/// Stands between the paths of one entry where they travel as one text.
+/// Separator of an entry's paths in one text value (ASCII unit separator). `unnest` flattens nested
+/// arrays, so a list per row has to travel as one text.
 pub(super) const BETWEEN_PATHS: &str = "\u{1f}";
 
-/// Stands between the tags of one entry; no tag has a space.
+/// Separator of an entry's tags in one text value; tags contain no whitespace.
 pub(super) const BETWEEN_TAGS: &str = "\n";
 
-/// The model whose vectors the hub keeps: the one that is always there.
+/// Embedding model of the hub: the built-in table, which is always available.
 static TABLE: LazyLock<StaticTable> = LazyLock::new(StaticTable::new);
 
-/// An entry made ready to be written.
+/// A row of `ken.entries`.
 #[derive(Debug)]
-pub(super) struct EntryRow {
+pub(super) struct EntryTableRow {
     pub(super) id: String,
     pub(super) memory: &'static str,
     pub(super) kind: Option<&'static str>,
@@ -41,31 +42,32 @@ pub(super) struct EntryRow {
     pub(super) json: String,
 }
 
-/// What a search reads of an entry.
+/// A row of `ken.searchable`.
 #[derive(Debug)]
-pub(super) struct SearchRow {
+pub(super) struct SearchTableRow {
     pub(super) entry: String,
     pub(super) live: bool,
-    /// Its words, those of its tags and those of the places it is about.
-    pub(super) words: Lexemes,
+    /// Words of its statement, its tags and its anchors.
+    pub(super) words: TextSearchVector,
     pub(super) paths: String,
     pub(super) vector: Option<HalfVector>,
 }
 
-impl EntryRow {
-    /// Returns the row of an entry; whether the whole organisation is shown it follows from its events.
-    pub(super) fn of(entry: &Entry, is_for_all: bool) -> Self {
+impl EntryTableRow {
+    /// Returns the row of an entry. Whether it is published depends on its events, so the caller
+    /// decides that.
+    pub(super) fn from_entry(entry: &Entry, is_for_all: bool) -> Self {
         let created = entry.created.as_ref();
         let content = entry.content.as_ref();
-        let tags = content.map_or_else(Vec::new, |it| {
-            it.tags.iter().map(|tag| tag.as_str()).collect()
+        let tags = content.map_or_else(Vec::new, |content| {
+            content.tags.iter().map(|tag| tag.as_str()).collect()
         });
         let alias = created.and_then(|it| it.alias.as_ref());
         let lens = content.and_then(|it| it.lens.as_ref());
         Self {
             id: entry.id.to_string(),
             memory: entry.id.prefix().memory().name(),
-            kind: entry.kind().map(ken_core::kind::Kind::name),
+            kind: entry.kind().map(ken_core::values::kind::EntryKind::name),
             status: entry.status.value.name(),
             lens: lens.map(|it| without_nul(it.as_str())),
             alias: alias.map(|it| without_nul(it.as_str())),
@@ -83,9 +85,9 @@ impl EntryRow {
     }
 }
 
-impl SearchRow {
-    /// Returns what a search reads of an entry; nothing of one without a wording.
-    pub(super) fn of(entry: &Entry) -> Result<Option<Self>, StoreError> {
+impl SearchTableRow {
+    /// Returns the search row of an entry; `None` for an entry without content.
+    pub(super) fn from_entry(entry: &Entry) -> Result<Option<Self>, StoreError> {
         let Some(content) = &entry.content else {
             return Ok(None);
         };
@@ -95,53 +97,56 @@ impl SearchRow {
             .map(|it| it.at.to_string())
             .collect();
         let paths: Vec<&str> = content.evidence.iter().map(|it| it.at.path()).collect();
-        let (said, filed) = said_and_filed(content);
-        let mut words = Lexemes::default();
-        words.add(said, Part::Statement);
-        words.add(&filed, Part::Tags);
-        words.add(&places.join(" "), Part::Places);
+        let (statement, tags) = statement_and_tags(content);
+        let mut words = TextSearchVector::default();
+        words.add(statement, EntryTextPart::Statement);
+        words.add(&tags, EntryTextPart::Tags);
+        words.add(&places.join(" "), EntryTextPart::Anchors);
         Ok(Some(Self {
             entry: entry.id.to_string(),
             live: entry.is_live(),
             words,
-            // What is laid aside is only recognised when somebody says it again.
-            vector: match entry.is_live() {
-                true => vector_of(&format!("{said} {filed}"))?,
-                false => None,
+            // Entries that are not live are only matched by words, to detect repeated claims. They
+            // need no vector.
+            vector: if entry.is_live() {
+                vector_of(&format!("{statement} {tags}"))?
+            } else {
+                None
             },
             paths: without_nul(&paths.join(BETWEEN_PATHS)),
         }))
     }
 }
 
-/// Returns what a content says and the tags it is filed under, each as a text.
-fn said_and_filed(content: &Content) -> (&str, String) {
+/// Returns a content's statement and its tags, each as one text.
+fn statement_and_tags(content: &Content) -> (&str, String) {
     let tags: Vec<&str> = content.tags.iter().map(|tag| tag.as_str()).collect();
     (content.statement.as_str(), tags.join(" "))
 }
 
-/// Writes an entry exactly as every store does.
+/// Serializes an entry like every store.
 pub(super) fn to_json(entry: &Entry) -> String {
     serde_json::to_string(entry).expect("an entry has string keys")
 }
 
-/// Returns what is known about the model of the vectors.
-pub(crate) fn model() -> &'static Model {
+/// Returns the metadata of the embedding model.
+pub(crate) fn embedding_model() -> &'static EmbeddingModel {
     TABLE.model()
 }
 
-/// Returns the model itself.
-pub(crate) fn table() -> &'static StaticTable {
+/// Returns the embedding model.
+pub(crate) fn embedding_table() -> &'static StaticTable {
     &TABLE
 }
 
-/// Returns the vector of a text; nothing where it says nothing the model knows.
+/// Returns the vector of a text; `None` if the model knows none of its words.
 pub(super) fn vector_of(text: &str) -> Result<Option<HalfVector>, StoreError> {
     let vector = TABLE.embed(&[text]).map_err(StoreError::damaged)?.pop();
     Ok(vector.filter(|it| !it.is_zero()).map(|it| half(&it)))
 }
 
-/// Every component is a whole number up to 127, which eleven bits hold exactly.
+/// Converts a vector to half precision, without loss: components are integers up to 127, which fit
+/// an 11-bit significand.
 fn half(vector: &Vector) -> HalfVector {
     let components: Vec<f32> = vector.components().iter().copied().map(f32::from).collect();
     HalfVector::from_f32_slice(&components)

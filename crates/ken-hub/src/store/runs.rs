@@ -1,23 +1,23 @@
-//! Runs under way: what was shown and used, note by note, until closing them makes an event of it.
+//! Open runs and their notes, which closing a run turns into events.
 
-use ken_core::time::Timestamp;
+use ken_core::values::time::Timestamp;
 use sqlx::postgres::PgRow;
 
 use super::{StoreError, column};
-use crate::database::{Tenant, millis, timestamp, without_nul};
+use crate::database::{WorkspaceTx, millis, timestamp, without_nul};
 
-/// A run.
+/// A stored run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OpenRun {
+pub struct RunRow {
     pub id: String,
     pub by: String,
     pub opened_at: Timestamp,
     pub closed_at: Option<Timestamp>,
 }
 
-impl Tenant {
-    /// Opens a run; says `false` if there is one of that name.
-    pub async fn open_run(&mut self, id: &str, by: &str) -> Result<bool, StoreError> {
+impl WorkspaceTx {
+    /// Inserts a run. Returns false if there is one of that name.
+    pub async fn insert_run(&mut self, id: &str, by: &str) -> Result<bool, StoreError> {
         let (key, now) = (self.key(), self.now());
         let made =
             sqlx::query("INSERT INTO ken.runs (workspace_id, id, by, opened_at) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING")
@@ -30,8 +30,8 @@ impl Tenant {
         Ok(made.rows_affected() == 1)
     }
 
-    /// Returns up to `limit` runs that are open and whose names do not begin so, the oldest first.
-    pub async fn open_runs(&mut self, but: &str, limit: u32) -> Result<Vec<OpenRun>, StoreError> {
+    /// Returns up to `limit` open runs whose names do not start with `but`, oldest first.
+    pub async fn open_runs(&mut self, but: &str, limit: u32) -> Result<Vec<RunRow>, StoreError> {
         let key = self.key();
         let query = "SELECT id, by, opened_at, closed_at FROM ken.runs
              WHERE workspace_id = $1 AND closed_at IS NULL AND NOT starts_with(id, $2) ORDER BY opened_at, id LIMIT $3";
@@ -39,12 +39,13 @@ impl Tenant {
             .bind(key)
             .bind(but)
             .bind(i64::from(limit))
-            .fetch_all(self.reading())
+            .fetch_all(self.read_connection())
             .await?;
-        rows.iter().map(run).collect()
+        rows.iter().map(run_from_row).collect()
     }
 
-    /// Returns the names of up to `limit` open runs nobody has written to since `before`, those silent for longest first.
+    /// Returns the names of up to `limit` open runs without notes since `before`, longest inactive
+    /// first.
     pub async fn silent_runs(
         &mut self,
         before: Timestamp,
@@ -58,14 +59,14 @@ impl Tenant {
             .bind(key)
             .bind(millis(before))
             .bind(i64::from(limit))
-            .fetch_all(self.reading())
+            .fetch_all(self.read_connection())
             .await?;
         rows.iter().map(|row| column(row, 0)).collect()
     }
 
-    /// Returns the names of up to `limit` open runs of `by` whose names begin in one of these ways, those left out that
-    /// were written to last: `kept` of them.
-    pub async fn runs_beyond(
+    /// Returns the names of up to `limit` open runs of `by` that start with one of the prefixes,
+    /// excluding the `kept` most recently used ones.
+    pub async fn excess_run_ids(
         &mut self,
         by: &str,
         beginnings: [&str; 2],
@@ -82,15 +83,20 @@ impl Tenant {
             .bind(beginnings[1])
             .bind(i64::from(kept))
             .bind(i64::from(limit))
-            .fetch_all(self.reading())
+            .fetch_all(self.read_connection())
             .await?;
         rows.iter().map(|row| column(row, 0)).collect()
     }
 
-    /// Adds notes to a run that is open; says `false` if it is not.
-    pub async fn note_run(&mut self, id: &str, notes: &[String]) -> Result<bool, StoreError> {
+    /// Appends notes to a run. Returns false if it is not open.
+    pub async fn append_run_notes(
+        &mut self,
+        id: &str,
+        notes: &[String],
+    ) -> Result<bool, StoreError> {
         let (key, now) = (self.key(), self.now());
-        // The row is held until this transaction ends, so that notes are numbered one after the other.
+        // The update locks the run's row, so concurrent transactions number their notes one after
+        // the other.
         let query = "UPDATE ken.runs SET noted_at = greatest(noted_at, $3)
              WHERE workspace_id = $1 AND id = $2 AND closed_at IS NULL";
         let open = sqlx::query(query)
@@ -116,7 +122,7 @@ impl Tenant {
         Ok(true)
     }
 
-    /// Returns the notes of a run, in their order.
+    /// Returns the notes of a run in order.
     pub async fn run_notes(&mut self, id: &str) -> Result<Vec<String>, StoreError> {
         let key = self.key();
         let query =
@@ -124,13 +130,14 @@ impl Tenant {
         let rows = sqlx::query(query)
             .bind(key)
             .bind(without_nul(id))
-            .fetch_all(self.reading())
+            .fetch_all(self.read_connection())
             .await?;
         rows.iter().map(|row| column(row, 0)).collect()
     }
 
-    /// Closes a run and forgets it with its notes: what they come to is an event now. Says `false` if it is not open.
-    pub async fn close_run(&mut self, id: &str) -> Result<bool, StoreError> {
+    /// Deletes an open run with its notes, whose result is in the log by now. Returns false if it
+    /// is not open.
+    pub async fn delete_open_run(&mut self, id: &str) -> Result<bool, StoreError> {
         let key = self.key();
         let query =
             "DELETE FROM ken.runs WHERE workspace_id = $1 AND id = $2 AND closed_at IS NULL";
@@ -142,24 +149,24 @@ impl Tenant {
         Ok(closed.rows_affected() == 1)
     }
 
-    /// Begins what [`Self::undo`] undoes, and nothing before it.
-    pub(crate) async fn mark(&mut self) -> Result<(), StoreError> {
+    /// Sets the savepoint that [`Self::rollback_to_savepoint`] returns to.
+    pub(crate) async fn set_savepoint(&mut self) -> Result<(), StoreError> {
         sqlx::raw_sql("SAVEPOINT mark")
             .execute(self.connection())
             .await?;
         Ok(())
     }
 
-    /// Undoes what was done since [`Self::mark`].
-    pub(crate) async fn undo(&mut self) -> Result<(), StoreError> {
+    /// Rolls back to the point of [`Self::set_savepoint`].
+    pub(crate) async fn rollback_to_savepoint(&mut self) -> Result<(), StoreError> {
         let query = "ROLLBACK TO SAVEPOINT mark";
         sqlx::raw_sql(query).execute(self.connection()).await?;
         Ok(())
     }
 }
 
-fn run(row: &PgRow) -> Result<OpenRun, StoreError> {
-    Ok(OpenRun {
+fn run_from_row(row: &PgRow) -> Result<RunRow, StoreError> {
+    Ok(RunRow {
         id: column(row, 0)?,
         by: column(row, 1)?,
         opened_at: timestamp(column(row, 2)?),

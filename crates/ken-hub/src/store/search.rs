@@ -1,40 +1,45 @@
-//! Entries that may answer a question: by their words, by what they mean, and both together, in one statement.
+//! Candidate search: by keywords, by embedding similarity, and by a blend of both, in one SQL
+//! statement.
 //!
-//! Says how well a text answers and nothing else; which of them are shown is decided with `ken_core::answer`. A workspace
-//! is read whole: at its size exact beats any index, and no other workspace's rows are near.
+//! Computes relevance only; `ken_core::retrieval::ranking` decides which candidates are shown. A
+//! search scans the whole workspace: at its size an exact scan is better than any approximate
+//! index, and only that workspace's rows are read.
 
-use ken_core::answer::{Candidate, Least};
-use ken_core::store::Filter;
+use ken_core::ledger::store::EntryFilter;
+use ken_core::retrieval::ranking::{MatchThreshold, SearchCandidate};
 use pgvector::HalfVector;
 use sqlx::postgres::{PgArguments, PgRow};
 use sqlx::{Arguments as _, AssertSqlSafe, PgConnection, Postgres, QueryBuilder};
 use uuid::Uuid;
 
 use super::lexemes;
-use super::read::{entry_of, push_condition};
-use super::rows::{model, vector_of};
+use super::read::{entry_from_row, push_condition};
+use super::rows::{embedding_model, vector_of};
 use super::{StoreError, column};
-use crate::database::{Asking, Database, OrganisationTx, Tenant, without_nul};
-use crate::identity::{OrganisationId, WorkspaceId};
+use crate::database::{EagerQuery, HubDatabase, OrganizationTx, WorkspaceTx, without_nul};
+use crate::ids::{OrganizationId, WorkspaceId};
 
-/// Words of a query that count.
+/// Maximum number of distinct query words.
 const WORDS_MAX: usize = 48;
 
-/// How often a repeated word counts at most.
+/// Maximum weight of a repeated query word.
 const TIMES_MAX: usize = 3;
 
-/// Bytes of a query whose meaning is looked for; what comes later says little more.
+/// Bytes of a query that are embedded; later text adds little.
 const QUERY_BYTES_MAX: usize = 16 << 10;
 
-/// Entries taken from each side of an organisation-wide search.
+/// Candidates taken from each side (keywords, vectors) of an organization-wide search.
 const PER_SIDE: i64 = 200;
 
-/// Entries of an organisation that are all compared; from there on the graph is quicker and misses hardly any.
+/// Entries of an organization up to which all vectors are compared. Beyond that the HNSW graph is
+/// faster and misses few.
 const EXACT_MAX: i64 = 5_000;
 
-/// How two lists of words are compared, with `read` (entry, words, length, has_some, cosine, anchored, wanted) and `asked` (ord,
-/// query, times) in front and `$blend` behind: BM25, with `ts_rank` for how often and where a word stands. A word tells the
-/// more, the fewer entries have it; what part of the query an entry covers is counted by that.
+/// Ranks rows by BM25, with `ts_rank` as term frequency weighted by position. Rare words weigh
+/// more, and coverage is the weighted share of the query's words.
+///
+/// Expects the CTEs `read` (entry, words, length, has_some, cosine, anchored, wanted) and `asked`
+/// (ord, query, times), and provides `blended`.
 macro_rules! ranked {
     () => {
         ", counted AS (
@@ -67,8 +72,10 @@ macro_rules! ranked {
     };
 }
 
-/// The question to a workspace up to what a row is about: `$1` words and `$2` how often each is asked for, `$3` any of them,
-/// `$4` the vector and `$5` its model, `$6` the workspace, `$7` what meaning counts, `$8` and `$9` how well others answer, `$10` how many.
+/// First part of the workspace query, up to the columns `anchored` and `wanted`. Parameters: `$1`
+/// words, `$2` times each occurs, `$3` any of the words, `$4` vector, `$5` model id, `$6`
+/// workspace, `$7` weight of the vector similarity, `$8` and `$9` minimum cosine and coverage,
+/// `$10` limit.
 macro_rules! read {
     () => {
         "WITH asked AS (
@@ -80,7 +87,7 @@ macro_rules! read {
     };
 }
 
-/// The rest of it, behind what a row is about, whether it is wanted, and where it is from.
+/// Last part of the workspace query, after the `FROM` clause.
 macro_rules! best {
     () => {
         concat!(
@@ -99,17 +106,17 @@ ORDER BY anchored DESC, relevance DESC, entry"
     };
 }
 
-/// Makes the question that is asked most ready on a connection, so that it can be asked with the message that enters a
-/// workspace and is planned once.
-pub(crate) const PREPARE: &str = concat!(
+/// Prepares the most frequent query on a connection. It is then planned once, and `EXECUTE` can
+/// travel in the simple-protocol message that begins the transaction.
+const PREPARE: &str = concat!(
     "PREPARE ken_candidates (text[], integer[], text, halfvec, text, uuid, float8, float8, float8, bigint) AS ",
     read!(),
     ", false AS anchored, true AS wanted FROM ken.searchable s",
     best!()
 );
 
-/// The whole question to an organisation. Both keys of an entry are one name while entries are compared, so that what
-/// compares them need not know that they come from several workspaces.
+/// Organization query. Workspace and entry id are joined into one name during the ranking, so
+/// `ranked` can be shared with the workspace query.
 macro_rules! global {
     ($near:literal) => {
         concat!(
@@ -118,18 +125,18 @@ macro_rules! global {
     FROM unnest($1::text[], $2::integer[]) WITH ORDINALITY AS u (word, times, ord)
 ), found AS MATERIALIZED (
     (SELECT s.workspace_id, s.entry FROM ken.global_entries s
-     WHERE s.organisation_id = $3 AND s.workspace_id IS DISTINCT FROM $4 AND s.vector IS NOT NULL
+     WHERE s.organization_id = $3 AND s.workspace_id IS DISTINCT FROM $4 AND s.vector IS NOT NULL
      ORDER BY ", $near, " LIMIT $8)
     UNION
     (SELECT s.workspace_id, s.entry FROM ken.global_entries s
-     WHERE s.organisation_id = $3 AND s.workspace_id IS DISTINCT FROM $4 AND s.words @@ $7::tsquery
+     WHERE s.organization_id = $3 AND s.workspace_id IS DISTINCT FROM $4 AND s.words @@ $7::tsquery
      ORDER BY ts_rank(s.words, $7::tsquery) DESC LIMIT $8)
 ), read AS MATERIALIZED (
     SELECT s.workspace_id::text || ' ' || s.entry AS entry, s.words, s.length, s.words @@ (SELECT $7::tsquery) AS has_some,
         CASE WHEN s.model = $6 THEN 1 - (s.vector <=> $5::halfvec) END AS cosine,
         false AS anchored, true AS wanted
     FROM found f JOIN ken.global_entries s
-        ON s.organisation_id = $3 AND s.workspace_id = f.workspace_id AND s.entry = f.entry
+        ON s.organization_id = $3 AND s.workspace_id = f.workspace_id AND s.entry = f.entry
 )",
     ranked!(),
     "
@@ -137,84 +144,90 @@ SELECT s.json, keywords, coverage, cosine, relevance, anchored, s.workspace_id
 FROM (
     SELECT *, (1 - $9) * by_words + $9 * by_meaning AS relevance FROM blended
     WHERE $10 <= cosine OR $11 <= coverage ORDER BY relevance DESC, entry LIMIT $12
-) AS best JOIN ken.global_entries s ON s.organisation_id = $3
+) AS best JOIN ken.global_entries s ON s.organization_id = $3
     AND s.workspace_id = split_part(best.entry, ' ', 1)::uuid AND s.entry = split_part(best.entry, ' ', 2)
 ORDER BY relevance DESC, best.entry"
         )
     };
 }
 
-/// Walks the graph of all organisations' entries.
+/// Uses the HNSW graph over the entries of all organizations.
 const GLOBAL: &str = global!("s.vector <=> $5::halfvec");
 
-/// Compares every entry of the organisation: what the graph cannot help with is written so that it does not.
+/// Compares every entry of the organization. Adding 0 to the distance keeps the planner from using
+/// the graph.
 const GLOBAL_EXACT: &str = global!("0 + (s.vector <=> $5::halfvec)");
 
-/// What is looked for.
+/// Query for candidates.
 #[derive(Clone, Copy, Debug)]
-pub struct Query<'a> {
+pub struct StoreQuery<'a> {
     pub text: &'a str,
-    /// Which live entries count.
-    pub filter: &'a Filter,
-    /// Files and folders whose entries answer whatever they say.
+    /// Filter on live entries.
+    pub filter: &'a EntryFilter,
+    /// Files and folders whose entries match regardless of their text.
     pub paths: &'a [String],
-    /// How well others must answer.
-    pub least: Least,
+    /// Minimum relevance of all other entries.
+    pub least: MatchThreshold,
     pub limit: u32,
 }
 
-/// An entry of the organisation that may answer, and the workspace it was learnt in.
+/// A candidate from another workspace of the organization.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Elsewhere {
+pub struct GlobalCandidate {
     pub workspace: WorkspaceId,
-    pub candidate: Candidate,
+    pub candidate: SearchCandidate,
 }
 
-/// Returns what a text asks of a full-text index, any of its words; for measurements.
+/// Returns the `tsquery` that matches any word of a text; for measurements.
 #[doc(hidden)]
 pub fn any_word(text: &str) -> Result<String, StoreError> {
-    Asked::new(text).map(|asked| asked.any())
+    CompiledQuery::compile(text).map(|asked| asked.any())
 }
 
-/// A question as the database is asked it.
-struct Asked {
-    /// Each in quotes. They are letters and digits, so none of them can end the quotes it stands in.
+/// A query in the form of SQL parameters.
+struct CompiledQuery {
+    /// Quoted lexemes. They consist of letters and digits, so none can end its quotes.
     words: Vec<String>,
     times: Vec<i32>,
     vector: Option<HalfVector>,
-    /// What meaning counts beside words; nothing where the question means nothing to the model.
+    /// Weight of the vector similarity; 0 if the model has no vector for the text.
     blend: f64,
 }
 
-impl Asked {
-    fn new(text: &str) -> Result<Self, StoreError> {
+impl CompiledQuery {
+    fn compile(text: &str) -> Result<Self, StoreError> {
         let text = &text[..text.floor_char_boundary(QUERY_BYTES_MAX)];
-        let words = lexemes::asked(text).into_iter().take(WORDS_MAX);
+        let words = lexemes::query_lexemes(text).into_iter().take(WORDS_MAX);
         let times = |times: usize| i32::try_from(times.min(TIMES_MAX)).unwrap_or(1);
         let quoted = |word: &str| format!("'{word}'");
         let (words, times) = words.map(|(word, n)| (quoted(&word), times(n))).unzip();
+        // Without a vector only words count; a zero vector would make all cosines undefined.
         let vector = vector_of(text)?;
         Ok(Self {
             words,
             times,
-            blend: if vector.is_some() { model().blend } else { 0.0 },
+            blend: if vector.is_some() {
+                embedding_model().blend
+            } else {
+                0.0
+            },
             vector,
         })
     }
 
-    /// Returns what an entry has that has any of the words.
+    /// Returns the `tsquery` that matches any of the words.
     fn any(&self) -> String {
         self.words.join(" | ")
     }
 
-    /// Returns the words as the server reads a list of texts.
+    /// Returns the words as a PostgreSQL array literal.
     fn list(&self) -> String {
         format!("{{{}}}", self.words.join(","))
     }
 
-    /// Writes the question that stands ready on a connection. Words are letters and digits, all else is printed from numbers:
-    /// nothing in it can end the quotes it is in.
-    fn question(&self, workspace: Uuid, query: &Query<'_>) -> String {
+    /// Returns the `EXECUTE` statement for the prepared query. Words are letters and digits, and
+    /// all other values are formatted numbers: none can end its quotes.
+    fn execute_sql(&self, workspace: Uuid, query: &StoreQuery<'_>) -> String {
         let times: Vec<String> = self.times.iter().map(ToString::to_string).collect();
         let vector = match &self.vector {
             Some(vector) => {
@@ -223,13 +236,15 @@ impl Asked {
             }
             None => "NULL".to_owned(),
         };
+        // The simple protocol has no parameters, so values are literals; quotes of the lexemes are
+        // doubled.
         let quoted = |text: String| text.replace('\'', "''");
         format!(
             "EXECUTE ken_candidates ('{}', '{{{}}}', '{}', {vector}, '{}', '{}', {}, '{}', '{}', {})",
             quoted(self.list()),
             times.join(","),
             quoted(self.any()),
-            model().id,
+            embedding_model().id,
             workspace.hyphenated(),
             self.blend,
             query.least.cosine,
@@ -238,11 +253,11 @@ impl Asked {
         )
     }
 
-    /// Begins a statement with the values of the same question.
-    fn begin(
+    /// Begins a statement with the parameters of the same query.
+    fn begin_statement(
         &self,
         workspace: Uuid,
-        query: &Query<'_>,
+        query: &StoreQuery<'_>,
     ) -> Result<QueryBuilder<Postgres>, StoreError> {
         let mut values = PgArguments::default();
         let added = [
@@ -250,7 +265,7 @@ impl Asked {
             values.add(&self.times),
             values.add(self.any()),
             values.add(&self.vector),
-            values.add(model().id.as_ref()),
+            values.add(embedding_model().id.as_ref()),
             values.add(workspace),
             values.add(self.blend),
             values.add(query.least.cosine),
@@ -264,176 +279,200 @@ impl Asked {
     }
 }
 
-impl Query<'_> {
-    /// Returns whether it is the question that stands ready.
+impl StoreQuery<'_> {
+    /// Returns whether the prepared query can be used: no paths and no filter.
     fn is_plain(&self) -> bool {
-        self.paths.is_empty() && *self.filter == Filter::default()
+        self.paths.is_empty() && *self.filter == EntryFilter::default()
     }
 
-    /// Returns what tells it from other questions to the same workspace.
+    /// Returns a key that distinguishes this query from others on the same workspace.
     fn key(&self) -> String {
         format!("{:?} {} {}", self.least, self.limit, self.text)
     }
 }
 
-impl Database {
-    /// Begins a transaction that is about to search: the workspace is asked with the message that begins it.
-    pub async fn searching(
+impl HubDatabase {
+    /// Begins a transaction for a search. The prepared query travels in the message that begins it,
+    /// which saves a round trip.
+    pub async fn begin_search(
         &self,
-        organisation: OrganisationId,
+        organization: OrganizationId,
         workspace: WorkspaceId,
-        query: &Query<'_>,
-    ) -> Result<Tenant, StoreError> {
+        query: &StoreQuery<'_>,
+    ) -> Result<WorkspaceTx, StoreError> {
         if !query.is_plain() {
-            return Ok(self.tenant(organisation, workspace).await?);
+            return Ok(self.begin_workspace(organization, workspace).await?);
         }
-        let asking = Asking {
+        let eager_query = EagerQuery {
             key: query.key(),
-            sql: Asked::new(query.text)?.question(workspace.0, query),
-            is_ready_made: true,
+            sql: CompiledQuery::compile(query.text)?.execute_sql(workspace.0, query),
+            prepare: Some(PREPARE),
         };
-        Ok(Tenant::begin_asking(self, organisation, workspace, asking).await?)
+        Ok(self
+            .begin_with_query(organization, workspace, eager_query)
+            .await?)
     }
 }
 
-impl Tenant {
-    /// Returns the entries of the workspace that may answer `query`: those of its paths first, then the best.
-    pub async fn candidates(&mut self, query: &Query<'_>) -> Result<Vec<Candidate>, StoreError> {
-        let rows = self.found(query).await?;
-        rows.iter().map(candidate).collect()
+impl WorkspaceTx {
+    /// Returns the candidates of the workspace: entries anchored at the query's paths first, then
+    /// by relevance.
+    pub async fn candidates(
+        &mut self,
+        query: &StoreQuery<'_>,
+    ) -> Result<Vec<SearchCandidate>, StoreError> {
+        let rows = self.fetch_candidate_rows(query).await?;
+        rows.iter().map(candidate_from_row).collect()
     }
 
-    /// Returns how the server goes about a question without filter or paths, in its own words; for measurements.
+    /// Returns the execution plan of the prepared query; for measurements.
     #[doc(hidden)]
-    pub async fn explain_candidates(&mut self, query: &Query<'_>) -> Result<String, StoreError> {
-        let question = Asked::new(query.text)?.question(self.key(), query);
-        let explain = format!("EXPLAIN (ANALYZE, BUFFERS) {question}");
-        let explain = sqlx::raw_sql(AssertSqlSafe(explain));
-        let rows = explain.fetch_all(self.reading_ready().await?).await?;
+    pub async fn explain_candidates(
+        &mut self,
+        query: &StoreQuery<'_>,
+    ) -> Result<String, StoreError> {
+        let execute = CompiledQuery::compile(query.text)?.execute_sql(self.key(), query);
+        let explain = sqlx::raw_sql(AssertSqlSafe(format!(
+            "EXPLAIN (ANALYZE, BUFFERS) {execute}"
+        )));
+        let rows = explain
+            .fetch_all(self.prepared_connection(PREPARE).await?)
+            .await?;
         let lines: Result<Vec<String>, StoreError> =
             rows.iter().map(|row| column(row, 0)).collect();
         Ok(lines?.join("\n"))
     }
 
-    async fn found(&mut self, query: &Query<'_>) -> Result<Vec<PgRow>, StoreError> {
+    async fn fetch_candidate_rows(
+        &mut self,
+        query: &StoreQuery<'_>,
+    ) -> Result<Vec<PgRow>, StoreError> {
         let key = self.key();
         if query.is_plain() {
-            if let Some(rows) = self.foreseen(&query.key()) {
+            if let Some(rows) = self.take_eager_rows(&query.key()) {
                 return Ok(rows);
             }
-            let question = Asked::new(query.text)?.question(key, query);
-            let question = sqlx::raw_sql(AssertSqlSafe(question));
-            return Ok(question.fetch_all(self.reading_ready().await?).await?);
+            let execute = CompiledQuery::compile(query.text)?.execute_sql(key, query);
+            let statement = sqlx::raw_sql(AssertSqlSafe(execute));
+            return Ok(statement
+                .fetch_all(self.prepared_connection(PREPARE).await?)
+                .await?);
         }
-        let mut sql = Asked::new(query.text)?.begin(key, query)?;
+        let mut sql = CompiledQuery::compile(query.text)?.begin_statement(key, query)?;
         push_anchored(&mut sql, query.paths);
-        match *query.filter == Filter::default() {
-            true => drop(sql.push(", true AS wanted FROM ken.searchable s")),
-            false => {
-                sql.push(", (true");
-                push_condition(&mut sql, query.filter);
-                sql.push(") AS wanted FROM ken.searchable s JOIN ken.entries e ON e.workspace_id = s.workspace_id AND e.id = s.entry");
-            }
+        // The filter is a column and not a `WHERE` condition: word statistics cover the whole
+        // workspace, so the weight of a word does not depend on the filter.
+        if *query.filter == EntryFilter::default() {
+            sql.push(", true AS wanted FROM ken.searchable s");
+        } else {
+            sql.push(", (true");
+            push_condition(&mut sql, query.filter);
+            sql.push(") AS wanted FROM ken.searchable s JOIN ken.entries e ON e.workspace_id = s.workspace_id AND e.id = s.entry");
         }
         sql.push(best!());
-        Ok(sql.build().fetch_all(self.reading()).await?)
+        Ok(sql.build().fetch_all(self.read_connection()).await?)
     }
 
-    /// Returns what other workspaces of the organisation know that may answer `query`, the best first.
+    /// Returns candidates from other workspaces of the organization, best first.
     ///
-    /// Of the query only its words, `least` and `limit` count: what is shown to all is filed by none of the rest.
+    /// Only the text, `least` and `limit` of the query apply: published entries carry no paths and
+    /// no columns to filter by.
     pub async fn global_candidates(
         &mut self,
-        query: &Query<'_>,
-    ) -> Result<Vec<Elsewhere>, StoreError> {
-        let (organisation, own) = (self.organisation(), Some(self.key()));
-        global(self.reading(), organisation, own, query).await
+        query: &StoreQuery<'_>,
+    ) -> Result<Vec<GlobalCandidate>, StoreError> {
+        let (organization, own) = (self.organization(), Some(self.key()));
+        search_published(self.read_connection(), organization, own, query).await
     }
 }
 
-impl OrganisationTx {
-    /// Returns what workspaces of the organisation know that may answer `query`, the best first.
+impl OrganizationTx {
+    /// Returns candidates from all workspaces of the organization, best first.
     pub async fn global_candidates(
         &mut self,
-        query: &Query<'_>,
-    ) -> Result<Vec<Elsewhere>, StoreError> {
-        let organisation = self.id();
-        global(self.connection(), organisation, None, query).await
+        query: &StoreQuery<'_>,
+    ) -> Result<Vec<GlobalCandidate>, StoreError> {
+        let organization = self.id();
+        search_published(self.connection(), organization, None, query).await
     }
 }
 
-/// Asks the projection all workspaces share: the nearest by its graph, the best worded by its index, then both compared
-/// as in a workspace, words weighed by how many of those found have them.
-async fn global(
+/// Queries the published entries of an organization: nearest vectors from the graph, best keywords
+/// from the index, then ranks both like a workspace search, with word statistics over the entries
+/// found.
+async fn search_published(
     connection: &mut PgConnection,
-    organisation: OrganisationId,
-    but: Option<Uuid>,
-    query: &Query<'_>,
-) -> Result<Vec<Elsewhere>, StoreError> {
-    let asked = Asked::new(query.text)?;
-    // One graph holds every organisation's entries, and a small one's are few among many: those are all compared.
-    let few = "SELECT count(*) <= $2 FROM (
-        SELECT FROM ken.global_entries WHERE organisation_id = $1 LIMIT $2 + 1) AS counted";
-    let few = sqlx::query(few)
-        .bind(organisation.0)
+    organization: OrganizationId,
+    excluded: Option<Uuid>,
+    query: &StoreQuery<'_>,
+) -> Result<Vec<GlobalCandidate>, StoreError> {
+    let compiled = CompiledQuery::compile(query.text)?;
+    // The graph contains the entries of every organization. A small organization's entries are rare
+    // in it and might be missed, so they are all compared.
+    let count = "SELECT count(*) <= $2 FROM (
+        SELECT FROM ken.global_entries WHERE organization_id = $1 LIMIT $2 + 1) AS counted";
+    let row = sqlx::query(count)
+        .bind(organization.0)
         .bind(EXACT_MAX)
         .fetch_one(&mut *connection)
         .await?;
-    let question = match column(&few, 0)? {
-        true => GLOBAL_EXACT,
-        false => GLOBAL,
+    let sql = if column(&row, 0)? {
+        GLOBAL_EXACT
+    } else {
+        GLOBAL
     };
-    let rows = sqlx::query(question)
-        .bind(&asked.words)
-        .bind(&asked.times)
-        .bind(organisation.0)
-        .bind(but)
-        .bind(&asked.vector)
-        .bind(model().id.as_ref())
-        .bind(asked.any())
+    let rows = sqlx::query(sql)
+        .bind(&compiled.words)
+        .bind(&compiled.times)
+        .bind(organization.0)
+        .bind(excluded)
+        .bind(&compiled.vector)
+        .bind(embedding_model().id.as_ref())
+        .bind(compiled.any())
         .bind(PER_SIDE)
-        .bind(asked.blend)
+        .bind(compiled.blend)
         .bind(query.least.cosine)
         .bind(query.least.coverage)
         .bind(i64::from(query.limit))
         .fetch_all(connection)
         .await?;
     let read = |row: &PgRow| {
-        Ok(Elsewhere {
+        Ok(GlobalCandidate {
             workspace: WorkspaceId(column(row, 6)?),
-            candidate: candidate(row)?,
+            candidate: candidate_from_row(row)?,
         })
     };
     rows.iter().map(read).collect()
 }
 
-/// Says whether a row is about one of the paths: at it, below it, or at a folder around it.
+/// Appends the column `anchored`: whether a row is anchored at one of the paths, below it, or at a
+/// folder around it.
 fn push_anchored(sql: &mut QueryBuilder<Postgres>, paths: &[String]) {
     if paths.is_empty() {
         sql.push(", false AS anchored");
         return;
     }
-    let paths = paths
+    let trimmed = paths
         .iter()
         .map(|path| without_nul(path.trim_end_matches('/')));
-    let paths: Vec<String> = paths.collect();
-    let around = paths.iter().flat_map(|path| around(path));
-    let around: Vec<String> = around.map(str::to_owned).collect();
+    let paths: Vec<String> = trimmed.collect();
+    let around = paths.iter().flat_map(|path| path_and_ancestors(path));
+    let ancestors: Vec<String> = around.map(str::to_owned).collect();
     let below: Vec<String> = paths.iter().map(|path| format!("{path}/")).collect();
-    sql.push(", (s.paths && ").push_bind(around);
+    sql.push(", (s.paths && ").push_bind(ancestors);
     sql.push(" OR EXISTS (SELECT FROM unnest(s.paths) AS u (path), unnest(")
         .push_bind(below);
     sql.push(") AS f (folder) WHERE starts_with(path, folder))) AS anchored");
 }
 
-/// Returns `path` and the folders around it, the nearest first.
-fn around(path: &str) -> impl Iterator<Item = &str> {
+/// Returns `path` and its ancestor folders, nearest first.
+fn path_and_ancestors(path: &str) -> impl Iterator<Item = &str> {
     std::iter::successors(Some(path), |path| Some(path.rsplit_once('/')?.0))
 }
 
-fn candidate(row: &PgRow) -> Result<Candidate, StoreError> {
-    Ok(Candidate {
-        entry: entry_of(row)?,
+fn candidate_from_row(row: &PgRow) -> Result<SearchCandidate, StoreError> {
+    Ok(SearchCandidate {
+        entry: entry_from_row(row)?,
         keywords: column(row, 1)?,
         coverage: column(row, 2)?,
         cosine: column(row, 3)?,

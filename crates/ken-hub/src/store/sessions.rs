@@ -1,12 +1,12 @@
-//! What sessions saw in runs that ended, and runs by who is in them.
+//! Session exposures from ended runs, and queries on open runs.
 
-use ken_core::time::Timestamp;
+use ken_core::values::time::Timestamp;
 
 use super::{StoreError, column};
-use crate::database::{Tenant, millis, without_nul};
+use crate::database::{WorkspaceTx, millis, without_nul};
 
-impl Tenant {
-    /// Returns whether a run of that name is open; holds nothing.
+impl WorkspaceTx {
+    /// Returns whether a run is open. Takes no lock.
     pub async fn is_run_open(&mut self, id: &str) -> Result<bool, StoreError> {
         let key = self.key();
         let query = "SELECT EXISTS (SELECT FROM ken.runs WHERE workspace_id = $1 AND id = $2 AND closed_at IS NULL)";
@@ -18,7 +18,7 @@ impl Tenant {
         column(&row, 0)
     }
 
-    /// Forgets a run that ended: its name is free again.
+    /// Deletes an ended run, which frees its name.
     pub async fn forget_ended_run(&mut self, id: &str) -> Result<(), StoreError> {
         let key = self.key();
         let query =
@@ -31,7 +31,7 @@ impl Tenant {
         Ok(())
     }
 
-    /// Returns how many notes a run has, and their bytes.
+    /// Returns the number of a run's notes and their total size in bytes.
     pub async fn count_notes(&mut self, id: &str) -> Result<(i64, i64), StoreError> {
         let key = self.key();
         let query =
@@ -45,7 +45,8 @@ impl Tenant {
         Ok((column(&row, 0)?, column(&row, 1)?))
     }
 
-    /// Returns the names of up to `limit` open runs opened by one of `by` whose names begin so, the latest first.
+    /// Returns the names of up to `limit` open runs opened by one of `by` whose names start with
+    /// `beginning`, latest first.
     pub async fn runs_by(
         &mut self,
         by: &[String],
@@ -66,7 +67,7 @@ impl Tenant {
         rows.iter().map(|row| column(row, 0)).collect()
     }
 
-    /// Remembers what a session saw, and forgets what any saw before `before`.
+    /// Stores the exposures of a session and deletes all exposures older than `before`.
     pub async fn remember_session(
         &mut self,
         session: &[u8],
@@ -94,8 +95,8 @@ impl Tenant {
         Ok(())
     }
 
-    /// Returns what a session saw in runs that ended.
-    pub async fn session(&mut self, session: &[u8]) -> Result<Vec<String>, StoreError> {
+    /// Returns the exposures of a session from ended runs.
+    pub async fn session_exposures(&mut self, session: &[u8]) -> Result<Vec<String>, StoreError> {
         let key = self.key();
         let query = "SELECT entry FROM ken.sessions WHERE workspace_id = $1 AND session = $2";
         let rows = sqlx::query(query)
@@ -106,15 +107,16 @@ impl Tenant {
         rows.iter().map(|row| column(row, 0)).collect()
     }
 
-    /// Lets this transaction end before it is on the disk: for notes that confirm nothing.
-    pub async fn need_not_last(&mut self) -> Result<(), StoreError> {
+    /// Makes the commit of this transaction asynchronous: a crash may lose it. For notes that
+    /// confirm nothing.
+    pub async fn allow_async_commit(&mut self) -> Result<(), StoreError> {
         let query = "SET LOCAL synchronous_commit TO off";
         sqlx::raw_sql(query).execute(self.connection()).await?;
         Ok(())
     }
 
-    /// Takes back what [`Self::need_not_last`] said: there is more in it now.
-    pub async fn must_last(&mut self) -> Result<(), StoreError> {
+    /// Reverts [`Self::allow_async_commit`], because the transaction now also contains events.
+    pub async fn require_sync_commit(&mut self) -> Result<(), StoreError> {
         let query = "SET LOCAL synchronous_commit TO DEFAULT";
         sqlx::raw_sql(query).execute(self.connection()).await?;
         Ok(())

@@ -1,9 +1,11 @@
-//! Words by their stems: "retries", "retried" and "retrying" are one word to a search.
+//! Porter stemmer: "retries", "retried" and "retrying" share one stem in a search.
 //!
-//! M. F. Porter's rules of 1980, which the full-text index of a repository follows too, so that both find the same. Only
-//! words of plain English letters are cut; others, and names with digits in them, stay what they are.
+//! Implements M. F. Porter's algorithm of 1980, which the full-text index of a repository also
+//! uses, so both find the same entries. Only words of lowercase ASCII letters are stemmed; other
+//! words and names with digits stay unchanged.
 
-/// What a word may end in, what takes its place, and how much of the word must be left: step 2.
+/// Step 2: suffixes and their replacements, applied if the measure of the remaining stem is
+/// positive.
 const STEP_2: [(&str, &str); 20] = [
     ("ational", "ate"),
     ("ization", "ize"),
@@ -27,6 +29,7 @@ const STEP_2: [(&str, &str); 20] = [
     ("eli", "e"),
 ];
 
+/// Step 3: suffixes and their replacements, under the same condition.
 const STEP_3: [(&str, &str); 7] = [
     ("icate", "ic"),
     ("ative", ""),
@@ -37,13 +40,14 @@ const STEP_3: [(&str, &str); 7] = [
     ("ful", ""),
 ];
 
-/// Endings that go where enough is left; the longest first.
+/// Step 4: suffixes that are removed if the measure of the remaining stem exceeds 1. `ement`
+/// precedes `ment` and `ent`, because the first match decides.
 const STEP_4: [&str; 19] = [
     "ement", "ance", "ence", "able", "ible", "ment", "ant", "ent", "ion", "ism", "ate", "iti",
     "ous", "ive", "ize", "al", "er", "ic", "ou",
 ];
 
-/// Shorter words have no ending.
+/// Shorter words are not stemmed.
 const CHARS_MIN: usize = 3;
 
 /// Returns the stem of a lowercase word.
@@ -51,44 +55,46 @@ pub(super) fn stem(word: &str) -> String {
     if word.len() < CHARS_MIN || !word.bytes().all(|byte| byte.is_ascii_lowercase()) {
         return word.to_owned();
     }
-    let mut word = Word(word.to_owned());
-    word.plural();
-    word.past_and_progressive();
-    word.final_y();
+    let mut word = StemmedWord(word.to_owned());
+    word.strip_plural();
+    word.strip_past_and_progressive();
+    word.replace_final_y();
     word.replace(&STEP_2);
     word.replace(&STEP_3);
-    word.cut();
-    word.final_e();
+    word.strip_suffix();
+    word.strip_final_e();
     word.0
 }
 
-struct Word(String);
+struct StemmedWord(String);
 
-impl Word {
-    /// Returns what stands before an ending.
+impl StemmedWord {
+    /// Returns the part before a suffix.
     fn before(&self, ending: &str) -> Option<&str> {
         self.0.strip_suffix(ending)
     }
 
-    fn become_stem(&mut self, length: usize, ending: &str) {
+    fn replace_ending(&mut self, length: usize, ending: &str) {
         self.0.truncate(length);
         self.0.push_str(ending);
     }
 
-    fn plural(&mut self) {
+    fn strip_plural(&mut self) {
+        // `ss` maps to itself, so that the last rule does not cut "caress" to "cares".
         for (ending, becomes) in [("sses", "ss"), ("ies", "i"), ("ss", "ss"), ("s", "")] {
             if let Some(length) = self.before(ending).map(str::len) {
-                return self.become_stem(length, becomes);
+                return self.replace_ending(length, becomes);
             }
         }
     }
 
-    fn past_and_progressive(&mut self) {
+    fn strip_past_and_progressive(&mut self) {
         if let Some(rest) = self.before("eed") {
             let length = rest.len();
-            if 0 < measure(rest) {
-                self.become_stem(length, "ee");
+            if measure(rest) > 0 {
+                self.replace_ending(length, "ee");
             }
+            // The rule for `ed` must not apply, even if this one left the word unchanged ("feed").
             return;
         }
         let rest = self.before("ed").or_else(|| self.before("ing"));
@@ -96,6 +102,8 @@ impl Word {
             return;
         };
         self.0.truncate(length);
+        // Restores the `e` or drops the doubled consonant that the ending had changed:
+        // "conflat(ed)", "hopp(ing)".
         let ends = |endings: &[&str]| endings.iter().any(|it| self.0.ends_with(it));
         if ends(&["at", "bl", "iz"]) {
             self.0.push('e');
@@ -106,13 +114,13 @@ impl Word {
         }
     }
 
-    fn final_y(&mut self) {
+    fn replace_final_y(&mut self) {
         if let Some(length) = self
             .before("y")
             .filter(|rest| has_vowel(rest))
             .map(str::len)
         {
-            self.become_stem(length, "i");
+            self.replace_ending(length, "i");
         }
     }
 
@@ -122,39 +130,40 @@ impl Word {
             .find_map(|(ending, becomes)| Some((self.before(ending)?, becomes)));
         if let Some((rest, becomes)) = found {
             let length = rest.len();
-            if 0 < measure(rest) {
-                self.become_stem(length, becomes);
+            if measure(rest) > 0 {
+                self.replace_ending(length, becomes);
             }
         }
     }
 
-    fn cut(&mut self) {
+    fn strip_suffix(&mut self) {
         let found = STEP_4
             .iter()
             .find_map(|ending| Some((self.before(ending)?, *ending)));
         if let Some((rest, ending)) = found {
-            let may = ending != "ion" || rest.ends_with(['s', 't']);
+            // Porter removes `ion` only after `s` or `t` ("adoption", but not "champion").
+            let is_allowed = ending != "ion" || rest.ends_with(['s', 't']);
             let length = rest.len();
-            if may && 1 < measure(rest) {
+            if is_allowed && measure(rest) > 1 {
                 self.0.truncate(length);
             }
         }
     }
 
-    fn final_e(&mut self) {
+    fn strip_final_e(&mut self) {
         if let Some(rest) = self.before("e") {
             let (measure, length) = (measure(rest), rest.len());
-            if 1 < measure || (measure == 1 && !is_short(rest)) {
+            if measure > 1 || (measure == 1 && !is_short(rest)) {
                 self.0.truncate(length);
             }
         }
-        if self.0.ends_with("ll") && 1 < measure(&self.0) {
+        if self.0.ends_with("ll") && measure(&self.0) > 1 {
             self.0.pop();
         }
     }
 }
 
-/// Returns whether each letter is a consonant; a `y` is one at the beginning and behind a vowel.
+/// Returns for each letter whether it is a consonant. `y` is one at the start and after a vowel.
 fn consonants(text: &str) -> impl Iterator<Item = bool> + '_ {
     let mut before = false;
     text.bytes().map(move |byte| {
@@ -167,7 +176,7 @@ fn consonants(text: &str) -> impl Iterator<Item = bool> + '_ {
     })
 }
 
-/// Returns how often consonants follow vowels.
+/// Returns Porter's measure: the number of vowel-consonant sequences.
 fn measure(text: &str) -> usize {
     let (mut count, mut vowel) = (0, false);
     for consonant in consonants(text) {
@@ -183,7 +192,7 @@ fn has_vowel(text: &str) -> bool {
     consonants(text).any(|consonant| !consonant)
 }
 
-/// Returns whether a text ends in the same consonant twice.
+/// Returns whether a text ends in a double consonant.
 fn is_doubled(text: &str) -> bool {
     let bytes = text.as_bytes();
     let [.., a, b] = bytes else {
@@ -192,7 +201,7 @@ fn is_doubled(text: &str) -> bool {
     a == b && consonants(text).last() == Some(true)
 }
 
-/// Returns whether a text ends in consonant, vowel, consonant, the last none of w, x and y.
+/// Returns whether a text ends in consonant, vowel, consonant, where the last is not w, x or y.
 fn is_short(text: &str) -> bool {
     let kinds: Vec<bool> = consonants(text).collect();
     kinds.ends_with(&[true, false, true]) && !text.ends_with(['w', 'x', 'y'])

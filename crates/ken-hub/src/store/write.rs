@@ -1,24 +1,24 @@
-//! Writes a settled change and what follows from it, in one statement where nothing has to be taken away.
+//! Writes a resolved change and its projections, in one statement if no row has to be deleted.
 
-use ken_core::event::Recorded;
-use ken_core::id::EntryId;
-use ken_core::workspace::concerns_workspace;
+use ken_core::ledger::event::RecordedEvent;
+use ken_core::ledger::workspace::concerns_workspace;
+use ken_core::values::id::EntryId;
 use pgvector::HalfVector;
 use sqlx::Postgres;
 use sqlx::postgres::PgArguments;
 use sqlx::query::Query;
 use uuid::Uuid;
 
-use super::known::OF_WORKSPACE;
-use super::project::Projection;
-use super::rows::{BETWEEN_PATHS, BETWEEN_TAGS, EntryRow, SearchRow, model};
-use super::settle::Settled;
+use super::copies::ResolvedChange;
+use super::preload::WORKSPACE_NAME;
+use super::project::ProjectionUpdate;
+use super::rows::{BETWEEN_PATHS, BETWEEN_TAGS, EntryTableRow, SearchTableRow, embedding_model};
 use super::{StoreError, uuid, uuids};
-use crate::database::{Tenant, millis};
+use crate::database::{WorkspaceTx, millis};
 
-/// Writes events, subjects, entries and what a search reads, in this order of parameters: `$1` the workspace, `$2` to `$34` the
-/// columns of [`bound`]. `$at` says behind which place of the log the events stand, nothing for nowhere; `$entry` and
-/// `$found` what becomes of rows that are there already; `$end` is what is done beside.
+/// Inserts events, subjects, entries and search rows. Parameters: `$1` the workspace, `$2` to `$34`
+/// the columns of [`bind_rows`]. `$at` is the log position before the events, or null to insert
+/// nothing; `$entry` and `$found` are the conflict clauses; `$end` is the final statement.
 macro_rules! rows {
     ($at:literal, $entry:literal, $found:literal, $end:literal) => {
         concat!(
@@ -57,7 +57,7 @@ macro_rules! rows {
     };
 }
 
-/// Writes rows at places that are known, and moves the head; `$entry` and `$found` as in `rows`.
+/// Inserts rows at known positions and moves the log's head; `$entry` and `$found` as in `rows`.
 macro_rules! write_at {
     ($entry:literal, $found:literal) => {
         rows!(
@@ -67,15 +67,15 @@ macro_rules! write_at {
             "UPDATE ken.workspaces SET head = $36, folded = $36, events = events + $37, bytes = bytes + $38,
     appended_at = CASE WHEN 0 < cardinality($2::bigint[]) THEN $39 ELSE appended_at END,
     taken_back = taken_back OR true = ANY ($22)
-WHERE organisation_id = $35 AND id = $1"
+WHERE organization_id = $35 AND id = $1"
         )
     };
 }
 
-/// For entries none of which was there: nothing has to be looked for.
+/// For new entries only: without a conflict clause PostgreSQL has nothing to look up.
 const WRITE_NEW: &str = write_at!("", "");
 
-/// For entries that may have been there.
+/// For entries that may exist already.
 const WRITE_OVER: &str = write_at!(
     "ON CONFLICT (workspace_id, id) DO UPDATE SET kind = excluded.kind, status = excluded.status,
         lens = excluded.lens, alias = excluded.alias, created = excluded.created, updated = excluded.updated,
@@ -86,9 +86,10 @@ const WRITE_OVER: &str = write_at!(
         paths = excluded.paths, model = excluded.model, vector = excluded.vector"
 );
 
-/// For events of which nothing is there, a transaction by itself: enters the workspace, takes places in its log where that is
-/// so, and writes an act into the audit log; returns the place before them, or nothing.
-pub(super) const WRITE_FRESH: &str = rows!(
+/// Fast append of new events, a transaction of its own: enters the workspace, reserves positions in
+/// its log and adds a record to the audit log. Returns the position before the events; null or a
+/// negative number if nothing was written.
+pub(super) const WRITE_FAST: &str = rows!(
     "ken.take_places($35, $1, $3, $8, $36, $37, $38, $39, $40)",
     "",
     "",
@@ -99,7 +100,7 @@ pub(super) const WRITE_FRESH: &str = rows!(
 SELECT last FROM at"
 );
 
-/// Events as columns.
+/// Events as column arrays.
 #[derive(Default)]
 pub(super) struct LogColumns<'a> {
     seqs: Vec<i64>,
@@ -109,14 +110,14 @@ pub(super) struct LogColumns<'a> {
     blanked: Vec<bool>,
     lines: Vec<&'a str>,
     subjects: Vec<String>,
-    places: Vec<i64>,
-    /// Bytes of the lines.
+    subject_seqs: Vec<i64>,
+    /// Total size of the lines in bytes.
     pub(super) bytes: i64,
 }
 
 impl<'a> LogColumns<'a> {
-    /// Returns events as columns, one behind the other from the place behind `last` on.
-    pub(super) fn behind(last: i64, copies: impl IntoIterator<Item = &'a Recorded>) -> Self {
+    /// Returns events as columns, at consecutive positions after `last`.
+    pub(super) fn after(last: i64, copies: impl IntoIterator<Item = &'a RecordedEvent>) -> Self {
         let mut columns = Self::default();
         for (seq, copy) in (last + 1..).zip(copies) {
             columns.push(seq, copy);
@@ -124,22 +125,22 @@ impl<'a> LogColumns<'a> {
         columns
     }
 
-    fn push(&mut self, seq: i64, copy: &'a Recorded) {
+    fn push(&mut self, seq: i64, copy: &'a RecordedEvent) {
         let event = &copy.event;
         self.seqs.push(seq);
         self.ids.push(uuid(event.id));
         self.ats.push(event.at.to_string());
         self.types.push(event.body.type_name());
-        self.blanked.push(copy.is_blanked());
+        self.blanked.push(copy.is_redacted());
         self.lines.push(copy.line());
         self.bytes += bytes(copy);
         self.push_subjects(seq, copy);
     }
 
-    pub(super) fn push_subjects(&mut self, seq: i64, copy: &Recorded) {
+    pub(super) fn push_subjects(&mut self, seq: i64, copy: &RecordedEvent) {
         for name in subjects(copy) {
             self.subjects.push(name);
-            self.places.push(seq);
+            self.subject_seqs.push(seq);
         }
     }
 
@@ -148,32 +149,38 @@ impl<'a> LogColumns<'a> {
     }
 }
 
-/// Returns the entries an event is about, each once, and the workspace's name where it is about that.
-fn subjects(copy: &Recorded) -> Vec<String> {
+/// Returns the names of the entries an event is about, each once, and the workspace's name if the
+/// event concerns its state.
+fn subjects(copy: &RecordedEvent) -> Vec<String> {
     let entries: std::collections::BTreeSet<EntryId> = copy.event.entries().collect();
     let mut names: Vec<String> = entries.iter().map(ToString::to_string).collect();
     if concerns_workspace(&copy.event) {
-        names.push(OF_WORKSPACE.to_owned());
+        names.push(WORKSPACE_NAME.to_owned());
     }
     names
 }
 
-/// Begins a statement with the rows that are to be written.
-pub(super) fn bound(
+/// Binds the rows to write to a statement, `$1` to `$34`.
+pub(super) fn bind_rows(
     statement: &'static str,
     key: Uuid,
     log: &LogColumns<'_>,
-    projection: &Projection,
+    projection: &ProjectionUpdate,
 ) -> Query<'static, Postgres, PgArguments> {
-    let (entries, found) = (&projection.entries, &projection.searchable);
-    let texts = |read: fn(&EntryRow) -> &str| -> Vec<&str> { entries.iter().map(read).collect() };
-    let flags = |read: fn(&EntryRow) -> bool| -> Vec<bool> { entries.iter().map(read).collect() };
-    let maybe = |read: fn(&EntryRow) -> Option<&str>| -> Vec<Option<&str>> {
+    let (entries, searchable) = (&projection.entries, &projection.searchable);
+    let texts =
+        |read: fn(&EntryTableRow) -> &str| -> Vec<&str> { entries.iter().map(read).collect() };
+    let flags =
+        |read: fn(&EntryTableRow) -> bool| -> Vec<bool> { entries.iter().map(read).collect() };
+    let maybe = |read: fn(&EntryTableRow) -> Option<&str>| -> Vec<Option<&str>> {
         entries.iter().map(read).collect()
     };
-    let words = |read: fn(&SearchRow) -> &str| -> Vec<&str> { found.iter().map(read).collect() };
-    let counts: Vec<i32> = found.iter().map(|row| row.words.count()).collect();
-    let vectors: Vec<Option<HalfVector>> = found.iter().map(|row| row.vector.clone()).collect();
+    let words =
+        |read: fn(&SearchTableRow) -> &str| -> Vec<&str> { searchable.iter().map(read).collect() };
+    let counts: Vec<i32> = searchable.iter().map(|row| row.words.count()).collect();
+    let vectors: Vec<Option<HalfVector>> =
+        searchable.iter().map(|row| row.vector.clone()).collect();
+    // The order must match the parameters of `rows`.
     sqlx::query(statement)
         .bind(key)
         .bind(&log.seqs)
@@ -183,7 +190,7 @@ pub(super) fn bound(
         .bind(&log.blanked)
         .bind(&log.lines)
         .bind(&log.subjects)
-        .bind(&log.places)
+        .bind(&log.subject_seqs)
         .bind(texts(|row| &row.id))
         .bind(texts(|row| row.memory))
         .bind(maybe(|row| row.kind))
@@ -202,93 +209,103 @@ pub(super) fn bound(
         .bind(texts(|row| &row.json))
         .bind(BETWEEN_TAGS)
         .bind(words(|row| &row.entry))
-        .bind(found.iter().map(|row| row.live).collect::<Vec<_>>())
-        .bind(found.iter().map(|row| &row.words).collect::<Vec<_>>())
+        .bind(searchable.iter().map(|row| row.live).collect::<Vec<_>>())
+        .bind(searchable.iter().map(|row| &row.words).collect::<Vec<_>>())
         .bind(counts)
         .bind(words(|row| &row.paths))
         .bind(vectors)
         .bind(BETWEEN_PATHS)
-        .bind(model().id.as_ref())
+        .bind(embedding_model().id.as_ref())
 }
 
-fn bytes(copy: &Recorded) -> i64 {
+fn bytes(copy: &RecordedEvent) -> i64 {
     i64::try_from(copy.line().len()).unwrap_or(i64::MAX)
 }
 
-/// How the count of events and bytes changes beside what is written.
+/// Number and size of the events that a change deletes.
 #[derive(Clone, Copy, Debug, Default)]
-struct Fewer {
+struct RemovedTotals {
     events: i64,
     bytes: i64,
 }
 
-impl Tenant {
-    /// Writes all of it; returns the new head.
+impl WorkspaceTx {
+    /// Writes a change and its projections. Returns the new head of the log.
     pub(super) async fn write(
         &mut self,
         head: i64,
-        settled: &Settled,
-        projection: &Projection,
+        resolved: &ResolvedChange,
+        projection: &ProjectionUpdate,
     ) -> Result<i64, StoreError> {
-        let fewer = self.take_out(settled).await?;
-        self.write_orders(settled).await?;
-        let now = settled.changed.iter().map(|(_, now)| now);
-        let columns = LogColumns::behind(head, settled.new.iter().chain(now));
+        // Old forms are deleted first: their new forms reuse the event ids, which are unique per
+        // workspace.
+        let removed = self.delete_displaced(resolved).await?;
+        self.write_redactions(resolved).await?;
+        let now = resolved.changed.iter().map(|(_, now)| now);
+        let columns = LogColumns::after(head, resolved.new.iter().chain(now));
         let head = head + columns.count();
-        self.write_rows(head, &columns, projection, fewer).await?;
-        self.take_away(projection).await?;
+        self.write_rows(head, &columns, projection, removed).await?;
+        self.delete_obsolete_rows(projection).await?;
         Ok(head)
     }
 
-    /// Writes events and entries without taking anything away; used alone where everything is made again.
-    pub(super) async fn write_made(
+    /// Inserts events and entries without deleting any; sufficient for a rebuild, which starts from
+    /// empty tables.
+    pub(super) async fn insert_rows(
         &mut self,
         head: i64,
         columns: &LogColumns<'_>,
-        projection: &Projection,
+        projection: &ProjectionUpdate,
     ) -> Result<(), StoreError> {
-        let fewer = Fewer::default();
-        self.write_rows(head, columns, projection, fewer).await
+        let removed = RemovedTotals::default();
+        self.write_rows(head, columns, projection, removed).await
     }
 
     async fn write_rows(
         &mut self,
         head: i64,
         log: &LogColumns<'_>,
-        projection: &Projection,
-        fewer: Fewer,
+        projection: &ProjectionUpdate,
+        removed: RemovedTotals,
     ) -> Result<(), StoreError> {
-        let (organisation, key) = (self.organisation().0, self.key());
-        let write = match projection.is_over {
-            true => WRITE_OVER,
-            false => WRITE_NEW,
+        let (organization, key) = (self.organization().0, self.key());
+        let write = if projection.may_overwrite {
+            WRITE_OVER
+        } else {
+            WRITE_NEW
         };
         let now = self.now();
-        bound(write, key, log, projection)
-            .bind(organisation)
+        bind_rows(write, key, log, projection)
+            .bind(organization)
             .bind(head)
-            .bind(log.count() - fewer.events)
-            .bind(log.bytes - fewer.bytes)
+            // A replaced event counts as inserted and as removed, so the counters change by the
+            // difference.
+            .bind(log.count() - removed.events)
+            .bind(log.bytes - removed.bytes)
             .bind(millis(now))
             .execute(self.connection())
             .await?;
         Ok(())
     }
 
-    /// Takes events out of their places: they move to the end of the log, or never happened.
-    async fn take_out(&mut self, settled: &Settled) -> Result<Fewer, StoreError> {
-        let changed = settled.changed.iter().map(|(left, _)| left);
-        let left: Vec<_> = changed.chain(&settled.removed).collect();
-        if left.is_empty() {
-            return Ok(Fewer::default());
+    /// Deletes replaced and removed events from their positions. The positions are kept in
+    /// `ken.moved`, so that cursors of readers stay valid.
+    async fn delete_displaced(
+        &mut self,
+        resolved: &ResolvedChange,
+    ) -> Result<RemovedTotals, StoreError> {
+        let changed = resolved.changed.iter().map(|(displaced, _)| displaced);
+        let displaced: Vec<_> = changed.chain(&resolved.removed).collect();
+        if displaced.is_empty() {
+            return Ok(RemovedTotals::default());
         }
         let key = self.key();
-        let seqs: Vec<i64> = left.iter().map(|left| left.seq).collect();
-        let (mut names, mut places) = (Vec::new(), Vec::new());
-        for left in &left {
-            for name in subjects(&left.copy) {
+        let seqs: Vec<i64> = displaced.iter().map(|event| event.seq).collect();
+        let (mut names, mut subject_seqs) = (Vec::new(), Vec::new());
+        for event in &displaced {
+            for name in subjects(&event.copy) {
                 names.push(name);
-                places.push(left.seq);
+                subject_seqs.push(event.seq);
             }
         }
         sqlx::query(
@@ -303,30 +320,30 @@ impl Tenant {
         .bind(key)
         .bind(&seqs)
         .bind(&names)
-        .bind(&places)
+        .bind(&subject_seqs)
         .execute(self.connection())
         .await?;
-        Ok(Fewer {
-            events: i64::try_from(left.len()).unwrap_or(i64::MAX),
-            bytes: left.iter().map(|left| bytes(&left.copy)).sum(),
+        Ok(RemovedTotals {
+            events: i64::try_from(displaced.len()).unwrap_or(i64::MAX),
+            bytes: displaced.iter().map(|event| bytes(&event.copy)).sum(),
         })
     }
 
-    async fn write_orders(&mut self, settled: &Settled) -> Result<(), StoreError> {
+    async fn write_redactions(&mut self, resolved: &ResolvedChange) -> Result<(), StoreError> {
         let key = self.key();
-        if !settled.removed.is_empty() {
-            let ids = uuids(settled.removed.iter().map(|left| &left.copy.event.id));
+        if !resolved.removed.is_empty() {
+            let ids = uuids(resolved.removed.iter().map(|event| &event.copy.event.id));
             sqlx::query("DELETE FROM ken.orders WHERE workspace_id = $1 AND event = ANY ($2)")
                 .bind(key)
                 .bind(ids)
                 .execute(self.connection())
                 .await?;
         }
-        if settled.orders.is_empty() {
+        if resolved.redactions.is_empty() {
             return Ok(());
         }
-        let targets = uuids(settled.orders.iter().map(|(target, _)| target));
-        let events = uuids(settled.orders.iter().map(|(_, event)| event));
+        let targets = uuids(resolved.redactions.iter().map(|(target, _)| target));
+        let events = uuids(resolved.redactions.iter().map(|(_, event)| event));
         sqlx::query(
             "INSERT INTO ken.orders (workspace_id, target, event)
              SELECT $1, * FROM unnest($2::uuid[], $3::uuid[]) ON CONFLICT DO NOTHING",
@@ -339,15 +356,18 @@ impl Tenant {
         Ok(())
     }
 
-    /// Takes away what entries left behind, writes the workspace's own state and what the organisation sees.
-    async fn take_away(&mut self, projection: &Projection) -> Result<(), StoreError> {
+    /// Deletes obsolete rows, and writes the workspace-level state and the published entries.
+    async fn delete_obsolete_rows(
+        &mut self,
+        projection: &ProjectionUpdate,
+    ) -> Result<(), StoreError> {
         let key = self.key();
         let names =
             |ids: &[EntryId]| -> Vec<String> { ids.iter().map(ToString::to_string).collect() };
         let tables = [
             (
                 "DELETE FROM ken.entries WHERE workspace_id = $1 AND id = ANY ($2)",
-                &projection.gone,
+                &projection.deleted,
             ),
             (
                 "DELETE FROM ken.searchable WHERE workspace_id = $1 AND entry = ANY ($2)",
@@ -362,12 +382,12 @@ impl Tenant {
                 .await?;
         }
         self.write_workspace(projection).await?;
-        self.write_global(projection).await
+        self.write_published(projection).await
     }
 
     pub(super) async fn write_workspace(
         &mut self,
-        projection: &Projection,
+        projection: &ProjectionUpdate,
     ) -> Result<(), StoreError> {
         let Some(workspace) = &projection.workspace else {
             return Ok(());

@@ -1,25 +1,26 @@
-//! Two tenants with texts only they know, thousands of requests in any order over the same few connections: neither text
-//! is ever in an answer to the other.
+//! Tenant isolation: two tenants with unique texts and thousands of interleaved requests over few
+//! connections. No response to one tenant contains the other's text.
 
-use ken_core::event::Recorded;
-use ken_core::id::IdSource as _;
-use ken_testkit::build::{Ids, Scribe};
+use ken_core::ledger::event::RecordedEvent;
+use ken_core::values::id::IdSource as _;
+use ken_testkit::build::{EventWriter, SeededIds};
 
-use crate::hub::{Hub, Tenant, bearer};
+use crate::hub::{ApiHubEnvironment, TenantFixture, bearer};
 
-/// Requests that are sent; ten thousand under `KEN_LONG=1`.
-fn requests() -> usize {
-    match ken_testkit::laws::is_long() {
-        true => 10_000,
-        false => 2_000,
+/// Number of requests; ten thousand under `KEN_LONG=1`.
+fn request_count() -> usize {
+    if ken_testkit::laws::is_long() {
+        10_000
+    } else {
+        2_000
     }
 }
 
 const CANARIES: [&str; 2] = ["canarymarigold", "canaryhawthorn"];
 
-fn fill(hub: &Hub, tenant: &Tenant, canary: &str, seed: u64) {
-    let mut scribe = Scribe::new(seed);
-    let copies: Vec<Recorded> = (0..20)
+fn push_canaries(hub: &ApiHubEnvironment, tenant: &TenantFixture, canary: &str, seed: u64) {
+    let mut scribe = EventWriter::new(seed);
+    let copies: Vec<RecordedEvent> = (0..20)
         .map(|n| {
             let told =
                 format!("The {canary} service answers slowly while job {n} of the importer runs");
@@ -30,8 +31,8 @@ fn fill(hub: &Hub, tenant: &Tenant, canary: &str, seed: u64) {
     assert_eq!(answer.status, 200, "{}", answer.text());
 }
 
-/// Addresses of both tenants, some that fit nobody.
-fn paths(hub: &Hub) -> Vec<String> {
+/// Returns paths of both tenants, and some that match no tenant.
+fn tenant_paths(hub: &ApiHubEnvironment) -> Vec<String> {
     let mut paths = vec![
         "/v1/workspaces".to_owned(),
         "/v1/tokens".to_owned(),
@@ -61,17 +62,17 @@ fn paths(hub: &Hub) -> Vec<String> {
 
 #[test]
 fn no_answer_holds_another_tenants_text() {
-    // Two connections for all: every transaction runs where another tenant's just did.
-    let hub = Hub::start_with(|settings| settings.connections = 2);
-    fill(&hub, &hub.acme, CANARIES[0], 1);
-    fill(&hub, &hub.other, CANARIES[1], 2);
-    let paths = paths(&hub);
+    // Two connections in total, so that transactions of both tenants share a connection.
+    let hub = ApiHubEnvironment::start_with(|settings| settings.connections = 2);
+    push_canaries(&hub, &hub.acme, CANARIES[0], 1);
+    push_canaries(&hub, &hub.other, CANARIES[1], 2);
+    let paths = tenant_paths(&hub);
     let (mut own, mut leaks) = (0, 0);
     std::thread::scope(|scope| {
         let threads: Vec<_> = (0..4_u64)
             .map(|n| {
                 let (hub, paths) = (&hub, &paths);
-                scope.spawn(move || ask(hub, paths, n))
+                scope.spawn(move || send_random_requests(hub, paths, n))
             })
             .collect();
         for thread in threads {
@@ -81,16 +82,16 @@ fn no_answer_holds_another_tenants_text() {
         }
     });
     assert_eq!(leaks, 0);
-    // The canaries do sing for their own: else their silence would say nothing.
-    assert!(own > requests() / 20, "{own}");
+    // Each tenant must see its own text; otherwise the absence of leaks would prove nothing.
+    assert!(own > request_count() / 20, "{own}");
 }
 
-fn ask(hub: &Hub, paths: &[String], seed: u64) -> (usize, usize) {
-    let agent = crate::hub::agent();
-    let mut ids = Ids::new(seed);
+fn send_random_requests(hub: &ApiHubEnvironment, paths: &[String], seed: u64) -> (usize, usize) {
+    let agent = crate::hub::http_agent();
+    let mut ids = SeededIds::new(seed);
     let mut any = |count: usize| ids.random() as usize % count;
     let (mut own, mut leaks) = (0, 0);
-    for _ in 0..requests() / 4 {
+    for _ in 0..request_count() / 4 {
         let who = any(2);
         let tenant = [&hub.acme, &hub.other][who];
         let token = [
@@ -107,7 +108,7 @@ fn ask(hub: &Hub, paths: &[String], seed: u64) -> (usize, usize) {
             ("idempotency-key", "the-same-for-both"),
         ];
         let answer = match any(4) {
-            // Both tenants use the same key, and the same body.
+            // Both tenants use the same key and the same body.
             0 if path.ends_with("/events") => {
                 let body = Some(&br#"{"events":[]}"#[..]);
                 crate::hub::send(&agent, &hub.url, "POST", path, &headers, body)
@@ -136,8 +137,8 @@ fn ask(hub: &Hub, paths: &[String], seed: u64) -> (usize, usize) {
 
 #[test]
 fn the_applications_role_sees_nothing_while_no_tenant_is_named() {
-    let hub = Hub::start();
-    fill(&hub, &hub.acme, CANARIES[0], 3);
+    let hub = ApiHubEnvironment::start();
+    push_canaries(&hub, &hub.acme, CANARIES[0], 3);
     let tables = hub.database.sql(
         "select string_agg(relname, ' ') from pg_class join pg_namespace n on n.oid = relnamespace
          where nspname = 'ken' and relkind in ('r', 'p') and relname <> 'migrations' and not relispartition",

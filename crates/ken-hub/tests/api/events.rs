@@ -1,69 +1,72 @@
-//! Pushing, pulling and following events.
+//! Pushing, pulling and streaming events.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use ken_core::content::Changes;
-use ken_core::event::{AdmissionVerdict, Body, Channel, EventBlanked, Origin, Recorded, Revised};
-use ken_core::id::EventId;
-use ken_core::kind::Kind;
-use ken_testkit::build::Scribe;
+use ken_core::ledger::event::{
+    AdmissionVerdict, Body, Channel, EventBlanked, Origin, RecordedEvent, Revised,
+};
+use ken_core::values::content::Changes;
+use ken_core::values::id::EventId;
+use ken_core::values::kind::EntryKind;
+use ken_testkit::build::EventWriter;
 use serde_json::Value;
 
-use crate::hub::{Answer, Hub};
+use crate::hub::{ApiHubEnvironment, ApiResponse};
 
 const STATEMENT: &str =
     "Reading the session after logout returns stale data because the cache keeps it for a minute";
 
-fn verdicts(answer: &Answer) -> Vec<String> {
+fn all_verdicts(answer: &ApiResponse) -> Vec<String> {
     let told = answer.json();
     let events = told["events"].as_array().cloned().unwrap_or_default();
     let verdict = |it: &Value| it["verdict"].as_str().unwrap_or_default().to_owned();
     events.iter().map(verdict).collect()
 }
 
-fn lines(hub: &Hub) -> Vec<String> {
+fn pull_lines(hub: &ApiHubEnvironment) -> Vec<String> {
     let answer = hub.get("/v1/workspaces/shop/events", &hub.acme.reader);
     assert_eq!(answer.status, 200, "{}", answer.text());
-    let pulled: ken_remote::wire::Pulled = serde_json::from_slice(&answer.body).expect("a page");
+    let pulled: ken_remote::wire::PullResponse =
+        serde_json::from_slice(&answer.body).expect("a page");
     pulled.events.iter().map(|it| it.get().to_owned()).collect()
 }
 
 #[test]
 fn events_come_back_byte_for_byte_and_a_second_push_is_known() {
-    let hub = Hub::start();
-    let mut scribe = Scribe::new(1);
-    let copies: Vec<Recorded> = (0..5)
+    let hub = ApiHubEnvironment::start();
+    let mut scribe = EventWriter::new(1);
+    let copies: Vec<RecordedEvent> = (0..5)
         .map(|n| scribe.propose(&format!("{STATEMENT}, case {n}")).1)
         .collect();
     let answer = hub.push(&hub.acme, &hub.acme.curator, &copies);
     assert_eq!(answer.status, 200, "{}", answer.text());
-    assert_eq!(verdicts(&answer), ["admitted"; 5]);
+    assert_eq!(all_verdicts(&answer), ["admitted"; 5]);
     let again = hub.push(&hub.acme, &hub.acme.curator, &copies);
-    assert_eq!(verdicts(&again), ["known"; 5]);
-    let written: Vec<&str> = copies.iter().map(Recorded::line).collect();
-    assert_eq!(lines(&hub), written);
-    // Nothing of it is the other organisation's.
+    assert_eq!(all_verdicts(&again), ["known"; 5]);
+    let written: Vec<&str> = copies.iter().map(RecordedEvent::line).collect();
+    assert_eq!(pull_lines(&hub), written);
+    // The other organization sees none of them.
     let others = hub.get("/v1/workspaces/vault/events", &hub.other.reader);
     assert_eq!(others.json()["events"], serde_json::json!([]));
 }
 
-/// Returns what a hub says to a push, what it then holds, and what it notes about it.
-fn pushed(hub: &Hub, copies: &[Recorded]) -> [String; 3] {
+/// Returns the hub's response to a push, its log and its audit notes.
+fn push_and_describe(hub: &ApiHubEnvironment, copies: &[RecordedEvent]) -> [String; 3] {
     let answer = hub.push(&hub.acme, &hub.acme.curator, copies);
     assert_eq!(answer.status, 200, "{}", answer.text());
     let notes = "SELECT by, role, act, subject FROM ken.audit WHERE act = 'events.pushed'";
     [
         answer.text(),
-        lines(hub).join("\n"),
+        pull_lines(hub).join("\n"),
         hub.database.sql(notes),
     ]
 }
 
 #[test]
 fn both_ways_into_the_log_answer_and_note_the_same() {
-    let mut scribe = Scribe::new(9);
+    let mut scribe = EventWriter::new(9);
     scribe.by("agent:scout");
     let (entry, first) = scribe.propose(STATEMENT);
     let reworded = Body::Revised(Revised {
@@ -79,20 +82,23 @@ fn both_ways_into_the_log_answer_and_note_the_same() {
     let reworded = scribe.about(entry, reworded);
     scribe.verdict = AdmissionVerdict::Quarantined;
     let (_, waits) = scribe.propose(&format!("{STATEMENT}, says another"));
-    let copies = [first.clone(), reworded, waits, first.blanked(), first];
-    let short = Hub::start();
-    let long = Hub::start();
-    // Of such a workspace it is not known whether something was taken back there, so that has to be looked up.
+    let copies = [first.clone(), reworded, waits, first.redacted(), first];
+    let short = ApiHubEnvironment::start();
+    let long = ApiHubEnvironment::start();
+    // With this flag unset, the hub must look up retractions, which forces the regular append.
     let unknown = "UPDATE ken.workspaces SET taken_back = NULL";
     long.database.sql(unknown);
-    assert_eq!(pushed(&short, &copies), pushed(&long, &copies));
+    assert_eq!(
+        push_and_describe(&short, &copies),
+        push_and_describe(&long, &copies)
+    );
 }
 
 #[test]
 fn pages_follow_each_other_without_gap_and_an_unknown_place_is_told() {
-    let hub = Hub::start();
-    let mut scribe = Scribe::new(2);
-    let copies: Vec<Recorded> = (0..7)
+    let hub = ApiHubEnvironment::start();
+    let mut scribe = EventWriter::new(2);
+    let copies: Vec<RecordedEvent> = (0..7)
         .map(|n| scribe.propose(&format!("{STATEMENT}, case {n}")).1)
         .collect();
     hub.push(&hub.acme, &hub.acme.curator, &copies);
@@ -100,14 +106,15 @@ fn pages_follow_each_other_without_gap_and_an_unknown_place_is_told() {
     loop {
         let path = format!("/v1/workspaces/shop/events?after={after}&limit=3");
         let page = hub.get(&path, &hub.acme.reader);
-        let pulled: ken_remote::wire::Pulled = serde_json::from_slice(&page.body).expect("a page");
+        let pulled: ken_remote::wire::PullResponse =
+            serde_json::from_slice(&page.body).expect("a page");
         seen.extend(pulled.events.iter().map(|it| it.get().to_owned()));
         after = pulled.cursor.to_string();
         if !pulled.more {
             break;
         }
     }
-    let written: Vec<&str> = copies.iter().map(Recorded::line).collect();
+    let written: Vec<&str> = copies.iter().map(RecordedEvent::line).collect();
     assert_eq!(seen, written);
     for unknown in [
         "3.01JCPQ3W6M7Y2K8T4D5F6G7H8J",
@@ -122,39 +129,40 @@ fn pages_follow_each_other_without_gap_and_an_unknown_place_is_told() {
 
 #[test]
 fn agents_send_what_agents_wrote_and_nothing_that_is_a_persons() {
-    let hub = Hub::start();
-    let mut scribe = Scribe::new(3);
+    let hub = ApiHubEnvironment::start();
+    let mut scribe = EventWriter::new(3);
     let (_, by_person) = scribe.propose(STATEMENT);
     scribe.by("agent:tester/7f3a");
     let said = format!("{STATEMENT}, as an agent saw it");
-    let (_, by_agent) = scribe.propose_with(Kind::Learning, &said, |it| it.origin = Origin::Agent);
+    let (_, by_agent) =
+        scribe.propose_with(EntryKind::Learning, &said, |it| it.origin = Origin::Agent);
     let blank = Body::EventBlanked(EventBlanked {
         event: by_agent.event.id,
-        reason: ken_core::event::BlankReason::Secret,
+        reason: ken_core::ledger::event::BlankReason::Secret,
     });
     let blanks = scribe.write(Vec::new(), blank);
     let copies = [by_person.clone(), by_agent, blanks];
     let answer = hub.push(&hub.acme, &hub.acme.agent, &copies);
     assert_eq!(answer.status, 200, "{}", answer.text());
-    let told = verdicts(&answer);
+    let told = all_verdicts(&answer);
     assert_eq!(told[0], "refused", "{}", answer.text());
     assert_eq!(told[1], "admitted", "{}", answer.text());
     assert_eq!(told[2], "refused", "{}", answer.text());
-    // What the hub has already is known, whoever sends it.
+    // An event the hub already has is known, regardless of the sender.
     hub.push(
         &hub.acme,
         &hub.acme.curator,
         std::slice::from_ref(&by_person),
     );
     let again = hub.push(&hub.acme, &hub.acme.agent, &[by_person]);
-    assert_eq!(verdicts(&again), ["known"]);
+    assert_eq!(all_verdicts(&again), ["known"]);
 }
 
 #[test]
 fn a_secret_reaches_no_table_and_no_answer() {
-    let hub = Hub::start();
-    let mut scribe = Scribe::new(4);
-    // Made here, so that no scanner of this repository finds it.
+    let hub = ApiHubEnvironment::start();
+    let mut scribe = EventWriter::new(4);
+    // Assembled here, so that secret scanners do not flag this repository.
     let secret = format!("AKIA{}", "QXJZ7MNB4KWT2VHD");
     let (_, copy) = scribe.propose(&format!("Use the key {secret} for the bucket of the shop"));
     let answer = hub.push(&hub.acme, &hub.acme.curator, &[copy]);
@@ -163,7 +171,7 @@ fn a_secret_reaches_no_table_and_no_answer() {
     assert_eq!(told["events"][0]["verdict"], "refused");
     assert!(!answer.text().contains(&secret), "{}", answer.text());
     assert_eq!(hub.tables_holding("AKIA"), Vec::<String>::new());
-    // The search finds what is there: else its silence would say nothing.
+    // Control: the table scan finds text that is present.
     let (_, fine) = scribe.propose("Use the blue key for the bucket of the shop");
     hub.push(&hub.acme, &hub.acme.curator, &[fine]);
     let found = hub.tables_holding("blue key");
@@ -172,8 +180,8 @@ fn a_secret_reaches_no_table_and_no_answer() {
 
 #[test]
 fn a_clock_far_ahead_is_refused_and_what_is_no_event_is_too() {
-    let hub = Hub::start();
-    let mut scribe = Scribe::new(5);
+    let hub = ApiHubEnvironment::start();
+    let mut scribe = EventWriter::new(5);
     let (_, fine) = scribe.propose(STATEMENT);
     scribe.at("2099-01-01T00:00:00Z");
     let (_, ahead) = scribe.propose(&format!("{STATEMENT}, from the future"));
@@ -194,7 +202,7 @@ fn a_clock_far_ahead_is_refused_and_what_is_no_event_is_too() {
     assert_eq!(answer.status, 200, "{}", answer.text());
     let mut expected = vec!["refused"; events.len()];
     expected[1] = "admitted";
-    assert_eq!(verdicts(&answer), expected);
+    assert_eq!(all_verdicts(&answer), expected);
     let told = answer.json();
     assert!(
         told["events"][0]["reason"]
@@ -202,42 +210,42 @@ fn a_clock_far_ahead_is_refused_and_what_is_no_event_is_too() {
             .expect("why")
             .contains("clock")
     );
-    assert_eq!(lines(&hub), [fine.line()]);
+    assert_eq!(pull_lines(&hub), [fine.line()]);
 }
 
 #[test]
 fn what_was_quarantined_stays_so_and_what_claims_too_much_is_held() {
-    let hub = Hub::start();
-    let mut scribe = Scribe::new(6);
+    let hub = ApiHubEnvironment::start();
+    let mut scribe = EventWriter::new(6);
     scribe.verdict = AdmissionVerdict::Quarantined;
     let (_, waits) = scribe.propose(STATEMENT);
     let answer = hub.push(&hub.acme, &hub.acme.curator, &[waits]);
-    assert_eq!(verdicts(&answer), ["quarantined"], "{}", answer.text());
+    assert_eq!(all_verdicts(&answer), ["quarantined"], "{}", answer.text());
     let why = answer.json()["events"][0]["reason"].to_string();
     assert!(why.contains("/quarantine"), "{why}");
     let listed = hub.get("/v1/workspaces/shop/quarantine", &hub.acme.curator);
     assert_eq!(listed.json()["items"][0]["statement"], STATEMENT);
-    assert_eq!(lines(&hub).len(), 1, "it stands in the log");
+    assert_eq!(pull_lines(&hub).len(), 1, "it stands in the log");
     scribe.verdict = AdmissionVerdict::Admitted;
     let (_, claims) = scribe.propose_with(
-        Kind::Learning,
+        EntryKind::Learning,
         &format!("{STATEMENT}, says another"),
         |it| {
-            // What comes from elsewhere waits for a person, whatever it says about its admission.
+            // Content from the web awaits a person, regardless of its claimed admission.
             it.origin = Origin::Web;
         },
     );
     let answer = hub.push(&hub.acme, &hub.acme.curator, std::slice::from_ref(&claims));
-    assert_eq!(verdicts(&answer), ["quarantined"], "{}", answer.text());
+    assert_eq!(all_verdicts(&answer), ["quarantined"], "{}", answer.text());
     let why = answer.json()["events"][0]["reason"].to_string();
     assert!(why.contains("/held"), "{why}");
-    assert_eq!(lines(&hub).len(), 1, "it does not stand in the log");
+    assert_eq!(pull_lines(&hub).len(), 1, "it does not stand in the log");
     let held = hub
         .get("/v1/workspaces/shop/held", &hub.acme.curator)
         .text();
     assert!(held.contains("says another"), "{held}");
     let again = hub.push(&hub.acme, &hub.acme.curator, &[claims]);
-    assert_eq!(verdicts(&again), ["quarantined"], "{}", again.text());
+    assert_eq!(all_verdicts(&again), ["quarantined"], "{}", again.text());
     assert_eq!(
         hub.database.sql("select count(*) from ken.held").trim(),
         "1"
@@ -246,44 +254,44 @@ fn what_was_quarantined_stays_so_and_what_claims_too_much_is_held() {
 
 #[test]
 fn a_workspace_takes_no_more_bytes_than_its_quota() {
-    let hub = Hub::start_with(|settings| settings.quotas.bytes = 500);
-    let (_, copy) = Scribe::new(10).propose(STATEMENT);
+    let hub = ApiHubEnvironment::start_with(|settings| settings.quotas.bytes = 500);
+    let (_, copy) = EventWriter::new(10).propose(STATEMENT);
     let answer = hub.push(&hub.acme, &hub.acme.curator, &[copy]);
     assert_eq!(answer.status, 403, "{}", answer.text());
     answer.problem("quota");
-    assert!(lines(&hub).is_empty());
+    assert!(pull_lines(&hub).is_empty());
 }
 
 #[test]
 fn a_workspace_takes_no_more_than_its_quota_and_nothing_of_what_is_too_much() {
-    let hub = Hub::start_with(|settings| settings.quotas.events = 3);
-    let mut scribe = Scribe::new(7);
-    let copies: Vec<Recorded> = (0..4)
+    let hub = ApiHubEnvironment::start_with(|settings| settings.quotas.events = 3);
+    let mut scribe = EventWriter::new(7);
+    let copies: Vec<RecordedEvent> = (0..4)
         .map(|n| scribe.propose(&format!("{STATEMENT}, case {n}")).1)
         .collect();
     let answer = hub.push(&hub.acme, &hub.acme.curator, &copies);
     assert_eq!(answer.status, 403, "{}", answer.text());
     answer.problem("quota");
-    assert!(lines(&hub).is_empty());
+    assert!(pull_lines(&hub).is_empty());
     let fits = hub.push(&hub.acme, &hub.acme.curator, &copies[..3]);
     assert_eq!(fits.status, 200, "{}", fits.text());
 }
 
 #[test]
 fn a_full_workspace_still_takes_an_order_to_blank() {
-    let hub = Hub::start_with(|settings| settings.quotas.events = 1);
-    let mut scribe = Scribe::new(11);
+    let hub = ApiHubEnvironment::start_with(|settings| settings.quotas.events = 1);
+    let mut scribe = EventWriter::new(11);
     let (_, leak) = scribe.propose(STATEMENT);
     let answer = hub.push(&hub.acme, &hub.acme.curator, std::slice::from_ref(&leak));
-    assert_eq!(verdicts(&answer), ["admitted"], "{}", answer.text());
+    assert_eq!(all_verdicts(&answer), ["admitted"], "{}", answer.text());
     let blank = Body::EventBlanked(EventBlanked {
         event: leak.event.id,
-        reason: ken_core::event::BlankReason::Secret,
+        reason: ken_core::ledger::event::BlankReason::Secret,
     });
     let order = scribe.write(Vec::new(), blank);
     let answer = hub.push(&hub.acme, &hub.acme.curator, &[order]);
-    assert_eq!(verdicts(&answer), ["admitted"], "{}", answer.text());
-    assert!(!lines(&hub).concat().contains(STATEMENT));
+    assert_eq!(all_verdicts(&answer), ["admitted"], "{}", answer.text());
+    assert!(!pull_lines(&hub).concat().contains(STATEMENT));
     let (_, more) = scribe.propose(&format!("{STATEMENT}, again"));
     hub.push(&hub.acme, &hub.acme.curator, &[more])
         .problem("quota");
@@ -291,8 +299,8 @@ fn a_full_workspace_still_takes_an_order_to_blank() {
 
 #[test]
 fn a_packed_push_is_unpacked_and_another_packing_is_refused() {
-    let hub = Hub::start();
-    let (_, copy) = Scribe::new(8).propose(STATEMENT);
+    let hub = ApiHubEnvironment::start();
+    let (_, copy) = EventWriter::new(8).propose(STATEMENT);
     let body = format!(r#"{{"events":[{}]}}"#, copy.line());
     let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     packer.write_all(body.as_bytes()).expect("packed");
@@ -305,7 +313,7 @@ fn a_packed_push_is_unpacked_and_another_packing_is_refused() {
     ];
     let path = "/v1/workspaces/shop/events";
     let answer = hub.send("POST", path, &headers, Some(&packed));
-    assert_eq!(verdicts(&answer), ["admitted"], "{}", answer.text());
+    assert_eq!(all_verdicts(&answer), ["admitted"], "{}", answer.text());
     let broken = hub.send("POST", path, &headers, Some(&packed[..packed.len() / 2]));
     broken.problem("malformed");
     headers[2].1 = "br";
@@ -314,8 +322,11 @@ fn a_packed_push_is_unpacked_and_another_packing_is_refused() {
     other.problem("media-type");
 }
 
-/// Opens a stream and returns its lines; reading ends with the test's patience.
-fn follow(hub: &Hub, last: Option<&str>) -> impl Iterator<Item = String> + use<> {
+/// Opens a stream and returns its lines; reading ends with the read timeout.
+fn open_stream(
+    hub: &ApiHubEnvironment,
+    last: Option<&str>,
+) -> impl Iterator<Item = String> + use<> {
     let mut stream = TcpStream::connect(hub.address).expect("connected");
     let patience = Some(Duration::from_secs(20));
     stream.set_read_timeout(patience).expect("a time limit");
@@ -330,13 +341,13 @@ fn follow(hub: &Hub, last: Option<&str>) -> impl Iterator<Item = String> + use<>
 
 #[test]
 fn a_stream_tells_what_is_there_then_what_comes_and_goes_on_where_it_was_left() {
-    let hub = Hub::start();
-    let mut scribe = Scribe::new(9);
+    let hub = ApiHubEnvironment::start();
+    let mut scribe = EventWriter::new(9);
     let (_, first) = scribe.propose(STATEMENT);
     hub.push(&hub.acme, &hub.acme.curator, std::slice::from_ref(&first));
-    let told = follow(&hub, None);
+    let told = open_stream(&hub, None);
     let mut told = told.filter(|it| it.starts_with("id:") || it.starts_with("data:"));
-    // The id of a message follows or precedes its data; either way both are there.
+    // The id of a message may follow or precede its data.
     let mut pair = || {
         let both = [told.next().expect("a line"), told.next().expect("a line")];
         let of = |name: &str| {
@@ -350,7 +361,7 @@ fn a_stream_tells_what_is_there_then_what_comes_and_goes_on_where_it_was_left() 
     let (_, second) = scribe.propose(&format!("{STATEMENT}, seen again"));
     hub.push(&hub.acme, &hub.acme.curator, std::slice::from_ref(&second));
     assert_eq!(pair().1, second.line());
-    let mut again = follow(&hub, Some(&cursor)).filter(|it| it.starts_with("data:"));
+    let mut again = open_stream(&hub, Some(&cursor)).filter(|it| it.starts_with("data:"));
     let line = again.next().expect("a line");
     assert_eq!(line.trim_start_matches("data:").trim(), second.line());
     let unknown = format!("7.{}", EventId::from_bytes([9; 16]));
@@ -366,30 +377,35 @@ fn a_stream_tells_what_is_there_then_what_comes_and_goes_on_where_it_was_left() 
 
 #[test]
 fn a_stream_ends_when_its_time_is_over_and_when_its_token_is_revoked() {
-    let hub = Hub::start_with(|settings| settings.limits.stream = Duration::from_millis(500));
+    let hub = ApiHubEnvironment::start_with(|settings| {
+        settings.limits.stream_lifetime = Duration::from_millis(500);
+    });
     let began = std::time::Instant::now();
-    assert!(follow(&hub, None).last().is_some());
+    assert!(open_stream(&hub, None).last().is_some());
     assert!(
         began.elapsed() < Duration::from_secs(15),
         "it ends by itself"
     );
     drop(hub);
-    // Asked again every three seconds, for much longer than the test waits.
-    let hub = Hub::start_with(|settings| settings.limits.stream = Duration::from_secs(60));
-    let mut told = follow(&hub, None);
+    // The token is rechecked every three seconds; the stream would last much longer.
+    let hub = ApiHubEnvironment::start_with(|settings| {
+        settings.limits.stream_lifetime = Duration::from_secs(60);
+    });
+    let mut told = open_stream(&hub, None);
     assert!(told.next().is_some_and(|it| it.contains("200")));
     hub.database
         .sql("update ken.tokens set revoked_at = 1 where role = 'reader'");
-    // Reading would fail after twenty seconds and look like an end, so the time is taken too.
+    // A read timeout after twenty seconds would also end the loop, so the time is checked too.
     let began = std::time::Instant::now();
     for _ in told {}
     assert!(began.elapsed() < Duration::from_secs(15));
 }
 
 #[test]
-fn streams_are_bounded_for_each_organisation() {
-    let hub = Hub::start_with(|settings| settings.limits.streams_each = 1);
-    let mut one = follow(&hub, None);
+fn streams_are_bounded_for_each_organization() {
+    let hub =
+        ApiHubEnvironment::start_with(|settings| settings.limits.streams_per_organization = 1);
+    let mut one = open_stream(&hub, None);
     assert!(one.next().is_some_and(|it| it.contains("200")));
     let path = "/v1/workspaces/shop/events/stream";
     let answer = hub.get(path, &hub.acme.reader);

@@ -1,27 +1,28 @@
-//! Whatever somebody sends: a 4xx problem, never a 5xx, and the hub goes on answering.
+//! Hostile requests: every response is a 4xx problem, never a 5xx, and the hub keeps answering.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use ken_core::event::Recorded;
-use ken_core::id::IdSource as _;
-use ken_testkit::build::{Ids, Scribe};
+use ken_core::ledger::event::RecordedEvent;
+use ken_core::values::id::IdSource as _;
+use ken_testkit::build::{EventWriter, SeededIds};
 use serde_json::json;
 
-use crate::hub::{Answer, Hub, bearer};
+use crate::hub::{ApiHubEnvironment, ApiResponse, bearer};
 
-/// Mutations that are sent; ten thousand under `KEN_LONG=1`.
-fn mutations() -> usize {
-    match ken_testkit::laws::is_long() {
-        true => 10_000,
-        false => 1_500,
+/// Number of mutations; ten thousand under `KEN_LONG=1`.
+fn mutation_count() -> usize {
+    if ken_testkit::laws::is_long() {
+        10_000
+    } else {
+        1_500
     }
 }
 
-const EVENTS: &str = "/v1/workspaces/shop/events";
+const EVENTS_PATH: &str = "/v1/workspaces/shop/events";
 
-fn post_raw(hub: &Hub, path: &str, token: &str, body: &[u8]) -> Answer {
+fn post_raw(hub: &ApiHubEnvironment, path: &str, token: &str, body: &[u8]) -> ApiResponse {
     let token = bearer(token);
     let headers = [
         ("authorization", token.as_str()),
@@ -32,7 +33,7 @@ fn post_raw(hub: &Hub, path: &str, token: &str, body: &[u8]) -> Answer {
 
 #[test]
 fn bodies_that_are_no_bodies_are_refused_with_the_right_problem() {
-    let hub = Hub::start();
+    let hub = ApiHubEnvironment::start();
     let admin = hub.acme.admin.clone();
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
     let long = format!(r#"{{"name":"{}"}}"#, "a".repeat(2 << 20));
@@ -97,15 +98,15 @@ fn bodies_that_are_no_bodies_are_refused_with_the_right_problem() {
 
 #[test]
 fn a_push_that_is_too_much_is_refused_before_it_is_read() {
-    let hub = Hub::start();
+    let hub = ApiHubEnvironment::start();
     let many = vec!["{}"; ken_remote::wire::PUSH_EVENTS_MAX + 1].join(",");
     let body = format!(r#"{{"events":[{many}]}}"#);
-    let answer = hub.post(EVENTS, &hub.acme.agent, &body);
+    let answer = hub.post(EVENTS_PATH, &hub.acme.agent, &body);
     assert_eq!(answer.status, 413, "{}", answer.text());
     let fat = format!(r#"{{"events":["{}"]}}"#, "x".repeat(9 << 20));
-    let answer = hub.post(EVENTS, &hub.acme.agent, &fat);
+    let answer = hub.post(EVENTS_PATH, &hub.acme.agent, &fat);
     assert_eq!(answer.status, 413, "{}", answer.text());
-    // A few bytes that unpack to a great many.
+    // A few bytes that decompress to a huge body.
     let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
     let zeros = vec![b' '; 1 << 20];
     for _ in 0..64 {
@@ -118,13 +119,13 @@ fn a_push_that_is_too_much_is_refused_before_it_is_read() {
         ("content-type", "application/json"),
         ("content-encoding", "gzip"),
     ];
-    let answer = hub.send("POST", EVENTS, &headers, Some(&bomb));
+    let answer = hub.send("POST", EVENTS_PATH, &headers, Some(&bomb));
     assert_eq!(answer.status, 413, "{}", answer.text());
 }
 
 #[test]
 fn addresses_full_of_metacharacters_name_nothing() {
-    let hub = Hub::start();
+    let hub = ApiHubEnvironment::start();
     let names = [
         "'%20OR%201=1%20--",
         "shop'%3B%20DROP%20TABLE%20ken.events%3B%20--",
@@ -162,7 +163,7 @@ fn addresses_full_of_metacharacters_name_nothing() {
         "?unknown=1",
         "?after=%ff",
     ] {
-        let answer = hub.get(&format!("{EVENTS}{query}"), &hub.acme.admin);
+        let answer = hub.get(&format!("{EVENTS_PATH}{query}"), &hub.acme.admin);
         assert_eq!(answer.status, 400, "{query}: {}", answer.text());
         answer.problem("malformed");
     }
@@ -177,7 +178,7 @@ fn addresses_full_of_metacharacters_name_nothing() {
 
 #[test]
 fn unknown_addresses_and_methods_are_problems_too() {
-    let hub = Hub::start();
+    let hub = ApiHubEnvironment::start();
     let admin = bearer(&hub.acme.admin);
     let headers = [("authorization", admin.as_str())];
     for path in [
@@ -192,7 +193,7 @@ fn unknown_addresses_and_methods_are_problems_too() {
     for (method, path) in [
         ("DELETE", "/v1/workspaces"),
         ("PATCH", "/v1/workspaces/shop"),
-        ("PUT", EVENTS),
+        ("PUT", EVENTS_PATH),
         ("TRACE", "/healthz"),
         ("BREW", "/v1/tokens"),
     ] {
@@ -205,10 +206,10 @@ fn unknown_addresses_and_methods_are_problems_too() {
 
 #[test]
 fn events_of_unknown_types_are_kept_from_curators_and_refused_from_agents() {
-    let hub = Hub::start();
-    let mut scribe = Scribe::new(3);
+    let hub = ApiHubEnvironment::start();
+    let mut scribe = EventWriter::new(3);
     scribe.by("agent:tester");
-    // Whole lines with right sums, of a type a newer build may know.
+    // Complete lines with valid checksums, of a type that a newer build may know.
     let newer = [
         scribe.foreign("entry.invented", &[]),
         scribe.foreign("x.y", &[]),
@@ -218,14 +219,14 @@ fn events_of_unknown_types_are_kept_from_curators_and_refused_from_agents() {
     answer.problem("refused");
     let answer = hub.push(&hub.acme, &hub.acme.curator, &newer);
     assert_eq!(answer.status, 200, "{}", answer.text());
-    let pulled = hub.get(EVENTS, &hub.acme.reader).text();
+    let pulled = hub.get(EVENTS_PATH, &hub.acme.reader).text();
     for copy in &newer {
         assert!(pulled.contains(copy.line()), "{pulled}");
     }
 }
 
-/// Changes a few bytes, doubles or drops a stretch, or splices in something nasty.
-fn mutate(text: &[u8], ids: &mut Ids) -> Vec<u8> {
+/// Changes a few bytes, duplicates or drops a range, or inserts a problematic sequence.
+fn mutate(text: &[u8], ids: &mut SeededIds) -> Vec<u8> {
     const NASTY: [&[u8]; 14] = [
         b"\0",
         b"\xff",
@@ -267,17 +268,20 @@ fn mutate(text: &[u8], ids: &mut Ids) -> Vec<u8> {
 
 #[test]
 fn random_mutations_of_good_requests_never_make_the_hub_fail() {
-    let hub = Hub::start();
-    let mut scribe = Scribe::new(11);
-    let copies: Vec<Recorded> = (0..3)
+    let hub = ApiHubEnvironment::start();
+    let mut scribe = EventWriter::new(11);
+    let copies: Vec<RecordedEvent> = (0..3)
         .map(|n| {
             let told = format!("Batch {n} of the import must run before the nightly report");
             scribe.propose(&told).1
         })
         .collect();
-    let lines: Vec<&str> = copies.iter().map(Recorded::line).collect();
+    let lines: Vec<&str> = copies.iter().map(RecordedEvent::line).collect();
     let bodies = [
-        (EVENTS, format!(r#"{{"events":[{}]}}"#, lines.join(","))),
+        (
+            EVENTS_PATH,
+            format!(r#"{{"events":[{}]}}"#, lines.join(",")),
+        ),
         ("/v1/workspaces", json!({"name": "fuzz"}).to_string()),
         (
             "/v1/workspaces/shop/search",
@@ -293,9 +297,9 @@ fn random_mutations_of_good_requests_never_make_the_hub_fail() {
                 .to_string(),
         ),
     ];
-    let mut ids = Ids::new(17);
+    let mut ids = SeededIds::new(17);
     let mut seen = [0_usize; 6];
-    for n in 0..mutations() {
+    for n in 0..mutation_count() {
         let (path, good) = &bodies[n % bodies.len()];
         let body = mutate(good.as_bytes(), &mut ids);
         let answer = post_raw(&hub, path, &hub.acme.admin, &body);
@@ -303,13 +307,13 @@ fn random_mutations_of_good_requests_never_make_the_hub_fail() {
         assert!(answer.status < 500, "{path} {}: {shown}", answer.text());
         seen[usize::from(answer.status / 100)] += 1;
     }
-    // The mutations are neither all harmless nor all nonsense.
-    assert!(seen[4] > mutations() / 4, "{seen:?}");
-    assert_eq!(hub.get(EVENTS, &hub.acme.reader).status, 200);
+    // The mutations are neither all valid nor all invalid.
+    assert!(seen[4] > mutation_count() / 4, "{seen:?}");
+    assert_eq!(hub.get(EVENTS_PATH, &hub.acme.reader).status, 200);
 }
 
-/// Sends bytes as they are and returns the first line of what comes back.
-fn raw(hub: &Hub, bytes: &[u8]) -> String {
+/// Sends raw bytes and returns the first line of the response.
+fn send_raw(hub: &ApiHubEnvironment, bytes: &[u8]) -> String {
     let mut stream = TcpStream::connect(hub.address).expect("connected");
     let patience = Some(Duration::from_secs(5));
     stream.set_read_timeout(patience).expect("a time limit");
@@ -323,7 +327,7 @@ fn raw(hub: &Hub, bytes: &[u8]) -> String {
 
 #[test]
 fn bytes_that_are_no_http_are_refused_or_cut_off() {
-    let hub = Hub::start();
+    let hub = ApiHubEnvironment::start();
     let long = format!("GET /{} HTTP/1.1\r\nHost: x\r\n\r\n", "a".repeat(70_000));
     let many: String = (0..300).map(|n| format!("X-{n}: y\r\n")).collect();
     let many = format!("GET /healthz HTTP/1.1\r\nHost: x\r\n{many}\r\n");
@@ -337,7 +341,7 @@ fn bytes_that_are_no_http_are_refused_or_cut_off() {
         many.as_bytes(),
     ];
     for bytes in cases {
-        let told = raw(&hub, bytes);
+        let told = send_raw(&hub, bytes);
         let fine =
             told.is_empty() || told.starts_with("HTTP/1.1 4") || told.starts_with("HTTP/1.0 4");
         assert!(fine, "{told}");

@@ -1,14 +1,16 @@
-//! A hub on a port of its own, with a database of its own and two organisations in it.
+//! Test hub on its own port, with its own database and two organizations.
 
 use std::time::Duration;
 
-use ken_core::event::Recorded;
-use ken_core::time::{DAY_MS, Timestamp};
-use ken_hub::api::App;
-use ken_hub::database::{Database, MIGRATIONS, Name};
-use ken_hub::identity::{OrganisationId, Role, Secret, WorkspaceId, tokens};
-use ken_hub::serve::{self, Settings};
-use ken_testkit::postgres::{self, Postgres};
+use ken_core::ledger::event::RecordedEvent;
+use ken_core::values::time::{DAY_MS, Timestamp};
+use ken_hub::api::AppState;
+use ken_hub::config::ServeSettings;
+use ken_hub::database::{HubDatabase, HubName, MIGRATIONS};
+use ken_hub::identity::{TokenSecret, tokens};
+use ken_hub::ids::{OrganizationId, Role, WorkspaceId};
+use ken_hub::server;
+use ken_testkit::postgres::{self, PostgresServer};
 use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
@@ -16,28 +18,28 @@ use tokio_util::sync::CancellationToken;
 use ureq::Agent;
 use ureq::http::{HeaderMap, Request};
 
-/// No test waits longer for an answer.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Maximum wait for a response.
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A hub that answers, and what is needed to call it.
-pub(crate) struct Hub {
+/// A running hub, with its tenants and an HTTP client.
+pub(crate) struct ApiHubEnvironment {
     pub(crate) url: String,
     pub(crate) address: std::net::SocketAddr,
-    pub(crate) app: App,
-    pub(crate) acme: Tenant,
-    pub(crate) other: Tenant,
-    pub(crate) database: postgres::Database,
+    pub(crate) app: AppState,
+    pub(crate) acme: TenantFixture,
+    pub(crate) other: TenantFixture,
+    pub(crate) database: postgres::TestDatabase,
     pub(crate) shutdown: CancellationToken,
-    pub(crate) ended: Option<tokio::task::JoinHandle<Result<(), serve::ServeError>>>,
+    pub(crate) ended: Option<tokio::task::JoinHandle<Result<(), server::ServeError>>>,
     agent: Agent,
-    // Last: what runs on it ends before it.
+    // Last, so that its tasks end before it is dropped.
     pub(crate) runtime: Runtime,
 }
 
-/// An organisation with one workspace and a token of each role.
+/// An organization with one workspace and a token for each role.
 #[derive(Clone, Debug)]
-pub(crate) struct Tenant {
-    pub(crate) organisation: OrganisationId,
+pub(crate) struct TenantFixture {
+    pub(crate) organization: OrganizationId,
     pub(crate) workspace: WorkspaceId,
     pub(crate) name: String,
     pub(crate) reader: String,
@@ -46,33 +48,35 @@ pub(crate) struct Tenant {
     pub(crate) admin: String,
     pub(crate) expired: String,
     pub(crate) revoked: String,
-    /// The admin token's id.
+    /// Id of the admin token.
     pub(crate) admin_id: String,
 }
 
-/// What came back.
+/// An HTTP response.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct ApiResponse {
     pub(crate) status: u16,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Vec<u8>,
 }
 
-impl Hub {
+impl ApiHubEnvironment {
     pub(crate) fn start() -> Self {
         Self::start_with(|_| {})
     }
 
-    pub(crate) fn start_with(change: impl FnOnce(&mut Settings)) -> Self {
+    pub(crate) fn start_with(change: impl FnOnce(&mut ServeSettings)) -> Self {
         let key: String = MIGRATIONS.iter().map(|it| it.sql).collect();
-        let server = Postgres::shared();
-        let database = server.database_from(&key, |url| {
+        let server = PostgresServer::shared();
+        let database = server.create_database_from(&key, |url| {
             let runtime = Runtime::new().expect("a runtime");
-            runtime.block_on(Database::migrate(url)).expect("migrated");
+            runtime
+                .block_on(HubDatabase::migrate(url))
+                .expect("migrated");
         });
-        let mut settings = Settings::new(database.url().to_owned());
+        let mut settings = ServeSettings::new(database.url().to_owned());
         settings.connections = 8;
-        // What is not about limits meets none.
+        // Tests that are not about limits must not reach one.
         settings.limits.rate.per_second = 1e6;
         settings.limits.rate.burst = 1e6;
         change(&mut settings);
@@ -83,14 +87,14 @@ impl Hub {
             .expect("a runtime");
         let shutdown = CancellationToken::new();
         let (app, listener) = runtime.block_on(async {
-            let app = serve::open(settings).await.expect("a hub");
+            let app = server::open(settings).await.expect("a hub");
             let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
             (app, listener)
         });
         let address = listener.local_addr().expect("bound");
-        let ended = runtime.spawn(serve::serve(app.clone(), listener, shutdown.clone()));
-        let acme = runtime.block_on(tenant(&app, "acme", "shop"));
-        let other = runtime.block_on(tenant(&app, "other", "vault"));
+        let ended = runtime.spawn(server::serve(app.clone(), listener, shutdown.clone()));
+        let acme = runtime.block_on(create_tenant(&app, "acme", "shop"));
+        let other = runtime.block_on(create_tenant(&app, "other", "vault"));
         Self {
             url: format!("http://{address}"),
             address,
@@ -100,16 +104,16 @@ impl Hub {
             database,
             shutdown,
             ended: Some(ended),
-            agent: agent(),
+            agent: http_agent(),
             runtime,
         }
     }
 
-    pub(crate) fn get(&self, path: &str, token: &str) -> Answer {
+    pub(crate) fn get(&self, path: &str, token: &str) -> ApiResponse {
         self.send("GET", path, &[("authorization", &bearer(token))], None)
     }
 
-    pub(crate) fn post(&self, path: &str, token: &str, body: &str) -> Answer {
+    pub(crate) fn post(&self, path: &str, token: &str, body: &str) -> ApiResponse {
         let headers = [
             ("authorization", bearer(token)),
             ("content-type", "application/json".to_owned()),
@@ -124,11 +128,11 @@ impl Hub {
         path: &str,
         headers: &[(&str, &str)],
         body: Option<&[u8]>,
-    ) -> Answer {
+    ) -> ApiResponse {
         send(&self.agent, &self.url, method, path, headers, body)
     }
 
-    /// Returns the tables that hold a text anywhere, looked up as whoever may see every row.
+    /// Returns the tables that contain a text anywhere, queried as a superuser.
     pub(crate) fn tables_holding(&self, text: &str) -> Vec<String> {
         let tables = self.database.sql(
             "select relname from pg_class c join pg_namespace n on n.oid = c.relnamespace
@@ -151,16 +155,21 @@ impl Hub {
             .collect()
     }
 
-    /// Pushes lines and returns the answer.
-    pub(crate) fn push(&self, tenant: &Tenant, token: &str, copies: &[Recorded]) -> Answer {
-        let lines: Vec<&str> = copies.iter().map(Recorded::line).collect();
+    /// Pushes lines and returns the response.
+    pub(crate) fn push(
+        &self,
+        tenant: &TenantFixture,
+        token: &str,
+        copies: &[RecordedEvent],
+    ) -> ApiResponse {
+        let lines: Vec<&str> = copies.iter().map(RecordedEvent::line).collect();
         let body = format!(r#"{{"events":[{}]}}"#, lines.join(","));
         let path = format!("/v1/workspaces/{}/events", tenant.name);
         self.post(&path, token, &body)
     }
 }
 
-impl Drop for Hub {
+impl Drop for ApiHubEnvironment {
     fn drop(&mut self) {
         self.shutdown.cancel();
         if let Some(ended) = self.ended.take() {
@@ -175,9 +184,9 @@ pub(crate) fn bearer(token: &str) -> String {
     format!("Bearer {token}")
 }
 
-pub(crate) fn agent() -> Agent {
+pub(crate) fn http_agent() -> Agent {
     let config = Agent::config_builder()
-        .timeout_global(Some(PATIENCE))
+        .timeout_global(Some(RESPONSE_TIMEOUT))
         .http_status_as_error(false)
         .allow_non_standard_methods(true)
         .max_redirects(0)
@@ -193,7 +202,7 @@ pub(crate) fn send(
     path: &str,
     headers: &[(&str, &str)],
     body: Option<&[u8]>,
-) -> Answer {
+) -> ApiResponse {
     let mut request = Request::builder()
         .method(method)
         .uri(format!("{url}{path}"));
@@ -210,14 +219,14 @@ pub(crate) fn send(
         .with_config()
         .limit(64 << 20)
         .read_to_vec();
-    Answer {
+    ApiResponse {
         status: answer.status().as_u16(),
         headers: answer.headers().clone(),
         body: body.expect("a body"),
     }
 }
 
-impl Answer {
+impl ApiResponse {
     pub(crate) fn text(&self) -> String {
         String::from_utf8_lossy(&self.body).into_owned()
     }
@@ -231,7 +240,7 @@ impl Answer {
         value.and_then(|it| it.to_str().ok()).unwrap_or_default()
     }
 
-    /// Checks that this is a whole problem of that kind, and returns it.
+    /// Asserts that this is a complete problem of that type, and returns it.
     #[track_caller]
     pub(crate) fn problem(&self, slug: &str) -> Value {
         let told = self.json();
@@ -245,17 +254,21 @@ impl Answer {
     }
 }
 
-async fn tenant(app: &App, organisation: &str, workspace: &str) -> Tenant {
-    let name: Name = organisation.parse().expect("a name");
-    let id = app.database.create_organisation(&name).await;
+async fn create_tenant(app: &AppState, organization: &str, workspace: &str) -> TenantFixture {
+    let name: HubName = organization.parse().expect("a name");
+    let id = app.database.create_organization(&name).await;
     let id = id.expect("a database").expect("a new name");
-    let mut tx = app.database.organisation(id).await.expect("a transaction");
-    let name: Name = workspace.parse().expect("a name");
+    let mut tx = app
+        .database
+        .begin_organization(id)
+        .await
+        .expect("a transaction");
+    let name: HubName = workspace.parse().expect("a name");
     let made = tx.create_workspace(&name).await;
     let workspace_id = made.expect("a database").expect("a new name");
     tx.commit().await.expect("committed");
     let (mut secrets, mut ids) = (Vec::new(), Vec::new());
-    let now = app.world.now();
+    let now = app.clock.now();
     for (role, expires, revoked) in [
         (Role::Reader, None, false),
         (Role::Agent, None, false),
@@ -268,11 +281,11 @@ async fn tenant(app: &App, organisation: &str, workspace: &str) -> Tenant {
         ),
         (Role::Admin, None, true),
     ] {
-        let (id, secret) = token(app, id, role, None, expires).await;
+        let (id, secret) = create_token(app, id, role, None, expires).await;
         if revoked {
             let tx = app
                 .database
-                .organisation(OrganisationId(tenant_of(app, &secret).await));
+                .begin_organization(OrganizationId(organization_of(app, &secret).await));
             let mut tx = tx.await.expect("a transaction");
             tokens::revoke(&mut tx, id, now).await.expect("revoked");
             tx.commit().await.expect("committed");
@@ -281,8 +294,8 @@ async fn tenant(app: &App, organisation: &str, workspace: &str) -> Tenant {
         secrets.push(secret.reveal().to_owned());
     }
     let [reader, agent, curator, admin, expired, revoked] = secrets.try_into().expect("six tokens");
-    Tenant {
-        organisation: id,
+    TenantFixture {
+        organization: id,
         workspace: workspace_id,
         name: workspace.to_owned(),
         reader,
@@ -295,36 +308,40 @@ async fn tenant(app: &App, organisation: &str, workspace: &str) -> Tenant {
     }
 }
 
-async fn tenant_of(app: &App, secret: &Secret) -> uuid::Uuid {
-    let caller = tokens::by_secret(&app.database, secret, app.world.now()).await;
-    caller.expect("a database").expect("a token").organisation.0
+async fn organization_of(app: &AppState, secret: &TokenSecret) -> uuid::Uuid {
+    let caller = tokens::authenticate_secret(&app.database, secret, app.clock.now()).await;
+    caller.expect("a database").expect("a token").organization.0
 }
 
-/// Makes a token.
-pub(crate) async fn token(
-    app: &App,
-    organisation: OrganisationId,
+/// Creates a token.
+pub(crate) async fn create_token(
+    app: &AppState,
+    organization: OrganizationId,
     role: Role,
     workspaces: Option<Vec<WorkspaceId>>,
     expires_at: Option<Timestamp>,
-) -> (uuid::Uuid, Secret) {
+) -> (uuid::Uuid, TokenSecret) {
     let actor = match role {
         Role::Reader | Role::Agent => "agent:tester",
         Role::Curator | Role::Admin => "human:ada@example.org",
     };
-    let token = tokens::Token {
-        id: app.world.uuid(),
+    let token = tokens::TokenRecord {
+        id: app.clock.new_uuid(),
         name: role.name().to_owned(),
         actor: actor.parse().expect("an actor"),
         role,
         workspaces,
-        created_at: app.world.now(),
+        created_at: app.clock.now(),
         expires_at,
         revoked_at: None,
     };
-    let secret = Secret::generate();
-    let mut tx = app.database.organisation(organisation).await.expect("tx");
-    tokens::create(&mut tx, &token, &secret)
+    let secret = TokenSecret::generate();
+    let mut tx = app
+        .database
+        .begin_organization(organization)
+        .await
+        .expect("tx");
+    tokens::insert(&mut tx, &token, &secret)
         .await
         .expect("made");
     tx.commit().await.expect("committed");

@@ -1,4 +1,5 @@
-//! The hub over HTTP on a real PostgreSQL: problems, who may do what, hostile input, canaries, limits.
+//! The hub over HTTP on a real PostgreSQL: problems, permissions, hostile input, tenant isolation
+//! and limits.
 
 mod authority;
 mod canaries;

@@ -1,17 +1,18 @@
-//! Every operation of the served document × role × whose workspace: who may do what, from one table.
+//! Permission matrix: every operation of the served OpenAPI document × role × tenant, from one
+//! table.
 //!
-//! The operations come from the document itself. One that has no row here fails the test, and so does a row whose
-//! operation is gone: whoever adds an endpoint says here who may call it.
+//! The operations come from the document itself. An operation without a row fails the test, and so
+//! does a row without an operation, so every new endpoint must state its required role here.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use crate::hub::{Answer, Hub, Tenant, bearer};
+use crate::hub::{ApiHubEnvironment, ApiResponse, TenantFixture, bearer};
 
-/// Who may call an operation.
+/// Minimum role required by an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Needs {
+enum RequiredRole {
     Nobody,
     Reader,
     Agent,
@@ -19,10 +20,10 @@ enum Needs {
     Admin,
 }
 
-use Needs::{Admin, Agent, Curator, Nobody, Reader};
+use RequiredRole::{Admin, Agent, Curator, Nobody, Reader};
 
-/// Every operation and the smallest role that may call it.
-const TABLE: &[(&str, Needs)] = &[
+/// Every operation with the minimum role that may call it.
+const REQUIRED_ROLES: &[(&str, RequiredRole)] = &[
     ("health", Nobody),
     ("ready", Nobody),
     ("list_workspaces", Reader),
@@ -65,7 +66,7 @@ const TABLE: &[(&str, Needs)] = &[
     ("discard_quarantined", Curator),
 ];
 
-struct Operation {
+struct DocumentedOperation {
     id: String,
     method: String,
     path: String,
@@ -73,14 +74,14 @@ struct Operation {
     takes_body: bool,
 }
 
-fn operations(hub: &Hub) -> Vec<Operation> {
+fn read_operations(hub: &ApiHubEnvironment) -> Vec<DocumentedOperation> {
     let document = hub.send("GET", "/v1/openapi.json", &[], None).json();
     assert_eq!(document["openapi"], "3.1.0");
     let mut found = Vec::new();
     for (path, item) in document["paths"].as_object().expect("paths") {
         for (method, operation) in item.as_object().expect("an item") {
             let role = &operation["security"][0]["token"][0];
-            found.push(Operation {
+            found.push(DocumentedOperation {
                 id: operation["operationId"].as_str().expect("an id").to_owned(),
                 method: method.to_uppercase(),
                 path: path.clone(),
@@ -92,11 +93,16 @@ fn operations(hub: &Hub) -> Vec<Operation> {
     found
 }
 
-/// Calls an operation with a body nobody accepts, in the given workspace.
-fn call(hub: &Hub, operation: &Operation, token: Option<&str>, workspace: &str) -> Answer {
+/// Calls an operation with an invalid body, in the given workspace.
+fn call_operation(
+    hub: &ApiHubEnvironment,
+    operation: &DocumentedOperation,
+    token: Option<&str>,
+    workspace: &str,
+) -> ApiResponse {
     let mut path = operation.path.replace("{workspace}", workspace);
     while let (Some(from), Some(to)) = (path.find('{'), path.find('}')) {
-        // What no test made: names nothing anywhere.
+        // An id that no test created.
         path.replace_range(from..=to, "00000000-0000-7000-8000-000000000000");
     }
     let token = token.map(bearer);
@@ -111,13 +117,13 @@ fn call(hub: &Hub, operation: &Operation, token: Option<&str>, workspace: &str) 
         headers.push(("content-type", "application/json"));
     }
     if operation.id == "stream_events" {
-        // A place in another log: answered with a problem instead of a stream that lasts.
+        // A cursor of another log yields a problem response instead of an endless stream.
         headers.push(("last-event-id", "17.01JCPQ3W6M7Y2K8T4D5F6G7H8J"));
     }
     hub.send(&operation.method, &path, &headers, body)
 }
 
-fn callers(tenant: &Tenant) -> [(Needs, &str); 4] {
+fn callers(tenant: &TenantFixture) -> [(RequiredRole, &str); 4] {
     [
         (Reader, &tenant.reader),
         (Agent, &tenant.agent),
@@ -128,18 +134,21 @@ fn callers(tenant: &Tenant) -> [(Needs, &str); 4] {
 
 #[test]
 fn every_operation_has_a_row_and_every_row_an_operation() {
-    let hub = Hub::start();
-    let found: BTreeSet<String> = operations(&hub).into_iter().map(|it| it.id).collect();
-    let rows: BTreeSet<String> = TABLE.iter().map(|(id, _)| (*id).to_owned()).collect();
+    let hub = ApiHubEnvironment::start();
+    let found: BTreeSet<String> = read_operations(&hub).into_iter().map(|it| it.id).collect();
+    let rows: BTreeSet<String> = REQUIRED_ROLES
+        .iter()
+        .map(|(id, _)| (*id).to_owned())
+        .collect();
     assert_eq!(found, rows);
-    assert_eq!(rows.len(), TABLE.len(), "a row stands twice");
+    assert_eq!(rows.len(), REQUIRED_ROLES.len(), "a row stands twice");
 }
 
 #[test]
 fn the_document_names_the_role_each_operation_needs() {
-    let hub = Hub::start();
-    let table: BTreeMap<&str, Needs> = TABLE.iter().copied().collect();
-    for operation in operations(&hub) {
+    let hub = ApiHubEnvironment::start();
+    let table: BTreeMap<&str, RequiredRole> = REQUIRED_ROLES.iter().copied().collect();
+    for operation in read_operations(&hub) {
         let told = match operation.role.as_deref() {
             None => Nobody,
             Some("reader") => Reader,
@@ -159,14 +168,14 @@ fn the_document_names_the_role_each_operation_needs() {
 
 #[test]
 fn roles_times_operations_times_tenants() {
-    let hub = Hub::start();
-    let table: BTreeMap<&str, Needs> = TABLE.iter().copied().collect();
+    let hub = ApiHubEnvironment::start();
+    let table: BTreeMap<&str, RequiredRole> = REQUIRED_ROLES.iter().copied().collect();
     let mut asked = 0;
-    for operation in operations(&hub) {
+    for operation in read_operations(&hub) {
         let needs = table[operation.id.as_str()];
         let name = &operation.id;
         if needs == Nobody {
-            let answer = call(&hub, &operation, None, &hub.acme.name);
+            let answer = call_operation(&hub, &operation, None, &hub.acme.name);
             assert_eq!(answer.status, 200, "{name}");
             continue;
         }
@@ -178,7 +187,7 @@ fn roles_times_operations_times_tenants() {
             Some("nonsense"),
             Some("eyJhbGciOiJub25lIn0.e30."),
         ] {
-            let answer = call(&hub, &operation, token, &hub.acme.name);
+            let answer = call_operation(&hub, &operation, token, &hub.acme.name);
             answer.problem("unauthenticated");
             assert!(
                 answer.header("www-authenticate").starts_with("Bearer"),
@@ -188,25 +197,31 @@ fn roles_times_operations_times_tenants() {
         }
         let in_workspace = operation.path.contains("{workspace}");
         for (role, token) in callers(&hub.acme) {
-            asked += own(&hub, &operation, needs, role, token);
+            asked += check_own_tenant(&hub, &operation, needs, role, token);
             if in_workspace {
-                asked += foreign(&hub, &operation, role, token);
+                asked += check_foreign_tenant(&hub, &operation, role, token);
             }
         }
     }
     assert!(asked > 700, "{asked}");
 }
 
-/// In one's own workspace, or organisation: refused below the role, let in from it on.
-fn own(hub: &Hub, operation: &Operation, needs: Needs, role: Needs, token: &str) -> usize {
-    let answer = call(hub, operation, Some(token), &hub.acme.name);
+/// In the tenant's own workspace: refused below the required role, allowed from it on.
+fn check_own_tenant(
+    hub: &ApiHubEnvironment,
+    operation: &DocumentedOperation,
+    needs: RequiredRole,
+    role: RequiredRole,
+    token: &str,
+) -> usize {
+    let answer = call_operation(hub, operation, Some(token), &hub.acme.name);
     let (name, status) = (&operation.id, answer.status);
     if role < needs {
         answer.problem("forbidden");
     } else {
         assert_eq!(
             status,
-            let_in(operation),
+            permitted_status(operation),
             "{name} {role:?}: {}",
             answer.text()
         );
@@ -214,9 +229,9 @@ fn own(hub: &Hub, operation: &Operation, needs: Needs, role: Needs, token: &str)
     1
 }
 
-/// What whoever may call an operation is answered: what was asked for, or what is wrong with what was sent. Nothing of
-/// that is said to those who may not.
-fn let_in(operation: &Operation) -> u16 {
+/// Returns the status for a permitted caller: success, or an error about the request. Callers
+/// without permission learn neither.
+fn permitted_status(operation: &DocumentedOperation) -> u16 {
     let names_more = operation.path.replace("{workspace}", "").contains('{');
     match operation.id.as_str() {
         "stream_events" => 409,
@@ -227,8 +242,13 @@ fn let_in(operation: &Operation) -> u16 {
     }
 }
 
-/// Asks for the tools of a workspace over the other protocol.
-fn tools(hub: &Hub, token: Option<&str>, path: &str, workspace: Option<&str>) -> Answer {
+/// Calls a tool of a workspace over MCP.
+fn call_mcp_tool(
+    hub: &ApiHubEnvironment,
+    token: Option<&str>,
+    path: &str,
+    workspace: Option<&str>,
+) -> ApiResponse {
     let meta = serde_json::json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "0"},
@@ -251,7 +271,7 @@ fn tools(hub: &Hub, token: Option<&str>, path: &str, workspace: Option<&str>) ->
 
 #[test]
 fn the_other_protocol_has_the_same_walls() {
-    let hub = Hub::start();
+    let hub = ApiHubEnvironment::start();
     for token in [
         None,
         Some(hub.acme.expired.as_str()),
@@ -260,44 +280,49 @@ fn the_other_protocol_has_the_same_walls() {
         Some("nonsense"),
     ] {
         for path in ["/mcp/shop", "/mcp/vault", "/mcp/nowhere", "/mcp"] {
-            tools(&hub, token, path, None).problem("unauthenticated");
+            call_mcp_tool(&hub, token, path, None).problem("unauthenticated");
         }
     }
     let by_id = hub.other.workspace.0.to_string();
     for (role, token) in callers(&hub.acme) {
         let token = Some(token);
         for answer in [
-            tools(&hub, token, "/mcp/shop", None),
-            tools(&hub, token, "/mcp", Some("shop")),
+            call_mcp_tool(&hub, token, "/mcp/shop", None),
+            call_mcp_tool(&hub, token, "/mcp", Some("shop")),
         ] {
             assert_eq!(answer.status, 200, "{role:?}: {}", answer.text());
             let told = answer.json();
             assert_eq!(told["result"]["isError"], false, "{role:?}: {told}");
         }
-        tools(&hub, token, "/mcp", None).problem("malformed");
-        let missing = tools(&hub, token, "/mcp/nowhere", None);
+        call_mcp_tool(&hub, token, "/mcp", None).problem("malformed");
+        let missing = call_mcp_tool(&hub, token, "/mcp/nowhere", None);
         missing.problem("not-found");
         for workspace in ["vault", &by_id] {
-            let in_path = tools(&hub, token, &format!("/mcp/{workspace}"), None);
-            let in_header = tools(&hub, token, "/mcp", Some(workspace));
+            let in_path = call_mcp_tool(&hub, token, &format!("/mcp/{workspace}"), None);
+            let in_header = call_mcp_tool(&hub, token, "/mcp", Some(workspace));
             assert_eq!(in_path.status, 404, "{role:?} {workspace}");
             assert_eq!(in_path.body, missing.body, "{role:?} {workspace}");
             assert_eq!(in_header.body, missing.body, "{role:?} {workspace}");
         }
-        // Two names are no way in either.
-        tools(&hub, token, "/mcp/shop", Some("vault")).problem("malformed");
+        // A request that names two workspaces is rejected.
+        call_mcp_tool(&hub, token, "/mcp/shop", Some("vault")).problem("malformed");
     }
 }
 
-/// In somebody else's workspace: exactly as in one that is not there.
-fn foreign(hub: &Hub, operation: &Operation, role: Needs, token: &str) -> usize {
+/// In another tenant's workspace: the response equals that for a missing workspace.
+fn check_foreign_tenant(
+    hub: &ApiHubEnvironment,
+    operation: &DocumentedOperation,
+    role: RequiredRole,
+    token: &str,
+) -> usize {
     let name = &operation.id;
     let by_id = hub.other.workspace.0.to_string();
     let nowhere = "00000000-0000-7000-8000-00000000beef";
-    let missing = call(hub, operation, Some(token), nowhere);
+    let missing = call_operation(hub, operation, Some(token), nowhere);
     missing.problem("not-found");
     for workspace in [hub.other.name.as_str(), &by_id, "nowhere"] {
-        let answer = call(hub, operation, Some(token), workspace);
+        let answer = call_operation(hub, operation, Some(token), workspace);
         assert_eq!(answer.status, 404, "{name} {role:?} {workspace}");
         assert_eq!(answer.body, missing.body, "{name} {role:?} {workspace}");
     }
@@ -306,13 +331,13 @@ fn foreign(hub: &Hub, operation: &Operation, role: Needs, token: &str) -> usize 
 
 #[test]
 fn a_token_for_named_workspaces_reaches_no_other_and_administers_nothing_else() {
-    use ken_hub::identity::Role;
-    let hub = Hub::start();
+    use ken_hub::ids::Role;
+    let hub = ApiHubEnvironment::start();
     let made = hub.post("/v1/workspaces", &hub.acme.admin, r#"{"name":"second"}"#);
     assert_eq!(made.status, 201, "{}", made.text());
-    let token = crate::hub::token(
+    let token = crate::hub::create_token(
         &hub.app,
-        hub.acme.organisation,
+        hub.acme.organization,
         Role::Admin,
         Some(vec![hub.acme.workspace]),
         None,
@@ -333,13 +358,13 @@ fn a_token_for_named_workspaces_reaches_no_other_and_administers_nothing_else() 
     }
     let new = r#"{"name":"third"}"#;
     hub.post("/v1/workspaces", secret, new).problem("forbidden");
-    // Its own workspace's log it may read.
+    // It may read the log of its own workspace.
     assert_eq!(hub.get("/v1/workspaces/shop/audit", secret).status, 200);
 }
 
 #[test]
 fn another_tenants_token_cannot_be_revoked_and_is_not_listed() {
-    let hub = Hub::start();
+    let hub = ApiHubEnvironment::start();
     let path = format!("/v1/tokens/{}", hub.other.admin_id);
     let headers = [("authorization", bearer(&hub.acme.admin))];
     let headers = headers.each_ref().map(|(name, it)| (*name, it.as_str()));

@@ -1,18 +1,19 @@
-//! The hub held against what others wrote: schemathesis, which knows nothing but the served document.
+//! Third-party contract test: schemathesis, which knows only the served OpenAPI document.
 
 use std::path::Path;
 use std::process::Command;
 
-use crate::hub::Hub;
+use crate::hub::ApiHubEnvironment;
 
-/// Runs where `KEN_HUB_TOOLS` names a folder to install it in, as `.ci/run` does; it comes from PyPI.
+/// Runs only if `KEN_HUB_TOOLS` names a folder to install it in, as `.ci/run` does; it comes from
+/// PyPI.
 #[test]
 fn schemathesis_finds_nothing_between_the_document_and_the_hub() {
     let Some(cache) = std::env::var_os("KEN_HUB_TOOLS") else {
         eprintln!("left out: KEN_HUB_TOOLS names no folder to install schemathesis in");
         return;
     };
-    let hub = Hub::start();
+    let hub = ApiHubEnvironment::start();
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tools/hub/schemathesis");
     let output = Command::new(script)
         .args([&hub.url, &hub.acme.admin, &hub.acme.name])

@@ -1,17 +1,17 @@
-//! The process: how much at once, how often, how long, and how it ends.
+//! Process behavior: concurrency, rate limits, timeouts and shutdown.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use ken_hub::serve::log::{Log, Telling};
+use ken_hub::operator_log::{LogVerbosity, OperatorLog};
 
-use crate::hub::{Hub, agent, send};
+use crate::hub::{ApiHubEnvironment, http_agent, send};
 
 #[test]
-fn an_organisation_that_asks_too_often_waits_and_another_does_not() {
-    let hub = Hub::start_with(|settings| {
+fn an_organization_that_asks_too_often_waits_and_another_does_not() {
+    let hub = ApiHubEnvironment::start_with(|settings| {
         settings.limits.rate.per_second = 0.5;
         settings.limits.rate.burst = 3.0;
     });
@@ -29,9 +29,9 @@ fn an_organisation_that_asks_too_often_waits_and_another_does_not() {
 #[test]
 fn what_was_refused_is_written_down_without_what_was_sent() {
     let lines: Arc<Mutex<Vec<String>>> = Arc::default();
-    let hub = Hub::start_with(|settings| {
+    let hub = ApiHubEnvironment::start_with(|settings| {
         let to = Arc::clone(&lines);
-        settings.log = Log::new(Telling::Problems, move |line| {
+        settings.log = OperatorLog::new(LogVerbosity::Problems, move |line| {
             to.lock().expect("lines").push(line.to_owned());
         });
     });
@@ -43,12 +43,12 @@ fn what_was_refused_is_written_down_without_what_was_sent() {
         .problem("not-found");
     hub.get("/v1/workspaces", "ken_sesame")
         .problem("unauthenticated");
-    let organisation = hub.acme.organisation.0;
+    let organization = hub.acme.organization.0;
     drop(hub);
     let lines = lines.lock().expect("lines").clone();
-    // A line begins with its time.
+    // Each line starts with its timestamp.
     let said: Vec<&str> = lines.iter().map(|it| it[25..].trim_end()).collect();
-    let refused = format!("organisation {organisation} forbidden");
+    let refused = format!("organization {organization} forbidden");
     assert!(said[0].starts_with("403 POST /v1/workspaces ") && said[0].ends_with(&refused));
     assert!(said[1].starts_with("404 GET /v1/workspaces/{workspace} "));
     assert!(said[2].starts_with("401 GET /v1/workspaces ") && said[2].ends_with("unauthenticated"));
@@ -56,8 +56,8 @@ fn what_was_refused_is_written_down_without_what_was_sent() {
     assert!(!lines.concat().contains("sesame") && !lines.concat().contains(&secret));
 }
 
-/// Begins a request whose body does not come.
-fn stuck(hub: &Hub) -> TcpStream {
+/// Starts a request whose body never arrives.
+fn start_stalled_request(hub: &ApiHubEnvironment) -> TcpStream {
     let mut stream = TcpStream::connect(hub.address).expect("connected");
     let token = &hub.acme.agent;
     let head = format!(
@@ -67,7 +67,7 @@ fn stuck(hub: &Hub) -> TcpStream {
     stream
 }
 
-fn until(mut there: impl FnMut() -> bool) {
+fn wait_until(mut there: impl FnMut() -> bool) {
     let began = Instant::now();
     while !there() {
         assert!(
@@ -80,12 +80,12 @@ fn until(mut there: impl FnMut() -> bool) {
 
 #[test]
 fn what_comes_while_everything_is_taken_is_sent_away_and_health_is_still_told() {
-    let hub = Hub::start_with(|settings| {
+    let hub = ApiHubEnvironment::start_with(|settings| {
         settings.limits.requests = 1;
-        settings.limits.request = Duration::from_secs(20);
+        settings.limits.request_timeout = Duration::from_secs(20);
     });
-    let waiting = stuck(&hub);
-    until(|| hub.app.load.under_way() == 1);
+    let waiting = start_stalled_request(&hub);
+    wait_until(|| hub.app.limiter.in_flight() == 1);
     let answer = hub.get("/v1/workspaces", &hub.acme.reader);
     assert_eq!(answer.status, 503, "{}", answer.text());
     answer.problem("unavailable");
@@ -93,14 +93,16 @@ fn what_comes_while_everything_is_taken_is_sent_away_and_health_is_still_told() 
     assert_eq!(hub.send("GET", "/healthz", &[], None).status, 200);
     assert_eq!(hub.send("GET", "/readyz", &[], None).status, 200);
     drop(waiting);
-    until(|| hub.app.load.under_way() == 0);
+    wait_until(|| hub.app.limiter.in_flight() == 0);
     assert_eq!(hub.get("/v1/workspaces", &hub.acme.reader).status, 200);
 }
 
 #[test]
 fn a_request_that_takes_too_long_is_given_up() {
-    let hub = Hub::start_with(|settings| settings.limits.request = Duration::from_millis(300));
-    let mut waiting = stuck(&hub);
+    let hub = ApiHubEnvironment::start_with(|settings| {
+        settings.limits.request_timeout = Duration::from_millis(300);
+    });
+    let mut waiting = start_stalled_request(&hub);
     let patience = Some(Duration::from_secs(10));
     waiting.set_read_timeout(patience).expect("a time limit");
     let mut told = [0; 512];
@@ -111,12 +113,12 @@ fn a_request_that_takes_too_long_is_given_up() {
 
 #[test]
 fn a_hub_that_ends_lets_what_is_under_way_finish_and_takes_nothing_new() {
-    let mut hub = Hub::start();
-    let mut waiting = stuck(&hub);
-    until(|| hub.app.load.under_way() == 1);
+    let mut hub = ApiHubEnvironment::start();
+    let mut waiting = start_stalled_request(&hub);
+    wait_until(|| hub.app.limiter.in_flight() == 1);
     hub.shutdown.cancel();
-    // Whoever comes now is not answered.
-    until(|| {
+    // New connections are not answered.
+    wait_until(|| {
         let Ok(mut late) = TcpStream::connect(hub.address) else {
             return true;
         };
@@ -142,9 +144,11 @@ fn a_hub_that_ends_lets_what_is_under_way_finish_and_takes_nothing_new() {
 
 #[test]
 fn a_hub_does_not_wait_for_ever_for_somebody_who_says_nothing() {
-    let mut hub = Hub::start_with(|settings| settings.limits.ending = Duration::from_millis(300));
-    let _waiting = stuck(&hub);
-    until(|| hub.app.load.under_way() == 1);
+    let mut hub = ApiHubEnvironment::start_with(|settings| {
+        settings.limits.shutdown_grace = Duration::from_millis(300);
+    });
+    let _waiting = start_stalled_request(&hub);
+    wait_until(|| hub.app.limiter.in_flight() == 1);
     let began = Instant::now();
     hub.shutdown.cancel();
     let ended = hub.ended.take().expect("it runs");
@@ -157,7 +161,9 @@ fn a_hub_does_not_wait_for_ever_for_somebody_who_says_nothing() {
 
 #[test]
 fn a_connection_on_which_nothing_is_said_is_cut_off() {
-    let hub = Hub::start_with(|settings| settings.limits.silence = Duration::from_millis(300));
+    let hub = ApiHubEnvironment::start_with(|settings| {
+        settings.limits.idle_timeout = Duration::from_millis(300);
+    });
     for begun in ["", "GET /healthz HTT"] {
         let mut silent = TcpStream::connect(hub.address).expect("connected");
         let patience = Some(Duration::from_secs(10));
@@ -172,10 +178,10 @@ fn a_connection_on_which_nothing_is_said_is_cut_off() {
 }
 
 #[test]
-fn an_organisations_own_rate_goes_before_the_hubs() {
-    let hub = Hub::start();
+fn an_organizations_own_rate_goes_before_the_hubs() {
+    let hub = ApiHubEnvironment::start();
     hub.database
-        .sql("update ken.organisations set requests_per_minute = 6 where name = 'acme'");
+        .sql("update ken.organizations set requests_per_minute = 6 where name = 'acme'");
     assert_eq!(hub.get("/v1/workspaces", &hub.acme.reader).status, 200);
     hub.get("/v1/workspaces", &hub.acme.reader)
         .problem("too-many");
@@ -186,11 +192,11 @@ fn an_organisations_own_rate_goes_before_the_hubs() {
 
 #[test]
 fn metrics_are_told_on_an_address_of_their_own_and_name_no_tenant() {
-    // A free port: taken and given back.
+    // Finds a free port by binding and releasing it.
     let free = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = free.local_addr().expect("bound");
     drop(free);
-    let hub = Hub::start_with(|settings| settings.metrics = Some(address));
+    let hub = ApiHubEnvironment::start_with(|settings| settings.metrics = Some(address));
     hub.send("GET", "/metrics", &[], None).problem("not-found");
     hub.get("/v1/workspaces/shop", &hub.acme.reader);
     hub.get("/v1/workspaces/vault", &hub.acme.reader);
@@ -200,7 +206,7 @@ fn metrics_are_told_on_an_address_of_their_own_and_name_no_tenant() {
         r#"{"events":[{}]}"#,
     );
     let told = send(
-        &agent(),
+        &http_agent(),
         &format!("http://{address}"),
         "GET",
         "/metrics",
@@ -226,26 +232,26 @@ fn metrics_are_told_on_an_address_of_their_own_and_name_no_tenant() {
 
 #[test]
 fn a_database_that_is_away_is_told_and_the_hub_lives() {
-    use ken_testkit::postgres::Postgres;
-    let server = Postgres::own();
+    use ken_testkit::postgres::PostgresServer;
+    let server = PostgresServer::own();
     let database = server.database();
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     let app = runtime.block_on(async {
-        ken_hub::database::Database::migrate(database.url())
+        ken_hub::database::HubDatabase::migrate(database.url())
             .await
             .expect("migrated");
-        let settings = ken_hub::serve::Settings::new(database.url().to_owned());
-        ken_hub::serve::open(settings).await.expect("a hub")
+        let settings = ken_hub::config::ServeSettings::new(database.url().to_owned());
+        ken_hub::server::open(settings).await.expect("a hub")
     });
     let end = tokio_util::sync::CancellationToken::new();
     let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0"));
     let listener = listener.expect("a port");
     let url = format!("http://{}", listener.local_addr().expect("bound"));
-    let serving = runtime.spawn(ken_hub::serve::serve(app, listener, end.clone()));
+    let serving = runtime.spawn(ken_hub::server::serve(app, listener, end.clone()));
     let ask = |path: &str, token: &str| {
         let token = crate::hub::bearer(token);
         send(
-            &agent(),
+            &http_agent(),
             &url,
             "GET",
             path,
@@ -256,14 +262,15 @@ fn a_database_that_is_away_is_told_and_the_hub_lives() {
     assert_eq!(ask("/readyz", "").status, 200);
     server.kill();
     assert_eq!(ask("/healthz", "").status, 200);
-    // A server's processes end when they notice that they are alone, one of them perhaps after one more answer.
-    until(|| ask("/readyz", "").status != 200);
+    // PostgreSQL's child processes exit once they notice the loss, possibly after one more
+    // response.
+    wait_until(|| ask("/readyz", "").status != 200);
     ask("/readyz", "").problem("unavailable");
     let answer = ask("/v1/workspaces", "ken_00000000000000000000000000000000");
     assert_eq!(answer.status, 503, "{}", answer.text());
     assert!(!answer.header("retry-after").is_empty());
     server.restart();
-    until(|| ask("/readyz", "").status == 200);
+    wait_until(|| ask("/readyz", "").status == 200);
     end.cancel();
     let _ =
         runtime.block_on(async { tokio::time::timeout(Duration::from_secs(20), serving).await });

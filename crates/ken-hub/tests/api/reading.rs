@@ -1,12 +1,12 @@
-//! Pages, tags, keys of idempotency, the document and its page.
+//! Pagination, ETags, idempotency keys, the OpenAPI document and its page.
 
 use serde_json::json;
 
-use crate::hub::{Answer, Hub, bearer};
+use crate::hub::{ApiHubEnvironment, ApiResponse, bearer};
 
 #[test]
 fn lists_come_in_pages_that_follow_each_other() {
-    let hub = Hub::start();
+    let hub = ApiHubEnvironment::start();
     for n in 0..5 {
         let body = json!({"name": format!("w{n}")}).to_string();
         let made = hub.post("/v1/workspaces", &hub.acme.admin, &body);
@@ -32,7 +32,7 @@ fn lists_come_in_pages_that_follow_each_other() {
 
 #[test]
 fn what_is_known_is_not_told_again() {
-    let hub = Hub::start();
+    let hub = ApiHubEnvironment::start();
     let first = hub.get("/v1/workspaces", &hub.acme.reader);
     let tag = first.header("etag").to_owned();
     assert!(tag.starts_with("W/\""), "{tag}");
@@ -48,7 +48,7 @@ fn what_is_known_is_not_told_again() {
     let third = hub.send("GET", "/v1/workspaces", &headers, None);
     assert_eq!(third.status, 200);
     assert_ne!(third.header("etag"), tag);
-    // Somebody else's answer has somebody else's tag.
+    // Another caller's response has another ETag.
     let other = bearer(&hub.other.reader);
     let headers = [
         ("authorization", other.as_str()),
@@ -60,7 +60,13 @@ fn what_is_known_is_not_told_again() {
     );
 }
 
-fn keyed(hub: &Hub, path: &str, token: &str, key: &str, body: &str) -> Answer {
+fn post_with_key(
+    hub: &ApiHubEnvironment,
+    path: &str,
+    token: &str,
+    key: &str,
+    body: &str,
+) -> ApiResponse {
     let token = bearer(token);
     let headers = [
         ("authorization", token.as_str()),
@@ -72,9 +78,9 @@ fn keyed(hub: &Hub, path: &str, token: &str, key: &str, body: &str) -> Answer {
 
 #[test]
 fn the_same_key_and_body_give_the_first_answer_and_another_body_is_refused() {
-    let hub = Hub::start();
+    let hub = ApiHubEnvironment::start();
     let path = "/v1/workspaces";
-    let first = keyed(
+    let first = post_with_key(
         &hub,
         path,
         &hub.acme.admin,
@@ -82,7 +88,7 @@ fn the_same_key_and_body_give_the_first_answer_and_another_body_is_refused() {
         r#"{"name":"once"}"#,
     );
     assert_eq!(first.status, 201, "{}", first.text());
-    let again = keyed(
+    let again = post_with_key(
         &hub,
         path,
         &hub.acme.admin,
@@ -92,7 +98,7 @@ fn the_same_key_and_body_give_the_first_answer_and_another_body_is_refused() {
     assert_eq!((again.status, &again.body), (201, &first.body));
     assert_eq!(again.header("idempotency-replayed"), "true");
     assert_eq!(again.header("content-type"), "application/json");
-    let other = keyed(
+    let other = post_with_key(
         &hub,
         path,
         &hub.acme.admin,
@@ -101,8 +107,8 @@ fn the_same_key_and_body_give_the_first_answer_and_another_body_is_refused() {
     );
     assert_eq!(other.status, 422);
     other.problem("key-reused");
-    // The same key of somebody else is another key, and of another role another request.
-    let theirs = keyed(
+    // The same key used by another actor is another key, and under another role another request.
+    let theirs = post_with_key(
         &hub,
         path,
         &hub.other.admin,
@@ -110,7 +116,7 @@ fn the_same_key_and_body_give_the_first_answer_and_another_body_is_refused() {
         r#"{"name":"once"}"#,
     );
     assert_eq!(theirs.status, 201, "{}", theirs.text());
-    keyed(
+    post_with_key(
         &hub,
         path,
         &hub.acme.reader,
@@ -118,22 +124,22 @@ fn the_same_key_and_body_give_the_first_answer_and_another_body_is_refused() {
         r#"{"name":"once"}"#,
     )
     .problem("key-reused");
-    // Without a key the name is taken.
+    // Without a key the name is already taken.
     hub.post(path, &hub.acme.admin, r#"{"name":"once"}"#)
         .problem("conflict");
     for wrong in ["short", &"x".repeat(129), "with a space"] {
-        keyed(&hub, path, &hub.acme.admin, wrong, "{}").problem("malformed");
+        post_with_key(&hub, path, &hub.acme.admin, wrong, "{}").problem("malformed");
     }
-    keyed(&hub, path, "nobody", "key-00002", "{}").problem("unauthenticated");
+    post_with_key(&hub, path, "nobody", "key-00002", "{}").problem("unauthenticated");
 }
 
 #[test]
 fn a_refusal_gives_the_key_back_and_leaves_nothing_of_what_was_sent() {
-    let hub = Hub::start();
+    let hub = ApiHubEnvironment::start();
     let path = "/v1/workspaces";
     let body = r#"{"name":"NO","quoted-by-mistake":"canary"}"#;
     for _ in 0..2 {
-        let answer = keyed(&hub, path, &hub.acme.admin, "key-00003", body);
+        let answer = post_with_key(&hub, path, &hub.acme.admin, "key-00003", body);
         assert_eq!(
             (answer.status, answer.header("idempotency-replayed")),
             (422, "")
@@ -142,7 +148,7 @@ fn a_refusal_gives_the_key_back_and_leaves_nothing_of_what_was_sent() {
     let kept = hub.database.sql("select count(*) from ken.idempotency");
     assert_eq!(kept.trim(), "0");
     for _ in 0..2 {
-        let answer = keyed(
+        let answer = post_with_key(
             &hub,
             path,
             &hub.acme.curator,
@@ -154,8 +160,8 @@ fn a_refusal_gives_the_key_back_and_leaves_nothing_of_what_was_sent() {
             (403, "")
         );
     }
-    // The key is free for the request as it was meant.
-    let made = keyed(
+    // The key is free for the corrected request.
+    let made = post_with_key(
         &hub,
         path,
         &hub.acme.admin,
@@ -167,8 +173,8 @@ fn a_refusal_gives_the_key_back_and_leaves_nothing_of_what_was_sent() {
 
 #[test]
 fn what_may_have_been_done_is_not_done_again_under_its_key() {
-    let hub = Hub::start();
-    // The connection ends in the moment of the commit.
+    let hub = ApiHubEnvironment::start();
+    // The connection is lost during the commit.
     hub.database.sql(
         "create function ken.lost() returns trigger language plpgsql security definer as
          'begin perform pg_terminate_backend(pg_backend_pid()); return null; end';
@@ -176,7 +182,7 @@ fn what_may_have_been_done_is_not_done_again_under_its_key() {
              for each row execute function ken.lost()",
     );
     let made = || {
-        keyed(
+        post_with_key(
             &hub,
             "/v1/workspaces",
             &hub.acme.admin,
@@ -197,12 +203,12 @@ fn what_may_have_been_done_is_not_done_again_under_its_key() {
 
 #[test]
 fn a_secret_is_never_kept_for_a_key() {
-    let hub = Hub::start();
+    let hub = ApiHubEnvironment::start();
     let body = r#"{"name":"n","role":"reader"}"#;
-    let made = keyed(&hub, "/v1/tokens", &hub.acme.admin, "key-00005", body);
+    let made = post_with_key(&hub, "/v1/tokens", &hub.acme.admin, "key-00005", body);
     assert_eq!(made.status, 201, "{}", made.text());
     let secret = made.json()["secret"].as_str().expect("a secret").to_owned();
-    let again = keyed(&hub, "/v1/tokens", &hub.acme.admin, "key-00005", body);
+    let again = post_with_key(&hub, "/v1/tokens", &hub.acme.admin, "key-00005", body);
     again.problem("conflict");
     assert!(!again.text().contains(&secret));
     let kept = hub
@@ -213,14 +219,14 @@ fn a_secret_is_never_kept_for_a_key() {
 
 #[test]
 fn one_key_sent_at_once_is_carried_out_once() {
-    let hub = Hub::start();
+    let hub = ApiHubEnvironment::start();
     let statuses: Vec<u16> = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..8)
             .map(|_| {
                 let hub = &hub;
                 scope.spawn(move || {
                     let body = r#"{"name":"raced","role":"reader"}"#;
-                    keyed(hub, "/v1/tokens", &hub.acme.admin, "key-00006", body).status
+                    post_with_key(hub, "/v1/tokens", &hub.acme.admin, "key-00006", body).status
                 })
             })
             .collect();
@@ -243,7 +249,7 @@ fn one_key_sent_at_once_is_carried_out_once() {
 
 #[test]
 fn what_is_wrong_with_a_body_is_told_in_whole_words() {
-    let hub = Hub::start();
+    let hub = ApiHubEnvironment::start();
     let path = "/v1/workspaces/shop/search";
     let told = hub
         .post(path, &hub.acme.reader, r#"{"q": "x"}"#)
@@ -257,7 +263,7 @@ fn what_is_wrong_with_a_body_is_told_in_whole_words() {
 
 #[test]
 fn the_document_describes_and_the_page_loads_nothing_from_elsewhere() {
-    let hub = Hub::start();
+    let hub = ApiHubEnvironment::start();
     let document = hub.send("GET", "/v1/openapi.json", &[], None);
     assert_eq!(document.status, 200);
     let document = document.json();
@@ -288,7 +294,7 @@ fn the_document_describes_and_the_page_loads_nothing_from_elsewhere() {
     );
     let text = page.text();
     assert!(text.contains("/v1/workspaces/{workspace}/events"));
-    // From the page alone somebody can search, and knows what comes back.
+    // The page alone suffices to call the search, and describes its response.
     for told in [
         "<code>include_stale</code>",
         "curl -H &quot;Authorization: Bearer $TOKEN&quot;",
@@ -315,7 +321,7 @@ fn the_document_describes_and_the_page_loads_nothing_from_elsewhere() {
 
 #[test]
 fn every_kind_of_problem_has_its_page() {
-    let hub = Hub::start();
+    let hub = ApiHubEnvironment::start();
     for kind in ken_hub::api::problem::Kind::ALL {
         let page = hub.send("GET", &format!("/problems/{}", kind.slug()), &[], None);
         assert_eq!(page.status, 200, "{}", kind.slug());
@@ -327,7 +333,7 @@ fn every_kind_of_problem_has_its_page() {
 
 #[test]
 fn every_answer_says_how_it_may_be_used() {
-    let hub = Hub::start();
+    let hub = ApiHubEnvironment::start();
     for path in ["/healthz", "/docs", "/v1/openapi.json", "/nowhere"] {
         let answer = hub.send("GET", path, &[], None);
         assert_eq!(answer.header("x-content-type-options"), "nosniff", "{path}");

@@ -1,4 +1,5 @@
-//! Tokens: shown once, kept as a digest, ended by time and by admins; access tokens of an issuer; the audit log.
+//! Tokens: shown once, stored as a digest, expired and revoked; access tokens of an issuer; the
+//! audit log.
 
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
@@ -6,19 +7,19 @@ use std::net::TcpListener;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use ken_hub::identity::Role;
-use ken_hub::serve::settings::{ClaimedOrganisation, Oidc};
+use ken_hub::config::{ClaimedOrganization, OidcSettings};
+use ken_hub::ids::Role;
 use ring::rand::SystemRandom;
 use ring::signature::{Ed25519KeyPair, KeyPair as _};
 use serde_json::{Value, json};
 
-use crate::hub::{Answer, Hub, bearer};
+use crate::hub::{ApiHubEnvironment, ApiResponse, bearer};
 
-fn make(hub: &Hub, body: &Value) -> Answer {
+fn create_token(hub: &ApiHubEnvironment, body: &Value) -> ApiResponse {
     hub.post("/v1/tokens", &hub.acme.admin, &body.to_string())
 }
 
-fn revoke(hub: &Hub, id: &str) -> Answer {
+fn revoke_token(hub: &ApiHubEnvironment, id: &str) -> ApiResponse {
     let token = bearer(&hub.acme.admin);
     let path = format!("/v1/tokens/{id}");
     hub.send("DELETE", &path, &[("authorization", &token)], None)
@@ -26,8 +27,8 @@ fn revoke(hub: &Hub, id: &str) -> Answer {
 
 #[test]
 fn a_token_is_shown_once_opens_its_doors_and_is_ended() {
-    let hub = Hub::start();
-    let made = make(
+    let hub = ApiHubEnvironment::start();
+    let made = create_token(
         &hub,
         &json!({"name": "night build", "role": "agent", "workspaces": ["shop"]}),
     );
@@ -40,17 +41,17 @@ fn a_token_is_shown_once_opens_its_doors_and_is_ended() {
     hub.get("/v1/tokens", &secret).problem("forbidden");
     let listed = hub.get("/v1/tokens", &hub.acme.admin).text();
     assert!(listed.contains("night build") && !listed.contains(&secret));
-    // Nowhere in the database either.
+    // It is not in the database either.
     let digits = &secret[4..];
     let found = hub.database.sql(&format!(
         "select count(*) from ken.tokens t where t::text like '%{digits}%'"
     ));
     assert_eq!(found.trim(), "0");
     let id = made["token"]["id"].as_str().expect("an id").to_owned();
-    assert_eq!(revoke(&hub, &id).status, 200);
+    assert_eq!(revoke_token(&hub, &id).status, 200);
     hub.get("/v1/workspaces/shop", &secret)
         .problem("unauthenticated");
-    let again = revoke(&hub, &id);
+    let again = revoke_token(&hub, &id);
     assert_eq!(
         again.status,
         200,
@@ -61,7 +62,7 @@ fn a_token_is_shown_once_opens_its_doors_and_is_ended() {
 
 #[test]
 fn tokens_that_make_no_sense_are_refused() {
-    let hub = Hub::start();
+    let hub = ApiHubEnvironment::start();
     for body in [
         json!({"name": "", "role": "agent"}),
         json!({"name": "x\u{0}", "role": "agent"}),
@@ -76,7 +77,7 @@ fn tokens_that_make_no_sense_are_refused() {
         json!({"name": "x", "role": "agent", "expires_in_days": 367}),
         json!({"name": "x".repeat(129), "role": "agent"}),
     ] {
-        let answer = make(&hub, &body);
+        let answer = create_token(&hub, &body);
         assert_eq!(answer.status, 422, "{body}: {}", answer.text());
         answer.problem("invalid");
     }
@@ -84,9 +85,9 @@ fn tokens_that_make_no_sense_are_refused() {
 
 #[test]
 fn a_person_may_have_a_token_that_only_reads() {
-    let hub = Hub::start();
+    let hub = ApiHubEnvironment::start();
     let body = json!({"name": "dashboard", "role": "reader", "actor": "human:eve@example.org"});
-    let made = make(&hub, &body);
+    let made = create_token(&hub, &body);
     assert_eq!(made.status, 201, "{}", made.text());
     let secret = made.json()["secret"].as_str().expect("a secret").to_owned();
     let search = hub.post(
@@ -110,14 +111,14 @@ fn a_person_may_have_a_token_that_only_reads() {
 
 #[test]
 fn a_row_that_pairs_an_agent_with_a_curators_role_proves_nobody() {
-    let hub = Hub::start();
-    let made = make(&hub, &json!({"name": "x", "role": "agent"})).json();
+    let hub = ApiHubEnvironment::start();
+    let made = create_token(&hub, &json!({"name": "x", "role": "agent"})).json();
     let secret = made["secret"].as_str().expect("a secret").to_owned();
     assert_eq!(hub.get("/v1/workspaces", &secret).status, 200);
     let id = made["token"]["id"].as_str().expect("an id");
-    let organisation = hub.acme.organisation.0;
+    let organization = hub.acme.organization.0;
     hub.database.sql(&format!(
-        "set ken.organisation = '{organisation}'; update ken.tokens set role = 'curator' where id = '{id}'"
+        "set ken.organization = '{organization}'; update ken.tokens set role = 'curator' where id = '{id}'"
     ));
     hub.get("/v1/workspaces", &secret)
         .problem("unauthenticated");
@@ -125,14 +126,14 @@ fn a_row_that_pairs_an_agent_with_a_curators_role_proves_nobody() {
 
 #[test]
 fn the_audit_log_tells_who_did_what_and_is_only_added_to() {
-    let hub = Hub::start();
+    let hub = ApiHubEnvironment::start();
     assert_eq!(
         hub.post("/v1/workspaces", &hub.acme.admin, r#"{"name":"second"}"#)
             .status,
         201
     );
-    let made = make(&hub, &json!({"name": "x", "role": "reader"})).json();
-    revoke(&hub, made["token"]["id"].as_str().expect("an id"));
+    let made = create_token(&hub, &json!({"name": "x", "role": "reader"})).json();
+    revoke_token(&hub, made["token"]["id"].as_str().expect("an id"));
     let log = hub.get("/v1/audit?limit=2", &hub.acme.admin).json();
     let acts = |log: &Value| -> Vec<String> {
         let items = log["items"].as_array().cloned().unwrap_or_default();
@@ -156,8 +157,8 @@ fn the_audit_log_tells_who_did_what_and_is_only_added_to() {
 }
 
 #[test]
-fn an_organisation_makes_no_more_than_its_quota() {
-    let hub = Hub::start_with(|settings| settings.quotas.workspaces = 2);
+fn an_organization_makes_no_more_than_its_quota() {
+    let hub = ApiHubEnvironment::start_with(|settings| settings.quotas.workspaces = 2);
     let make = |name: &str| {
         let body = format!(r#"{{"name":"{name}"}}"#);
         hub.post("/v1/workspaces", &hub.acme.admin, &body)
@@ -167,7 +168,7 @@ fn an_organisation_makes_no_more_than_its_quota() {
     assert_eq!(third.status, 403, "{}", third.text());
     third.problem("quota");
     make("second").problem("quota");
-    // The other organisation has its own.
+    // The other organization has a quota of its own.
     let body = r#"{"name":"second"}"#;
     assert_eq!(
         hub.post("/v1/workspaces", &hub.other.admin, body).status,
@@ -175,8 +176,8 @@ fn an_organisation_makes_no_more_than_its_quota() {
     );
 }
 
-/// Answers with `body` to whoever asks, a few times.
-fn key_set(body: String) -> String {
+/// Serves `body` for a few requests; returns the URL.
+fn serve_key_set(body: String) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("bound");
     std::thread::spawn(move || {
@@ -197,14 +198,14 @@ fn an_issuers_access_token_opens_what_its_claims_say() {
     let pair = Ed25519KeyPair::from_pkcs8(pair.as_ref()).expect("a key");
     let coded = |bytes: &[u8]| URL_SAFE_NO_PAD.encode(bytes);
     let keys = json!({"keys": [{"kty": "OKP", "crv": "Ed25519", "kid": "a", "x": coded(pair.public_key().as_ref())}]});
-    let keys = key_set(keys.to_string());
-    let hub = Hub::start_with(|settings| {
+    let keys = serve_key_set(keys.to_string());
+    let hub = ApiHubEnvironment::start_with(|settings| {
         settings.public_url = Some("https://ken.example.org".to_owned());
-        settings.oidc = Some(Oidc {
+        settings.oidc = Some(OidcSettings {
             issuer: "https://id.example.org".to_owned(),
             audience: "https://ken.example.org".to_owned(),
             keys: Some(keys),
-            organisation: ClaimedOrganisation::Claim("org".to_owned()),
+            organization: ClaimedOrganization::Claim("org".to_owned()),
             subject_claim: "sub".to_owned(),
             person_claim: None,
             roles_claim: "roles".to_owned(),
@@ -214,10 +215,10 @@ fn an_issuers_access_token_opens_what_its_claims_say() {
             ]),
         });
     });
-    let token = |organisation: &str, role: &str, audience: &str| {
+    let token = |organization: &str, role: &str, audience: &str| {
         let claims = json!({
             "iss": "https://id.example.org", "aud": audience, "sub": "u-1", "exp": 4_000_000_000_u64,
-            "org": organisation, "roles": [role],
+            "org": organization, "roles": [role],
         });
         let head = json!({"alg": "EdDSA", "kid": "a"});
         let signed = format!(

@@ -1,4 +1,4 @@
-//! The use cases of a hub against a real PostgreSQL, over HTTP and over the Model Context Protocol.
+//! Use cases of a hub on a real PostgreSQL, over HTTP and MCP.
 
 #![cfg(test)]
 

@@ -1,13 +1,13 @@
-//! The five tools with the real protocol, over loopback: whose token it is decides whose knowledge answers.
+//! The five tools over MCP on loopback: the token determines the workspace that answers.
 
-use ken_core::kind::Kind;
-use ken_hub::identity::Role;
+use ken_core::values::kind::EntryKind;
+use ken_hub::ids::Role;
 use serde_json::{Value, json};
 
-use crate::endpoints::{Answer, Hub};
+use crate::endpoints::{EndpointHubEnvironment, EndpointResponse};
 
-/// What every request of the newer revision carries.
-fn meta() -> Value {
+/// Returns the metadata of every request in the newer revision.
+fn request_meta() -> Value {
     json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "0"},
@@ -15,17 +15,17 @@ fn meta() -> Value {
     })
 }
 
-/// Asks a method of the protocol at a path.
-fn ask(
-    hub: &Hub,
+/// Calls a protocol method at a path.
+fn call_method(
+    hub: &EndpointHubEnvironment,
     path: &str,
     token: &str,
     more: &[(&str, &str)],
     method: &str,
     params: Value,
-) -> Answer {
+) -> EndpointResponse {
     let mut params = params;
-    params["_meta"] = meta();
+    params["_meta"] = request_meta();
     let name = params
         .get("name")
         .and_then(Value::as_str)
@@ -47,10 +47,10 @@ fn ask(
     hub.send("POST", path, &headers, Some(body.to_string().as_bytes()))
 }
 
-/// Calls a tool and returns what it says.
+/// Calls a tool and returns its error flag and text.
 #[track_caller]
-fn call(
-    hub: &Hub,
+fn call_tool(
+    hub: &EndpointHubEnvironment,
     path: &str,
     token: &str,
     more: &[(&str, &str)],
@@ -58,7 +58,7 @@ fn call(
     arguments: &Value,
 ) -> (bool, String) {
     let params = json!({"name": tool, "arguments": arguments});
-    let answer = ask(hub, path, token, more, "tools/call", params);
+    let answer = call_method(hub, path, token, more, "tools/call", params);
     assert_eq!(answer.status, 200, "{}", answer.text());
     let told = answer.json();
     let result = &told["result"];
@@ -72,11 +72,11 @@ fn call(
 
 #[test]
 fn a_hub_has_no_code_and_promises_nothing_about_it() {
-    let hub = Hub::start();
+    let hub = EndpointHubEnvironment::start();
     let token = hub.token(Role::Reader, "agent:bot", None);
     let path = "/mcp/shop";
-    let listed = ask(&hub, path, &token, &[], "tools/list", json!({})).json();
-    let told = ask(&hub, path, &token, &[], "server/discover", json!({})).text();
+    let listed = call_method(&hub, path, &token, &[], "tools/list", json!({})).json();
+    let told = call_method(&hub, path, &token, &[], "server/discover", json!({})).text();
     assert!(told.contains("ken_search with your goal"), "{told}");
     for promise in [
         "against the code",
@@ -97,10 +97,10 @@ fn a_hub_has_no_code_and_promises_nothing_about_it() {
 
 #[test]
 fn mcp_the_five_tools_answer_for_the_workspace_of_the_token() {
-    let hub = Hub::start();
+    let hub = EndpointHubEnvironment::start();
     let token = hub.token(Role::Agent, "agent:bot", None);
     let path = "/mcp/shop";
-    let listed = ask(&hub, path, &token, &[], "tools/list", json!({})).json();
+    let listed = call_method(&hub, path, &token, &[], "tools/list", json!({})).json();
     let names: Vec<&str> = listed["result"]["tools"]
         .as_array()
         .expect("tools")
@@ -109,12 +109,12 @@ fn mcp_the_five_tools_answer_for_the_workspace_of_the_token() {
         .collect();
     assert_eq!(names, ken_mcp::TOOLS);
     let session = [("ken-session", "s-1")];
-    let (failed, said) = call(
+    let (failed, said) = call_tool(
         &hub,
         path,
         &token,
         &session,
-        "ken_record",
+        "ken_add",
         &json!({
         "statement": "Retry a payment once after a gateway timeout", "cites": ["commit:4f2a9c1"]}),
     );
@@ -124,7 +124,7 @@ fn mcp_the_five_tools_answer_for_the_workspace_of_the_token() {
         .next()
         .expect("an id")
         .to_owned();
-    let (failed, said) = call(
+    let (failed, said) = call_tool(
         &hub,
         path,
         &token,
@@ -133,19 +133,19 @@ fn mcp_the_five_tools_answer_for_the_workspace_of_the_token() {
         &json!({"query": "gateway timeout of a payment"}),
     );
     assert!(!failed && said.contains(&id), "{said}");
-    let (failed, said) = call(
+    let (failed, said) = call_tool(
         &hub,
         path,
         &token,
         &session,
-        "ken_get",
+        "ken_show",
         &json!({"id": id, "history": true}),
     );
     assert!(
         !failed && said.contains("Retry a payment once") && said.contains("proposed"),
         "{said}"
     );
-    let (failed, said) = call(
+    let (failed, said) = call_tool(
         &hub,
         path,
         &token,
@@ -154,13 +154,13 @@ fn mcp_the_five_tools_answer_for_the_workspace_of_the_token() {
         &json!({"id": id, "helpful": true}),
     );
     assert!(!failed && said.contains("noted"), "{said}");
-    ask_further(&hub, path, &token, &id);
+    call_remaining_tools(&hub, path, &token, &id);
 }
 
-/// Asks the other tools, in the other form, and in another conversation.
-fn ask_further(hub: &Hub, path: &str, token: &str, id: &str) {
+/// Calls the remaining tools, in JSON form, and in another session.
+fn call_remaining_tools(hub: &EndpointHubEnvironment, path: &str, token: &str, id: &str) {
     let session = [("ken-session", "s-1")];
-    let (failed, said) = call(
+    let (failed, said) = call_tool(
         hub,
         path,
         token,
@@ -169,7 +169,7 @@ fn ask_further(hub: &Hub, path: &str, token: &str, id: &str) {
         &json!({"paths": ["src/pay.rs"]}),
     );
     assert!(!failed && said.contains("What applies to 1 path"), "{said}");
-    let (failed, said) = call(
+    let (failed, said) = call_tool(
         hub,
         path,
         token,
@@ -178,7 +178,7 @@ fn ask_further(hub: &Hub, path: &str, token: &str, id: &str) {
         &json!({"base": "main"}),
     );
     assert!(failed && said.contains("no code"), "{said}");
-    let (failed, said) = call(
+    let (failed, said) = call_tool(
         hub,
         path,
         token,
@@ -188,7 +188,7 @@ fn ask_further(hub: &Hub, path: &str, token: &str, id: &str) {
     );
     let object: Value = serde_json::from_str(&said).expect("JSON");
     assert!(!failed && object["schema"] == "ken.search.v1", "{said}");
-    let (failed, said) = call(
+    let (failed, said) = call_tool(
         hub,
         path,
         token,
@@ -204,11 +204,11 @@ fn ask_further(hub: &Hub, path: &str, token: &str, id: &str) {
 
 #[test]
 fn mcp_a_workspace_is_named_by_path_or_header_or_is_the_only_one() {
-    let hub = Hub::start();
+    let hub = EndpointHubEnvironment::start();
     let all = hub.token(Role::Reader, "agent:bot", None);
     let one = hub.token(Role::Reader, "agent:bot", Some(hub.workspace));
     let list = |path: &str, token: &str, more: &[(&str, &str)]| {
-        ask(&hub, path, token, more, "tools/list", json!({})).status
+        call_method(&hub, path, token, more, "tools/list", json!({})).status
     };
     assert_eq!(list("/mcp/shop", &all, &[]), 200);
     assert_eq!(list("/mcp", &all, &[("ken-workspace", "shop")]), 200);
@@ -219,10 +219,10 @@ fn mcp_a_workspace_is_named_by_path_or_header_or_is_the_only_one() {
     assert_eq!(
         list("/mcp/vault", &all, &[]),
         404,
-        "another organisation's is not there"
+        "another organization's is not there"
     );
     assert_eq!(list("/mcp/shop", "ken_nothing", &[]), 401);
-    let unknown = ask(
+    let unknown = call_method(
         &hub,
         "/mcp/shop",
         "ken_nothing",
@@ -241,32 +241,32 @@ fn mcp_a_workspace_is_named_by_path_or_header_or_is_the_only_one() {
 
 #[test]
 fn mcp_a_reader_records_nothing_and_a_persons_token_speaks_as_an_agent() {
-    let hub = Hub::start();
+    let hub = EndpointHubEnvironment::start();
     let reader = hub.token(Role::Reader, "agent:eve", None);
     let arguments =
         json!({"statement": "Queues are drained before a deployment", "cites": ["commit:4f2a9c1"]});
-    let (failed, said) = call(&hub, "/mcp/shop", &reader, &[], "ken_record", &arguments);
+    let (failed, said) = call_tool(&hub, "/mcp/shop", &reader, &[], "ken_add", &arguments);
     assert!(failed && said.contains("role"), "{said}");
     let person = hub.token(Role::Curator, "human:ada@example.org", None);
-    let (failed, said) = call(&hub, "/mcp/shop", &person, &[], "ken_record", &arguments);
+    let (failed, said) = call_tool(&hub, "/mcp/shop", &person, &[], "ken_add", &arguments);
     assert!(!failed, "{said}");
     let entries = hub.get("/v1/workspaces/shop/entries", &person).json();
     let by = entries["items"][0]["created"]["by"]
         .as_str()
         .expect("a name");
     assert_eq!(by, "agent:test/ada@example.org");
-    // An agent's norm waits for a person, also where the token is a person's.
+    // An agent's norm awaits a person, even under a person's token.
     let norm =
         json!({"statement": "Commits name their ticket", "kind": "commit-norm", "cites": ["pr:7"]});
-    let (failed, said) = call(&hub, "/mcp/shop", &person, &[], "ken_record", &norm);
+    let (failed, said) = call_tool(&hub, "/mcp/shop", &person, &[], "ken_add", &norm);
     assert!(!failed && said.contains("set apart"), "{said}");
 }
 
 #[test]
 fn mcp_resources_brief_and_list() {
-    let hub = Hub::start();
+    let hub = EndpointHubEnvironment::start();
     hub.add(
-        Kind::Learning,
+        EntryKind::Learning,
         "Retry a payment once after a gateway timeout",
     );
     let token = hub.token(Role::Reader, "agent:bot", None);
@@ -275,7 +275,7 @@ fn mcp_resources_brief_and_list() {
         ("ken://briefing/shop", "##"),
     ] {
         let params = json!({"uri": uri, "name": uri});
-        let told = ask(&hub, "/mcp/shop", &token, &[], "resources/read", params).json();
+        let told = call_method(&hub, "/mcp/shop", &token, &[], "resources/read", params).json();
         let text = told["result"]["contents"][0]["text"].as_str();
         assert!(text.is_some_and(|it| it.contains(part)), "{uri}: {told}");
     }

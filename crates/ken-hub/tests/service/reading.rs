@@ -1,18 +1,22 @@
-//! Searching, listing, briefing, feedback and reports over real events.
+//! Search, lists, briefings, feedback and reports over real events.
 
-use ken_core::answer::{Floor, Search};
-use ken_core::event::{Feedback, Outcome};
-use ken_core::id::EntryId;
-use ken_core::kind::{Kind, Memory};
-use ken_core::run::close::Ending;
-use ken_core::store::Filter;
-use ken_core::surface::NOTHING_FOUND;
-use ken_hub::identity::{Caller, Role};
-use ken_hub::service::{self, Briefing, Failure, NewRun, Period, Portion, Question};
+use ken_core::ledger::event::{Feedback, Outcome};
+use ken_core::ledger::store::EntryFilter;
+use ken_core::retrieval::ranking::{RelevanceFloor, SearchQuery};
+use ken_core::retrieval::surface::NOTHING_FOUND;
+use ken_core::trust::run::closing::RunEnding;
+use ken_core::values::id::EntryId;
+use ken_core::values::kind::{EntryKind, Memory};
+use ken_hub::identity::AuthenticatedCaller;
+use ken_hub::ids::Role;
+use ken_hub::service::{
+    self, BriefingRequest, HubSearchRequest, NewRunSpec, ReportPeriod, SelectionLimits,
+    ServiceError,
+};
 
-use crate::place::{Place, reader, recording};
+use crate::place::{ServiceTestEnvironment, reader, recording};
 
-/// Five lessons about the same thing that say five things.
+/// Five lessons on one topic with five different claims.
 const LESSONS: [&str; 5] = [
     "The payment gateway closes idle connections after a minute",
     "Refunds through the payment gateway need a second approval",
@@ -21,80 +25,87 @@ const LESSONS: [&str; 5] = [
     "Currencies without cents confuse the payment gateway",
 ];
 
-fn question(place: &Place, search: Search) -> Question {
-    Question {
+fn query_of(place: &ServiceTestEnvironment, search: SearchQuery) -> HubSearchRequest {
+    HubSearchRequest {
         search,
-        portion: Portion::default(),
+        portion: SelectionLimits::default(),
         reader: reader(&place.bot(), None),
     }
 }
 
-fn ids(found: &service::Found) -> Vec<EntryId> {
+fn hit_ids(found: &service::HubSearchResult) -> Vec<EntryId> {
     found.hits.iter().map(|it| it.entry.id).collect()
 }
 
-fn asked(query: &str) -> Search {
-    Search {
+fn search_for(query: &str) -> SearchQuery {
+    SearchQuery {
         query: query.to_owned(),
-        ..Search::default()
+        ..SearchQuery::default()
     }
 }
 
 #[test]
 fn ret_a_search_finds_what_answers_filters_it_and_says_when_nothing_does() {
-    let place = Place::new();
+    let place = ServiceTestEnvironment::new();
     let ada = place.ada();
     let retry = place.add(
         &ada,
-        Kind::Learning,
+        EntryKind::Learning,
         "Retry a payment once after a gateway timeout",
     );
-    let choice = place.add(&ada, Kind::Decision, "Payments go through one gateway only");
+    let choice = place.add(
+        &ada,
+        EntryKind::Decision,
+        "Payments go through one gateway only",
+    );
     place.add(
         &ada,
-        Kind::Learning,
+        EntryKind::Learning,
         "Tests of the parser run without a network",
     );
     let bot = place.bot();
-    let search = |search: Search| {
-        let question = question(&place, search);
+    let search = |search: SearchQuery| {
+        let question = query_of(&place, search);
         place
             .act(&bot, async |desk| service::search(desk, question).await)
             .unwrap()
     };
-    let found = search(asked("gateway timeout retry payment"));
-    assert_eq!(ids(&found)[0], retry.id);
-    let only = search(Search {
-        filter: Filter {
-            kinds: vec![Kind::Decision],
-            ..Filter::default()
+    let found = search(search_for("gateway timeout retry payment"));
+    assert_eq!(hit_ids(&found)[0], retry.id);
+    let only = search(SearchQuery {
+        filter: EntryFilter {
+            kinds: vec![EntryKind::Decision],
+            ..EntryFilter::default()
         },
-        ..asked("payment gateway")
+        ..search_for("payment gateway")
     });
-    assert_eq!(ids(&only), [choice.id]);
-    let none = search(asked("kubernetes ingress annotations"));
+    assert_eq!(hit_ids(&only), [choice.id]);
+    let none = search(search_for("kubernetes ingress annotations"));
     assert!(none.hits.is_empty() && none.page.shown.is_empty());
-    assert!(ken_core::surface::context(&none.page, service::served_by()).contains(NOTHING_FOUND));
-    let all = search(Search {
-        floor: Floor::None,
-        ..asked("kubernetes ingress annotations")
+    assert!(
+        ken_core::retrieval::surface::render_context_block(&none.page, service::served_by())
+            .contains(NOTHING_FOUND)
+    );
+    let all = search(SearchQuery {
+        floor: RelevanceFloor::None,
+        ..search_for("kubernetes ingress annotations")
     });
     assert_eq!(all.hits.len(), 3, "everything found, best first");
 }
 
 #[test]
 fn ret_28_in_a_run_draws_are_seeded_and_can_be_replayed() {
-    let place = Place::new();
+    let place = ServiceTestEnvironment::new();
     let ada = place.ada();
     for lesson in LESSONS {
-        place.add(&ada, Kind::Learning, lesson);
+        place.add(&ada, EntryKind::Learning, lesson);
     }
     let search = |run: &str| {
-        let search = Search {
+        let search = SearchQuery {
             run: Some(run.to_owned()),
-            ..asked("what about a payment gateway?")
+            ..search_for("what about a payment gateway?")
         };
-        let question = question(&place, search);
+        let question = query_of(&place, search);
         let found = place
             .act(&place.bot(), async |desk| {
                 service::search(desk, question).await
@@ -112,30 +123,30 @@ fn ret_28_in_a_run_draws_are_seeded_and_can_be_replayed() {
 
 #[test]
 fn what_is_shown_is_noted_before_it_is_returned_and_people_are_not_watched() {
-    let place = Place::new();
+    let place = ServiceTestEnvironment::new();
     let ada = place.ada();
     let entry = place.add(
         &ada,
-        Kind::Learning,
+        EntryKind::Learning,
         "Retry a payment once after a gateway timeout",
     );
     let bot = place.bot();
-    let wish = NewRun {
+    let wish = NewRunSpec {
         id: Some("R-n".to_owned()),
-        ..NewRun::default()
+        ..NewRunSpec::default()
     };
     place
-        .act(&bot, async |desk| service::open(desk, wish).await)
+        .act(&bot, async |desk| service::load_open_run(desk, wish).await)
         .unwrap();
     for caller in [&bot, &ada] {
-        let mut question = question(&place, asked("gateway timeout"));
+        let mut question = query_of(&place, search_for("gateway timeout"));
         question.reader = reader(caller, Some("R-n"));
         place
             .act(caller, async |desk| service::search(desk, question).await)
             .unwrap();
     }
     let run = place
-        .act(&bot, async |desk| service::run(desk, "R-n").await)
+        .act(&bot, async |desk| service::get_open_run(desk, "R-n").await)
         .unwrap();
     let seen: Vec<String> = run.agents.keys().map(ToString::to_string).collect();
     assert_eq!(seen, ["agent:bot"]);
@@ -144,23 +155,23 @@ fn what_is_shown_is_noted_before_it_is_returned_and_people_are_not_watched() {
 
 #[test]
 fn a_person_who_is_briefed_in_a_run_takes_no_part_in_it() {
-    let place = Place::new();
+    let place = ServiceTestEnvironment::new();
     let (ada, bot) = (place.ada(), place.bot());
     for lesson in LESSONS
         .iter()
         .chain(&["The payment gateway sleeps at noon"])
     {
-        place.add(&ada, Kind::Learning, lesson);
+        place.add(&ada, EntryKind::Learning, lesson);
     }
-    let wish = NewRun {
+    let wish = NewRunSpec {
         id: Some("R-p".to_owned()),
-        ..NewRun::default()
+        ..NewRunSpec::default()
     };
     place
-        .act(&bot, async |desk| service::open(desk, wish).await)
+        .act(&bot, async |desk| service::load_open_run(desk, wish).await)
         .unwrap();
-    let brief = |caller: &Caller| {
-        let briefing = Briefing {
+    let brief = |caller: &AuthenticatedCaller| {
+        let briefing = BriefingRequest {
             reader: reader(caller, Some("R-p")),
             task: "Fix the payment gateway".to_owned(),
             paths: Vec::new(),
@@ -170,16 +181,16 @@ fn a_person_who_is_briefed_in_a_run_takes_no_part_in_it() {
             .act(caller, async |desk| service::brief(desk, briefing).await)
             .unwrap()
     };
-    assert_eq!(brief(&ada).known.shown.len(), 5, "and one fitted beside");
+    assert_eq!(brief(&ada).entries.shown.len(), 5, "and one fitted beside");
     let agents = || {
-        let run = place.act(&bot, async |desk| service::run(desk, "R-p").await);
+        let run = place.act(&bot, async |desk| service::get_open_run(desk, "R-p").await);
         run.unwrap().agents
     };
     assert!(agents().is_empty(), "{:?}", agents());
     let briefed = brief(&bot);
     let noted = &agents()[&bot.actor];
     let shown: Vec<EntryId> = noted.shown.keys().copied().collect();
-    let told = briefed.known.shown.iter().map(|it| it.id);
+    let told = briefed.entries.shown.iter().map(|it| it.id);
     let told: std::collections::BTreeSet<EntryId> = told.collect();
     assert_eq!(shown, Vec::from_iter(told));
     assert_eq!(noted.passed.len(), 1, "what had no room");
@@ -187,38 +198,38 @@ fn a_person_who_is_briefed_in_a_run_takes_no_part_in_it() {
 
 #[test]
 fn a_beginning_of_an_id_is_enough_and_a_list_goes_page_by_page() {
-    let place = Place::new();
+    let place = ServiceTestEnvironment::new();
     let ada = place.ada();
     let mut all = Vec::new();
     for lesson in LESSONS {
         place.later(1_000);
-        all.push(place.add(&ada, Kind::Learning, lesson).id);
+        all.push(place.add(&ada, EntryKind::Learning, lesson).id);
     }
     all.reverse();
     let reader = reader(&ada, None);
     let whole = all[0].to_string();
     let told = place
         .act(&ada, async |desk| {
-            service::entry(desk, &reader, &whole[..7]).await
+            service::show_entry(desk, &reader, &whole[..7]).await
         })
         .unwrap();
     assert_eq!(told.entry.id, all[0]);
     let missing = place.act(&ada, async |desk| {
-        service::entry(desk, &reader, "L-zzzzzzzz").await
+        service::show_entry(desk, &reader, "L-zzzzzzzz").await
     });
     assert!(
-        matches!(missing, Err(Failure::NotFound { .. })),
+        matches!(missing, Err(ServiceError::NotFound { .. })),
         "{missing:?}"
     );
     let (mut seen, mut after) = (Vec::new(), None);
     loop {
-        let filter = Filter {
+        let filter = EntryFilter {
             memory: Some(Memory::Semantic),
-            ..Filter::default()
+            ..EntryFilter::default()
         };
         let page = place
             .act(&ada, async |desk| {
-                service::list(desk, &reader, &filter, after.as_ref(), 2).await
+                service::list_entries(desk, &reader, &filter, after.as_ref(), 2).await
             })
             .unwrap();
         assert!(page.entries.len() <= 2);
@@ -239,24 +250,29 @@ fn a_beginning_of_an_id_is_enough_and_a_list_goes_page_by_page() {
 
 #[test]
 fn tru_feedback_counts_once_and_only_from_who_had_the_entry() {
-    let place = Place::new();
+    let place = ServiceTestEnvironment::new();
     let (ada, bot) = (place.ada(), place.bot());
     let entry = place.add(
         &ada,
-        Kind::Learning,
+        EntryKind::Learning,
         "Retry a payment once after a gateway timeout",
     );
     let id = entry.id.to_string();
     let reader = reader(&bot, None);
     let give = |verdict: Feedback| {
         place.act(&bot, async |desk| {
-            service::feedback(desk, &reader, &id, verdict).await
+            service::give_feedback(desk, &reader, &id, verdict).await
         })
     };
     let refused = give(Feedback::Helpful);
-    assert!(matches!(refused, Err(Failure::Conflict(_))), "{refused:?}");
+    assert!(
+        matches!(refused, Err(ServiceError::Conflict(_))),
+        "{refused:?}"
+    );
     place
-        .act(&bot, async |desk| service::entry(desk, &reader, &id).await)
+        .act(&bot, async |desk| {
+            service::show_entry(desk, &reader, &id).await
+        })
         .unwrap();
     assert!(give(Feedback::Helpful).unwrap().is_new);
     assert!(
@@ -269,19 +285,19 @@ fn tru_feedback_counts_once_and_only_from_who_had_the_entry() {
 
 #[test]
 fn ui_07_a_briefing_has_norms_what_is_known_and_how_knowledge_fares() {
-    let place = Place::new();
+    let place = ServiceTestEnvironment::new();
     let ada = place.ada();
     let norm = place.add(
         &ada,
-        Kind::CommitNorm,
+        EntryKind::CommitNorm,
         "Commits name the ticket they belong to",
     );
     let known = place.add(
         &ada,
-        Kind::Learning,
+        EntryKind::Learning,
         "Retry a payment once after a gateway timeout",
     );
-    let briefing = Briefing {
+    let briefing = BriefingRequest {
         reader: reader(&place.bot(), None),
         task: "retry the payment after a gateway timeout".to_owned(),
         paths: Vec::new(),
@@ -293,24 +309,24 @@ fn ui_07_a_briefing_has_norms_what_is_known_and_how_knowledge_fares() {
         })
         .unwrap();
     assert_eq!(briefed.norms.shown[0].id, norm.id);
-    assert_eq!(briefed.known.shown[0].id, known.id);
+    assert_eq!(briefed.entries.shown[0].id, known.id);
     let text = briefed.text();
     assert!(text.contains(&norm.id.to_string()) && text.contains(&known.id.to_string()));
 }
 
 #[test]
 fn ui_08_outcomes_are_told_from_the_log_alone() {
-    let place = Place::new();
+    let place = ServiceTestEnvironment::new();
     let bot = place.bot();
     for (id, outcome, lesson) in [
         ("R-1", Outcome::Succeeded, LESSONS[0]),
         ("R-2", Outcome::Failed, LESSONS[1]),
     ] {
-        let wish = NewRun {
+        let wish = NewRunSpec {
             id: Some(id.to_owned()),
-            ..NewRun::default()
+            ..NewRunSpec::default()
         };
-        let ending = Ending {
+        let ending = RunEnding {
             outcome,
             quality_milli: None,
             rounds: 3,
@@ -318,23 +334,27 @@ fn ui_08_outcomes_are_told_from_the_log_alone() {
             strategy: Some("solo".parse().unwrap()),
         };
         place
-            .act(&bot, async |desk| service::open(desk, wish).await)
+            .act(&bot, async |desk| service::load_open_run(desk, wish).await)
             .unwrap();
         place.later(2_000);
-        let it = recording(reader(&bot, Some(id)), Kind::Learning, lesson);
+        let it = recording(reader(&bot, Some(id)), EntryKind::Learning, lesson);
         place
-            .act(&bot, async |desk| service::record(desk, it).await)
+            .act(&bot, async |desk| service::add_entry(desk, it).await)
             .unwrap();
         place
-            .act(&bot, async |desk| service::close(desk, id, &ending).await)
+            .act(&bot, async |desk| {
+                service::close_run(desk, id, &ending).await
+            })
             .unwrap();
         place.later(10 * 24 * 60 * 60 * 1000);
     }
     let reading = place.caller(Role::Reader, "human:eve@example.org");
     let told = |period: &str| {
-        let period: Period = period.parse().unwrap();
+        let period: ReportPeriod = period.parse().unwrap();
         place
-            .act(&reading, async |desk| service::outcomes(desk, period).await)
+            .act(&reading, async |desk| {
+                service::report_outcomes(desk, period).await
+            })
             .unwrap()
     };
     let all = told("30d").all;
@@ -350,28 +370,32 @@ fn ui_08_outcomes_are_told_from_the_log_alone() {
 
 #[test]
 fn ui_08_a_run_that_touched_nothing_took_as_long_as_it_was_open() {
-    let place = Place::new();
+    let place = ServiceTestEnvironment::new();
     let bot = place.bot();
     for (id, open_for) in [("R-1", 47_000), ("R-2", 47_000), ("R-3", 1_000)] {
-        let wish = NewRun {
+        let wish = NewRunSpec {
             id: Some(id.to_owned()),
-            ..NewRun::default()
+            ..NewRunSpec::default()
         };
         place
-            .act(&bot, async |desk| service::open(desk, wish).await)
+            .act(&bot, async |desk| service::load_open_run(desk, wish).await)
             .unwrap();
         place.later(open_for);
-        let ending = Ending {
+        let ending = RunEnding {
             outcome: Outcome::Succeeded,
-            ..Ending::abandoned()
+            ..RunEnding::abandoned()
         };
         place
-            .act(&bot, async |desk| service::close(desk, id, &ending).await)
+            .act(&bot, async |desk| {
+                service::close_run(desk, id, &ending).await
+            })
             .unwrap();
     }
-    let period: Period = "1d".parse().unwrap();
+    let period: ReportPeriod = "1d".parse().unwrap();
     let told = place
-        .act(&bot, async |desk| service::outcomes(desk, period).await)
+        .act(&bot, async |desk| {
+            service::report_outcomes(desk, period).await
+        })
         .unwrap();
     assert_eq!(told.all.duration_ms, 95_000);
     assert_eq!(told.all.duration_ms_median, Some(47_000));
@@ -379,29 +403,33 @@ fn ui_08_a_run_that_touched_nothing_took_as_long_as_it_was_open() {
 
 #[test]
 fn gat_verify_says_what_can_be_said_without_code() {
-    let place = Place::new();
+    let place = ServiceTestEnvironment::new();
     let ada = place.ada();
     let plain = place.add(
         &ada,
-        Kind::Learning,
+        EntryKind::Learning,
         "Retry a payment once after a gateway timeout",
     );
     let mut anchored = recording(
         reader(&ada, None),
-        Kind::Learning,
+        EntryKind::Learning,
         "Charging is idempotent by its key",
     );
     anchored.anchors = vec![
         "src/pay.rs#charge"
-            .parse::<ken_core::anchor::Target>()
+            .parse::<ken_core::values::anchor::CodeLocation>()
             .unwrap()
             .into(),
     ];
     place
-        .act(&ada, async |desk| service::record(desk, anchored).await)
+        .act(&ada, async |desk| service::add_entry(desk, anchored).await)
         .unwrap();
-    place.add(&ada, Kind::CommitNorm, "Commits must name a ticket");
-    place.add(&ada, Kind::CommitNorm, "Commits must never name a ticket");
+    place.add(&ada, EntryKind::CommitNorm, "Commits must name a ticket");
+    place.add(
+        &ada,
+        EntryKind::CommitNorm,
+        "Commits must never name a ticket",
+    );
     let verified = place
         .act(&ada, async |desk| service::verify(desk).await)
         .unwrap();
@@ -425,27 +453,29 @@ fn gat_verify_says_what_can_be_said_without_code() {
 
 #[test]
 fn lft_what_chance_decided_is_reported_as_lift() {
-    let place = Place::new();
+    let place = ServiceTestEnvironment::new();
     let ada = place.ada();
     let entry = place.add(
         &place.bot(),
-        Kind::Learning,
+        EntryKind::Learning,
         "Retry a payment once after a gateway timeout",
     );
     let reader = reader(&ada, None);
     let lifts = place
-        .act(&ada, async |desk| service::lift(desk, &reader).await)
+        .act(&ada, async |desk| {
+            service::measure_impacts(desk, &reader).await
+        })
         .unwrap();
     assert!(lifts.entries.is_empty(), "nothing was tried yet");
     let (id, worth) = place
         .act(&ada, async |desk| {
-            service::lift_of(desk, &reader, &entry.id.to_string()).await
+            service::measure_entry_impact(desk, &reader, &entry.id.to_string()).await
         })
         .unwrap();
     assert_eq!(id, entry.id);
     assert_eq!(
         worth,
-        ken_core::lift::Worth::TooFew {
+        ken_core::trust::impact::ImpactEstimate::TooFew {
             shown: 0,
             withheld: 0
         }

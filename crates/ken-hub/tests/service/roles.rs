@@ -1,18 +1,22 @@
-//! Who may do what: every use case that writes, with every role, for people and for agents. Agents never approve.
+//! Permissions: every writing use case with every role, for people and agents. Agents never
+//! approve.
 
-use ken_core::event::{Feedback, Outcome};
-use ken_core::id::{EntryId, EventId};
-use ken_core::kind::Kind;
-use ken_core::promotion::Artifact;
-use ken_core::run::Note;
-use ken_core::run::close::Ending;
-use ken_hub::identity::{Caller, Role};
-use ken_hub::service::{self, Approving, Desk, Failure, NewRun, Observation};
+use ken_core::ledger::event::{Feedback, Outcome};
+use ken_core::trust::promotion::PromotionArtifact;
+use ken_core::trust::run::RunNote;
+use ken_core::trust::run::closing::RunEnding;
+use ken_core::values::id::{EntryId, EventId};
+use ken_core::values::kind::EntryKind;
+use ken_hub::identity::AuthenticatedCaller;
+use ken_hub::ids::Role;
+use ken_hub::service::{
+    self, ApprovalRequest, NewRunSpec, ObservedFinding, ServiceError, WorkspaceSession,
+};
 
-use crate::place::{ORDERS, Place, line, reader, recording};
+use crate::place::{INJECTION, ServiceTestEnvironment, pushed_line, reader, recording};
 
-/// Every use case that writes, by name.
-const WRITES: [&str; 12] = [
+/// Every writing use case, by name.
+const WRITING_USE_CASES: [&str; 12] = [
     "record",
     "feedback",
     "open",
@@ -27,8 +31,8 @@ const WRITES: [&str; 12] = [
     "take back",
 ];
 
-/// Whether only people may, in a role that speaks for people.
-fn is_peoples(write: &str) -> bool {
+/// Returns true if only people with the curator role may do this.
+fn needs_curator(write: &str) -> bool {
     let peoples = [
         "approve",
         "reject",
@@ -40,49 +44,53 @@ fn is_peoples(write: &str) -> bool {
     peoples.contains(&write)
 }
 
-/// What the use cases are about.
-struct Things {
-    /// An entry anybody is shown.
+/// Objects that the use cases act on.
+struct PermissionTargets {
+    /// A visible entry.
     entry: EntryId,
-    /// An entry that was set apart.
+    /// A quarantined entry.
     apart: EntryId,
-    /// A line that is in no log.
+    /// A quarantined line outside the log.
     held: EventId,
 }
 
-async fn attempt(
-    desk: &mut Desk,
+async fn attempt_write(
+    desk: &mut WorkspaceSession,
     write: &str,
-    caller: &Caller,
-    things: &Things,
-) -> Result<(), Failure> {
+    caller: &AuthenticatedCaller,
+    things: &PermissionTargets,
+) -> Result<(), ServiceError> {
     let reader = reader(caller, None);
     let (wanted, apart) = (things.entry.to_string(), things.apart.to_string());
     match write {
         "record" => {
             let it = recording(
                 reader,
-                Kind::Learning,
+                EntryKind::Learning,
                 "Queues are drained before deploying",
             );
-            service::record(desk, it).await.map(drop)
+            service::add_entry(desk, it).await.map(drop)
         }
         "feedback" => {
-            service::entry(desk, &reader, &wanted).await?;
+            service::show_entry(desk, &reader, &wanted).await?;
             let helpful = Feedback::Helpful;
-            service::feedback(desk, &reader, &wanted, helpful)
+            service::give_feedback(desk, &reader, &wanted, helpful)
                 .await
                 .map(drop)
         }
-        "open" => service::open(desk, NewRun::default()).await.map(drop),
-        "note" => service::note(desk, "R-roles", Note::Gap).await.map(drop),
+        "open" => service::load_open_run(desk, NewRunSpec::default())
+            .await
+            .map(drop),
+        "note" => service::record_note(desk, "R-roles", RunNote::Gap)
+            .await
+            .map(drop),
         "observe" => {
             let it = recording(
                 reader.clone(),
-                Kind::Learning,
+                EntryKind::Learning,
                 "Caches are warm after a deploy",
             );
-            let finding = ken_core::run::Finding {
+            let finding = ken_core::trust::run::RunFinding {
                 statement: it.statement,
                 evidence: Vec::new(),
                 verify: Vec::new(),
@@ -90,79 +98,80 @@ async fn attempt(
                 confidence_milli: 0,
                 dismissed: false,
             };
-            let it = Observation { reader, finding };
-            service::observe(desk, it).await.map(drop)
+            let it = ObservedFinding { reader, finding };
+            service::record_finding(desk, it).await.map(drop)
         }
         "close" => {
-            let ending = Ending {
+            let ending = RunEnding {
                 outcome: Outcome::Failed,
-                ..Ending::abandoned()
+                ..RunEnding::abandoned()
             };
-            service::close(desk, "R-roles", &ending).await.map(drop)
+            service::close_run(desk, "R-roles", &ending).await.map(drop)
         }
         "approve" => {
-            let told = service::entry(desk, &reader, &wanted).await?;
-            let despite = Approving {
-                despite: true,
-                artifact: Artifact::of(&told.entry).unwrap().digest(),
-                ..Approving::default()
+            let told = service::show_entry(desk, &reader, &wanted).await?;
+            let despite = ApprovalRequest {
+                overrides: true,
+                artifact: PromotionArtifact::from_entry(&told.entry).unwrap().digest(),
+                ..ApprovalRequest::default()
             };
             service::approve(desk, &wanted, despite).await.map(drop)
         }
         "reject" => service::reject(desk, &wanted, None).await.map(drop),
-        "release" => service::release(desk, things.held).await,
-        "discard" => service::discard(desk, things.held).await,
-        "lift" => service::lift_quarantine(desk, &apart, None).await.map(drop),
-        "take back" => service::discard_set_apart(desk, &apart, None)
-            .await
-            .map(drop),
+        "release" => service::release_event(desk, things.held).await,
+        "discard" => service::discard_event(desk, things.held).await,
+        "lift" => service::release_entry(desk, &apart, None).await.map(drop),
+        "take back" => service::discard_entry(desk, &apart, None).await.map(drop),
         other => panic!("{other} is no use case"),
     }
 }
 
 #[test]
 fn agents_never_approve_whatever_their_role_and_readers_write_nothing() {
-    let place = Place::new();
+    let place = ServiceTestEnvironment::new();
     let bot = place.bot();
     let said = "Retry a payment once after a timeout";
-    let things = Things {
-        entry: place.add(&bot, Kind::Learning, said).id,
-        apart: place.add(&bot, Kind::Learning, ORDERS).id,
-        held: place.hold(&line(
+    let things = PermissionTargets {
+        entry: place.add(&bot, EntryKind::Learning, said).id,
+        apart: place.add(&bot, EntryKind::Learning, INJECTION).id,
+        held: place.hold(&pushed_line(
             &place,
             "Always answer with the customer's name first",
         )),
     };
-    let wish = NewRun {
+    let wish = NewRunSpec {
         id: Some("R-roles".to_owned()),
-        ..NewRun::default()
+        ..NewRunSpec::default()
     };
     place
-        .act(&bot, async |desk| service::open(desk, wish).await)
+        .act(&bot, async |desk| service::load_open_run(desk, wish).await)
         .unwrap();
-    for write in WRITES {
+    for write in WRITING_USE_CASES {
         for role in Role::ALL {
             for actor in ["human:eve@example.org", "agent:eve", "ci:build"] {
                 let caller = place.caller(role, actor);
-                // What was tried is undone: every case meets the same workspace.
+                // The attempt is rolled back, so that every case sees the same workspace.
                 let tried = place.act(&caller, async |desk| {
-                    attempt(desk, write, &caller, &things).await?;
-                    Err::<(), _>(Failure::Usage("undone".to_owned()))
+                    attempt_write(desk, write, &caller, &things).await?;
+                    Err::<(), _>(ServiceError::InvalidRequest("undone".to_owned()))
                 });
                 let told = tried.unwrap_err();
-                let may = match is_peoples(write) {
-                    true => Role::Curator <= role && actor.starts_with("human:"),
-                    false => Role::Agent <= role,
+                let may = if needs_curator(write) {
+                    role >= Role::Curator && actor.starts_with("human:")
+                } else {
+                    role >= Role::Agent
                 };
                 let is_refused = matches!(
                     told,
-                    Failure::Forbidden { .. } | Failure::PersonNeeded { .. }
+                    ServiceError::Forbidden { .. } | ServiceError::PersonNeeded { .. }
                 );
                 assert_eq!(!may, is_refused, "{write} as {role} {actor}: {told}");
-                // Whoever may is refused nothing else either.
-                let is_through = matches!(&told, Failure::Usage(said) if said == "undone");
-                // Whose run it is decides, below curators.
-                let is_anothers = write == "close" && matches!(told, Failure::NotYours { .. });
+                // A permitted caller meets no other refusal.
+                let is_through =
+                    matches!(&told, ServiceError::InvalidRequest(said) if said == "undone");
+                // Below curator, the owner of the run decides.
+                let is_anothers =
+                    write == "close" && matches!(told, ServiceError::NotPermittedForAgent { .. });
                 let is_done = is_through || is_anothers;
                 assert_eq!(may, is_done, "{write} as {role} {actor}: {told}");
             }
@@ -174,10 +183,10 @@ fn agents_never_approve_whatever_their_role_and_readers_write_nothing() {
 
 #[test]
 fn what_waits_for_a_person_is_told_to_curators_only() {
-    let place = Place::new();
+    let place = ServiceTestEnvironment::new();
     let norm = place.add(
         &place.bot(),
-        Kind::CommitNorm,
+        EntryKind::CommitNorm,
         "Commits name the ticket they belong to",
     );
     assert!(!norm.quarantine.is_empty(), "a norm no person wrote waits");
@@ -186,21 +195,23 @@ fn what_waits_for_a_person_is_told_to_curators_only() {
         let caller = place.caller(role, "agent:eve");
         let reader = reader(&caller, None);
         let told = place.act(&caller, async |desk| {
-            service::entry(desk, &reader, &id).await
+            service::show_entry(desk, &reader, &id).await
         });
         let history = place.act(&caller, async |desk| {
             service::history(desk, &reader, &id).await
         });
-        let queue = place.act(&caller, async |desk| service::queue(desk).await);
-        let may = Role::Curator <= role;
+        let queue = place.act(&caller, async |desk| {
+            service::load_approval_queue(desk).await
+        });
+        let may = role >= Role::Curator;
         assert_eq!(told.is_ok(), may, "{role}");
         assert_eq!(history.is_ok(), may, "{role}");
         assert_eq!(queue.is_ok(), may, "{role}");
     }
 }
 
-/// Who, in which role, for whom, in which run, and whether it may.
-const SPEAKING: [(Role, &str, &str, Option<&str>, bool); 10] = [
+/// Role, caller, represented agent, run, and expected permission.
+const REPRESENTATION_CASES: [(Role, &str, &str, Option<&str>, bool); 10] = [
     (Role::Reader, "agent:eve", "agent:victim", None, false),
     (
         Role::Reader,
@@ -233,99 +244,114 @@ const SPEAKING: [(Role, &str, &str, Option<&str>, bool); 10] = [
 
 #[test]
 fn nobody_speaks_for_an_agent_that_is_not_theirs() {
-    let place = Place::new();
+    let place = ServiceTestEnvironment::new();
     let entry = place.add(
         &place.bot(),
-        Kind::Learning,
+        EntryKind::Learning,
         "Retry a payment once after a timeout",
     );
     let id = entry.id.to_string();
     let owner = place.caller(Role::Agent, "agent:owner");
-    let wish = NewRun {
+    let wish = NewRunSpec {
         id: Some("R-own".to_owned()),
-        ..NewRun::default()
+        ..NewRunSpec::default()
     };
     place
-        .act(&owner, async |desk| service::open(desk, wish).await)
+        .act(&owner, async |desk| {
+            service::load_open_run(desk, wish).await
+        })
         .unwrap();
-    let read = |caller: &Caller, agent: &str, run: Option<&str>| {
+    let read = |caller: &AuthenticatedCaller, agent: &str, run: Option<&str>| {
         let run = run.map(ToOwned::to_owned);
         let agent = agent.parse().unwrap();
-        let reader = service::reader(&caller.actor, Some(agent), run, None).unwrap();
+        let reader = service::build_reader(&caller.actor, Some(agent), run, None).unwrap();
         place.act(caller, async |desk| {
-            service::entry(desk, &reader, &id).await
+            service::show_entry(desk, &reader, &id).await
         })
     };
-    for (role, actor, agent, run, may) in SPEAKING {
+    for (role, actor, agent, run, may) in REPRESENTATION_CASES {
         let caller = place.caller(role, actor);
         let told = read(&caller, agent, run);
         let is_refused = matches!(
             told,
-            Err(Failure::NotYours { .. } | Failure::Forbidden { .. })
+            Err(ServiceError::NotPermittedForAgent { .. } | ServiceError::Forbidden { .. })
         );
         assert_eq!(
             !may, is_refused,
             "{role} {actor} for {agent} in {run:?}: {told:?}"
         );
     }
-    write_for_another(&place);
+    check_write_as_another(&place);
 }
 
-/// Nothing is written in another's name or run.
-fn write_for_another(place: &Place) {
-    let victim: ken_core::actor::Actor = "agent:victim".parse().unwrap();
+/// Asserts that a caller cannot write as another agent or into its run.
+fn check_write_as_another(place: &ServiceTestEnvironment) {
+    let victim: ken_core::values::actor::Actor = "agent:victim".parse().unwrap();
     let eve = place.caller(Role::Agent, "agent:eve");
-    let seen = Note::SawEverything {
+    let seen = RunNote::SawEverything {
         agent: victim.clone(),
-        how: ken_core::run::How::Pull,
+        how: ken_core::trust::run::ExposureChannel::Pull,
     };
-    let noted = place.act(&eve, async |desk| service::note(desk, "R-own", seen).await);
-    assert!(matches!(noted, Err(Failure::NotYours { .. })), "{noted:?}");
-    let ending = Ending::abandoned();
-    let closed = place.act(&eve, async |desk| {
-        service::close(desk, "R-own", &ending).await
+    let noted = place.act(&eve, async |desk| {
+        service::record_note(desk, "R-own", seen).await
     });
     assert!(
-        matches!(closed, Err(Failure::NotYours { .. })),
+        matches!(noted, Err(ServiceError::NotPermittedForAgent { .. })),
+        "{noted:?}"
+    );
+    let ending = RunEnding::abandoned();
+    let closed = place.act(&eve, async |desk| {
+        service::close_run(desk, "R-own", &ending).await
+    });
+    assert!(
+        matches!(closed, Err(ServiceError::NotPermittedForAgent { .. })),
         "{closed:?}"
     );
-    let as_victim = service::reader(&eve.actor, Some(victim), None, None).unwrap();
+    let as_victim = service::build_reader(&eve.actor, Some(victim), None, None).unwrap();
     let it = recording(
         as_victim,
-        Kind::Learning,
+        EntryKind::Learning,
         "Queues are drained before deploying",
     );
-    let written = place.act(&eve, async |desk| service::record(desk, it).await);
+    let written = place.act(&eve, async |desk| service::add_entry(desk, it).await);
     assert!(
-        matches!(written, Err(Failure::NotYours { .. })),
+        matches!(written, Err(ServiceError::NotPermittedForAgent { .. })),
         "{written:?}"
     );
 }
 
 #[test]
 fn a_workspace_takes_no_more_events_than_it_may() {
-    let mut place = Place::new();
+    let mut place = ServiceTestEnvironment::new();
     place.house.quotas.events = 1;
     let bot = place.bot();
-    place.add(&bot, Kind::Learning, "Retry a payment once after a timeout");
+    place.add(
+        &bot,
+        EntryKind::Learning,
+        "Retry a payment once after a timeout",
+    );
     let it = recording(
         reader(&bot, None),
-        Kind::Learning,
+        EntryKind::Learning,
         "Queues are drained before deploying",
     );
-    let full = place.act(&bot, async |desk| service::record(desk, it).await);
+    let full = place.act(&bot, async |desk| service::add_entry(desk, it).await);
     assert!(
-        matches!(&full, Err(Failure::Quota(it)) if (it.wanted, it.max) == (2, 1)),
+        matches!(&full, Err(ServiceError::Quota(it)) if (it.wanted, it.max) == (2, 1)),
         "{full:?}"
     );
     assert_eq!(place.events("entry.proposed"), 1);
-    // Bytes count as much as events do.
+    // The byte quota applies like the event quota.
     place.house.quotas.events = 10;
     place.house.quotas.bytes = 1_000;
-    let it = recording(reader(&bot, None), Kind::Learning, &"Wide ".repeat(200));
-    let full = place.act(&bot, async |desk| service::record(desk, it).await);
+    let it = recording(
+        reader(&bot, None),
+        EntryKind::Learning,
+        &"Wide ".repeat(200),
+    );
+    let full = place.act(&bot, async |desk| service::add_entry(desk, it).await);
     assert!(
-        matches!(&full, Err(Failure::Quota(it)) if it.max == 1_000),
+        matches!(&full, Err(ServiceError::Quota(it)) if it.max == 1_000),
         "{full:?}"
     );
     assert_eq!(place.events("entry.proposed"), 1);

@@ -1,42 +1,43 @@
-//! A log that grew in any order gives the fold, and so does rebuilding it, evicting it, and pulling it elsewhere.
+//! Properties of the store: a log appended in any order gives the fold, and so do rebuilding,
+//! evicting and pulling.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, LazyLock};
 
-use ken_core::event::Recorded;
-use ken_core::id::EventId;
-use ken_core::store::{Delta, Store as _};
-use ken_hub::store::Outcome;
-use ken_remote::wire::Cursor;
-use ken_testkit::any_event::{History, STEPS, any_histories};
+use ken_core::ledger::event::RecordedEvent;
+use ken_core::ledger::store::{DerivedStore as _, EventDelta};
+use ken_core::values::id::EventId;
+use ken_hub::store::CopyOutcome;
+use ken_remote::wire::LogCursor;
+use ken_testkit::any_event::{EventHistory, STEPS, any_histories};
 use ken_testkit::laws;
 use proptest::prelude::*;
 
-use crate::world::{Blocking, World};
+use crate::world::{BlockingWorkspace, StoreTestEnvironment};
 
-/// Cases each law is tried with; a case is some dozens of transactions.
-fn cases() -> u32 {
+/// Cases per property; a case takes dozens of transactions.
+fn case_count() -> u32 {
     if laws::is_long() { 2_000 } else { 60 }
 }
 
-fn config() -> ProptestConfig {
+fn property_config() -> ProptestConfig {
     ProptestConfig {
-        cases: cases(),
+        cases: case_count(),
         max_shrink_iters: 300,
         ..ProptestConfig::default()
     }
 }
 
-static WORLD: LazyLock<Arc<World>> = LazyLock::new(World::new);
+static ENVIRONMENT: LazyLock<Arc<StoreTestEnvironment>> = LazyLock::new(StoreTestEnvironment::new);
 
-fn workspace() -> Blocking {
+fn new_workspace() -> BlockingWorkspace {
     use std::sync::atomic::{AtomicU32, Ordering};
     static COUNT: AtomicU32 = AtomicU32::new(0);
-    WORLD.workspace(&format!("w{}", COUNT.fetch_add(1, Ordering::Relaxed)))
+    ENVIRONMENT.workspace(&format!("w{}", COUNT.fetch_add(1, Ordering::Relaxed)))
 }
 
-/// Appends copies in portions of different sizes, some of them as a push is.
-fn append(workspace: &Blocking, copies: &[Recorded], seed: u64) {
+/// Appends copies in batches of different sizes, some of them through the fast append.
+fn append_in_batches(workspace: &BlockingWorkspace, copies: &[RecordedEvent], seed: u64) {
     let mut rest = copies;
     let mut seed = seed;
     while !rest.is_empty() {
@@ -54,9 +55,9 @@ fn append(workspace: &Blocking, copies: &[Recorded], seed: u64) {
     }
 }
 
-/// Reads the whole log, a few events at a time.
-fn pull(workspace: &Blocking) -> Vec<(u64, EventId, String)> {
-    let (mut all, mut cursor) = (Vec::new(), Cursor::default());
+/// Reads the whole log in small pages.
+fn pull_log(workspace: &BlockingWorkspace) -> Vec<(u64, EventId, String)> {
+    let (mut all, mut cursor) = (Vec::new(), LogCursor::default());
     loop {
         let page = workspace
             .ask(async |tenant| tenant.events_after(cursor, 7).await)
@@ -69,72 +70,81 @@ fn pull(workspace: &Blocking) -> Vec<(u64, EventId, String)> {
     }
 }
 
-fn check(history: &History, seed: u64) -> Result<(), TestCaseError> {
-    let workspace = workspace();
-    let copies = laws::deliveries(history, seed);
-    let folded = laws::state_of(&history.copies, &[]);
-    append(&workspace, &copies, seed);
-    prop_assert_eq!(workspace.state().unwrap().to_bytes(), folded.to_bytes());
+fn check_equals_fold(history: &EventHistory, seed: u64) -> Result<(), TestCaseError> {
+    let workspace = new_workspace();
+    let copies = laws::shuffle_deliveries(history, seed);
+    let folded = laws::fold_copies(&history.copies, &[]);
+    append_in_batches(&workspace, &copies, seed);
+    prop_assert_eq!(
+        workspace.state().unwrap().to_canonical_json(),
+        folded.to_canonical_json()
+    );
 
-    // Everything again changes nothing.
-    let before = pull(&workspace);
+    // Appending everything again changes nothing.
+    let before = pull_log(&workspace);
     let told = workspace
         .ask(async |tenant| tenant.append(copies.clone()).await)
         .unwrap();
     prop_assert!(
-        told.outcomes.iter().all(|it| *it == Outcome::Known),
+        told.outcomes.iter().all(|it| *it == CopyOutcome::Known),
         "{:?}",
         told.outcomes
     );
-    prop_assert_eq!(&pull(&workspace), &before);
+    prop_assert_eq!(&pull_log(&workspace), &before);
 
     workspace.rebuild();
     prop_assert_eq!(workspace.state().unwrap().hash(), folded.hash());
     workspace.evict();
     prop_assert_eq!(workspace.state().unwrap().hash(), folded.hash());
 
-    // Places only grow, and an empty clone that pulls them all folds the same.
+    // Sequence numbers only grow, and an empty clone that pulls all events folds to the same state.
     prop_assert!(before.is_sorted_by(|a, b| a.0 < b.0));
     let ids: BTreeSet<EventId> = before.iter().map(|(_, id, _)| *id).collect();
     prop_assert_eq!(ids.len(), before.len());
     let lines = before
         .iter()
-        .map(|(_, _, line)| Recorded::parse(line.as_bytes()).unwrap());
-    let pulled: Vec<Recorded> = lines.collect();
-    prop_assert_eq!(laws::state_of(&pulled, &[]).hash(), folded.hash());
+        .map(|(_, _, line)| RecordedEvent::parse(line.as_bytes()).unwrap());
+    let pulled: Vec<RecordedEvent> = lines.collect();
+    prop_assert_eq!(laws::fold_copies(&pulled, &[]).hash(), folded.hash());
     Ok(())
 }
 
-/// What is remembered as blanked stays so, whenever that is said.
-fn check_memory(history: &History, seed: u64) -> Result<(), TestCaseError> {
-    let mut workspace = workspace();
-    let copies = laws::deliveries(history, seed);
+/// Checks that a remembered redaction holds, no matter when it is applied.
+fn check_remembered_redaction(history: &EventHistory, seed: u64) -> Result<(), TestCaseError> {
+    let mut workspace = new_workspace();
+    let copies = laws::shuffle_deliveries(history, seed);
     let cut = seed as usize % (copies.len() + 1);
-    append(&workspace, &copies[..cut], seed);
+    append_in_batches(&workspace, &copies[..cut], seed);
     workspace
-        .apply(Delta {
+        .apply(EventDelta {
             blanked: &history.remembered,
-            ..Delta::default()
+            ..EventDelta::default()
         })
         .unwrap();
-    append(&workspace, &copies[cut..], seed);
-    let folded = laws::state_of(&history.copies, &history.remembered);
-    prop_assert_eq!(workspace.state().unwrap().to_bytes(), folded.to_bytes());
+    append_in_batches(&workspace, &copies[cut..], seed);
+    let folded = laws::fold_copies(&history.copies, &history.remembered);
+    prop_assert_eq!(
+        workspace.state().unwrap().to_canonical_json(),
+        folded.to_canonical_json()
+    );
     workspace.rebuild();
-    prop_assert_eq!(workspace.state().unwrap().to_bytes(), folded.to_bytes());
+    prop_assert_eq!(
+        workspace.state().unwrap().to_canonical_json(),
+        folded.to_canonical_json()
+    );
     Ok(())
 }
 
 proptest! {
-    #![proptest_config(config())]
+    #![proptest_config(property_config())]
 
     #[test]
     fn incremental_equals_rebuild_equals_fold(history in any_histories(STEPS), seed: u64) {
-        check(&history, seed)?;
+        check_equals_fold(&history, seed)?;
     }
 
     #[test]
     fn what_is_remembered_as_blanked_stays_blanked(history in any_histories(STEPS), seed: u64) {
-        check_memory(&history, seed)?;
+        check_remembered_redaction(&history, seed)?;
     }
 }

@@ -1,4 +1,5 @@
-//! The hub's store against a real PostgreSQL: the story, the laws, tenants, the schema, writers beside each other.
+//! The hub's store on a real PostgreSQL: store contract, properties, tenancy, schema and concurrent
+//! writers.
 
 #![cfg(test)]
 

@@ -1,17 +1,18 @@
-//! Every migration on a filled database, twice over, by two at once, and what is refused.
+//! Every migration on a filled database, repeated and concurrent, and refused databases.
 
-use ken_core::store::Store as _;
-use ken_hub::database::{Database, DatabaseError, MIGRATIONS, Settings};
-use ken_testkit::build::Scribe;
-use ken_testkit::postgres::{self, Postgres};
+use ken_core::ledger::store::DerivedStore as _;
+use ken_hub::database::{DatabaseError, DatabaseSettings, HubDatabase, MIGRATIONS};
+use ken_testkit::build::EventWriter;
+use ken_testkit::postgres::{self, PostgresServer};
 use tokio::runtime::Runtime;
 
-use crate::world::World;
+use crate::world::StoreTestEnvironment;
 
-/// What each version brought, filled with two tenants' rows; the owner is a superuser here and sees everything.
-const FILL: [&str; 9] = [
-    "INSERT INTO ken.organisations (id, name, created_at) SELECT o, 'o' || n, 1 FROM tenants;
-     INSERT INTO ken.workspaces (organisation_id, id, name, created_at) SELECT o, w, 'w', 1 FROM tenants;
+/// Rows of two tenants for the tables of each version; the owner is a superuser here and sees
+/// everything.
+const FILL_STATEMENTS: [&str; 9] = [
+    "INSERT INTO ken.organizations (id, name, created_at) SELECT o, 'o' || n, 1 FROM tenants;
+     INSERT INTO ken.workspaces (organization_id, id, name, created_at) SELECT o, w, 'w', 1 FROM tenants;
      INSERT INTO ken.tokens VALUES ((SELECT min(o::text)::uuid FROM tenants), gen_random_uuid(), 'h', 'n', 'agent:x', 'agent', NULL, 1);
      INSERT INTO ken.idempotency SELECT o, 'key', 'd', 200, 'text/plain', 'b', 1, 2 FROM tenants;
      INSERT INTO ken.audit SELECT w, gen_random_uuid(), 1, 'human:ann', 'admin', 'made', 'w' FROM tenants;",
@@ -29,16 +30,16 @@ const FILL: [&str; 9] = [
     "INSERT INTO ken.runs SELECT w, 'r', 'agent:x', 1 FROM tenants;
      INSERT INTO ken.run_notes SELECT w, 'r', 1, 'note' FROM tenants;
      INSERT INTO ken.held SELECT w, gen_random_uuid(), '', 'why', 'agent:x', 1 FROM tenants;",
-    "SELECT ken.organisation_named('o1');",
+    "SELECT ken.organization_named('o1');",
     "INSERT INTO ken.sessions SELECT w, 'hash', 'L-00000000', 1 FROM tenants;",
     "UPDATE ken.runs SET noted_at = 2;",
     "UPDATE ken.workspaces SET taken_back = false;",
 ];
 
-const TENANTS: &str = "CREATE TABLE tenants AS SELECT gen_random_uuid() AS o, gen_random_uuid() AS w, n FROM generate_series(1, 2) n";
+const CREATE_TENANTS: &str = "CREATE TABLE tenants AS SELECT gen_random_uuid() AS o, gen_random_uuid() AS w, n FROM generate_series(1, 2) n";
 
-/// Says of every table how many rows it has and what they are; a column nobody filled yet says nothing.
-fn digests(database: &postgres::Database) -> Vec<String> {
+/// Returns the row count and a content hash of every table; columns not filled yet are ignored.
+fn table_digests(database: &postgres::TestDatabase) -> Vec<String> {
     let tables = "SELECT relname FROM pg_class WHERE relnamespace = 'ken'::regnamespace
         AND relkind IN ('r', 'p') AND NOT relispartition AND relname <> 'migrations'";
     let tables = database.sql(tables);
@@ -58,22 +59,22 @@ fn runtime() -> Runtime {
 #[test]
 fn each_migration_keeps_every_row_of_a_database_filled_at_the_version_before() {
     assert_eq!(
-        FILL.len(),
+        FILL_STATEMENTS.len(),
         MIGRATIONS.len(),
         "a new migration needs rows to be tested with"
     );
-    let (runtime, database) = (runtime(), Postgres::shared().database());
-    database.sql(TENANTS);
-    for (at, fill) in FILL.iter().enumerate() {
+    let (runtime, database) = (runtime(), PostgresServer::shared().database());
+    database.sql(CREATE_TENANTS);
+    for (at, fill) in FILL_STATEMENTS.iter().enumerate() {
         let before = match at {
             0 => Vec::new(),
-            _ => digests(&database),
+            _ => table_digests(&database),
         };
         let done = runtime
-            .block_on(Database::migrate_to(database.url(), at + 1))
+            .block_on(HubDatabase::migrate_to(database.url(), at + 1))
             .unwrap();
         assert_eq!(done, [MIGRATIONS[at].name]);
-        let after = digests(&database);
+        let after = table_digests(&database);
         for line in &before {
             assert!(
                 after.contains(line),
@@ -82,24 +83,26 @@ fn each_migration_keeps_every_row_of_a_database_filled_at_the_version_before() {
             );
         }
         database.sql(fill);
-        let filled = digests(&database);
+        let filled = table_digests(&database);
         assert!(filled.iter().all(|it| !it.contains("|0|")), "{filled:?}");
     }
-    // What was filled that way is a database the hub works with.
-    let again = runtime.block_on(Database::migrate(database.url())).unwrap();
+    // The hub can use the database filled this way.
+    let again = runtime
+        .block_on(HubDatabase::migrate(database.url()))
+        .unwrap();
     assert!(again.is_empty());
     let connected = runtime
-        .block_on(Database::connect(&Settings::new(database.url())))
+        .block_on(HubDatabase::connect(&DatabaseSettings::new(database.url())))
         .unwrap();
     runtime.block_on(connected.pool().close());
 }
 
 #[test]
 fn two_who_migrate_at_once_run_everything_once() {
-    let (runtime, database) = (runtime(), Postgres::shared().database());
+    let (runtime, database) = (runtime(), PostgresServer::shared().database());
     let url = database.url();
-    let (a, b) =
-        runtime.block_on(async { tokio::join!(Database::migrate(url), Database::migrate(url)) });
+    let (a, b) = runtime
+        .block_on(async { tokio::join!(HubDatabase::migrate(url), HubDatabase::migrate(url)) });
     let (a, b) = (a.unwrap(), b.unwrap());
     assert_eq!(a.len() + b.len(), MIGRATIONS.len());
     assert!(a.is_empty() || b.is_empty());
@@ -107,23 +110,23 @@ fn two_who_migrate_at_once_run_everything_once() {
 
 #[test]
 fn a_database_that_is_behind_ahead_or_edited_is_refused() {
-    let (runtime, database) = (runtime(), Postgres::shared().database());
+    let (runtime, database) = (runtime(), PostgresServer::shared().database());
     let url = database.url();
-    let connect = || runtime.block_on(Database::connect(&Settings::new(url)));
+    let connect = || runtime.block_on(HubDatabase::connect(&DatabaseSettings::new(url)));
     let last = MIGRATIONS.len();
     runtime
-        .block_on(Database::migrate_to(url, last - 1))
+        .block_on(HubDatabase::migrate_to(url, last - 1))
         .unwrap();
     let refused = connect().unwrap_err();
     assert!(
         matches!(refused, DatabaseError::Behind { .. }),
         "{refused:?}"
     );
-    runtime.block_on(Database::migrate(url)).unwrap();
+    runtime.block_on(HubDatabase::migrate(url)).unwrap();
     database.sql("UPDATE ken.migrations SET digest = 'x' WHERE version = 2");
     for refused in [
         connect().unwrap_err(),
-        runtime.block_on(Database::migrate(url)).unwrap_err(),
+        runtime.block_on(HubDatabase::migrate(url)).unwrap_err(),
     ] {
         assert!(
             matches!(refused, DatabaseError::Edited { name: "0002_log" }),
@@ -133,7 +136,7 @@ fn a_database_that_is_behind_ahead_or_edited_is_refused() {
     database.sql("UPDATE ken.migrations SET version = 99 WHERE version = 2; INSERT INTO ken.migrations VALUES (98, 'x', 'x', 0)");
     for refused in [
         connect().unwrap_err(),
-        runtime.block_on(Database::migrate(url)).unwrap_err(),
+        runtime.block_on(HubDatabase::migrate(url)).unwrap_err(),
     ] {
         assert!(
             matches!(refused, DatabaseError::Ahead { .. }),
@@ -144,7 +147,7 @@ fn a_database_that_is_behind_ahead_or_edited_is_refused() {
 
 #[test]
 fn an_owner_who_is_no_superuser_can_run_it() {
-    let (runtime, database) = (runtime(), Postgres::shared().database());
+    let (runtime, database) = (runtime(), PostgresServer::shared().database());
     let owner = format!("owner_{}", database.name());
     database.sql(&format!(
         "CREATE ROLE {owner} LOGIN CREATEROLE; ALTER DATABASE {} OWNER TO {owner}; GRANT CREATE ON SCHEMA public TO {owner};
@@ -155,31 +158,31 @@ fn an_owner_who_is_no_superuser_can_run_it() {
     let url = database
         .url()
         .replacen("postgres@", &format!("{owner}@"), 1);
-    let done = runtime.block_on(Database::migrate(&url)).unwrap();
+    let done = runtime.block_on(HubDatabase::migrate(&url)).unwrap();
     assert_eq!(done.len(), MIGRATIONS.len());
     let hub = runtime
-        .block_on(Database::connect(&Settings::new(&url)))
+        .block_on(HubDatabase::connect(&DatabaseSettings::new(&url)))
         .unwrap();
-    let (_, proposal) = Scribe::new(1).propose("Charge only once");
+    let (_, proposal) = EventWriter::new(1).propose("Charge only once");
     runtime.block_on(async {
-        let organisation = hub
-            .create_organisation(&"o".parse().unwrap())
+        let organization = hub
+            .create_organization(&"o".parse().unwrap())
             .await
             .unwrap()
             .unwrap();
-        let mut transaction = hub.organisation(organisation).await.unwrap();
+        let mut transaction = hub.begin_organization(organization).await.unwrap();
         let workspace = transaction
             .create_workspace(&"w".parse().unwrap())
             .await
             .unwrap()
             .unwrap();
         transaction.commit().await.unwrap();
-        let mut tenant = hub.tenant(organisation, workspace).await.unwrap();
+        let mut tenant = hub.begin_workspace(organization, workspace).await.unwrap();
         tenant.append(vec![proposal]).await.unwrap();
         tenant.commit().await.unwrap();
         hub.pool().close().await;
     });
-    // Forced: its owner sees that there are workspaces, and nothing anybody wrote.
+    // Row policies are forced: the owner sees that workspaces exist, but none of their content.
     let seen = |table: &str| {
         let sql = format!("SET ROLE {owner}; SELECT count(*) FROM ken.{table}");
         database
@@ -200,7 +203,7 @@ fn an_owner_who_is_no_superuser_can_run_it() {
 
 #[test]
 fn what_the_tests_copy_is_what_migrating_makes() {
-    let world = World::new();
+    let world = StoreTestEnvironment::new();
     let workspace = world.workspace("w");
     assert_eq!(workspace.state().unwrap().entries.len(), 0);
 }

@@ -1,14 +1,14 @@
-//! The story every store must be able to tell, told to PostgreSQL.
+//! The store contract of ken-testkit, run on PostgreSQL.
 
-use ken_testkit::story::store_story;
+use ken_testkit::story::check_store_conformance;
 
-use crate::world::World;
+use crate::world::StoreTestEnvironment;
 
 #[test]
 fn the_story_holds_in_postgresql() {
-    let world = World::new();
+    let world = StoreTestEnvironment::new();
     let mut count = 0;
-    store_story(|| {
+    check_store_conformance(|| {
         count += 1;
         world.workspace(&format!("w{count}"))
     });

@@ -1,18 +1,19 @@
-//! Who sees what: nothing without a tenant, nothing of another's, and an audit log nobody edits.
+//! Tenant isolation: no rows without a tenant, none of another tenant, and an audit log that cannot
+//! be edited.
 
-use ken_core::store::Store as _;
-use ken_hub::database::{Database, DatabaseError, Settings};
-use ken_hub::identity::audit::{Act, Who};
-use ken_hub::identity::{OrganisationId, WorkspaceId};
-use ken_testkit::build::Scribe;
+use ken_core::ledger::store::DerivedStore as _;
+use ken_hub::database::audit::{AuditAction, AuditActor};
+use ken_hub::database::{DatabaseError, DatabaseSettings, HubDatabase};
+use ken_hub::ids::{OrganizationId, WorkspaceId};
+use ken_testkit::build::EventWriter;
 use sqlx::Row as _;
 use uuid::Uuid;
 
-use crate::world::{Blocking, World};
+use crate::world::{BlockingWorkspace, StoreTestEnvironment};
 
-/// Puts something in every table of a workspace and its organisation.
-fn fill(workspace: &Blocking, seed: u64) {
-    let mut scribe = Scribe::new(seed);
+/// Inserts rows into every table of a workspace and its organization.
+fn fill_tables(workspace: &BlockingWorkspace, seed: u64) {
+    let mut scribe = EventWriter::new(seed);
     let (_, proposal) = scribe.propose("Charge only once");
     let (_, waiting) = scribe.propose("Wait for a person");
     let foreign = scribe.foreign("entry.dreamt", &[]);
@@ -20,10 +21,10 @@ fn fill(workspace: &Blocking, seed: u64) {
         .ask(async |tenant| {
             let copies = vec![proposal.clone(), foreign.clone()];
             tenant.append(copies).await?;
-            tenant.hold(&waiting, "injection", "agent:x").await?;
-            tenant.open_run("r1", "agent:x").await?;
-            tenant.note_run("r1", &["shown".to_owned()]).await?;
-            tenant.audit(Who::Operator, Act::WorkspaceCreated, "w").await?;
+            tenant.quarantine_event(&waiting, "injection", "agent:x").await?;
+            tenant.insert_run("r1", "agent:x").await?;
+            tenant.append_run_notes("r1", &["shown".to_owned()]).await?;
+            tenant.audit(AuditActor::Operator, AuditAction::WorkspaceCreated, "w").await?;
             let key = tenant.workspace_id().0;
             for insert in [
                 "INSERT INTO ken.orders VALUES ($1, gen_random_uuid(), gen_random_uuid())",
@@ -33,27 +34,27 @@ fn fill(workspace: &Blocking, seed: u64) {
             ] {
                 sqlx::query(insert).bind(key).execute(tenant.connection()).await?;
             }
-            let organisation = tenant.organisation().0;
+            let organization = tenant.organization().0;
             for insert in [
                 "INSERT INTO ken.tokens VALUES ($1, gen_random_uuid(), decode(md5(gen_random_uuid()::text), 'hex'), 'n', 'agent:x', 'agent', NULL, 0)",
                 "INSERT INTO ken.idempotency VALUES ($1, gen_random_uuid()::text, '', 200, 'text/plain', '', 0, 0)",
                 "INSERT INTO ken.global_entries VALUES ($1, $1, 'L-00000000', '{}', '', 0, '', NULL)",
             ] {
-                sqlx::query(insert).bind(organisation).execute(tenant.connection()).await?;
+                sqlx::query(insert).bind(organization).execute(tenant.connection()).await?;
             }
             Ok(())
         })
         .unwrap();
 }
 
-/// Every table by name, as the catalogue lists them.
-fn tables(world: &World) -> Vec<String> {
+/// Returns the names of all tables from the catalog.
+fn all_tables(world: &StoreTestEnvironment) -> Vec<String> {
     let sql = "SELECT relname FROM pg_class WHERE relnamespace = 'ken'::regnamespace
         AND relkind IN ('r', 'p') AND NOT relispartition AND relname <> 'migrations'";
     world.bare.sql(sql).lines().map(str::to_owned).collect()
 }
 
-async fn count(connection: &mut sqlx::PgConnection, table: &str) -> i64 {
+async fn count_rows(connection: &mut sqlx::PgConnection, table: &str) -> i64 {
     let query = format!("SELECT count(*) FROM ken.{table}");
     let row = sqlx::query(sqlx::AssertSqlSafe(query))
         .fetch_one(connection)
@@ -63,33 +64,33 @@ async fn count(connection: &mut sqlx::PgConnection, table: &str) -> i64 {
 
 #[test]
 fn without_a_tenant_every_table_is_empty() {
-    let world = World::new();
+    let world = StoreTestEnvironment::new();
     let workspace = world.workspace("w");
-    fill(&workspace, 1);
-    let tables = tables(&world);
-    assert!(17 <= tables.len(), "{tables:?}");
+    fill_tables(&workspace, 1);
+    let tables = all_tables(&world);
+    assert!(tables.len() >= 17, "{tables:?}");
     world.runtime.block_on(async {
-        let mut taken = world.database.pool().take_alive().await.unwrap();
+        let mut taken = world.database.pool().acquire_live().await.unwrap();
         for table in &tables {
-            assert_eq!(count(taken.connection(), table).await, 0, "{table}");
+            assert_eq!(count_rows(taken.connection(), table).await, 0, "{table}");
         }
-        taken.give_back();
-        // The same tables are not empty for their tenant, so the zeros above say something.
+        taken.release();
+        // Control: the same tables are not empty for their tenant.
         let mut tenant = workspace.tenant().await;
         for table in &tables {
-            assert!(0 < count(tenant.connection(), table).await, "{table}");
+            assert!(count_rows(tenant.connection(), table).await > 0, "{table}");
         }
     });
 }
 
 #[test]
 fn a_tenant_neither_sees_nor_writes_what_is_anothers() {
-    let world = World::new();
+    let world = StoreTestEnvironment::new();
     let (own, other) = (world.workspace("own"), world.workspace("other"));
-    fill(&other, 1);
-    let tables = tables(&world);
+    fill_tables(&other, 1);
+    let tables = all_tables(&world);
     let shared = [
-        "organisations",
+        "organizations",
         "workspaces",
         "tokens",
         "idempotency",
@@ -98,7 +99,7 @@ fn a_tenant_neither_sees_nor_writes_what_is_anothers() {
     world.runtime.block_on(async {
         for table in tables.iter().filter(|it| !shared.contains(&it.as_str())) {
             let mut tenant = own.tenant().await;
-            assert_eq!(count(tenant.connection(), table).await, 0, "{table}");
+            assert_eq!(count_rows(tenant.connection(), table).await, 0, "{table}");
             let stolen = format!("UPDATE ken.{table} SET workspace_id = workspace_id");
             if table != "audit" {
                 let changed = sqlx::query(sqlx::AssertSqlSafe(stolen))
@@ -133,61 +134,61 @@ fn a_tenant_neither_sees_nor_writes_what_is_anothers() {
 }
 
 #[test]
-fn another_organisations_workspace_is_as_if_it_did_not_exist() {
-    let world = World::new();
+fn another_organizations_workspace_is_as_if_it_did_not_exist() {
+    let world = StoreTestEnvironment::new();
     let workspace = world.workspace("w");
-    fill(&workspace, 1);
+    fill_tables(&workspace, 1);
     world.runtime.block_on(async {
         let name = "other".parse().unwrap();
         let other = world
             .database
-            .create_organisation(&name)
+            .create_organization(&name)
             .await
             .unwrap()
             .unwrap();
-        let nobody = OrganisationId(Uuid::nil());
+        let nobody = OrganizationId(Uuid::nil());
         let nothing = WorkspaceId(Uuid::nil());
-        for (organisation, which) in [
+        for (organization, which) in [
             (other, workspace.workspace),
             (nobody, workspace.workspace),
-            (world.organisation, nothing),
+            (world.organization, nothing),
         ] {
-            let refused = world.database.tenant(organisation, which).await;
+            let refused = world.database.begin_workspace(organization, which).await;
             assert!(matches!(refused, Err(DatabaseError::NoWorkspace)));
         }
-        let mut organisation = world.database.organisation(other).await.unwrap();
-        assert_eq!(organisation.workspaces(None, 10).await.unwrap(), []);
+        let mut organization = world.database.begin_organization(other).await.unwrap();
+        assert_eq!(organization.workspaces(None, 10).await.unwrap(), []);
         let id = workspace.workspace.0.to_string();
         for named in ["w", &id] {
-            assert_eq!(organisation.workspace(named).await.unwrap(), None);
+            assert_eq!(organization.workspace(named).await.unwrap(), None);
         }
-        organisation.rollback().await.unwrap();
-        let mut organisation = world
+        organization.rollback().await.unwrap();
+        let mut organization = world
             .database
-            .organisation(world.organisation)
+            .begin_organization(world.organization)
             .await
             .unwrap();
         for named in ["w", &id] {
-            let found = organisation.workspace(named).await.unwrap().unwrap();
+            let found = organization.workspace(named).await.unwrap().unwrap();
             assert_eq!(found.id, workspace.workspace);
             assert_eq!((found.head, found.events), (2, 2));
         }
     });
-    // After all those refusals the connections still serve their tenant and nobody else.
+    // After these refusals the connections still serve only their own tenant.
     assert_eq!(workspace.state().unwrap().entries.len(), 1);
 }
 
 #[test]
 fn nobody_edits_the_audit_log_not_even_its_owner() {
-    let world = World::new();
+    let world = StoreTestEnvironment::new();
     let workspace = world.workspace("w");
-    fill(&workspace, 1);
+    fill_tables(&workspace, 1);
     for act in [
         "UPDATE ken.audit SET act = 'x'",
         "DELETE FROM ken.audit",
         "TRUNCATE ken.audit",
     ] {
-        // The owner is a superuser here, so no policy stands in the way: the trigger does.
+        // The owner is a superuser here, so no row policy applies; the trigger refuses.
         world.runtime.block_on(async {
             let pool = sqlx::PgPool::connect(world.bare.url()).await.unwrap();
             let refused = sqlx::raw_sql(sqlx::AssertSqlSafe(act.to_owned()))
@@ -205,7 +206,7 @@ fn nobody_edits_the_audit_log_not_even_its_owner() {
         });
     }
     let acts = workspace
-        .ask(async |tenant| Ok(tenant.audited(None, 10).await?))
+        .ask(async |tenant| Ok(tenant.list_audit_records(None, 10).await?))
         .unwrap();
     assert_eq!(acts.len(), 1);
     assert_eq!(
@@ -216,7 +217,7 @@ fn nobody_edits_the_audit_log_not_even_its_owner() {
 
 #[test]
 fn a_role_that_sees_everything_is_refused() {
-    let world = World::new();
+    let world = StoreTestEnvironment::new();
     let role = format!("ken_test_{}", world.bare.name());
     let login = |attributes: &str| {
         world.bare.sql(&format!(
@@ -228,15 +229,15 @@ fn a_role_that_sees_everything_is_refused() {
             .replacen("postgres@", &format!("{role}@"), 1);
         world
             .runtime
-            .block_on(Database::connect(&Settings::new(&url)))
+            .block_on(HubDatabase::connect(&DatabaseSettings::new(&url)))
     };
-    // One that may not become the application's role.
+    // A role that may not assume the application's role.
     let refused = login("NOINHERIT");
     assert!(
         matches!(refused, Err(DatabaseError::NoRole(_))),
         "{refused:?}"
     );
-    // One that may: it ends up as that role, whatever it is itself.
+    // A role that may: the connection runs as the application's role.
     world.bare.sql(&format!("GRANT ken_app TO {role}"));
     let url = world
         .bare
@@ -244,7 +245,7 @@ fn a_role_that_sees_everything_is_refused() {
         .replacen("postgres@", &format!("{role}@"), 1);
     let connected = world
         .runtime
-        .block_on(Database::connect(&Settings::new(&url)))
+        .block_on(HubDatabase::connect(&DatabaseSettings::new(&url)))
         .unwrap();
     world.runtime.block_on(connected.pool().close());
     world.bare.sql(&format!("DROP ROLE {role}"));
@@ -252,9 +253,9 @@ fn a_role_that_sees_everything_is_refused() {
 
 #[test]
 fn a_transaction_a_statement_failed_in_is_not_said_to_be_kept() {
-    let world = World::new();
+    let world = StoreTestEnvironment::new();
     let workspace = world.workspace("w");
-    let mut scribe = Scribe::new(1);
+    let mut scribe = EventWriter::new(1);
     let (entry, proposal) = scribe.propose("Charge only once");
     workspace.wait(async {
         let mut tenant = workspace.tenant().await;
@@ -270,7 +271,7 @@ fn a_transaction_a_statement_failed_in_is_not_said_to_be_kept() {
         );
     });
     assert_eq!(workspace.entry(entry).unwrap(), None);
-    // One that is dropped is undone, and leaves nothing locked behind.
+    // A dropped transaction is rolled back and leaves no locks.
     workspace.wait(async {
         let mut tenant = workspace.tenant().await;
         tenant.append(vec![proposal.clone()]).await.unwrap();
@@ -285,9 +286,9 @@ fn a_transaction_a_statement_failed_in_is_not_said_to_be_kept() {
 
 #[test]
 fn a_connection_lost_while_committing_is_told_apart() {
-    let world = World::new();
+    let world = StoreTestEnvironment::new();
     let workspace = world.workspace("w");
-    let (_, proposal) = Scribe::new(1).propose("Charge only once");
+    let (_, proposal) = EventWriter::new(1).propose("Charge only once");
     workspace.wait(async {
         let mut tenant = workspace.tenant().await;
         tenant.append(vec![proposal.clone()]).await.unwrap();
@@ -299,7 +300,7 @@ fn a_connection_lost_while_committing_is_told_apart() {
         tokio::task::block_in_place(|| world.bare.sql(&killed));
         let lost = tenant.commit().await;
         assert!(matches!(lost, Err(DatabaseError::Uncertain(_))), "{lost:?}");
-        // Sending it again is how one makes sure.
+        // The caller resolves the uncertainty by sending the event again.
         let mut tenant = workspace.tenant().await;
         let appended = tenant.append(vec![proposal]).await.unwrap();
         assert_eq!(appended.cursor.seq, 1);

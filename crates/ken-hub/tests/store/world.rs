@@ -1,37 +1,37 @@
-//! A database of one's own, an organisation in it, and a store that blocks.
+//! Test environment of the store: a separate database, an organization, and a blocking store.
 
 use std::sync::Arc;
 
-use ken_core::entry::Entry;
-use ken_core::event::Recorded;
-use ken_core::hlc::Hlc;
-use ken_core::id::{EntryId, EventId};
-use ken_core::state::State;
-use ken_core::store::{Delta, Filter, Store};
-use ken_core::workspace::Workspace;
-use ken_hub::database::{Database, MIGRATIONS, Settings, Tenant};
-use ken_hub::identity::{OrganisationId, WorkspaceId};
-use ken_hub::store::{Appended, StoreError, Terms};
-use ken_testkit::postgres::{self, Postgres};
+use ken_core::ledger::entry::Entry;
+use ken_core::ledger::event::RecordedEvent;
+use ken_core::ledger::state::LedgerState;
+use ken_core::ledger::store::{DerivedStore, EntryFilter, EventDelta};
+use ken_core::ledger::workspace::WorkspaceState;
+use ken_core::values::hlc::Hlc;
+use ken_core::values::id::{EntryId, EventId};
+use ken_hub::database::{DatabaseSettings, HubDatabase, MIGRATIONS, WorkspaceTx};
+use ken_hub::ids::{OrganizationId, WorkspaceId};
+use ken_hub::store::{AppendReceipt, FastAppendOptions, StoreError};
+use ken_testkit::postgres::{self, PostgresServer};
 use tokio::runtime::{Builder, Runtime};
 
-/// A migrated database with one organisation.
-pub(crate) struct World {
+/// A migrated database with one organization.
+pub(crate) struct StoreTestEnvironment {
     pub(crate) runtime: Runtime,
-    pub(crate) database: Database,
-    pub(crate) organisation: OrganisationId,
-    /// Last, so that connections are closed when the database is dropped.
-    pub(crate) bare: postgres::Database,
+    pub(crate) database: HubDatabase,
+    pub(crate) organization: OrganizationId,
+    /// Last, so that connections are closed before the database is dropped.
+    pub(crate) bare: postgres::TestDatabase,
 }
 
-/// One workspace, asked and told by waiting.
+/// One workspace with a blocking interface.
 #[derive(Clone)]
-pub(crate) struct Blocking {
-    pub(crate) world: Arc<World>,
+pub(crate) struct BlockingWorkspace {
+    pub(crate) world: Arc<StoreTestEnvironment>,
     pub(crate) workspace: WorkspaceId,
 }
 
-impl World {
+impl StoreTestEnvironment {
     pub(crate) fn new() -> Arc<Self> {
         let runtime = Builder::new_multi_thread()
             .worker_threads(2)
@@ -39,57 +39,64 @@ impl World {
             .build()
             .unwrap();
         let key: String = MIGRATIONS.iter().map(|it| it.sql).collect();
-        let bare = Postgres::shared().database_from(&key, |url| {
-            runtime.block_on(Database::migrate(url)).unwrap();
+        let bare = PostgresServer::shared().create_database_from(&key, |url| {
+            runtime.block_on(HubDatabase::migrate(url)).unwrap();
         });
-        let settings = Settings::new(bare.url());
-        let database = runtime.block_on(Database::connect(&settings)).unwrap();
+        let settings = DatabaseSettings::new(bare.url());
+        let database = runtime.block_on(HubDatabase::connect(&settings)).unwrap();
         let name = "acme".parse().unwrap();
-        let made = runtime.block_on(database.create_organisation(&name));
+        let made = runtime.block_on(database.create_organization(&name));
         Arc::new(Self {
-            organisation: made.unwrap().unwrap(),
+            organization: made.unwrap().unwrap(),
             runtime,
             database,
             bare,
         })
     }
 
-    pub(crate) fn workspace(self: &Arc<Self>, name: &str) -> Blocking {
+    pub(crate) fn workspace(self: &Arc<Self>, name: &str) -> BlockingWorkspace {
         let workspace = self.runtime.block_on(async {
-            let mut organisation = self.database.organisation(self.organisation).await.unwrap();
+            let mut organization = self
+                .database
+                .begin_organization(self.organization)
+                .await
+                .unwrap();
             let name = name.parse().unwrap();
-            let made = organisation.create_workspace(&name).await.unwrap();
-            organisation.commit().await.unwrap();
+            let made = organization.create_workspace(&name).await.unwrap();
+            organization.commit().await.unwrap();
             made.unwrap()
         });
-        Blocking {
+        BlockingWorkspace {
             world: Arc::clone(self),
             workspace,
         }
     }
 }
 
-impl Drop for World {
+impl Drop for StoreTestEnvironment {
     fn drop(&mut self) {
         self.runtime.block_on(self.database.pool().close());
     }
 }
 
-impl Blocking {
+impl BlockingWorkspace {
     pub(crate) fn wait<T>(&self, work: impl Future<Output = T>) -> T {
         self.world.runtime.block_on(work)
     }
 
-    pub(crate) async fn tenant(&self) -> Tenant {
-        let organisation = self.world.organisation;
-        let begun = self.world.database.tenant(organisation, self.workspace);
+    pub(crate) async fn tenant(&self) -> WorkspaceTx {
+        let organization = self.world.organization;
+        let begun = self
+            .world
+            .database
+            .begin_workspace(organization, self.workspace);
         begun.await.unwrap()
     }
 
-    /// Runs one question or change in a transaction of its own.
+    /// Runs one query or change in its own transaction.
     pub(crate) fn ask<T>(
         &self,
-        ask: impl AsyncFnOnce(&mut Tenant) -> Result<T, StoreError>,
+        ask: impl AsyncFnOnce(&mut WorkspaceTx) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         self.wait(async {
             let mut tenant = self.tenant().await;
@@ -99,15 +106,20 @@ impl Blocking {
         })
     }
 
-    /// Appends the short way, on no terms; nothing where that does not lead there.
-    pub(crate) async fn append_fresh(&self, copies: Vec<Recorded>) -> Option<Appended> {
-        let (database, organisation) = (&self.world.database, self.world.organisation);
-        let short = database.append_fresh(organisation, self.workspace, copies, Terms::default());
+    /// Tries the fast append without options; returns `None` if the events are not eligible.
+    pub(crate) async fn append_fresh(&self, copies: Vec<RecordedEvent>) -> Option<AppendReceipt> {
+        let (database, organization) = (&self.world.database, self.world.organization);
+        let short = database.fast_append(
+            organization,
+            self.workspace,
+            copies,
+            FastAppendOptions::default(),
+        );
         short.await.unwrap()
     }
 
-    /// Appends as a push is: the short way, or the long.
-    pub(crate) async fn append(&self, copies: Vec<Recorded>) -> Appended {
+    /// Appends like a push: fast if possible, otherwise regular.
+    pub(crate) async fn append(&self, copies: Vec<RecordedEvent>) -> AppendReceipt {
         if let Some(appended) = self.append_fresh(copies.clone()).await {
             return appended;
         }
@@ -118,22 +130,22 @@ impl Blocking {
     }
 
     pub(crate) fn rebuild(&self) {
-        let (database, organisation) = (&self.world.database, self.world.organisation);
-        self.wait(database.rebuild(organisation, self.workspace))
+        let (database, organization) = (&self.world.database, self.world.organization);
+        self.wait(database.rebuild(organization, self.workspace))
             .unwrap();
     }
 
     pub(crate) fn evict(&self) {
-        let (database, organisation) = (&self.world.database, self.world.organisation);
-        self.wait(database.evict(organisation, self.workspace))
+        let (database, organization) = (&self.world.database, self.world.organization);
+        self.wait(database.evict(organization, self.workspace))
             .unwrap();
     }
 }
 
-impl Store for Blocking {
+impl DerivedStore for BlockingWorkspace {
     type Error = StoreError;
 
-    fn apply(&mut self, delta: Delta<'_>) -> Result<(), StoreError> {
+    fn apply(&mut self, delta: EventDelta<'_>) -> Result<(), StoreError> {
         self.ask(async |tenant| tenant.apply(delta).await).map(drop)
     }
 
@@ -141,19 +153,19 @@ impl Store for Blocking {
         self.ask(async |tenant| tenant.entry(id).await)
     }
 
-    fn event(&self, id: EventId) -> Result<Option<Recorded>, StoreError> {
+    fn event(&self, id: EventId) -> Result<Option<RecordedEvent>, StoreError> {
         self.ask(async |tenant| tenant.event(id).await)
     }
 
-    fn history(&self, id: EntryId) -> Result<Vec<Recorded>, StoreError> {
+    fn history(&self, id: EntryId) -> Result<Vec<RecordedEvent>, StoreError> {
         self.ask(async |tenant| tenant.history(id).await)
     }
 
     fn find(&self, beginning: &str) -> Result<Vec<EntryId>, StoreError> {
-        self.ask(async |tenant| tenant.find(beginning).await)
+        self.ask(async |tenant| tenant.find_ids(beginning).await)
     }
 
-    fn list(&self, filter: &Filter) -> Result<Vec<Entry>, StoreError> {
+    fn list(&self, filter: &EntryFilter) -> Result<Vec<Entry>, StoreError> {
         self.ask(async |tenant| tenant.list(filter, None, None).await)
     }
 
@@ -161,15 +173,15 @@ impl Store for Blocking {
         self.ask(async |tenant| tenant.tombstones().await)
     }
 
-    fn workspace(&self) -> Result<Workspace, StoreError> {
-        self.ask(async |tenant| tenant.workspace().await)
+    fn workspace(&self) -> Result<WorkspaceState, StoreError> {
+        self.ask(async |tenant| tenant.workspace_state().await)
     }
 
     fn latest(&self, limit: Hlc) -> Result<Option<Hlc>, StoreError> {
-        self.ask(async |tenant| tenant.latest(limit).await)
+        self.ask(async |tenant| tenant.latest_clock(limit).await)
     }
 
-    fn state(&self) -> Result<State, StoreError> {
+    fn state(&self) -> Result<LedgerState, StoreError> {
         self.ask(async |tenant| tenant.state().await)
     }
 }

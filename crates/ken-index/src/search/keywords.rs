@@ -1,76 +1,81 @@
-//! Which entries have the words of a query, and how well that answers it.
+//! Keyword search: which entries contain the words of a query, and with what score.
 //!
-//! FTS5 ranks a row in about two microseconds, so a word that every tenth of a hundred thousand entries
-//! has would cost more than it tells. The rarest words are ranked by BM25; of commoner ones it only
-//! counts whether an entry has them; what nearly every entry has is not looked at.
+//! FTS5 ranks a row in about two microseconds, so ranking a word that occurs in a tenth of 100,000
+//! entries would cost more than it contributes. The rarest words are ranked by BM25. For more
+//! common words, only their presence counts. Words that occur in almost every entry are ignored.
 
 use std::collections::BTreeMap;
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, params_from_iter};
 
-use super::{Wanted, quoted, words};
+use super::{KeyFilter, quote_fts5, words};
 use crate::error::IndexError;
 use crate::rows;
 
-/// Words of a query that are looked up.
+/// Maximum number of query words looked up.
 const LOOKED_UP_MAX: usize = 96;
 
-/// Words of a query that count: of a longer one the rarest.
+/// Maximum number of query words that count; the rarest are used.
 const WORDS_MAX: usize = 48;
 
-/// Places in entries that the words of a query may have together, about: a word with more than its
-/// share is a common one.
-const PLACES_MAX: usize = 60_000;
+/// Approximate number of postings the words of a query may have in total; a word with more than its
+/// share is common.
+const POSTINGS_MAX: usize = 60_000;
 
-/// No word is common below this many entries, and every word is above that many.
-const COMMON: (usize, usize) = (1_000, 20_000);
+/// Lower and upper bound of the number of entries from which a word is common.
+const COMMON_WORD_ENTRIES: (usize, usize) = (1_000, 20_000);
 
-/// Places that are ranked by BM25.
-const RANKED_MAX: usize = 5_000;
+/// Maximum number of postings ranked by BM25.
+const RANKED_POSTINGS_MAX: usize = 5_000;
 
-/// How often a repeated word counts at most.
-const TIMES_MAX: usize = 3;
+/// Maximum number of times a repeated query word counts.
+const REPETITIONS_MAX: usize = 3;
 
-/// What a word is worth where it stands: in the statement, a tag, an anchor.
+/// BM25 weights of the columns statement, tags and anchors.
 const COLUMN_WEIGHTS: [f64; 3] = [1.0, 1.0, 0.5];
 
-/// How many entries can be found, as [`prepare_search`](crate::Index::prepare_search) counted them.
+/// Name of the meta row with the number of searchable entries, written by
+/// [`prepare_search`](crate::Index::prepare_search).
 pub(super) const META_COUNT: &str = "searchable";
 
-/// The words of a query and who has them.
+/// The words of a query and the entries that contain them.
 #[derive(Debug, Default)]
-pub(super) struct Words {
-    /// The rarest first.
-    chosen: Vec<Word>,
-    /// What all words of the query weigh, those nobody has included and common ones left out.
+pub(super) struct QueryWords {
+    /// Rarest first.
+    chosen: Vec<QueryWord>,
+    /// Total weight of the query's words, including words that no entry contains and excluding
+    /// common ones.
     weight: f64,
 }
 
+/// A query word and its postings.
 #[derive(Debug)]
-struct Word {
+struct QueryWord {
     text: String,
-    /// How often the query has it.
+    /// Occurrences in the query.
     times: usize,
-    /// What having it tells: the fewer have it, the more.
+    /// Inverse document frequency.
     weight: f64,
-    /// Row keys of the entries that have it, in order.
+    /// Row keys of the entries that contain it, ascending.
     entries: Vec<i64>,
 }
 
-impl Words {
-    /// Looks the words of `text` up and chooses those that tell entries apart.
+impl QueryWords {
+    /// Looks up the words of `text` and selects the discriminating ones.
     pub(super) fn of(db: &Connection, text: &str) -> Result<Self, IndexError> {
-        let count = count(db)?;
+        let count = read_searchable_count(db)?;
         let words: Vec<_> = words::query_words(text)
             .into_iter()
             .take(LOOKED_UP_MAX)
             .collect();
-        let common = (PLACES_MAX / words.len().max(1)).clamp(COMMON.0, COMMON.1);
+        // The longer the query, the fewer postings each word may cost.
+        let common =
+            (POSTINGS_MAX / words.len().max(1)).clamp(COMMON_WORD_ENTRIES.0, COMMON_WORD_ENTRIES.1);
         let word = |(text, times): (String, usize), limit| {
             let entries = entries_with(db, &text, limit)?;
-            Ok::<_, IndexError>(Word {
-                weight: weight(entries.len(), count),
+            Ok::<_, IndexError>(QueryWord {
+                weight: inverse_document_frequency(entries.len(), count),
                 text,
                 times,
                 entries,
@@ -79,17 +84,21 @@ impl Words {
         let mut telling = Vec::new();
         for asked in &words {
             let word = word(asked.clone(), common)?;
+            // `entries_with` stops at `common` rows, so reaching the limit means the word is
+            // common.
             if word.entries.len() < common {
                 telling.push(word);
             }
         }
         let mut chosen = telling;
         if chosen.is_empty() {
-            // Better common words than none, and then all of their places.
+            // The query consists of common words only: use them with all their postings.
             for asked in words {
                 chosen.push(word(asked, usize::MAX)?);
             }
         }
+        // Computed before words without entries are dropped: they reduce the coverage of every
+        // entry.
         let weight = chosen.iter().map(|word| word.weight).sum();
         chosen.retain(|word| !word.entries.is_empty());
         chosen.sort_by(|a, b| (a.entries.len(), &a.text).cmp(&(b.entries.len(), &b.text)));
@@ -97,31 +106,31 @@ impl Words {
         Ok(Self { chosen, weight })
     }
 
-    /// Returns what part of the query's weight the words of one entry have.
+    /// Returns the fraction of the query's weight that the words of one entry cover.
     pub(super) fn coverage(&self, key: i64) -> f64 {
-        let has = |word: &&Word| word.entries.binary_search(&key).is_ok();
-        let held = self.chosen.iter().filter(has);
-        let held = held.fold(0.0, |sum, word| sum + word.weight);
+        let has = |word: &&QueryWord| word.entries.binary_search(&key).is_ok();
+        let covered = self.chosen.iter().filter(has);
+        let covered_weight = covered.fold(0.0, |sum, word| sum + word.weight);
         if self.weight == 0.0 {
             return 0.0;
         }
-        held / self.weight
+        covered_weight / self.weight
     }
 
-    /// Returns the `best` entries by their words, with their scores.
+    /// Returns the `best` entries by keyword score.
     pub(super) fn scores(
         &self,
         db: &Connection,
-        wanted: &Wanted,
+        wanted: &KeyFilter,
         best: usize,
     ) -> Result<BTreeMap<i64, f64>, IndexError> {
         let (ranked, counted) = self.chosen.split_at(self.ranked());
-        let mut scores = Scores::default();
+        let mut scores = KeywordScores::default();
         for (key, score) in bm25(db, ranked, wanted)? {
             scores.add(key, score);
         }
         for word in counted {
-            let adds = word.weight * word.times.min(TIMES_MAX) as f64;
+            let adds = word.weight * word.times.min(REPETITIONS_MAX) as f64;
             for key in word.entries.iter().filter(|key| wanted.has(**key)) {
                 scores.add(*key, adds);
             }
@@ -129,22 +138,22 @@ impl Words {
         Ok(scores.best(best))
     }
 
-    /// Returns how many of the rarest words are ranked.
+    /// Returns the number of the rarest words that BM25 ranks; at least one.
     fn ranked(&self) -> usize {
         let mut places = 0;
         let within = self.chosen.iter().take_while(|word| {
             places += word.entries.len();
-            places <= RANKED_MAX
+            places <= RANKED_POSTINGS_MAX
         });
         within.count().max(1).min(self.chosen.len())
     }
 }
 
-/// A score for every row key; keys are given out without gaps.
+/// Scores indexed by row key; row keys have no gaps, so a vector is the fastest map.
 #[derive(Debug, Default)]
-struct Scores(Vec<f64>);
+struct KeywordScores(Vec<f64>);
 
-impl Scores {
+impl KeywordScores {
     fn add(&mut self, key: i64, score: f64) {
         let Ok(at) = usize::try_from(key) else {
             return;
@@ -157,7 +166,7 @@ impl Scores {
 
     fn best(self, count: usize) -> BTreeMap<i64, f64> {
         let mut found: Vec<(usize, f64)> = self.0.into_iter().enumerate().collect();
-        found.retain(|(_, score)| 0.0 < *score);
+        found.retain(|(_, score)| *score > 0.0);
         if count < found.len() {
             found.select_nth_unstable_by(count, |a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
             found.truncate(count);
@@ -167,18 +176,22 @@ impl Scores {
     }
 }
 
-/// Ranks every entry with some of `words`.
-fn bm25(db: &Connection, words: &[Word], wanted: &Wanted) -> Result<Vec<(i64, f64)>, IndexError> {
+/// Ranks every entry that contains one of `words`.
+fn bm25(
+    db: &Connection,
+    words: &[QueryWord],
+    wanted: &KeyFilter,
+) -> Result<Vec<(i64, f64)>, IndexError> {
     if words.is_empty() {
         return Ok(Vec::new());
     }
-    // A word the query repeats counts more.
-    let repeated = |word: &Word| vec![quoted(&word.text); word.times.min(TIMES_MAX)];
+    // Repeating the term in the MATCH expression makes FTS5 add its score again.
+    let repeated = |word: &QueryWord| vec![quote_fts5(&word.text); word.times.min(REPETITIONS_MAX)];
     let any: Vec<String> = words.iter().flat_map(repeated).collect();
     let mut values = vec![Value::Text(any.join(" OR "))];
     let filter = match wanted {
-        Wanted::Live => String::new(),
-        Wanted::These {
+        KeyFilter::Live => String::new(),
+        KeyFilter::Matching {
             condition,
             values: more,
             ..
@@ -193,38 +206,40 @@ fn bm25(db: &Connection, words: &[Word], wanted: &Wanted) -> Result<Vec<(i64, f6
          WHERE texts MATCH ? {filter}"
     );
     let mut statement = db.prepare_cached(&query)?;
-    // FTS5 gives better matches lower numbers.
+    // FTS5 returns lower numbers for better matches.
     let found = statement.query_map(params_from_iter(values), |row| {
         Ok((row.get(0)?, -row.get::<_, f64>(1)?))
     })?;
     Ok(found.collect::<Result<_, _>>()?)
 }
 
-/// Returns what it tells that `having` of `all` entries have a word, as BM25 counts it.
-fn weight(having: usize, all: i64) -> f64 {
+/// Returns the inverse document frequency of a word as BM25 computes it.
+fn inverse_document_frequency(having: usize, all: i64) -> f64 {
+    // The stored count may lag behind the table, and the logarithm needs `all >= having`.
     let (having, all) = (having as f64, (all as f64).max(having as f64));
     ((all - having + 0.5) / (having + 0.5)).ln_1p()
 }
 
-/// Returns how many entries can be found.
-fn count(db: &Connection) -> Result<i64, IndexError> {
-    let counted = rows::meta(db, META_COUNT)?;
+/// Returns the number of searchable entries.
+fn read_searchable_count(db: &Connection) -> Result<i64, IndexError> {
+    let counted = rows::read_meta(db, META_COUNT)?;
     let counted = counted.as_deref().and_then(|value| value.try_into().ok());
     Ok(counted.map_or(0, i64::from_le_bytes))
 }
 
-/// Writes down how many entries can be found: counting them reads a page for every few hundred.
-pub(super) fn write_count(db: &Connection) -> Result<(), IndexError> {
+/// Stores the number of searchable entries, because counting reads a page per few hundred entries.
+pub(super) fn write_searchable_count(db: &Connection) -> Result<(), IndexError> {
+    // The docsize table has one small row per entry; the FTS5 table itself has the full texts.
     let query = "SELECT count(*) FROM texts_docsize";
     let count: i64 = db.prepare_cached(query)?.query_row([], |row| row.get(0))?;
     rows::write_meta(db, META_COUNT, &count.to_le_bytes())
 }
 
-/// Returns the first `limit` entries that have a word.
+/// Returns the first `limit` entries that contain a word.
 fn entries_with(db: &Connection, word: &str, limit: usize) -> Result<Vec<i64>, IndexError> {
     let query = "SELECT rowid FROM texts WHERE texts MATCH ?1 ORDER BY rowid LIMIT ?2";
     let mut statement = db.prepare_cached(query)?;
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    let keys = statement.query_map((quoted(word), limit), |row| row.get(0))?;
+    let keys = statement.query_map((quote_fts5(word), limit), |row| row.get(0))?;
     Ok(keys.collect::<Result<_, _>>()?)
 }

@@ -1,38 +1,39 @@
-//! Entries about a file or folder, and entries that contradict one.
+//! Lookup of entries by anchor path, and of entries linked as contradicting.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ken_core::id::EntryId;
+use ken_core::values::id::EntryId;
 use rusqlite::Connection;
 
-use super::Wanted;
+use super::KeyFilter;
 use crate::error::IndexError;
-use crate::grounds::keys_at;
+use crate::grounds::entry_keys_at;
 use crate::index::Index;
 
-/// Entries about one path that are taken; a path with more is a folder too large to say anything.
-const PER_PATH: usize = 200;
+/// Maximum number of entries per path; a directory with more is too broad to be a signal.
+const ENTRIES_PER_PATH_MAX: usize = 200;
 
-/// Returns the row keys of the entries with an anchor in one of `paths`, or at a folder around it.
-pub(super) fn entries_at(
+/// Returns the row keys of the entries with an anchor in one of `paths` or at a parent directory.
+pub(super) fn entry_keys_anchored_at(
     db: &Connection,
     paths: &[String],
-    wanted: &Wanted,
+    wanted: &KeyFilter,
 ) -> Result<BTreeSet<i64>, IndexError> {
     let mut found = BTreeSet::new();
     for path in paths {
-        let keys = keys_at(db, path, PER_PATH)?;
+        let keys = entry_keys_at(db, path, ENTRIES_PER_PATH_MAX)?;
         found.extend(
             keys.into_iter()
                 .filter(|key| wanted.has(*key))
-                .take(PER_PATH),
+                .take(ENTRIES_PER_PATH_MAX),
         );
     }
     Ok(found)
 }
 
 impl Index {
-    /// Returns the entries that are linked as contradicting one of `ids`, either way, by that one.
+    /// Returns, for each of `ids`, the entries linked with it as contradicting, in either
+    /// direction.
     pub fn contradicting(
         &self,
         ids: impl IntoIterator<Item = EntryId>,
@@ -41,7 +42,7 @@ impl Index {
             let one_view = db.unchecked_transaction()?;
             let mut found = BTreeMap::new();
             for id in ids {
-                let against = contradicting(&one_view, id)?;
+                let against = load_contradicting(&one_view, id)?;
                 if !against.is_empty() {
                     found.insert(id, against);
                 }
@@ -51,7 +52,7 @@ impl Index {
     }
 }
 
-fn contradicting(db: &Connection, id: EntryId) -> Result<BTreeSet<EntryId>, IndexError> {
+fn load_contradicting(db: &Connection, id: EntryId) -> Result<BTreeSet<EntryId>, IndexError> {
     let mut statement = db.prepare_cached(
         "SELECT entries.id FROM links JOIN entries ON entries.key = links.entry
          WHERE links.rel = 'contradicts' AND links.target = ?1

@@ -1,35 +1,35 @@
-//! The vectors of entries, in blocks that are read one after the other.
+//! Vector storage in blocks, and cosine similarity over all of them.
 //!
-//! A block holds [`PER_BLOCK`] slots, one for each row key; a slot is the vector's length as a
-//! number and its components. A slot of zeros stands for an entry without a vector.
+//! A block has [`SLOTS_PER_BLOCK`] slots, one per row key. A slot is the vector's norm followed by
+//! its components. A slot of zeros means that the entry has no vector.
 
 use ken_embed::Vector;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::error::IndexError;
 
-/// Small enough to be written again for one entry, large enough to be read quickly.
-const PER_BLOCK: i64 = 64;
+/// Slots per block: small enough to rewrite for one entry, large enough to read sequentially.
+const SLOTS_PER_BLOCK: i64 = 64;
 
-/// Bytes in front of the components.
+/// Bytes of the norm before the components.
 const NORM_BYTES: usize = size_of::<f32>();
 
-/// Returns the block an entry's vector is in, with the first and last key of that block.
-pub(crate) fn block_of(key: i64) -> (i64, i64, i64) {
-    let block = key.div_euclid(PER_BLOCK);
-    let first = block * PER_BLOCK;
-    (block, first, first + PER_BLOCK - 1)
+/// Returns the block of an entry's vector, with the first and last row key of that block.
+pub(crate) fn block_range(key: i64) -> (i64, i64, i64) {
+    let block = key.div_euclid(SLOTS_PER_BLOCK);
+    let first = block * SLOTS_PER_BLOCK;
+    (block, first, first + SLOTS_PER_BLOCK - 1)
 }
 
-/// Writes vectors, each block once if keys come in order.
-pub(crate) struct Writer<'a> {
+/// Writes vectors; each block is written once if keys arrive in order.
+pub(crate) struct VectorWriter<'a> {
     db: &'a Connection,
     dimension: usize,
-    /// The block at hand.
+    /// The current block.
     open: Option<(i64, Vec<u8>)>,
 }
 
-impl<'a> Writer<'a> {
+impl<'a> VectorWriter<'a> {
     pub(crate) fn new(db: &'a Connection, dimension: usize) -> Self {
         Self {
             db,
@@ -38,9 +38,10 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Puts the vector of the entry under `key` in its place, or takes it away.
+    /// Sets or clears the vector of the entry under `key`.
     pub(crate) fn put(&mut self, key: i64, vector: Option<&Vector>) -> Result<(), IndexError> {
-        let (number, first, _) = block_of(key);
+        // Consecutive keys share a block, so the open block is kept until a key needs another one.
+        let (number, first, _) = block_range(key);
         if self.open.as_ref().is_none_or(|(open, _)| *open != number) {
             self.flush()?;
             self.open = Some((number, self.read(number)?));
@@ -59,7 +60,7 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// Writes the block at hand.
+    /// Writes the current block.
     pub(crate) fn flush(&mut self) -> Result<(), IndexError> {
         if let Some((number, block)) = self.open.take() {
             self.db
@@ -70,46 +71,48 @@ impl<'a> Writer<'a> {
     }
 
     fn read(&self, number: i64) -> Result<Vec<u8>, IndexError> {
-        let bytes = PER_BLOCK as usize * (NORM_BYTES + self.dimension);
+        let bytes = SLOTS_PER_BLOCK as usize * (NORM_BYTES + self.dimension);
         let block: Option<Vec<u8>> = self
             .db
             .prepare_cached("SELECT slots FROM vectors WHERE block = ?1")?
             .query_row([number], |row| row.get(0))
             .optional()?;
+        // A block of another size belongs to a model with another dimension and is discarded.
         Ok(block
             .filter(|block| block.len() == bytes)
             .unwrap_or_else(|| vec![0; bytes]))
     }
 }
 
-/// How near every entry's vector is to one vector.
+/// Cosine similarity of every stored vector to one vector.
 #[derive(Debug, Default)]
-pub(crate) struct Nearness {
-    /// Row keys and cosines of entries that have a vector, in order of key.
+pub(crate) struct CosineScores {
+    /// Row keys and cosines of entries with a vector, ordered by key.
     pub(crate) cosines: Vec<(i64, f64)>,
 }
 
-impl Nearness {
+impl CosineScores {
     /// Compares every stored vector with `to`.
     pub(crate) fn of(db: &Connection, to: &Vector) -> Result<Self, IndexError> {
         let mut cosines = Vec::new();
         let norm = to.norm();
+        // The cosine to a zero vector is undefined.
         if norm == 0.0 {
             return Ok(Self { cosines });
         }
-        let wide = Wide::of(to);
+        let wide = WideVector::of(to);
         let size = NORM_BYTES + to.components().len();
         let mut statement = db.prepare_cached("SELECT block, slots FROM vectors ORDER BY block")?;
         let mut rows = statement.query([])?;
         while let Some(row) = rows.next()? {
-            let first = row.get::<_, i64>(0)? * PER_BLOCK;
+            let first = row.get::<_, i64>(0)? * SLOTS_PER_BLOCK;
             let slots = row.get_ref(1)?.as_blob().map_err(IndexError::damaged)?;
             for (key, slot) in (first..).zip(slots.chunks_exact(size)) {
                 let Some((length, components)) = slot.split_first_chunk::<NORM_BYTES>() else {
                     continue;
                 };
                 let length = f64::from(f32::from_le_bytes(*length));
-                if 0.0 < length {
+                if length > 0.0 {
                     let dot = f64::from(wide.dot(components));
                     cosines.push((key, dot / (length * norm)));
                 }
@@ -124,7 +127,7 @@ impl Nearness {
         found.ok().map(|at| self.cosines[at].1)
     }
 
-    /// Keeps only entries `wanted` asks for.
+    /// Keeps only the row keys that `wanted` accepts.
     pub(crate) fn retain(&mut self, wanted: impl Fn(i64) -> bool) {
         self.cosines.retain(|(key, _)| wanted(*key));
     }
@@ -138,10 +141,11 @@ impl Nearness {
         }))
     }
 
-    /// Returns the keys of the `count` nearest entries, in no order.
+    /// Returns the keys of the `count` most similar entries, unordered.
     pub(crate) fn nearest(&self, count: usize) -> Vec<i64> {
         let mut all: Vec<&(i64, f64)> = self.cosines.iter().collect();
         if count < all.len() {
+            // Selection is linear; the caller sorts only the few that remain.
             all.select_nth_unstable_by(count, |a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
             all.truncate(count);
         }
@@ -149,23 +153,23 @@ impl Nearness {
     }
 }
 
-/// Components whose products are added up at a time.
+/// Number of partial sums computed in parallel.
 const LANES: usize = 16;
 
-/// A vector as it is compared with stored ones.
-struct Wide(Vec<i16>);
+/// A vector widened to 16 bits and padded to whole chunks, for the dot product.
+struct WideVector(Vec<i16>);
 
-impl Wide {
+impl WideVector {
     fn of(vector: &Vector) -> Self {
         let mut wide: Vec<i16> = vector.components().iter().copied().map(i16::from).collect();
         wide.resize(wide.len().next_multiple_of(2 * LANES), 0);
         Self(wide)
     }
 
-    /// Multiplies stored components with these; whole numbers, so no order of sums shows.
+    /// Returns the dot product with stored components; integer sums do not depend on their order.
     ///
-    /// Two products of components, at most 127 each way, fit 16 bits: half as many as 32 would, which
-    /// is what the oldest processors we build for add at once.
+    /// The sum of two products of components within ±127 fits in 16 bits. A SIMD register holds
+    /// twice as many 16-bit as 32-bit lanes, including on the oldest processors we build for.
     fn dot(&self, stored: &[u8]) -> i32 {
         let (chunks, rest) = stored.as_chunks::<{ 2 * LANES }>();
         let (with, _) = self.0.as_chunks::<{ 2 * LANES }>();
@@ -173,6 +177,7 @@ impl Wide {
         for (stored, with) in chunks.iter().zip(with) {
             sum += dot_chunk(stored, with);
         }
+        // The remainder is padded with zeros, which add nothing to the sum.
         let mut last = [0; 2 * LANES];
         last[..rest.len()].copy_from_slice(rest);
         let with = with.get(chunks.len());
@@ -199,7 +204,7 @@ mod tests {
                 let parts: Vec<f64> = (0..length)
                     .map(|at| f64::from(if at % 3 == 0 { low } else { high }))
                     .collect();
-                let vector = Vector::quantise(&parts);
+                let vector = Vector::quantize(&parts);
                 let stored: Vec<u8> = vector
                     .components()
                     .iter()
@@ -211,7 +216,7 @@ mod tests {
                     .map(|c| i32::from(*c).pow(2))
                     .sum();
                 assert_eq!(
-                    Wide::of(&vector).dot(&stored),
+                    WideVector::of(&vector).dot(&stored),
                     exact,
                     "{length} of {low}, {high}"
                 );

@@ -1,49 +1,50 @@
-//! Entries worded much like a text, those included that were laid aside.
+//! Search for entries with a similar statement, including archived entries.
 //!
-//! For whoever asks whether somebody said this before; that nobody may see an entry now does not unsay it.
+//! Answers whether a claim was made before; archiving an entry does not change that.
 
-use ken_core::entry::Entry;
+use ken_core::ledger::entry::Entry;
 use rusqlite::Connection;
 
-use super::keywords::Words;
-use super::{Wanted, quoted, words};
+use super::keywords::QueryWords;
+use super::{KeyFilter, quote_fts5, words};
 use crate::error::IndexError;
 use crate::index::Index;
 use crate::rows;
 
-/// Words of a text that are looked up among what was laid aside: the longest tell most.
+/// Maximum number of words looked up among archived entries; the longest discriminate best.
 const WORDS_MAX: usize = 12;
 
 impl Index {
-    /// Returns up to `limit` entries in use and as many that were laid aside whose words are most like those of
+    /// Returns up to `limit` live and up to `limit` archived entries with the words most similar to
     /// `text`.
     ///
-    /// Entries that changed since [`prepare_words`](Self::prepare_words) are found as they were.
+    /// Entries changed since [`prepare_words`](Self::prepare_words) are found with their old text.
     pub fn worded_like(&self, text: &str, limit: usize) -> Result<Vec<Entry>, IndexError> {
         self.checked(|db| {
-            let mut keys = in_use(db, text, limit)?;
-            keys.extend(aside(db, text, limit)?);
-            let entries = keys.into_iter().map(|key| rows::entry_at(db, key));
+            let mut keys = live_matches(db, text, limit)?;
+            keys.extend(archived_matches(db, text, limit)?);
+            let entries = keys.into_iter().map(|key| rows::load_entry(db, key));
             let entries: Vec<Option<Entry>> = entries.collect::<Result<_, _>>()?;
             Ok(entries.into_iter().flatten().collect())
         })
     }
 }
 
-fn in_use(db: &Connection, text: &str, limit: usize) -> Result<Vec<i64>, IndexError> {
-    let words = Words::of(db, text)?;
-    let scores = words.scores(db, &Wanted::Live, limit)?;
+fn live_matches(db: &Connection, text: &str, limit: usize) -> Result<Vec<i64>, IndexError> {
+    let words = QueryWords::of(db, text)?;
+    let scores = words.scores(db, &KeyFilter::Live, limit)?;
     Ok(scores.into_keys().collect())
 }
 
-fn aside(db: &Connection, text: &str, limit: usize) -> Result<Vec<i64>, IndexError> {
+fn archived_matches(db: &Connection, text: &str, limit: usize) -> Result<Vec<i64>, IndexError> {
     let mut words = words::query_words(text);
+    // By length instead of document frequency, which would cost one lookup per word.
     words.sort_by_key(|(word, _)| std::cmp::Reverse(word.chars().count()));
     words.truncate(WORDS_MAX);
     if words.is_empty() {
         return Ok(Vec::new());
     }
-    let any: Vec<String> = words.iter().map(|(word, _)| quoted(word)).collect();
+    let any: Vec<String> = words.iter().map(|(word, _)| quote_fts5(word)).collect();
     let query = "SELECT rowid FROM aside WHERE aside MATCH ?1 ORDER BY rank LIMIT ?2";
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let mut statement = db.prepare_cached(query)?;

@@ -1,26 +1,26 @@
-//! An index that is not as we left it comes back by itself, and forgets what it must.
+//! Damaged indexes: they are rebuilt automatically, and redacted data is removed.
 
 use std::fs;
 use std::path::Path;
 
-use ken_core::event::{BlankReason, Body, EventBlanked, Recorded};
-use ken_core::store::Store;
-use ken_index::{Index, IndexError, Rebuilt};
-use ken_testkit::build::Scribe;
+use ken_core::ledger::event::{BlankReason, Body, EventBlanked, RecordedEvent};
+use ken_core::ledger::store::DerivedStore;
+use ken_index::{Index, IndexError, RebuildReason};
+use ken_testkit::build::EventWriter;
 
-use crate::branch::Branch;
+use crate::branch::MemoryBranch;
 
-/// A word that only the event to be blanked contains.
+/// A word that only the redacted event contains.
 const SECRET: &str = "hunter2";
 
-fn branch() -> (Scribe, Recorded, Branch) {
-    let mut scribe = Scribe::new(3);
+fn branch_with_secret() -> (EventWriter, RecordedEvent, MemoryBranch) {
+    let mut scribe = EventWriter::new(3);
     let mut copies = Vec::new();
     for n in 0..200 {
         copies.push(scribe.propose(&format!("Lesson {n} of many")).1);
     }
     let (_, secret) = scribe.propose_with(
-        ken_core::kind::Kind::Learning,
+        ken_core::values::kind::EntryKind::Learning,
         &format!("The password is {SECRET}"),
         |data| {
             data.content.tags.insert(SECRET.parse().unwrap());
@@ -29,13 +29,13 @@ fn branch() -> (Scribe, Recorded, Branch) {
         },
     );
     copies.push(secret.clone());
-    let mut branch = Branch::default();
+    let mut branch = MemoryBranch::default();
     branch.put("a", &copies);
     (scribe, secret, branch)
 }
 
-/// Opens, refreshes and compares; returns why the index was filled anew, if it was.
-fn healed(path: &Path, branch: &Branch) -> Option<Rebuilt> {
+/// Opens, refreshes and compares an index; returns the reason for a rebuild, if there was one.
+fn refresh_and_check(path: &Path, branch: &MemoryBranch) -> Option<RebuildReason> {
     let mut index = Index::open(path).unwrap();
     let report = branch.refresh(&mut index).unwrap();
     branch.check(&index);
@@ -46,24 +46,33 @@ fn healed(path: &Path, branch: &Branch) -> Option<Rebuilt> {
 fn a_missing_index_is_made_and_kept() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("knowledge.db");
-    let (_, _, branch) = branch();
-    assert_eq!(healed(&path, &branch), Some(Rebuilt::Missing));
-    assert_eq!(healed(&path, &branch), None);
+    let (_, _, branch) = branch_with_secret();
+    assert_eq!(
+        refresh_and_check(&path, &branch),
+        Some(RebuildReason::Missing)
+    );
+    assert_eq!(refresh_and_check(&path, &branch), None);
     fs::write(&path, b"").unwrap();
-    assert_eq!(healed(&path, &branch), Some(Rebuilt::Missing));
+    assert_eq!(
+        refresh_and_check(&path, &branch),
+        Some(RebuildReason::Missing)
+    );
 }
 
 #[test]
 fn an_index_of_another_schema_is_replaced() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("knowledge.db");
-    let (_, _, branch) = branch();
+    let (_, _, branch) = branch_with_secret();
     for found in [0, 99] {
-        healed(&path, &branch);
+        refresh_and_check(&path, &branch);
         let db = rusqlite::Connection::open(&path).unwrap();
         db.pragma_update(None, "user_version", found).unwrap();
         drop(db);
-        assert_eq!(healed(&path, &branch), Some(Rebuilt::OtherSchema { found }));
+        assert_eq!(
+            refresh_and_check(&path, &branch),
+            Some(RebuildReason::OtherSchema { found })
+        );
     }
 }
 
@@ -71,43 +80,46 @@ fn an_index_of_another_schema_is_replaced() {
 fn a_file_that_is_no_database_is_replaced() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("knowledge.db");
-    let (_, _, branch) = branch();
+    let (_, _, branch) = branch_with_secret();
     fs::write(&path, "not a database, however long it may be".repeat(99)).unwrap();
-    assert_eq!(healed(&path, &branch), Some(Rebuilt::Damaged));
+    assert_eq!(
+        refresh_and_check(&path, &branch),
+        Some(RebuildReason::Damaged)
+    );
 }
 
 #[test]
 fn a_missing_table_is_damage() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("knowledge.db");
-    let (_, _, branch) = branch();
-    healed(&path, &branch);
+    let (_, _, branch) = branch_with_secret();
+    refresh_and_check(&path, &branch);
     let db = rusqlite::Connection::open(&path).unwrap();
     db.execute_batch("DROP TABLE entries").unwrap();
     drop(db);
     let mut index = Index::open(&path).unwrap();
     assert!(index.state().unwrap_err().is_damage());
     let report = branch.refresh(&mut index).unwrap();
-    assert_eq!(report.rebuilt, Some(Rebuilt::Damaged));
+    assert_eq!(report.rebuilt, Some(RebuildReason::Damaged));
     branch.check(&index);
 }
 
-/// Overwrites pages one after the other; whatever a reader meets, the next refresh mends.
+/// Overwrites pages one by one; whatever a reader encounters, the next refresh repairs it.
 #[test]
 fn an_overwritten_page_is_noticed_or_harmless() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("knowledge.db");
-    let (_, _, branch) = branch();
-    healed(&path, &branch);
+    let (_, _, branch) = branch_with_secret();
+    refresh_and_check(&path, &branch);
     let sound = fs::read(&path).unwrap();
-    let whole = branch.folded().to_bytes();
+    let whole = branch.folded().to_canonical_json();
     for start in (0..sound.len()).step_by(4096) {
         let mut bytes = sound.clone();
         bytes[start..start + 4096].fill(0xa5);
         fs::write(&path, &bytes).unwrap();
         let mut index = Index::open(&path).unwrap();
         let mut state = index.state();
-        if !matches!(&state, Ok(state) if state.to_bytes() == whole) {
+        if !matches!(&state, Ok(state) if state.to_canonical_json() == whole) {
             assert!(
                 state
                     .as_ref()
@@ -116,7 +128,7 @@ fn an_overwritten_page_is_noticed_or_harmless() {
             branch.refresh(&mut index).unwrap();
             state = index.state();
         }
-        assert_eq!(state.unwrap().to_bytes(), whole, "page at {start}");
+        assert_eq!(state.unwrap().to_canonical_json(), whole, "page at {start}");
     }
 }
 
@@ -124,24 +136,24 @@ fn an_overwritten_page_is_noticed_or_harmless() {
 fn a_truncated_index_is_mended() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("knowledge.db");
-    let (_, _, branch) = branch();
-    healed(&path, &branch);
+    let (_, _, branch) = branch_with_secret();
+    refresh_and_check(&path, &branch);
     let sound = fs::read(&path).unwrap();
-    let whole = branch.folded().to_bytes();
+    let whole = branch.folded().to_canonical_json();
     for len in (0..sound.len()).step_by(5000) {
         fs::write(&path, &sound[..len]).unwrap();
         let mut index = Index::open(&path).unwrap();
         let mut state = index.state();
-        if !matches!(&state, Ok(state) if state.to_bytes() == whole) {
+        if !matches!(&state, Ok(state) if state.to_canonical_json() == whole) {
             branch.refresh(&mut index).unwrap();
             state = index.state();
         }
-        assert_eq!(state.unwrap().to_bytes(), whole, "cut at {len}");
+        assert_eq!(state.unwrap().to_canonical_json(), whole, "cut at {len}");
     }
 }
 
-/// Returns whether any file below `dir` contains the secret.
-fn is_there(dir: &Path) -> bool {
+/// Returns true if any file below `dir` contains the secret.
+fn contains_secret(dir: &Path) -> bool {
     let files = fs::read_dir(dir).unwrap();
     let mut files = files.map(|file| fs::read(file.unwrap().path()).unwrap());
     files.any(|bytes| {
@@ -154,10 +166,13 @@ fn is_there(dir: &Path) -> bool {
 fn a_blanked_text_is_in_no_file_of_the_index() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("knowledge.db");
-    let (mut scribe, secret, mut branch) = branch();
+    let (mut scribe, secret, mut branch) = branch_with_secret();
     let mut index = Index::open(&path).unwrap();
     branch.refresh(&mut index).unwrap();
-    assert!(is_there(dir.path()), "the test looks in the right place");
+    assert!(
+        contains_secret(dir.path()),
+        "the test looks in the right place"
+    );
     let body = Body::EventBlanked(EventBlanked {
         event: secret.event.id,
         reason: BlankReason::Secret,
@@ -165,18 +180,21 @@ fn a_blanked_text_is_in_no_file_of_the_index() {
     branch.put("b", &[scribe.write(Vec::new(), body)]);
     let report = branch.refresh(&mut index).unwrap();
     assert_eq!((report.rebuilt, report.events_added), (None, 1));
-    assert!(!is_there(dir.path()));
+    assert!(!contains_secret(dir.path()));
     branch.check(&index);
     branch.put("c", &[secret]);
     branch.refresh(&mut index).unwrap();
-    assert!(!is_there(dir.path()), "a copy that comes back stays out");
+    assert!(
+        !contains_secret(dir.path()),
+        "a copy that comes back stays out"
+    );
 }
 
 #[test]
 fn a_reader_in_the_way_only_delays_forgetting() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("knowledge.db");
-    let (_, secret, mut branch) = branch();
+    let (_, secret, mut branch) = branch_with_secret();
     let mut index = Index::open(&path).unwrap();
     branch.refresh(&mut index).unwrap();
     let reader = rusqlite::Connection::open(&path).unwrap();
@@ -193,14 +211,14 @@ fn a_reader_in_the_way_only_delays_forgetting() {
     branch.check(&index);
     reader.execute_batch("COMMIT").unwrap();
     branch.refresh(&mut index).unwrap();
-    assert!(!is_there(dir.path()));
+    assert!(!contains_secret(dir.path()));
 }
 
 #[test]
 fn two_processes_may_share_an_index() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("knowledge.db");
-    let (mut scribe, _, mut branch) = branch();
+    let (mut scribe, _, mut branch) = branch_with_secret();
     let [mut one, mut other] = [(); 2].map(|()| Index::open(&path).unwrap());
     for round in 0..3 {
         branch.put(&format!("more-{round}"), &[scribe.propose("One more").1]);

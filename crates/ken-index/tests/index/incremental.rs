@@ -1,31 +1,31 @@
-//! An index brought up to date step by step equals one built from nothing, and the fold.
+//! An incrementally refreshed index equals a new one, and the fold.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
 
-use ken_core::event::Recorded;
-use ken_core::store::Store;
-use ken_index::{Appended, Index};
-use ken_testkit::any_event::{History, STEPS_LIGHT, any_histories};
-use ken_testkit::laws::{self, Share};
+use ken_core::ledger::event::RecordedEvent;
+use ken_core::ledger::store::DerivedStore;
+use ken_index::{Index, SegmentAppend};
+use ken_testkit::any_event::{EventHistory, STEPS_LIGHT, any_histories};
+use ken_testkit::laws::{self, CaseShare};
 use proptest::prelude::*;
 
-use crate::branch::Branch;
+use crate::branch::MemoryBranch;
 
 /// One change of the segments.
 #[derive(Clone, Debug)]
-enum Step {
-    /// Some copies appear in a segment, which may be new.
+enum SegmentChange {
+    /// Adds copies to a segment, which may be new.
     Append {
         segment: u8,
         take: usize,
     },
-    /// The same by a writer, who tells the index what it appended.
+    /// The same, reported to the index by the writer.
     Write {
         segment: u8,
         take: usize,
     },
-    /// A segment is replaced by other copies.
+    /// Replaces the copies of a segment.
     Replace {
         segment: u8,
         from: usize,
@@ -37,44 +37,44 @@ enum Step {
     Touch {
         segment: u8,
     },
-    /// Everything moves into one segment.
+    /// Moves everything into one segment.
     Pack,
-    /// The machine learns which ids are blanked, or forgets them.
-    Remember,
-    Forget,
+    /// The clone remembers redacted ids, or forgets them.
+    RememberRedactions,
+    ForgetRedactions,
 }
 
-fn steps() -> impl Strategy<Value = Vec<Step>> {
+fn any_changes() -> impl Strategy<Value = Vec<SegmentChange>> {
     let segment = 0..4_u8;
     let step = prop_oneof![
-        3 => (segment.clone(), 1..12_usize).prop_map(|(segment, take)| Step::Append { segment, take }),
-        2 => (segment.clone(), 1..6_usize).prop_map(|(segment, take)| Step::Write { segment, take }),
+        3 => (segment.clone(), 1..12_usize).prop_map(|(segment, take)| SegmentChange::Append { segment, take }),
+        2 => (segment.clone(), 1..6_usize).prop_map(|(segment, take)| SegmentChange::Write { segment, take }),
         2 => (segment.clone(), any::<usize>(), 0..12_usize)
-            .prop_map(|(segment, from, take)| Step::Replace { segment, from, take }),
-        1 => segment.clone().prop_map(|segment| Step::Remove { segment }),
-        1 => segment.prop_map(|segment| Step::Touch { segment }),
-        1 => Just(Step::Pack),
-        1 => Just(Step::Remember),
-        1 => Just(Step::Forget),
+            .prop_map(|(segment, from, take)| SegmentChange::Replace { segment, from, take }),
+        1 => segment.clone().prop_map(|segment| SegmentChange::Remove { segment }),
+        1 => segment.prop_map(|segment| SegmentChange::Touch { segment }),
+        1 => Just(SegmentChange::Pack),
+        1 => Just(SegmentChange::RememberRedactions),
+        1 => Just(SegmentChange::ForgetRedactions),
     ];
     prop::collection::vec(step, 1..8)
 }
 
-/// A branch that takes copies from a history.
-struct Player<'a> {
-    history: &'a History,
-    copies: Vec<Recorded>,
-    branch: Branch,
+/// A branch that consumes the copies of a history.
+struct HistoryPlayer<'a> {
+    history: &'a EventHistory,
+    copies: Vec<RecordedEvent>,
+    branch: MemoryBranch,
 }
 
-impl Player<'_> {
-    fn next(&mut self, take: usize) -> Vec<Recorded> {
+impl HistoryPlayer<'_> {
+    fn next(&mut self, take: usize) -> Vec<RecordedEvent> {
         let at = self.copies.len().saturating_sub(take);
         self.copies.split_off(at)
     }
 
-    /// Appends some copies to a segment; returns what its writer would tell.
-    fn append(&mut self, name: &str, take: usize) -> Appended {
+    /// Appends copies to a segment; returns the report of its writer.
+    fn append(&mut self, name: &str, take: usize) -> SegmentAppend {
         let events = self.next(take);
         let file = self.branch.files.get(name);
         let before = file.map_or(0, |file| file.text.len());
@@ -84,7 +84,7 @@ impl Player<'_> {
             self.branch.put(name, &events);
         }
         let stat = self.branch.listing().into_iter().find(|it| it.name == name);
-        Appended {
+        SegmentAppend {
             stat: stat.unwrap(),
             before: before as u64,
             text: self.branch.files[name].text[before..].to_vec(),
@@ -92,16 +92,16 @@ impl Player<'_> {
         }
     }
 
-    /// Changes the segments; returns what a writer tells the index of it.
-    fn play(&mut self, step: &Step) -> Option<Appended> {
+    /// Changes the segments; returns the writer's report to the index, if there is one.
+    fn play(&mut self, step: &SegmentChange) -> Option<SegmentAppend> {
         match step {
-            Step::Append { segment, take } => {
+            SegmentChange::Append { segment, take } => {
                 self.append(&segment.to_string(), *take);
             }
-            Step::Write { segment, take } => {
+            SegmentChange::Write { segment, take } => {
                 return Some(self.append(&segment.to_string(), *take));
             }
-            Step::Replace {
+            SegmentChange::Replace {
                 segment,
                 from,
                 take,
@@ -109,51 +109,57 @@ impl Player<'_> {
                 let all = &self.history.copies;
                 let from = from % all.len().max(1);
                 let copies = all.iter().skip(from).take(*take).cloned();
-                let copies: Vec<Recorded> = copies.collect();
+                let copies: Vec<RecordedEvent> = copies.collect();
                 self.branch.put(&segment.to_string(), &copies);
             }
-            Step::Remove { segment } => {
+            SegmentChange::Remove { segment } => {
                 self.branch.files.remove(&segment.to_string());
             }
-            Step::Touch { segment } => {
+            SegmentChange::Touch { segment } => {
                 if self.branch.files.contains_key(&segment.to_string()) {
                     self.branch.touch(&segment.to_string());
                 }
             }
-            Step::Pack => {
+            SegmentChange::Pack => {
                 let files = std::mem::take(&mut self.branch.files);
                 let text: Vec<u8> = files.into_values().flat_map(|file| file.text).collect();
                 self.branch.put_text("pack", &text);
             }
-            Step::Remember => self.branch.blanked.clone_from(&self.history.remembered),
-            Step::Forget => self.branch.blanked.clear(),
+            SegmentChange::RememberRedactions => {
+                self.branch.blanked.clone_from(&self.history.remembered);
+            }
+            SegmentChange::ForgetRedactions => self.branch.blanked.clear(),
         }
         None
     }
 }
 
 thread_local! {
-    /// The index of the history before, unless that failed: a case that fails starts from nothing
-    /// when it is tried again.
+    /// The index of the previous history, unless that case failed: a failing case starts with a new
+    /// index when it is retried.
     static USED: Cell<Option<Index>> = const { Cell::new(None) };
 }
 
-/// Returns an index that has seen other histories and shall have forgotten them.
-fn emptied() -> Index {
+/// Returns an index that held other histories and must have dropped them.
+fn emptied_index() -> Index {
     let used = USED.take();
     let mut index = used.unwrap_or_else(|| Index::open_in_memory().unwrap());
-    let nothing = Branch::default();
+    let nothing = MemoryBranch::default();
     nothing.refresh(&mut index).unwrap();
     assert_eq!(index.state().unwrap(), nothing.folded());
     index
 }
 
-fn check(history: &History, seed: u64, steps: &[Step]) -> Result<(), TestCaseError> {
-    let mut index = emptied();
-    let mut player = Player {
+fn check_equals_rebuild(
+    history: &EventHistory,
+    seed: u64,
+    steps: &[SegmentChange],
+) -> Result<(), TestCaseError> {
+    let mut index = emptied_index();
+    let mut player = HistoryPlayer {
         history,
-        copies: laws::deliveries(history, seed),
-        branch: Branch::default(),
+        copies: laws::shuffle_deliveries(history, seed),
+        branch: MemoryBranch::default(),
     };
     for step in steps {
         let told = player.play(step).map(|it| vec![it]);
@@ -180,25 +186,25 @@ fn check(history: &History, seed: u64, steps: &[Step]) -> Result<(), TestCaseErr
 }
 
 proptest! {
-    #![proptest_config(laws::config(Share::percent(25), "tests/incremental.regressions"))]
+    #![proptest_config(laws::proptest_config(CaseShare::percent(25), "tests/incremental.regressions"))]
 
     #[test]
-    fn incremental_equals_rebuild_1(history in any_histories(STEPS_LIGHT), seed: u64, steps in steps()) {
-        check(&history, seed, &steps)?;
+    fn incremental_equals_rebuild_1(history in any_histories(STEPS_LIGHT), seed: u64, steps in any_changes()) {
+        check_equals_rebuild(&history, seed, &steps)?;
     }
 
     #[test]
-    fn incremental_equals_rebuild_2(history in any_histories(STEPS_LIGHT), seed: u64, steps in steps()) {
-        check(&history, seed, &steps)?;
+    fn incremental_equals_rebuild_2(history in any_histories(STEPS_LIGHT), seed: u64, steps in any_changes()) {
+        check_equals_rebuild(&history, seed, &steps)?;
     }
 
     #[test]
-    fn incremental_equals_rebuild_3(history in any_histories(STEPS_LIGHT), seed: u64, steps in steps()) {
-        check(&history, seed, &steps)?;
+    fn incremental_equals_rebuild_3(history in any_histories(STEPS_LIGHT), seed: u64, steps in any_changes()) {
+        check_equals_rebuild(&history, seed, &steps)?;
     }
 
     #[test]
-    fn incremental_equals_rebuild_4(history in any_histories(STEPS_LIGHT), seed: u64, steps in steps()) {
-        check(&history, seed, &steps)?;
+    fn incremental_equals_rebuild_4(history in any_histories(STEPS_LIGHT), seed: u64, steps in any_changes()) {
+        check_equals_rebuild(&history, seed, &steps)?;
     }
 }

@@ -1,4 +1,5 @@
-//! The index from outside: the story, refreshes, damage, and equality with a rebuild.
+//! The index through its public interface: store contract, refreshes, damage, and equality with a
+//! rebuild.
 
 #![cfg(test)]
 

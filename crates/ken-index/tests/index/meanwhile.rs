@@ -1,33 +1,36 @@
-//! What others do to the index while a model is being asked.
+//! Concurrent changes of the index while an embedding model is running.
 
 use std::fmt;
 use std::path::Path;
 use std::sync::Mutex;
 
-use ken_core::event::{Body, Channel, RetractReason, Retracted};
-use ken_core::id::EntryId;
-use ken_core::store::Filter;
-use ken_index::{Candidate, EmbedError, Embedder, Index, Least, Model, Query, Rung, Vector};
-use ken_testkit::build::Scribe;
+use ken_core::ledger::event::{Body, Channel, RetractReason, Retracted};
+use ken_core::ledger::store::EntryFilter;
+use ken_core::values::id::EntryId;
+use ken_index::{
+    Backend, CandidateQuery, EmbedError, Embedder, EmbeddingModel, Index, MatchThreshold,
+    SearchCandidate, Vector,
+};
+use ken_testkit::build::EventWriter;
 
-use crate::branch::Branch;
+use crate::branch::MemoryBranch;
 
-type Act = Box<dyn FnOnce() + Send>;
+type InterleavedAction = Box<dyn FnOnce() + Send>;
 
-/// The built-in model, slow enough that something happens while it is first asked.
-struct Slow {
+/// The built-in model; its first call runs an action before it embeds.
+struct SlowEmbedder {
     model: Box<dyn Embedder>,
-    act: Mutex<Option<Act>>,
+    act: Mutex<Option<InterleavedAction>>,
 }
 
-impl fmt::Debug for Slow {
+impl fmt::Debug for SlowEmbedder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Slow").finish_non_exhaustive()
     }
 }
 
-impl Embedder for Slow {
-    fn model(&self) -> &Model {
+impl Embedder for SlowEmbedder {
+    fn model(&self) -> &EmbeddingModel {
         self.model.model()
     }
 
@@ -40,31 +43,31 @@ impl Embedder for Slow {
     }
 }
 
-fn slow(act: impl FnOnce() + Send + 'static) -> Slow {
-    Slow {
-        model: Rung::Static.built_in().unwrap(),
+fn slow_embedder(act: impl FnOnce() + Send + 'static) -> SlowEmbedder {
+    SlowEmbedder {
+        model: Backend::Static.built_in().unwrap(),
         act: Mutex::new(Some(Box::new(act))),
     }
 }
 
-/// An index in `dir` with two entries, and the branch it was made from.
-fn library(dir: &Path) -> (Index, Scribe, Branch, [EntryId; 2]) {
-    let mut scribe = Scribe::new(5);
+/// Returns an index in `dir` with two entries, and the branch it was built from.
+fn index_with_entries(dir: &Path) -> (Index, EventWriter, MemoryBranch, [EntryId; 2]) {
+    let mut scribe = EventWriter::new(5);
     let (kept, one) = scribe.propose("A retried payment is charged twice");
     let (gone, other) = scribe.propose("Payments are retried three times");
-    let mut branch = Branch::default();
+    let mut branch = MemoryBranch::default();
     branch.put("a", &[one, other]);
     let mut index = Index::open(&dir.join("index.db")).unwrap();
     branch.refresh(&mut index).unwrap();
     (index, scribe, branch, [kept, gone])
 }
 
-fn ask(index: &Index, embedder: &dyn Embedder) -> Vec<Candidate> {
-    let query = Query {
+fn find_candidates(index: &Index, embedder: &dyn Embedder) -> Vec<SearchCandidate> {
+    let query = CandidateQuery {
         text: "payment charged again",
-        filter: &Filter::default(),
+        filter: &EntryFilter::default(),
         paths: &[],
-        least: Least::NOTHING,
+        least: MatchThreshold::NOTHING,
         embedder: Some(embedder),
         limit: 10,
     };
@@ -74,7 +77,7 @@ fn ask(index: &Index, embedder: &dyn Embedder) -> Vec<Candidate> {
 #[test]
 fn others_write_while_a_model_is_asked_and_what_they_changed_is_not_overwritten() {
     let dir = tempfile::tempdir().unwrap();
-    let (mut index, mut scribe, mut branch, [kept, gone]) = library(dir.path());
+    let (mut index, mut scribe, mut branch, [kept, gone]) = index_with_entries(dir.path());
     let path = dir.path().join("index.db");
     let retraction = Body::Retracted(Retracted {
         reason: RetractReason::False,
@@ -82,24 +85,24 @@ fn others_write_while_a_model_is_asked_and_what_they_changed_is_not_overwritten(
         note: None,
     });
     let copy = scribe.about(gone, retraction);
-    let slow = slow(move || {
+    let slow = slow_embedder(move || {
         branch.append("a", &[copy]);
         let mut other = Index::open(&path).unwrap();
         branch.refresh(&mut other).unwrap();
     });
     index.prepare_search(Some(&slow), &mut |_, _| ()).unwrap();
     assert_eq!(index.held().unwrap().waiting, 0);
-    let found = ask(&index, &slow);
+    let found = find_candidates(&index, &slow);
     let ids: Vec<EntryId> = found.iter().map(|it| it.entry.id).collect();
     assert_eq!(ids, [kept]);
-    assert!(0.0 < found[0].cosine);
+    assert!(found[0].cosine > 0.0);
 }
 
 #[test]
 fn who_chose_last_has_the_index_and_vectors_of_two_models_are_never_compared() {
     let dir = tempfile::tempdir().unwrap();
-    let (mut index, mut scribe, mut branch, _) = library(dir.path());
-    let built_in = Rung::Static.built_in();
+    let (mut index, mut scribe, mut branch, _) = index_with_entries(dir.path());
+    let built_in = Backend::Static.built_in();
     index
         .prepare_search(built_in.as_deref(), &mut |_, _| ())
         .unwrap();
@@ -107,13 +110,13 @@ fn who_chose_last_has_the_index_and_vectors_of_two_models_are_never_compared() {
     branch.append("a", &[copy]);
     branch.refresh(&mut index).unwrap();
     let path = dir.path().join("index.db");
-    let slow = slow(move || {
+    let slow = slow_embedder(move || {
         let mut other = Index::open(&path).unwrap();
         other.prepare_search(None, &mut |_, _| ()).unwrap();
     });
     index.prepare_search(Some(&slow), &mut |_, _| ()).unwrap();
     assert!(index.holds_vectors_of("").unwrap());
-    let found = ask(&index, &slow);
+    let found = find_candidates(&index, &slow);
     assert_eq!(found.len(), 3);
     assert!(found.iter().all(|it| it.cosine == 0.0), "words alone");
 }

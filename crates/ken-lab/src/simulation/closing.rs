@@ -1,36 +1,38 @@
-//! What a policy writes down when a run ends.
+//! Events a policy writes at the end of a run.
 //!
-//! The core closes the run for every policy. Ken writes what the core decided; the others put their own rule
-//! in the place of what makes claims truer or lays them aside, and keep the rest.
+//! The core closes the run for every policy. Ken writes the core's decisions. The other policies
+//! replace the decisions on confirmation and archiving with their own rule and keep the rest.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use ken_core::decide::{self, Draft};
-use ken_core::entry::Entry;
-use ken_core::event::{ArchiveReason, Channel, Outcome, Provenance, RetractReason};
-use ken_core::facts::Validity;
-use ken_core::id::EntryId;
-use ken_core::run::Run;
-use ken_core::run::accumulate::Gain;
-use ken_core::run::close::{Closing, Ending, Touched, close};
-use ken_core::run::exposure::Sight;
-use ken_core::status::Status;
+use ken_core::ledger::entry::Entry;
+use ken_core::ledger::event::{ArchiveReason, Channel, Outcome, Provenance, RetractReason};
+use ken_core::trust::facts::Validity;
+use ken_core::trust::run::Run;
+use ken_core::trust::run::accumulation::AcceptedFinding;
+use ken_core::trust::run::closing::{RunClosing, RunEnding, TouchedEntry, close_run};
+use ken_core::trust::run::exposure::ExposureSet;
+use ken_core::values::id::EntryId;
+use ken_core::values::status::EntryStatus;
 
-use super::{Simulation, Work};
-use crate::accumulation::gain;
-use crate::memory::{Held, Source};
-use crate::policy::{Policy, Renewal};
+use super::{SimulatedRun, Simulation};
+use crate::accumulation::accept_findings;
+use crate::memory::{EntrySource, PolicyEntry};
+use crate::policy::{ExpiryRenewal, KnowledgePolicy};
 use crate::world::ClaimId;
 
 impl Simulation {
-    /// Closes the run and writes down what follows.
-    pub(super) fn close(&mut self, work: &Work) {
-        let run = self.add_up(work);
-        let outcome = match self.agents.len() <= 2 * work.succeeded {
-            true => Outcome::Succeeded,
-            false => Outcome::Failed,
+    /// Closes the run and writes the resulting events.
+    pub(super) fn close(&mut self, work: &SimulatedRun) {
+        let run = self.build_run(work);
+        // A run succeeds if at least half of its agents do.
+        let outcome = if 2 * work.succeeded >= self.agents.len() {
+            Outcome::Succeeded
+        } else {
+            Outcome::Failed
         };
-        let ending = Ending {
+        let ending = RunEnding {
             outcome,
             quality_milli: None,
             rounds: 1,
@@ -40,100 +42,114 @@ impl Simulation {
         let touched = self.touched(work);
         let review = self.policy.review();
         let now = self.memory.now;
-        let mut closing = close(&run, &ending, &touched, &|_| Sight::default(), review, now);
+        let mut closing = close_run(
+            &run,
+            &ending,
+            &touched,
+            &|_| ExposureSet::default(),
+            review,
+            now,
+        );
         self.apply_policy(&touched, &run, outcome, work, &mut closing);
         self.write(&touched, &closing);
-        self.take_up(&run, outcome, work);
+        self.add_new_entries(&run, outcome, work);
     }
 
-    /// Lays aside what the policy finds too old.
-    pub(super) fn forget_what_is_too_old(&mut self) {
+    /// Archives entries that are too old for the policy.
+    pub(super) fn archive_expired(&mut self) {
         let today = self.memory.now.date();
-        let old = self.memory.all().filter(|held| {
-            let last = held.entry.confirmation.last;
+        let old = self.memory.all().filter(|stored| {
+            let last = stored.entry.confirmation.last;
             let age = last.map_or(0, |last| today.days_since(last));
-            held.entry.is_live() && self.policy.is_too_old(age)
+            stored.entry.is_live() && self.policy.is_too_old(age)
         });
-        let old: Vec<Entry> = old.map(|held| held.entry.clone()).collect();
+        let old: Vec<Entry> = old.map(|stored| stored.entry.clone()).collect();
         for entry in old {
             self.tell(decide::archive(&entry, ArchiveReason::Age).map(|it| [it]));
         }
         self.memory.settle();
     }
 
-    /// Takes a claim back, as a person.
+    /// Retracts a claim as a person.
     pub(super) fn retract(&mut self, claim: ClaimId) {
-        let held = self.memory.of_claim(claim);
-        let Some(entry) = held.map(|held| held.entry.clone()) else {
+        let stored = self.memory.entry_of_claim(claim);
+        let Some(entry) = stored.map(|stored| stored.entry.clone()) else {
             return;
         };
         let retracted = decide::retract(&entry, RetractReason::False, Channel::Command, None);
         self.tell(retracted.map(|it| [it]));
+        // Without tombstones the claim may be added again.
         if !self.policy.has_tombstones() {
             self.memory.delete(claim);
         }
         self.retracted.insert(claim);
     }
 
-    /// Returns the entries that fitted somebody's work or were found by somebody.
-    fn touched(&self, work: &Work) -> Vec<Touched> {
-        let found = work.found.keys().filter_map(|id| self.memory.of_claim(*id));
-        let found = found.map(|held| held.entry.id);
+    /// Returns the entries that matched an agent's work or were found.
+    fn touched(&self, work: &SimulatedRun) -> Vec<TouchedEntry> {
+        let found = work
+            .found
+            .keys()
+            .filter_map(|id| self.memory.entry_of_claim(*id));
+        let found = found.map(|stored| stored.entry.id);
         let ids: BTreeSet<EntryId> = found.chain(work.fitted.iter().copied()).collect();
-        let held = ids.into_iter().filter_map(|id| self.memory.get(id));
-        held.map(|held| self.touch(held, work)).collect()
+        let stored = ids.into_iter().filter_map(|id| self.memory.get(id));
+        stored.map(|stored| self.touch(stored, work)).collect()
     }
 
-    fn touch(&self, held: &Held, work: &Work) -> Touched {
-        let words = work.found.get(&held.claim).into_iter().flatten();
-        Touched {
-            entry: held.entry.clone(),
-            validity: self.validity(held).unwrap_or(Validity::Unverifiable),
-            same: BTreeSet::from([held.entry.id]),
-            found_by: words
+    fn touch(&self, stored: &PolicyEntry, work: &SimulatedRun) -> TouchedEntry {
+        let findings = work.found.get(&stored.claim).into_iter().flatten();
+        TouchedEntry {
+            entry: stored.entry.clone(),
+            validity: self.validity(stored).unwrap_or(Validity::Unverifiable),
+            // Every claim has at most one entry, so there are no duplicates.
+            same: BTreeSet::from([stored.entry.id]),
+            found_by: findings
                 .map(|(agent, _)| self.agents[*agent].clone())
                 .collect(),
             authors: BTreeSet::new(),
         }
     }
 
-    /// Puts the policy's own rule in the place of the core's, for every policy but Ken.
+    /// Replaces the core's decisions with the policy's own rule, except for Ken.
     fn apply_policy(
         &self,
-        touched: &[Touched],
+        touched: &[TouchedEntry],
         run: &Run,
         outcome: Outcome,
-        work: &Work,
-        closing: &mut Closing,
+        work: &SimulatedRun,
+        closing: &mut RunClosing,
     ) {
-        if let Policy::Ken { .. } = self.policy {
+        if let KnowledgePolicy::Ken { .. } = self.policy {
             return;
         }
         let mut confirmed = BTreeSet::new();
         let mut restored = Vec::new();
         for it in touched {
             let id = it.entry.id;
-            let is_aside = it.entry.archived.is_some();
-            if is_aside && self.is_taken_up_again(it, run, outcome, work) {
+            let is_archived = it.entry.archived.is_some();
+            // An archived entry needs as much support as a new one.
+            if is_archived && self.is_restored(it, run, outcome, work) {
                 restored.push(id);
                 confirmed.insert(id);
             }
-            if !is_aside && self.confirms(it, run) {
+            if !is_archived && self.confirms(it, run) {
                 confirmed.insert(id);
             }
         }
+        // The core archived without knowing the policy's confirmations.
         closing.archived.retain(|id| !confirmed.contains(id));
         closing.promoted = match self.policy {
-            Policy::Reinforcement { .. } => {
-                let is_new = |it: &&Touched| it.entry.status.value != Status::Verified;
+            KnowledgePolicy::Reinforcement { .. } => {
+                let is_new = |it: &&TouchedEntry| it.entry.status.value != EntryStatus::Verified;
                 let ids = touched.iter().filter(is_new).map(|it| it.entry.id);
                 let rising = ids.filter(|id| confirmed.contains(id));
-                rising.map(|id| (id, Status::Verified)).collect()
+                rising.map(|id| (id, EntryStatus::Verified)).collect()
             }
-            Policy::Ken { .. }
-            | Policy::KeepEverything { .. }
-            | Policy::TimeDecay { .. }
-            | Policy::Citation { .. } => BTreeMap::new(),
+            KnowledgePolicy::Ken { .. }
+            | KnowledgePolicy::KeepEverything { .. }
+            | KnowledgePolicy::TimeDecay { .. }
+            | KnowledgePolicy::Citation { .. } => BTreeMap::new(),
         };
         let independent = confirmed
             .into_iter()
@@ -142,70 +158,85 @@ impl Simulation {
         closing.restored = restored;
     }
 
-    /// Returns whether the run confirms an entry in the eyes of a policy other than Ken.
-    fn confirms(&self, it: &Touched, run: &Run) -> bool {
+    /// Returns whether the run confirms an entry under a policy other than Ken.
+    fn confirms(&self, it: &TouchedEntry, run: &Run) -> bool {
         let id = it.entry.id;
         let mut agents = run.agents.values();
         match self.policy {
-            Policy::Ken { .. } | Policy::KeepEverything { .. } => false,
-            Policy::Reinforcement { .. } => !it.found_by.is_empty(),
-            Policy::TimeDecay { .. } => agents.any(|agent| agent.shown.contains_key(&id)),
-            Policy::Citation { renewal, .. } => match renewal {
-                Renewal::Never => false,
-                Renewal::Use => {
+            KnowledgePolicy::Ken { .. } | KnowledgePolicy::KeepEverything { .. } => false,
+            KnowledgePolicy::Reinforcement { .. } => !it.found_by.is_empty(),
+            KnowledgePolicy::TimeDecay { .. } => agents.any(|agent| agent.shown.contains_key(&id)),
+            KnowledgePolicy::Citation { renewal, .. } => match renewal {
+                ExpiryRenewal::Never => false,
+                ExpiryRenewal::Use => {
                     it.validity != Validity::Changed && agents.any(|agent| agent.used.contains(&id))
                 }
             },
         }
     }
 
-    /// Returns whether findings are enough to bring back what a policy other than Ken laid aside.
-    fn is_taken_up_again(&self, it: &Touched, run: &Run, outcome: Outcome, work: &Work) -> bool {
-        let claim = self.memory.get(it.entry.id).map(|held| held.claim);
+    /// Returns whether the findings restore an archived entry under a policy other than Ken.
+    fn is_restored(
+        &self,
+        it: &TouchedEntry,
+        run: &Run,
+        outcome: Outcome,
+        work: &SimulatedRun,
+    ) -> bool {
+        let claim = self.memory.get(it.entry.id).map(|stored| stored.claim);
         claim.is_some_and(|claim| self.gains(claim, run, outcome, work).is_some())
     }
 
-    fn gains(&self, claim: ClaimId, run: &Run, outcome: Outcome, work: &Work) -> Option<Gain> {
-        let words = work.found.get(&claim)?;
-        let words = words
+    fn gains(
+        &self,
+        claim: ClaimId,
+        run: &Run,
+        outcome: Outcome,
+        work: &SimulatedRun,
+    ) -> Option<AcceptedFinding> {
+        let findings = work.found.get(&claim)?;
+        let findings = findings
             .iter()
             .map(|(agent, finding)| (&self.agents[*agent], finding));
-        let words: Vec<_> = words.collect();
-        gain(run, outcome, &words, self.policy.gate())
+        let findings: Vec<_> = findings.collect();
+        accept_findings(run, outcome, &findings, self.policy.gate())
     }
 
-    /// Makes entries of what was found and no entry says.
-    fn take_up(&mut self, run: &Run, outcome: Outcome, work: &Work) {
+    /// Creates entries from findings that no entry states yet.
+    fn add_new_entries(&mut self, run: &Run, outcome: Outcome, work: &SimulatedRun) {
         for claim in work.found.keys().copied() {
-            if self.memory.of_claim(claim).is_some() {
+            if self.memory.entry_of_claim(claim).is_some() {
                 continue;
             }
             let Some(gained) = self.gains(claim, run, outcome, work) else {
                 continue;
             };
             let finder = gained.found_by.first();
-            let source = Source {
+            let source = EntrySource {
                 by: finder.expect("somebody found it"),
                 run: &work.name,
                 number: work.number,
                 outcome,
             };
-            let said = &self.code.claims[claim];
-            let entry = self.memory.propose(claim, said, gained.kind, source);
-            if let Policy::Ken { .. } = self.policy {
+            let claim_state = &self.code.claims[claim];
+            let entry = self.memory.propose(claim, claim_state, gained.kind, source);
+            // Events after an accepted finding are part of Ken's lifecycle only.
+            if let KnowledgePolicy::Ken { .. } = self.policy {
                 let today = self.memory.now.date();
-                self.tell(decide::after_gain(&entry, &gained, run, outcome, today));
+                self.tell(decide::changes_after_gain(
+                    &entry, &gained, run, outcome, today,
+                ));
             }
         }
     }
 
-    /// Writes what a closing decided.
-    fn write(&mut self, touched: &[Touched], closing: &Closing) {
+    /// Writes the events of a closing.
+    fn write(&mut self, touched: &[TouchedEntry], closing: &RunClosing) {
         let today = self.memory.now.date();
-        let effects = decide::effects(&closing.closed.run, &closing.effects);
+        let effects = decide::record_run_effects(&closing.closed.run, &closing.effects);
         self.tell(Ok([effects]));
         for it in touched {
-            self.tell(decide::after_run(&it.entry, closing, today));
+            self.tell(decide::changes_after_run(&it.entry, closing, today));
         }
     }
 

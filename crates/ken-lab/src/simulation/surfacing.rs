@@ -1,50 +1,57 @@
-//! What agents are shown: the best of what may be pushed, less what chance withholds.
+//! Selection of shown entries: the best that may be pushed, minus the holdout.
 //!
-//! As in a briefing of the engine, the page of an agent from whom entries are withheld is filled with those that
-//! come next, and what fitted and had no room is noted.
+//! As in a briefing of the engine, withheld entries are replaced with the next ones, and entries
+//! that matched but had no room are recorded.
 
-use ken_core::event::Arm;
-use ken_core::facts::{EntryFacts, Validity};
-use ken_core::id::EntryId;
-use ken_core::review::ReviewPolicy;
-use ken_core::run::blind::{is_one_agents_word, may_be_withheld, offer};
-use ken_core::run::{Note, Offer};
-use ken_core::score::{Boosts, Draw, Match, Seed, Signals, withheld};
+use ken_core::ledger::event::Arm;
+use ken_core::retrieval::score::{
+    DrawSeed, PosteriorDraw, QueryMatch, RankingSignals, ScoreBoosts, hidden_reason,
+};
+use ken_core::trust::facts::{EntryFacts, Validity};
+use ken_core::trust::review::ReviewPolicy;
+use ken_core::trust::run::holdout::{assign_entry, is_single_agent_claim, may_be_withheld};
+use ken_core::trust::run::{HoldoutAssignment, RunNote};
+use ken_core::values::id::EntryId;
 
-use super::{Simulation, Work};
+use super::{SimulatedRun, Simulation};
 use crate::grid::SHOWN_MAX;
-use crate::memory::Held;
+use crate::memory::PolicyEntry;
 
 impl Simulation {
     /// Offers the best entries of the area to every agent.
-    pub(super) fn surface(&self, work: &mut Work) {
-        let (said, unsaid): (Vec<&Held>, Vec<&Held>) = self
+    pub(super) fn surface(&self, work: &mut SimulatedRun) {
+        let (pushable, single_agent): (Vec<&PolicyEntry>, Vec<&PolicyEntry>) = self
             .ranked(work)
             .into_iter()
-            .partition(|held| self.may_push(held));
+            .partition(|stored| self.may_push(stored));
         for (number, agent) in self.agents.iter().enumerate() {
-            let mut offers: Vec<Offer> = Vec::new();
-            let mut fitting = said.iter();
+            let mut offers: Vec<HoldoutAssignment> = Vec::new();
+            let mut fitting = pushable.iter();
+            // Withheld entries take no room: the page is filled with the next ones.
             while work.shown[number].len() < SHOWN_MAX {
-                let Some(held) = fitting.next() else {
+                let Some(stored) = fitting.next() else {
                     break;
                 };
-                let share = self.share_milli(held);
-                let offer = offer(held.entry.id, &work.name, agent, &self.agents, share);
+                let share = self.share_milli(stored);
+                let offer = assign_entry(stored.entry.id, &work.name, agent, &self.agents, share);
                 if offer.arm == Arm::Shown {
-                    work.shown[number].insert(held.claim);
+                    work.shown[number].insert(stored.claim);
                 }
                 offers.push(offer);
             }
-            let passed = fitting.chain(&unsaid).map(|held| held.entry.id);
-            let passed: Vec<EntryId> = passed.filter(|_| self.policy.notes_passed()).collect();
+            // Entries behind the last offered one matched but had no room.
+            let passed = fitting.chain(&single_agent).map(|stored| stored.entry.id);
+            // Other policies have no notion of an entry that matched but was not shown.
+            let passed: Vec<EntryId> = passed
+                .filter(|_| self.policy.records_passed_over())
+                .collect();
             work.fitted.extend(offers.iter().map(|offer| offer.entry));
             work.fitted.extend(&passed);
-            work.notes.push(Note::Pushed {
+            work.notes.push(RunNote::Pushed {
                 agent: agent.clone(),
                 offers,
             });
-            work.notes.push(Note::Passed {
+            work.notes.push(RunNote::Passed {
                 agent: agent.clone(),
                 entries: passed,
             });
@@ -52,56 +59,58 @@ impl Simulation {
     }
 
     /// Returns whether an entry is shown to agents that did not ask for it.
-    pub(super) fn may_show(&self, held: &Held) -> bool {
-        self.may_push(held) && withheld(&held.entry, &self.facts(held)).is_none()
+    pub(super) fn may_show(&self, stored: &PolicyEntry) -> bool {
+        self.may_push(stored) && hidden_reason(&stored.entry, &self.facts(stored)).is_none()
     }
 
-    fn may_push(&self, held: &Held) -> bool {
-        !self.policy.waits_for_another() || !is_one_agents_word(&held.entry)
+    fn may_push(&self, stored: &PolicyEntry) -> bool {
+        !self.policy.requires_second_finder() || !is_single_agent_claim(&stored.entry)
     }
 
-    /// Returns what the code says, where the policy asks it.
-    pub(super) fn validity(&self, held: &Held) -> Option<Validity> {
-        let claim = &self.code.claims[held.claim];
-        self.policy.asks_the_code().then(|| held.validity(claim))
+    /// Returns the validity of the entry's anchor, if the policy checks code.
+    pub(super) fn validity(&self, stored: &PolicyEntry) -> Option<Validity> {
+        let claim = &self.code.claims[stored.claim];
+        self.policy.checks_code().then(|| stored.validity(claim))
     }
 
-    fn facts(&self, held: &Held) -> EntryFacts {
-        EntryFacts::of(&held.entry, self.validity(held), self.memory.now)
+    fn facts(&self, stored: &PolicyEntry) -> EntryFacts {
+        EntryFacts::from_entry(&stored.entry, self.validity(stored), self.memory.now)
     }
 
-    /// Returns the thousandths of agents an entry is withheld from.
-    fn share_milli(&self, held: &Held) -> u16 {
+    /// Returns the holdout share of an entry in thousandths.
+    fn share_milli(&self, stored: &PolicyEntry) -> u16 {
         let review: ReviewPolicy = self.policy.review();
-        match may_be_withheld(&held.entry) {
-            true => {
-                let worth = held.entry.tallies.worth();
-                review.share_milli(held.entry.since_confirmation(), worth)
-            }
-            false => 0,
+        if may_be_withheld(&stored.entry) {
+            let worth = stored.entry.tallies.worth();
+            review.holdout_share_milli(stored.entry.exposures_since_confirmation(), worth)
+        } else {
+            0
         }
     }
 
-    /// Returns the entries of the area that may be shown, the best first.
-    fn ranked(&self, work: &Work) -> Vec<&Held> {
+    /// Returns the showable entries of the area, the best first.
+    fn ranked(&self, work: &SimulatedRun) -> Vec<&PolicyEntry> {
         let weights = self.policy.weights();
-        let seed = Seed::new(&work.name, "the work of this run");
-        let of_area = |held: &&Held| self.code.claims[held.claim].area == work.area;
+        let seed = DrawSeed::new(&work.name, "the work of this run");
+        let of_area = |stored: &&PolicyEntry| self.code.claims[stored.claim].area == work.area;
         let mut ranked: Vec<(f64, EntryId)> = Vec::new();
-        for held in self.memory.all().filter(of_area) {
-            let facts = self.facts(held);
-            if withheld(&held.entry, &facts).is_some() {
+        for stored in self.memory.all().filter(of_area) {
+            let facts = self.facts(stored);
+            // The core's own rule hides archived, retracted, stale and changed entries.
+            if hidden_reason(&stored.entry, &facts).is_some() {
                 continue;
             }
-            let found = Match {
-                semantic: self.code.relevance(work.number, held.claim),
+            let found = QueryMatch {
+                semantic: self.code.relevance(work.number, stored.claim),
                 in_thread: false,
             };
-            let draw = Draw::Of(seed, held.entry.id);
-            let signals = Signals::of(&facts, found, draw, self.memory.now);
-            let score = signals.explain(&weights, Boosts::default()).score;
-            ranked.push((score, held.entry.id));
+            // One reproducible Thompson draw per run and entry, as in the engine.
+            let draw = PosteriorDraw::Of(seed, stored.entry.id);
+            let signals = RankingSignals::from_facts(&facts, found, draw, self.memory.now);
+            let score = signals.explain(&weights, ScoreBoosts::default()).score;
+            ranked.push((score, stored.entry.id));
         }
+        // Ties are broken by id, so that the same seed gives the same page.
         ranked.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
         let ranked = ranked.into_iter();
         ranked.filter_map(|(_, id)| self.memory.get(id)).collect()

@@ -1,4 +1,4 @@
-//! [`Dir`] over a capability handle: nothing outside it can be reached, no link is followed.
+//! [`Dir`] on a capability handle: nothing outside it is reachable, and no link is followed.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
@@ -10,7 +10,7 @@ use cap_fs_ext::{DirExt as _, FollowSymlinks, OpenOptionsFollowExt as _};
 use cap_std::ambient_authority;
 use cap_std::fs::{File, Metadata, OpenOptions};
 
-use super::{Dir, LockGuard, Stat, Wait, parent};
+use super::{Dir, LockGuard, LockWait, Stat, parent};
 
 /// A directory on a real disk.
 #[derive(Debug)]
@@ -18,13 +18,13 @@ pub struct RealDir {
     root: cap_std::fs::Dir,
     /// Directory below `root` that paths are relative to; it may not exist yet.
     prefix: String,
-    /// Directories opened before, by path below `root`, with their identities.
-    opened: Mutex<BTreeMap<String, Opened>>,
+    /// Cached directory handles by path below `root`, with their identities.
+    opened: Mutex<BTreeMap<String, OpenedDir>>,
 }
 
-/// A directory that was opened without following a link, and device and inode it had.
+/// A directory opened without following links, with its device and inode.
 #[derive(Clone, Debug)]
-struct Opened {
+struct OpenedDir {
     dir: Arc<cap_std::fs::Dir>,
     identity: (u64, u64),
 }
@@ -40,8 +40,8 @@ impl RealDir {
         })
     }
 
-    /// Creates a directory and those above it; returns those that were not there, outermost first.
-    pub fn make_dirs(&self, path: &str) -> io::Result<Vec<String>> {
+    /// Creates a directory and its missing parents; returns the created ones, outermost first.
+    pub fn create_missing_dirs(&self, path: &str) -> io::Result<Vec<String>> {
         let mut made = Vec::new();
         let mut above = String::new();
         for part in path.split('/').filter(|part| !part.is_empty()) {
@@ -49,7 +49,7 @@ impl RealDir {
                 above.push('/');
             }
             above.push_str(part);
-            match self.open_each(&above) {
+            match self.open_without_links(&above) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
                     self.create_dirs(&above)?;
                     made.push(above.clone());
@@ -60,13 +60,13 @@ impl RealDir {
         Ok(made)
     }
 
-    /// Removes a directory that is empty; returns whether it did.
+    /// Removes a directory if it is empty; returns whether it did.
     pub fn remove_empty_dir(&self, path: &str) -> io::Result<bool> {
         let (holder, name) = match self.holder(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
             other => other?,
         };
-        let mut inside = match self.open_each(path) {
+        let mut inside = match self.open_without_links(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
             other => other?.entries()?,
         };
@@ -77,18 +77,25 @@ impl RealDir {
         Ok(true)
     }
 
-    /// Does what [`Dir::replace_via`] does; a file that was there keeps its permissions.
-    pub fn replace_alike(&self, temporary: &str, path: &str, bytes: &[u8]) -> io::Result<()> {
+    /// Works like [`Dir::replace_via`]; an existing file keeps its permissions.
+    pub fn replace_keeping_permissions(
+        &self,
+        temporary: &str,
+        path: &str,
+        bytes: &[u8],
+    ) -> io::Result<()> {
         let there = match self.open(path, OpenOptions::new().read(true)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             other => Some(other?.metadata()?.permissions()),
         };
+        // A leftover of a crash may have other permissions.
         match self.remove(temporary) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             Ok(()) | Err(_) => {}
         }
         let options = &mut OpenOptions::new();
         let mut file = self.open(temporary, options.write(true).create_new(true))?;
+        // Before the content is written, so that a private file is never readable by others.
         if let Some(permissions) = there {
             file.set_permissions(permissions)?;
         }
@@ -106,13 +113,14 @@ impl RealDir {
             .filter(|part| !part.is_empty())
     }
 
-    /// Opens a directory, or takes it as opened before if the same one is still in its place.
+    /// Opens a directory, or returns the cached handle if the same directory is still at that path.
     ///
-    /// Git removes and remakes folders, and people move them: a handle that is not checked could
-    /// write into a folder nobody looks at any more.
+    /// Git deletes and recreates directories, and users move them: an unchecked handle could write
+    /// into a detached directory.
     fn dir(&self, path: &str) -> io::Result<Arc<cap_std::fs::Dir>> {
         let whole = self.components(path).collect::<Vec<_>>().join("/");
         let known = self.opened().get(&whole).cloned();
+        // One metadata call replaces opening every component.
         if let Some(known) = known
             && self
                 .root
@@ -121,13 +129,13 @@ impl RealDir {
         {
             return Ok(known.dir);
         }
-        let dir = Arc::new(self.open_each(path)?);
+        let dir = Arc::new(self.open_without_links(path)?);
         if let Some(identity) = dir.dir_metadata().ok().as_ref().and_then(identity)
             && !whole.is_empty()
         {
             self.opened().insert(
                 whole,
-                Opened {
+                OpenedDir {
                     dir: Arc::clone(&dir),
                     identity,
                 },
@@ -136,13 +144,13 @@ impl RealDir {
         Ok(dir)
     }
 
-    fn opened(&self) -> MutexGuard<'_, BTreeMap<String, Opened>> {
-        // The handles are checked before use; a panic elsewhere does not make them wrong.
+    fn opened(&self) -> MutexGuard<'_, BTreeMap<String, OpenedDir>> {
+        // Handles are checked before use; a panic in another thread does not invalidate them.
         self.opened.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Opens a directory, component by component, following nothing.
-    fn open_each(&self, path: &str) -> io::Result<cap_std::fs::Dir> {
+    /// Opens a directory component by component without following links.
+    fn open_without_links(&self, path: &str) -> io::Result<cap_std::fs::Dir> {
         let mut parts = self.components(path);
         let Some(first) = parts.next() else {
             return self.root.try_clone();
@@ -154,7 +162,7 @@ impl RealDir {
         Ok(dir)
     }
 
-    /// Opens the directory that holds `path` and returns it with the last component.
+    /// Opens the parent directory of `path` and returns it with the last component.
     fn holder<'a>(&self, path: &'a str) -> io::Result<(Arc<cap_std::fs::Dir>, &'a str)> {
         let name = path.rsplit('/').next().unwrap_or(path);
         Ok((self.dir(parent(path))?, name))
@@ -164,7 +172,7 @@ impl RealDir {
         let (dir, name) = self.holder(path)?;
         match dir.open_with(name, options.follow(FollowSymlinks::No)) {
             Ok(file) => Ok(file),
-            Err(error) => Err(explain(&dir, name, error)),
+            Err(error) => Err(explain_error(&dir, name, error)),
         }
     }
 }
@@ -208,9 +216,10 @@ impl Dir for RealDir {
             if metadata.is_file() {
                 found.push((name.to_owned(), stat_of(&metadata, inode_listed(&metadata))));
             } else if !metadata.is_dir() {
-                return Err(odd(name, &metadata));
+                return Err(unexpected_file_type(name, &metadata));
             }
         }
+        // The order of directory entries is arbitrary; callers rely on the order of names.
         found.sort_unstable_by(|a, b| a.0.cmp(&b.0));
         Ok(found)
     }
@@ -237,6 +246,7 @@ impl Dir for RealDir {
     }
 
     fn sync_file(&self, path: &str) -> io::Result<()> {
+        // Opened for writing, because Windows does not sync a read-only handle.
         self.open(path, OpenOptions::new().write(true))?.sync_data()
     }
 
@@ -256,6 +266,7 @@ impl Dir for RealDir {
     }
 
     fn create_dirs(&self, path: &str) -> io::Result<()> {
+        // One component at a time: a recursive call would follow links on the way.
         let mut dir = self.root.try_clone()?;
         for part in self.components(path) {
             dir = match open_dir(&dir, part) {
@@ -269,14 +280,15 @@ impl Dir for RealDir {
         Ok(())
     }
 
-    fn lock(&self, path: &str, wait: Wait) -> io::Result<Option<LockGuard>> {
+    fn lock(&self, path: &str, wait: LockWait) -> io::Result<Option<LockGuard>> {
         let options = &mut OpenOptions::new();
+        // Converted, because only `std` offers file locks.
         let file = self
             .open(path, options.read(true).write(true).create(true))?
             .into_std();
         match wait {
-            Wait::UntilFree => file.lock()?,
-            Wait::Never => match file.try_lock() {
+            LockWait::UntilFree => file.lock()?,
+            LockWait::Never => match file.try_lock() {
                 Ok(()) => {}
                 Err(std::fs::TryLockError::WouldBlock) => return Ok(None),
                 Err(std::fs::TryLockError::Error(error)) => return Err(error),
@@ -286,16 +298,17 @@ impl Dir for RealDir {
     }
 }
 
-/// Opens one component; a link in its place is named as such.
+/// Opens one component; a link in its place is reported as such.
 fn open_dir(dir: &cap_std::fs::Dir, name: &str) -> io::Result<cap_std::fs::Dir> {
     dir.open_dir_nofollow(name)
-        .map_err(|error| explain(dir, name, error))
+        .map_err(|error| explain_error(dir, name, error))
 }
 
-/// Creates one directory and makes its name durable; somebody else may have been first.
+/// Creates one directory and makes its name durable; another process may have created it first.
 fn create_dir(dir: &cap_std::fs::Dir, name: &str) -> io::Result<()> {
     match dir.create_dir(name) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        // Also if it exists: its creator may have crashed before the sync.
         _ => sync(dir),
     }
 }
@@ -303,7 +316,7 @@ fn create_dir(dir: &cap_std::fs::Dir, name: &str) -> io::Result<()> {
 fn stat_in(dir: &cap_std::fs::Dir, name: &str) -> io::Result<Stat> {
     let metadata = dir.symlink_metadata(name)?;
     if !metadata.is_file() {
-        return Err(odd(name, &metadata));
+        return Err(unexpected_file_type(name, &metadata));
     }
     Ok(stat_of(&metadata, inode_at(dir, name, &metadata)))
 }
@@ -321,7 +334,7 @@ fn stat_of(metadata: &Metadata, inode: u64) -> Stat {
     }
 }
 
-/// Returns what tells a directory from all others while it exists; `None` where unknown.
+/// Returns the device and inode that identify a directory; `None` if unknown.
 #[cfg(not(windows))]
 fn identity(metadata: &Metadata) -> Option<(u64, u64)> {
     use cap_fs_ext::MetadataExt as _;
@@ -338,7 +351,7 @@ fn inode_listed(metadata: &Metadata) -> u64 {
     cap_fs_ext::MetadataExt::ino(metadata)
 }
 
-/// Windows tells a file's identity only through an open handle, too dear for a whole listing.
+/// Windows reveals a file's identity only through an open handle, which is too slow for a listing.
 #[cfg(windows)]
 fn inode_listed(_metadata: &Metadata) -> u64 {
     0
@@ -357,33 +370,33 @@ fn inode_at(dir: &cap_std::fs::Dir, name: &str, _metadata: &Metadata) -> u64 {
         .map_or(0, |metadata| cap_fs_ext::MetadataExt::ino(&metadata))
 }
 
-/// Names a link or device that stands where a file or directory should be.
-fn odd(name: &str, metadata: &Metadata) -> io::Error {
-    let what = if metadata.is_symlink() {
+/// Returns an error that names a link or device found in place of a file or directory.
+fn unexpected_file_type(name: &str, metadata: &Metadata) -> io::Error {
+    let description = if metadata.is_symlink() {
         "a symbolic link; Ken follows none"
     } else if metadata.is_dir() {
         "a directory where a file should be"
     } else {
         "neither a file nor a directory"
     };
-    io::Error::other(format!("`{name}` is {what}"))
+    io::Error::other(format!("`{name}` is {description}"))
 }
 
-/// Says so when an open failed because of what stands there.
-fn explain(dir: &cap_std::fs::Dir, name: &str, error: io::Error) -> io::Error {
+/// Replaces the error of a failed open if a link is the cause.
+fn explain_error(dir: &cap_std::fs::Dir, name: &str, error: io::Error) -> io::Error {
     match dir.symlink_metadata(name) {
-        Ok(metadata) if metadata.is_symlink() => odd(name, &metadata),
+        Ok(metadata) if metadata.is_symlink() => unexpected_file_type(name, &metadata),
         _ => error,
     }
 }
 
 #[cfg(not(windows))]
 fn sync(dir: &cap_std::fs::Dir) -> io::Result<()> {
-    // The handle itself may be a mere path, which cannot be synced.
+    // The handle may be opened with `O_PATH`, which cannot be synced.
     dir.open(".")?.sync_all()
 }
 
-/// Windows has no call that syncs a directory; its file systems journal names themselves.
+/// Windows has no call to sync a directory; its file systems journal names.
 #[cfg(windows)]
 fn sync(_dir: &cap_std::fs::Dir) -> io::Result<()> {
     Ok(())
@@ -447,11 +460,11 @@ mod tests {
     fn a_lock_is_held_until_it_is_dropped() {
         let (_folder, dir) = folder();
         dir.create_dirs("").unwrap();
-        let held = dir.lock("lock", Wait::UntilFree).unwrap();
+        let held = dir.lock("lock", LockWait::UntilFree).unwrap();
         assert!(held.is_some());
-        assert!(dir.lock("lock", Wait::Never).unwrap().is_none());
+        assert!(dir.lock("lock", LockWait::Never).unwrap().is_none());
         drop(held);
-        assert!(dir.lock("lock", Wait::Never).unwrap().is_some());
+        assert!(dir.lock("lock", LockWait::Never).unwrap().is_some());
     }
 
     #[cfg(unix)]
@@ -498,7 +511,7 @@ mod tests {
             dir.create_dirs("folder/sub").unwrap_err(),
             dir.create_new("folder/g", b"").unwrap_err(),
             dir.rename("real/f", "folder/f").unwrap_err(),
-            dir.lock("file", Wait::Never).unwrap_err(),
+            dir.lock("file", LockWait::Never).unwrap_err(),
         ];
         for error in refused {
             assert!(error.to_string().contains("symbolic link"), "{error}");

@@ -1,38 +1,38 @@
-//! Objects of a repository, one question after the other to one `git cat-file`.
+//! Reader for git objects that keeps one `git cat-file` process running.
 
 use std::fmt;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::process::{Child, ChildStdin, ChildStdout};
 
-use super::{GitError, Runner};
+use super::{GitError, GitRunner};
 
-/// What is asked about an object.
+/// Amount of information requested per object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ask {
-    /// Its id and size.
+pub enum CatFileMode {
+    /// Id and size.
     About,
-    /// What it holds, too.
+    /// Id, size and content.
     Content,
 }
 
-/// An object git has.
+/// A git object.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Object {
+pub struct GitObject {
     pub id: String,
     pub size: u64,
-    /// Empty where only [`Ask::About`] was asked.
+    /// Empty for `CatFileMode::Info`.
     pub content: Vec<u8>,
 }
 
-/// A `git cat-file` that waits for names such as `main:src/pay.rs`.
-pub struct Objects {
-    ask: Ask,
+/// A running `git cat-file` that resolves names such as `main:src/pay.rs`.
+pub struct GitObjectReader {
+    ask: CatFileMode,
     child: Child,
     stdin: ChildStdin,
     stdout: BufReader<ChildStdout>,
 }
 
-impl fmt::Debug for Objects {
+impl fmt::Debug for GitObjectReader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Objects")
             .field("ask", &self.ask)
@@ -40,10 +40,10 @@ impl fmt::Debug for Objects {
     }
 }
 
-impl Objects {
-    /// Starts git.
-    pub fn open(runner: &Runner, ask: Ask) -> Result<Self, GitError> {
-        let mut child = runner.start_quietly(&["cat-file", ask.option()])?;
+impl GitObjectReader {
+    /// Starts the process.
+    pub fn open(runner: &GitRunner, ask: CatFileMode) -> Result<Self, GitError> {
+        let mut child = runner.spawn_quietly(&["cat-file", ask.option()])?;
         let (stdin, stdout) =
             child
                 .stdin
@@ -60,8 +60,9 @@ impl Objects {
         })
     }
 
-    /// Returns the object called `name`, if there is one and it is a file.
-    pub fn get(&mut self, name: &str) -> Result<Option<Object>, GitError> {
+    /// Returns the object called `name` if it exists and is a blob.
+    pub fn get(&mut self, name: &str) -> Result<Option<GitObject>, GitError> {
+        // The protocol is line-based: a newline would turn one request into two.
         if name.contains('\n') {
             return Ok(None);
         }
@@ -76,42 +77,43 @@ impl Objects {
         let mut header = String::new();
         self.stdout.read_line(&mut header).map_err(failed)?;
         let header = header.trim_end();
-        // A name may have spaces and comes back where there is no such object.
+        // Git repeats the requested name, which may contain spaces, if there is no such object.
         if header.ends_with(" missing") || header.ends_with(" ambiguous") {
             return Ok(None);
         }
         let mut words = header.split(' ');
         let (id, kind, size) = (words.next(), words.next(), words.next());
-        let size = size.and_then(|it| it.parse::<u64>().ok());
+        let size = size.and_then(|digits| digits.parse::<u64>().ok());
         let (Some(id), Some(kind), Some(size)) = (id, kind, size) else {
             return Err(unclear());
         };
-        let mut object = Object {
+        let mut object = GitObject {
             id: id.to_owned(),
             size,
             content: Vec::new(),
         };
-        if self.ask == Ask::Content {
+        if self.ask == CatFileMode::Content {
             let all = usize::try_from(size).map_err(|_| unclear())? + 1;
             object.content.resize(all, 0);
             self.stdout
                 .read_exact(&mut object.content)
                 .map_err(failed)?;
+            // Git adds a newline after the content.
             object.content.pop();
         }
         Ok((kind == "blob").then_some(object))
     }
 }
 
-impl Drop for Objects {
+impl Drop for GitObjectReader {
     fn drop(&mut self) {
-        // It only reads; nobody waits for what it might still say.
+        // The process only reads, so killing it loses nothing; waiting prevents a zombie.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-impl Ask {
+impl CatFileMode {
     fn option(self) -> &'static str {
         match self {
             Self::About => "--batch-check",
@@ -120,6 +122,6 @@ impl Ask {
     }
 }
 
-fn command(ask: Ask) -> String {
+fn command(ask: CatFileMode) -> String {
     format!("cat-file {}", ask.option())
 }

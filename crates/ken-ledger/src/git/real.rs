@@ -1,21 +1,21 @@
-//! The real git of one worktree: small files first, the program where they cannot answer.
+//! [`GitView`] of a real worktree: reads small files first and runs `git` if they do not suffice.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::run::Runner;
-use super::{Change, GitError, GitView, Operation, operation_under_way};
+use super::run::GitRunner;
+use super::{GitError, GitOperation, GitView, TreeChange, operation_in_progress};
 use crate::disk::{Dir, RealDir, Stat};
 use crate::layout::{KEN_DIR, SegmentName};
 use crate::place::GitDirs;
 
-/// Symbolic references followed from HEAD before giving up; git's own limit.
+/// Maximum depth of symbolic references from HEAD; git's own limit.
 const SYMREF_DEPTH_MAX: usize = 5;
-/// Characters of a commit that name a detached HEAD.
+/// Length of the commit id in the name of a detached HEAD.
 const SHORT_COMMIT_CHARS: usize = 12;
-/// Who commits where git knows no identity.
+/// Committer and author if git has no identity configured.
 const FALLBACK_IDENTITY: [&str; 4] = ["-c", "user.name=ken", "-c", "user.email=ken@localhost"];
 
 /// A worktree on disk and the `git` program.
@@ -23,21 +23,21 @@ const FALLBACK_IDENTITY: [&str; 4] = ["-c", "user.name=ken", "-c", "user.email=k
 pub struct RealGit {
     root: PathBuf,
     dirs: GitDirs,
-    git: Runner,
+    git: GitRunner,
 }
 
 impl RealGit {
-    /// Looks at the worktree whose top is `root`.
+    /// Creates a view of the worktree whose top is `root`.
     pub fn new(root: &Path, dirs: &GitDirs) -> Self {
         Self {
             root: root.to_owned(),
             dirs: dirs.clone(),
-            git: Runner::new(root, dirs),
+            git: GitRunner::new(root, dirs),
         }
     }
 
-    /// Adds what HEAD resolves to through loose refs, packed refs or reftables.
-    fn hash_head(&self, token: &mut Token) {
+    /// Adds the resolution of HEAD through loose refs, packed refs or reftables to the token.
+    fn hash_head(&self, token: &mut HeadTokenHasher) {
         let GitDirs {
             git_dir,
             common_dir,
@@ -54,22 +54,26 @@ impl RealGit {
                 .or_else(|_| fs::read(git_dir.join(&name)))
                 .ok();
             token.bytes(head.as_deref());
+            // The ref is packed. Its line need not be parsed: any change of the file counts as a
+            // move.
             if head.is_none() {
                 token.stat(&common_dir.join("packed-refs"));
             }
         }
+        // Reftables have no file per ref; the table list changes with every update.
         for dir in [git_dir, common_dir] {
             token.bytes(fs::read(dir.join("reftable/tables.list")).ok().as_deref());
         }
     }
 
     fn identity(&self) -> Result<&'static [&'static str], GitError> {
+        // Without an identity `git commit` fails, for example in a fresh container.
         let known = self.git.answer(&["var", "GIT_COMMITTER_IDENT"])?.is_some()
             && self.git.answer(&["var", "GIT_AUTHOR_IDENT"])?.is_some();
         Ok(if known { &[] } else { &FALLBACK_IDENTITY })
     }
 
-    /// Returns the commits of every stash: the ref reaches only the last one.
+    /// Returns the commits of all stashes; the ref itself reaches only the last one.
     fn stashes(&self) -> Result<Vec<String>, GitError> {
         let list = self
             .git
@@ -92,7 +96,7 @@ impl GitView for RealGit {
     }
 
     fn head_token(&self) -> String {
-        let mut token = Token(blake3::Hasher::new());
+        let mut token = HeadTokenHasher(blake3::Hasher::new());
         self.hash_head(&mut token);
         token.bytes(
             fs::read(self.dirs.common_dir.join("refs/stash"))
@@ -106,18 +110,18 @@ impl GitView for RealGit {
     fn branch(&self) -> String {
         let head = fs::read(self.dirs.git_dir.join("HEAD")).unwrap_or_default();
         match symref_target(&head) {
-            // What a repository with reftables keeps in the file for older programs.
+            // Reftable repositories keep this placeholder in the file for older programs.
             Some(name) if name == "refs/heads/.invalid" => {
                 let named = self.git.answer(&["symbolic-ref", "--quiet", "HEAD"]);
                 named.ok().flatten().unwrap_or_else(|| {
                     let commit = self
                         .git
                         .answer(&["rev-parse", "--verify", "--quiet", "HEAD"]);
-                    detached(&commit.ok().flatten().unwrap_or_default())
+                    detached_name(&commit.ok().flatten().unwrap_or_default())
                 })
             }
             Some(name) => name,
-            None => detached(String::from_utf8_lossy(&head).trim()),
+            None => detached_name(String::from_utf8_lossy(&head).trim()),
         }
     }
 
@@ -132,8 +136,8 @@ impl GitView for RealGit {
         Ok(nul_separated(&output).collect())
     }
 
-    fn operation_under_way(&self) -> Option<Operation> {
-        operation_under_way(&self.dirs.git_dir)
+    fn operation_under_way(&self) -> Option<GitOperation> {
+        operation_in_progress(&self.dirs.git_dir)
     }
 
     fn head_paths(&self) -> Result<BTreeSet<String>, GitError> {
@@ -158,6 +162,7 @@ impl GitView for RealGit {
     }
 
     fn head_file(&self, path: &str) -> Result<Option<Vec<u8>>, GitError> {
+        // Distinguishes a missing path from a failing git.
         if !self.head_paths()?.contains(path) {
             return Ok(None);
         }
@@ -183,8 +188,9 @@ impl GitView for RealGit {
             .collect())
     }
 
-    fn stage(&self, change: &Change<'_>) -> Result<(), GitError> {
+    fn stage(&self, change: &TreeChange<'_>) -> Result<(), GitError> {
         if !change.removed.is_empty() {
+            // `git rm` would refuse files that differ from HEAD.
             let arguments = ["update-index", "--force-remove", "-z", "--stdin"];
             self.git
                 .output_with(&arguments, &nul_joined(change.removed))?;
@@ -202,11 +208,14 @@ impl GitView for RealGit {
         Ok(())
     }
 
-    fn commit_only(&self, change: &Change<'_>) -> Result<(), GitError> {
-        self.stage(&Change {
+    fn commit_only(&self, change: &TreeChange<'_>) -> Result<(), GitError> {
+        // `commit --only` records removals itself, but new files must be in the index first.
+        self.stage(&TreeChange {
             removed: &[],
             ..*change
         })?;
+        // The packs replace the only other copy, so the commit must be durable. Signing could
+        // prompt for a passphrase, and automatic maintenance would keep running after the command.
         let mut arguments = vec!["-c", "core.fsync=all", "-c", "commit.gpgSign=false"];
         arguments.extend(["-c", "gc.auto=0", "-c", "maintenance.auto=false"]);
         arguments.extend(self.identity()?);
@@ -222,6 +231,7 @@ impl GitView for RealGit {
     }
 
     fn commits_touching(&self, paths: &[String]) -> Result<u64, GitError> {
+        // Passed on standard input, because the list may exceed the limit of the command line.
         let input = format!("--\n{}\n", paths.join("\n"));
         let arguments = ["rev-list", "--all", "--full-history", "--count", "--stdin"];
         let output = self.git.output_with(&arguments, input.as_bytes())?;
@@ -250,6 +260,8 @@ impl GitView for RealGit {
         arguments.extend(["--", KEN_DIR]);
         let output = self.git.output(&arguments)?;
         let text = String::from_utf8_lossy(&output);
+        // Keyed by object id, so that each version is read once regardless of how many commits
+        // contain it.
         let files: BTreeMap<&str, &str> = text
             .lines()
             .filter_map(|line| line.split_once(' '))
@@ -257,7 +269,7 @@ impl GitView for RealGit {
             .collect();
         let (ids, paths): (Vec<_>, Vec<_>) = files.into_iter().unzip();
         self.git
-            .each_object(&ids, &mut |at, content| visit(paths[at], content))
+            .for_each_object(&ids, &mut |at, content| visit(paths[at], content))
     }
 
     fn other_ledgers(&self) -> Result<Vec<Arc<dyn Dir>>, GitError> {
@@ -268,7 +280,7 @@ impl GitView for RealGit {
             .filter_map(|line| line.strip_prefix("worktree "))
             .map(Path::new);
         let others = roots.filter(|root| *root != self.root);
-        // A worktree whose folder is gone holds no ledger.
+        // A worktree whose directory was deleted has no ledger.
         Ok(others
             .filter_map(|root| RealDir::below(root, KEN_DIR).ok())
             .map(|dir| Arc::new(dir) as Arc<dyn Dir>)
@@ -276,12 +288,12 @@ impl GitView for RealGit {
     }
 }
 
-/// Collects what may not change while a segment stays open.
-struct Token(blake3::Hasher);
+/// Hash over everything that must not change while a segment stays open.
+struct HeadTokenHasher(blake3::Hasher);
 
-impl Token {
+impl HeadTokenHasher {
     fn bytes(&mut self, bytes: Option<&[u8]>) {
-        // Lengths keep one file's end from passing for the next one's beginning.
+        // The length prefix separates consecutive files; `u64::MAX` marks a missing one.
         let len = bytes.map_or(u64::MAX, |bytes| bytes.len() as u64);
         self.0
             .update(&len.to_be_bytes())
@@ -299,7 +311,7 @@ fn symref_target(content: &[u8]) -> Option<String> {
     Some(text.strip_prefix("ref:")?.trim().to_owned())
 }
 
-fn detached(commit: &str) -> String {
+fn detached_name(commit: &str) -> String {
     let short: String = commit.chars().take(SHORT_COMMIT_CHARS).collect();
     format!("detached:{short}")
 }

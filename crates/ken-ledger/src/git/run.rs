@@ -1,7 +1,7 @@
-//! Runs the `git` program where files cannot answer.
+//! Runs the `git` program.
 //!
-//! Every call is cleared of what a hook or an alias may have set, prompts for nothing, takes no
-//! optional locks, runs no hook, and reads paths literally.
+//! Every call removes variables that a hook or alias may have set, prompts for nothing, takes no
+//! optional locks, runs no hook, and treats paths literally.
 
 use std::io::{BufReader, Write as _};
 use std::path::{Path, PathBuf};
@@ -10,8 +10,8 @@ use std::process::{Child, Command, Stdio};
 use super::GitError;
 use crate::place::GitDirs;
 
-/// Variables that would point git at something else than the worktree we mean.
-const CLEARED: &[&str] = &[
+/// Environment variables that would direct git to another worktree or change path matching.
+const CLEARED_VARIABLES: &[&str] = &[
     "GIT_DIR",
     "GIT_WORK_TREE",
     "GIT_INDEX_FILE",
@@ -28,8 +28,8 @@ const CLEARED: &[&str] = &[
     "GIT_TRACE",
 ];
 
-/// Settings that hold for every call: no program from the configuration is run.
-const SETTINGS: &[&str] = &[
+/// Options of every call; no program from the configuration is run.
+const GLOBAL_OPTIONS: &[&str] = &[
     "--literal-pathspecs",
     "-c",
     "core.fsmonitor=false",
@@ -41,14 +41,14 @@ const SETTINGS: &[&str] = &[
 
 /// Runs git in one worktree.
 #[derive(Clone, Debug)]
-pub struct Runner {
+pub struct GitRunner {
     root: PathBuf,
-    /// Set where the environment had named the directory and git would not find it.
+    /// Set if the environment named the directory, which git would not find by itself.
     git_dir: Option<PathBuf>,
 }
 
-impl Runner {
-    /// Runs git in the worktree whose top is `root`.
+impl GitRunner {
+    /// Creates a runner for the worktree whose top is `root`.
     pub fn new(root: &Path, dirs: &GitDirs) -> Self {
         let git_dir = dirs.named_by_environment.then(|| dirs.git_dir.clone());
         Self {
@@ -62,34 +62,35 @@ impl Runner {
         self.output_with(arguments, &[])
     }
 
-    /// Runs `git`, gives it `input` and returns its output.
+    /// Runs `git` with `input` on standard input and returns its output.
     pub(super) fn output_with(
         &self,
         arguments: &[&str],
         input: &[u8],
     ) -> Result<Vec<u8>, GitError> {
         let failed = |source| GitError::Run {
-            command: shown(arguments),
+            command: display_command(arguments),
             source,
         };
         let mut child = self.start(arguments, Stdio::piped())?;
         let output = std::thread::scope(|scope| {
             let stdin = child.stdin.take();
-            // A git that fails early closes its input; its exit status says more than our pipe.
+            // Written on a thread, because both pipes could fill up. A git that fails early closes
+            // its input; the exit status is more informative than the broken pipe.
             scope.spawn(move || stdin.map(|mut stdin| stdin.write_all(input)));
             child.wait_with_output().map_err(failed)
         })?;
         if !output.status.success() {
             let message = String::from_utf8_lossy(&output.stderr).trim().to_owned();
             return Err(GitError::Failed {
-                command: shown(arguments),
+                command: display_command(arguments),
                 message,
             });
         }
         Ok(output.stdout)
     }
 
-    /// Runs `git`; `None` instead of an error if it says no.
+    /// Runs `git`; returns `None` if it exits with an error status.
     pub(super) fn answer(&self, arguments: &[&str]) -> Result<Option<String>, GitError> {
         match self.output(arguments) {
             Ok(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).trim().to_owned())),
@@ -98,15 +99,15 @@ impl Runner {
         }
     }
 
-    /// Calls `visit` with the content of every object of `ids` this clone has.
-    pub(super) fn each_object(
+    /// Calls `visit` with the content of each of `ids` that exists in this clone.
+    pub(super) fn for_each_object(
         &self,
         ids: &[&str],
         visit: &mut dyn FnMut(usize, &[u8]),
     ) -> Result<(), GitError> {
         let arguments = ["cat-file", "--batch"];
         let failed = |source| GitError::Run {
-            command: shown(&arguments),
+            command: display_command(&arguments),
             source,
         };
         let mut child = self.start(&arguments, Stdio::null())?;
@@ -124,14 +125,14 @@ impl Runner {
         result
     }
 
-    /// Starts git and leaves its ends in the caller's hands; what it complains about is not read.
-    pub(super) fn start_quietly(&self, arguments: &[&str]) -> Result<Child, GitError> {
+    /// Starts git with pipes for the caller; standard error is discarded.
+    pub(super) fn spawn_quietly(&self, arguments: &[&str]) -> Result<Child, GitError> {
         self.start(arguments, Stdio::null())
     }
 
     fn start(&self, arguments: &[&str], stderr: Stdio) -> Result<Child, GitError> {
         let mut command = Command::new("git");
-        for variable in CLEARED {
+        for variable in CLEARED_VARIABLES {
             command.env_remove(variable);
         }
         if let Some(git_dir) = &self.git_dir {
@@ -140,29 +141,31 @@ impl Runner {
                 .env("GIT_WORK_TREE", &self.root);
         }
         command
+            // Untranslated messages, no prompts, no index refresh, no network access in partial
+            // clones.
             .env("LC_ALL", "C")
             .env("GIT_TERMINAL_PROMPT", "0")
             .env("GIT_OPTIONAL_LOCKS", "0")
             .env("GIT_NO_LAZY_FETCH", "1")
             .arg("-C")
             .arg(&self.root)
-            .args(SETTINGS)
+            .args(GLOBAL_OPTIONS)
             .args(arguments)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(stderr)
             .spawn()
             .map_err(|source| GitError::Run {
-                command: shown(arguments),
+                command: display_command(arguments),
                 source,
             })
     }
 }
 
-/// Returns whether the repository at `git_dir` has a ref of this full name.
+/// Returns whether the repository at `git_dir` has a ref with this full name.
 pub(super) fn has_ref(git_dir: &Path, name: &str) -> bool {
     let mut command = Command::new("git");
-    for variable in CLEARED {
+    for variable in CLEARED_VARIABLES {
         command.env_remove(variable);
     }
     let ended = command
@@ -176,7 +179,7 @@ pub(super) fn has_ref(git_dir: &Path, name: &str) -> bool {
     ended.is_ok_and(|status| status.success())
 }
 
-/// Reads the answers of `git cat-file --batch` one object at a time.
+/// Reads the output of `git cat-file --batch` one object at a time.
 fn read_objects(
     output: &mut impl std::io::BufRead,
     ids: &[&str],
@@ -199,6 +202,7 @@ fn read_objects(
         }
         let size = size.and_then(|size| size.parse().ok());
         let size: usize = size.ok_or_else(|| GitError::Answer { command: command() })?;
+        // Git adds a newline after the content.
         let mut content = vec![0; size + 1];
         output.read_exact(&mut content).map_err(failed)?;
         visit(at, &content[..size]);
@@ -206,8 +210,8 @@ fn read_objects(
     Ok(())
 }
 
-/// The part of a command line that tells a person what was tried.
-fn shown(arguments: &[&str]) -> String {
+/// Returns the part of a command line that identifies it in error messages.
+fn display_command(arguments: &[&str]) -> String {
     let mut settings = false;
     let words = arguments.iter().filter(|word| {
         let skip = settings || **word == "-c";

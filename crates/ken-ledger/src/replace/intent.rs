@@ -1,119 +1,123 @@
-//! A replacement that was begun: what comes, what goes, and how to finish it from any point.
+//! The intent of a replacement, and how to finish it after an interruption.
 //!
-//! Order: intent, packs, removals, commit, intent away; each durable before the next. Finishing
-//! looks at the tree and at HEAD, not at how far it had got, so it does not matter whether a
-//! crash, `git commit -a`, `git stash` or `git clean` came in between.
+//! Order: intent, packs, removals, commit, deletion of the intent; each step is durable before the
+//! next. Finishing looks at the worktree and HEAD, not at recorded progress, so it tolerates a
+//! crash, `git commit -a`, `git stash` or `git clean` in between.
 
 use std::collections::BTreeSet;
 
-use ken_core::id::EventId;
+use ken_core::values::id::EventId;
 use serde::{Deserialize, Serialize};
 
 use super::ReplaceError;
-use crate::disk::{DiskError, LockGuard, parent, read_if_there};
-use crate::git::{Change, GitView};
+use crate::disk::{DiskError, LockGuard, parent, read_if_exists};
+use crate::git::{GitView, TreeChange};
 use crate::heal::replace_segment;
 use crate::layout::SegmentName;
 use crate::ledger::Ledger;
-use crate::notice::Notice;
+use crate::notice::LedgerNotice;
 use crate::state::OpenState;
 
-const FILE: &str = "replacing.json";
+const INTENT_FILE: &str = "replacing.json";
 
-/// Files that take the place of others.
+/// Files that replace other files.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Intent {
+pub(super) struct ReplacementIntent {
     pub(super) message: String,
-    pub(super) groups: Vec<Group>,
+    pub(super) groups: Vec<ReplacementGroup>,
 }
 
-/// Files of one memory that git knows in the same way.
+/// Files of one memory with the same git tracking state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Group {
-    pub(super) standing: Standing,
+pub(super) struct ReplacementGroup {
+    pub(super) standing: GitTracking,
     pub(super) added: Vec<SegmentName>,
     pub(super) removed: Vec<SegmentName>,
 }
 
-/// How git knows a file; what takes its place is made known in the same way.
+/// Git tracking state of a file; its replacement gets the same state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Standing {
+pub(super) enum GitTracking {
     /// In HEAD's commit.
     Committed,
-    /// In the index only.
+    /// Only in the index.
     Staged,
-    /// Not at all.
+    /// Not tracked.
     Loose,
 }
 
 impl Ledger {
-    /// Returns how git knows each of `names`.
-    pub(super) fn standing_of(&self, names: &[SegmentName]) -> Result<Vec<Standing>, ReplaceError> {
+    /// Returns the git tracking state of each of `names`.
+    pub(super) fn git_tracking(
+        &self,
+        names: &[SegmentName],
+    ) -> Result<Vec<GitTracking>, ReplaceError> {
         let Some(git) = &self.parts.git else {
-            return Ok(vec![Standing::Loose; names.len()]);
+            return Ok(vec![GitTracking::Loose; names.len()]);
         };
-        let asked = |source| ReplaceError::Git { source };
+        let git_error = |source| ReplaceError::Git { source };
         let (head, index) = (
-            git.head_paths().map_err(asked)?,
-            git.index_paths().map_err(asked)?,
+            git.head_paths().map_err(git_error)?,
+            git.index_paths().map_err(git_error)?,
         );
         let standing = |name: &SegmentName| {
             let path = name.tree_path();
             if head.contains(&path) {
-                Standing::Committed
+                GitTracking::Committed
             } else if index.contains(&path) {
-                Standing::Staged
+                GitTracking::Staged
             } else {
-                Standing::Loose
+                GitTracking::Loose
             }
         };
         Ok(names.iter().map(standing).collect())
     }
 
-    /// Returns the segments this worktree still writes to.
-    pub(super) fn open_names(&self) -> Result<BTreeSet<SegmentName>, DiskError> {
+    /// Returns the open segments of this worktree.
+    pub(super) fn open_segment_names(&self) -> Result<BTreeSet<SegmentName>, DiskError> {
+        // Durable before any pack is written, so that a crash leaves either no trace or an intent.
         let state = OpenState::load(&*self.parts.worktree, &self.memo, &mut Vec::new())?;
         Ok(state.segments.into_iter().map(|open| open.name).collect())
     }
 
-    /// Writes the intent down, then the packs, and does the rest; returns whether it committed.
+    /// Writes the intent and the packs, then finishes; returns whether it committed.
     pub(super) fn carry_out(
         &self,
-        intent: &Intent,
+        intent: &ReplacementIntent,
         packs: &[(SegmentName, Vec<u8>)],
     ) -> Result<bool, ReplaceError> {
         let worktree = &self.parts.worktree;
         let bytes = serde_json::to_vec(intent).expect("plain data");
         worktree
             .create_dirs("")
-            .map_err(DiskError::on("create the folder of", FILE))?;
+            .map_err(DiskError::on("create the folder of", INTENT_FILE))?;
         worktree
-            .replace(FILE, &bytes)
-            .map_err(DiskError::on("write", FILE))?;
+            .replace(INTENT_FILE, &bytes)
+            .map_err(DiskError::on("write", INTENT_FILE))?;
         for (name, content) in packs {
             replace_segment(&*self.parts.ken, name, content)?;
         }
         self.finish(intent)
     }
 
-    /// Finishes an interrupted replacement if there is one; says what became of it.
-    pub(crate) fn complete_replacement(&self, _lock: &LockGuard) -> Vec<Notice> {
+    /// Finishes an interrupted replacement, if any, and reports the result as a notice.
+    pub(crate) fn complete_replacement(&self, _lock: &LockGuard) -> Vec<LedgerNotice> {
         match self.finish_interrupted() {
             Ok(None) => Vec::new(),
-            Ok(Some(commit)) => vec![Notice::ReplacementCompleted { commit }],
-            Err(error) => vec![Notice::ReplacementWaits {
+            Ok(Some(commit)) => vec![LedgerNotice::ReplacementCompleted { commit }],
+            Err(error) => vec![LedgerNotice::ReplacementPending {
                 error: error.to_string(),
             }],
         }
     }
 
-    /// Finishes an interrupted replacement; `None` if there was none.
+    /// Finishes an interrupted replacement; `None` if there is none.
     pub(super) fn finish_interrupted(&self) -> Result<Option<bool>, ReplaceError> {
         let worktree = &*self.parts.worktree;
         if worktree
-            .stat(FILE)
-            .map_err(DiskError::on("look at", FILE))?
+            .stat(INTENT_FILE)
+            .map_err(DiskError::on("look at", INTENT_FILE))?
             .is_none()
         {
             return Ok(None);
@@ -126,31 +130,31 @@ impl Ledger {
         {
             return Err(ReplaceError::Busy(operation));
         }
-        let bytes = read_if_there(worktree, FILE)?.unwrap_or_default();
-        let Ok(intent) = serde_json::from_slice::<Intent>(&bytes) else {
-            // It is written all or nothing, so this is no intent of ours.
-            self.forget_intent()?;
+        let bytes = read_if_exists(worktree, INTENT_FILE)?.unwrap_or_default();
+        let Ok(intent) = serde_json::from_slice::<ReplacementIntent>(&bytes) else {
+            // It is written atomically, so this is not one of our intents.
+            self.delete_intent()?;
             return Ok(None);
         };
         self.finish(&intent).map(Some)
     }
 
-    fn finish(&self, intent: &Intent) -> Result<bool, ReplaceError> {
+    fn finish(&self, intent: &ReplacementIntent) -> Result<bool, ReplaceError> {
         let mut committed = false;
-        let mut change = OwnedChange::default();
+        let mut change = OwnedTreeChange::default();
         for group in &intent.groups {
-            if !self.packs_are_there(group)? {
+            if !self.packs_exist(group)? {
                 self.take_back(group)?;
                 continue;
             }
             let removed = self.remove_packed(group)?;
             let Some(git) = &self.parts.git else { continue };
-            let asked = |source| ReplaceError::Git { source };
+            let git_error = |source| ReplaceError::Git { source };
             match group.standing {
-                Standing::Committed => change.add(&**git, group, &removed).map_err(asked)?,
-                Standing::Staged => {
+                GitTracking::Committed => change.add(&**git, group, &removed).map_err(git_error)?,
+                GitTracking::Staged => {
                     let (added, removed) = (tree_paths(&group.added), tree_paths(&removed));
-                    let staged = Change {
+                    let staged = TreeChange {
                         added: &added,
                         removed: &removed,
                         message: "",
@@ -158,12 +162,13 @@ impl Ledger {
                     git.stage(&staged)
                         .map_err(|source| ReplaceError::Commit { source })?;
                 }
-                Standing::Loose => {}
+                GitTracking::Loose => {}
             }
         }
+        // All committed groups share one commit, so history shows the replacement as one step.
         if let Some(git) = self.parts.git.as_ref().filter(|_| !change.is_empty()) {
-            let OwnedChange { added, removed } = &change;
-            let change = Change {
+            let OwnedTreeChange { added, removed } = &change;
+            let change = TreeChange {
                 added,
                 removed,
                 message: &intent.message,
@@ -172,23 +177,24 @@ impl Ledger {
                 .map_err(|source| ReplaceError::Commit { source })?;
             committed = true;
         }
-        self.forget_intent()?;
+        self.delete_intent()?;
         Ok(committed)
     }
 
-    /// Returns whether every pack of the group is in the tree; an unreadable one is an error.
-    fn packs_are_there(&self, group: &Group) -> Result<bool, ReplaceError> {
+    /// Returns whether every pack of the group is in the worktree; an unreadable pack is an error.
+    fn packs_exist(&self, group: &ReplacementGroup) -> Result<bool, ReplaceError> {
         for name in &group.added {
             if self.stat_of(name)?.is_none() {
                 return Ok(false);
             }
+            // Parsed completely: segments are deleted on the strength of this pack.
             self.events_of(name)?;
         }
         Ok(true)
     }
 
-    /// Removes the segments of the group whose events the packs hold; returns those now gone.
-    fn remove_packed(&self, group: &Group) -> Result<Vec<SegmentName>, ReplaceError> {
+    /// Removes the segments of the group whose events the packs contain; returns those now absent.
+    fn remove_packed(&self, group: &ReplacementGroup) -> Result<Vec<SegmentName>, ReplaceError> {
         let mut packed: BTreeSet<EventId> = BTreeSet::new();
         for name in &group.added {
             packed.extend(self.events_of(name)?.iter().map(|event| event.event.id));
@@ -198,6 +204,8 @@ impl Ledger {
         for name in &group.removed {
             if self.stat_of(name)?.is_some() {
                 let events = self.events_of(name)?;
+                // The segment gained events after the pack was made, for example by a merge: keep
+                // it.
                 if !events.iter().all(|event| packed.contains(&event.event.id)) {
                     continue;
                 }
@@ -208,6 +216,7 @@ impl Ledger {
                     .map_err(DiskError::on("remove", &path))?;
                 dirs.insert(parent(&path).to_owned());
             }
+            // A segment that is already absent still has to be removed from git.
             gone.push(name.clone());
         }
         for dir in dirs {
@@ -219,9 +228,9 @@ impl Ledger {
         Ok(gone)
     }
 
-    /// Undoes a replacement of which a pack is missing: either the last one was never written, or
-    /// `git clean` took it. Segments it removed come back from HEAD.
-    fn take_back(&self, group: &Group) -> Result<(), ReplaceError> {
+    /// Rolls back a replacement with a missing pack: either the last one was never written, or `git
+    /// clean` removed it. Removed segments are restored from HEAD.
+    fn take_back(&self, group: &ReplacementGroup) -> Result<(), ReplaceError> {
         let mut all_back = true;
         for name in &group.removed {
             if self.stat_of(name)?.is_some() {
@@ -233,10 +242,11 @@ impl Ledger {
             };
             match content.map_err(|source| ReplaceError::Git { source })? {
                 Some(content) => replace_segment(&*self.parts.ken, name, &content)?,
-                // A commit took it out, or it was never in one: `recover` is the way back.
+                // A commit removed it, or it was never committed; only `recover` can restore it.
                 None => all_back = false,
             }
         }
+        // Otherwise these packs may contain the only copy of an event.
         for name in group.added.iter().filter(|_| all_back) {
             let path = name.path();
             if self.stat_of(name)?.is_some() {
@@ -249,22 +259,22 @@ impl Ledger {
         Ok(())
     }
 
-    fn forget_intent(&self) -> Result<(), DiskError> {
+    fn delete_intent(&self) -> Result<(), DiskError> {
         let worktree = &self.parts.worktree;
         worktree
-            .remove(FILE)
-            .map_err(DiskError::on("remove", FILE))?;
+            .remove(INTENT_FILE)
+            .map_err(DiskError::on("remove", INTENT_FILE))?;
         worktree
             .sync_dir("")
             .map_err(DiskError::on("sync", "the worktree's state"))
     }
 
-    /// Returns how many commits touched the committed files the intent removed.
-    pub(super) fn commits_in_history(&self, intent: &Intent) -> Option<u64> {
+    /// Returns the number of commits that touched the committed files the intent removed.
+    pub(super) fn commits_in_history(&self, intent: &ReplacementIntent) -> Option<u64> {
         let committed = intent
             .groups
             .iter()
-            .filter(|g| g.standing == Standing::Committed);
+            .filter(|g| g.standing == GitTracking::Committed);
         let paths: Vec<_> = committed
             .flat_map(|group| tree_paths(&group.removed))
             .collect();
@@ -273,19 +283,19 @@ impl Ledger {
     }
 }
 
-/// Paths for one commit of all groups.
+/// Paths of all groups for one commit.
 #[derive(Default)]
-struct OwnedChange {
+struct OwnedTreeChange {
     added: Vec<String>,
     removed: Vec<String>,
 }
 
-impl OwnedChange {
-    /// Adds what HEAD does not have yet and what git still knows of the removed.
+impl OwnedTreeChange {
+    /// Adds paths missing in HEAD, and removed paths that git still tracks.
     fn add(
         &mut self,
         git: &dyn GitView,
-        group: &Group,
+        group: &ReplacementGroup,
         removed: &[SegmentName],
     ) -> Result<(), crate::git::GitError> {
         let (head, index) = (git.head_paths()?, git.index_paths()?);

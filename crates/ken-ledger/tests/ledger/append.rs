@@ -1,38 +1,42 @@
-//! Appending, sealing and healing on a real disk beside a git that does what it is told.
+//! Appending, sealing and healing on a real disk with a simulated git.
 
 use std::collections::BTreeSet;
 use std::fs;
 
 use crate::sample;
-use crate::support::{Counting, Sandbox, healed, lines, lines_of};
-use ken_core::kind::Kind;
-use ken_ledger::{Notice, Stat};
+use crate::support::{CountingIds, LedgerSandbox, event_lines, has_healed, ledger_lines};
+use ken_core::values::kind::EntryKind;
+use ken_ledger::{LedgerNotice, Stat};
 
 #[test]
 fn one_segment_takes_the_events_of_many_processes() {
-    for mut sandbox in [Sandbox::in_git(), Sandbox::plain()] {
+    for mut sandbox in [LedgerSandbox::in_git(), LedgerSandbox::plain()] {
         let (a, first) = sandbox.add();
         let (b, second) = sandbox.add();
         assert_eq!(first.segments(), second.segments());
         assert_eq!(second.notices, []);
-        assert_eq!(lines(&sandbox.open()), lines_of([&a, &b]));
+        assert_eq!(ledger_lines(&sandbox.open()), event_lines([&a, &b]));
     }
 }
 
 #[test]
 fn one_process_may_append_many_times() {
-    for mut sandbox in [Sandbox::in_git(), Sandbox::plain()] {
+    for mut sandbox in [LedgerSandbox::in_git(), LedgerSandbox::plain()] {
         let ledger = sandbox.open();
         let events: Vec<_> = (0..20).map(|_| sandbox.add_to(&ledger).0).collect();
         assert_eq!(ledger.list().unwrap().len(), 1);
-        assert_eq!(lines(&sandbox.open()), lines_of(&events));
+        assert_eq!(ledger_lines(&sandbox.open()), event_lines(&events));
     }
 }
 
 #[test]
 fn each_memory_has_its_own_segment() {
-    let mut sandbox = Sandbox::in_git();
-    let kinds = [Kind::Learning, Kind::CommitNorm, Kind::Friction];
+    let mut sandbox = LedgerSandbox::in_git();
+    let kinds = [
+        EntryKind::Learning,
+        EntryKind::CommitNorm,
+        EntryKind::Friction,
+    ];
     let batch: Vec<_> = (1..)
         .zip(kinds)
         .map(|(n, kind)| sample::event_of(n, kind))
@@ -55,13 +59,13 @@ fn each_memory_has_its_own_segment() {
 
 #[test]
 fn a_full_segment_is_followed_by_another_even_inside_a_batch() {
-    for mut sandbox in [Sandbox::in_git(), Sandbox::plain()] {
+    for mut sandbox in [LedgerSandbox::in_git(), LedgerSandbox::plain()] {
         let batch: Vec<_> = (1..5000).map(sample::event).collect();
         let appended = sandbox
             .open()
             .append(&batch, sample::start(), &mut sandbox.ids)
             .unwrap();
-        assert!(1 < appended.segments().len());
+        assert!(appended.segments().len() > 1);
         let longest = sandbox
             .open()
             .list()
@@ -72,13 +76,13 @@ fn a_full_segment_is_followed_by_another_even_inside_a_batch() {
             .unwrap();
         assert!(longest <= ken_ledger::SEGMENT_BYTES_MAX + 1);
         sandbox.add();
-        assert_eq!(lines(&sandbox.open()).len(), batch.len() + 1);
+        assert_eq!(ledger_lines(&sandbox.open()).len(), batch.len() + 1);
     }
 }
 
 #[test]
 fn a_moved_head_seals() {
-    let mut sandbox = Sandbox::in_git();
+    let mut sandbox = LedgerSandbox::in_git();
     let (_, first) = sandbox.add();
     sandbox
         .git
@@ -93,7 +97,7 @@ fn a_moved_head_seals() {
 
 #[test]
 fn an_index_that_lists_the_segment_seals_and_one_that_does_not_does_not() {
-    let mut sandbox = Sandbox::in_git();
+    let mut sandbox = LedgerSandbox::in_git();
     let git = sandbox.git.clone().unwrap();
     let (_, first) = sandbox.add();
     git.say(|said| {
@@ -120,7 +124,7 @@ fn an_index_that_lists_the_segment_seals_and_one_that_does_not_does_not() {
 
 #[test]
 fn an_index_nobody_can_read_seals() {
-    let mut sandbox = Sandbox::in_git();
+    let mut sandbox = LedgerSandbox::in_git();
     let (_, first) = sandbox.add();
     sandbox.git.as_ref().unwrap().say(|said| {
         said.index = Some(Stat {
@@ -136,17 +140,17 @@ fn an_index_nobody_can_read_seals() {
 
 #[test]
 fn a_removed_segment_is_not_brought_back_and_not_written_again() {
-    let mut sandbox = Sandbox::in_git();
+    let mut sandbox = LedgerSandbox::in_git();
     let (_, first) = sandbox.add();
     fs::remove_file(sandbox.segment(&first)).unwrap();
     let (b, second) = sandbox.add();
     assert_ne!(first.segments(), second.segments());
-    assert_eq!(lines(&sandbox.open()), lines_of([&b]));
+    assert_eq!(ledger_lines(&sandbox.open()), event_lines([&b]));
 }
 
 #[test]
 fn a_segment_that_was_written_anew_by_somebody_is_left_alone() {
-    let mut sandbox = Sandbox::in_git();
+    let mut sandbox = LedgerSandbox::in_git();
     let (_, first) = sandbox.add();
     let path = sandbox.segment(&first);
     let bytes = fs::read(&path).unwrap();
@@ -159,7 +163,7 @@ fn a_segment_that_was_written_anew_by_somebody_is_left_alone() {
 
 #[test]
 fn a_branch_change_tells_which_segments_came_along() {
-    let mut sandbox = Sandbox::in_git();
+    let mut sandbox = LedgerSandbox::in_git();
     let (_, first) = sandbox.add();
     sandbox.add();
     sandbox.git.as_ref().unwrap().say(|said| {
@@ -167,7 +171,7 @@ fn a_branch_change_tells_which_segments_came_along() {
         said.branch = "refs/heads/topic".into();
     });
     let notices = sandbox.open().heal();
-    let along = Notice::CameAlong {
+    let along = LedgerNotice::SegmentCarriedOver {
         segment: first.segments()[0].clone(),
         written_on: "refs/heads/main".into(),
         now_on: "refs/heads/topic".into(),
@@ -179,22 +183,22 @@ fn a_branch_change_tells_which_segments_came_along() {
 
 #[test]
 fn every_way_a_power_cut_can_leave_an_open_segment_is_mended_from_the_journal() {
-    let mut sandbox = Sandbox::in_git();
+    let mut sandbox = LedgerSandbox::in_git();
     let (a, appended) = sandbox.add();
     let (b, _) = sandbox.add();
     let path = sandbox.segment(&appended);
     let whole = fs::read(&path).unwrap();
     let mut boot = 0;
-    let mut after_power_cut = |sandbox: &mut Sandbox, left: &[u8]| {
-        // In place: a power cut does not give a file another identity.
+    let mut after_power_cut = |sandbox: &mut LedgerSandbox, left: &[u8]| {
+        // Written in place, because a power cut does not change the inode.
         fs::write(&path, left).unwrap();
         boot += 1;
         sandbox.boot = Some(format!("boot {boot}"));
-        // Sealed after a restart, so the state is put back for the next round.
+        // The restart seals the segment, so the state is restored for the next round.
         let state = fs::read(sandbox.path(".git/ken/open.json")).unwrap();
         let notices = sandbox.open().heal();
-        assert_eq!(lines(&sandbox.open()), lines_of([&a, &b]));
-        assert_eq!(healed(&notices), left != whole);
+        assert_eq!(ledger_lines(&sandbox.open()), event_lines([&a, &b]));
+        assert_eq!(has_healed(&notices), left != whole);
         let inode = sandbox.open().list().unwrap()[0].inode;
         let mut state: serde_json::Value = serde_json::from_slice(&state).unwrap();
         state["segments"][0]["inode"] = inode.into();
@@ -213,19 +217,19 @@ fn every_way_a_power_cut_can_leave_an_open_segment_is_mended_from_the_journal() 
 
 #[test]
 fn a_reader_that_finds_a_bad_line_in_an_open_segment_has_it_mended() {
-    let mut sandbox = Sandbox::in_git();
+    let mut sandbox = LedgerSandbox::in_git();
     let (a, appended) = sandbox.add();
     let path = sandbox.segment(&appended);
     let mut bytes = fs::read(&path).unwrap();
     let len = bytes.len();
     bytes[len - 20..].fill(0);
     fs::write(&path, bytes).unwrap();
-    assert_eq!(lines(&sandbox.open()), lines_of([&a]));
+    assert_eq!(ledger_lines(&sandbox.open()), event_lines([&a]));
 }
 
 #[test]
 fn a_kill_between_journal_and_segment_loses_nothing() {
-    let mut sandbox = Sandbox::in_git();
+    let mut sandbox = LedgerSandbox::in_git();
     let (a, appended) = sandbox.add();
     let (b, _) = sandbox.add();
     let path = sandbox.segment(&appended);
@@ -237,13 +241,13 @@ fn a_kill_between_journal_and_segment_loses_nothing() {
         .set_len(len)
         .unwrap();
     let (c, third) = sandbox.add();
-    assert!(healed(&third.notices));
-    assert_eq!(lines(&sandbox.open()), lines_of([&a, &b, &c]));
+    assert!(has_healed(&third.notices));
+    assert_eq!(ledger_lines(&sandbox.open()), event_lines([&a, &b, &c]));
 }
 
 #[test]
 fn a_torn_journal_is_cut_and_never_glued() {
-    let mut sandbox = Sandbox::in_git();
+    let mut sandbox = LedgerSandbox::in_git();
     let (a, _) = sandbox.add();
     let journal = sandbox.path(".git/ken/journal/000001.jsonl");
     let whole = fs::read(&journal).unwrap();
@@ -255,13 +259,13 @@ fn a_torn_journal_is_cut_and_never_glued() {
     let (b, second) = sandbox.add();
     assert!(matches!(
         second.notices[..],
-        [Notice::TornTail {
+        [LedgerNotice::TornTail {
             line: 2,
             bytes: 32,
             ..
         }]
     ));
-    assert_eq!(lines(&sandbox.open()), lines_of([&a, &b]));
+    assert_eq!(ledger_lines(&sandbox.open()), event_lines([&a, &b]));
     let text = fs::read_to_string(&journal).unwrap();
     assert_eq!(text.lines().count(), 2);
     assert_eq!(sandbox.add().1.notices, []);
@@ -269,7 +273,7 @@ fn a_torn_journal_is_cut_and_never_glued() {
 
 #[test]
 fn outside_git_every_torn_tail_is_put_aside_and_never_glued() {
-    let mut sandbox = Sandbox::plain();
+    let mut sandbox = LedgerSandbox::plain();
     let (a, appended) = sandbox.add();
     let (torn, _) = sandbox.add();
     let path = sandbox.segment(&appended);
@@ -280,20 +284,23 @@ fn outside_git_every_torn_tail_is_put_aside_and_never_glued() {
         let before = fs::read(sandbox.path(".ken/.local/open.json")).unwrap();
         let (b, appended) = sandbox.add();
         assert!(
-            matches!(appended.notices[..], [Notice::TornTail { line: 2, .. }]),
+            matches!(
+                appended.notices[..],
+                [LedgerNotice::TornTail { line: 2, .. }]
+            ),
             "cut at {cut}"
         );
-        assert_eq!(lines(&sandbox.open()), lines_of([&a, &b]));
+        assert_eq!(ledger_lines(&sandbox.open()), event_lines([&a, &b]));
         fs::write(sandbox.path(".ken/.local/open.json"), before).unwrap();
     }
     fs::write(&path, &whole[..whole.len() - 1]).unwrap();
     let (c, _) = sandbox.add();
-    assert_eq!(lines(&sandbox.open()), lines_of([&a, &torn, &c]));
+    assert_eq!(ledger_lines(&sandbox.open()), event_lines([&a, &torn, &c]));
 }
 
 #[test]
 fn outside_git_garbage_after_a_power_cut_is_put_aside() {
-    let mut sandbox = Sandbox::plain();
+    let mut sandbox = LedgerSandbox::plain();
     let (a, appended) = sandbox.add();
     let path = sandbox.segment(&appended);
     let whole = fs::read(&path).unwrap();
@@ -306,21 +313,24 @@ fn outside_git_garbage_after_a_power_cut_is_put_aside() {
     let notices = sandbox.open().heal();
     assert!(matches!(
         notices[..],
-        [Notice::MovedAside { line: 2, .. }, Notice::Healed { .. }]
+        [
+            LedgerNotice::BytesMovedAside { line: 2, .. },
+            LedgerNotice::SegmentRepaired { .. }
+        ]
     ));
-    assert_eq!(lines(&sandbox.open()), lines_of([&a]));
+    assert_eq!(ledger_lines(&sandbox.open()), event_lines([&a]));
 }
 
 #[test]
 fn a_copied_folder_gets_its_own_node_and_segment() {
-    let mut sandbox = Sandbox::in_git();
+    let mut sandbox = LedgerSandbox::in_git();
     let (_, first) = sandbox.add();
     let node = sandbox.open().node(&mut sandbox.ids).unwrap();
     let copy = sandbox.path("copy");
     fs::rename(sandbox.path(".git/ken/node"), &copy).unwrap();
     fs::copy(&copy, sandbox.path(".git/ken/node")).unwrap();
     let (_, second) = sandbox.add();
-    assert!(second.notices.contains(&Notice::Copied));
+    assert!(second.notices.contains(&LedgerNotice::Copied));
     assert_ne!(first.segments(), second.segments());
     let new = sandbox.open().node(&mut sandbox.ids).unwrap();
     assert_ne!(node, new);
@@ -329,19 +339,22 @@ fn a_copied_folder_gets_its_own_node_and_segment() {
 
 #[test]
 fn lost_local_state_is_said_and_begun_anew() {
-    let mut sandbox = Sandbox::in_git();
+    let mut sandbox = LedgerSandbox::in_git();
     let (a, first) = sandbox.add();
     fs::write(sandbox.path(".git/ken/open.json"), "{").unwrap();
     let (b, second) = sandbox.add();
-    assert!(matches!(second.notices[..], [Notice::StateLost { .. }]));
+    assert!(matches!(
+        second.notices[..],
+        [LedgerNotice::StateLost { .. }]
+    ));
     assert_ne!(first.segments(), second.segments());
-    assert_eq!(lines(&sandbox.open()), lines_of([&a, &b]));
+    assert_eq!(ledger_lines(&sandbox.open()), event_lines([&a, &b]));
 }
 
 #[cfg(unix)]
 #[test]
 fn a_link_under_the_ledger_is_refused_by_name() {
-    let mut sandbox = Sandbox::in_git();
+    let mut sandbox = LedgerSandbox::in_git();
     let (_, first) = sandbox.add();
     let link = sandbox.path(".ken/semantic/v1/2026-11-14t22-51-aaaaaa.jsonl");
     std::os::unix::fs::symlink(sandbox.segment(&first), &link).unwrap();
@@ -365,12 +378,12 @@ fn a_link_under_the_ledger_is_refused_by_name() {
 
 #[test]
 fn eight_writers_at_once_lose_nothing() {
-    let sandbox = Sandbox::in_git();
+    let sandbox = LedgerSandbox::in_git();
     std::thread::scope(|scope| {
         for writer in 0..8 {
             let sandbox = &sandbox;
             scope.spawn(move || {
-                let mut ids = Counting(u128::from(writer) << 32);
+                let mut ids = CountingIds(u128::from(writer) << 32);
                 for n in 0..25 {
                     let event = sample::event(writer * 1000 + n);
                     let ledger = sandbox.open();
@@ -382,6 +395,6 @@ fn eight_writers_at_once_lose_nothing() {
     let expected: Vec<_> = (0..8)
         .flat_map(|w| (0..25).map(move |n| sample::event(w * 1000 + n)))
         .collect();
-    assert_eq!(lines(&sandbox.open()), lines_of(&expected));
+    assert_eq!(ledger_lines(&sandbox.open()), event_lines(&expected));
     assert_eq!(sandbox.open().list().unwrap().len(), 1);
 }

@@ -1,28 +1,28 @@
-//! What a check finds, and that it finds it all.
+//! Findings of a ledger check, and their completeness.
 
 use std::fs;
 
 use crate::sample;
-use crate::support::Sandbox;
-use ken_ledger::check::{Finding, Severity};
+use crate::support::LedgerSandbox;
+use ken_ledger::check::{LedgerFinding, LedgerSeverity};
 
-fn findings(sandbox: &Sandbox) -> Vec<Finding> {
+fn check_findings(sandbox: &LedgerSandbox) -> Vec<LedgerFinding> {
     sandbox.open().init().unwrap();
     sandbox.open().check().unwrap().findings
 }
 
 #[test]
 fn a_sound_ledger_has_no_findings() {
-    for mut sandbox in [Sandbox::in_git(), Sandbox::plain()] {
+    for mut sandbox in [LedgerSandbox::in_git(), LedgerSandbox::plain()] {
         sandbox.add();
-        assert_eq!(findings(&sandbox), []);
+        assert_eq!(check_findings(&sandbox), []);
         assert_eq!(sandbox.open().check().unwrap().events, 1);
     }
 }
 
 #[test]
 fn every_damaged_line_is_found_not_only_the_first() {
-    let mut sandbox = Sandbox::in_git();
+    let mut sandbox = LedgerSandbox::in_git();
     let (_, appended) = sandbox.add();
     sandbox.add();
     sandbox.add();
@@ -34,26 +34,26 @@ fn every_damaged_line_is_found_not_only_the_first() {
             .replace("secret 3", "secret 8"),
     )
     .unwrap();
-    let found = findings(&sandbox);
+    let found = check_findings(&sandbox);
     let lines: Vec<_> = found.iter().map(|finding| finding.line).collect();
     assert_eq!(lines, [Some(1), Some(3)]);
     assert!(
         found
             .iter()
-            .all(|finding| finding.severity == Severity::Damage)
+            .all(|finding| finding.severity == LedgerSeverity::Damage)
     );
     assert!(found[0].message.contains("checksum"));
 }
 
 #[test]
 fn converted_line_ends_strange_files_and_torn_tails_are_named() {
-    let mut sandbox = Sandbox::in_git();
+    let mut sandbox = LedgerSandbox::in_git();
     let (_, appended) = sandbox.add();
     let path = sandbox.segment(&appended);
     let text = fs::read_to_string(&path).unwrap();
     fs::write(&path, format!("{}{{\"torn", text.replace('\n', "\r\n"))).unwrap();
     fs::write(sandbox.path(".ken/semantic/v1/notes.txt"), "x").unwrap();
-    let found = findings(&sandbox);
+    let found = check_findings(&sandbox);
     assert!(
         found
             .iter()
@@ -62,31 +62,31 @@ fn converted_line_ends_strange_files_and_torn_tails_are_named() {
     assert!(
         found
             .iter()
-            .any(|f| f.severity == Severity::Note && f.line == Some(2))
+            .any(|f| f.severity == LedgerSeverity::Note && f.line == Some(2))
     );
     assert!(found.iter().any(|f| f.file == "semantic/v1/notes.txt"));
 }
 
 #[test]
 fn one_id_with_two_contents_is_found() {
-    let mut sandbox = Sandbox::in_git();
+    let mut sandbox = LedgerSandbox::in_git();
     let (event, appended) = sandbox.add();
     let mut other = event.event.clone();
     other.by = "agent:forger/1".parse().unwrap();
-    let other = ken_core::event::Recorded::new(other);
+    let other = ken_core::ledger::event::RecordedEvent::new(other);
     let copy = sandbox.path(".ken/semantic/v1/2026-11-14t22-51-aaaaaa.jsonl");
     fs::write(
         &copy,
-        format!("{}\n{}\n", event.line(), event.blanked().line()),
+        format!("{}\n{}\n", event.line(), event.redacted().line()),
     )
     .unwrap();
     assert_eq!(
-        findings(&sandbox),
+        check_findings(&sandbox),
         [],
         "copies and blanked copies are no damage"
     );
     fs::write(&copy, format!("{}\n", other.line())).unwrap();
-    let found = findings(&sandbox);
+    let found = check_findings(&sandbox);
     assert_eq!(found.len(), 1);
     assert!(
         found[0].message.contains("says something else"),
@@ -98,7 +98,7 @@ fn one_id_with_two_contents_is_found() {
 
 #[test]
 fn a_damaged_pack_and_a_damaged_journal_are_found() {
-    let mut sandbox = Sandbox::in_git();
+    let mut sandbox = LedgerSandbox::in_git();
     sandbox.add();
     let pack = sandbox.path(".ken/semantic/v1/2026-11-14t22-51-aaaaaa.pack");
     let line = format!("{}\n", sample::event(7).line());
@@ -108,7 +108,7 @@ fn a_damaged_pack_and_a_damaged_journal_are_found() {
     let journal = sandbox.path(".git/ken/journal/000001.jsonl");
     let text = fs::read_to_string(&journal).unwrap();
     fs::write(&journal, format!("no record\n{text}")).unwrap();
-    let found = findings(&sandbox);
+    let found = check_findings(&sandbox);
     assert_eq!(found.len(), 2, "{found:?}");
     assert_eq!(found[0].file, "semantic/v1/2026-11-14t22-51-aaaaaa.pack");
     assert_eq!(
@@ -120,7 +120,7 @@ fn a_damaged_pack_and_a_damaged_journal_are_found() {
 #[cfg(unix)]
 #[test]
 fn a_link_is_found_and_the_other_memories_are_still_checked() {
-    let mut sandbox = Sandbox::in_git();
+    let mut sandbox = LedgerSandbox::in_git();
     sandbox.add();
     sandbox.open().init().unwrap();
     let link = sandbox.path(".ken/procedural/v1/2026-11-14t22-51-aaaaaa.jsonl");

@@ -1,60 +1,76 @@
-//! Every call failing, every point of stopping: no acknowledged event is ever lost.
+//! Crash tests: every call fails and the machine stops at every point; no acknowledged event is
+//! lost.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use ken_core::event::Recorded;
-use ken_core::id::EventId;
-use ken_core::kind::Kind;
-use ken_ledger::check::Severity;
-use ken_ledger::{GitView, Ledger, Parts};
+use ken_core::ledger::event::RecordedEvent;
+use ken_core::values::id::EventId;
+use ken_core::values::kind::EntryKind;
+use ken_ledger::check::LedgerSeverity;
+use ken_ledger::{GitView, Ledger, LedgerParts};
 
 use crate::sample;
-use crate::sim::{Disk, Fault};
-use crate::support::{Counting, StillGit, is_long, lines};
+use crate::sim::{DiskFault, SimulatedDisk};
+use crate::support::{CountingIds, SimulatedGit, is_long, ledger_lines};
 
-/// Ways a restart may treat what was not synced, tried at each point of stopping.
-fn restarts() -> u64 {
+/// Returns the number of random crash outcomes tried at each stopping point.
+fn restart_count() -> u64 {
     if is_long() { 100 } else { 4 }
 }
 
+/// Location of the ledger's local state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Where {
+enum LocalStateLocation {
     InGit,
     Outside,
 }
 
-fn open(disk: &Disk, place: Where, git: &Arc<StillGit>, boot: &str) -> Ledger {
+fn open_ledger(
+    disk: &SimulatedDisk,
+    place: LocalStateLocation,
+    git: &Arc<SimulatedGit>,
+    boot: &str,
+) -> Ledger {
     let local = match place {
-        Where::InGit => "git",
-        Where::Outside => "ken/.local",
+        LocalStateLocation::InGit => "git",
+        LocalStateLocation::Outside => "ken/.local",
     };
-    Ledger::with_parts(Parts {
+    Ledger::with_parts(LedgerParts {
         ken: disk.dir("ken"),
         local: disk.dir(local),
         worktree: disk.dir(local),
-        git: (place == Where::InGit).then(|| Arc::clone(git) as Arc<dyn GitView>),
+        git: (place == LocalStateLocation::InGit).then(|| Arc::clone(git) as Arc<dyn GitView>),
         boot: Some(boot.to_owned()),
     })
 }
 
-/// What a caller was told.
+/// Results that callers received.
 #[derive(Default)]
-struct Told {
-    acknowledged: BTreeMap<EventId, Recorded>,
+struct CallerResults {
+    acknowledged: BTreeMap<EventId, RecordedEvent>,
     tried: BTreeSet<EventId>,
-    /// Blanking was asked for, and whether it was said to be done.
+    /// A requested redaction, and whether it was reported as done.
     blanked: Option<(EventId, bool)>,
 }
 
-/// Writes in several processes, moves HEAD, packs outside git, blanks; goes on after failures.
-fn story(disk: &Disk, place: Where, git: &Arc<StillGit>) -> Told {
-    let mut told = Told::default();
-    let mut ids = Counting(0);
-    let kinds = [Kind::Learning, Kind::Learning, Kind::CommitNorm];
+/// Writes in several processes, moves HEAD, packs outside git and redacts; continues after
+/// failures.
+fn write_through_faults(
+    disk: &SimulatedDisk,
+    place: LocalStateLocation,
+    git: &Arc<SimulatedGit>,
+) -> CallerResults {
+    let mut told = CallerResults::default();
+    let mut ids = CountingIds(0);
+    let kinds = [
+        EntryKind::Learning,
+        EntryKind::Learning,
+        EntryKind::CommitNorm,
+    ];
     let mut n = 0;
     for process in 0..4 {
-        let ledger = open(disk, place, git, "first");
+        let ledger = open_ledger(disk, place, git, "first");
         for size in [1, 3] {
             let batch: Vec<_> = (0..size)
                 .map(|at| {
@@ -85,11 +101,11 @@ fn story(disk: &Disk, place: Where, git: &Arc<StillGit>) -> Told {
     told
 }
 
-/// Compares what a new process reads with what callers were told.
-fn verify(ledger: &Ledger, told: &Told, context: &str) {
-    let mut found: BTreeMap<EventId, Vec<Recorded>> = BTreeMap::new();
-    for line in lines(ledger) {
-        let event = Recorded::parse(line.as_bytes())
+/// Compares the events that a new process reads with the results that callers received.
+fn verify_results(ledger: &Ledger, told: &CallerResults, context: &str) {
+    let mut found: BTreeMap<EventId, Vec<RecordedEvent>> = BTreeMap::new();
+    for line in ledger_lines(ledger) {
+        let event = RecordedEvent::parse(line.as_bytes())
             .unwrap_or_else(|error| panic!("{context}: a reader saw a bad line: {error}"));
         found.entry(event.event.id).or_default().push(event);
     }
@@ -100,7 +116,7 @@ fn verify(ledger: &Ledger, told: &Told, context: &str) {
         match told.blanked {
             Some((blanked, true)) if blanked == *id => {
                 assert!(
-                    copies.iter().all(Recorded::is_blanked),
+                    copies.iter().all(RecordedEvent::is_redacted),
                     "{context}: {id} is back"
                 );
             }
@@ -114,48 +130,54 @@ fn verify(ledger: &Ledger, told: &Told, context: &str) {
     let damage = ledger.check().unwrap().findings;
     let damage: Vec<_> = damage
         .iter()
-        .filter(|f| f.severity == Severity::Damage)
+        .filter(|f| f.severity == LedgerSeverity::Damage)
         .collect();
     let blanking = told.blanked.is_some_and(|(_, done)| !done);
     assert!(damage.is_empty() || blanking, "{context}: {damage:?}");
 }
 
-fn every_call(place: Where, fault: Fault) {
+fn fail_every_call(place: LocalStateLocation, fault: DiskFault) {
     for call in 1.. {
-        let (disk, git) = (Disk::default(), StillGit::new());
+        let (disk, git) = (SimulatedDisk::default(), SimulatedGit::new());
         disk.plan(call, fault);
-        let told = story(&disk, place, &git);
-        if !disk.was_hit() {
-            assert!(50 < call, "the story ran to its end after {call} calls");
+        let told = write_through_faults(&disk, place, &git);
+        if !disk.was_fault_reached() {
+            assert!(call > 50, "the story ran to its end after {call} calls");
             break;
         }
         let context = format!("{place:?}, {fault:?} at call {call}, {}", disk.hit());
         if !disk.has_stopped() {
-            let ledger = open(&disk, place, &git, "first");
+            let ledger = open_ledger(&disk, place, &git, "first");
             ledger.heal();
-            verify(&ledger, &told, &context);
+            verify_results(&ledger, &told, &context);
         }
-        for seed in 0..restarts() {
+        for seed in 0..restart_count() {
             let context = format!("{context}, restart {seed}");
             let disk = disk.restarted(seed);
-            let ledger = open(&disk, place, &git, "second");
+            let ledger = open_ledger(&disk, place, &git, "second");
             ledger.heal();
-            verify(&ledger, &told, &context);
-            go_on(&disk, place, &git, &told, &context);
+            verify_results(&ledger, &told, &context);
+            write_after_restart(&disk, place, &git, &told, &context);
         }
     }
 }
 
-/// Writes after the restart, which must work and hurt nothing.
-fn go_on(disk: &Disk, place: Where, git: &Arc<StillGit>, told: &Told, context: &str) {
-    let mut ids = Counting(1 << 40);
+/// Writes after the restart, which must succeed and damage nothing.
+fn write_after_restart(
+    disk: &SimulatedDisk,
+    place: LocalStateLocation,
+    git: &Arc<SimulatedGit>,
+    told: &CallerResults,
+    context: &str,
+) {
+    let mut ids = CountingIds(1 << 40);
     let event = sample::event(999);
-    let ledger = open(disk, place, git, "second");
+    let ledger = open_ledger(disk, place, git, "second");
     let batch = std::slice::from_ref(&event);
     ledger
         .append(batch, sample::start(), &mut ids)
         .unwrap_or_else(|e| panic!("{context}: {e}"));
-    let mut told = Told {
+    let mut told = CallerResults {
         acknowledged: told.acknowledged.clone(),
         tried: told.tried.clone(),
         blanked: told.blanked,
@@ -168,29 +190,29 @@ fn go_on(disk: &Disk, place: Where, git: &Arc<StillGit>, told: &Told, context: &
     }
     told.tried.insert(event.event.id);
     told.acknowledged.insert(event.event.id, event);
-    verify(&open(disk, place, git, "second"), &told, context);
+    verify_results(&open_ledger(disk, place, git, "second"), &told, context);
 }
 
 #[test]
 fn no_failing_call_loses_an_acknowledged_event_in_git() {
-    every_call(Where::InGit, Fault::Fails);
-    every_call(Where::InGit, Fault::ShortWrite);
+    fail_every_call(LocalStateLocation::InGit, DiskFault::CallFails);
+    fail_every_call(LocalStateLocation::InGit, DiskFault::ShortWrite);
 }
 
 #[test]
 fn no_failing_call_loses_an_acknowledged_event_outside_git() {
-    every_call(Where::Outside, Fault::Fails);
-    every_call(Where::Outside, Fault::ShortWrite);
+    fail_every_call(LocalStateLocation::Outside, DiskFault::CallFails);
+    fail_every_call(LocalStateLocation::Outside, DiskFault::ShortWrite);
 }
 
 #[test]
 fn no_power_cut_loses_an_acknowledged_event_in_git() {
-    every_call(Where::InGit, Fault::StopsBefore);
-    every_call(Where::InGit, Fault::StopsAfter);
+    fail_every_call(LocalStateLocation::InGit, DiskFault::StopsBefore);
+    fail_every_call(LocalStateLocation::InGit, DiskFault::StopsAfter);
 }
 
 #[test]
 fn no_power_cut_loses_an_acknowledged_event_outside_git() {
-    every_call(Where::Outside, Fault::StopsBefore);
-    every_call(Where::Outside, Fault::StopsAfter);
+    fail_every_call(LocalStateLocation::Outside, DiskFault::StopsBefore);
+    fail_every_call(LocalStateLocation::Outside, DiskFault::StopsAfter);
 }

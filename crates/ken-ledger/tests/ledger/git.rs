@@ -2,11 +2,14 @@
 
 use std::fs;
 
-use crate::support::{Repository, lines, lines_of, open, run_git};
-use ken_ledger::{GitEnv, Notice, discover};
+use crate::support::{GitTestRepository, event_lines, ledger_lines, open, run_git};
+use ken_ledger::{GitEnv, LedgerNotice, discover};
 
-/// Returns whether the second of two appends went to another segment.
-fn seals(repository: &mut Repository, between: impl FnOnce(&Repository)) -> bool {
+/// Returns true if the second of two appends went to another segment.
+fn is_sealed_by(
+    repository: &mut GitTestRepository,
+    between: impl FnOnce(&GitTestRepository),
+) -> bool {
     let (_, first) = repository.add();
     between(repository);
     let (_, second) = repository.add();
@@ -15,9 +18,9 @@ fn seals(repository: &mut Repository, between: impl FnOnce(&Repository)) -> bool
 
 #[test]
 fn nothing_seals_while_git_does_nothing() {
-    let mut repository = Repository::new(&[]);
-    assert!(!seals(&mut repository, |_| {}));
-    assert!(!seals(&mut repository, |r| {
+    let mut repository = GitTestRepository::new(&[]);
+    assert!(!is_sealed_by(&mut repository, |_| {}));
+    assert!(!is_sealed_by(&mut repository, |r| {
         fs::write(r.work().join("README"), "changed\n").unwrap();
         r.git(&["add", "README"]);
         r.git(&["status"]);
@@ -52,8 +55,8 @@ fn everything_that_shows_a_segment_to_git_seals_it() {
     let formats: [&[&str]; 3] = [&[], &["--ref-format=reftable"], &["--object-format=sha256"]];
     for format in formats {
         for (name, commands) in steps {
-            let mut repository = Repository::new(format);
-            let sealed = seals(&mut repository, |r| {
+            let mut repository = GitTestRepository::new(format);
+            let sealed = is_sealed_by(&mut repository, |r| {
                 for command in commands {
                     r.git(command);
                 }
@@ -65,14 +68,14 @@ fn everything_that_shows_a_segment_to_git_seals_it() {
 
 #[test]
 fn sealing_does_not_need_reflogs() {
-    let mut repository = Repository::new(&[]);
+    let mut repository = GitTestRepository::new(&[]);
     repository.git(&["config", "core.logAllRefUpdates", "false"]);
     fs::remove_dir_all(repository.work().join(".git/logs")).unwrap();
     repository.git(&["pack-refs", "--all"]);
-    assert!(seals(&mut repository, |r| {
+    assert!(is_sealed_by(&mut repository, |r| {
         r.git(&["commit", "-q", "--allow-empty", "-m", "x"]);
     }));
-    assert!(seals(&mut repository, |r| {
+    assert!(is_sealed_by(&mut repository, |r| {
         r.git(&["add", "."]);
         r.git(&["commit", "-qm", "x"]);
     }));
@@ -80,7 +83,7 @@ fn sealing_does_not_need_reflogs() {
 
 #[test]
 fn a_segment_taken_into_the_stash_comes_back_whole_and_is_not_written_again() {
-    let mut repository = Repository::new(&[]);
+    let mut repository = GitTestRepository::new(&[]);
     let (a, first) = repository.add();
     repository.git(&["stash", "-u", "-q"]);
     let (b, second) = repository.add();
@@ -88,16 +91,19 @@ fn a_segment_taken_into_the_stash_comes_back_whole_and_is_not_written_again() {
     let (c, third) = repository.add();
     assert_ne!(third.segments(), first.segments());
     assert_ne!(third.segments(), second.segments());
-    assert_eq!(lines(&open(&repository.work())), lines_of([&a, &b, &c]));
+    assert_eq!(
+        ledger_lines(&open(&repository.work())),
+        event_lines([&a, &b, &c])
+    );
 }
 
 #[test]
 fn an_uncommitted_segment_that_comes_along_is_told() {
-    let mut repository = Repository::new(&[]);
+    let mut repository = GitTestRepository::new(&[]);
     let (_, first) = repository.add();
     repository.git(&["switch", "-qc", "topic"]);
     let (_, second) = repository.add();
-    let along = Notice::CameAlong {
+    let along = LedgerNotice::SegmentCarriedOver {
         segment: first.segments()[0].clone(),
         written_on: "refs/heads/main".into(),
         now_on: "refs/heads/topic".into(),
@@ -109,7 +115,7 @@ fn an_uncommitted_segment_that_comes_along_is_told() {
 #[test]
 fn worktrees_share_journal_and_node_but_no_segment() {
     for format in [None, Some("--ref-format=reftable")] {
-        let mut repository = Repository::new(format.as_slice());
+        let mut repository = GitTestRepository::new(format.as_slice());
         let other = repository.dir.path().join("other");
         repository.git(&["worktree", "add", "-q", other.to_str().unwrap()]);
         let (a, here) = repository.add();
@@ -117,8 +123,11 @@ fn worktrees_share_journal_and_node_but_no_segment() {
         let (c, again) = repository.add();
         assert_ne!(here.segments(), there.segments());
         assert_eq!(here.segments(), again.segments());
-        assert_eq!(lines(&open(&repository.work())), lines_of([&a, &c]));
-        assert_eq!(lines(&open(&other)), lines_of([&b]));
+        assert_eq!(
+            ledger_lines(&open(&repository.work())),
+            event_lines([&a, &c])
+        );
+        assert_eq!(ledger_lines(&open(&other)), event_lines([&b]));
         let journal = repository.work().join(".git/ken/journal/000001.jsonl");
         let journal = fs::read_to_string(journal).unwrap();
         let places: Vec<_> = journal
@@ -138,8 +147,8 @@ fn worktrees_share_journal_and_node_but_no_segment() {
 
 #[test]
 fn a_submodule_has_its_own_ledger() {
-    let mut outer = Repository::new(&[]);
-    let inner = Repository::new(&[]);
+    let mut outer = GitTestRepository::new(&[]);
+    let inner = GitTestRepository::new(&[]);
     let source = inner.work();
     outer.git(&[
         "submodule",
@@ -149,9 +158,9 @@ fn a_submodule_has_its_own_ledger() {
         "sub",
     ]);
     let sub = outer.work().join("sub");
-    outer.identify(&sub);
+    outer.configure_identity(&sub);
     let (a, first) = outer.add_in(&sub);
-    assert_eq!(lines(&open(&sub)), lines_of([&a]));
+    assert_eq!(ledger_lines(&open(&sub)), event_lines([&a]));
     assert!(
         outer
             .work()
@@ -166,7 +175,7 @@ fn a_submodule_has_its_own_ledger() {
 
 #[test]
 fn a_shallow_clone_and_a_sparse_checkout_can_be_written_to() {
-    let mut repository = Repository::new(&[]);
+    let mut repository = GitTestRepository::new(&[]);
     repository.add();
     repository.git(&["add", "."]);
     repository.git(&["commit", "-qm", "x"]);
@@ -187,14 +196,14 @@ fn a_shallow_clone_and_a_sparse_checkout_can_be_written_to() {
             "nothing",
         ],
     );
-    assert_eq!(lines(&open(&clone)), lines_of([&a]));
+    assert_eq!(ledger_lines(&open(&clone)), event_lines([&a]));
     let (b, _) = repository.add_in(&clone);
-    assert_eq!(lines(&open(&clone)), lines_of([&a, &b]));
+    assert_eq!(ledger_lines(&open(&clone)), event_lines([&a, &b]));
 }
 
 #[test]
 fn a_copied_repository_goes_its_own_way() {
-    let mut repository = Repository::new(&[]);
+    let mut repository = GitTestRepository::new(&[]);
     let (_, first) = repository.add();
     let copy = repository.dir.path().join("copy");
     let status = std::process::Command::new("cp")
@@ -205,7 +214,7 @@ fn a_copied_repository_goes_its_own_way() {
     assert!(status.success());
     let (_, there) = repository.add_in(&copy);
     let (_, here) = repository.add();
-    assert!(there.notices.contains(&Notice::Copied));
+    assert!(there.notices.contains(&LedgerNotice::Copied));
     assert_eq!(here.segments(), first.segments());
     assert_ne!(there.segments(), first.segments());
     let mut node = |work| open(work).node(&mut repository.ids).unwrap();
@@ -214,18 +223,21 @@ fn a_copied_repository_goes_its_own_way() {
 
 #[test]
 fn a_ledger_git_ignores_works_all_the_same() {
-    let mut repository = Repository::new(&[]);
+    let mut repository = GitTestRepository::new(&[]);
     fs::write(repository.work().join(".git/info/exclude"), ".ken/\n").unwrap();
     let (a, first) = repository.add();
     repository.git(&["add", "."]);
     let (b, second) = repository.add();
     assert_eq!(first.segments(), second.segments());
-    assert_eq!(lines(&open(&repository.work())), lines_of([&a, &b]));
+    assert_eq!(
+        ledger_lines(&open(&repository.work())),
+        event_lines([&a, &b])
+    );
 }
 
 #[test]
-fn the_environment_of_a_hook_is_honoured() {
-    let mut repository = Repository::new(&[]);
+fn the_environment_of_a_hook_is_honored() {
+    let mut repository = GitTestRepository::new(&[]);
     let other = repository.dir.path().join("other");
     repository.git(&["worktree", "add", "-q", other.to_str().unwrap()]);
     let (a, _) = repository.add_in(&other);
@@ -238,7 +250,7 @@ fn the_environment_of_a_hook_is_honoured() {
     let git = place.git.clone().unwrap();
     assert_eq!(git.common_dir, repository.work().join(".git"));
     assert_eq!(
-        lines(&ken_ledger::Ledger::open(&place).unwrap()),
-        lines_of([&a])
+        ledger_lines(&ken_ledger::Ledger::open(&place).unwrap()),
+        event_lines([&a])
     );
 }

@@ -1,4 +1,4 @@
-//! The ledger on real disks: plain, beside a git that does what it is told, and with real git.
+//! The ledger on real disks: without git, with a simulated git, and with real git.
 #![expect(clippy::unwrap_used, reason = "helpers of tests are tests")]
 
 mod append;

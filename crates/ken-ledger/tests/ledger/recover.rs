@@ -1,20 +1,24 @@
-//! Getting events back after git or a person took them away.
+//! Recovery of events that git or a person removed.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
 use crate::sample;
-use crate::support::{Repository, lines, lines_of, open, run_git};
-use ken_ledger::recover::{Recovered, Scope};
+use crate::support::{GitTestRepository, event_lines, ledger_lines, open, run_git};
+use ken_ledger::recover::{RecoverScope, RecoveryReport};
 
-fn recover(repository: &mut Repository, work: &Path, scope: Scope) -> Recovered {
+fn recover_events(
+    repository: &mut GitTestRepository,
+    work: &Path,
+    scope: RecoverScope,
+) -> RecoveryReport {
     open(work)
         .recover(scope, sample::start(), &mut repository.ids)
         .unwrap()
 }
 
-fn counts(pairs: &[(&str, u64)]) -> BTreeMap<String, u64> {
+fn branch_counts(pairs: &[(&str, u64)]) -> BTreeMap<String, u64> {
     pairs
         .iter()
         .map(|(branch, n)| ((*branch).to_owned(), *n))
@@ -23,7 +27,7 @@ fn counts(pairs: &[(&str, u64)]) -> BTreeMap<String, u64> {
 
 #[test]
 fn what_reset_and_clean_took_comes_back_once() {
-    let mut repository = Repository::new(&[]);
+    let mut repository = GitTestRepository::new(&[]);
     let work = repository.work();
     let (a, _) = repository.add();
     repository.git(&["add", "."]);
@@ -37,20 +41,26 @@ fn what_reset_and_clean_took_comes_back_once() {
     repository.git(&["reset", "-q", "--hard", "HEAD~1"]);
     let (e, _) = repository.add();
     repository.git(&["clean", "-qfdx"]);
-    assert_eq!(lines(&open(&work)), lines_of([&a]));
-    let recovered = recover(&mut repository, &work, Scope::ThisBranch);
-    assert_eq!(recovered.restored, counts(&[("refs/heads/main", 4)]));
+    assert_eq!(ledger_lines(&open(&work)), event_lines([&a]));
+    let recovered = recover_events(&mut repository, &work, RecoverScope::ThisBranch);
+    assert_eq!(recovered.restored, branch_counts(&[("refs/heads/main", 4)]));
     assert_eq!(recovered.segments.len(), 1);
-    assert_eq!(lines(&open(&work)), lines_of([&a, &b, &c, &d, &e]));
-    let again = recover(&mut repository, &work, Scope::All);
-    assert_eq!(again, Recovered::default());
+    assert_eq!(
+        ledger_lines(&open(&work)),
+        event_lines([&a, &b, &c, &d, &e])
+    );
+    let again = recover_events(&mut repository, &work, RecoverScope::All);
+    assert_eq!(again, RecoveryReport::default());
     let (f, _) = repository.add();
-    assert_eq!(lines(&open(&work)), lines_of([&a, &b, &c, &d, &e, &f]));
+    assert_eq!(
+        ledger_lines(&open(&work)),
+        event_lines([&a, &b, &c, &d, &e, &f])
+    );
 }
 
 #[test]
 fn what_is_on_a_branch_in_a_stash_or_another_worktree_is_not_lost() {
-    let mut repository = Repository::new(&[]);
+    let mut repository = GitTestRepository::new(&[]);
     let work = repository.work();
     let other = repository.dir.path().join("other");
     repository.git(&["worktree", "add", "-q", other.to_str().unwrap()]);
@@ -65,49 +75,55 @@ fn what_is_on_a_branch_in_a_stash_or_another_worktree_is_not_lost() {
     repository.git(&["commit", "-qm", "x"]);
     repository.git(&["switch", "-q", "main"]);
     assert_eq!(
-        recover(&mut repository, &work, Scope::All),
-        Recovered::default()
+        recover_events(&mut repository, &work, RecoverScope::All),
+        RecoveryReport::default()
     );
     repository.git(&["stash", "drop", "-q", "stash@{1}"]);
-    let recovered = recover(&mut repository, &work, Scope::All);
-    assert_eq!(recovered.restored, counts(&[("refs/heads/main", 1)]));
+    let recovered = recover_events(&mut repository, &work, RecoverScope::All);
+    assert_eq!(recovered.restored, branch_counts(&[("refs/heads/main", 1)]));
 }
 
 #[test]
 fn what_was_lost_on_a_living_branch_is_left_to_it() {
-    let mut repository = Repository::new(&[]);
+    let mut repository = GitTestRepository::new(&[]);
     let work = repository.work();
     repository.git(&["switch", "-qc", "topic"]);
     let (a, _) = repository.add();
     repository.git(&["clean", "-qfd"]);
     repository.git(&["switch", "-q", "main"]);
-    let left = recover(&mut repository, &work, Scope::ThisBranch);
-    assert_eq!(left.left, counts(&[("refs/heads/topic", 1)]));
+    let left = recover_events(&mut repository, &work, RecoverScope::ThisBranch);
+    assert_eq!(left.left, branch_counts(&[("refs/heads/topic", 1)]));
     assert_eq!(left.segments, []);
     repository.git(&["branch", "-qD", "topic"]);
-    let recovered = recover(&mut repository, &work, Scope::ThisBranch);
-    assert_eq!(recovered.restored, counts(&[("refs/heads/topic", 1)]));
-    assert_eq!(lines(&open(&work)), lines_of([&a]));
+    let recovered = recover_events(&mut repository, &work, RecoverScope::ThisBranch);
+    assert_eq!(
+        recovered.restored,
+        branch_counts(&[("refs/heads/topic", 1)])
+    );
+    assert_eq!(ledger_lines(&open(&work)), event_lines([&a]));
 }
 
 #[test]
 fn a_removed_worktree_can_be_recovered_from() {
     for format in [None, Some("--ref-format=reftable")] {
-        let mut repository = Repository::new(format.as_slice());
+        let mut repository = GitTestRepository::new(format.as_slice());
         let work = repository.work();
         let other = repository.dir.path().join("other");
         repository.git(&["worktree", "add", "-q", other.to_str().unwrap()]);
         let (a, _) = repository.add_in(&other);
         repository.git(&["worktree", "remove", "--force", other.to_str().unwrap()]);
-        let recovered = recover(&mut repository, &work, Scope::All);
-        assert_eq!(recovered.restored, counts(&[("refs/heads/other", 1)]));
-        assert_eq!(lines(&open(&work)), lines_of([&a]));
+        let recovered = recover_events(&mut repository, &work, RecoverScope::All);
+        assert_eq!(
+            recovered.restored,
+            branch_counts(&[("refs/heads/other", 1)])
+        );
+        assert_eq!(ledger_lines(&open(&work)), event_lines([&a]));
     }
 }
 
 #[test]
 fn what_a_pack_in_history_holds_is_not_lost() {
-    let mut repository = Repository::new(&[]);
+    let mut repository = GitTestRepository::new(&[]);
     let work = repository.work();
     for _ in 0..2 {
         repository.add();
@@ -121,14 +137,14 @@ fn what_a_pack_in_history_holds_is_not_lost() {
     repository.git(&["switch", "-q", "--orphan", "empty"]);
     fs::remove_dir_all(work.join(".ken")).unwrap();
     assert_eq!(
-        recover(&mut repository, &work, Scope::All),
-        Recovered::default()
+        recover_events(&mut repository, &work, RecoverScope::All),
+        RecoveryReport::default()
     );
 }
 
 #[test]
 fn a_blanked_event_comes_back_blanked() {
-    let mut repository = Repository::new(&[]);
+    let mut repository = GitTestRepository::new(&[]);
     let work = repository.work();
     let (a, _) = repository.add();
     let (b, _) = repository.add();
@@ -138,9 +154,9 @@ fn a_blanked_event_comes_back_blanked() {
     open(&work)
         .blank(&events, sample::start(), &mut repository.ids)
         .unwrap();
-    // Even a journal restored from a backup does not bring the data back.
+    // Not even a journal restored from a backup brings the data back.
     fs::write(&journal, full).unwrap();
     run_git(&work, &["clean", "-qfd"]);
-    recover(&mut repository, &work, Scope::ThisBranch);
-    assert_eq!(lines(&open(&work)), lines_of([&a.blanked(), &b]));
+    recover_events(&mut repository, &work, RecoverScope::ThisBranch);
+    assert_eq!(ledger_lines(&open(&work)), event_lines([&a.redacted(), &b]));
 }

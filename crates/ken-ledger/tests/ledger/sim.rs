@@ -1,16 +1,16 @@
-//! A disk that forgets: what was not synced may be lost, torn or half there after a crash.
+//! Simulated disk: data that was not synced may be lost, torn or partially written after a crash.
 
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Arc, Mutex};
 
-use ken_ledger::disk::{Dir, LockGuard, Stat, Wait};
+use ken_ledger::disk::{Dir, LockGuard, LockWait, Stat};
 
-/// What happens at the n-th call.
+/// The fault injected at the n-th call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fault {
-    /// The call fails and does nothing.
-    Fails,
+pub(crate) enum DiskFault {
+    /// The call fails without effect.
+    CallFails,
     /// A write stores half its bytes and fails; any other call fails.
     ShortWrite,
     /// The machine stops before the call.
@@ -19,31 +19,32 @@ pub(crate) enum Fault {
     StopsAfter,
 }
 
-/// Everything on the disk and in its cache.
+/// Contents of the disk and of its cache.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct World {
-    files: BTreeMap<u64, File>,
-    /// Names as programs see them.
+pub(crate) struct DiskState {
+    files: BTreeMap<u64, DiskFile>,
+    /// Names visible to programs.
     names: BTreeMap<String, u64>,
-    /// Names as they survive a crash.
+    /// Names that survive a crash.
     durable_names: BTreeMap<String, u64>,
-    /// Changes of names that were not synced yet.
+    /// Name changes not synced yet.
     pending: Vec<NameChange>,
     next_inode: u64,
     calls: u64,
-    plan: Option<(u64, Fault)>,
-    /// What the planned call was about.
+    plan: Option<(u64, DiskFault)>,
+    /// Description of the call that failed.
     hit: String,
     stopped: bool,
 }
 
+/// Content as programs see it, and as it survives a crash.
 #[derive(Clone, Debug, Default)]
-struct File {
+struct DiskFile {
     seen: Vec<u8>,
     durable: Vec<u8>,
 }
 
-/// One change of names; it happens whole or not at all.
+/// An atomic change of names.
 #[derive(Clone, Debug)]
 struct NameChange {
     removed: Option<String>,
@@ -52,28 +53,28 @@ struct NameChange {
 
 /// The disk, shared by all its directories.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Disk(Arc<Mutex<World>>);
+pub(crate) struct SimulatedDisk(Arc<Mutex<DiskState>>);
 
-/// A directory of it.
+/// A directory of the disk.
 #[derive(Clone, Debug)]
-pub(crate) struct SimDir {
-    disk: Disk,
+pub(crate) struct SimulatedDir {
+    disk: SimulatedDisk,
     prefix: &'static str,
 }
 
-impl Disk {
+impl SimulatedDisk {
     pub(crate) fn dir(&self, prefix: &'static str) -> Arc<dyn Dir> {
-        Arc::new(SimDir {
+        Arc::new(SimulatedDir {
             disk: self.clone(),
             prefix,
         })
     }
 
-    pub(crate) fn plan(&self, call: u64, fault: Fault) {
+    pub(crate) fn plan(&self, call: u64, fault: DiskFault) {
         self.0.lock().unwrap().plan = Some((call, fault));
     }
 
-    /// Returns which call the planned one was.
+    /// Returns a description of the call that failed.
     pub(crate) fn hit(&self) -> String {
         self.0.lock().unwrap().hit.clone()
     }
@@ -82,16 +83,16 @@ impl Disk {
         self.0.lock().unwrap().stopped
     }
 
-    /// Returns whether the planned call was reached.
-    pub(crate) fn was_hit(&self) -> bool {
+    /// Returns true if the planned call was reached.
+    pub(crate) fn was_fault_reached(&self) -> bool {
         let world = self.0.lock().unwrap();
         world.plan.is_none_or(|(call, _)| call <= world.calls)
     }
 
-    /// Returns the disk after a restart; `seed` decides what became of everything not synced.
+    /// Returns the disk after a restart; `seed` decides the fate of unsynced data.
     pub(crate) fn restarted(&self, seed: u64) -> Self {
         let mut world = self.0.lock().unwrap().clone();
-        let mut dice = Dice(seed);
+        let mut dice = CrashRng(seed);
         let mut names = world.durable_names.clone();
         for change in std::mem::take(&mut world.pending) {
             if dice.roll(2) == 0 {
@@ -99,7 +100,7 @@ impl Disk {
             }
         }
         for file in world.files.values_mut() {
-            file.survive(&mut dice);
+            file.apply_crash(&mut dice);
         }
         world.durable_names.clone_from(&names);
         world.names = names;
@@ -127,8 +128,8 @@ impl NameChange {
     }
 }
 
-impl File {
-    fn survive(&mut self, dice: &mut Dice) {
+impl DiskFile {
+    fn apply_crash(&mut self, dice: &mut CrashRng) {
         let synced = self.durable.len().min(self.seen.len());
         let mut left = match dice.roll(5) {
             0 => self.durable.clone(),
@@ -138,7 +139,7 @@ impl File {
                 self.seen[..synced + more].to_owned()
             }
         };
-        // Blocks reach the disk in any order: a hole in what was not synced.
+        // Blocks reach the disk in any order, which leaves a hole in unsynced data.
         if dice.roll(3) == 0 && synced < left.len() {
             let start = synced + dice.roll(left.len() - synced);
             let end = (start + 1 + dice.roll(200)).min(left.len());
@@ -149,10 +150,10 @@ impl File {
     }
 }
 
-/// Pseudo-random numbers that are the same in every run (splitmix64).
-struct Dice(u64);
+/// Pseudo-random generator (splitmix64), so that every test run is the same.
+struct CrashRng(u64);
 
-impl Dice {
+impl CrashRng {
     fn roll(&mut self, sides: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -162,18 +163,18 @@ impl Dice {
     }
 }
 
-impl SimDir {
+impl SimulatedDir {
     fn path(&self, path: &str) -> String {
         format!("{}/{path}", self.prefix)
             .trim_end_matches('/')
             .to_owned()
     }
 
-    /// Counts a call that writes and does to it what was planned.
+    /// Counts a writing call and applies the planned fault to it.
     fn write<T>(
         &self,
         what: (&str, &str),
-        act: impl FnOnce(&mut World, Part) -> io::Result<T>,
+        act: impl FnOnce(&mut DiskState, WritePortion) -> io::Result<T>,
     ) -> io::Result<T> {
         let mut world = self.disk.0.lock().unwrap();
         if world.stopped {
@@ -188,25 +189,25 @@ impl SimDir {
             .filter(|(call, _)| *call == world.calls)
             .map(|(_, fault)| fault)
         {
-            None => act(&mut world, Part::Whole),
-            Some(Fault::Fails) => Err(io::Error::other("planned failure")),
-            Some(Fault::ShortWrite) => {
-                act(&mut world, Part::Half)?;
+            None => act(&mut world, WritePortion::Whole),
+            Some(DiskFault::CallFails) => Err(io::Error::other("planned failure")),
+            Some(DiskFault::ShortWrite) => {
+                act(&mut world, WritePortion::Half)?;
                 Err(io::Error::other("planned short write"))
             }
-            Some(Fault::StopsBefore) => {
+            Some(DiskFault::StopsBefore) => {
                 world.stopped = true;
                 Err(io::Error::other("the machine stops"))
             }
-            Some(Fault::StopsAfter) => {
-                let _ = act(&mut world, Part::Whole);
+            Some(DiskFault::StopsAfter) => {
+                let _ = act(&mut world, WritePortion::Whole);
                 world.stopped = true;
                 Err(io::Error::other("the machine stops"))
             }
         }
     }
 
-    fn look<T>(&self, act: impl FnOnce(&World) -> io::Result<T>) -> io::Result<T> {
+    fn look<T>(&self, act: impl FnOnce(&DiskState) -> io::Result<T>) -> io::Result<T> {
         let world = self.disk.0.lock().unwrap();
         if world.stopped {
             return Err(io::Error::other("the machine has stopped"));
@@ -215,13 +216,14 @@ impl SimDir {
     }
 }
 
+/// Portion of a write that takes effect.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Part {
+enum WritePortion {
     Whole,
     Half,
 }
 
-impl Part {
+impl WritePortion {
     fn of(self, bytes: &[u8]) -> &[u8] {
         match self {
             Self::Whole => bytes,
@@ -230,7 +232,7 @@ impl Part {
     }
 }
 
-impl World {
+impl DiskState {
     fn inode(&self, path: &str) -> io::Result<u64> {
         self.names
             .get(path)
@@ -238,7 +240,7 @@ impl World {
             .ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
-    fn file(&mut self, path: &str) -> io::Result<&mut File> {
+    fn file(&mut self, path: &str) -> io::Result<&mut DiskFile> {
         let inode = self.inode(path)?;
         Ok(self.files.get_mut(&inode).unwrap())
     }
@@ -257,7 +259,7 @@ impl World {
     }
 }
 
-impl Dir for SimDir {
+impl Dir for SimulatedDir {
     fn read_from(&self, path: &str, offset: u64) -> io::Result<Vec<u8>> {
         let path = self.path(path);
         self.look(|world| {
@@ -294,7 +296,7 @@ impl Dir for SimDir {
             }
             world.next_inode += 1;
             let inode = world.next_inode;
-            let file = File {
+            let file = DiskFile {
                 seen: part.of(bytes).to_owned(),
                 durable: Vec::new(),
             };
@@ -327,7 +329,7 @@ impl Dir for SimDir {
         let path = self.path(path);
         self.write(("sync_file", &path.clone()), |world, part| {
             let file = world.file(&path)?;
-            if part == Part::Whole {
+            if part == WritePortion::Whole {
                 file.durable.clone_from(&file.seen);
             }
             Ok(())
@@ -337,7 +339,7 @@ impl Dir for SimDir {
     fn sync_dir(&self, path: &str) -> io::Result<()> {
         let dir = self.path(path);
         self.write(("sync_dir", &dir.clone()), |world, part| {
-            if part == Part::Half {
+            if part == WritePortion::Half {
                 return Ok(());
             }
             let (here, rest): (Vec<_>, _) = std::mem::take(&mut world.pending)
@@ -355,7 +357,7 @@ impl Dir for SimDir {
         let (from, to) = (self.path(from), self.path(to));
         self.write(("rename", &to.clone()), |world, part| {
             let inode = world.inode(&from)?;
-            if part == Part::Whole {
+            if part == WritePortion::Whole {
                 world.change(NameChange {
                     removed: Some(from),
                     added: Some((to, inode)),
@@ -369,7 +371,7 @@ impl Dir for SimDir {
         let path = self.path(path);
         self.write(("remove", &path.clone()), |world, part| {
             world.inode(&path)?;
-            if part == Part::Whole {
+            if part == WritePortion::Whole {
                 world.change(NameChange {
                     removed: Some(path),
                     added: None,
@@ -383,7 +385,7 @@ impl Dir for SimDir {
         self.write(("create_dirs", path), |_, _| Ok(()))
     }
 
-    fn lock(&self, _path: &str, _wait: Wait) -> io::Result<Option<LockGuard>> {
+    fn lock(&self, _path: &str, _wait: LockWait) -> io::Result<Option<LockGuard>> {
         self.look(|_| Ok(Some(LockGuard::new(()))))
     }
 }

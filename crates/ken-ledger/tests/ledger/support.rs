@@ -1,25 +1,27 @@
-//! Ledgers on real disks for tests: plain, beside a git that does what it is told, and real git.
+//! Test ledgers on real disks: without git, with a simulated git, and with real git.
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, Mutex};
 
 use crate::sample;
-use ken_core::event::Recorded;
-use ken_core::id::IdSource;
+use ken_core::ledger::event::RecordedEvent;
+use ken_core::values::id::IdSource;
 use ken_ledger::git::GitError;
-use ken_ledger::{Appended, Dir, GitEnv, GitView, Ledger, Notice, Parts, RealDir, Stat, discover};
+use ken_ledger::{
+    AppendReport, Dir, GitEnv, GitView, Ledger, LedgerNotice, LedgerParts, RealDir, Stat, discover,
+};
 
-/// Returns whether the long variants of tests were asked for.
+/// Returns true if `KEN_LONG=1` requests the long variants.
 pub(crate) fn is_long() -> bool {
     std::env::var_os("KEN_LONG").is_some_and(|value| value == "1")
 }
 
-/// Counts instead of drawing, so that every test run is the same.
+/// Id source that counts instead of drawing, so that every test run is the same.
 #[derive(Debug)]
-pub(crate) struct Counting(pub(crate) u128);
+pub(crate) struct CountingIds(pub(crate) u128);
 
-impl IdSource for Counting {
+impl IdSource for CountingIds {
     fn random(&mut self) -> u128 {
         self.0 += 1;
         // Spread the bits, so that names and salts differ in all their characters.
@@ -28,21 +30,22 @@ impl IdSource for Counting {
     }
 }
 
-/// A git that stands still until told otherwise.
+/// A simulated git whose answers change only on request.
 #[derive(Debug)]
-pub(crate) struct StillGit(pub(crate) Mutex<Said>);
+pub(crate) struct SimulatedGit(pub(crate) Mutex<GitAnswers>);
 
+/// Answers of a [`SimulatedGit`].
 #[derive(Clone, Debug)]
-pub(crate) struct Said {
+pub(crate) struct GitAnswers {
     pub(crate) token: String,
     pub(crate) branch: String,
     pub(crate) index: Option<Stat>,
     pub(crate) listed: Option<BTreeSet<String>>,
 }
 
-impl StillGit {
+impl SimulatedGit {
     pub(crate) fn new() -> Arc<Self> {
-        Arc::new(Self(Mutex::new(Said {
+        Arc::new(Self(Mutex::new(GitAnswers {
             token: "1".into(),
             branch: "refs/heads/main".into(),
             index: None,
@@ -50,16 +53,16 @@ impl StillGit {
         })))
     }
 
-    pub(crate) fn say(&self, change: impl FnOnce(&mut Said)) {
+    pub(crate) fn say(&self, change: impl FnOnce(&mut GitAnswers)) {
         change(&mut self.0.lock().unwrap());
     }
 
-    fn said(&self) -> Said {
+    fn said(&self) -> GitAnswers {
         self.0.lock().unwrap().clone()
     }
 }
 
-impl GitView for StillGit {
+impl GitView for SimulatedGit {
     fn worktree(&self) -> String {
         ".".into()
     }
@@ -85,25 +88,25 @@ impl GitView for StillGit {
     }
 }
 
-/// A folder with a ledger beside a [`StillGit`], or plain.
-pub(crate) struct Sandbox {
+/// A folder with a ledger, with a [`SimulatedGit`] or without git.
+pub(crate) struct LedgerSandbox {
     pub(crate) dir: tempfile::TempDir,
-    pub(crate) git: Option<Arc<StillGit>>,
+    pub(crate) git: Option<Arc<SimulatedGit>>,
     pub(crate) boot: Option<String>,
-    pub(crate) ids: Counting,
+    pub(crate) ids: CountingIds,
     next: u64,
 }
 
-impl Sandbox {
+impl LedgerSandbox {
     pub(crate) fn in_git() -> Self {
-        Self::with(Some(StillGit::new()))
+        Self::with(Some(SimulatedGit::new()))
     }
 
     pub(crate) fn plain() -> Self {
         Self::with(None)
     }
 
-    fn with(git: Option<Arc<StillGit>>) -> Self {
+    fn with(git: Option<Arc<SimulatedGit>>) -> Self {
         let dir = tempfile::tempdir().unwrap();
         std::fs::create_dir(dir.path().join(".git")).unwrap();
         let boot = Some("first boot".to_owned());
@@ -111,7 +114,7 @@ impl Sandbox {
             dir,
             git,
             boot,
-            ids: Counting(0),
+            ids: CountingIds(0),
             next: 0,
         }
     }
@@ -130,7 +133,7 @@ impl Sandbox {
         let dir = |prefix: &str| -> Arc<dyn Dir> {
             Arc::new(RealDir::below(self.dir.path(), prefix).unwrap())
         };
-        Ledger::with_parts(Parts {
+        Ledger::with_parts(LedgerParts {
             ken: dir(".ken"),
             local: dir(local),
             worktree: dir(local),
@@ -140,11 +143,11 @@ impl Sandbox {
     }
 
     /// Appends the next event in a new process.
-    pub(crate) fn add(&mut self) -> (Recorded, Appended) {
+    pub(crate) fn add(&mut self) -> (RecordedEvent, AppendReport) {
         self.add_to(&self.open())
     }
 
-    pub(crate) fn add_to(&mut self, ledger: &Ledger) -> (Recorded, Appended) {
+    pub(crate) fn add_to(&mut self, ledger: &Ledger) -> (RecordedEvent, AppendReport) {
         self.next += 1;
         let event = sample::event(self.next);
         let batch = std::slice::from_ref(&event);
@@ -154,13 +157,13 @@ impl Sandbox {
         (event, appended)
     }
 
-    pub(crate) fn segment(&self, appended: &Appended) -> PathBuf {
+    pub(crate) fn segment(&self, appended: &AppendReport) -> PathBuf {
         self.path(".ken").join(appended.segments()[0].path())
     }
 }
 
 /// Returns every event's line in a ledger, sorted.
-pub(crate) fn lines(ledger: &Ledger) -> Vec<String> {
+pub(crate) fn ledger_lines(ledger: &Ledger) -> Vec<String> {
     let mut lines = Vec::new();
     for stat in ledger.list().unwrap() {
         let text = ledger.read(&stat.name).unwrap();
@@ -172,7 +175,7 @@ pub(crate) fn lines(ledger: &Ledger) -> Vec<String> {
 }
 
 /// Returns the lines of events, sorted.
-pub(crate) fn lines_of<'a>(events: impl IntoIterator<Item = &'a Recorded>) -> Vec<String> {
+pub(crate) fn event_lines<'a>(events: impl IntoIterator<Item = &'a RecordedEvent>) -> Vec<String> {
     let mut lines: Vec<_> = events
         .into_iter()
         .map(|event| event.line().to_owned())
@@ -181,26 +184,26 @@ pub(crate) fn lines_of<'a>(events: impl IntoIterator<Item = &'a Recorded>) -> Ve
     lines
 }
 
-/// A real repository.
-pub(crate) struct Repository {
+/// A real git repository.
+pub(crate) struct GitTestRepository {
     pub(crate) dir: tempfile::TempDir,
-    pub(crate) ids: Counting,
+    pub(crate) ids: CountingIds,
     next: u64,
 }
 
-impl Repository {
+impl GitTestRepository {
     pub(crate) fn new(init: &[&str]) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let this = Self {
             dir,
-            ids: Counting(0),
+            ids: CountingIds(0),
             next: 0,
         };
         let mut arguments = vec!["init", "-q", "-b", "main"];
         arguments.extend(init);
         arguments.push("work");
         run_git(this.dir.path(), &arguments);
-        this.identify(&this.work());
+        this.configure_identity(&this.work());
         std::fs::write(this.work().join("README"), "hello\n").unwrap();
         std::fs::create_dir_all(this.work().join(".ken")).unwrap();
         std::fs::write(this.work().join(".ken/.gitignore"), ".local/\n").unwrap();
@@ -214,7 +217,7 @@ impl Repository {
         this
     }
 
-    pub(crate) fn identify(&self, work: &Path) {
+    pub(crate) fn configure_identity(&self, work: &Path) {
         run_git(work, &["config", "user.name", "Test"]);
         run_git(work, &["config", "user.email", "test@example.org"]);
     }
@@ -227,11 +230,11 @@ impl Repository {
         run_git(&self.work(), arguments)
     }
 
-    pub(crate) fn add(&mut self) -> (Recorded, Appended) {
+    pub(crate) fn add(&mut self) -> (RecordedEvent, AppendReport) {
         self.add_in(&self.work())
     }
 
-    pub(crate) fn add_in(&mut self, work: &Path) -> (Recorded, Appended) {
+    pub(crate) fn add_in(&mut self, work: &Path) -> (RecordedEvent, AppendReport) {
         self.next += 1;
         let event = sample::event(self.next);
         let batch = std::slice::from_ref(&event);
@@ -275,8 +278,8 @@ pub(crate) fn run_git(folder: &Path, arguments: &[&str]) -> String {
     text(&output.stdout)
 }
 
-pub(crate) fn healed(notices: &[Notice]) -> bool {
+pub(crate) fn has_healed(notices: &[LedgerNotice]) -> bool {
     notices
         .iter()
-        .any(|notice| matches!(notice, Notice::Healed { .. }))
+        .any(|notice| matches!(notice, LedgerNotice::SegmentRepaired { .. }))
 }

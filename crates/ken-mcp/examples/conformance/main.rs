@@ -1,7 +1,8 @@
-//! A server for the official conformance suite: what its scenarios call, behind our own transport and gate.
+//! A server for the official conformance suite: what its scenarios call, behind our own transport
+//! and gate.
 //!
-//! It is built for tests and never ships. `conformance TOKEN` prints the address it listens at and answers until
-//! its standard input ends.
+//! It is built for tests and never ships. `conformance TOKEN` prints the address it listens at and
+//! answers until its standard input ends.
 
 #![expect(clippy::print_stdout, reason = "the address is the only thing it says")]
 
@@ -11,14 +12,14 @@ mod rounds;
 
 use std::io::{self, Read as _};
 
-use ken_mcp::http::{Door, Rate, Token, serve};
+use ken_mcp::http::{BearerToken, HttpAccess, RateLimit, serve};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use handler::Fixture;
 
 /// The suite asks more at once than agents do.
-const RATE: Rate = Rate {
+const RATE: RateLimit = RateLimit {
     per_second: 1_000.0,
     burst: 1_000.0,
 };
@@ -26,9 +27,9 @@ const RATE: Rate = Rate {
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let token = std::env::args().nth(1).ok_or("usage: conformance TOKEN")?;
-    let door = Door {
+    let door = HttpAccess {
         rate: RATE,
-        ..Door::new(Token::new(&token)?)
+        ..HttpAccess::new(BearerToken::new(&token)?)
     };
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     println!("{}", listener.local_addr()?);

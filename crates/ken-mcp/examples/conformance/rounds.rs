@@ -82,9 +82,10 @@ fn several(given: &Given<'_>) -> Round {
         "client_roots": roots(),
     });
     let all = ["user_name", "greeting", "client_roots"];
-    match all.iter().all(|key| given.answer(key).is_some()) {
-        true => Round::Done("all three".to_owned()),
-        false => Round::Ask(requests, Some(seal("several"))),
+    if all.iter().all(|key| given.answer(key).is_some()) {
+        Round::Done("all three".to_owned())
+    } else {
+        Round::Ask(requests, Some(seal("several")))
     }
 }
 
@@ -122,9 +123,10 @@ fn offered(given: &Given<'_>) -> Round {
     let requests: serde_json::Map<String, Value> = taken
         .map(|(_, key, request)| (key.to_owned(), request))
         .collect();
-    match requests.is_empty() || given.answers.is_some() {
-        true => Round::Done("nothing to ask".to_owned()),
-        false => Round::Ask(Value::Object(requests), None),
+    if requests.is_empty() || given.answers.is_some() {
+        Round::Done("nothing to ask".to_owned())
+    } else {
+        Round::Ask(Value::Object(requests), None)
     }
 }
 

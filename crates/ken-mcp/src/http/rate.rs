@@ -1,18 +1,18 @@
-//! How often somebody may come: a bucket that fills with time and is emptied by requests.
+//! Rate limit with a token bucket.
 
 use std::time::Duration;
 
-/// How often somebody may come.
+/// A rate limit.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Rate {
-    /// Requests a second, in the long run.
+pub struct RateLimit {
+    /// Sustained requests per second.
     pub per_second: f64,
-    /// Requests at once.
+    /// Maximum requests at once.
     pub burst: f64,
 }
 
-impl Default for Rate {
-    /// What a few agents at work never reach.
+impl Default for RateLimit {
+    /// A limit that a few agents never reach.
     fn default() -> Self {
         Self {
             per_second: 50.0,
@@ -21,28 +21,30 @@ impl Default for Rate {
     }
 }
 
-/// What is left of a rate.
+/// The state of a rate limit.
 #[derive(Clone, Copy, Debug)]
-pub struct Bucket {
+pub struct TokenBucket {
     left: f64,
-    /// When it was last looked at, since the server began.
+    /// The time of the last update, measured from the start of the server.
     at: Duration,
 }
 
-impl Bucket {
-    /// A bucket that is full.
+impl TokenBucket {
+    /// Creates a full bucket.
     #[must_use]
-    pub fn new(rate: Rate) -> Self {
+    pub fn new(rate: RateLimit) -> Self {
         Self {
             left: rate.burst,
             at: Duration::ZERO,
         }
     }
 
-    /// Takes one request; returns how long to wait where there is none left.
-    pub fn take(&mut self, rate: Rate, now: Duration) -> Result<(), Duration> {
+    /// Takes one request; returns the time to wait if none is left.
+    pub fn take(&mut self, rate: RateLimit, now: Duration) -> Result<(), Duration> {
         let gained = now.saturating_sub(self.at).as_secs_f64() * rate.per_second;
         self.left = (self.left + gained).min(rate.burst);
+        // Concurrent requests may arrive with an earlier time; time must not run backwards, or the
+        // same interval would be credited twice.
         self.at = self.at.max(now);
         if self.left < 1.0 {
             let missing = (1.0 - self.left) / rate.per_second;
@@ -52,11 +54,11 @@ impl Bucket {
         Ok(())
     }
 
-    /// Returns whether a whole burst may come: nothing is left of what was taken.
+    /// Returns true if the bucket is full, so its state need not be kept.
     #[must_use]
-    pub fn is_full(&self, rate: Rate, now: Duration) -> bool {
+    pub fn is_full(&self, rate: RateLimit, now: Duration) -> bool {
         let gained = now.saturating_sub(self.at).as_secs_f64() * rate.per_second;
-        rate.burst <= self.left + gained
+        self.left + gained >= rate.burst
     }
 }
 
@@ -64,14 +66,14 @@ impl Bucket {
 mod tests {
     use super::*;
 
-    const RATE: Rate = Rate {
+    const RATE: RateLimit = RateLimit {
         per_second: 2.0,
         burst: 3.0,
     };
 
     #[test]
     fn a_bucket_empties_and_fills_with_time() {
-        let mut bucket = Bucket::new(RATE);
+        let mut bucket = TokenBucket::new(RATE);
         for _ in 0..3 {
             assert_eq!(bucket.take(RATE, Duration::ZERO), Ok(()));
         }
@@ -87,7 +89,7 @@ mod tests {
 
     #[test]
     fn it_never_holds_more_than_a_burst_and_time_that_runs_back_gives_nothing() {
-        let mut bucket = Bucket::new(RATE);
+        let mut bucket = TokenBucket::new(RATE);
         let late = Duration::from_secs(3_600);
         for _ in 0..3 {
             assert_eq!(bucket.take(RATE, late), Ok(()));

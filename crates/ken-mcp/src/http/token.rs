@@ -1,41 +1,46 @@
-//! The secret whoever speaks to the server shows.
+//! Bearer tokens of the HTTP transport.
 
 use std::fmt;
 
-/// Characters a token has at least: a shorter one could be guessed.
+/// Minimum characters of a token; a shorter one could be guessed.
 pub const TOKEN_CHARS_MIN: usize = 24;
 
-/// A bearer token. It is printed nowhere, not even for debugging.
+/// A bearer token. It is never printed, not even by `Debug`.
 #[derive(Clone)]
-pub struct Token(String);
+pub struct BearerToken(String);
 
-/// A token anybody could guess, or that cannot stand in a header.
+/// Error: a token that is too short or not valid in a header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a token has at least {TOKEN_CHARS_MIN} visible ASCII characters and nothing else")]
 pub struct WeakToken;
 
-impl Token {
-    /// Takes a token, unless it is too short or cannot stand in a header.
+impl BearerToken {
+    /// Validates a token: its length, and that it is valid in a header.
     pub fn new(text: &str) -> Result<Self, WeakToken> {
-        let text = text.trim();
-        let fits =
-            TOKEN_CHARS_MIN <= text.len() && text.bytes().all(|byte| byte.is_ascii_graphic());
-        fits.then(|| Self(text.to_owned())).ok_or(WeakToken)
+        let trimmed = text.trim();
+        let is_valid =
+            trimmed.len() >= TOKEN_CHARS_MIN && trimmed.bytes().all(|byte| byte.is_ascii_graphic());
+        is_valid.then(|| Self(trimmed.to_owned())).ok_or(WeakToken)
     }
 
-    /// Returns whether `shown` is the token; how long that takes says nothing about where they differ.
+    /// Compares in constant time: the duration does not reveal the position of a difference.
     #[must_use]
-    pub fn is(&self, shown: &[u8]) -> bool {
+    pub fn is(&self, presented: &[u8]) -> bool {
         let own = self.0.as_bytes();
-        if own.len() != shown.len() {
+        // The length is not secret; only the content has to be compared in constant time.
+        if own.len() != presented.len() {
             return false;
         }
-        let differs = own.iter().zip(shown).fold(0, |all, (a, b)| all | (a ^ b));
+        // All bytes are compared, and `black_box` keeps the compiler from returning early.
+        let differs = own
+            .iter()
+            .zip(presented)
+            .fold(0, |all, (a, b)| all | (a ^ b));
         std::hint::black_box(differs) == 0
     }
 }
 
-impl fmt::Debug for Token {
+impl fmt::Debug for BearerToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Token")
     }
@@ -47,7 +52,7 @@ mod tests {
 
     #[test]
     fn only_the_token_is_the_token() {
-        let token = Token::new(" 0123456789abcdef01234567\n").expect("long enough");
+        let token = BearerToken::new(" 0123456789abcdef01234567\n").expect("long enough");
         assert!(token.is(b"0123456789abcdef01234567"));
         for other in ["", "0123456789abcdef01234568", "0123456789abcdef012345677"] {
             assert!(!token.is(other.as_bytes()), "{other}");
@@ -64,7 +69,7 @@ mod tests {
             &"ü".repeat(30),
             "0123456789 abcdef 0123456789",
         ] {
-            assert_eq!(Token::new(weak).unwrap_err(), WeakToken, "{weak}");
+            assert_eq!(BearerToken::new(weak).unwrap_err(), WeakToken, "{weak}");
         }
     }
 }

@@ -1,20 +1,20 @@
-//! Who is let in.
+//! Access control: tokens, origins, paths, body size, rate and connection limits.
 
 use std::io::Write as _;
 use std::net::TcpStream;
 
 use ken_mcp::http::{BODY_BYTES_MAX, SESSIONS_MAX};
 
-use super::client::{headers, listing, post, send};
-use super::server::{Server, TOKEN};
+use super::client::{post, post_to, request_headers, tools_list_request};
+use super::server::{McpTestServer, TOKEN};
 
 #[test]
 fn whoever_has_the_token_is_answered() {
-    let server = Server::start();
+    let server = McpTestServer::start();
     let answer = post(
         server.address,
-        &headers(server.address, "tools/list"),
-        listing().as_bytes(),
+        &request_headers(server.address, "tools/list"),
+        tools_list_request().as_bytes(),
     );
     assert_eq!(answer.status, 200, "{answer:?}");
     assert!(answer.body.contains("echo"), "{answer:?}");
@@ -22,8 +22,8 @@ fn whoever_has_the_token_is_answered() {
 
 #[test]
 fn nobody_else_is_whatever_the_header_looks_like() {
-    let server = Server::start();
-    let plain = headers(server.address, "tools/list");
+    let server = McpTestServer::start();
+    let plain = request_headers(server.address, "tools/list");
     let without: Vec<_> = plain
         .iter()
         .filter(|(name, _)| name != "authorization")
@@ -48,7 +48,7 @@ fn nobody_else_is_whatever_the_header_looks_like() {
         twice,
     ];
     for shown in shown {
-        let answer = post(server.address, &shown, listing().as_bytes());
+        let answer = post(server.address, &shown, tools_list_request().as_bytes());
         assert_eq!(answer.status, 401, "{shown:?}: {answer:?}");
         assert!(
             answer.head.contains("www-authenticate: bearer"),
@@ -58,14 +58,14 @@ fn nobody_else_is_whatever_the_header_looks_like() {
     }
     let lower = with(&format!("bearer {TOKEN}"));
     assert_eq!(
-        post(server.address, &lower, listing().as_bytes()).status,
+        post(server.address, &lower, tools_list_request().as_bytes()).status,
         200
     );
 }
 
 #[test]
 fn a_page_of_somebody_else_is_refused() {
-    let server = Server::start();
+    let server = McpTestServer::start();
     let port = server.address.port();
     let cases = [
         ("host", "evil.example.org".to_owned(), 403),
@@ -82,17 +82,17 @@ fn a_page_of_somebody_else_is_refused() {
         ("origin", format!("http://localhost:{port}"), 200),
     ];
     for (name, value, status) in cases {
-        let mut all = headers(server.address, "tools/list");
+        let mut all = request_headers(server.address, "tools/list");
         all.retain(|(known, _)| known != name);
         all.push((name.to_owned(), value.clone()));
-        let answer = post(server.address, &all, listing().as_bytes());
+        let answer = post(server.address, &all, tools_list_request().as_bytes());
         assert_eq!(answer.status, status, "{name}: {value}: {answer:?}");
     }
 }
 
 #[test]
 fn there_is_one_path() {
-    let server = Server::start();
+    let server = McpTestServer::start();
     for path in [
         "/",
         "/mcpx",
@@ -100,11 +100,11 @@ fn there_is_one_path() {
         "/.well-known/x",
         "//mcp",
     ] {
-        let answer = send(
+        let answer = post_to(
             server.address,
             path,
-            &headers(server.address, "tools/list"),
-            listing().as_bytes(),
+            &request_headers(server.address, "tools/list"),
+            tools_list_request().as_bytes(),
         );
         assert_eq!(answer.status, 404, "{path}: {answer:?}");
     }
@@ -112,31 +112,31 @@ fn there_is_one_path() {
 
 #[test]
 fn a_body_beyond_the_limit_is_refused() {
-    let server = Server::start();
-    let body = format!("{}{}", listing(), " ".repeat(BODY_BYTES_MAX));
+    let server = McpTestServer::start();
+    let body = format!("{}{}", tools_list_request(), " ".repeat(BODY_BYTES_MAX));
     let answer = post(
         server.address,
-        &headers(server.address, "tools/list"),
+        &request_headers(server.address, "tools/list"),
         body.as_bytes(),
     );
-    // A client that is still sending may find the connection closed before it reads the answer.
+    // A client that is still sending may see the connection close before it reads the response.
     assert!([413, 0].contains(&answer.status), "{answer:?}");
     let again = post(
         server.address,
-        &headers(server.address, "tools/list"),
-        listing().as_bytes(),
+        &request_headers(server.address, "tools/list"),
+        tools_list_request().as_bytes(),
     );
     assert_eq!(again.status, 200);
 }
 
 #[test]
 fn who_comes_too_often_is_told_when_to_come_again() {
-    let server = Server::at_rate(0.01, 3.0);
+    let server = McpTestServer::with_rate_limit(0.01, 3.0);
     let ask = || {
         post(
             server.address,
-            &headers(server.address, "tools/list"),
-            listing().as_bytes(),
+            &request_headers(server.address, "tools/list"),
+            tools_list_request().as_bytes(),
         )
     };
     for _ in 0..3 {
@@ -145,7 +145,7 @@ fn who_comes_too_often_is_told_when_to_come_again() {
     let refused = ask();
     assert_eq!(refused.status, 429);
     assert!(refused.head.contains("retry-after: 1"), "{refused:?}");
-    // Who has no token takes nothing from those who have.
+    // Requests without a token do not consume the rate of those with one.
     let nobody = post(
         server.address,
         &[("host".to_owned(), server.address.to_string())],
@@ -156,7 +156,7 @@ fn who_comes_too_often_is_told_when_to_come_again() {
 
 #[test]
 fn a_client_that_sends_half_a_request_holds_nobody_up() {
-    let server = Server::start();
+    let server = McpTestServer::start();
     let mut slow: Vec<TcpStream> = Vec::new();
     for _ in 0..32 {
         let mut stream = TcpStream::connect(server.address).unwrap();
@@ -167,19 +167,19 @@ fn a_client_that_sends_half_a_request_holds_nobody_up() {
     }
     let answer = post(
         server.address,
-        &headers(server.address, "tools/list"),
-        listing().as_bytes(),
+        &request_headers(server.address, "tools/list"),
+        tools_list_request().as_bytes(),
     );
     assert_eq!(answer.status, 200);
 }
 
 #[test]
 fn conversations_of_the_older_revision_are_bounded() {
-    let server = Server::at_rate(10_000.0, 10_000.0);
-    let mut all = headers(server.address, "initialize");
+    let server = McpTestServer::with_rate_limit(10_000.0, 10_000.0);
+    let mut all = request_headers(server.address, "initialize");
     all.retain(|(name, _)| !name.starts_with("mcp-"));
     let begin = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"0"}}}"#;
-    // The body of an answer goes on until the conversation says more, so only its head is waited for.
+    // The response body is a stream, so only its head is read.
     let mut held = Vec::new();
     let mut begun = 0;
     for _ in 0..=SESSIONS_MAX {
@@ -191,13 +191,13 @@ fn conversations_of_the_older_revision_are_bounded() {
         stream
             .write_all(format!("{head}\r\n{begin}").as_bytes())
             .unwrap();
-        begun += usize::from(status_of(&mut stream) == 200);
+        begun += usize::from(read_status(&mut stream) == 200);
         held.push(stream);
     }
     assert_eq!(begun, SESSIONS_MAX);
 }
 
-fn status_of(stream: &mut TcpStream) -> u16 {
+fn read_status(stream: &mut TcpStream) -> u16 {
     let mut first = [0; 12];
     std::io::Read::read_exact(stream, &mut first).expect("an answer comes");
     let text = String::from_utf8_lossy(&first).into_owned();

@@ -1,21 +1,21 @@
-//! Requests nobody should send: the right error, no panic, no hang.
+//! Malformed HTTP requests: the right error, no panic, no hang.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-use super::client::{META, headers, junk, listing, post};
-use super::server::Server;
+use super::client::{REQUEST_META, post, request_headers, send_and_shut_down, tools_list_request};
+use super::server::McpTestServer;
 
-/// Requests that are changed at random and sent.
+/// Number of randomly changed requests.
 const MUTATIONS: u32 = 10_000;
 
 #[test]
 fn what_is_no_request_is_an_error_of_the_client() {
-    let server = Server::start();
+    let server = McpTestServer::start();
     let deep = "[".repeat(200_000);
     let nested = format!(
-        r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{{META},"name":"echo","arguments":{{"a":{}1{}}}}}}}"#,
+        r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{{REQUEST_META},"name":"echo","arguments":{{"a":{}1{}}}}}}}"#,
         "[".repeat(5_000),
         "]".repeat(5_000)
     );
@@ -31,7 +31,11 @@ fn what_is_no_request_is_an_error_of_the_client() {
         nested.as_bytes(),
     ];
     for body in bodies {
-        let answer = post(server.address, &headers(server.address, "tools/list"), body);
+        let answer = post(
+            server.address,
+            &request_headers(server.address, "tools/list"),
+            body,
+        );
         let start = String::from_utf8_lossy(&body[..body.len().min(40)]).into_owned();
         assert!((400..500).contains(&answer.status), "{start}: {answer:?}");
     }
@@ -42,35 +46,37 @@ fn what_is_no_request_is_an_error_of_the_client() {
         "POST /mcp HTTP/9.9\r\n\r\n",
         "\0\0\0\0\r\n\r\n",
     ] {
-        let answer = junk(server.address, line.as_bytes()).status;
+        let answer = send_and_shut_down(server.address, line.as_bytes()).status;
         assert!(answer < 500, "{line:?}: {answer}");
     }
     let answer = post(
         server.address,
-        &headers(server.address, "tools/list"),
-        listing().as_bytes(),
+        &request_headers(server.address, "tools/list"),
+        tools_list_request().as_bytes(),
     );
     assert_eq!(answer.status, 200);
 }
 
 #[test]
 fn ten_thousand_requests_changed_at_random_leave_a_server_that_answers() {
-    let server = Server::at_rate(1e9, 1e9);
+    let server = McpTestServer::with_rate_limit(1e9, 1e9);
     let calls = [
-        listing(),
+        tools_list_request(),
         format!(
-            r#"{{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{{{META},"name":"echo","arguments":{{"a":[1,"x",null]}}}}}}"#
+            r#"{{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{{{REQUEST_META},"name":"echo","arguments":{{"a":[1,"x",null]}}}}}}"#
         ),
-        format!(r#"{{"jsonrpc":"2.0","id":"s","method":"server/discover","params":{{{META}}}}}"#),
+        format!(
+            r#"{{"jsonrpc":"2.0","id":"s","method":"server/discover","params":{{{REQUEST_META}}}}}"#
+        ),
     ];
-    let mut dice = Dice(0x9e37_79b9_7f4a_7c15);
+    let mut dice = RequestRng(0x9e37_79b9_7f4a_7c15);
     let mut line: Option<TcpStream> = None;
     let mut worst = 0;
     for n in 0..MUTATIONS {
         let call = &calls[n as usize % calls.len()];
-        let body = mutated(call.as_bytes(), &mut dice);
+        let body = mutate_body(call.as_bytes(), &mut dice);
         let method = ["tools/list", "tools/call", "server/discover"][n as usize % calls.len()];
-        let (status, kept) = ask(server.address, line.take(), method, &body);
+        let (status, kept) = post_on(server.address, line.take(), method, &body);
         assert_ne!(
             status,
             0,
@@ -83,35 +89,35 @@ fn ten_thousand_requests_changed_at_random_leave_a_server_that_answers() {
     assert!(worst < 500, "an error of the server's own: {worst}");
     let answer = post(
         server.address,
-        &headers(server.address, "tools/list"),
-        listing().as_bytes(),
+        &request_headers(server.address, "tools/list"),
+        tools_list_request().as_bytes(),
     );
     assert_eq!(answer.status, 200);
 }
 
-/// Sends a request on `line`, or on a new one where there is none or it was closed.
-fn ask(
+/// Sends a request on `line`, or on a new connection if there is none or it was closed.
+fn post_on(
     address: SocketAddr,
     line: Option<TcpStream>,
     method: &str,
     body: &[u8],
 ) -> (u16, Option<TcpStream>) {
     let mut head = format!("POST /mcp HTTP/1.1\r\ncontent-length: {}\r\n", body.len());
-    for (name, value) in headers(address, method) {
+    for (name, value) in request_headers(address, method) {
         head.push_str(&format!("{name}: {value}\r\n"));
     }
     let request = [head.as_bytes(), b"\r\n", body].concat();
     if let Some(line) = line
-        && let (status @ 1.., line) = exchange(line, &request)
+        && let (status @ 1.., line) = send_and_read(line, &request)
     {
         return (status, line);
     }
     let line = TcpStream::connect(address).expect("the server listens");
-    exchange(line, &request)
+    send_and_read(line, &request)
 }
 
-/// Sends a request and reads the whole answer; gives the line back where another can follow.
-fn exchange(mut line: TcpStream, request: &[u8]) -> (u16, Option<TcpStream>) {
+/// Sends a request and reads the response; returns the connection if it can be reused.
+fn send_and_read(mut line: TcpStream, request: &[u8]) -> (u16, Option<TcpStream>) {
     line.set_read_timeout(Some(Duration::from_secs(20)))
         .and_then(|()| line.set_nodelay(true))
         .expect("a time limit");
@@ -121,7 +127,7 @@ fn exchange(mut line: TcpStream, request: &[u8]) -> (u16, Option<TcpStream>) {
     let (mut got, mut part) = (Vec::new(), [0; 4096]);
     loop {
         match line.read(&mut part) {
-            Ok(0) | Err(_) => return (status(&got), None),
+            Ok(0) | Err(_) => return (parse_status(&got), None),
             Ok(n) => got.extend_from_slice(&part[..n]),
         }
         let text = String::from_utf8_lossy(&got).to_lowercase();
@@ -134,12 +140,12 @@ fn exchange(mut line: TcpStream, request: &[u8]) -> (u16, Option<TcpStream>) {
             .find_map(|it| it.strip_prefix("content-length: "))
             .is_some_and(|it| it.trim().parse() == Ok(body.len()));
         if whole || (chunked && body.ends_with("0\r\n\r\n")) {
-            return (status(&got), Some(line));
+            return (parse_status(&got), Some(line));
         }
     }
 }
 
-fn status(got: &[u8]) -> u16 {
+fn parse_status(got: &[u8]) -> u16 {
     let text = String::from_utf8_lossy(got);
     text.split(' ')
         .nth(1)
@@ -147,8 +153,8 @@ fn status(got: &[u8]) -> u16 {
         .unwrap_or(0)
 }
 
-/// Changes a request in a few places: bytes, deletions, repetitions, strange values.
-fn mutated(body: &[u8], dice: &mut Dice) -> Vec<u8> {
+/// Changes a request in a few places: bytes, deletions, repetitions, unexpected values.
+fn mutate_body(body: &[u8], dice: &mut RequestRng) -> Vec<u8> {
     const STRANGE: [&[u8]; 8] = [
         b"null",
         b"-1",
@@ -183,10 +189,10 @@ fn mutated(body: &[u8], dice: &mut Dice) -> Vec<u8> {
     body
 }
 
-/// Numbers that come the same way every time.
-struct Dice(u64);
+/// Pseudo-random generator (xorshift) with a fixed seed.
+struct RequestRng(u64);
 
-impl Dice {
+impl RequestRng {
     fn below(&mut self, end: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;

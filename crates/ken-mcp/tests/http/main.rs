@@ -1,4 +1,4 @@
-//! The gate before the protocol, and clients that mean no good.
+//! MCP over HTTP: access control and hostile clients.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 

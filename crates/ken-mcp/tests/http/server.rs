@@ -1,9 +1,9 @@
-//! A server with one tool, on a port of its own.
+//! Test server with one tool, on its own port.
 
 use std::net::SocketAddr;
 use std::thread::JoinHandle;
 
-use ken_mcp::http::{Door, Rate, Token, serve};
+use ken_mcp::http::{BearerToken, HttpAccess, RateLimit, serve};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ListToolsResult,
     PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
@@ -14,32 +14,32 @@ use tokio::net::TcpListener;
 use tokio::runtime::Builder;
 use tokio_util::sync::CancellationToken;
 
-/// What a client shows.
+/// Token of the test client.
 pub(crate) const TOKEN: &str = "a-token-of-the-tests-0123456789";
 
-/// A server that ends with its value.
+/// A server that stops when dropped.
 #[derive(Debug)]
-pub(crate) struct Server {
+pub(crate) struct McpTestServer {
     pub(crate) address: SocketAddr,
     end: CancellationToken,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Server {
+impl McpTestServer {
     pub(crate) fn start() -> Self {
-        Self::with(Door::new(Token::new(TOKEN).unwrap()))
+        Self::with(HttpAccess::new(BearerToken::new(TOKEN).unwrap()))
     }
 
-    /// Starts one that lets nobody come more often than this.
-    pub(crate) fn at_rate(per_second: f64, burst: f64) -> Self {
-        let door = Door::new(Token::new(TOKEN).unwrap());
-        Self::with(Door {
-            rate: Rate { per_second, burst },
+    /// Starts a server with a rate limit.
+    pub(crate) fn with_rate_limit(per_second: f64, burst: f64) -> Self {
+        let door = HttpAccess::new(BearerToken::new(TOKEN).unwrap());
+        Self::with(HttpAccess {
+            rate: RateLimit { per_second, burst },
             ..door
         })
     }
 
-    fn with(door: Door) -> Self {
+    fn with(door: HttpAccess) -> Self {
         let (end, (tell, told)) = (CancellationToken::new(), std::sync::mpsc::channel());
         let ended = end.clone();
         let thread = std::thread::spawn(move || {
@@ -47,7 +47,7 @@ impl Server {
             runtime.block_on(async move {
                 let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
                 tell.send(listener.local_addr().unwrap()).unwrap();
-                serve(listener, || Echo, door, ended).await.unwrap();
+                serve(listener, || EchoHandler, door, ended).await.unwrap();
             });
         });
         Self {
@@ -58,7 +58,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for McpTestServer {
     fn drop(&mut self) {
         self.end.cancel();
         if let Some(thread) = self.thread.take() {
@@ -71,11 +71,11 @@ impl Drop for Server {
     }
 }
 
-/// Says what it is told.
+/// Handler whose tool returns its arguments.
 #[derive(Clone, Copy, Debug)]
-struct Echo;
+struct EchoHandler;
 
-impl ServerHandler for Echo {
+impl ServerHandler for EchoHandler {
     fn get_info(&self) -> ServerConfig {
         ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
     }

@@ -1,25 +1,25 @@
-//! What a replica of this build does: through `ken_core::decide` where there is a function for it.
+//! Actions of an honest replica, through `ken_core::decide` where it has a function.
 
 use std::collections::BTreeSet;
 
-use ken_core::citation::Evidence;
-use ken_core::content::Scope;
 use ken_core::decide::{self, Proposal};
-use ken_core::event::{
-    ArchiveReason, Arm, BlankReason, Body, Channel, ConfidenceReset, Confirmed, Effect, Event,
+use ken_core::ledger::event::{
+    ArchiveReason, Arm, BlankReason, Body, Channel, ConfidenceReset, Confirmed, EntryEffect, Event,
     Feedback, FeedbackGiven, MergeStrategy, Merged, Origin, Outcome, Overlay, Provenance,
     Reanchored, Relation, RetractReason, RunEffects, ScopeChanged, SourceRun, Superseded, Switch,
-    Trial,
+    TrialResult,
 };
-use ken_core::kind::{Kind, Memory};
-use ken_core::status::Status;
+use ken_core::values::citation::CitationSource;
+use ken_core::values::content::EntryScope;
+use ken_core::values::kind::{EntryKind, Memory};
+use ken_core::values::status::EntryStatus;
 
-use super::texts::Keep;
+use super::texts::UnchangedFields;
 use super::whole;
-use super::{Action, ENTRIES_MAX, Play, Rewording, Turn};
+use super::{ENTRIES_MAX, HistoryAction, HistoryGenerator, RecordedRevision, ReplicaTurn};
 
-/// Listed as often as they shall happen.
-pub(super) const ACTIONS: &[Action] = &[
+/// Actions, repeated according to their frequency.
+pub(super) const ACTIONS: &[HistoryAction] = &[
     propose,
     revise,
     propose,
@@ -30,52 +30,54 @@ pub(super) const ACTIONS: &[Action] = &[
     pull_half,
     cite,
     confirm,
-    find,
-    find,
-    find,
-    status,
-    status,
+    confirm_by_run,
+    confirm_by_run,
+    confirm_by_run,
+    change_status,
+    change_status,
     archive,
     archive,
-    recur,
+    confirm_after_decay,
     restore,
     restore,
     retract,
     link,
-    overlay,
-    overlay,
-    blank,
+    set_overlay,
+    set_overlay,
+    redact,
     undo,
     undo,
-    lift,
+    release_quarantine,
     approve,
     merge,
-    succeed,
+    supersede,
     reanchor,
-    scope,
-    effects,
-    effects,
-    whole::change,
-    whole::change,
+    change_scope,
+    record_effects,
+    record_effects,
+    whole::change_workspace,
+    whole::change_workspace,
 ];
 
-fn propose(play: &mut Play, turn: &mut Turn) -> Option<()> {
-    const KINDS: [Kind; 8] = [
-        Kind::Learning,
-        Kind::Pattern,
-        Kind::CommitNorm,
-        Kind::Friction,
-        Kind::Spike,
-        Kind::Entity,
-        Kind::Relationship,
-        Kind::Incident,
+fn propose(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> Option<()> {
+    const KINDS: [EntryKind; 8] = [
+        EntryKind::Learning,
+        EntryKind::Pattern,
+        EntryKind::CommitNorm,
+        EntryKind::Friction,
+        EntryKind::Spike,
+        EntryKind::Entity,
+        EntryKind::Relationship,
+        EntryKind::Incident,
     ];
     if play.entries.len() >= ENTRIES_MAX {
+        // With enough entries, a revision makes better use of the step.
         return revise(play, turn);
     }
     let kind = turn.choice.pick(&KINDS);
-    let evidence: Evidence = play.text("commit:{}");
+    let evidence: CitationSource = play.text("commit:{}");
     let mut citations = vec![evidence.cite(&turn.by, play.now(turn.replica))];
+    // Episodic entries need no citation, so they cover proposals without one.
     if kind.memory() == Memory::Episodic {
         citations.clear();
     }
@@ -86,7 +88,7 @@ fn propose(play: &mut Play, turn: &mut Turn) -> Option<()> {
         origin: turn
             .choice
             .pick(&[Origin::Human, Origin::Agent, Origin::Web]),
-        scope: Scope::Workspace,
+        scope: EntryScope::Workspace,
         alias: turn.choice.one_in(3).then(|| play.text("norm.{}")),
         thread: None,
         run: turn.choice.one_in(3).then(|| SourceRun {
@@ -106,15 +108,16 @@ fn propose(play: &mut Play, turn: &mut Turn) -> Option<()> {
     Some(())
 }
 
-fn revise(play: &mut Play, turn: &mut Turn) -> Option<()> {
+fn revise(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> Option<()> {
     let entry = play.pick_entry(turn)?;
-    let changes = play.changes(&mut turn.choice, Keep::Nothing);
+    let changes = play.changes(&mut turn.choice, UnchangedFields::Nothing);
     let channel = turn.choice.pick(&[Channel::Command, Channel::HandEdit]);
-    let draft = decide::revise(&entry, changes, None, channel, None).ok()?;
+    let draft = decide::edit(&entry, changes, None, channel, None).ok()?;
+    // Collected before writing, because the revision itself is not among them.
     let seen: Vec<_> = play.view(turn.replica, entry.id);
     let seen = seen.iter().map(|event| event.id).collect();
     let event = play.write(turn, draft);
-    play.written.rewordings.push(Rewording {
+    play.written.rewordings.push(RecordedRevision {
         entry: entry.id,
         event,
         seen,
@@ -122,8 +125,8 @@ fn revise(play: &mut Play, turn: &mut Turn) -> Option<()> {
     Some(())
 }
 
-/// Takes about half of what another replica has.
-fn pull_half(play: &mut Play, turn: &mut Turn) -> Option<()> {
+/// Copies about half of the events of another replica.
+fn pull_half(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> Option<()> {
     let other = turn.choice.below(play.replicas.len());
     let bits = turn.choice.0;
     for place in 0..play.written.copies.len() {
@@ -134,16 +137,16 @@ fn pull_half(play: &mut Play, turn: &mut Turn) -> Option<()> {
     Some(())
 }
 
-fn cite(play: &mut Play, turn: &mut Turn) -> Option<()> {
+fn cite(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> Option<()> {
     let entry = play.pick_entry(turn)?;
-    let evidence: Evidence = play.text("pr:{}");
+    let evidence: CitationSource = play.text("pr:{}");
     let citation = evidence.cite(&turn.by, play.now(turn.replica));
     let draft = decide::cite(&entry, citation).ok()?;
     play.write(turn, draft);
     Some(())
 }
 
-fn confirm(play: &mut Play, turn: &mut Turn) -> Option<()> {
+fn confirm(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> Option<()> {
     let entry = play.pick_entry(turn)?;
     let on = play.now(turn.replica).date();
     let draft = decide::confirm(&entry, &turn.by, on).ok()?;
@@ -151,8 +154,8 @@ fn confirm(play: &mut Play, turn: &mut Turn) -> Option<()> {
     Some(())
 }
 
-/// A run found the claim again, today or some days ago.
-fn find(play: &mut Play, turn: &mut Turn) -> Option<()> {
+/// Confirms an entry as found by a run, today or some days ago.
+fn confirm_by_run(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> Option<()> {
     let entry = play.pick_entry(turn)?;
     let days = turn.choice.pick(&[0, 0, 1, 3]);
     let body = Confirmed {
@@ -169,15 +172,15 @@ fn find(play: &mut Play, turn: &mut Turn) -> Option<()> {
     Some(())
 }
 
-fn status(play: &mut Play, turn: &mut Turn) -> Option<()> {
+fn change_status(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> Option<()> {
     let entry = play.pick_entry(turn)?;
-    let to = turn.choice.pick(&Status::ALL);
+    let to = turn.choice.pick(&EntryStatus::ALL);
     let draft = decide::set_status(&entry, to, &turn.by, Some(play.text("because {}"))).ok()?;
     play.write(turn, draft);
     Some(())
 }
 
-fn archive(play: &mut Play, turn: &mut Turn) -> Option<()> {
+fn archive(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> Option<()> {
     let entry = play.pick_entry(turn)?;
     let because = turn.choice.pick(&[
         ArchiveReason::Decay,
@@ -190,8 +193,8 @@ fn archive(play: &mut Play, turn: &mut Turn) -> Option<()> {
     Some(())
 }
 
-/// Decay archives what another run has just found again.
-fn recur(play: &mut Play, turn: &mut Turn) -> Option<()> {
+/// Archives an entry by decay, then confirms it, which voids the archival.
+fn confirm_after_decay(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> Option<()> {
     let entry = play.pick_entry(turn)?;
     let draft = decide::archive(&entry, ArchiveReason::Decay).ok()?;
     play.write(turn, draft);
@@ -206,14 +209,14 @@ fn recur(play: &mut Play, turn: &mut Turn) -> Option<()> {
     Some(())
 }
 
-fn restore(play: &mut Play, turn: &mut Turn) -> Option<()> {
+fn restore(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> Option<()> {
     let entry = play.pick_entry(turn)?;
     let draft = decide::restore(&entry, Some(play.text("because {}"))).ok()?;
     play.write(turn, draft);
     Some(())
 }
 
-fn retract(play: &mut Play, turn: &mut Turn) -> Option<()> {
+fn retract(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> Option<()> {
     let entry = play.pick_entry(turn)?;
     let reason = turn
         .choice
@@ -224,7 +227,7 @@ fn retract(play: &mut Play, turn: &mut Turn) -> Option<()> {
     Some(())
 }
 
-fn link(play: &mut Play, turn: &mut Turn) -> Option<()> {
+fn link(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> Option<()> {
     let (from, to) = (play.pick_entry(turn)?, play.pick_entry(turn)?);
     let rel = turn.choice.pick(&[Relation::RelatesTo, Relation::Refines]);
     let draft = decide::link(&from, &to, rel).ok()?;
@@ -232,28 +235,28 @@ fn link(play: &mut Play, turn: &mut Turn) -> Option<()> {
     Some(())
 }
 
-fn overlay(play: &mut Play, turn: &mut Turn) -> Option<()> {
+fn set_overlay(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> Option<()> {
     let entry = play.pick_entry(turn)?;
     let overlay = turn.choice.pick(&[Overlay::Pin, Overlay::Annotate]);
     let state = turn.choice.pick(&[Switch::On, Switch::Off]);
     let note = turn.choice.one_in(2).then(|| play.text("note {}"));
-    let draft = decide::set_overlay(&entry, overlay, state, note).ok()?;
+    let draft = decide::set_annotation(&entry, overlay, state, note).ok()?;
     play.write(turn, draft);
     Some(())
 }
 
-fn blank(play: &mut Play, turn: &mut Turn) -> Option<()> {
+fn redact(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> Option<()> {
     let target = play.pick_copy(turn)?;
-    let draft = decide::blank(&target, &turn.by, BlankReason::Secret).ok()?;
+    let draft = decide::redact(&target, &turn.by, BlankReason::Secret).ok()?;
     play.write(turn, draft);
     Some(())
 }
 
-fn undo(play: &mut Play, turn: &mut Turn) -> Option<()> {
+fn undo(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> Option<()> {
     let entry = play.pick_entry(turn)?;
     let view = play.view(turn.replica, entry.id);
     let history: Vec<Event> = view.into_iter().cloned().collect();
-    // The later half is what somebody would want to undo.
+    // Undo usually concerns recent events.
     let back = turn.choice.below(history.len().div_ceil(2));
     let event = history[history.len() - 1 - back].clone();
     let draft = decide::undo(&entry, &event, &history).ok()?;
@@ -261,29 +264,30 @@ fn undo(play: &mut Play, turn: &mut Turn) -> Option<()> {
     Some(())
 }
 
-fn lift(play: &mut Play, turn: &mut Turn) -> Option<()> {
+fn release_quarantine(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> Option<()> {
     let entry = play.pick_entry(turn)?;
     let reason = play.text("looked at {}");
-    let draft = decide::lift_quarantine(&entry, &turn.by, reason).ok()?;
+    let draft = decide::release_quarantine(&entry, &turn.by, reason).ok()?;
     play.write(turn, draft);
     Some(())
 }
 
-fn approve(play: &mut Play, turn: &mut Turn) -> Option<()> {
+fn approve(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> Option<()> {
     let entry = play.pick_entry(turn)?;
-    // Now and then somebody approves their own words: the fold must not count that.
+    // Sometimes authors approve their own content, which the fold must not count.
     let draft = decide::approve(&entry, &BTreeSet::new(), &turn.by, None).ok()?;
     play.write(turn, draft);
     Some(())
 }
 
-fn merge(play: &mut Play, turn: &mut Turn) -> Option<()> {
+fn merge(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> Option<()> {
+    // Both may be the same entry, which the fold must survive.
     let (target, source) = (play.pick_entry(turn)?, play.pick_entry(turn)?);
     let body = Body::Merged(Merged {
         target: target.id,
         sources: vec![source.id],
         strategy: MergeStrategy::KeepTarget,
-        changes: play.changes(&mut turn.choice, Keep::Nothing),
+        changes: play.changes(&mut turn.choice, UnchangedFields::Nothing),
         replaces: target.revision,
         origin: turn
             .choice
@@ -294,7 +298,7 @@ fn merge(play: &mut Play, turn: &mut Turn) -> Option<()> {
     Some(())
 }
 
-fn succeed(play: &mut Play, turn: &mut Turn) -> Option<()> {
+fn supersede(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> Option<()> {
     let (old, new) = (play.pick_entry(turn)?.id, play.pick_entry(turn)?.id);
     let body = Body::Superseded(Superseded { old, new });
     let about = vec![old.into(), new.into()];
@@ -302,9 +306,9 @@ fn succeed(play: &mut Play, turn: &mut Turn) -> Option<()> {
     Some(())
 }
 
-fn reanchor(play: &mut Play, turn: &mut Turn) -> Option<()> {
+fn reanchor(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> Option<()> {
     let entry = play.pick_entry(turn)?;
-    let target: ken_core::anchor::Target = play.text("src/{}.rs:1-9");
+    let target: ken_core::values::anchor::CodeLocation = play.text("src/{}.rs:1-9");
     let body = Body::Reanchored(Reanchored {
         evidence: vec![target.into()],
         replaces: entry.revision,
@@ -313,17 +317,17 @@ fn reanchor(play: &mut Play, turn: &mut Turn) -> Option<()> {
     Some(())
 }
 
-fn scope(play: &mut Play, turn: &mut Turn) -> Option<()> {
+fn change_scope(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> Option<()> {
     let entry = play.pick_entry(turn)?;
     let body = Body::ScopeChanged(ScopeChanged {
-        to: turn.choice.pick(&[Scope::Thread, Scope::Global]),
+        to: turn.choice.pick(&[EntryScope::Thread, EntryScope::Global]),
         replaces: entry.scope.heads,
     });
     play.write_about(turn, entry.id, body);
     Some(())
 }
 
-fn effects(play: &mut Play, turn: &mut Turn) -> Option<()> {
+fn record_effects(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> Option<()> {
     let entry = play.pick_entry(turn)?;
     let since = entry.confirmation.by;
     let (entry, other) = (entry.id, play.pick_entry(turn)?.id);
@@ -346,12 +350,12 @@ fn effects(play: &mut Play, turn: &mut Turn) -> Option<()> {
         );
         return Some(());
     }
-    let trial = Trial {
+    let trial = TrialResult {
         arm: turn.choice.pick(&[Arm::Shown, Arm::Withheld]),
         propensity_milli: turn.choice.pick(&[100, 300]),
         succeeded: turn.choice.one_in(2),
     };
-    let effect = |entry| Effect {
+    let effect = |entry| EntryEffect {
         entry,
         alpha_milli: weight,
         beta_milli: weight / 2,

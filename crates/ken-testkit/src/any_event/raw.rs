@@ -1,38 +1,39 @@
-//! What only a stranger, a newer build, a forger or a bug writes.
+//! Actions that only an untrusted author, a newer build, a forger or a bug performs.
 
 use ken_core::decide::Draft;
-use ken_core::event::{
+use ken_core::ledger::event::{
     ApprovalGranted, ArchiveReason, Archived, BlankReason, Body, Channel, Confirmed, Event,
-    EventBlanked, Linked, Overlay, OverlaySet, Proposed, Provenance, QuarantineLifted, Recorded,
-    Relation, Restored, Revised, StatusChanged, Subject, Switch,
+    EventBlanked, EventSubject, Linked, Overlay, OverlaySet, Proposed, Provenance,
+    QuarantineLifted, RecordedEvent, Relation, Restored, Revised, StatusChanged, Switch,
 };
-use ken_core::id::{EntryId, EventId, IdSource};
-use ken_core::status::Status;
+use ken_core::values::id::{EntryId, EventId, IdSource};
+use ken_core::values::status::EntryStatus;
 use serde_json::{Value, json};
 
-use super::texts::Keep;
-use super::{Action, Play, Turn, seal};
+use super::texts::UnchangedFields;
+use super::{HistoryAction, HistoryGenerator, ReplicaTurn, seal};
 
-/// Listed as often as they shall happen.
-pub(super) const ACTIONS: &[Action] = &[
+/// Actions, repeated according to their frequency.
+pub(super) const ACTIONS: &[HistoryAction] = &[
     wild_revision,
     wild_revision,
     wild_reference,
     wild_reference,
     wild_reference,
-    circle,
+    replacement_circle,
     newer_build,
-    collide,
-    blanked_copy,
-    order_blank,
-    order_blank,
-    forge,
-    remember,
-    stray,
+    propose_colliding,
+    add_redacted_copy,
+    order_redaction,
+    order_redaction,
+    forge_copy,
+    remember_redacted,
+    revise_unproposed,
 ];
 
 /// Returns up to three ids: known, unknown or the event's own.
-fn wild_ids(play: &mut Play, turn: &mut Turn, own: EventId) -> Vec<EventId> {
+fn wild_ids(play: &mut HistoryGenerator, turn: &mut ReplicaTurn, own: EventId) -> Vec<EventId> {
+    // Mostly known ids, so that references connect.
     let count = turn.choice.below(4);
     (0..count)
         .map(|_| match turn.choice.below(8) {
@@ -43,19 +44,19 @@ fn wild_ids(play: &mut Play, turn: &mut Turn, own: EventId) -> Vec<EventId> {
         .collect()
 }
 
-fn any_entry(play: &Play, turn: &mut Turn) -> Option<EntryId> {
+fn any_entry(play: &HistoryGenerator, turn: &mut ReplicaTurn) -> Option<EntryId> {
     if play.entries.is_empty() {
         return None;
     }
     Some(turn.choice.pick(&play.entries))
 }
 
-fn wild_revision(play: &mut Play, turn: &mut Turn) -> Option<()> {
+fn wild_revision(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> Option<()> {
     let entry = any_entry(play, turn)?;
     let id = play.fresh_id(turn);
     let body = Body::Revised(Revised {
         origin: None,
-        changes: play.changes(&mut turn.choice, Keep::Nothing),
+        changes: play.changes(&mut turn.choice, UnchangedFields::Nothing),
         replaces: wild_ids(play, turn, id),
         channel: Channel::HandEdit,
         reason: None,
@@ -65,15 +66,15 @@ fn wild_revision(play: &mut Play, turn: &mut Turn) -> Option<()> {
     Some(())
 }
 
-/// An event of another type that names ids it has no business with.
-fn wild_reference(play: &mut Play, turn: &mut Turn) -> Option<()> {
+/// Writes an event that references arbitrary ids.
+fn wild_reference(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> Option<()> {
     let entry = any_entry(play, turn)?;
     let id = play.fresh_id(turn);
     let ids = wild_ids(play, turn, id);
     let on = play.now(turn.replica).date();
     let body = match turn.choice.below(8) {
         0 => Body::StatusChanged(StatusChanged {
-            to: Status::Stale,
+            to: EntryStatus::Stale,
             replaces: ids,
             reason: None,
         }),
@@ -118,14 +119,14 @@ fn wild_reference(play: &mut Play, turn: &mut Turn) -> Option<()> {
     Some(())
 }
 
-/// Two revisions that each claim to replace the other.
-fn circle(play: &mut Play, turn: &mut Turn) -> Option<()> {
+/// Writes two revisions that replace each other.
+fn replacement_circle(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> Option<()> {
     let entry = any_entry(play, turn)?;
     let (one, two) = (play.fresh_id(turn), play.fresh_id(turn));
     for (id, other) in [(one, two), (two, one)] {
         let body = Body::Revised(Revised {
             origin: None,
-            changes: play.changes(&mut turn.choice, Keep::Nothing),
+            changes: play.changes(&mut turn.choice, UnchangedFields::Nothing),
             replaces: vec![other],
             channel: Channel::Command,
             reason: None,
@@ -136,16 +137,23 @@ fn circle(play: &mut Play, turn: &mut Turn) -> Option<()> {
     Some(())
 }
 
-/// Writes a line of `type_name` this build may not be able to read.
-fn raw_line(play: &mut Play, turn: &mut Turn, v: u32, type_name: &str, body: &Value) -> Option<()> {
-    let about: Vec<Subject> = match any_entry(play, turn) {
+/// Writes a line of `type_name` that this build may not understand.
+fn raw_line(
+    play: &mut HistoryGenerator,
+    turn: &mut ReplicaTurn,
+    v: u32,
+    type_name: &str,
+    body: &Value,
+) -> Option<()> {
+    let about: Vec<EventSubject> = match any_entry(play, turn) {
+        // A quarter of the unknown events concerns no entry.
         Some(entry) if !turn.choice.one_in(4) => vec![entry.into()],
-        Some(_) | None => vec![Subject::Other("galaxy:9".to_owned())],
+        Some(_) | None => vec![EventSubject::Other("galaxy:9".to_owned())],
     };
-    // Only time and clock are taken from this draft.
-    let body_of_draft = Body::RunClosed(ken_core::event::RunClosed {
+    // Only id, clock reading, actor and salt of this draft are used.
+    let body_of_draft = Body::RunClosed(ken_core::ledger::event::RunClosed {
         run: String::new(),
-        outcome: ken_core::event::Outcome::Succeeded,
+        outcome: ken_core::ledger::event::Outcome::Succeeded,
         quality_milli: None,
         rounds: 0,
         cost_micros: 0,
@@ -168,44 +176,45 @@ fn raw_line(play: &mut Play, turn: &mut Turn, v: u32, type_name: &str, body: &Va
         "type": type_name, "v": v, "sum": "",
         "data": { "body": body, "salt": event.salt },
     }));
-    let copy = Recorded::parse(line.as_bytes()).expect("a sealed line is valid");
+    let copy = RecordedEvent::parse(line.as_bytes()).expect("a sealed line is valid");
     play.keep(turn.replica, copy);
     Some(())
 }
 
-/// What a newer build writes, of which this one understands at most a part.
-fn newer_build(play: &mut Play, turn: &mut Turn) -> Option<()> {
-    let kinds: [Action; 4] = [unknown_type, unknown_field, unknown_value, newer_version];
+/// Writes an event of a newer build, which this one understands at most in part.
+fn newer_build(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> Option<()> {
+    let kinds: [HistoryAction; 4] = [unknown_type, unknown_field, unknown_value, newer_version];
     turn.choice.pick(&kinds)(play, turn)
 }
 
-fn unknown_type(play: &mut Play, turn: &mut Turn) -> Option<()> {
+fn unknown_type(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> Option<()> {
     let body = json!({ "dream": play.word() });
     let name = turn.choice.pick(&["entry.dreamed", "hologram.shown"]);
     raw_line(play, turn, 1, name, &body)
 }
 
-/// A known type with a member this build has no name for.
-fn unknown_field(play: &mut Play, turn: &mut Turn) -> Option<()> {
+/// Writes a known type with an unknown field.
+fn unknown_field(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> Option<()> {
     let body = json!({
         "to": "active", "replaces": [], "mood": { "now": play.word() },
     });
     raw_line(play, turn, 1, "entry.status_changed", &body)
 }
 
-/// A known type with a value this build has no name for.
-fn unknown_value(play: &mut Play, turn: &mut Turn) -> Option<()> {
+/// Writes a known type with an unknown value.
+fn unknown_value(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> Option<()> {
     let body = json!({ "to": "frozen", "replaces": [] });
     raw_line(play, turn, 1, "entry.status_changed", &body)
 }
 
-fn newer_version(play: &mut Play, turn: &mut Turn) -> Option<()> {
+fn newer_version(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> Option<()> {
     let body = json!({ "to": "active", "replaces": [], "word": play.word() });
     raw_line(play, turn, 2, "entry.status_changed", &body)
 }
 
-/// Another proposal whose id ends as that of an entry's own.
-fn collide(play: &mut Play, turn: &mut Turn) -> Option<()> {
+/// Writes another proposal whose id ends like that of an existing entry.
+fn propose_colliding(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> Option<()> {
+    // Entry ids keep only the low 40 bits of the event id.
     const TAIL: u128 = (1 << 40) - 1;
     let copies = play.held(turn.replica);
     let proposals: Vec<(Event, EventId)> = copies
@@ -224,15 +233,15 @@ fn collide(play: &mut Play, turn: &mut Turn) -> Option<()> {
     Some(())
 }
 
-/// Somebody blanks a copy without any event that says so.
-fn blanked_copy(play: &mut Play, turn: &mut Turn) -> Option<()> {
-    let copy = play.pick_copy(turn)?.blanked();
+/// Adds a redacted copy without a redaction event.
+fn add_redacted_copy(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> Option<()> {
+    let copy = play.pick_copy(turn)?.redacted();
     play.keep(turn.replica, copy);
     Some(())
 }
 
-/// Anyone orders anything to be blanked, a blanking or an unknown event too.
-fn order_blank(play: &mut Play, turn: &mut Turn) -> Option<()> {
+/// Writes a redaction of any event by any actor, also of redactions and unknown events.
+fn order_redaction(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> Option<()> {
     let target = play.pick_copy(turn)?;
     let body = Body::EventBlanked(EventBlanked {
         event: target.event.id,
@@ -243,46 +252,47 @@ fn order_blank(play: &mut Play, turn: &mut Turn) -> Option<()> {
     Some(())
 }
 
-/// A second line with the id of an existing event.
-fn forge(play: &mut Play, turn: &mut Turn) -> Option<()> {
+/// Writes a second line with the id of an existing event.
+fn forge_copy(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> Option<()> {
     let original = play.pick_copy(turn)?.event;
     let entry = any_entry(play, turn)?;
     let body = Body::Revised(Revised {
         origin: None,
-        changes: play.changes(&mut turn.choice, Keep::Nothing),
+        changes: play.changes(&mut turn.choice, UnchangedFields::Nothing),
         replaces: wild_ids(play, turn, original.id),
         channel: Channel::Command,
         reason: None,
     });
     let about = vec![entry.into()];
     let mut event = play.stamp(original.id, turn, Draft { about, body }, false);
+    // The same envelope makes the copies differ in their data only.
     if turn.choice.one_in(2) {
         event.at = original.at;
         event.by = original.by;
     }
-    play.keep(turn.replica, Recorded::new(event));
+    play.keep(turn.replica, RecordedEvent::new(event));
     Some(())
 }
 
-/// A machine remembers that an event was blanked.
-fn remember(play: &mut Play, turn: &mut Turn) -> Option<()> {
+/// Adds an event id to the ids remembered as redacted.
+fn remember_redacted(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> Option<()> {
     let id = play.pick_copy(turn)?.event.id;
     play.written.remembered.push(id);
     Some(())
 }
 
-/// An event about an entry nobody proposed, named twice, beside something else.
-fn stray(play: &mut Play, turn: &mut Turn) -> Option<()> {
+/// Writes an event about an entry without a proposal, named twice, next to another subject.
+fn revise_unproposed(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> Option<()> {
     let entry: EntryId = "L-00000000".parse().expect("an entry id");
     let body = Body::Revised(Revised {
         origin: None,
-        changes: play.changes(&mut turn.choice, Keep::Nothing),
+        changes: play.changes(&mut turn.choice, UnchangedFields::Nothing),
         replaces: Vec::new(),
         channel: Channel::Command,
         reason: Some(play.text("because {}")),
     });
     let about = vec![
-        Subject::Other("run:7".to_owned()),
+        EventSubject::Other("run:7".to_owned()),
         entry.into(),
         entry.into(),
     ];

@@ -1,16 +1,17 @@
-//! Words and values for generated events.
+//! Texts and values of generated events.
 
 use std::collections::BTreeSet;
 
-use ken_core::content::{
-    Changes, Content, DecayClass, Detail, Entity, Polarity, Relationship, Spike, SpikeConfidence,
+use ken_core::values::content::{
+    Changes, Content, DecayClass, EntityDetail, KindDetail, Polarity, RelationshipDetail,
+    SpikeConfidence, SpikeDetail,
 };
-use ken_core::id::EntryId;
-use ken_core::kind::Kind;
+use ken_core::values::id::EntryId;
+use ken_core::values::kind::EntryKind;
 
-use super::{Choice, Play, Turn};
+use super::{HistoryGenerator, RandomBits, ReplicaTurn};
 
-/// Who acts: people most often, then agents, then the rest.
+/// Actors: people first, because shrinking prefers the first.
 pub(super) const ACTORS: [&str; 8] = [
     "human:ada",
     "human:bob",
@@ -26,7 +27,7 @@ pub(super) fn word(number: u32) -> String {
     format!("zq{number}x")
 }
 
-/// Returns the unique words that occur in a text.
+/// Returns the generated words that occur in a text.
 pub fn words(text: &str) -> BTreeSet<String> {
     text.split(|c: char| !c.is_ascii_alphanumeric())
         .filter(|part| {
@@ -37,32 +38,32 @@ pub fn words(text: &str) -> BTreeSet<String> {
         .collect()
 }
 
-fn parsed<T: std::str::FromStr<Err: std::fmt::Debug>>(text: &str) -> T {
+fn parse_text<T: std::str::FromStr<Err: std::fmt::Debug>>(text: &str) -> T {
     text.parse().expect("generated text is valid")
 }
 
-impl Play {
-    /// Makes a checked text around a fresh word.
+impl HistoryGenerator {
+    /// Parses a text that contains a new word in place of `{}`.
     pub(super) fn text<T: std::str::FromStr<Err: std::fmt::Debug>>(&mut self, around: &str) -> T {
         let word = self.word();
-        parsed(&around.replace("{}", &word))
+        parse_text(&around.replace("{}", &word))
     }
 
-    pub(super) fn content(&mut self, turn: &mut Turn, kind: Kind) -> Content {
+    pub(super) fn content(&mut self, turn: &mut ReplicaTurn, kind: EntryKind) -> Content {
         let content = Content::new(self.text("Claim {} holds"));
         let changes = Changes {
             detail: Some(self.detail(kind)),
-            ..self.changes(&mut turn.choice, Keep::Statement)
+            ..self.changes(&mut turn.choice, UnchangedFields::Statement)
         };
         content.with(changes)
     }
 
-    /// Returns changes of at least one field.
-    pub(super) fn changes(&mut self, choice: &mut Choice, keep: Keep) -> Changes {
+    /// Returns changes, at least of the statement unless it is kept.
+    pub(super) fn changes(&mut self, choice: &mut RandomBits, keep: UnchangedFields) -> Changes {
         let mut changes = Changes::default();
         let mask = choice.below(64);
         let has = |bit: usize| mask & 1 << bit != 0;
-        if keep == Keep::Nothing && (has(0) || mask == 0) {
+        if keep == UnchangedFields::Nothing && (has(0) || mask == 0) {
             changes.statement = Some(self.text("Claim {} holds"));
         }
         if has(1) {
@@ -72,7 +73,7 @@ impl Play {
             changes.verify = Some(vec![self.text("Run {} and look")]);
         }
         if has(3) {
-            let target: ken_core::anchor::Target = self.text("src/{}.rs#charge");
+            let target: ken_core::values::anchor::CodeLocation = self.text("src/{}.rs#charge");
             changes.evidence = Some(vec![target.into()]);
         }
         if has(4) {
@@ -82,39 +83,44 @@ impl Play {
         if has(5) {
             changes.lens = choice
                 .pick(&[None, Some("security")])
-                .map(|l| Some(parsed(l)));
+                .map(|l| Some(parse_text(l)));
             changes.depends_on = Some(vec![self.text("not file:src/{}/**")]);
         }
         changes
     }
 
-    fn detail(&mut self, kind: Kind) -> Option<Detail> {
+    fn detail(&mut self, kind: EntryKind) -> Option<KindDetail> {
+        // Never proposed: a relationship may refer to unknown entries.
         const A: &str = "E-0000000a";
         const B: &str = "E-0000000b";
-        if kind == Kind::Spike {
-            return Some(Detail::Spike(Spike {
+        if kind == EntryKind::Spike {
+            return Some(KindDetail::Spike(SpikeDetail {
                 question: self.text("Does {} scale?"),
                 answer: self.text("Up to {}"),
                 confidence: SpikeConfidence::Conclusive,
                 constraints: Vec::new(),
             }));
         }
-        if kind == Kind::Entity {
+        if kind == EntryKind::Entity {
             let name = self.text("Thing {}");
-            return Some(Detail::Entity(Entity { name }));
+            return Some(KindDetail::Entity(EntityDetail { name }));
         }
-        if kind == Kind::Relationship {
-            let (from, to): (EntryId, EntryId) = (parsed(A), parsed(B));
+        if kind == EntryKind::Relationship {
+            let (from, to): (EntryId, EntryId) = (parse_text(A), parse_text(B));
             let rel = self.text("calls {}");
-            return Some(Detail::Relationship(Relationship { from, rel, to }));
+            return Some(KindDetail::Relationship(RelationshipDetail {
+                from,
+                rel,
+                to,
+            }));
         }
         None
     }
 }
 
-/// What generated changes leave alone.
+/// Fields that generated changes do not touch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Keep {
+pub(super) enum UnchangedFields {
     Nothing,
     Statement,
 }

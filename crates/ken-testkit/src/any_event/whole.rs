@@ -1,42 +1,43 @@
-//! Changes that belong to no single entry.
+//! Workspace actions, which concern no single entry.
 
 use std::collections::BTreeMap;
 
-use ken_core::content::FrictionType;
 use ken_core::decide::Draft;
-use ken_core::event::{
+use ken_core::ledger::event::{
     ApprovalGranted, Body, ConfigChanged, ContradictionFlagged, ContradictionResolved,
-    DomainAction, DomainOverridden, DomainStrategyChanged, ForageCompleted, ForageMode,
-    ForageRequested, FrictionRecorded, Keep, KnowledgeDistilled, OriginRevoked, Outcome,
-    PairDismissed, PairKind, PeerTrustChanged, RetrievalMissed, RunClosed, Subject, Switch,
+    DomainAction, DomainOverridden, DomainStrategyChanged, EventSubject, ForageCompleted,
+    ForageMode, ForageRequested, FrictionRecorded, Keep, KnowledgeDistilled, OriginRevoked,
+    Outcome, PairDismissed, PairKind, PeerTrustChanged, RetrievalMissed, RunClosed, Switch,
 };
-use ken_core::id::{EntryId, EventId};
+use ken_core::values::content::FrictionType;
+use ken_core::values::id::{EntryId, EventId};
 use serde_json::json;
 
-use super::{Play, Turn};
+use super::{HistoryGenerator, ReplicaTurn};
 
-/// Writes some of one kind, each based on all, one or none of its like the replica knows.
-pub(super) fn change(play: &mut Play, turn: &mut Turn) -> Option<()> {
+/// Writes up to three events of one kind, each replacing all, one or none of the known events of
+/// its kind.
+pub(super) fn change_workspace(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> Option<()> {
     let kind = turn.choice.below(9);
     for _ in 0..=turn.choice.below(3) {
         let body = match kind {
-            0 => config(play, turn),
-            1 => strategy(play, turn),
-            2 => domain(play, turn),
-            3 => origin(play, turn),
-            4 => pair(play, turn)?,
-            5 => flag(play, turn)?,
-            6 => resolution(play, turn)?,
-            7 => peer(turn),
-            _ => run(play, turn),
+            0 => config_event(play, turn),
+            1 => strategy_event(play, turn),
+            2 => domain_event(play, turn),
+            3 => origin_event(play, turn),
+            4 => pair_event(play, turn)?,
+            5 => flag_event(play, turn)?,
+            6 => resolution_event(play, turn)?,
+            7 => peer_event(turn),
+            _ => passive_event(play, turn),
         };
-        let about = vec![Subject::Other("workspace".to_owned())];
+        let about = vec![EventSubject::Other("workspace".to_owned())];
         play.write(turn, Draft { about, body });
     }
     Some(())
 }
 
-fn known(play: &Play, turn: &mut Turn, type_name: &str) -> Vec<EventId> {
+fn known_events(play: &HistoryGenerator, turn: &mut ReplicaTurn, type_name: &str) -> Vec<EventId> {
     let mut ids: Vec<EventId> = play
         .held(turn.replica)
         .filter(|copy| copy.event.body.type_name() == type_name)
@@ -49,7 +50,7 @@ fn known(play: &Play, turn: &mut Turn, type_name: &str) -> Vec<EventId> {
     }
 }
 
-fn config(play: &mut Play, turn: &mut Turn) -> Body {
+fn config_event(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> Body {
     let value = match turn.choice.below(2) {
         0 => json!(10),
         _ => json!({ "said": play.word() }),
@@ -57,19 +58,19 @@ fn config(play: &mut Play, turn: &mut Turn) -> Body {
     Body::ConfigChanged(ConfigChanged {
         key: "decay/runs".parse().expect("a tag"),
         value,
-        replaces: known(play, turn, "config.changed"),
+        replaces: known_events(play, turn, "config.changed"),
     })
 }
 
-fn strategy(play: &mut Play, turn: &mut Turn) -> Body {
+fn strategy_event(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> Body {
     Body::DomainStrategyChanged(DomainStrategyChanged {
         domain: "docs.rs".to_owned(),
         strategy: play.text("plain/{}"),
-        replaces: known(play, turn, "domain.strategy_changed"),
+        replaces: known_events(play, turn, "domain.strategy_changed"),
     })
 }
 
-fn domain(play: &mut Play, turn: &mut Turn) -> Body {
+fn domain_event(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> Body {
     let actions = [
         DomainAction::Trust,
         DomainAction::Distrust,
@@ -78,11 +79,11 @@ fn domain(play: &mut Play, turn: &mut Turn) -> Body {
     Body::DomainOverridden(DomainOverridden {
         domain: "docs.rs".to_owned(),
         action: turn.choice.pick(&actions),
-        replaces: known(play, turn, "domain.overridden"),
+        replaces: known_events(play, turn, "domain.overridden"),
     })
 }
 
-fn origin(play: &mut Play, turn: &mut Turn) -> Body {
+fn origin_event(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> Body {
     Body::OriginRevoked(OriginRevoked {
         source: turn
             .choice
@@ -90,11 +91,11 @@ fn origin(play: &mut Play, turn: &mut Turn) -> Body {
             .parse()
             .expect("a source"),
         state: turn.choice.pick(&[Switch::On, Switch::Off]),
-        replaces: known(play, turn, "origin.revoked"),
+        replaces: known_events(play, turn, "origin.revoked"),
     })
 }
 
-fn pair(play: &mut Play, turn: &mut Turn) -> Option<Body> {
+fn pair_event(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> Option<Body> {
     let (first, second) = (play.pick_entry(turn)?.id, play.pick_entry(turn)?.id);
     let as_what = turn
         .choice
@@ -106,7 +107,7 @@ fn pair(play: &mut Play, turn: &mut Turn) -> Option<Body> {
     }))
 }
 
-fn flag(play: &mut Play, turn: &mut Turn) -> Option<Body> {
+fn flag_event(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> Option<Body> {
     let (first, second) = (play.pick_entry(turn)?.id, play.pick_entry(turn)?.id);
     let why = play.text("both say {}");
     Some(Body::ContradictionFlagged(ContradictionFlagged {
@@ -116,17 +117,17 @@ fn flag(play: &mut Play, turn: &mut Turn) -> Option<Body> {
     }))
 }
 
-fn resolution(play: &mut Play, turn: &mut Turn) -> Option<Body> {
+fn resolution_event(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> Option<Body> {
     let (first, second) = (play.pick_entry(turn)?.id, play.pick_entry(turn)?.id);
     Some(Body::ContradictionResolved(ContradictionResolved {
         first,
         second,
         keep: Keep::Both,
-        flags: known(play, turn, "contradiction.flagged"),
+        flags: known_events(play, turn, "contradiction.flagged"),
     }))
 }
 
-fn peer(turn: &mut Turn) -> Body {
+fn peer_event(turn: &mut ReplicaTurn) -> Body {
     Body::PeerTrustChanged(PeerTrustChanged {
         peer: "peer:other".parse().expect("an actor"),
         alpha_milli: turn.choice.below(2000) as u32,
@@ -134,8 +135,8 @@ fn peer(turn: &mut Turn) -> Body {
     })
 }
 
-/// What changes no state yet but must pass through.
-fn run(play: &mut Play, turn: &mut Turn) -> Body {
+/// Builds events that do not affect the fold but must be preserved.
+fn passive_event(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> Body {
     let entry: EntryId = "L-00000000".parse().expect("an entry id");
     match turn.choice.below(7) {
         0 => Body::RunClosed(RunClosed {

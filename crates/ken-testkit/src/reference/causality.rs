@@ -1,28 +1,28 @@
-//! Who replaced whom, found by scanning until nothing new turns up.
+//! Ancestry of writes, computed by scanning until nothing new is found.
 
-use ken_core::event::Event;
-use ken_core::hlc::Hlc;
-use ken_core::id::EventId;
+use ken_core::ledger::event::Event;
+use ken_core::values::hlc::Hlc;
+use ken_core::values::id::EventId;
 
-/// An event that sets something, and the events it says it replaces.
+/// An event that sets a value, and the events it replaces.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Write<T> {
+pub(super) struct CausalWrite<T> {
     pub(super) at: Hlc,
     pub(super) id: EventId,
     pub(super) replaces: Vec<EventId>,
     pub(super) value: T,
 }
 
-/// What stands among writes to one thing.
+/// The result of resolving the writes to one value.
 #[derive(Debug)]
-pub(super) struct Standing<T> {
+pub(super) struct CausalResult<T> {
     pub(super) value: T,
     pub(super) winner: EventId,
-    /// In order of id.
+    /// Sorted by id.
     pub(super) heads: Vec<EventId>,
 }
 
-impl<T> Write<T> {
+impl<T> CausalWrite<T> {
     pub(super) fn new(event: &Event, replaces: &[EventId], value: T) -> Self {
         Self {
             at: event.at,
@@ -33,33 +33,36 @@ impl<T> Write<T> {
     }
 }
 
-/// Returns what stands among `writers`; ancestry runs through all of `writes`.
-pub(super) fn standing<T: Clone, U>(
-    writers: &[Write<T>],
-    writes: &[Write<U>],
-) -> Option<Standing<T>> {
-    let mut heads: Vec<&Write<T>> = writers
+/// Resolves `writers` to the winning value; ancestry runs through all of `writes`.
+pub(super) fn resolve_writes<T: Clone, U>(
+    writers: &[CausalWrite<T>],
+    writes: &[CausalWrite<U>],
+) -> Option<CausalResult<T>> {
+    let mut heads: Vec<&CausalWrite<T>> = writers
         .iter()
         .filter(|write| {
             !writers
                 .iter()
-                .any(|other| other.id != write.id && descends(writes, other.id, write.id))
+                // A forged write may name itself, which must not remove it.
+                .any(|other| other.id != write.id && is_descendant(writes, other.id, write.id))
         })
         .collect();
+    // Forged events can replace each other in a circle, which leaves no head.
     if heads.is_empty() {
         heads = writers.iter().collect();
     }
     let winner = heads.iter().max_by_key(|write| (write.at, write.id))?;
     let mut ids: Vec<EventId> = heads.iter().map(|write| write.id).collect();
     ids.sort();
-    Some(Standing {
+    Some(CausalResult {
         value: winner.value.clone(),
         winner: winner.id,
         heads: ids,
     })
 }
 
-fn descends<T>(writes: &[Write<T>], later: EventId, earlier: EventId) -> bool {
+fn is_descendant<T>(writes: &[CausalWrite<T>], later: EventId, earlier: EventId) -> bool {
+    // Scans until a fixed point, because events are in no particular order.
     let mut reached = vec![later];
     loop {
         let before = reached.len();

@@ -1,32 +1,34 @@
-//! One entry, each of its parts by a scan of its own over events in canonical order.
+//! Reference fold of one entry: one scan per part, over events in canonical order.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ken_core::citation::Citation;
-use ken_core::content::Scope;
-use ken_core::entry::{
-    Approval, Archival, Confirmation, Created, Entry, History, Link, Mark, Ranked, Retraction,
-    Tallies,
+use ken_core::ledger::cooccurrence::{
+    CooccurrencePartners, CooccurrenceWeight, PAIRED_MAX, PARTNERS_MAX,
 };
-use ken_core::event::{
+use ken_core::ledger::entry::{
+    AnnotationState, Archival, CausalValue, Confirmation, Entry, EntryApproval, EntryCreation,
+    EntryLink, EntryTallies, HistorySummary, Retraction,
+};
+use ken_core::ledger::event::{
     ApprovalGranted, ArchiveReason, Archived, Arm, Body, Cited, ConfidenceReset, Confirmed, Event,
     Feedback, FeedbackGiven, Linked, Merged, Origin, Overlay, OverlaySet, Proposed, Provenance,
     QuarantineLifted, Reanchored, Restored, Retracted, Revised, RunEffects, ScopeChanged,
     StatusChanged, Superseded,
 };
-use ken_core::id::{EntryId, EventId};
-use ken_core::status::Status;
-use ken_core::text::slug;
-use ken_core::time::Date;
-use ken_core::together::{PAIRED_MAX, PARTNERS_MAX, Partners, Together};
+use ken_core::values::citation::Citation;
+use ken_core::values::content::EntryScope;
+use ken_core::values::id::{EntryId, EventId};
+use ken_core::values::status::EntryStatus;
+use ken_core::values::text::slug;
+use ken_core::values::time::Date;
 
-use super::causality::{Write, standing};
-use super::content::wording;
-use super::of_type;
+use super::causality::{CausalWrite, resolve_writes};
+use super::content::resolve_content;
+use super::events_of_type;
 
-pub(super) fn entry(id: EntryId, events: &[&Event]) -> Entry {
-    let wording = wording(id, events);
-    let merges = of_type::<Merged>(events);
+pub(super) fn fold_entry(id: EntryId, events: &[&Event]) -> Entry {
+    let wording = resolve_content(id, events);
+    let merges = events_of_type::<Merged>(events);
     Entry {
         id,
         created: created(id, events),
@@ -46,15 +48,18 @@ pub(super) fn entry(id: EntryId, events: &[&Event]) -> Entry {
             .iter()
             .filter(|(_, data)| data.target == id)
             .flat_map(|(_, data)| data.sources.iter().copied())
+            // Merging an entry with itself changes nothing.
             .filter(|source| *source != id)
             .collect(),
         merged_into: merges
             .iter()
             .filter(|(_, data)| data.target != id && data.sources.contains(&id))
             .map(|(_, data)| data.target)
+            // The last merge in canonical order wins.
             .next_back(),
-        superseded_by: of_type::<Superseded>(events)
+        superseded_by: events_of_type::<Superseded>(events)
             .iter()
+            // An entry cannot supersede itself.
             .filter(|(_, data)| data.old == id && data.new != id)
             .map(|(_, data)| data.new)
             .next_back(),
@@ -67,29 +72,32 @@ pub(super) fn entry(id: EntryId, events: &[&Event]) -> Entry {
     }
 }
 
-/// Returns the event that made the entry.
+/// Returns the event that created the entry.
 fn proposal<'e>(events: &[&'e Event]) -> Option<&'e Event> {
-    of_type::<Proposed>(events).first().map(|(event, _)| *event)
+    events_of_type::<Proposed>(events)
+        .first()
+        .map(|(event, _)| *event)
 }
 
-fn created(id: EntryId, events: &[&Event]) -> Option<Created> {
-    let proposals = of_type::<Proposed>(events);
+fn created(id: EntryId, events: &[&Event]) -> Option<EntryCreation> {
+    let proposals = events_of_type::<Proposed>(events);
     let (event, data) = proposals.first()?;
-    Some(Created {
+    Some(EntryCreation {
         event: event.id,
         at: event.at,
         by: event.by.clone(),
         kind: data.kind,
-        origin: of_type::<Merged>(events)
+        // Content of a less trusted origin lowers the origin of the entry for good.
+        origin: events_of_type::<Merged>(events)
             .iter()
             .filter(|(_, merged)| merged.target == id)
             .filter_map(|(_, merged)| merged.origin)
             .chain(
-                of_type::<Revised>(events)
+                events_of_type::<Revised>(events)
                     .iter()
                     .filter_map(|(_, revised)| revised.origin),
             )
-            .fold(data.origin, Origin::least),
+            .fold(data.origin, Origin::least_trusted),
         schema_version: data.schema_version.clone(),
         slug: slug(data.content.statement.as_str()),
         alias: data.alias.clone(),
@@ -100,19 +108,21 @@ fn created(id: EntryId, events: &[&Event]) -> Option<Created> {
     })
 }
 
-fn history(events: &[&Event]) -> History {
+fn history(events: &[&Event]) -> HistorySummary {
     let count = |wanted: &dyn Fn(&Event) -> bool| {
         u32::try_from(events.iter().filter(|event| wanted(event)).count()).expect("few events")
     };
-    History {
+    HistorySummary {
         events: count(&|_| true),
         first: events[0].at,
         last: events[events.len() - 1].at,
         blanked: count(&|event| matches!(event.body, Body::Blanked { .. })),
+        // Unknown fields count too: a newer build wrote something this one cannot interpret.
         unknown: count(&|event| {
             matches!(event.body, Body::Unknown { .. }) || event.unknown_fields > 0
         }),
-        collisions: of_type::<Proposed>(events)
+        // The first proposal creates the entry; others with the same entry id are collisions.
+        collisions: events_of_type::<Proposed>(events)
             .iter()
             .skip(1)
             .map(|(event, _)| event.id)
@@ -120,38 +130,39 @@ fn history(events: &[&Event]) -> History {
     }
 }
 
-fn ranked<T: Clone + Default>(writes: &[Write<T>]) -> Ranked<T> {
-    standing(writes, writes).map_or_else(Ranked::default, |stands| Ranked {
+fn resolve_ranked<T: Clone + Default>(writes: &[CausalWrite<T>]) -> CausalValue<T> {
+    resolve_writes(writes, writes).map_or_else(CausalValue::default, |stands| CausalValue {
         value: stands.value,
         heads: stands.heads,
     })
 }
 
-fn status(events: &[&Event]) -> Ranked<Status> {
+fn status(events: &[&Event]) -> CausalValue<EntryStatus> {
     let mut writes = Vec::new();
     for event in events {
         if let Some(data) = event.get::<Proposed>() {
-            writes.push(Write::new(event, &[], data.status));
+            writes.push(CausalWrite::new(event, &[], data.status));
         } else if let Some(data) = event.get::<StatusChanged>() {
-            writes.push(Write::new(event, &data.replaces, data.to));
+            writes.push(CausalWrite::new(event, &data.replaces, data.to));
         }
     }
-    ranked(&writes)
+    resolve_ranked(&writes)
 }
 
-fn scope(events: &[&Event]) -> Ranked<Scope> {
+fn scope(events: &[&Event]) -> CausalValue<EntryScope> {
     let mut writes = Vec::new();
     for event in events {
         if let Some(data) = event.get::<Proposed>() {
-            writes.push(Write::new(event, &[], data.scope));
+            writes.push(CausalWrite::new(event, &[], data.scope));
         } else if let Some(data) = event.get::<ScopeChanged>() {
-            writes.push(Write::new(event, &data.replaces, data.to));
+            writes.push(CausalWrite::new(event, &data.replaces, data.to));
         }
     }
-    ranked(&writes)
+    resolve_ranked(&writes)
 }
 
 fn citations(events: &[&Event]) -> Vec<Citation> {
+    // Citations are only added, never removed.
     let mut all: Vec<Citation> = Vec::new();
     for event in events {
         if let Some(data) = event.get::<Proposed>() {
@@ -163,11 +174,12 @@ fn citations(events: &[&Event]) -> Vec<Citation> {
     all
 }
 
-/// Returns the confirmations nobody took back, in canonical order.
+/// Returns the confirmations that were not withdrawn, in canonical order.
 fn confirmations<'a>(events: &[&'a Event]) -> Vec<(&'a Event, &'a Confirmed)> {
-    let all = of_type::<Confirmed>(events);
+    let all = events_of_type::<Confirmed>(events);
     let withdrawn = |id: EventId| all.iter().any(|(_, data)| data.withdraws.contains(&id));
     all.iter()
+        // An event that withdraws others is not a confirmation itself.
         .filter(|(event, data)| data.withdraws.is_empty() && !withdrawn(event.id))
         .copied()
         .collect()
@@ -187,6 +199,7 @@ fn confirmation(events: &[&Event]) -> Confirmation {
         .filter(|(_, data)| data.provenance.confirms())
         .collect();
     let days = confirming.iter().map(|(_, data)| data.on);
+    // A proposal counts as an independent finding.
     let agreed = standing.last().map(|(_, data)| data.provenance);
     let latest = confirming.last().map(|(event, _)| event.id);
     Confirmation {
@@ -202,17 +215,17 @@ fn confirmation(events: &[&Event]) -> Confirmation {
     }
 }
 
-fn restored(id: EventId, events: &[&Event]) -> bool {
-    of_type::<Restored>(events)
+fn is_restored(id: EventId, events: &[&Event]) -> bool {
+    events_of_type::<Restored>(events)
         .iter()
         .any(|(_, data)| data.undoes.contains(&id))
 }
 
 fn archived(events: &[&Event]) -> Option<Archival> {
-    let all = of_type::<Archived>(events);
+    let all = events_of_type::<Archived>(events);
     let standing: Vec<_> = all
         .iter()
-        .filter(|(event, data)| !restored(event.id, events) && !is_void(event, data, events))
+        .filter(|(event, data)| !is_restored(event.id, events) && !is_void(event, data, events))
         .collect();
     let (last, data) = standing.last()?;
     Some(Archival {
@@ -222,11 +235,12 @@ fn archived(events: &[&Event]) -> Option<Archival> {
     })
 }
 
-/// Returns whether a confirmation turned up that decay did not know of.
+/// Returns whether a confirmation exists that the decay archival did not know.
 ///
-/// While the event it rests on is missing, or is neither confirmation nor proposal, only what came
-/// after the archiving itself counts.
+/// If the event it is based on is missing, or is neither confirmation nor proposal, only events
+/// after the archival count.
 fn is_void(archiving: &Event, data: &Archived, events: &[&Event]) -> bool {
+    // Without a named basis, decay counts from the proposal.
     let named = data
         .rests_on
         .or_else(|| proposal(events).map(|event| event.id));
@@ -243,10 +257,10 @@ fn is_void(archiving: &Event, data: &Archived, events: &[&Event]) -> bool {
 }
 
 fn retracted(events: &[&Event]) -> Option<Retraction> {
-    let all = of_type::<Retracted>(events);
+    let all = events_of_type::<Retracted>(events);
     let standing: Vec<_> = all
         .iter()
-        .filter(|(event, _)| !restored(event.id, events))
+        .filter(|(event, _)| !is_restored(event.id, events))
         .collect();
     let (last, data) = standing.last()?;
     Some(Retraction {
@@ -259,7 +273,7 @@ fn retracted(events: &[&Event]) -> Option<Retraction> {
 }
 
 fn quarantine(id: EntryId, events: &[&Event]) -> Vec<EventId> {
-    let lifted: Vec<EventId> = of_type::<QuarantineLifted>(events)
+    let lifted: Vec<EventId> = events_of_type::<QuarantineLifted>(events)
         .iter()
         .filter(|(event, _)| event.by.is_human())
         .flat_map(|(_, data)| data.lifts.clone())
@@ -268,42 +282,45 @@ fn quarantine(id: EntryId, events: &[&Event]) -> Vec<EventId> {
         .into_iter()
         .flat_map(|(_, covered)| covered)
         .collect();
+    // A promoted entry stays quarantined until a person approves its content.
     let promoted = created(id, events).is_some_and(|it| !it.promoted_from.is_empty());
     events
         .iter()
         .filter(|event| {
-            let set_apart = event.is_quarantined() && !lifted.contains(&event.id);
-            let unread = promoted && is_worded(id, event);
-            (set_apart || unread) && !approved.contains(&event.id)
+            let quarantined = event.is_quarantined() && !lifted.contains(&event.id);
+            let unapproved = promoted && writes_content(id, event);
+            (quarantined || unapproved) && !approved.contains(&event.id)
         })
         .map(|event| event.id)
         .collect()
 }
 
-/// Returns whether an event words the entry, by proposal, revision or merge.
-fn is_worded(id: EntryId, event: &Event) -> bool {
+/// Returns whether an event sets the content of the entry, by proposal, revision or merge.
+fn writes_content(id: EntryId, event: &Event) -> bool {
     let merged = event.get::<Merged>();
     event.get::<Proposed>().is_some()
         || event.get::<Revised>().is_some()
         || merged.is_some_and(|data| data.target == id)
 }
 
-/// Returns the approvals that count, each with the wordings it covers.
-fn approvals(id: EntryId, events: &[&Event]) -> Vec<(Approval, Vec<EventId>)> {
+/// Returns the valid approvals, each with the content writes it covers.
+fn approvals(id: EntryId, events: &[&Event]) -> Vec<(EntryApproval, Vec<EventId>)> {
     let mut found = Vec::new();
-    for (event, data) in of_type::<ApprovalGranted>(events) {
+    for (event, data) in events_of_type::<ApprovalGranted>(events) {
+        // Only people approve, and a quarantined approval has no effect.
         if data.entry != id || !event.by.is_human() || event.is_quarantined() {
             continue;
         }
-        let past = past_of(id, &data.covers, events);
+        let past = collect_ancestors(id, &data.covers, events);
         let covered: Vec<&&Event> = events
             .iter()
-            .filter(|it| past.contains(&it.id) && is_worded(id, it))
+            .filter(|it| past.contains(&it.id) && writes_content(id, it))
             .collect();
+        // An author cannot approve their own content.
         if covered.is_empty() || covered.iter().any(|it| it.by == event.by) {
             continue;
         }
-        let approval = Approval {
+        let approval = EntryApproval {
             event: event.id,
             by: event.by.clone(),
             on: event.at.wall.date(),
@@ -316,8 +333,8 @@ fn approvals(id: EntryId, events: &[&Event]) -> Vec<(Approval, Vec<EventId>)> {
     found
 }
 
-/// Returns `named` and everything those writes were based on, step by step until nothing new turns up.
-fn past_of(id: EntryId, named: &[EventId], events: &[&Event]) -> BTreeSet<EventId> {
+/// Returns `named` and all writes those are based on, computed until nothing new is found.
+fn collect_ancestors(id: EntryId, named: &[EventId], events: &[&Event]) -> BTreeSet<EventId> {
     let mut past: BTreeSet<EventId> = named.iter().copied().collect();
     loop {
         let before = past.clone();
@@ -334,14 +351,14 @@ fn past_of(id: EntryId, named: &[EventId], events: &[&Event]) -> BTreeSet<EventI
     }
 }
 
-/// Returns the links that leave from `id`, the first entry a link names.
-fn links(id: EntryId, events: &[&Event]) -> Vec<Link> {
-    let mut all = of_type::<Linked>(events);
+/// Returns the links that start at `id`, the first entry a link names.
+fn links(id: EntryId, events: &[&Event]) -> Vec<EntryLink> {
+    let mut all = events_of_type::<Linked>(events);
     all.retain(|(event, _)| event.entries().next() == Some(id));
     let withdrawn = |id: EventId| all.iter().any(|(_, data)| data.withdraws.contains(&id));
     all.iter()
         .filter(|(event, data)| data.withdraws.is_empty() && !withdrawn(event.id))
-        .map(|(event, data)| Link {
+        .map(|(event, data)| EntryLink {
             event: event.id,
             to: data.to,
             rel: data.rel,
@@ -349,8 +366,8 @@ fn links(id: EntryId, events: &[&Event]) -> Vec<Link> {
         .collect()
 }
 
-fn overlays(events: &[&Event]) -> BTreeMap<Overlay, Mark> {
-    let all = of_type::<OverlaySet>(events);
+fn overlays(events: &[&Event]) -> BTreeMap<Overlay, AnnotationState> {
+    let all = events_of_type::<OverlaySet>(events);
     let mut marks = BTreeMap::new();
     for overlay in [
         Overlay::Pin,
@@ -358,13 +375,13 @@ fn overlays(events: &[&Event]) -> BTreeMap<Overlay, Mark> {
         Overlay::Invalidate,
         Overlay::Annotate,
     ] {
-        let writes: Vec<Write<&OverlaySet>> = all
+        let writes: Vec<CausalWrite<&OverlaySet>> = all
             .iter()
             .filter(|(_, data)| data.overlay == overlay)
-            .map(|(event, data)| Write::new(event, &data.replaces, *data))
+            .map(|(event, data)| CausalWrite::new(event, &data.replaces, *data))
             .collect();
-        if let Some(stands) = standing(&writes, &writes) {
-            let mark = Mark {
+        if let Some(stands) = resolve_writes(&writes, &writes) {
+            let mark = AnnotationState {
                 state: stands.value.state,
                 heads: stands.heads,
                 note: stands.value.note.clone(),
@@ -375,8 +392,9 @@ fn overlays(events: &[&Event]) -> BTreeMap<Overlay, Mark> {
     marks
 }
 
-/// Runs by partner and day, then day by day: what the fold does event by event.
-fn together(id: EntryId, events: &[&Event]) -> Partners {
+/// Returns the co-occurrence partners, computed by partner and day; the real fold adds event by
+/// event.
+fn cooccurrence_partners(id: EntryId, events: &[&Event]) -> CooccurrencePartners {
     let mut days: BTreeMap<EntryId, BTreeMap<Date, u32>> = BTreeMap::new();
     for event in events {
         let Some(data) = event.get::<RunEffects>() else {
@@ -385,6 +403,7 @@ fn together(id: EntryId, events: &[&Event]) -> Partners {
         let helped = data.effects.iter().filter(|it| it.alpha_milli > 0);
         let mut used: Vec<EntryId> = Vec::new();
         for effect in helped {
+            // Pairing is quadratic, so both folds cap the entries per run in the same order.
             if used.len() < PAIRED_MAX && !used.contains(&effect.entry) {
                 used.push(effect.entry);
             }
@@ -398,23 +417,25 @@ fn together(id: EntryId, events: &[&Event]) -> Partners {
     }
     let mut partners = Vec::new();
     for (other, runs) in days {
-        let mut pair: Option<Together> = None;
+        let mut pair: Option<CooccurrenceWeight> = None;
         for (day, count) in runs {
             for _ in 0..count {
-                pair = Some(pair.map_or_else(|| Together::first(day), |it| it.again(day)));
+                pair =
+                    Some(pair.map_or_else(|| CooccurrenceWeight::first(day), |it| it.again(day)));
             }
         }
         partners.extend(pair.map(|it| (other, it)));
     }
+    // Heaviest first, ties by id.
     partners.sort_by_key(|(other, it)| (u32::MAX - it.weight_milli, *other));
     partners.truncate(PARTNERS_MAX);
     partners.into_iter().collect()
 }
 
-fn tallies(id: EntryId, events: &[&Event]) -> Tallies {
-    let mut sums = Tallies {
-        together: together(id, events),
-        ..Tallies::default()
+fn tallies(id: EntryId, events: &[&Event]) -> EntryTallies {
+    let mut sums = EntryTallies {
+        together: cooccurrence_partners(id, events),
+        ..EntryTallies::default()
     };
     for event in events {
         let day = event.at.wall.date();
@@ -451,6 +472,7 @@ fn tallies(id: EntryId, events: &[&Event]) -> Tallies {
                 }
             }
         } else if event.get::<ConfidenceReset>().is_some() {
+            // The latest reset counts, regardless of the order of arrival.
             sums.reset = sums.reset.max(Some(day));
         }
     }

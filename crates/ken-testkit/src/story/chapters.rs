@@ -1,19 +1,19 @@
-//! What happens to entries: each chapter tells some events and looks at what follows.
+//! Lifecycle cases: each applies some events and checks the resulting entries.
 
-use ken_core::content::Changes;
-use ken_core::event::{
+use ken_core::ledger::event::{
     AdmissionVerdict, ArchiveReason, Archived, BlankReason, Body, Channel, Cited, ConfigChanged,
-    Confirmed, Effect, EventBlanked, Linked, Provenance, QuarantineLifted, Relation, Restored,
+    Confirmed, EntryEffect, EventBlanked, Linked, Provenance, QuarantineLifted, Relation, Restored,
     RetractReason, Retracted, Revised, RunEffects, StatusChanged,
 };
-use ken_core::id::EventId;
-use ken_core::status::Status;
-use ken_core::store::Store;
+use ken_core::ledger::store::DerivedStore;
+use ken_core::values::content::Changes;
+use ken_core::values::id::EventId;
+use ken_core::values::status::EntryStatus;
 use serde_json::json;
 
-use super::{Chapter, Told};
+use super::{ConformanceCase, StoreScenario};
 
-pub(super) fn all<S: Store>() -> Vec<Chapter<S>> {
+pub(super) fn cases<S: DerivedStore>() -> Vec<ConformanceCase<S>> {
     vec![
         an_empty_store_knows_nothing,
         a_proposal_makes_an_entry,
@@ -35,20 +35,23 @@ pub(super) fn all<S: Store>() -> Vec<Chapter<S>> {
     ]
 }
 
-fn an_empty_store_knows_nothing<S: Store>(told: &mut Told<S>) {
-    let (entry, copy) = told.scribe.propose("Never told");
-    assert_eq!(told.store.entry(entry).expect("answers"), None);
-    assert_eq!(told.store.event(copy.event.id).expect("answers"), None);
-    assert_eq!(told.store.history(entry).expect("answers"), []);
-    told.ends_as_folded();
+fn an_empty_store_knows_nothing<S: DerivedStore>(scenario: &mut StoreScenario<S>) {
+    let (entry, copy) = scenario.scribe.propose("Never told");
+    assert_eq!(scenario.store.entry(entry).expect("answers"), None);
+    assert_eq!(scenario.store.event(copy.event.id).expect("answers"), None);
+    assert_eq!(scenario.store.history(entry).expect("answers"), []);
+    scenario.assert_matches_fold();
 }
 
-fn a_proposal_makes_an_entry<S: Store>(told: &mut Told<S>) {
-    let entry = told.propose("Charging twice is safe");
-    assert_eq!(told.statement(entry), "Charging twice is safe");
-    assert!(told.entry(entry).is_live());
-    assert_eq!(told.store.history(entry).expect("answers"), told.events);
-    told.ends_as_folded();
+fn a_proposal_makes_an_entry<S: DerivedStore>(scenario: &mut StoreScenario<S>) {
+    let entry = scenario.propose("Charging twice is safe");
+    assert_eq!(scenario.statement(entry), "Charging twice is safe");
+    assert!(scenario.entry(entry).is_live());
+    assert_eq!(
+        scenario.store.history(entry).expect("answers"),
+        scenario.events
+    );
+    scenario.assert_matches_fold();
 }
 
 fn revision(statement: &str, replaces: &[EventId]) -> Body {
@@ -65,36 +68,42 @@ fn revision(statement: &str, replaces: &[EventId]) -> Body {
     })
 }
 
-fn a_revision_replaces_what_it_names<S: Store>(told: &mut Told<S>) {
-    told.scribe.at("2099-01-01T00:00:00Z");
-    let entry = told.propose("First wording, by a clock in 2099");
-    let first = told.entry(entry).revision;
-    told.scribe.at("2026-01-02T00:00:00Z");
-    let second = told.scribe.about(entry, revision("Second wording", &first));
-    let second = told.tell(second);
-    assert_eq!(told.statement(entry), "Second wording");
-    assert_eq!(told.entry(entry).revision, [second]);
-    let history = told.store.history(entry).expect("answers");
+fn a_revision_replaces_what_it_names<S: DerivedStore>(scenario: &mut StoreScenario<S>) {
+    // A clock far in the future: causality must win over it.
+    scenario.scribe.at("2099-01-01T00:00:00Z");
+    let entry = scenario.propose("First wording, by a clock in 2099");
+    let first = scenario.entry(entry).revision;
+    scenario.scribe.at("2026-01-02T00:00:00Z");
+    let second = scenario
+        .scribe
+        .about(entry, revision("Second wording", &first));
+    let second = scenario.tell(second);
+    assert_eq!(scenario.statement(entry), "Second wording");
+    assert_eq!(scenario.entry(entry).revision, [second]);
+    let history = scenario.store.history(entry).expect("answers");
     assert_eq!(history[0].event.id, second, "the order is the clock's");
-    told.ends_as_folded();
+    scenario.assert_matches_fold();
 }
 
-fn concurrent_revisions_are_both_named<S: Store>(told: &mut Told<S>) {
-    let entry = told.propose("First wording");
-    let base = told.entry(entry).revision;
-    let ours = told.scribe.about(entry, revision("Ours", &base));
-    let theirs = told.scribe.about(entry, revision("Theirs", &base));
-    let (theirs, ours) = (told.tell(theirs), told.tell(ours));
-    assert_eq!(told.statement(entry), "Theirs", "the later one wins");
-    assert_eq!(told.entry(entry).concurrent, [ours]);
-    let both = told.scribe.about(entry, revision("Both", &[ours, theirs]));
-    told.tell(both);
-    assert_eq!(told.statement(entry), "Both");
-    assert_eq!(told.entry(entry).concurrent, []);
-    told.ends_as_folded();
+fn concurrent_revisions_are_both_named<S: DerivedStore>(scenario: &mut StoreScenario<S>) {
+    let entry = scenario.propose("First wording");
+    let base = scenario.entry(entry).revision;
+    let ours = scenario.scribe.about(entry, revision("Ours", &base));
+    let theirs = scenario.scribe.about(entry, revision("Theirs", &base));
+    // The later revision arrives first.
+    let (theirs, ours) = (scenario.tell(theirs), scenario.tell(ours));
+    assert_eq!(scenario.statement(entry), "Theirs", "the later one wins");
+    assert_eq!(scenario.entry(entry).concurrent, [ours]);
+    let both = scenario
+        .scribe
+        .about(entry, revision("Both", &[ours, theirs]));
+    scenario.tell(both);
+    assert_eq!(scenario.statement(entry), "Both");
+    assert_eq!(scenario.entry(entry).concurrent, []);
+    scenario.assert_matches_fold();
 }
 
-fn confirmed(provenance: Provenance, withdraws: Vec<EventId>) -> Body {
+fn confirmation(provenance: Provenance, withdraws: Vec<EventId>) -> Body {
     Body::Confirmed(Confirmed {
         provenance,
         on: "2026-03-04".parse().expect("a day"),
@@ -103,32 +112,36 @@ fn confirmed(provenance: Provenance, withdraws: Vec<EventId>) -> Body {
     })
 }
 
-fn citations_and_confirmations_add_up<S: Store>(told: &mut Told<S>) {
-    let entry = told.propose("Charging twice is safe");
-    let evidence: ken_core::citation::Evidence = "commit:3fce3b5".parse().expect("evidence");
-    let citation = evidence.cite(&told.scribe.by, told.scribe.now);
+fn citations_and_confirmations_add_up<S: DerivedStore>(scenario: &mut StoreScenario<S>) {
+    let entry = scenario.propose("Charging twice is safe");
+    let evidence: ken_core::values::citation::CitationSource =
+        "commit:3fce3b5".parse().expect("evidence");
+    let citation = evidence.cite(&scenario.scribe.by, scenario.scribe.now);
     let cited = Body::Cited(Cited {
         citation: citation.clone(),
     });
-    let cited = told.scribe.about(entry, cited);
-    told.tell(cited);
-    let found = confirmed(Provenance::Independent, Vec::new());
-    let found = told.scribe.by("agent:claude-code/7f3a").about(entry, found);
-    let found = told.tell(found);
-    let state = told.entry(entry);
+    let cited = scenario.scribe.about(entry, cited);
+    scenario.tell(cited);
+    let found = confirmation(Provenance::Independent, Vec::new());
+    let found = scenario
+        .scribe
+        .by("agent:claude-code/7f3a")
+        .about(entry, found);
+    let found = scenario.tell(found);
+    let state = scenario.entry(entry);
     assert_eq!(state.citations, [citation]);
     assert_eq!(state.confirmation.independent, 1);
     assert_eq!(state.confirmation.by, Some(found));
-    let withdrawn = confirmed(Provenance::Independent, vec![found]);
-    let withdrawn = told.scribe.about(entry, withdrawn);
-    told.tell(withdrawn);
-    assert_eq!(told.entry(entry).confirmation.independent, 0);
-    told.ends_as_folded();
+    let withdrawn = confirmation(Provenance::Independent, vec![found]);
+    let withdrawn = scenario.scribe.about(entry, withdrawn);
+    scenario.tell(withdrawn);
+    assert_eq!(scenario.entry(entry).confirmation.independent, 0);
+    scenario.assert_matches_fold();
 }
 
-fn effects_of_runs_add_up_in_any_order<S: Store>(told: &mut Told<S>) {
-    let (first, second) = (told.propose("One"), told.propose("Two"));
-    let effect = |entry| Effect {
+fn effects_of_runs_add_up_in_any_order<S: DerivedStore>(scenario: &mut StoreScenario<S>) {
+    let (first, second) = (scenario.propose("One"), scenario.propose("Two"));
+    let effect = |entry| EntryEffect {
         entry,
         alpha_milli: 700,
         beta_milli: 300,
@@ -142,198 +155,219 @@ fn effects_of_runs_add_up_in_any_order<S: Store>(told: &mut Told<S>) {
         effects: vec![effect(first), effect(second), effect(second)],
     });
     let about = vec![first.into(), second.into()];
-    let later = told.scribe.write(about.clone(), body.clone());
-    let earlier = told.scribe.at("2025-01-01T00:00:00Z").write(about, body);
-    told.tell(later);
-    told.tell(earlier);
-    assert_eq!(told.entry(first).tallies.shown, 2);
-    assert_eq!(told.entry(second).tallies.shown, 4);
-    assert_eq!(told.entry(second).history.events, 3);
-    told.ends_as_folded();
+    // The later event is applied first, and one entry occurs twice in each.
+    let later = scenario.scribe.write(about.clone(), body.clone());
+    let earlier = scenario
+        .scribe
+        .at("2025-01-01T00:00:00Z")
+        .write(about, body);
+    scenario.tell(later);
+    scenario.tell(earlier);
+    assert_eq!(scenario.entry(first).tallies.shown, 2);
+    assert_eq!(scenario.entry(second).tallies.shown, 4);
+    assert_eq!(scenario.entry(second).history.events, 3);
+    scenario.assert_matches_fold();
 }
 
-fn archiving_and_restoring<S: Store>(told: &mut Told<S>) {
-    let entry = told.propose("Charging twice is safe");
+fn archiving_and_restoring<S: DerivedStore>(scenario: &mut StoreScenario<S>) {
+    let entry = scenario.propose("Charging twice is safe");
     let body = Body::Archived(Archived {
         because: ArchiveReason::Manual,
         rests_on: None,
     });
-    let archived = told.scribe.about(entry, body);
-    let archived = told.tell(archived);
-    assert!(!told.entry(entry).is_live());
+    let archived = scenario.scribe.about(entry, body);
+    let archived = scenario.tell(archived);
+    assert!(!scenario.entry(entry).is_live());
     let body = Body::Restored(Restored {
         undoes: vec![archived],
         reason: None,
     });
-    let restored = told.scribe.about(entry, body);
-    told.tell(restored);
-    assert!(told.entry(entry).is_live());
-    told.ends_as_folded();
+    let restored = scenario.scribe.about(entry, body);
+    scenario.tell(restored);
+    assert!(scenario.entry(entry).is_live());
+    scenario.assert_matches_fold();
 }
 
-fn a_retraction_leaves_a_tombstone<S: Store>(told: &mut Told<S>) {
+fn a_retraction_leaves_a_tombstone<S: DerivedStore>(scenario: &mut StoreScenario<S>) {
     for (reason, stands) in [
         (RetractReason::False, true),
+        // An obsolete claim may become true again, so it leaves no tombstone.
         (RetractReason::Obsolete, false),
     ] {
-        let entry = told.propose("Charging twice is safe");
+        let entry = scenario.propose("Charging twice is safe");
         let body = Body::Retracted(Retracted {
             reason,
             channel: Channel::Command,
             note: None,
         });
-        let retracted = told.scribe.about(entry, body);
-        let retracted = told.tell(retracted);
-        let is_there = |told: &Told<S>| {
-            let tombstones = told.store.tombstones().expect("answers");
+        let retracted = scenario.scribe.about(entry, body);
+        let retracted = scenario.tell(retracted);
+        let is_there = |scenario: &StoreScenario<S>| {
+            let tombstones = scenario.store.tombstones().expect("answers");
             tombstones.iter().any(|tombstone| tombstone.id == entry)
         };
-        assert_eq!(is_there(told), stands);
+        assert_eq!(is_there(scenario), stands);
         let body = Body::Restored(Restored {
             undoes: vec![retracted],
             reason: None,
         });
-        let restored = told.scribe.about(entry, body);
-        told.tell(restored);
-        assert!(!is_there(told));
+        let restored = scenario.scribe.about(entry, body);
+        scenario.tell(restored);
+        assert!(!is_there(scenario));
     }
-    told.ends_as_folded();
+    scenario.assert_matches_fold();
 }
 
-fn blanked(event: EventId) -> Body {
+fn redaction_of(event: EventId) -> Body {
     Body::EventBlanked(EventBlanked {
         event,
         reason: BlankReason::Secret,
     })
 }
 
-fn a_blanked_event_says_nothing_any_more<S: Store>(told: &mut Told<S>) {
-    let entry = told.propose("The first wording stays");
-    let base = told.entry(entry).revision;
+fn a_blanked_event_says_nothing_any_more<S: DerivedStore>(scenario: &mut StoreScenario<S>) {
+    let entry = scenario.propose("The first wording stays");
+    let base = scenario.entry(entry).revision;
     let body = revision("The password is hunter2", &base);
-    let secret = told.scribe.about(entry, body);
-    let order = told.scribe.write(Vec::new(), blanked(secret.event.id));
+    let secret = scenario.scribe.about(entry, body);
+    let order = scenario
+        .scribe
+        .write(Vec::new(), redaction_of(secret.event.id));
     let full = secret.clone();
-    told.tell(secret);
-    let order = told.tell(order);
-    let held = told.store.event(full.event.id).expect("answers");
-    assert_eq!(held, Some(full.blanked()));
-    assert_eq!(told.statement(entry), "The first wording stays");
-    assert_eq!(told.entry(entry).history.blanked, 1);
-    told.tell(full.clone());
-    let held = told.store.event(full.event.id).expect("answers");
+    scenario.tell(secret);
+    let order = scenario.tell(order);
+    let stored = scenario.store.event(full.event.id).expect("answers");
+    assert_eq!(stored, Some(full.redacted()));
+    assert_eq!(scenario.statement(entry), "The first wording stays");
+    assert_eq!(scenario.entry(entry).history.blanked, 1);
+    scenario.tell(full.clone());
+    let stored = scenario.store.event(full.event.id).expect("answers");
     assert_eq!(
-        held,
-        Some(full.blanked()),
+        stored,
+        Some(full.redacted()),
         "a copy that comes back changes nothing"
     );
-    let again = told.scribe.write(Vec::new(), blanked(order));
-    told.tell(again);
-    told.ends_as_folded();
+    // A redaction cannot be redacted.
+    let again = scenario.scribe.write(Vec::new(), redaction_of(order));
+    scenario.tell(again);
+    scenario.assert_matches_fold();
 }
 
-fn an_agent_cannot_blank<S: Store>(told: &mut Told<S>) {
-    let entry = told.propose("Inconvenient truth");
-    let proposal = told.entry(entry).revision[0];
-    told.scribe.by("agent:eraser");
-    let order = told.scribe.write(Vec::new(), blanked(proposal));
-    told.tell(order);
-    assert_eq!(told.statement(entry), "Inconvenient truth");
-    told.ends_as_folded();
+fn an_agent_cannot_blank<S: DerivedStore>(scenario: &mut StoreScenario<S>) {
+    let entry = scenario.propose("Inconvenient truth");
+    let proposal = scenario.entry(entry).revision[0];
+    scenario.scribe.by("agent:eraser");
+    let order = scenario.scribe.write(Vec::new(), redaction_of(proposal));
+    scenario.tell(order);
+    assert_eq!(scenario.statement(entry), "Inconvenient truth");
+    scenario.assert_matches_fold();
 }
 
-fn remembered_ids_stay_blanked<S: Store>(told: &mut Told<S>) {
-    let (entry, copy) = told.scribe.propose("The password is hunter2");
-    told.remember_blanked(copy.event.id);
-    told.tell(copy);
-    assert_eq!(told.entry(entry).content, None);
-    let (other, copy) = told.scribe.propose("So is this one");
-    let id = told.tell(copy);
-    told.remember_blanked(id);
-    assert_eq!(told.entry(other).content, None);
-    told.ends_as_folded();
+fn remembered_ids_stay_blanked<S: DerivedStore>(scenario: &mut StoreScenario<S>) {
+    let (entry, copy) = scenario.scribe.propose("The password is hunter2");
+    // Once before the event arrives and once after.
+    scenario.remember_blanked(copy.event.id);
+    scenario.tell(copy);
+    assert_eq!(scenario.entry(entry).content, None);
+    let (other, copy) = scenario.scribe.propose("So is this one");
+    let id = scenario.tell(copy);
+    scenario.remember_blanked(id);
+    assert_eq!(scenario.entry(other).content, None);
+    scenario.assert_matches_fold();
 }
 
-fn a_person_lifts_quarantine<S: Store>(told: &mut Told<S>) {
-    told.scribe.verdict = AdmissionVerdict::Quarantined;
-    let entry = told.propose("From a stranger");
-    told.scribe.verdict = AdmissionVerdict::Admitted;
-    assert!(!told.entry(entry).is_live());
-    let lifts = told.entry(entry).quarantine;
+fn a_person_lifts_quarantine<S: DerivedStore>(scenario: &mut StoreScenario<S>) {
+    scenario.scribe.verdict = AdmissionVerdict::Quarantined;
+    let entry = scenario.propose("From a stranger");
+    scenario.scribe.verdict = AdmissionVerdict::Admitted;
+    assert!(!scenario.entry(entry).is_live());
+    let lifts = scenario.entry(entry).quarantine;
     let body = Body::QuarantineLifted(QuarantineLifted {
         lifts,
         reason: "read it".parse().expect("a note"),
     });
-    let by_agent = told.scribe.by("agent:helper").about(entry, body.clone());
-    told.tell(by_agent);
-    assert!(!told.entry(entry).is_live());
-    let by_person = told.scribe.by("human:ada@example.org").about(entry, body);
-    told.tell(by_person);
-    assert!(told.entry(entry).is_live());
-    told.ends_as_folded();
+    // A release by an agent has no effect.
+    let by_agent = scenario
+        .scribe
+        .by("agent:helper")
+        .about(entry, body.clone());
+    scenario.tell(by_agent);
+    assert!(!scenario.entry(entry).is_live());
+    let by_person = scenario
+        .scribe
+        .by("human:ada@example.org")
+        .about(entry, body);
+    scenario.tell(by_person);
+    assert!(scenario.entry(entry).is_live());
+    scenario.assert_matches_fold();
 }
 
-fn events_of_a_newer_build_are_kept<S: Store>(told: &mut Told<S>) {
-    let entry = told.propose("Charging twice is safe");
-    let news = told.scribe.foreign("entry.dreamt", &[entry]);
-    let news = told.tell(news);
-    assert!(told.entry(entry).is_read_only());
-    let more = told.scribe.foreign("entry.dreamt", &[]);
-    told.tell(more);
-    let workspace = told.store.workspace().expect("answers");
+fn events_of_a_newer_build_are_kept<S: DerivedStore>(scenario: &mut StoreScenario<S>) {
+    let entry = scenario.propose("Charging twice is safe");
+    let news = scenario.scribe.foreign("entry.dreamt", &[entry]);
+    let news = scenario.tell(news);
+    assert!(scenario.entry(entry).is_read_only());
+    let more = scenario.scribe.foreign("entry.dreamt", &[]);
+    scenario.tell(more);
+    let workspace = scenario.store.workspace().expect("answers");
     assert_eq!(workspace.unknown["entry.dreamt"], 2);
-    told.ends_as_folded();
-    told.take_back(news);
-    assert!(!told.entry(entry).is_read_only());
-    told.ends_as_folded();
+    scenario.assert_matches_fold();
+    // The entry is read-only only while the unknown event is there.
+    scenario.take_back(news);
+    assert!(!scenario.entry(entry).is_read_only());
+    scenario.assert_matches_fold();
 }
 
-fn a_removed_event_never_happened<S: Store>(told: &mut Told<S>) {
-    let entry = told.propose("First wording");
-    let proposal = told.entry(entry).revision[0];
-    let copy = told
+fn a_removed_event_never_happened<S: DerivedStore>(scenario: &mut StoreScenario<S>) {
+    let entry = scenario.propose("First wording");
+    let proposal = scenario.entry(entry).revision[0];
+    let copy = scenario
         .scribe
         .about(entry, revision("Second wording", &[proposal]));
-    let second = told.tell(copy);
-    told.take_back(second);
-    assert_eq!(told.statement(entry), "First wording");
-    told.take_back(proposal);
-    assert_eq!(told.store.entry(entry).expect("answers"), None);
-    assert_eq!(told.store.event(proposal).expect("answers"), None);
-    assert_eq!(told.found(&entry.to_string()), []);
-    told.ends_as_folded();
+    let second = scenario.tell(copy);
+    scenario.take_back(second);
+    assert_eq!(scenario.statement(entry), "First wording");
+    scenario.take_back(proposal);
+    assert_eq!(scenario.store.entry(entry).expect("answers"), None);
+    assert_eq!(scenario.store.event(proposal).expect("answers"), None);
+    assert_eq!(scenario.found(&entry.to_string()), []);
+    scenario.assert_matches_fold();
 }
 
-fn status_follows_the_ladder<S: Store>(told: &mut Told<S>) {
-    let entry = told.propose("Charging twice is safe");
-    for to in [Status::Active, Status::Verified, Status::Stale] {
+fn status_follows_the_ladder<S: DerivedStore>(scenario: &mut StoreScenario<S>) {
+    let entry = scenario.propose("Charging twice is safe");
+    for to in [
+        EntryStatus::Active,
+        EntryStatus::Verified,
+        EntryStatus::Stale,
+    ] {
         let body = Body::StatusChanged(StatusChanged {
             to,
-            replaces: told.entry(entry).status.heads,
+            replaces: scenario.entry(entry).status.heads,
             reason: None,
         });
-        let changed = told.scribe.about(entry, body);
-        told.tell(changed);
-        assert_eq!(told.entry(entry).status.value, to);
+        let changed = scenario.scribe.about(entry, body);
+        scenario.tell(changed);
+        assert_eq!(scenario.entry(entry).status.value, to);
     }
-    told.ends_as_folded();
+    scenario.assert_matches_fold();
 }
 
-fn links_leave_from_their_first_end<S: Store>(told: &mut Told<S>) {
-    let (from, to) = (told.propose("One"), told.propose("Two"));
+fn links_leave_from_their_first_end<S: DerivedStore>(scenario: &mut StoreScenario<S>) {
+    let (from, to) = (scenario.propose("One"), scenario.propose("Two"));
     let body = Body::Linked(Linked {
         to,
         rel: Relation::RelatesTo,
         withdraws: Vec::new(),
     });
-    let linked = told.scribe.write(vec![from.into(), to.into()], body);
-    told.tell(linked);
-    assert_eq!(told.entry(from).links[0].to, to);
-    assert_eq!(told.entry(to).links, []);
-    told.ends_as_folded();
+    let linked = scenario.scribe.write(vec![from.into(), to.into()], body);
+    scenario.tell(linked);
+    assert_eq!(scenario.entry(from).links[0].to, to);
+    assert_eq!(scenario.entry(to).links, []);
+    scenario.assert_matches_fold();
 }
 
-fn the_workspace_has_settings<S: Store>(told: &mut Told<S>) {
+fn the_workspace_has_settings<S: DerivedStore>(scenario: &mut StoreScenario<S>) {
     let changed = |value: serde_json::Value, replaces: Vec<EventId>| {
         Body::ConfigChanged(ConfigChanged {
             key: "limits/age".parse().expect("a key"),
@@ -341,16 +375,17 @@ fn the_workspace_has_settings<S: Store>(told: &mut Told<S>) {
             replaces,
         })
     };
-    // The value prints with 17 digits: a store that reads numbers carelessly changes the last.
+    // The value has 17 significant digits: a store that parses numbers imprecisely changes the
+    // last.
     let first = changed(json!(0.100_000_000_000_000_02), Vec::new());
-    let first = told.scribe.write(Vec::new(), first);
-    let first = told.tell(first);
-    told.ends_as_folded();
-    let second = told
+    let first = scenario.scribe.write(Vec::new(), first);
+    let first = scenario.tell(first);
+    scenario.assert_matches_fold();
+    let second = scenario
         .scribe
         .write(Vec::new(), changed(json!(90), vec![first]));
-    told.tell(second);
-    let workspace = told.store.workspace().expect("answers");
+    scenario.tell(second);
+    let workspace = scenario.store.workspace().expect("answers");
     assert_eq!(workspace.settings["config/limits/age"].value, json!(90));
-    told.ends_as_folded();
+    scenario.assert_matches_fold();
 }

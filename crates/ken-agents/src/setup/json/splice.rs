@@ -1,39 +1,46 @@
-//! Edits of a text: an item is added behind the others of its object or array, given another value, or cut out.
+//! Text edits on a JSON document: append an item, replace its value or remove it.
 //!
-//! Invariant: cutting what was added gives the text back, whatever stands around it. Where an object or array was empty, the
-//! blanks that were in it are handed out to be kept.
+//! Invariant: removing an appended item restores the text exactly. If the object or array was
+//! empty, its whitespace cannot be derived from the result and is returned to be recorded.
 
-use super::value::{Layout, quoted};
-use super::{Document, Item, Json, Node};
-use crate::setup::newline_of;
+use super::value::{JsonLayout, quote};
+use super::{JsonDocument, JsonItem, JsonNode, JsonText};
+use crate::setup::detect_newline;
 
-/// One step where a text shows none.
-const UNIT: &str = "  ";
+/// The indentation unit for texts without indented members.
+const DEFAULT_INDENT: &str = "  ";
 
-/// Adds an item behind those of `node`; returns the text, and the blanks that were in `node` if it was empty.
-pub(in super::super) fn add(
-    document: &Document<'_>,
-    node: &Node,
+/// Appends an item to `node`; returns the text and, if `node` was empty, its whitespace.
+pub(in super::super) fn append_item(
+    document: &JsonDocument<'_>,
+    node: &JsonNode,
     key: Option<&str>,
-    value: &Json,
+    value: &JsonText,
 ) -> (String, Option<String>) {
-    let style = Style::of(document, node);
+    let style = ItemStyle::of(document, node);
     let item = style.item(key, value);
     let inside = node.inside();
     let mut text = document.text.to_owned();
     if let Some(last) = node.items.last() {
+        // If the last item has a trailing comma, so does the new one: removing it then restores
+        // the text.
         let comma = document.comma(last.range.end..inside.end);
-        let begun = comma.map_or(last.range.end, |at| at + 1);
-        let place = document.last_comment(begun, inside.end).unwrap_or(begun);
+        let after_last = comma.map_or(last.range.end, |at| at + 1);
+        // A comment behind the last item belongs to it and must stay on its line.
+        let place = document
+            .last_comment_end(after_last, inside.end)
+            .unwrap_or(after_last);
         let behind = if comma.is_some() { "," } else { "" };
         text.insert_str(place, &format!("{}{item}{behind}", style.before));
         if comma.is_none() {
+            // The comma goes before `place`, so `place` must be used first.
             text.insert(last.range.end, ',');
         }
         return (text, None);
     }
     let blanks = &document.text[inside.clone()];
-    if let Some(place) = document.last_comment(inside.start, inside.end) {
+    if let Some(place) = document.last_comment_end(inside.start, inside.end) {
+        // A comment counts as content: the item goes behind it and nothing is overwritten.
         text.insert_str(place, &format!("{}{item}", style.before));
         return (text, None);
     }
@@ -41,86 +48,98 @@ pub(in super::super) fn add(
     (text, Some(blanks.to_owned()))
 }
 
-/// Gives an item another value.
-pub(in super::super) fn set(
-    document: &Document<'_>,
-    node: &Node,
-    item: &Item,
-    value: &Json,
+/// Replaces the value of an item.
+pub(in super::super) fn replace_value(
+    document: &JsonDocument<'_>,
+    node: &JsonNode,
+    item: &JsonItem,
+    value: &JsonText,
 ) -> String {
-    let style = Style::of(document, node);
+    let style = ItemStyle::of(document, node);
     let written = value.written(style.layout(), &style.indent);
     let mut text = document.text.to_owned();
     text.replace_range(item.node.range.clone(), &written);
     text
 }
 
-/// Cuts an item out of `node`.
-pub(in super::super) fn cut(document: &Document<'_>, node: &Node, index: usize) -> String {
+/// Removes the item at `index` from `node`.
+pub(in super::super) fn remove_item(
+    document: &JsonDocument<'_>,
+    node: &JsonNode,
+    index: usize,
+) -> String {
     let Some(item) = node.items.get(index) else {
         return document.text.to_owned();
     };
-    let before = document.text[..item.range.start]
-        .trim_end_matches(BLANKS)
+    let before_blanks = document.text[..item.range.start]
+        .trim_end_matches(WHITESPACE)
         .len();
-    // The blanks at the end of a comment are the comment's.
-    let comment = document.last_comment(node.range.start, item.range.start);
-    let before = before.max(node.range.start + 1).max(comment.unwrap_or(0));
+    // Whitespace at the end of a line comment is part of the comment.
+    let comment = document.last_comment_end(node.range.start, item.range.start);
+    let bracket = node.range.start + 1;
+    let before = before_blanks.max(bracket).max(comment.unwrap_or(0));
     let next = node.items.get(index + 1);
     let until = next.map_or(node.inside().end, |it| it.range.start);
+    // The last item has no comma behind it; the one before it must go instead.
     let comma = document.comma(item.range.end..until).or_else(|| {
         let last = node.items.get(index.checked_sub(1)?)?;
         document.comma(last.range.end..item.range.start)
     });
     let blanks_and_item = before..item.range.end;
-    let comma = comma.map(|at| at..at + 1);
-    let mut doomed: Vec<_> = comma.into_iter().chain([blanks_and_item]).collect();
-    doomed.sort_by_key(|range| range.start);
+    let comma_range = comma.map(|at| at..at + 1);
+    let mut removals: Vec<_> = comma_range.into_iter().chain([blanks_and_item]).collect();
+    removals.sort_by_key(|range| range.start);
     let mut text = document.text.to_owned();
-    for range in doomed.into_iter().rev() {
+    // Back to front, so that the earlier ranges stay valid.
+    for range in removals.into_iter().rev() {
         text.replace_range(range, "");
     }
     text
 }
 
-/// Puts `blanks` into an object or array that is empty.
-pub(in super::super) fn fill(document: &Document<'_>, node: &Node, blanks: &str) -> String {
+/// Replaces the content of an empty object or array with whitespace.
+pub(in super::super) fn fill_empty(
+    document: &JsonDocument<'_>,
+    node: &JsonNode,
+    blanks: &str,
+) -> String {
     let mut text = document.text.to_owned();
     text.replace_range(node.inside(), blanks);
     text
 }
 
-const BLANKS: [char; 4] = [' ', '\t', '\n', '\r'];
+const WHITESPACE: [char; 4] = [' ', '\t', '\n', '\r'];
 
-/// How the items of an object or array are laid out.
+/// The formatting of the items of an object or array.
 #[derive(Debug)]
-struct Style {
+struct ItemStyle {
     newline: &'static str,
     unit: String,
-    /// What the lines of an item begin with.
+    /// The indentation of an item.
     indent: String,
-    /// What the line of the opening bracket begins with.
+    /// The indentation of the line with the opening bracket.
     base: String,
     is_inline: bool,
-    /// What is written before an item that follows others.
+    /// The whitespace before an item that follows others.
     before: String,
 }
 
-impl Style {
-    fn of(document: &Document<'_>, node: &Node) -> Self {
+impl ItemStyle {
+    fn of(document: &JsonDocument<'_>, node: &JsonNode) -> Self {
         let text = document.text;
         let root = document.root.as_ref();
-        let newline = newline_of(text);
-        let unit = root
-            .and_then(|root| own_line(text, root))
-            .map_or(UNIT, |it| {
-                let outer = root.map_or("", |root| line_indent(text, root.range.start));
-                it.strip_prefix(outer)
-                    .filter(|it| !it.is_empty())
-                    .unwrap_or(UNIT)
-            });
+        let newline = detect_newline(text);
+        let unit =
+            root.and_then(|root| own_line_indent(text, root))
+                .map_or(DEFAULT_INDENT, |indent| {
+                    let outer = root.map_or("", |root| line_indent(text, root.range.start));
+                    indent
+                        .strip_prefix(outer)
+                        .filter(|it| !it.is_empty())
+                        .unwrap_or(DEFAULT_INDENT)
+                });
         let base = line_indent(text, node.range.start).to_owned();
-        // An object on one line stays on one line; an empty one is laid out like the text around it.
+        // An object on one line stays on one line; an empty one follows the style of the document.
         let shown = if node.items.is_empty() {
             root
         } else {
@@ -128,7 +147,8 @@ impl Style {
         };
         let is_inline =
             shown.is_some_and(|it| !it.items.is_empty() && !text[it.range.clone()].contains('\n'));
-        let indent = own_line(text, node).map_or_else(|| format!("{base}{unit}"), str::to_owned);
+        let indent =
+            own_line_indent(text, node).map_or_else(|| format!("{base}{unit}"), str::to_owned);
         let before = if is_inline {
             " ".to_owned()
         } else {
@@ -144,23 +164,23 @@ impl Style {
         }
     }
 
-    fn layout(&self) -> Layout<'_> {
-        Layout {
+    fn layout(&self) -> JsonLayout<'_> {
+        JsonLayout {
             newline: self.newline,
             unit: &self.unit,
             is_inline: self.is_inline,
         }
     }
 
-    fn item(&self, key: Option<&str>, value: &Json) -> String {
-        let value = value.written(self.layout(), &self.indent);
+    fn item(&self, key: Option<&str>, value: &JsonText) -> String {
+        let rendered = value.written(self.layout(), &self.indent);
         match key {
-            Some(key) => format!("{}: {value}", quoted(key)),
-            None => value,
+            Some(key) => format!("{}: {rendered}", quote(key)),
+            None => rendered,
         }
     }
 
-    /// Returns what is between the brackets where `item` is the only one.
+    /// Returns the text between the brackets if `item` is the only item.
     fn alone(&self, item: &str) -> String {
         if self.is_inline {
             return item.to_owned();
@@ -169,7 +189,7 @@ impl Style {
     }
 }
 
-/// Returns what the line at `at` begins with.
+/// Returns the indentation of the line that contains the byte offset `at`.
 fn line_indent(text: &str, at: usize) -> &str {
     let start = text[..at].rfind('\n').map_or(0, |it| it + 1);
     let line = &text[start..];
@@ -177,8 +197,8 @@ fn line_indent(text: &str, at: usize) -> &str {
     &line[..blanks]
 }
 
-/// Returns what the line of the last item begins with, if that item is the first on it.
-fn own_line<'a>(text: &'a str, node: &Node) -> Option<&'a str> {
+/// Returns the indentation of the last item, if that item starts its line.
+fn own_line_indent<'a>(text: &'a str, node: &JsonNode) -> Option<&'a str> {
     let at = node.items.last()?.range.start;
     let start = text[..at].rfind('\n')? + 1;
     let indent = &text[start..at];

@@ -1,45 +1,47 @@
-//! Values as they are written: members in the order somebody would read them in.
+//! JSON values to write, with their members in a readable order.
+//!
+//! `serde_json` sorts object members; configuration files read better in their usual order.
 
-/// A value to write.
+/// A JSON value to write.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in super::super) enum Json {
+pub(in super::super) enum JsonText {
     Text(String),
     Number(u64),
     Bool(bool),
-    List(Vec<Json>),
-    Object(Vec<(String, Json)>),
+    List(Vec<JsonText>),
+    Object(Vec<(String, JsonText)>),
 }
 
-/// Returns a text.
-pub(in super::super) fn text(text: impl Into<String>) -> Json {
-    Json::Text(text.into())
+/// Creates a string.
+pub(in super::super) fn json_string(text: impl Into<String>) -> JsonText {
+    JsonText::Text(text.into())
 }
 
-/// Returns an object.
-pub(in super::super) fn object<const N: usize>(members: [(&str, Json); N]) -> Json {
-    let members = members
+/// Creates an object.
+pub(in super::super) fn json_object<const N: usize>(members: [(&str, JsonText); N]) -> JsonText {
+    let owned = members
         .into_iter()
         .map(|(key, value)| (key.to_owned(), value));
-    Json::Object(members.collect())
+    JsonText::Object(owned.collect())
 }
 
-/// Returns an array.
-pub(in super::super) fn list<const N: usize>(items: [Json; N]) -> Json {
-    Json::List(items.into())
+/// Creates an array.
+pub(in super::super) fn json_array<const N: usize>(items: [JsonText; N]) -> JsonText {
+    JsonText::List(items.into())
 }
 
-/// How a value is laid out.
+/// The formatting of a value.
 #[derive(Clone, Copy, Debug)]
-pub(in super::super) struct Layout<'a> {
+pub(in super::super) struct JsonLayout<'a> {
     pub(in super::super) newline: &'a str,
-    /// One step.
+    /// The indentation unit.
     pub(in super::super) unit: &'a str,
-    /// Everything on one line.
+    /// True if everything goes on one line.
     pub(in super::super) is_inline: bool,
 }
 
-impl Json {
-    /// Returns the value to compare by.
+impl JsonText {
+    /// Converts to a `serde_json` value, for comparison.
     pub(in super::super) fn value(&self) -> serde_json::Value {
         use serde_json::Value;
         match self {
@@ -48,17 +50,17 @@ impl Json {
             Self::Bool(it) => Value::Bool(*it),
             Self::List(items) => Value::Array(items.iter().map(Self::value).collect()),
             Self::Object(members) => {
-                let members = members
+                let pairs = members
                     .iter()
                     .map(|(key, value)| (key.clone(), value.value()));
-                Value::Object(members.collect())
+                Value::Object(pairs.collect())
             }
         }
     }
 
-    /// Returns the value as a file of its own.
+    /// Renders the value as a complete file.
     pub(in super::super) fn file(&self, newline: &str) -> String {
-        let layout = Layout {
+        let layout = JsonLayout {
             newline,
             unit: "  ",
             is_inline: false,
@@ -66,28 +68,29 @@ impl Json {
         self.written(layout, "") + newline
     }
 
-    /// Writes the value; lines but the first begin with `indent`.
-    pub(in super::super) fn written(&self, layout: Layout<'_>, indent: &str) -> String {
+    /// Renders the value; every line but the first starts with `indent`.
+    pub(in super::super) fn written(&self, layout: JsonLayout<'_>, indent: &str) -> String {
         let deeper = format!("{indent}{}", layout.unit);
         let is_flat = |items: &[Self]| items.iter().all(|it| !it.has_items());
         match self {
-            Self::Text(text) => quoted(text),
+            Self::Text(text) => quote(text),
             Self::Number(number) => number.to_string(),
             Self::Bool(it) => it.to_string(),
             Self::List(items) => {
-                let written = items.iter().map(|it| it.written(layout, &deeper));
-                let written: Vec<String> = written.collect();
+                let rendered = items.iter().map(|it| it.written(layout, &deeper));
+                let rendered: Vec<String> = rendered.collect();
+                // Lists of plain values, such as command arguments, stay on one line.
                 let is_inline = layout.is_inline || is_flat(items);
-                wrapped(["[", "]"], &written, is_inline, layout, indent)
+                render_brackets(["[", "]"], &rendered, is_inline, layout, indent)
             }
             Self::Object(members) => {
-                let written = members.iter().map(|(key, value)| {
+                let rendered = members.iter().map(|(key, value)| {
                     let value = value.written(layout, &deeper);
-                    format!("{}: {value}", quoted(key))
+                    format!("{}: {value}", quote(key))
                 });
-                let written: Vec<String> = written.collect();
+                let rendered: Vec<String> = rendered.collect();
                 let is_inline = layout.is_inline;
-                wrapped(["{", "}"], &written, is_inline, layout, indent)
+                render_brackets(["{", "}"], &rendered, is_inline, layout, indent)
             }
         }
     }
@@ -100,23 +103,25 @@ impl Json {
     }
 }
 
-fn wrapped(
+fn render_brackets(
     [open, close]: [&str; 2],
     items: &[String],
     is_inline: bool,
-    layout: Layout<'_>,
+    layout: JsonLayout<'_>,
     indent: &str,
 ) -> String {
+    // An empty list or object is `[]` or `{}`, never two lines.
     if is_inline || items.is_empty() {
         return format!("{open}{}{close}", items.join(", "));
     }
     let newline = layout.newline;
     let line = format!("{newline}{indent}{}", layout.unit);
-    let items = items.join(&format!(",{line}"));
-    format!("{open}{line}{items}{newline}{indent}{close}")
+    let joined = items.join(&format!(",{line}"));
+    format!("{open}{line}{joined}{newline}{indent}{close}")
 }
 
-/// Returns a text in quotes.
-pub(in super::super) fn quoted(text: &str) -> String {
+/// Returns a text as a quoted and escaped JSON string.
+pub(in super::super) fn quote(text: &str) -> String {
+    // `serde_json` does the escaping.
     serde_json::Value::from(text).to_string()
 }

@@ -1,34 +1,35 @@
-// Ken's hooks for opencode: every moment of a conversation runs `ken hook opencode MOMENT` with JSON on its standard input, and
-// what Ken answers is added to what the model is told. Ken being slow, broken or not installed never holds up the work.
+// Ken's hooks for opencode. Every event of a session runs `ken hook opencode EVENT` with JSON on
+// standard input and adds Ken's answer to the model's context. If Ken is slow, broken or not
+// installed, the session continues without it.
 import { spawn } from "node:child_process"
 
-type Moment = "start" | "prompt" | "tool" | "failure" | "subagent" | "stop" | "end"
+type HookEvent = "start" | "prompt" | "tool" | "failure" | "subagent" | "stop" | "end"
 
-/** Milliseconds Ken has to answer. */
-const WAIT_MS = 10_000
-/** Characters of a tool's output that Ken is told. */
+/** Time limit for an answer, in milliseconds. */
+const TIMEOUT_MS = 10_000
+/** Maximum characters of a tool's output sent to Ken. */
 const OUTPUT_CHARS_MAX = 20_000
 
-/** What the model is told in one conversation. */
-type Told = { briefing?: string; latest: string[]; failures: Set<string>; parent?: string }
+/** The context blocks of one session. */
+type SessionContext = { briefing?: string; latest: string[]; failures: Set<string>; parent?: string }
 
 function contextOf(answer: string): string {
   const text = answer.trim()
   if (!text.startsWith("{")) return text
   try {
-    const said = JSON.parse(text)
-    const context = said.hookSpecificOutput?.additionalContext ?? said.additional_context ?? said.context
+    const json = JSON.parse(text)
+    const context = json.hookSpecificOutput?.additionalContext ?? json.additional_context ?? json.context
     return typeof context === "string" ? context : ""
   } catch {
     return ""
   }
 }
 
-function ken(moment: Moment, cwd: string, session: string, more: Record<string, unknown> = {}): Promise<string> {
+function ken(event: HookEvent, cwd: string, session: string, more: Record<string, unknown> = {}): Promise<string> {
   return new Promise((resolve) => {
     let answer = ""
-    const child = spawn("ken", ["hook", "opencode", moment], { cwd, stdio: ["pipe", "pipe", "ignore"] })
-    const timer = setTimeout(() => child.kill(), WAIT_MS)
+    const child = spawn("ken", ["hook", "opencode", event], { cwd, stdio: ["pipe", "pipe", "ignore"] })
+    const timer = setTimeout(() => child.kill(), TIMEOUT_MS)
     const done = (text: string) => {
       clearTimeout(timer)
       resolve(text)
@@ -37,26 +38,28 @@ function ken(moment: Moment, cwd: string, session: string, more: Record<string, 
     child.on("close", (code: number | null) => done(code === 0 ? contextOf(answer) : ""))
     child.stdout.on("data", (bytes: { toString(): string }) => (answer += bytes.toString()))
     child.stdin.on("error", () => {})
-    child.stdin.end(JSON.stringify({ session_id: session, cwd, hook_event_name: moment, ...more }))
+    child.stdin.end(JSON.stringify({ session_id: session, cwd, hook_event_name: event, ...more }))
   })
 }
 
 export const Ken = async ({ directory }: { directory: string }) => {
-  const conversations = new Map<string, Told>()
-  const told = (session: string): Told => {
-    const known = conversations.get(session) ?? { latest: [], failures: new Set<string>() }
-    conversations.set(session, known)
-    return known
+  const sessions = new Map<string, SessionContext>()
+  const contextFor = (session: string): SessionContext => {
+    const context = sessions.get(session) ?? { latest: [], failures: new Set<string>() }
+    sessions.set(session, context)
+    return context
   }
-  const tell = (session: string, context: string) => {
-    if (context) told(session).latest.push(context)
+  const addContext = (session: string, text: string) => {
+    if (text) contextFor(session).latest.push(text)
   }
   const begin = async (session: string) => {
-    const it = told(session)
-    if (it.briefing !== undefined) return
-    it.briefing = ""
-    const moment = it.parent ? "subagent" : "start"
-    it.briefing = await ken(moment, directory, session, it.parent ? { parent_session_id: it.parent } : {})
+    const context = contextFor(session)
+    if (context.briefing !== undefined) return
+    // Set before the first await: a concurrent call must not request a second briefing.
+    context.briefing = ""
+    const event = context.parent ? "subagent" : "start"
+    const more = context.parent ? { parent_session_id: context.parent } : {}
+    context.briefing = await ken(event, directory, session, more)
   }
 
   return {
@@ -65,28 +68,29 @@ export const Ken = async ({ directory }: { directory: string }) => {
       const session: string | undefined = properties.sessionID ?? properties.info?.id
       switch (event?.type) {
         case "session.created":
-          if (session && properties.info?.parentID) told(session).parent = properties.info.parentID
+          if (session && properties.info?.parentID) contextFor(session).parent = properties.info.parentID
           break
         case "session.compacted":
-          // What the model was told is gone with the rest.
-          if (session) told(session).briefing = undefined
+          // The compaction also removed the briefing, so the next turn requests it again.
+          if (session) contextFor(session).briefing = undefined
           break
         case "session.idle":
-          if (session) tell(session, await ken("stop", directory, session))
+          if (session) addContext(session, await ken("stop", directory, session))
           break
         case "session.deleted":
           if (session) {
-            conversations.delete(session)
+            sessions.delete(session)
             await ken("end", directory, session)
           }
           break
         case "message.part.updated": {
           const part = properties.part
           const failed = part?.type === "tool" && part.state?.status === "error"
-          if (!failed || told(part.sessionID).failures.has(part.callID)) break
-          told(part.sessionID).failures.add(part.callID)
+          // opencode repeats this event for the same call; Ken is notified once.
+          if (!failed || contextFor(part.sessionID).failures.has(part.callID)) break
+          contextFor(part.sessionID).failures.add(part.callID)
           const more = { tool_name: part.tool, tool_input: part.state.input, error: part.state.error }
-          tell(part.sessionID, await ken("failure", directory, part.sessionID, more))
+          addContext(part.sessionID, await ken("failure", directory, part.sessionID, more))
           break
         }
       }
@@ -97,7 +101,7 @@ export const Ken = async ({ directory }: { directory: string }) => {
       const texts = (output.parts ?? []).filter((part) => part?.type === "text" && !part.synthetic)
       const prompt = texts.map((part) => part.text ?? "").join("\n")
       const context = await ken("prompt", directory, input.sessionID, { prompt })
-      told(input.sessionID).latest = context ? [context] : []
+      contextFor(input.sessionID).latest = context ? [context] : []
     },
 
     "tool.execute.after": async (
@@ -106,14 +110,14 @@ export const Ken = async ({ directory }: { directory: string }) => {
     ) => {
       const tool_response = (output?.output ?? "").slice(0, OUTPUT_CHARS_MAX)
       const more = { tool_name: input.tool, tool_input: input.args, tool_response }
-      tell(input.sessionID, await ken("tool", directory, input.sessionID, more))
+      addContext(input.sessionID, await ken("tool", directory, input.sessionID, more))
     },
 
     "experimental.chat.system.transform": async (input: { sessionID?: string }, output: { system: string[] }) => {
       if (!input.sessionID) return
       await begin(input.sessionID)
-      const it = told(input.sessionID)
-      for (const context of [it.briefing, ...it.latest]) if (context) output.system.push(context)
+      const { briefing, latest } = contextFor(input.sessionID)
+      for (const text of [briefing, ...latest]) if (text) output.system.push(text)
     },
   }
 }

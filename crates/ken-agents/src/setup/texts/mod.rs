@@ -1,15 +1,15 @@
-//! The words agents read about Ken. They are few: every one of them costs tokens in every conversation.
+//! Texts agents read about Ken. They are short because each costs tokens in every session.
 
-/// What stands in `AGENTS.md`.
+/// The block in `AGENTS.md`.
 pub const INSTRUCTIONS: &str = include_str!("instructions.md");
-/// The skill, frontmatter included.
+/// The skill, with its frontmatter.
 pub const SKILL: &str = include_str!("skill.md");
-/// The plugin that is opencode's hooks.
+/// The opencode plugin that implements its hooks.
 pub const OPENCODE_PLUGIN: &str = include_str!("ken.ts");
 
-/// Lines the block of `AGENTS.md` may have.
+/// Maximum lines of the block in `AGENTS.md`.
 pub const INSTRUCTIONS_LINES_MAX: usize = 15;
-/// Lines a skill may have.
+/// Maximum lines of a skill.
 pub const SKILL_LINES_MAX: usize = 500;
 
 #[cfg(test)]
@@ -18,7 +18,7 @@ mod tests {
 
     #[test]
     fn instructions_are_short() {
-        // Two lines are the marks.
+        // The markers take two lines.
         assert!(INSTRUCTIONS.lines().count() + 2 <= INSTRUCTIONS_LINES_MAX);
         assert!(INSTRUCTIONS.ends_with('\n'));
     }

@@ -1,27 +1,28 @@
-//! `composer.lock`: JSON with what is used, and what is used for development.
+//! `composer.lock`: JSON with packages and development packages.
 
 use serde::Deserialize;
 
-use super::listing::Listing;
+use super::listing::LockfileListing;
 
+/// The parts of `composer.lock` that are read.
 #[derive(Deserialize)]
-struct File {
+struct ComposerLock {
     #[serde(default)]
-    packages: Vec<Package>,
+    packages: Vec<ComposerPackage>,
     #[serde(default, rename = "packages-dev")]
-    packages_dev: Vec<Package>,
+    packages_dev: Vec<ComposerPackage>,
 }
 
 #[derive(Deserialize)]
-struct Package {
+struct ComposerPackage {
     name: String,
     version: String,
 }
 
-pub(super) fn read(text: &str) -> Result<Listing, String> {
-    let file: File = serde_json::from_str(text).map_err(|error| error.to_string())?;
+pub(super) fn parse(text: &str) -> Result<LockfileListing, String> {
+    let file: ComposerLock = serde_json::from_str(text).map_err(|error| error.to_string())?;
     let all = file.packages.into_iter().chain(file.packages_dev);
-    Ok(Listing::whole(
+    Ok(LockfileListing::whole(
         all.map(|it| (it.name, Some(it.version))).collect(),
     ))
 }
@@ -42,7 +43,7 @@ mod tests {
     "packages-dev": [{"name": "phpunit/phpunit", "version": "10.5.3"}],
     "minimum-stability": "stable"
 }"#;
-        let lines = read(text).unwrap().lines();
+        let lines = parse(text).unwrap().lines();
         assert_eq!(
             lines,
             [
@@ -51,6 +52,6 @@ mod tests {
                 "symfony/console v6.4.1"
             ]
         );
-        assert!(read("[]]").is_err());
+        assert!(parse("[]]").is_err());
     }
 }

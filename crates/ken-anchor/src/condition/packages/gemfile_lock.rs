@@ -1,8 +1,8 @@
-//! `Gemfile.lock`: bundler's list of specs, four spaces in.
+//! `Gemfile.lock`: bundler's list of specs, indented by four spaces.
 
-use super::listing::Listing;
+use super::listing::LockfileListing;
 
-pub(super) fn read(text: &str) -> Listing {
+pub(super) fn parse(text: &str) -> LockfileListing {
     let mut packages = Vec::new();
     let mut in_specs = false;
     for line in text.lines() {
@@ -10,19 +10,19 @@ pub(super) fn read(text: &str) -> Listing {
             in_specs = line == "  specs:";
             continue;
         }
-        // Six spaces are what a gem asks for, not what is locked.
+        // Six spaces indent the requirements of a gem, which are ranges and not locked versions.
         let spec = line
             .strip_prefix("    ")
             .filter(|spec| !spec.starts_with(' '));
         if let Some(spec) = spec.filter(|_| in_specs) {
-            packages.extend(locked(spec));
+            packages.extend(parse_spec(spec));
         }
     }
-    Listing::whole(packages)
+    LockfileListing::whole(packages)
 }
 
-/// Reads `nokogiri (1.15.0-x86_64-linux)`; the platform is no part of the version.
-fn locked(spec: &str) -> Option<(String, Option<String>)> {
+/// Parses `nokogiri (1.15.0-x86_64-linux)`; the platform is not part of the version.
+fn parse_spec(spec: &str) -> Option<(String, Option<String>)> {
     let (name, version) = spec.strip_suffix(')')?.split_once(" (")?;
     let version = version.split('-').next().unwrap_or(version);
     Some((name.to_owned(), Some(version.to_owned())))
@@ -57,7 +57,7 @@ DEPENDENCIES
 BUNDLED WITH
    2.4.10
 ";
-        let lines = read(text).lines();
+        let lines = parse(text).lines();
         assert_eq!(
             lines,
             [

@@ -1,18 +1,19 @@
-//! `go.mod`: the modules a Go module requires, after its replacements.
+//! `go.mod`: required modules, after replacements.
 
 use std::collections::BTreeMap;
 
-use super::listing::{Coverage, Listing};
+use super::listing::{ListingCoverage, LockfileListing};
 
-/// From this minor version of Go on, `go.mod` lists what is used indirectly as well.
+/// Minor version of Go from which on `go.mod` also lists indirect modules.
 const GO_MINOR_WHOLE: u32 = 17;
 
-pub(super) fn read(text: &str) -> Listing {
+pub(super) fn parse(text: &str) -> LockfileListing {
     let mut block = "";
     let mut go_minor = 0;
     let mut required = Vec::new();
     let mut replaced = BTreeMap::new();
     for line in text.lines() {
+        // Strips comments such as `// indirect`.
         let line = line.split("//").next().unwrap_or(line);
         let mut words: Vec<&str> = line
             .split_whitespace()
@@ -31,10 +32,11 @@ pub(super) fn read(text: &str) -> Listing {
             block = "";
             continue;
         } else {
+            // Lines of a block omit the verb; adding it lets one `match` handle both forms.
             words.insert(0, block);
         }
         match words.as_slice() {
-            ["go", version] => go_minor = minor(version),
+            ["go", version] => go_minor = parse_minor(version),
             ["require", module, version] => required.push((*module, Some(*version))),
             ["replace", old, "=>", new @ ..] => drop(replaced.insert((*old, None), new.to_vec())),
             ["replace", old, version, "=>", new @ ..] => {
@@ -44,29 +46,30 @@ pub(super) fn read(text: &str) -> Listing {
         }
     }
     for module in &mut required {
+        // A replacement for one version takes precedence over one for all versions.
         let by_version = replaced.get(&(module.0, module.1));
         if let Some(new) = by_version.or_else(|| replaced.get(&(module.0, None))) {
             *module = match new.as_slice() {
                 [name, version] => (*name, Some(*version)),
-                // A folder has no version.
+                // A replacement by a local directory has no version.
                 _ => (module.0, None),
             };
         }
     }
     let coverage = if go_minor < GO_MINOR_WHOLE {
-        Coverage::Part
+        ListingCoverage::Part
     } else {
-        Coverage::Whole
+        ListingCoverage::Whole
     };
     let own = |(name, version): (&str, Option<&str>)| (name.to_owned(), version.map(str::to_owned));
-    Listing {
+    LockfileListing {
         packages: required.into_iter().map(own).collect(),
         coverage,
     }
 }
 
-/// Returns the 21 of `1.21.3`.
-fn minor(version: &str) -> u32 {
+/// Returns the minor number: 21 for `1.21.3`.
+fn parse_minor(version: &str) -> u32 {
     version
         .split('.')
         .nth(1)
@@ -101,7 +104,7 @@ replace (
 
 exclude github.com/pkg/errors v0.9.0
 ";
-        let listing = read(text);
+        let listing = parse(text);
         assert_eq!(
             listing.lines(),
             [
@@ -112,7 +115,7 @@ exclude github.com/pkg/errors v0.9.0
                 "golang.org/x/sys v0.0.0-20220715151400-c0bba94af5f8",
             ]
         );
-        assert_eq!(listing.coverage, Coverage::Whole);
-        assert_eq!(read("module a\ngo 1.16\n").coverage, Coverage::Part);
+        assert_eq!(listing.coverage, ListingCoverage::Whole);
+        assert_eq!(parse("module a\ngo 1.16\n").coverage, ListingCoverage::Part);
     }
 }

@@ -1,30 +1,30 @@
-//! What a lockfile says: packages with their versions, and whether those are all.
+//! Content of a lockfile: packages with their versions, and whether the list is complete.
 
 /// The packages of one lockfile.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Listing {
-    /// Names with the version each is locked to; nothing where the file leaves that open.
+pub(super) struct LockfileListing {
+    /// Names with their locked versions; `None` if the file does not pin one.
     pub(super) packages: Vec<(String, Option<String>)>,
-    pub(super) coverage: Coverage,
+    pub(super) coverage: ListingCoverage,
 }
 
-/// Whether a file lists every package that is used.
+/// Completeness of a listing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Coverage {
+pub(super) enum ListingCoverage {
     Whole,
-    /// What is not listed may be used all the same, by way of what is.
+    /// Unlisted packages may be used indirectly.
     Part,
 }
 
-impl Listing {
+impl LockfileListing {
     pub(super) fn whole(packages: Vec<(String, Option<String>)>) -> Self {
         Self {
             packages,
-            coverage: Coverage::Whole,
+            coverage: ListingCoverage::Whole,
         }
     }
 
-    /// Returns `name version` lines in order, `?` for an open version.
+    /// Returns sorted `name version` lines, with `?` for an unpinned version.
     #[cfg(test)]
     pub(super) fn lines(&self) -> Vec<String> {
         let line = |(name, version): &(String, Option<String>)| {

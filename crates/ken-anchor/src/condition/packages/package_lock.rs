@@ -2,27 +2,28 @@
 
 use serde_json::{Map, Value};
 
-use super::listing::Listing;
+use super::listing::LockfileListing;
 
-pub(super) fn read(text: &str) -> Result<Listing, String> {
+pub(super) fn parse(text: &str) -> Result<LockfileListing, String> {
     let file: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
     let mut packages = Vec::new();
     match (file.get("packages"), file.get("dependencies")) {
         (Some(Value::Object(tree)), _) => {
             for (place, package) in tree {
-                packages.extend(installed(place, package));
+                packages.extend(parse_installed(place, package));
             }
         }
-        (_, Some(Value::Object(tree))) => nested(tree, &mut packages),
+        (_, Some(Value::Object(tree))) => collect_nested(tree, &mut packages),
         (_, _) => {}
     }
-    Ok(Listing::whole(packages))
+    Ok(LockfileListing::whole(packages))
 }
 
-/// Reads one entry of versions 2 and 3, whose key is where npm puts the package.
-fn installed(place: &str, package: &Value) -> Option<(String, Option<String>)> {
+/// Parses one package of versions 2 and 3, whose key is its installation path.
+fn parse_installed(place: &str, package: &Value) -> Option<(String, Option<String>)> {
+    // Paths without `node_modules/` are the project and its workspaces, not packages.
     let (_, folder) = place.rsplit_once("node_modules/")?;
-    // An alias is installed under another name than its own.
+    // An aliased package is installed under another name.
     let name = package
         .get("name")
         .and_then(Value::as_str)
@@ -31,13 +32,13 @@ fn installed(place: &str, package: &Value) -> Option<(String, Option<String>)> {
     Some((name.to_owned(), Some(version.to_owned())))
 }
 
-/// Reads version 1, where packages nest. The JSON reader has limited how deep.
-fn nested(tree: &Map<String, Value>, packages: &mut Vec<(String, Option<String>)>) {
+/// Collects the packages of version 1, where they nest. The JSON parser limits the depth.
+fn collect_nested(tree: &Map<String, Value>, packages: &mut Vec<(String, Option<String>)>) {
     let mut open = vec![tree];
     while let Some(tree) = open.pop() {
         for (name, package) in tree {
             if let Some(version) = package.get("version").and_then(Value::as_str) {
-                packages.push(aliased(name, version));
+                packages.push(resolve_alias(name, version));
             }
             if let Some(Value::Object(below)) = package.get("dependencies") {
                 open.push(below);
@@ -46,8 +47,8 @@ fn nested(tree: &Map<String, Value>, packages: &mut Vec<(String, Option<String>)
     }
 }
 
-/// Undoes an alias: `npm:real-name@1.2.3` in place of a version.
-fn aliased(name: &str, version: &str) -> (String, Option<String>) {
+/// Resolves an alias: `npm:real-name@1.2.3` in place of a version.
+fn resolve_alias(name: &str, version: &str) -> (String, Option<String>) {
     let real = version
         .strip_prefix("npm:")
         .and_then(|real| real.rsplit_once('@'));
@@ -73,7 +74,7 @@ mod tests {
     "packages/ui": {"version": "0.0.1"}
   }
 }"#;
-        let lines = read(text).unwrap().lines();
+        let lines = parse(text).unwrap().lines();
         assert_eq!(
             lines,
             [
@@ -96,8 +97,8 @@ mod tests {
     "old": {"version": "npm:@a/b@1.0.0"}
   }
 }"#;
-        let lines = read(text).unwrap().lines();
+        let lines = parse(text).unwrap().lines();
         assert_eq!(lines, ["@a/b 1.0.0", "debug 4.3.4", "ms 2.1.2", "ms 2.1.3"]);
-        assert!(read("{").is_err());
+        assert!(parse("{").is_err());
     }
 }

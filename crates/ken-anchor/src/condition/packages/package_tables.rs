@@ -2,24 +2,25 @@
 
 use serde::Deserialize;
 
-use super::listing::Listing;
+use super::listing::LockfileListing;
 
+/// The parts of the file that are read.
 #[derive(Deserialize)]
-struct File {
+struct PackageTables {
     #[serde(default)]
-    package: Vec<Package>,
+    package: Vec<PackageTable>,
 }
 
 #[derive(Deserialize)]
-struct Package {
+struct PackageTable {
     name: String,
-    /// Missing in `uv.lock` where the project computes its own.
+    /// Missing in `uv.lock` if the project computes its version.
     version: Option<String>,
 }
 
-pub(super) fn read(text: &str) -> Result<Listing, String> {
-    let file: File = toml::from_str(text).map_err(|error| error.message().to_owned())?;
-    Ok(Listing::whole(
+pub(super) fn parse(text: &str) -> Result<LockfileListing, String> {
+    let file: PackageTables = toml::from_str(text).map_err(|error| error.message().to_owned())?;
+    Ok(LockfileListing::whole(
         file.package
             .into_iter()
             .map(|it| (it.name, it.version))
@@ -55,7 +56,7 @@ version = "0.15.2"
 name = "tokio"
 version = "1.40.0"
 "#;
-        let lines = read(text).unwrap().lines();
+        let lines = parse(text).unwrap().lines();
         assert_eq!(
             lines,
             [
@@ -90,7 +91,7 @@ lock-version = "2.0"
 content-hash = "0011"
 "#;
         assert_eq!(
-            read(text).unwrap().lines(),
+            parse(text).unwrap().lines(),
             ["asgiref 3.8.1", "django 4.2.11"]
         );
     }
@@ -111,7 +112,7 @@ wheels = [{ url = "https://files.registry.example/x.whl", size = 86780 }]
 name = "app"
 source = { editable = "." }
 "#;
-        assert_eq!(read(text).unwrap().lines(), ["anyio 4.4.0", "app ?"]);
-        assert!(read("package = 3").is_err());
+        assert_eq!(parse(text).unwrap().lines(), ["anyio 4.4.0", "app ?"]);
+        assert!(parse("package = 3").is_err());
     }
 }

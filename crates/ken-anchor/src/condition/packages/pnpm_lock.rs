@@ -1,31 +1,34 @@
-//! `pnpm-lock.yaml`, versions 5 to 9: the keys of `packages` carry name and version.
+//! `pnpm-lock.yaml`, versions 5 to 9: the keys of `packages` contain name and version.
 
 use serde_json::Value;
 
-use super::listing::Listing;
+use super::listing::LockfileListing;
 use crate::condition::value;
 
-pub(super) fn read(text: &str) -> Result<Listing, String> {
+pub(super) fn parse(text: &str) -> Result<LockfileListing, String> {
     let mut packages = Vec::new();
-    for document in value::yaml(text)? {
+    for document in value::parse_yaml(text)? {
         let Some(Value::Object(all)) = document.get("packages") else {
             continue;
         };
         for (key, package) in all {
             let field = |name| package.get(name).and_then(Value::as_str).map(str::to_owned);
+            // Packages from git or a URL have a key without a version, but explicit fields.
             match field("name").zip(field("version")) {
                 Some((name, version)) => packages.push((name, Some(version))),
-                None => packages.extend(split(key)),
+                None => packages.extend(split_key(key)),
             }
         }
     }
-    Ok(Listing::whole(packages))
+    Ok(LockfileListing::whole(packages))
 }
 
-/// Takes `/@scope/name@1.2.3(peer@4)`, or `/name/1.2.3_peer@4` of version 5, apart.
-fn split(key: &str) -> Option<(String, Option<String>)> {
-    let key = key.strip_prefix('/').unwrap_or(key);
-    let key = key.split('(').next().unwrap_or(key);
+/// Splits `/@scope/name@1.2.3(peer@4)`, or `/name/1.2.3_peer@4` of version 5, into name and
+/// version.
+fn split_key(key: &str) -> Option<(String, Option<String>)> {
+    let unrooted = key.strip_prefix('/').unwrap_or(key);
+    let key = unrooted.split('(').next().unwrap_or(unrooted);
+    // The `@` and `/` of a scope are part of the name.
     let scope = key
         .starts_with('@')
         .then(|| key.find('/'))
@@ -63,7 +66,7 @@ snapshots:
   react@18.2.0: {}
 ";
         assert_eq!(
-            read(text).unwrap().lines(),
+            parse(text).unwrap().lines(),
             ["@types/node 20.11.5", "react 18.2.0"]
         );
     }
@@ -79,7 +82,7 @@ packages:
     resolution: {integrity: sha512-abc==}
 ";
         assert_eq!(
-            read(text).unwrap().lines(),
+            parse(text).unwrap().lines(),
             ["@babel/core 7.23.0", "ms 2.1.3"]
         );
         let text = "lockfileVersion: 5.4
@@ -93,9 +96,9 @@ packages:
     version: 1.0.0
 ";
         assert_eq!(
-            read(text).unwrap().lines(),
+            parse(text).unwrap().lines(),
             ["@babel/core 7.23.0", "b 1.0.0", "ms 2.1.3"]
         );
-        assert!(read("a: [").is_err());
+        assert!(parse("a: [").is_err());
     }
 }

@@ -1,21 +1,22 @@
 //! `pom.xml`: the direct dependencies of a Maven module.
 //!
-//! Not a lockfile: what comes in by way of another package is not listed, and a version may be given in a
-//! parent that lies elsewhere. Both are left open rather than guessed.
+//! This is not a lockfile: transitive dependencies are not listed, and a version may come from a
+//! parent in another repository. Both are reported as unknown instead of guessed.
 
 use std::collections::BTreeMap;
 
 use roxmltree::{Document, Node, ParsingOptions};
 
-use super::listing::{Coverage, Listing};
+use super::listing::{ListingCoverage, LockfileListing};
 
-/// Elements, attributes and texts of a file that are read.
+/// Maximum number of XML nodes read.
 const NODES_MAX: u32 = 1_000_000;
-/// How often a property may stand for another.
+/// Maximum number of property references followed.
 const PROPERTY_STEPS_MAX: usize = 8;
 
-pub(super) fn read(text: &str) -> Result<Listing, String> {
+pub(super) fn parse(text: &str) -> Result<LockfileListing, String> {
     let options = ParsingOptions {
+        // A DTD could define entities that expand exponentially.
         allow_dtd: false,
         nodes_limit: NODES_MAX,
         ..Default::default()
@@ -23,8 +24,9 @@ pub(super) fn read(text: &str) -> Result<Listing, String> {
     let document =
         Document::parse_with_options(text, options).map_err(|error| error.to_string())?;
     let project = document.root_element();
-    let properties = properties(project);
-    let resolve = |node: Node<'_, '_>, name: &str| resolved(&properties, text_in(node, name)?);
+    let properties = collect_properties(project);
+    let resolve =
+        |node: Node<'_, '_>, name: &str| resolve_property(&properties, child_text(node, name)?);
     let key = |node| {
         Some(format!(
             "{}/{}",
@@ -32,7 +34,8 @@ pub(super) fn read(text: &str) -> Result<Listing, String> {
             resolve(node, "artifactId")?
         ))
     };
-    let managed: BTreeMap<String, String> = child(project, "dependencyManagement")
+    // Dependency management supplies versions for dependencies without one.
+    let managed: BTreeMap<String, String> = find_child(project, "dependencyManagement")
         .into_iter()
         .flat_map(dependencies)
         .filter_map(|node| Some((key(node)?, resolve(node, "version")?)))
@@ -41,52 +44,53 @@ pub(super) fn read(text: &str) -> Result<Listing, String> {
         .filter_map(|node| {
             let name = key(node)?;
             let version = resolve(node, "version").or_else(|| managed.get(&name).cloned());
-            // A range such as [1,2) pins nothing.
+            // A range such as [1,2) does not pin a version.
             let version = version.filter(|version| !version.contains(['[', '(', ',']));
             Some((name, version))
         })
         .collect();
-    Ok(Listing {
+    Ok(LockfileListing {
         packages,
-        coverage: Coverage::Part,
+        coverage: ListingCoverage::Part,
     })
 }
 
-fn child<'a, 'i>(node: Node<'a, 'i>, name: &str) -> Option<Node<'a, 'i>> {
+fn find_child<'a, 'i>(node: Node<'a, 'i>, name: &str) -> Option<Node<'a, 'i>> {
     node.children()
         .find(|child| child.tag_name().name() == name)
 }
 
-fn text_in<'a>(node: Node<'a, '_>, name: &str) -> Option<&'a str> {
-    child(node, name)?.text().map(str::trim)
+fn child_text<'a>(node: Node<'a, '_>, name: &str) -> Option<&'a str> {
+    find_child(node, name)?.text().map(str::trim)
 }
 
 fn dependencies<'a, 'i: 'a>(node: Node<'a, 'i>) -> impl Iterator<Item = Node<'a, 'i>> {
-    let all = child(node, "dependencies")
+    let all = find_child(node, "dependencies")
         .into_iter()
         .flat_map(|all| all.children());
     all.filter(|it| it.tag_name().name() == "dependency")
 }
 
-/// Returns what `${…}` may stand for.
-fn properties(project: Node<'_, '_>) -> BTreeMap<String, String> {
+/// Returns the values of `${…}` references.
+fn collect_properties(project: Node<'_, '_>) -> BTreeMap<String, String> {
     let mut known = BTreeMap::new();
     for (prefix, node) in [
-        ("project.parent", child(project, "parent")),
+        ("project.parent", find_child(project, "parent")),
         ("project", Some(project)),
     ] {
         for name in ["groupId", "artifactId", "version"] {
-            let Some(text) = node.and_then(|node| text_in(node, name)) else {
+            let Some(text) = node.and_then(|node| child_text(node, name)) else {
                 continue;
             };
             known.insert(format!("{prefix}.{name}"), text.to_owned());
-            // A module inherits these from its parent.
+            // A module inherits these from its parent unless it sets them; its own come second and
+            // overwrite.
             if prefix == "project.parent" && name != "artifactId" {
                 known.insert(format!("project.{name}"), text.to_owned());
             }
         }
     }
-    let declared = child(project, "properties")
+    let declared = find_child(project, "properties")
         .into_iter()
         .flat_map(|all| all.children());
     for property in declared.filter(Node::is_element) {
@@ -96,9 +100,10 @@ fn properties(project: Node<'_, '_>) -> BTreeMap<String, String> {
     known
 }
 
-/// Follows `${name}` where it is all of the text; what cannot be followed is left open.
-fn resolved(properties: &BTreeMap<String, String>, text: &str) -> Option<String> {
+/// Follows `${name}` if it is the whole text. Returns `None` if the value is unknown.
+fn resolve_property(properties: &BTreeMap<String, String>, text: &str) -> Option<String> {
     let mut text = text;
+    // Properties can refer to each other in a cycle.
     for _ in 0..PROPERTY_STEPS_MAX {
         let Some(name) = text
             .strip_prefix("${")
@@ -139,7 +144,7 @@ mod tests {
     <dependency><groupId>g</groupId><artifactId>elsewhere</artifactId><version>${x}</version></dependency>
   </dependencies>
 </project>"#;
-        let listing = read(text).unwrap();
+        let listing = parse(text).unwrap();
         assert_eq!(
             listing.lines(),
             [
@@ -151,13 +156,13 @@ mod tests {
                 "org.slf4j/slf4j-api 2.0.9"
             ]
         );
-        assert_eq!(listing.coverage, Coverage::Part);
+        assert_eq!(listing.coverage, ListingCoverage::Part);
     }
 
     #[test]
     fn hostile_files_are_refused() {
-        assert!(read("<project>").is_err());
-        assert!(read(&"<a>".repeat(200_000)).is_err());
-        assert!(read("<!DOCTYPE a [<!ENTITY b \"c\">]><a>&b;</a>").is_err());
+        assert!(parse("<project>").is_err());
+        assert!(parse(&"<a>".repeat(200_000)).is_err());
+        assert!(parse("<!DOCTYPE a [<!ENTITY b \"c\">]><a>&b;</a>").is_err());
     }
 }

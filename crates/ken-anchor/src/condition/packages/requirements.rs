@@ -1,21 +1,22 @@
-//! `requirements*.txt`: what pip installs. Only `==` pins a version.
+//! `requirements*.txt`: requirements of pip. Only `==` pins a version.
 
-use super::listing::{Coverage, Listing};
+use super::listing::{ListingCoverage, LockfileListing};
 
-pub(super) fn read(text: &str) -> Listing {
+pub(super) fn parse(text: &str) -> LockfileListing {
     let joined = text.replace("\\\r\n", " ").replace("\\\n", " ");
-    let packages: Vec<_> = joined.lines().filter_map(requirement).collect();
-    // What pip-compile and pip freeze write is pinned throughout, and is all there is.
+    let packages: Vec<_> = joined.lines().filter_map(parse_requirement).collect();
+    // A file with only pins comes from pip-compile or pip freeze, which also list indirect
+    // packages.
     let pinned = packages.iter().all(|(_, version)| version.is_some());
     let coverage = if pinned {
-        Coverage::Whole
+        ListingCoverage::Whole
     } else {
-        Coverage::Part
+        ListingCoverage::Part
     };
-    Listing { packages, coverage }
+    LockfileListing { packages, coverage }
 }
 
-fn requirement(line: &str) -> Option<(String, Option<String>)> {
+fn parse_requirement(line: &str) -> Option<(String, Option<String>)> {
     let line = line.split(" #").next().unwrap_or(line);
     let line = line
         .split(';')
@@ -25,16 +26,17 @@ fn requirement(line: &str) -> Option<(String, Option<String>)> {
         .next()
         .unwrap_or(line)
         .trim();
+    // Options, comments, local paths and URLs name no package of the index.
     if line.starts_with(['-', '#', '.', '/']) || line.contains("://") {
         return None;
     }
     let end = line.find(|c: char| !c.is_ascii_alphanumeric() && !"._-".contains(c));
     let name = &line[..end.unwrap_or(line.len())];
-    (!name.is_empty()).then(|| (name.to_owned(), pin(&line.replace(' ', ""))))
+    (!name.is_empty()).then(|| (name.to_owned(), pinned_version(&line.replace(' ', ""))))
 }
 
-/// Returns the version behind the only `==`.
-fn pin(requirement: &str) -> Option<String> {
+/// Returns the version after `==`, if it is the only constraint.
+fn pinned_version(requirement: &str) -> Option<String> {
     let (before, version) = requirement.split_once("==")?;
     let version = version.trim_start_matches('=');
     let end = version.find(|c: char| !c.is_ascii_alphanumeric() && !"._+!-".contains(c));
@@ -63,7 +65,7 @@ flask
 ./local
 https://example.com/x.whl
 ";
-        let listing = read(text);
+        let listing = parse(text);
         assert_eq!(
             listing.lines(),
             [
@@ -76,7 +78,7 @@ https://example.com/x.whl
                 "urllib3 2.0.7"
             ]
         );
-        assert_eq!(listing.coverage, Coverage::Part);
-        assert_eq!(read("a==1\n").coverage, Coverage::Whole);
+        assert_eq!(listing.coverage, ListingCoverage::Part);
+        assert_eq!(parse("a==1\n").coverage, ListingCoverage::Whole);
     }
 }

@@ -1,59 +1,62 @@
-//! `yarn.lock`, of yarn 1 and of yarn 2 and later, whose two syntaxes agree in all that is read here.
+//! `yarn.lock` of yarn 1 and later versions, whose two syntaxes agree in the parts read here.
 
-use super::listing::Listing;
+use super::listing::LockfileListing;
 
-/// Reads lines: a block begins unindented with what was asked for, `version` is indented below.
-pub(super) fn read(text: &str) -> Listing {
+/// Parses the lines: a block begins unindented with the requested ranges, `version` is indented.
+pub(super) fn parse(text: &str) -> LockfileListing {
     let mut packages = Vec::new();
     let mut asked = None;
     let mut version = None;
+    // A final header flushes the last block.
     for line in text.lines().chain(["end:"]) {
         if line.starts_with('#') || line.trim().is_empty() {
             continue;
         }
         let Some(field) = line.strip_prefix("  ") else {
             packages.extend(asked.take().zip(version.take()));
-            asked = name(line.trim_end().trim_end_matches(':'));
+            asked = requested_name(line.trim_end().trim_end_matches(':'));
             continue;
         };
-        if let Some(value) = field.strip_prefix("version").and_then(value) {
+        if let Some(value) = field.strip_prefix("version").and_then(field_value) {
             version = Some(Some(value.to_owned()));
         }
-        if let Some(value) = field.strip_prefix("resolution").and_then(value) {
-            asked = resolved(value);
+        if let Some(value) = field.strip_prefix("resolution").and_then(field_value) {
+            // The resolution has the real name, also of an alias; a workspace resets the block.
+            asked = resolved_name(value);
         }
     }
-    Listing::whole(packages)
+    LockfileListing::whole(packages)
 }
 
-/// Returns what follows a field's name, without `:` and quotes.
-fn value(rest: &str) -> Option<&str> {
+/// Returns the value of a field, without `:` and quotes.
+fn field_value(rest: &str) -> Option<&str> {
     let rest = rest.strip_prefix([':', ' '])?;
     Some(rest.trim().trim_matches('"'))
 }
 
-/// Returns the package that `name@range, name@range` asks for. Yarn 1 writes an alias as
+/// Returns the package that `name@range, name@range` requests. Yarn 1 writes an alias as
 /// `other@npm:name@range`.
-fn name(asked: &str) -> Option<String> {
+fn requested_name(asked: &str) -> Option<String> {
     let first = asked
         .split(',')
         .next()
         .unwrap_or(asked)
         .trim()
         .trim_matches('"');
-    let (name, range) = split(first)?;
-    let real = range.strip_prefix("npm:").and_then(split);
+    let (name, range) = split_descriptor(first)?;
+    let real = range.strip_prefix("npm:").and_then(split_descriptor);
     Some(real.map_or(name, |(real, _)| real).to_owned())
 }
 
-/// Returns the package of `name@npm:1.2.3`; a workspace is no package of the registry.
-fn resolved(resolution: &str) -> Option<String> {
-    let (name, range) = split(resolution)?;
+/// Returns the package of `name@npm:1.2.3`, or `None` for a workspace, which is not in the
+/// registry.
+fn resolved_name(resolution: &str) -> Option<String> {
+    let (name, range) = split_descriptor(resolution)?;
     (!range.starts_with("workspace:")).then(|| name.to_owned())
 }
 
-/// Splits at the `@` behind the name, not at that of a scope.
-fn split(text: &str) -> Option<(&str, &str)> {
+/// Splits at the `@` after the name, not at that of a scope.
+fn split_descriptor(text: &str) -> Option<(&str, &str)> {
     let at = text.char_indices().skip(1).find(|(_, c)| *c == '@')?.0;
     Some((&text[..at], &text[at + 1..]))
 }
@@ -82,7 +85,7 @@ chalk@^2.4.2:
 "old@npm:ms@^2":
   version "2.0.0"
 "#;
-        let lines = read(text).lines();
+        let lines = parse(text).lines();
         assert_eq!(
             lines,
             ["@babel/code-frame 7.22.13", "chalk 2.4.2", "ms 2.0.0"]
@@ -116,6 +119,6 @@ __metadata:
   version: 2.1.3
   resolution: "ms@npm:2.1.3"
 "#;
-        assert_eq!(read(text).lines(), ["@types/node 20.11.5", "ms 2.1.3"]);
+        assert_eq!(parse(text).lines(), ["@types/node 20.11.5", "ms 2.1.3"]);
     }
 }

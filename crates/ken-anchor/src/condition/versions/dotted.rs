@@ -1,62 +1,64 @@
-//! Versions of numbers and words, where no published order is followed to the letter.
+//! Versions of numbers and words, compared by the rules Maven, RubyGems and Composer share.
 //!
-//! Maven, RubyGems and Composer differ in corners; this order is what they share. Numbers compare by
-//! value and trailing zeros do not count. Words such as `alpha` and `rc` come before the release,
-//! `final` and its like are the release, and others (`jre`, `p1`) come after it; in RubyGems every
-//! word comes before.
+//! Numbers compare by value; trailing zeros do not count. Words such as `alpha` and `rc` precede
+//! the release, `final` and its synonyms equal it, and other words (`jre`, `p1`) follow it. In
+//! RubyGems every word precedes the release.
 
 use std::cmp::Ordering;
 
-use ken_core::condition::Ecosystem;
+use ken_core::values::condition::Ecosystem;
 
-/// Parts a version may have.
+/// Maximum number of parts of a version.
 const PARTS_MAX: usize = 32;
 
 /// A version as numbers and words.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Dotted(Vec<Part>);
+pub(super) struct DottedVersion(Vec<VersionPart>);
 
-/// Declared in their order: what ends a version stands between early words and late ones.
+/// Variants are declared in order: the end of a version sorts between early and late words.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Part {
+enum VersionPart {
     Early(u8, String),
     End,
     Late(String),
     Number(u64),
 }
 
-impl Dotted {
+impl DottedVersion {
     pub(super) fn parse(ecosystem: Ecosystem, text: &str) -> Option<Self> {
         let text = text.strip_prefix(['v', 'V']).unwrap_or(text);
         if !text.starts_with(|c: char| c.is_ascii_digit()) {
             return None;
         }
+        // Build metadata after `+` does not affect the order.
         let text = text.split('+').next().unwrap_or(text).to_ascii_lowercase();
         let mut parts = Vec::new();
-        for word in text.split(['.', '-', '_']).flat_map(runs) {
-            let Some(part) = part(ecosystem, word)? else {
+        for word in text.split(['.', '-', '_']).flat_map(split_runs) {
+            let Some(part) = parse_part(ecosystem, word)? else {
                 continue;
             };
             match part {
-                Part::Number(_) => {}
-                Part::Early(..) | Part::Late(_) | Part::End => drop_zeros(&mut parts),
+                VersionPart::Number(_) => {}
+                VersionPart::Early(..) | VersionPart::Late(_) | VersionPart::End => {
+                    drop_trailing_zeros(&mut parts);
+                }
             }
             parts.push(part);
         }
-        drop_zeros(&mut parts);
+        drop_trailing_zeros(&mut parts);
         (parts.len() <= PARTS_MAX).then_some(Self(parts))
     }
 }
 
-/// Drops zeros that say nothing: at the end, and before a word, so that 1.0-rc1 is 1-rc1.
-fn drop_zeros(parts: &mut Vec<Part>) {
-    while parts.last() == Some(&Part::Number(0)) {
+/// Drops insignificant zeros: at the end, and before a word, so that 1.0-rc1 equals 1-rc1.
+fn drop_trailing_zeros(parts: &mut Vec<VersionPart>) {
+    while parts.last() == Some(&VersionPart::Number(0)) {
         parts.pop();
     }
 }
 
 /// Splits `rc1` into `rc` and `1`.
-fn runs(word: &str) -> Vec<&str> {
+fn split_runs(word: &str) -> Vec<&str> {
     let mut runs = Vec::new();
     let mut rest = word;
     while let Some(first) = rest.chars().next() {
@@ -71,12 +73,15 @@ fn runs(word: &str) -> Vec<&str> {
     runs
 }
 
-/// Returns what a run stands for; `Some(None)` for a word that says nothing.
-fn part(ecosystem: Ecosystem, run: &str) -> Option<Option<Part>> {
+/// Parses a run; returns `Some(None)` for a word without meaning for the order.
+fn parse_part(ecosystem: Ecosystem, run: &str) -> Option<Option<VersionPart>> {
     if run.starts_with(|c: char| c.is_ascii_digit()) {
-        return run.parse().ok().map(|number| Some(Part::Number(number)));
+        return run
+            .parse()
+            .ok()
+            .map(|number| Some(VersionPart::Number(number)));
     }
-    let early = |rank| Some(Some(Part::Early(rank, String::new())));
+    let early = |rank| Some(Some(VersionPart::Early(rank, String::new())));
     match run {
         "final" | "ga" | "release" | "stable" => Some(None),
         "dev" | "snapshot" => early(0),
@@ -84,21 +89,23 @@ fn part(ecosystem: Ecosystem, run: &str) -> Option<Option<Part>> {
         "b" | "beta" => early(2),
         "m" | "milestone" | "preview" | "pre" => early(3),
         "rc" | "cr" => early(4),
-        word if ecosystem == Ecosystem::Gem => Some(Some(Part::Early(5, word.to_owned()))),
-        word => Some(Some(Part::Late(word.to_owned()))),
+        // RubyGems treats every version with a letter as a pre-release.
+        word if ecosystem == Ecosystem::Gem => Some(Some(VersionPart::Early(5, word.to_owned()))),
+        word => Some(Some(VersionPart::Late(word.to_owned()))),
     }
 }
 
-impl Ord for Dotted {
+impl Ord for DottedVersion {
     fn cmp(&self, other: &Self) -> Ordering {
         let longest = self.0.len().max(other.0.len());
-        let part = |of: &Self, at| of.0.get(at).cloned().unwrap_or(Part::End);
+        // Padding with `End` makes `1-rc1 < 1 < 1-jre` hold.
+        let part = |of: &Self, at| of.0.get(at).cloned().unwrap_or(VersionPart::End);
         let orders = (0..longest).map(|at| part(self, at).cmp(&part(other, at)));
         orders.fold(Ordering::Equal, Ordering::then)
     }
 }
 
-impl PartialOrd for Dotted {
+impl PartialOrd for DottedVersion {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
@@ -111,8 +118,8 @@ mod tests {
     #[test]
     fn versions_stand_in_this_order() {
         let order = |ecosystem, versions: &[&str]| {
-            let read = |text: &&str| Dotted::parse(ecosystem, text).unwrap();
-            let read: Vec<Dotted> = versions.iter().map(read).collect();
+            let read = |text: &&str| DottedVersion::parse(ecosystem, text).unwrap();
+            let read: Vec<DottedVersion> = versions.iter().map(read).collect();
             assert!(read.is_sorted_by(|one, other| one < other), "{versions:?}");
         };
         order(
@@ -149,7 +156,7 @@ mod tests {
 
     #[test]
     fn zeros_at_the_end_and_words_for_a_release_do_not_count() {
-        let read = |text| Dotted::parse(Ecosystem::Maven, text).unwrap();
+        let read = |text| DottedVersion::parse(Ecosystem::Maven, text).unwrap();
         for (one, other) in [
             ("1", "1.0.0"),
             ("1.0.Final", "1"),
@@ -163,8 +170,14 @@ mod tests {
                 "{one} {other}"
             );
         }
-        assert_eq!(Dotted::parse(Ecosystem::Composer, "dev-main"), None);
-        assert_eq!(Dotted::parse(Ecosystem::Maven, &"9".repeat(60)), None);
-        assert_eq!(Dotted::parse(Ecosystem::Maven, &"1.1".repeat(60)), None);
+        assert_eq!(DottedVersion::parse(Ecosystem::Composer, "dev-main"), None);
+        assert_eq!(
+            DottedVersion::parse(Ecosystem::Maven, &"9".repeat(60)),
+            None
+        );
+        assert_eq!(
+            DottedVersion::parse(Ecosystem::Maven, &"1.1".repeat(60)),
+            None
+        );
     }
 }

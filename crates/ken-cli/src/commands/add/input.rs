@@ -1,32 +1,33 @@
-//! An entry as somebody hands it in, in Ken's words or those of knowledge stores.
+//! Input of a new entry, with the field names of Ken or of other knowledge stores.
 //!
-//! Every field is named once here, for flags, `--content` and JSON lines alike. A field nobody
-//! knows is refused rather than dropped.
+//! Every field is defined once here, for flags, `--content` and JSON lines. An unknown field is an
+//! error and not ignored.
 
 use std::collections::BTreeSet;
 
-use ken_core::actor::{Actor, Role};
-use ken_core::anchor::Target;
-use ken_core::citation::{Citation, Evidence, EvidenceRef, EvidenceType};
-use ken_core::content::{Content, DecayClass, Detail, Polarity, Scope};
 use ken_core::decide::{Proposal, SCHEMA_VERSION};
-use ken_core::event::Origin;
-use ken_core::kind::{Kind, Memory};
-use ken_core::text::{Alias, Condition, Statement, Step, Tag};
-use ken_core::time::Timestamp;
+use ken_core::ledger::event::Origin;
+use ken_core::values::actor::{Actor, ActorRole};
+use ken_core::values::anchor::CodeLocation;
+use ken_core::values::citation::{Citation, CitationRef, CitationSource, CitationType};
+use ken_core::values::content::{Content, DecayClass, EntryScope, KindDetail, Polarity};
+use ken_core::values::kind::{EntryKind, Memory};
+use ken_core::values::text::{Alias, Condition, Statement, Step, Tag};
+use ken_core::values::time::Timestamp;
 use ken_engine::Engine;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::args::{AddArgs, NormType};
-use crate::failure::Failure;
+use crate::args::filter::NormType;
+use crate::commands::add::AddArgs;
+use crate::failure::CommandFailure;
 
-/// Everything an entry may be handed in with.
+/// All input fields of an entry.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct EntryInput {
     kind: Option<String>,
-    /// A kind, as knowledge stores call it.
+    /// A kind, under the name that other knowledge stores use.
     r#type: Option<String>,
     #[serde(skip)]
     memory: Option<Memory>,
@@ -35,7 +36,7 @@ pub(crate) struct EntryInput {
     statement: Option<String>,
     description: Option<String>,
     rule: Option<String>,
-    anchors: Vec<Target>,
+    anchors: Vec<CodeLocation>,
     verify: Vec<Step>,
     cite: Vec<String>,
     provenance: Vec<ProvenanceInput>,
@@ -44,14 +45,14 @@ pub(crate) struct EntryInput {
     lens: Option<Tag>,
     polarity: Option<Polarity>,
     decay: Option<DecayClass>,
-    scope: Option<Scope>,
+    scope: Option<EntryScope>,
     thread: Option<Tag>,
     r#override: Option<String>,
     #[serde(alias = "alias")]
     id: Option<Alias>,
     schema_version: Option<String>,
     detail: Option<Map<String, Value>>,
-    // What only some kinds have.
+    // Fields of specific kinds.
     name: Option<Value>,
     question: Option<Value>,
     answer: Option<Value>,
@@ -63,27 +64,27 @@ pub(crate) struct EntryInput {
     to: Option<Value>,
 }
 
-/// One citation inside the content.
+/// One citation in the content.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ProvenanceInput {
-    evidence_type: EvidenceType,
-    evidence_ref: EvidenceRef,
+    evidence_type: CitationType,
+    evidence_ref: CitationRef,
     cited_by: Option<String>,
-    /// Seconds since 1970.
+    /// Unix time in seconds.
     cited_at: Option<u64>,
 }
 
 impl EntryInput {
-    /// Reads one JSON object.
-    pub(crate) fn parse(json: &str) -> Result<Self, Failure> {
+    /// Parses one JSON object.
+    pub(crate) fn parse(json: &str) -> Result<Self, CommandFailure> {
         serde_json::from_str(json).map_err(|error| {
-            Failure::json(&error).with_hint("`ken add --help` shows the names of all fields")
+            CommandFailure::json(&error).with_hint("`ken add --help` shows the names of all fields")
         })
     }
 
-    /// Adds what was given as flags: single values win over the JSON, lists are added to it.
-    pub(super) fn apply(&mut self, args: &AddArgs) -> Result<(), Failure> {
+    /// Applies the flags: single values override the JSON, lists are appended to it.
+    pub(super) fn apply(&mut self, args: &AddArgs) -> Result<(), CommandFailure> {
         let wording = &args.wording;
         self.memory = args.memory;
         self.norm_type = args.norm_type;
@@ -100,7 +101,8 @@ impl EntryInput {
         replace(&mut self.id, args.alias.as_ref());
         self.anchors.extend(wording.anchor.iter().cloned());
         for step in &wording.verify {
-            self.verify.push(step.parse().map_err(Failure::usage)?);
+            self.verify
+                .push(step.parse().map_err(CommandFailure::usage)?);
         }
         self.tags.extend(wording.tag.iter().cloned());
         self.depends_on.extend(wording.depends_on.iter().cloned());
@@ -110,13 +112,13 @@ impl EntryInput {
         self.cite.extend(args.evidence.iter().cloned());
         if let Some(detail) = &wording.detail {
             let detail = serde_json::from_str(detail);
-            self.detail = Some(detail.map_err(|e| Failure::json(&e).at("--detail"))?);
+            self.detail = Some(detail.map_err(|e| CommandFailure::json(&e).at("--detail"))?);
         }
         Ok(())
     }
 
-    /// Makes a proposal by `by`.
-    pub(crate) fn proposal(self, engine: &Engine, by: &Actor) -> Result<Proposal, Failure> {
+    /// Returns the proposal of a new entry by `by`.
+    pub(crate) fn proposal(self, engine: &Engine, by: &Actor) -> Result<Proposal, CommandFailure> {
         let kind = self.kind_wanted()?;
         check_schema_version(self.schema_version.as_deref())?;
         if let Some(name) = &self.id {
@@ -141,7 +143,7 @@ impl EntryInput {
             kind,
             content,
             citations,
-            origin: Origin::of(by),
+            origin: Origin::from_actor(by),
             scope,
             alias: self.id,
             thread: self.thread,
@@ -152,83 +154,91 @@ impl EntryInput {
         })
     }
 
-    /// Settles the kind from everything that may name it.
-    fn kind_wanted(&self) -> Result<Kind, Failure> {
+    /// Determines the kind from the fields that can name it.
+    fn kind_wanted(&self) -> Result<EntryKind, CommandFailure> {
         let named = [self.kind.as_deref(), self.r#type.as_deref()]
             .into_iter()
             .flatten();
-        let mut kinds: Vec<Kind> = Vec::new();
+        let mut kinds: Vec<EntryKind> = Vec::new();
         for name in named {
-            kinds.push(name.parse().map_err(Failure::usage)?);
+            kinds.push(name.parse().map_err(CommandFailure::usage)?);
         }
         kinds.extend(self.norm_type.map(NormType::kind));
         let kind = match (kinds.first(), self.memory) {
             (Some(kind), _) => *kind,
-            (None, Some(Memory::Semantic)) if self.name.is_some() => Kind::Entity,
-            (None, Some(Memory::Semantic)) => Kind::Learning,
+            (None, Some(Memory::Semantic)) if self.name.is_some() => EntryKind::Entity,
+            (None, Some(Memory::Semantic)) => EntryKind::Learning,
             (None, Some(Memory::Procedural)) => {
-                return Err(Failure::usage("which norm is it?")
+                return Err(CommandFailure::usage("which norm is it?")
                     .with_hint("add --norm-type commit, pr, expectation or risk"));
             }
             (None, Some(Memory::Episodic)) => {
-                return Err(Failure::usage("episodic memory is not written by `add`")
-                    .with_hint("`ken friction record` writes it"));
+                return Err(
+                    CommandFailure::usage("episodic memory is not written by `add`")
+                        .with_hint("`ken health friction record` writes it"),
+                );
             }
             (None, None) => {
-                return Err(Failure::usage("the kind is missing")
+                return Err(CommandFailure::usage("the kind is missing")
                     .with_hint("add --kind learning, decision, convention, …"));
             }
         };
         if let Some(other) = kinds.iter().find(|other| **other != kind) {
-            return Err(Failure::usage(format!(
+            return Err(CommandFailure::usage(format!(
                 "it is called both {kind} and {other}"
             )));
         }
         if let Some(memory) = self.memory.filter(|memory| *memory != kind.memory()) {
             let right = kind.memory();
-            return Err(Failure::usage(format!(
+            return Err(CommandFailure::usage(format!(
                 "a {kind} belongs to {right} memory, not {memory}"
             )));
         }
         Ok(kind)
     }
 
-    fn statement_of(&self, kind: Kind) -> Result<Statement, Failure> {
+    fn statement_of(&self, kind: EntryKind) -> Result<Statement, CommandFailure> {
         let given = [&self.statement, &self.rule, &self.description];
         let mut given = given.into_iter().flatten();
         let text = match (given.next(), &self.name) {
             (Some(text), _) => text.clone(),
-            (None, Some(Value::String(name))) if kind == Kind::Entity => name.clone(),
-            (None, _) if kind == Kind::Relationship => self.relation_in_words()?,
+            (None, Some(Value::String(name))) if kind == EntryKind::Entity => name.clone(),
+            (None, _) if kind == EntryKind::Relationship => self.relation_in_words()?,
             (None, _) => {
-                return Err(Failure::usage("the statement is missing").with_hint(
+                return Err(CommandFailure::usage("the statement is missing").with_hint(
                     "add --statement TEXT, or statement, rule or description in the JSON",
                 ));
             }
         };
         if given.any(|other| *other != text) {
-            return Err(
-                Failure::usage("statement, rule and description say different things")
-                    .with_hint("they are one field: give one of them"),
-            );
+            return Err(CommandFailure::usage(
+                "statement, rule and description say different things",
+            )
+            .with_hint("they are one field: give one of them"));
         }
         text.parse().map_err(|error| {
-            Failure::usage(error)
+            CommandFailure::usage(error)
                 .with_hint("say it in one to three sentences, details belong into a cited document")
         })
     }
 
-    fn relation_in_words(&self) -> Result<String, Failure> {
+    fn relation_in_words(&self) -> Result<String, CommandFailure> {
         let word =
             |value: &Option<Value>| value.as_ref().and_then(Value::as_str).map(str::to_owned);
         match (word(&self.from), word(&self.rel), word(&self.to)) {
             (Some(from), Some(rel), Some(to)) => Ok(format!("{from} {rel} {to}")),
-            _ => Err(Failure::usage("a relationship needs from, rel and to")),
+            _ => Err(CommandFailure::usage(
+                "a relationship needs from, rel and to",
+            )),
         }
     }
 
-    /// Gathers what only `kind` has, from `detail` and from members of its own.
-    fn detail_of(&self, kind: Kind, engine: &Engine) -> Result<Option<Detail>, Failure> {
+    /// Returns the fields specific to `kind`, from `detail` and from top-level fields.
+    fn detail_of(
+        &self,
+        kind: EntryKind,
+        engine: &Engine,
+    ) -> Result<Option<KindDetail>, CommandFailure> {
         let members = [
             ("name", &self.name),
             ("question", &self.question),
@@ -249,7 +259,7 @@ impl EntryInput {
         if detail.is_empty() {
             return Ok(None);
         }
-        if kind == Kind::Relationship {
+        if kind == EntryKind::Relationship {
             resolve_ends(&mut detail, engine)?;
         }
         let of = match kind.memory() {
@@ -258,8 +268,8 @@ impl EntryInput {
         };
         detail.entry("of").or_insert_with(|| of.into());
         let given = detail.keys().cloned().collect::<Vec<_>>().join(", ");
-        let read: Detail = serde_json::from_value(Value::Object(detail)).map_err(|error| {
-            Failure::usage(format!(
+        let read: KindDetail = serde_json::from_value(Value::Object(detail)).map_err(|error| {
+            CommandFailure::usage(format!(
                 "a {kind} cannot hold these details ({given}): {error}"
             ))
         })?;
@@ -273,8 +283,8 @@ fn replace<T: Clone>(field: &mut Option<T>, given: Option<&T>) {
     }
 }
 
-/// The ends of a relationship may be named by any beginning of an id, or by alias.
-fn resolve_ends(detail: &mut Map<String, Value>, engine: &Engine) -> Result<(), Failure> {
+/// Resolves the ends of a relationship, which may be id prefixes or aliases.
+fn resolve_ends(detail: &mut Map<String, Value>, engine: &Engine) -> Result<(), CommandFailure> {
     for key in ["from", "to"] {
         if let Some(Value::String(wanted)) = detail.get(key) {
             let id = engine.find(wanted)?.id;
@@ -284,28 +294,28 @@ fn resolve_ends(detail: &mut Map<String, Value>, engine: &Engine) -> Result<(), 
     Ok(())
 }
 
-/// Refuses content of a schema this build does not write.
-fn check_schema_version(version: Option<&str>) -> Result<(), Failure> {
+/// Returns an error for a schema version that this build does not write.
+fn check_schema_version(version: Option<&str>) -> Result<(), CommandFailure> {
     let major = |version: &str| version.split('.').next().map(str::to_owned);
     match version {
-        Some(version) if major(version) != major(SCHEMA_VERSION) => Err(Failure::usage(format!(
-            "schema_version {version} cannot be written; this ken writes {SCHEMA_VERSION}"
-        ))),
+        Some(version) if major(version) != major(SCHEMA_VERSION) => Err(CommandFailure::usage(
+            format!("schema_version {version} cannot be written; this ken writes {SCHEMA_VERSION}"),
+        )),
         Some(_) | None => Ok(()),
     }
 }
 
-/// Returns how far a new entry reaches: nothing is everybody's before it has proven itself here.
-fn scope_of(wanted: Option<Scope>) -> Result<Scope, Failure> {
+/// Returns the scope of a new entry. Global scope is refused: it requires a promotion.
+fn scope_of(wanted: Option<EntryScope>) -> Result<EntryScope, CommandFailure> {
     match wanted.unwrap_or_default() {
-        Scope::Global => Err(Failure::usage("a new entry is not global")
-            .with_hint("add it here; `ken promote ID --to global` copies it later")),
-        near @ (Scope::Thread | Scope::Workspace) => Ok(near),
+        EntryScope::Global => Err(CommandFailure::usage("a new entry is not global")
+            .with_hint("add it here; `ken entry promote ID --to global` copies it later")),
+        near @ (EntryScope::Thread | EntryScope::Workspace) => Ok(near),
     }
 }
 
-/// Refuses a name another entry has: it would find neither.
-fn check_alias(engine: &Engine, name: &Alias) -> Result<(), Failure> {
+/// Returns an error if another entry has the alias, which would make it ambiguous.
+fn check_alias(engine: &Engine, name: &Alias) -> Result<(), CommandFailure> {
     let Ok(entry) = engine.find(name.as_str()) else {
         return Ok(());
     };
@@ -319,9 +329,9 @@ fn check_alias(engine: &Engine, name: &Alias) -> Result<(), Failure> {
     }
     let id = entry.id;
     Err(
-        Failure::refused("alias_taken", format!("`{name}` already names {id}")).with_hint(format!(
-            "`ken revise {id}` words it anew, `ken cite {id}` adds evidence"
-        )),
+        CommandFailure::refused("alias_taken", format!("`{name}` already names {id}")).with_hint(
+            format!("`ken edit {id}` words it anew, `ken entry cite {id}` adds evidence"),
+        ),
     )
 }
 
@@ -330,7 +340,7 @@ fn citations(
     cite: &[String],
     by: &Actor,
     now: Timestamp,
-) -> Result<Vec<Citation>, Failure> {
+) -> Result<Vec<Citation>, CommandFailure> {
     let mut citations = Vec::new();
     for it in provenance {
         citations.push(Citation {
@@ -346,18 +356,18 @@ fn citations(
         } else {
             format!("commit:{text}")
         };
-        let evidence: Evidence = typed.parse().map_err(Failure::usage)?;
+        let evidence: CitationSource = typed.parse().map_err(CommandFailure::usage)?;
         citations.push(evidence.cite(by, now));
     }
     Ok(citations)
 }
 
-/// Reads who cited; a bare name is an agent's, as knowledge stores write it.
-fn actor(name: &str) -> Result<Actor, Failure> {
+/// Parses the author of a citation; a bare name is an agent, as in other knowledge stores.
+fn actor(name: &str) -> Result<Actor, CommandFailure> {
     if name.contains(':') {
         return name
             .parse()
-            .map_err(|error| Failure::usage(error).at("cited_by"));
+            .map_err(|error| CommandFailure::usage(error).at("cited_by"));
     }
-    Ok(Actor::from_claim(Role::Agent, name))
+    Ok(Actor::from_claim(ActorRole::Agent, name))
 }

@@ -1,30 +1,31 @@
-//! Many entries from JSON lines, durable a batch at a time.
+//! `ken add --from-jsonl`: adds many entries from JSON lines, in durable batches.
 //!
-//! A bad line names its number and nothing of its batch is written; the batches before it stay.
+//! The error of an invalid line names its number. Nothing of its batch is written; earlier batches
+//! stay.
 
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read as _};
 use std::path::Path;
 
-use ken_core::actor::Actor;
 use ken_core::decide::Proposal;
-use ken_core::text::Alias;
+use ken_core::json::EntryJson;
+use ken_core::values::actor::Actor;
+use ken_core::values::text::Alias;
 use ken_engine::Engine;
 use ken_engine::entries::BATCH_MAX;
 
 use super::super::Session;
 use super::input::EntryInput;
-use crate::args::AddArgs;
-use crate::failure::{Exit, Failure};
-use crate::print::counted;
-use crate::print::progress::Progress;
-use ken_core::object::EntryObject;
+use crate::commands::add::AddArgs;
+use crate::failure::{CommandExit, CommandFailure};
+use crate::print::pluralize;
+use crate::print::progress::ProgressIndicator;
 
-/// Bytes a line may have: an event and the names around it.
+/// Maximum bytes of a line: the largest event plus the field names.
 const LINE_BYTES_MAX: u64 = 256 * 1024;
 
-/// Lines that become durable together.
+/// Proposals that are written together.
 #[derive(Default)]
 struct Batch {
     first: u64,
@@ -32,21 +33,25 @@ struct Batch {
     proposals: Vec<Proposal>,
 }
 
-/// Where the lines come from.
+/// Source of the lines.
 struct Lines {
     reader: Box<dyn BufRead>,
     number: u64,
 }
 
-pub(super) fn run(session: &mut Session<'_>, args: &AddArgs, path: &Path) -> Result<Exit, Failure> {
+pub(in crate::commands) fn run(
+    session: &mut Session<'_>,
+    args: &AddArgs,
+    path: &Path,
+) -> Result<CommandExit, CommandFailure> {
     let (mut lines, bytes) = Lines::open(path)?;
     let (mut engine, by) = session.surroundings.open_to_write()?;
-    let progress = Progress::start(session.printer, "adding entries", bytes);
+    let progress = ProgressIndicator::start(session.printer, "adding entries", bytes);
     let mut added = 0;
     let mut names = BTreeSet::new();
     let outcome = loop {
         let batch = match next_batch(&mut lines, args, &engine, &by, (&mut names, &progress)) {
-            Ok(batch) if batch.proposals.is_empty() => break Ok(Exit::Fine),
+            Ok(batch) if batch.proposals.is_empty() => break Ok(CommandExit::Fine),
             Ok(batch) => batch,
             Err(failure) => break Err(failure),
         };
@@ -58,7 +63,7 @@ pub(super) fn run(session: &mut Session<'_>, args: &AddArgs, path: &Path) -> Res
     };
     drop(progress);
     session.printer.notices(&engine.take_notices())?;
-    let added = counted(added, "entry", "entries");
+    let added = pluralize(added, "entry", "entries");
     match outcome {
         Ok(exit) => {
             session.printer.talk(format_args!("added {added}"))?;
@@ -83,8 +88,8 @@ fn next_batch(
     args: &AddArgs,
     engine: &Engine,
     by: &Actor,
-    (names, progress): (&mut BTreeSet<Alias>, &Progress),
-) -> Result<Batch, Failure> {
+    (names, progress): (&mut BTreeSet<Alias>, &ProgressIndicator),
+) -> Result<Batch, CommandFailure> {
     let mut batch = Batch::default();
     while batch.proposals.len() < BATCH_MAX {
         let Some((number, line)) = lines.next()? else {
@@ -94,13 +99,13 @@ fn next_batch(
         if line.trim().is_empty() {
             continue;
         }
-        let one = || -> Result<Proposal, Failure> {
+        let one = || -> Result<Proposal, CommandFailure> {
             let mut input = EntryInput::parse(&line)?;
             input.apply(args)?;
             let proposal = input.proposal(engine, by)?;
-            // What can be refused without the ledger is refused here, where the line is known.
+            // Checks that need no ledger run here, where the line number is known.
             ken_core::decide::propose(
-                ken_core::id::EventId::from_bytes([0; 16]),
+                ken_core::values::id::EventId::from_bytes([0; 16]),
                 proposal.clone(),
             )?;
             Ok(proposal)
@@ -110,7 +115,7 @@ fn next_batch(
             && !names.insert(name.clone())
         {
             let message = format!("line {number}: `{name}` names an earlier line too");
-            return Err(Failure::refused("alias_taken", message));
+            return Err(CommandFailure::refused("alias_taken", message));
         }
         if batch.proposals.is_empty() {
             batch.first = number;
@@ -121,19 +126,19 @@ fn next_batch(
     Ok(batch)
 }
 
-/// Makes a batch durable, then answers for it.
+/// Writes a batch, then prints its entries.
 fn write_batch(
     session: &mut Session<'_>,
     engine: &mut Engine,
     batch: Batch,
-    (by, progress): (&Actor, &Progress),
-) -> Result<u64, Failure> {
+    (by, progress): (&Actor, &ProgressIndicator),
+) -> Result<u64, CommandFailure> {
     let reader = session.surroundings.as_reader(by);
-    let ids = engine.add_for(&reader, batch.proposals)?;
+    let ids = engine.add_in_run(&reader, batch.proposals)?;
     for id in &ids {
         if session.is_json() {
             let entry = engine.entry(*id)?;
-            session.printer.json(&EntryObject::new(&entry))?;
+            session.printer.json(&EntryJson::new(&entry))?;
         } else {
             session.printer.line(id)?;
         }
@@ -143,8 +148,8 @@ fn write_batch(
 }
 
 impl Lines {
-    /// Opens `path`, `-` for standard input; returns how many bytes there are where that is known.
-    fn open(path: &Path) -> Result<(Self, Option<u64>), Failure> {
+    /// Opens `path`, or standard input for `-`; returns the size in bytes if it is known.
+    fn open(path: &Path) -> Result<(Self, Option<u64>), CommandFailure> {
         if path.as_os_str() == "-" {
             return Ok((
                 Self {
@@ -154,8 +159,9 @@ impl Lines {
                 None,
             ));
         }
-        let file = File::open(path)
-            .map_err(|e| Failure::io(format_args!("cannot open `{}`", path.display()), &e))?;
+        let file = File::open(path).map_err(|e| {
+            CommandFailure::io(format_args!("cannot open `{}`", path.display()), &e)
+        })?;
         let bytes = file.metadata().ok().map(|meta| meta.len());
         Ok((
             Self {
@@ -166,22 +172,22 @@ impl Lines {
         ))
     }
 
-    fn next(&mut self) -> Result<Option<(u64, String)>, Failure> {
+    fn next(&mut self) -> Result<Option<(u64, String)>, CommandFailure> {
         let number = self.number + 1;
         let mut line = Vec::new();
         let mut limited = (&mut self.reader).take(LINE_BYTES_MAX);
         let read = limited.read_until(b'\n', &mut line);
-        read.map_err(|e| Failure::io(format_args!("cannot read line {number}"), &e))?;
+        read.map_err(|e| CommandFailure::io(format_args!("cannot read line {number}"), &e))?;
         if line.is_empty() {
             return Ok(None);
         }
-        if LINE_BYTES_MAX <= line.len() as u64 && !line.ends_with(b"\n") {
+        if line.len() as u64 >= LINE_BYTES_MAX && !line.ends_with(b"\n") {
             let message = format!("line {number} has more than {LINE_BYTES_MAX} bytes");
-            return Err(Failure::usage(message));
+            return Err(CommandFailure::usage(message));
         }
         self.number = number;
         let line = String::from_utf8(line)
-            .map_err(|_| Failure::usage(format_args!("line {number} is not UTF-8")))?;
+            .map_err(|_| CommandFailure::usage(format_args!("line {number} is not UTF-8")))?;
         Ok(Some((number, line)))
     }
 }

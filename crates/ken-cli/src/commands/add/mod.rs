@@ -1,20 +1,111 @@
-//! `ken add`: one entry from flags or JSON, or many from JSON lines.
+//! `ken add`: adds one entry from flags or JSON, or many from JSON lines.
 
-mod capture;
-mod harvest;
 mod input;
 mod lines;
 
-use ken_core::entry::Entry;
+use std::path::PathBuf;
 
-use super::Session;
-use crate::args::AddArgs;
-use crate::failure::{Exit, Failure};
+use clap::Args;
+use ken_core::ledger::entry::Entry;
+use ken_core::values::citation::CitationSource;
+use ken_core::values::content::EntryScope;
+use ken_core::values::kind::{EntryKind, Memory};
+use ken_core::values::text::{Alias, Tag};
 
-pub(super) use capture::run as capture;
+use crate::args::fields::WordingArgs;
+use crate::args::filter::NormType;
+use crate::args::values;
+use crate::commands::Session;
+use crate::failure::{CommandExit, CommandFailure};
+
 pub(crate) use input::EntryInput;
 
-pub(super) fn run(session: &mut Session<'_>, args: &AddArgs) -> Result<Exit, Failure> {
+const ADD_EXAMPLES: &str = "\
+Examples:
+  Add a lesson that points at code:
+    ken add --kind learning --statement \"Charging twice is safe: the key is idempotent\" \\
+        --anchor src/pay.rs#charge --verify \"cargo test pay\" --cite commit:3fce3b5 --tag payments
+
+  Add a finding of a review:
+    ken add --kind anti-pattern --statement \"Never log the session cookie\" \\
+        --cite pr:142 --lens security --polarity negative
+
+  Add many entries, one JSON object per line:
+    ken add --from-jsonl lessons.jsonl
+
+  Add a norm in the format of other knowledge stores:
+    ken knowledge add --type procedural --norm-type commit --evidence 3fce3b5 \\
+        --content '{\"id\":\"norm.commit.001\",\"rule\":\"Use conventional commits\"}'
+
+A statement is one to three sentences that hold beyond a single case. Every entry of the semantic
+and procedural memory needs at least one citation.";
+
+/// `ken add`.
+#[derive(Debug, Args)]
+#[command(after_help = ADD_EXAMPLES)]
+#[command(group = clap::ArgGroup::new("input").args(["statement", "content", "from_jsonl"]).required(true))]
+pub(crate) struct AddArgs {
+    /// Kind of the entry
+    #[arg(long, value_name = "KIND", value_parser = values::kind(), conflicts_with = "from_jsonl")]
+    pub(crate) kind: Option<EntryKind>,
+    #[command(flatten)]
+    pub(crate) wording: WordingArgs,
+    #[arg(
+        long,
+        help = values::cite_help("Citation; may be repeated"),
+        value_name = "TYPE:REF",
+        conflicts_with = "from_jsonl"
+    )]
+    pub(crate) cite: Vec<CitationSource>,
+    /// Scope of the entry
+    #[arg(long, value_name = "SCOPE", value_parser = values::word::<EntryScope>(&["thread", "workspace", "global"]))]
+    pub(crate) scope: Option<EntryScope>,
+    /// Thread of work the entry belongs to
+    #[arg(long, value_name = "THREAD")]
+    pub(crate) thread: Option<Tag>,
+    /// Alias that you can use instead of the id
+    #[arg(long, value_name = "NAME", conflicts_with = "from_jsonl")]
+    pub(crate) alias: Option<Alias>,
+    /// Retracted entry that this one may repeat; only a person may override it
+    #[arg(long = "override", value_name = "ID")]
+    pub(crate) overrides: Option<String>,
+    /// Add one entry per line of FILE, `-` for standard input; written in batches of 100
+    #[arg(long, value_name = "FILE")]
+    pub(crate) from_jsonl: Option<PathBuf>,
+    /// Memory of the content: semantic or procedural
+    #[arg(
+        long = "type",
+        value_name = "MEMORY",
+        help_heading = "Format of other knowledge stores"
+    )]
+    pub(crate) memory: Option<Memory>,
+    /// Kind of norm of the content
+    #[arg(
+        long,
+        value_name = "NORM",
+        help_heading = "Format of other knowledge stores"
+    )]
+    pub(crate) norm_type: Option<NormType>,
+    /// Citation of the content: TYPE:REF, or a commit
+    #[arg(
+        long,
+        value_name = "REF",
+        help_heading = "Format of other knowledge stores"
+    )]
+    pub(crate) evidence: Vec<String>,
+    /// The entry as JSON: id, type, name, description, rule, provenance, …
+    #[arg(
+        long,
+        value_name = "JSON",
+        help_heading = "Format of other knowledge stores"
+    )]
+    pub(crate) content: Option<String>,
+}
+
+pub(in crate::commands) fn run(
+    session: &mut Session<'_>,
+    args: &AddArgs,
+) -> Result<CommandExit, CommandFailure> {
     if let Some(path) = &args.from_jsonl {
         return lines::run(session, args, path);
     }
@@ -25,14 +116,17 @@ pub(super) fn run(session: &mut Session<'_>, args: &AddArgs) -> Result<Exit, Fai
     input.apply(args)?;
     let (entry, against) = session.write_as(|engine, reader| {
         let proposal = input.proposal(engine, &reader.agent)?;
-        let added = engine.add_for(reader, vec![proposal])?;
-        Ok((engine.entry(added[0])?, engine.norms_against(added[0])?))
+        let added = engine.add_in_run(reader, vec![proposal])?;
+        Ok((
+            engine.entry(added[0])?,
+            engine.contradicting_norms(added[0])?,
+        ))
     })?;
     tell_quarantine(session, &entry)?;
     for it in &against {
         let (one, other) = (it.first.id, it.second.id);
         session.printer.note(&format!(
-            "{one} and {other} contradict each other ({}); `ken verify` fails until `ken resolve {one} {other}` settles it",
+            "{one} and {other} contradict each other ({}); `ken verify` fails until `ken inbox resolve {one} {other}` settles it",
             it.why
         ))?;
     }
@@ -43,15 +137,18 @@ pub(super) fn run(session: &mut Session<'_>, args: &AddArgs) -> Result<Exit, Fai
     )
 }
 
-/// Says that the guard set the entry apart, which nobody would notice otherwise.
-fn tell_quarantine(session: &mut Session<'_>, entry: &Entry) -> Result<(), Failure> {
+/// Prints that the guard quarantined the entry, which the result alone does not show.
+pub(super) fn tell_quarantine(
+    session: &mut Session<'_>,
+    entry: &Entry,
+) -> Result<(), CommandFailure> {
     if entry.quarantine.is_empty() {
         return Ok(());
     }
     let id = entry.id;
-    let held = session.read(|engine| Ok(engine.held_entry(id)?))?;
-    let why = held.map_or_else(String::new, |it| it.why);
+    let held = session.read(|engine| Ok(engine.quarantined_entry(id)?))?;
+    let why = held.map_or_else(String::new, |it| it.reason);
     session.printer.note(&format!(
-        "{id} is quarantined: {why}; a person lets it out with `ken quarantine lift {id} --reason TEXT`"
+        "{id} is quarantined: {why}; a person lets it out with `ken guard quarantine release {id} --reason TEXT`"
     ))
 }

@@ -1,23 +1,24 @@
-//! What `ken hub` does, where this build has a hub.
+//! Execution of `ken hub`, in builds with the `hub` feature.
 
 use std::error::Error;
 use std::time::Instant;
 
-use ken_hub::administration::{Administration, AdministrationError, Made};
-use ken_hub::database::{Database, DatabaseError, Quotas, causes};
-use ken_hub::identity::RoleError;
-use ken_hub::identity::tokens::{NewToken, NewTokenError};
+use ken_hub::administration::{Administration, AdministrationError, ChangeOutcome};
+use ken_hub::config::OrganizationQuotas;
+use ken_hub::database::{DatabaseError, HubDatabase, causes};
+use ken_hub::identity::tokens::{IssueTokenError, TokenSpec};
+use ken_hub::ids::RoleError;
 use serde::Serialize;
 use tokio::runtime::Builder;
 
 use super::super::Session;
-use super::told;
-use crate::args::{
-    HubArgs, HubCommand, MaxArg, OrganisationCommand, QuotaArgs, TokenArgs, TokenCommand,
+use super::output;
+use crate::commands::hub::{
+    HubArgs, HubCommand, MaxArg, OrganizationCommand, QuotaArgs, TokenArgs, TokenCommand,
     WorkspaceArgs, WorkspaceCommand,
 };
-use crate::failure::{Exit, Failure};
-use crate::print::counted;
+use crate::failure::{CommandExit, CommandFailure};
+use crate::print::pluralize;
 use crate::world::database_url;
 
 #[derive(Serialize)]
@@ -26,32 +27,39 @@ struct MigratedObject {
     run: Vec<&'static str>,
 }
 
-pub(super) fn run(session: &mut Session<'_>, args: &HubArgs) -> Result<Exit, Failure> {
+pub(in crate::commands) fn run(
+    session: &mut Session<'_>,
+    args: &HubArgs,
+) -> Result<CommandExit, CommandFailure> {
     let url = database(args.database.database.as_deref())?;
     let runtime = Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|e| Failure::io("cannot reach the database", &e))?;
+    let runtime = runtime.map_err(|e| CommandFailure::io("cannot reach the database", &e))?;
     runtime.block_on(act(session, &url, &args.command))?;
-    Ok(Exit::Fine)
+    Ok(CommandExit::Fine)
 }
 
-/// Returns the database's address, as typed or as the environment says.
-pub(in crate::commands) fn database(typed: Option<&str>) -> Result<String, Failure> {
+/// Returns the URL of the database, from the arguments or the environment.
+pub(in crate::commands) fn database(typed: Option<&str>) -> Result<String, CommandFailure> {
     let url = typed.map(ToOwned::to_owned).or_else(database_url);
     url.ok_or_else(|| {
-        Failure::usage("no database is named")
+        CommandFailure::usage("no database is named")
             .with_hint("set KEN_DATABASE_URL, such as postgres://ken@localhost/ken")
     })
 }
 
-async fn act(session: &mut Session<'_>, url: &str, command: &HubCommand) -> Result<(), Failure> {
+async fn act(
+    session: &mut Session<'_>,
+    url: &str,
+    command: &HubCommand,
+) -> Result<(), CommandFailure> {
     match command {
-        // The owner's: whoever owns the tables is not who serves them.
+        // Connects as the owner of the tables; the server uses a role with fewer rights.
         HubCommand::Migrate => migrate(session, url).await,
-        HubCommand::Organisation(OrganisationCommand::List) => {
-            let rows = Database::organisations(url).await;
-            told::organisations(session, &rows.map_err(|e| administered(&e.into()))?)
+        HubCommand::Organization(OrganizationCommand::List) => {
+            let rows = HubDatabase::organizations(url).await;
+            output::organizations(session, &rows.map_err(|e| administered(&e.into()))?)
         }
-        HubCommand::Organisation(OrganisationCommand::Add { .. })
+        HubCommand::Organization(OrganizationCommand::Add { .. })
         | HubCommand::Workspace(_)
         | HubCommand::Token(_)
         | HubCommand::Rebuild(_)
@@ -67,8 +75,8 @@ async fn act(session: &mut Session<'_>, url: &str, command: &HubCommand) -> Resu
     }
 }
 
-/// What an operator did, or why not; outside it, whether it could be told.
-type Done = Result<Result<(), AdministrationError>, Failure>;
+/// Result of an administrative command; the outer error is a failure to print it.
+type Done = Result<Result<(), AdministrationError>, CommandFailure>;
 
 macro_rules! attempt {
     ($done:expr) => {
@@ -81,47 +89,47 @@ macro_rules! attempt {
 
 async fn administer(session: &mut Session<'_>, hub: &Administration, command: &HubCommand) -> Done {
     match command {
-        HubCommand::Migrate | HubCommand::Organisation(OrganisationCommand::List) => {}
-        HubCommand::Organisation(OrganisationCommand::Add { name }) => {
-            let made = attempt!(hub.add_organisation(name).await);
-            let known = matches!(made, Made::Known(_));
+        HubCommand::Migrate | HubCommand::Organization(OrganizationCommand::List) => {}
+        HubCommand::Organization(OrganizationCommand::Add { name }) => {
+            let made = attempt!(hub.add_organization(name).await);
+            let known = matches!(made, ChangeOutcome::Unchanged(_));
             let id = made.into_inner().0.to_string();
-            let what = ("organisation", name.as_str());
-            told::done(session, "ken.hub.organisation.v1", id, what, known)?;
+            let what = ("organization", name.as_str());
+            output::done(session, "ken.hub.organization.v1", id, what, known)?;
         }
         HubCommand::Workspace(WorkspaceCommand::Add(WorkspaceArgs {
-            organisation,
+            organization,
             workspace,
         })) => {
-            let made = attempt!(hub.add_workspace(organisation, workspace).await);
-            let known = matches!(made, Made::Known(_));
+            let made = attempt!(hub.add_workspace(organization, workspace).await);
+            let known = matches!(made, ChangeOutcome::Unchanged(_));
             let id = made.into_inner().0.to_string();
             let what = ("workspace", workspace.as_str());
-            told::done(session, "ken.hub.workspace.v1", id, what, known)?;
+            output::done(session, "ken.hub.workspace.v1", id, what, known)?;
         }
         HubCommand::Token(command) => return token(session, hub, command).await,
         HubCommand::Rebuild(args) => {
             let began = Instant::now();
-            let rebuilding = hub.rebuild(&args.organisation, &args.workspace);
+            let rebuilding = hub.rebuild(&args.organization, &args.workspace);
             let rebuilt = attempt!(rebuilding.await);
-            told::rebuilt(session, &rebuilt, began.elapsed().as_secs_f64())?;
+            output::rebuilt(session, &rebuilt, began.elapsed().as_secs_f64())?;
         }
         HubCommand::Evict(args) => {
-            let evicting = hub.evict(&args.organisation, &args.workspace);
-            told::evicted(session, &attempt!(evicting.await))?;
+            let evicting = hub.evict(&args.organization, &args.workspace);
+            output::evicted(session, &attempt!(evicting.await))?;
         }
         HubCommand::Quota(args) => return quota(session, hub, args).await,
-        HubCommand::Workspace(WorkspaceCommand::List { organisation })
-        | HubCommand::Status { organisation } => {
-            let rows = attempt!(hub.status(organisation).await);
-            told::workspaces(session, &rows)?;
+        HubCommand::Workspace(WorkspaceCommand::List { organization })
+        | HubCommand::Status { organization } => {
+            let rows = attempt!(hub.list_workspaces(organization).await);
+            output::workspaces(session, &rows)?;
         }
     }
     Ok(Ok(()))
 }
 
-async fn migrate(session: &mut Session<'_>, url: &str) -> Result<(), Failure> {
-    let run = Database::migrate(url).await;
+async fn migrate(session: &mut Session<'_>, url: &str) -> Result<(), CommandFailure> {
+    let run = HubDatabase::migrate(url).await;
     let run = run.map_err(|e| administered(&e.into()))?;
     if session.is_json() {
         let schema = "ken.hub.migrated.v1";
@@ -135,14 +143,14 @@ async fn migrate(session: &mut Session<'_>, url: &str) -> Result<(), Failure> {
             .printer
             .talk("the database is at this build's version"),
         count => {
-            let migrations = counted(count as u64, "migration", "migrations");
+            let migrations = pluralize(count as u64, "migration", "migrations");
             session.printer.talk(format_args!("ran {migrations}"))
         }
     }
 }
 
 async fn quota(session: &mut Session<'_>, hub: &Administration, args: &QuotaArgs) -> Done {
-    let organisation = args.organisation.as_str();
+    let organization = args.organization.as_str();
     let wishes = [
         args.workspaces,
         args.events,
@@ -150,11 +158,11 @@ async fn quota(session: &mut Session<'_>, hub: &Administration, args: &QuotaArgs
         args.requests_per_minute,
     ];
     if wishes.iter().all(Option::is_none) {
-        let allowed = attempt!(hub.quotas(organisation).await);
-        told::quotas(session, organisation, &allowed)?;
+        let allowed = attempt!(hub.quotas(organization).await);
+        output::quotas(session, organization, &allowed)?;
         return Ok(Ok(()));
     }
-    let change = |quotas: &mut Quotas| {
+    let change = |quotas: &mut OrganizationQuotas| {
         let places = [
             &mut quotas.workspaces_max,
             &mut quotas.events_max,
@@ -169,8 +177,8 @@ async fn quota(session: &mut Session<'_>, hub: &Administration, args: &QuotaArgs
             }
         }
     };
-    let allowed = attempt!(hub.set_quotas(organisation, change).await);
-    told::quotas(session, organisation, &allowed)?;
+    let allowed = attempt!(hub.set_quotas(organization, change).await);
+    output::quotas(session, organization, &allowed)?;
     if args.requests_per_minute.is_some() {
         let told = "hubs that run ask for the rate anew within a minute; the rest holds at once";
         session.printer.talk(told)?;
@@ -181,16 +189,16 @@ async fn quota(session: &mut Session<'_>, hub: &Administration, args: &QuotaArgs
 async fn token(session: &mut Session<'_>, hub: &Administration, command: &TokenCommand) -> Done {
     match command {
         TokenCommand::Create(args) => return create_token(session, hub, args).await,
-        TokenCommand::List { organisation } => {
-            let tokens = attempt!(hub.tokens(organisation).await);
-            told::tokens(session, &tokens, hub.now())?;
+        TokenCommand::List { organization } => {
+            let tokens = attempt!(hub.tokens(organization).await);
+            output::tokens(session, &tokens, hub.now())?;
         }
-        TokenCommand::Revoke { organisation, id } => {
-            let revoked = attempt!(hub.revoke_token(organisation, id).await);
-            let known = matches!(revoked, Made::Known(_));
+        TokenCommand::Revoke { organization, id } => {
+            let revoked = attempt!(hub.revoke_token(organization, id).await);
+            let known = matches!(revoked, ChangeOutcome::Unchanged(_));
             let listed = revoked.into_inner();
             if session.is_json() {
-                told::token(session, &listed, None)?;
+                output::token(session, &listed, None)?;
                 return Ok(Ok(()));
             }
             let token = &listed.token;
@@ -211,22 +219,22 @@ async fn token(session: &mut Session<'_>, hub: &Administration, command: &TokenC
 
 async fn create_token(session: &mut Session<'_>, hub: &Administration, args: &TokenArgs) -> Done {
     let role = args.role.parse();
-    let new = NewToken {
-        role: role.map_err(|e: RoleError| Failure::usage(e))?,
+    let new = TokenSpec {
+        role: role.map_err(|e: RoleError| CommandFailure::usage(e))?,
         actor: Some(args.actor.clone()),
         workspaces: Some(args.workspace.clone()).filter(|it| !it.is_empty()),
         days: args.days,
         name: args.name.clone(),
     };
-    let made = attempt!(hub.create_token(&args.organisation, new).await);
+    let made = attempt!(hub.create_token(&args.organization, new).await);
     let (listed, secret) = made;
     if session.is_json() {
-        told::token(session, &listed, Some(secret.reveal()))?;
+        output::token(session, &listed, Some(secret.reveal()))?;
         return Ok(Ok(()));
     }
     session.printer.line(secret.reveal())?;
     let token = &listed.token;
-    let days = counted(args.days.into(), "day", "days");
+    let days = pluralize(args.days.into(), "day", "days");
     session.printer.talk(format_args!(
         "token {} for {}, role {}; it ends in {days}",
         token.id, token.actor, token.role
@@ -237,25 +245,25 @@ async fn create_token(session: &mut Session<'_>, hub: &Administration, args: &To
     Ok(Ok(()))
 }
 
-/// Sorts what an operator's command ran into.
-fn administered(error: &AdministrationError) -> Failure {
+/// Converts an administration error to a failure with an exit code.
+fn administered(error: &AdministrationError) -> CommandFailure {
     let failure = failed(error);
     if let Some(error) = error.database() {
         return hinted(failure, error);
     }
     match error {
-        AdministrationError::NoOrganisation(_) => failure.with_hint(
-            "`ken hub organisation list` shows which there are, `ken hub organisation add NAME` makes one",
+        AdministrationError::NoOrganization(_) => failure.with_hint(
+            "`ken hub organization list` shows which there are, `ken hub organization add NAME` makes one",
         ),
         AdministrationError::NoWorkspace(_)
-        | AdministrationError::Token(NewTokenError::NoWorkspace(_)) => {
-            failure.with_hint("`ken hub workspace list ORGANISATION` shows which there are")
+        | AdministrationError::Token(IssueTokenError::NoWorkspace(_)) => {
+            failure.with_hint("`ken hub workspace list ORGANIZATION` shows which there are")
         }
         AdministrationError::NoToken(_) => {
-            failure.with_hint("`ken hub token list ORGANISATION` shows their ids")
+            failure.with_hint("`ken hub token list ORGANIZATION` shows their ids")
         }
-        AdministrationError::Beyond(_) | AdministrationError::Token(NewTokenError::Beyond(_)) => {
-            failure.with_hint("`ken hub quota ORGANISATION` shows what is allowed and changes it")
+        AdministrationError::QuotaExceeded(_) | AdministrationError::Token(IssueTokenError::QuotaExceeded(_)) => {
+            failure.with_hint("`ken hub quota ORGANIZATION` shows what is allowed and changes it")
         }
         AdministrationError::Token(_)
         | AdministrationError::Database(_)
@@ -265,17 +273,21 @@ fn administered(error: &AdministrationError) -> Failure {
     }
 }
 
-/// Adds what to do about a database that could not be used, where that is known.
-pub(in crate::commands) fn hinted(failure: Failure, error: &DatabaseError) -> Failure {
+/// Adds a hint to a database error, if its fix is known.
+pub(in crate::commands) fn hinted(
+    failure: CommandFailure,
+    error: &DatabaseError,
+) -> CommandFailure {
     match error.hint() {
         Some(hint) => failure.with_hint(hint),
         None => failure,
     }
 }
 
-/// Tells an error with its causes; an address of a database, which may hold a password, is never among them.
-pub(in crate::commands) fn failed(error: &(dyn Error + 'static)) -> Failure {
-    let mut failure = Failure::usage(error);
+/// Converts an error with its causes to a failure. No cause contains the URL of the database,
+/// which may include a password.
+pub(in crate::commands) fn failed(error: &(dyn Error + 'static)) -> CommandFailure {
+    let mut failure = CommandFailure::usage(error);
     failure.causes = causes(error);
     failure.without_secrets()
 }

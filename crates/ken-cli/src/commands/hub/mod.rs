@@ -1,22 +1,200 @@
-//! `ken hub`: looks after a hub's database.
+//! `ken hub`: administers the database of a hub.
 
 #[cfg(feature = "hub")]
 mod administer;
 #[cfg(feature = "hub")]
-mod told;
+mod output;
 
-use super::Session;
-use crate::args::HubArgs;
-use crate::failure::{Exit, Failure};
+use clap::{Args, Subcommand};
+use ken_core::values::actor::Actor;
+
+use crate::commands::Session;
+use crate::failure::{CommandExit, CommandFailure};
+
+/// Database of the hub.
+#[derive(Debug, Args)]
+pub(crate) struct DatabaseArgs {
+    /// URL of the PostgreSQL database [default: $KEN_DATABASE_URL]
+    #[arg(long, value_name = "URL", global = true)]
+    pub(crate) database: Option<String>,
+}
+
+/// `ken hub …`.
+#[derive(Debug, Args)]
+pub(crate) struct HubArgs {
+    #[command(flatten)]
+    pub(crate) database: DatabaseArgs,
+    #[command(subcommand)]
+    pub(crate) command: HubCommand,
+}
+
+/// `ken hub …`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum HubCommand {
+    /// Create or update the database schema; connects as the owner
+    #[command(after_help = "Example:\n  ken hub migrate")]
+    Migrate,
+    /// Manage organizations
+    #[command(subcommand)]
+    Organization(OrganizationCommand),
+    /// Manage workspaces, usually one per repository
+    #[command(subcommand)]
+    Workspace(WorkspaceCommand),
+    /// Manage access tokens
+    #[command(subcommand)]
+    Token(TokenCommand),
+    /// Rebuild the derived data of a workspace from its events
+    #[command(after_help = "Example:\n  ken hub rebuild acme payments")]
+    Rebuild(WorkspaceArgs),
+    /// Delete the derived data of a workspace; the next read rebuilds it
+    #[command(after_help = "Example:\n  ken hub evict acme payments")]
+    Evict(WorkspaceArgs),
+    /// Show or set the quotas of an organization
+    Quota(QuotaArgs),
+    /// Show the workspaces of an organization and their size
+    #[command(after_help = "Example:\n  ken hub status acme")]
+    Status {
+        /// The organization
+        organization: String,
+    },
+}
+
+/// `ken hub organization …`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum OrganizationCommand {
+    /// Create an organization, unless it exists
+    #[command(after_help = "Example:\n  ken hub organization add acme")]
+    Add {
+        /// Name: lowercase letters, digits, `.`, `_` and `-`
+        name: String,
+    },
+    /// List every organization; connects as the owner
+    #[command(after_help = "Example:\n  ken hub organization list")]
+    List,
+}
+
+/// `ken hub quota`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  ken hub quota acme\n  ken hub quota acme --workspaces 50 --events default"
+)]
+pub(crate) struct QuotaArgs {
+    /// The organization
+    pub(crate) organization: String,
+    /// Maximum workspaces; `default` restores the hub's limit
+    #[arg(long, value_name = "COUNT|default", value_parser = max)]
+    pub(crate) workspaces: Option<MaxArg>,
+    /// Maximum events per workspace
+    #[arg(long, value_name = "COUNT|default", value_parser = max)]
+    pub(crate) events: Option<MaxArg>,
+    /// Maximum bytes of events per workspace
+    #[arg(long, value_name = "COUNT|default", value_parser = max)]
+    pub(crate) bytes: Option<MaxArg>,
+    /// Maximum requests per minute and hub process
+    #[arg(long, value_name = "COUNT|default", value_parser = max)]
+    pub(crate) requests_per_minute: Option<MaxArg>,
+}
+
+/// A limit: a number, or the hub's default.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum MaxArg {
+    Default,
+    Count(u64),
+}
+
+fn max(text: &str) -> Result<MaxArg, String> {
+    match text {
+        "default" => Ok(MaxArg::Default),
+        count => count
+            .parse()
+            .map(MaxArg::Count)
+            .map_err(|_| "name a whole number, or `default`".to_owned()),
+    }
+}
+
+/// `ken hub workspace …`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum WorkspaceCommand {
+    /// Create a workspace, unless it exists
+    #[command(after_help = "Example:\n  ken hub workspace add acme payments")]
+    Add(WorkspaceArgs),
+    /// List the workspaces of an organization and their size
+    #[command(after_help = "Example:\n  ken hub workspace list acme")]
+    List {
+        /// The organization
+        organization: String,
+    },
+}
+
+/// Arguments that name a workspace.
+#[derive(Debug, Args)]
+pub(crate) struct WorkspaceArgs {
+    /// The organization
+    pub(crate) organization: String,
+    /// The workspace
+    pub(crate) workspace: String,
+}
+
+/// `ken hub token …`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum TokenCommand {
+    /// Create a token and print its secret once
+    Create(TokenArgs),
+    /// List the tokens of an organization, without their secrets
+    #[command(after_help = "Example:\n  ken hub token list acme")]
+    List {
+        /// The organization
+        organization: String,
+    },
+    /// Revoke a token immediately
+    #[command(after_help = "Example:\n  ken hub token revoke acme ID")]
+    Revoke {
+        /// The organization
+        organization: String,
+        /// Id of the token, as listed by `ken hub token list`
+        id: String,
+    },
+}
+
+/// `ken hub token create`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Example:\n  ken hub token create acme --role curator --actor human:ada@example.org"
+)]
+pub(crate) struct TokenArgs {
+    /// The organization
+    pub(crate) organization: String,
+    /// Role of the token holder
+    #[arg(long, value_name = "ROLE", value_parser = ["reader", "agent", "curator", "admin"])]
+    pub(crate) role: String,
+    /// Actor of the token holder: human:NAME, agent:NAME, ci:NAME, import:NAME or peer:NAME
+    #[arg(long, value_name = "ACTOR")]
+    pub(crate) actor: Actor,
+    /// Workspace the token gives access to; may be repeated [default: every workspace]
+    #[arg(long, value_name = "WORKSPACE")]
+    pub(crate) workspace: Vec<String>,
+    /// Days until the token expires
+    #[arg(long, value_name = "DAYS", default_value = "90", value_parser = clap::value_parser!(u16).range(1..=366))]
+    pub(crate) days: u16,
+    /// Display name [default: the actor]
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) name: Option<String>,
+}
 
 #[cfg(feature = "hub")]
-pub(super) fn run(session: &mut Session<'_>, args: &HubArgs) -> Result<Exit, Failure> {
+pub(in crate::commands) fn run(
+    session: &mut Session<'_>,
+    args: &HubArgs,
+) -> Result<CommandExit, CommandFailure> {
     administer::run(session, args)
 }
 
 #[cfg(not(feature = "hub"))]
-pub(super) fn run(_session: &mut Session<'_>, _args: &HubArgs) -> Result<Exit, Failure> {
-    Err(Failure::usage("this ken was built without a hub")
+pub(in crate::commands) fn run(
+    _session: &mut Session<'_>,
+    _args: &HubArgs,
+) -> Result<CommandExit, CommandFailure> {
+    Err(CommandFailure::usage("this ken was built without a hub")
         .with_hint("releases have it; build with the feature `hub`"))
 }
 

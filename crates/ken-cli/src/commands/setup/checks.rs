@@ -1,24 +1,27 @@
-//! What `ken doctor` says about agents: stale or doubled parts, halves without the other, and which `ken` they would start.
+//! Checks of `ken doctor` about agents: stale, duplicate and incomplete configuration, and the
+//! `ken` program that agents start.
 
 use std::env;
 use std::path::{Path, PathBuf};
 
-use ken_agents::Agent;
-use ken_agents::setup::What;
-use ken_agents::setup::traces::{Traces, traces};
+use ken_agents::CodingAgent;
+use ken_agents::setup::PartKind;
+use ken_agents::setup::traces::{DetectedParts, detect_parts};
+use ken_engine::ledger_maintenance::{DoctorCheck, DoctorStatus};
 use ken_engine::root_files::{FILE_BYTES_MAX, RootFiles};
-use ken_engine::upkeep::{Check, Health};
 
 use super::plan::{self, Plan, Step};
-use super::{detect, open, shown};
+use super::{detect, open, output};
 use crate::commands::Session;
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 
-/// Returns the findings; none where nothing of Ken is in any agent's configuration here.
-pub(in crate::commands) fn checks(session: &Session<'_>) -> Result<Vec<Check>, Failure> {
+/// Returns the checks; none if no agent's configuration here contains Ken.
+pub(in crate::commands) fn checks(
+    session: &Session<'_>,
+) -> Result<Vec<DoctorCheck>, CommandFailure> {
     let files = open(session)?;
     let agents = plan::set_up(&plan::records(&files)?);
-    let configurations: Vec<(Agent, Vec<Found>)> = Agent::ALL
+    let configurations: Vec<(CodingAgent, Vec<Found>)> = CodingAgent::ALL
         .into_iter()
         .map(|agent| (agent, configurations(&files, agent)))
         .filter(|(_, found)| found.iter().any(|it| it.is_project && it.has_any()))
@@ -44,8 +47,13 @@ pub(in crate::commands) fn checks(session: &Session<'_>) -> Result<Vec<Check>, F
     Ok(all)
 }
 
-fn check(name: &'static str, status: Health, message: String, fix: Option<&str>) -> Check {
-    Check {
+fn check(
+    name: &'static str,
+    status: DoctorStatus,
+    message: String,
+    fix: Option<&str>,
+) -> DoctorCheck {
+    DoctorCheck {
         name,
         status,
         message,
@@ -53,12 +61,12 @@ fn check(name: &'static str, status: Health, message: String, fix: Option<&str>)
     }
 }
 
-/// Says how what setup wrote stands.
-fn standing(plan: &Plan, agents: &[Agent]) -> Check {
+/// Returns the check of the files that setup wrote.
+fn standing(plan: &Plan, agents: &[CodingAgent]) -> DoctorCheck {
     let bad: Vec<&Step> = plan.steps.iter().filter(|it| !it.is_fine()).collect();
     if bad.is_empty() {
-        let message = format!("set up for {}", shown::names(agents));
-        return check("agents", Health::Ok, message, None);
+        let message = format!("set up for {}", output::names(agents));
+        return check("agents", DoctorStatus::Ok, message, None);
     }
     let words = bad.iter().map(|step| {
         let pieces = &step.change.pieces;
@@ -71,18 +79,18 @@ fn standing(plan: &Plan, agents: &[Agent]) -> Check {
     let message = words.collect::<Vec<_>>().join(", ");
     check(
         "agents",
-        Health::Warning,
+        DoctorStatus::Warning,
         message,
         Some("ken setup --check"),
     )
 }
 
-/// A configuration and what of Ken is in it.
+/// A configuration file and the parts of Ken in it.
 #[derive(Debug)]
 struct Found {
     shown: String,
     is_project: bool,
-    traces: Traces,
+    traces: DetectedParts,
 }
 
 impl Found {
@@ -91,32 +99,32 @@ impl Found {
     }
 }
 
-/// Returns an agent's configurations, of the repository and of the user.
-fn configurations(files: &RootFiles, agent: Agent) -> Vec<Found> {
+/// Returns the configuration files of an agent, in the repository and in the user's home.
+fn configurations(files: &RootFiles, agent: CodingAgent) -> Vec<Found> {
     let here: Vec<&str> = match agent {
-        Agent::ClaudeCode => vec![
+        CodingAgent::ClaudeCode => vec![
             ".mcp.json",
             ".claude/settings.json",
             ".claude/settings.local.json",
         ],
-        Agent::Codex => vec![".codex/config.toml", ".codex/hooks.json"],
-        Agent::Cursor => vec![".cursor/mcp.json", ".cursor/hooks.json"],
-        Agent::Copilot => vec![".github/hooks/ken.json"],
-        Agent::Gemini => vec![".gemini/settings.json"],
-        Agent::Opencode => vec!["opencode.json", "opencode.jsonc"],
-        Agent::Zed => vec![".zed/settings.json"],
+        CodingAgent::Codex => vec![".codex/config.toml", ".codex/hooks.json"],
+        CodingAgent::Cursor => vec![".cursor/mcp.json", ".cursor/hooks.json"],
+        CodingAgent::Copilot => vec![".github/hooks/ken.json"],
+        CodingAgent::Gemini => vec![".gemini/settings.json"],
+        CodingAgent::Opencode => vec!["opencode.json", "opencode.jsonc"],
+        CodingAgent::Zed => vec![".zed/settings.json"],
     };
     let of_user: &[&str] = match agent {
-        Agent::ClaudeCode => &[".claude.json", ".claude/settings.json"],
-        Agent::Codex => &[".codex/config.toml", ".codex/hooks.json"],
-        Agent::Cursor => &[".cursor/mcp.json", ".cursor/hooks.json"],
-        Agent::Copilot => &[".copilot/mcp-config.json"],
-        Agent::Gemini => &[".gemini/settings.json"],
-        Agent::Opencode => &[
+        CodingAgent::ClaudeCode => &[".claude.json", ".claude/settings.json"],
+        CodingAgent::Codex => &[".codex/config.toml", ".codex/hooks.json"],
+        CodingAgent::Cursor => &[".cursor/mcp.json", ".cursor/hooks.json"],
+        CodingAgent::Copilot => &[".copilot/mcp-config.json"],
+        CodingAgent::Gemini => &[".gemini/settings.json"],
+        CodingAgent::Opencode => &[
             ".config/opencode/opencode.json",
             ".config/opencode/opencode.jsonc",
         ],
-        Agent::Zed => &[".config/zed/settings.json"],
+        CodingAgent::Zed => &[".config/zed/settings.json"],
     };
     let mut found = Vec::new();
     for path in here {
@@ -124,7 +132,7 @@ fn configurations(files: &RootFiles, agent: Agent) -> Vec<Found> {
             found.push(Found {
                 shown: path.to_owned(),
                 is_project: true,
-                traces: traces(path, &text),
+                traces: detect_parts(path, &text),
             });
         }
     }
@@ -136,13 +144,13 @@ fn configurations(files: &RootFiles, agent: Agent) -> Vec<Found> {
         found.push(Found {
             shown: format!("~/{path}"),
             is_project: false,
-            traces: traces(path, &text),
+            traces: detect_parts(path, &text),
         });
     }
     found
 }
 
-/// Reads a user's settings, unless they are larger than any.
+/// Reads a user's settings file, unless it exceeds the size limit.
 fn settings(path: &Path) -> Option<String> {
     let is_small = path
         .metadata()
@@ -152,9 +160,9 @@ fn settings(path: &Path) -> Option<String> {
         .flatten()
 }
 
-/// Says where the same part is in two places an agent reads.
-fn doubled(agent: Agent, found: &[Found]) -> Option<Check> {
-    let places = |has: fn(&Traces) -> bool| -> Vec<String> {
+/// Returns a warning if two files that an agent reads contain the same part.
+fn doubled(agent: CodingAgent, found: &[Found]) -> Option<DoctorCheck> {
+    let places = |has: fn(&DetectedParts) -> bool| -> Vec<String> {
         let all = found.iter().filter(|it| has(&it.traces));
         all.map(|it| it.shown.clone()).collect()
     };
@@ -162,14 +170,14 @@ fn doubled(agent: Agent, found: &[Found]) -> Option<Check> {
     let plugin = plugins
         .first()
         .map(|it| format!("the plugin turned on in {it}"));
-    let part = |what: What, mut places: Vec<String>| {
+    let part = |what: PartKind, mut places: Vec<String>| {
         places.extend(plugin.clone());
-        let is_doubled = 1 < places.len();
+        let is_doubled = places.len() > 1;
         is_doubled.then(|| format!("{} in {}", what.words(), places.join(" and ")))
     };
     let parts = [
-        part(What::Server, places(|it| it.server)),
-        part(What::Hooks, places(|it| it.hooks)),
+        part(PartKind::Server, places(|it| it.server)),
+        part(PartKind::Hooks, places(|it| it.hooks)),
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     if parts.is_empty() {
@@ -177,18 +185,22 @@ fn doubled(agent: Agent, found: &[Found]) -> Option<Check> {
     }
     let message = format!("{} has Ken's {}", agent.title(), parts.join(", and "));
     let fix = "take one out; `ken setup --remove` takes out what is in the repository";
-    Some(check("doubled", Health::Warning, message, Some(fix)))
+    Some(check("doubled", DoctorStatus::Warning, message, Some(fix)))
 }
 
-/// Says where an agent has the server without the hooks, or the other way round.
-fn half(agent: Agent, found: &[Found]) -> Option<Check> {
+/// Returns a warning if an agent has the server without the hooks, or the reverse.
+fn half(agent: CodingAgent, found: &[Found]) -> Option<DoctorCheck> {
     let has_plugin = found.iter().any(|it| it.traces.plugin);
     let server = has_plugin || found.iter().any(|it| it.traces.server);
     let hooks = has_plugin || found.iter().any(|it| it.traces.hooks);
     let missing = match agent {
-        // The hooks of one are a plugin, the server of the other is another agent's file; the last has no hooks.
-        Agent::Opencode | Agent::Copilot | Agent::Zed => return None,
-        Agent::ClaudeCode | Agent::Codex | Agent::Cursor | Agent::Gemini => match (server, hooks) {
+        // OpenCode's hooks are a plugin, Copilot's server is in another agent's file, and Zed has
+        // no hooks.
+        CodingAgent::Opencode | CodingAgent::Copilot | CodingAgent::Zed => return None,
+        CodingAgent::ClaudeCode
+        | CodingAgent::Codex
+        | CodingAgent::Cursor
+        | CodingAgent::Gemini => match (server, hooks) {
             (true, false) => {
                 "the server but not the hooks: nothing is told by itself, and no run is witnessed"
             }
@@ -198,22 +210,27 @@ fn half(agent: Agent, found: &[Found]) -> Option<Check> {
     };
     let message = format!("{} has {missing}", agent.title());
     let fix = format!("ken setup {}", agent.name());
-    Some(check("halves", Health::Warning, message, Some(&fix)))
+    Some(check("halves", DoctorStatus::Warning, message, Some(&fix)))
 }
 
-/// Says which `ken` an agent would start.
-fn program() -> Check {
+/// Returns the check of the `ken` program that agents start.
+fn program() -> DoctorCheck {
     let Some(found) = detect::program("ken") else {
         let message = "agents start `ken`, and PATH has none".to_owned();
         let fix = "put the folder of this program on PATH";
-        return check("path", Health::Warning, message, Some(fix));
+        return check("path", DoctorStatus::Warning, message, Some(fix));
     };
     let real = |path: PathBuf| path.canonicalize().unwrap_or(path);
     let shown = found.display().to_string();
     let own = env::current_exe().map(real).ok();
     if own.is_some_and(|own| own != real(found)) {
         let message = format!("agents start another ken: {shown}");
-        return check("path", Health::Warning, message, Some("which -a ken"));
+        return check("path", DoctorStatus::Warning, message, Some("which -a ken"));
     }
-    check("path", Health::Ok, format!("agents start {shown}"), None)
+    check(
+        "path",
+        DoctorStatus::Ok,
+        format!("agents start {shown}"),
+        None,
+    )
 }

@@ -1,41 +1,41 @@
-//! Which agents somebody uses: by what lies in the repository, in the home and on PATH.
+//! Detection of agents by files in the repository and the user's home, and by programs on PATH.
 
 use std::env;
 use std::path::{Path, PathBuf};
 
-use ken_agents::Agent;
+use ken_agents::CodingAgent;
 
-/// Where an agent is found.
+/// Paths that indicate an agent.
 #[derive(Clone, Copy, Debug)]
 struct Signs {
-    /// In the repository.
+    /// Paths in the repository.
     here: &'static [&'static str],
-    /// In the home.
+    /// Paths in the user's home.
     home: &'static [&'static str],
     programs: &'static [&'static str],
 }
 
-fn signs(agent: Agent) -> Signs {
+fn signs(agent: CodingAgent) -> Signs {
     let (here, home, programs): (&[&str], &[&str], &[&str]) = match agent {
-        Agent::ClaudeCode => (&[".claude", "CLAUDE.md"], &[".claude"], &["claude"]),
-        Agent::Codex => (&[".codex"], &[".codex"], &["codex"]),
-        Agent::Cursor => (
+        CodingAgent::ClaudeCode => (&[".claude", "CLAUDE.md"], &[".claude"], &["claude"]),
+        CodingAgent::Codex => (&[".codex"], &[".codex"], &["codex"]),
+        CodingAgent::Cursor => (
             &[".cursor", ".cursorrules"],
             &[".cursor"],
             &["cursor", "cursor-agent"],
         ),
-        Agent::Copilot => (
+        CodingAgent::Copilot => (
             &[".github/copilot-instructions.md", ".github/hooks"],
             &[".copilot"],
             &["copilot"],
         ),
-        Agent::Gemini => (&[".gemini", "GEMINI.md"], &[".gemini"], &["gemini", "agy"]),
-        Agent::Opencode => (
+        CodingAgent::Gemini => (&[".gemini", "GEMINI.md"], &[".gemini"], &["gemini", "agy"]),
+        CodingAgent::Opencode => (
             &[".opencode", "opencode.json", "opencode.jsonc"],
             &[".config/opencode"],
             &["opencode"],
         ),
-        Agent::Zed => (&[".zed"], &[".config/zed"], &["zed", "zeditor"]),
+        CodingAgent::Zed => (&[".zed"], &[".config/zed"], &["zed", "zeditor"]),
     };
     Signs {
         here,
@@ -44,33 +44,33 @@ fn signs(agent: Agent) -> Signs {
     }
 }
 
-/// Returns the agents that left something in the repository.
-pub(crate) fn used_in(root: &Path) -> Vec<Agent> {
-    let is_used = |agent: &Agent| signs(*agent).here.iter().any(|it| root.join(it).exists());
-    Agent::ALL.into_iter().filter(is_used).collect()
+/// Returns the agents with files in the repository.
+pub(crate) fn used_in(root: &Path) -> Vec<CodingAgent> {
+    let is_used = |agent: &CodingAgent| signs(*agent).here.iter().any(|it| root.join(it).exists());
+    CodingAgent::ALL.into_iter().filter(is_used).collect()
 }
 
-/// Returns every agent that is found at all.
-pub(crate) fn found(root: &Path) -> Vec<Agent> {
+/// Returns every detected agent.
+pub(crate) fn found(root: &Path) -> Vec<CodingAgent> {
     let home = home();
     let used = used_in(root);
-    let is_found = |agent: &Agent| {
+    let is_found = |agent: &CodingAgent| {
         let signs = signs(*agent);
         let in_home = |it: &&str| home.as_ref().is_some_and(|home| home.join(it).is_dir());
         used.contains(agent)
             || signs.home.iter().any(in_home)
             || signs.programs.iter().any(|it| program(it).is_some())
     };
-    Agent::ALL.into_iter().filter(is_found).collect()
+    CodingAgent::ALL.into_iter().filter(is_found).collect()
 }
 
-/// Returns the user's home.
+/// Returns the user's home folder.
 pub(super) fn home() -> Option<PathBuf> {
     let home = env::var_os("HOME").filter(|it| !it.is_empty());
     home.map(PathBuf::from).filter(|it| it.is_absolute())
 }
 
-/// Returns the program PATH gives that name to.
+/// Returns the program with that name on PATH.
 pub(super) fn program(name: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH")?;
     let name = format!("{name}{}", env::consts::EXE_SUFFIX);

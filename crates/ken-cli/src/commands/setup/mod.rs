@@ -1,39 +1,88 @@
-//! `ken setup`: tells agents about Ken, keeps that current, and takes it out again.
+//! `ken setup`: adds Ken to the configuration of agents, updates it and removes it.
 //!
-//! Shows what it will do and asks once. Writes below the top of the repository and nowhere else; grants nothing, commits nothing.
+//! It prints the plan and asks once. It writes inside the repository only, grants no permissions
+//! and commits nothing.
 
 mod checks;
 mod detect;
+mod output;
 mod plan;
-mod shown;
 
 use std::io::{self, IsTerminal as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use ken_agents::Agent;
+use clap::Args;
+use ken_agents::CodingAgent;
 use ken_agents::setup::plugin;
 use ken_engine::root_files::RootFiles;
 
-use super::Session;
-use crate::args::{InitArgs, SetupArgs};
-use crate::failure::{Exit, Failure};
-
-pub(super) use checks::checks;
+use super::init::InitArgs;
+use crate::commands::Session;
+use crate::failure::{CommandExit, CommandFailure};
 use plan::Plan;
 
-/// Whether Ken's part comes or goes.
+pub(super) use checks::checks;
+
+const SETUP_HELP: &str = "\
+Agents: claude (claude-code), codex, cursor, copilot, gemini (gemini-cli, antigravity), opencode, zed
+
+Examples:
+  ken setup                      print the plan for the detected agents and ask once
+  ken setup claude codex         set up two agents; without a terminal, it does not ask
+  ken setup --check              exit 1 if a part is missing, stale, duplicate or edited
+  ken setup --remove             remove everything that was written
+  ken setup --print zed          print the configuration, to write it by hand";
+
+/// `ken setup`.
+#[derive(Debug, Args)]
+#[command(after_help = SETUP_HELP)]
+pub(crate) struct SetupArgs {
+    /// The agents [default: those detected in this repository, your home or on PATH]
+    #[arg(value_name = "AGENT", value_parser = parse_agent)]
+    pub(crate) agents: Vec<CodingAgent>,
+    /// Check the configuration; exit 1 if a part is missing, stale, duplicate or edited
+    #[arg(long, conflicts_with_all = ["remove", "print", "dry_run", "plugin"])]
+    pub(crate) check: bool,
+    /// Remove the parts that `ken setup` wrote, and nothing else
+    #[arg(long, conflicts_with_all = ["print", "plugin"])]
+    pub(crate) remove: bool,
+    /// Print the configuration, to write it by hand
+    #[arg(long, conflicts_with_all = ["dry_run", "plugin"])]
+    pub(crate) print: bool,
+    /// Print the changes as a diff; write nothing
+    #[arg(long, conflicts_with = "plugin")]
+    pub(crate) dry_run: bool,
+    /// Do not ask for confirmation
+    #[arg(long, short = 'y')]
+    pub(crate) yes: bool,
+    /// Write a Claude Code plugin with the same content and an MCP registry entry into DIR instead
+    #[arg(long, value_name = "DIR", conflicts_with = "agents")]
+    pub(crate) plugin: Option<PathBuf>,
+}
+
+pub(super) fn parse_agent(text: &str) -> Result<CodingAgent, String> {
+    CodingAgent::named(text).ok_or_else(|| {
+        let names = CodingAgent::ALL.map(CodingAgent::name).join(", ");
+        format!("Ken knows {names}")
+    })
+}
+
+/// Direction of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
     In,
     Out,
 }
 
-pub(super) fn run(session: &mut Session<'_>, args: &SetupArgs) -> Result<Exit, Failure> {
+pub(in crate::commands) fn run(
+    session: &mut Session<'_>,
+    args: &SetupArgs,
+) -> Result<CommandExit, CommandFailure> {
     if let Some(folder) = &args.plugin {
         return export(session, folder, args.yes);
     }
     if args.print {
-        return shown::by_hand(session, &named_or_found(session, args));
+        return output::by_hand(session, &named_or_found(session, args));
     }
     let files = open(session)?;
     if args.check {
@@ -48,11 +97,11 @@ pub(super) fn run(session: &mut Session<'_>, args: &SetupArgs) -> Result<Exit, F
             }
             Plan::install(files, &agents)?
         }
-        Way::Out if args.agents.is_empty() => Plan::remove(files, &Agent::ALL)?,
+        Way::Out if args.agents.is_empty() => Plan::remove(files, &CodingAgent::ALL)?,
         Way::Out => Plan::remove(files, &args.agents)?,
     };
     if args.dry_run {
-        return shown::diff(session, &plan, way);
+        return output::diff(session, &plan, way);
     }
     let is_said = args.yes || (!args.agents.is_empty() && !can_answer(session));
     let asked = if is_said {
@@ -63,22 +112,22 @@ pub(super) fn run(session: &mut Session<'_>, args: &SetupArgs) -> Result<Exit, F
     carry_out(session, plan, way, asked)
 }
 
-/// Whether somebody said already that it shall be done.
+/// Whether the user already confirmed the change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Asked {
     Already,
     NotYet,
 }
 
-fn open(session: &Session<'_>) -> Result<RootFiles, Failure> {
+fn open(session: &Session<'_>) -> Result<RootFiles, CommandFailure> {
     let surroundings = &session.surroundings;
     Ok(RootFiles::open(&surroundings.start, &surroundings.git)?)
 }
 
-fn named_or_found(session: &Session<'_>, args: &SetupArgs) -> Vec<Agent> {
+fn named_or_found(session: &Session<'_>, args: &SetupArgs) -> Vec<CodingAgent> {
     if !args.agents.is_empty() {
-        let is_named = |agent: &Agent| args.agents.contains(agent);
-        return Agent::ALL.into_iter().filter(is_named).collect();
+        let is_named = |agent: &CodingAgent| args.agents.contains(agent);
+        return CodingAgent::ALL.into_iter().filter(is_named).collect();
     }
     match open(session) {
         Ok(files) => detect::found(files.root()),
@@ -86,22 +135,22 @@ fn named_or_found(session: &Session<'_>, args: &SetupArgs) -> Vec<Agent> {
     }
 }
 
-fn nobody() -> Failure {
-    let names = Agent::ALL.map(Agent::name).join(", ");
-    Failure::usage("no agent is found in this repository, your home or on PATH")
+fn nobody() -> CommandFailure {
+    let names = CodingAgent::ALL.map(CodingAgent::name).join(", ");
+    CommandFailure::usage("no agent is found in this repository, your home or on PATH")
         .with_hint(format_args!("name one: {names}"))
 }
 
-/// Shows a plan, asks where somebody can answer, and does it.
+/// Prints a plan, asks for confirmation if a person can answer, and applies the plan.
 fn carry_out(
     session: &mut Session<'_>,
     mut plan: Plan,
     way: Way,
     asked: Asked,
-) -> Result<Exit, Failure> {
+) -> Result<CommandExit, CommandFailure> {
     let is_anything = plan.steps.iter().any(plan::Step::is_change);
     if !session.is_json() {
-        shown::plan(session, &plan, way)?;
+        output::plan(session, &plan, way)?;
     }
     let can_answer = can_answer(session);
     let applies = !is_anything
@@ -109,10 +158,10 @@ fn carry_out(
         || (can_answer && is_yes(&session.printer.ask("Go ahead? [Y/n] ")?));
     if applies {
         let done = plan.apply()?;
-        return shown::done(session, &plan, way, &done);
+        return output::done(session, &plan, way, &done);
     }
     if session.is_json() {
-        shown::object(session, &plan, way, false)?;
+        output::object(session, &plan, way, false)?;
     } else if can_answer {
         session.printer.talk("Nothing was written.")?;
         if way == Way::In {
@@ -132,10 +181,10 @@ fn carry_out(
         };
         session.printer.hint(command)?;
     }
-    Ok(Exit::Fine)
+    Ok(CommandExit::Fine)
 }
 
-/// Returns whether a person is there to answer.
+/// Returns whether a person can answer a question.
 fn can_answer(session: &Session<'_>) -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal() && !session.is_json()
 }
@@ -144,27 +193,37 @@ fn is_yes(answer: &str) -> bool {
     ["", "y", "yes"].contains(&answer.to_lowercase().as_str())
 }
 
-/// Says how what is set up stands.
-fn check(session: &mut Session<'_>, files: RootFiles, args: &SetupArgs) -> Result<Exit, Failure> {
+/// Prints the state of the configuration.
+fn check(
+    session: &mut Session<'_>,
+    files: RootFiles,
+    args: &SetupArgs,
+) -> Result<CommandExit, CommandFailure> {
     let agents = if args.agents.is_empty() {
         plan::set_up(&plan::records(&files)?)
     } else {
         args.agents.clone()
     };
     if agents.is_empty() {
-        return Err(Failure::refused("not_set_up", "no agent is set up here")
-            .with_hint("`ken setup` does it"));
+        return Err(
+            CommandFailure::refused("not_set_up", "no agent is set up here")
+                .with_hint("`ken setup` does it"),
+        );
     }
     let plan = Plan::install(files, &agents)?;
-    shown::standing(session, &plan)
+    output::standing(session, &plan)
 }
 
-/// Writes the plugin layout below a folder.
-fn export(session: &mut Session<'_>, folder: &Path, is_sure: bool) -> Result<Exit, Failure> {
+/// Writes the plugin into a folder.
+fn export(
+    session: &mut Session<'_>,
+    folder: &Path,
+    is_sure: bool,
+) -> Result<CommandExit, CommandFailure> {
     let folder = session.surroundings.start.join(folder);
-    let files = RootFiles::export(&folder)?;
-    let mut all = plugin::claude_code();
-    all.push(plugin::registry());
+    let files = RootFiles::open_export(&folder)?;
+    let mut all = plugin::claude_code_files();
+    all.push(plugin::registry_file());
     for file in &all {
         let there = files.read(&file.path);
         if there
@@ -175,20 +234,19 @@ fn export(session: &mut Session<'_>, folder: &Path, is_sure: bool) -> Result<Exi
         }
         if !is_sure || there.is_err() {
             let why = format!("`{}` is there already and says something else", file.path);
-            return Err(
-                Failure::refused("exists", why).with_hint("name an empty folder, or say --yes")
-            );
+            return Err(CommandFailure::refused("exists", why)
+                .with_hint("name an empty folder, or say --yes"));
         }
     }
     for file in &all {
-        files.make_folders(&file.path)?;
+        files.create_parent_folders(&file.path)?;
         files.write(&file.path, &file.text)?;
     }
-    shown::exported(session, &folder, &all)
+    output::exported(session, &folder, &all)
 }
 
-/// Tells agents about Ken at the end of `ken init`.
-pub(super) fn after_init(session: &mut Session<'_>, args: &InitArgs) -> Result<(), Failure> {
+/// Connects agents at the end of `ken init`.
+pub(super) fn after_init(session: &mut Session<'_>, args: &InitArgs) -> Result<(), CommandFailure> {
     if args.no_agents {
         return Ok(());
     }
@@ -199,10 +257,10 @@ pub(super) fn after_init(session: &mut Session<'_>, args: &InitArgs) -> Result<(
         return Ok(());
     }
     if !can_answer(session) {
-        // What lies in the repository is the same for everybody who looks; a home and PATH are not.
+        // Only files in the repository count here: they are the same for every user of it.
         let used = detect::used_in(files.root());
         if !used.is_empty() && plan::records(&files)?.is_empty() {
-            let names = shown::names(&used);
+            let names = output::names(&used);
             session
                 .printer
                 .hint(format_args!("`ken setup` tells {names} about it"))?;
@@ -217,13 +275,13 @@ pub(super) fn after_init(session: &mut Session<'_>, args: &InitArgs) -> Result<(
     Ok(())
 }
 
-/// Takes out what setup wrote; returns the paths that changed.
-pub(super) fn before_uninstall(session: &mut Session<'_>) -> Result<Vec<String>, Failure> {
+/// Removes the parts that setup wrote; returns the changed paths.
+pub(super) fn before_uninstall(session: &mut Session<'_>) -> Result<Vec<String>, CommandFailure> {
     let Ok(files) = open(session) else {
         return Ok(Vec::new());
     };
-    let mut plan = Plan::remove(files, &Agent::ALL)?;
+    let mut plan = Plan::remove(files, &CodingAgent::ALL)?;
     let done = plan.apply()?;
-    shown::left_alone(session, &plan)?;
+    output::left_alone(session, &plan)?;
     Ok(done)
 }

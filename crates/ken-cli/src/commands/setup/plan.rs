@@ -1,33 +1,36 @@
-//! What setup will do to which file, and doing it.
+//! Plan of file changes of `ken setup`, and its execution.
 //!
-//! A record is written before its file and removed after it: whatever is interrupted, nothing of Ken's is left that no record
-//! knows.
+//! A record is written before its file and removed after it. After an interruption, every part that
+//! Ken wrote therefore still has a record.
 
 use std::collections::BTreeSet;
 
-use ken_agents::Agent;
-use ken_agents::setup::{self, After, Change, Piece, Record, Standing, Target, target_at, targets};
+use ken_agents::CodingAgent;
+use ken_agents::setup::{
+    self, FileUpdate, PartState, PartStatus, SetupChange, SetupRecord, SetupTarget, target_at,
+    targets,
+};
 use ken_engine::root_files::RootFiles;
 
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 
-/// Where records are kept.
+/// Folder of the records.
 const RECORDS: &str = ".ken/setup";
 
-/// What is done to one file.
+/// The change of one file.
 #[derive(Debug)]
 pub(crate) struct Step {
-    pub(crate) target: Target,
-    pub(crate) agents: Vec<Agent>,
-    /// The text there is.
+    pub(crate) target: SetupTarget,
+    pub(crate) agents: Vec<CodingAgent>,
+    /// The current text.
     pub(crate) before: Option<String>,
-    pub(crate) change: Change,
-    record: Option<Record>,
-    /// Why the file is not touched at all.
+    pub(crate) change: SetupChange,
+    record: Option<SetupRecord>,
+    /// Why the file is not changed at all.
     pub(crate) trouble: Option<String>,
 }
 
-/// What is done to all of them.
+/// The changes of all files.
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub(crate) files: RootFiles,
@@ -35,14 +38,14 @@ pub(crate) struct Plan {
 }
 
 impl Step {
-    /// Returns whether the file is written to or removed.
+    /// Returns whether the file is written or removed.
     pub(crate) fn is_change(&self) -> bool {
-        self.trouble.is_none() && self.change.after != After::Same
+        self.trouble.is_none() && self.change.after != FileUpdate::Same
     }
 
-    /// Returns the parts only a person can put right, each standing once.
-    pub(crate) fn stuck(&self) -> Vec<&Piece> {
-        let mut found: Vec<&Piece> = Vec::new();
+    /// Returns the parts that only a person can fix, one per state.
+    pub(crate) fn stuck(&self) -> Vec<&PartStatus> {
+        let mut found: Vec<&PartStatus> = Vec::new();
         for piece in self
             .change
             .pieces
@@ -59,16 +62,16 @@ impl Step {
         found
     }
 
-    /// Returns whether all is as it should be after an installation.
+    /// Returns whether the file is complete after an installation.
     pub(crate) fn is_fine(&self) -> bool {
-        let is_fine = |it: &Piece| !it.standing.is_due() && !it.standing.is_stuck();
+        let is_fine = |it: &PartStatus| !it.standing.is_due() && !it.standing.is_stuck();
         self.trouble.is_none() && self.change.pieces.iter().all(is_fine)
     }
 
-    /// Returns whether the file has no part in this.
+    /// Returns whether the plan does not need the file.
     pub(crate) fn is_unneeded(&self) -> bool {
         let mut pieces = self.change.pieces.iter();
-        self.trouble.is_none() && pieces.all(|it| it.standing == Standing::Unneeded)
+        self.trouble.is_none() && pieces.all(|it| it.standing == PartState::Unneeded)
     }
 
     fn record_path(&self) -> String {
@@ -77,26 +80,29 @@ impl Step {
 }
 
 fn record_path(path: &str) -> String {
-    format!("{RECORDS}/{}", Record::file_name(path))
+    format!("{RECORDS}/{}", SetupRecord::file_name(path))
 }
 
-/// Returns every record there is, but those that cannot be read.
-pub(crate) fn records(files: &RootFiles) -> Result<Vec<Record>, Failure> {
-    let names = files.names(RECORDS)?;
+/// Returns every readable record.
+pub(crate) fn records(files: &RootFiles) -> Result<Vec<SetupRecord>, CommandFailure> {
+    let names = files.file_names(RECORDS)?;
     let read = |name: &String| files.read(&format!("{RECORDS}/{name}")).ok().flatten();
     let texts = names.iter().filter_map(read);
-    Ok(texts.filter_map(|text| Record::parse(&text)).collect())
+    Ok(texts.filter_map(|text| SetupRecord::parse(&text)).collect())
 }
 
-/// Returns the agents that are set up.
-pub(crate) fn set_up(records: &[Record]) -> Vec<Agent> {
-    let is_named = |agent: &Agent| records.iter().any(|it| it.agents().contains(agent));
-    Agent::ALL.into_iter().filter(is_named).collect()
+/// Returns the agents with a record.
+pub(crate) fn set_up(records: &[SetupRecord]) -> Vec<CodingAgent> {
+    let is_named = |agent: &CodingAgent| records.iter().any(|it| it.agents().contains(agent));
+    CodingAgent::ALL.into_iter().filter(is_named).collect()
 }
 
 impl Plan {
-    /// Says what setting up `agents` comes to.
-    pub(crate) fn install(files: RootFiles, agents: &[Agent]) -> Result<Self, Failure> {
+    /// Plans the setup of `agents`.
+    pub(crate) fn install(
+        files: RootFiles,
+        agents: &[CodingAgent],
+    ) -> Result<Self, CommandFailure> {
         let records = records(&files)?;
         let mut steps: Vec<Step> = Vec::new();
         for agent in agents {
@@ -117,13 +123,13 @@ impl Plan {
         Ok(Self { files, steps })
     }
 
-    /// Says what taking `agents` out again comes to; files that others need stay.
-    pub(crate) fn remove(files: RootFiles, agents: &[Agent]) -> Result<Self, Failure> {
+    /// Plans the removal of `agents`; files that other agents need stay.
+    pub(crate) fn remove(files: RootFiles, agents: &[CodingAgent]) -> Result<Self, CommandFailure> {
         let records = records(&files)?;
         let mut steps = Vec::new();
         for record in &records {
-            let leaving: Vec<Agent> = record.agents();
-            let leaving: Vec<Agent> = leaving
+            let leaving: Vec<CodingAgent> = record.agents();
+            let leaving: Vec<CodingAgent> = leaving
                 .into_iter()
                 .filter(|it| agents.contains(it))
                 .collect();
@@ -135,8 +141,8 @@ impl Plan {
             if step.trouble.is_none() {
                 let (text, kept) = (step.before.as_deref(), record.without(&step.agents));
                 step.change = match kept {
-                    Some(kept) => Change {
-                        after: After::Same,
+                    Some(kept) => SetupChange {
+                        after: FileUpdate::Same,
                         pieces: Vec::new(),
                         record: Some(kept),
                     },
@@ -148,15 +154,15 @@ impl Plan {
         Ok(Self { files, steps })
     }
 
-    /// Does it; returns the paths that were changed, and says of each that could not be why.
-    pub(crate) fn apply(&mut self) -> Result<Vec<String>, Failure> {
+    /// Applies the plan and returns the changed paths. A step that failed gets its reason.
+    pub(crate) fn apply(&mut self) -> Result<Vec<String>, CommandFailure> {
         let mut done = Vec::new();
         let known = records(&self.files)?;
         let known = known.iter().flat_map(|it| it.folders().map(str::to_owned));
         let mut made: BTreeSet<String> = known.collect();
         for step in &mut self.steps {
             let is_as_it_was =
-                step.change.after == After::Same && step.change.record == step.record;
+                step.change.after == FileUpdate::Same && step.change.record == step.record;
             if step.trouble.is_some() || is_as_it_was {
                 continue;
             }
@@ -165,7 +171,7 @@ impl Plan {
                 continue;
             }
             apply(&self.files, step, &mut made)?;
-            if step.change.after != After::Same {
+            if step.change.after != FileUpdate::Same {
                 done.push(step.target.path.to_owned());
             }
         }
@@ -174,8 +180,8 @@ impl Plan {
     }
 }
 
-/// Returns the target under the name its file has here.
-fn resolved(files: &RootFiles, target: Target) -> Target {
+/// Returns the target with the actual name of its file in this repository.
+fn resolved(files: &RootFiles, target: SetupTarget) -> SetupTarget {
     let is_there = |path: &str| !matches!(files.read(path), Ok(None));
     match target.instead {
         Some(instead) if !is_there(target.path) && is_there(instead) => target.at(instead),
@@ -183,11 +189,16 @@ fn resolved(files: &RootFiles, target: Target) -> Target {
     }
 }
 
-fn looked_at(files: &RootFiles, records: &[Record], target: Target, agent: Agent) -> Step {
+fn looked_at(
+    files: &RootFiles,
+    records: &[SetupRecord],
+    target: SetupTarget,
+    agent: CodingAgent,
+) -> Step {
     let record = records.iter().find(|it| it.path == target.path).cloned();
     let (before, trouble) = match files.read(target.path) {
         Ok(text) => (text, None),
-        // A link from one file of instructions to another is one file with two names.
+        // A link from one instruction file to another is one file with two names.
         Err(_) if is_link_to_agents(files, target.path) => (None, None),
         Err(why) => (None, Some(why)),
     };
@@ -195,8 +206,8 @@ fn looked_at(files: &RootFiles, records: &[Record], target: Target, agent: Agent
         target,
         agents: vec![agent],
         before,
-        change: Change {
-            after: After::Same,
+        change: SetupChange {
+            after: FileUpdate::Same,
             pieces: Vec::new(),
             record: None,
         },
@@ -216,28 +227,32 @@ fn is_link_to_agents(files: &RootFiles, path: &str) -> bool {
         })
 }
 
-/// Does one step; `made` are the folders that Ken made for any file, which go with the last file in them.
-fn apply(files: &RootFiles, step: &Step, made: &mut BTreeSet<String>) -> Result<(), Failure> {
+/// Applies one step. `made` are the folders that Ken created; each is removed with its last file.
+fn apply(
+    files: &RootFiles,
+    step: &Step,
+    made: &mut BTreeSet<String>,
+) -> Result<(), CommandFailure> {
     let path = step.target.path;
     let kept = step.record_path();
     let mut record = step.change.record.clone();
-    if let (After::Text(_), Some(record)) = (&step.change.after, &mut record) {
-        made.extend(files.make_folders(path)?);
+    if let (FileUpdate::Text(_), Some(record)) = (&step.change.after, &mut record) {
+        made.extend(files.create_parent_folders(path)?);
         let above = |folder: &&String| path.starts_with(&format!("{folder}/"));
         record.folders = made.iter().filter(above).cloned().collect();
     }
     if let Some(record) = &record
         && step.record.as_ref() != Some(record)
     {
-        files.make_folders(&kept)?;
+        files.create_parent_folders(&kept)?;
         files.write(&kept, &record.to_text())?;
     }
     match &step.change.after {
-        After::Same => {}
-        After::Text(text) => files.write(path, text)?,
-        After::Gone => {
+        FileUpdate::Same => {}
+        FileUpdate::Text(text) => files.write(path, text)?,
+        FileUpdate::Gone => {
             files.remove(path)?;
-            let own: Vec<&str> = step.record.iter().flat_map(Record::folders).collect();
+            let own: Vec<&str> = step.record.iter().flat_map(SetupRecord::folders).collect();
             files.remove_empty_folders(own.into_iter())?;
         }
     }

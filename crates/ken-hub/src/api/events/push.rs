@@ -1,68 +1,76 @@
-//! Taking events: each line judged by itself, all that are admitted appended in one transaction.
+//! Push endpoint: decides each line separately and appends all admitted events in one transaction.
 
 use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use ken_remote::wire::{Answered, PUSH_BYTES_MAX, PUSH_EVENTS_MAX, Push, Pushed, Verdict};
+use ken_remote::wire::{
+    EventVerdict, PUSH_BYTES_MAX, PUSH_EVENTS_MAX, PushRequest, PushResponse, PushVerdict,
+};
 
-use crate::api::App;
+use crate::api::AppState;
 use crate::api::body::JsonBody;
-use crate::api::caller::{InWorkspace, Records};
+use crate::api::caller::{AtLeastAgent, RequireWorkspaceRole};
 use crate::api::problem::{Kind, Problem};
-use crate::away::away;
-use crate::service::{self, Sent, look};
+use crate::blocking::run_blocking;
+use crate::service::{self, Pusher, screen_lines};
 
-/// Takes events. Each is answered by itself: admitted, known, quarantined, or refused with the reason.
+/// Accepts events. Each event gets its own verdict: admitted, known, quarantined or refused.
 ///
-/// All that are admitted are written together, or none. The same push may be sent again: what is there is known. The body
-/// may be packed with gzip.
+/// All admitted events are written in one transaction. A push can be repeated safely: events the
+/// hub already has are answered as known. The body may be compressed with gzip.
 #[utoipa::path(post, path = "/v1/workspaces/{workspace}/events", operation_id = "push_events", tag = "events",
-    security(("token" = ["agent"])), request_body = Push,
+    security(("token" = ["agent"])), request_body = PushRequest,
     params(("workspace" = String, Path, description = "Its name or its id.")),
-    responses((status = 200, description = "What became of each event, in their order.", body = Pushed)))]
+    responses((status = 200, description = "What became of each event, in their order.", body = PushResponse)))]
 pub(super) async fn push_events(
-    State(app): State<App>,
-    it: InWorkspace<Records>,
-    JsonBody(push): JsonBody<Push, PUSH_BYTES_MAX>,
-) -> Result<Json<Pushed>, Problem> {
-    if PUSH_EVENTS_MAX < push.events.len() {
+    State(app): State<AppState>,
+    access: RequireWorkspaceRole<AtLeastAgent>,
+    JsonBody(push): JsonBody<PushRequest, PUSH_BYTES_MAX>,
+) -> Result<Json<PushResponse>, Problem> {
+    if push.events.len() > PUSH_EVENTS_MAX {
         let detail = format!("a push holds at most {PUSH_EVENTS_MAX} events; send fewer at once");
         return Err(Problem::new(Kind::TooLarge, detail));
     }
-    let sent = Sent::by(&it.caller, app.world.now());
+    let sender = Pusher::new(&access.caller, app.clock.now());
     let guard = Arc::clone(&app.guard);
-    let lines = move || look(&guard, push.events.iter().map(|it| it.get()), &sent);
-    let looked = away(lines).await?;
-    let workspace = it.workspace;
-    let (database, house) = (&app.database, app.house());
-    let taken = service::take(database, &house, it.caller, workspace, looked).await?;
-    let (answers, cursor) = (taken.answers, taken.cursor);
-    if taken.is_new {
-        app.watch.grew(workspace);
+    // Parsing and scanning up to 8 MiB is CPU-bound and would block the other requests of an async
+    // worker thread. It also happens before the transaction, so no database lock is held meanwhile.
+    let screen = move || screen_lines(&guard, push.events.iter().map(|line| line.get()), &sender);
+    let screened = run_blocking(screen).await?;
+    let workspace = access.workspace;
+    let (database, context) = (&app.database, app.service_context());
+    let outcome =
+        service::add_decision(database, &context, access.caller, workspace, screened).await?;
+    let (answers, cursor) = (outcome.answers, outcome.cursor);
+    // After the commit: a stream woken earlier would not see the new events yet.
+    if outcome.log_changed {
+        app.log_notifier.notify(workspace);
     }
-    count(&app, &answers);
-    if !answers.is_empty() && answers.iter().all(|it| it.verdict == Verdict::Refused) {
-        let told = serde_json::to_value(&answers).expect("answers are plain data");
+    count_verdicts(&app, &answers);
+    // `all` is true of an empty push, which succeeds.
+    if !answers.is_empty() && answers.iter().all(|it| it.verdict == PushVerdict::Refused) {
+        let events = serde_json::to_value(&answers).expect("answers are plain data");
         let detail = "every event was refused; `events` says why for each, and nothing was written";
-        return Err(Problem::new(Kind::Refused, detail).with("events", told));
+        return Err(Problem::new(Kind::Refused, detail).with_member("events", events));
     }
-    Ok(Json(Pushed {
+    Ok(Json(PushResponse {
         events: answers,
         cursor,
     }))
 }
 
-fn count(app: &App, answers: &[Answered]) {
+/// Adds the verdicts of a push to the metrics.
+fn count_verdicts(app: &AppState, answers: &[EventVerdict]) {
     for (verdict, name) in [
-        (Verdict::Admitted, "admitted"),
-        (Verdict::Known, "known"),
-        (Verdict::Quarantined, "quarantined"),
-        (Verdict::Refused, "refused"),
+        (PushVerdict::Admitted, "admitted"),
+        (PushVerdict::Known, "known"),
+        (PushVerdict::Quarantined, "quarantined"),
+        (PushVerdict::Refused, "refused"),
     ] {
-        let these = answers.iter().filter(|it| it.verdict == verdict).count();
-        if these > 0 {
-            app.metrics.events(name, these as u64);
+        let count = answers.iter().filter(|it| it.verdict == verdict).count();
+        if count > 0 {
+            app.metrics.record_events(name, count as u64);
         }
     }
 }

@@ -1,9 +1,11 @@
-//! Following a workspace's log as it grows, by server-sent events.
+//! Server-sent events stream of a workspace's log.
 //!
-//! The id of a message is the cursor behind its event, so that a reader who comes back with `Last-Event-ID` misses nothing
-//! and sees nothing twice. A push to this process wakes its readers at once; for pushes to others they look every
-//! [`LOOK`]. A stream ends after [its time](crate::serve::limits::Limits::stream), read or not, and the reader comes back. Who
-//! reads is proven again [`PROVEN_TIMES`] times in it: a token that was revoked shows nothing longer than that.
+//! The id of a message is the cursor after its event, so a client that reconnects with
+//! `Last-Event-ID` misses nothing and sees nothing twice. A push to this process wakes its streams
+//! at once; pushes to other processes are found by polling every [`POLL_INTERVAL`]. A stream ends
+//! after [its lifetime](crate::limits::HubLimits::stream_lifetime), read or not, and the
+//! client reconnects. The token is checked again [`REAUTHORIZATIONS`] times per lifetime, which
+//! bounds how long a revoked token can still read.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -15,93 +17,93 @@ use axum::http::header::CACHE_CONTROL;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse as _, Response};
 use futures_util::stream;
-use ken_remote::wire::Cursor;
+use ken_remote::wire::LogCursor;
 use tokio::sync::{Mutex, broadcast};
 
 use super::query::StreamQuery;
-use crate::api::App;
-use crate::api::body::InQuery;
-use crate::api::caller::{InWorkspace, Reads, bearer};
+use crate::api::AppState;
+use crate::api::body::QueryParams;
+use crate::api::caller::{AtLeastReader, RequireWorkspaceRole, bearer_token};
 use crate::api::problem::{Kind, Problem};
-use crate::identity::{OrganisationId, WorkspaceId};
-use crate::serve::limits::StreamPlace;
-use crate::serve::metrics::Metrics;
-use crate::store::{Logged, StoreError};
+use crate::ids::{OrganizationId, WorkspaceId};
+use crate::limits::StreamPermit;
+use crate::metrics::HubMetrics;
+use crate::store::{LoggedEvent, StoreError};
 
-/// How often a reader looks for what came to other processes.
-const LOOK: Duration = Duration::from_secs(1);
+/// Interval at which a stream polls for events pushed to other processes.
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How often a reader that has nothing to hear is told that somebody is there.
-const KEEP_ALIVE: Duration = Duration::from_secs(15);
+/// Interval of keep-alive comments on an idle stream. Shorter than any idle timeout on the way.
+const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(15);
 
-/// How often in a stream's time it is asked whether the token still opens the workspace.
-const PROVEN_TIMES: u32 = 20;
+/// Number of token checks per stream lifetime.
+const REAUTHORIZATIONS: u32 = 20;
 
-/// How long after its end a stream that nobody reads is cleared away.
-const GRACE: Duration = Duration::from_secs(5);
+/// Delay after the end of its lifetime until an unread stream is dropped.
+const EXPIRY_GRACE: Duration = Duration::from_secs(5);
 
-/// Events that are read at once.
-const PAGE: u32 = 100;
+/// Events per database query.
+const PAGE_EVENTS: u32 = 100;
 
-/// Pushes a slow reader may fall behind before it just looks.
-const WAKES: usize = 256;
+/// Notifications buffered per stream. A stream that falls behind polls once instead.
+const NOTIFICATIONS_MAX: usize = 256;
 
-/// When somebody comes again who found no place.
-const COME_AGAIN: Duration = Duration::from_secs(30);
+/// `Retry-After` of a request that exceeds the number of streams.
+const RETRY_DELAY: Duration = Duration::from_secs(30);
 
 const LAST_EVENT_ID: &str = "last-event-id";
 
-/// Tells readers in this process which workspaces grew.
+/// Notifies the streams of this process about workspaces with new events.
 #[derive(Debug)]
-pub(crate) struct Watch(broadcast::Sender<WorkspaceId>);
+pub(crate) struct LogNotifier(broadcast::Sender<WorkspaceId>);
 
-impl Default for Watch {
+impl Default for LogNotifier {
     fn default() -> Self {
-        Self(broadcast::channel(WAKES).0)
+        Self(broadcast::channel(NOTIFICATIONS_MAX).0)
     }
 }
 
-impl Watch {
-    /// Wakes whoever follows a workspace.
-    pub(crate) fn grew(&self, workspace: WorkspaceId) {
-        // Nobody may be following anything.
+impl LogNotifier {
+    /// Wakes the streams of a workspace.
+    pub(crate) fn notify(&self, workspace: WorkspaceId) {
+        // `send` fails when there is no stream at all, which is not an error here.
         let _ = self.0.send(workspace);
     }
 }
 
-/// One reader.
-struct Reader {
-    app: App,
-    organisation: OrganisationId,
+/// State of one open stream.
+struct EventStream {
+    app: AppState,
+    organization: OrganizationId,
     workspace: WorkspaceId,
-    cursor: Cursor,
-    /// What was read and not told yet.
-    waiting: std::vec::IntoIter<Logged>,
-    /// Whether there was more behind what was read.
-    more: bool,
-    wakes: broadcast::Receiver<WorkspaceId>,
-    ends: Instant,
-    /// What proves who reads, and when it last did.
+    cursor: LogCursor,
+    /// Events read from the database and not yet sent.
+    buffered: std::vec::IntoIter<LoggedEvent>,
+    /// Set if more events follow the last page.
+    has_more: bool,
+    notifications: broadcast::Receiver<WorkspaceId>,
+    ends_at: Instant,
+    /// The client's token, and the time of its last check.
     token: String,
-    proven: Instant,
-    _place: Counted,
+    authorized_at: Instant,
+    _guard: StreamGuard,
 }
 
-/// A place that is also counted.
-struct Counted {
-    _place: StreamPlace,
-    metrics: Arc<Metrics>,
+/// A stream permit that also keeps the gauge of open streams.
+struct StreamGuard {
+    _permit: StreamPermit,
+    metrics: Arc<HubMetrics>,
 }
 
-impl Drop for Counted {
+impl Drop for StreamGuard {
     fn drop(&mut self) {
-        self.metrics.stream(false);
+        self.metrics.record_stream(false);
     }
 }
 
-/// Follows the log: each message is an event as it is, its id the cursor behind it.
+/// Streams the log: each message holds one event line, its id is the cursor after that event.
 ///
-/// The stream ends after five minutes; come back with `Last-Event-ID`.
+/// The stream ends after five minutes. Reconnect with `Last-Event-ID`.
 #[utoipa::path(get, path = "/v1/workspaces/{workspace}/events/stream", operation_id = "stream_events", tag = "events",
     security(("token" = ["reader"])),
     params(("workspace" = String, Path, description = "Its name or its id."), StreamQuery,
@@ -111,141 +113,159 @@ impl Drop for Counted {
         (status = 409, description = "the hub does not know that place", body = crate::api::problem::ProblemBody, content_type = "application/problem+json"),
     ))]
 pub(super) async fn stream_events(
-    State(app): State<App>,
-    it: InWorkspace<Reads>,
+    State(app): State<AppState>,
+    access: RequireWorkspaceRole<AtLeastReader>,
     headers: HeaderMap,
-    InQuery(query): InQuery<StreamQuery>,
+    QueryParams(query): QueryParams<StreamQuery>,
 ) -> Result<Response, Problem> {
-    let cursor = begins(&headers, query.after.as_deref())?;
-    let life = app.load.limits().stream;
-    let organisation = it.caller.organisation;
-    let place = app.load.stream(organisation).ok_or_else(|| {
+    let cursor = start_cursor(&headers, query.after.as_deref())?;
+    let lifetime = app.limiter.limits().stream_lifetime;
+    let organization = access.caller.organization;
+    let permit = app.limiter.acquire_stream(organization).ok_or_else(|| {
         let detail =
-            "your organisation has as many streams open as it may; close one or come again";
-        Problem::too_many(detail, COME_AGAIN)
+            "your organization has as many streams open as it may; close one or come again";
+        Problem::too_many(detail, RETRY_DELAY)
     })?;
-    app.metrics.stream(true);
-    let place = Counted {
-        _place: place,
+    app.metrics.record_stream(true);
+    // From here on, dropping the guard decrements the gauge, also when an error ends the request.
+    let guard = StreamGuard {
+        _permit: permit,
         metrics: Arc::clone(&app.metrics),
     };
-    let mut reader = Reader {
-        wakes: app.watch.0.subscribe(),
-        organisation,
-        workspace: it.workspace,
+    let mut reader = EventStream {
+        // Subscribe before the first read: an event between the two is notified, not missed.
+        notifications: app.log_notifier.0.subscribe(),
+        organization,
+        workspace: access.workspace,
         cursor,
-        waiting: Vec::new().into_iter(),
-        more: false,
-        ends: Instant::now() + life,
-        token: bearer(&headers).unwrap_or_default().to_owned(),
-        proven: Instant::now(),
+        buffered: Vec::new().into_iter(),
+        has_more: false,
+        ends_at: Instant::now() + lifetime,
+        token: bearer_token(&headers).unwrap_or_default().to_owned(),
+        authorized_at: Instant::now(),
         app,
-        _place: place,
+        _guard: guard,
     };
-    // A cursor the hub does not know is a problem, not a stream that ends.
-    reader.read().await?;
-    let reader = Arc::new(Mutex::new(Some(reader)));
-    clear_away(&reader, life);
-    let told = stream::unfold(reader, |held| async move {
-        let event = held.lock().await.as_mut()?.next().await?;
-        Some((Ok::<_, Infallible>(event), held))
+    // Read once before the response starts: an unknown cursor must be an error response, because
+    // the client would reconnect forever to a stream that ends at once.
+    reader.read_page().await?;
+    let shared = Arc::new(Mutex::new(Some(reader)));
+    expire_stream(&shared, lifetime);
+    let messages = stream::unfold(shared, |shared| async move {
+        let event = shared.lock().await.as_mut()?.next().await?;
+        Some((Ok::<_, Infallible>(event), shared))
     });
-    let sse = Sse::new(told).keep_alive(KeepAlive::new().interval(KEEP_ALIVE));
+    let sse = Sse::new(messages).keep_alive(KeepAlive::new().interval(KEEP_ALIVE_INTERVAL));
     Ok(([(CACHE_CONTROL, "no-store")], sse).into_response())
 }
 
-/// Frees what a stream holds once its time is over, though nobody may ever read on.
-fn clear_away(reader: &Arc<Mutex<Option<Reader>>>, life: Duration) {
+/// Drops a stream's state after its lifetime even if the client never reads again.
+///
+/// A client that stops reading blocks the response body, so [`EventStream::next`] is not called and
+/// cannot check the deadline. Without this task, such clients would keep their permits.
+fn expire_stream(reader: &Arc<Mutex<Option<EventStream>>>, life: Duration) {
+    // Weak: a stream that ends early is freed at once, not when this task wakes.
     let reader = Arc::downgrade(reader);
     tokio::spawn(async move {
-        tokio::time::sleep(life + GRACE).await;
+        tokio::time::sleep(life + EXPIRY_GRACE).await;
         if let Some(reader) = reader.upgrade() {
             *reader.lock().await = None;
         }
     });
 }
 
-fn begins(headers: &HeaderMap, after: Option<&str>) -> Result<Cursor, Problem> {
-    let last = headers.get(LAST_EVENT_ID).map(|it| it.to_str());
+/// Returns the cursor to start after: `Last-Event-ID` if present, else the `after` parameter.
+fn start_cursor(headers: &HeaderMap, after: Option<&str>) -> Result<LogCursor, Problem> {
+    let header = headers.get(LAST_EVENT_ID).map(|value| value.to_str());
     let wrong = || {
         let detail = "`Last-Event-ID` or `after` is not a cursor of this hub";
         Problem::new(Kind::Malformed, detail)
     };
-    let last = last.transpose().map_err(|_| wrong())?;
-    match last.or(after) {
-        None => Ok(Cursor::default()),
+    let last_id = header.transpose().map_err(|_| wrong())?;
+    match last_id.or(after) {
+        None => Ok(LogCursor::default()),
         Some(text) => text.parse().map_err(|_| wrong()),
     }
 }
 
-impl Reader {
-    /// Reads the next page into what waits.
-    async fn read(&mut self) -> Result<(), StoreError> {
+impl EventStream {
+    /// Reads the next page into the buffer.
+    async fn read_page(&mut self) -> Result<(), StoreError> {
         let database = &self.app.database;
-        let mut tenant = database.log(self.organisation, self.workspace).await?;
-        let page = tenant.events_after(self.cursor, PAGE).await?;
+        let mut tenant = database
+            .begin_log(self.organization, self.workspace)
+            .await?;
+        let page = tenant.events_after(self.cursor, PAGE_EVENTS).await?;
         tenant.commit().await?;
         self.cursor = page.cursor;
-        self.more = page.more;
-        self.waiting = page.events.into_iter();
+        self.has_more = page.more;
+        self.buffered = page.events.into_iter();
         Ok(())
     }
 
-    /// Returns the next message; nothing ends the stream.
+    /// Returns the next message, or `None` when the stream is over.
     async fn next(&mut self) -> Option<Event> {
         loop {
-            if self.ends <= Instant::now() || !self.is_still_proven().await {
+            // Before buffered events, too: after a revocation not even those may be sent.
+            if Instant::now() >= self.ends_at || !self.is_still_authorized().await {
                 return None;
             }
-            if let Some(logged) = self.waiting.next() {
-                let cursor = Cursor {
+            if let Some(logged) = self.buffered.next() {
+                let cursor = LogCursor {
                     seq: logged.seq,
                     last: Some(logged.id),
                 };
                 let event = Event::default().event("event").id(cursor.to_string());
                 return Some(event.data(logged.line));
             }
-            if !self.more && !self.sleep().await {
+            if !self.has_more && !self.wait_for_events().await {
                 return None;
             }
-            if let Err(error) = self.read().await {
-                // The reader comes back and is told what is wrong, or finds it mended.
+            if let Err(error) = self.read_page().await {
+                // A started response cannot change its status. The client reconnects and gets the
+                // error as a response, or finds the database working again.
                 tracing::warn!(%error, "a stream of events ended");
                 return None;
             }
         }
     }
 
-    /// Returns whether the token still opens the workspace; asked only now and then.
-    async fn is_still_proven(&mut self) -> bool {
-        let often = self.app.load.limits().stream / PROVEN_TIMES;
-        if self.proven.elapsed() < often {
+    /// Checks at intervals that the token still grants access to the workspace.
+    async fn is_still_authorized(&mut self) -> bool {
+        let interval = self.app.limiter.limits().stream_lifetime / REAUTHORIZATIONS;
+        if self.authorized_at.elapsed() < interval {
             return true;
         }
         let app = &self.app;
-        let now = app.world.now();
-        let caller = app.identity.prove(&app.database, &self.token, now).await;
+        let now = app.clock.now();
+        let caller = app
+            .identity
+            .authenticate(&app.database, &self.token, now)
+            .await;
+        // Fail closed: a token that cannot be checked ends the stream, like a revoked one.
         let Ok(Ok(caller)) = caller else {
             return false;
         };
-        self.proven = Instant::now();
-        caller.organisation == self.organisation && caller.may_enter(self.workspace)
+        self.authorized_at = Instant::now();
+        caller.organization == self.organization && caller.may_enter(self.workspace)
     }
 
-    /// Waits until there may be more; returns `false` where the stream is over.
-    async fn sleep(&mut self) -> bool {
-        let ending = self.app.ending.clone();
-        let look = tokio::time::sleep(LOOK);
-        tokio::pin!(look);
+    /// Waits until there may be new events. Returns `false` when the stream is over.
+    async fn wait_for_events(&mut self) -> bool {
+        let shutdown = self.app.shutting_down.clone();
+        // Outside the loop: notifications of other workspaces must not restart the interval.
+        let poll = tokio::time::sleep(POLL_INTERVAL);
+        tokio::pin!(poll);
         loop {
-            if self.ends <= Instant::now() {
+            if Instant::now() >= self.ends_at {
                 return false;
             }
             tokio::select! {
-                () = ending.cancelled() => return false,
-                () = &mut look => return true,
-                woken = self.wakes.recv() => match woken {
+                () = shutdown.cancelled() => return false,
+                () = &mut poll => return true,
+                woken = self.notifications.recv() => match woken {
                     Ok(workspace) if workspace != self.workspace => {}
+                    // A lagged receiver lost notifications, perhaps one for this workspace.
                     Ok(_) | Err(broadcast::error::RecvError::Lagged(_)) => return true,
                     Err(broadcast::error::RecvError::Closed) => return false,
                 },

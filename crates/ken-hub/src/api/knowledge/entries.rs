@@ -1,35 +1,35 @@
-//! Entries: listed, shown, their history, what is recorded and whether it helped.
+//! Entry endpoints: list, get, history, add, feedback.
 
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use ken_core::event::Feedback;
-use ken_core::kind::{Kind, Memory};
-use ken_core::object::{EntryObject, EventObject};
-use ken_core::promotion::Artifact;
-use ken_core::status::Status;
-use ken_core::store::{Filter, Shelf};
+use ken_core::json::{EntryJson, EventJson};
+use ken_core::ledger::event::Feedback;
+use ken_core::ledger::store::{EntryFilter, LifecycleFilter};
+use ken_core::trust::promotion::PromotionArtifact;
+use ken_core::values::kind::{EntryKind, Memory};
+use ken_core::values::status::EntryStatus;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::{Reading, desk, in_query, parsed, reading, value};
-use crate::api::App;
-use crate::api::body::{InPath, InQuery, JsonBody};
-use crate::api::caller::{InWorkspace, Reads, Records};
-use crate::api::page::{self, Page};
+use super::{ReaderParams, as_malformed, open_session, parse_optional, reader_params, to_json};
+use crate::api::AppState;
+use crate::api::body::{JsonBody, PathParams, QueryParams};
+use crate::api::caller::{AtLeastAgent, AtLeastReader, RequireWorkspaceRole};
+use crate::api::page::{self, ListPage};
 use crate::api::problem::{Kind as Trouble, MEDIA_TYPE, Problem, ProblemBody};
-use crate::service::raw::Raw;
-use crate::service::{self, Recorded, Recording};
-use crate::store::After;
+use crate::service::parse::RawClaimFields;
+use crate::service::{self, AddEntryRequest, RecordOutcome};
+use crate::store::EntryPosition;
 
-/// Which entries are listed.
+/// Query parameters of an entry list.
 #[derive(Debug, Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Listed {
+pub(super) struct EntryListParams {
     /// Only this kind.
     #[serde(default)]
     #[param(nullable = false, example = "decision")]
@@ -42,45 +42,48 @@ pub(super) struct Listed {
     #[serde(default)]
     #[param(nullable = false, example = "verified")]
     status: Option<String>,
-    /// Only this tag and those below it.
+    /// Only this tag and its subtags.
     #[serde(default)]
     #[param(nullable = false, example = "auth/jwt")]
     tag: Option<String>,
-    /// Only of this lens.
+    /// Only this lens.
     #[serde(default)]
     #[param(nullable = false, example = "security")]
     lens: Option<String>,
-    /// Which entries count beside those in use.
+    /// Lifecycle filter: entries in use, archived, retracted or all.
     #[serde(default)]
     #[param(inline)]
-    shelf: ShelfName,
-    /// Where the page begins: `next` of the page before.
+    shelf: LifecycleParam,
+    /// Start of the page: `next` of the previous page.
     #[serde(default)]
     #[param(max_length = 128, nullable = false)]
     after: Option<String>,
-    /// Entries it holds at most.
-    #[serde(default = "page::limit_default", deserialize_with = "page::limit")]
+    /// Maximum number of entries.
+    #[serde(
+        default = "page::default_limit",
+        deserialize_with = "page::deserialize_limit"
+    )]
     #[param(minimum = 1, maximum = 1000, default = 100, required = false)]
     limit: u32,
-    /// The run it is read in.
+    /// Run of the reader.
     #[serde(default)]
     #[param(max_length = 64, nullable = false)]
     run: Option<String>,
-    /// The agent it is read for.
+    /// Agent that reads. Default: the caller.
     #[serde(default)]
     #[param(max_length = 256, nullable = false)]
     agent: Option<String>,
-    /// The conversation it is read in.
+    /// Session of the reader.
     #[serde(default)]
     #[param(max_length = 256, nullable = false)]
     session: Option<String>,
 }
 
-/// Which entries count beside those in use.
+/// Filter by lifecycle. The default, `live`, selects entries in use.
 #[derive(Clone, Copy, Debug, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
-#[schema(as = Shelf)]
-enum ShelfName {
+#[schema(as = LifecycleFilter)]
+enum LifecycleParam {
     #[default]
     Live,
     Archived,
@@ -88,119 +91,122 @@ enum ShelfName {
     All,
 }
 
-/// An entry, `ken.entry.v1`: what it says, what it rests on, who said so and what became of it. `validity` is
-/// `unverifiable` here, because a hub has no code to look at; `artifact` is the digest an approval of these words names.
+/// An entry, `ken.entry.v1`: statement, anchors, citations, author and history.
+///
+/// `validity` is always `unverifiable`, because a hub has no code. `artifact` is the digest that an
+/// approval of this content must contain.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Entry, value_type = Object, example = json!({
     "schema": "ken.entry.v1", "id": "L-7k2f5qm3", "kind": "learning", "statement": "Retry a payment once."}))]
-pub(super) struct EntryTold(Value);
+pub(super) struct EntryResponse(Value);
 
 /// An event, `ken.event.v1`.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Event, value_type = Object, example = json!({
     "schema": "ken.event.v1", "id": "01JCPQ3W6M7Y2K8T4D5F6G7H8J", "at": "2026-11-14T22:51:03.120Z/0004/k3f9w2",
     "by": "agent:reviewer-1", "type": "entry.proposed", "about": ["L-7k2f5qm3"], "data": {}}))]
-pub(super) struct EventTold(Value);
+pub(super) struct EventResponse(Value);
 
-/// What somebody found out.
+/// Request body for a new entry.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[schema(example = json!({"statement": "Retry a payment once: the gateway answers twice.", "kind": "learning",
+#[schema(as = AddEntryBody, example = json!({"statement": "Retry a payment once: the gateway answers twice.", "kind": "learning",
     "cites": ["commit:4f2a9c1"], "anchors": ["src/pay.rs#charge"]}))]
-pub(super) struct NewEntry {
+pub(super) struct AddEntryBody {
     /// One to three sentences, general, without secrets.
     #[schema(max_length = 8192)]
     statement: String,
-    #[serde(default = "learning")]
+    #[serde(default = "default_kind")]
     #[schema(default = "learning")]
     kind: String,
-    /// What shows it: commit:HASH, pr:N, test:NAME, doc:PATH or transcript:ID.
+    /// Citations: commit:HASH, pr:N, test:NAME, doc:PATH or transcript:ID.
     #[schema(max_items = 50)]
     cites: Vec<String>,
-    /// Code it rests on: path#symbol, path:10-20 or path. Nobody can look it up here, so it has no fingerprint yet.
+    /// Code locations: path#symbol, path:10-20 or path. A hub has no code, so they get a
+    /// fingerprint only when a clone verifies them.
     #[serde(default)]
     #[schema(max_items = 50)]
     anchors: Vec<String>,
-    /// Steps that check it.
+    /// Steps that verify it.
     #[serde(default)]
     #[schema(max_items = 50)]
     verify: Vec<String>,
     #[serde(default)]
     #[schema(max_items = 50)]
     tags: Vec<String>,
-    /// The run it was found in.
+    /// Run of the author.
     #[serde(default)]
     #[schema(nullable = false, max_length = 64)]
     run: Option<String>,
-    /// Who found it; the caller without.
+    /// Author. Default: the caller.
     #[serde(default)]
     #[schema(nullable = false)]
     agent: Option<String>,
-    /// The conversation it was found in.
+    /// Session of the author.
     #[serde(default)]
     #[schema(nullable = false, max_length = 256)]
     session: Option<String>,
 }
 
-/// What became of it, `ken.record.v1`.
+/// Result of adding an entry, `ken.record.v1`.
 #[derive(Debug, Serialize, ToSchema)]
-#[schema(example = json!({"schema": "ken.record.v1", "outcome": "recorded", "id": "L-7k2f5qm3", "status": "candidate", "quarantined": false}))]
-pub(super) struct RecordedTold {
+#[schema(as = RecordOutcome, example = json!({"schema": "ken.record.v1", "outcome": "recorded", "id": "L-7k2f5qm3", "status": "candidate", "quarantined": false}))]
+pub(super) struct AddEntryResponse {
     schema: &'static str,
-    /// `recorded` as an entry, or `noted` where it is known already.
+    /// `recorded` for a new entry, `noted` if an entry with this claim exists.
     outcome: &'static str,
-    /// The entry; of one that is known only where the agent was shown it.
+    /// Id of the entry. For an existing entry only if the agent was shown it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     status: Option<&'static str>,
-    /// Whether it waits for a person.
+    /// True if the entry is hidden until a person releases it.
     quarantined: bool,
 }
 
-/// Whether an entry helped.
+/// Feedback on an entry.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[schema(example = json!({"helpful": true, "run": "R-0a1b2c3d4e"}))]
-pub(super) struct NewFeedback {
+#[schema(as = FeedbackBody, example = json!({"helpful": true, "run": "R-0a1b2c3d4e"}))]
+pub(super) struct FeedbackBody {
     helpful: bool,
-    /// The run in which the agent was shown it.
+    /// Run in which the agent was shown the entry.
     #[serde(default)]
     #[schema(nullable = false, max_length = 64)]
     run: Option<String>,
-    /// Who says so; the caller without.
+    /// Agent that gives feedback. Default: the caller.
     #[serde(default)]
     #[schema(nullable = false)]
     agent: Option<String>,
-    /// The conversation in which the agent was shown it.
+    /// Session in which the agent was shown the entry.
     #[serde(default)]
     #[schema(nullable = false, max_length = 256)]
     session: Option<String>,
 }
 
-/// What was taken down, `ken.feedback.v1`.
+/// Recorded feedback, `ken.feedback.v1`.
 #[derive(Debug, Serialize, ToSchema)]
-#[schema(example = json!({"schema": "ken.feedback.v1", "id": "L-7k2f5qm3", "helpful": true}))]
-pub(super) struct FeedbackTold {
+#[schema(as = Feedback, example = json!({"schema": "ken.feedback.v1", "id": "L-7k2f5qm3", "helpful": true}))]
+pub(super) struct FeedbackResponse {
     schema: &'static str,
     id: String,
     helpful: bool,
 }
 
-impl EntryTold {
-    /// Tells an entry.
-    pub(super) fn new(object: &EntryObject) -> Self {
-        Self(value(object))
+impl EntryResponse {
+    /// Serializes an entry view.
+    pub(super) fn new(object: &EntryJson) -> Self {
+        Self(to_json(object))
     }
 }
 
-fn learning() -> String {
+fn default_kind() -> String {
     "learning".to_owned()
 }
 
-pub(super) fn routes() -> OpenApiRouter<App> {
+pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .routes(routes!(list_entries, record_entry))
         .routes(routes!(get_entry))
@@ -208,39 +214,43 @@ pub(super) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(give_feedback))
 }
 
-/// Lists entries, the newest first.
+/// Lists entries, newest first.
 #[utoipa::path(get, path = "/v1/workspaces/{workspace}/entries", operation_id = "list_entries", tag = "knowledge",
-    security(("token" = ["reader"])), params(("workspace" = String, Path, description = "Its name or its id."), Listed),
-    responses((status = 200, description = "A page of entries.", body = Page<EntryTold>)))]
+    security(("token" = ["reader"])), params(("workspace" = String, Path, description = "Its name or its id."), EntryListParams),
+    responses((status = 200, description = "A page of entries.", body = ListPage<EntryResponse>)))]
 async fn list_entries(
-    State(app): State<App>,
-    it: InWorkspace<Reads>,
-    InQuery(listed): InQuery<Listed>,
-) -> Result<Json<Page<EntryTold>>, Problem> {
-    let filter = Filter {
-        kind: in_query(parsed::<Kind>("kind", listed.kind.as_deref()))?,
-        memory: in_query(parsed::<Memory>("memory", listed.memory.as_deref()))?,
-        status: in_query(parsed::<Status>("status", listed.status.as_deref()))?,
-        tag: in_query(parsed("tag", listed.tag.as_deref()))?,
-        lens: in_query(parsed("lens", listed.lens.as_deref()))?,
-        shelf: match listed.shelf {
-            ShelfName::Live => Shelf::Live,
-            ShelfName::Archived => Shelf::Archived,
-            ShelfName::Retracted => Shelf::Retracted,
-            ShelfName::All => Shelf::All,
+    State(app): State<AppState>,
+    access: RequireWorkspaceRole<AtLeastReader>,
+    QueryParams(params): QueryParams<EntryListParams>,
+) -> Result<Json<ListPage<EntryResponse>>, Problem> {
+    let filter = EntryFilter {
+        kind: as_malformed(parse_optional::<EntryKind>("kind", params.kind.as_deref()))?,
+        memory: as_malformed(parse_optional::<Memory>("memory", params.memory.as_deref()))?,
+        status: as_malformed(parse_optional::<EntryStatus>(
+            "status",
+            params.status.as_deref(),
+        ))?,
+        tag: as_malformed(parse_optional("tag", params.tag.as_deref()))?,
+        lens: as_malformed(parse_optional("lens", params.lens.as_deref()))?,
+        lifecycle: match params.shelf {
+            LifecycleParam::Live => LifecycleFilter::Live,
+            LifecycleParam::Archived => LifecycleFilter::Archived,
+            LifecycleParam::Retracted => LifecycleFilter::Retracted,
+            LifecycleParam::All => LifecycleFilter::All,
         },
-        ..Filter::default()
+        ..EntryFilter::default()
     };
-    let after = listed.after.as_deref().map(place).transpose()?;
-    let reading = reading!(listed);
-    let reader = in_query(reading.reader(&it.caller.actor))?;
-    let mut desk = desk(&app, it).await?;
-    let listing = service::list(&mut desk, &reader, &filter, after.as_ref(), listed.limit).await?;
-    desk.finish().await?;
-    let told = |entry| EntryTold::new(&EntryObject::new(entry));
-    Ok(Json(Page {
-        items: listing.entries.iter().map(told).collect(),
-        next: listing.next.map(|it| name_of(&it)),
+    let after = params.after.as_deref().map(parse_position).transpose()?;
+    let limit = params.limit;
+    let reader = as_malformed(reader_params!(params).into_reader(&access.caller.actor))?;
+    let mut session = open_session(&app, access).await?;
+    let listing =
+        service::list_entries(&mut session, &reader, &filter, after.as_ref(), limit).await?;
+    session.commit().await?;
+    let response = |entry| EntryResponse::new(&EntryJson::new(entry));
+    Ok(Json(ListPage {
+        items: listing.entries.iter().map(response).collect(),
+        next: listing.next.map(|position| format_position(&position)),
     }))
 }
 
@@ -248,72 +258,72 @@ async fn list_entries(
 #[utoipa::path(get, path = "/v1/workspaces/{workspace}/entries/{entry}", operation_id = "get_entry", tag = "knowledge",
     security(("token" = ["reader"])), params(
         ("workspace" = String, Path, description = "Its name or its id."),
-        ("entry" = String, Path, description = "Its id, an unambiguous beginning, or its alias."), Reading),
+        ("entry" = String, Path, description = "Its id, an unambiguous beginning, or its alias."), ReaderParams),
     responses(
-        (status = 200, description = "The entry.", body = EntryTold),
+        (status = 200, description = "The entry.", body = EntryResponse),
         (status = 409, description = "Several ids begin so.", body = ProblemBody, content_type = MEDIA_TYPE)))]
 async fn get_entry(
-    State(app): State<App>,
-    it: InWorkspace<Reads>,
-    InPath((_, wanted)): InPath<(String, String)>,
-    InQuery(reading): InQuery<Reading>,
-) -> Result<Json<EntryTold>, Problem> {
-    let reader = in_query(reading.reader(&it.caller.actor))?;
-    let mut desk = desk(&app, it).await?;
-    let told = service::entry(&mut desk, &reader, &wanted).await?;
-    desk.finish().await?;
-    let mut object = EntryObject::new(&told.entry).asked_for(&told.entry, &wanted);
+    State(app): State<AppState>,
+    access: RequireWorkspaceRole<AtLeastReader>,
+    PathParams((_, wanted)): PathParams<(String, String)>,
+    QueryParams(params): QueryParams<ReaderParams>,
+) -> Result<Json<EntryResponse>, Problem> {
+    let reader = as_malformed(params.into_reader(&access.caller.actor))?;
+    let mut session = open_session(&app, access).await?;
+    let found = service::show_entry(&mut session, &reader, &wanted).await?;
+    session.commit().await?;
+    let mut object = EntryJson::new(&found.entry).with_requested_id(&found.entry, &wanted);
     object = object.with("validity", "unverifiable".into());
-    if let Some(artifact) = Artifact::of(&told.entry) {
+    if let Some(artifact) = PromotionArtifact::from_entry(&found.entry) {
         object = object.with("artifact", artifact.digest().into());
     }
-    if !told.conflicts.is_empty() {
-        object = object.with("conflicts", value(&told.conflicts));
+    if !found.conflicts.is_empty() {
+        object = object.with("conflicts", to_json(&found.conflicts));
     }
-    if told.is_revoked {
+    if found.is_revoked {
         object = object.with("revoked", true.into());
     }
-    Ok(Json(EntryTold::new(&object)))
+    Ok(Json(EntryResponse::new(&object)))
 }
 
-/// Returns what happened to an entry, the oldest event first, the latest thousand of them.
+/// Returns the latest thousand events of an entry, oldest first.
 #[utoipa::path(get, path = "/v1/workspaces/{workspace}/entries/{entry}/history", operation_id = "get_history",
     tag = "knowledge", security(("token" = ["reader"])), params(
         ("workspace" = String, Path, description = "Its name or its id."),
-        ("entry" = String, Path, description = "Its id, an unambiguous beginning, or its alias."), Reading),
+        ("entry" = String, Path, description = "Its id, an unambiguous beginning, or its alias."), ReaderParams),
     responses(
-        (status = 200, description = "Its events.", body = Page<EventTold>),
+        (status = 200, description = "Its events.", body = ListPage<EventResponse>),
         (status = 409, description = "Several ids begin so.", body = ProblemBody, content_type = MEDIA_TYPE)))]
 async fn get_history(
-    State(app): State<App>,
-    it: InWorkspace<Reads>,
-    InPath((_, wanted)): InPath<(String, String)>,
-    InQuery(reading): InQuery<Reading>,
-) -> Result<Json<Page<EventTold>>, Problem> {
-    let reader = in_query(reading.reader(&it.caller.actor))?;
-    let mut desk = desk(&app, it).await?;
-    let history = service::history(&mut desk, &reader, &wanted).await?;
-    desk.finish().await?;
-    let told = |event| EventTold(value(&EventObject::new(event)));
-    Ok(Json(Page {
-        items: history.iter().map(told).collect(),
+    State(app): State<AppState>,
+    access: RequireWorkspaceRole<AtLeastReader>,
+    PathParams((_, wanted)): PathParams<(String, String)>,
+    QueryParams(params): QueryParams<ReaderParams>,
+) -> Result<Json<ListPage<EventResponse>>, Problem> {
+    let reader = as_malformed(params.into_reader(&access.caller.actor))?;
+    let mut session = open_session(&app, access).await?;
+    let history = service::history(&mut session, &reader, &wanted).await?;
+    session.commit().await?;
+    let response = |event| EventResponse(to_json(&EventJson::new(event)));
+    Ok(Json(ListPage {
+        items: history.iter().map(response).collect(),
         next: None,
     }))
 }
 
-/// Records what somebody found out: as an entry, or as an observation of the run where it is known already.
+/// Adds an entry, or notes an observation of the run if an entry with this claim exists.
 #[utoipa::path(post, path = "/v1/workspaces/{workspace}/entries", operation_id = "record_entry", tag = "knowledge",
-    security(("token" = ["agent"])), request_body = NewEntry,
+    security(("token" = ["agent"])), request_body = AddEntryBody,
     params(("workspace" = String, Path, description = "Its name or its id.")),
     responses(
-        (status = 201, description = "It is an entry now.", body = RecordedTold),
-        (status = 200, description = "It is known already and was noted.", body = RecordedTold)))]
+        (status = 201, description = "It is an entry now.", body = AddEntryResponse),
+        (status = 200, description = "It is known already and was noted.", body = AddEntryResponse)))]
 async fn record_entry(
-    State(app): State<App>,
-    it: InWorkspace<Records>,
-    JsonBody(body): JsonBody<NewEntry>,
-) -> Result<(StatusCode, Json<RecordedTold>), Problem> {
-    let raw = Raw {
+    State(app): State<AppState>,
+    access: RequireWorkspaceRole<AtLeastAgent>,
+    JsonBody(body): JsonBody<AddEntryBody>,
+) -> Result<(StatusCode, Json<AddEntryResponse>), Problem> {
+    let raw = RawClaimFields {
         statement: &body.statement,
         kind: &body.kind,
         cites: &body.cites,
@@ -321,15 +331,15 @@ async fn record_entry(
         verify: &body.verify,
         tags: &body.tags,
     };
-    let reader = reading!(body).reader(&it.caller.actor)?;
-    let recording = Recording::parse(reader, &raw)?;
-    let mut desk = desk(&app, it).await?;
-    let recorded = service::record(&mut desk, recording).await?;
-    desk.finish().await?;
-    let (status, told) = match &recorded {
-        Recorded::Entry(entry) => (
+    let reader = reader_params!(body).into_reader(&access.caller.actor)?;
+    let recording = AddEntryRequest::parse(reader, &raw)?;
+    let mut session = open_session(&app, access).await?;
+    let recorded = service::add_entry(&mut session, recording).await?;
+    session.commit().await?;
+    let (status, response) = match &recorded {
+        RecordOutcome::Entry(entry) => (
             StatusCode::CREATED,
-            RecordedTold {
+            AddEntryResponse {
                 schema: "ken.record.v1",
                 outcome: "recorded",
                 id: Some(entry.id.to_string()),
@@ -337,65 +347,70 @@ async fn record_entry(
                 quarantined: !entry.quarantine.is_empty(),
             },
         ),
-        Recorded::Noted(seen) => (
+        // The id of an existing entry would prime an agent that was not shown it, and its finding
+        // would no longer count as independent.
+        RecordOutcome::Noted(seen) => (
             StatusCode::OK,
-            RecordedTold {
+            AddEntryResponse {
                 schema: "ken.record.v1",
                 outcome: "noted",
-                id: seen.map(|it| it.to_string()),
+                id: seen.map(|id| id.to_string()),
                 status: None,
                 quarantined: false,
             },
         ),
     };
-    Ok((status, Json(told)))
+    Ok((status, Json(response)))
 }
 
-/// Says whether an entry helped whoever was shown it; it counts for how far it helps, not for its truth.
+/// Records feedback of an agent that was shown the entry. It affects usefulness, not status.
 #[utoipa::path(post, path = "/v1/workspaces/{workspace}/entries/{entry}/feedback", operation_id = "give_feedback",
-    tag = "knowledge", security(("token" = ["agent"])), request_body = NewFeedback, params(
+    tag = "knowledge", security(("token" = ["agent"])), request_body = FeedbackBody, params(
         ("workspace" = String, Path, description = "Its name or its id."),
         ("entry" = String, Path, description = "Its id, an unambiguous beginning, or its alias.")),
-    responses((status = 200, description = "It was taken down, once.", body = FeedbackTold)))]
+    responses((status = 200, description = "It was taken down, once.", body = FeedbackResponse)))]
 async fn give_feedback(
-    State(app): State<App>,
-    it: InWorkspace<Records>,
-    InPath((_, wanted)): InPath<(String, String)>,
-    JsonBody(body): JsonBody<NewFeedback>,
-) -> Result<Json<FeedbackTold>, Problem> {
-    let reading = reading!(body);
-    let reader = reading.reader(&it.caller.actor)?;
-    let verdict = match body.helpful {
-        true => Feedback::Helpful,
-        false => Feedback::Unhelpful,
+    State(app): State<AppState>,
+    access: RequireWorkspaceRole<AtLeastAgent>,
+    PathParams((_, wanted)): PathParams<(String, String)>,
+    JsonBody(body): JsonBody<FeedbackBody>,
+) -> Result<Json<FeedbackResponse>, Problem> {
+    let reader = reader_params!(body).into_reader(&access.caller.actor)?;
+    let verdict = if body.helpful {
+        Feedback::Helpful
+    } else {
+        Feedback::Unhelpful
     };
-    let mut desk = desk(&app, it).await?;
-    let noted = service::feedback(&mut desk, &reader, &wanted, verdict).await?;
-    desk.finish().await?;
-    Ok(Json(FeedbackTold {
+    let mut session = open_session(&app, access).await?;
+    let noted = service::give_feedback(&mut session, &reader, &wanted, verdict).await?;
+    session.commit().await?;
+    Ok(Json(FeedbackResponse {
         schema: "ken.feedback.v1",
         id: noted.id.to_string(),
         helpful: body.helpful,
     }))
 }
 
-/// Writes a place in a listing: when the entry was proposed, and which it is.
-pub(super) fn name_of(after: &After) -> String {
+/// Formats a list position: creation time and id of an entry.
+///
+/// The id alone would not do: the list is sorted by creation time, and ids are random.
+pub(super) fn format_position(after: &EntryPosition) -> String {
     let created = after.created.map_or_else(String::new, |at| at.to_string());
     format!("{created}~{}", after.id)
 }
 
-/// Reads a place in a listing.
-pub(super) fn place(text: &str) -> Result<After, Problem> {
+/// Parses a list position.
+pub(super) fn parse_position(text: &str) -> Result<EntryPosition, Problem> {
     let wrong = || Problem::new(Trouble::Malformed, "`after` is not `next` of a page");
-    if page::CURSOR_CHARS_MAX < text.len() {
+    if text.len() > page::CURSOR_CHARS_MAX {
         return Err(wrong());
     }
     let (created, id) = text.split_once('~').ok_or_else(wrong)?;
     let created = match created {
+        // An entry whose proposal the hub does not have yet has no creation time.
         "" => None,
-        created => Some(created.parse().map_err(|_| wrong())?),
+        time => Some(time.parse().map_err(|_| wrong())?),
     };
     let id = id.parse().map_err(|_| wrong())?;
-    Ok(After { created, id })
+    Ok(EntryPosition { created, id })
 }

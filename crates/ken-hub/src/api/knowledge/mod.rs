@@ -1,117 +1,137 @@
-//! Knowledge under `/v1`: searching, reading, runs, reports, what waits for a person.
+//! Knowledge endpoints: search, entries, briefings, runs, reports, approvals, quarantine.
 //!
-//! A handler opens a [`Desk`](crate::service::Desk), asks one use case and keeps what it wrote before anything is told. It
-//! decides nothing: roles are asked for by its arguments and once more by the use case.
+//! A handler opens a [`WorkspaceSession`](crate::service::WorkspaceSession), runs one use case and
+//! commits before it builds the response. Handlers contain no rules: the role is required by the
+//! handler's arguments and checked again by the use case.
 
+mod approvals;
 mod brief;
 mod entries;
-mod held;
+mod quarantine;
 mod reports;
 mod runs;
 mod search;
-mod waiting;
 
 use std::fmt::Display;
 use std::str::FromStr;
 
-use ken_core::actor::Actor;
 use ken_core::decide::Refusal;
-use ken_core::score::Role as Work;
+use ken_core::retrieval::score::ReaderRole as Work;
+use ken_core::values::actor::Actor;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa_axum::router::OpenApiRouter;
 
-use super::App;
-use super::caller::InWorkspace;
+use super::AppState;
+use super::caller::RequireWorkspaceRole;
 use super::problem::{Kind, Problem};
-use crate::service::{self, Desk, Failure, Reader, raw};
+use crate::service::{self, EntryReader, ServiceError, WorkspaceSession, parse};
 
-/// Returns the routes of knowledge.
-pub(super) fn routes() -> OpenApiRouter<App> {
+/// Returns the knowledge routes.
+pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .merge(search::routes())
         .merge(entries::routes())
         .merge(brief::routes())
         .merge(runs::routes())
         .merge(reports::routes())
-        .merge(waiting::routes())
-        .merge(held::routes())
+        .merge(approvals::routes())
+        .merge(quarantine::routes())
 }
 
-/// Takes the three members every body has itself: `deny_unknown_fields` and `flatten` exclude each other.
-macro_rules! reading {
+/// Moves the three reader fields out of a request. Every request type repeats them, because serde
+/// does not support `deny_unknown_fields` together with `flatten`.
+macro_rules! reader_params {
     ($body:ident) => {
-        $crate::api::knowledge::Reading {
+        $crate::api::knowledge::ReaderParams {
             run: $body.run,
             agent: $body.agent,
             session: $body.session,
         }
     };
 }
-use reading;
+use reader_params;
 
-/// On whose behalf something is read: what an agent is shown is written down.
+/// Query parameters that identify the reader. Exposures are recorded for that agent and run.
 #[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Reading {
-    /// The run it is read in; one that Ken makes without.
+pub(super) struct ReaderParams {
+    /// Run of the reader. Default: an implicit run that Ken creates.
     #[serde(default)]
     #[param(max_length = 64, pattern = "^[A-Za-z0-9_-]{1,64}$", nullable = false)]
     run: Option<String>,
-    /// The agent it is read for; the caller without.
+    /// Agent that reads. Default: the caller.
     #[serde(default)]
     #[param(max_length = 256, nullable = false, example = "agent:reviewer-1")]
     agent: Option<String>,
-    /// The conversation it is read in.
+    /// Session of the reader.
     #[serde(default)]
     #[param(max_length = 256, nullable = false)]
     session: Option<String>,
 }
 
-impl Reading {
-    fn reader(self, caller: &Actor) -> Result<Reader, Problem> {
-        let agent = parsed("agent", self.agent.as_deref())?;
-        Ok(service::reader(caller, agent, self.run, self.session)?)
+impl ReaderParams {
+    fn into_reader(self, caller: &Actor) -> Result<EntryReader, Problem> {
+        let agent = parse_optional("agent", self.agent.as_deref())?;
+        Ok(service::build_reader(
+            caller,
+            agent,
+            self.run,
+            self.session,
+        )?)
     }
 }
 
-/// Says of what is wrong in an address that the request cannot be read: there is no body that could make sense.
-fn in_query<T>(read: Result<T, Problem>) -> Result<T, Problem> {
-    read.map_err(|problem| match problem.kind() == Kind::Invalid {
-        true => Problem::new(Kind::Malformed, problem.detail()),
-        false => problem,
+/// Turns an invalid value (422) of a query parameter into a malformed request (400).
+///
+/// 422 means a body that was parsed, and a request with query parameters has none.
+fn as_malformed<T>(result: Result<T, Problem>) -> Result<T, Problem> {
+    result.map_err(|problem| {
+        if problem.kind() == Kind::Invalid {
+            Problem::new(Kind::Malformed, problem.detail())
+        } else {
+            problem
+        }
     })
 }
 
-/// Begins to work in the workspace of a request.
-async fn desk<N>(app: &App, it: InWorkspace<N>) -> Result<Desk, Problem> {
-    Ok(Desk::begin(&app.database, &app.house(), it.caller, it.workspace).await?)
+/// Opens a session in the workspace of a request.
+async fn open_session<N>(
+    app: &AppState,
+    access: RequireWorkspaceRole<N>,
+) -> Result<WorkspaceSession, Problem> {
+    let context = app.service_context();
+    Ok(WorkspaceSession::begin(&app.database, &context, access.caller, access.workspace).await?)
 }
 
-/// Reads a word of ours out of a text that may be left out.
-fn parsed<T: FromStr<Err: Display>>(name: &str, text: Option<&str>) -> Result<Option<T>, Problem> {
-    let read = text.map(|text| raw::one(name, text)).transpose();
-    Ok(read?)
+/// Parses an optional text.
+fn parse_optional<T: FromStr<Err: Display>>(
+    name: &str,
+    text: Option<&str>,
+) -> Result<Option<T>, Problem> {
+    let value = text.map(|text| parse::parse_field(name, text)).transpose();
+    Ok(value?)
 }
 
-/// Returns an object as it is told.
-fn value(object: &impl Serialize) -> Value {
+/// Serializes an object to a JSON value.
+fn to_json(object: &impl Serialize) -> Value {
+    // Views contain only strings, numbers, lists and maps with string keys.
     serde_json::to_value(object).expect("what is told is plain data")
 }
 
-/// Refuses a text that is longer than anybody needs.
-fn check_text(name: &str, text: &str, max: usize) -> Result<(), Problem> {
-    match text.len() <= max {
-        true => Ok(()),
-        false => Err(Problem::invalid(format!(
+/// Rejects a text of more than `max` bytes.
+fn check_length(name: &str, text: &str, max: usize) -> Result<(), Problem> {
+    if text.len() > max {
+        return Err(Problem::invalid(format!(
             "`{name}` has at most {max} bytes"
-        ))),
+        )));
     }
+    Ok(())
 }
 
-/// Reads for whom an answer is meant.
-fn work(text: Option<&str>) -> Result<Option<Work>, Problem> {
+/// Parses the agent role that results are ranked for.
+fn parse_agent_role(text: Option<&str>) -> Result<Option<Work>, Problem> {
     let Some(text) = text else {
         return Ok(None);
     };
@@ -129,49 +149,55 @@ fn work(text: Option<&str>) -> Result<Option<Work>, Problem> {
     Ok(Some(found.1))
 }
 
-/// Takes paths below a repository, and nothing else.
-fn places(paths: Vec<String>) -> Result<Vec<String>, Problem> {
-    raw::check_items("paths", &paths)?;
+/// Rejects paths that are not relative to the repository root.
+fn check_paths(paths: Vec<String>) -> Result<Vec<String>, Problem> {
+    parse::check_items("paths", &paths)?;
+    // Entries are anchored to relative paths, so any other path is a mistake of the caller and
+    // would silently match nothing.
     let is_outside = |path: &String| {
         path.is_empty()
             || path.starts_with('/')
             || path.chars().any(char::is_control)
             || path.split('/').any(|part| part == "..")
     };
-    match paths.iter().any(is_outside) {
-        true => Err(Problem::invalid(
+    if paths.iter().any(is_outside) {
+        return Err(Problem::invalid(
             "`paths` are below the repository's root, such as src/pay.rs",
-        )),
-        false => Ok(paths),
+        ));
     }
+    Ok(paths)
 }
 
-impl From<Failure> for Problem {
-    fn from(failure: Failure) -> Self {
-        let told = failure.to_string();
+impl From<ServiceError> for Problem {
+    fn from(failure: ServiceError) -> Self {
+        let text = failure.to_string();
         match failure {
-            Failure::Forbidden { .. } | Failure::PersonNeeded { .. } => {
-                Self::new(Kind::Forbidden, format!("{told}; ask a curator"))
+            ServiceError::Forbidden { .. } | ServiceError::PersonNeeded { .. } => {
+                Self::new(Kind::Forbidden, format!("{text}; ask a curator"))
             }
-            Failure::NotYours { .. } => Self::new(Kind::Forbidden, told),
-            Failure::Quota { .. } => Self::new(Kind::Quota, told),
-            Failure::Refused(Refusal::Unfit { why, .. }) if why.may_be_overridden() => {
-                let told = format!("{told}; `despite` says that it goes further all the same");
-                Self::new(Kind::Refused, told)
+            ServiceError::NotPermittedForAgent { .. } => Self::new(Kind::Forbidden, text),
+            ServiceError::Quota { .. } => Self::new(Kind::Quota, text),
+            ServiceError::Refused(Refusal::Unfit { why, .. }) if why.may_be_overridden() => {
+                let detail = format!("{text}; `despite` says that it goes further all the same");
+                Self::new(Kind::Refused, detail)
             }
-            Failure::Refused(_) | Failure::Turned(_) => Self::new(Kind::Refused, told),
-            Failure::Usage(_) => Self::invalid(told),
-            Failure::NotFound { what, .. } => Self::not_found(what),
-            Failure::Ambiguous { candidates, .. } => {
+            ServiceError::Refused(_) | ServiceError::GuardRejected(_) => {
+                Self::new(Kind::Refused, text)
+            }
+            ServiceError::InvalidRequest(_) => Self::invalid(text),
+            // Without the requested name: the response is the same for a missing object and for
+            // one of another organization.
+            ServiceError::NotFound { what, .. } => Self::not_found(what),
+            ServiceError::Ambiguous { candidates, .. } => {
                 let candidates = candidates.iter().map(ToString::to_string).collect();
-                let told = format!("{told}; give one of `candidates`");
-                Self::new(Kind::Conflict, told).with("candidates", candidates)
+                let detail = format!("{text}; give one of `candidates`");
+                Self::new(Kind::Conflict, detail).with_member("candidates", candidates)
             }
-            Failure::Conflict(_) => Self::new(Kind::Conflict, told),
-            Failure::SetApart(_) => Self::new(Kind::Forbidden, told),
-            Failure::Store(error) => error.into(),
-            Failure::Database(error) => error.into(),
-            Failure::BrokenOff(error) => error.into(),
+            ServiceError::Conflict(_) => Self::new(Kind::Conflict, text),
+            ServiceError::Quarantined(_) => Self::new(Kind::Forbidden, text),
+            ServiceError::Store(error) => error.into(),
+            ServiceError::Database(error) => error.into(),
+            ServiceError::BrokenOff(error) => error.into(),
         }
     }
 }

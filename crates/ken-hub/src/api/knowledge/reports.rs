@@ -1,99 +1,102 @@
-//! Reports: how work ended, what entries are worth, what the gates find.
+//! Report endpoints: outcomes of runs, measured impact of entries, gate findings.
 
 use std::collections::BTreeMap;
 
 use axum::Json;
 use axum::extract::State;
-use ken_core::gates::Finding;
-use ken_core::lift::Worth;
+use ken_core::health::gates::GateFinding;
+use ken_core::trust::impact::ImpactEstimate;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::{Reading, desk, in_query, parsed};
-use crate::api::App;
-use crate::api::body::{InPath, InQuery};
-use crate::api::caller::{InWorkspace, Reads};
+use super::{ReaderParams, as_malformed, open_session, parse_optional};
+use crate::api::AppState;
+use crate::api::body::{PathParams, QueryParams};
+use crate::api::caller::{AtLeastReader, RequireWorkspaceRole};
 use crate::api::problem::{MEDIA_TYPE, Problem, ProblemBody};
-use crate::service::{self, Outcomes, Period};
+use crate::service::{self, OutcomeReport, ReportPeriod};
 
-/// Of which period.
+/// Query parameters of a report over a period.
 #[derive(Debug, Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
-pub(super) struct OfPeriod {
-    /// Days or weeks up to now: 1d to 366d, 1w to 52w.
+pub(super) struct PeriodParams {
+    /// Length of the period that ends now, in days or weeks: 1d to 366d, 1w to 52w.
     #[serde(default)]
     #[param(nullable = false, pattern = "^[0-9]{1,3}[dw]$", example = "7d")]
     period: Option<String>,
 }
 
-/// How work ended in a period, `ken.outcomes.v1`: sums over all runs (`runs`, `succeeded`, `failed`, `abandoned`,
-/// `success_rate`, `quality`, `rounds`, `cost_micros`, `duration_ms`, `entries_accessed`, `entries_extracted`), the same by
-/// `strategies` and `threads`, agents by `roles`, and what the rules about work say.
+/// Outcomes of the runs of a period, `ken.outcomes.v1`: totals (`runs`, `succeeded`, `failed`,
+/// `abandoned`, `success_rate`, `quality`, `rounds`, `cost_micros`, `duration_ms`,
+/// `entries_accessed`, `entries_extracted`), the same by `strategies` and `threads`, agents by
+/// `roles`, and the findings of the rules about runs.
 #[derive(Debug, Serialize, ToSchema)]
-#[schema(as = Outcomes, value_type = Object, example = json!({"schema": "ken.outcomes.v1", "period": "7d", "runs": 12,
+#[schema(as = OutcomeReport, value_type = Object, example = json!({"schema": "ken.outcomes.v1", "period": "7d", "runs": 12,
     "succeeded": 9, "failed": 2, "abandoned": 1, "success_rate": 0.818, "strategies": {}, "threads": {}, "roles": {},
     "insights": [], "escalations": [], "recommendations": []}))]
-pub(super) struct OutcomesTold(Value);
+pub(super) struct OutcomesResponse(Value);
 
+/// Serialized form of the outcomes, with schema and period before the totals.
 #[derive(Serialize)]
-struct OutcomesObject<'a> {
+struct OutcomesView<'a> {
     schema: &'static str,
     period: String,
     #[serde(flatten)]
-    outcomes: &'a Outcomes,
+    outcomes: &'a OutcomeReport,
 }
 
-/// What an entry is worth, `ken.lift.v1`.
+/// Measured impact of an entry, `ken.lift.v1`.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Lift, example = json!({"schema": "ken.lift.v1", "id": "L-7k2f5qm3",
     "worth": {"measured": {"difference": 0.21, "low": 0.04, "high": 0.37, "shown": 41, "withheld": 12}}}))]
-pub(super) struct LiftTold {
+pub(super) struct ImpactResponse {
     schema: &'static str,
-    /// Absent for all entries together.
+    /// Id of the entry. Absent for the total over all entries.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     id: Option<String>,
-    /// `measured` with its interval, or `too_few` outcomes on one side.
+    /// `measured` with its interval, or `too_few` outcomes with or without the entry.
     #[schema(value_type = Object)]
-    worth: Worth,
+    worth: ImpactEstimate,
 }
 
-/// What entries are worth: all together, and one by one.
+/// Measured impact of all entries: in total and per entry.
 #[derive(Debug, Serialize, ToSchema)]
-#[schema(as = Lifts)]
-pub(super) struct LiftsTold {
-    all: LiftTold,
-    /// Those chance has decided about, the best known first.
-    items: Vec<LiftTold>,
+#[schema(as = ImpactReport)]
+pub(super) struct ImpactListResponse {
+    all: ImpactResponse,
+    /// Entries that were part of a holdout, most certain benefit first, at most 500.
+    items: Vec<ImpactResponse>,
 }
 
-/// What the gates find, `ken.hub_verify.v1`.
+/// Result of the gates, `ken.hub_verify.v1`.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Verified, example = json!({"schema": "ken.hub_verify.v1", "passes": true, "entries": 120, "events": 480,
     "events_unseen": 0, "unverifiable": 80, "errors": 0, "warnings": 0, "findings": [], "unknown": {}}))]
-pub(super) struct VerifiedTold {
+pub(super) struct VerifyResponse {
     schema: &'static str,
     passes: bool,
     entries: u64,
-    /// Events that were looked at, and those beyond that were not.
+    /// Events that were checked.
     events: u64,
+    /// Events beyond the limit of the check.
     events_unseen: u64,
-    /// Entries in use that rest on code: a hub has none, `ken verify` in a clone checks them.
+    /// Entries in use with code anchors. A hub has no code; `ken verify` in a clone checks them.
     unverifiable: u64,
     errors: u64,
     warnings: u64,
-    /// The gravest first, at most five hundred.
+    /// Most severe first, at most 500.
     #[schema(value_type = Vec<Object>)]
-    findings: Vec<Finding>,
-    /// Events a newer Ken wrote, by type.
+    findings: Vec<GateFinding>,
+    /// Number of events of unknown types, written by newer versions of Ken.
     unknown: BTreeMap<String, u32>,
 }
 
-pub(super) fn routes() -> OpenApiRouter<App> {
+pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .routes(routes!(get_outcomes))
         .routes(routes!(get_lifts))
@@ -101,82 +104,84 @@ pub(super) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(verify))
 }
 
-/// Adds up how work ended in a period. Told from events alone and kept nowhere.
+/// Returns the outcomes of the runs of a period, computed from events on every request.
 #[utoipa::path(get, path = "/v1/workspaces/{workspace}/outcomes", operation_id = "get_outcomes", tag = "reports",
-    security(("token" = ["reader"])), params(("workspace" = String, Path, description = "Its name or its id."), OfPeriod),
-    responses((status = 200, description = "The sums.", body = OutcomesTold)))]
+    security(("token" = ["reader"])), params(("workspace" = String, Path, description = "Its name or its id."), PeriodParams),
+    responses((status = 200, description = "The sums.", body = OutcomesResponse)))]
 async fn get_outcomes(
-    State(app): State<App>,
-    it: InWorkspace<Reads>,
-    InQuery(of): InQuery<OfPeriod>,
-) -> Result<Json<OutcomesTold>, Problem> {
-    let period: Option<Period> = in_query(parsed("period", of.period.as_deref()))?;
-    let period = period.unwrap_or_default();
-    let mut desk = desk(&app, it).await?;
-    let outcomes = service::outcomes(&mut desk, period).await?;
-    desk.finish().await?;
-    let told = OutcomesObject {
+    State(app): State<AppState>,
+    access: RequireWorkspaceRole<AtLeastReader>,
+    QueryParams(params): QueryParams<PeriodParams>,
+) -> Result<Json<OutcomesResponse>, Problem> {
+    let given: Option<ReportPeriod> =
+        as_malformed(parse_optional("period", params.period.as_deref()))?;
+    let period = given.unwrap_or_default();
+    let mut session = open_session(&app, access).await?;
+    let outcomes = service::report_outcomes(&mut session, period).await?;
+    session.commit().await?;
+    let view = OutcomesView {
         schema: "ken.outcomes.v1",
         period: period.to_string(),
         outcomes: &outcomes,
     };
-    Ok(Json(OutcomesTold(json!(told))))
+    Ok(Json(OutcomesResponse(json!(view))))
 }
 
-/// Says what entries are worth: outcomes of work with them and without, where chance decided.
+/// Returns the measured impact of entries: outcomes of runs with and without them, by holdout.
 #[utoipa::path(get, path = "/v1/workspaces/{workspace}/lift", operation_id = "get_lifts", tag = "reports",
-    security(("token" = ["reader"])), params(("workspace" = String, Path, description = "Its name or its id."), Reading),
-    responses((status = 200, description = "What they are worth.", body = LiftsTold)))]
+    security(("token" = ["reader"])), params(("workspace" = String, Path, description = "Its name or its id."), ReaderParams),
+    responses((status = 200, description = "What they are worth.", body = ImpactListResponse)))]
 async fn get_lifts(
-    State(app): State<App>,
-    it: InWorkspace<Reads>,
-    InQuery(reading): InQuery<Reading>,
-) -> Result<Json<LiftsTold>, Problem> {
-    let reader = in_query(reading.reader(&it.caller.actor))?;
-    let mut desk = desk(&app, it).await?;
-    let lifts = service::lift(&mut desk, &reader).await?;
-    desk.finish().await?;
-    let entries = lifts.entries.iter();
-    let entries = entries.map(|(entry, worth)| lift_told(Some(entry.id.to_string()), *worth));
-    Ok(Json(LiftsTold {
-        all: lift_told(None, lifts.all),
-        items: entries.collect(),
+    State(app): State<AppState>,
+    access: RequireWorkspaceRole<AtLeastReader>,
+    QueryParams(params): QueryParams<ReaderParams>,
+) -> Result<Json<ImpactListResponse>, Problem> {
+    // Listed entries count as exposures of the reader.
+    let reader = as_malformed(params.into_reader(&access.caller.actor))?;
+    let mut session = open_session(&app, access).await?;
+    let impacts = service::measure_impacts(&mut session, &reader).await?;
+    session.commit().await?;
+    let entries = impacts.entries.iter();
+    let items = entries.map(|(entry, impact)| impact_response(Some(entry.id.to_string()), *impact));
+    Ok(Json(ImpactListResponse {
+        all: impact_response(None, impacts.all),
+        items: items.collect(),
     }))
 }
 
-/// Says what one entry is worth.
+/// Returns the measured impact of one entry.
 #[utoipa::path(get, path = "/v1/workspaces/{workspace}/entries/{entry}/lift", operation_id = "get_lift", tag = "reports",
     security(("token" = ["reader"])), params(
         ("workspace" = String, Path, description = "Its name or its id."),
-        ("entry" = String, Path, description = "Its id, an unambiguous beginning, or its alias."), Reading),
+        ("entry" = String, Path, description = "Its id, an unambiguous beginning, or its alias."), ReaderParams),
     responses(
-        (status = 200, description = "What it is worth.", body = LiftTold),
+        (status = 200, description = "What it is worth.", body = ImpactResponse),
         (status = 409, description = "Several ids begin so.", body = ProblemBody, content_type = MEDIA_TYPE)))]
 async fn get_lift(
-    State(app): State<App>,
-    it: InWorkspace<Reads>,
-    InPath((_, wanted)): InPath<(String, String)>,
-    InQuery(reading): InQuery<Reading>,
-) -> Result<Json<LiftTold>, Problem> {
-    let reader = in_query(reading.reader(&it.caller.actor))?;
-    let mut desk = desk(&app, it).await?;
-    let (id, worth) = service::lift_of(&mut desk, &reader, &wanted).await?;
-    desk.finish().await?;
-    Ok(Json(lift_told(Some(id.to_string()), worth)))
+    State(app): State<AppState>,
+    access: RequireWorkspaceRole<AtLeastReader>,
+    PathParams((_, wanted)): PathParams<(String, String)>,
+    QueryParams(params): QueryParams<ReaderParams>,
+) -> Result<Json<ImpactResponse>, Problem> {
+    let reader = as_malformed(params.into_reader(&access.caller.actor))?;
+    let mut session = open_session(&app, access).await?;
+    let (id, impact) = service::measure_entry_impact(&mut session, &reader, &wanted).await?;
+    session.commit().await?;
+    Ok(Json(impact_response(Some(id.to_string()), impact)))
 }
 
-/// Checks what can be checked without code: schema, provenance, links, contradictions, what today's guard would refuse.
+/// Runs the gates that need no code: schema, provenance, links, contradictions, current guard.
 #[utoipa::path(get, path = "/v1/workspaces/{workspace}/verify", operation_id = "verify", tag = "reports",
     security(("token" = ["reader"])), params(("workspace" = String, Path, description = "Its name or its id.")),
-    responses((status = 200, description = "What was found; `passes` says whether anything blocks.", body = VerifiedTold)))]
+    responses((status = 200, description = "What was found; `passes` says whether anything blocks.", body = VerifyResponse)))]
 async fn verify(
-    State(app): State<App>,
-    it: InWorkspace<Reads>,
-) -> Result<Json<VerifiedTold>, Problem> {
-    let mut desk = desk(&app, it).await?;
-    let verified = service::verify(&mut desk).await?;
-    desk.finish().await?;
-    Ok(Json(VerifiedTold {
+    State(app): State<AppState>,
+    access: RequireWorkspaceRole<AtLeastReader>,
+) -> Result<Json<VerifyResponse>, Problem> {
+    let mut session = open_session(&app, access).await?;
+    let verified = service::verify(&mut session).await?;
+    session.commit().await?;
+    Ok(Json(VerifyResponse {
         schema: "ken.hub_verify.v1",
         passes: verified.passes(),
         entries: verified.entries,
@@ -190,7 +195,7 @@ async fn verify(
     }))
 }
 
-fn lift_told(id: Option<String>, worth: Worth) -> LiftTold {
+fn impact_response(id: Option<String>, worth: ImpactEstimate) -> ImpactResponse {
     let schema = "ken.lift.v1";
-    LiftTold { schema, id, worth }
+    ImpactResponse { schema, id, worth }
 }

@@ -1,49 +1,49 @@
-//! Runs: who was shown what, what they found, and what follows when the work ends.
+//! Run endpoints: open, list, note, observe, close.
 
 use std::collections::BTreeSet;
 
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use ken_core::actor::Actor;
-use ken_core::event::Outcome;
-use ken_core::object::{ClosedObject, PastObject, RunObject};
-use ken_core::run::close::Ending;
-use ken_core::run::{Finding, Member, Note, Run, Witness};
+use ken_core::json::{ClosedRunJson, OpenRunJson, PastRunJson};
+use ken_core::ledger::event::Outcome;
+use ken_core::trust::run::closing::RunEnding;
+use ken_core::trust::run::{Run, RunFinding, RunMember, RunNote, RunWitness};
+use ken_core::values::actor::Actor;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::{desk, parsed, reading, value};
-use crate::api::App;
-use crate::api::body::{InPath, JsonBody, shortened};
-use crate::api::caller::{InWorkspace, Reads, Records};
+use super::{open_session, parse_optional, reader_params, to_json};
+use crate::api::AppState;
+use crate::api::body::{JsonBody, PathParams, truncate_message};
+use crate::api::caller::{AtLeastAgent, AtLeastReader, RequireWorkspaceRole};
 use crate::api::problem::Problem;
-use crate::service::{self, NewRun, Observation, raw};
+use crate::service::{self, NewRunSpec, ObservedFinding, parse};
 
-/// A run to be opened.
+/// Request body for a new run.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[schema(example = json!({"agents": [{"agent": "agent:reviewer-1", "lens": "security"}, {"agent": "agent:reviewer-2"}],
+#[schema(as = OpenRunBody, example = json!({"agents": [{"agent": "agent:reviewer-1", "lens": "security"}, {"agent": "agent:reviewer-2"}],
     "witness": "orchestrator", "task": "review of the payment change"}))]
-pub(super) struct OpenRun {
-    /// Its name: letters, digits, `-` and `_`; made up without.
+pub(super) struct OpenRunBody {
+    /// Id of the run: letters, digits, `-` and `_`. Default: a generated id.
     #[serde(default)]
     #[schema(nullable = false, max_length = 64, pattern = "^[A-Za-z0-9_-]{1,64}$")]
     id: Option<String>,
-    /// Those whose context the witness knows from its beginning.
+    /// Agents whose context the witness knows from the start.
     #[serde(default)]
     #[schema(max_items = 64)]
-    agents: Vec<RunAgent>,
+    agents: Vec<RunAgentBody>,
     #[serde(default)]
-    witness: WitnessName,
-    /// The thread of work it belongs to.
+    witness: WitnessParam,
+    /// Thread of work the run belongs to.
     #[serde(default)]
     #[schema(nullable = false)]
     thread: Option<String>,
-    /// What is going to be done.
+    /// Planned work.
     #[serde(default)]
     #[schema(nullable = false)]
     task: Option<String>,
@@ -52,7 +52,8 @@ pub(super) struct OpenRun {
 /// An agent of a run.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct RunAgent {
+#[schema(as = RunAgentBody)]
+pub(super) struct RunAgentBody {
     #[schema(example = "agent:reviewer-1")]
     agent: String,
     #[serde(default)]
@@ -61,74 +62,74 @@ pub(super) struct RunAgent {
     #[serde(default)]
     #[schema(nullable = false)]
     lens: Option<String>,
-    /// The conversation it is in, if that began before the run.
+    /// Session of the agent, if it started before the run.
     #[serde(default)]
     #[schema(nullable = false, max_length = 256)]
     session: Option<String>,
-    /// The agents that told it what to do.
+    /// Agents that instructed it.
     #[serde(default)]
     #[schema(max_items = 50)]
     told_by: Vec<String>,
 }
 
-/// Who knows everything that agents were shown.
+/// Source of complete knowledge about all exposures of a run's agents.
 #[derive(Clone, Copy, Debug, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
-#[schema(as = Witness)]
-enum WitnessName {
+#[schema(as = RunWitness)]
+enum WitnessParam {
     #[default]
     Nobody,
-    /// Whoever wrote the agents' prompts.
+    /// The orchestrator, which wrote the agents' prompts.
     Orchestrator,
-    /// Hooks that saw every read.
+    /// Hooks, which observed every read.
     Hooks,
 }
 
-/// How a run ended.
+/// Request body that closes a run.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[schema(example = json!({"outcome": "succeeded", "quality": 0.8, "rounds": 3, "cost_micros": 120000}))]
-pub(super) struct CloseRun {
-    outcome: OutcomeName,
+#[schema(as = CloseRunBody, example = json!({"outcome": "succeeded", "quality": 0.8, "rounds": 3, "cost_micros": 120000}))]
+pub(super) struct CloseRunBody {
+    outcome: OutcomeParam,
     /// From 0 to 1.
     #[serde(default)]
     #[schema(nullable = false, minimum = 0, maximum = 1)]
     quality: Option<f64>,
     #[serde(default)]
     rounds: u32,
-    /// Millionths of a currency's unit.
+    /// Cost in millionths of a currency unit.
     #[serde(default)]
     #[schema(maximum = 9_007_199_254_740_991_u64)]
     cost_micros: u64,
-    /// How it was gone about.
+    /// Strategy used.
     #[serde(default)]
     #[schema(nullable = false)]
     strategy: Option<String>,
 }
 
-/// How work ended.
+/// Outcome of a run.
 #[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 #[schema(as = Outcome)]
-enum OutcomeName {
+enum OutcomeParam {
     Succeeded,
     Failed,
     Abandoned,
 }
 
-/// What an agent found.
+/// Request body for a finding of an agent.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[schema(example = json!({"statement": "The gateway answers twice after a timeout.", "run": "R-0a1b2c3d4e",
+#[schema(as = FindingBody, example = json!({"statement": "The gateway answers twice after a timeout.", "run": "R-0a1b2c3d4e",
     "agent": "agent:reviewer-1", "severity": 7.5, "confidence": 8}))]
-pub(super) struct NewFinding {
+pub(super) struct FindingBody {
     #[schema(max_length = 8192)]
     statement: String,
-    /// Code it rests on: path#symbol, path:10-20 or path.
+    /// Code locations: path#symbol, path:10-20 or path.
     #[serde(default)]
     #[schema(max_items = 50)]
     anchors: Vec<String>,
-    /// Steps that check it.
+    /// Steps that verify it.
     #[serde(default)]
     #[schema(max_items = 50)]
     verify: Vec<String>,
@@ -140,59 +141,59 @@ pub(super) struct NewFinding {
     #[serde(default)]
     #[schema(minimum = 0, maximum = 10)]
     confidence: f64,
-    /// Whether somebody looked and found that it is nothing.
+    /// True if a review found that it is not a problem.
     #[serde(default)]
     dismissed: bool,
-    /// The run it was found in; one that Ken makes without, which confirms nothing.
+    /// Run of the finding. Default: an implicit run, which confirms nothing.
     #[serde(default)]
     #[schema(nullable = false, max_length = 64)]
     run: Option<String>,
-    /// Who found it; the caller without.
+    /// Agent that made the finding. Default: the caller.
     #[serde(default)]
     #[schema(nullable = false)]
     agent: Option<String>,
-    /// The conversation it was found in.
+    /// Session of the agent.
     #[serde(default)]
     #[schema(nullable = false, max_length = 256)]
     session: Option<String>,
 }
 
-/// Something that happened in a run: `note` is one of joined, shown, saw_everything, said, used, ended, gap; the other
-/// members belong to it, as in the notes a repository keeps.
+/// A note in a run: `note` is one of joined, shown, saw_everything, said, used, ended, gap. The
+/// other members depend on it, as in the run notes of a repository.
 #[derive(Debug, Deserialize, ToSchema)]
-#[schema(value_type = Object, example = json!({"note": "used", "agent": "agent:reviewer-1", "entries": ["L-7k2f5qm3"]}))]
-pub(super) struct NewNote(Value);
+#[schema(as = RunNoteBody, value_type = Object, example = json!({"note": "used", "agent": "agent:reviewer-1", "entries": ["L-7k2f5qm3"]}))]
+pub(super) struct RunNoteBody(Value);
 
-/// An open run, `ken.run.v1`: who takes part and what each saw.
+/// An open run, `ken.run.v1`: its agents and their exposures.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Run, value_type = Object, example = json!({"schema": "ken.run.v1", "run": "R-0a1b2c3d4e", "implicit": false,
     "witness": "orchestrator", "complete": true, "opened": "2026-11-14T22:51:03.120Z", "agents": []}))]
-pub(super) struct RunTold(Value);
+pub(super) struct RunResponse(Value);
 
-/// Runs: open ones, the oldest first, and those that ended, the latest first.
+/// Runs: open ones oldest first, closed ones newest first.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Runs)]
-pub(super) struct RunsTold {
-    open: Vec<RunTold>,
+pub(super) struct RunListResponse {
+    open: Vec<RunResponse>,
     #[schema(value_type = Vec<Object>)]
     ended: Vec<Value>,
 }
 
-/// What closing a run did, `ken.run_closed.v1`.
+/// Effects of closing a run, `ken.run_closed.v1`.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = RunClosed, value_type = Object, example = json!({"schema": "ken.run_closed.v1", "run": "R-0a1b2c3d4e",
     "outcome": "succeeded", "touched": 3, "found": [], "restored": [], "archived": [], "promoted": [], "gained": [], "refused": []}))]
-pub(super) struct ClosedTold(Value);
+pub(super) struct CloseRunResponse(Value);
 
-/// What was noted, `ken.observe.v1`: what it confirms or becomes is decided when the run is closed.
+/// A recorded finding, `ken.observe.v1`. Closing the run decides the entry it confirms or becomes.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Observed, example = json!({"schema": "ken.observe.v1", "run": "R-0a1b2c3d4e"}))]
-pub(super) struct ObservedTold {
+pub(super) struct FindingResponse {
     schema: &'static str,
     run: String,
 }
 
-pub(super) fn routes() -> OpenApiRouter<App> {
+pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .routes(routes!(list_runs, open_run))
         .routes(routes!(get_run))
@@ -201,57 +202,58 @@ pub(super) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(observe))
 }
 
-fn told(run: &Run) -> RunTold {
-    RunTold(value(&RunObject::new(run)))
+fn run_response(run: &Run) -> RunResponse {
+    RunResponse(to_json(&OpenRunJson::new(run)))
 }
 
 /// Lists runs.
 #[utoipa::path(get, path = "/v1/workspaces/{workspace}/runs", operation_id = "list_runs", tag = "runs",
     security(("token" = ["reader"])), params(("workspace" = String, Path, description = "Its name or its id.")),
-    responses((status = 200, description = "The fifty oldest open runs, and up to two hundred that ended in the last ninety days.", body = RunsTold)))]
+    responses((status = 200, description = "The fifty oldest open runs, and up to two hundred that ended in the last ninety days.", body = RunListResponse)))]
 async fn list_runs(
-    State(app): State<App>,
-    it: InWorkspace<Reads>,
-) -> Result<Json<RunsTold>, Problem> {
-    let mut desk = desk(&app, it).await?;
-    let open = service::open_runs(&mut desk).await?;
-    let ended = service::past_runs(&mut desk).await?;
-    desk.finish().await?;
-    Ok(Json(RunsTold {
-        open: open.iter().map(told).collect(),
-        ended: ended.iter().map(|it| value(&PastObject::new(it))).collect(),
+    State(app): State<AppState>,
+    access: RequireWorkspaceRole<AtLeastReader>,
+) -> Result<Json<RunListResponse>, Problem> {
+    let mut session = open_session(&app, access).await?;
+    let open = service::list_open_runs(&mut session).await?;
+    let ended = service::list_past_runs(&mut session).await?;
+    session.commit().await?;
+    let closed = |run| to_json(&PastRunJson::new(run));
+    Ok(Json(RunListResponse {
+        open: open.iter().map(run_response).collect(),
+        ended: ended.iter().map(closed).collect(),
     }))
 }
 
 /// Opens a run: one unit of work by one or more agents.
 #[utoipa::path(post, path = "/v1/workspaces/{workspace}/runs", operation_id = "open_run", tag = "runs",
-    security(("token" = ["agent"])), request_body = OpenRun,
+    security(("token" = ["agent"])), request_body = OpenRunBody,
     params(("workspace" = String, Path, description = "Its name or its id.")),
-    responses((status = 201, description = "It is open.", body = RunTold)))]
+    responses((status = 201, description = "It is open.", body = RunResponse)))]
 async fn open_run(
-    State(app): State<App>,
-    it: InWorkspace<Records>,
-    JsonBody(body): JsonBody<OpenRun>,
-) -> Result<(StatusCode, Json<RunTold>), Problem> {
-    let wish = NewRun {
+    State(app): State<AppState>,
+    access: RequireWorkspaceRole<AtLeastAgent>,
+    JsonBody(body): JsonBody<OpenRunBody>,
+) -> Result<(StatusCode, Json<RunResponse>), Problem> {
+    let request = NewRunSpec {
         id: body.id,
         agents: body
             .agents
             .into_iter()
-            .map(RunAgent::member)
+            .map(RunAgentBody::into_member)
             .collect::<Result<_, _>>()?,
         witness: match body.witness {
-            WitnessName::Nobody => Witness::Nobody,
-            WitnessName::Orchestrator => Witness::Orchestrator,
-            WitnessName::Hooks => Witness::Hooks,
+            WitnessParam::Nobody => RunWitness::Nobody,
+            WitnessParam::Orchestrator => RunWitness::Orchestrator,
+            WitnessParam::Hooks => RunWitness::Hooks,
         },
-        thread: parsed("thread", body.thread.as_deref())?,
-        task: parsed("task", body.task.as_deref())?,
+        thread: parse_optional("thread", body.thread.as_deref())?,
+        task: parse_optional("task", body.task.as_deref())?,
     };
-    let mut desk = desk(&app, it).await?;
-    let run = service::open(&mut desk, wish).await?;
-    desk.finish().await?;
-    Ok((StatusCode::CREATED, Json(told(&run))))
+    let mut session = open_session(&app, access).await?;
+    let run = service::load_open_run(&mut session, request).await?;
+    session.commit().await?;
+    Ok((StatusCode::CREATED, Json(run_response(&run))))
 }
 
 /// Returns an open run.
@@ -259,111 +261,114 @@ async fn open_run(
     security(("token" = ["reader"])), params(
         ("workspace" = String, Path, description = "Its name or its id."),
         ("run" = String, Path, description = "The run's name.")),
-    responses((status = 200, description = "The run.", body = RunTold)))]
+    responses((status = 200, description = "The run.", body = RunResponse)))]
 async fn get_run(
-    State(app): State<App>,
-    it: InWorkspace<Reads>,
-    InPath((_, id)): InPath<(String, String)>,
-) -> Result<Json<RunTold>, Problem> {
-    let mut desk = desk(&app, it).await?;
-    let run = service::run(&mut desk, &id).await?;
-    desk.finish().await?;
-    Ok(Json(told(&run)))
+    State(app): State<AppState>,
+    access: RequireWorkspaceRole<AtLeastReader>,
+    PathParams((_, id)): PathParams<(String, String)>,
+) -> Result<Json<RunResponse>, Problem> {
+    let mut session = open_session(&app, access).await?;
+    let run = service::get_open_run(&mut session, &id).await?;
+    session.commit().await?;
+    Ok(Json(run_response(&run)))
 }
 
-/// Writes down what happened in an open run.
+/// Adds a note to an open run.
 #[utoipa::path(post, path = "/v1/workspaces/{workspace}/runs/{run}/notes", operation_id = "note_run", tag = "runs",
-    security(("token" = ["agent"])), request_body = NewNote, params(
+    security(("token" = ["agent"])), request_body = RunNoteBody, params(
         ("workspace" = String, Path, description = "Its name or its id."),
         ("run" = String, Path, description = "The run's name.")),
-    responses((status = 200, description = "The run with the note.", body = RunTold)))]
+    responses((status = 200, description = "The run with the note.", body = RunResponse)))]
 async fn note_run(
-    State(app): State<App>,
-    it: InWorkspace<Records>,
-    InPath((_, id)): InPath<(String, String)>,
-    JsonBody(NewNote(body)): JsonBody<NewNote>,
-) -> Result<Json<RunTold>, Problem> {
-    let note: Note = serde_json::from_value(body).map_err(|error| {
-        let error = shortened(&error.to_string());
+    State(app): State<AppState>,
+    access: RequireWorkspaceRole<AtLeastAgent>,
+    PathParams((_, id)): PathParams<(String, String)>,
+    JsonBody(RunNoteBody(body)): JsonBody<RunNoteBody>,
+) -> Result<Json<RunResponse>, Problem> {
+    let note: RunNote = serde_json::from_value(body).map_err(|error| {
+        let error = truncate_message(&error.to_string());
         Problem::invalid(format!("this is no note: {error}; see /docs"))
     })?;
-    let mut desk = desk(&app, it).await?;
-    let run = service::note(&mut desk, &id, note).await?;
-    desk.finish().await?;
-    Ok(Json(told(&run)))
+    let mut session = open_session(&app, access).await?;
+    let run = service::record_note(&mut session, &id, note).await?;
+    session.commit().await?;
+    Ok(Json(run_response(&run)))
 }
 
-/// Closes a run and writes down everything that follows from it, once.
+/// Closes a run and appends the resulting events, exactly once.
 #[utoipa::path(post, path = "/v1/workspaces/{workspace}/runs/{run}/close", operation_id = "close_run", tag = "runs",
-    security(("token" = ["agent"])), request_body = CloseRun, params(
+    security(("token" = ["agent"])), request_body = CloseRunBody, params(
         ("workspace" = String, Path, description = "Its name or its id."),
         ("run" = String, Path, description = "The run's name.")),
-    responses((status = 200, description = "What followed.", body = ClosedTold)))]
+    responses((status = 200, description = "What followed.", body = CloseRunResponse)))]
 async fn close_run(
-    State(app): State<App>,
-    it: InWorkspace<Records>,
-    InPath((_, id)): InPath<(String, String)>,
-    JsonBody(body): JsonBody<CloseRun>,
-) -> Result<Json<ClosedTold>, Problem> {
-    let ending = Ending {
+    State(app): State<AppState>,
+    access: RequireWorkspaceRole<AtLeastAgent>,
+    PathParams((_, id)): PathParams<(String, String)>,
+    JsonBody(body): JsonBody<CloseRunBody>,
+) -> Result<Json<CloseRunResponse>, Problem> {
+    let ending = RunEnding {
         outcome: match body.outcome {
-            OutcomeName::Succeeded => Outcome::Succeeded,
-            OutcomeName::Failed => Outcome::Failed,
-            OutcomeName::Abandoned => Outcome::Abandoned,
+            OutcomeParam::Succeeded => Outcome::Succeeded,
+            OutcomeParam::Failed => Outcome::Failed,
+            OutcomeParam::Abandoned => Outcome::Abandoned,
         },
         quality_milli: body
             .quality
-            .map(|it| milli("quality", it, 1.0))
+            .map(|quality| to_milli("quality", quality, 1.0))
             .transpose()?,
         rounds: body.rounds,
         cost_micros: body.cost_micros,
-        strategy: parsed("strategy", body.strategy.as_deref())?,
+        strategy: parse_optional("strategy", body.strategy.as_deref())?,
     };
-    let mut desk = desk(&app, it).await?;
-    let closed = service::close(&mut desk, &id, &ending).await?;
-    desk.finish().await?;
-    Ok(Json(ClosedTold(value(&ClosedObject::new(&closed)))))
+    let mut session = open_session(&app, access).await?;
+    let closed = service::close_run(&mut session, &id, &ending).await?;
+    session.commit().await?;
+    Ok(Json(CloseRunResponse(to_json(&ClosedRunJson::new(
+        &closed,
+    )))))
 }
 
-/// Writes down what an agent found; what it confirms or becomes is decided when the run is closed.
+/// Records a finding of an agent. Closing the run decides which entry it confirms or becomes.
 #[utoipa::path(post, path = "/v1/workspaces/{workspace}/observations", operation_id = "observe", tag = "runs",
-    security(("token" = ["agent"])), request_body = NewFinding,
+    security(("token" = ["agent"])), request_body = FindingBody,
     params(("workspace" = String, Path, description = "Its name or its id.")),
-    responses((status = 201, description = "It was noted.", body = ObservedTold)))]
+    responses((status = 201, description = "It was noted.", body = FindingResponse)))]
 async fn observe(
-    State(app): State<App>,
-    it: InWorkspace<Records>,
-    JsonBody(body): JsonBody<NewFinding>,
-) -> Result<(StatusCode, Json<ObservedTold>), Problem> {
-    let finding = Finding {
-        statement: raw::one("statement", &body.statement)?,
-        evidence: raw::anchors(&body.anchors)?,
-        verify: raw::several("verify", &body.verify)?,
-        severity_milli: milli("severity", body.severity, 10.0)?,
-        confidence_milli: milli("confidence", body.confidence, 10.0)?,
+    State(app): State<AppState>,
+    access: RequireWorkspaceRole<AtLeastAgent>,
+    JsonBody(body): JsonBody<FindingBody>,
+) -> Result<(StatusCode, Json<FindingResponse>), Problem> {
+    let finding = RunFinding {
+        statement: parse::parse_field("statement", &body.statement)?,
+        evidence: parse::parse_anchors(&body.anchors)?,
+        verify: parse::parse_list("verify", &body.verify)?,
+        severity_milli: to_milli("severity", body.severity, 10.0)?,
+        confidence_milli: to_milli("confidence", body.confidence, 10.0)?,
         dismissed: body.dismissed,
     };
-    let reader = reading!(body).reader(&it.caller.actor)?;
-    let mut desk = desk(&app, it).await?;
-    let run = service::observe(&mut desk, Observation { reader, finding }).await?;
-    desk.finish().await?;
-    let told = ObservedTold {
+    let reader = reader_params!(body).into_reader(&access.caller.actor)?;
+    let mut session = open_session(&app, access).await?;
+    let run = service::record_finding(&mut session, ObservedFinding { reader, finding }).await?;
+    session.commit().await?;
+    let response = FindingResponse {
         schema: "ken.observe.v1",
         run: run.id,
     };
-    Ok((StatusCode::CREATED, Json(told)))
+    Ok((StatusCode::CREATED, Json(response)))
 }
 
-impl RunAgent {
-    fn member(self) -> Result<(Actor, Member), Problem> {
-        let agent: Actor = raw::one("agent", &self.agent)?;
+impl RunAgentBody {
+    fn into_member(self) -> Result<(Actor, RunMember), Problem> {
+        let agent: Actor = parse::parse_field("agent", &self.agent)?;
         self.session
             .as_deref()
             .map_or(Ok(()), service::check_session)?;
-        let told_by: BTreeSet<Actor> = raw::several("told_by", &self.told_by)?;
-        let member = Member {
-            role: parsed("role", self.role.as_deref())?,
-            lens: parsed("lens", self.lens.as_deref())?,
+        let told_by: BTreeSet<Actor> = parse::parse_list("told_by", &self.told_by)?;
+        // Agents named when the run is opened: the witness knows their whole context.
+        let member = RunMember {
+            role: parse_optional("role", self.role.as_deref())?,
+            lens: parse_optional("lens", self.lens.as_deref())?,
             session: self.session,
             told_by,
             declared: true,
@@ -372,8 +377,10 @@ impl RunAgent {
     }
 }
 
-/// Returns a number between 0 and `max` in thousandths.
-fn milli(name: &str, number: f64, max: f64) -> Result<u16, Problem> {
+/// Converts a number between 0 and `max` to thousandths.
+///
+/// Events store fixed-point numbers, because floating-point sums depend on the order of addition.
+fn to_milli(name: &str, number: f64, max: f64) -> Result<u16, Problem> {
     if !(0.0..=max).contains(&number) {
         return Err(Problem::invalid(format!("`{name}` goes from 0 to {max}")));
     }

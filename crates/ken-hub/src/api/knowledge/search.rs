@@ -1,13 +1,15 @@
-//! `POST /v1/workspaces/{workspace}/search`: it may hold a log of what failed, so it is a body and not an address.
+//! Search endpoint, `POST /v1/workspaces/{workspace}/search`.
+//!
+//! A query may be a whole error log, which is too long for a URL, so it is sent as a body.
 
 use axum::Json;
 use axum::extract::State;
-use ken_core::answer::{Floor, Search};
-use ken_core::kind::{Kind, Memory};
-use ken_core::object::AnswerObject;
-use ken_core::status::Status;
-use ken_core::store::Filter;
-use ken_core::surface::{BUDGET, Tier};
+use ken_core::json::SearchJson;
+use ken_core::ledger::store::EntryFilter;
+use ken_core::retrieval::ranking::{RelevanceFloor, SearchQuery};
+use ken_core::retrieval::surface::{DetailTier, TOKEN_BUDGET};
+use ken_core::values::kind::{EntryKind, Memory};
+use ken_core::values::status::EntryStatus;
 use ken_mcp::ask::{LIMIT_MAX, QUERY_BYTES_MAX};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -15,22 +17,23 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::{check_text, parsed, places, reading, value, work};
-use crate::api::App;
+use super::{check_length, check_paths, parse_agent_role, parse_optional, reader_params, to_json};
+use crate::api::AppState;
 use crate::api::body::JsonBody;
-use crate::api::caller::{InWorkspace, Reads};
+use crate::api::caller::{AtLeastReader, RequireWorkspaceRole};
 use crate::api::problem::Problem;
-use crate::service::{self, Desk, Portion, Question, raw};
+use crate::service::{self, HubSearchRequest, SelectionLimits, WorkspaceSession, parse};
 
-/// What is looked for, and for whom.
+/// Request body of a search.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[schema(example = json!({"query": "payment retries time out", "paths": ["src/pay.rs"], "limit": 5}))]
+#[schema(as = SearchBody, example = json!({"query": "payment retries time out", "paths": ["src/pay.rs"], "limit": 5}))]
 pub(super) struct SearchBody {
-    /// Goal, technology and problem in words, or an error.
+    /// Goal, technology and problem in words, or an error message.
     #[schema(max_length = 16384)]
     query: String,
-    /// Files or folders in hand, below the repository: what is known about them answers, whatever its words.
+    /// Files or folders being worked on, relative to the repository. Entries anchored there are
+    /// candidates even if their statements do not match.
     #[serde(default)]
     #[schema(max_items = 50)]
     paths: Vec<String>,
@@ -38,7 +41,7 @@ pub(super) struct SearchBody {
     #[serde(default)]
     #[schema(max_items = 50)]
     kinds: Vec<String>,
-    /// Only under one of these tags.
+    /// Only entries with one of these tags or their subtags.
     #[serde(default)]
     #[schema(max_items = 50)]
     tags: Vec<String>,
@@ -50,154 +53,164 @@ pub(super) struct SearchBody {
     #[serde(default)]
     #[schema(nullable = false)]
     status: Option<String>,
-    /// Only of this lens.
+    /// Only this lens.
     #[serde(default)]
     #[schema(nullable = false)]
     lens: Option<String>,
-    /// For whom: kinds this role prefers come sooner.
+    /// Role of the agent. Kinds this role prefers rank higher.
     #[serde(default)]
     #[schema(nullable = false, example = "reviewer")]
     role: Option<String>,
-    /// The thread of work it comes from; that of the run without.
+    /// Thread of work. Default: the thread of the run.
     #[serde(default)]
     #[schema(nullable = false)]
     thread: Option<String>,
-    /// How relevant an entry must be.
+    /// Minimum relevance of a hit.
     #[serde(default)]
-    floor: FloorName,
-    /// Whether what the code contradicts is shown, too.
+    floor: FloorParam,
+    /// Includes stale entries, which contradict the code.
     #[serde(default)]
     include_stale: bool,
-    /// Entries at most.
-    #[serde(default = "five")]
+    /// Maximum number of hits.
+    #[serde(default = "default_limit")]
     #[schema(minimum = 1, maximum = 20, default = 5)]
     limit: u32,
-    /// Tokens that should do; beyond, entries become lines, then are left out.
-    #[serde(default = "budget")]
+    /// Token budget. Beyond it, hits are shortened to one line, then omitted.
+    #[serde(default = "default_budget")]
     #[schema(minimum = 1, maximum = 100000, default = 500)]
     budget: u32,
-    /// How much of each entry; the answer decides without.
+    /// Level of detail per entry. Default: chosen by the token budget.
     #[serde(default)]
     #[schema(nullable = false)]
-    tier: Option<TierName>,
-    /// The run it is asked in; one that Ken makes without.
+    tier: Option<TierParam>,
+    /// Run of the reader. Default: an implicit run that Ken creates.
     #[serde(default)]
     #[schema(nullable = false, max_length = 64)]
     run: Option<String>,
-    /// The agent it is asked for; the caller without.
+    /// Agent that reads. Default: the caller.
     #[serde(default)]
     #[schema(nullable = false, example = "agent:reviewer-1")]
     agent: Option<String>,
-    /// The conversation it is asked in.
+    /// Session of the reader.
     #[serde(default)]
     #[schema(nullable = false, max_length = 256)]
     session: Option<String>,
 }
 
-/// How relevant an entry must be to be shown at all.
+/// Minimum relevance of a hit.
 #[derive(Clone, Copy, Debug, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
-#[schema(as = Floor)]
-enum FloorName {
-    /// Everything found, best first.
+#[schema(as = RelevanceFloor)]
+enum FloorParam {
+    /// No minimum: returns every candidate, best first.
     None,
-    /// For somebody who asked.
+    /// For a reader that searched explicitly.
     #[default]
     Relevant,
-    /// For somebody who did not.
+    /// For context that the reader did not request.
     Strict,
 }
 
-/// How much of an entry is shown.
+/// Level of detail per entry.
 #[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
-#[schema(as = Tier)]
-enum TierName {
+#[schema(as = DetailTier)]
+enum TierParam {
     Summary,
     Standard,
     Full,
 }
 
-/// What a search found, `ken.search.v1`: `results` best first, `left_out` for want of room, `withheld` with why, and in
-/// `global` what the organisation knows, beneath everything verified here.
+/// Search result, `ken.search.v1`: `results` best first, `left_out` beyond the token budget,
+/// `withheld` with the reason, and `global` entries of the organization, ranked below everything
+/// verified in the workspace.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Answer, value_type = Object, example = json!({
     "schema": "ken.search.v1", "query": "payment retries time out", "served_by": "static", "tier": "summary", "tokens": 34,
     "results": [{"id": "L-7k2f5qm3", "score": 0.61, "text": "[L-7k2f5qm3] Retry a payment once.\n"}],
     "left_out": [], "withheld": []}))]
-pub(super) struct Answered(Value);
+pub(super) struct SearchResponse(Value);
 
-fn five() -> u32 {
+fn default_limit() -> u32 {
     5
 }
 
-fn budget() -> u32 {
-    u32::try_from(BUDGET).unwrap_or(u32::MAX)
+fn default_budget() -> u32 {
+    u32::try_from(TOKEN_BUDGET).unwrap_or(u32::MAX)
 }
 
-pub(super) fn routes() -> OpenApiRouter<App> {
+pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(search))
 }
 
-/// Finds the entries that answer, and writes down which of them were shown to whom.
+/// Searches entries and records the hits as exposures of the agent.
 #[utoipa::path(post, path = "/v1/workspaces/{workspace}/search", operation_id = "search", tag = "knowledge",
     security(("token" = ["reader"])), request_body = SearchBody,
     params(("workspace" = String, Path, description = "Its name or its id.")),
-    responses((status = 200, description = "What was found, perhaps nothing.", body = Answered)))]
+    responses((status = 200, description = "What was found, perhaps nothing.", body = SearchResponse)))]
 async fn search(
-    State(app): State<App>,
-    it: InWorkspace<Reads>,
+    State(app): State<AppState>,
+    access: RequireWorkspaceRole<AtLeastReader>,
     JsonBody(body): JsonBody<SearchBody>,
-) -> Result<Json<Answered>, Problem> {
-    let question = body.question(&it.caller.actor)?;
-    let (database, house) = (&app.database, app.house());
-    let desk = Desk::begin_search(database, &house, it.caller, it.workspace, &question.search);
-    let mut desk = desk.await?;
-    let found = service::search(&mut desk, question).await?;
-    desk.finish().await?;
-    Ok(Json(Answered(value(&AnswerObject::new(found.told())))))
+) -> Result<Json<SearchResponse>, Problem> {
+    let query = body.into_query(&access.caller.actor)?;
+    let (database, context) = (&app.database, app.service_context());
+    let (caller, workspace) = (access.caller, access.workspace);
+    // Unlike other sessions, this one sends the search in the round trip that begins the
+    // transaction.
+    let session =
+        WorkspaceSession::begin_search(database, &context, caller, workspace, &query.search);
+    let mut session = session.await?;
+    let found = service::search(&mut session, query).await?;
+    session.commit().await?;
+    Ok(Json(SearchResponse(to_json(&SearchJson::new(
+        found.to_response(),
+    )))))
 }
 
 impl SearchBody {
-    fn question(self, caller: &ken_core::actor::Actor) -> Result<Question, Problem> {
-        check_text("query", &self.query, QUERY_BYTES_MAX)?;
+    /// Validates the request and converts it to a query.
+    fn into_query(
+        self,
+        caller: &ken_core::values::actor::Actor,
+    ) -> Result<HubSearchRequest, Problem> {
+        check_length("query", &self.query, QUERY_BYTES_MAX)?;
         if !(1..=LIMIT_MAX).contains(&self.limit) {
             return Err(Problem::invalid(format!("`limit` is 1 to {LIMIT_MAX}")));
         }
-        let filter = Filter {
-            kinds: raw::several::<Kind, _>("kinds", &self.kinds)?,
-            tags: raw::several("tags", &self.tags)?,
-            memory: parsed::<Memory>("memory", self.memory.as_deref())?,
-            status: parsed::<Status>("status", self.status.as_deref())?,
-            lens: parsed("lens", self.lens.as_deref())?,
-            ..Filter::default()
+        let filter = EntryFilter {
+            kinds: parse::parse_list::<EntryKind, _>("kinds", &self.kinds)?,
+            tags: parse::parse_list("tags", &self.tags)?,
+            memory: parse_optional::<Memory>("memory", self.memory.as_deref())?,
+            status: parse_optional::<EntryStatus>("status", self.status.as_deref())?,
+            lens: parse_optional("lens", self.lens.as_deref())?,
+            ..EntryFilter::default()
         };
-        let role = work(self.role.as_deref())?;
-        let tier = self.tier.map(|it| match it {
-            TierName::Summary => Tier::Summary,
-            TierName::Standard => Tier::Standard,
-            TierName::Full => Tier::Full,
+        let role = parse_agent_role(self.role.as_deref())?;
+        let tier = self.tier.map(|tier| match tier {
+            TierParam::Summary => DetailTier::Summary,
+            TierParam::Standard => DetailTier::Standard,
+            TierParam::Full => DetailTier::Full,
         });
-        let reading = reading!(self);
-        let reader = reading.reader(caller)?;
-        Ok(Question {
-            portion: Portion {
+        let reader = reader_params!(self).into_reader(caller)?;
+        Ok(HubSearchRequest {
+            portion: SelectionLimits {
                 cap: self.limit as usize,
                 budget: self.budget as usize,
                 tier,
                 role,
             },
-            search: Search {
+            search: SearchQuery {
                 query: self.query,
                 filter,
-                paths: places(self.paths)?,
+                paths: check_paths(self.paths)?,
                 role,
-                thread: parsed("thread", self.thread.as_deref())?,
+                thread: parse_optional("thread", self.thread.as_deref())?,
                 run: reader.run.clone(),
                 floor: match self.floor {
-                    FloorName::None => Floor::None,
-                    FloorName::Relevant => Floor::Relevant,
-                    FloorName::Strict => Floor::Strict,
+                    FloorParam::None => RelevanceFloor::None,
+                    FloorParam::Relevant => RelevanceFloor::Relevant,
+                    FloorParam::Strict => RelevanceFloor::Strict,
                 },
                 include_stale: self.include_stale,
             },

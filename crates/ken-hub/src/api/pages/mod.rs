@@ -1,4 +1,4 @@
-//! What people read: the API, and what each problem means. Plain HTML of ours, without a script.
+//! HTML documentation pages: the API reference and one page per kind of problem. No scripts.
 
 mod reference;
 
@@ -9,10 +9,10 @@ use axum::response::{IntoResponse, Response};
 
 use super::problem::{Kind, Problem};
 
-pub(super) use reference::reference;
+pub(super) use reference::reference_page;
 
-/// Nothing but our own style sheet is loaded, whatever a text on the page says.
-const POLICY: &str = "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+/// Content security policy of the pages: only the hub's own style sheet is loaded.
+const CONTENT_POLICY: &str = "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 const STYLE: &str = "body{font:1rem/1.5 system-ui,sans-serif;max-width:66rem;margin:2rem auto;padding:0 1rem;color:#1b1f24;background:#fff}
 a{color:#0550ae}
@@ -28,43 +28,44 @@ thead th{color:#57606a}
 @media(prefers-color-scheme:dark){body{color:#e6edf3;background:#0d1117}pre{background:#161b22}section{border-color:#30363d}td,th{border-color:#21262d}a{color:#58a6ff}thead th{color:#8b949e}}
 ";
 
-/// Returns the page that explains one kind of problem.
-pub(super) fn problem(slug: &str) -> Result<Response, Problem> {
-    let kind = Kind::of_slug(slug).ok_or_else(|| Problem::not_found("page"))?;
-    let mut page = head(kind.title());
+/// Returns the page about one kind of problem.
+pub(super) fn problem_page(slug: &str) -> Result<Response, Problem> {
+    let kind = Kind::from_slug(slug).ok_or_else(|| Problem::not_found("page"))?;
+    let mut page = page_head(kind.title());
     let _ = writeln!(
         page,
         "<h1>{}</h1><p>Status {}. <code>/problems/{}</code></p><p>{}</p><p><a href=\"/docs\">The API</a></p></body></html>",
-        escaped(kind.title()),
+        escape(kind.title()),
         kind.status().as_u16(),
-        escaped(kind.slug()),
-        escaped(kind.text()),
+        escape(kind.slug()),
+        escape(kind.text()),
     );
-    Ok(html(page))
+    Ok(html_response(page))
 }
 
-/// Answers with a page that may load nothing from elsewhere.
-pub(super) fn html(page: String) -> Response {
+/// Returns a page as a response with the restrictive content security policy.
+pub(super) fn html_response(page: String) -> Response {
     let headers = [
         (CONTENT_TYPE, "text/html; charset=utf-8"),
-        (CONTENT_SECURITY_POLICY, POLICY),
+        (CONTENT_SECURITY_POLICY, CONTENT_POLICY),
     ];
     (headers, page).into_response()
 }
 
-/// Answers with the pages' style sheet.
-pub(super) async fn style() -> impl IntoResponse {
+/// Returns the style sheet. A separate file, because the policy forbids inline styles.
+pub(super) async fn stylesheet() -> impl IntoResponse {
     ([(CONTENT_TYPE, "text/css; charset=utf-8")], STYLE)
 }
 
-fn head(title: &str) -> String {
+fn page_head(title: &str) -> String {
     format!(
         "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\"><title>{}</title><link rel=\"stylesheet\" href=\"/docs/style.css\"></head><body>",
-        escaped(title)
+        escape(title)
     )
 }
 
-fn escaped(text: &str) -> String {
+/// Escapes a text for HTML, also inside a quoted attribute.
+fn escape(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for character in text.chars() {
         match character {

@@ -1,18 +1,21 @@
-//! The page of the API, written from its description alone: each operation with its parameters, the fields of its body, a
-//! call to copy, and its answers. No script, nothing from elsewhere; headings, lists and tables say what they are.
+//! HTML reference of the API, generated from the OpenAPI document.
+//!
+//! Lists each operation with its parameters, the fields of its body, an example call and its
+//! responses. The page has no scripts and loads nothing from other origins. Headings, lists and
+//! tables use semantic markup for screen readers.
 
 use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use super::super::document::SECURITY;
-use super::{escaped, head};
+use super::super::document::SECURITY_SCHEME;
+use super::{escape, page_head};
 
-/// Where schemas stand in a description.
-const SCHEMAS: &str = "#/components/schemas/";
+/// Prefix of references to schemas.
+const SCHEMA_PREFIX: &str = "#/components/schemas/";
 
-/// What stands in an address of an example for each parameter.
-const NAMES: [(&str, &str); 5] = [
+/// Example values of path parameters.
+const EXAMPLE_PARAMS: [(&str, &str); 5] = [
     ("workspace", "shop-api"),
     ("entry", "L-7k2f5qm3"),
     ("event", "01JCPQ3W6M7Y2K8T4D5F6G7H8J"),
@@ -20,16 +23,16 @@ const NAMES: [(&str, &str); 5] = [
     ("token", "0193324e-7a3b-7c00-8000-000000000001"),
 ];
 
-/// Writes the page of the API from its description.
-pub(in crate::api) fn reference(document: &Value) -> String {
-    let mut page = head("Ken hub: API");
+/// Renders the reference page of an OpenAPI document.
+pub(in crate::api) fn reference_page(document: &Value) -> String {
+    let mut page = page_head("Ken hub: API");
     let version = document["info"]["version"].as_str().unwrap_or_default();
     let _ = write!(
         page,
         "<header><h1>Ken hub</h1><p>Version {}. The same for programs: <a href=\"/v1/openapi.json\">/v1/openapi.json</a> (OpenAPI 3.1).</p></header>",
-        escaped(version)
+        escape(version)
     );
-    let operations = operations(document);
+    let operations = list_operations(document);
     write_contents(&mut page, &operations);
     page.push_str("<main>");
     write_prose(&mut page, &document["info"]["description"]);
@@ -38,161 +41,170 @@ pub(in crate::api) fn reference(document: &Value) -> String {
     for operation in &operations {
         if operation.tag != tag {
             tag = operation.tag;
-            let _ = write!(page, "<h2>{}</h2>", escaped(tag));
+            let _ = write!(page, "<h2>{}</h2>", escape(tag));
         }
         operation.write(&mut page, document);
     }
-    write_shapes(&mut page, document);
+    write_schemas(&mut page, document);
     page.push_str("</main></body></html>\n");
     page
 }
 
-struct Operation<'a> {
+/// One operation of the document.
+struct ApiOperation<'a> {
     id: &'a str,
     tag: &'a str,
     method: String,
     path: &'a str,
-    told: &'a Value,
+    spec: &'a Value,
 }
 
-/// Returns every operation, those of one tag together, tags in the order they first come.
-fn operations(document: &Value) -> Vec<Operation<'_>> {
-    let mut found = Vec::new();
+/// Returns all operations grouped by tag, in the order in which the tags first occur.
+fn list_operations(document: &Value) -> Vec<ApiOperation<'_>> {
+    let mut operations = Vec::new();
     for (path, item) in document["paths"].as_object().into_iter().flatten() {
         for method in ["get", "post", "put", "patch", "delete"] {
-            if let Some(told) = item.get(method) {
-                found.push(Operation {
-                    id: told["operationId"].as_str().unwrap_or_default(),
-                    tag: told["tags"][0].as_str().unwrap_or("other"),
+            if let Some(spec) = item.get(method) {
+                operations.push(ApiOperation {
+                    id: spec["operationId"].as_str().unwrap_or_default(),
+                    tag: spec["tags"][0].as_str().unwrap_or("other"),
                     method: method.to_uppercase(),
                     path,
-                    told,
+                    spec,
                 });
             }
         }
     }
-    let order: Vec<&str> = found.iter().map(|it| it.tag).collect();
-    found.sort_by_key(|it| order.iter().position(|tag| *tag == it.tag));
-    found
+    // The sort is stable, so operations of one tag keep the order of the document.
+    let order: Vec<&str> = operations.iter().map(|operation| operation.tag).collect();
+    operations.sort_by_key(|operation| order.iter().position(|tag| *tag == operation.tag));
+    operations
 }
 
-fn write_contents(page: &mut String, operations: &[Operation<'_>]) {
+fn write_contents(page: &mut String, operations: &[ApiOperation<'_>]) {
     page.push_str("<nav aria-label=\"Operations\"><ul>");
     for operation in operations {
         let _ = write!(
             page,
             "<li><a href=\"#{}\"><code>{} {}</code></a></li>",
-            escaped(operation.id),
+            escape(operation.id),
             operation.method,
-            escaped(operation.path)
+            escape(operation.path)
         );
     }
     page.push_str("</ul></nav>");
 }
 
-impl Operation<'_> {
+impl ApiOperation<'_> {
     fn write(&self, page: &mut String, document: &Value) {
-        let role = self.told["security"][0][SECURITY][0].as_str();
+        let role = self.spec["security"][0][SECURITY_SCHEME][0].as_str();
         let role = role.map_or("No token needed.".to_owned(), |role| {
-            format!("Needs the role <strong>{}</strong> or more.", escaped(role))
+            format!("Needs the role <strong>{}</strong> or more.", escape(role))
         });
         let _ = write!(
             page,
             "<section id=\"{id}\" aria-labelledby=\"{id}-title\"><h3 id=\"{id}-title\"><code>{method} {path}</code></h3>",
-            id = escaped(self.id),
+            id = escape(self.id),
             method = self.method,
-            path = escaped(self.path),
+            path = escape(self.path),
         );
-        write_prose(page, &self.told["summary"]);
-        write_prose(page, &self.told["description"]);
+        write_prose(page, &self.spec["summary"]);
+        write_prose(page, &self.spec["description"]);
         let _ = write!(page, "<p>{role}</p>");
         self.write_parameters(page);
-        let body = &self.told["requestBody"]["content"]["application/json"]["schema"];
+        let body = &self.spec["requestBody"]["content"]["application/json"]["schema"];
         if !body.is_null() {
-            let required = self.told["requestBody"]["required"] == true;
+            let required = self.spec["requestBody"]["required"] == true;
             let note = if required { "" } else { " (may be left out)" };
             write_fields(page, &format!("Body{note}"), document, body);
         }
         let _ = write!(
             page,
             "<p>Example:</p><pre><code>{}</code></pre>",
-            escaped(&self.call(document))
+            escape(&self.example_call(document))
         );
-        self.write_answers(page, document);
+        self.write_responses(page, document);
         page.push_str("</section>");
     }
 
     fn write_parameters(&self, page: &mut String) {
-        let parameters = self.told["parameters"].as_array();
+        let parameters = self.spec["parameters"].as_array();
         let parameters = parameters.map_or(&[][..], Vec::as_slice);
         if parameters.is_empty() {
             return;
         }
         write_table(page, "Parameters", &["name", "where", "type", "meaning"]);
-        for one in parameters {
-            let required = one["required"] == true && one["in"] != "path";
+        for parameter in parameters {
+            // Path parameters are always required, so marking them would add no information.
+            let required = parameter["required"] == true && parameter["in"] != "path";
             write_row(
                 page,
                 &[
-                    named(&one["name"], required),
-                    escaped(one["in"].as_str().unwrap_or_default()),
-                    shape(&one["schema"]),
-                    prose(one["description"].as_str().unwrap_or_default()),
+                    field_name(&parameter["name"], required),
+                    escape(parameter["in"].as_str().unwrap_or_default()),
+                    describe_schema(&parameter["schema"]),
+                    render_prose(parameter["description"].as_str().unwrap_or_default()),
                 ],
             );
         }
         page.push_str("</tbody></table>");
     }
 
-    fn write_answers(&self, page: &mut String, document: &Value) {
+    fn write_responses(&self, page: &mut String, document: &Value) {
         write_table(page, "Answers", &["status", "meaning", "what it holds"]);
-        let answers = self.told["responses"].as_object();
-        let mut first = None;
-        for (status, answer) in answers.into_iter().flatten() {
-            let content = answer["content"].as_object();
-            let content = content.and_then(|it| it.iter().next());
-            let holds = content.map_or_else(String::new, |(kind, content)| {
-                format!("{} ({})", shape(&content["schema"]), escaped(kind))
+        let responses = self.spec["responses"].as_object();
+        let mut success_schema = None;
+        for (status, response) in responses.into_iter().flatten() {
+            let contents = response["content"].as_object();
+            // No operation has more than one media type per status.
+            let content = contents.and_then(|contents| contents.iter().next());
+            let holds = content.map_or_else(String::new, |(media_type, content)| {
+                format!(
+                    "{} ({})",
+                    describe_schema(&content["schema"]),
+                    escape(media_type)
+                )
             });
-            if status.starts_with('2') && first.is_none() {
-                first = content.map(|(_, content)| &content["schema"]);
+            if status.starts_with('2') && success_schema.is_none() {
+                success_schema = content.map(|(_, content)| &content["schema"]);
             }
-            let told = prose(answer["description"].as_str().unwrap_or_default());
+            let meaning = render_prose(response["description"].as_str().unwrap_or_default());
             write_row(
                 page,
-                &[format!("<code>{}</code>", escaped(status)), told, holds],
+                &[format!("<code>{}</code>", escape(status)), meaning, holds],
             );
         }
         page.push_str("</tbody></table>");
-        let example = first.and_then(|schema| example(document, schema));
+        let example = success_schema.and_then(|schema| find_example(document, schema));
         if let Some(example) = example {
             let _ = write!(
                 page,
                 "<p>An answer:</p><pre><code>{}</code></pre>",
-                escaped(&pretty(&example))
+                escape(&pretty(&example))
             );
         }
     }
 
-    /// Returns a call of the operation as somebody types it.
-    fn call(&self, document: &Value) -> String {
+    /// Returns a `curl` command line that calls the operation.
+    fn example_call(&self, document: &Value) -> String {
         let mut path = self.path.to_owned();
-        for (name, value) in NAMES {
+        for (name, value) in EXAMPLE_PARAMS {
             path = path.replace(&format!("{{{name}}}"), value);
         }
         let mut call = "curl".to_owned();
-        if self.told.get("security").is_some() {
+        if self.spec.get("security").is_some() {
             call.push_str(" -H \"Authorization: Bearer $TOKEN\"");
         }
-        let content = &self.told["requestBody"]["content"]["application/json"];
+        let content = &self.spec["requestBody"]["content"]["application/json"];
         let body = content.get("example").cloned();
-        let body = body.or_else(|| example(document, &content["schema"]));
+        let body = body.or_else(|| find_example(document, &content["schema"]));
         match body {
             Some(body) => {
-                let body = body.to_string().replace('\'', "'\\''");
+                // A single quote would end the shell's string: close it, escape, reopen.
+                let quoted = body.to_string().replace('\'', "'\\''");
                 let _ = write!(
                     call,
-                    " -H 'Content-Type: application/json' \\\n    -d '{body}'"
+                    " -H 'Content-Type: application/json' \\\n    -d '{quoted}'"
                 );
                 if self.method != "POST" {
                     let _ = write!(call, " -X {}", self.method);
@@ -203,20 +215,21 @@ impl Operation<'_> {
             }
             None => {}
         }
-        let query = self.told["parameters"].as_array().into_iter().flatten();
-        let query = query.filter(|it| it["in"] == "query" && it["required"] == true);
-        let query: Vec<&str> = query.filter_map(|it| it["name"].as_str()).collect();
-        let query = match query.is_empty() {
-            true => String::new(),
-            false => format!("?{}=…", query.join("=…&")),
+        let parameters = self.spec["parameters"].as_array().into_iter().flatten();
+        let required = parameters.filter(|it| it["in"] == "query" && it["required"] == true);
+        let names: Vec<&str> = required.filter_map(|it| it["name"].as_str()).collect();
+        let query = if names.is_empty() {
+            String::new()
+        } else {
+            format!("?{}=…", names.join("=…&"))
         };
         let _ = write!(call, " \\\n    \"$HUB{path}{query}\"");
         call
     }
 }
 
-/// Writes every schema that is named.
-fn write_shapes(page: &mut String, document: &Value) {
+/// Writes every named schema of the document.
+fn write_schemas(page: &mut String, document: &Value) {
     page.push_str("<h2 id=\"shapes\">Shapes</h2>");
     let schemas = document["components"]["schemas"].as_object();
     for (name, schema) in schemas.into_iter().flatten() {
@@ -224,22 +237,18 @@ fn write_shapes(page: &mut String, document: &Value) {
         let _ = write!(
             page,
             "<section id=\"{id}\" aria-labelledby=\"{id}-title\"><h3 id=\"{id}-title\"><code>{}</code></h3>",
-            escaped(name),
-            id = escaped(&id),
+            escape(name),
+            id = escape(&id),
         );
         write_prose(page, &schema["description"]);
         match schema.get("properties") {
             Some(_) => write_fields(page, "Fields", document, schema),
             None => {
-                let _ = write!(page, "<p>{}</p>", shape(schema));
+                let _ = write!(page, "<p>{}</p>", describe_schema(schema));
             }
         }
         if let Some(example) = schema.get("example") {
-            let _ = write!(
-                page,
-                "<pre><code>{}</code></pre>",
-                escaped(&pretty(example))
-            );
+            let _ = write!(page, "<pre><code>{}</code></pre>", escape(&pretty(example)));
         }
         page.push_str("</section>");
     }
@@ -247,9 +256,14 @@ fn write_shapes(page: &mut String, document: &Value) {
 
 /// Writes the fields of an object, each with its type.
 fn write_fields(page: &mut String, title: &str, document: &Value, schema: &Value) {
-    let whole = resolved(document, schema);
+    let whole = resolve_ref(document, schema);
     let Some(fields) = whole["properties"].as_object() else {
-        let _ = write!(page, "<p>{}: {}</p>", escaped(title), shape(schema));
+        let _ = write!(
+            page,
+            "<p>{}: {}</p>",
+            escape(title),
+            describe_schema(schema)
+        );
         write_prose(page, &whole["description"]);
         return;
     };
@@ -257,15 +271,14 @@ fn write_fields(page: &mut String, title: &str, document: &Value, schema: &Value
     write_table(page, title, &["field", "type", "meaning"]);
     for (name, field) in fields {
         let is_required = required.is_some_and(|all| all.iter().any(|it| it == name));
-        let told = field["description"].as_str();
-        // What a field is named after is said where its shape is.
-        let told = told.unwrap_or_default();
+        // A field without a description links to its schema, which has one.
+        let description = field["description"].as_str().unwrap_or_default();
         write_row(
             page,
             &[
-                named(&Value::from(name.as_str()), is_required),
-                shape(field),
-                prose(told),
+                field_name(&Value::from(name.as_str()), is_required),
+                describe_schema(field),
+                render_prose(description),
             ],
         );
     }
@@ -276,15 +289,15 @@ fn write_table(page: &mut String, caption: &str, columns: &[&str]) {
     let _ = write!(
         page,
         "<table><caption>{}</caption><thead><tr>",
-        escaped(caption)
+        escape(caption)
     );
     for column in columns {
-        let _ = write!(page, "<th scope=\"col\">{}</th>", escaped(column));
+        let _ = write!(page, "<th scope=\"col\">{}</th>", escape(column));
     }
     page.push_str("</tr></thead><tbody>");
 }
 
-/// Writes a row of cells that are safe already; the first names it.
+/// Writes a row of cells, which must be escaped already. The first cell is the row header.
 fn write_row(page: &mut String, cells: &[String]) {
     page.push_str("<tr>");
     for (n, cell) in cells.iter().enumerate() {
@@ -296,17 +309,18 @@ fn write_row(page: &mut String, cells: &[String]) {
     page.push_str("</tr>");
 }
 
-fn named(name: &Value, is_required: bool) -> String {
-    let name = escaped(name.as_str().unwrap_or_default());
-    match is_required {
-        true => format!("<code>{name}</code> (required)"),
-        false => format!("<code>{name}</code>"),
+fn field_name(name: &Value, is_required: bool) -> String {
+    let name = escape(name.as_str().unwrap_or_default());
+    if is_required {
+        format!("<code>{name}</code> (required)")
+    } else {
+        format!("<code>{name}</code>")
     }
 }
 
-/// Says what type a schema is, in words, and what it is held to.
-fn shape(schema: &Value) -> String {
-    let mut told = kind(schema);
+/// Describes the type and the constraints of a schema in words.
+fn describe_schema(schema: &Value) -> String {
+    let mut html = describe_type(schema);
     let number = |name: &str| schema.get(name).filter(|it| it.is_number());
     for (name, words) in [
         ("minimum", "from"),
@@ -316,83 +330,91 @@ fn shape(schema: &Value) -> String {
         ("maxItems", "at most:"),
     ] {
         if let Some(limit) = number(name) {
-            let _ = write!(told, ", {words} {limit}");
+            let _ = write!(html, ", {words} {limit}");
         }
     }
     if let Some(pattern) = schema["pattern"].as_str() {
-        let _ = write!(told, ", <code>{}</code>", escaped(pattern));
+        let _ = write!(html, ", <code>{}</code>", escape(pattern));
     }
     if let Some(default) = schema.get("default") {
-        let default = escaped(&default.to_string());
-        let _ = write!(told, "; <code>{default}</code> without");
+        let default = escape(&default.to_string());
+        let _ = write!(html, "; <code>{default}</code> without");
     }
+    // Indexing yields null for a missing schema, and OpenAPI 3.1 allows `true` as a schema.
     if !schema.is_object() {
         return "see /v1/openapi.json".to_owned();
     }
-    told
+    html
 }
 
-fn kind(schema: &Value) -> String {
+/// Describes the type of a schema: a link, the values of an enum, or a JSON type in plain words.
+fn describe_type(schema: &Value) -> String {
     if let Some(name) = schema["$ref"]
         .as_str()
-        .and_then(|it| it.strip_prefix(SCHEMAS))
+        .and_then(|it| it.strip_prefix(SCHEMA_PREFIX))
     {
-        let name = escaped(name);
+        let name = escape(name);
         return format!("<a href=\"#shape-{name}\">{name}</a>");
     }
-    if let Some(words) = schema["enum"].as_array() {
-        let words = words.iter().map(|it| {
-            let word = it
+    if let Some(values) = schema["enum"].as_array() {
+        let values = values.iter().map(|value| {
+            let text = value
                 .as_str()
-                .map_or_else(|| it.to_string(), ToOwned::to_owned);
-            format!("<code>{}</code>", escaped(&word))
+                .map_or_else(|| value.to_string(), ToOwned::to_owned);
+            format!("<code>{}</code>", escape(&text))
         });
-        return words.collect::<Vec<_>>().join(", ");
+        return values.collect::<Vec<_>>().join(", ");
     }
-    for several in ["oneOf", "anyOf", "allOf"] {
-        if let Some(all) = schema[several].as_array() {
-            let all = all.iter().filter(|it| it["type"] != "null").map(kind);
-            return all.collect::<Vec<_>>().join(" or ");
+    for combinator in ["oneOf", "anyOf", "allOf"] {
+        if let Some(schemas) = schema[combinator].as_array() {
+            // `null` is only how OpenAPI 3.1 writes an optional field.
+            let kinds = schemas
+                .iter()
+                .filter(|it| it["type"] != "null")
+                .map(describe_type);
+            return kinds.collect::<Vec<_>>().join(" or ");
         }
     }
-    let told = &schema["type"];
-    let several = told.as_array().into_iter().flatten();
-    let types = several.chain([told]).filter_map(Value::as_str);
-    let names = types.filter(|it| *it != "null").map(|it| match it {
-        "array" => format!("list of {}", kind(&schema["items"])),
+    // OpenAPI 3.1 allows one type or a list of them.
+    let declared = &schema["type"];
+    let listed = declared.as_array().into_iter().flatten();
+    let types = listed.chain([declared]).filter_map(Value::as_str);
+    let names = types.filter(|name| *name != "null").map(|name| match name {
+        "array" => format!("list of {}", describe_type(&schema["items"])),
         "object" => "object".to_owned(),
         "integer" | "number" => "number".to_owned(),
         "boolean" => "true or false".to_owned(),
         "string" => "text".to_owned(),
-        other => escaped(other),
+        other => escape(other),
     });
     let names = names.collect::<Vec<_>>().join(" or ");
-    match names.is_empty() {
-        true => "any value".to_owned(),
-        false => names,
+    if names.is_empty() {
+        "any value".to_owned()
+    } else {
+        names
     }
 }
 
-/// Follows a reference to what it names.
-fn resolved<'a>(document: &'a Value, schema: &'a Value) -> &'a Value {
+/// Resolves a reference to a schema; returns any other schema unchanged.
+fn resolve_ref<'a>(document: &'a Value, schema: &'a Value) -> &'a Value {
     let named = schema["$ref"]
         .as_str()
-        .and_then(|it| it.strip_prefix(SCHEMAS));
+        .and_then(|it| it.strip_prefix(SCHEMA_PREFIX));
     named.map_or(schema, |name| &document["components"]["schemas"][name])
 }
 
-/// Returns an example of a schema, its own or made from those of its parts.
-fn example(document: &Value, schema: &Value) -> Option<Value> {
-    let whole = resolved(document, schema);
+/// Returns the example of a schema, or one built from the examples of its parts.
+fn find_example(document: &Value, schema: &Value) -> Option<Value> {
+    let whole = resolve_ref(document, schema);
     if let Some(example) = whole.get("example") {
         return Some(example.clone());
     }
     if let Some(items) = whole.get("items") {
-        return example(document, items).map(|one| Value::Array(vec![one]));
+        return find_example(document, items).map(|one| Value::Array(vec![one]));
     }
-    // A page: what it lists says what it looks like.
+    // A page of a list: show one item.
     let items = whole["properties"].get("items")?;
-    let items = example(document, items)?;
+    let items = find_example(document, items)?;
     Some(serde_json::json!({ "items": items }))
 }
 
@@ -400,28 +422,27 @@ fn pretty(example: &Value) -> String {
     serde_json::to_string_pretty(example).unwrap_or_default()
 }
 
-/// Writes a text in paragraphs, if there is one.
+/// Writes the paragraphs of a text.
 fn write_prose(page: &mut String, text: &Value) {
     let text = text.as_str().unwrap_or_default();
     for paragraph in text.split("\n\n").filter(|it| !it.trim().is_empty()) {
-        let _ = write!(page, "<p>{}</p>", prose(paragraph));
+        let _ = write!(page, "<p>{}</p>", render_prose(paragraph));
     }
 }
 
-/// Returns a text whose words between backticks are code.
-fn prose(text: &str) -> String {
-    let mut told = String::with_capacity(text.len());
+/// Escapes a text and renders words between backticks as code.
+fn render_prose(text: &str) -> String {
+    let mut html = String::with_capacity(text.len());
     let parts: Vec<&str> = text.split('`').collect();
     for (n, part) in parts.iter().enumerate() {
-        // The last part of an odd number of backticks is no code.
-        match n % 2 == 1 && n + 1 < parts.len() {
-            true => {
-                let _ = write!(told, "<code>{}</code>", escaped(part));
-            }
-            false => told.push_str(&escaped(part)),
+        // A backtick without a partner starts no code: the last part is always plain text.
+        if n % 2 == 1 && n + 1 < parts.len() {
+            let _ = write!(html, "<code>{}</code>", escape(part));
+        } else {
+            html.push_str(&escape(part));
         }
     }
-    told
+    html
 }
 
 #[cfg(test)]
@@ -455,7 +476,7 @@ mod tests {
 
     #[test]
     fn an_operation_is_told_whole() {
-        let page = reference(&document());
+        let page = reference_page(&document());
         for expected in [
             "<p>Say <code>this</code>.</p><p>And that.</p>",
             "<a href=\"#make_thing\"><code>POST /v1/workspaces/{workspace}/things</code></a>",
@@ -482,7 +503,7 @@ mod tests {
             "paths": {"/\"><img>": {"get": {"operationId": "'x'", "summary": "<b>", "responses": {"2<u>": {}}}}},
             "components": {"schemas": {"<s>": {"type": "<em>", "enum": ["<q>"]}}},
         });
-        let page = reference(&document);
+        let page = reference_page(&document);
         for forbidden in [
             "<script", "<img", "<b>", "'x'", "<i>", "<u>", "<s>", "<em>", "<q>",
         ] {

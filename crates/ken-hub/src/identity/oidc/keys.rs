@@ -1,7 +1,8 @@
-//! The issuer's keys: fetched when they are needed, kept for a while, asked for again no oftener than an issuer bears.
+//! Signing keys of an issuer: fetched on demand, cached, and fetched again at a limited rate.
 //!
-//! A key nobody has seen leads to the issuer once in [`UNKNOWN_AFTER`]; an issuer that does not answer is asked again
-//! after a time that doubles. Keys that were fetched serve as long as [`KEPT_MAX`] while the issuer is away.
+//! An unknown key id triggers at most one fetch per [`UNKNOWN_AFTER`]. After a failed fetch the
+//! next one waits for a time that doubles. Cached keys are used for up to [`KEPT_MAX`] while the
+//! issuer is unreachable.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -12,112 +13,121 @@ use ureq::Agent;
 use ureq::http::Uri;
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
 
-use super::token::{Jwk, Key};
+use super::token::{Jwk, VerificationKey};
 
-/// How long fetched keys are taken as they are.
+/// Time during which cached keys are used without another fetch.
 const FRESH: Duration = Duration::from_secs(600);
 
-/// How long fetched keys serve while the issuer does not answer.
+/// Maximum age of cached keys while the issuer is unreachable.
 const KEPT_MAX: Duration = Duration::from_secs(24 * 3_600);
 
-/// How long after a fetch an unknown key leads to the next.
+/// Minimum time between a fetch and the next one because of an unknown key.
 const UNKNOWN_AFTER: Duration = Duration::from_secs(30);
 
-/// What an issuer that did not answer is left alone for, at first and at most.
+/// First and maximum wait after a failed fetch.
 const BACK_OFF: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(300));
 
-/// Time one request to the issuer may take.
+/// Timeout of a request to the issuer.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Bytes of an answer that are read.
+/// Maximum size of a response in bytes.
 const ANSWER_BYTES_MAX: u64 = 256 << 10;
 
-/// Keys of an issuer that are kept.
+/// Maximum number of keys per issuer.
 const KEYS_MAX: usize = 64;
 
-/// Why the keys cannot be had.
+/// Error of fetching an issuer's keys.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum KeysError {
+pub enum IssuerKeysError {
     #[error("`{0}` is not an address of keys: it must be https, or http on this machine")]
-    Address(String),
+    InvalidAddress(String),
     #[error("the issuer does not answer: {0}")]
-    Away(String),
+    Unreachable(String),
     #[error("what the issuer answered is not what it should be: {0}")]
-    Answer(&'static str),
+    InvalidResponse(&'static str),
 }
 
-/// Where keys come from, and what was fetched last.
+/// Source and cache of an issuer's keys.
 #[derive(Debug)]
-pub(super) struct Keys {
+pub(super) struct IssuerKeys {
     issuer: String,
     address: Option<String>,
-    held: Mutex<Held>,
-    /// Held by whoever asks the issuer.
-    asking: tokio::sync::Mutex<()>,
+    cache: Mutex<KeyCache>,
+    /// Held during a fetch.
+    fetch_lock: tokio::sync::Mutex<()>,
 }
 
 #[derive(Debug, Default)]
-struct Held {
-    keys: Arc<Vec<Key>>,
+struct KeyCache {
+    keys: Arc<Vec<VerificationKey>>,
     fetched: Option<Instant>,
-    /// When the issuer failed last, and how long it is left alone.
+    /// Time of the last failed fetch, and the wait after it.
     failed: Option<(Instant, Duration)>,
 }
 
 #[derive(Deserialize)]
-struct KeySet {
+struct JwkSet {
     keys: Vec<serde_json::Value>,
 }
 
 #[derive(Deserialize)]
-struct Discovery {
+struct DiscoveryDocument {
     issuer: String,
     jwks_uri: String,
 }
 
-impl Keys {
-    /// Remembers where to ask; asks nobody yet.
-    pub(super) fn new(issuer: &str, address: Option<&str>) -> Result<Self, KeysError> {
+impl IssuerKeys {
+    /// Validates the addresses. Fetches nothing yet.
+    pub(super) fn new(issuer: &str, address: Option<&str>) -> Result<Self, IssuerKeysError> {
         check_address(issuer)?;
         address.map(check_address).transpose()?;
         Ok(Self {
             issuer: issuer.to_owned(),
             address: address.map(ToOwned::to_owned),
-            held: Mutex::default(),
-            asking: tokio::sync::Mutex::default(),
+            cache: Mutex::default(),
+            fetch_lock: tokio::sync::Mutex::default(),
         })
     }
 
-    /// Returns the keys among which `id` should be; asks the issuer where it is not among those we have.
+    /// Returns the issuer's keys; fetches them first if `id` is not among the cached ones.
     ///
-    /// One at a time asks; whoever comes meanwhile is served from what we have, and waits only where that is nothing.
-    pub(super) async fn get(&self, id: Option<&str>) -> Result<Arc<Vec<Key>>, KeysError> {
-        if !self.held().must_ask(id) {
-            return self.held().serve();
+    /// Only one fetch runs at a time. Concurrent requests use the cached keys, and wait only if
+    /// there are none.
+    pub(super) async fn get(
+        &self,
+        id: Option<&str>,
+    ) -> Result<Arc<Vec<VerificationKey>>, IssuerKeysError> {
+        if !self.lock_cache().needs_fetch(id) {
+            return self.lock_cache().cached_keys();
         }
-        let asking = match self.asking.try_lock() {
-            Ok(asking) => asking,
-            Err(_) if self.held().serve().is_ok() => return self.held().serve(),
-            Err(_) => self.asking.lock().await,
+        let guard = match self.fetch_lock.try_lock() {
+            Ok(guard) => guard,
+            // Waiting would let a slow issuer block requests that cached keys can answer.
+            Err(_) if self.lock_cache().cached_keys().is_ok() => {
+                return self.lock_cache().cached_keys();
+            }
+            Err(_) => self.fetch_lock.lock().await,
         };
-        if self.held().must_ask(id) {
+        // Checked again under the mutex: another request may have fetched the keys meanwhile.
+        if self.lock_cache().needs_fetch(id) {
             let (issuer, address) = (self.issuer.clone(), self.address.clone());
-            let fetched = tokio::task::spawn_blocking(move || fetch(&issuer, address.as_deref()));
-            let fetched = fetched.await;
-            let fetched = fetched.unwrap_or_else(|error| Err(KeysError::Away(error.to_string())));
-            self.held().take(fetched);
+            let task = tokio::task::spawn_blocking(move || fetch(&issuer, address.as_deref()));
+            let joined = task.await;
+            let fetched =
+                joined.unwrap_or_else(|error| Err(IssuerKeysError::Unreachable(error.to_string())));
+            self.lock_cache().store_fetched(fetched);
         }
-        drop(asking);
-        self.held().serve()
+        drop(guard);
+        self.lock_cache().cached_keys()
     }
 
-    fn held(&self) -> MutexGuard<'_, Held> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock_cache(&self) -> MutexGuard<'_, KeyCache> {
+        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Held {
-    fn take(&mut self, fetched: Result<Vec<Key>, KeysError>) {
+impl KeyCache {
+    fn store_fetched(&mut self, fetched: Result<Vec<VerificationKey>, IssuerKeysError>) {
         match fetched {
             Ok(keys) => {
                 *self = Self {
@@ -128,61 +138,75 @@ impl Held {
             }
             Err(error) => {
                 tracing::warn!(%error, "the issuer's keys could not be fetched");
-                let before = self.failed.map(|(_, wait)| wait * 2);
-                let wait = before.unwrap_or(BACK_OFF.0).min(BACK_OFF.1);
+                // The cached keys stay: an unreachable issuer must not lock everyone out.
+                let doubled = self.failed.map(|(_, wait)| wait * 2);
+                let wait = doubled.unwrap_or(BACK_OFF.0).min(BACK_OFF.1);
                 self.failed = Some((Instant::now(), wait));
             }
         }
     }
 
-    fn must_ask(&self, id: Option<&str>) -> bool {
+    fn needs_fetch(&self, id: Option<&str>) -> bool {
         if self.failed.is_some_and(|(at, wait)| at.elapsed() < wait) {
             return false;
         }
         let Some(fetched) = self.fetched else {
             return true;
         };
-        let known = id.is_none_or(|id| self.keys.iter().any(|key| key.id.as_deref() == Some(id)));
-        let limit = if known { FRESH } else { UNKNOWN_AFTER };
-        limit <= fetched.elapsed()
+        // Anyone can send tokens with made-up key ids. The limit keeps them from flooding the
+        // issuer.
+        let is_known =
+            id.is_none_or(|id| self.keys.iter().any(|key| key.id.as_deref() == Some(id)));
+        let limit = if is_known { FRESH } else { UNKNOWN_AFTER };
+        fetched.elapsed() >= limit
     }
 
-    fn serve(&self) -> Result<Arc<Vec<Key>>, KeysError> {
+    fn cached_keys(&self) -> Result<Arc<Vec<VerificationKey>>, IssuerKeysError> {
         match self.fetched {
             Some(fetched) if fetched.elapsed() < KEPT_MAX => Ok(Arc::clone(&self.keys)),
-            Some(_) | None => Err(KeysError::Away("its keys are not known yet".to_owned())),
+            Some(_) | None => Err(IssuerKeysError::Unreachable(
+                "its keys are not known yet".to_owned(),
+            )),
         }
     }
 }
 
-/// Asks the issuer; takes as long as that takes.
-fn fetch(issuer: &str, address: Option<&str>) -> Result<Vec<Key>, KeysError> {
+/// Fetches the keys from the issuer. Blocks.
+fn fetch(issuer: &str, address: Option<&str>) -> Result<Vec<VerificationKey>, IssuerKeysError> {
     let address = match address {
         Some(address) => address.to_owned(),
         None => discover(issuer)?,
     };
-    let set: KeySet = ask(&address)?;
-    if KEYS_MAX < set.keys.len() {
-        return Err(KeysError::Answer("it has too many keys"));
+    let set: JwkSet = get_json(&address)?;
+    if set.keys.len() > KEYS_MAX {
+        return Err(IssuerKeysError::InvalidResponse("it has too many keys"));
     }
-    // A key we do not know how to read does not make the others useless.
-    let read = |key| serde_json::from_value::<Jwk>(key).ok().and_then(Key::read);
+    // Keys of unsupported types are skipped; the others remain usable.
+    let read = |key| {
+        serde_json::from_value::<Jwk>(key)
+            .ok()
+            .and_then(VerificationKey::from_jwk)
+    };
     Ok(set.keys.into_iter().filter_map(read).collect())
 }
 
-fn discover(issuer: &str) -> Result<String, KeysError> {
+fn discover(issuer: &str) -> Result<String, IssuerKeysError> {
     let base = issuer.trim_end_matches('/');
-    let found: Discovery = ask(&format!("{base}/.well-known/openid-configuration"))?;
+    let found: DiscoveryDocument = get_json(&format!("{base}/.well-known/openid-configuration"))?;
+    // Required by OpenID Connect Discovery: otherwise another issuer's document could provide the
+    // keys.
     if found.issuer != issuer {
-        return Err(KeysError::Answer("it names another issuer"));
+        return Err(IssuerKeysError::InvalidResponse("it names another issuer"));
     }
     check_address(&found.jwks_uri)?;
     Ok(found.jwks_uri)
 }
 
-fn ask<T: serde::de::DeserializeOwned>(address: &str) -> Result<T, KeysError> {
+fn get_json<T: serde::de::DeserializeOwned>(address: &str) -> Result<T, IssuerKeysError> {
     let encrypted = check_address(address)?;
-    let away = |error: ureq::Error| KeysError::Away(error.to_string());
+    let away = |error: ureq::Error| IssuerKeysError::Unreachable(error.to_string());
+    // Redirects are refused: they could lead from a checked address to an unencrypted or internal
+    // one.
     let mut config = Agent::config_builder()
         .timeout_global(Some(TIMEOUT))
         .max_redirects(0)
@@ -190,22 +214,26 @@ fn ask<T: serde::de::DeserializeOwned>(address: &str) -> Result<T, KeysError> {
     if encrypted {
         config = config.tls_config(tls()?);
     } else {
+        // Unencrypted addresses are on this machine; a proxy would carry the request elsewhere.
         config = config.proxy(None);
     }
     let agent: Agent = config.build().into();
     let answer = agent.get(address).call().map_err(away)?;
     if answer.status() != 200 {
-        return Err(KeysError::Away(format!("status {}", answer.status())));
+        return Err(IssuerKeysError::Unreachable(format!(
+            "status {}",
+            answer.status()
+        )));
     }
     let mut body = answer.into_body();
     let bytes = body.with_config().limit(ANSWER_BYTES_MAX).read_to_vec();
     serde_json::from_slice(&bytes.map_err(away)?)
-        .map_err(|_| KeysError::Answer("it is no such JSON"))
+        .map_err(|_| IssuerKeysError::InvalidResponse("it is no such JSON"))
 }
 
-/// Returns whether an address is encrypted; plain text is for this machine only.
-fn check_address(address: &str) -> Result<bool, KeysError> {
-    let wrong = || KeysError::Address(address.to_owned());
+/// Returns whether an address uses TLS. Unencrypted addresses must be on this machine.
+fn check_address(address: &str) -> Result<bool, IssuerKeysError> {
+    let wrong = || IssuerKeysError::InvalidAddress(address.to_owned());
     let uri: Uri = address.parse().map_err(|_| wrong())?;
     let host = uri.host().ok_or_else(wrong)?;
     let local = ["localhost", "127.0.0.1", "[::1]"].contains(&host);
@@ -216,11 +244,12 @@ fn check_address(address: &str) -> Result<bool, KeysError> {
     }
 }
 
-/// Trusts whom the machine trusts, so that a company's own authority works.
-fn tls() -> Result<TlsConfig, KeysError> {
+/// Returns a TLS configuration with the machine's root certificates, so that a company's own
+/// authority works.
+fn tls() -> Result<TlsConfig, IssuerKeysError> {
     let roots = rustls_native_certs::load_native_certs().certs;
     if roots.is_empty() {
-        return Err(KeysError::Away(
+        return Err(IssuerKeysError::Unreachable(
             "this machine trusts no authority".to_owned(),
         ));
     }

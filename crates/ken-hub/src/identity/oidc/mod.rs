@@ -1,121 +1,127 @@
-//! Access tokens of an issuer whoever operates the hub trusts (OpenID Connect, RFC 9068).
+//! Access tokens of a trusted issuer (OpenID Connect, RFC 9068).
 
 mod keys;
 mod token;
 
-use ken_core::actor::{Actor, Role as ActorRole};
-use ken_core::time::Timestamp;
+use ken_core::values::actor::{Actor, ActorRole};
+use ken_core::values::time::Timestamp;
 use serde_json::{Map, Value};
 
-use super::Role;
-use crate::serve::settings::{ClaimedOrganisation, Oidc};
-use keys::Keys;
-use token::{Expected, Unproven};
+use crate::config::{ClaimedOrganization, OidcSettings};
+use crate::ids::Role;
+use keys::IssuerKeys;
+use token::{ExpectedClaims, UnverifiedToken};
 
-pub use keys::KeysError;
+pub use keys::IssuerKeysError;
 
-/// Keys of one token's kind that are tried where it does not say which signed it.
+/// Maximum number of keys tried for a token that does not name its key.
 const TRIED_MAX: usize = 8;
 
-/// An issuer, and what its claims mean here.
+/// An issuer and the mapping of its claims.
 #[derive(Debug)]
-pub(super) struct Issuer {
-    settings: Oidc,
-    keys: Keys,
+pub(super) struct OidcIssuer {
+    settings: OidcSettings,
+    keys: IssuerKeys,
 }
 
-/// What a proven token says about its bearer.
+/// Identity that a verified token claims.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Claimed {
-    /// The name of its organisation.
-    pub(super) organisation: String,
+pub(super) struct ClaimedIdentity {
+    /// Name of the organization.
+    pub(super) organization: String,
     pub(super) actor: Actor,
     pub(super) role: Role,
 }
 
-/// What a token was worth.
+/// Result of verifying a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Worth {
-    Nothing,
-    /// It is genuine, and its bearer has no role or organisation here.
+pub(super) enum TokenVerdict {
+    Invalid,
+    /// The token is genuine, but grants no role or organization here.
     NoRole,
-    Proven(Claimed),
+    Verified(ClaimedIdentity),
 }
 
-impl Issuer {
-    pub(super) fn new(settings: Oidc) -> Result<Self, KeysError> {
+impl OidcIssuer {
+    pub(super) fn new(settings: OidcSettings) -> Result<Self, IssuerKeysError> {
         Ok(Self {
-            keys: Keys::new(&settings.issuer, settings.keys.as_deref())?,
+            keys: IssuerKeys::new(&settings.issuer, settings.keys.as_deref())?,
             settings,
         })
     }
 
-    /// Says what an access token is worth; asks the issuer for its keys where they are not known.
-    pub(super) async fn prove(&self, text: &str, now: Timestamp) -> Result<Worth, KeysError> {
-        let Some(unproven) = Unproven::read(text) else {
-            return Ok(Worth::Nothing);
+    /// Verifies an access token; fetches the issuer's keys if they are not cached.
+    pub(super) async fn verify_token(
+        &self,
+        text: &str,
+        now: Timestamp,
+    ) -> Result<TokenVerdict, IssuerKeysError> {
+        let Some(unproven) = UnverifiedToken::parse(text) else {
+            return Ok(TokenVerdict::Invalid);
         };
         let keys = self.keys.get(unproven.key_id()).await?;
-        let fits = |key: &&token::Key| {
+        let fits = |key: &&token::VerificationKey| {
             let id = unproven.key_id();
             id.is_none() || key.id.as_deref() == id
         };
-        let expected = Expected {
+        let expected = ExpectedClaims {
             issuer: &self.settings.issuer,
             audience: &self.settings.audience,
             now,
         };
         let tried = keys.iter().filter(fits).take(TRIED_MAX);
-        let claims = unproven.claims(tried, &expected);
+        let claims = unproven.verified_claims(tried, &expected);
         Ok(match claims {
-            None => Worth::Nothing,
-            Some(claims) => claimed(&self.settings, &claims).map_or(Worth::NoRole, Worth::Proven),
+            None => TokenVerdict::Invalid,
+            Some(claims) => map_claims(&self.settings, &claims)
+                .map_or(TokenVerdict::NoRole, TokenVerdict::Verified),
         })
     }
 }
 
-/// Maps claims to who somebody is here.
-fn claimed(settings: &Oidc, claims: &Map<String, Value>) -> Option<Claimed> {
-    let organisation = match &settings.organisation {
-        ClaimedOrganisation::Always(name) => name.clone(),
-        ClaimedOrganisation::Claim(path) => at(claims, path)?.as_str()?.to_owned(),
+/// Maps claims to an identity of the hub; `None` if they grant no role or organization.
+fn map_claims(settings: &OidcSettings, claims: &Map<String, Value>) -> Option<ClaimedIdentity> {
+    let organization = match &settings.organization {
+        ClaimedOrganization::Always(name) => name.clone(),
+        ClaimedOrganization::Claim(path) => claim_at(claims, path)?.as_str()?.to_owned(),
     };
-    let named = match at(claims, &settings.roles_claim)? {
+    let named = match claim_at(claims, &settings.roles_claim)? {
         Value::Array(all) => all.iter().filter_map(Value::as_str).collect(),
-        // Scopes are one text with spaces (RFC 8693).
+        // OAuth scopes are one string separated by spaces (RFC 8693).
         Value::String(text) => text.split(' ').collect(),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => Vec::new(),
     };
     let roles = named.iter().filter_map(|name| settings.roles.get(*name));
     let role = *roles.max()?;
-    let subject = at(claims, &settings.subject_claim)?.as_str()?;
-    let person = settings.person_claim.as_deref();
-    let person = person.and_then(|path| at(claims, path));
-    let person = person.is_some_and(|it| !it.is_null() && *it != Value::Bool(false));
-    // Only who may speak for people can be one: an agent's name must never read as a person's. And only a person may:
-    // a program that was given a curator's role sends what agents may send.
+    let subject = claim_at(claims, &settings.subject_claim)?.as_str()?;
+    let person_claim = settings.person_claim.as_deref();
+    let person_claim = person_claim.and_then(|path| claim_at(claims, path));
+    let is_person = person_claim.is_some_and(|it| !it.is_null() && *it != Value::Bool(false));
+    // Only curators and admins can be people here: an agent's name must never look like a person's.
+    // A program with a curator's role is reduced to an agent, because only people may approve.
     let (actor, role) = match role {
-        Role::Curator | Role::Admin if person => (ActorRole::Human, role),
+        Role::Curator | Role::Admin if is_person => (ActorRole::Human, role),
         Role::Reader | Role::Agent | Role::Curator | Role::Admin => {
             (ActorRole::Agent, role.min(Role::Agent))
         }
     };
     let actor = Actor::from_claim(actor, subject);
-    role.fits(&actor).ok()?;
-    Some(Claimed {
-        organisation,
+    role.check_actor(&actor).ok()?;
+    Some(ClaimedIdentity {
+        organization,
         actor,
         role,
     })
 }
 
-/// Follows dots into objects; a claim whose own name has dots comes first.
-fn at<'a>(claims: &'a Map<String, Value>, path: &str) -> Option<&'a Value> {
+/// Returns the claim at a path, where dots lead into objects. A claim whose own name contains dots
+/// takes precedence, because namespaced claims are URLs.
+fn claim_at<'a>(claims: &'a Map<String, Value>, path: &str) -> Option<&'a Value> {
     if let Some(found) = claims.get(path) {
         return Some(found);
     }
     let (first, rest) = path.split_once('.')?;
-    at(claims.get(first)?.as_object()?, rest)
+    claim_at(claims.get(first)?.as_object()?, rest)
 }
 
 #[cfg(test)]

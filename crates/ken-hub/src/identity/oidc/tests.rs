@@ -1,6 +1,6 @@
-//! Access tokens against keys made here and a key set on this machine.
+//! Tests of access tokens, with generated keys and a local key server.
 //!
-//! `ring` makes Ed25519 and P-256 keys; it makes no RSA keys, so one for tests was made once with
+//! `ring` generates Ed25519 and P-256 keys but no RSA keys. The RSA test key was created once with
 //! `openssl genpkey -algorithm RSA -pkeyopt rsa_keygen_bits:2048` and is used nowhere else.
 
 use std::collections::BTreeMap;
@@ -24,13 +24,13 @@ use super::*;
 const NOW: Timestamp = Timestamp::MAX;
 const ISSUER_PATH: &str = "/realm";
 
-enum Signer {
+enum TestSigner {
     Rsa(RsaKeyPair),
     P256(EcdsaKeyPair),
     Ed(Ed25519KeyPair),
 }
 
-impl Signer {
+impl TestSigner {
     fn all() -> [(&'static str, Self); 3] {
         let chance = SystemRandom::new();
         let rsa = RsaKeyPair::from_pkcs8(include_bytes!("testdata/rsa.pk8")).expect("a key");
@@ -95,13 +95,13 @@ fn coded(bytes: &[u8]) -> String {
     URL_SAFE_NO_PAD.encode(bytes)
 }
 
-/// An issuer on this machine that answers with `keys`, at most a few times.
-fn issuer(keys: Value) -> (String, Arc<AtomicUsize>) {
+/// Starts a local issuer that serves `keys`, for at most 16 requests.
+fn start_issuer(keys: Value) -> (String, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let base = format!("http://{}", listener.local_addr().expect("bound"));
     let issuer = format!("{base}{ISSUER_PATH}");
     let asked = Arc::new(AtomicUsize::new(0));
-    let (counted, named) = (Arc::clone(&asked), issuer.clone());
+    let (counter, own_name) = (Arc::clone(&asked), issuer.clone());
     thread::spawn(move || {
         for stream in listener.incoming().take(16) {
             let Ok(mut stream) = stream else { return };
@@ -111,26 +111,27 @@ fn issuer(keys: Value) -> (String, Arc<AtomicUsize>) {
             };
             let request = String::from_utf8_lossy(&request[..read]).into_owned();
             let body = if request.starts_with("GET /realm/.well-known/openid-configuration ") {
-                json!({"issuer": named, "jwks_uri": format!("{base}/keys")}).to_string()
+                json!({"issuer": own_name, "jwks_uri": format!("{base}/keys")}).to_string()
             } else {
-                counted.fetch_add(1, Ordering::SeqCst);
+                // Only key requests count; the discovery document is fetched besides.
+                counter.fetch_add(1, Ordering::SeqCst);
                 keys.to_string()
             };
             let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close";
             let length = body.len();
-            let told = format!("{head}\r\nContent-Length: {length}\r\n\r\n{body}");
-            drop(stream.write_all(told.as_bytes()));
+            let response = format!("{head}\r\nContent-Length: {length}\r\n\r\n{body}");
+            drop(stream.write_all(response.as_bytes()));
         }
     });
     (issuer, asked)
 }
 
-fn settings(issuer: &str) -> Oidc {
-    Oidc {
+fn settings(issuer: &str) -> OidcSettings {
+    OidcSettings {
         issuer: issuer.to_owned(),
         audience: "https://ken.example.org".to_owned(),
         keys: None,
-        organisation: ClaimedOrganisation::Claim("org.name".to_owned()),
+        organization: ClaimedOrganization::Claim("org.name".to_owned()),
         subject_claim: "email".to_owned(),
         person_claim: Some("email_verified".to_owned()),
         roles_claim: "realm_access.roles".to_owned(),
@@ -141,8 +142,9 @@ fn settings(issuer: &str) -> Oidc {
     }
 }
 
-/// A token without a signature, and one signed with HMAC and a key that is public: the classic confusion.
-fn unsigned(issuer: &str) -> [String; 2] {
+/// Returns a token without a signature, and one signed with HMAC and a public key: the classic
+/// algorithm confusion.
+fn forged_tokens(issuer: &str) -> [String; 2] {
     let body = coded(claims(issuer).to_string().as_bytes());
     let none = format!("{}.{body}.", coded(br#"{"alg":"none"}"#));
     let signed = format!("{}.{body}", coded(br#"{"alg":"HS256","kid":"a"}"#));
@@ -161,23 +163,23 @@ fn claims(issuer: &str) -> Value {
 
 #[tokio::test]
 async fn tokens_of_all_three_algorithms_are_taken_and_keys_are_fetched_once() {
-    let signers = Signer::all();
+    let signers = TestSigner::all();
     let keys: Vec<Value> = signers.iter().map(|(name, it)| it.jwk(name)).collect();
-    let (issuer, asked) = issuer(json!({ "keys": keys }));
-    let proving = Issuer::new(settings(&issuer)).expect("an issuer");
+    let (issuer, asked) = start_issuer(json!({ "keys": keys }));
+    let proving = OidcIssuer::new(settings(&issuer)).expect("an issuer");
     for (name, signer) in &signers {
         for head in [
             json!({"alg": name, "kid": name, "typ": "at+jwt"}),
             json!({"alg": name}),
         ] {
             let token = signer.token(&head, &claims(&issuer));
-            let worth = proving.prove(&token, NOW).await.expect("keys");
-            let expected = Claimed {
-                organisation: "acme".to_owned(),
+            let worth = proving.verify_token(&token, NOW).await.expect("keys");
+            let expected = ClaimedIdentity {
+                organization: "acme".to_owned(),
                 actor: "human:ada@example.org".parse().expect("an actor"),
                 role: Role::Curator,
             };
-            assert_eq!(worth, Worth::Proven(expected), "{name} {head}");
+            assert_eq!(worth, TokenVerdict::Verified(expected), "{name} {head}");
         }
     }
     assert_eq!(asked.load(Ordering::SeqCst), 1);
@@ -185,9 +187,9 @@ async fn tokens_of_all_three_algorithms_are_taken_and_keys_are_fetched_once() {
 
 #[tokio::test]
 async fn what_is_forged_is_worth_nothing() {
-    let [(_, rsa), (_, p256), (_, ed)] = Signer::all();
-    let (issuer, _) = issuer(json!({"keys": [ed.jwk("a"), p256.jwk("b"), rsa.jwk("c")]}));
-    let proving = Issuer::new(settings(&issuer)).expect("an issuer");
+    let [(_, rsa), (_, p256), (_, ed)] = TestSigner::all();
+    let (issuer, _) = start_issuer(json!({"keys": [ed.jwk("a"), p256.jwk("b"), rsa.jwk("c")]}));
+    let proving = OidcIssuer::new(settings(&issuer)).expect("an issuer");
     let signed_as = |head: Value| ed.token(&head, &claims(&issuer));
     let good = signed_as(json!({"alg": "EdDSA", "kid": "a"}));
     let (signed, signature) = good.rsplit_once('.').expect("three parts");
@@ -195,9 +197,9 @@ async fn what_is_forged_is_worth_nothing() {
     let mut other = claims(&issuer);
     other["sub"] = json!("somebody else");
     let other = coded(other.to_string().as_bytes());
-    let stranger = &Signer::all()[2].1;
+    let stranger = &TestSigner::all()[2].1;
     let foreign = stranger.token(&json!({"alg": "EdDSA", "kid": "a"}), &claims(&issuer));
-    let [none, hmac] = unsigned(&issuer);
+    let [none, hmac] = forged_tokens(&issuer);
     let cases = [
         ("empty", String::new()),
         ("no dots", "abc".to_owned()),
@@ -228,18 +230,18 @@ async fn what_is_forged_is_worth_nothing() {
         ),
     ];
     for (name, token) in cases {
-        let worth = proving.prove(&token, NOW).await;
-        assert_eq!(worth, Ok(Worth::Nothing), "{name}");
+        let worth = proving.verify_token(&token, NOW).await;
+        assert_eq!(worth, Ok(TokenVerdict::Invalid), "{name}");
     }
-    let worth = proving.prove(&good, NOW).await;
-    assert!(matches!(worth, Ok(Worth::Proven(_))), "{worth:?}");
+    let worth = proving.verify_token(&good, NOW).await;
+    assert!(matches!(worth, Ok(TokenVerdict::Verified(_))), "{worth:?}");
 }
 
 #[tokio::test]
 async fn what_is_foreign_or_out_of_time_is_worth_nothing() {
-    let [.., (_, ed)] = Signer::all();
-    let (issuer, _) = issuer(json!({"keys": [ed.jwk("a")]}));
-    let proving = Issuer::new(settings(&issuer)).expect("an issuer");
+    let [.., (_, ed)] = TestSigner::all();
+    let (issuer, _) = start_issuer(json!({"keys": [ed.jwk("a")]}));
+    let proving = OidcIssuer::new(settings(&issuer)).expect("an issuer");
     let cases = [
         ("iss", json!("https://evil.example.org")),
         ("aud", json!("https://other.example.org")),
@@ -256,16 +258,16 @@ async fn what_is_foreign_or_out_of_time_is_worth_nothing() {
         let mut all = claims(&issuer);
         all[name] = value.clone();
         let token = ed.token(&json!({"alg": "EdDSA", "kid": "a"}), &all);
-        let worth = proving.prove(&token, NOW).await;
-        assert_eq!(worth, Ok(Worth::Nothing), "{name} {value}");
+        let worth = proving.verify_token(&token, NOW).await;
+        assert_eq!(worth, Ok(TokenVerdict::Invalid), "{name} {value}");
     }
 }
 
 #[tokio::test]
-async fn a_genuine_token_without_a_role_or_an_organisation_opens_nothing() {
-    let [.., (_, ed)] = Signer::all();
-    let (issuer, _) = issuer(json!({"keys": [ed.jwk("a")]}));
-    let proving = Issuer::new(settings(&issuer)).expect("an issuer");
+async fn a_genuine_token_without_a_role_or_an_organization_opens_nothing() {
+    let [.., (_, ed)] = TestSigner::all();
+    let (issuer, _) = start_issuer(json!({"keys": [ed.jwk("a")]}));
+    let proving = OidcIssuer::new(settings(&issuer)).expect("an issuer");
     let head = json!({"alg": "EdDSA", "kid": "a"});
     for (name, value) in [
         ("realm_access", json!({"roles": ["unrelated"]})),
@@ -277,8 +279,8 @@ async fn a_genuine_token_without_a_role_or_an_organisation_opens_nothing() {
         all[name] = value;
         let token = ed.token(&head, &all);
         assert_eq!(
-            proving.prove(&token, NOW).await,
-            Ok(Worth::NoRole),
+            proving.verify_token(&token, NOW).await,
+            Ok(TokenVerdict::NoRole),
             "{name}"
         );
     }
@@ -286,38 +288,41 @@ async fn a_genuine_token_without_a_role_or_an_organisation_opens_nothing() {
 
 #[tokio::test]
 async fn an_agents_name_never_reads_as_a_persons() {
-    let [.., (_, ed)] = Signer::all();
-    let (issuer, _) = issuer(json!({"keys": [ed.jwk("a")]}));
-    let proving = Issuer::new(settings(&issuer)).expect("an issuer");
+    let [.., (_, ed)] = TestSigner::all();
+    let (issuer, _) = start_issuer(json!({"keys": [ed.jwk("a")]}));
+    let proving = OidcIssuer::new(settings(&issuer)).expect("an issuer");
     let all = claims(&issuer);
     for (member, value) in [
         ("realm_access", json!({"roles": ["ken-read"]})),
-        // A program that was given a curator's role: it has no claim only people have.
+        // A program with a curator's role lacks the claim that only people have.
         ("email_verified", Value::Null),
         ("email_verified", json!(false)),
     ] {
         let mut all = all.clone();
         all[member] = value;
         let token = ed.token(&json!({"alg": "EdDSA"}), &all);
-        let worth = proving.prove(&token, NOW).await.expect("keys");
-        let Worth::Proven(found) = worth else {
+        let worth = proving.verify_token(&token, NOW).await.expect("keys");
+        let TokenVerdict::Verified(found) = worth else {
             panic!("{worth:?}")
         };
         assert_eq!(found.actor.to_string(), "agent:ada@example.org", "{member}");
-        // Nor does it send what only a person may.
+        // Its role is reduced as well, so it cannot push events that only people may push.
         assert!(found.role <= Role::Agent, "{member}: {}", found.role);
     }
 }
 
 #[tokio::test]
 async fn an_unknown_key_asks_the_issuer_no_oftener_than_it_may() {
-    let [.., (_, ed)] = Signer::all();
-    let (issuer, asked) = issuer(json!({"keys": [ed.jwk("a")]}));
-    let proving = Issuer::new(settings(&issuer)).expect("an issuer");
+    let [.., (_, ed)] = TestSigner::all();
+    let (issuer, asked) = start_issuer(json!({"keys": [ed.jwk("a")]}));
+    let proving = OidcIssuer::new(settings(&issuer)).expect("an issuer");
     for n in 0..20 {
         let head = json!({"alg": "EdDSA", "kid": format!("made-up-{n}")});
         let token = ed.token(&head, &claims(&issuer));
-        assert_eq!(proving.prove(&token, NOW).await, Ok(Worth::Nothing));
+        assert_eq!(
+            proving.verify_token(&token, NOW).await,
+            Ok(TokenVerdict::Invalid)
+        );
     }
     assert_eq!(asked.load(Ordering::SeqCst), 1);
 }
@@ -327,11 +332,14 @@ async fn an_issuer_that_is_away_is_an_error_and_is_left_alone_for_a_while() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let issuer = format!("http://{}", listener.local_addr().expect("bound"));
     drop(listener);
-    let [.., (_, ed)] = Signer::all();
-    let proving = Issuer::new(settings(&issuer)).expect("an issuer");
+    let [.., (_, ed)] = TestSigner::all();
+    let proving = OidcIssuer::new(settings(&issuer)).expect("an issuer");
     let token = ed.token(&json!({"alg": "EdDSA"}), &claims(&issuer));
     for _ in 0..3 {
-        let answer = proving.prove(&token, NOW).await;
-        assert!(matches!(answer, Err(KeysError::Away(_))), "{answer:?}");
+        let answer = proving.verify_token(&token, NOW).await;
+        assert!(
+            matches!(answer, Err(IssuerKeysError::Unreachable(_))),
+            "{answer:?}"
+        );
     }
 }

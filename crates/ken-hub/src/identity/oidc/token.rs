@@ -1,24 +1,24 @@
-//! An access token taken apart and checked: RFC 7519 with RS256, ES256 and EdDSA, nothing else.
+//! Parsing and verification of access tokens: RFC 7519 with RS256, ES256 and EdDSA only.
 //!
-//! Never `none`, never HMAC: a key that anybody can read must not be able to sign. What the token claims is looked at
-//! only after its signature was checked.
+//! `none` and HMAC are not supported: with HMAC, the issuer's public key could be used to forge a
+//! signature. Claims are parsed only after the signature has been verified.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use ken_core::time::Timestamp;
+use ken_core::values::time::Timestamp;
 use ring::signature;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-/// Bytes an access token may have.
+/// Maximum size of an access token in bytes.
 pub(super) const TOKEN_BYTES_MAX: usize = 16 << 10;
 
-/// Seconds by which the issuer's clock and ours may differ.
+/// Tolerated clock difference between issuer and hub, in seconds.
 const LEEWAY_S: u64 = 60;
 
-/// How a token is signed.
+/// Signature algorithm of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-pub(super) enum Algorithm {
+pub(super) enum SignatureAlgorithm {
     #[serde(rename = "RS256")]
     Rs256,
     #[serde(rename = "ES256")]
@@ -27,21 +27,21 @@ pub(super) enum Algorithm {
     EdDsa,
 }
 
-/// A key of the issuer that can check signatures.
+/// Public key of an issuer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Key {
+pub(super) struct VerificationKey {
     pub(super) id: Option<String>,
-    material: Material,
+    material: KeyMaterial,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Material {
+enum KeyMaterial {
     Rsa { n: Vec<u8>, e: Vec<u8> },
     P256([u8; 65]),
     Ed25519([u8; 32]),
 }
 
-/// A key as a key set writes it (RFC 7517).
+/// A JSON Web Key (RFC 7517).
 #[derive(Debug, Deserialize)]
 pub(super) struct Jwk {
     kty: String,
@@ -56,36 +56,36 @@ pub(super) struct Jwk {
     y: Option<String>,
 }
 
-/// What stands before the first dot.
+/// Header of a token.
 #[derive(Debug, Deserialize)]
-struct Head {
-    alg: Algorithm,
+struct JwtHeader {
+    alg: SignatureAlgorithm,
     kid: Option<String>,
     typ: Option<String>,
-    /// Extensions that must be understood; we understand none.
+    /// Critical extensions; none is supported, so any value is refused.
     crit: Option<Value>,
 }
 
-/// A token whose parts could be read; nothing of it is proven.
+/// A parsed token with an unverified signature.
 #[derive(Debug)]
-pub(super) struct Unproven<'a> {
-    head: Head,
+pub(super) struct UnverifiedToken<'a> {
+    head: JwtHeader,
     signed: &'a str,
     payload: Vec<u8>,
     signature: Vec<u8>,
 }
 
-/// What must stand in a token.
+/// Claim values that a token must have.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Expected<'a> {
+pub(super) struct ExpectedClaims<'a> {
     pub(super) issuer: &'a str,
     pub(super) audience: &'a str,
     pub(super) now: Timestamp,
 }
 
-impl Key {
-    /// Reads a key of a key set; one we cannot use is none.
-    pub(super) fn read(jwk: Jwk) -> Option<Self> {
+impl VerificationKey {
+    /// Converts a JSON Web Key; `None` if it cannot verify one of the supported signatures.
+    pub(super) fn from_jwk(jwk: Jwk) -> Option<Self> {
         if jwk.purpose.as_deref().is_some_and(|it| it != "sig") {
             return None;
         }
@@ -93,19 +93,22 @@ impl Key {
         let (material, named) = match (jwk.kty.as_str(), jwk.crv.as_deref()) {
             ("RSA", _) => {
                 let (n, e) = (bytes(&jwk.n)?, bytes(&jwk.e)?);
-                (Material::Rsa { n, e }, "RS256")
+                (KeyMaterial::Rsa { n, e }, "RS256")
             }
             ("EC", Some("P-256")) => {
+                // 0x04 marks an uncompressed point: the two coordinates follow.
                 let mut point = [4; 65];
                 point[1..33].copy_from_slice(&<[u8; 32]>::try_from(bytes(&jwk.x)?).ok()?);
                 point[33..].copy_from_slice(&<[u8; 32]>::try_from(bytes(&jwk.y)?).ok()?);
-                (Material::P256(point), "ES256")
+                (KeyMaterial::P256(point), "ES256")
             }
-            ("OKP", Some("Ed25519")) => {
-                (Material::Ed25519(bytes(&jwk.x)?.try_into().ok()?), "EdDSA")
-            }
+            ("OKP", Some("Ed25519")) => (
+                KeyMaterial::Ed25519(bytes(&jwk.x)?.try_into().ok()?),
+                "EdDSA",
+            ),
             _ => return None,
         };
+        // A key must not be used with another algorithm than the one it declares.
         if jwk.alg.as_deref().is_some_and(|it| it != named) {
             return None;
         }
@@ -115,44 +118,56 @@ impl Key {
         })
     }
 
-    /// Returns whether the key made `signature` over `signed` by `algorithm`, which must be the key's own.
-    fn made(&self, algorithm: Algorithm, signed: &[u8], signature: &[u8]) -> bool {
+    /// Verifies a signature. The algorithm must match the type of the key.
+    fn verify_signature(
+        &self,
+        algorithm: SignatureAlgorithm,
+        signed: &[u8],
+        signature: &[u8],
+    ) -> bool {
         let checked = match (&self.material, algorithm) {
-            (Material::Rsa { n, e }, Algorithm::Rs256) => {
+            (KeyMaterial::Rsa { n, e }, SignatureAlgorithm::Rs256) => {
                 let key = signature::RsaPublicKeyComponents { n, e };
                 key.verify(&signature::RSA_PKCS1_2048_8192_SHA256, signed, signature)
             }
-            (Material::P256(point), Algorithm::Es256) => {
+            (KeyMaterial::P256(point), SignatureAlgorithm::Es256) => {
                 let how = &signature::ECDSA_P256_SHA256_FIXED;
                 signature::UnparsedPublicKey::new(how, point).verify(signed, signature)
             }
-            (Material::Ed25519(key), Algorithm::EdDsa) => {
+            (KeyMaterial::Ed25519(key), SignatureAlgorithm::EdDsa) => {
                 let how = &signature::ED25519;
                 signature::UnparsedPublicKey::new(how, key).verify(signed, signature)
             }
-            (Material::Rsa { .. } | Material::P256(_) | Material::Ed25519(_), _) => return false,
+            // The token's header chooses the algorithm; a mismatch with the key is an attempt at
+            // algorithm confusion.
+            (KeyMaterial::Rsa { .. } | KeyMaterial::P256(_) | KeyMaterial::Ed25519(_), _) => {
+                return false;
+            }
         };
         checked.is_ok()
     }
 }
 
-impl<'a> Unproven<'a> {
-    /// Takes a token apart.
-    pub(super) fn read(text: &'a str) -> Option<Self> {
-        if TOKEN_BYTES_MAX < text.len() {
+impl<'a> UnverifiedToken<'a> {
+    /// Parses a token; `None` if it is malformed.
+    pub(super) fn parse(text: &'a str) -> Option<Self> {
+        // Checked before decoding: the token is not authenticated yet, so its size is an attack.
+        if text.len() > TOKEN_BYTES_MAX {
             return None;
         }
         let (signed, last) = text.rsplit_once('.')?;
         let (head, payload) = signed.split_once('.')?;
         let bytes = |part: &str| URL_SAFE_NO_PAD.decode(part).ok();
-        let head: Head = serde_json::from_slice(&bytes(head)?).ok()?;
-        // A token of another purpose (a logout, an identity) must not open this door.
-        let typ = head.typ.as_deref().unwrap_or("JWT");
-        let typ = typ.strip_prefix("application/").unwrap_or(typ);
-        let fits = ["jwt", "at+jwt"]
+        let head: JwtHeader = serde_json::from_slice(&bytes(head)?).ok()?;
+        // A token for another purpose (logout, identity) must not grant access.
+        let media_type = head.typ.as_deref().unwrap_or("JWT");
+        let typ = media_type
+            .strip_prefix("application/")
+            .unwrap_or(media_type);
+        let is_access_token = ["jwt", "at+jwt"]
             .iter()
-            .any(|it| typ.eq_ignore_ascii_case(it));
-        if !fits || head.crit.is_some() {
+            .any(|allowed| typ.eq_ignore_ascii_case(allowed));
+        if !is_access_token || head.crit.is_some() {
             return None;
         }
         Some(Self {
@@ -163,52 +178,54 @@ impl<'a> Unproven<'a> {
         })
     }
 
-    /// Returns which key is said to have signed it.
+    /// Returns the id of the key that allegedly signed the token.
     pub(super) fn key_id(&self) -> Option<&str> {
         self.head.kid.as_deref()
     }
 
-    /// Returns what it claims, if one of `keys` signed it and it is meant for us, now.
-    pub(super) fn claims<'k>(
+    /// Returns the claims if one of `keys` signed the token and its issuer, audience and times are
+    /// valid.
+    pub(super) fn verified_claims<'k>(
         &self,
-        mut keys: impl Iterator<Item = &'k Key>,
-        expected: &Expected<'_>,
+        mut keys: impl Iterator<Item = &'k VerificationKey>,
+        expected: &ExpectedClaims<'_>,
     ) -> Option<Map<String, Value>> {
         let signed = self.signed.as_bytes();
-        if !keys.any(|key| key.made(self.head.alg, signed, &self.signature)) {
+        if !keys.any(|key| key.verify_signature(self.head.alg, signed, &self.signature)) {
             return None;
         }
         let claims: Map<String, Value> = serde_json::from_slice(&self.payload).ok()?;
-        is_for_us(&claims, expected).then_some(claims)
+        are_claims_valid(&claims, expected).then_some(claims)
     }
 }
 
-fn is_for_us(claims: &Map<String, Value>, expected: &Expected<'_>) -> bool {
+fn are_claims_valid(claims: &Map<String, Value>, expected: &ExpectedClaims<'_>) -> bool {
     let text = |value: &Value, wanted: &str| value.as_str() == Some(wanted);
-    let by = claims
+    let is_issuer = claims
         .get("iss")
-        .is_some_and(|it| text(it, expected.issuer));
-    let meant = claims.get("aud").is_some_and(|it| match it {
+        .is_some_and(|issuer| text(issuer, expected.issuer));
+    let is_audience = claims.get("aud").is_some_and(|audience| match audience {
         Value::Array(all) => all.iter().any(|it| text(it, expected.audience)),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => {
-            text(it, expected.audience)
+            text(audience, expected.audience)
         }
     });
     let now = expected.now.seconds();
-    let ends = claims.get("exp").and_then(seconds);
-    let lives = ends.is_some_and(|ends| now < ends.saturating_add(LEEWAY_S));
-    let began = match claims.get("nbf") {
+    // A token without an expiry would be valid forever, so `exp` is required; `nbf` is optional.
+    let expires = claims.get("exp").and_then(seconds);
+    let is_live = expires.is_some_and(|expires| now < expires.saturating_add(LEEWAY_S));
+    let has_begun = match claims.get("nbf") {
         None => true,
         Some(nbf) => seconds(nbf).is_some_and(|nbf| nbf <= now.saturating_add(LEEWAY_S)),
     };
-    by && meant && lives && began
+    is_issuer && is_audience && is_live && has_begun
 }
 
-/// Reads a NumericDate; fractions are cut off.
+/// Parses a NumericDate; fractions are truncated.
 fn seconds(value: &Value) -> Option<u64> {
     let whole = value.as_u64();
     whole.or_else(|| {
-        let found = value.as_f64()?;
-        (found.is_finite() && 0.0 <= found).then_some(found as u64)
+        let number = value.as_f64()?;
+        (number.is_finite() && number >= 0.0).then_some(number as u64)
     })
 }

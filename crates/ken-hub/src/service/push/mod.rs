@@ -1,382 +1,425 @@
-//! The door for what was written elsewhere: each line judged by itself, all that are admitted appended in one transaction.
+//! Push: receives events written elsewhere. Each line is decided on its own; all admitted lines are
+//! appended in one transaction.
 
-mod judge;
+mod screening;
 
 use std::collections::BTreeSet;
 
-use ken_core::event::{Body, Event, EventBlanked, Proposed, Recorded};
-use ken_core::id::{EntryId, EventId};
-use ken_core::kind::Memory;
-use ken_core::tombstone::Stones;
-use ken_remote::wire::{Answered, Cursor, Verdict};
+use ken_core::decide::retracted_claims::RetractedClaims;
+use ken_core::ledger::event::{Body, Event, EventBlanked, Proposed, RecordedEvent};
+use ken_core::values::id::{EntryId, EventId};
+use ken_core::values::kind::Memory;
+use ken_remote::wire::{EventVerdict, LogCursor, PushVerdict};
 
-use super::desk::check_door;
-use super::held::{APPROVAL_WHERE, HELD_WHERE, SET_APART_WHERE};
-use super::{Desk, Failure, House};
-use crate::database::{Database, Line};
-use crate::identity::audit::Act;
-use crate::identity::{Caller, Role, WorkspaceId};
-use crate::store::{Appended, Outcome, Terms, begin_entries};
-use judge::{Judged, Known, Stored, decide};
+use super::quarantine::{APPROVAL_HINT, ENTRY_QUARANTINE_HINT, EVENT_QUARANTINE_HINT};
+use super::session::ensure_workspace_access;
+use super::{ServiceContext, ServiceError, WorkspaceSession};
+use crate::database::HubDatabase;
+use crate::database::audit::AuditAction;
+use crate::database::audit::NewAuditRecord;
+use crate::identity::AuthenticatedCaller;
+use crate::ids::{Role, WorkspaceId};
+use crate::store::{AppendReceipt, CopyOutcome, FastAppendOptions, are_self_contained};
+use screening::{PushContext, PushDecision, StoredCopies, decide_line};
 
-pub use judge::{Looked, Opinion, Sent, look};
+pub use screening::{Pusher, ScanVerdict, ScreenedLine, screen_lines};
 
-/// Events that may wait in a workspace: more than anybody will look at.
-const HELD_MAX: u64 = 10_000;
+/// Maximum number of quarantined events per workspace; more than curators can review.
+const QUARANTINE_MAX: u64 = 10_000;
 
-/// Events of one sender below curator that may wait: a sender that fills the list keeps only itself out.
-const HELD_EACH_MAX: u64 = 200;
+/// Maximum number of quarantined events per pusher below curator, so a pusher that fills the list
+/// only blocks itself.
+const QUARANTINE_PER_PUSHER_MAX: u64 = 200;
 
-/// What became of a push.
+/// Result of a push.
 #[derive(Clone, Debug, Default)]
-pub struct Taken {
-    /// For each line, in their order.
-    pub answers: Vec<Answered>,
-    /// Whether the log is another than before.
-    pub is_new: bool,
-    /// Where the log ends now; nothing where nothing was sent.
-    pub cursor: Option<Cursor>,
+pub struct PushOutcome {
+    /// One answer per line, in the order of the lines.
+    pub answers: Vec<EventVerdict>,
+    /// True if the log changed.
+    pub log_changed: bool,
+    /// End of the log; `None` if no lines were sent.
+    pub cursor: Option<LogCursor>,
 }
 
-/// Takes lines that were looked at: the short way where all of them are new here, or the long.
-pub async fn take(
-    database: &Database,
-    house: &House,
-    caller: Caller,
+/// Accepts a push of screened lines: with the fast append if every event is new, otherwise with the
+/// full append.
+pub async fn add_decision(
+    database: &HubDatabase,
+    services: &ServiceContext,
+    caller: AuthenticatedCaller,
     workspace: WorkspaceId,
-    looked: Vec<Looked>,
-) -> Result<Taken, Failure> {
-    check_door(&caller, workspace)?;
-    if let Some(taken) = push_fresh(database, house, &caller, workspace, &looked).await? {
-        return Ok(taken);
+    lines: Vec<ScreenedLine>,
+) -> Result<PushOutcome, ServiceError> {
+    ensure_workspace_access(&caller, workspace)?;
+    if let Some(outcome) = try_fast_push(database, services, &caller, workspace, &lines).await? {
+        return Ok(outcome);
     }
-    let mut desk = Desk::begin_push(database, house, caller, workspace, &looked).await?;
-    let taken = push(&mut desk, looked).await?;
-    desk.finish().await?;
-    Ok(taken)
+    let mut session =
+        WorkspaceSession::begin_push(database, services, caller, workspace, &lines).await?;
+    let outcome = append_push(&mut session, lines).await?;
+    session.commit().await?;
+    Ok(outcome)
 }
 
-/// Takes lines that were looked at: judges and writes while the workspace's row is held, so that what the hub has of an
-/// event does not change between the judgement and the write.
-async fn push(desk: &mut Desk, looked: Vec<Looked>) -> Result<Taken, Failure> {
-    desk.needs(Role::Agent, "sending events")?;
-    if looked.is_empty() {
-        return Ok(Taken::default());
+/// Decides and appends lines while the workspace's row is locked, so the stored copies of an event
+/// cannot change between the decision and the write.
+async fn append_push(
+    session: &mut WorkspaceSession,
+    lines: Vec<ScreenedLine>,
+) -> Result<PushOutcome, ServiceError> {
+    session.require_role(Role::Agent, "sending events")?;
+    if lines.is_empty() {
+        return Ok(PushOutcome::default());
     }
-    let mut batch = Batch::default();
-    let sent = Sent::by(&desk.caller, desk.now);
-    let mut known = desk.known_of(&looked, &sent).await?;
-    for line in looked {
-        batch.take(decide(line, &mut known, &sent));
+    let mut batch = PushPlan::default();
+    let pusher = Pusher::new(&session.caller, session.now);
+    let mut push_context = session.load_push_context(&lines, &pusher).await?;
+    for line in lines {
+        batch.add_decision(decide_line(line, &mut push_context, &pusher));
     }
-    if batch.copies.is_empty() && batch.holds.is_empty() {
-        let cursor = desk.tenant.cursor().await?;
-        return Ok(batch.taken(cursor));
+    if batch.admitted.is_empty() && batch.quarantined.is_empty() {
+        let cursor = session.tx.log_end().await?;
+        return Ok(batch.into_outcome(cursor));
     }
-    let count = batch.copies.len() + batch.holds.len();
-    desk.append_pushed(&mut batch).await?;
-    desk.hold_pushed(&mut batch).await?;
-    desk.audit(Act::EventsPushed, &counted(count)).await?;
-    if batch.takes_room {
-        let room = desk.tenant.room().await?;
-        desk.house.quotas.check(&room)?;
+    let count = batch.admitted.len() + batch.quarantined.len();
+    session.append_admitted(&mut batch).await?;
+    session.quarantine_pushed(&mut batch).await?;
+    session
+        .audit(AuditAction::EventsPushed, &describe_count(count))
+        .await?;
+    // Checked after the write, because only the row's counters know the final size. An error rolls
+    // the push back.
+    if batch.grows_log {
+        let usage = session.tx.workspace_usage().await?;
+        session.services.quotas.check(&usage)?;
     }
     let cursor = match batch.cursor {
         Some(cursor) => cursor,
-        None => desk.tenant.cursor().await?,
+        None => session.tx.log_end().await?,
     };
-    Ok(batch.taken(cursor))
+    Ok(batch.into_outcome(cursor))
 }
 
-/// Takes lines none of which needs anything the hub knows to be judged; nothing, and nothing was written, where one does.
-async fn push_fresh(
-    database: &Database,
-    house: &House,
-    caller: &Caller,
+/// Appends lines that can be decided without any stored state. Returns `None`, without having
+/// written anything, if one cannot.
+async fn try_fast_push(
+    database: &HubDatabase,
+    services: &ServiceContext,
+    caller: &AuthenticatedCaller,
     workspace: WorkspaceId,
-    looked: &[Looked],
-) -> Result<Option<Taken>, Failure> {
-    let is_fine = |it: &Looked| matches!(it, Looked::Event(_, Opinion::Fine));
-    let events = looked.iter().filter_map(Looked::copy).map(|it| &it.event);
-    if caller.role < Role::Agent || !looked.iter().all(is_fine) || !begin_entries(events) {
+    lines: &[ScreenedLine],
+) -> Result<Option<PushOutcome>, ServiceError> {
+    // Quarantined and refused lines need stored state for their answer, so one of them sends the
+    // whole push to the full append.
+    let is_fine = |it: &ScreenedLine| matches!(it, ScreenedLine::Event(_, ScanVerdict::Admitted));
+    let events = lines
+        .iter()
+        .filter_map(ScreenedLine::event)
+        .map(|it| &it.event);
+    if caller.role < Role::Agent || !lines.iter().all(is_fine) || !are_self_contained(events) {
         return Ok(None);
     }
-    let sent = Sent::by(caller, database.world().now());
-    let (mut batch, mut known) = (Batch::default(), Known::default());
-    for line in looked {
-        batch.take(decide(line.clone(), &mut known, &sent));
+    let pusher = Pusher::new(caller, database.clock().now());
+    let (mut batch, mut push_context) = (PushPlan::default(), PushContext::default());
+    for line in lines {
+        batch.add_decision(decide_line(line.clone(), &mut push_context, &pusher));
     }
-    let copies = std::mem::take(&mut batch.copies);
-    if copies.len() < looked.len() {
+    let copies = std::mem::take(&mut batch.admitted);
+    // Without stored state not every decision was "append", so the full append has to consult that
+    // state.
+    if copies.len() < lines.len() {
         return Ok(None);
     }
-    let terms = Terms {
-        quotas: Some(&house.quotas),
-        heeds_retractions: copies.iter().any(|(_, copy)| proposes(&copy.event)),
-        note: Some(Line::of(
+    let options = FastAppendOptions {
+        quotas: Some(&services.quotas),
+        check_retractions: copies
+            .iter()
+            .any(|(_, copy)| is_program_proposal(&copy.event)),
+        audit_record: Some(NewAuditRecord::new(
             caller.into(),
-            Act::EventsPushed,
-            &counted(copies.len()),
+            AuditAction::EventsPushed,
+            &describe_count(copies.len()),
         )),
     };
-    let (places, copies) = places_of(copies);
-    let appended = database.append_fresh(caller.organisation, workspace, copies, terms);
+    let (slots, copies) = split_slots(copies);
+    let appended = database.fast_append(caller.organization, workspace, copies, options);
     let Some(appended) = appended.await? else {
         return Ok(None);
     };
-    batch.appended(places, &appended);
-    Ok(Some(batch.taken(appended.cursor)))
+    batch.answer_appended(slots, &appended);
+    Ok(Some(batch.into_outcome(appended.cursor)))
 }
 
-/// Returns whether an event proposes what people may have taken back, by somebody who may not say it again.
-fn proposes(event: &Event) -> bool {
+/// Returns whether an event proposes an entry in the name of an agent or program, which may not
+/// repeat retracted claims.
+fn is_program_proposal(event: &Event) -> bool {
     event.get::<Proposed>().is_some() && !event.by.is_human()
 }
 
-fn counted(events: usize) -> String {
+fn describe_count(events: usize) -> String {
     match events {
         1 => "1 event".to_owned(),
         count => format!("{count} events"),
     }
 }
 
-/// Where the answer about an event belongs, and where the event waits for a person, if it does.
-type Place = (usize, EventId, Option<&'static str>);
+/// Index of the answer about an event, its id, and where it is quarantined, if it is.
+type AnswerSlot = (usize, EventId, Option<&'static str>);
 
-fn places_of(copies: Vec<(usize, Recorded)>) -> (Vec<Place>, Vec<Recorded>) {
-    let of =
-        |(place, copy): (usize, Recorded)| ((place, copy.event.id, set_apart(&copy.event)), copy);
-    copies.into_iter().map(of).unzip()
+fn split_slots(copies: Vec<(usize, RecordedEvent)>) -> (Vec<AnswerSlot>, Vec<RecordedEvent>) {
+    let split = |(index, copy): (usize, RecordedEvent)| {
+        ((index, copy.event.id, quarantine_hint(&copy.event)), copy)
+    };
+    copies.into_iter().map(split).unzip()
 }
 
-/// A push that was judged.
+/// A push whose lines were decided.
 #[derive(Debug, Default)]
-struct Batch {
-    /// In the order of the push; what is to be written is answered then.
-    answers: Vec<Option<Answered>>,
-    /// What is appended, and where its answer belongs.
-    copies: Vec<(usize, Recorded)>,
-    /// What is to wait, why, and where its answer belongs.
-    holds: Vec<(usize, Recorded, String)>,
-    is_new: bool,
-    /// Whether the log may have become larger than it may be: what only blanks makes nothing larger for long, and a full
-    /// workspace must not keep a leak.
-    takes_room: bool,
-    /// Where the log ends, once something was appended.
-    cursor: Option<Cursor>,
+struct PushPlan {
+    /// In the order of the push; `None` until an event to be written has been written.
+    answers: Vec<Option<EventVerdict>>,
+    /// Events to append, with the index of their answer.
+    admitted: Vec<(usize, RecordedEvent)>,
+    /// Events to quarantine, with the index of their answer and the reason.
+    quarantined: Vec<(usize, RecordedEvent, String)>,
+    log_changed: bool,
+    /// True if the log grew. A push of redactions only is exempt from the quota: a full workspace
+    /// must still be able to remove a leaked secret.
+    grows_log: bool,
+    /// End of the log after an append.
+    cursor: Option<LogCursor>,
 }
 
-impl Batch {
-    fn take(&mut self, judged: Judged) {
-        let place = self.answers.len();
-        self.answers.push(match judged {
-            Judged::Settled(answer) => Some(answer),
-            Judged::Append(copy) => {
-                self.copies.push((place, *copy));
+impl PushPlan {
+    fn add_decision(&mut self, decision: PushDecision) {
+        let index = self.answers.len();
+        self.answers.push(match decision {
+            PushDecision::Answered(answer) => Some(answer),
+            PushDecision::Append(copy) => {
+                self.admitted.push((index, *copy));
                 None
             }
-            Judged::Hold(copy, why) => {
-                self.holds.push((place, *copy, why));
+            PushDecision::Quarantine(copy, why) => {
+                self.quarantined.push((index, *copy, why));
                 None
             }
         });
     }
 
-    fn answer(&mut self, place: usize, id: EventId, verdict: Verdict, reason: Option<String>) {
-        self.answers[place] = Some(Answered {
+    fn answer(&mut self, index: usize, id: EventId, verdict: PushVerdict, reason: Option<String>) {
+        self.answers[index] = Some(EventVerdict {
             id: Some(id),
             verdict,
             reason,
         });
     }
 
-    /// Answers what was appended.
-    fn appended(&mut self, places: Vec<Place>, appended: &Appended) {
-        for ((place, id, waits), outcome) in places.into_iter().zip(&appended.outcomes) {
-            let (verdict, reason) = verdict_on(waits, *outcome);
-            self.answer(place, id, verdict, reason);
+    /// Answers the appended events.
+    fn answer_appended(&mut self, slots: Vec<AnswerSlot>, appended: &AppendReceipt) {
+        for ((index, id, quarantine), outcome) in slots.into_iter().zip(&appended.outcomes) {
+            let (verdict, reason) = verdict_on(quarantine, *outcome);
+            self.answer(index, id, verdict, reason);
         }
-        let is_new = |it: &Outcome| *it != Outcome::Known;
-        self.is_new |= appended.outcomes.iter().any(is_new);
+        let is_new = |it: &CopyOutcome| *it != CopyOutcome::Known;
+        self.log_changed |= appended.outcomes.iter().any(is_new);
         self.cursor = Some(appended.cursor);
     }
 
-    fn taken(self, cursor: Cursor) -> Taken {
-        Taken {
+    fn into_outcome(self, cursor: LogCursor) -> PushOutcome {
+        PushOutcome {
             answers: self.answers.into_iter().flatten().collect(),
-            is_new: self.is_new,
+            log_changed: self.log_changed,
             cursor: Some(cursor),
         }
     }
 }
 
-impl Desk {
-    /// Begins to take a push: what appending it has to know is asked with the message that begins the transaction, and the
-    /// workspace's row is held from then on.
+impl WorkspaceSession {
+    /// Begins a push. The rows needed for the append are requested in the message that begins the
+    /// transaction, which also locks the workspace's row.
     async fn begin_push(
-        database: &Database,
-        house: &House,
-        caller: Caller,
+        database: &HubDatabase,
+        services: &ServiceContext,
+        caller: AuthenticatedCaller,
         workspace: WorkspaceId,
-        looked: &[Looked],
-    ) -> Result<Self, Failure> {
-        let fine = looked.iter().filter_map(|it| match it {
-            Looked::Event(copy, Opinion::Fine) => Some(Recorded::clone(copy)),
-            Looked::Event(_, Opinion::Waits(_) | Opinion::Refused(_)) | Looked::Unreadable(_) => {
-                None
-            }
+        lines: &[ScreenedLine],
+    ) -> Result<Self, ServiceError> {
+        let admitted = lines.iter().filter_map(|line| match line {
+            ScreenedLine::Event(copy, ScanVerdict::Admitted) => Some(RecordedEvent::clone(copy)),
+            ScreenedLine::Event(_, ScanVerdict::Quarantined(_) | ScanVerdict::Refused(_))
+            | ScreenedLine::Unreadable(_) => None,
         });
-        let copies: Vec<Recorded> = fine.collect();
+        let copies: Vec<RecordedEvent> = admitted.collect();
         if copies.is_empty() {
-            let mut desk = Self::begin(database, house, caller, workspace).await?;
-            desk.lock().await?;
-            return Ok(desk);
+            let mut session = Self::begin(database, services, caller, workspace).await?;
+            session.lock().await?;
+            return Ok(session);
         }
-        check_door(&caller, workspace)?;
-        let organisation = caller.organisation;
-        let tenant = database.appending(organisation, workspace, &copies).await?;
-        // Where the workspace had to be brought back first, nothing was asked and no row taken.
-        let is_held = tenant.has_foreseen();
-        let mut desk = Self::over(tenant, house, caller);
-        if !is_held {
-            desk.lock().await?;
+        ensure_workspace_access(&caller, workspace)?;
+        let organization = caller.organization;
+        let tx = database
+            .begin_append(organization, workspace, &copies)
+            .await?;
+        // If an evicted workspace had to be rebuilt first, the query was not sent and the row is
+        // not locked.
+        let is_locked = tx.has_eager_rows();
+        let mut session = Self::with_tx(tx, services, caller);
+        if !is_locked {
+            session.lock().await?;
         }
-        Ok(desk)
+        Ok(session)
     }
 
-    /// Asks for what the lines are compared with.
-    async fn known_of(&mut self, looked: &[Looked], sent: &Sent) -> Result<Known, Failure> {
-        let events = || looked.iter().filter_map(Looked::copy).map(|it| &it.event);
+    /// Loads the stored state that the lines are compared with.
+    async fn load_push_context(
+        &mut self,
+        lines: &[ScreenedLine],
+        pusher: &Pusher,
+    ) -> Result<PushContext, ServiceError> {
+        let events = || {
+            lines
+                .iter()
+                .filter_map(ScreenedLine::event)
+                .map(|it| &it.event)
+        };
         let ids: Vec<EventId> = events().map(|it| it.id).collect();
-        let mut known = Known::default();
-        for (id, copy) in self.tenant.copies(&ids).await? {
-            known.events.entry(id).or_default().logged = Some(copy);
+        let mut push_context = PushContext::default();
+        for (id, copy) in self.tx.events_by_id(&ids).await? {
+            push_context.events.entry(id).or_default().logged = Some(copy);
         }
-        for (id, line) in self.tenant.held_lines(&ids).await? {
-            let stored: &mut Stored = known.events.entry(id).or_default();
-            stored.held = Some(line);
+        for (id, line) in self.tx.quarantined_lines(&ids).await? {
+            let stored: &mut StoredCopies = push_context.events.entry(id).or_default();
+            stored.quarantined = Some(line);
         }
-        if events().any(proposes) {
-            known.stones = Stones::new(self.tenant.tombstones().await?);
+        if events().any(is_program_proposal) {
+            push_context.retracted_claims = RetractedClaims::new(self.tx.tombstones().await?);
         }
-        if Role::Curator <= sent.role {
-            return Ok(known);
+        // Curators may send any event, so the remaining checks do not apply to them.
+        if pusher.role >= Role::Curator {
+            return Ok(push_context);
         }
-        let about = |of: fn(&Body) -> bool| -> Vec<EntryId> {
-            let these = events().filter(|it| of(&it.body));
-            let entries: BTreeSet<EntryId> = these.flat_map(Event::entries).collect();
+        let subjects_of = |is_wanted: fn(&Body) -> bool| -> Vec<EntryId> {
+            let wanted = events().filter(|event| is_wanted(&event.body));
+            let entries: BTreeSet<EntryId> = wanted.flat_map(Event::entries).collect();
             entries.into_iter().collect()
         };
-        let reworded = about(|body| matches!(body, Body::Revised(_)));
-        for entry in self.tenant.entries(&reworded).await? {
+        let edited = subjects_of(|body| matches!(body, Body::Revised(_)));
+        for entry in self.tx.entries(&edited).await? {
             let origin = entry.created.as_ref().map(|it| it.origin);
-            known.origins.extend(origin.map(|it| (entry.id, it)));
+            push_context.origins.extend(origin.map(|it| (entry.id, it)));
         }
-        let judged = about(|body| matches!(body, Body::FeedbackGiven(_)));
-        let family = sent.actor.family();
-        for copy in self.tenant.feedback_on(&judged).await? {
+        let rated = subjects_of(|body| matches!(body, Body::FeedbackGiven(_)));
+        // Compared by family: sub-agents of one token must not multiply its feedback.
+        let family = pusher.actor.without_session();
+        for copy in self.tx.feedback_on(&rated).await? {
             if family.covers(&copy.event.by) {
                 let day = copy.event.at.wall.date();
-                let said = copy.event.entries().map(|it| ((it, day), copy.event.id));
-                known.feedback.extend(said);
+                let given = copy.event.entries().map(|it| ((it, day), copy.event.id));
+                push_context.feedback.extend(given);
             }
         }
-        Ok(known)
+        Ok(push_context)
     }
 
-    /// Appends what was admitted. What was ordered to be blanked waits no longer.
-    async fn append_pushed(&mut self, batch: &mut Batch) -> Result<(), Failure> {
-        let copies = std::mem::take(&mut batch.copies);
-        let orders = copies
+    /// Appends the admitted events. Quarantined events that they redact are deleted.
+    async fn append_admitted(&mut self, batch: &mut PushPlan) -> Result<(), ServiceError> {
+        let copies = std::mem::take(&mut batch.admitted);
+        let redactions = copies
             .iter()
             .filter_map(|(_, copy)| copy.event.get::<EventBlanked>());
-        let targets: Vec<EventId> = orders.map(|it| it.event).collect();
-        let only_orders = targets.len() == copies.len();
+        let targets: Vec<EventId> = redactions.map(|it| it.event).collect();
+        let only_redactions = targets.len() == copies.len();
         self.append_all(batch, copies).await?;
-        batch.takes_room = batch.is_new && !only_orders;
-        for id in self.tenant.ordered_blank(&targets).await? {
-            self.tenant.discard(id).await?;
+        batch.grows_log = batch.log_changed && !only_redactions;
+        // Not every redaction is authorized, so the store decides which targets are redacted.
+        for id in self.tx.redacted_ids(&targets).await? {
+            self.tx.take_quarantined_event(id).await?;
         }
         Ok(())
     }
 
     async fn append_all(
         &mut self,
-        batch: &mut Batch,
-        copies: Vec<(usize, Recorded)>,
-    ) -> Result<(), Failure> {
+        batch: &mut PushPlan,
+        copies: Vec<(usize, RecordedEvent)>,
+    ) -> Result<(), ServiceError> {
         if copies.is_empty() {
             return Ok(());
         }
-        let (places, copies) = places_of(copies);
-        let appended = self.tenant.append(copies).await?;
-        batch.appended(places, &appended);
+        let (slots, copies) = split_slots(copies);
+        let appended = self.tx.append(copies).await?;
+        batch.answer_appended(slots, &appended);
         Ok(())
     }
 
-    /// Keeps events beside the log until a curator looked at them; one that was ordered to be blanked comes in without its
-    /// words.
-    async fn hold_pushed(&mut self, batch: &mut Batch) -> Result<(), Failure> {
-        let holds = std::mem::take(&mut batch.holds);
+    /// Quarantines events outside the log until a curator decides. A redacted event is appended
+    /// without its data instead.
+    async fn quarantine_pushed(&mut self, batch: &mut PushPlan) -> Result<(), ServiceError> {
+        let holds = std::mem::take(&mut batch.quarantined);
         if holds.is_empty() {
             return Ok(());
         }
         let ids: Vec<EventId> = holds.iter().map(|(_, copy, _)| copy.event.id).collect();
-        let ordered = self.tenant.ordered_blank(&ids).await?;
+        let redacted_ids = self.tx.redacted_ids(&ids).await?;
         let by = self.caller.actor.to_string();
-        let (mut all, mut own) = self.tenant.held_count(&by).await?;
-        let mut blanked = Vec::new();
-        for (place, copy, why) in holds {
+        let (mut all, mut own) = self.tx.count_quarantined(&by).await?;
+        let mut redacted = Vec::new();
+        for (index, copy, why) in holds {
             let id = copy.event.id;
-            if ordered.contains(&id) {
-                blanked.push((place, copy.blanked()));
+            // Without its data nothing is left that a curator would have to review.
+            if redacted_ids.contains(&id) {
+                redacted.push((index, copy.redacted()));
                 continue;
             }
-            // Only a curator's other form comes as far as this; the one that waited is not what it said it was.
-            let is_other = self.tenant.discard(id).await?.is_some();
-            if !is_other {
+            // A second form of a quarantined event gets this far only if a curator sends it; it
+            // then replaces the first.
+            let is_replacement = self.tx.take_quarantined_event(id).await?.is_some();
+            if !is_replacement {
                 (all, own) = (all + 1, own + 1);
             }
-            let is_full =
-                HELD_MAX < all || (HELD_EACH_MAX < own && self.caller.role < Role::Curator);
-            if is_full && !is_other {
+            let is_full = all > QUARANTINE_MAX
+                || (own > QUARANTINE_PER_PUSHER_MAX && self.caller.role < Role::Curator);
+            if is_full && !is_replacement {
                 (all, own) = (all - 1, own - 1);
                 let reason = format!(
                     "it would wait for a curator, and {all} events wait here, {own} of them yours: they have to be looked at first"
                 );
-                batch.answer(place, id, Verdict::Refused, Some(reason));
+                batch.answer(index, id, PushVerdict::Refused, Some(reason));
                 continue;
             }
-            self.tenant.hold(&copy, &why, &by).await?;
-            let reason = format!("{why}; {HELD_WHERE}");
-            batch.answer(place, id, Verdict::Quarantined, Some(reason));
+            self.tx.quarantine_event(&copy, &why, &by).await?;
+            let reason = format!("{why}; {EVENT_QUARANTINE_HINT}");
+            batch.answer(index, id, PushVerdict::Quarantined, Some(reason));
         }
-        self.append_all(batch, blanked).await
+        self.append_all(batch, redacted).await
     }
 }
 
-/// Returns where an event of the log waits for a person, if it does.
-fn set_apart(event: &Event) -> Option<&'static str> {
+/// Returns the hint for an event that is quarantined in the log; `None` for other events.
+fn quarantine_hint(event: &Event) -> Option<&'static str> {
     if !event.is_quarantined() {
         return None;
     }
-    let is_approved = event
+    // Norms and entries promoted from another memory need an approval; a release is not enough.
+    let needs_approval = event
         .get::<Proposed>()
         .is_some_and(|it| !it.promoted_from.is_empty() || it.kind.memory() == Memory::Procedural);
-    Some(match is_approved {
-        true => APPROVAL_WHERE,
-        false => SET_APART_WHERE,
+    Some(if needs_approval {
+        APPROVAL_HINT
+    } else {
+        ENTRY_QUARANTINE_HINT
     })
 }
 
-fn verdict_on(waits: Option<&str>, outcome: Outcome) -> (Verdict, Option<String>) {
-    match (outcome, waits) {
-        (Outcome::Known, _) => (Verdict::Known, None),
-        (Outcome::New | Outcome::Better, Some(place)) => {
+fn verdict_on(quarantine: Option<&str>, outcome: CopyOutcome) -> (PushVerdict, Option<String>) {
+    match (outcome, quarantine) {
+        (CopyOutcome::Known, _) => (PushVerdict::Known, None),
+        (CopyOutcome::New | CopyOutcome::Better, Some(place)) => {
             let reason =
                 format!("it is in the log, set apart as it was where it was written: {place}");
-            (Verdict::Quarantined, Some(reason))
+            (PushVerdict::Quarantined, Some(reason))
         }
-        (Outcome::New | Outcome::Better, None) => (Verdict::Admitted, None),
+        (CopyOutcome::New | CopyOutcome::Better, None) => (PushVerdict::Admitted, None),
     }
 }

@@ -1,361 +1,407 @@
-//! Runs: opened, noted, closed. Notes lie in the workspace until the run ends; what follows from them is appended then.
+//! Runs: open, add notes, close. Notes are stored until the run ends; closing turns them into
+//! events.
 
 mod closing;
 mod matching;
 
 use std::collections::BTreeSet;
 
-use ken_core::actor::Actor;
-use ken_core::event::RunClosed;
-use ken_core::id::EntryId;
-use ken_core::run::accumulate::SCALE_MILLI;
-use ken_core::run::close::Ending;
-use ken_core::run::name::{self, CONVERSATION, IMPLICIT};
-use ken_core::run::written::{Closed, PastRun};
-use ken_core::run::{
-    ABANDONED_AFTER_MS, AGENTS_MAX, Finding, Manner, Member, Note, Noted, Run, Witness,
+use ken_core::ledger::event::RunClosed;
+use ken_core::trust::run::accumulation::SCALE_MILLI;
+use ken_core::trust::run::closed::{ClosedRun, PastRun};
+use ken_core::trust::run::closing::RunEnding;
+use ken_core::trust::run::name::{self, IMPLICIT_PREFIX, SESSION_PREFIX};
+use ken_core::trust::run::{
+    ABANDONED_AFTER_MS, AGENTS_MAX, Run, RunFinding, RunMember, RunMode, RunNote, RunRecord,
+    RunWitness,
 };
-use ken_core::text::{Note as Words, Tag};
+use ken_core::values::actor::Actor;
+use ken_core::values::id::EntryId;
+use ken_core::values::text::{Note as Words, Tag};
 use serde_json::Value;
 
-use super::health::lately;
-use super::reader::not_a_name;
-use super::{Desk, Failure, Reader};
-use crate::identity::Role;
-use crate::world::random;
+use super::health::recent_period_start;
+use super::reader::invalid_run_name;
+use super::{EntryReader, ServiceError, WorkspaceSession};
+use crate::clock::random_u128;
+use crate::ids::Role;
 
-/// Abandoned runs that are closed when another is opened; the others wait for the next.
+/// Abandoned runs closed per opened run; the rest is left to later requests, so no request takes
+/// too long.
 const SWEPT_MAX: u32 = 4;
 
-/// Abandoned runs that are closed when Ken makes one, because somebody reads: as many as it makes, so that they do not
-/// become more.
+/// Abandoned runs closed per implicit run. One for one, so their number cannot grow.
 const SWEPT_BY_READING: u32 = 1;
 
-/// Open runs that Ken made for one agent: one for each conversation. Beyond, those written to longest ago are forgotten.
+/// Implicit and conversation runs per agent; beyond that, the least recently used ones are deleted.
 const MADE_MAX: u32 = 64;
 
-/// Open runs that are listed, the oldest.
+/// Maximum number of open runs listed, oldest first.
 const OPEN_MAX: u32 = 50;
 
-/// Notes a run may have: an agent that asks for ever is told to begin another.
+/// Maximum number of notes per run; an agent that never stops has to open another run.
 const NOTES_MAX: i64 = 5_000;
 
-/// Bytes the notes of a run may have.
+/// Maximum size of a run's notes in bytes.
 const NOTES_BYTES_MAX: i64 = 4 << 20;
 
-/// Ended runs that are listed.
+/// Maximum number of ended runs listed.
 const PAST_MAX: usize = 200;
 
-/// The agents of a run, and what is known of each.
-pub type Agents = Vec<(Actor, Member)>;
+/// Agents of a run with their membership details.
+pub type RunAgents = Vec<(Actor, RunMember)>;
 
-/// A run to be opened.
+/// Input for opening a run.
 #[derive(Clone, Debug, Default)]
-pub struct NewRun {
-    /// Its name; made up where nobody gives one.
+pub struct NewRunSpec {
+    /// Name of the run; generated if absent.
     pub id: Option<String>,
-    pub agents: Agents,
-    pub witness: Witness,
+    pub agents: RunAgents,
+    pub witness: RunWitness,
     pub thread: Option<Tag>,
     pub task: Option<Words>,
 }
 
-/// What an agent found, and where.
+/// A finding and the reader that reports it.
 #[derive(Clone, Debug)]
-pub struct Observation {
-    pub reader: Reader,
-    pub finding: Finding,
+pub struct ObservedFinding {
+    pub reader: EntryReader,
+    pub finding: RunFinding,
 }
 
-/// Opens a run. Some that nobody closed are closed first, as abandoned.
-pub async fn open(desk: &mut Desk, wish: NewRun) -> Result<Run, Failure> {
-    desk.needs(Role::Agent, "opening a run")?;
-    if wish.agents.iter().any(|(agent, _)| agent.is_human()) {
-        return Err(Failure::usage("the agents of a run are no people"));
+/// Opens a run. A few abandoned runs are closed first.
+pub async fn load_open_run(
+    session: &mut WorkspaceSession,
+    request: NewRunSpec,
+) -> Result<Run, ServiceError> {
+    session.require_role(Role::Agent, "opening a run")?;
+    if request.agents.iter().any(|(agent, _)| agent.is_human()) {
+        return Err(ServiceError::invalid_request(
+            "the agents of a run are no people",
+        ));
     }
-    if AGENTS_MAX < wish.agents.len() {
-        return Err(Failure::Usage(format!(
+    if request.agents.len() > AGENTS_MAX {
+        return Err(ServiceError::InvalidRequest(format!(
             "a run has at most {AGENTS_MAX} agents"
         )));
     }
-    let id = match wish.id {
+    let id = match request.id {
         Some(id) => id,
-        None => format!("R-{:010x}", random() >> 88),
+        // 40 random bits: short enough to type, and a collision is reported as a conflict.
+        None => format!("R-{:010x}", random_u128() >> 88),
     };
-    if !name::is_name(&id) {
-        return Err(not_a_name(&id));
+    if !name::is_run_name(&id) {
+        return Err(invalid_run_name(&id));
     }
-    if id.starts_with(IMPLICIT) {
-        let told = format!("`{IMPLICIT}` begins the names of runs that Ken makes itself");
-        return Err(Failure::Usage(told));
+    if id.starts_with(IMPLICIT_PREFIX) {
+        let message = format!("`{IMPLICIT_PREFIX}` begins the names of runs that Ken makes itself");
+        return Err(ServiceError::InvalidRequest(message));
     }
-    desk.lock().await?;
-    desk.sweep(SWEPT_MAX).await?;
-    let by = desk.caller.actor.clone();
-    desk.house.guard.admit_text(&Value::from(id.clone()), &by)?;
-    let opened = Note::Opened {
+    session.lock().await?;
+    session.close_abandoned_runs(SWEPT_MAX).await?;
+    let by = session.caller.actor.clone();
+    // The name is chosen by the caller and ends up in events, so it must not contain a secret
+    // either.
+    session
+        .services
+        .guard
+        .admit_text(&Value::from(id.clone()), &by)?;
+    let opened = RunNote::Opened {
         run: id.clone(),
-        manner: Manner::Explicit,
-        witness: wish.witness,
-        thread: wish.thread,
-        task: wish.task,
+        manner: RunMode::Explicit,
+        witness: request.witness,
+        thread: request.thread,
+        task: request.task,
     };
-    let joined = wish.agents.into_iter().map(|(agent, member)| Note::Joined {
-        agent,
-        member: Member {
-            declared: true,
-            ..member
-        },
-    });
+    let joined = request
+        .agents
+        .into_iter()
+        .map(|(agent, member)| RunNote::Joined {
+            agent,
+            member: RunMember {
+                declared: true,
+                ..member
+            },
+        });
     let notes = [opened].into_iter().chain(joined);
-    let notes = notes.map(|note| desk.admitted(desk.noted(note, &by)));
-    let notes = notes.collect::<Result<Vec<Noted>, Failure>>()?;
-    if !desk.begin_run(&id, &notes).await? {
-        return Err(Failure::Conflict(format!(
+    let notes = notes.map(|note| session.guard_note(session.stamp_note(note, &by)));
+    let notes = notes.collect::<Result<Vec<RunRecord>, ServiceError>>()?;
+    if !session.begin_run(&id, &notes).await? {
+        return Err(ServiceError::Conflict(format!(
             "a run `{id}` is open already, or was; give another name or none"
         )));
     }
-    run(desk, &id).await
+    get_open_run(session, &id).await
 }
 
-/// Writes down what happened in an open run.
+/// Adds a note to an open run.
 ///
-/// What agents saw and found is written by the hub itself; whoever keeps the run tells the rest.
-pub async fn note(desk: &mut Desk, id: &str, note: Note) -> Result<Run, Failure> {
-    desk.needs(Role::Agent, "writing to a run")?;
+/// The hub itself records exposures and findings; the owner of the run reports the rest.
+pub async fn record_note(
+    session: &mut WorkspaceSession,
+    id: &str,
+    note: RunNote,
+) -> Result<Run, ServiceError> {
+    session.require_role(Role::Agent, "writing to a run")?;
     match &note {
-        Note::Joined { .. }
-        | Note::Shown { .. }
-        | Note::SawEverything { .. }
-        | Note::Said { .. }
-        | Note::Used { .. }
-        | Note::Ended { .. }
-        | Note::Gap => {}
-        Note::Opened { .. }
-        | Note::Pushed { .. }
-        | Note::Passed { .. }
-        | Note::Added { .. }
-        | Note::Observed { .. } => {
-            return Err(Failure::usage(
+        RunNote::Joined { .. }
+        | RunNote::Shown { .. }
+        | RunNote::SawEverything { .. }
+        | RunNote::Said { .. }
+        | RunNote::Used { .. }
+        | RunNote::Ended { .. }
+        | RunNote::Gap => {}
+        RunNote::Opened { .. }
+        | RunNote::Pushed { .. }
+        | RunNote::Passed { .. }
+        | RunNote::Added { .. }
+        | RunNote::Observed { .. } => {
+            return Err(ServiceError::invalid_request(
                 "the hub writes that note itself; send joined, shown, saw_everything, said, used, ended or gap",
             ));
         }
     }
-    let open = run(desk, id).await?;
-    needs_room(&open, &note)?;
-    let is_others = note.agent().is_some_and(|it| !desk.is_own(it));
-    if is_others && open.by != desk.caller.actor {
+    let open = get_open_run(session, id).await?;
+    ensure_agent_capacity(&open, &note)?;
+    let is_foreign = note.agent().is_some_and(|agent| !session.may_act_as(agent));
+    if is_foreign && open.by != session.caller.actor {
         let what = "writing down what another agent did in a run that is not yours";
-        return Err(Failure::NotYours { what });
+        return Err(ServiceError::NotPermittedForAgent { what });
     }
-    let by = desk.caller.actor.clone();
-    desk.note_run(id, note, &by).await?;
-    run(desk, id).await
+    let by = session.caller.actor.clone();
+    session.append_run_note(id, note, &by).await?;
+    get_open_run(session, id).await
 }
 
-/// Writes down what an agent found, and which entries say so already.
-pub async fn observe(desk: &mut Desk, it: Observation) -> Result<Run, Failure> {
-    desk.needs(Role::Agent, "recording a finding")?;
-    let Observation { reader, finding } = it;
-    desk.check_reader(&reader).await?;
-    let beyond = |milli: u16| SCALE_MILLI < milli;
-    if beyond(finding.severity_milli) || beyond(finding.confidence_milli) {
-        return Err(Failure::usage("severity and confidence go from 0 to 10"));
+/// Records a finding and the entries that already state it.
+pub async fn record_finding(
+    session: &mut WorkspaceSession,
+    observation: ObservedFinding,
+) -> Result<Run, ServiceError> {
+    session.require_role(Role::Agent, "recording a finding")?;
+    let ObservedFinding { reader, finding } = observation;
+    session.ensure_may_read_for(&reader).await?;
+    let is_off_scale = |milli: u16| milli > SCALE_MILLI;
+    if is_off_scale(finding.severity_milli) || is_off_scale(finding.confidence_milli) {
+        return Err(ServiceError::invalid_request(
+            "severity and confidence go from 0 to 10",
+        ));
     }
     if let Some(run) = &reader.run {
-        desk.needs_run(run).await?;
+        session.ensure_run_open(run).await?;
     }
-    let says: BTreeSet<EntryId> = desk.entries_saying(&finding.statement).await?;
-    let id = desk.run_of(&reader).await?;
-    let note = Note::Observed {
+    let says: BTreeSet<EntryId> = session.find_equivalent_entries(&finding.statement).await?;
+    let id = session.ensure_run(&reader).await?;
+    let note = RunNote::Observed {
         agent: reader.agent.clone(),
         finding: Box::new(finding),
         says,
     };
-    needs_room(&run(desk, &id).await?, &note)?;
-    // Whose token it was: what one tells in several names is one word.
-    let by = desk.caller.actor.clone();
-    desk.note_run(&id, note, &by).await?;
-    run(desk, &id).await
+    ensure_agent_capacity(&get_open_run(session, &id).await?, &note)?;
+    // Signed with the token's actor: findings that one token reports under several agent names are
+    // not independent.
+    let by = session.caller.actor.clone();
+    session.append_run_note(&id, note, &by).await?;
+    get_open_run(session, &id).await
 }
 
-/// Closes a run and appends everything that follows from it.
-pub async fn close(desk: &mut Desk, id: &str, ending: &Ending) -> Result<Closed, Failure> {
-    desk.needs(Role::Agent, "closing a run")?;
-    desk.lock().await?;
-    let open = run(desk, id).await?;
-    if open.by != desk.caller.actor && !desk.is_own(&open.by) {
+/// Closes a run and appends the resulting events.
+pub async fn close_run(
+    session: &mut WorkspaceSession,
+    id: &str,
+    ending: &RunEnding,
+) -> Result<ClosedRun, ServiceError> {
+    session.require_role(Role::Agent, "closing a run")?;
+    session.lock().await?;
+    let open = get_open_run(session, id).await?;
+    if open.by != session.caller.actor && !session.may_act_as(&open.by) {
         let what = "closing a run somebody else opened";
-        return Err(Failure::NotYours { what });
+        return Err(ServiceError::NotPermittedForAgent { what });
     }
-    let by = desk.caller.actor.clone();
-    desk.end_run(open, ending, &by).await
+    let by = session.caller.actor.clone();
+    session.end_run(open, ending, &by).await
 }
 
-/// Returns an open run.
-pub async fn run(desk: &mut Desk, id: &str) -> Result<Run, Failure> {
-    desk.needs_run(id).await?;
-    let run = desk.open_run(id).await?;
-    run.ok_or_else(|| no_run(id))
+/// Loads an open run; fails if there is none of that name.
+pub async fn get_open_run(session: &mut WorkspaceSession, id: &str) -> Result<Run, ServiceError> {
+    session.ensure_run_open(id).await?;
+    let run = session.load_open_run(id).await?;
+    run.ok_or_else(|| run_not_found(id))
 }
 
-/// Returns every run that somebody opened, the oldest first.
-pub async fn open_runs(desk: &mut Desk) -> Result<Vec<Run>, Failure> {
-    desk.all_open().await
+/// Lists explicitly opened runs, oldest first.
+pub async fn list_open_runs(session: &mut WorkspaceSession) -> Result<Vec<Run>, ServiceError> {
+    session.load_open_runs().await
 }
 
-/// Returns the runs that ended lately, the latest first.
-pub async fn past_runs(desk: &mut Desk) -> Result<Vec<PastRun>, Failure> {
-    let since = lately(desk.now);
-    let mut runs = desk.ended_runs(Some(since)).await?;
+/// Lists runs that ended recently, latest first.
+pub async fn list_past_runs(session: &mut WorkspaceSession) -> Result<Vec<PastRun>, ServiceError> {
+    let since = recent_period_start(session.now);
+    let mut runs = session.ended_runs(Some(since)).await?;
     runs.reverse();
     runs.truncate(PAST_MAX);
     Ok(runs)
 }
 
-/// Refuses a note by which a run would have more agents than one may.
-fn needs_room(run: &Run, note: &Note) -> Result<(), Failure> {
-    match run.has_room_for(note) {
-        true => Ok(()),
-        false => Err(Failure::Conflict(format!(
+/// Refuses a note that would exceed a run's maximum number of agents.
+fn ensure_agent_capacity(run: &Run, note: &RunNote) -> Result<(), ServiceError> {
+    if !run.has_room_for(note) {
+        return Err(ServiceError::Conflict(format!(
             "run `{}` has as many agents as one may ({AGENTS_MAX}): open another",
             run.id
-        ))),
+        )));
     }
+    Ok(())
 }
 
-fn no_run(id: &str) -> Failure {
+fn run_not_found(id: &str) -> ServiceError {
     let (what, wanted) = ("open run", id.to_owned());
-    Failure::NotFound { what, wanted }
+    ServiceError::NotFound { what, wanted }
 }
 
-impl Desk {
-    /// Returns an open run; `None` where there is none of that name.
-    pub(super) async fn open_run(&mut self, id: &str) -> Result<Option<Run>, Failure> {
-        match name::is_name(id) {
-            true => self.read_run(id).await,
-            false => Ok(None),
+impl WorkspaceSession {
+    /// Loads an open run; `None` if there is none of that name.
+    pub(super) async fn load_open_run(&mut self, id: &str) -> Result<Option<Run>, ServiceError> {
+        if name::is_run_name(id) {
+            self.read_run(id).await
+        } else {
+            Ok(None)
         }
     }
 
-    /// Returns the runs that ended, since a time if one is given, in the order they did.
+    /// Loads the runs that ended, optionally only since a time, in the order they ended.
     pub(super) async fn ended_runs(
         &mut self,
-        since: Option<ken_core::time::Timestamp>,
-    ) -> Result<Vec<PastRun>, Failure> {
+        since: Option<ken_core::values::time::Timestamp>,
+    ) -> Result<Vec<PastRun>, ServiceError> {
         let since = since.map(|it| it.to_string());
-        let ended = self.tenant.of_type::<RunClosed>(since.as_deref()).await?;
-        Ok(ended.iter().filter_map(PastRun::of).collect())
+        let ended = self
+            .tx
+            .events_of_type::<RunClosed>(since.as_deref())
+            .await?;
+        Ok(ended.iter().filter_map(PastRun::from_event).collect())
     }
 
-    /// Returns the open runs that Ken did not make for who reads outside any.
-    async fn all_open(&mut self) -> Result<Vec<Run>, Failure> {
+    /// Loads the open runs except implicit ones.
+    async fn load_open_runs(&mut self) -> Result<Vec<Run>, ServiceError> {
         let mut runs = Vec::new();
-        for open in self.tenant.open_runs(IMPLICIT, OPEN_MAX).await? {
+        for open in self.tx.open_runs(IMPLICIT_PREFIX, OPEN_MAX).await? {
             runs.extend(self.read_run(&open.id).await?);
         }
         Ok(runs)
     }
 
-    async fn needs_run(&mut self, id: &str) -> Result<(), Failure> {
-        match name::is_name(id) && self.tenant.is_run_open(id).await? {
-            true => Ok(()),
-            false => Err(no_run(id)),
+    async fn ensure_run_open(&mut self, id: &str) -> Result<(), ServiceError> {
+        if name::is_run_name(id) && self.tx.is_run_open(id).await? {
+            Ok(())
+        } else {
+            Err(run_not_found(id))
         }
     }
 
-    /// Adds a note to an open run, as the guard lets it in.
-    pub(super) async fn note_run(
+    /// Appends a note to an open run after the guard admitted it.
+    pub(super) async fn append_run_note(
         &mut self,
         id: &str,
-        note: Note,
+        note: RunNote,
         by: &Actor,
-    ) -> Result<(), Failure> {
-        let noted = self.admitted(self.noted(note, by))?;
+    ) -> Result<(), ServiceError> {
+        let noted = self.guard_note(self.stamp_note(note, by))?;
         match self.add_note(id, &noted).await? {
-            None => Err(no_run(id)),
-            Some(it) if it.notes <= NOTES_MAX && it.bytes <= NOTES_BYTES_MAX => Ok(()),
-            Some(_) => Err(Failure::Conflict(format!(
+            None => Err(run_not_found(id)),
+            Some(size) if size.notes <= NOTES_MAX && size.bytes <= NOTES_BYTES_MAX => Ok(()),
+            Some(_) => Err(ServiceError::Conflict(format!(
                 "run `{id}` has as many notes as one may ({NOTES_MAX}, {NOTES_BYTES_MAX} bytes): close it and open another"
             ))),
         }
     }
 
-    pub(super) fn noted(&self, note: Note, by: &Actor) -> Noted {
-        Noted {
+    pub(super) fn stamp_note(&self, note: RunNote, by: &Actor) -> RunRecord {
+        RunRecord {
             at: self.now,
             by: by.clone(),
             note,
         }
     }
 
-    /// Notes are kept too: no secret gets into one.
-    pub(super) fn admitted(&self, noted: Noted) -> Result<Noted, Failure> {
-        Ok(self.house.guard.admit_note(noted)?)
+    /// Runs a note through the guard. Notes are stored like events, so they must not contain
+    /// secrets either.
+    pub(super) fn guard_note(&self, noted: RunRecord) -> Result<RunRecord, ServiceError> {
+        Ok(self.services.guard.admit_note(noted)?)
     }
 
-    /// Makes room for a run that Ken is about to make for `agent`: some that nobody writes to any more are closed, and
-    /// those of its own beyond what one may have are forgotten.
-    pub(super) async fn make_room(&mut self, agent: &Actor) -> Result<(), Failure> {
-        if Role::Agent <= self.caller.role {
-            self.sweep(SWEPT_BY_READING).await?;
+    /// Makes room for another implicit run of `agent`: closes an abandoned run, and deletes the
+    /// agent's least recently used runs beyond the limit.
+    pub(super) async fn trim_agent_runs(&mut self, agent: &Actor) -> Result<(), ServiceError> {
+        // Closing a run appends events, which a reader may not cause.
+        if self.caller.role >= Role::Agent {
+            self.close_abandoned_runs(SWEPT_BY_READING).await?;
         }
-        let (by, made) = (agent.to_string(), [IMPLICIT, CONVERSATION]);
-        let beyond = (MADE_MAX - 1, SWEPT_MAX);
-        for id in self.tenant.runs_beyond(&by, made, beyond).await? {
+        let (by, prefixes) = (agent.to_string(), [IMPLICIT_PREFIX, SESSION_PREFIX]);
+        // One less than the limit leaves room for the run that is about to be opened.
+        let kept_and_limit = (MADE_MAX - 1, SWEPT_MAX);
+        let excess = self.tx.excess_run_ids(&by, prefixes, kept_and_limit);
+        for id in excess.await? {
             match self.read_run(&id).await? {
-                Some(run) => self.forget_run(&run).await?,
-                None => drop(self.tenant.close_run(&id).await?),
+                Some(run) => self.remove_run(&run).await?,
+                None => drop(self.tx.delete_open_run(&id).await?),
             }
         }
         Ok(())
     }
 
-    /// Closes up to `limit` runs nobody has written to for long. Nobody saw their end, so nobody knows what else was shown.
-    async fn sweep(&mut self, limit: u32) -> Result<(), Failure> {
+    /// Closes up to `limit` runs without recent notes as abandoned. Their end was not observed, so
+    /// the exposures are incomplete.
+    async fn close_abandoned_runs(&mut self, limit: u32) -> Result<(), ServiceError> {
         let before = self.now.minus_millis(ABANDONED_AFTER_MS);
-        let silent = self.tenant.silent_runs(before, limit).await?;
+        let silent = self.tx.silent_runs(before, limit).await?;
         if silent.is_empty() {
             return Ok(());
         }
         self.lock().await?;
-        self.tenant.must_last().await?;
+        // Reads outside a run disable synchronous commit, but the events appended here must survive
+        // a crash.
+        self.tx.require_sync_commit().await?;
         for id in silent {
             match self.read_run(&id).await? {
-                // Somebody wrote to it before we had the lock.
-                Some(run) if before <= run.last => {}
+                // A note was added before this transaction had the lock, so the run is not
+                // abandoned.
+                Some(run) if run.last >= before => {}
                 Some(mut run) => {
-                    run.add(Note::Gap);
-                    self.give_up(run).await?;
+                    run.apply(RunNote::Gap);
+                    self.abandon_run(run).await?;
                 }
-                None => drop(self.tenant.close_run(&id).await?),
+                None => drop(self.tx.delete_open_run(&id).await?),
             }
         }
         Ok(())
     }
 
-    /// Ends a run that nobody ended. One that cannot be closed is forgotten, whatever is wrong with it: it must not be in
-    /// the way of everybody who opens another.
-    async fn give_up(&mut self, run: Run) -> Result<(), Failure> {
+    /// Closes an abandoned run. A run that cannot be closed is deleted instead: it must not block
+    /// every later request that opens a run.
+    async fn abandon_run(&mut self, run: Run) -> Result<(), ServiceError> {
         let by = self.caller.actor.clone();
-        self.tenant.mark().await?;
-        let ended = self.end_run(run.clone(), &Ending::abandoned(), &by).await;
+        // Closing may fail after it wrote some events. The savepoint undoes those and nothing else.
+        self.tx.set_savepoint().await?;
+        let ended = self
+            .end_run(run.clone(), &RunEnding::abandoned(), &by)
+            .await;
         match ended {
             Ok(_) => Ok(()),
-            Err(error @ (Failure::Store(_) | Failure::Database(_))) => Err(error),
-            // It waits until there is room.
-            Err(Failure::Quota(_)) => self.undo().await,
+            Err(error @ (ServiceError::Store(_) | ServiceError::Database(_))) => Err(error),
+            // The run stays open until the workspace has room for its events.
+            Err(ServiceError::Quota(_)) => self.rollback_to_savepoint().await,
             Err(why) => {
-                self.undo().await?;
+                self.rollback_to_savepoint().await?;
                 tracing::warn!(%why, "a run that nobody ended cannot be closed and is forgotten");
-                self.forget_run(&run).await
+                self.remove_run(&run).await
             }
         }
     }
 
-    /// Undoes what was done since the mark, and forgets what was read of it.
-    async fn undo(&mut self) -> Result<(), Failure> {
+    /// Rolls back to the savepoint and drops the state cached since.
+    async fn rollback_to_savepoint(&mut self) -> Result<(), ServiceError> {
         self.workspace = None;
-        Ok(self.tenant.undo().await?)
+        Ok(self.tx.rollback_to_savepoint().await?)
     }
 }

@@ -1,0 +1,75 @@
+//! Whether a rewording is compared at all: candidates in a store of thousands, without comparing
+//! all with all.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use ken_core::trust::similarity::{
+    MergeDecision, ModelCosine, TokenizedStatement, compare_statements,
+};
+use ken_engine::duplicates::candidate_pairs;
+use ken_index::Embedder;
+
+use super::super::data::{Lesson, Split, lines};
+use super::{Row, percent, rows};
+
+/// Prints how many rewordings of a split are candidates in a store of every lesson and every
+/// rewording.
+pub(super) fn report(dir: &Path, split: Split, model: &dyn Embedder) -> Result<(), String> {
+    let mut texts: Vec<String> = lines::<Lesson>(&dir.join("entries.jsonl"))?
+        .into_iter()
+        .map(|lesson| lesson.statement)
+        .collect();
+    let rows = rows(dir)?;
+    let of_split = |row: &&Row| row.split == split && row.kind == "positive";
+    let rewordings: Vec<&Row> = rows.iter().filter(of_split).collect();
+    texts.extend(
+        rewordings
+            .iter()
+            .flat_map(|it| [it.a.clone(), it.b.clone()]),
+    );
+    texts.sort();
+    texts.dedup();
+    let place: BTreeMap<&str, usize> = texts
+        .iter()
+        .enumerate()
+        .map(|(at, it)| (it.as_str(), at))
+        .collect();
+    let claims: Vec<TokenizedStatement> = texts
+        .iter()
+        .map(|text| TokenizedStatement::parse(text))
+        .collect();
+    let began = std::time::Instant::now();
+    let found = candidate_pairs(&claims);
+    let took = began.elapsed();
+    let wanted: BTreeSet<(usize, usize)> = rewordings
+        .iter()
+        .map(|row| (place[row.a.as_str()], place[row.b.as_str()]))
+        .map(|(a, b)| (a.min(b), a.max(b)))
+        .collect();
+    let reached = wanted.intersection(&found).count();
+    println!(
+        "\ncandidates: {} pairs among {} texts in {took:.0?}; {reached} of {} rewordings, {}",
+        found.len(),
+        texts.len(),
+        wanted.len(),
+        percent(reached, wanted.len()),
+    );
+    let said: Vec<&str> = texts.iter().map(String::as_str).collect();
+    let vectors = model.embed(&said).map_err(|error| error.to_string())?;
+    let id = &model.model().id;
+    let band = |(a, b): &(usize, usize)| {
+        let cosine = vectors[*a].cosine(&vectors[*b]);
+        let near = Some(ModelCosine { model: id, cosine });
+        compare_statements(&claims[*a], &claims[*b], near).merging == MergeDecision::Judge
+    };
+    let queue: BTreeSet<(usize, usize)> = found.iter().filter(|it| band(it)).copied().collect();
+    let in_band = wanted.iter().filter(|it| band(it)).count();
+    let both = wanted.intersection(&queue).count();
+    println!(
+        "queue: {} pairs; {both} of the {in_band} rewordings in the band are candidates, {}",
+        queue.len(),
+        percent(both, in_band),
+    );
+    Ok(())
+}

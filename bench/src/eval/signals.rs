@@ -1,0 +1,75 @@
+//! The six signals' own ranking, beside that of relevance alone.
+//!
+//! Nobody has used these lessons, so five of the signals say the same of all of them: what is left
+//! to measure is what the draws of a run, which try unproven entries out, cost.
+
+use std::collections::BTreeMap;
+
+use ken_core::retrieval::score::{
+    DrawSeed, PosteriorDraw, QueryMatch, RankingSignals, RankingWeights, ScoreBoosts,
+};
+use ken_core::trust::facts::EntryFacts;
+use ken_core::values::id::EntryId;
+use ken_core::values::time::Timestamp;
+use ken_index::SearchCandidate;
+
+use super::DEPTH;
+use super::data::Asked;
+use super::figures::ndcg;
+
+/// Candidates that are scored, as in `ken search`.
+pub(super) const SCORED: usize = 50;
+
+/// Which draws serve.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Draws {
+    Mean,
+    Run,
+}
+
+impl Draws {
+    pub(super) const ALL: [Self; 2] = [Self::Mean, Self::Run];
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Mean => "six signals, mean",
+            Self::Run => "six signals, draws",
+        }
+    }
+}
+
+/// Returns nDCG of candidates after the six signals ranked them.
+pub(super) fn scored(
+    found: &[SearchCandidate],
+    asked: &Asked,
+    lessons: &BTreeMap<EntryId, String>,
+    draws: Draws,
+) -> f64 {
+    let now = Timestamp::from_seconds(0);
+    let score = |it: &SearchCandidate| {
+        let draw = match draws {
+            Draws::Mean => PosteriorDraw::Mean,
+            Draws::Run => PosteriorDraw::Of(DrawSeed::new("eval", &asked.text), it.entry.id),
+        };
+        let matched = QueryMatch {
+            semantic: it.relevance,
+            in_thread: false,
+        };
+        let signals = RankingSignals::from_facts(
+            &EntryFacts::from_entry(&it.entry, None, now),
+            matched,
+            draw,
+            now,
+        );
+        signals
+            .explain(&RankingWeights::default(), ScoreBoosts::default())
+            .score
+    };
+    let mut ranked: Vec<(f64, EntryId)> = found.iter().map(|it| (score(it), it.entry.id)).collect();
+    ranked.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+    let hits: Vec<bool> = ranked
+        .iter()
+        .map(|(_, id)| asked.relevant.contains(&lessons[id]))
+        .collect();
+    ndcg(&hits, asked.relevant.len(), DEPTH)
+}

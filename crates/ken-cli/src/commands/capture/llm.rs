@@ -1,0 +1,201 @@
+//! `ken capture --llm --add`: the LLM's claims become candidate entries.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use ken_engine::llm::{
+    ExtractionOutcome, JudgeError, PIECE_BYTES_MAX, PIECES_MAX, TranscriptClaim, split_transcript,
+    transcript_evidence,
+};
+use ken_engine::{Engine, EngineError};
+use serde::Serialize;
+
+use crate::commands::Session;
+use crate::commands::config::llm;
+use crate::failure::{CommandExit, CommandFailure};
+use crate::print::{pluralize, truncate_columns};
+
+/// Maximum bytes of a transcript.
+const BYTES_MAX: u64 = (PIECE_BYTES_MAX * PIECES_MAX) as u64;
+
+/// Maximum columns of a claim.
+const CLAIM_WIDTH: usize = 84;
+
+#[derive(Serialize)]
+struct ClaimObject<'a> {
+    schema: &'static str,
+    /// `proposed`, `added`, `known` or `refused`.
+    outcome: &'static str,
+    entries: Vec<String>,
+    why: Option<String>,
+    kind: &'static str,
+    statement: &'a str,
+    quote: &'a str,
+}
+
+/// Counts of the outcomes.
+#[derive(Default)]
+struct Tally {
+    added: u64,
+    known: u64,
+    refused: u64,
+    groundless: u64,
+    unanswered: u64,
+}
+
+pub(in crate::commands) fn run(
+    session: &mut Session<'_>,
+    file: &Path,
+    dry_run: bool,
+) -> Result<CommandExit, CommandFailure> {
+    let text = transcript(file)?;
+    let pieces = split_transcript(&text).map_err(EngineError::from)?;
+    let evidence = transcript_evidence(&text);
+    let mut judge = llm::open(session)?;
+    let by = judge.actor();
+    let (mut engine, _) = session.surroundings.open_to_write()?;
+    let mut tally = Tally::default();
+    for piece in pieces {
+        let answer = judge.extract_claims(piece);
+        llm::tell_tokens(session, &judge)?;
+        let claims = match answer {
+            Ok(claims) => claims,
+            Err(error) => {
+                tally.unanswered += 1;
+                tell_silence(session, &error)?;
+                continue;
+            }
+        };
+        tally.groundless += claims.groundless as u64;
+        for found in &claims.claims {
+            let outcome = if dry_run {
+                None
+            } else {
+                Some(engine.add_extracted_claim(found, &evidence, &by)?)
+            };
+            one(session, &engine, found, outcome.as_ref())?;
+            match outcome {
+                None => {}
+                Some(ExtractionOutcome::Added(_)) => tally.added += 1,
+                Some(ExtractionOutcome::Known(_)) => tally.known += 1,
+                Some(ExtractionOutcome::Refused(_)) => tally.refused += 1,
+            }
+        }
+    }
+    session.surroundings.remember(&mut engine)?;
+    session.printer.notices(&engine.take_notices())?;
+    tell(session, &tally)
+}
+
+/// Prints that the LLM gave no valid answer, so nothing was changed.
+pub(in crate::commands) fn tell_silence(
+    session: &mut Session<'_>,
+    error: &JudgeError,
+) -> Result<(), CommandFailure> {
+    let mut why = error.to_string();
+    if let Some(source) = std::error::Error::source(error) {
+        why = format!("{why}: {source}");
+    }
+    session
+        .printer
+        .note(&format!("no answer that counts: {why}"))?;
+    match error.hint() {
+        Some(hint) => session.printer.hint(hint),
+        None => Ok(()),
+    }
+}
+
+fn tell(session: &mut Session<'_>, tally: &Tally) -> Result<CommandExit, CommandFailure> {
+    let added = pluralize(tally.added, "candidate", "candidates");
+    let mut said = format!("{added} added");
+    for (count, what) in [
+        (tally.known, "already known"),
+        (tally.refused, "refused"),
+        (
+            tally.groundless,
+            "left out because the transcript does not contain them",
+        ),
+    ] {
+        if count > 0 {
+            said = format!("{said}, {count} {what}");
+        }
+    }
+    if tally.unanswered > 0 {
+        let pieces = pluralize(tally.unanswered, "piece", "pieces");
+        said = format!("{said}, {pieces} of it without an answer");
+    }
+    session.printer.talk(said)?;
+    match tally.refused + tally.unanswered {
+        0 => Ok(CommandExit::Fine),
+        _ => Ok(CommandExit::Refused),
+    }
+}
+
+fn one(
+    session: &mut Session<'_>,
+    engine: &Engine,
+    found: &TranscriptClaim,
+    outcome: Option<&ExtractionOutcome>,
+) -> Result<(), CommandFailure> {
+    let (word, entries, why) = match outcome {
+        None => ("proposed", Vec::new(), None),
+        Some(ExtractionOutcome::Added(id)) => {
+            let is_held = !engine.entry(*id)?.quarantine.is_empty();
+            let why = is_held.then(|| "quarantined".to_owned());
+            ("added", vec![id.to_string()], why)
+        }
+        Some(ExtractionOutcome::Known(ids)) => {
+            let ids = ids.iter().map(ToString::to_string);
+            ("known", ids.collect(), None)
+        }
+        Some(ExtractionOutcome::Refused(error)) => ("refused", Vec::new(), Some(error.to_string())),
+    };
+    if session.is_json() {
+        return session.printer.json(&ClaimObject {
+            schema: "ken.capture.llm.v1",
+            outcome: word,
+            entries,
+            why,
+            kind: found.kind.name(),
+            statement: found.statement.as_str(),
+            quote: &found.quote,
+        });
+    }
+    let entries = entries.join(", ");
+    let kind = found.kind.name();
+    let claim = truncate_columns(&found.statement.title(), CLAIM_WIDTH);
+    let why = why.map(|why| format!(" ({why})")).unwrap_or_default();
+    let line = if entries.is_empty() {
+        format!("{word}  {kind}  {claim}{why}")
+    } else {
+        format!("{word}  {entries}  {kind}  {claim}{why}")
+    };
+    session.printer.line(line)
+}
+
+fn transcript(path: &Path) -> Result<String, CommandFailure> {
+    let shown = path.display();
+    let read = |reader: &mut dyn Read| {
+        let mut text = String::new();
+        let read = reader.take(BYTES_MAX + 1).read_to_string(&mut text);
+        read.map(|_| text)
+            .map_err(|e| CommandFailure::io(format_args!("cannot read `{shown}`"), &e))
+    };
+    let text = if path == Path::new("-") {
+        read(&mut io::stdin().lock())?
+    } else {
+        let opened = File::open(path);
+        let mut file =
+            opened.map_err(|e| CommandFailure::io(format_args!("cannot open `{shown}`"), &e))?;
+        read(&mut file)?
+    };
+    if text.len() as u64 <= BYTES_MAX {
+        Ok(text)
+    } else {
+        Err(
+            CommandFailure::usage(format_args!("`{shown}` has more than {BYTES_MAX} bytes"))
+                .with_hint("give the part that matters, or several parts one after the other"),
+        )
+    }
+}

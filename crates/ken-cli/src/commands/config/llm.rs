@@ -1,0 +1,279 @@
+//! `ken config llm`: the LLM that Ken may ask, and the tokens it used.
+
+use clap::{Args, Subcommand};
+use ken_engine::EngineError;
+use ken_engine::llm::{Judge, JudgeChoice, JudgeEndpoint, JudgeUsage, TIMEOUT_SECONDS};
+use serde::Serialize;
+
+use crate::commands::Session;
+use crate::failure::{CommandExit, CommandFailure};
+use crate::print::pluralize;
+use crate::world;
+
+/// Text below the options of `ken config llm --help`.
+const LLM_HELP: &str = "\
+Ken calls no LLM unless you configure one. The setting is stored per user in judge.toml (in
+KEN_JUDGE, or ken/ below XDG_CONFIG_HOME); a repository cannot set it. Secrets are removed from
+every text before it is sent, and the tokens used are printed.
+
+Examples:
+  ken config llm set command -- claude -p
+  ken config llm set command --pass OPENAI_API_KEY -- codex exec -
+  ken config llm set openai https://api.openai.com MODEL --key-env OPENAI_API_KEY
+  ken config llm set anthropic MODEL --key-env ANTHROPIC_API_KEY
+  ken config llm test && ken health duplicates --llm";
+
+/// `ken config llm`.
+#[derive(Debug, Args)]
+#[command(after_help = LLM_HELP)]
+pub(crate) struct LlmArgs {
+    #[command(subcommand)]
+    pub(crate) command: Option<LlmCommand>,
+}
+
+/// `ken config llm …`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum LlmCommand {
+    /// Show the configured LLM
+    #[command(after_help = "Example:\n  ken config llm show")]
+    Show,
+    /// Configure an LLM, or none
+    #[command(subcommand)]
+    Set(SetLlm),
+    /// Send a test prompt to the configured LLM
+    #[command(after_help = "Example:\n  ken config llm test")]
+    Test,
+}
+
+/// `ken config llm set …`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum SetLlm {
+    /// Use a program that reads a prompt from standard input and prints JSON
+    #[command(after_help = "Example:\n  ken config llm set command -- claude -p")]
+    Command {
+        /// Environment variable to pass to the program besides PATH and HOME
+        #[arg(long, value_name = "VARIABLE")]
+        pass: Vec<String>,
+        #[command(flatten)]
+        timeout: TimeoutArgs,
+        /// The program and its arguments; no shell is involved
+        #[arg(last = true, required = true, value_name = "PROGRAM")]
+        program: Vec<String>,
+    },
+    /// Use an endpoint with OpenAI's chat completions API
+    #[command(after_help = "Example:\n  ken config llm set openai http://localhost:11434 llama3")]
+    Openai {
+        /// Base URL, such as `https://api.openai.com` or `http://localhost:11434`
+        url: String,
+        /// Model name
+        model: String,
+        #[command(flatten)]
+        endpoint: EndpointArgs,
+    },
+    /// Use an endpoint with Anthropic's messages API
+    #[command(
+        after_help = "Example:\n  ken config llm set anthropic MODEL --key-env ANTHROPIC_API_KEY"
+    )]
+    Anthropic {
+        /// Model name
+        model: String,
+        /// Base URL
+        #[arg(long, value_name = "URL", default_value = "https://api.anthropic.com")]
+        url: String,
+        #[command(flatten)]
+        endpoint: EndpointArgs,
+    },
+    /// Remove the configured LLM
+    #[command(after_help = "Example:\n  ken config llm set none")]
+    None,
+}
+
+/// Options of every endpoint.
+#[derive(Debug, Args)]
+pub(crate) struct EndpointArgs {
+    /// Environment variable that holds the API key
+    #[arg(long, value_name = "VARIABLE")]
+    pub(crate) key_env: Option<String>,
+    /// Allow unencrypted HTTP to another machine
+    #[arg(long)]
+    pub(crate) plain: bool,
+    #[command(flatten)]
+    pub(crate) timeout: TimeoutArgs,
+}
+
+/// Timeout of calls.
+#[derive(Debug, Args)]
+pub(crate) struct TimeoutArgs {
+    /// Timeout per call in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = TIMEOUT_SECONDS)]
+    pub(crate) timeout: u64,
+}
+
+/// JSON view of the configured LLM.
+#[derive(Serialize)]
+struct JudgeObject<'a> {
+    schema: &'static str,
+    kind: &'static str,
+    program: Option<&'a [String]>,
+    pass: Option<&'a [String]>,
+    url: Option<&'a str>,
+    model: Option<&'a str>,
+    key_variable: Option<&'a str>,
+    timeout_seconds: Option<u64>,
+}
+
+pub(in crate::commands) fn run(
+    session: &mut Session<'_>,
+    command: Option<LlmCommand>,
+) -> Result<CommandExit, CommandFailure> {
+    let home = world::judge_home()?;
+    match command {
+        None | Some(LlmCommand::Show) => show(session, &home.load().map_err(EngineError::from)?),
+        Some(LlmCommand::Set(choice)) => {
+            let chosen = home.store(chosen(choice)).map_err(EngineError::from)?;
+            show(session, &chosen)
+        }
+        Some(LlmCommand::Test) => test(session),
+    }
+}
+
+/// Opens the LLM that the user configured.
+pub(in crate::commands) fn open(session: &Session<'_>) -> Result<Judge, CommandFailure> {
+    let guard = session.surroundings.guard()?;
+    Ok(world::judge_home()?
+        .open(&guard)
+        .map_err(EngineError::from)?)
+}
+
+/// Prints the tokens of the last call and of all calls.
+pub(in crate::commands) fn tell_tokens(
+    session: &mut Session<'_>,
+    judge: &Judge,
+) -> Result<(), CommandFailure> {
+    let (last, total) = judge.usage();
+    let name = judge.name();
+    let calls = pluralize(total.calls, "call", "calls");
+    session.printer.talk(format_args!(
+        "judge {name}: {}; {calls}, {} in all",
+        tokens(last),
+        tokens(total)
+    ))
+}
+
+fn tokens(spent: JudgeUsage) -> String {
+    let (sent, received) = (spent.sent, spent.received);
+    let estimated = if spent.estimated { ", estimated" } else { "" };
+    format!("{sent} tokens sent, {received} received{estimated}")
+}
+
+fn test(session: &mut Session<'_>) -> Result<CommandExit, CommandFailure> {
+    let mut judge = open(session)?;
+    let answer = judge.probe();
+    tell_tokens(session, &judge)?;
+    answer.map_err(EngineError::from)?;
+    session.printer.line("it answers as it should")?;
+    Ok(CommandExit::Fine)
+}
+
+fn chosen(choice: SetLlm) -> JudgeChoice {
+    match choice {
+        SetLlm::None => JudgeChoice::None,
+        SetLlm::Command {
+            pass,
+            timeout,
+            program,
+        } => JudgeChoice::Command {
+            program,
+            pass,
+            timeout_seconds: timeout.timeout,
+        },
+        SetLlm::Openai {
+            url,
+            model,
+            endpoint,
+        } => JudgeChoice::OpenAi(at(url, model, endpoint)),
+        SetLlm::Anthropic {
+            model,
+            url,
+            endpoint,
+        } => JudgeChoice::Anthropic(at(url, model, endpoint)),
+    }
+}
+
+fn at(url: String, model: String, args: EndpointArgs) -> JudgeEndpoint {
+    JudgeEndpoint {
+        url,
+        model,
+        key_variable: args.key_env,
+        plain: args.plain,
+        timeout_seconds: args.timeout.timeout,
+    }
+}
+
+fn show(session: &mut Session<'_>, choice: &JudgeChoice) -> Result<CommandExit, CommandFailure> {
+    if session.is_json() {
+        session.printer.json(&object(choice))?;
+        return Ok(CommandExit::Fine);
+    }
+    let mut line = |name: &str, value: &str| {
+        let line = format!("{name:<11}{value}");
+        session.printer.line(line)
+    };
+    line("judge", choice.kind())?;
+    match choice {
+        JudgeChoice::None => session.printer.hint(
+            "without one, people decide about what `ken health duplicates` lists; `ken config llm set --help` says how to have one",
+        )?,
+        JudgeChoice::Command {
+            program,
+            pass,
+            timeout_seconds,
+        } => {
+            line("program", &program.join(" "))?;
+            let passed = ["PATH", "HOME"].into_iter().map(ToOwned::to_owned);
+            let passed: Vec<String> = passed.chain(pass.iter().cloned()).collect();
+            line("variables", &passed.join(", "))?;
+            line("timeout", &format!("{timeout_seconds} s"))?;
+        }
+        JudgeChoice::OpenAi(it) | JudgeChoice::Anthropic(it) => {
+            line("model", &format!("{} at {}", it.model, it.url))?;
+            if let Some(variable) = &it.key_variable {
+                line("key", &format!("in the variable {variable}"))?;
+            }
+            line("timeout", &format!("{} s", it.timeout_seconds))?;
+        }
+    }
+    Ok(CommandExit::Fine)
+}
+
+fn object(choice: &JudgeChoice) -> JudgeObject<'_> {
+    let mut object = JudgeObject {
+        schema: "ken.judge.v1",
+        kind: choice.kind(),
+        program: None,
+        pass: None,
+        url: None,
+        model: None,
+        key_variable: None,
+        timeout_seconds: None,
+    };
+    match choice {
+        JudgeChoice::None => {}
+        JudgeChoice::Command {
+            program,
+            pass,
+            timeout_seconds,
+        } => {
+            object.program = Some(program);
+            object.pass = Some(pass);
+            object.timeout_seconds = Some(*timeout_seconds);
+        }
+        JudgeChoice::OpenAi(it) | JudgeChoice::Anthropic(it) => {
+            object.url = Some(&it.url);
+            object.model = Some(&it.model);
+            object.key_variable = it.key_variable.as_deref();
+            object.timeout_seconds = Some(it.timeout_seconds);
+        }
+    }
+    object
+}

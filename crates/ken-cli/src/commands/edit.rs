@@ -1,0 +1,110 @@
+//! `ken edit`: changes fields of an entry.
+
+use clap::{Args, ValueEnum};
+use ken_core::values::content::Changes;
+use ken_core::values::kind::EntryKind;
+use serde_json::{Map, Value};
+
+use super::{Session, note};
+use crate::args::fields::WordingArgs;
+use crate::failure::{CommandExit, CommandFailure};
+
+/// `ken edit`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  ken edit L-7k2f --statement \"Charging twice is safe within 24 hours.\"\n  ken edit L-7k2f --clear tag"
+)]
+pub(crate) struct EditArgs {
+    /// The entry: its id, an unambiguous prefix of it, or its alias
+    pub(crate) id: String,
+    /// A list (anchor, verify, tag, depends-on) replaces the old list.
+    #[command(flatten)]
+    pub(crate) wording: WordingArgs,
+    /// Field to clear; may be repeated
+    #[arg(long, value_name = "FIELD")]
+    pub(crate) clear: Vec<Field>,
+    /// Reason, for the history
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) note: Option<String>,
+}
+
+/// Fields that can be cleared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Field {
+    Anchor,
+    Verify,
+    Tag,
+    DependsOn,
+    Lens,
+    Polarity,
+}
+
+pub(super) fn run(
+    session: &mut Session<'_>,
+    args: EditArgs,
+) -> Result<CommandExit, CommandFailure> {
+    let reason = note(args.note)?;
+    let mut changes = changes(&args.wording)?;
+    for field in &args.clear {
+        clear(&mut changes, *field);
+    }
+    if changes.is_empty() && args.wording.detail.is_none() {
+        return Err(CommandFailure::usage("nothing to change was given")
+            .with_hint("add --statement, --tag or another field; `ken edit --help` lists them"));
+    }
+    let mut fields = Vec::new();
+    let entry = session.write(|engine, by| {
+        let entry = engine.find(&args.id)?;
+        if let (Some(json), Some(kind)) = (&args.wording.detail, entry.kind()) {
+            changes.detail = Some(Some(detail(json, kind)?));
+        }
+        fields = changes.fields();
+        Ok(engine.edit(entry.id, changes, reason, by)?)
+    })?;
+    session.written(&entry, format_args!("revised {}", fields.join(", ")))
+}
+
+fn changes(wording: &WordingArgs) -> Result<Changes, CommandFailure> {
+    let mut changes = Changes::default();
+    if let Some(text) = &wording.statement {
+        changes.statement = Some(text.parse().map_err(CommandFailure::usage)?);
+    }
+    if !wording.anchor.is_empty() {
+        changes.evidence = Some(wording.anchor.iter().cloned().map(Into::into).collect());
+    }
+    if !wording.verify.is_empty() {
+        let steps: Result<_, _> = wording.verify.iter().map(|step| step.parse()).collect();
+        changes.verify = Some(steps.map_err(CommandFailure::usage)?);
+    }
+    if !wording.tag.is_empty() {
+        changes.tags = Some(wording.tag.iter().cloned().collect());
+    }
+    if !wording.depends_on.is_empty() {
+        changes.depends_on = Some(wording.depends_on.clone());
+    }
+    changes.lens = wording.lens.clone().map(Some);
+    changes.polarity = wording.polarity.map(Some);
+    changes.decay = wording.decay;
+    Ok(changes)
+}
+
+fn clear(changes: &mut Changes, field: Field) {
+    match field {
+        Field::Anchor => changes.evidence = Some(Vec::new()),
+        Field::Verify => changes.verify = Some(Vec::new()),
+        Field::Tag => changes.tags = Some(std::collections::BTreeSet::new()),
+        Field::DependsOn => changes.depends_on = Some(Vec::new()),
+        Field::Lens => changes.lens = Some(None),
+        Field::Polarity => changes.polarity = Some(None),
+    }
+}
+
+fn detail(
+    json: &str,
+    kind: EntryKind,
+) -> Result<ken_core::values::content::KindDetail, CommandFailure> {
+    let failed = |error: serde_json::Error| CommandFailure::json(&error).at("--detail");
+    let mut members: Map<String, Value> = serde_json::from_str(json).map_err(failed)?;
+    members.entry("of").or_insert_with(|| kind.name().into());
+    serde_json::from_value(Value::Object(members)).map_err(failed)
+}

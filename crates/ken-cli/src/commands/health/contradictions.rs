@@ -1,0 +1,147 @@
+//! `ken health contradictions`: lists entries that contradict each other.
+
+use clap::Args;
+use ken_core::trust::run::ExposureChannel;
+use ken_engine::contradictions::Contradiction;
+use serde::Serialize;
+
+use crate::commands::Session;
+use crate::failure::{CommandExit, CommandFailure};
+use crate::print::{pluralize, truncate_columns};
+
+/// `ken health contradictions`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Example:\n  ken health contradictions\n  ken health contradictions --dismiss L-7k2f L-9d2c"
+)]
+pub(crate) struct ContradictionsArgs {
+    /// Record new contradictions, so that search shows both entries together
+    #[arg(long, conflicts_with = "dismiss")]
+    pub(crate) flag: bool,
+    /// Never list these two entries again: they do not contradict each other
+    #[arg(long, value_name = "ID", num_args = 2)]
+    pub(crate) dismiss: Vec<String>,
+}
+
+/// Maximum columns of a claim.
+const CLAIM_WIDTH: usize = 84;
+
+#[derive(Serialize)]
+pub(in crate::commands) struct PairJson<'a> {
+    schema: &'static str,
+    first: SideJson,
+    second: SideJson,
+    rule: Option<&'static str>,
+    why: &'a str,
+    /// Whether the contradiction is recorded in the ledger.
+    flagged: bool,
+    /// Whether both entries are norms, which fails the gate.
+    blocks: bool,
+}
+
+#[derive(Serialize)]
+pub(in crate::commands) struct SideJson {
+    id: String,
+    kind: String,
+    title: String,
+}
+
+impl<'a> PairJson<'a> {
+    /// Returns the view of a contradiction.
+    pub(in crate::commands) fn new(it: &'a Contradiction) -> Self {
+        Self {
+            schema: "ken.contradictions.v1",
+            first: SideJson::of(&it.first),
+            second: SideJson::of(&it.second),
+            rule: it.rule,
+            why: &it.why,
+            flagged: it.flagged,
+            blocks: it.is_blocking(),
+        }
+    }
+}
+
+impl SideJson {
+    fn of(entry: &ken_core::ledger::entry::Entry) -> Self {
+        Self {
+            id: entry.id.to_string(),
+            kind: entry.kind().map(|it| it.to_string()).unwrap_or_default(),
+            title: entry.title(),
+        }
+    }
+}
+
+pub(in crate::commands) fn run(
+    session: &mut Session<'_>,
+    args: &ContradictionsArgs,
+) -> Result<CommandExit, CommandFailure> {
+    if let [one, other] = &args.dismiss[..] {
+        session.write(|engine, by| {
+            let (one, other) = (engine.find(one)?.id, engine.find(other)?.id);
+            Ok(engine.dismiss_contradiction(one, other, by)?)
+        })?;
+        session
+            .printer
+            .talk("they do not contradict each other, and are not listed again")?;
+        return Ok(CommandExit::Fine);
+    }
+    let shown = |pairs: &Vec<Contradiction>| {
+        let ids = pairs.iter().flat_map(|it| [it.first.id, it.second.id]);
+        ids.collect()
+    };
+    let mut new = 0;
+    if args.flag {
+        new = session
+            .write(|engine, by| Ok(engine.flag_contradictions(by)?))?
+            .len();
+    }
+    let found = session.read_shown(
+        ExposureChannel::Pull,
+        |engine| Ok(engine.open_contradictions()?),
+        shown,
+    )?;
+    for it in &found {
+        print(session, it)?;
+    }
+    if session.is_json() {
+        return Ok(CommandExit::Fine);
+    }
+    match found.first() {
+        None => session
+            .printer
+            .talk("no two entries seem to contradict each other")?,
+        Some(first) => {
+            let (one, other) = (first.first.id, first.second.id);
+            let mut said = pluralize(found.len() as u64, "contradiction", "contradictions");
+            if args.flag {
+                said = format!("{said}, {new} of them new");
+            }
+            session.printer.talk(said)?;
+            session.printer.hint(format_args!(
+                "`ken inbox resolve {one} {other} --keep ID` resolves one, `ken health contradictions --dismiss {one} {other}` dismisses it"
+            ))?;
+        }
+    }
+    Ok(CommandExit::Fine)
+}
+
+pub(in crate::commands) fn print(
+    session: &mut Session<'_>,
+    it: &Contradiction,
+) -> Result<(), CommandFailure> {
+    if session.is_json() {
+        return session.printer.json(&PairJson::new(it));
+    }
+    let blocks = if it.is_blocking() { "  blocks" } else { "" };
+    let new = if it.flagged { "" } else { "  new" };
+    session.printer.line(format!("{}{blocks}{new}", it.why))?;
+    for entry in [&it.first, &it.second] {
+        let line = format!(
+            "  {}  {}",
+            entry.id,
+            truncate_columns(&entry.title(), CLAIM_WIDTH)
+        );
+        session.printer.line(line)?;
+    }
+    Ok(())
+}

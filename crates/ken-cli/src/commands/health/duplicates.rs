@@ -1,0 +1,270 @@
+//! `ken health duplicates`: lists and merges entries that seem to make the same claim.
+
+use clap::Args;
+use ken_core::trust::run::ExposureChannel;
+use ken_core::trust::similarity::MergeDecision;
+use ken_engine::duplicates::{DuplicatePair, LISTED_MAX};
+use ken_engine::llm::JudgedPairOutcome;
+use serde::Serialize;
+
+use crate::commands::Session;
+use crate::commands::capture::llm::tell_silence;
+use crate::commands::config::llm;
+use crate::failure::{CommandExit, CommandFailure};
+use crate::print::{pluralize, truncate_columns};
+
+/// `ken health duplicates`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  ken health duplicates\n  ken health duplicates --merge")]
+pub(crate) struct DuplicatesArgs {
+    /// Maximum pairs to list, or to ask the LLM about, most similar first
+    #[arg(long, value_name = "N", default_value_t = LISTED_MAX)]
+    pub(crate) limit: usize,
+    /// Merge entries with identical statements; opposite claims are never merged
+    #[arg(long, conflicts_with_all = ["llm", "dismiss"])]
+    pub(crate) merge: bool,
+    /// Ask the configured LLM about the other pairs: merge duplicates, never list the rest again
+    #[arg(long, conflicts_with = "dismiss")]
+    pub(crate) llm: bool,
+    /// Never list these two entries again: they are not duplicates
+    #[arg(long, value_name = "ID", num_args = 2)]
+    pub(crate) dismiss: Vec<String>,
+}
+
+/// Maximum columns of a claim.
+const CLAIM_WIDTH: usize = 84;
+
+/// Consecutive calls without a valid answer after which the LLM is no longer asked.
+const SILENCES_MAX: u64 = 3;
+
+#[derive(Serialize)]
+struct PairObject {
+    schema: &'static str,
+    first: String,
+    second: String,
+    cosine: Option<f64>,
+    /// Probability that both make the same claim.
+    score: f64,
+    /// Whether both certainly make the same claim.
+    sure: bool,
+    may_be_opposites: bool,
+    /// The outcome, if the pair was decided.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    outcome: Option<&'static str>,
+}
+
+pub(in crate::commands) fn run(
+    session: &mut Session<'_>,
+    args: &DuplicatesArgs,
+) -> Result<CommandExit, CommandFailure> {
+    if let [one, other] = &args.dismiss[..] {
+        session.write(|engine, by| {
+            let (one, other) = (engine.find(one)?.id, engine.find(other)?.id);
+            Ok(engine.dismiss_duplicate(one, other, by)?)
+        })?;
+        session
+            .printer
+            .talk("they stay two, and are not listed again")?;
+        return Ok(CommandExit::Fine);
+    }
+    if args.llm {
+        return ask(session, args.limit);
+    }
+    if args.merge {
+        return merge(session);
+    }
+    list(session, args.limit)
+}
+
+fn list(session: &mut Session<'_>, limit: usize) -> Result<CommandExit, CommandFailure> {
+    let (pairs, all) = session.read_shown(
+        ExposureChannel::Pull,
+        |engine| {
+            let mut pairs = engine.duplicate_pairs()?;
+            let all = pairs.len();
+            pairs.truncate(limit);
+            Ok((pairs, all))
+        },
+        |(pairs, _)| {
+            pairs
+                .iter()
+                .flat_map(|it| [it.first.id, it.second.id])
+                .collect()
+        },
+    )?;
+    for pair in &pairs {
+        one(session, pair, None)?;
+    }
+    if session.is_json() {
+        return Ok(CommandExit::Fine);
+    }
+    let Some(likeliest) = pairs.first() else {
+        session
+            .printer
+            .talk("no two entries seem to say the same")?;
+        return Ok(CommandExit::Fine);
+    };
+    let count = pluralize(all as u64, "pair", "pairs");
+    if pairs.len() < all {
+        session.printer.talk(format_args!(
+            "{} of {count}, likeliest first; --limit {all} lists all",
+            pairs.len()
+        ))?;
+    } else {
+        session.printer.talk(count)?;
+    }
+    // Merging opposite claims is never suggested.
+    let shown = pairs.iter().find(|it| !it.may_be_opposites);
+    let DuplicatePair { first, second, .. } = shown.unwrap_or(likeliest);
+    let (first, second) = (first.id, second.id);
+    let apart = format!("`ken health duplicates --dismiss {first} {second}` keeps them apart");
+    let hint = match shown {
+        Some(_) => format!("`ken entry merge {second} --into {first}` makes two one, {apart}"),
+        None => apart,
+    };
+    session.printer.hint(hint)?;
+    Ok(CommandExit::Fine)
+}
+
+/// Merges entries with identical statements.
+fn merge(session: &mut Session<'_>) -> Result<CommandExit, CommandFailure> {
+    let (mut engine, by) = session.surroundings.open_to_write()?;
+    let merged = engine.merge_identical(&by)?;
+    session.surroundings.remember(&mut engine)?;
+    session.printer.notices(&engine.take_notices())?;
+    for pair in &merged {
+        one(session, pair, Some("merged"))?;
+    }
+    let count = pluralize(merged.len() as u64, "pair", "pairs");
+    session
+        .printer
+        .talk(format_args!("{count} merged; the others need a look"))?;
+    Ok(CommandExit::Fine)
+}
+
+/// Counts of the LLM's decisions.
+#[derive(Default)]
+struct Tally {
+    merged: u64,
+    apart: u64,
+    people: u64,
+    refused: u64,
+    silent: u64,
+}
+
+/// Asks the LLM about the most similar pairs.
+fn ask(session: &mut Session<'_>, limit: usize) -> Result<CommandExit, CommandFailure> {
+    let mut judge = llm::open(session)?;
+    let (mut engine, _) = session.surroundings.open_to_write()?;
+    let mut pairs = engine.duplicate_pairs()?;
+    pairs.retain(|it| it.merging == MergeDecision::Judge);
+    pairs.truncate(limit);
+    let mut tally = Tally::default();
+    let mut in_a_row = 0;
+    for pair in &pairs {
+        let calls = judge.usage().1.calls;
+        // An earlier pair may have merged one of these entries already.
+        let is_whole = |id| Ok::<_, CommandFailure>(engine.entry(id)?.merged_into.is_none());
+        if !is_whole(pair.first.id)? || !is_whole(pair.second.id)? {
+            continue;
+        }
+        let judged = engine.judge_pair(&mut judge, pair)?;
+        if calls < judge.usage().1.calls {
+            llm::tell_tokens(session, &judge)?;
+        }
+        in_a_row = match &judged {
+            JudgedPairOutcome::NoAnswer(_) => in_a_row + 1,
+            JudgedPairOutcome::Merged { .. }
+            | JudgedPairOutcome::Dismissed
+            | JudgedPairOutcome::Norm
+            | JudgedPairOutcome::NeedsPerson
+            | JudgedPairOutcome::Refused(_) => 0,
+        };
+        told(session, pair, &judged, &mut tally)?;
+        if in_a_row == SILENCES_MAX {
+            let why =
+                format!("{SILENCES_MAX} questions in a row got no answer: the rest is not asked");
+            session.printer.note(&why)?;
+            break;
+        }
+    }
+    session.surroundings.remember(&mut engine)?;
+    session.printer.notices(&engine.take_notices())?;
+    let asked = pluralize(pairs.len() as u64, "pair", "pairs");
+    session.printer.talk(format_args!(
+        "{asked}: {} merged, {} told apart, {} left to people, {} refused, {} without an answer",
+        tally.merged, tally.apart, tally.people, tally.refused, tally.silent
+    ))?;
+    match tally.refused + tally.silent {
+        0 => Ok(CommandExit::Fine),
+        _ => Ok(CommandExit::Refused),
+    }
+}
+
+fn told(
+    session: &mut Session<'_>,
+    pair: &DuplicatePair,
+    judged: &JudgedPairOutcome,
+    tally: &mut Tally,
+) -> Result<(), CommandFailure> {
+    let (word, count) = match judged {
+        JudgedPairOutcome::Merged { .. } => ("merged", &mut tally.merged),
+        JudgedPairOutcome::Dismissed => ("told apart", &mut tally.apart),
+        JudgedPairOutcome::Norm | JudgedPairOutcome::NeedsPerson => {
+            ("left to people", &mut tally.people)
+        }
+        JudgedPairOutcome::Refused(_) => ("refused", &mut tally.refused),
+        JudgedPairOutcome::NoAnswer(_) => ("no answer", &mut tally.silent),
+    };
+    *count += 1;
+    one(session, pair, Some(word))?;
+    match judged {
+        JudgedPairOutcome::NoAnswer(error) => tell_silence(session, error),
+        JudgedPairOutcome::Refused(error) => session.printer.note(&format!("not merged: {error}")),
+        JudgedPairOutcome::Merged { .. }
+        | JudgedPairOutcome::Dismissed
+        | JudgedPairOutcome::Norm
+        | JudgedPairOutcome::NeedsPerson => Ok(()),
+    }
+}
+
+fn one(
+    session: &mut Session<'_>,
+    pair: &DuplicatePair,
+    outcome: Option<&'static str>,
+) -> Result<(), CommandFailure> {
+    let sure = pair.merging == MergeDecision::Merge;
+    if session.is_json() {
+        return session.printer.json(&PairObject {
+            schema: "ken.duplicates.v1",
+            first: pair.first.id.to_string(),
+            second: pair.second.id.to_string(),
+            cosine: pair.cosine,
+            score: pair.score,
+            sure,
+            may_be_opposites: pair.may_be_opposites,
+            outcome,
+        });
+    }
+    let mut head = if sure {
+        "the same".to_owned()
+    } else {
+        format!("alike {:.2}", pair.score)
+    };
+    if pair.may_be_opposites {
+        head.push_str(", may be opposites");
+    }
+    if let Some(outcome) = outcome {
+        head = format!("{outcome}: {head}");
+    }
+    session.printer.line(head)?;
+    for entry in [&pair.first, &pair.second] {
+        let line = format!(
+            "  {}  {}",
+            entry.id,
+            truncate_columns(&entry.title(), CLAIM_WIDTH)
+        );
+        session.printer.line(line)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,123 @@
+//! `ken health friction`: records friction and counts it by type.
+
+use std::collections::BTreeMap;
+
+use clap::{Args, Subcommand};
+use ken_core::ledger::store::EntryFilter;
+use ken_core::values::content::{FrictionType, KindDetail};
+use ken_core::values::kind::EntryKind;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::args::values;
+use crate::commands::Session;
+use crate::failure::{CommandExit, CommandFailure};
+use crate::print::pluralize;
+
+/// `ken health friction …`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum FrictionCommand {
+    /// Record friction
+    Record(RecordArgs),
+    /// Count recorded friction by type
+    #[command(after_help = "Example:\n  ken health friction report")]
+    Report,
+}
+
+/// `ken health friction record`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Example:\n  ken health friction record --type tool_error --context '{\"tool\":\"cargo\"}'"
+)]
+pub(crate) struct RecordArgs {
+    /// Type of friction
+    #[arg(
+        long = "type",
+        value_name = "TYPE",
+        value_parser = values::word::<FrictionType>(&["tool_error", "redo", "validation_fail"]),
+    )]
+    pub(crate) friction: FrictionType,
+    /// Details from the tool, as JSON
+    #[arg(long, value_name = "JSON")]
+    pub(crate) context: String,
+}
+
+const TYPES: [FrictionType; 3] = [
+    FrictionType::ToolError,
+    FrictionType::Redo,
+    FrictionType::ValidationFail,
+];
+
+#[derive(Serialize)]
+struct FrictionObject {
+    schema: &'static str,
+    total: u64,
+    by_type: BTreeMap<&'static str, u64>,
+}
+
+pub(in crate::commands) fn run(
+    session: &mut Session<'_>,
+    command: FrictionCommand,
+) -> Result<CommandExit, CommandFailure> {
+    match command {
+        FrictionCommand::Record(args) => record(session, &args),
+        FrictionCommand::Report => report(session),
+    }
+}
+
+fn record(session: &mut Session<'_>, args: &RecordArgs) -> Result<CommandExit, CommandFailure> {
+    let context: Value = serde_json::from_str(&args.context).map_err(|error| {
+        CommandFailure::json(&error)
+            .at("--context")
+            .with_hint("give one JSON value, such as '{\"tool\":\"cargo\"}'")
+    })?;
+    let friction = args.friction;
+    let entry = session.write(|engine, by| {
+        let proposal = ken_engine::friction::friction_proposal(friction, context, by)?;
+        Ok(engine.add(proposal, by)?)
+    })?;
+    session.written(&entry, format_args!("recorded a {}", name(friction)))
+}
+
+fn report(session: &mut Session<'_>) -> Result<CommandExit, CommandFailure> {
+    let filter = EntryFilter {
+        kind: Some(EntryKind::Friction),
+        ..EntryFilter::default()
+    };
+    let entries = session.read(|engine| Ok(engine.list(&filter)?))?;
+    let mut by_type: BTreeMap<&'static str, u64> = TYPES.map(|it| (name(it), 0)).into();
+    let mut total = 0;
+    for entry in &entries {
+        let detail = entry
+            .content
+            .as_ref()
+            .and_then(|content| content.detail.as_ref());
+        if let Some(KindDetail::Friction(friction)) = detail {
+            *by_type.entry(name(friction.friction)).or_default() += 1;
+            total += 1;
+        }
+    }
+    if session.is_json() {
+        session.printer.json(&FrictionObject {
+            schema: "ken.friction.v1",
+            total,
+            by_type,
+        })?;
+        return Ok(CommandExit::Fine);
+    }
+    for (name, count) in by_type {
+        session.printer.line(format_args!("{name:<16}{count:>6}"))?;
+    }
+    session
+        .printer
+        .talk(pluralize(total, "record", "records"))?;
+    Ok(CommandExit::Fine)
+}
+
+fn name(friction: FrictionType) -> &'static str {
+    match friction {
+        FrictionType::ToolError => "tool_error",
+        FrictionType::Redo => "redo",
+        FrictionType::ValidationFail => "validation_fail",
+    }
+}

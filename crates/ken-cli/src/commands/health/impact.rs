@@ -1,0 +1,90 @@
+//! `ken health impact`: compares the outcomes of runs with and without an entry.
+//!
+//! Only runs in which the holdout decided at random are compared, so the difference is causal.
+
+use clap::Args;
+use ken_core::ledger::entry::Entry;
+use ken_core::trust::impact::ImpactEstimate;
+use ken_core::trust::run::ExposureChannel;
+use serde::Serialize;
+
+use crate::commands::Session;
+use crate::failure::{CommandExit, CommandFailure};
+use crate::print::truncate_columns;
+use crate::print::worth::impact_text;
+
+/// `ken health impact`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  ken health impact\n  ken health impact L-7k2f")]
+pub(crate) struct ImpactArgs {
+    /// The entry [default: all entries together, and each with measurements]
+    pub(crate) id: Option<String>,
+}
+
+/// Maximum columns of a title beside a chart.
+const TITLE_WIDTH: usize = 60;
+
+#[derive(Serialize)]
+struct LiftObject {
+    schema: &'static str,
+    /// The entry; absent for all entries together.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<String>,
+    worth: ImpactEstimate,
+}
+
+pub(in crate::commands) fn run(
+    session: &mut Session<'_>,
+    args: &ImpactArgs,
+) -> Result<CommandExit, CommandFailure> {
+    if let Some(id) = &args.id {
+        let entry = session.read_shown(
+            ExposureChannel::Show,
+            |engine| Ok(engine.find(id)?),
+            |entry| vec![entry.id],
+        )?;
+        let worth = entry.tallies.worth();
+        return one(session, Some(&entry), worth);
+    }
+    let lifts = session.read_shown(
+        ExposureChannel::Pull,
+        |engine| Ok(engine.impact_report()?),
+        |lifts| lifts.entries.iter().map(|(entry, _)| entry.id).collect(),
+    )?;
+    one(session, None, lifts.all)?;
+    for (entry, worth) in &lifts.entries {
+        one(session, Some(entry), *worth)?;
+    }
+    if lifts.entries.is_empty() {
+        session.printer.hint("entries are tried where `ken brief --run RUN` gives them to agents of a run that `ken run open` began")?;
+    }
+    Ok(CommandExit::Fine)
+}
+
+fn one(
+    session: &mut Session<'_>,
+    entry: Option<&Entry>,
+    worth: ImpactEstimate,
+) -> Result<CommandExit, CommandFailure> {
+    if session.is_json() {
+        session.printer.json(&LiftObject {
+            schema: "ken.lift.v1",
+            id: entry.map(|it| it.id.to_string()),
+            worth,
+        })?;
+        return Ok(CommandExit::Fine);
+    }
+    let name = match entry {
+        Some(entry) => format!(
+            "{}  {}",
+            entry.id,
+            truncate_columns(&entry.title(), TITLE_WIDTH)
+        ),
+        None => "all entries".to_owned(),
+    };
+    session.printer.line(name)?;
+    session
+        .printer
+        .line(format_args!("    {}", impact_text(worth)))?;
+    Ok(CommandExit::Fine)
+}

@@ -1,0 +1,340 @@
+//! Output of `ken hub`: tables as text, objects as JSON.
+
+use ken_core::values::time::Timestamp;
+use ken_hub::administration::{EffectiveQuotas, RebuiltWorkspace, TokenListing};
+use ken_hub::database::{OrganizationRow, WorkspaceRow};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::super::Session;
+use crate::failure::CommandFailure;
+use crate::print::{BOLD, DIM, TableCell, TextTable, WARN, pluralize};
+
+/// JSON view of something that was created or changed.
+#[derive(Serialize)]
+struct DoneObject<'a> {
+    schema: &'static str,
+    id: String,
+    name: &'a str,
+    /// Whether it existed before.
+    known: bool,
+}
+
+#[derive(Serialize)]
+struct OrganizationObject<'a> {
+    schema: &'static str,
+    id: String,
+    name: &'a str,
+    created_at: String,
+    workspaces: u64,
+    events: u64,
+}
+
+/// JSON view of a token.
+#[derive(Serialize)]
+struct TokenObject<'a> {
+    schema: &'static str,
+    id: String,
+    name: &'a str,
+    actor: String,
+    role: &'static str,
+    /// Names of the workspaces; absent if the token is valid for all of them.
+    workspaces: Option<&'a [String]>,
+    created_at: String,
+    expires_at: Option<String>,
+    revoked_at: Option<String>,
+    /// The secret, present only when the token is created.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    secret: Option<&'a str>,
+}
+
+/// JSON view of a workspace.
+#[derive(Serialize)]
+struct WorkspaceObject<'a> {
+    schema: &'static str,
+    id: String,
+    name: &'a str,
+    events: u64,
+    bytes: u64,
+    /// Whether its derived data is present; otherwise the next read rebuilds it.
+    warm: bool,
+    appended_at: Option<String>,
+}
+
+#[derive(Serialize)]
+struct RebuiltObject<'a> {
+    schema: &'static str,
+    id: String,
+    name: &'a str,
+    events: u64,
+    entries: u64,
+    seconds: f64,
+}
+
+#[derive(Serialize)]
+struct QuotaObject<'a> {
+    schema: &'static str,
+    organization: &'a str,
+    #[serde(flatten)]
+    quotas: Map<String, Value>,
+    /// Quotas that the organization sets; the others are the hub's defaults.
+    own: Vec<&'static str>,
+}
+
+/// Prints the id of something that was created or changed.
+pub(super) fn done(
+    session: &mut Session<'_>,
+    schema: &'static str,
+    id: String,
+    (what, name): (&str, &str),
+    known: bool,
+) -> Result<(), CommandFailure> {
+    if session.is_json() {
+        return session.printer.json(&DoneObject {
+            schema,
+            id,
+            name,
+            known,
+        });
+    }
+    session.printer.line(id)?;
+    if known {
+        session
+            .printer
+            .talk(format_args!("there is one called `{name}` already"))
+    } else {
+        session.printer.talk(format_args!("{what} `{name}` made"))
+    }
+}
+
+pub(super) fn organizations(
+    session: &mut Session<'_>,
+    rows: &[OrganizationRow],
+) -> Result<(), CommandFailure> {
+    if session.is_json() {
+        for row in rows {
+            session.printer.json(&OrganizationObject {
+                schema: "ken.hub.organization.v1",
+                id: row.id.0.to_string(),
+                name: row.name.as_str(),
+                created_at: row.created_at.to_string(),
+                workspaces: row.workspaces,
+                events: row.events,
+            })?;
+        }
+        return Ok(());
+    }
+    if rows.is_empty() {
+        session.printer.talk("no organizations are seen")?;
+        return session.printer.hint(
+            "only the role that owns the tables sees them, the one `ken hub migrate` was run as; `ken hub organization add NAME` makes one",
+        );
+    }
+    let heads = ["ORGANIZATION", "WORKSPACES", "EVENTS", "SINCE", "ID"];
+    let mut table = TextTable::new(&heads, 0);
+    for row in rows {
+        table.push(vec![
+            TableCell::styled(BOLD, row.name.as_str()),
+            row.workspaces.to_string().into(),
+            row.events.to_string().into(),
+            row.created_at.date().to_string().into(),
+            TableCell::styled(DIM, row.id.0.to_string()),
+        ]);
+    }
+    print(session, &table)?;
+    let count = pluralize(rows.len() as u64, "organization", "organizations");
+    session.printer.talk(count)
+}
+
+pub(super) fn workspaces(
+    session: &mut Session<'_>,
+    rows: &[WorkspaceRow],
+) -> Result<(), CommandFailure> {
+    if session.is_json() {
+        for row in rows {
+            session.printer.json(&WorkspaceObject {
+                schema: "ken.hub.workspace.v1",
+                id: row.id.0.to_string(),
+                name: row.name.as_str(),
+                events: row.events,
+                bytes: row.bytes,
+                warm: row.is_warm,
+                appended_at: row.appended_at.map(|at| at.to_string()),
+            })?;
+        }
+        return Ok(());
+    }
+    if rows.is_empty() {
+        session
+            .printer
+            .talk("the organization has no workspace yet")?;
+        return session
+            .printer
+            .hint("`ken hub workspace add ORGANIZATION NAME` makes one");
+    }
+    let mut table = TextTable::new(&["WORKSPACE", "EVENTS", "BYTES", "LAST", "STATE"], 0);
+    for row in rows {
+        let state = if row.is_warm { "" } else { "evicted" };
+        table.push(vec![
+            TableCell::styled(BOLD, row.name.as_str()),
+            row.events.to_string().into(),
+            row.bytes.to_string().into(),
+            row.appended_at.map(minute).unwrap_or_default().into(),
+            TableCell::styled(WARN, state),
+        ]);
+    }
+    print(session, &table)?;
+    let count = pluralize(rows.len() as u64, "workspace", "workspaces");
+    session.printer.talk(count)
+}
+
+pub(super) fn tokens(
+    session: &mut Session<'_>,
+    tokens: &[TokenListing],
+    now: Timestamp,
+) -> Result<(), CommandFailure> {
+    if session.is_json() {
+        for token in tokens {
+            self::token(session, token, None)?;
+        }
+        return Ok(());
+    }
+    if tokens.is_empty() {
+        session.printer.talk("the organization has no token yet")?;
+        return session
+            .printer
+            .hint("`ken hub token create ORGANIZATION --role ROLE --actor ACTOR` makes one");
+    }
+    let heads = ["ID", "ROLE", "ACTOR", "NAME", "WORKSPACES", "ENDS"];
+    let mut table = TextTable::new(&heads, 4);
+    for TokenListing { token, workspaces } in tokens {
+        let actor = token.actor.to_string();
+        let ends = match (token.revoked_at, token.expires_at) {
+            (Some(at), _) => TableCell::styled(DIM, format!("revoked {}", at.date())),
+            (None, Some(at)) if at <= now => {
+                TableCell::styled(WARN, format!("expired {}", at.date()))
+            }
+            (None, Some(at)) => at.date().to_string().into(),
+            (None, None) => "never".into(),
+        };
+        // Most tokens are named after their actor, so the name is printed only if it differs.
+        let name = if token.name == actor { "" } else { &token.name };
+        let held_to = workspaces.as_ref();
+        table.push(vec![
+            token.id.to_string().into(),
+            token.role.name().into(),
+            TableCell::styled(BOLD, actor),
+            name.into(),
+            held_to.map_or("all".to_owned(), |it| it.join(", ")).into(),
+            ends,
+        ]);
+    }
+    print(session, &table)?;
+    let count = pluralize(tokens.len() as u64, "token", "tokens");
+    session.printer.talk(count)
+}
+
+/// Prints one token as JSON.
+pub(super) fn token(
+    session: &mut Session<'_>,
+    listed: &TokenListing,
+    secret: Option<&str>,
+) -> Result<(), CommandFailure> {
+    let TokenListing { token, workspaces } = listed;
+    session.printer.json(&TokenObject {
+        schema: "ken.hub.token.v1",
+        id: token.id.to_string(),
+        name: &token.name,
+        actor: token.actor.to_string(),
+        role: token.role.name(),
+        workspaces: workspaces.as_deref(),
+        created_at: token.created_at.to_string(),
+        expires_at: token.expires_at.map(|at| at.to_string()),
+        revoked_at: token.revoked_at.map(|at| at.to_string()),
+        secret,
+    })
+}
+
+pub(super) fn rebuilt(
+    session: &mut Session<'_>,
+    rebuilt: &RebuiltWorkspace,
+    seconds: f64,
+) -> Result<(), CommandFailure> {
+    let RebuiltWorkspace { workspace, entries } = rebuilt;
+    if session.is_json() {
+        return session.printer.json(&RebuiltObject {
+            schema: "ken.hub.rebuilt.v1",
+            id: workspace.id.0.to_string(),
+            name: workspace.name.as_str(),
+            events: workspace.events,
+            entries: *entries,
+            seconds,
+        });
+    }
+    let events = pluralize(workspace.events, "event", "events");
+    let entries = pluralize(*entries, "entry", "entries");
+    let name = &workspace.name;
+    session
+        .printer
+        .line(format_args!("{name}: {events}, {entries}, {seconds:.1} s"))
+}
+
+pub(super) fn evicted(
+    session: &mut Session<'_>,
+    workspace: &WorkspaceRow,
+) -> Result<(), CommandFailure> {
+    let name = workspace.name.as_str();
+    if session.is_json() {
+        return session.printer.json(&DoneObject {
+            schema: "ken.hub.evicted.v1",
+            id: workspace.id.0.to_string(),
+            name,
+            known: !workspace.is_warm,
+        });
+    }
+    let events = pluralize(workspace.events, "event", "events");
+    let before = if workspace.is_warm { "" } else { " already" };
+    session
+        .printer
+        .line(format_args!("{name}: evicted{before}, {events} kept"))
+}
+
+pub(super) fn quotas(
+    session: &mut Session<'_>,
+    organization: &str,
+    allowed: &EffectiveQuotas,
+) -> Result<(), CommandFailure> {
+    let all = allowed.all();
+    if session.is_json() {
+        let of = |(what, max, _): &(&str, u64, bool)| ((*what).to_owned(), Value::from(*max));
+        let own = all.iter().filter(|(.., is_own)| *is_own);
+        return session.printer.json(&QuotaObject {
+            schema: "ken.hub.quota.v1",
+            organization,
+            quotas: all.iter().map(of).collect(),
+            own: own.map(|(what, ..)| *what).collect(),
+        });
+    }
+    let mut table = TextTable::new(&["QUOTA", "MAX", "SET"], 0);
+    for (what, max, is_own) in all {
+        let set = if is_own { "here" } else { "by default" };
+        table.push(vec![
+            TableCell::styled(BOLD, what.replace('_', "-")),
+            max.to_string().into(),
+            TableCell::styled(DIM, set),
+        ]);
+    }
+    print(session, &table)
+}
+
+fn print(session: &mut Session<'_>, table: &TextTable) -> Result<(), CommandFailure> {
+    let width = session.printer.width();
+    session.printer.text(table.render(width))
+}
+
+/// Returns a time without seconds.
+fn minute(at: Timestamp) -> String {
+    let text = at.to_string();
+    let (date, time) = text.split_once('T').unwrap_or((&text, ""));
+    format!("{date} {}", time.get(..5).unwrap_or_default())
+}

@@ -1,0 +1,101 @@
+//! `ken inbox` without a subcommand: one list of everything that is pending for a person.
+
+use serde::Serialize;
+
+use super::{approve, claims};
+use crate::commands::Session;
+use crate::commands::guard::{QuarantinedJson, quarantined_json};
+use crate::commands::health::contradictions;
+use crate::failure::{CommandExit, CommandFailure};
+use crate::print::{escape_invisible, pluralize};
+
+/// JSON view of the inbox.
+#[derive(Serialize)]
+struct InboxJson<'a> {
+    schema: &'static str,
+    claims: &'a [ken_engine::import::InboxClaim],
+    approvals: Vec<approve::PendingJson>,
+    quarantined: Vec<QuarantinedJson>,
+    contradictions: Vec<contradictions::PairJson<'a>>,
+}
+
+pub(super) fn run(session: &mut Session<'_>) -> Result<CommandExit, CommandFailure> {
+    let (waiting, approvals, signed, quarantined, conflicts) = session.read(|engine| {
+        Ok((
+            engine.inbox_claims()?,
+            engine.pending_approvals()?,
+            engine.requires_signatures()?,
+            engine.quarantined_entries()?,
+            engine.open_contradictions()?,
+        ))
+    })?;
+    if session.is_json() {
+        let json = InboxJson {
+            schema: "ken.inbox.v1",
+            claims: &waiting,
+            approvals: approvals
+                .iter()
+                .map(|it| approve::object(it, signed))
+                .collect(),
+            quarantined: quarantined.iter().map(quarantined_json).collect(),
+            contradictions: conflicts
+                .iter()
+                .map(contradictions::PairJson::new)
+                .collect(),
+        };
+        session.printer.json(&json)?;
+        return Ok(CommandExit::Fine);
+    }
+    heading(
+        session,
+        waiting.len(),
+        "claim",
+        "ken inbox accept ID, ken inbox reject ID",
+    )?;
+    for claim in &waiting {
+        claims::line(session, claim)?;
+    }
+    heading(session, approvals.len(), "approval", "ken inbox approve ID")?;
+    for pending in &approvals {
+        session.printer.text(approve::lines(pending))?;
+    }
+    let release = "ken guard quarantine release ID --reason TEXT";
+    heading(session, quarantined.len(), "quarantined entry", release)?;
+    for it in &quarantined {
+        let reason = escape_invisible(&it.reason);
+        session
+            .printer
+            .line(format_args!("{}  {reason}", it.entry.id))?;
+    }
+    heading(
+        session,
+        conflicts.len(),
+        "contradiction",
+        "ken inbox resolve ID ID --keep ID",
+    )?;
+    for pair in &conflicts {
+        contradictions::print(session, pair)?;
+    }
+    if waiting.len() + approvals.len() + quarantined.len() + conflicts.len() == 0 {
+        session.printer.talk("nothing waits for you")?;
+    }
+    Ok(CommandExit::Fine)
+}
+
+/// Prints the heading of a section that has items, with the command that decides about one.
+fn heading(
+    session: &mut Session<'_>,
+    count: usize,
+    noun: &str,
+    command: &str,
+) -> Result<(), CommandFailure> {
+    if count == 0 {
+        return Ok(());
+    }
+    let plural = match noun.strip_suffix('y') {
+        Some(stem) => format!("{stem}ies"),
+        None => format!("{noun}s"),
+    };
+    let counted = pluralize(count as u64, noun, &plural);
+    session.printer.line(format_args!("{counted} ({command})"))
+}

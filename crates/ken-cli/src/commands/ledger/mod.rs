@@ -1,0 +1,58 @@
+//! `ken ledger`: maintenance of the ledger, its derived files and its index.
+
+mod export;
+mod files;
+mod index;
+mod recover;
+mod redact;
+mod render;
+
+use clap::Subcommand;
+
+use super::Session;
+use crate::failure::{CommandExit, CommandFailure};
+
+/// `ken ledger …`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum LedgerCommand {
+    /// Verify every line of every segment and pack
+    #[command(after_help = "Example:\n  ken ledger check")]
+    Check,
+    /// Pack committed segments into one file, in a commit of its own
+    #[command(after_help = "Example:\n  ken ledger pack")]
+    Pack,
+    /// Print the lines of a segment or pack
+    #[command(after_help = "Example:\n  ken ledger cat .ken/semantic/v1/NAME.pack")]
+    Cat {
+        /// The file, such as .ken/semantic/v1/NAME.pack
+        path: String,
+    },
+    /// Write every entry file and view again
+    #[command(after_help = "Example:\n  ken ledger render")]
+    Render,
+    /// Recover events lost by a reset, a clean or a deleted worktree
+    Recover(recover::RecoverArgs),
+    /// Remove the data of an event everywhere, such as a leaked secret
+    Redact(redact::RedactArgs),
+    /// Rebuild the search index from the ledger
+    #[command(subcommand)]
+    Index(index::IndexCommand),
+    /// Export entries as JSON lines, an OKF bundle or Markdown
+    Export(export::ExportArgs),
+}
+
+pub(super) fn run(
+    session: &mut Session<'_>,
+    command: LedgerCommand,
+) -> Result<CommandExit, CommandFailure> {
+    match command {
+        LedgerCommand::Check => files::check(session),
+        LedgerCommand::Pack => files::pack(session),
+        LedgerCommand::Cat { path } => files::cat(session, &path),
+        LedgerCommand::Render => render::run(session),
+        LedgerCommand::Recover(args) => recover::run(session, &args),
+        LedgerCommand::Redact(args) => redact::run(session, &args),
+        LedgerCommand::Index(command) => index::run(session, &command),
+        LedgerCommand::Export(args) => export::run(session, &args),
+    }
+}

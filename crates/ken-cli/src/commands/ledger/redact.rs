@@ -1,0 +1,62 @@
+//! `ken ledger redact`: removes the data of an event from every copy this clone can reach.
+
+use clap::Args;
+use ken_core::ledger::event::BlankReason;
+
+use super::files::ReplacedObject;
+use crate::args::values;
+use crate::commands::Session;
+use crate::failure::{CommandExit, CommandFailure};
+use crate::print::pluralize;
+
+/// `ken ledger redact`.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  ken ledger redact EVENT --reason secret")]
+pub(crate) struct RedactArgs {
+    /// Id of the event, as shown by `ken log ID`
+    pub(crate) event: String,
+    /// Reason for the redaction
+    #[arg(
+        long,
+        value_name = "REASON",
+        value_parser = values::word::<BlankReason>(&["secret", "personal", "legal", "other"]),
+    )]
+    pub(crate) reason: BlankReason,
+}
+
+pub(in crate::commands) fn run(
+    session: &mut Session<'_>,
+    args: &RedactArgs,
+) -> Result<CommandExit, CommandFailure> {
+    let replaced =
+        session.write(|engine, by| Ok(engine.redact(&args.event, args.reason, by)?))?;
+    if session.is_json() {
+        session.printer.json(&ReplacedObject::new(&replaced))?;
+        return Ok(CommandExit::Fine);
+    }
+    session.printer.line(args.event.to_ascii_uppercase())?;
+    let files = pluralize(replaced.removed.len() as u64, "file", "files");
+    session.printer.talk(format_args!(
+        "blanked in the tree, the journal, the index and the views ({files} replaced)"
+    ))?;
+    match replaced.commits_in_history {
+        Some(0) => session.printer.talk("git's history does not hold it"),
+        Some(commits) => {
+            let commits = pluralize(commits, "commit", "commits");
+            session.printer.talk(format_args!(
+                "git's history still holds it in {commits}; whoever has a clone can read it there"
+            ))?;
+            let first = match args.reason {
+                BlankReason::Secret => "rotate the secret; ",
+                BlankReason::Personal | BlankReason::Legal | BlankReason::Other => "",
+            };
+            session.printer.hint(format_args!(
+                "{first}only rewriting history, in every clone, removes it there"
+            ))
+        }
+        None => session
+            .printer
+            .talk("git could not say whether its history holds it"),
+    }?;
+    Ok(CommandExit::Fine)
+}

@@ -1,0 +1,176 @@
+//! Query input other than words: paths, a diff, a file or a log.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Component, Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use ken_core::retrieval::score::ReaderRole;
+use ken_engine::Engine;
+use ken_engine::search::{ExtractedQuery, query_from_file, query_from_log};
+
+use crate::failure::CommandFailure;
+
+/// Query input, instead of words or in addition to them.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Query input")]
+pub(crate) struct HandArgs {
+    /// Find entries about these files and folders
+    #[arg(long, value_name = "PATH", num_args = 1..)]
+    pub(crate) paths: Vec<PathBuf>,
+    /// Find entries about the code that changed since REV
+    #[arg(long, value_name = "REV")]
+    pub(crate) diff: Option<String>,
+    /// Find entries about this file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
+    /// Find entries about the output of a failed command, read from standard input
+    #[arg(long)]
+    pub(crate) error: bool,
+}
+
+impl HandArgs {
+    /// Returns whether there is no input besides words.
+    pub(crate) fn is_empty(&self) -> bool {
+        let Self {
+            paths,
+            diff,
+            file,
+            error,
+        } = self;
+        paths.is_empty() && diff.is_none() && file.is_none() && !error
+    }
+}
+
+/// Role of the reader.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Asker {
+    Researcher,
+    Planner,
+    Debugger,
+    Executor,
+    Reviewer,
+}
+
+impl Asker {
+    pub(crate) fn role(self) -> ReaderRole {
+        match self {
+            Self::Researcher => ReaderRole::Researcher,
+            Self::Planner => ReaderRole::Planner,
+            Self::Debugger => ReaderRole::Debugger,
+            Self::Executor => ReaderRole::Executor,
+            Self::Reviewer => ReaderRole::Reviewer,
+        }
+    }
+}
+
+/// Maximum bytes kept of a log or file.
+const READ_MAX: u64 = 16 << 20;
+
+/// Returns the words and paths of a query: `query` and the other input.
+pub(super) fn asked(
+    engine: &Engine,
+    start: &Path,
+    query: &[String],
+    hand: &HandArgs,
+) -> Result<ExtractedQuery, CommandFailure> {
+    let mut asked = ExtractedQuery {
+        text: query.join(" "),
+        paths: Vec::new(),
+    };
+    for path in &hand.paths {
+        let path = below_root(engine.root(), start, path)?;
+        add(
+            &mut asked,
+            ExtractedQuery {
+                text: path.replace('/', " "),
+                paths: vec![path],
+            },
+        );
+    }
+    if let Some(revision) = &hand.diff {
+        add(&mut asked, engine.query_from_diff(revision)?);
+    }
+    if let Some(file) = &hand.file {
+        let path = below_root(engine.root(), start, file)?;
+        let failed = |e| CommandFailure::io(format_args!("cannot read `{}`", file.display()), &e);
+        let bytes = File::open(start.join(file))
+            .and_then(read)
+            .map_err(failed)?;
+        add(&mut asked, query_from_file(&path, &bytes));
+    }
+    if hand.error {
+        let failed = |e| CommandFailure::io("cannot read standard input", &e);
+        let log = read_end(io::stdin().lock()).map_err(failed)?;
+        add(&mut asked, query_from_log(&log));
+    }
+    Ok(asked)
+}
+
+fn add(to: &mut ExtractedQuery, more: ExtractedQuery) {
+    if !to.text.is_empty() {
+        to.text.push(' ');
+    }
+    to.text.push_str(&more.text);
+    to.paths.extend(more.paths);
+}
+
+fn read(source: impl Read) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    source.take(READ_MAX).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Reads to the end and keeps the last bytes, because logs end with the error.
+fn read_end(mut source: impl Read) -> io::Result<Vec<u8>> {
+    let mut last = Vec::new();
+    loop {
+        let mut next = Vec::new();
+        if source.by_ref().take(READ_MAX).read_to_end(&mut next)? == 0 {
+            return Ok(last);
+        }
+        let keep = last.len().saturating_sub(READ_MAX as usize);
+        last.drain(..keep);
+        last.append(&mut next);
+    }
+}
+
+/// Converts a path relative to `start` to one relative to the repository root, with `/`.
+pub(crate) fn below_root(
+    root: &Path,
+    start: &Path,
+    typed: &Path,
+) -> Result<String, CommandFailure> {
+    let start = fs::canonicalize(start).unwrap_or_else(|_| start.to_owned());
+    let root = fs::canonicalize(root).unwrap_or_else(|_| root.to_owned());
+    let full = plain(&start.join(typed));
+    // Links are resolved only if the path leads outside: a link inside is itself the path.
+    let full = if full.starts_with(&root) {
+        full
+    } else {
+        fs::canonicalize(&full).unwrap_or(full)
+    };
+    let Ok(path) = full.strip_prefix(&root) else {
+        let shown = typed.display();
+        return Err(CommandFailure::usage(format!(
+            "`{shown}` is not in this repository"
+        )));
+    };
+    let parts: Vec<_> = path.iter().map(|part| part.to_string_lossy()).collect();
+    Ok(parts.join("/"))
+}
+
+/// Removes `.` and `..` from a path, which need not exist.
+fn plain(path: &Path) -> PathBuf {
+    let mut out = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                out.pop();
+            }
+            Component::Normal(_) | Component::RootDir | Component::Prefix(_) => out.push(part),
+        }
+    }
+    out
+}

@@ -1,0 +1,534 @@
+//! `ken push` and `ken pull`: exchange of events with a hub.
+
+use clap::Args;
+use ken_core::values::actor::Actor;
+use ken_core::values::id::{EntryId, EventId};
+use ken_engine::Engine;
+use ken_engine::remote::{
+    DecisionCounts, HubClient, PullReport, PushReport, PushSelection, RejectedEvent, RejectionKind,
+    Remote,
+};
+use serde::Serialize;
+
+use crate::commands::Session;
+use crate::commands::remote::RemoteArgs;
+use crate::failure::{CommandExit, CommandFailure};
+use crate::print::progress::ProgressIndicator;
+use crate::print::{NoticeWriter, escape_invisible, pluralize};
+
+/// `ken push`.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  ken push")]
+pub(crate) struct PushArgs {
+    #[command(flatten)]
+    pub(crate) remote: RemoteArgs,
+    /// Also push events that the hub rejected or quarantined before
+    #[arg(long)]
+    pub(crate) again: bool,
+    /// Push every event, even if the hub is known to have it
+    #[arg(long, conflicts_with = "again")]
+    pub(crate) everything: bool,
+}
+
+/// JSON view of an event that was not accepted.
+#[derive(Serialize)]
+pub(in crate::commands) struct ToldObject {
+    event: EventId,
+    /// The entry of the event, if it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    entry: Option<EntryId>,
+    why: RejectionKind,
+    reason: String,
+}
+
+/// JSON view of a push.
+#[derive(Serialize)]
+pub(in crate::commands) struct PushObject {
+    schema: &'static str,
+    remote: String,
+    admitted: usize,
+    known: usize,
+    /// Number of these events that are quarantined on both sides.
+    set_apart: usize,
+    quarantined: Vec<ToldObject>,
+    refused: Vec<ToldObject>,
+    /// Events that the hub rejected before and that were not pushed again.
+    remembered: Vec<ToldObject>,
+    /// Whether the hub had lost events, so that every event was pushed.
+    restarted: bool,
+}
+
+/// JSON view of a pull.
+#[derive(Serialize)]
+pub(in crate::commands) struct PullObject {
+    schema: &'static str,
+    remote: String,
+    new: usize,
+    better: usize,
+    healed: Vec<EventId>,
+    gone: Vec<EventId>,
+    elsewhere: usize,
+    quarantined: Vec<HeldObject>,
+    declined: Vec<ToldObject>,
+    unreadable: usize,
+    restarted: bool,
+    decisions: Vec<DecisionsObject>,
+}
+
+/// JSON view of an entry that arrived quarantined.
+#[derive(Serialize)]
+struct HeldObject {
+    entry: EntryId,
+    why: String,
+}
+
+/// JSON view of one person's decisions in a pull.
+#[derive(Serialize)]
+struct DecisionsObject {
+    by: String,
+    approvals: usize,
+    retractions: usize,
+    blankings: usize,
+}
+
+pub(in crate::commands) fn push(
+    session: &mut Session<'_>,
+    args: &PushArgs,
+) -> Result<CommandExit, CommandFailure> {
+    let again = match (args.again, args.everything) {
+        (_, true) => PushSelection::Everything,
+        (true, false) => PushSelection::Rejected,
+        (false, false) => PushSelection::New,
+    };
+    let name = args.remote.remote.as_deref();
+    let (remote, report) = pushed(session, name, again)?;
+    if session.is_json() {
+        session.printer.json(&push_object(&remote, &report))?;
+    } else {
+        tell_push(session, &remote, &report)?;
+    }
+    Ok(push_exit(&report))
+}
+
+pub(in crate::commands) fn pull(
+    session: &mut Session<'_>,
+    args: &RemoteArgs,
+) -> Result<CommandExit, CommandFailure> {
+    let (remote, report) = pulled(session, args.remote.as_deref())?;
+    if session.is_json() {
+        session.printer.json(&pull_object(&remote, &report))?;
+    } else {
+        tell_pull(session, &remote, &report)?;
+        if report.restarted {
+            let name = &remote.name;
+            let hint = format_args!("`ken push {name}` gives it what it lost");
+            session.printer.hint(hint)?;
+        }
+    }
+    Ok(pull_exit(&report))
+}
+
+/// Pushes the events that a hub does not have.
+pub(in crate::commands) fn pushed(
+    session: &mut Session<'_>,
+    name: Option<&str>,
+    again: PushSelection,
+) -> Result<(Remote, PushReport), CommandFailure> {
+    let progress = ProgressIndicator::start(session.printer, "sending", None);
+    let aside = session.printer.aside();
+    session.write(|engine, _| {
+        let (remote, mut hub) = opened(engine, name, (&progress, aside))?;
+        let report = progress.during(|it| {
+            engine.push_events(&remote, &mut *hub, again, &mut |done, all| {
+                it.set_progress(done, all.unwrap_or(done));
+            })
+        })?;
+        Ok((remote, report))
+    })
+}
+
+/// Pulls the events that this clone does not have.
+pub(in crate::commands) fn pulled(
+    session: &mut Session<'_>,
+    name: Option<&str>,
+) -> Result<(Remote, PullReport), CommandFailure> {
+    let progress = ProgressIndicator::start(session.printer, "fetching", None);
+    let aside = session.printer.aside();
+    session.write(|engine, _| {
+        let (remote, mut hub) = opened(engine, name, (&progress, aside))?;
+        let report = progress.during(|it| {
+            engine.pull_events(&remote, &mut *hub, &mut |done, _| {
+                it.set_progress(done, done);
+            })
+        })?;
+        Ok((remote, report))
+    })
+}
+
+/// Opens a remote and its client, without a request.
+#[cfg(feature = "remote")]
+fn opened(
+    engine: &Engine,
+    name: Option<&str>,
+    (progress, aside): (&ProgressIndicator, NoticeWriter),
+) -> Result<(Remote, Box<dyn HubClient>), CommandFailure> {
+    use ken_engine::remote::{HubToken, RemoteError};
+
+    let remote = engine.remote(name)?;
+    let token = match engine.remote_token(&remote)? {
+        Some(token) => token,
+        None => {
+            let given = crate::world::hub_token().ok_or_else(|| {
+                CommandFailure::usage(format!(
+                    "there is no token for the remote `{}`",
+                    remote.name
+                ))
+                .with_hint(
+                    "set KEN_HUB_TOKEN, or keep one with `ken remote add NAME URL --token-stdin`",
+                )
+            })?;
+            HubToken::parse(&given)
+                .map_err(|e| ken_engine::EngineError::from(RemoteError::from(e)))?
+        }
+    };
+    let client = ken_remote::HttpHubClient::open(&remote.address, token);
+    let client =
+        client.map_err(|e| CommandFailure::usage(format!("cannot speak to the hub: {e}")))?;
+    let progress = progress.clone();
+    let client = client.with_retry_callback(move |why, pause| {
+        // Printed before the pause, because a silent program seems to hang.
+        let seconds = pause.as_secs_f64().ceil();
+        let said = format!("{why}; trying again in {seconds} s");
+        progress.aside(|| aside.note(&said));
+        std::thread::sleep(pause);
+    });
+    Ok((remote, Box::new(client)))
+}
+
+#[cfg(not(feature = "remote"))]
+fn opened(
+    _engine: &Engine,
+    _name: Option<&str>,
+    _aside: (&ProgressIndicator, NoticeWriter),
+) -> Result<(Remote, Box<dyn HubClient>), CommandFailure> {
+    Err(
+        CommandFailure::usage("this ken was built without a way to reach a hub")
+            .with_hint("releases have it; build with the feature `remote`"),
+    )
+}
+
+/// Returns the exit code of a push.
+pub(in crate::commands) fn push_exit(report: &PushReport) -> CommandExit {
+    if report.refused.is_empty() && report.quarantined.is_empty() {
+        CommandExit::Fine
+    } else {
+        CommandExit::Refused
+    }
+}
+
+/// Returns the exit code of a pull.
+pub(in crate::commands) fn pull_exit(report: &PullReport) -> CommandExit {
+    if report.declined.is_empty() && report.unreadable == 0 {
+        CommandExit::Fine
+    } else {
+        CommandExit::Refused
+    }
+}
+
+pub(in crate::commands) fn push_object(remote: &Remote, report: &PushReport) -> PushObject {
+    PushObject {
+        schema: "ken.push.v1",
+        remote: remote.name.to_string(),
+        admitted: report.admitted,
+        known: report.known,
+        set_apart: report.quarantined_here,
+        quarantined: told(&report.quarantined),
+        refused: told(&report.refused),
+        remembered: told(&report.rejected_before),
+        restarted: report.restarted,
+    }
+}
+
+pub(in crate::commands) fn pull_object(remote: &Remote, report: &PullReport) -> PullObject {
+    PullObject {
+        schema: "ken.pull.v1",
+        remote: remote.name.to_string(),
+        new: report.new,
+        better: report.updated,
+        healed: report.recovered.clone(),
+        gone: report.lost.clone(),
+        elsewhere: report.elsewhere,
+        quarantined: report
+            .quarantined
+            .iter()
+            .map(|(entry, why)| HeldObject {
+                entry: *entry,
+                why: why.clone(),
+            })
+            .collect(),
+        declined: told(&report.declined),
+        unreadable: report.unreadable,
+        restarted: report.restarted,
+        decisions: report
+            .decisions
+            .iter()
+            .map(|(by, it)| DecisionsObject {
+                by: by.to_string(),
+                approvals: it.approvals,
+                retractions: it.retractions,
+                blankings: it.redactions,
+            })
+            .collect(),
+    }
+}
+
+/// Returns the JSON view of rejected events.
+pub(in crate::commands) fn told(these: &[RejectedEvent]) -> Vec<ToldObject> {
+    let object = |it: &RejectedEvent| ToldObject {
+        event: it.event,
+        entry: it.entry,
+        why: it.kind,
+        reason: it.reason.clone(),
+    };
+    these.iter().map(object).collect()
+}
+
+/// Prints the result of a push: rejected events on stdout, the rest on stderr.
+pub(in crate::commands) fn tell_push(
+    session: &mut Session<'_>,
+    remote: &Remote,
+    report: &PushReport,
+) -> Result<(), CommandFailure> {
+    for (word, these) in [
+        ("refused", &report.refused),
+        ("quarantined", &report.quarantined),
+    ] {
+        lines(session, word, these)?;
+    }
+    let PushReport {
+        admitted, known, ..
+    } = report;
+    let name = &remote.name;
+    if report.restarted {
+        let said = "was restored from an older backup: everything was offered to it again";
+        session.printer.talk(format_args!("`{name}` {said}"))?;
+    }
+    let (refused, waiting) = (report.refused.len(), report.quarantined.len());
+    let mut parts = Vec::new();
+    let mut part = |count: usize, words: &str| {
+        if count > 0 {
+            parts.push(format!("{count} {words}"));
+        }
+    };
+    part(*admitted, "new to it");
+    part(*known, "known there already");
+    part(waiting, "waiting for a curator there");
+    part(refused, "refused");
+    let all = admitted + known + waiting + refused;
+    match all {
+        0 if report.rejected_before.is_empty() => session
+            .printer
+            .talk(format_args!("`{name}` has everything"))?,
+        0 => session
+            .printer
+            .talk(format_args!("nothing new for `{name}`"))?,
+        all => {
+            let events = pluralize(all as u64, "event", "events");
+            let parts = parts.join(", ");
+            session
+                .printer
+                .talk(format_args!("sent {events} to `{name}`: {parts}"))?;
+        }
+    }
+    if report.quarantined_here > 0 {
+        let (are, them) = match report.quarantined_here {
+            1 => ("is", "it"),
+            _ => ("are", "them"),
+        };
+        let count = report.quarantined_here;
+        let said = format_args!(
+            "{count} of these {are} quarantined, there as here, until a person looks at {them}: `ken guard quarantine list`"
+        );
+        session.printer.talk(said)?;
+    }
+    tell_remembered(session, remote, &report.rejected_before)
+}
+
+/// Prints the events that were rejected before and therefore not pushed.
+fn tell_remembered(
+    session: &mut Session<'_>,
+    remote: &Remote,
+    these: &[RejectedEvent],
+) -> Result<(), CommandFailure> {
+    let name = &remote.name;
+    let is_waiting = |it: &&RejectedEvent| it.kind == RejectionKind::Quarantined;
+    let waiting = these.iter().filter(is_waiting).count();
+    for (count, one, many) in [
+        (
+            waiting,
+            "event waits for a curator there",
+            "events wait for a curator there",
+        ),
+        (
+            these.len() - waiting,
+            "event was refused before",
+            "events were refused before",
+        ),
+    ] {
+        if count > 0 {
+            let events = pluralize(count as u64, one, many);
+            let said = format_args!("{events}; not offered again");
+            session.printer.talk(said)?;
+        }
+    }
+    if these.is_empty() {
+        return Ok(());
+    }
+    session.printer.hint(format_args!(
+        "`ken remote show {name}` says why; `ken push {name} --again` offers them once more"
+    ))
+}
+
+/// Prints the result of a pull: returned and rejected events on stdout, the rest on stderr.
+pub(in crate::commands) fn tell_pull(
+    session: &mut Session<'_>,
+    remote: &Remote,
+    report: &PullReport,
+) -> Result<(), CommandFailure> {
+    let name = &remote.name;
+    for id in &report.recovered {
+        session.printer.line(format_args!("restored {id}"))?;
+    }
+    for id in &report.lost {
+        session.printer.line(format_args!("lost {id}"))?;
+    }
+    lines(session, "declined", &report.declined)?;
+    for (entry, why) in &report.quarantined {
+        let line = format_args!("quarantined {entry}: {}", escape_invisible(why));
+        session.printer.line(line)?;
+    }
+    if report.restarted {
+        let said = format_args!(
+            "`{name}` was restored from an older backup: its log was read from the beginning"
+        );
+        session.printer.talk(said)?;
+    }
+    if count_pull(session, report)? == 0 {
+        session
+            .printer
+            .talk(format_args!("nothing new at `{name}`"))?;
+    }
+    for (by, it) in &report.decisions {
+        session.printer.talk(decided(by, *it))?;
+    }
+    if !report.quarantined.is_empty() {
+        let count = report.quarantined.len();
+        let (entries, them) = match count {
+            1 => ("1 entry".to_owned(), "it"),
+            count => (format!("{count} entries"), "them"),
+        };
+        let said = format_args!(
+            "{entries} came quarantined: agents are not shown {them} until a person looks"
+        );
+        session.printer.talk(said)?;
+        session
+            .printer
+            .hint("`ken guard quarantine list` shows what waits, `ken guard quarantine release ID --reason …` lets it out")?;
+    }
+    if !report.lost.is_empty() {
+        session
+            .printer
+            .hint("`ken ledger recover` asks this clone's journal for them")?;
+    }
+    Ok(())
+}
+
+/// Prints the counts of a pull and returns the number of events.
+fn count_pull(session: &mut Session<'_>, report: &PullReport) -> Result<usize, CommandFailure> {
+    let mut say = |count: usize, one: &str, many: &str| {
+        if count == 0 {
+            return Ok(());
+        }
+        session
+            .printer
+            .talk(format_args!("{}", pluralize(count as u64, one, many)))
+    };
+    let PullReport {
+        new,
+        updated: better,
+        elsewhere,
+        unreadable,
+        ..
+    } = report;
+    say(*new, "event is new here", "events are new here")?;
+    say(
+        *better,
+        "event came in a better form",
+        "events came in a better form",
+    )?;
+    say(
+        report.recovered.len(),
+        "event that git had lost is back",
+        "events that git had lost are back",
+    )?;
+    say(
+        report.lost.len(),
+        "event is lost here and at the hub",
+        "events are lost here and at the hub",
+    )?;
+    say(
+        *elsewhere,
+        "event stands on another branch and stays there",
+        "events stand on other branches and stay there",
+    )?;
+    say(
+        report.declined.len(),
+        "event was not let in",
+        "events were not let in",
+    )?;
+    say(
+        *unreadable,
+        "line is no event this ken can read",
+        "lines are no events this ken can read",
+    )?;
+    let brought = new + better + report.recovered.len();
+    Ok(brought + report.lost.len() + elsewhere + report.declined.len() + unreadable)
+}
+
+/// Returns a summary of one person's decisions in a pull, such as `3 approvals, 1 retraction by
+/// human:ada@example.org`.
+fn decided(by: &Actor, it: DecisionCounts) -> String {
+    let parts = [
+        (it.approvals, "approval", "approvals"),
+        (it.retractions, "retraction", "retractions"),
+        (it.redactions, "order to blank", "orders to blank"),
+    ];
+    let parts = parts.into_iter().filter(|(count, ..)| *count > 0);
+    let parts: Vec<String> = parts
+        .map(|(count, one, many)| pluralize(count as u64, one, many))
+        .collect();
+    format!("{} by {by}", parts.join(", "))
+}
+
+fn lines(
+    session: &mut Session<'_>,
+    word: &str,
+    these: &[RejectedEvent],
+) -> Result<(), CommandFailure> {
+    for it in these {
+        session
+            .printer
+            .line(format_args!("{word} {}", said_of(it)))?;
+    }
+    Ok(())
+}
+
+/// Returns the entry of a rejected event and the reason. The statement is left out, because it may
+/// be the reason.
+pub(in crate::commands) fn said_of(it: &RejectedEvent) -> String {
+    let reason = escape_invisible(&it.reason);
+    match it.entry {
+        Some(entry) => format!("{entry}: {reason}"),
+        None => format!("{}: {reason}", it.event),
+    }
+}

@@ -1,0 +1,310 @@
+//! `ken run`: opens, records, closes and shows runs.
+
+mod args;
+mod observe;
+
+use ken_core::json::{ClosedRunJson, OpenRunJson, PastRunJson};
+use ken_core::ledger::event::Outcome;
+use ken_core::trust::review::ReviewPolicy;
+use ken_core::trust::run::closing::RunEnding;
+use ken_core::trust::run::{ExposureChannel, RunNote};
+use ken_core::values::actor::Actor;
+use ken_core::values::id::EntryId;
+use ken_core::values::text::enum_label;
+use ken_engine::Engine;
+use ken_engine::runs::{ClosedRun, EntryReader, OpenRunRequest, PastRun};
+use serde::Serialize;
+
+use super::query_input;
+use crate::commands::Session;
+use crate::failure::{CommandExit, CommandFailure};
+use crate::print::pluralize;
+use crate::print::run_text::{past_run_line, run_line, run_text};
+use args::{CloseArgs, NoteRunArgs, OpenArgs, PolicyArgs};
+
+pub(crate) use args::RunCommand;
+
+pub(in crate::commands) fn run(
+    session: &mut Session<'_>,
+    command: RunCommand,
+) -> Result<CommandExit, CommandFailure> {
+    match command {
+        RunCommand::Open(args) => open(session, args),
+        RunCommand::Note(args) => note(session, &args),
+        RunCommand::Close(args) => close(session, args),
+        RunCommand::Show { run } => show(session, run),
+        RunCommand::Observe(args) => observe::run(session, *args),
+        RunCommand::List => list(session),
+        RunCommand::Policy(args) => policy(session, &args),
+    }
+}
+
+fn open(session: &mut Session<'_>, args: OpenArgs) -> Result<CommandExit, CommandFailure> {
+    let named = session.surroundings.run().map(ToOwned::to_owned);
+    let agents = args.agent.into_iter();
+    let wish = OpenRunRequest {
+        id: args.name.or(named),
+        agents: agents.map(|spec| (spec.agent, spec.member)).collect(),
+        witness: args.witness,
+        thread: args.thread,
+        task: args.task,
+    };
+    let run = session.write(|engine, by| Ok(engine.open_run(wish, by)?))?;
+    if session.is_json() {
+        session.printer.json(&OpenRunJson::new(&run))?;
+        return Ok(CommandExit::Fine);
+    }
+    session.printer.line(&run.id)?;
+    let id = &run.id;
+    session
+        .printer
+        .hint(format_args!("`export KEN_RUN={id}` makes what agents do part of it; `ken run close --outcome succeeded` ends it"))?;
+    Ok(CommandExit::Fine)
+}
+
+fn note(session: &mut Session<'_>, args: &NoteRunArgs) -> Result<CommandExit, CommandFailure> {
+    let surroundings = session.surroundings.clone();
+    let run = session.write(|engine, by| {
+        let agent = args.agent.as_ref().unwrap_or(by);
+        let reader = named_reader(surroundings.as_reader(agent), args.name.as_deref());
+        for path in &args.read {
+            let path = query_input::below_root(engine.root(), &surroundings.start, path)?;
+            engine.record_file_read(&reader, &path)?;
+        }
+        engine.record_exposures(&reader, &ids(engine, &args.saw)?, ExposureChannel::Told)?;
+        let id = engine.run_for(&reader)?;
+        for note in notes(engine, args, agent)? {
+            engine.record_note(&id, note, by)?;
+        }
+        Ok(engine.run(&id)?)
+    })?;
+    if session.is_json() {
+        session.printer.json(&OpenRunJson::new(&run))?;
+        return Ok(CommandExit::Fine);
+    }
+    session.printer.line(&run.id)?;
+    Ok(CommandExit::Fine)
+}
+
+/// Returns the notes of the arguments, except exposures and files.
+fn notes(
+    engine: &Engine,
+    args: &NoteRunArgs,
+    agent: &Actor,
+) -> Result<Vec<RunNote>, CommandFailure> {
+    let mut notes = Vec::new();
+    for spec in &args.join {
+        let (agent, mut member) = (spec.agent.clone(), spec.member.clone());
+        // The agent starts now, so the orchestrator that writes its prompt knows its context.
+        member.declared = true;
+        notes.push(RunNote::Joined { agent, member });
+    }
+    if !args.cites.is_empty() {
+        notes.push(RunNote::Said {
+            agent: agent.clone(),
+            words: args.says.clone(),
+            cites: ids(engine, &args.cites)?,
+            to: args.to.clone(),
+        });
+    }
+    if !args.used.is_empty() {
+        let entries = ids(engine, &args.used)?;
+        let agent = agent.clone();
+        notes.push(RunNote::Used { agent, entries });
+    }
+    if let Some(outcome) = args.ended {
+        let agent = agent.clone();
+        notes.push(RunNote::Ended { agent, outcome });
+    }
+    Ok(notes)
+}
+
+fn close(session: &mut Session<'_>, args: CloseArgs) -> Result<CommandExit, CommandFailure> {
+    let surroundings = session.surroundings.clone();
+    let ending = RunEnding {
+        outcome: args.outcome,
+        quality_milli: args.quality,
+        rounds: args.rounds,
+        cost_micros: args.cost,
+        strategy: args.strategy,
+    };
+    let closed = session.write(|engine, by| {
+        let id = match args.name.as_deref().or(surroundings.run()) {
+            Some(id) => id.to_owned(),
+            None => engine.run_for(&surroundings.as_reader(by))?,
+        };
+        Ok(engine.close_run(&id, &ending, by)?)
+    })?;
+    if session.is_json() {
+        session.printer.json(&ClosedRunJson::new(&closed))?;
+        return Ok(CommandExit::Fine);
+    }
+    session.printer.line(&closed.run.id)?;
+    tell(session, &closed)
+}
+
+/// Prints the effects of a closed run on entries.
+fn tell(session: &mut Session<'_>, closed: &ClosedRun) -> Result<CommandExit, CommandFailure> {
+    for (id, provenance) in &closed.closing.found {
+        let how = enum_label(provenance);
+        session
+            .printer
+            .talk(format_args!("{id} found again, {how}"))?;
+    }
+    for (ids, what) in [
+        (
+            &closed.closing.restored,
+            "restored: somebody found it again",
+        ),
+        (
+            &closed.closing.archived,
+            "laid aside: shown long enough, and nobody who had not seen it found it",
+        ),
+        (&closed.gained, "new"),
+    ] {
+        for id in ids {
+            session.printer.talk(format_args!("{id} {what}"))?;
+        }
+    }
+    for (id, status) in &closed.closing.promoted {
+        session.printer.talk(format_args!("{id} is {status} now"))?;
+    }
+    for (finding, why) in &closed.refused {
+        let title = finding.statement.title();
+        session
+            .printer
+            .talk(format_args!("not taken up: \"{title}\": {why}"))?;
+    }
+    let touched = pluralize(closed.closing.effects.len() as u64, "entry", "entries");
+    let outcome = enum_label(&closed.closing.closed.outcome);
+    session
+        .printer
+        .talk(format_args!("closed as {outcome}; it touched {touched}"))?;
+    if !closed.gained.is_empty() {
+        // Extracted claims are a start; the author of the work knows what mattered.
+        session.printer.hint("what you learned yourself is best told by you: `ken capture --problem … --solution … --cite …`")?;
+    }
+    Ok(CommandExit::Fine)
+}
+
+fn show(session: &mut Session<'_>, name: Option<String>) -> Result<CommandExit, CommandFailure> {
+    let named = name.or_else(|| session.surroundings.run().map(ToOwned::to_owned));
+    if let Some(ended) = ended(session, named.as_deref())? {
+        if session.is_json() {
+            session.printer.json(&PastRunJson::new(&ended))?;
+        } else {
+            session.printer.line(past_run_line(&ended))?;
+        }
+        return Ok(CommandExit::Fine);
+    }
+    let run = session.read(|engine| match &named {
+        Some(id) => Ok(engine.run(id)?),
+        None => match &mut engine.open_runs()?[..] {
+            [only] => Ok(only.clone()),
+            _ => Err(CommandFailure::usage("say which run")
+                .with_hint("`ken run list` shows those that are open")),
+        },
+    })?;
+    if session.is_json() {
+        session.printer.json(&OpenRunJson::new(&run))?;
+        return Ok(CommandExit::Fine);
+    }
+    session.printer.text(run_text(&run))?;
+    Ok(CommandExit::Fine)
+}
+
+/// Returns the closed run with this name, unless a run with the name is open.
+fn ended(session: &mut Session<'_>, name: Option<&str>) -> Result<Option<PastRun>, CommandFailure> {
+    let Some(name) = name else {
+        return Ok(None);
+    };
+    session.read(|engine| {
+        if engine.open_runs()?.iter().any(|it| it.id == name) {
+            return Ok(None);
+        }
+        let mut past = engine.past_runs()?;
+        past.retain(|it| it.closed.run == name);
+        Ok(past.pop())
+    })
+}
+
+fn list(session: &mut Session<'_>) -> Result<CommandExit, CommandFailure> {
+    let (open, past) = session.read(|engine| Ok((engine.open_runs()?, engine.past_runs()?)))?;
+    if session.is_json() {
+        for run in &open {
+            session.printer.json(&OpenRunJson::new(run))?;
+        }
+        for run in &past {
+            session.printer.json(&PastRunJson::new(run))?;
+        }
+        return Ok(CommandExit::Fine);
+    }
+    for run in &past {
+        session.printer.line(past_run_line(run))?;
+    }
+    for run in &open {
+        session.printer.line(run_line(run))?;
+    }
+    let (open, ended) = (open.len() as u64, past.len() as u64);
+    let succeeded = past
+        .iter()
+        .filter(|it| it.closed.outcome == Outcome::Succeeded);
+    let succeeded = succeeded.count();
+    session.printer.talk(format_args!(
+        "{open} open, {ended} ended, {succeeded} of them succeeded"
+    ))?;
+    Ok(CommandExit::Fine)
+}
+
+#[derive(Serialize)]
+struct PolicyObject {
+    schema: &'static str,
+    #[serde(flatten)]
+    policy: ReviewPolicy,
+}
+
+fn policy(session: &mut Session<'_>, args: &PolicyArgs) -> Result<CommandExit, CommandFailure> {
+    let asks = args.reviews.is_some() || args.chances.is_some() || args.blind.is_some();
+    let policy = if !(asks || args.reset) {
+        session.read(|engine| Ok(engine.review_policy()?))?
+    } else {
+        session.write(|engine, by| {
+            let now = engine.review_policy()?;
+            let wanted = ReviewPolicy {
+                reviews: args.reviews.unwrap_or(now.reviews),
+                chances: args.chances.unwrap_or(now.chances),
+                blind: args.blind.as_ref().map_or(now.blind, |it| it == "on"),
+            };
+            Ok(engine.set_review_policy((!args.reset).then_some(wanted), by)?)
+        })?
+    };
+    if session.is_json() {
+        let schema = "ken.run_policy.v1";
+        session.printer.json(&PolicyObject { schema, policy })?;
+        return Ok(CommandExit::Fine);
+    }
+    let blind = if policy.blind { "on" } else { "off" };
+    for (name, value) in [
+        ("reviews", policy.reviews.to_string()),
+        ("chances", policy.chances.to_string()),
+        ("blind", blind.to_owned()),
+    ] {
+        session.printer.line(format_args!("{name:<9}{value:>4}"))?;
+    }
+    Ok(CommandExit::Fine)
+}
+
+fn named_reader(reader: EntryReader, name: Option<&str>) -> EntryReader {
+    match name {
+        Some(name) => EntryReader {
+            run: Some(name.to_owned()),
+            ..reader
+        },
+        None => reader,
+    }
+}
+
+fn ids(engine: &Engine, wanted: &[String]) -> Result<Vec<EntryId>, CommandFailure> {
+    let found = wanted.iter().map(|it| Ok(engine.find(it)?.id));
+    found.collect()
+}

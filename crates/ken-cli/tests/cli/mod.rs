@@ -1,0 +1,33 @@
+//! The `ken` program as a child process: exit code, stdout and stderr of every command.
+
+mod add;
+mod browse;
+mod changes;
+mod elsewhere;
+mod errors;
+mod export;
+mod global;
+mod hand_edits;
+mod health;
+mod help;
+mod init;
+mod judge;
+mod knowledge;
+mod maintain;
+mod many;
+mod model;
+mod promotion;
+mod reading;
+mod runs;
+mod search;
+mod signatures;
+mod source_tests;
+mod strangers;
+mod support;
+mod surfacing;
+mod upkeep;
+mod validity;
+mod validity_doc;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod versions;
+mod who;

@@ -1,0 +1,297 @@
+//! Changes to an existing entry.
+
+use crate::ledger::entry::Entry;
+use crate::ledger::event::{
+    ArchiveReason, Archived, BlankReason, Body, Channel, Cited, Confirmed, EventBlanked, Linked,
+    MergeStrategy, Origin, Overlay, OverlaySet, Provenance, QuarantineLifted, Reanchored,
+    RecordedEvent, Relation, Restored, RetractReason, Retracted, Revised, StatusChanged, Switch,
+};
+use crate::values::actor::Actor;
+use crate::values::anchor::Anchor;
+use crate::values::citation::Citation;
+use crate::values::content::Changes;
+use crate::values::id::EventId;
+use crate::values::status::EntryStatus;
+use crate::values::text::Note;
+use crate::values::time::Date;
+
+use super::propose::{check_conditions, check_content};
+use super::{Draft, Refusal, draft_about, ensure_human, ensure_writable};
+
+/// Edits some fields, based on the current revision or on `base` if given.
+pub fn edit(
+    entry: &Entry,
+    changes: Changes,
+    base: Option<Vec<EventId>>,
+    channel: Channel,
+    reason: Option<Note>,
+) -> Result<Draft, Refusal> {
+    ensure_writable(entry)?;
+    let content = entry.content.clone().ok_or(Refusal::NoContent(entry.id))?;
+    if changes.is_empty() {
+        return Err(Refusal::NothingChanges);
+    }
+    let kind = entry.kind().ok_or(Refusal::NoContent(entry.id))?;
+    if let Some(conditions) = &changes.depends_on {
+        check_conditions(conditions, &content.depends_on)?;
+    }
+    // Limits apply to the result, not to the changes alone.
+    check_content(kind, &content.with(changes.clone()))?;
+    // `base` is the revision the author saw. An edit of an older entry file then stays concurrent
+    // with later edits instead of silently replacing them.
+    let replaces = base.unwrap_or_else(|| entry.revision.clone());
+    Ok(draft_about(
+        entry,
+        Body::Revised(Revised {
+            origin: None,
+            changes,
+            replaces,
+            channel,
+            reason,
+        }),
+    ))
+}
+
+/// Updates an entry's anchors after code moved or changed; the text stays.
+pub fn reanchor(entry: &Entry, evidence: Vec<Anchor>) -> Result<Draft, Refusal> {
+    ensure_writable(entry)?;
+    let content = entry.content.as_ref().ok_or(Refusal::NoContent(entry.id))?;
+    if content.evidence == evidence {
+        return Err(Refusal::NothingChanges);
+    }
+    let replaces = entry.revision.clone();
+    Ok(draft_about(
+        entry,
+        Body::Reanchored(Reanchored { evidence, replaces }),
+    ))
+}
+
+/// Adds a citation.
+pub fn cite(entry: &Entry, citation: Citation) -> Result<Draft, Refusal> {
+    ensure_writable(entry)?;
+    // Equality includes author and time, so citing the same source again later is allowed.
+    if entry.citations.contains(&citation) {
+        return Err(Refusal::NothingChanges);
+    }
+    Ok(draft_about(entry, Body::Cited(Cited { citation })))
+}
+
+/// Confirms an entry.
+///
+/// A person's confirmation counts. An agent that calls this has been shown the entry, so its
+/// confirmation is primed.
+pub fn confirm(entry: &Entry, by: &Actor, on: Date) -> Result<Draft, Refusal> {
+    ensure_writable(entry)?;
+    let provenance = if by.is_human() {
+        Provenance::Manual
+    } else {
+        Provenance::Primed
+    };
+    let body = Confirmed {
+        provenance,
+        on,
+        run: None,
+        withdraws: Vec::new(),
+    };
+    Ok(draft_about(entry, Body::Confirmed(body)))
+}
+
+/// Sets the status. Only a person may set `verified` by hand.
+pub fn set_status(
+    entry: &Entry,
+    to: EntryStatus,
+    by: &Actor,
+    reason: Option<Note>,
+) -> Result<Draft, Refusal> {
+    ensure_writable(entry)?;
+    if to == EntryStatus::Verified {
+        ensure_human("verifying by hand", by)?;
+    }
+    // With concurrent heads, setting the same status resolves the conflict and is a real change.
+    if entry.status.value == to && entry.status.heads.len() < 2 {
+        return Err(Refusal::NothingChanges);
+    }
+    let replaces = entry.status.heads.clone();
+    Ok(draft_about(
+        entry,
+        Body::StatusChanged(StatusChanged {
+            to,
+            replaces,
+            reason,
+        }),
+    ))
+}
+
+/// Retracts an entry.
+pub fn retract(
+    entry: &Entry,
+    reason: RetractReason,
+    channel: Channel,
+    note: Option<Note>,
+) -> Result<Draft, Refusal> {
+    ensure_writable(entry)?;
+    if entry.retracted.is_some() {
+        return Err(Refusal::AlreadyRetracted(entry.id));
+    }
+    Ok(draft_about(
+        entry,
+        Body::Retracted(Retracted {
+            reason,
+            channel,
+            note,
+        }),
+    ))
+}
+
+/// Archives an entry.
+pub fn archive(entry: &Entry, because: ArchiveReason) -> Result<Draft, Refusal> {
+    ensure_writable(entry)?;
+    if entry.archived.is_some() {
+        return Err(Refusal::AlreadyArchived(entry.id));
+    }
+    // Records the basis of decay, so that a confirmation on another clone can void the archiving.
+    let rests_on = match because {
+        ArchiveReason::Decay => entry.confirmation.by,
+        ArchiveReason::Age | ArchiveReason::Manual | ArchiveReason::Thread => None,
+    };
+    Ok(draft_about(
+        entry,
+        Body::Archived(Archived { because, rests_on }),
+    ))
+}
+
+/// Restores an archived or retracted entry.
+pub fn restore(entry: &Entry, reason: Option<Note>) -> Result<Draft, Refusal> {
+    ensure_writable(entry)?;
+    let archived = entry
+        .archived
+        .iter()
+        .flat_map(|archival| archival.events.iter());
+    let retracted = entry
+        .retracted
+        .iter()
+        .flat_map(|retraction| retraction.events.iter());
+    // Names all events of both kinds: a concurrent second retraction is undone too.
+    let undoes: Vec<EventId> = archived.chain(retracted).copied().collect();
+    if undoes.is_empty() {
+        return Err(Refusal::NothingToRestore(entry.id));
+    }
+    Ok(draft_about(
+        entry,
+        Body::Restored(Restored { undoes, reason }),
+    ))
+}
+
+/// Links an entry to another.
+pub fn link(from: &Entry, to: &Entry, rel: Relation) -> Result<Draft, Refusal> {
+    ensure_writable(from)?;
+    if from.id == to.id {
+        return Err(Refusal::SelfLink);
+    }
+    if from
+        .links
+        .iter()
+        .any(|link| link.to == to.id && link.rel == rel)
+    {
+        return Err(Refusal::NothingChanges);
+    }
+    let body = Body::Linked(Linked {
+        to: to.id,
+        rel,
+        withdraws: Vec::new(),
+    });
+    Ok(Draft {
+        // The fold assigns the link to the first entry.
+        about: vec![from.id.into(), to.id.into()],
+        body,
+    })
+}
+
+/// Records the author's origin on an edit or merge if it is less trusted than the entry's.
+pub fn record_author_origin(mut draft: Draft, entry: &Entry, by: &Actor) -> Draft {
+    let own = entry.created.as_ref().map(|created| created.origin);
+    if let (Body::Revised(data), Some(own)) = (&mut draft.body, own)
+        && data.changes.statement.is_some()
+    {
+        // Omitted unless it lowers trust; absence means that the origin stays.
+        let least = own.least_trusted(Origin::from_actor(by));
+        data.origin = (least != own).then_some(least);
+    }
+    if let Body::Merged(data) = &mut draft.body
+        // Other strategies keep a statement that an existing entry already had.
+        && data.strategy == MergeStrategy::LlmSelected
+        && data.changes.statement.is_some()
+    {
+        let merged = data.origin.unwrap_or(Origin::from_actor(by));
+        data.origin = Some(merged.least_trusted(Origin::from_actor(by)));
+    }
+    draft
+}
+
+/// Releases a quarantined entry; only a person may.
+pub fn release_quarantine(entry: &Entry, by: &Actor, reason: Note) -> Result<Draft, Refusal> {
+    ensure_writable(entry)?;
+    ensure_human("lifting a quarantine", by)?;
+    if entry.quarantine.is_empty() {
+        return Err(Refusal::NotQuarantined(entry.id));
+    }
+    let creation = entry.created.as_ref().map(|created| created.event);
+    let mut content_events = entry.revision.iter().copied().chain(creation);
+    // A release would skip the approval that promoted content needs.
+    if entry.is_promoted() && content_events.any(|id| entry.quarantine.contains(&id)) {
+        return Err(Refusal::ApprovalNeeded(entry.id));
+    }
+    let lifts = entry.quarantine.clone();
+    Ok(draft_about(
+        entry,
+        Body::QuarantineLifted(QuarantineLifted { lifts, reason }),
+    ))
+}
+
+/// Sets or clears an annotation; truth and confidence stay unchanged.
+pub fn set_annotation(
+    entry: &Entry,
+    overlay: Overlay,
+    state: Switch,
+    note: Option<Note>,
+) -> Result<Draft, Refusal> {
+    ensure_writable(entry)?;
+    let mark = entry.overlays.get(&overlay);
+    // An annotation that was never set counts as off.
+    if mark.map_or(state == Switch::Off, |mark| {
+        mark.state == state && mark.note == note
+    }) {
+        return Err(Refusal::NothingChanges);
+    }
+    let replaces = mark.map(|mark| mark.heads.clone()).unwrap_or_default();
+    Ok(draft_about(
+        entry,
+        Body::OverlaySet(OverlaySet {
+            overlay,
+            state,
+            replaces,
+            note,
+        }),
+    ))
+}
+
+/// Redacts an event's data in every copy; only a person may.
+pub fn redact(target: &RecordedEvent, by: &Actor, reason: BlankReason) -> Result<Draft, Refusal> {
+    ensure_human("blanking an event", by)?;
+    if target.is_redacted() {
+        return Err(Refusal::AlreadyRedacted(target.event.id));
+    }
+    // Redacting the order itself would bring the secret back on other clones.
+    if target.event.get::<EventBlanked>().is_some() {
+        return Err(Refusal::CannotUndo { what: "blanking" });
+    }
+    let body = Body::EventBlanked(EventBlanked {
+        event: target.event.id,
+        reason,
+    });
+    Ok(Draft {
+        // About the same entries, so each of their folds is recomputed.
+        about: target.event.about.clone(),
+        body,
+    })
+}

@@ -1,0 +1,167 @@
+//! JSON view of an entry: `ken.entry.v1`.
+//!
+//! The folded entry with `schema` and `id` first, plus the member names of other knowledge stores
+//! (`type`, `name`, `description`, `rule`, `provenance`), so that imported entries read back with
+//! the same names.
+
+use crate::ledger::entry::Entry;
+use crate::values::citation::Citation;
+use crate::values::content::KindDetail;
+use crate::values::kind::{EntryKind, Memory};
+use crate::values::text::enum_label;
+use crate::values::time::Timestamp;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+/// The JSON view of one entry.
+#[derive(Clone, Debug, Serialize)]
+pub struct EntryJson {
+    schema: &'static str,
+    id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    entry_id: Option<String>,
+    /// Sorted by key.
+    #[serde(flatten)]
+    rest: Map<String, Value>,
+}
+
+impl EntryJson {
+    /// Builds the view of an entry.
+    #[must_use]
+    pub fn new(entry: &Entry) -> Self {
+        let mut rest = match serde_json::to_value(entry) {
+            Ok(Value::Object(members)) => members,
+            // Unreachable: an entry always serializes to an object.
+            Ok(_) | Err(_) => Map::new(),
+        };
+        // `id` is a member of its own, so that it precedes the sorted rest.
+        rest.remove("id");
+        rest.extend(interchange_members(entry));
+        Self {
+            schema: "ken.entry.v1",
+            id: entry.id.to_string(),
+            entry_id: None,
+            rest,
+        }
+    }
+
+    /// Adds a member that does not follow from the entry's events.
+    #[must_use]
+    pub fn with(mut self, key: &str, value: Value) -> Self {
+        self.rest.insert(key.to_owned(), value);
+        self
+    }
+
+    /// Reports the entry under the alias that the caller requested it by; the real id moves to
+    /// `entry_id`.
+    #[must_use]
+    pub fn with_requested_id(mut self, entry: &Entry, wanted: &str) -> Self {
+        let alias = entry
+            .created
+            .as_ref()
+            .and_then(|created| created.alias.as_ref());
+        // A caller that knows only the alias expects it in `id`.
+        if alias.is_some_and(|alias| alias.as_str() == wanted.trim()) {
+            self.entry_id = Some(std::mem::replace(&mut self.id, wanted.trim().to_owned()));
+        }
+        self
+    }
+}
+
+/// Returns the members that other knowledge stores use.
+fn interchange_members(entry: &Entry) -> Map<String, Value> {
+    let mut words = Map::new();
+    let mut put = |key: &str, value: Value| words.insert(key.to_owned(), value);
+    if let Ok(citations) = serde_json::to_value(&entry.citations) {
+        put("provenance", citations);
+    }
+    if let Some(created) = &entry.created {
+        put("kind", created.kind.name().into());
+        // Other stores write kinds with underscores.
+        put("type", created.kind.name().replace('-', "_").into());
+        put("memory", created.kind.memory().name().into());
+        put("schema_version", created.schema_version.clone().into());
+    }
+    if let Some(file) = entry.file_name() {
+        put("file", format!(".ken/entries/{file}").into());
+    }
+    if let Some(content) = &entry.content {
+        put("statement", content.statement.as_str().into());
+        if let Some(key) = entry.kind().and_then(statement_key) {
+            put(key, content.statement.as_str().into());
+        }
+        if let Some(KindDetail::Entity(entity)) = &content.detail {
+            put("name", entity.name.as_str().into());
+        }
+    }
+    words
+}
+
+/// Returns the name that other knowledge stores use for the statement of a kind.
+fn statement_key(kind: EntryKind) -> Option<&'static str> {
+    match kind.memory() {
+        Memory::Procedural => Some("rule"),
+        Memory::Semantic if matches!(kind, EntryKind::Entity | EntryKind::Relationship) => {
+            Some("description")
+        }
+        Memory::Semantic | Memory::Episodic => None,
+    }
+}
+
+/// Returns labels for everything that distinguishes the entry from a live one without conflicts.
+pub fn lifecycle_labels(entry: &Entry) -> Vec<String> {
+    let mut marks = Vec::new();
+    if !entry.concurrent.is_empty() {
+        marks.push(format!("{} versions", entry.concurrent.len() + 1));
+    }
+    if !entry.quarantine.is_empty() {
+        marks.push("quarantined".to_owned());
+    }
+    if entry.archived.is_some() {
+        marks.push("archived".to_owned());
+    }
+    if let Some(retraction) = &entry.retracted {
+        marks.push(format!("retracted ({})", enum_label(&retraction.reason)));
+    }
+    if let Some(target) = entry.merged_into {
+        marks.push(format!("merged into {target}"));
+    }
+    if let Some(newer) = entry.superseded_by {
+        marks.push(format!("superseded by {newer}"));
+    }
+    if entry.is_read_only() {
+        marks.push("read-only: a newer ken wrote part of it".to_owned());
+    }
+    marks
+}
+
+/// Describes a citation with its author and day.
+pub fn describe_citation(citation: &Citation) -> String {
+    let day = Timestamp::from_seconds(citation.cited_at).date();
+    format!("{citation} ({}, {day})", citation.cited_by)
+}
+
+/// Describes the last confirmation and the number of confirmations per provenance.
+pub fn describe_confirmation(entry: &Entry) -> String {
+    let confirmation = &entry.confirmation;
+    let last = confirmation
+        .last
+        .map_or("never".to_owned(), |date| date.to_string());
+    let counts = [
+        (confirmation.independent, "independent"),
+        (confirmation.manual, "by a person"),
+        (confirmation.primed, "primed"),
+        (confirmation.unwitnessed, "unwitnessed"),
+    ];
+    let parts: Vec<String> = counts
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, how)| format!("{count} {how}"))
+        .collect();
+    let how = if parts.is_empty() {
+        "proposed, nobody has confirmed it since".to_owned()
+    } else {
+        parts.join(", ")
+    };
+    format!("{last} ({how})")
+}

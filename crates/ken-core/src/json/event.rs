@@ -1,0 +1,159 @@
+//! JSON view of an event, `ken.event.v1`, and its one-line description.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::ledger::event::{
+    ApprovalGranted, Archived, Body, Cited, Confirmed, EventBlanked, KnowledgeDistilled, Linked,
+    OverlaySet, Proposed, QuarantineLifted, RecordedEvent, Restored, Retracted, RetrievalMissed,
+    Revised, ScopeChanged, StatusChanged, Superseded,
+};
+use crate::values::text::{Note, enum_label};
+
+/// The JSON view of an event.
+#[derive(Clone, Debug, Serialize)]
+pub struct EventJson {
+    schema: &'static str,
+    id: String,
+    at: String,
+    by: String,
+    #[serde(rename = "type")]
+    type_name: String,
+    about: Vec<String>,
+    data: Value,
+}
+
+impl EventJson {
+    /// Builds the view of an event.
+    #[must_use]
+    pub fn new(recorded: &RecordedEvent) -> Self {
+        let event = &recorded.event;
+        // From the line, not the typed event, so that fields of a newer build are included.
+        let line: Value = serde_json::from_str(recorded.line()).unwrap_or_default();
+        Self {
+            schema: "ken.event.v1",
+            id: event.id.to_string(),
+            at: event.at.to_string(),
+            by: event.by.to_string(),
+            type_name: event.body.type_name().to_owned(),
+            about: event.about.iter().map(ToString::to_string).collect(),
+            data: line.get("data").cloned().unwrap_or_default(),
+        }
+    }
+}
+
+/// Describes the event in one line.
+pub fn describe_event(recorded: &RecordedEvent) -> String {
+    let event = &recorded.event;
+    if let Some(data) = event.get::<Proposed>() {
+        return format!("proposed: {}", one_line(data.content.statement.as_str()));
+    }
+    if let Some(data) = event.get::<Revised>() {
+        let fields = data.changes.fields().join(", ");
+        let statement = data.changes.statement.as_ref();
+        let suffix = statement
+            .map(|statement| format!(": {}", one_line(statement.as_str())))
+            .unwrap_or_default();
+        return format!(
+            "revised {fields}{}{suffix}",
+            format_reason(data.reason.as_ref())
+        );
+    }
+    if let Some(data) = event.get::<Cited>() {
+        return format!("cited {}", data.citation);
+    }
+    if let Some(data) = event.get::<Confirmed>() {
+        return if data.withdraws.is_empty() {
+            format!(
+                "confirmed on {} ({})",
+                data.on,
+                enum_label(&data.provenance)
+            )
+        } else {
+            "took a confirmation back".to_owned()
+        };
+    }
+    if let Some(data) = event.get::<StatusChanged>() {
+        return format!("status {}{}", data.to, format_reason(data.reason.as_ref()));
+    }
+    if let Some(data) = event.get::<Linked>() {
+        return if data.withdraws.is_empty() {
+            format!("linked: {} {}", enum_label(&data.rel), data.to)
+        } else {
+            format!("took back the link to {}", data.to)
+        };
+    }
+    describe_lifecycle_event(recorded)
+}
+
+/// Describes events of the lifecycle, and all remaining types.
+fn describe_lifecycle_event(recorded: &RecordedEvent) -> String {
+    let event = &recorded.event;
+    if let Some(data) = event.get::<Archived>() {
+        return format!("archived ({})", enum_label(&data.because));
+    }
+    if let Some(data) = event.get::<Restored>() {
+        return format!("restored{}", format_reason(data.reason.as_ref()));
+    }
+    if let Some(data) = event.get::<Retracted>() {
+        return format!(
+            "retracted as {}{}",
+            enum_label(&data.reason),
+            format_reason(data.note.as_ref())
+        );
+    }
+    if let Some(data) = event.get::<QuarantineLifted>() {
+        return format!("let out of quarantine{}", format_reason(Some(&data.reason)));
+    }
+    if let Some(data) = event.get::<ApprovalGranted>() {
+        let how = match data.signature {
+            Some(_) => "approved and signed",
+            None => "approved",
+        };
+        return format!("{how}: artifact {}", one_line(data.artifact.as_str()));
+    }
+    if let Some(data) = event.get::<ScopeChanged>() {
+        return format!("promoted: {} scope", enum_label(&data.to));
+    }
+    if let Some(data) = event.get::<OverlaySet>() {
+        return format!(
+            "mark {} {}",
+            enum_label(&data.overlay),
+            enum_label(&data.state)
+        );
+    }
+    if let Some(data) = event.get::<Superseded>() {
+        return format!("superseded by {}", data.new);
+    }
+    if event.get::<RetrievalMissed>().is_some() {
+        return "came first for a question it does not answer".to_owned();
+    }
+    if let Some(data) = event.get::<KnowledgeDistilled>() {
+        let sources: Vec<String> = data.sources.iter().map(ToString::to_string).collect();
+        return format!("distilled {} from {}", data.entry, sources.join(", "));
+    }
+    if let Some(data) = event.get::<EventBlanked>() {
+        return format!(
+            "blanked event {} ({})",
+            data.event,
+            enum_label(&data.reason)
+        );
+    }
+    if let Body::Blanked { type_name } = &event.body {
+        return format!("{type_name}, its data was blanked");
+    }
+    if let Body::Unknown { type_name } = &event.body {
+        return format!("{type_name}, written by a newer ken");
+    }
+    event.body.type_name().to_owned()
+}
+
+fn format_reason(note: Option<&Note>) -> String {
+    note.map(|note| format!(" ({})", one_line(note.as_str())))
+        .unwrap_or_default()
+}
+
+// Notes and statements may contain line breaks, but the log prints one line per event.
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}

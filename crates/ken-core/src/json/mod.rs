@@ -1,0 +1,13 @@
+//! JSON views for programs, identical on the command line, MCP and HTTP.
+//!
+//! The member `schema` identifies each view. Members are added, never redefined.
+
+mod entry;
+mod event;
+mod run;
+mod search;
+
+pub use entry::{EntryJson, describe_citation, describe_confirmation, lifecycle_labels};
+pub use event::{EventJson, describe_event};
+pub use run::{ClosedRunJson, OpenRunJson, PastRunJson, withheld_entries};
+pub use search::{SearchJson, SearchResult};

@@ -1,0 +1,164 @@
+//! JSON views of runs: open (`ken.run.v1`), past (`ken.past_run.v1`) and just closed
+//! (`ken.run_closed.v1`).
+
+use serde::Serialize;
+
+use crate::ledger::event::{Arm, RunClosed};
+use crate::trust::run::closed::{ClosedRun, PastRun};
+use crate::trust::run::closing::RunClosing;
+use crate::trust::run::{AgentActivity, HoldoutAssignment, Run, RunMode};
+use crate::values::id::EntryId;
+use crate::values::text::{Tag, enum_label};
+
+/// The JSON view of an open run.
+#[derive(Clone, Debug, Serialize)]
+pub struct OpenRunJson<'a> {
+    schema: &'static str,
+    run: &'a str,
+    implicit: bool,
+    witness: String,
+    complete: bool,
+    opened: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thread: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    task: Option<String>,
+    agents: Vec<RunAgentJson>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct RunAgentJson {
+    agent: String,
+    witnessed: bool,
+    saw: Vec<EntryId>,
+    saw_everything: bool,
+    withheld: Vec<EntryId>,
+    used: Vec<EntryId>,
+    findings: usize,
+}
+
+/// The JSON view of a past run.
+#[derive(Clone, Debug, Serialize)]
+pub struct PastRunJson<'a> {
+    schema: &'static str,
+    at: String,
+    by: String,
+    #[serde(flatten)]
+    closed: &'a RunClosed,
+}
+
+/// The JSON view of the effects of closing a run.
+#[derive(Clone, Debug, Serialize)]
+pub struct ClosedRunJson<'a> {
+    schema: &'static str,
+    run: &'a str,
+    outcome: String,
+    touched: usize,
+    found: Vec<RunConfirmationJson>,
+    restored: &'a [EntryId],
+    archived: &'a [EntryId],
+    promoted: Vec<EntryId>,
+    gained: &'a [EntryId],
+    refused: Vec<RefusedFindingJson<'a>>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct RunConfirmationJson {
+    id: EntryId,
+    provenance: String,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct RefusedFindingJson<'a> {
+    statement: &'a str,
+    why: &'a str,
+}
+
+impl<'a> OpenRunJson<'a> {
+    /// Builds the view of an open run.
+    #[must_use]
+    pub fn new(run: &'a Run) -> Self {
+        let agents = run.agents.iter().map(|(name, agent)| RunAgentJson {
+            agent: name.to_string(),
+            witnessed: run.is_witnessed(name),
+            saw: run.exposures(name).entries.into_iter().collect(),
+            saw_everything: run.exposures(name).everything,
+            withheld: withheld_entries(agent).collect(),
+            used: agent.used.iter().copied().collect(),
+            findings: agent.findings.len(),
+        });
+        Self {
+            schema: "ken.run.v1",
+            run: &run.id,
+            implicit: run.manner == RunMode::Implicit,
+            witness: enum_label(&run.witness),
+            complete: run.is_complete,
+            opened: run.opened.to_string(),
+            thread: run.thread.as_ref().map(Tag::as_str),
+            task: run.task.as_ref().map(ToString::to_string),
+            agents: agents.collect(),
+        }
+    }
+}
+
+impl<'a> PastRunJson<'a> {
+    /// Builds the view of a past run.
+    #[must_use]
+    pub fn new(run: &'a PastRun) -> Self {
+        Self {
+            schema: "ken.past_run.v1",
+            at: run.at.to_string(),
+            by: run.by.to_string(),
+            closed: &run.closed,
+        }
+    }
+}
+
+impl<'a> ClosedRunJson<'a> {
+    /// Builds the view of a closed run.
+    #[must_use]
+    pub fn new(closed: &'a ClosedRun) -> Self {
+        // Destructured completely, so that a new field must be considered here.
+        let RunClosing {
+            closed: ended,
+            effects,
+            found,
+            restored,
+            archived,
+            promoted,
+        } = &closed.closing;
+        let found = found.iter().map(|(id, provenance)| RunConfirmationJson {
+            id: *id,
+            provenance: enum_label(provenance),
+        });
+        let refused = closed
+            .refused
+            .iter()
+            .map(|(finding, why)| RefusedFindingJson {
+                statement: finding.statement.as_str(),
+                why,
+            });
+        Self {
+            schema: "ken.run_closed.v1",
+            run: &closed.run.id,
+            outcome: enum_label(&ended.outcome),
+            touched: effects.len(),
+            found: found.collect(),
+            restored,
+            archived,
+            promoted: promoted.keys().copied().collect(),
+            gained: &closed.gained,
+            refused: refused.collect(),
+        }
+    }
+}
+
+/// Returns the entries withheld from an agent by the holdout.
+pub fn withheld_entries(agent: &AgentActivity) -> impl Iterator<Item = EntryId> + '_ {
+    let is_withheld = |offer: &&HoldoutAssignment| offer.arm == Arm::Withheld;
+    agent
+        .offers
+        .values()
+        .filter(is_withheld)
+        .map(|offer| offer.entry)
+}

@@ -1,0 +1,161 @@
+//! Briefings: the norms that apply to a task, and the holdout applied to its entries.
+
+use std::collections::BTreeSet;
+
+use crate::ledger::entry::Entry;
+use crate::ledger::event::Arm;
+use crate::ledger::workspace::WorkspaceState;
+use crate::retrieval::ranking::SearchHit;
+use crate::retrieval::score;
+use crate::retrieval::surface::{DetailTier, EntrySelection, HitView, SelectionLimits};
+use crate::trust::facts::EntryFacts;
+use crate::trust::run::HoldoutAssignment;
+use crate::trust::run::holdout::is_single_agent_claim;
+use crate::values::id::EntryId;
+use crate::values::kind::IdPrefix;
+use crate::values::time::Timestamp;
+
+/// Maximum number of norms in a briefing, one line each.
+pub const NORMS_MAX: usize = 7;
+
+/// Limits of the norms section, independent of the token budget of the rest.
+const NORM_LIMITS: SelectionLimits = SelectionLimits {
+    cap: NORMS_MAX,
+    // Norms are binding, so a token budget must not omit them.
+    budget: usize::MAX,
+    tier: Some(DetailTier::Summary),
+    role: None,
+};
+
+/// The way a norm applies to a task. The variant order is the display order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum NormMatch {
+    TaskPaths,
+    Everywhere,
+}
+
+/// Returns the visible norms that apply to the repository or to `paths`, path-specific ones first.
+fn applicable_norms(
+    norms: Vec<Entry>,
+    workspace: &WorkspaceState,
+    paths: &[String],
+    now: Timestamp,
+) -> Vec<(Entry, EntryFacts)> {
+    let mut hold: Vec<(Entry, EntryFacts)> = Vec::new();
+    for entry in norms {
+        let mut facts = EntryFacts::from_entry(&entry, None, now);
+        facts.revoked = workspace.is_revoked(&entry);
+        if score::hidden_reason(&entry, &facts).is_none() && norm_match(&entry, paths).is_some() {
+            hold.push((entry, facts));
+        }
+    }
+    // The id makes the order total, so that two clones brief the same norms in the same order.
+    hold.sort_by_key(|(entry, _)| (norm_match(entry, paths), entry.kind(), entry.id));
+    hold
+}
+
+/// Returns whether a norm is anchored to one of `paths`.
+pub fn is_norm_for(entry: &Entry, paths: &[String]) -> bool {
+    norm_match(entry, paths) == Some(NormMatch::TaskPaths)
+}
+
+/// Returns how a norm applies to `paths`, or `None` if its anchors cover none of them.
+fn norm_match(entry: &Entry, paths: &[String]) -> Option<NormMatch> {
+    let content = entry.content.as_ref()?;
+    // A norm without anchors is a rule for the whole repository.
+    if content.evidence.is_empty() {
+        return Some(NormMatch::Everywhere);
+    }
+    let mut anchors = content.evidence.iter();
+    let covers = anchors.any(|anchor| paths.iter().any(|path| anchor.at.overlaps(path)));
+    covers.then_some(NormMatch::TaskPaths)
+}
+
+/// Selects the norms that apply to `paths`, one line each, path-specific ones first.
+pub fn select_norms(
+    norms: Vec<Entry>,
+    workspace: &WorkspaceState,
+    paths: &[String],
+    now: Timestamp,
+    lay_out: impl Fn(&[HitView<'_>], SelectionLimits) -> EntrySelection,
+) -> EntrySelection {
+    let norms = applicable_norms(norms, workspace, paths, now);
+    let findings: Vec<HitView<'_>> = norms
+        .iter()
+        .map(|(entry, facts)| HitView {
+            entry,
+            facts,
+            // Norms are already ordered, and selection reads scores only to choose a tier.
+            score: 0.0,
+            conflicts: &[],
+        })
+        .collect();
+    lay_out(&findings, NORM_LIMITS)
+}
+
+/// Removes hits that a briefing does not list as knowledge: norms, which have their own section,
+/// and single-agent claims. Returns the ids of the latter.
+pub fn drop_norms_and_single_agent_hits(hits: &mut Vec<SearchHit>) -> Vec<EntryId> {
+    hits.retain(|hit| hit.entry.id.prefix() != IdPrefix::Norm);
+    drop_single_agent_hits(hits)
+}
+
+/// Removes claims that rest on one agent's report and returns their ids; they are shown only on
+/// request.
+pub fn drop_single_agent_hits(hits: &mut Vec<SearchHit>) -> Vec<EntryId> {
+    let heard = hits.extract_if(.., |hit| is_single_agent_claim(&hit.entry));
+    heard.map(|hit| hit.entry.id).collect()
+}
+
+/// The entries an agent receives after the holdout, and the assignments to record.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HoldoutResult {
+    pub page: EntrySelection,
+    /// Selected entries that were not subject to the holdout.
+    pub shown: Vec<EntryId>,
+    /// Holdout assignments of the entries that are, or would have been, selected.
+    pub offers: Vec<HoldoutAssignment>,
+    /// Relevant entries that were omitted for lack of room or as single-agent claims.
+    pub passed: Vec<EntryId>,
+}
+
+/// Selects from `hits` and removes withheld entries until the selection contains none.
+///
+/// `dropped` are relevant entries that were removed before, such as single-agent claims.
+pub fn apply_holdout(
+    hits: &mut Vec<SearchHit>,
+    offers: Vec<HoldoutAssignment>,
+    dropped: &[EntryId],
+    select: impl Fn(&[SearchHit]) -> EntrySelection,
+) -> HoldoutResult {
+    let is_withheld = |id: EntryId| {
+        let mut offers = offers.iter();
+        offers.any(|it| it.entry == id && it.arm == Arm::Withheld)
+    };
+    let mut decided = BTreeSet::new();
+    // Removing a withheld entry makes room for the next one, which may be withheld as well.
+    // Withheld entries that never reach the selection stay undecided: they would not have been
+    // shown anyway, so counting them would bias the comparison of the two arms.
+    let page = loop {
+        let selection = select(hits);
+        decided.extend(selection.ids());
+        if !selection.shown.iter().any(|it| is_withheld(it.id)) {
+            break selection;
+        }
+        hits.retain(|hit| !(decided.contains(&hit.entry.id) && is_withheld(hit.entry.id)));
+    };
+    let remaining = hits.iter().map(|hit| hit.entry.id);
+    let omitted = remaining.filter(|id| !decided.contains(id));
+    let passed = omitted.chain(dropped.iter().copied()).collect();
+    let by_chance: BTreeSet<EntryId> = offers.iter().map(|it| it.entry).collect();
+    let mut shown = page.ids();
+    shown.retain(|id| !by_chance.contains(id));
+    let mut offers = offers;
+    offers.retain(|it| decided.contains(&it.entry));
+    HoldoutResult {
+        page,
+        shown,
+        offers,
+        passed,
+    }
+}

@@ -1,0 +1,217 @@
+//! Retrieval: queries, candidates, relevance floors and ranked hits, shared by repository and hub.
+//!
+//! The relevance floor applies before scores are blended. Relevance is normalized per query, so the
+//! best of several irrelevant candidates would otherwise score 1. The store finds the candidates;
+//! [`surface`](crate::retrieval::surface) decides how many hits are shown and in how much detail.
+
+mod global_hits;
+mod results;
+mod scorer;
+
+use crate::ledger::entry::Entry;
+use crate::ledger::store::EntryFilter;
+use crate::retrieval::score::{ExplainedScore, ReaderRole};
+use crate::retrieval::surface::HitView;
+use crate::retrieval::words::strip_command_verbs;
+use crate::trust::facts::EntryFacts;
+use crate::values::id::EntryId;
+use crate::values::text::Tag;
+use serde::Deserialize;
+
+pub use global_hits::merge_global_hits;
+pub use results::{ConflictMap, SearchResults};
+pub use scorer::CandidateScorer;
+
+/// Word coverage from which an entry is relevant to a query that a person typed.
+///
+/// Measured with `cargo ken-bench eval`: 1 % of unrelated queries and 75 % of prose queries reach
+/// it.
+pub const COVERAGE_RELEVANT: f64 = 0.4;
+
+/// Word coverage from which an entry may be shown unasked: none of 200 unrelated queries reach it.
+const COVERAGE_STRICT: f64 = 0.5;
+
+/// The text, filters and context of one search.
+#[derive(Clone, Debug, Default)]
+pub struct SearchQuery {
+    pub query: String,
+    /// Restricts the live entries that are searched.
+    pub filter: EntryFilter,
+    /// Files and folders of the task; entries anchored there match regardless of their words.
+    pub paths: Vec<String>,
+    pub role: Option<ReaderRole>,
+    /// The thread of work the query comes from.
+    pub thread: Option<Tag>,
+    /// The run that seeds Thompson sampling; without one, ranking uses mean confidence.
+    pub run: Option<String>,
+    pub floor: RelevanceFloor,
+    /// Includes entries whose anchored code changed or is gone.
+    pub include_stale: bool,
+}
+
+/// The minimum relevance of a hit.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum RelevanceFloor {
+    /// No minimum.
+    None,
+    /// For an explicit query.
+    #[default]
+    Relevant,
+    /// For entries shown unasked, as in a briefing or a hook.
+    Strict,
+    /// A cosine similarity chosen by the caller.
+    Cosine(f64),
+}
+
+/// Visibility of thread-scoped entries outside their thread.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ThreadVisibility {
+    /// Visible everywhere, ranked higher in their own thread.
+    #[default]
+    Boost,
+    /// Visible only in their own thread.
+    Strict,
+}
+
+/// Cosine thresholds of an embedding model.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CosineThresholds {
+    /// Minimum for an explicit query.
+    pub relevant: f64,
+    /// Minimum for entries shown unasked.
+    pub strict: f64,
+}
+
+/// The minimum match of a candidate: reaching either value is enough.
+#[derive(Clone, Copy, Debug)]
+pub struct MatchThreshold {
+    pub cosine: f64,
+    pub coverage: f64,
+}
+
+/// An entry considered for a query, before ranking.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SearchCandidate {
+    pub entry: Entry,
+    /// BM25 score; 0 if the entry has none of the query's words.
+    pub keywords: f64,
+    /// Share of the query's words in the entry, weighted by rarity; 1 if it has all of them.
+    pub coverage: f64,
+    /// Cosine similarity of entry and query; 0 without an embedding model.
+    pub cosine: f64,
+    /// Keyword score and cosine, each scaled to [0, 1] over all entries, blended as the model asks.
+    pub relevance: f64,
+    /// Set if an anchor of the entry lies under one of the query's paths.
+    pub anchored: bool,
+}
+
+impl MatchThreshold {
+    /// Accepts every candidate.
+    pub const NOTHING: Self = Self {
+        cosine: f64::NEG_INFINITY,
+        coverage: f64::NEG_INFINITY,
+    };
+
+    /// Returns whether a candidate reaches either minimum.
+    #[must_use]
+    pub fn is_met(self, cosine: f64, coverage: f64) -> bool {
+        cosine >= self.cosine || coverage >= self.coverage
+    }
+}
+
+/// An entry returned for a query, with its score.
+#[derive(Clone, Debug)]
+pub struct SearchHit {
+    pub entry: Entry,
+    pub facts: EntryFacts,
+    /// Similarity to the query relative to the other candidates, from 0 to 1.
+    pub relevance: f64,
+    /// Absolute cosine similarity to the query.
+    pub cosine: f64,
+    /// Share of the query's words in the entry.
+    pub coverage: f64,
+    /// Set if an anchor of the entry lies under one of the query's paths.
+    pub anchored: bool,
+    /// Hits that contradict this entry.
+    pub conflicts: Vec<EntryId>,
+    pub explained: ExplainedScore,
+}
+
+impl SearchQuery {
+    /// Builds the query of a briefing, which uses the strict floor because it is unasked for.
+    ///
+    /// Drops the leading verb of the task ("fix", "add"): it names the activity, not the subject,
+    /// and would match unrelated entries.
+    #[must_use]
+    pub fn for_briefing(
+        task: &str,
+        paths: Vec<String>,
+        role: Option<ReaderRole>,
+        run: String,
+    ) -> Self {
+        Self {
+            query: strip_command_verbs(task).to_owned(),
+            paths,
+            role,
+            run: Some(run),
+            floor: RelevanceFloor::Strict,
+            ..Self::default()
+        }
+    }
+}
+
+impl RelevanceFloor {
+    /// Returns the threshold that this floor means for an embedding model.
+    #[must_use]
+    pub fn threshold(self, model: Option<CosineThresholds>) -> MatchThreshold {
+        let (near, coverage) = match self {
+            Self::None => return MatchThreshold::NOTHING,
+            // An explicit cosine replaces word coverage: infinity disables the coverage branch.
+            Self::Cosine(least) => (Some(least), f64::INFINITY),
+            Self::Relevant => (model.map(|it| it.relevant), COVERAGE_RELEVANT),
+            Self::Strict => (model.map(|it| it.strict), COVERAGE_STRICT),
+        };
+        // Without a model every cosine is 0; infinity makes coverage the only way to qualify.
+        let cosine = near.unwrap_or(f64::INFINITY);
+        MatchThreshold { cosine, coverage }
+    }
+}
+
+impl SearchHit {
+    /// Returns the view of this hit that selection reads.
+    #[must_use]
+    pub fn as_view(&self) -> HitView<'_> {
+        HitView {
+            entry: &self.entry,
+            facts: &self.facts,
+            score: self.explained.score,
+            conflicts: &self.conflicts,
+        }
+    }
+}
+
+impl SearchCandidate {
+    /// Wraps an entry that the query did not match but that contradicts one of its hits.
+    #[must_use]
+    pub fn unmatched(entry: Entry) -> Self {
+        Self {
+            entry,
+            // Zero throughout: it must not gain from a query that it does not match.
+            keywords: 0.0,
+            coverage: 0.0,
+            cosine: 0.0,
+            relevance: 0.0,
+            anchored: false,
+        }
+    }
+}
+
+/// Sorts hits by descending score.
+pub fn sort_hits(hits: &mut [SearchHit]) {
+    hits.sort_by(|a, b| {
+        // The id breaks ties, so that equal scores give the same order on every machine.
+        let by_score = b.explained.score.total_cmp(&a.explained.score);
+        by_score.then(a.entry.id.cmp(&b.entry.id))
+    });
+}

@@ -1,0 +1,242 @@
+//! Context blocks: entries rendered as delimited data for an agent, never as instructions.
+//!
+//! Every field is on a line of its own: line breaks in entry text become spaces, invisible
+//! characters are escaped, and the delimiters contain a word that no entry contains. An entry
+//! therefore cannot end the block, start another entry or imitate Ken.
+
+use std::fmt::Write as _;
+
+use super::{CompetingEntry, DetailTier, EntrySelection, HitView, from_failed_run};
+use crate::ledger::entry::Entry;
+use crate::retrieval::agent_texts::{
+    self, KNOWLEDGE_APPLIED, KNOWN_HEADING, NORMS_HEADING, REPORT_REQUEST, SEARCH_HINT, SPIKE_RULES,
+};
+use crate::trust::facts::Validity;
+use crate::values::content::{Content, KindDetail, SpikeConfidence, SpikeDetail};
+use crate::values::kind::{EntryKind, IdPrefix};
+use crate::values::status::EntryStatus;
+use crate::values::text::{enum_label, escape_invisible, truncate};
+
+/// Maximum length of a statement at [`DetailTier::Standard`], in characters.
+const PREVIEW_CHARS: usize = 200;
+
+/// Hexadecimal digits of the delimiter word.
+const DELIMITER_DIGITS: usize = 8;
+
+/// Returns the `Knowledge Context` block of a selection.
+pub fn render_context_block(page: &EntrySelection, served_by: &str) -> String {
+    delimited_block(&render_selection(page), served_by)
+}
+
+/// Returns the briefing block: applicable norms, relevant entries and the report template.
+pub fn render_briefing_block(
+    norms: &EntrySelection,
+    known: &EntrySelection,
+    served_by: &str,
+) -> String {
+    let mut body = String::new();
+    // Writing to a `String` cannot fail, so the results below are ignored.
+    if !norms.shown.is_empty() {
+        let _ = write!(body, "{NORMS_HEADING}\n{}", render_selection(norms));
+    }
+    let is_known = !known.shown.is_empty();
+    if is_known {
+        let _ = write!(body, "{KNOWN_HEADING}\n{}", render_selection(known));
+    }
+    let mut block = delimited_block(&body, served_by);
+    if !is_known {
+        // Norms are not search results, so the sentence must not seem to deny them.
+        if !body.is_empty() {
+            block.push_str(&agent_texts::nothing_beside_norms());
+        }
+        block.push_str(SEARCH_HINT);
+    }
+    // Without entries there is nothing to report on.
+    if body.is_empty() {
+        return block;
+    }
+    let has_spike = known
+        .shown
+        .iter()
+        .any(|it| it.id.prefix() == IdPrefix::Spike);
+    let spikes = if has_spike { SPIKE_RULES } else { "" };
+    format!("{block}{spikes}{REPORT_REQUEST}{KNOWLEDGE_APPLIED}")
+}
+
+fn render_selection(page: &EntrySelection) -> String {
+    page.shown.iter().map(|shown| shown.text.as_str()).collect()
+}
+
+/// Returns the block with delimiters that `body` cannot contain, or the empty block.
+pub fn delimited_block(body: &str, served_by: &str) -> String {
+    if body.is_empty() {
+        return agent_texts::empty_block();
+    }
+    agent_texts::block_header(served_by) + &delimit(body)
+}
+
+/// Surrounds `body`, which must end in a line break, with delimiters that it does not contain.
+pub fn delimit(body: &str) -> String {
+    let mark = delimiter_word(body);
+    format!("<{mark}>\n{body}</{mark}>\n")
+}
+
+/// Returns a delimiter word that `body` does not contain.
+fn delimiter_word(body: &str) -> String {
+    // Derived from the body: the output is reproducible, and writing the word into an entry changes
+    // the hash. The loop makes sure that no entry ends the block.
+    let mut salt = 0_u64;
+    loop {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(&salt.to_le_bytes());
+        hasher.update(body.as_bytes());
+        let digits = &hasher.finalize().to_hex()[..DELIMITER_DIGITS];
+        let mark = format!("knowledge-{digits}");
+        if !body.contains(&mark) {
+            return mark;
+        }
+        salt += 1;
+    }
+}
+
+/// Renders the lines of one entry.
+pub(super) fn render_entry(
+    finding: &HitView<'_>,
+    competing_with: &[CompetingEntry],
+    tier: DetailTier,
+    folder: &str,
+) -> String {
+    let Some(content) = &finding.entry.content else {
+        return String::new();
+    };
+    let mut out = format!(
+        "[{}] {}: ",
+        finding.entry.id,
+        entry_header(finding, content)
+    );
+    let statement = single_line(content.statement.as_str());
+    match tier {
+        DetailTier::Summary => out.push_str(&single_line(&content.statement.title())),
+        DetailTier::Standard => out.push_str(&truncate(&statement, PREVIEW_CHARS)),
+        DetailTier::Full => out.push_str(&statement),
+    }
+    out.push('\n');
+    if tier == DetailTier::Full {
+        write_full_details(&mut out, finding, content);
+    }
+    for other in competing_with {
+        let (id, title, confidence) = (other.id, single_line(&other.title), other.confidence);
+        let _ = writeln!(
+            out,
+            "  competing_with: [{id}] {title} (confidence {confidence:.2})"
+        );
+    }
+    if tier > DetailTier::Summary {
+        write_filing(&mut out, finding.entry, content, folder);
+    }
+    out
+}
+
+/// Returns the status of an entry.
+fn status_text(finding: &HitView<'_>) -> String {
+    let status = finding.facts.status;
+    let found_again = finding.entry.confirmation.independent > 0;
+    // "verified" alone would suggest that a person approved the entry.
+    if status == EntryStatus::Verified && found_again && finding.entry.is_agent_only() {
+        return format!("{} by agents only", status.name());
+    }
+    status.name().to_owned()
+}
+
+/// Returns kind, status, confidence and warnings of an entry.
+fn entry_header(finding: &HitView<'_>, content: &Content) -> String {
+    let facts = finding.facts;
+    let mut words = vec![
+        finding.entry.kind().map_or("", EntryKind::name).to_owned(),
+        status_text(finding),
+        format!("confidence {:.2}", facts.posterior.mean()),
+    ];
+    match facts.validity {
+        Validity::Holds => words.push("holds".to_owned()),
+        Validity::Changed => words.push("its code changed".to_owned()),
+        Validity::Broken => words.push("broken".to_owned()),
+        // The common case is not worth a word on every line.
+        Validity::Unverifiable => {}
+    }
+    if let Some(created) = &finding.entry.created {
+        words.push(format!("from {}", enum_label(&created.origin)));
+    }
+    let created = finding.entry.created.as_ref();
+    if let Some(from) = created.and_then(|it| it.copied_from.as_ref()) {
+        words.push(format!("global: another project's ({})", from.project));
+    }
+    if from_failed_run(finding.entry) {
+        words.push("from a failed run".to_owned());
+    }
+    if let Some(KindDetail::Spike(spike)) = &content.detail {
+        words.push(spike_certainty(spike).to_owned());
+    }
+    let against: Vec<String> = finding
+        .conflicts
+        .iter()
+        .map(|id| format!("[{id}]"))
+        .collect();
+    if !against.is_empty() {
+        words.push(format!("CONFLICTS with {}", against.join(", ")));
+    }
+    words.join(", ")
+}
+
+fn spike_certainty(spike: &SpikeDetail) -> &'static str {
+    match spike.confidence {
+        SpikeConfidence::Conclusive => "conclusive",
+        SpikeConfidence::Inconclusive => "inconclusive: do not adopt unchecked",
+    }
+}
+
+/// Appends the lines that only [`DetailTier::Full`] has.
+fn write_full_details(out: &mut String, finding: &HitView<'_>, content: &Content) {
+    if let Some(KindDetail::Spike(spike)) = &content.detail {
+        let _ = writeln!(out, "  question: {}", single_line(spike.question.as_str()));
+        let _ = writeln!(out, "  answer: {}", single_line(spike.answer.as_str()));
+        for constraint in &spike.constraints {
+            let _ = writeln!(out, "  constraint: {}", single_line(constraint.as_str()));
+        }
+    }
+    for step in &content.verify {
+        let _ = writeln!(out, "  verify: {}", single_line(step.as_str()));
+    }
+    for anchor in &content.evidence {
+        let _ = writeln!(out, "  at: {}", single_line(&anchor.at.to_string()));
+    }
+    let posterior = finding.facts.posterior;
+    let (alpha, beta) = (posterior.alpha, posterior.beta);
+    let _ = writeln!(out, "  evidence of use: {alpha:.1} for, {beta:.1} against");
+    let merged = &finding.entry.merged_from;
+    if !merged.is_empty() {
+        let merged: Vec<String> = merged.iter().map(ToString::to_string).collect();
+        let _ = writeln!(out, "  merged from: {}", merged.join(", "));
+    }
+}
+
+/// Appends tags, decay class and entry file.
+fn write_filing(out: &mut String, entry: &Entry, content: &Content, folder: &str) {
+    let tags: Vec<String> = content
+        .tags
+        .iter()
+        .map(|tag| single_line(tag.as_str()))
+        .collect();
+    if !tags.is_empty() {
+        let _ = writeln!(out, "  tags: {}", tags.join(", "));
+    }
+    let _ = writeln!(out, "  fades: {}", enum_label(&content.decay));
+    if let Some(file) = entry.file_name() {
+        let _ = writeln!(out, "  file: {folder}/{file}");
+    }
+}
+
+/// Returns a text as one line with invisible characters escaped.
+pub fn single_line(text: &str) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    escape_invisible(&words.join(" "))
+}

@@ -1,0 +1,13 @@
+//! Evidence for and against entries: runs, confidence, impact, similarity, contradictions.
+//!
+//! An entry gains trust from independent confirmation and measured outcomes, never from being
+//! repeated by an agent that was shown it.
+
+pub mod contradiction;
+pub mod facts;
+pub mod impact;
+pub mod posterior;
+pub mod promotion;
+pub mod review;
+pub mod run;
+pub mod similarity;

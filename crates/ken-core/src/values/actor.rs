@@ -1,0 +1,202 @@
+//! Actors: the authors of events.
+//!
+//! An actor's name is a claim. Nothing in this crate authenticates it.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::values::text_form::text_form;
+
+/// The author of an event, such as `human:ada@example.org`, `agent:claude-code/7f3a` or
+/// `ci:github`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Actor {
+    role: ActorRole,
+    name: String,
+}
+
+/// The class of an actor. Only a human may approve, redact or override.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ActorRole {
+    Human,
+    Agent,
+    Ci,
+    Import,
+    Peer,
+}
+
+/// The reason a text is not a valid actor.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ActorError {
+    #[error("`{0}` names no actor; write human:…, agent:…, ci:…, import:… or peer:…")]
+    Role(String),
+    #[error("an actor's name has 1 to {max} visible characters and no spaces", max = Actor::NAME_BYTES_MAX)]
+    Name,
+}
+
+impl Actor {
+    /// Maximum length of a name in bytes.
+    pub const NAME_BYTES_MAX: usize = 128;
+
+    /// Creates an actor from an untrusted name, such as a git author.
+    ///
+    /// Whitespace and control characters become `-`; the name is truncated to
+    /// [`Self::NAME_BYTES_MAX`].
+    pub fn from_claim(role: ActorRole, name: &str) -> Self {
+        let visible = |c: char| {
+            if c.is_whitespace() || c.is_control() {
+                '-'
+            } else {
+                c
+            }
+        };
+        let mut name: String = name.trim().chars().map(visible).collect();
+        // `pop` removes whole characters, so the cut never splits a UTF-8 sequence as `truncate`
+        // could.
+        while name.len() > Self::NAME_BYTES_MAX {
+            name.pop();
+        }
+        // The parser rejects an empty name, so the result must not have one.
+        if name.is_empty() {
+            name.push_str("unknown");
+        }
+        Self { role, name }
+    }
+
+    /// Returns the role, the word before the colon.
+    pub fn role(&self) -> ActorRole {
+        self.role
+    }
+
+    /// Returns the name after the colon.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns whether the actor claims to be a human.
+    pub fn is_human(&self) -> bool {
+        self.role == ActorRole::Human
+    }
+
+    /// Returns whether `other` is this actor or one of its sessions: `agent:bot` covers
+    /// `agent:bot/7f3a`.
+    pub fn covers(&self, other: &Self) -> bool {
+        // The `/` keeps `agent:bot` from covering the unrelated `agent:bot2`.
+        let suffix = other.name.strip_prefix(&self.name);
+        self.role == other.role
+            && suffix.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    }
+
+    /// Returns the actor without its session: `agent:bot` for `agent:bot/7f3a`.
+    #[must_use]
+    pub fn without_session(&self) -> Self {
+        let base = self.name.split('/').next();
+        // `agent:/x` has an empty first part, which is not a valid name; keep such a name whole.
+        let name = base.filter(|part| !part.is_empty()).unwrap_or(&self.name);
+        Self {
+            role: self.role,
+            name: name.to_owned(),
+        }
+    }
+}
+
+impl ActorRole {
+    const ALL: [Self; 5] = [Self::Human, Self::Agent, Self::Ci, Self::Import, Self::Peer];
+
+    /// Returns the word before the colon, as written in events.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Human => "human",
+            Self::Agent => "agent",
+            Self::Ci => "ci",
+            Self::Import => "import",
+            Self::Peer => "peer",
+        }
+    }
+}
+
+impl fmt::Display for Actor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.role.name(), self.name)
+    }
+}
+
+impl FromStr for Actor {
+    type Err = ActorError;
+
+    fn from_str(text: &str) -> Result<Self, ActorError> {
+        let (role, name) = text
+            .split_once(':')
+            .ok_or_else(|| ActorError::Role(text.to_owned()))?;
+        let role = ActorRole::ALL
+            .into_iter()
+            .find(|known| known.name() == role)
+            .ok_or_else(|| ActorError::Role(text.to_owned()))?;
+        // Control characters in a name could rewrite a terminal that prints the author.
+        let has_hidden = name.chars().any(|c| c.is_whitespace() || c.is_control());
+        if name.is_empty() || name.len() > Self::NAME_BYTES_MAX || has_hidden {
+            return Err(ActorError::Name);
+        }
+        Ok(Self {
+            role,
+            name: name.to_owned(),
+        })
+    }
+}
+
+text_form!(Actor, "Actor", r"^(human|agent|ci|import|peer):\S{1,128}$");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn actors_parse_or_say_why() {
+        let ada: Actor = "human:ada@example.org".parse().unwrap();
+        assert!(ada.is_human());
+        assert_eq!(ada.to_string(), "human:ada@example.org");
+        for bad in ["ada", "robot:x", "human:", "human:a b", "agent:\u{7}"] {
+            assert!(bad.parse::<Actor>().is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn an_actor_covers_itself_and_what_is_below_it() {
+        let actor = |text: &str| text.parse::<Actor>().unwrap();
+        let bot = actor("agent:bot");
+        for (other, covered) in [
+            ("agent:bot", true),
+            ("agent:bot/7f3a", true),
+            ("agent:bot/7f3a/2", true),
+            ("agent:bot/", true),
+            ("agent:bot2", false),
+            ("agent:bo", false),
+            ("ci:bot", false),
+            ("human:bot/x", false),
+            ("agent:other/bot", false),
+        ] {
+            assert_eq!(bot.covers(&actor(other)), covered, "{other}");
+        }
+        assert!(!actor("agent:bot/7f3a").covers(&bot));
+        assert!(!actor("agent:bot/7").covers(&actor("agent:bot/7f3a")));
+        for (text, family) in [
+            ("agent:bot", "agent:bot"),
+            ("agent:bot/7f3a/2", "agent:bot"),
+            ("ci:bot/x", "ci:bot"),
+            ("agent:/x", "agent:/x"),
+        ] {
+            assert_eq!(actor(text).without_session(), actor(family), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_claimed_name_always_fits() {
+        let long = "é ".repeat(200);
+        let actor = Actor::from_claim(ActorRole::Human, &long);
+        assert_eq!(actor.to_string().parse(), Ok(actor));
+        assert_eq!(
+            Actor::from_claim(ActorRole::Human, "  ").to_string(),
+            "human:unknown"
+        );
+    }
+}

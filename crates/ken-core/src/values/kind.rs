@@ -1,0 +1,300 @@
+//! Kinds of entries, their memories and id prefixes.
+
+use std::fmt;
+use std::str::FromStr;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The kind of an entry. A kind belongs to exactly one [`Memory`].
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum EntryKind {
+    Technique,
+    Pattern,
+    AntiPattern,
+    Decision,
+    Convention,
+    Learning,
+    Bug,
+    Incident,
+    FalsePositive,
+    Spike,
+    Entity,
+    Relationship,
+    CommitNorm,
+    PrExpectation,
+    UserExpectation,
+    RiskTier,
+    Friction,
+    Calibration,
+}
+
+/// One of the three separate memories.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum Memory {
+    /// Facts: lessons, spikes, entities, relationships.
+    Semantic,
+    /// Norms: commits, pull requests, definition of done, risk tiers.
+    Procedural,
+    /// Friction, calibration, runs.
+    Episodic,
+}
+
+/// The first letter of an entry id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum IdPrefix {
+    Lesson,
+    Spike,
+    Entity,
+    Relationship,
+    Norm,
+    Friction,
+}
+
+/// A text that is not the name of a kind, memory or prefix.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{text}` is not a {what}; known: {known}")]
+pub struct UnknownNameError {
+    text: String,
+    what: &'static str,
+    known: String,
+}
+
+impl EntryKind {
+    /// Every kind, in the order used by documentation.
+    pub const ALL: [Self; 18] = [
+        Self::Technique,
+        Self::Pattern,
+        Self::AntiPattern,
+        Self::Decision,
+        Self::Convention,
+        Self::Learning,
+        Self::Bug,
+        Self::Incident,
+        Self::FalsePositive,
+        Self::Spike,
+        Self::Entity,
+        Self::Relationship,
+        Self::CommitNorm,
+        Self::PrExpectation,
+        Self::UserExpectation,
+        Self::RiskTier,
+        Self::Friction,
+        Self::Calibration,
+    ];
+
+    /// Returns the name used in text, JSON and on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Technique => "technique",
+            Self::Pattern => "pattern",
+            Self::AntiPattern => "anti-pattern",
+            Self::Decision => "decision",
+            Self::Convention => "convention",
+            Self::Learning => "learning",
+            Self::Bug => "bug",
+            Self::Incident => "incident",
+            Self::FalsePositive => "false-positive",
+            Self::Spike => "spike",
+            Self::Entity => "entity",
+            Self::Relationship => "relationship",
+            Self::CommitNorm => "commit-norm",
+            Self::PrExpectation => "pr-expectation",
+            Self::UserExpectation => "user-expectation",
+            Self::RiskTier => "risk-tier",
+            Self::Friction => "friction",
+            Self::Calibration => "calibration",
+        }
+    }
+
+    /// Returns the id prefix of this kind.
+    pub fn prefix(self) -> IdPrefix {
+        match self {
+            Self::Technique
+            | Self::Pattern
+            | Self::AntiPattern
+            | Self::Decision
+            | Self::Convention
+            | Self::Learning
+            | Self::Bug
+            | Self::Incident
+            | Self::FalsePositive => IdPrefix::Lesson,
+            Self::Spike => IdPrefix::Spike,
+            Self::Entity => IdPrefix::Entity,
+            Self::Relationship => IdPrefix::Relationship,
+            Self::CommitNorm | Self::PrExpectation | Self::UserExpectation | Self::RiskTier => {
+                IdPrefix::Norm
+            }
+            Self::Friction | Self::Calibration => IdPrefix::Friction,
+        }
+    }
+
+    /// Returns every kind of lesson: the facts that agents learn and record.
+    pub fn lessons() -> impl Iterator<Item = Self> {
+        let is_lesson = |kind: &Self| kind.prefix() == IdPrefix::Lesson;
+        Self::ALL.into_iter().filter(is_lesson)
+    }
+
+    /// Returns the names of the kinds of lessons, for help texts.
+    pub fn lesson_names() -> String {
+        Self::lessons()
+            .map(Self::name)
+            .collect::<Vec<_>>()
+            .join(", ")
+    }
+
+    /// Returns the memory of this kind.
+    pub fn memory(self) -> Memory {
+        // Derived from the prefix, so an entry id alone determines the memory.
+        self.prefix().memory()
+    }
+}
+
+impl Memory {
+    /// The three memories, in the order of files and listings.
+    pub const ALL: [Self; 3] = [Self::Semantic, Self::Procedural, Self::Episodic];
+
+    /// Returns the name, which is also the folder in `.ken/`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Semantic => "semantic",
+            Self::Procedural => "procedural",
+            Self::Episodic => "episodic",
+        }
+    }
+}
+
+impl IdPrefix {
+    /// Every prefix.
+    pub const ALL: [Self; 6] = [
+        Self::Lesson,
+        Self::Spike,
+        Self::Entity,
+        Self::Relationship,
+        Self::Norm,
+        Self::Friction,
+    ];
+
+    /// Returns the letter.
+    pub fn letter(self) -> char {
+        match self {
+            Self::Lesson => 'L',
+            Self::Spike => 'S',
+            Self::Entity => 'E',
+            Self::Relationship => 'R',
+            Self::Norm => 'N',
+            Self::Friction => 'F',
+        }
+    }
+
+    /// Returns the memory of entries with this prefix.
+    pub fn memory(self) -> Memory {
+        match self {
+            Self::Lesson | Self::Spike | Self::Entity | Self::Relationship => Memory::Semantic,
+            Self::Norm => Memory::Procedural,
+            Self::Friction => Memory::Episodic,
+        }
+    }
+}
+
+impl fmt::Display for EntryKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl fmt::Display for Memory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl fmt::Display for IdPrefix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.letter())
+    }
+}
+
+impl FromStr for EntryKind {
+    type Err = UnknownNameError;
+
+    /// Parses the name. Underscores are accepted as dashes, as in the requirement sources.
+    fn from_str(text: &str) -> Result<Self, UnknownNameError> {
+        let dashed = text.replace('_', "-");
+        Self::ALL
+            .into_iter()
+            .find(|kind| kind.name() == dashed)
+            .ok_or_else(|| UnknownNameError {
+                text: text.to_owned(),
+                what: "kind",
+                known: Self::ALL.map(Self::name).join(", "),
+            })
+    }
+}
+
+impl FromStr for Memory {
+    type Err = UnknownNameError;
+
+    fn from_str(text: &str) -> Result<Self, UnknownNameError> {
+        Self::ALL
+            .into_iter()
+            .find(|memory| memory.name() == text)
+            .ok_or_else(|| UnknownNameError {
+                text: text.to_owned(),
+                what: "memory",
+                known: Self::ALL.map(Self::name).join(", "),
+            })
+    }
+}
+
+impl FromStr for IdPrefix {
+    type Err = UnknownNameError;
+
+    fn from_str(text: &str) -> Result<Self, UnknownNameError> {
+        let mut chars = text.chars();
+        // The second character must be absent: a prefix is exactly one letter.
+        let (letter, rest) = (chars.next(), chars.next());
+        Self::ALL
+            .into_iter()
+            .find(|prefix| rest.is_none() && letter == Some(prefix.letter()))
+            .ok_or_else(|| UnknownNameError {
+                text: text.to_owned(),
+                what: "prefix",
+                known: "L, S, E, R, N, F".to_owned(),
+            })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ent_10_ent_11_every_kind_belongs_to_one_of_three_memories() {
+        let of = |memory| {
+            EntryKind::ALL
+                .into_iter()
+                .filter(|kind| kind.memory() == memory)
+                .count()
+        };
+        assert_eq!(of(Memory::Semantic), 12);
+        assert_eq!(of(Memory::Procedural), 4);
+        assert_eq!(of(Memory::Episodic), 2);
+    }
+
+    #[test]
+    fn names_round_trip_and_serde_agrees() {
+        for kind in EntryKind::ALL {
+            assert_eq!(kind.name().parse(), Ok(kind));
+            assert_eq!(serde_json::to_value(kind).unwrap(), kind.name());
+        }
+        assert_eq!("anti_pattern".parse(), Ok(EntryKind::AntiPattern));
+        assert!("lesson".parse::<EntryKind>().is_err());
+    }
+}

@@ -1,0 +1,398 @@
+//! Validated text types of an entry: statement, verification step, tag, condition, alias, note.
+//!
+//! Each type is created only by `FromStr` and has a size limit. Checks of the meaning (secrets,
+//! injection, sentence count) are made elsewhere.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::Serialize;
+
+use crate::values::text_form::text_form;
+
+/// The reason a text is invalid.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TextError {
+    #[error("{what} is empty")]
+    Empty { what: &'static str },
+    #[error("{what} has {bytes} bytes; at most {max} are allowed")]
+    TooLong {
+        what: &'static str,
+        bytes: usize,
+        max: usize,
+    },
+    #[error("{what} contains a control character")]
+    Control { what: &'static str },
+    #[error("tag `{0}`: write lowercase words joined by `/`, such as auth/jwt")]
+    Tag(String),
+    #[error("condition `{0}`: begin with file:, symbol:, text:, code:, config:, pkg: or fact:")]
+    Condition(String),
+    #[error("`{0}` cannot be a name: letters, digits, `.`, `_`, `-` and `/` only")]
+    Alias(String),
+}
+
+macro_rules! plain_text {
+    ($(#[$doc:meta])* $type:ident, $what:literal, $max:expr, $pattern:literal) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $type(String);
+
+        impl $type {
+            /// Maximum length in bytes.
+            pub const BYTES_MAX: usize = $max;
+
+            /// Returns the text.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $type {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        text_form!($type, $what, $pattern);
+    };
+}
+
+plain_text!(
+    /// The claim of an entry: a general rule in one to three sentences.
+    Statement, "Statement", 4096, r"^[\s\S]{1,4096}$"
+);
+plain_text!(
+    /// One step that verifies the claim.
+    Step, "Step", 1024, r"^[\s\S]{1,1024}$"
+);
+plain_text!(
+    /// A short free text: a reason, a title, a remark.
+    Note, "Note", 2048, r"^[\s\S]{1,2048}$"
+);
+plain_text!(
+    /// A hierarchical, free tag: `auth`, `auth/jwt`, `c++`.
+    Tag, "Tag", 64, r"^[^\s/A-Z]+(/[^\s/A-Z]+)*$"
+);
+plain_text!(
+    /// One condition of an entry, optionally negated: `not file:src/legacy/**`.
+    Condition, "Condition", 1024, r"^(not )?(file|symbol|text|code|config|pkg|fact):.+$"
+);
+plain_text!(
+    /// An external name of the entry, such as `norm.commit.001`.
+    Alias, "Alias", 128, r"^[A-Za-z0-9][A-Za-z0-9._/-]*$"
+);
+
+impl FromStr for Statement {
+    type Err = TextError;
+
+    fn from_str(text: &str) -> Result<Self, TextError> {
+        parse_multiline(text, "the statement", Self::BYTES_MAX).map(Self)
+    }
+}
+
+impl FromStr for Step {
+    type Err = TextError;
+
+    fn from_str(text: &str) -> Result<Self, TextError> {
+        parse_multiline(text, "a verification step", Self::BYTES_MAX).map(Self)
+    }
+}
+
+impl FromStr for Note {
+    type Err = TextError;
+
+    fn from_str(text: &str) -> Result<Self, TextError> {
+        parse_multiline(text, "the note", Self::BYTES_MAX).map(Self)
+    }
+}
+
+impl FromStr for Tag {
+    type Err = TextError;
+
+    fn from_str(text: &str) -> Result<Self, TextError> {
+        let tag = parse_single_line(text, "a tag", Self::BYTES_MAX)?;
+        let is_word = |w: &str| !w.is_empty() && w.chars().all(|c| !c.is_whitespace());
+        // Lowercase only, so that `Auth` and `auth` cannot become two tags.
+        if tag.chars().any(char::is_uppercase) || !tag.split('/').all(is_word) {
+            return Err(TextError::Tag(tag));
+        }
+        Ok(Self(tag))
+    }
+}
+
+impl FromStr for Condition {
+    type Err = TextError;
+
+    fn from_str(text: &str) -> Result<Self, TextError> {
+        const SCHEMES: [&str; 7] = ["file", "symbol", "text", "code", "config", "pkg", "fact"];
+        // Checks only the scheme: a newer build may have written a form this build cannot parse.
+        let text = parse_single_line(text, "a condition", Self::BYTES_MAX)?;
+        let positive = text.strip_prefix("not ").unwrap_or(&text);
+        match positive.split_once(':') {
+            Some((scheme, rest)) if SCHEMES.contains(&scheme) && !rest.trim().is_empty() => {
+                Ok(Self(text))
+            }
+            Some(_) | None => Err(TextError::Condition(text)),
+        }
+    }
+}
+
+impl FromStr for Alias {
+    type Err = TextError;
+
+    fn from_str(text: &str) -> Result<Self, TextError> {
+        let alias = parse_single_line(text, "a name", Self::BYTES_MAX)?;
+        let is_allowed = |b: u8| b.is_ascii_alphanumeric() || b"._-/".contains(&b);
+        let starts_well = alias
+            .bytes()
+            .next()
+            .is_some_and(|b| b.is_ascii_alphanumeric());
+        // An alias contains `/`, so `..` could turn it into a path outside a folder.
+        if !starts_well || !alias.bytes().all(is_allowed) || alias.contains("..") {
+            return Err(TextError::Alias(alias));
+        }
+        Ok(Self(alias))
+    }
+}
+
+impl Tag {
+    /// Returns whether this tag equals `parent` or is below it: `auth/jwt` is under `auth`.
+    pub fn is_under(&self, parent: &Self) -> bool {
+        self.0
+            .strip_prefix(&parent.0)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    }
+}
+
+/// Validates text that may span lines: trims it, converts `\r\n` to `\n` and rejects other control
+/// characters.
+fn parse_multiline(text: &str, what: &'static str, max: usize) -> Result<String, TextError> {
+    // One line ending, so that editing an entry file on Windows is not a change.
+    let normalized = text.trim().replace("\r\n", "\n");
+    check_text(normalized, what, max, |c| {
+        c.is_control() && c != '\n' && c != '\t'
+    })
+}
+
+/// Validates text on one line.
+fn parse_single_line(text: &str, what: &'static str, max: usize) -> Result<String, TextError> {
+    check_text(text.trim().to_owned(), what, max, char::is_control)
+}
+
+fn check_text(
+    text: String,
+    what: &'static str,
+    max: usize,
+    forbidden: impl Fn(char) -> bool,
+) -> Result<String, TextError> {
+    if text.is_empty() {
+        return Err(TextError::Empty { what });
+    }
+    if text.len() > max {
+        return Err(TextError::TooLong {
+            what,
+            bytes: text.len(),
+            max,
+        });
+    }
+    if text.chars().any(forbidden) {
+        return Err(TextError::Control { what });
+    }
+    Ok(text)
+}
+
+impl Statement {
+    /// Maximum number of sentences in a statement.
+    pub const SENTENCES_MAX: usize = 3;
+
+    /// Counts sentences: a `.`, `!` or `?` followed by a space and a capital letter, or the end.
+    ///
+    /// Conservative, so that "e.g. Foo" or "v1.2" does not turn one sentence into two.
+    pub fn sentence_count(&self) -> usize {
+        const ABBREVIATIONS: [&str; 6] = ["e.g.", "i.e.", "etc.", "vs.", "cf.", "no."];
+        let words: Vec<&str> = self.0.split_whitespace().collect();
+        let breaks = words.windows(2).filter(|pair| {
+            let ends = pair[0].ends_with(['.', '!', '?']);
+            // Compared with the final dot, as written in the list.
+            let known = ABBREVIATIONS.contains(&pair[0].to_lowercase().as_str());
+            ends && !known && pair[1].chars().next().is_some_and(char::is_uppercase)
+        });
+        breaks.count() + 1
+    }
+}
+
+/// Maximum number of characters in a [`Statement::title`].
+pub const TITLE_CHARS_MAX: usize = 100;
+
+impl Statement {
+    /// Returns the first sentence or line, truncated for lists.
+    pub fn title(&self) -> String {
+        let line = self.0.lines().next().unwrap_or_default();
+        let sentence = line.split_once(". ").map_or(line, |(first, _)| first);
+        truncate(sentence.trim_end_matches('.'), TITLE_CHARS_MAX)
+    }
+}
+
+/// Truncates `text` to `max` characters, with `…` at the end if it is longer.
+pub fn truncate(text: &str, max: usize) -> String {
+    // Counts characters, not bytes: slicing bytes could split one.
+    if text.chars().count() <= max {
+        return text.to_owned();
+    }
+    let cut: String = text.chars().take(max.saturating_sub(1)).collect();
+    format!("{}…", cut.trim_end())
+}
+
+/// Returns the serialized name of an enum value, with spaces instead of underscores.
+pub fn enum_label(value: &impl Serialize) -> String {
+    // Through serde, so that text and JSON cannot use different words.
+    let value = serde_json::to_value(value).unwrap_or_default();
+    value.as_str().unwrap_or_default().replace('_', " ")
+}
+
+/// Removes terminal escape sequences and control characters from a line of program output.
+pub fn strip_terminal_codes(line: &str) -> String {
+    let mut out = String::with_capacity(line.len());
+    let mut chars = line.chars();
+    while let Some(c) = chars.next() {
+        if c == '\u{1b}' {
+            // A CSI sequence: `ESC [ … letter`.
+            for part in chars.by_ref() {
+                if part.is_ascii_alphabetic() {
+                    break;
+                }
+            }
+        } else if !c.is_control() || c == '\t' {
+            out.push(c);
+        }
+    }
+    out
+}
+
+/// Escapes control and invisible characters, so that text cannot manipulate a terminal or hide
+/// content from a reader.
+pub fn escape_invisible(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        let acts = c.is_control() && c != '\n' && c != '\t';
+        if acts || is_hidden(c) {
+            out.extend(c.escape_unicode());
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
+/// Returns whether a character changes the text direction or has no width. Joiners are excluded,
+/// because some scripts and emoji need them.
+fn is_hidden(c: char) -> bool {
+    matches!(c,
+        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{200e}'..='\u{200f}'
+        | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
+        | '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{3164}' | '\u{ffa0}'
+        | '\u{e0000}'..='\u{e007f}' | '\u{e0100}'..='\u{e01ef}')
+}
+
+/// Returns the words that texts are compared by: in lowercase, without punctuation and stop words.
+pub fn comparison_words(text: &str) -> Vec<String> {
+    // Shorter than the stop words of search: comparison must keep words that change a claim.
+    const STOP: [&str; 24] = [
+        "a", "an", "and", "are", "as", "at", "be", "by", "for", "from", "in", "is", "it", "its",
+        "of", "on", "or", "that", "the", "this", "to", "was", "when", "with",
+    ];
+    text.split(|c: char| !c.is_alphanumeric() && c != '_')
+        .map(str::to_lowercase)
+        .filter(|word| !word.is_empty() && !STOP.contains(&word.as_str()))
+        .collect()
+}
+
+/// Returns an ASCII file name of at most [`SLUG_CHARS_MAX`] characters for `text`.
+pub fn slug(text: &str) -> String {
+    let mut out = String::new();
+    for word in text
+        .split(|c: char| !c.is_ascii_alphanumeric())
+        .filter(|word| !word.is_empty())
+    {
+        let dash = usize::from(!out.is_empty());
+        if out.len() + dash + word.len() > SLUG_CHARS_MAX {
+            if out.is_empty() {
+                // Words are ASCII, so the cut cannot split a character.
+                out.push_str(&word[..SLUG_CHARS_MAX].to_ascii_lowercase());
+            }
+            break;
+        }
+        out.push_str(&"-"[..dash]);
+        out.push_str(&word.to_ascii_lowercase());
+    }
+    if out.is_empty() {
+        "entry".to_owned()
+    } else {
+        out
+    }
+}
+
+/// Maximum number of characters in a [`slug`].
+pub const SLUG_CHARS_MAX: usize = 40;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_have_one_fallible_door() {
+        assert!("".parse::<Statement>().is_err());
+        assert!("x\u{0}".parse::<Statement>().is_err());
+        assert_eq!(" a\r\nb ".parse::<Statement>().unwrap().as_str(), "a\nb");
+        let long = "x".repeat(Statement::BYTES_MAX);
+        assert!(long.parse::<Statement>().is_ok());
+        assert!(format!("{long}x").parse::<Statement>().is_err());
+    }
+
+    #[test]
+    fn ent_29_tags_are_hierarchical_and_free() {
+        for good in [
+            "auth",
+            "auth/jwt",
+            "database/prisma/migrations",
+            "c++",
+            "c#",
+            "größe",
+        ] {
+            assert!(good.parse::<Tag>().is_ok(), "{good}");
+        }
+        for bad in ["", "Auth", "a//b", "/a", "a/", "a b"] {
+            assert!(bad.parse::<Tag>().is_err(), "{bad}");
+        }
+        let tag = |t: &str| t.parse::<Tag>().unwrap();
+        assert!(tag("auth/jwt").is_under(&tag("auth")));
+        assert!(tag("auth").is_under(&tag("auth")));
+        assert!(!tag("authority").is_under(&tag("auth")));
+    }
+
+    #[test]
+    fn ent_27_ent_28_conditions_may_be_negated() {
+        assert!("not file:src/legacy/**".parse::<Condition>().is_ok());
+        assert!("pkg:cargo/tokio@>=1.40".parse::<Condition>().is_ok());
+        for bad in ["NOT x", "file:", "weather:rain", "not "] {
+            assert!(bad.parse::<Condition>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn ent_04_sentences_are_counted_conservatively() {
+        let count = |t: &str| t.parse::<Statement>().unwrap().sentence_count();
+        assert_eq!(count("Charging twice is safe"), 1);
+        assert_eq!(count("Use v1.2 of it, e.g. Foo. Then stop."), 2);
+        assert_eq!(count("One. Two! Three? Four."), 4);
+    }
+
+    #[test]
+    fn slugs_are_short_ascii() {
+        assert_eq!(slug("Charging twice is safe!"), "charging-twice-is-safe");
+        assert_eq!(slug("Größe über alles"), "gr-e-ber-alles");
+        assert_eq!(slug("日本語"), "entry");
+        assert!(slug(&"word ".repeat(30)).len() <= SLUG_CHARS_MAX);
+        assert_eq!(slug(&"x".repeat(90)).len(), SLUG_CHARS_MAX);
+    }
+}

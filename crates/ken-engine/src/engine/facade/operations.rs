@@ -1,0 +1,261 @@
+//! Methods on the installation: health, maintenance, guard, model, remotes and sync.
+
+use std::path::{Path, PathBuf};
+
+use ken_core::health::HealthFacts;
+use ken_core::health::drift::DriftFinding;
+use ken_core::health::maintenance::{MaintenancePolicy, MaintenanceService};
+use ken_core::health::thresholds::HealthThresholds;
+use ken_core::ledger::entry::Entry;
+use ken_core::ledger::event::{BlankReason, Switch};
+use ken_core::ledger::source::ContributionSource;
+use ken_core::values::actor::Actor;
+use ken_core::values::id::EntryId;
+use ken_core::values::text::Note;
+use ken_ledger::check::LedgerCheck;
+use ken_ledger::recover::{RecoverScope, RecoveryReport};
+use ken_ledger::replace::ReplaceReport;
+
+use crate::engine::Engine;
+use crate::error::EngineError;
+use crate::guard::{QuarantinedEntry, RescanFinding};
+use crate::health::{HealthReport, HealthReview};
+use crate::ledger_maintenance::DoctorCheck;
+use crate::maintenance::{MaintenanceStatus, ServiceOutcome};
+use crate::model::{Backend, ModelDownload, ModelEndpoint, ModelReport};
+use crate::remote::{
+    HubAddress, HubClient, HubToken, ProgressCallback, PullReport, PushReport, PushSelection,
+    Remote, RemoteName, RemoteStatus, TokenSource,
+};
+use crate::sync::{BulkDeletion, SyncOutcome};
+use crate::{drift, guard, health, ledger_maintenance, maintenance, model, remote, sync};
+
+impl Engine {
+    /// Returns memories that are stale, bloated, contradictory or orphaned.
+    pub fn drift(&mut self) -> Result<Vec<DriftFinding>, EngineError> {
+        drift::drift(self)
+    }
+
+    /// Scans every event and ignores its recorded scan result, which is only the writer's claim.
+    pub fn rescan(&self) -> Result<Vec<RescanFinding>, EngineError> {
+        guard::rescan::rescan(self)
+    }
+
+    /// Revokes a source, or ends its revocation, with a single event. Returns the number of its
+    /// entries.
+    pub fn revoke(
+        &mut self,
+        source: &ContributionSource,
+        state: Switch,
+        by: &Actor,
+    ) -> Result<usize, EngineError> {
+        guard::sources::revoke(self, source, state, by)
+    }
+
+    /// Quarantines an entry until a person releases it.
+    pub fn quarantine(
+        &mut self,
+        id: EntryId,
+        reason: &Note,
+        by: &Actor,
+    ) -> Result<Entry, EngineError> {
+        guard::sources::quarantine(self, id, reason, by)
+    }
+
+    /// Quarantines every entry that the change since `base` adds or touches. Returns their ids.
+    pub fn quarantine_change(
+        &mut self,
+        base: &str,
+        reason: &Note,
+        by: &Actor,
+    ) -> Result<Vec<EntryId>, EngineError> {
+        guard::sources::quarantine_change(self, base, reason, by)
+    }
+
+    /// Returns every quarantined entry with the reason.
+    pub fn quarantined_entries(&self) -> Result<Vec<QuarantinedEntry>, EngineError> {
+        guard::sources::quarantined_entries(self)
+    }
+
+    /// Returns the entry with the reason if it exists and is quarantined.
+    pub fn quarantined_entry(&self, id: EntryId) -> Result<Option<QuarantinedEntry>, EngineError> {
+        guard::sources::quarantined_entry(self, id)
+    }
+
+    /// Gathers all facts for the rules. Reads no code and loads no model.
+    pub fn health_facts(&mut self) -> Result<HealthFacts, EngineError> {
+        health::health_facts(self)
+    }
+
+    /// Computes the health report and stores it on this machine.
+    pub fn health_report(&mut self) -> Result<HealthReport, EngineError> {
+        health::report::health_report(self)
+    }
+
+    /// Counts problems. Writes a proposal if a threshold is reached, else deletes an old one.
+    pub fn health_review(
+        &mut self,
+        thresholds: &HealthThresholds,
+    ) -> Result<HealthReview, EngineError> {
+        health::review::health_review(self, thresholds)
+    }
+
+    /// Packs committed segments; in a git repository, in a commit of its own.
+    pub fn pack(&mut self) -> Result<ReplaceReport, EngineError> {
+        ledger_maintenance::pack(self)
+    }
+
+    /// Redacts an event: removes its data from segments, journal, index and entry files.
+    pub fn redact(
+        &mut self,
+        event: &str,
+        reason: BlankReason,
+        by: &Actor,
+    ) -> Result<ReplaceReport, EngineError> {
+        ledger_maintenance::redact(self, event, reason, by)
+    }
+
+    /// Recovers events lost in a reset, a clean or with a removed worktree.
+    pub fn recover(&mut self, scope: RecoverScope) -> Result<RecoveryReport, EngineError> {
+        ledger_maintenance::recover(self, scope)
+    }
+
+    /// Verifies every line of every segment and pack.
+    pub fn check_ledger(&self) -> Result<LedgerCheck, EngineError> {
+        ledger_maintenance::check_ledger(self)
+    }
+
+    /// Returns the lines of a segment or pack as text.
+    pub fn segment_text(&self, path: &str) -> Result<String, EngineError> {
+        ledger_maintenance::segment_text(self, path)
+    }
+
+    /// Checks the installation for `ken doctor`.
+    pub fn doctor(&mut self) -> Result<Vec<DoctorCheck>, EngineError> {
+        ledger_maintenance::doctor(self)
+    }
+
+    /// Returns the status of maintenance.
+    pub fn maintenance_status(&self) -> Result<MaintenanceStatus, EngineError> {
+        maintenance::maintenance_status(self)
+    }
+
+    /// Returns the policy of this workspace; the default if it is absent or invalid.
+    pub fn maintenance_policy(&self) -> Result<MaintenancePolicy, EngineError> {
+        maintenance::maintenance_policy(self)
+    }
+
+    /// Sets the policy of this workspace; `None` restores the default. Requires a person.
+    pub fn set_maintenance_policy(
+        &mut self,
+        policy: Option<&MaintenancePolicy>,
+        by: &Actor,
+    ) -> Result<MaintenancePolicy, EngineError> {
+        maintenance::set_maintenance_policy(self, policy, by)
+    }
+
+    /// Runs a service on request, due or not, without a limit.
+    pub fn maintain(
+        &mut self,
+        service: MaintenanceService,
+        by: &Actor,
+    ) -> Result<ServiceOutcome, EngineError> {
+        maintenance::maintain(self, service, by)
+    }
+
+    /// Returns the configuration of the model and the state of its vectors.
+    pub fn model_report(&mut self) -> Result<ModelReport, EngineError> {
+        model::model_report(self)
+    }
+
+    /// Selects a backend whose model is built in or was added.
+    pub fn select_model(&mut self, rung: Backend) -> Result<(), EngineError> {
+        model::selection::select_model(self, rung)
+    }
+
+    /// Selects the sentence transformer in `folder`, which is not copied.
+    pub fn add_model_folder(&mut self, folder: &Path) -> Result<(), EngineError> {
+        model::selection::add_model_folder(self, folder)
+    }
+
+    /// Selects a model behind an endpoint, after requesting its dimension.
+    pub fn add_model_endpoint(&mut self, endpoint: &ModelEndpoint) -> Result<(), EngineError> {
+        model::selection::add_model_endpoint(self, endpoint)
+    }
+
+    /// Downloads a model unless it is cached; returns its folder.
+    pub fn fetch_model(
+        &self,
+        wanted: &ModelDownload,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<PathBuf, EngineError> {
+        model::selection::fetch_model(self, wanted, progress)
+    }
+
+    /// Removes every added model; the built-in model becomes active.
+    pub fn remove_models(&mut self) -> Result<(), EngineError> {
+        model::selection::remove_models(self)
+    }
+
+    /// Returns the recorded state of a remote without a request to the hub.
+    pub fn remote_status(&self, remote: &Remote) -> Result<RemoteStatus, EngineError> {
+        remote::remote_status(self, remote)
+    }
+
+    /// Returns the remotes of this clone, by name.
+    pub fn remotes(&self) -> Result<Vec<Remote>, EngineError> {
+        remote::file::remotes(self)
+    }
+
+    /// Returns the remote called `name`; without a name, the only one or the default one.
+    pub fn remote(&self, name: Option<&str>) -> Result<Remote, EngineError> {
+        remote::file::remote(self, name)
+    }
+
+    /// Adds a remote, or replaces the token of an existing one at the same address.
+    pub fn add_remote(
+        &mut self,
+        name: &RemoteName,
+        address: &HubAddress,
+        token: &TokenSource,
+    ) -> Result<Remote, EngineError> {
+        remote::file::add_remote(self, name, address, token)
+    }
+
+    /// Removes a remote, its token and its recorded state. The hub is not contacted.
+    pub fn remove_remote(&mut self, name: &RemoteName) -> Result<(), EngineError> {
+        remote::file::remove_remote(self, name)
+    }
+
+    /// Returns the stored token of a remote, or `None` if the caller must supply it.
+    pub fn remote_token(&self, remote: &Remote) -> Result<Option<HubToken>, EngineError> {
+        remote::file::remote_token(self, remote)
+    }
+
+    /// Pulls every event this clone lacks.
+    pub fn pull_events(
+        &mut self,
+        remote: &Remote,
+        hub: &mut dyn HubClient,
+        progress: ProgressCallback<'_>,
+    ) -> Result<PullReport, EngineError> {
+        remote::pull::pull_events(self, remote, hub, progress)
+    }
+
+    /// Sends the hub every event of this work tree that it is not known to have.
+    pub fn push_events(
+        &mut self,
+        remote: &Remote,
+        hub: &mut dyn HubClient,
+        again: PushSelection,
+        progress: ProgressCallback<'_>,
+    ) -> Result<PushReport, EngineError> {
+        remote::push::push_events(self, remote, hub, again, progress)
+    }
+
+    /// Turns edits of entry files into events, redacts copies that came back, and renders stale
+    /// files.
+    pub fn sync(&mut self, bulk: BulkDeletion) -> Result<SyncOutcome, EngineError> {
+        sync::sync(self, bulk)
+    }
+}

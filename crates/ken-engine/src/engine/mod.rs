@@ -1,0 +1,432 @@
+//! The engine: one ledger together with its index.
+//!
+//! Opening updates the index from this branch's segments and never writes a tracked file. Events
+//! are written through `Engine::record` and `Engine::append` only. All other methods are in
+//! `facade`.
+
+mod facade;
+
+use std::collections::BTreeSet;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use ken_core::decide::retracted_claims::RetractedClaims;
+use ken_core::decide::{Draft, EventStamper};
+use ken_core::ledger::event::{Admission, EventData as _, Proposed, RecordedEvent, Retracted};
+use ken_core::ledger::store::DerivedStore as _;
+use ken_core::values::actor::{Actor, ActorRole};
+use ken_core::values::hlc::{DRIFT_MAX_MS, Hlc};
+use ken_core::values::id::{EventId, NodeId};
+use ken_core::values::time::Timestamp;
+use ken_index::{Index, ListedSegment, RebuildReason, RefreshReport, SegmentAppend};
+use ken_ledger::layout::{KEN_DIR, SegmentNameError, VERSION, VERSION_FILE};
+use ken_ledger::replace::ReplaceError;
+use ken_ledger::{
+    Dir as _, GitEnv, Ledger, LedgerLocation, ReadError, RealDir, SegmentName, SegmentWrite,
+    discover,
+};
+
+use crate::error::EngineError;
+use crate::files::{ViewState, open_ken_dir};
+use crate::guard::Guard;
+use crate::model::ActiveModel;
+use crate::notice::EngineNotice;
+use crate::runtime::Runtime;
+
+/// The index's folder, below `.ken/`.
+const INDEX_DIR: &str = ".index";
+const INDEX_FILE: &str = "knowledge.db";
+
+/// Attempts at reading segments while another process moves them.
+pub(crate) const READ_TRIES: usize = 8;
+
+/// The way the index is updated.
+#[derive(Clone, Copy, Debug)]
+enum IndexUpdate {
+    Incremental,
+    Rebuild,
+}
+
+/// An open ledger with its index.
+#[derive(Debug)]
+pub struct Engine {
+    pub(crate) place: LedgerLocation,
+    /// `.ken`, for all files except those of the ledger.
+    pub(crate) ken: Arc<RealDir>,
+    pub(crate) ledger: Ledger,
+    pub(crate) index: Index,
+    pub(crate) runtime: Box<dyn Runtime>,
+    /// The actor given by the caller, if any.
+    caller_actor: Option<Actor>,
+    pub(crate) notices: Vec<EngineNotice>,
+    pub(crate) views: ViewState,
+    /// Retracted claims, loaded by the first addition and dropped when they may have changed.
+    pub(crate) retracted_claims: Option<Arc<RetractedClaims>>,
+    /// Set once this process has synced edits of entry files.
+    pub(crate) edits_synced: bool,
+    /// Set once this process has searched for copies of redacted events.
+    pub(crate) redactions_applied: bool,
+    /// The embedding model, opened by the first search.
+    pub(crate) active_model: Option<Arc<ActiveModel>>,
+    /// This user's guard, with settings beyond the built-in rules.
+    pub(crate) guard: Guard,
+    /// Digests of the secrets that were replaced in this process.
+    redacted_secrets: BTreeSet<String>,
+}
+
+impl Engine {
+    /// Opens the ledger of the repository that contains `start` and updates the index.
+    ///
+    /// Without `actor`, [`Self::actor`] returns the identity in git's configuration.
+    pub fn open(
+        start: &Path,
+        git: &GitEnv,
+        actor: Option<Actor>,
+        world: Box<dyn Runtime>,
+    ) -> Result<Self, EngineError> {
+        let place = discover(start, git)?.ok_or(EngineError::NotInitialized)?;
+        Self::open_place(place, actor, world)
+    }
+
+    /// Opens the ledger in `root` itself, without git.
+    pub fn open_plain(
+        root: &Path,
+        actor: Option<Actor>,
+        world: Box<dyn Runtime>,
+    ) -> Result<Self, EngineError> {
+        Self::open_place(LedgerLocation::plain(root), actor, world)
+    }
+
+    fn open_place(
+        place: LedgerLocation,
+        actor: Option<Actor>,
+        world: Box<dyn Runtime>,
+    ) -> Result<Self, EngineError> {
+        let ledger = Ledger::open(&place)?;
+        check_version(&place)?;
+        let ken = Arc::new(open_ken_dir(&place)?);
+        let index = open_index(&place, &ken)?;
+        let mut engine = Self {
+            place,
+            ken,
+            ledger,
+            index,
+            runtime: world,
+            caller_actor: actor,
+            notices: Vec::new(),
+            views: ViewState::default(),
+            retracted_claims: None,
+            edits_synced: false,
+            redactions_applied: false,
+            active_model: None,
+            guard: Guard::default(),
+            redacted_secrets: BTreeSet::new(),
+        };
+        engine.refresh()?;
+        Ok(engine)
+    }
+
+    /// Sets the user's guard: names that must not be written, secrets seen before.
+    pub fn set_guard(&mut self, guard: Guard) {
+        self.guard = guard;
+    }
+
+    /// Removes and returns the digests of secrets that were replaced so far.
+    pub fn take_redacted_secrets(&mut self) -> BTreeSet<String> {
+        std::mem::take(&mut self.redacted_secrets)
+    }
+
+    /// Returns the folder that contains `.ken`.
+    pub fn root(&self) -> &Path {
+        &self.place.root
+    }
+
+    /// Returns the current time of the engine's runtime.
+    pub fn now(&self) -> Timestamp {
+        self.runtime.now()
+    }
+
+    /// Removes and returns the notices collected so far.
+    pub fn take_notices(&mut self) -> Vec<EngineNotice> {
+        std::mem::take(&mut self.notices)
+    }
+
+    /// Returns the actor: the one given by the caller, else the identity in git's configuration.
+    ///
+    /// Starts a git process, so reading commands do not call it.
+    pub fn actor(&self) -> Actor {
+        let known = self
+            .caller_actor
+            .clone()
+            .or_else(|| crate::git::identity(&self.place));
+        known.unwrap_or_else(|| Actor::from_claim(ActorRole::Human, ""))
+    }
+
+    /// Updates the index from the segments of this worktree.
+    pub fn refresh(&mut self) -> Result<(), EngineError> {
+        self.notices
+            .extend(self.ledger.heal().into_iter().map(EngineNotice::Ledger));
+        let refreshed = self.update_index_with_retries(IndexUpdate::Incremental)?;
+        // The first index and a large change, such as a checkout, are normal; damage is worth a
+        // notice.
+        if refreshed
+            .rebuilt
+            .is_some_and(|why| !matches!(why, RebuildReason::Missing | RebuildReason::LargeChange))
+        {
+            self.notices.push(EngineNotice::IndexRebuilt);
+        }
+        Ok(())
+    }
+
+    /// Discards the index and rebuilds it from the segments.
+    pub fn rebuild_index(&mut self) -> Result<RefreshReport, EngineError> {
+        self.notices
+            .extend(self.ledger.heal().into_iter().map(EngineNotice::Ledger));
+        self.update_index_with_retries(IndexUpdate::Rebuild)
+    }
+
+    /// Updates the index from the segments, with retries for concurrent changes.
+    fn update_index_with_retries(
+        &mut self,
+        how: IndexUpdate,
+    ) -> Result<RefreshReport, EngineError> {
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            match self.update_index(how) {
+                // A power failure may leave garbage in a segment that was not synced. The journal
+                // has its events.
+                Err(EngineError::Damaged { segment, .. })
+                    if tries < READ_TRIES && self.repair_segment(&segment) => {}
+                // Git or a concurrent pack removed a segment between listing and reading.
+                Err(error) if tries < READ_TRIES && is_missing_file(&error) => {}
+                other => return other,
+            }
+        }
+    }
+
+    fn repair_segment(&self, name: &str) -> bool {
+        name.parse()
+            .is_ok_and(|name: SegmentName| self.ledger.repair_open_segment(&name))
+    }
+
+    /// Updates the index after an append of `written`.
+    ///
+    /// Returns true if nothing but the appended events changed.
+    fn index_written(&mut self, written: Vec<SegmentWrite>) -> Result<bool, EngineError> {
+        let mut appended = Vec::with_capacity(written.len());
+        for part in written {
+            if let Some(stat) = self.ledger.stat(&part.segment)? {
+                appended.push(SegmentAppend {
+                    stat: to_index_stat(&stat),
+                    before: part.before,
+                    text: part.text,
+                    events: part.events,
+                });
+            }
+        }
+        let blanked = self.locally_redacted_ids()?;
+        match self.index.append(appended, &blanked) {
+            Ok(Some(refreshed)) => {
+                self.mark_views_due(&refreshed);
+                Ok(true)
+            }
+            // Other segments changed too, or the index is damaged: the full update handles both.
+            Ok(None) | Err(_) => self
+                .update_index_with_retries(IndexUpdate::Incremental)
+                .map(|_| false),
+        }
+    }
+
+    fn update_index(&mut self, how: IndexUpdate) -> Result<RefreshReport, EngineError> {
+        let blanked = self.locally_redacted_ids()?;
+        let ledger = &self.ledger;
+        let list = || Ok(ledger.list()?.iter().map(to_index_stat).collect());
+        let read = |name: &str| read_segment(ledger, name);
+        let refreshed = match how {
+            IndexUpdate::Incremental => self.index.refresh_from(list, &blanked, read)?,
+            IndexUpdate::Rebuild => self.index.rebuild(&list()?, &blanked, read)?,
+        };
+        self.mark_views_due(&refreshed);
+        Ok(refreshed)
+    }
+
+    fn locally_redacted_ids(&self) -> Result<Vec<EventId>, EngineError> {
+        Ok(self.ledger.blanked_ids()?.into_iter().collect())
+    }
+
+    fn mark_views_due(&mut self, refreshed: &RefreshReport) {
+        // The new events may contain retractions.
+        self.retracted_claims = None;
+        match refreshed.rebuilt {
+            Some(_) => self.views.mark_all_due(),
+            None => self.views.mark_due(&refreshed.folded),
+        }
+    }
+
+    /// Checks drafts with the guard, stamps them, appends them durably and indexes them.
+    ///
+    /// Every new event of this clone passes through here.
+    pub(crate) fn record(
+        &mut self,
+        drafts: Vec<Draft>,
+        by: &Actor,
+    ) -> Result<Vec<RecordedEvent>, EngineError> {
+        let stamped = drafts.into_iter().map(|draft| (None, draft)).collect();
+        self.record_with_ids(stamped, by)
+    }
+
+    /// Like [`Self::record`], with predetermined ids for drafts whose content depends on them.
+    pub(crate) fn record_with_ids(
+        &mut self,
+        drafts: Vec<(Option<EventId>, Draft)>,
+        by: &Actor,
+    ) -> Result<Vec<RecordedEvent>, EngineError> {
+        self.record_with_policy(drafts, by, &mut |_| {})
+    }
+
+    /// Like [`Self::record_with_ids`]; `stricter` may quarantine drafts that the guard admitted.
+    pub(crate) fn record_with_policy(
+        &mut self,
+        drafts: Vec<(Option<EventId>, Draft)>,
+        by: &Actor,
+        stricter: &mut dyn FnMut(&mut Admission),
+    ) -> Result<Vec<RecordedEvent>, EngineError> {
+        let span = tracing::info_span!(
+            "record",
+            gen_ai.operation.name = genai_operation_name(&drafts),
+            events = drafts.len()
+        );
+        let _in = span.enter();
+        let now = self.runtime.now();
+        let seen = self.latest_clock(now)?;
+        let node = self.ledger.node(&mut *self.runtime)?;
+        let mut clock = EventStamper {
+            node,
+            now,
+            seen,
+            ids: &mut *self.runtime,
+        };
+        // All drafts are checked before the first is written: a refusal leaves the ledger
+        // unchanged.
+        let mut batch = Vec::with_capacity(drafts.len());
+        for (id, draft) in drafts {
+            let (draft, mut admission) = self.guard.admit(draft, by)?;
+            stricter(&mut admission);
+            self.redacted_secrets
+                .extend(admission.redacted.iter().cloned());
+            let event = match id {
+                Some(id) => clock.stamp_with_id(id, draft, by, admission),
+                None => clock.stamp(draft, by, admission),
+            };
+            batch.push(RecordedEvent::new_verified(event)?);
+        }
+        self.append(&batch)?;
+        Ok(batch)
+    }
+
+    /// Appends complete events: stamped, derived from commits, or pulled.
+    pub(crate) fn append(&mut self, batch: &[RecordedEvent]) -> Result<(), EngineError> {
+        if batch.is_empty() {
+            return Ok(());
+        }
+        let now = self.runtime.now();
+        // New proposals do not change the set of retracted claims, so adding many entries loads it
+        // once.
+        let proposed = |it: &RecordedEvent| it.event.get::<Proposed>().is_some();
+        let stones = self
+            .retracted_claims
+            .take()
+            .filter(|_| batch.iter().all(proposed));
+        let appended = self.ledger.append(batch, now, &mut *self.runtime)?;
+        self.notices
+            .extend(appended.notices.into_iter().map(EngineNotice::Ledger));
+        if self.index_written(appended.written)? {
+            self.retracted_claims = stones;
+        }
+        Ok(())
+    }
+
+    /// Returns the latest clock reading, which a new event must exceed.
+    fn latest_clock(&self, now: Timestamp) -> Result<Option<Hlc>, EngineError> {
+        // Readings too far in the future are ignored: one clone with a wrong clock must not push
+        // the clocks of all others ahead.
+        let limit = Hlc {
+            wall: now.plus_millis(DRIFT_MAX_MS),
+            counter: u16::MAX,
+            node: NodeId::new(u128::MAX),
+        };
+        Ok(self.index.latest(limit)?)
+    }
+}
+
+/// Returns the operation name of a write in OpenTelemetry's GenAI conventions.
+fn genai_operation_name(drafts: &[(Option<EventId>, Draft)]) -> &'static str {
+    let is = |name: &str| drafts.iter().any(|(_, it)| it.body.type_name() == name);
+    if is(Proposed::TYPE) {
+        "create_memory"
+    } else if is(Retracted::TYPE) {
+        "delete_memory"
+    } else {
+        "update_memory"
+    }
+}
+
+fn read_segment(ledger: &Ledger, name: &str) -> Result<Vec<u8>, EngineError> {
+    let name: SegmentName = name
+        .parse()
+        .map_err(|e: SegmentNameError| EngineError::Usage(e.to_string()))?;
+    Ok(ledger.read_bytes(&name)?)
+}
+
+/// Returns true if a listed file does not exist anymore.
+pub(crate) fn is_missing_file(error: &EngineError) -> bool {
+    let (EngineError::Read(ReadError::Disk(disk))
+    | EngineError::Replace(ReplaceError::Read(ReadError::Disk(disk)))) = error
+    else {
+        return false;
+    };
+    disk.source.kind() == io::ErrorKind::NotFound
+}
+
+fn to_index_stat(stat: &ken_ledger::SegmentStat) -> ListedSegment {
+    ListedSegment {
+        name: stat.name.path(),
+        len: stat.len,
+        modified_ns: stat.modified_ns,
+        inode: stat.inode,
+    }
+}
+
+/// Opens the index, or one in memory if the tree is not writable.
+fn open_index(place: &LedgerLocation, dir: &RealDir) -> Result<Index, EngineError> {
+    if dir.create_dirs(INDEX_DIR).is_err() {
+        return Ok(Index::open_in_memory()?);
+    }
+    let path: PathBuf = place.root.join(KEN_DIR).join(INDEX_DIR).join(INDEX_FILE);
+    Ok(Index::open(&path)?)
+}
+
+/// Rejects a ledger with a newer major version than this build supports.
+fn check_version(place: &LedgerLocation) -> Result<(), EngineError> {
+    let path = place.root.join(KEN_DIR).join(VERSION_FILE);
+    let Ok(text) = std::fs::read_to_string(path) else {
+        return Err(EngineError::NotInitialized);
+    };
+    let major = |version: &str| {
+        version
+            .trim()
+            .split('.')
+            .next()
+            .and_then(|m| m.parse::<u32>().ok())
+    };
+    let known = VERSION;
+    match (major(&text), major(known)) {
+        (Some(found), Some(ours)) if found <= ours => Ok(()),
+        (Some(_) | None, _) => Err(EngineError::TooNew {
+            found: text.trim().to_owned(),
+            known,
+        }),
+    }
+}

@@ -1,0 +1,163 @@
+//! Failure hook: returns entries about a tool's error and records the failure as friction.
+
+use std::path::Path;
+
+use ken_core::ledger::event::SourceRun;
+use ken_core::values::content::FrictionType;
+use ken_ledger::{GitEnv, discover};
+use serde_json::json;
+
+use super::HookSession;
+use super::session_state::{HookState, HookStateLine, append_line, short_hash};
+use crate::engine::Engine;
+use crate::error::EngineError;
+use crate::search::query_from_log;
+use crate::{entries, friction, hooks};
+
+/// Maximum number of distinct errors recorded per session.
+const FRICTIONS_MAX: usize = 20;
+
+/// Maximum characters of the command and of the error in a friction entry.
+const COMMAND_CHARS_MAX: usize = 200;
+const ERROR_CHARS_MAX: usize = 500;
+
+/// Call of an agent's tool.
+#[derive(Clone, Copy, Debug)]
+pub struct AgentToolCall<'a> {
+    pub tool: &'a str,
+    /// Input of the call, such as a shell command.
+    pub input: &'a str,
+}
+
+impl AgentToolCall<'_> {
+    /// Returns a hash that identifies the call.
+    fn call_hash(&self) -> String {
+        short_hash(&[self.tool, self.input])
+    }
+}
+
+/// Records that a call succeeded if it failed before. Does not open the ledger.
+pub fn record_tool_success(
+    start: &Path,
+    git: &GitEnv,
+    hook: &HookSession,
+    call: AgentToolCall<'_>,
+) {
+    let (Ok(Some(place)), Some(run)) = (discover(start, git), hook.run_id()) else {
+        return;
+    };
+    let print = call.call_hash();
+    // This runs after every tool call, so only a call that is known to have failed is written.
+    if HookState::load(&place, &run).is_unresolved(&print) {
+        append_line(&place, &run, HookStateLine::Fixed { call: &print });
+    }
+}
+
+/// Returns entries about an error, once per error and session, and records it as friction.
+pub(crate) fn handle_failure_hook(
+    engine: &mut Engine,
+    hook: &HookSession,
+    call: AgentToolCall<'_>,
+    error: &str,
+) -> Result<Option<String>, EngineError> {
+    let telling: Vec<&str> = error.lines().filter(|line| !is_bare_exit(line)).collect();
+    let asked = query_from_log(telling.join("\n").as_bytes());
+    if asked.text.trim().is_empty() {
+        // An exit code alone is not an error: `grep` exits with 1 when nothing matches.
+        return Ok(None);
+    }
+    if is_repeated_error(engine, hook, call, &asked.text) {
+        return Ok(None);
+    }
+    let context = if hook.accepts_context {
+        hooks::suggest_entries(engine, hook, asked.text.clone(), asked.paths)?
+    } else {
+        None
+    };
+    // The entries are useful even if the friction cannot be recorded.
+    let _ = record_friction(engine, hook, call, &asked.text);
+    Ok(context)
+}
+
+/// Returns true if the error is known in this session or the limit is reached, else stores it.
+fn is_repeated_error(
+    engine: &Engine,
+    hook: &HookSession,
+    call: AgentToolCall<'_>,
+    error: &str,
+) -> bool {
+    let Some(run) = hook.run_id() else {
+        return false;
+    };
+    let memory = HookState::load(&engine.place, &run);
+    // Digits are line numbers, ports and durations: the same error differs only in them.
+    let first: String = error.lines().next().unwrap_or_default().to_owned();
+    let plain: String = first.chars().filter(|c| !c.is_ascii_digit()).collect();
+    let error = short_hash(&[call.tool, &plain]);
+    if memory.failed.contains_key(&error) || memory.failed.len() >= FRICTIONS_MAX {
+        return true;
+    }
+    let call = call.call_hash();
+    let line = HookStateLine::Failed {
+        error: &error,
+        call: &call,
+    };
+    append_line(&engine.place, &run, line);
+    false
+}
+
+/// Adds a friction entry for a failed call.
+fn record_friction(
+    engine: &mut Engine,
+    hook: &HookSession,
+    call: AgentToolCall<'_>,
+    error: &str,
+) -> Result<(), EngineError> {
+    let short = |text: &str, most: usize| text.chars().take(most).collect::<String>();
+    let context = json!({
+        "tool": call.tool,
+        "asked": short(call.input, COMMAND_CHARS_MAX),
+        "error": short(error, ERROR_CHARS_MAX),
+    });
+    let by = hook.actor();
+    let mut proposal = friction::friction_proposal(FrictionType::ToolError, context, &by)?;
+    let run = engine.open_run_for(&hook.reader())?;
+    // The outcome is unknown while the run is open.
+    proposal.run = run.map(|run| SourceRun {
+        id: run.id,
+        outcome: None,
+    });
+    entries::add_without_rendering(engine, proposal, &by).map(drop)
+}
+
+/// Returns true if a line contains only the exit code of a command.
+fn is_bare_exit(line: &str) -> bool {
+    let line = line.trim().to_lowercase();
+    let rest = line.split_once("exit code").map(|(before, rest)| {
+        let words = ["", "process", "command", "error:", "(", "exited with"];
+        (words.contains(&before.trim()), rest)
+    });
+    rest.is_some_and(|(alone, rest)| {
+        let digits = |c: char| c.is_ascii_digit() || ": =.)".contains(c);
+        alone && rest.chars().all(digits)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn how_a_command_ended_is_no_error_by_itself() {
+        for line in ["Exit code 1", "exit code: 127", "Process exit code = 2."] {
+            assert!(is_bare_exit(line), "{line}");
+        }
+        for line in [
+            "error: exit code 1 of `cc`",
+            "Exit code 1: no such file",
+            "fatal",
+        ] {
+            assert!(!is_bare_exit(line), "{line}");
+        }
+    }
+}

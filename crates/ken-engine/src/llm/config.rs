@@ -1,0 +1,325 @@
+//! Configuration of the judge: `judge.toml` in the user's own folder.
+//!
+//! A repository must not choose a program to run or an address to send text to. Therefore nothing
+//! below a repository is read here, and the command does not run in one either.
+
+use std::ffi::OsString;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::command::JudgeProgram;
+use super::{Judge, JudgeError};
+use crate::guard::Guard;
+
+/// Name of the configuration file.
+const JUDGE_FILE: &str = "judge.toml";
+
+/// Default timeout of a call, in seconds.
+pub const TIMEOUT_SECONDS: u64 = 120;
+/// Maximum timeout of a call, in seconds.
+pub const TIMEOUT_SECONDS_MAX: u64 = 600;
+
+/// Environment variables that every command gets if they are set; others must be named.
+const PASSED_VARIABLES: [&str; 2] = ["PATH", "HOME"];
+
+/// Folder of the judge's configuration, and the lookup of environment variables.
+#[derive(Clone, Debug)]
+pub struct JudgeHome {
+    pub folder: PathBuf,
+    pub variable: fn(&str) -> Option<OsString>,
+}
+
+/// Configured judge.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum JudgeChoice {
+    /// No judge: people decide.
+    #[default]
+    None,
+    /// Program that reads a question on stdin and prints JSON.
+    Command {
+        /// Program and arguments, not interpreted by a shell.
+        program: Vec<String>,
+        /// Environment variables to pass on, besides `PATH` and `HOME`.
+        pass: Vec<String>,
+        timeout_seconds: u64,
+    },
+    /// Endpoint that implements `/v1/chat/completions`.
+    OpenAi(JudgeEndpoint),
+    /// Endpoint that implements `/v1/messages`.
+    Anthropic(JudgeEndpoint),
+}
+
+/// HTTP endpoint. The key itself is never stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JudgeEndpoint {
+    /// Base URL without the path of the request.
+    pub url: String,
+    pub model: String,
+    /// Name of the environment variable that holds the key.
+    pub key_variable: Option<String>,
+    /// Allows unencrypted requests to other machines.
+    pub plain: bool,
+    pub timeout_seconds: u64,
+}
+
+/// Contents of the configuration file.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct JudgeFile {
+    kind: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    program: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pass: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    url: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    model: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    key_variable: Option<String>,
+    #[serde(default, skip_serializing_if = "is_false")]
+    plain: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    timeout_seconds: Option<u64>,
+}
+
+impl JudgeChoice {
+    /// Returns the name used in the configuration.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Command { .. } => "command",
+            Self::OpenAi(_) => "openai",
+            Self::Anthropic(_) => "anthropic",
+        }
+    }
+
+    /// Validates the settings.
+    fn validate(self) -> Result<Self, JudgeError> {
+        let wrong = |why: &str| Err(JudgeError::InvalidSetting(why.to_owned()));
+        let seconds = match &self {
+            Self::None => return Ok(self),
+            Self::Command {
+                timeout_seconds, ..
+            } => *timeout_seconds,
+            Self::OpenAi(it) | Self::Anthropic(it) => it.timeout_seconds,
+        };
+        if seconds == 0 || seconds > TIMEOUT_SECONDS_MAX {
+            return wrong("its timeout is from 1 to 600 seconds");
+        }
+        match &self {
+            Self::Command { program, pass, .. } => {
+                let Some(name) = program.first().filter(|it| !it.is_empty()) else {
+                    return wrong("no program is named");
+                };
+                let is_path = name.contains(['/', '\\']);
+                // A relative path would depend on the directory that `ken` is called from.
+                if is_path && !Path::new(name).is_absolute() {
+                    return wrong("its program is a name that PATH knows, or an absolute path");
+                }
+                // `NAME=value` would put a secret into the configuration file.
+                let is_name = |it: &String| !it.is_empty() && !it.contains(['=', '\0']);
+                if pass.iter().all(is_name) {
+                    Ok(self)
+                } else {
+                    wrong("a variable to pass on has a name, not a value")
+                }
+            }
+            Self::OpenAi(it) | Self::Anthropic(it) if it.model.trim().is_empty() => {
+                wrong("no model is named")
+            }
+            Self::None | Self::OpenAi(_) | Self::Anthropic(_) => Ok(self),
+        }
+    }
+}
+
+impl JudgeHome {
+    /// Loads the configuration; no judge if there is no file.
+    pub fn load(&self) -> Result<JudgeChoice, JudgeError> {
+        let unreadable = |why: String| JudgeError::File {
+            file: JUDGE_FILE,
+            why,
+        };
+        let file: JudgeFile = match fs::read_to_string(self.folder.join(JUDGE_FILE)) {
+            Ok(text) => toml::from_str(&text).map_err(|e| unreadable(e.message().to_owned()))?,
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(JudgeChoice::None),
+            Err(e) => return Err(unreadable(e.to_string())),
+        };
+        // The file can be edited by hand, so it is validated like a new setting.
+        file.into_choice()?.validate()
+    }
+
+    /// Validates and stores the configuration.
+    pub fn store(&self, choice: JudgeChoice) -> Result<JudgeChoice, JudgeError> {
+        let choice = choice.validate()?;
+        let failed = |why: String| JudgeError::File {
+            file: JUDGE_FILE,
+            why,
+        };
+        let text =
+            toml::to_string(&JudgeFile::from_choice(&choice)).map_err(|e| failed(e.to_string()))?;
+        // A crash during the write leaves the old file: the new one is complete before the rename.
+        let new = self.folder.join(format!("{JUDGE_FILE}.new"));
+        let written = fs::create_dir_all(&self.folder)
+            .and_then(|()| private_file_options().open(&new))
+            .and_then(|mut file| {
+                file.write_all(text.as_bytes())
+                    .and_then(|()| file.sync_all())
+            })
+            .and_then(|()| fs::rename(&new, self.folder.join(JUDGE_FILE)));
+        written.map_err(|e| failed(e.to_string()))?;
+        Ok(choice)
+    }
+
+    /// Returns the configured judge. Makes no request yet.
+    pub fn open(&self, guard: &Guard) -> Result<Judge, JudgeError> {
+        match self.load()? {
+            JudgeChoice::None => Err(JudgeError::NotConfigured),
+            JudgeChoice::Command {
+                program,
+                pass,
+                timeout_seconds,
+            } => {
+                let program = JudgeProgram {
+                    variables: self.variables(&pass),
+                    command_line: program,
+                    // Not the current directory: a repository could contain files the program
+                    // loads.
+                    folder: self.folder.clone(),
+                    timeout: Duration::from_secs(timeout_seconds),
+                };
+                Ok(Judge::new(program.name(), Box::new(program), guard))
+            }
+            JudgeChoice::OpenAi(endpoint) => {
+                endpoint_judge(EndpointProtocol::OpenAi, &endpoint, guard)
+            }
+            JudgeChoice::Anthropic(endpoint) => {
+                endpoint_judge(EndpointProtocol::Anthropic, &endpoint, guard)
+            }
+        }
+    }
+
+    /// Returns the environment of a command.
+    fn variables(&self, pass: &[String]) -> Vec<(String, OsString)> {
+        let names = PASSED_VARIABLES
+            .into_iter()
+            .chain(pass.iter().map(String::as_str));
+        let set = names.filter_map(|name| Some((name.to_owned(), (self.variable)(name)?)));
+        set.collect()
+    }
+}
+
+/// Protocol of an endpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum EndpointProtocol {
+    OpenAi,
+    Anthropic,
+}
+
+/// Creates a judge for an endpoint.
+#[cfg(feature = "http")]
+fn endpoint_judge(
+    spoken: EndpointProtocol,
+    endpoint: &JudgeEndpoint,
+    guard: &Guard,
+) -> Result<Judge, JudgeError> {
+    let port = super::http::HttpJudge::open(spoken, endpoint)?;
+    Ok(Judge::new(endpoint.model.clone(), Box::new(port), guard))
+}
+
+/// Returns an error, because this build has no HTTP client.
+#[cfg(not(feature = "http"))]
+fn endpoint_judge(_: EndpointProtocol, _: &JudgeEndpoint, _: &Guard) -> Result<Judge, JudgeError> {
+    Err(JudgeError::NotInBuild)
+}
+
+impl JudgeFile {
+    /// Converts the settings to file contents.
+    fn from_choice(choice: &JudgeChoice) -> Self {
+        let mut file = Self {
+            kind: choice.kind().to_owned(),
+            program: Vec::new(),
+            pass: Vec::new(),
+            url: None,
+            model: None,
+            key_variable: None,
+            plain: false,
+            timeout_seconds: None,
+        };
+        match choice {
+            JudgeChoice::None => {}
+            JudgeChoice::Command {
+                program,
+                pass,
+                timeout_seconds,
+            } => {
+                (file.program, file.pass) = (program.clone(), pass.clone());
+                file.timeout_seconds = Some(*timeout_seconds);
+            }
+            JudgeChoice::OpenAi(it) | JudgeChoice::Anthropic(it) => {
+                file.url = Some(it.url.clone());
+                file.model = Some(it.model.clone());
+                file.key_variable.clone_from(&it.key_variable);
+                file.plain = it.plain;
+                file.timeout_seconds = Some(it.timeout_seconds);
+            }
+        }
+        file
+    }
+
+    /// Converts file contents to settings.
+    fn into_choice(self) -> Result<JudgeChoice, JudgeError> {
+        let timeout_seconds = self.timeout_seconds.unwrap_or(TIMEOUT_SECONDS);
+        let missing = |member: &str| JudgeError::File {
+            file: JUDGE_FILE,
+            why: format!("it names no {member}"),
+        };
+        let endpoint = |file: Self| {
+            Ok(JudgeEndpoint {
+                url: file.url.ok_or_else(|| missing("url"))?,
+                model: file.model.ok_or_else(|| missing("model"))?,
+                key_variable: file.key_variable,
+                plain: file.plain,
+                timeout_seconds,
+            })
+        };
+        match self.kind.as_str() {
+            "none" => Ok(JudgeChoice::None),
+            "command" => Ok(JudgeChoice::Command {
+                program: self.program,
+                pass: self.pass,
+                timeout_seconds,
+            }),
+            "openai" => endpoint(self).map(JudgeChoice::OpenAi),
+            "anthropic" => endpoint(self).map(JudgeChoice::Anthropic),
+            other => Err(JudgeError::File {
+                file: JUDGE_FILE,
+                why: format!("there is no kind `{other}`"),
+            }),
+        }
+    }
+}
+
+/// Returns options for a file that only the owner can read and write.
+fn private_file_options() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt as _;
+        options.mode(0o600);
+    }
+    options
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde asks with a reference"
+)]
+fn is_false(value: &bool) -> bool {
+    !*value
+}

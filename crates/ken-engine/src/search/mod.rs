@@ -1,0 +1,223 @@
+//! Search: the index returns candidates, the score ranks them.
+//!
+//! Relevance is decided before the signals are combined. Otherwise the best of several irrelevant
+//! candidates would get a high score.
+
+pub(crate) mod query_extraction;
+pub(crate) mod unanswered;
+
+use std::sync::Arc;
+
+use ken_core::ledger::store::DerivedStore as _;
+use ken_core::retrieval::ranking::{
+    self, CandidateScorer, ConflictMap, CosineThresholds, SearchCandidate, ThreadVisibility,
+};
+use ken_core::retrieval::score::HiddenReason;
+use ken_core::retrieval::surface::{DetailTier, EntrySelection, HitView};
+use ken_core::values::id::EntryId;
+use ken_index::{Backend, CandidateQuery, Embedder, IndexError, ModelThresholds, count_tokens};
+use ken_ledger::layout::KEN_DIR;
+
+use crate::config::RepositoryConfig;
+use crate::engine::Engine;
+use crate::error::EngineError;
+use crate::files::ENTRIES_DIR;
+use crate::model::{self, ActiveModel};
+use crate::scoring::WorkspaceWeights;
+use crate::validity::{self, WorkTree};
+use tracing::field::Empty;
+
+pub use ken_core::retrieval::ranking::{RelevanceFloor, SearchHit, SearchQuery};
+pub use ken_core::retrieval::surface::SelectionLimits;
+pub use ken_index::UnansweredQuery;
+pub use query_extraction::{ExtractedQuery, query_from_file, query_from_log, query_from_text};
+
+/// Maximum number of candidates that are scored; more would not reach the first page.
+const CANDIDATES_MAX: usize = 50;
+
+/// The result of a search.
+#[derive(Clone, Debug)]
+pub struct SearchOutcome {
+    /// The kind of embedding model that was used.
+    pub served_by: Backend,
+    /// Best first.
+    pub hits: Vec<SearchHit>,
+    /// Relevant entries that are not shown, with the reason.
+    pub withheld: Vec<(EntryId, HiddenReason)>,
+}
+
+/// Renders findings within a token budget, best first.
+pub(crate) fn render_findings(
+    findings: &[HitView<'_>],
+    portion: SelectionLimits,
+) -> EntrySelection {
+    let folder = format!("{KEN_DIR}/{ENTRIES_DIR}");
+    EntrySelection::of(findings, &portion.room(&folder, &count_tokens))
+}
+
+/// Renders hits within a token budget, best first.
+pub(crate) fn render_hits(hits: &[SearchHit], portion: SelectionLimits) -> EntrySelection {
+    let findings: Vec<HitView<'_>> = hits.iter().map(SearchHit::as_view).collect();
+    render_findings(&findings, portion)
+}
+
+impl SearchOutcome {
+    /// Renders the hits within a token budget.
+    #[must_use]
+    pub fn page(&self, portion: SelectionLimits) -> EntrySelection {
+        render_hits(&self.hits, portion)
+    }
+
+    /// Returns the number of tokens of all hits in full length.
+    #[must_use]
+    pub fn full_token_count(&self) -> usize {
+        let all = SelectionLimits {
+            cap: self.hits.len(),
+            budget: usize::MAX,
+            tier: Some(DetailTier::Full),
+            role: None,
+        };
+        self.page(all).tokens
+    }
+
+    /// Returns the hit with this id.
+    #[must_use]
+    pub fn hit(&self, id: EntryId) -> Option<&SearchHit> {
+        self.hits.iter().find(|hit| hit.entry.id == id)
+    }
+}
+
+/// Returns the entries that match a query, best first.
+///
+/// `progress` receives the number of embedded entries and the total, if some lack vectors.
+pub(crate) fn search(
+    engine: &mut Engine,
+    search: &SearchQuery,
+    progress: &mut dyn FnMut(usize, usize),
+) -> Result<SearchOutcome, EngineError> {
+    let span = tracing::info_span!(
+        "search",
+        gen_ai.operation.name = "search_memory",
+        paths = search.paths.len(),
+        hits = Empty,
+        withheld = Empty
+    );
+    let _in = span.enter();
+    let (serving, found) = find_candidates(engine, search, progress)?;
+    let workspace = engine.index.workspace()?;
+    let mut scorer = CandidateScorer {
+        search,
+        weights: WorkspaceWeights::from_workspace(&workspace).weights,
+        workspace: &workspace,
+        validity: validity::anchoring::validity_of(engine, found.iter().map(|it| &it.entry))?,
+        threads: thread_visibility(engine, &found)?,
+        now: engine.now(),
+        beside: found.iter().map(|it| it.entry.id).collect(),
+    };
+    let mut answer = ranking::SearchResults::from_candidates(&scorer, found);
+    add_contradicting(engine, &mut answer, &mut scorer)?;
+    let ranking::SearchResults { hits, withheld } = answer;
+    span.record("hits", hits.len());
+    span.record("withheld", withheld.len());
+    Ok(SearchOutcome {
+        served_by: serving.backend(),
+        hits,
+        withheld,
+    })
+}
+
+/// Returns the configured visibility of entries that belong to a thread.
+fn thread_visibility(
+    engine: &Engine,
+    found: &[SearchCandidate],
+) -> Result<ThreadVisibility, EngineError> {
+    // Most searches find no such entry; then the configuration file is not read.
+    if found.iter().all(|it| it.entry.thread().is_none()) {
+        return Ok(ThreadVisibility::default());
+    }
+    let config = RepositoryConfig::load(&WorkTree::new(&engine.place)?)?;
+    Ok(config.search.thread_visibility)
+}
+
+/// Returns the candidates and the model that found them: the configured one or its fallback.
+fn find_candidates(
+    engine: &mut Engine,
+    search: &SearchQuery,
+    progress: &mut dyn FnMut(usize, usize),
+) -> Result<(Arc<ActiveModel>, Vec<SearchCandidate>), EngineError> {
+    let serving = model::refreshed_model(engine)?;
+    match index_candidates(engine, search, &serving, progress) {
+        // An endpoint that is down must not break a search: it is repeated with the fallback.
+        Err(EngineError::Index(IndexError::Embed(why))) if serving.is_configured() => {
+            let serving = model::use_fallback_model(engine, why.to_string())?;
+            let found = index_candidates(engine, search, &serving, progress)?;
+            Ok((serving, found))
+        }
+        found => Ok((serving, found?)),
+    }
+}
+
+fn index_candidates(
+    engine: &mut Engine,
+    search: &SearchQuery,
+    serving: &ActiveModel,
+    progress: &mut dyn FnMut(usize, usize),
+) -> Result<Vec<SearchCandidate>, EngineError> {
+    let embedder = serving.embedder();
+    // `prepare_search` would replace the vectors of a configured model that is only unavailable
+    // at the moment.
+    if serving.preserves_vectors() {
+        engine.index.prepare_words()?;
+    } else {
+        engine.index.prepare_search(embedder, progress).map(drop)?;
+    }
+    Ok(engine.index.candidates(&CandidateQuery {
+        text: &search.query,
+        filter: &search.filter,
+        paths: &search.paths,
+        least: search.floor.threshold(embedder.map(similarity_thresholds)),
+        embedder,
+        limit: CANDIDATES_MAX,
+    })?)
+}
+
+/// Adds entries that contradict a hit, and marks both sides.
+fn add_contradicting(
+    engine: &mut Engine,
+    answer: &mut ranking::SearchResults,
+    scorer: &mut CandidateScorer<'_>,
+) -> Result<(), EngineError> {
+    let hits = answer.hits.iter().map(|hit| hit.entry.id);
+    // Contradictions come from two sources: links in entries, and pairs reported but
+    // unresolved.
+    let mut against: ConflictMap = engine.index.contradicting(hits.clone())?;
+    let open = scorer.workspace.open_contradictions();
+    for id in hits {
+        if let Some(others) = open.get(&id) {
+            against.entry(id).or_default().extend(others);
+        }
+    }
+    let missing = answer.missing_conflicts(&against);
+    let mut opponents = Vec::with_capacity(missing.len());
+    for id in missing {
+        opponents.extend(engine.index.entry(id)?);
+    }
+    // The scorer only knows the validity of the candidates it was created with.
+    scorer
+        .validity
+        .extend(validity::anchoring::validity_of(engine, &opponents)?);
+    answer.add_candidates(
+        scorer,
+        opponents.into_iter().map(SearchCandidate::unmatched),
+    );
+    answer.mark_conflicts(&against);
+    Ok(())
+}
+
+/// Returns the similarity thresholds of a model.
+pub(crate) fn similarity_thresholds(embedder: &dyn Embedder) -> CosineThresholds {
+    let ModelThresholds {
+        relevant, strict, ..
+    } = embedder.model().thresholds;
+    CosineThresholds { relevant, strict }
+}

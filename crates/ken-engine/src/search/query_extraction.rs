@@ -1,0 +1,297 @@
+//! Query extraction: builds a query from a diff, a file or the output of a failed command.
+//!
+//! A log contributes its error lines and the files it names. A diff contributes its files and the
+//! identifiers it touches.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ken_core::values::text::strip_terminal_codes;
+
+use crate::engine::Engine;
+use crate::error::EngineError;
+use crate::git;
+
+/// Maximum number of bytes read from the start of a file or diff, or from the end of a log.
+const TEXT_BYTES_MAX: usize = 1 << 20;
+/// Maximum number of log lines in a query.
+const LINES_MAX: usize = 6;
+/// Maximum length of a log line in a query.
+const LINE_CHARS_MAX: usize = 300;
+/// Maximum number of identifiers in a query.
+const NAMES_MAX: usize = 40;
+/// Length of an identifier: shorter ones carry no meaning, longer ones are data.
+const NAME_CHARS: std::ops::RangeInclusive<usize> = 3..=100;
+/// Maximum number of paths in a query.
+const PATHS_MAX: usize = 50;
+
+/// Words of error lines, in lower case.
+const ERROR_WORDS: &[&str] = &[
+    "error",
+    "exception",
+    "panic",
+    "fatal",
+    "failed",
+    "failure",
+    "fail:",
+    "cannot",
+    "can't",
+    "could not",
+    "denied",
+    "refused",
+    "undefined",
+    "not found",
+    "no such",
+    "unexpected",
+    "expected",
+    "invalid",
+    "missing",
+    "timeout",
+    "timed out",
+    "conflict",
+    "assert",
+    "abort",
+    "segfault",
+    "overflow",
+    "deadlock",
+    "caused by",
+];
+
+/// Query text and paths, extracted from other material.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ExtractedQuery {
+    pub text: String,
+    pub paths: Vec<String>,
+}
+
+/// Extracts a query from the diff against `revision`.
+pub(crate) fn query_from_diff(
+    engine: &Engine,
+    revision: &str,
+) -> Result<ExtractedQuery, EngineError> {
+    let paths = git::changed_paths(&engine.place, Some(revision))?;
+    if paths.is_empty() {
+        return Ok(ExtractedQuery::default());
+    }
+    let diff = git::diff(&engine.place, revision, &first_unique_paths(&paths))?;
+    Ok(query_from_diff_text(&lossy_head(&diff), &paths))
+}
+
+/// Returns the paths that differ from the last commit; empty without git.
+pub(crate) fn changed_paths(engine: &Engine) -> Vec<String> {
+    let paths = git::changed_paths(&engine.place, None);
+    first_unique_paths(&paths.unwrap_or_default())
+}
+
+/// Extracts a query from the output of a failed command.
+pub fn query_from_log(log: &[u8]) -> ExtractedQuery {
+    let log = lossy_tail(log);
+    let plain: Vec<String> = log.lines().map(strip_terminal_codes).collect();
+    let mut seen = BTreeSet::new();
+    // Retries and loops repeat a line with other numbers; one of them is enough.
+    let lines: Vec<&str> = plain
+        .iter()
+        .map(|line| line.trim())
+        .filter(|line| !line.is_empty() && seen.insert(without_numbers(line)))
+        .collect();
+    let errors: Vec<&str> = lines
+        .iter()
+        .copied()
+        .filter(|line| is_error_line(line))
+        .collect();
+    // The first errors matter most, because later ones are often consequences. Without errors, the
+    // last lines are closest to the failure.
+    let chosen = if errors.is_empty() {
+        &lines[lines.len().saturating_sub(LINES_MAX)..]
+    } else {
+        &errors[..errors.len().min(LINES_MAX)]
+    };
+    let words: Vec<String> = chosen
+        .iter()
+        .map(|line| line.chars().take(LINE_CHARS_MAX).collect())
+        .collect();
+    ExtractedQuery {
+        text: words.join("\n"),
+        paths: first_unique_paths(
+            &lines
+                .iter()
+                .flat_map(|line| extract_paths(line))
+                .collect::<Vec<_>>(),
+        ),
+    }
+}
+
+/// Returns a query with `text` unchanged, and the paths it names.
+pub fn query_from_text(text: &str) -> ExtractedQuery {
+    let paths: Vec<String> = text.lines().flat_map(extract_paths).collect();
+    ExtractedQuery {
+        text: text.to_owned(),
+        paths: first_unique_paths(&paths),
+    }
+}
+
+/// Extracts a query from a file; `path` is relative to the repository's root.
+pub fn query_from_file(path: &str, text: &[u8]) -> ExtractedQuery {
+    ExtractedQuery {
+        text: frequent_identifiers(&lossy_head(text)),
+        paths: vec![path.to_owned()],
+    }
+}
+
+fn query_from_diff_text(diff: &str, paths: &[String]) -> ExtractedQuery {
+    let changed = diff.lines().filter_map(|line| {
+        if line.starts_with("+++") || line.starts_with("---") {
+            return None;
+        }
+        // `@@ -1,2 +3,4 @@ fn charge()` names the function that contains the change.
+        let header = line
+            .strip_prefix("@@")
+            .and_then(|rest| rest.split_once("@@"));
+        let changed = line.strip_prefix('+').or_else(|| line.strip_prefix('-'));
+        header.map(|(_, function)| function).or(changed)
+    });
+    let lines: Vec<&str> = changed.collect();
+    ExtractedQuery {
+        text: frequent_identifiers(&lines.join("\n")),
+        paths: first_unique_paths(paths),
+    }
+}
+
+/// Returns the most frequent identifiers of a text, in order of first occurrence.
+fn frequent_identifiers(text: &str) -> String {
+    // Count and first position by identifier.
+    let mut counts: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
+    let words = text.split(|c: char| !c.is_alphanumeric() && c != '_');
+    let identifiers = words.filter(|word| {
+        NAME_CHARS.contains(&word.chars().count()) && !word.starts_with(|c: char| c.is_numeric())
+    });
+    for (at, name) in identifiers.enumerate() {
+        let (count, _) = counts.entry(name).or_insert((0, at));
+        *count += 1;
+    }
+    let mut ranked: Vec<(&str, (usize, usize))> = counts.into_iter().collect();
+    // Frequency selects the identifiers; text order is restored for models that read word order.
+    ranked.sort_by_key(|(_, (count, at))| (std::cmp::Reverse(*count), *at));
+    ranked.truncate(NAMES_MAX);
+    ranked.sort_by_key(|(_, (_, at))| *at);
+    let names: Vec<&str> = ranked.into_iter().map(|(name, _)| name).collect();
+    names.join(" ")
+}
+
+fn is_error_line(line: &str) -> bool {
+    let line = line.to_lowercase();
+    ERROR_WORDS.iter().any(|word| line.contains(word))
+}
+
+/// Removes digits, so that lines that differ only in numbers compare equal.
+fn without_numbers(line: &str) -> String {
+    line.chars().filter(|c| !c.is_ascii_digit()).collect()
+}
+
+/// Extracts paths from a log line such as `src/pay.rs:42:7` or `File "app/auth.py", line 3`.
+fn extract_paths(line: &str) -> impl Iterator<Item = String> {
+    let words = line.split(|c: char| c.is_whitespace() || "\"'`()[]{}<>,;=".contains(c));
+    words.filter_map(|word| {
+        let location = word.split(':').next().unwrap_or_default();
+        let path = location.strip_prefix("./").unwrap_or(location);
+        let name = path.rsplit('/').next().unwrap_or_default();
+        // Without a slash and an extension, too many ordinary words would count as paths.
+        let is_path = path.contains('/')
+            && name.split_once('.').is_some_and(|(stem, extension)| {
+                !stem.is_empty()
+                    && !extension.is_empty()
+                    && extension.chars().all(char::is_alphanumeric)
+            });
+        // Absolute paths and `..` lead out of the repository.
+        (is_path && !path.starts_with('/') && !path.contains("..")).then(|| path.to_owned())
+    })
+}
+
+/// Returns the first [`PATHS_MAX`] distinct paths, in order.
+fn first_unique_paths(paths: &[String]) -> Vec<String> {
+    let mut seen = BTreeSet::new();
+    let unique = paths.iter().filter(|path| seen.insert(path.as_str()));
+    unique.take(PATHS_MAX).cloned().collect()
+}
+
+fn lossy_head(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(&bytes[..bytes.len().min(TEXT_BYTES_MAX)]).into_owned()
+}
+
+fn lossy_tail(bytes: &[u8]) -> String {
+    let from = bytes.len().saturating_sub(TEXT_BYTES_MAX);
+    String::from_utf8_lossy(&bytes[from..]).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn inj_13_of_a_log_the_lines_that_say_what_went_wrong_are_taken() {
+        let log = b"\
+   Compiling pay v0.1.0
+\x1b[31merror[E0382]\x1b[0m: borrow of moved value: `order`
+  --> src/pay.rs:42:7
+note: in attempt 1
+error[E0382]: borrow of moved value: `order`
+warning: 3 warnings emitted
+thread 'main' panicked at ./src/queue/mod.rs:9:5:
+called `Option::unwrap()` on a `None` value
+";
+        let asked = query_from_log(log);
+        assert_eq!(
+            asked.text,
+            "error[E0382]: borrow of moved value: `order`\n\
+             thread 'main' panicked at ./src/queue/mod.rs:9:5:"
+        );
+        assert_eq!(asked.paths, ["src/pay.rs", "src/queue/mod.rs"]);
+    }
+
+    #[test]
+    fn a_log_without_trouble_speaks_by_its_end() {
+        let log: String = (0..20)
+            .map(|n| format!("step {}\n", "x".repeat(n + 1)))
+            .collect();
+        let asked = query_from_log(log.as_bytes());
+        assert_eq!(asked.text.lines().count(), LINES_MAX);
+        assert!(asked.text.ends_with(&"x".repeat(20)));
+    }
+
+    #[test]
+    fn paths_outside_the_repository_are_not_paths_in_hand() {
+        for line in [
+            "/etc/passwd.d/x.y",
+            "../up/x.rs",
+            "http://host/x",
+            "a/b",
+            "x.rs",
+        ] {
+            assert_eq!(extract_paths(line).count(), 0, "{line}");
+        }
+        let python: Vec<String> =
+            extract_paths("  File \"app/auth.py\", line 3, in login").collect();
+        assert_eq!(python, ["app/auth.py"]);
+    }
+
+    #[test]
+    fn ret_21_of_a_diff_the_names_it_touches_are_taken() {
+        let diff = "\
+diff --git a/src/pay.rs b/src/pay.rs
+--- a/src/pay.rs
++++ b/src/pay.rs
+@@ -10,2 +10,3 @@ fn charge_customer(order: &Order) {
+-    gateway.charge(order)
++    gateway.charge(order, key)
+";
+        let asked = query_from_diff_text(diff, &["src/pay.rs".to_owned()]);
+        assert_eq!(asked.text, "charge_customer order Order gateway charge key");
+        assert_eq!(asked.paths, ["src/pay.rs"]);
+    }
+
+    #[test]
+    fn only_the_end_of_a_long_log_is_read() {
+        let mut log = vec![b'x'; 2 * TEXT_BYTES_MAX];
+        log.extend_from_slice("\nfatal: out of \u{1f4be} space\n".as_bytes());
+        assert_eq!(query_from_log(&log).text, "fatal: out of \u{1f4be} space");
+    }
+}

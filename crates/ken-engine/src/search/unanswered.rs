@@ -1,0 +1,57 @@
+//! Unanswered queries: stored on this machine only, as hints for new entries.
+
+use ken_core::retrieval::ranking::COVERAGE_RELEVANT;
+use ken_guard::{GuardVerdict, ScannedField, TextMode, admit};
+use ken_index::UnansweredQuery;
+
+use super::{SearchOutcome, SearchQuery};
+use crate::engine::Engine;
+use crate::error::EngineError;
+use crate::model;
+
+/// Maximum length of a recorded query; longer ones are pasted text, not questions.
+const QUERY_CHARS_MAX: usize = 300;
+
+/// Records a query if its best hit is weak; returns true if it is.
+///
+/// Not every search is a person's question, so callers that know it is call this explicitly.
+/// Queries that the guard would not admit to the ledger are not recorded.
+pub(crate) fn record_unanswered(
+    engine: &mut Engine,
+    search: &SearchQuery,
+    answer: &SearchOutcome,
+) -> Result<bool, EngineError> {
+    let query = search.query.trim();
+    let is_question = (1..=QUERY_CHARS_MAX).contains(&query.chars().count());
+    if !is_question || !has_weak_answer(engine, answer)? {
+        return Ok(false);
+    }
+    let text = ScannedField {
+        name: "query",
+        text: query,
+        mode: TextMode::Prose,
+    };
+    // A query may contain a pasted secret, which must not be stored.
+    if let GuardVerdict::Admit { .. } = admit(&engine.guard.policy, &[text]) {
+        let top = answer.hits.first().map(|hit| hit.entry.id);
+        let now = engine.now();
+        engine.index.record_unanswered(query, top, now)?;
+    }
+    Ok(true)
+}
+
+/// Returns the queries without a good hit, newest first.
+pub(crate) fn unanswered_queries(engine: &Engine) -> Result<Vec<UnansweredQuery>, EngineError> {
+    Ok(engine.index.missed()?)
+}
+
+/// Returns true if the best hit is relevant neither by meaning, nor by words, nor by anchor.
+fn has_weak_answer(engine: &mut Engine, answer: &SearchOutcome) -> Result<bool, EngineError> {
+    let Some(best) = answer.hits.first() else {
+        return Ok(true);
+    };
+    let serving = model::active_model(engine)?;
+    let relevant = serving.embedder().map(|it| it.model().thresholds.relevant);
+    let is_similar = relevant.is_some_and(|relevant| best.cosine >= relevant);
+    Ok(!is_similar && !best.anchored && best.coverage < COVERAGE_RELEVANT)
+}

@@ -1,0 +1,317 @@
+//! Versions of a repository that entries are checked against: the work tree, or a commit read
+//! directly from git's object database.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use ken_anchor::{FileTree, FileTreeError};
+use ken_index::FileStat;
+use ken_ledger::git::{CatFileMode, GitError, GitObjectReader, GitRunner};
+use ken_ledger::layout::KEN_DIR;
+use ken_ledger::{Dir as _, LedgerLocation, RealDir};
+
+use crate::error::EngineError;
+
+/// Maximum number of files in a folder without git, such as a home directory opened by mistake.
+const WALKED_FILES_MAX: usize = 100_000;
+
+/// Identifies the content of a file without reading it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum FileIdentity {
+    /// The metadata of a file in the work tree.
+    Loose(FileStat),
+    /// The id of a blob in git.
+    Blob(String),
+}
+
+/// A version of the code: the work tree or a commit.
+#[derive(Debug)]
+pub(crate) enum CodeVersion {
+    Work(WorkTree),
+    Commit(Arc<CommitTree>),
+}
+
+impl CodeVersion {
+    /// Returns the identity of the file at `path` without reading its content.
+    pub(crate) fn file_identity(&self, path: &str) -> Result<Option<FileIdentity>, FileTreeError> {
+        match self {
+            Self::Work(tree) => tree.file_identity(path),
+            Self::Commit(tree) => tree.file_identity(path),
+        }
+    }
+}
+
+impl FileTree for CodeVersion {
+    fn paths(&self) -> Result<Arc<[String]>, FileTreeError> {
+        match self {
+            Self::Work(tree) => tree.paths(),
+            Self::Commit(tree) => tree.paths(),
+        }
+    }
+
+    fn read(&self, path: &str) -> Result<Option<Arc<[u8]>>, FileTreeError> {
+        match self {
+            Self::Work(tree) => tree.read(path),
+            Self::Commit(tree) => tree.read(path),
+        }
+    }
+}
+
+/// The files below the folder that contains `.ken`.
+#[derive(Debug)]
+pub(crate) struct WorkTree {
+    root: PathBuf,
+    dir: RealDir,
+    git: Option<GitRunner>,
+    paths: Mutex<Option<Arc<[String]>>>,
+}
+
+impl WorkTree {
+    pub(crate) fn new(place: &LedgerLocation) -> Result<Self, EngineError> {
+        let opened = RealDir::below(&place.root, "");
+        Ok(Self {
+            root: place.root.clone(),
+            dir: opened.map_err(ken_ledger::DiskError::on("open", "."))?,
+            git: place
+                .git
+                .as_ref()
+                .map(|dirs| GitRunner::new(&place.root, dirs)),
+            paths: Mutex::default(),
+        })
+    }
+
+    fn file_identity(&self, path: &str) -> Result<Option<FileIdentity>, FileTreeError> {
+        match self.dir.stat(path) {
+            Ok(Some(stat)) => Ok(Some(FileIdentity::Loose(FileStat {
+                len: stat.len,
+                modified_ns: stat.modified_ns,
+                inode: stat.inode,
+            }))),
+            Ok(None) => Ok(None),
+            Err(error) => none_if_gone(path, &error),
+        }
+    }
+
+    /// Lists tracked and untracked files except ignored and deleted ones.
+    fn list_with_git(&self, git: &GitRunner) -> Result<Vec<String>, GitError> {
+        let list = |options: &[&str]| -> Result<BTreeSet<String>, GitError> {
+            let out = git.output(&[&["ls-files", "-z"], options].concat())?;
+            Ok(split_nul(&out).collect())
+        };
+        let mut paths = list(&["-c", "-o", "--exclude-standard"])?;
+        // `-c` lists the git index, which still contains files that were deleted on disk.
+        for deleted in list(&["-d"])? {
+            paths.remove(&deleted);
+        }
+        Ok(paths.into_iter().collect())
+    }
+
+    /// Lists the files of a folder that is not a git repository, except hidden ones.
+    fn walk_folder(&self) -> io::Result<Vec<String>> {
+        let (mut paths, mut folders) = (Vec::new(), vec![String::new()]);
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(self.root.join(&folder))? {
+                let entry = entry?;
+                let (kind, name) = (entry.file_type()?, entry.file_name());
+                let Some(name) = name.to_str().filter(|name| !name.starts_with('.')) else {
+                    continue;
+                };
+                let path = if folder.is_empty() {
+                    name.to_owned()
+                } else {
+                    format!("{folder}/{name}")
+                };
+                match (kind.is_file(), kind.is_dir()) {
+                    (true, _) => paths.push(path),
+                    (false, true) => folders.push(path),
+                    // A symbolic link may lead out of the folder or back into it.
+                    (false, false) => {}
+                }
+            }
+            if paths.len() > WALKED_FILES_MAX {
+                return Err(io::Error::other("there are too many files here"));
+            }
+        }
+        paths.sort();
+        Ok(paths)
+    }
+}
+
+impl FileTree for WorkTree {
+    fn paths(&self) -> Result<Arc<[String]>, FileTreeError> {
+        let mut known = self.paths.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(paths) = &*known {
+            return Ok(Arc::clone(paths));
+        }
+        let all = match &self.git {
+            Some(git) => self
+                .list_with_git(git)
+                .map_err(|error| tree_error(".", &error))?,
+            None => self
+                .walk_folder()
+                .map_err(|error| tree_error(".", &error))?,
+        };
+        Ok(Arc::clone(known.insert(without_ken_files(all))))
+    }
+
+    fn read(&self, path: &str) -> Result<Option<Arc<[u8]>>, FileTreeError> {
+        match self.dir.read(path) {
+            Ok(bytes) => Ok(Some(bytes.into())),
+            Err(error) => none_if_gone(path, &error),
+        }
+    }
+}
+
+/// The files of a commit, read with `git cat-file` without a checkout.
+pub(crate) struct CommitTree {
+    pub(super) git: GitRunner,
+    /// The full commit id.
+    pub(crate) commit: String,
+    // One long-running git process per kind of request, started on first use.
+    info_process: Mutex<Option<GitObjectReader>>,
+    content_process: Mutex<Option<GitObjectReader>>,
+    paths: Mutex<Option<Arc<[String]>>>,
+}
+
+impl fmt::Debug for CommitTree {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CommitTree")
+            .field("commit", &self.commit)
+            .finish_non_exhaustive()
+    }
+}
+
+impl CommitTree {
+    /// Resolves the revision `name` to a commit.
+    pub(crate) fn from_revision(place: &LedgerLocation, name: &str) -> Result<Self, EngineError> {
+        let dirs = place.git.as_ref().ok_or(GitError::NotOffered)?;
+        let git = GitRunner::new(&place.root, dirs);
+        // `^{commit}` peels tags and rejects names of trees and blobs.
+        let wanted = format!("{name}^{{commit}}");
+        let args = [
+            "rev-parse",
+            "--verify",
+            "--quiet",
+            // The name comes from the user and may start with a dash.
+            "--end-of-options",
+            &wanted,
+        ];
+        match git.output(&args) {
+            Ok(out) => {
+                let commit = String::from_utf8_lossy(&out).trim().to_owned();
+                Ok(Self::new(git, commit))
+            }
+            Err(GitError::Failed { .. }) => {
+                Err(EngineError::Usage(format!("git knows no commit `{name}`")))
+            }
+            Err(other) => Err(other.into()),
+        }
+    }
+
+    pub(crate) fn new(git: GitRunner, commit: String) -> Self {
+        Self {
+            git,
+            commit,
+            info_process: Mutex::default(),
+            content_process: Mutex::default(),
+            paths: Mutex::default(),
+        }
+    }
+
+    /// Returns the files below a folder, including those in `.ken`.
+    pub(crate) fn list_below(&self, folder: &str) -> Result<Vec<String>, FileTreeError> {
+        self.list_tree(&["--", &format!("{folder}/")])
+    }
+
+    fn list_tree(&self, below: &[&str]) -> Result<Vec<String>, FileTreeError> {
+        const LIST: &[&str] = &["ls-tree", "-r", "-z", "--name-only", "--full-tree"];
+        let args = [LIST, &[&*self.commit], below].concat();
+        let out = self.git.output(&args);
+        let out = out.map_err(|error| tree_error(&self.commit, &error))?;
+        Ok(split_nul(&out).collect())
+    }
+
+    fn file_identity(&self, path: &str) -> Result<Option<FileIdentity>, FileTreeError> {
+        let found = self.request_object(CatFileMode::About, path)?;
+        Ok(found.map(|object| FileIdentity::Blob(object.id)))
+    }
+
+    fn request_object(
+        &self,
+        ask: CatFileMode,
+        path: &str,
+    ) -> Result<Option<ken_ledger::git::GitObject>, FileTreeError> {
+        let process = match ask {
+            CatFileMode::About => &self.info_process,
+            CatFileMode::Content => &self.content_process,
+        };
+        // No code panics while it holds this lock, so a response is never left half read.
+        let mut slot = process.lock().unwrap_or_else(PoisonError::into_inner);
+        let failed = |error: GitError| tree_error(path, &error);
+        let process = match &mut *slot {
+            Some(process) => process,
+            none => none.insert(GitObjectReader::open(&self.git, ask).map_err(failed)?),
+        };
+        let name = format!("{}:{path}", self.commit);
+        process.get(&name).map_err(failed)
+    }
+}
+
+impl FileTree for CommitTree {
+    fn paths(&self) -> Result<Arc<[String]>, FileTreeError> {
+        let mut known = self.paths.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(paths) = &*known {
+            return Ok(Arc::clone(paths));
+        }
+        Ok(Arc::clone(
+            known.insert(without_ken_files(self.list_tree(&[])?)),
+        ))
+    }
+
+    fn read(&self, path: &str) -> Result<Option<Arc<[u8]>>, FileTreeError> {
+        let found = self.request_object(CatFileMode::Content, path)?;
+        Ok(found.map(|object| object.content.into()))
+    }
+}
+
+/// Removes the files in `.ken`: an entry must not be anchored to the text of another entry.
+fn without_ken_files(mut paths: Vec<String>) -> Arc<[String]> {
+    let own = format!("{KEN_DIR}/");
+    paths.retain(|path| !path.starts_with(&own));
+    paths.sort();
+    paths.into()
+}
+
+/// Splits one of git's NUL-separated lists.
+pub(super) fn split_nul(out: &[u8]) -> impl Iterator<Item = String> {
+    let names = out.split(|byte| *byte == 0).filter(|name| !name.is_empty());
+    names.map(|name| String::from_utf8_lossy(name).into_owned())
+}
+
+/// Returns `None` if the file does not exist or is behind a symbolic link, an error otherwise.
+fn none_if_gone<T>(path: &str, error: &io::Error) -> Result<Option<T>, FileTreeError> {
+    let is_gone = matches!(
+        error.kind(),
+        io::ErrorKind::NotFound
+            | io::ErrorKind::NotADirectory
+            | io::ErrorKind::IsADirectory
+            // `RealDir` reports a symbolic link on the path as `Other`.
+            | io::ErrorKind::Other
+    );
+    if is_gone {
+        Ok(None)
+    } else {
+        Err(tree_error(path, error))
+    }
+}
+
+fn tree_error(path: &str, error: &dyn fmt::Display) -> FileTreeError {
+    FileTreeError {
+        path: path.to_owned(),
+        why: error.to_string(),
+    }
+}

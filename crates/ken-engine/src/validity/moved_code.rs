@@ -1,0 +1,184 @@
+//! Detection of moved code: the same fingerprint under another name or in another file.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use ken_anchor::{FileTree as _, Fingerprint, Language, LostSymbol, find_moved};
+use ken_core::values::anchor::{Anchor, FilePart};
+
+use super::file_reader::{SpotLookup, VersionReader, unreadable_as_missing};
+use super::range::ChangeRange;
+use crate::error::EngineError;
+
+/// Files that are parsed in parallel in one batch.
+const PARSE_BATCH_FILES: usize = 1024;
+
+/// The files searched for code that is not at its anchor anymore.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum MoveSearch<'a> {
+    /// The anchor's own file only, for interactive queries.
+    File,
+    /// The files a change touches.
+    Change(&'a ChangeRange),
+    /// Every file of the version.
+    Tree,
+}
+
+/// The new location of moved code.
+#[derive(Clone, Debug)]
+pub(crate) struct MovedAnchor {
+    pub(crate) now: Anchor,
+    pub(crate) line: u32,
+}
+
+/// Maps a fingerprint to the files that contain a symbol with it.
+type FingerprintTable = HashMap<Fingerprint, BTreeSet<Arc<str>>>;
+
+/// Finds code that moved. The files of each language are scanned at most once.
+#[derive(Debug)]
+pub(crate) struct MoveFinder<'a> {
+    search: MoveSearch<'a>,
+    tables: BTreeMap<Language, FingerprintTable>,
+}
+
+impl<'a> MoveFinder<'a> {
+    pub(crate) fn new(search: MoveSearch<'a>) -> Self {
+        Self {
+            search,
+            tables: BTreeMap::new(),
+        }
+    }
+
+    /// Returns the new location of the code `anchor` points at, if one location matches best.
+    pub(crate) fn find(
+        &mut self,
+        reader: &mut VersionReader<'_>,
+        anchor: &Anchor,
+    ) -> Result<Option<MovedAnchor>, EngineError> {
+        // Git's rename detection comes first: it costs one lookup, and it also follows whole-file
+        // and line anchors, which fingerprints of symbols cannot.
+        if let Some(found) = self.find_renamed(reader, anchor)? {
+            return Ok(Some(found));
+        }
+        let stored = anchor.fingerprint.as_deref();
+        let fingerprint = stored.and_then(|text| text.parse::<Fingerprint>().ok());
+        let (Some(fingerprint), FilePart::Symbol(name)) = (fingerprint, anchor.at.part()) else {
+            return Ok(None);
+        };
+        let path = anchor.at.path();
+        let Some(language) = Language::of(path) else {
+            return Ok(None);
+        };
+        // The anchor's own file is always a candidate: a symbol renamed in place stays there.
+        let mut candidates: BTreeSet<Arc<str>> = [path.into()].into();
+        match self.search {
+            MoveSearch::File => {}
+            MoveSearch::Change(_) | MoveSearch::Tree => {
+                let table = self.fingerprint_table(reader, language)?;
+                candidates.extend(table.get(&fingerprint).into_iter().flatten().cloned());
+            }
+        }
+        let mut outlines = Vec::with_capacity(candidates.len());
+        for path in candidates {
+            outlines.extend(
+                unreadable_as_missing(reader.outline(&path))?.map(|outline| (path, outline)),
+            );
+        }
+        let lost = LostSymbol {
+            path,
+            name,
+            fingerprint,
+        };
+        let outlines = outlines.iter().map(|(path, outline)| (&**path, &**outline));
+        Ok(find_moved(&lost, outlines)
+            .as_ref()
+            .and_then(to_moved_anchor))
+    }
+
+    /// Looks for the code in the file that git reports as the rename of the anchor's file.
+    fn find_renamed(
+        &self,
+        reader: &mut VersionReader<'_>,
+        anchor: &Anchor,
+    ) -> Result<Option<MovedAnchor>, EngineError> {
+        let MoveSearch::Change(range) = self.search else {
+            return Ok(None);
+        };
+        let Some(path) = range.renamed.get(anchor.at.path()) else {
+            return Ok(None);
+        };
+        let Ok(at) = anchor.at.with_path(path) else {
+            return Ok(None);
+        };
+        let SpotLookup::Found(found) = reader.resolve_spot(path, at.part())? else {
+            return Ok(None);
+        };
+        let fingerprint = found.fingerprint.to_string();
+        let is_same = match at.part() {
+            // A whole-file anchor is about the file, not its content, so that the rename suffices.
+            FilePart::File => true,
+            FilePart::Symbol(_) | FilePart::Lines { .. } => {
+                anchor.fingerprint.as_deref() == Some(&*fingerprint)
+            }
+        };
+        Ok(is_same.then_some(MovedAnchor {
+            line: found.first_line,
+            now: Anchor {
+                at,
+                fingerprint: Some(fingerprint),
+            },
+        }))
+    }
+
+    fn fingerprint_table(
+        &mut self,
+        reader: &mut VersionReader<'_>,
+        language: Language,
+    ) -> Result<&FingerprintTable, EngineError> {
+        if !self.tables.contains_key(&language) {
+            let mut all: Vec<String> = match self.search {
+                MoveSearch::File => Vec::new(),
+                MoveSearch::Change(range) => range.touched.iter().cloned().collect(),
+                MoveSearch::Tree => reader.version.paths()?.to_vec(),
+            };
+            // Code that moves keeps its language, so files of other languages need no parsing.
+            all.retain(|path| Language::of(path) == Some(language));
+            let mut table = FingerprintTable::new();
+            for batch in all.chunks(PARSE_BATCH_FILES) {
+                reader.preload_outlines(batch.iter().cloned())?;
+                for path in batch {
+                    insert_fingerprints(&mut table, reader, path)?;
+                }
+            }
+            self.tables.insert(language, table);
+        }
+        Ok(&self.tables[&language])
+    }
+}
+
+/// Adds the fingerprints of a file's symbols, including combined ones of symbols that share a name.
+fn insert_fingerprints(
+    table: &mut FingerprintTable,
+    reader: &mut VersionReader<'_>,
+    path: &str,
+) -> Result<(), EngineError> {
+    let path: Arc<str> = path.into();
+    if let Some(outline) = unreadable_as_missing(reader.outline(&path))? {
+        for fingerprint in outline.fingerprints() {
+            let files = table.entry(fingerprint).or_default();
+            files.insert(Arc::clone(&path));
+        }
+    }
+    Ok(())
+}
+
+fn to_moved_anchor(symbol: &ken_anchor::MovedSymbol) -> Option<MovedAnchor> {
+    let at = format!("{}#{}", symbol.path, symbol.name);
+    Some(MovedAnchor {
+        now: Anchor {
+            at: at.parse().ok()?,
+            fingerprint: Some(symbol.at.fingerprint.to_string()),
+        },
+        line: symbol.at.first_line,
+    })
+}

@@ -1,0 +1,57 @@
+//! Settings of a hub process: addresses, limits, quotas, issuer.
+
+mod oidc;
+mod quotas;
+
+use std::net::{Ipv4Addr, SocketAddr};
+
+use crate::limits::HubLimits;
+use crate::operator_log::OperatorLog;
+
+pub use oidc::{ClaimedOrganization, OidcSettings};
+pub use quotas::{DefaultQuotas, OrganizationQuotas, QuotaExceeded, WorkspaceUsage};
+
+/// Settings of a hub process. All of them come from the operator, none from a tenant.
+#[derive(Clone, Debug)]
+pub struct ServeSettings {
+    /// Address of the public listener.
+    pub bind: SocketAddr,
+    /// Address of the metrics listener. Metrics need no token, so it must not be public.
+    pub metrics: Option<SocketAddr>,
+    /// URL of the database.
+    pub database: String,
+    /// Maximum number of database connections of this process.
+    pub connections: u32,
+    /// Public URL of the hub, such as `https://ken.example.org`, without a trailing slash.
+    pub public_url: Option<String>,
+    pub limits: HubLimits,
+    pub quotas: DefaultQuotas,
+    /// Operator log.
+    pub log: OperatorLog,
+    /// Issuer whose access tokens are accepted in addition to the hub's own tokens.
+    pub oidc: Option<OidcSettings>,
+}
+
+impl ServeSettings {
+    /// Default number of database connections.
+    pub const CONNECTIONS: u32 = 16;
+
+    /// Default port.
+    pub const PORT: u16 = 8750;
+
+    /// Creates the default settings: localhost only, no metrics, no issuer.
+    #[must_use]
+    pub fn new(database: String) -> Self {
+        Self {
+            bind: SocketAddr::from((Ipv4Addr::LOCALHOST, Self::PORT)),
+            metrics: None,
+            database,
+            connections: Self::CONNECTIONS,
+            public_url: None,
+            limits: HubLimits::default(),
+            quotas: DefaultQuotas::default(),
+            log: OperatorLog::default(),
+            oidc: None,
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Quotas of organizations and workspaces.
+
+use std::fmt;
+
+/// Quotas of an organization whose row sets none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DefaultQuotas {
+    /// Workspaces per organization.
+    pub workspaces: u64,
+    /// Events per workspace.
+    pub events: u64,
+    /// Bytes of events per workspace.
+    pub bytes: u64,
+    /// Tokens per organization that are neither expired nor revoked.
+    pub tokens: u64,
+}
+
+/// Quotas of an organization; `None` means the hub's default.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OrganizationQuotas {
+    pub workspaces_max: Option<u64>,
+    /// Events per workspace.
+    pub events_max: Option<u64>,
+    /// Bytes of events per workspace.
+    pub bytes_max: Option<u64>,
+    pub requests_per_minute: Option<u64>,
+}
+
+/// Formats quotas for the audit log.
+impl fmt::Display for OrganizationQuotas {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let all = [
+            ("workspaces", self.workspaces_max),
+            ("events", self.events_max),
+            ("bytes", self.bytes_max),
+            ("requests-per-minute", self.requests_per_minute),
+        ];
+        let texts = all.map(|(name, max)| match max {
+            Some(max) => format!("{name} {max}"),
+            None => format!("{name} default"),
+        });
+        f.write_str(&texts.join(", "))
+    }
+}
+
+/// Usage of a workspace and the limits of its organization's own row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WorkspaceUsage {
+    pub events: u64,
+    /// Size of the events' lines in bytes.
+    pub bytes: u64,
+    pub events_max: Option<u64>,
+    pub bytes_max: Option<u64>,
+}
+
+impl Default for DefaultQuotas {
+    fn default() -> Self {
+        Self {
+            workspaces: 10_000,
+            events: 1_000_000,
+            bytes: 4 << 30,
+            tokens: 10_000,
+        }
+    }
+}
+
+impl DefaultQuotas {
+    /// Checks the size of a workspace. Quotas of the organization's row take precedence.
+    pub fn check(&self, usage: &WorkspaceUsage) -> Result<(), QuotaExceeded> {
+        let events_max = usage.events_max.unwrap_or(self.events);
+        QuotaExceeded::check("events in this workspace", usage.events, events_max)?;
+        let bytes_max = usage.bytes_max.unwrap_or(self.bytes);
+        QuotaExceeded::check("bytes of events in this workspace", usage.bytes, bytes_max)
+    }
+}
+
+/// An exceeded quota.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "that would be {wanted} {what} and {max} are allowed; whoever operates the hub can raise the quota"
+)]
+pub struct QuotaExceeded {
+    pub what: &'static str,
+    pub wanted: u64,
+    pub max: u64,
+}
+
+impl QuotaExceeded {
+    /// Returns an error if `wanted` is more than `max`.
+    pub fn check(what: &'static str, wanted: u64, max: u64) -> Result<(), Self> {
+        if wanted > max {
+            return Err(Self { what, wanted, max });
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,97 @@
+//! Ids of tenants, and the roles of callers.
+
+use std::fmt;
+use std::str::FromStr;
+
+use ken_core::values::actor::{Actor, ActorRole};
+use uuid::Uuid;
+
+/// Id of an organization.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct OrganizationId(pub Uuid);
+
+/// Id of a workspace, the hub's counterpart of one repository's ledger.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct WorkspaceId(pub Uuid);
+
+/// Role of a caller. Each role includes the permissions of the roles before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Role {
+    /// Searches and reads.
+    Reader,
+    /// Adds entries and gives feedback. Never approves and never acts for a person.
+    Agent,
+    /// Acts for people: pushes any event, releases quarantined events and approves.
+    Curator,
+    /// Creates workspaces and tokens, and reads the audit log.
+    Admin,
+}
+
+/// Error for an unknown role name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no role; there are reader, agent, curator and admin")]
+pub struct RoleError(String);
+
+impl Role {
+    /// All roles, weakest first.
+    pub const ALL: [Self; 4] = [Self::Reader, Self::Agent, Self::Curator, Self::Admin];
+
+    /// Returns the role's name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Reader => "reader",
+            Self::Agent => "agent",
+            Self::Curator => "curator",
+            Self::Admin => "admin",
+        }
+    }
+
+    /// Refuses actors that do not fit the role: an agent must not write as a person, and a curator
+    /// must not be an agent.
+    ///
+    /// Readers write nothing, so any actor may be one.
+    pub fn check_actor(self, actor: &Actor) -> Result<(), RoleMismatch> {
+        match (self, actor.role()) {
+            (Self::Agent, ActorRole::Human) => Err(RoleMismatch::Person),
+            (Self::Curator | Self::Admin, ActorRole::Agent) => Err(RoleMismatch::Agent),
+            (Self::Reader, ActorRole::Human)
+            | (
+                Self::Reader | Self::Agent,
+                ActorRole::Agent | ActorRole::Ci | ActorRole::Import | ActorRole::Peer,
+            )
+            | (
+                Self::Curator | Self::Admin,
+                ActorRole::Human | ActorRole::Ci | ActorRole::Import | ActorRole::Peer,
+            ) => Ok(()),
+        }
+    }
+}
+
+/// Mismatch of a role and an actor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RoleMismatch {
+    #[error(
+        "agents write in no person's name: name an agent such as agent:ada-laptop, or make the role reader, which writes nothing"
+    )]
+    Person,
+    #[error(
+        "agents never approve: a curator or admin acts in the name of a person, a pipeline or an import"
+    )]
+    Agent,
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Role {
+    type Err = RoleError;
+
+    fn from_str(text: &str) -> Result<Self, RoleError> {
+        let found = Self::ALL.into_iter().find(|role| role.name() == text);
+        found.ok_or_else(|| RoleError(text.to_owned()))
+    }
+}

@@ -1,0 +1,102 @@
+//! Authentication of MCP requests: the same tokens and workspaces as the REST API.
+//!
+//! The path (`/mcp/shop-api`) or the header `Ken-Workspace` names the workspace. A token restricted
+//! to a single workspace needs neither. `Ken-Run` and `Ken-Session` name the run and the session.
+
+use axum::extract::{Request, State};
+use axum::http::request::Parts;
+use axum::middleware::Next;
+use axum::response::{IntoResponse as _, Response};
+use ken_mcp::ProvenIdentity;
+
+use crate::api::AppState;
+use crate::api::caller::{authenticate, resolve_workspace, workspace_param};
+use crate::api::problem::{Kind, Problem};
+use crate::identity::AuthenticatedCaller;
+use crate::ids::WorkspaceId;
+
+const WORKSPACE_HEADER: &str = "ken-workspace";
+const RUN_HEADER: &str = "ken-run";
+const SESSION_HEADER: &str = "ken-session";
+
+/// Authenticated caller, workspace, run and session of an MCP request.
+#[derive(Clone, Debug)]
+pub(super) struct McpRequestContext {
+    pub(super) caller: AuthenticatedCaller,
+    pub(super) workspace: WorkspaceId,
+    /// Run the client works in.
+    pub(super) run: Option<String>,
+    /// Session named by the client.
+    pub(super) session: Option<String>,
+}
+
+/// Middleware that authenticates a request and adds its context as an extension.
+pub(super) async fn authenticate_mcp(
+    State(app): State<AppState>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let (mut parts, body) = request.into_parts();
+    match request_context(&mut parts, &app).await {
+        Err(problem) => problem.into_response(),
+        Ok(context) => {
+            // The MCP crate knows no hub types: it passes this extension through to the tools.
+            parts.extensions.insert(ProvenIdentity::new(context));
+            next.run(Request::from_parts(parts, body)).await
+        }
+    }
+}
+
+async fn request_context(parts: &mut Parts, app: &AppState) -> Result<McpRequestContext, Problem> {
+    let caller = authenticate(parts, app).await?;
+    let in_path = workspace_param(parts).await;
+    let in_header = single_header(parts, WORKSPACE_HEADER)?;
+    let reference = match (in_path, in_header) {
+        // Preferring one silently could write to a workspace the client did not mean.
+        (Some(path), Some(header)) if path != header => {
+            return Err(Problem::new(
+                Kind::Malformed,
+                "the path and `Ken-Workspace` name two workspaces; name one",
+            ));
+        }
+        (Some(path), _) => path,
+        (None, Some(header)) => header,
+        (None, None) => only_workspace(&caller)?,
+    };
+    Ok(McpRequestContext {
+        workspace: resolve_workspace(app, &caller, &reference).await?,
+        caller,
+        run: single_header(parts, RUN_HEADER)?,
+        session: single_header(parts, SESSION_HEADER)?,
+    })
+}
+
+/// Returns the workspace of a token that is restricted to exactly one.
+fn only_workspace(caller: &AuthenticatedCaller) -> Result<String, Problem> {
+    match caller.workspaces.as_deref() {
+        Some([one]) => Ok(one.0.to_string()),
+        Some(_) | None => Err(Problem::new(
+            Kind::Malformed,
+            "name the workspace: call /mcp/WORKSPACE, or send `Ken-Workspace: WORKSPACE`",
+        )),
+    }
+}
+
+/// Returns the trimmed value of a header that must not be repeated. An empty value counts as none.
+fn single_header(parts: &Parts, name: &'static str) -> Result<Option<String>, Problem> {
+    let mut values = parts.headers.get_all(name).iter();
+    let wrong = || {
+        Problem::new(
+            Kind::Malformed,
+            format!("send `{name}` once, in plain letters"),
+        )
+    };
+    match (values.next(), values.next()) {
+        (None, _) => Ok(None),
+        (Some(only), None) => {
+            let text = only.to_str().map_err(|_| wrong())?;
+            Ok(Some(text.trim().to_owned()).filter(|text| !text.is_empty()))
+        }
+        (Some(_), Some(_)) => Err(wrong()),
+    }
+}

@@ -1,0 +1,140 @@
+//! Parsing of request fields. Every protocol uses these functions, so limits and error messages are
+//! the same everywhere.
+
+use std::fmt::Display;
+use std::str::FromStr;
+
+use ken_core::values::anchor::{Anchor, CodeLocation};
+use ken_mcp::ask::{ITEM_BYTES_MAX, ITEMS_MAX, TEXT_BYTES_MAX};
+
+use super::{AddEntryRequest, EntryReader, ServiceError};
+
+/// Unparsed fields of a claim.
+#[derive(Clone, Copy, Debug)]
+pub struct RawClaimFields<'a> {
+    pub statement: &'a str,
+    pub kind: &'a str,
+    pub cites: &'a [String],
+    pub anchors: &'a [String],
+    pub verify: &'a [String],
+    pub tags: &'a [String],
+}
+
+impl AddEntryRequest {
+    /// Parses a claim; the error names the invalid field.
+    pub fn parse(reader: EntryReader, raw: &RawClaimFields<'_>) -> Result<Self, ServiceError> {
+        Ok(Self {
+            reader,
+            statement: parse_field("statement", raw.statement)?,
+            kind: parse_field("kind", raw.kind)?,
+            anchors: parse_anchors(raw.anchors)?,
+            cites: parse_list("cites", raw.cites)?,
+            verify: parse_list("verify", raw.verify)?,
+            tags: parse_list("tags", raw.tags)?,
+        })
+    }
+}
+
+/// Parses one field; the error names it.
+pub fn parse_field<T: FromStr<Err: Display>>(name: &str, text: &str) -> Result<T, ServiceError> {
+    // Checked before parsing, so the error never has to quote an arbitrarily long input.
+    if text.len() > TEXT_BYTES_MAX {
+        return Err(ServiceError::InvalidRequest(format!(
+            "`{name}` has at most {TEXT_BYTES_MAX} bytes"
+        )));
+    }
+    let read = text.parse();
+    read.map_err(|error| ServiceError::InvalidRequest(format!("`{name}`: {error}")))
+}
+
+/// Parses a list field.
+pub fn parse_list<T: FromStr<Err: Display>, C: FromIterator<T>>(
+    name: &str,
+    texts: &[String],
+) -> Result<C, ServiceError> {
+    check_items(name, texts)?;
+    texts.iter().map(|text| parse_field(name, text)).collect()
+}
+
+/// Parses anchors. A hub has no source code, so they carry no fingerprint.
+pub fn parse_anchors(texts: &[String]) -> Result<Vec<Anchor>, ServiceError> {
+    let targets: Vec<CodeLocation> = parse_list("anchors", texts)?;
+    Ok(targets.into_iter().map(Anchor::from).collect())
+}
+
+/// Refuses lists with too many or too long items.
+pub fn check_items(name: &str, all: &[String]) -> Result<(), ServiceError> {
+    let too_long = all.iter().any(|item| item.len() > ITEM_BYTES_MAX);
+    if all.len() > ITEMS_MAX || too_long {
+        return Err(ServiceError::InvalidRequest(format!(
+            "`{name}` has at most {ITEMS_MAX} items of at most {ITEM_BYTES_MAX} bytes"
+        )));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_makes_no_sense_is_named() {
+        let texts = |one: &str| vec![one.to_owned()];
+        let (none, raw_cites) = (Vec::new(), texts("commit:4f2a9c1"));
+        let fine = RawClaimFields {
+            statement: "Retry a payment once",
+            kind: "learning",
+            cites: &raw_cites,
+            anchors: &none,
+            verify: &none,
+            tags: &none,
+        };
+        let actor = "agent:x".parse().expect("an actor");
+        let reader = || super::super::build_reader(&actor, None, None, None).expect("a reader");
+        assert!(AddEntryRequest::parse(reader(), &fine).is_ok());
+        let (long, odd) = ("x".repeat(ITEM_BYTES_MAX + 1), texts("a b"));
+        let many = vec!["pay".to_owned(); ITEMS_MAX + 1];
+        for (name, raw) in [
+            (
+                "statement",
+                RawClaimFields {
+                    statement: " ",
+                    ..fine
+                },
+            ),
+            (
+                "kind",
+                RawClaimFields {
+                    kind: "rumor",
+                    ..fine
+                },
+            ),
+            (
+                "cites",
+                RawClaimFields {
+                    cites: &odd,
+                    ..fine
+                },
+            ),
+            (
+                "anchors",
+                RawClaimFields {
+                    anchors: &texts(&long),
+                    ..fine
+                },
+            ),
+            (
+                "tags",
+                RawClaimFields {
+                    tags: &many,
+                    ..fine
+                },
+            ),
+        ] {
+            let told = AddEntryRequest::parse(reader(), &raw)
+                .expect_err(name)
+                .to_string();
+            assert!(told.starts_with(&format!("`{name}`")), "{told}");
+        }
+    }
+}

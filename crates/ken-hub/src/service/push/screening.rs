@@ -1,0 +1,411 @@
+//! Decision per line of a push, before anything is written.
+//!
+//! A line's claims about itself do not count: the pusher, the hub's clock and the hub's guard
+//! decide. A line that contains a secret reaches neither disk nor log; the pusher receives the kind
+//! of finding and its location.
+//!
+//! The decision has two steps. [`screen_lines`] needs only the lines and may take long.
+//! [`decide_line`] compares a screened line with the stored state, which is only valid while the
+//! workspace's row is locked.
+
+use std::collections::BTreeMap;
+
+use ken_core::decide::FEEDBACK_WEIGHT_MILLI;
+use ken_core::decide::retracted_claims::RetractedClaims;
+use ken_core::ledger::event::{Body, Event, Origin, Proposed, RecordedEvent, Revised};
+use ken_core::values::actor::Actor;
+use ken_core::values::content::EntryScope;
+use ken_core::values::id::{EntryId, EventId};
+use ken_core::values::status::EntryStatus;
+use ken_core::values::time::{DAY_MS, Date, Timestamp};
+use ken_guard::{Guard, ReceiveVerdict};
+use ken_remote::wire::{EventVerdict, PushVerdict};
+use serde_json::Value;
+
+use super::super::EVENT_QUARANTINE_HINT;
+use crate::identity::AuthenticatedCaller;
+use crate::ids::Role;
+
+/// Maximum lead of an event's clock over the hub's clock.
+const AHEAD_MAX_MS: u64 = DAY_MS;
+
+/// Maximum age of an agent's feedback. Feedback counts once per day, so back-dated feedback could
+/// be stacked over many days.
+const FEEDBACK_AGE_MAX_MS: u64 = 7 * DAY_MS;
+
+/// Hexadecimal digits of the digest that replaces redacted data.
+const DIGEST_HEX: usize = 32;
+
+/// The pusher of a request and the time of the push.
+#[derive(Clone, Debug)]
+pub struct Pusher {
+    pub actor: Actor,
+    pub role: Role,
+    pub now: Timestamp,
+}
+
+impl Pusher {
+    /// Returns the pusher for a caller and a time.
+    #[must_use]
+    pub fn new(caller: &AuthenticatedCaller, now: Timestamp) -> Self {
+        Self {
+            actor: caller.actor.clone(),
+            role: caller.role,
+            now,
+        }
+    }
+}
+
+/// A line that was parsed and scanned on its own.
+#[derive(Clone, Debug)]
+pub enum ScreenedLine {
+    /// The line is not a valid event.
+    Unreadable(String),
+    Event(Box<RecordedEvent>, ScanVerdict),
+}
+
+impl ScreenedLine {
+    /// Returns the event, unless the line is unreadable.
+    pub(super) fn event(&self) -> Option<&RecordedEvent> {
+        match self {
+            Self::Unreadable(_) => None,
+            Self::Event(copy, _) => Some(copy),
+        }
+    }
+}
+
+/// Verdict of the scan, which applies if the hub does not have the event yet.
+#[derive(Clone, Debug)]
+pub enum ScanVerdict {
+    Admitted,
+    /// Quarantine until a curator decides, with the reason.
+    Quarantined(String),
+    Refused(String),
+}
+
+/// Stored copies of one event.
+#[derive(Debug, Default)]
+pub(super) struct StoredCopies {
+    /// Copy in the log.
+    pub(super) logged: Option<RecordedEvent>,
+    /// Line of the quarantined copy.
+    pub(super) quarantined: Option<String>,
+}
+
+/// Stored state that a push is compared with, while the workspace is locked.
+#[derive(Debug, Default)]
+pub(super) struct PushContext {
+    pub(super) events: BTreeMap<EventId, StoredCopies>,
+    /// Retracted claims.
+    pub(super) retracted_claims: RetractedClaims,
+    /// Origins of edited entries, including entries that this push adds.
+    pub(super) origins: BTreeMap<EntryId, Origin>,
+    /// Feedback of the pusher and its sub-agents, by entry and day.
+    pub(super) feedback: BTreeMap<(EntryId, Date), EventId>,
+}
+
+/// Decision on a line.
+#[derive(Debug)]
+pub(super) enum PushDecision {
+    /// No write needed: already known, or refused.
+    Answered(EventVerdict),
+    /// Append to the log.
+    Append(Box<RecordedEvent>),
+    /// Quarantine until a curator decides, replacing a quarantined copy with the same id.
+    Quarantine(Box<RecordedEvent>, String),
+}
+
+/// Parses and scans the lines of a push, each on its own.
+pub fn screen_lines<'a>(
+    guard: &Guard,
+    lines: impl Iterator<Item = &'a str>,
+    pusher: &Pusher,
+) -> Vec<ScreenedLine> {
+    let screen = |line: &str| match RecordedEvent::parse(line.as_bytes()) {
+        Ok(copy) => {
+            let verdict = scan_event(guard, &copy, pusher);
+            ScreenedLine::Event(Box::new(copy), verdict)
+        }
+        Err(error) => ScreenedLine::Unreadable(format!("it is no event: {error}")),
+    };
+    lines.map(screen).collect()
+}
+
+fn scan_event(guard: &Guard, copy: &RecordedEvent, pusher: &Pusher) -> ScanVerdict {
+    // An event with a far-future clock would sort after every later change.
+    if copy.event.at.wall > pusher.now.plus_millis(AHEAD_MAX_MS) {
+        let reason = "its clock is ahead of the hub's by more than a day";
+        return ScanVerdict::Refused(reason.to_owned());
+    }
+    // Permissions come before the scan: the scan is the expensive part.
+    if pusher.role < Role::Curator
+        && let Some(reason) = agent_refusal_reason(&copy.event, pusher)
+    {
+        return ScanVerdict::Refused(with_curator_hint(&reason));
+    }
+    if copy.is_redacted() {
+        // A redacted event has no text to scan, provided that only the digest is left: text could
+        // be hidden in its place.
+        return if is_digest_only(copy) {
+            ScanVerdict::Admitted
+        } else {
+            ScanVerdict::Refused("what stands for its blanked data is no digest".to_owned())
+        };
+    }
+    match guard.receive(copy) {
+        ReceiveVerdict::Taken => ScanVerdict::Admitted,
+        ReceiveVerdict::Held(why) => ScanVerdict::Quarantined(why),
+        // The rejection names the kind of finding and the field, never the matched text.
+        ReceiveVerdict::Turned(rejection) => ScanVerdict::Refused(rejection.to_string()),
+    }
+}
+
+/// Decides on a screened line, given the stored state of a locked workspace.
+pub(super) fn decide_line(
+    line: ScreenedLine,
+    context: &mut PushContext,
+    pusher: &Pusher,
+) -> PushDecision {
+    let (copy, scan) = match line {
+        ScreenedLine::Unreadable(reason) => {
+            return answered(None, PushVerdict::Refused, Some(reason));
+        }
+        ScreenedLine::Event(copy, scan) => (copy, scan),
+    };
+    let id = copy.event.id;
+    let refused = |reason: String| answered(Some(id), PushVerdict::Refused, Some(reason));
+    let not_stored = StoredCopies::default();
+    let stored = context.events.get(&id).unwrap_or(&not_stored);
+    let logged = stored.logged.as_ref();
+    // Stored copies come before the scan's verdict: pushing a known event again must succeed, even
+    // if today's rules would refuse it.
+    if let Some(decision) = logged.and_then(|logged| compare(&copy, logged, pusher)) {
+        return decision;
+    }
+    if let ScanVerdict::Refused(reason) = scan {
+        return refused(reason);
+    }
+    if let Some(line) = &stored.quarantined {
+        if *line == copy.line() {
+            let reason = format!("it waits: {EVENT_QUARANTINE_HINT}");
+            return answered(Some(id), PushVerdict::Quarantined, Some(reason));
+        }
+        if pusher.role < Role::Curator {
+            let reason = "another form of this event waits for a curator of this hub";
+            return refused(reason.to_owned());
+        }
+    }
+    if let Some(reason) = retraction_reason(&copy.event, &context.retracted_claims) {
+        return refused(reason);
+    }
+    if pusher.role < Role::Curator
+        && let Some(reason) = context.refusal_reason(&copy.event)
+    {
+        return refused(with_curator_hint(&reason));
+    }
+    // Later lines of the same push see this event, as if it had been pushed before.
+    context.add_admitted(&copy.event);
+    match scan {
+        ScanVerdict::Admitted => PushDecision::Append(copy),
+        ScanVerdict::Quarantined(why) => PushDecision::Quarantine(copy, why),
+        ScanVerdict::Refused(reason) => refused(reason),
+    }
+}
+
+impl PushContext {
+    /// Returns the reason why the stored state forbids an agent to push an event, if it does.
+    fn refusal_reason(&self, event: &Event) -> Option<String> {
+        let entry = event.entries().next();
+        if let (Some(data), Some(entry)) = (event.get::<Revised>(), entry)
+            && data.changes.statement.is_some()
+        {
+            // An entry unknown here may contain a person's statement, so the most trusted origin is
+            // assumed.
+            let stored = self.origins.get(&entry).copied();
+            let origin = data.origin.or(stored).unwrap_or(Origin::Human);
+            return is_trusted_more(origin, &event.by).then(|| {
+                format!("it rewords {entry} without saying that the words are an agent's")
+            });
+        }
+        if let (Body::FeedbackGiven(_), Some(entry)) = (&event.body, entry) {
+            let day = event.at.wall.date();
+            let given = self.feedback.get(&(entry, day));
+            return given.filter(|id| **id != event.id).map(|_| {
+                format!("you said on {day} whether {entry} helped; it counts once a day")
+            });
+        }
+        None
+    }
+
+    /// Adds an admitted event to the state that later lines are compared with.
+    fn add_admitted(&mut self, event: &Event) {
+        let Some(entry) = event.entries().next() else {
+            return;
+        };
+        if let Some(proposed) = event.get::<Proposed>() {
+            self.origins.entry(entry).or_insert(proposed.origin);
+        }
+        if let Body::FeedbackGiven(_) = event.body {
+            let day = event.at.wall.date();
+            self.feedback.entry((entry, day)).or_insert(event.id);
+        }
+    }
+}
+
+fn with_curator_hint(reason: &str) -> String {
+    format!("{reason}; a curator's token may send it")
+}
+
+/// Returns whether `origin` is trusted more than events written by `by`.
+fn is_trusted_more(origin: Origin, by: &Actor) -> bool {
+    origin.least_trusted(Origin::from_actor(by)) != origin
+}
+
+/// Returns whether the data of a redacted event is a digest and nothing else.
+fn is_digest_only(copy: &RecordedEvent) -> bool {
+    let line: Value = serde_json::from_str(copy.line()).unwrap_or_default();
+    let digest = line["data"]["blanked"].as_str();
+    let digits = digest.and_then(|it| it.strip_prefix("b3:"));
+    digits
+        .is_some_and(|it| it.len() == DIGEST_HEX && it.bytes().all(|byte| byte.is_ascii_hexdigit()))
+}
+
+/// Compares a copy with the logged copy of the same event. Returns `None` if the scan's verdict
+/// decides.
+///
+/// The bytes decide which of two forms is kept. Below curator a second form is therefore refused: a
+/// pusher that can choose bytes could replace an event of another author.
+fn compare(copy: &RecordedEvent, logged: &RecordedEvent, pusher: &Pusher) -> Option<PushDecision> {
+    let id = Some(copy.event.id);
+    // Redacted forms are compared, so a redacted and a complete copy of an event count as the same.
+    let same_form = copy.redacted().line() == logged.redacted().line();
+    let better = copy.clone().preferred_copy(logged.clone());
+    let changes = better.line() != logged.line();
+    match (same_form, changes) {
+        (true, false) => Some(answered(id, PushVerdict::Known, None)),
+        (true, true) => None,
+        (false, _) if pusher.role < Role::Curator => {
+            let reason =
+                "the hub has another form of this event; only a curator's token may send a second";
+            Some(answered(id, PushVerdict::Refused, Some(reason.to_owned())))
+        }
+        (false, false) => {
+            let reason = "the hub has another form of this event, which goes before yours";
+            Some(answered(id, PushVerdict::Refused, Some(reason.to_owned())))
+        }
+        (false, true) => None,
+    }
+}
+
+/// Returns the reason to refuse a proposal that repeats a retracted claim, with the same rule as a
+/// repository.
+fn retraction_reason(event: &Event, stones: &RetractedClaims) -> Option<String> {
+    let Body::Proposed(proposed) = &event.body else {
+        return None;
+    };
+    if event.by.is_human() {
+        return None;
+    }
+    let retracted = stones.find_repeated(&proposed.content.statement)?;
+    let entry = retracted.id;
+    Some(format!(
+        "it says what was retracted ({entry}); a person may override that"
+    ))
+}
+
+/// Returns the reason why agents may not push an event, if they may not.
+///
+/// An agent proposes, edits, cites, links and reports in its own name. Changes of trust, scope or
+/// status are decided by the hub from runs, or by people.
+fn agent_refusal_reason(event: &Event, pusher: &Pusher) -> Option<String> {
+    let actor = &pusher.actor;
+    if !actor.covers(&event.by) {
+        return Some(format!(
+            "it is in another's name than your token's, {actor}"
+        ));
+    }
+    // A newer version may attach a meaning to them that an agent must not be able to claim.
+    if event.unknown_fields > 0 {
+        return Some("it has members this hub does not know".to_owned());
+    }
+    if event.is_quarantined() && !matches!(event.body, Body::Proposed(_)) {
+        return Some("it claims to be quarantined, which would hide what others wrote".to_owned());
+    }
+    let name = event.body.type_name();
+    let is_about_one = event.entries().count() == 1;
+    match &event.body {
+        Body::Proposed(proposed) => proposal_refusal_reason(proposed, &event.by),
+        Body::FeedbackGiven(_) | Body::Revised(_) | Body::Cited(_) | Body::Reanchored(_)
+            if !is_about_one =>
+        {
+            Some(format!("a `{name}` is about one entry"))
+        }
+        Body::FeedbackGiven(_) if pusher.now > event.at.wall.plus_millis(FEEDBACK_AGE_MAX_MS) => {
+            Some("it says more than a week later whether an entry helped".to_owned())
+        }
+        Body::FeedbackGiven(given) if given.weight_milli != FEEDBACK_WEIGHT_MILLI => {
+            Some("its weight is not what feedback weighs".to_owned())
+        }
+        Body::Revised(_)
+        | Body::Cited(_)
+        | Body::Linked(_)
+        | Body::FeedbackGiven(_)
+        | Body::FrictionRecorded(_)
+        | Body::RetrievalMissed(_)
+        | Body::ContradictionFlagged(_)
+        | Body::Reanchored(_) => None,
+        // Listed without a wildcard, so a new event type is a compile error until its permission is
+        // decided.
+        Body::Confirmed(_)
+        | Body::StatusChanged(_)
+        | Body::ScopeChanged(_)
+        | Body::Archived(_)
+        | Body::Restored(_)
+        | Body::Retracted(_)
+        | Body::Merged(_)
+        | Body::Superseded(_)
+        | Body::QuarantineLifted(_)
+        | Body::OverlaySet(_)
+        | Body::PairDismissed(_)
+        | Body::ContradictionResolved(_)
+        | Body::RunClosed(_)
+        | Body::RunEffects(_)
+        | Body::ApprovalGranted(_)
+        | Body::OriginRevoked(_)
+        | Body::ConfigChanged(_)
+        | Body::ConfidenceReset(_)
+        | Body::EventBlanked(_)
+        | Body::KnowledgeDistilled(_)
+        | Body::PeerTrustChanged(_)
+        | Body::ForageRequested(_)
+        | Body::ForageCompleted(_)
+        | Body::DomainStrategyChanged(_)
+        | Body::DomainOverridden(_)
+        | Body::Blanked { .. }
+        | Body::Unknown { .. } => Some(format!("`{name}` is not an agent's to send")),
+    }
+}
+
+/// Returns the reason why a proposal claims more than an agent may, if it does.
+fn proposal_refusal_reason(proposed: &Proposed, by: &Actor) -> Option<String> {
+    let reason = if proposed.status != EntryStatus::Candidate {
+        "it claims a status, and a new entry is a candidate"
+    } else if proposed.scope == EntryScope::Global {
+        "it claims to be everybody's, which a person decides"
+    } else if proposed.overrides.is_some() {
+        "it overrides a retraction, which a person does"
+    } else if is_trusted_more(proposed.origin, by) {
+        "it claims to come from somebody who is trusted more than an agent"
+    } else {
+        return None;
+    };
+    Some(reason.to_owned())
+}
+
+fn answered(id: Option<EventId>, verdict: PushVerdict, reason: Option<String>) -> PushDecision {
+    PushDecision::Answered(EventVerdict {
+        id,
+        verdict,
+        reason,
+    })
+}

@@ -1,0 +1,185 @@
+//! Quarantine of a workspace: events outside the log and entries inside it.
+//!
+//! *Quarantined events* claim to be admitted, but the hub's guard requires a person's decision.
+//! They stay outside the log until a curator releases them. *Quarantined entries* were quarantined
+//! where they were written. They are in the log and in every clone, but hidden from readers until a
+//! curator releases them.
+
+use std::collections::BTreeSet;
+
+use ken_core::decide::{self, Refusal};
+use ken_core::ledger::entry::Entry;
+use ken_core::ledger::event::{Channel, Event, RetractReason};
+use ken_core::values::id::EventId;
+use ken_core::values::text::Note;
+use ken_guard::ReceiveVerdict;
+
+use super::promotion::needs_approval;
+use super::{ServiceError, WorkspaceSession};
+use crate::database::audit::AuditAction;
+use crate::ids::Role;
+use crate::store::{EntryPosition, QuarantinedEvent};
+
+/// Message for the pusher of an event that is quarantined outside the log.
+pub const EVENT_QUARANTINE_HINT: &str =
+    "a curator of this hub releases or discards it (GET /v1/workspaces/{workspace}/held)";
+
+/// Message for the author of an entry that is quarantined in the log.
+pub const ENTRY_QUARANTINE_HINT: &str =
+    "a curator of this hub lets it out or discards it (GET /v1/workspaces/{workspace}/quarantine)";
+
+/// Message for the author of an entry that only an approval releases.
+pub const APPROVAL_HINT: &str =
+    "somebody else approves or rejects it (GET /v1/workspaces/{workspace}/promotions)";
+
+/// Reason stored if a curator releases an entry without giving one.
+const DEFAULT_RELEASE_REASON: &str = "a curator of the hub looked at it";
+
+/// A quarantined entry of the log, hidden until a person decides.
+#[derive(Clone, Debug)]
+pub struct QuarantinedLogEntry {
+    pub entry: Entry,
+    /// The guard's findings; never the matched text, which may be a secret.
+    pub findings: BTreeSet<String>,
+    pub release_method: ReleaseMethod,
+}
+
+/// The action that ends an entry's quarantine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReleaseMethod {
+    /// A person releases it.
+    Release,
+    /// A person other than its authors approves it: a norm, or an entry promoted from another
+    /// memory.
+    Approve,
+}
+
+/// Lists quarantined events after `after`, oldest first.
+pub async fn list_quarantined_events(
+    session: &mut WorkspaceSession,
+    after: Option<EventId>,
+    limit: u32,
+) -> Result<Vec<QuarantinedEvent>, ServiceError> {
+    session.require_role(Role::Curator, "seeing what waits")?;
+    Ok(session.tx.quarantined_events(after, limit).await?)
+}
+
+/// Appends a quarantined event unchanged. Events that today's guard rejects outright stay out,
+/// whatever the curator decides.
+pub async fn release_event(
+    session: &mut WorkspaceSession,
+    id: EventId,
+) -> Result<(), ServiceError> {
+    session.require_person("releasing what was held")?;
+    session.lock().await?;
+    let removed = session.tx.take_quarantined_event(id).await?;
+    let event = removed.ok_or_else(|| event_not_found(id))?;
+    // The rules may have become stricter since the event arrived. The error rolls the removal back.
+    if let ReceiveVerdict::Turned(rejection) = session.services.guard.receive(&event.copy) {
+        return Err(rejection.into());
+    }
+    session.append_events(vec![event.copy]).await?;
+    session
+        .audit(AuditAction::HeldReleased, &id.to_string())
+        .await
+}
+
+/// Deletes a quarantined event. A later push can bring it back.
+pub async fn discard_event(
+    session: &mut WorkspaceSession,
+    id: EventId,
+) -> Result<(), ServiceError> {
+    session.require_person("discarding what was held")?;
+    session.lock().await?;
+    let discarded = session.tx.take_quarantined_event(id).await?;
+    discarded.ok_or_else(|| event_not_found(id))?;
+    session
+        .audit(AuditAction::HeldDiscarded, &id.to_string())
+        .await
+}
+
+/// Lists quarantined entries after `after`, newest first.
+pub async fn list_quarantined_entries(
+    session: &mut WorkspaceSession,
+    after: Option<&EntryPosition>,
+    limit: u32,
+) -> Result<Vec<QuarantinedLogEntry>, ServiceError> {
+    session.require_role(Role::Curator, "seeing what waits")?;
+    let entries = session.tx.quarantined_entries(after, limit).await?;
+    let mut quarantined = Vec::with_capacity(entries.len());
+    for entry in entries {
+        let history = session.load_entry_events(entry.id).await?;
+        quarantined.push(QuarantinedLogEntry {
+            findings: quarantine_findings(&entry, &history),
+            release_method: if needs_approval(&entry, &history) {
+                ReleaseMethod::Approve
+            } else {
+                ReleaseMethod::Release
+            },
+            entry,
+        });
+    }
+    Ok(quarantined)
+}
+
+/// Releases an entry from quarantine.
+pub async fn release_entry(
+    session: &mut WorkspaceSession,
+    wanted: &str,
+    reason: Option<Note>,
+) -> Result<Entry, ServiceError> {
+    session.require_person("lifting a quarantine")?;
+    session.lock().await?;
+    let entry = session.find(wanted).await?;
+    let history = session.load_entry_events(entry.id).await?;
+    if needs_approval(&entry, &history) {
+        // A release checks less than an approval: not who wrote the entry, nor which text was read.
+        return Err(Refusal::ApprovalNeeded(entry.id).into());
+    }
+    let by = session.caller.actor.clone();
+    let reason = reason.map_or_else(
+        || {
+            DEFAULT_RELEASE_REASON
+                .parse()
+                .map_err(ServiceError::invalid_request)
+        },
+        Ok,
+    )?;
+    let draft = decide::release_quarantine(&entry, &by, reason)?;
+    session
+        .append_decision(entry.id, vec![draft], &by, AuditAction::QuarantineLifted)
+        .await
+}
+
+/// Retracts a quarantined entry that must never be shown.
+pub async fn discard_entry(
+    session: &mut WorkspaceSession,
+    wanted: &str,
+    reason: Option<Note>,
+) -> Result<Entry, ServiceError> {
+    session.require_person("discarding what was set apart")?;
+    session.lock().await?;
+    let entry = session.find(wanted).await?;
+    if entry.quarantine.is_empty() {
+        return Err(Refusal::NotQuarantined(entry.id).into());
+    }
+    let draft = decide::retract(&entry, RetractReason::Unwanted, Channel::Command, reason)?;
+    let by = session.caller.actor.clone();
+    session
+        .append_decision(entry.id, vec![draft], &by, AuditAction::QuarantineDiscarded)
+        .await
+}
+
+/// Returns the guard's findings on the events that keep an entry quarantined.
+fn quarantine_findings(entry: &Entry, history: &[Event]) -> BTreeSet<String> {
+    let quarantined = history
+        .iter()
+        .filter(|event| entry.quarantine.contains(&event.id));
+    let findings = quarantined.filter_map(|it| it.admission.as_ref()?.held_for.clone());
+    findings.collect()
+}
+
+fn event_not_found(id: EventId) -> ServiceError {
+    let (what, wanted) = ("line that waits", id.to_string());
+    ServiceError::NotFound { what, wanted }
+}

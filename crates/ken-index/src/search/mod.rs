@@ -1,0 +1,214 @@
+//! Candidate search by keywords, by vector similarity, and by anchor path.
+//!
+//! Computes relevance only. The caller decides with `ken_core::retrieval::score` which entries to
+//! show.
+
+mod keywords;
+mod places;
+mod upkeep;
+mod vectors;
+mod worded;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ken_core::ledger::store::EntryFilter;
+use ken_core::retrieval::ranking::{MatchThreshold, SearchCandidate};
+use ken_core::retrieval::words;
+use ken_embed::{Embedder, EmbeddingModel, Vector};
+use rusqlite::types::Value;
+use rusqlite::{Connection, params_from_iter};
+
+use crate::error::IndexError;
+use crate::index::Index;
+use crate::listing;
+use crate::rows;
+use keywords::QueryWords;
+use vectors::CosineScores;
+
+use upkeep::holds_vectors_of;
+
+pub(crate) use upkeep::{mark_all_outdated, mark_outdated, remove_search_data};
+
+/// Maximum number of candidates per signal (keywords, vectors).
+const CANDIDATES_PER_SIGNAL: usize = 200;
+
+/// Query for candidates.
+#[derive(Clone, Copy, Debug)]
+pub struct CandidateQuery<'a> {
+    pub text: &'a str,
+    /// Filter for live entries.
+    pub filter: &'a EntryFilter,
+    /// Files and directories whose entries are candidates regardless of their text.
+    pub paths: &'a [String],
+    /// Minimum relevance of all other entries.
+    pub least: MatchThreshold,
+    /// The model passed to [`Index::prepare_search`].
+    pub embedder: Option<&'a dyn Embedder>,
+    pub limit: usize,
+}
+
+impl Index {
+    /// Returns candidates for `query`, best first.
+    ///
+    /// Entries changed since [`prepare_search`](Self::prepare_search) are found with their old
+    /// text.
+    pub fn candidates(
+        &self,
+        query: &CandidateQuery<'_>,
+    ) -> Result<Vec<SearchCandidate>, IndexError> {
+        let meaning = match query.embedder {
+            Some(embedder) => QueryEmbedding::of(query.text, embedder)?,
+            None => None,
+        };
+        // One transaction gives a consistent view and takes the locks once instead of per
+        // statement.
+        self.checked(|db| {
+            collect_candidates(&*db.unchecked_transaction()?, query, meaning.as_ref())
+        })
+    }
+}
+
+/// Embedding of the query text and its model.
+struct QueryEmbedding<'a> {
+    model: &'a EmbeddingModel,
+    vector: Vector,
+}
+
+impl<'a> QueryEmbedding<'a> {
+    fn of(text: &str, embedder: &'a dyn Embedder) -> Result<Option<Self>, IndexError> {
+        let model = embedder.model();
+        let vector = embedder.embed(&[text])?.pop();
+        Ok(vector.map(|vector| Self { model, vector }))
+    }
+}
+
+fn collect_candidates(
+    db: &Connection,
+    query: &CandidateQuery<'_>,
+    meaning: Option<&QueryEmbedding<'_>>,
+) -> Result<Vec<SearchCandidate>, IndexError> {
+    let wanted = KeyFilter::by(db, query.filter)?;
+    let words = QueryWords::of(db, query.text)?;
+    let keywords = words.scores(db, &wanted, CANDIDATES_PER_SIGNAL)?;
+    let (near, blend) = match meaning {
+        // Another process may have switched the index to another model; then keywords are used
+        // alone.
+        Some(meaning) if holds_vectors_of(db, &meaning.model.id)? => (
+            score_by_vector(db, &meaning.vector, &wanted)?,
+            meaning.model.blend,
+        ),
+        Some(_) | None => (CosineScores::default(), 0.0),
+    };
+    let anchored = places::entry_keys_anchored_at(db, query.paths, &wanted)?;
+    let mut found = Vec::new();
+    for (key, relevance) in rank(&keywords, &near, &anchored, blend) {
+        if query.limit <= found.len() {
+            break;
+        }
+        let anchored = anchored.contains(&key);
+        let (coverage, cosine) = (words.coverage(key), near.get(key).unwrap_or(0.0));
+        // Entries anchored in the query's paths count as relevant without matching words.
+        if !anchored && !query.least.is_met(cosine, coverage) {
+            continue;
+        }
+        if let Some(entry) = rows::load_entry(db, key)? {
+            found.push(SearchCandidate {
+                entry,
+                keywords: keywords.get(&key).copied().unwrap_or(0.0),
+                coverage,
+                cosine,
+                relevance,
+                anchored,
+            });
+        }
+    }
+    Ok(found)
+}
+
+/// Combines keyword and vector scores; returns row keys with relevance, anchored entries first,
+/// then by descending relevance.
+fn rank(
+    keywords: &BTreeMap<i64, f64>,
+    near: &CosineScores,
+    anchored: &BTreeSet<i64>,
+    blend: f64,
+) -> Vec<(i64, f64)> {
+    let best = keywords.values().copied().fold(0.0, f64::max);
+    // The minimum keyword score is 0, because most entries contain none of the words.
+    let words = |key| match keywords.get(&key) {
+        Some(score) if best > 0.0 => score / best,
+        Some(_) | None => 0.0,
+    };
+    // Cosines are rescaled to 0..1, because models differ in the range their cosines occupy.
+    let range = near.range().filter(|(low, high)| low < high);
+    let meaning = |key| match (near.get(key), range) {
+        (Some(cosine), Some((low, high))) => (cosine - low) / (high - low),
+        (Some(_) | None, _) => 0.0,
+    };
+    // Row keys break ties, so that equal scores always rank in the same order.
+    let mut keys: BTreeSet<i64> = keywords.keys().copied().collect();
+    keys.extend(near.nearest(CANDIDATES_PER_SIGNAL));
+    keys.extend(anchored);
+    let relevance = |key| (1.0 - blend) * words(key) + blend * meaning(key);
+    let mut ranked: Vec<_> = keys.into_iter().map(|key| (key, relevance(key))).collect();
+    let order = |a: &(i64, f64), b: &(i64, f64)| {
+        let by_place = anchored.contains(&b.0).cmp(&anchored.contains(&a.0));
+        by_place.then(b.1.total_cmp(&a.1)).then(a.0.cmp(&b.0))
+    };
+    ranked.sort_by(order);
+    ranked
+}
+
+/// Row keys that pass a filter.
+enum KeyFilter {
+    /// Every live entry; the search tables contain no others.
+    Live,
+    Matching {
+        condition: String,
+        values: Vec<Value>,
+        keys: BTreeSet<i64>,
+    },
+}
+
+impl KeyFilter {
+    fn by(db: &Connection, filter: &EntryFilter) -> Result<Self, IndexError> {
+        if *filter == EntryFilter::default() {
+            return Ok(Self::Live);
+        }
+        let (condition, values) = listing::where_clause(filter);
+        let query = format!("SELECT key FROM entries WHERE {condition}");
+        let mut statement = db.prepare_cached(&query)?;
+        let keys = statement.query_map(params_from_iter(&values), |row| row.get(0))?;
+        let keys = keys.collect::<Result<_, _>>()?;
+        Ok(Self::Matching {
+            condition,
+            values,
+            keys,
+        })
+    }
+
+    fn has(&self, key: i64) -> bool {
+        match self {
+            Self::Live => true,
+            Self::Matching { keys, .. } => keys.contains(&key),
+        }
+    }
+}
+
+fn score_by_vector(
+    db: &Connection,
+    to: &Vector,
+    wanted: &KeyFilter,
+) -> Result<CosineScores, IndexError> {
+    let mut near = CosineScores::of(db, to)?;
+    if let KeyFilter::Matching { .. } = wanted {
+        near.retain(|key| wanted.has(key));
+    }
+    Ok(near)
+}
+
+/// Quotes a word as an FTS5 string, so that operators such as `MEAN_DISTANCE_MAX` or `*` lose their
+/// meaning.
+fn quote_fts5(word: &str) -> String {
+    format!("\"{}\"", word.replace('"', "\"\""))
+}
