@@ -9,6 +9,7 @@ mod documents;
 mod gates;
 mod guard;
 mod hooks;
+mod json_reference;
 mod kill;
 mod mcp;
 mod setup;

@@ -17,6 +17,9 @@ use ken_core::ledger::schema::schemas;
 use ken_core::values::kind::EntryKind;
 use ken_testkit::any_event::{EventHistory, STEPS, WriterStyle, generate_history};
 use ken_testkit::laws::FoldedHistory;
+use ken_testkit::reference_page::{
+    check_page, description, field_table, reference_name, type_sections,
+};
 use serde_json::{Value, json};
 
 /// A name and a change that makes a line invalid.
@@ -79,6 +82,68 @@ fn schema_files_are_up_to_date() {
         let name = file.unwrap().file_name().into_string().unwrap();
         assert!(wanted.contains_key(&name), "schemas/v1/{name} is surplus");
     }
+}
+
+/// Start of a generated page.
+fn page_head(title: &str, text: &str) -> String {
+    format!(
+        "# {title}\n\n<!-- generated -->\n\n{text}\n\n\
+        To rewrite this page, run `KEN_BLESS=1 cargo nextest run -p ken-core --test schemas`.\n"
+    )
+}
+
+/// Types that schemas define, by name.
+fn shared_types<'a>(schemas: impl Iterator<Item = &'a Value>) -> BTreeMap<String, Value> {
+    let definitions = schemas.filter_map(|schema| schema["$defs"].as_object());
+    let types = definitions.flatten();
+    types
+        .map(|(name, schema)| (name.clone(), schema.clone()))
+        .collect()
+}
+
+#[test]
+fn the_event_reference_describes_every_event() {
+    let files = schemas();
+    let events = || files.iter().filter(|(name, _)| name.starts_with("event."));
+    let types = shared_types(events().map(|(_, schema)| schema));
+    let mut page = page_head(
+        "Events",
+        "Every line of a ledger is one event. The fields of an event are the same for all types;\n\
+        `data.body` holds the fields listed under each type. The JSON schemas are in `schemas/v1/`.",
+    );
+    let mut bodies = Vec::new();
+    for (_, schema) in events() {
+        let title = schema["title"].as_str().unwrap();
+        let body = &schema["properties"]["data"]["oneOf"][0]["properties"]["body"];
+        let name = reference_name(body).unwrap_or(title);
+        let body = types.get(name).unwrap_or(body);
+        let (meaning, table) = (description(body), field_table(body));
+        page.push_str(&format!("\n## `{title}`\n\n{meaning}\n\n{table}"));
+        bodies.push(name.to_owned());
+    }
+    page.push_str("\n## Fields of every event\n\n");
+    let (_, first) = events().next().unwrap();
+    page.push_str(&field_table(first));
+    page.push_str("\n## Types\n");
+    page.push_str(&type_sections(&types, &bodies));
+    check_page("events", &page);
+}
+
+#[test]
+fn the_entry_reference_describes_every_field() {
+    let files = schemas();
+    let entries = || files.iter().filter(|(name, _)| name.starts_with("entry."));
+    let types = shared_types(entries().map(|(_, schema)| schema));
+    let mut page = page_head(
+        "Entries",
+        "`ken show ID --json` and the hub return an entry with these fields. The JSON schemas are\n\
+        in `schemas/v1/`, one per kind.",
+    );
+    page.push_str("\n## Fields of an entry\n\n");
+    page.push_str(&field_table(&files["entry.json"]));
+    page.push_str("\n## Types\n");
+    page.push_str(&type_sections(&types, &[]));
+    check_page("entries", &page);
 }
 
 #[test]

@@ -11,6 +11,7 @@ pub mod memory_hub;
 pub mod memory_store;
 pub mod postgres;
 pub mod reference;
+pub mod reference_page;
 pub mod served;
 pub mod story;
 pub mod test_env;

@@ -56,7 +56,7 @@ pub(super) fn run(
 fn list(session: &mut Session<'_>) -> Result<CommandExit, CommandFailure> {
     for example in &example_norms() {
         if session.is_json() {
-            let schema = "ken.norm-example.v1";
+            let schema = "ken.norms.example.v1";
             session.printer.json(&ExampleObject { schema, example })?;
             continue;
         }

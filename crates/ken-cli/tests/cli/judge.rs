@@ -75,7 +75,7 @@ fn a_judge_is_shown_set_and_tested() {
     insta::assert_snapshot!(env.run(set.into_iter().chain(["--format", "json"])), @r#"
     exit: 0
     ----- stdout -----
-    {"schema":"ken.judge.v1","kind":"anthropic","program":null,"pass":null,"url":"https://api.anthropic.com","model":"some-model","key_variable":"SOME_KEY","timeout_seconds":120}
+    {"schema":"ken.llm.v1","kind":"anthropic","program":null,"pass":null,"url":"https://api.anthropic.com","model":"some-model","key_variable":"SOME_KEY","timeout_seconds":120}
     "#);
     set_judge(&env, r#"{"ready":true}"#);
     let tested = env.run(["config", "llm", "test"]).success();

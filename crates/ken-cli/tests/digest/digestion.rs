@@ -28,7 +28,7 @@ fn dig_02_dig_09_cli_06_reduce_lands_in_staging_and_never_in_the_ledger() {
         .run(["import", "--review", "CLAUDE.md", "--format", "json"])
         .success()
         .json();
-    assert_eq!(told["schema"], "ken.reduce.v1");
+    assert_eq!(told["schema"], "ken.inbox.collect.v1");
     assert_eq!(told["staged"].as_array().unwrap().len(), 7);
     assert_eq!(env.names(".ken/.local/staging/semantic").len(), 7);
     assert_eq!(env.run(["list"]).success().stdout, "");

@@ -71,6 +71,23 @@ pub struct SyncOutcome {
     pub missing_uncommitted: Vec<(EntryId, String)>,
 }
 
+/// Missing entry files that are not recorded as deletions.
+#[derive(Default)]
+struct UnrecordedDeletions {
+    /// Files that are too many to count as intended deletions.
+    uncertain: Vec<String>,
+    /// Entries whose file was never committed. Git cannot tell a deletion of such a file from a
+    /// file that was never written, so the user decides.
+    never_committed: Vec<(EntryId, String)>,
+}
+
+/// Missing entry files, sorted by what the sync does about them.
+struct ClassifiedDeletions {
+    /// File, entry, and the author of the commit that deleted the file.
+    intended: Vec<(String, Entry, Option<CommitAuthorship>)>,
+    unrecorded: UnrecordedDeletions,
+}
+
 /// Turns edits of entry files into events, redacts copies that came back, and renders stale
 /// files.
 pub(crate) fn sync(engine: &mut Engine, bulk: BulkDeletion) -> Result<SyncOutcome, EngineError> {
@@ -78,11 +95,11 @@ pub(crate) fn sync(engine: &mut Engine, bulk: BulkDeletion) -> Result<SyncOutcom
     let _in = span.enter();
     ledger_maintenance::apply_redactions(engine)?;
     let before = engine.notices.len();
-    let gone = sync_edits(engine, bulk)?;
-    if !gone.is_empty() && bulk == BulkDeletion::Refuse {
+    let missing = sync_edits(engine, bulk)?;
+    if !missing.uncertain.is_empty() && bulk == BulkDeletion::Refuse {
         return Err(EngineError::BulkDeletion {
-            count: gone.len(),
-            files: gone,
+            count: missing.uncertain.len(),
+            files: missing.uncertain,
         });
     }
     let absorbed = engine.notices[before..]
@@ -95,28 +112,8 @@ pub(crate) fn sync(engine: &mut Engine, bulk: BulkDeletion) -> Result<SyncOutcom
     Ok(SyncOutcome {
         edits: absorbed,
         rendered_files: rendered,
-        missing_uncommitted: missing_uncommitted(engine)?,
+        missing_uncommitted: missing.never_committed,
     })
-}
-
-/// Returns the entries whose file is gone and was never committed.
-///
-/// Git cannot tell such a deletion from a file that was never written, so it is not recorded as a
-/// retraction; the user decides.
-fn missing_uncommitted(engine: &mut Engine) -> Result<Vec<(EntryId, String)>, EngineError> {
-    if engine.place.git.is_none() || git::sync_blocker(&engine.place)?.is_some() {
-        return Ok(Vec::new());
-    }
-    let dir = Arc::clone(&engine.ken);
-    let missing = scan::scan_entry_files(engine, &dir)?.missing;
-    if missing.is_empty() {
-        return Ok(Vec::new());
-    }
-    let in_head = git::entry_files_in_head(&engine.place)?;
-    let uncommitted = missing
-        .into_iter()
-        .filter(|(file, _)| !in_head.contains(file));
-    Ok(uncommitted.map(|(file, entry)| (entry.id, file)).collect())
 }
 
 /// Redacts returned copies and syncs edits; every writing command calls this first.
@@ -134,21 +131,19 @@ pub(crate) fn sync_edits_once(engine: &mut Engine) -> Result<(), EngineError> {
     if std::mem::replace(&mut engine.edits_synced, true) {
         return Ok(());
     }
-    let gone = sync_edits(engine, BulkDeletion::Refuse)?;
-    if !gone.is_empty() {
-        engine
-            .notices
-            .push(EngineNotice::ManyFilesGone { files: gone });
+    let files = sync_edits(engine, BulkDeletion::Refuse)?.uncertain;
+    if !files.is_empty() {
+        engine.notices.push(EngineNotice::ManyFilesGone { files });
     }
     Ok(())
 }
 
-/// Syncs edits. Returns missing files that are too many to count as intended deletions.
-fn sync_edits(engine: &mut Engine, bulk: BulkDeletion) -> Result<Vec<String>, EngineError> {
+/// Syncs edits. Returns the missing files that were not recorded as deletions.
+fn sync_edits(engine: &mut Engine, bulk: BulkDeletion) -> Result<UnrecordedDeletions, EngineError> {
     // During a merge or rebase, files on disk are git's work in progress, not a person's edits.
     if let Some(why) = git::sync_blocker(&engine.place)? {
         engine.notices.push(EngineNotice::SyncDeferred { why });
-        return Ok(Vec::new());
+        return Ok(UnrecordedDeletions::default());
     }
     let dir = Arc::clone(&engine.ken);
     let mut scan = scan::scan_entry_files(engine, &dir)?;
@@ -163,7 +158,7 @@ fn sync_edits(engine: &mut Engine, bulk: BulkDeletion) -> Result<Vec<String>, En
     if let Some(file) = scan.conflicted {
         let why = format!("{file} holds conflict markers");
         engine.notices.push(EngineNotice::SyncDeferred { why });
-        return Ok(Vec::new());
+        return Ok(UnrecordedDeletions::default());
     }
     let mut seen = scan.seen;
     // Git is slow in a large repository, so it is asked only if a file changed.
@@ -208,9 +203,9 @@ fn sync_edits(engine: &mut Engine, bulk: BulkDeletion) -> Result<Vec<String>, En
         };
         sync_file(engine, &dir, &edited, author.as_ref(), &mut seen)?;
     }
-    let unsure = record_deletions(engine, scan.missing, bulk, &mut seen)?;
+    let unrecorded = record_deletions(engine, scan.missing, bulk, &mut seen)?;
     engine.views.seen = Some(seen);
-    Ok(unsure)
+    Ok(unrecorded)
 }
 
 fn dirty_files(engine: &Engine) -> Result<BTreeSet<String>, EngineError> {
@@ -391,18 +386,18 @@ fn record_confirmation_edit(
     record_derived(engine, derived, draft, author)
 }
 
-/// Retracts entries whose files were deleted intentionally; returns the uncertain files.
+/// Retracts entries whose files were deleted intentionally; returns the files it left alone.
 fn record_deletions(
     engine: &mut Engine,
     missing: Vec<(String, Entry)>,
     bulk: BulkDeletion,
     seen: &mut SeenFiles,
-) -> Result<Vec<String>, EngineError> {
+) -> Result<UnrecordedDeletions, EngineError> {
     if missing.is_empty() {
-        return Ok(Vec::new());
+        return Ok(UnrecordedDeletions::default());
     }
-    let (meant, unsure) = split_deletions(engine, missing, bulk)?;
-    for (file, entry, author) in meant {
+    let classified = classify_deletions(engine, missing, bulk)?;
+    for (file, entry, author) in classified.intended {
         let history = engine.history(entry.id)?;
         // The number of restores is part of the id: a deletion after a restore is a new event,
         // which must not collide with that of the first deletion.
@@ -422,52 +417,51 @@ fn record_deletions(
         }
         seen.forget(&file);
     }
-    Ok(unsure)
+    Ok(classified.unrecorded)
 }
 
-/// Splits missing files into intended deletions and uncertain losses.
-#[expect(
-    clippy::type_complexity,
-    reason = "two lists that exist for one caller"
-)]
-fn split_deletions(
+/// Sorts missing files into intended deletions and files to leave alone.
+fn classify_deletions(
     engine: &Engine,
     missing: Vec<(String, Entry)>,
     bulk: BulkDeletion,
-) -> Result<(Vec<(String, Entry, Option<CommitAuthorship>)>, Vec<String>), EngineError> {
+) -> Result<ClassifiedDeletions, EngineError> {
     let mut here = Vec::new();
-    let mut meant = Vec::new();
-    let mut unsure = Vec::new();
+    let mut intended = Vec::new();
+    let mut unrecorded = UnrecordedDeletions::default();
     if engine.place.git.is_some() {
         let deleted = git::deleted_in_worktree(&engine.place)?;
         let in_head = git::entry_files_in_head(&engine.place)?;
         let commits = git::deletion_commits(&engine.place)?;
         let latest = git::latest_deletions(&commits);
-        // A file that neither the work tree nor a commit deleted is only absent from a sparse
-        // checkout, or was never committed; it is in neither list.
         for (file, entry) in missing {
             if deleted.contains(&file) {
                 here.push((file, entry, None));
-            } else if let Some(commit) = latest
-                .get(file.as_str())
-                .filter(|_| !in_head.contains(&file))
-            {
+            } else if in_head.contains(&file) {
+                // A sparse checkout leaves the file out; nobody deleted it.
+            } else if let Some(commit) = latest.get(file.as_str()) {
                 if commit.files.len() <= DELETIONS_MAX || bulk == BulkDeletion::Allow {
-                    meant.push((file, entry, Some(commit.author.clone())));
+                    intended.push((file, entry, Some(commit.author.clone())));
                 } else {
-                    unsure.push(file);
+                    unrecorded.uncertain.push(file);
                 }
+            } else {
+                unrecorded.never_committed.push((entry.id, file));
             }
         }
     } else {
         here.extend(missing.into_iter().map(|(file, entry)| (file, entry, None)));
     }
     if here.len() <= DELETIONS_MAX || bulk == BulkDeletion::Allow {
-        meant.extend(here);
+        intended.extend(here);
     } else {
-        unsure.extend(here.into_iter().map(|(file, _, _)| file));
+        let files = here.into_iter().map(|(file, _, _)| file);
+        unrecorded.uncertain.extend(files);
     }
-    Ok((meant, unsure))
+    Ok(ClassifiedDeletions {
+        intended,
+        unrecorded,
+    })
 }
 
 /// Returns the entry at `revision`, or `None` if this branch lacks one of its events.

@@ -10,4 +10,5 @@ mod matrix;
 mod others;
 mod process;
 mod reading;
+mod reference;
 mod tokens;

@@ -363,7 +363,7 @@ fn entries_over_http_are_recorded_listed_shown_and_judged() {
     let lift = hub.get(&format!("{base}/entries/{id}/lift"), &token).json();
     assert_eq!(lift["worth"]["too_few"]["shown"], 0);
     let lifts = hub.get(&format!("{base}/lift"), &token).json();
-    assert_eq!(lifts["all"]["schema"], "ken.lift.v1");
+    assert_eq!(lifts["all"]["schema"], "ken.impact.v1");
     let verified = hub.get(&format!("{base}/verify"), &token).json();
     assert_eq!(
         (verified["passes"].as_bool(), verified["entries"].as_u64()),

@@ -248,7 +248,7 @@ fn show(session: &mut Session<'_>, choice: &JudgeChoice) -> Result<CommandExit, 
 
 fn object(choice: &JudgeChoice) -> JudgeObject<'_> {
     let mut object = JudgeObject {
-        schema: "ken.judge.v1",
+        schema: "ken.llm.v1",
         kind: choice.kind(),
         program: None,
         pass: None,

@@ -25,7 +25,7 @@ pub(crate) enum WeightsCommand {
     Show,
     /// Set all six weights of this workspace, shared by all clones
     #[command(
-        after_help = "Example:\n  ken config weights set semantic=0.4 lexical=0.2 recency=0.1 confidence=0.1 usage=0.1 scope=0.1"
+        after_help = "Example:\n  ken config weights set semantic=0.33 thompson=0.30 freshness=0.15 status=0.10 thread=0.07 cooccurrence=0.05"
     )]
     Set {
         /// Signals and their weights, which sum to 1
@@ -97,7 +97,7 @@ fn print(session: &mut Session<'_>, scoring: WorkspaceWeights) -> Result<(), Com
     } = scoring;
     if session.is_json() {
         return session.printer.json(&ScoringObject {
-            schema: "ken.scoring.v1",
+            schema: "ken.weights.v1",
             own,
             weights,
         });

@@ -85,21 +85,13 @@ pub(in crate::commands) fn run(
             .talk("they do not contradict each other, and are not listed again")?;
         return Ok(CommandExit::Fine);
     }
-    let shown = |pairs: &Vec<Contradiction>| {
-        let ids = pairs.iter().flat_map(|it| [it.first.id, it.second.id]);
-        ids.collect()
-    };
     let mut new = 0;
     if args.flag {
         new = session
             .write(|engine, by| Ok(engine.flag_contradictions(by)?))?
             .len();
     }
-    let found = session.read_shown(
-        ExposureChannel::Pull,
-        |engine| Ok(engine.open_contradictions()?),
-        shown,
-    )?;
+    let found = read_open(session)?;
     for it in &found {
         print(session, it)?;
     }
@@ -123,6 +115,20 @@ pub(in crate::commands) fn run(
         }
     }
     Ok(CommandExit::Fine)
+}
+
+/// Reads the open contradictions and records that the reader was shown their entries.
+pub(in crate::commands) fn read_open(
+    session: &mut Session<'_>,
+) -> Result<Vec<Contradiction>, CommandFailure> {
+    session.read_shown(
+        ExposureChannel::Pull,
+        |engine| Ok(engine.open_contradictions()?),
+        |pairs| {
+            let ids = pairs.iter().flat_map(|it| [it.first.id, it.second.id]);
+            ids.collect()
+        },
+    )
 }
 
 pub(in crate::commands) fn print(

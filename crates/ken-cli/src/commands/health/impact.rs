@@ -68,7 +68,7 @@ fn one(
 ) -> Result<CommandExit, CommandFailure> {
     if session.is_json() {
         session.printer.json(&LiftObject {
-            schema: "ken.lift.v1",
+            schema: "ken.impact.v1",
             id: entry.map(|it| it.id.to_string()),
             worth,
         })?;

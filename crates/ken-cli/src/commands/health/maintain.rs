@@ -194,7 +194,7 @@ fn policy(
         })?
     };
     if session.is_json() {
-        let schema = "ken.maintenance_policy.v1";
+        let schema = "ken.maintenance.policy.v1";
         session.printer.json(&Object {
             schema,
             it: &policy,

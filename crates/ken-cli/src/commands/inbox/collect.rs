@@ -77,7 +77,7 @@ pub(in crate::commands) fn told(source: &str, reduced: &ReduceOutcome) -> String
 
 fn object(reduced: &ReduceOutcome) -> ReduceObject<'_> {
     ReduceObject {
-        schema: "ken.reduce.v1",
+        schema: "ken.inbox.collect.v1",
         sources: reduced.sources,
         staged: &reduced.staged,
         waiting: reduced.waiting,

@@ -20,15 +20,15 @@ struct InboxJson<'a> {
 }
 
 pub(super) fn run(session: &mut Session<'_>) -> Result<CommandExit, CommandFailure> {
-    let (waiting, approvals, signed, quarantined, conflicts) = session.read(|engine| {
+    let (waiting, approvals, signed, quarantined) = session.read(|engine| {
         Ok((
             engine.inbox_claims()?,
             engine.pending_approvals()?,
             engine.requires_signatures()?,
             engine.quarantined_entries()?,
-            engine.open_contradictions()?,
         ))
     })?;
+    let conflicts = contradictions::read_open(session)?;
     if session.is_json() {
         let json = InboxJson {
             schema: "ken.inbox.v1",

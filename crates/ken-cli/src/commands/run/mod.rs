@@ -279,7 +279,7 @@ fn policy(session: &mut Session<'_>, args: &PolicyArgs) -> Result<CommandExit, C
         })?
     };
     if session.is_json() {
-        let schema = "ken.run_policy.v1";
+        let schema = "ken.run.policy.v1";
         session.printer.json(&PolicyObject { schema, policy })?;
         return Ok(CommandExit::Fine);
     }

@@ -49,9 +49,9 @@ struct OutcomesView<'a> {
     outcomes: &'a OutcomeReport,
 }
 
-/// Measured impact of an entry, `ken.lift.v1`.
+/// Measured impact of an entry, `ken.impact.v1`.
 #[derive(Debug, Serialize, ToSchema)]
-#[schema(as = Lift, example = json!({"schema": "ken.lift.v1", "id": "L-7k2f5qm3",
+#[schema(as = Lift, example = json!({"schema": "ken.impact.v1", "id": "L-7k2f5qm3",
     "worth": {"measured": {"difference": 0.21, "low": 0.04, "high": 0.37, "shown": 41, "withheld": 12}}}))]
 pub(super) struct ImpactResponse {
     schema: &'static str,
@@ -196,6 +196,6 @@ async fn verify(
 }
 
 fn impact_response(id: Option<String>, worth: ImpactEstimate) -> ImpactResponse {
-    let schema = "ken.lift.v1";
+    let schema = "ken.impact.v1";
     ImpactResponse { schema, id, worth }
 }
