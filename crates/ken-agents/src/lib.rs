@@ -5,8 +5,8 @@
 
 mod agent;
 pub mod dialect;
-mod moment;
+mod hook_event;
 pub mod setup;
 
 pub use agent::CodingAgent;
-pub use moment::HookEvent;
+pub use hook_event::HookEvent;

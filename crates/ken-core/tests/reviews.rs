@@ -239,7 +239,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
     #[test]
-    fn prv_07_dec_09_a_claim_that_is_only_repeated_never_looks_fresher(
+    fn a_claim_that_is_only_repeated_never_looks_fresher(
         schedule in prop::collection::vec((any_exposure_case(), 1_usize..4), 1..40)
     ) {
         let mut story = ReviewedEntry::new();
@@ -268,7 +268,7 @@ proptest! {
 }
 
 #[test]
-fn dec_03_only_runs_that_showed_the_entry_count() {
+fn only_runs_that_showed_the_entry_count() {
     let mut story = ReviewedEntry::new();
     for number in 0..30 {
         let run =
@@ -280,7 +280,7 @@ fn dec_03_only_runs_that_showed_the_entry_count() {
 }
 
 #[test]
-fn dec_05_dec_06_dec_07_an_unseen_finding_refreshes_verifies_and_brings_back() {
+fn an_unseen_finding_refreshes_verifies_and_brings_back() {
     let mut story = ReviewedEntry::new();
     for number in 0..10 {
         let run = run_repeating_claim(
@@ -422,8 +422,8 @@ fn simulate_claim(
         let mut work =
             RunNotesBuilder::open(name, RunMode::Explicit, RunWitness::Orchestrator, &agents);
         let is_live = entry.archived.is_none();
-        let share =
-            policy.holdout_share_milli(entry.exposures_since_confirmation(), entry.tallies.worth());
+        let share = policy
+            .holdout_share_milli(entry.exposures_since_confirmation(), entry.tallies.impact());
         for agent in &agents {
             let offer = assign_entry(entry.id, &format!("run-{name}"), agent, &agents, share);
             let unseen = !is_live || offer.arm == Arm::Withheld;

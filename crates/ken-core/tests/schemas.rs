@@ -147,7 +147,7 @@ fn the_entry_reference_describes_every_field() {
 }
 
 #[test]
-fn ent_22_every_event_type_and_kind_has_a_schema_of_draft_2020_12() {
+fn every_event_type_and_kind_has_a_schema_of_draft_2020_12() {
     let files = schemas();
     for (name, schema) in &files {
         let draft = "https://json-schema.org/draft/2020-12/schema";
@@ -196,7 +196,7 @@ fn events_and_entries_validate_against_their_schemas() {
 }
 
 #[test]
-fn gat_01_broken_events_do_not_validate() {
+fn broken_events_do_not_validate() {
     let validators = validators();
     let breaks: &[SchemaViolation] = &[
         ("no id", |line| {
@@ -256,7 +256,7 @@ fn gat_01_broken_events_do_not_validate() {
 }
 
 #[test]
-fn gat_01_content_beyond_its_limits_does_not_validate() {
+fn content_beyond_its_limits_does_not_validate() {
     let validators = validators();
     let learning = &validators["entry.learning.json"];
     let good = json!({ "statement": "Retry on 503", "decay": "stable" });

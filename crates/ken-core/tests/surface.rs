@@ -205,7 +205,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
     #[test]
-    fn inj_01_inj_02_inj_03_the_cap_is_never_exceeded(likes in any_traits(), room in any_selection_context()) {
+    fn the_cap_is_never_exceeded(likes in any_traits(), room in any_selection_context()) {
         let found = build_hits(likes);
         let page = select_entries(&found, &room);
         prop_assert!(page.shown.len() <= room.cap);
@@ -218,7 +218,7 @@ proptest! {
     }
 
     #[test]
-    fn inj_19_inj_20_one_liners_come_before_leaving_out(likes in any_traits(), room in any_selection_context()) {
+    fn one_liners_come_before_leaving_out(likes in any_traits(), room in any_selection_context()) {
         let found = build_hits(likes);
         let page = select_entries(&found, &room);
         let by_id = |id| found.iter().position(|it| it.entry.id == id).expect("found");
@@ -257,7 +257,7 @@ proptest! {
     }
 
     #[test]
-    fn ret_20_every_category_has_a_place_before_any_has_two(likes in any_traits(), cap in 1_usize..9) {
+    fn every_category_has_a_place_before_any_has_two(likes in any_traits(), cap in 1_usize..9) {
         let likes = likes.into_iter().map(|like| EntryTraits { against: 0, ..like }).collect();
         let found = build_hits(likes);
         let page = select_entries(&found, &selection_context(cap, usize::MAX, None));
@@ -268,7 +268,7 @@ proptest! {
     }
 
     #[test]
-    fn ret_12_entries_stand_in_the_order_of_their_scores(likes in any_traits(), room in any_selection_context()) {
+    fn entries_stand_in_the_order_of_their_scores(likes in any_traits(), room in any_selection_context()) {
         let likes = likes.into_iter().map(|like| EntryTraits { against: 0, ..like }).collect();
         let found = build_hits(likes);
         let order: Vec<EntryId> = select_entries(&found, &room).shown.iter().map(|it| it.id).collect();
@@ -278,7 +278,7 @@ proptest! {
     }
 
     #[test]
-    fn con_03_both_sides_of_a_conflict_are_shown_or_named(likes in any_traits(), room in any_selection_context()) {
+    fn both_sides_of_a_conflict_are_shown_or_named(likes in any_traits(), room in any_selection_context()) {
         let found = build_hits(likes);
         let page = select_entries(&found, &room);
         let shown: BTreeSet<EntryId> = page.shown.iter().map(|it| it.id).collect();
@@ -325,7 +325,7 @@ proptest! {
 }
 
 #[test]
-fn ret_43_ret_44_ret_45_ret_46_thin_coverage_shows_more() {
+fn thin_coverage_shows_more() {
     for (scores, runs, wanted) in [
         ([0.51, 0.1], 2, DetailTier::Summary),
         ([0.5, 0.1], 2, DetailTier::Standard),
@@ -345,7 +345,7 @@ fn ret_43_ret_44_ret_45_ret_46_thin_coverage_shows_more() {
 }
 
 #[test]
-fn inj_25_roles_see_the_same_header_and_another_length() {
+fn roles_see_the_same_header_and_another_length() {
     let found = build_hits(vec![lesson_traits(
         "Retry with the same key. It is idempotent.",
         0.4,
@@ -367,7 +367,7 @@ fn inj_25_roles_see_the_same_header_and_another_length() {
 }
 
 #[test]
-fn ret_40_ret_41_ret_42_inj_18_each_tier_adds_to_the_one_before() {
+fn each_tier_adds_to_the_one_before() {
     let says = format!(
         "Retry with the same key. {}",
         "It is idempotent. ".repeat(20)
@@ -397,7 +397,7 @@ fn ret_40_ret_41_ret_42_inj_18_each_tier_adds_to_the_one_before() {
 }
 
 #[test]
-fn spk_06_inconclusive_spikes_and_failed_runs_are_flagged() {
+fn inconclusive_spikes_and_failed_runs_are_flagged() {
     let spike = EntryTraits {
         kind: EntryKind::Spike,
         run: Some(Outcome::Failed),
@@ -413,7 +413,7 @@ fn spk_06_inconclusive_spikes_and_failed_runs_are_flagged() {
 }
 
 #[test]
-fn spk_01_spk_02_spk_03_spk_04_spk_05_spk_08_a_briefing_with_a_spike_says_when_to_adopt_it() {
+fn a_briefing_with_a_spike_says_when_to_adopt_it() {
     let spike = EntryTraits {
         kind: EntryKind::Spike,
         ..lesson_traits("The cache survives a restart.", 0.9)
@@ -441,7 +441,7 @@ fn spk_01_spk_02_spk_03_spk_04_spk_05_spk_08_a_briefing_with_a_spike_says_when_t
 }
 
 #[test]
-fn con_03_the_other_side_stands_beside_although_it_scores_less() {
+fn the_other_side_stands_beside_although_it_scores_less() {
     let mut likes: Vec<EntryTraits> = (0..7)
         .map(|n| lesson_traits(&format!("Lesson {n}."), 0.9 - f64::from(n) / 100.0))
         .collect();

@@ -3,12 +3,12 @@
 #[cfg(feature = "transformer")]
 use std::path::PathBuf;
 
+use crate::backend::Backend;
 #[cfg(feature = "http")]
 use crate::http::{EmbeddingEndpoint, EmbeddingEndpointError, HttpEmbedder};
 use crate::model::Embedder;
 #[cfg(feature = "transformer")]
 use crate::model::WeightsDigest;
-use crate::rung::Backend;
 use crate::static_table::StaticTable;
 #[cfg(feature = "transformer")]
 use crate::transformer::{FolderError, TransformerEmbedder};

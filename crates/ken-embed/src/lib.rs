@@ -13,13 +13,13 @@
 //! transformer is reproducible up to rounding, an endpoint not at all; neither shares an id with
 //! another model.
 
+mod backend;
 mod choice;
 #[cfg(feature = "http")]
 mod http;
 #[cfg(all(feature = "http", feature = "transformer"))]
 mod hub;
 mod model;
-mod rung;
 mod static_table;
 mod tokens;
 #[cfg(feature = "transformer")]
@@ -27,6 +27,7 @@ mod transformer;
 mod vector;
 mod wordpiece;
 
+pub use backend::Backend;
 pub use choice::{ModelChoice, ModelChoiceError};
 #[cfg(feature = "http")]
 pub use http::{
@@ -37,7 +38,6 @@ pub use hub::{DEFAULT_HUB, FetchError, FetchOutcome, fetch_model};
 pub use model::{
     EmbedError, Embedder, EmbeddingModel, ModelThresholds, TEXT_BYTES_MAX, WeightsDigest,
 };
-pub use rung::Backend;
 pub use static_table::StaticTable;
 pub use tokens::count_tokens;
 #[cfg(feature = "transformer")]

@@ -35,7 +35,7 @@ pub(crate) fn explain_confidence(
         posterior: entry.posterior(validity, engine.now().date()),
         since: entry.exposures_since_confirmation(),
         policy: engine.review_policy()?,
-        impact: entry.tallies.worth(),
+        impact: entry.tallies.impact(),
     })
 }
 

@@ -177,7 +177,7 @@ fn another_model_embeds_everything_anew_and_changing_back_gives_the_same_answer(
 }
 
 #[test]
-fn ret_04_ret_23_ret_25_an_endpoint_that_is_gone_leaves_keywords_and_its_vectors() {
+fn an_endpoint_that_is_gone_leaves_keywords_and_its_vectors() {
     let (dir, server) = (repository_with_entries(), EmbeddingTestServer::start());
     let mut ken = open_engine(dir.path());
     ken.add_model_endpoint(&server.endpoint()).unwrap();
@@ -258,7 +258,7 @@ fn outside_git_no_model_can_be_added() {
 }
 
 #[test]
-fn ret_22_a_transformer_finds_what_is_meant() {
+fn a_transformer_finds_what_is_meant() {
     let Some(folder) = std::env::var_os("KEN_MINILM_DIR") else {
         eprintln!("not run: KEN_MINILM_DIR does not name the folder of the model");
         return;

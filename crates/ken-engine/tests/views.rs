@@ -33,7 +33,7 @@ fn add_entry(engine: &mut Engine, kind: EntryKind, statement: &str) -> EntryId {
 }
 
 #[test]
-fn ent_33_ent_35_ent_36_ent_37_each_lens_has_a_knowledge_file_with_three_sections() {
+fn each_lens_has_a_knowledge_file_with_three_sections() {
     let dir = tempfile::tempdir().unwrap();
     init::init(dir.path(), &GitEnv::default()).unwrap();
     let mut ken = open_engine(dir.path(), 1);
@@ -79,7 +79,7 @@ fn ent_33_ent_35_ent_36_ent_37_each_lens_has_a_knowledge_file_with_three_section
 }
 
 #[test]
-fn ret_06_ret_07_the_index_maps_tags_to_files_with_one_line_each() {
+fn the_index_maps_tags_to_files_with_one_line_each() {
     let dir = tempfile::tempdir().unwrap();
     init::init(dir.path(), &GitEnv::default()).unwrap();
     let mut ken = open_engine(dir.path(), 2);
@@ -99,7 +99,7 @@ fn ret_06_ret_07_the_index_maps_tags_to_files_with_one_line_each() {
 }
 
 #[test]
-fn lay_07_lay_08_lay_11_the_layout_is_lines_an_index_and_a_version() {
+fn the_layout_is_lines_an_index_and_a_version() {
     let dir = tempfile::tempdir().unwrap();
     init::init(dir.path(), &GitEnv::default()).unwrap();
     let mut ken = open_engine(dir.path(), 3);

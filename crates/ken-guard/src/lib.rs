@@ -10,14 +10,14 @@
 //!
 //! Invariant: nothing this crate returns contains a secret it found, including `Debug` output.
 
-pub mod admission;
+mod admission;
 mod axis;
-mod door;
 mod encoding;
 mod hidden;
-mod judge;
+mod match_check;
 mod normalize;
 mod policy;
+pub mod quality;
 mod redact;
 mod rules;
 #[cfg(any(test, feature = "samples"))]
@@ -25,11 +25,11 @@ pub mod sample;
 mod scan;
 mod verdict;
 
-pub use axis::ScanAxis;
-pub use door::{
+pub use admission::{
     Guard, ReasonTooLong, ReceiveVerdict, RescanFinding, ScanFinding, ScanReport, WriteRejection,
     describe_rejection, is_about_norm, without_secrets,
 };
+pub use axis::ScanAxis;
 pub use policy::{FingerprintKey, GuardPolicy, SecretFingerprint};
 pub use redact::{RedactedText, redact};
 pub use scan::{FIELD_BYTES_MAX, TextMode};

@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn sec_04_listed_names_are_found_as_whole_words_in_statements() {
+    fn listed_names_are_found_as_whole_words_in_statements() {
         let policy = GuardPolicy::default().with_names(["Umbrella Corp", "ACME", " "]);
         for text in ["ask acme first", "Umbrella Corp's gate", "(ACME)"] {
             assert_eq!(

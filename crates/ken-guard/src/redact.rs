@@ -5,7 +5,7 @@
 use std::ops::Range;
 
 use crate::axis::ScanAxis;
-use crate::judge;
+use crate::match_check;
 use crate::policy::{GuardPolicy, SecretFingerprint};
 use crate::scan::{self, RuleHit, TextMode};
 use crate::verdict::FindingSeverity;
@@ -81,7 +81,7 @@ fn find_replaceable(policy: &GuardPolicy, text: &str, mode: TextMode) -> Vec<Rul
 
 /// Returns whether to fingerprint a secret: an ordinary word also occurs for other reasons.
 fn is_worth_fingerprinting(hole: &RedactionSpan, secret: &str) -> bool {
-    hole.severity >= FindingSeverity::High && judge::is_uncommon_word(secret)
+    hole.severity >= FindingSeverity::High && match_check::is_uncommon_word(secret)
 }
 
 /// Returns the end of the unbroken run that a secret is part of, because an expression may stop at
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn sec_13_no_made_up_part_of_any_sample_survives() {
+    fn no_made_up_part_of_any_sample_survives() {
         for sample in secrets() {
             let text = format!("before {} after", sample.text);
             let redacted = redact(&text, TextMode::Code);

@@ -14,7 +14,7 @@ use regex::bytes::{Regex, RegexBuilder};
 use serde::Deserialize;
 
 use crate::axis::ScanAxis;
-use crate::judge::MatchCheck;
+use crate::match_check::MatchCheck;
 use crate::scan::TextMode;
 use crate::verdict::FindingSeverity;
 

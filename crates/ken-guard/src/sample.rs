@@ -110,7 +110,7 @@ fn fnv1a(bytes: &[u8]) -> u64 {
     })
 }
 
-/// Expands `{class:count}`, `{random_uuid}` and `{word:literal}`; also returns the ranges of
+/// Expands `{class:count}`, `{uuid}` and `{word:literal}`; also returns the ranges of
 /// generated characters.
 fn fill_template(template: &str, chance: &mut SampleRng) -> (String, Vec<Range<usize>>) {
     let mut text = String::new();

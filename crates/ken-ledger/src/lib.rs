@@ -25,9 +25,9 @@ pub mod recover;
 pub mod replace;
 pub mod segment;
 
-mod heal;
 mod local;
-mod mend;
+mod repair;
+mod repair_plan;
 mod seal;
 mod state;
 mod writer;

@@ -14,12 +14,12 @@ use ken_core::values::time::Timestamp;
 
 use crate::disk::{Dir, DiskError, LockGuard};
 use crate::git::{GitError, GitView};
-use crate::heal::{ComparisonDepth, replace_segment};
 use crate::journal::{Journal, JournalError, JournalPosition};
 use crate::layout::{SegmentForm, SegmentName};
 use crate::ledger::{Ledger, ReadError, list_segments};
 use crate::notice::LedgerNotice;
 use crate::pack;
+use crate::repair::{ComparisonDepth, replace_segment};
 use crate::segment::{parse_line, raw_lines};
 use crate::writer::SEGMENT_BYTES_MAX;
 

@@ -6,11 +6,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::disk::DiskError;
 use crate::git::GitView;
-use crate::heal::MachineRestart;
 use crate::journal::{self, Journal, JournalMark, JournalPosition, NO_BRANCH};
 use crate::layout::SegmentName;
 use crate::ledger::{Ledger, list_segments};
 use crate::notice::LedgerNotice;
+use crate::repair::MachineRestart;
 use crate::state::{OpenSegment, OpenState};
 
 impl Ledger {

@@ -12,11 +12,11 @@ use ken_core::values::kind::Memory;
 use ken_core::values::time::Timestamp;
 
 use crate::disk::{DiskError, parent};
-use crate::heal::{ComparisonDepth, PreparedSegments};
 use crate::journal::{Journal, JournalError, JournalMark, JournalRecord, NO_BRANCH};
 use crate::layout::{self, SegmentForm, SegmentName};
 use crate::ledger::Ledger;
 use crate::notice::LedgerNotice;
+use crate::repair::{ComparisonDepth, PreparedSegments};
 use crate::state::{OpenSegment, OpenState};
 
 /// Segment size above which a new segment is opened.

@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn inj_07_inj_28_research_must_begin_with_the_check() {
+    fn research_must_begin_with_the_check() {
         let research = text(McpPrompt::Research, None);
         let check = research.find("call `ken_search`").expect("the check");
         assert!(check < research.find("`ken_add`").expect("the end"));
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn ret_09_ret_11_ret_16_the_agent_is_told_what_to_ask_and_judges_itself() {
+    fn the_agent_is_told_what_to_ask_and_judges_itself() {
         let research = text(McpPrompt::Research, None);
         for phrase in [
             "what you want to reach, the technology it is built with and what is hard about it",
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn inj_27_what_contradicts_the_plan_is_the_agents_to_judge() {
+    fn what_contradicts_the_plan_is_the_agents_to_judge() {
         assert!(text(McpPrompt::Research, None).contains("is no veto: the plan may be meant so"));
         assert!(
             text(McpPrompt::Review, None).contains("not a verdict: the change may be meant so")
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn inj_29_a_review_brings_what_is_known_for_a_reviewer() {
+    fn a_review_brings_what_is_known_for_a_reviewer() {
         let arguments = parse_prompt_arguments(Some(&task("Review it"))).expect("a task");
         let brings = McpPrompt::Review.brings(&arguments).expect("a briefing");
         assert_eq!(brings.role, Some(ReaderRole::Reviewer));

@@ -407,7 +407,7 @@ async fn lines_that_are_no_messages_are_passed_over() {
 }
 
 #[tokio::test]
-async fn inj_06_the_words_agents_look_for_are_in_the_instructions() {
+async fn the_words_agents_look_for_are_in_the_instructions() {
     let mut client = PipeClient::new();
     let answer = client.ask(initialize()).await;
     let words = answer["result"]["instructions"].as_str().unwrap();

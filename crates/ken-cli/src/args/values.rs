@@ -14,21 +14,6 @@ pub(crate) fn cite_help(purpose: &str) -> String {
     format!("{purpose}: {CITE_HELP}")
 }
 
-/// Names with both spellings, hyphen and underscore.
-const OTHER_SPELLINGS: &[(&str, &str)] = &[
-    ("anti-pattern", "anti_pattern"),
-    ("commit-norm", "commit_norm"),
-    ("false-positive", "false_positive"),
-    ("pr-expectation", "pr_expectation"),
-    ("risk-tier", "risk_tier"),
-    ("user-expectation", "user_expectation"),
-    ("depends-on", "depends_on"),
-    ("derived-from", "derived_from"),
-    ("relates-to", "relates_to"),
-    ("tool_error", "tool-error"),
-    ("validation_fail", "validation-fail"),
-];
-
 /// Parses one of `names` as `T`; hyphen and underscore are equivalent.
 pub(crate) fn word<T>(names: &'static [&'static str]) -> impl TypedValueParser<Value = T>
 where
@@ -42,7 +27,20 @@ where
 /// Parses a kind.
 pub(crate) fn kind() -> impl TypedValueParser<Value = EntryKind> {
     let names = EntryKind::ALL.map(|kind| both_spellings(kind.name()));
-    PossibleValuesParser::new(names).map(|name| name.parse().expect("the list names kinds"))
+    PossibleValuesParser::new(names).map(|name| parse_kind(&name))
+}
+
+fn parse_kind(name: &str) -> EntryKind {
+    name.replace('_', "-")
+        .parse()
+        .expect("the list names kinds")
+}
+
+/// Parses a kind that `ken capture` can record. A false positive is reported, not captured.
+pub(crate) fn capture_kind() -> impl TypedValueParser<Value = EntryKind> {
+    let kinds = EntryKind::lessons().filter(|kind| *kind != EntryKind::FalsePositive);
+    let names = kinds.map(|kind| both_spellings(kind.name()));
+    PossibleValuesParser::new(names).map(|name| parse_kind(&name))
 }
 
 /// Parses a status.
@@ -51,11 +49,15 @@ pub(crate) fn status() -> impl TypedValueParser<Value = EntryStatus> {
     PossibleValuesParser::new(names).map(|name| name.parse().expect("the list names statuses"))
 }
 
+/// Accepts a name with hyphens and with underscores; help shows the given one.
 fn both_spellings(name: &'static str) -> PossibleValue {
     let value = PossibleValue::new(name);
-    match OTHER_SPELLINGS.iter().find(|(known, _)| *known == name) {
-        Some((_, other)) => value.alias(*other),
-        None => value,
+    if name.contains('-') {
+        value.alias(name.replace('-', "_"))
+    } else if name.contains('_') {
+        value.alias(name.replace('_', "-"))
+    } else {
+        value
     }
 }
 

@@ -16,7 +16,7 @@ use crate::args::{Format, Surface};
 use crate::asking;
 use crate::failure::{CommandExit, CommandFailure};
 use crate::print::entry_text;
-use crate::print::worth::confidence_details;
+use crate::print::impact::confidence_details;
 
 /// `ken show`.
 #[derive(Debug, Args)]

@@ -9,13 +9,13 @@ pub(crate) mod entry_text;
 pub(crate) mod event_text;
 pub(crate) mod gate;
 pub(crate) mod hits;
+pub(crate) mod impact;
 mod notice;
 pub(crate) mod progress;
 pub(crate) mod run_text;
 pub(crate) mod sarif;
 pub(crate) mod stats_text;
 pub(crate) mod table;
-pub(crate) mod worth;
 
 use std::borrow::Cow;
 use std::ffi::OsString;

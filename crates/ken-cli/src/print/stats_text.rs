@@ -8,7 +8,7 @@ use ken_core::values::time::Date;
 use ken_engine::usage::{UsageCounts, UsageDay, UsageSurface};
 use unicode_width::UnicodeWidthStr as _;
 
-use super::worth::impact_text;
+use super::impact::impact_text;
 use super::{BOLD, pluralize, styled, truncate_columns};
 use crate::commands::stats_span;
 

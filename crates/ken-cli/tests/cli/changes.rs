@@ -45,7 +45,7 @@ fn revise_words_fields_anew_and_clears_them() {
 }
 
 #[test]
-fn prv_13_prv_14_evidence_is_only_ever_added() {
+fn evidence_is_only_ever_added() {
     let env = folder_with_ledger();
     let id = add_lesson(&env, "Charging twice is safe");
     insta::assert_snapshot!(env.run(["entry", "cite", &id, "pr:7", "doc:docs/pay.md"]), @"
@@ -192,7 +192,7 @@ fn one_entry_is_archived_and_found_on_its_shelf() {
 }
 
 #[test]
-fn cli_10_archive_older_than_days_archives_what_nobody_confirmed() {
+fn archive_older_than_days_archives_what_nobody_confirmed() {
     let env = folder_with_ledger();
     let old = add_lesson(&env, "Charging twice is safe");
     let kept = add_lesson(&env, "Refunds are asynchronous");

@@ -58,7 +58,7 @@ fn an_ambiguous_id_lists_the_candidates() {
 }
 
 #[test]
-fn prv_08_an_entry_without_provenance_is_refused() {
+fn an_entry_without_provenance_is_refused() {
     let env = folder_with_ledger();
     let args = [
         "add",

@@ -57,7 +57,7 @@ fn add_confirmed_lesson(env: &TestEnvironment, statement: &str) -> String {
 }
 
 #[test]
-fn scp_01_scp_02_a_person_sends_what_others_need_and_nothing_of_the_repository_goes_along() {
+fn a_person_sends_what_others_need_and_nothing_of_the_repository_goes_along() {
     let (one, other, folder) = two_projects();
     let id = add_confirmed_lesson(&one, STATEMENT);
     insta::assert_snapshot!(promote_to_global(&one, &id, &[]), @"
@@ -96,7 +96,7 @@ fn scp_01_scp_02_a_person_sends_what_others_need_and_nothing_of_the_repository_g
 }
 
 #[test]
-fn scp_02_a_second_project_that_knows_it_needs_no_persons_word() {
+fn a_second_project_that_knows_it_needs_no_persons_word() {
     let (one, other, _) = two_projects();
     let id = add_confirmed_lesson(&one, STATEMENT);
     let copy = promote_to_global(&one, &id, &["--anyway"]).success().line();
@@ -113,7 +113,7 @@ fn scp_02_a_second_project_that_knows_it_needs_no_persons_word() {
 }
 
 #[test]
-fn scp_03_c10_what_other_projects_know_stands_below_labeled_and_discounted() {
+fn c10_what_other_projects_know_stands_below_labeled_and_discounted() {
     let (one, other, _) = two_projects();
     let id = add_confirmed_lesson(&one, STATEMENT);
     let copy = promote_to_global(&one, &id, &["--anyway"]).success().line();
@@ -165,7 +165,7 @@ fn scp_03_c10_what_other_projects_know_stands_below_labeled_and_discounted() {
 }
 
 #[test]
-fn scp_03_what_other_projects_know_never_scores_above_what_was_verified_here() {
+fn what_other_projects_know_never_scores_above_what_was_verified_here() {
     let (one, other, _) = two_projects();
     for statement in [STATEMENT, "Test databases are dropped every night"] {
         let id = add_confirmed_lesson(&one, statement);
@@ -199,7 +199,7 @@ fn scp_03_what_other_projects_know_never_scores_above_what_was_verified_here() {
 }
 
 #[test]
-fn scp_03_a_project_is_not_told_its_own_lesson_twice() {
+fn a_project_is_not_told_its_own_lesson_twice() {
     let (one, _, _) = two_projects();
     let id = add_confirmed_lesson(&one, STATEMENT);
     let _ = promote_to_global(&one, &id, &["--anyway"]).success();
@@ -232,7 +232,7 @@ fn a_global_ledger_that_cannot_be_read_takes_nothing_from_an_answer() {
 }
 
 #[test]
-fn scp_10_norms_unproven_and_threads_entries_do_not_go_global() {
+fn norms_unproven_and_threads_entries_do_not_go_global() {
     let (one, _, _) = two_projects();
     let unproven = add_lesson(&one, STATEMENT);
     let run = promote_to_global(&one, &unproven, &[]);

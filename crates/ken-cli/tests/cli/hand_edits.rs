@@ -48,7 +48,7 @@ fn an_edited_statement_becomes_an_event() {
 }
 
 #[test]
-fn man_01_deleting_the_file_retracts_the_entry() {
+fn deleting_the_file_retracts_the_entry() {
     let env = repository_with_ledger();
     let id = add_lesson(&env, "Charging twice is safe");
     commit_all(&env, "lesson");
@@ -64,7 +64,7 @@ fn man_01_deleting_the_file_retracts_the_entry() {
 }
 
 #[test]
-fn man_02_setting_the_date_confirms_by_hand() {
+fn setting_the_date_confirms_by_hand() {
     let env = repository_with_ledger();
     let id = add_lesson(&env, "Charging twice is safe");
     commit_all(&env, "lesson");
@@ -87,7 +87,7 @@ fn man_02_setting_the_date_confirms_by_hand() {
 }
 
 #[test]
-fn man_03_every_file_shows_its_state_in_the_frontmatter() {
+fn every_file_shows_its_state_in_the_frontmatter() {
     let env = repository_with_ledger();
     let id = add_lesson(&env, "Charging twice is safe");
     let text = env.read(&entry_file(&env, &id));

@@ -41,7 +41,7 @@ fn run_and_close(env: &TestEnvironment, args: &[&str]) {
 }
 
 #[test]
-fn cli_14_hlt_01_the_report_is_printed_and_kept_on_this_machine_only() {
+fn the_report_is_printed_and_kept_on_this_machine_only() {
     let env = repository_with_ledger();
     let _ = add_lesson(&env, "Charging twice is safe");
     insta::assert_snapshot!(env.run(["health", "report"]), @"
@@ -67,7 +67,7 @@ fn cli_14_hlt_01_the_report_is_printed_and_kept_on_this_machine_only() {
 }
 
 #[test]
-fn hlt_01_hlt_28_the_report_is_brought_up_when_work_begins_and_only_if_something_changed() {
+fn the_report_is_brought_up_when_work_begins_and_only_if_something_changed() {
     let env = repository_with_ledger();
     let _ = add_lesson(&env, "Charging twice is safe");
     let _ = env.run(["run", "open", "one"]).success();
@@ -85,7 +85,7 @@ fn hlt_01_hlt_28_the_report_is_brought_up_when_work_begins_and_only_if_something
 }
 
 #[test]
-fn hlt_07_hlt_18_the_report_names_the_command_that_acts() {
+fn the_report_names_the_command_that_acts() {
     let env = folder_with_ledger();
     let [one, _] = add_contradiction(&env);
     let opened = env.run(["run", "open", "work"]).success();
@@ -129,7 +129,7 @@ fn hlt_07_hlt_18_the_report_names_the_command_that_acts() {
 }
 
 #[test]
-fn cli_15_hlt_02_a_review_writes_a_proposal_only_if_a_limit_is_reached() {
+fn a_review_writes_a_proposal_only_if_a_limit_is_reached() {
     let env = folder_with_ledger();
     let _ = add_lesson(&env, "Charging twice is safe");
     insta::assert_snapshot!(env.run(["health", "review"]), @"
@@ -165,7 +165,7 @@ fn cli_15_hlt_02_a_review_writes_a_proposal_only_if_a_limit_is_reached() {
 }
 
 #[test]
-fn hlt_03_limits_come_from_a_json_file_and_what_is_not_known_is_refused() {
+fn limits_come_from_a_json_file_and_what_is_not_known_is_refused() {
     let env = folder_with_ledger();
     let _ = env.run([
         "health",
@@ -201,7 +201,7 @@ fn hlt_03_limits_come_from_a_json_file_and_what_is_not_known_is_refused() {
 }
 
 #[test]
-fn hlt_27_what_is_decided_later_never_binds_work_that_ended() {
+fn what_is_decided_later_never_binds_work_that_ended() {
     let env = folder_with_ledger();
     run_and_close(&env, &["--outcome", "succeeded", "--strategy", "pairing"]);
     let before = env
@@ -224,7 +224,7 @@ fn hlt_27_what_is_decided_later_never_binds_work_that_ended() {
 }
 
 #[test]
-fn hlt_29_outcomes_escalate_in_the_report() {
+fn outcomes_escalate_in_the_report() {
     let env = folder_with_ledger();
     for _ in 0..3 {
         run_and_close(&env, &["--outcome", "failed"]);
@@ -258,7 +258,7 @@ fn c20_what_did_not_answer_is_counted_from_events_without_the_words_of_the_quest
 }
 
 #[test]
-fn tru_16_confidence_that_evidence_does_not_move_is_told() {
+fn confidence_that_evidence_does_not_move_is_told() {
     let env = repository_with_ledger();
     let id = add_lesson(&env, "Charging twice is safe");
     let work = |outcome: &str| {

@@ -124,7 +124,7 @@ fn no_file_of_a_repository_names_a_judge() {
 }
 
 #[test]
-fn dup_10_dup_11_a_confirmed_pair_is_merged_by_the_judge_with_what_it_selected() {
+fn a_confirmed_pair_is_merged_by_the_judge_with_what_it_selected() {
     let env = folder_with_ledger();
     let by = ["--by", "agent:a"];
     let add = |statement: &str| {
@@ -177,7 +177,7 @@ fn what_a_person_wrote_keeps_its_words_whatever_the_judge_would_rather_say() {
 }
 
 #[test]
-fn dup_12_dup_13_a_denied_pair_is_dismissed_for_good() {
+fn a_denied_pair_is_dismissed_for_good() {
     let env = folder_with_ledger();
     let (one, other) = (
         add_lesson(&env, STATEMENT),
@@ -289,7 +289,7 @@ fn norms_and_what_looks_like_opposites_are_left_to_people() {
 }
 
 #[test]
-fn dup_07_what_is_equal_word_for_word_is_merged_unasked_and_opposites_are_not() {
+fn what_is_equal_word_for_word_is_merged_unasked_and_opposites_are_not() {
     let env = folder_with_ledger();
     let one = add_lesson(&env, STATEMENT);
     let same = add_lesson(
@@ -312,7 +312,7 @@ fn dup_07_what_is_equal_word_for_word_is_merged_unasked_and_opposites_are_not() 
 }
 
 #[test]
-fn acc_15_a_transcript_gives_candidates_that_cite_it_and_nothing_it_does_not_say() {
+fn a_transcript_gives_candidates_that_cite_it_and_nothing_it_does_not_say() {
     let env = folder_with_ledger();
     add_lesson(&env, "Color themes are read once, when the window opens");
     let transcript = "agent: the pool leaks unless close is called in the hook\n\

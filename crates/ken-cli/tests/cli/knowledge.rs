@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::cli::support::{add_lesson, folder_with_ledger, repository_with_ledger};
 
 #[test]
-fn cli_01_add_semantic_takes_evidence_and_content() {
+fn add_semantic_takes_evidence_and_content() {
     let env = folder_with_ledger();
     let content =
         r#"{"id":"entity.pay","type":"entity","name":"Payments","description":"Charges cards"}"#;
@@ -42,7 +42,7 @@ fn cli_01_add_semantic_takes_evidence_and_content() {
 }
 
 #[test]
-fn cli_02_add_procedural_takes_a_norm_type() {
+fn add_procedural_takes_a_norm_type() {
     let env = folder_with_ledger();
     for (norm, kind) in [
         ("commit", "commit-norm"),
@@ -109,7 +109,7 @@ fn cli_02_add_procedural_takes_a_norm_type() {
 }
 
 #[test]
-fn cli_03_list_semantic_with_a_limit() {
+fn list_semantic_with_a_limit() {
     let env = folder_with_ledger();
     for i in 1..=3 {
         let _ = add_lesson(&env, &format!("Lesson number {i}"));
@@ -127,7 +127,7 @@ fn cli_03_list_semantic_with_a_limit() {
 }
 
 #[test]
-fn cli_04_list_procedural_by_norm_type() {
+fn list_procedural_by_norm_type() {
     let env = folder_with_ledger();
     for (kind, text) in [
         ("commit-norm", "Use conventional commits"),
@@ -160,7 +160,7 @@ fn cli_04_list_procedural_by_norm_type() {
 }
 
 #[test]
-fn cli_05_show_answers_in_canonical_json() {
+fn show_answers_in_canonical_json() {
     let env = folder_with_ledger();
     let id = add_lesson(&env, "Charging twice is safe");
     let run = env.run(["knowledge", "show", &id]).success();
@@ -178,7 +178,7 @@ fn cli_05_show_answers_in_canonical_json() {
 }
 
 #[test]
-fn cli_09_verify_checks_schema_provenance_and_links() {
+fn verify_checks_schema_provenance_and_links() {
     let env = repository_with_ledger();
     let a = add_lesson(&env, "Charging twice is safe");
     let b = add_lesson(&env, "Refunds are asynchronous");
@@ -205,7 +205,7 @@ fn cli_09_verify_checks_schema_provenance_and_links() {
 }
 
 #[test]
-fn cli_09_verify_fails_on_an_edit_that_cannot_be_read() {
+fn verify_fails_on_an_edit_that_cannot_be_read() {
     let env = repository_with_ledger();
     let _ = add_lesson(&env, "Charging twice is safe");
     let name = env.names(".ken/entries").remove(0);
@@ -232,7 +232,7 @@ fn cli_09_verify_fails_on_an_edit_that_cannot_be_read() {
 }
 
 #[test]
-fn cli_12_friction_record_keeps_type_and_context() {
+fn friction_record_keeps_type_and_context() {
     let env = folder_with_ledger();
     for (kind, context) in [
         ("tool_error", r#"{"tool":"cargo","exit":101}"#),
@@ -281,7 +281,7 @@ fn cli_12_friction_record_keeps_type_and_context() {
 }
 
 #[test]
-fn cli_13_friction_report_counts_by_type() {
+fn friction_report_counts_by_type() {
     let env = folder_with_ledger();
     for kind in ["tool_error", "redo", "redo"] {
         let _ = env
@@ -313,7 +313,7 @@ fn cli_13_friction_report_counts_by_type() {
 }
 
 #[test]
-fn cli_16_what_is_added_reads_back_the_same() {
+fn what_is_added_reads_back_the_same() {
     let env = folder_with_ledger();
     let given = json!({
         "id": "entity.test.001", "type": "entity", "schema_version": "1.0.0", "name": "TestEntity",
@@ -349,7 +349,7 @@ fn cli_16_what_is_added_reads_back_the_same() {
 }
 
 #[test]
-fn cli_18_provenance_inside_the_content_needs_no_evidence_flag() {
+fn provenance_inside_the_content_needs_no_evidence_flag() {
     let env = folder_with_ledger();
     let content = json!({
         "id": "norm.commit.001", "type": "commit_norm", "rule": "Use conventional commits",
@@ -372,7 +372,7 @@ fn cli_18_provenance_inside_the_content_needs_no_evidence_flag() {
 }
 
 #[test]
-fn cli_19_friction_record_accepts_raw_json_context() {
+fn friction_record_accepts_raw_json_context() {
     let env = folder_with_ledger();
     let context = r#"{"nested":{"list":[1,2.5,null,true],"text":"as it came"}}"#;
     let args = [

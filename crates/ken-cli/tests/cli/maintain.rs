@@ -38,7 +38,7 @@ fn run_successfully(env: &TestEnvironment) -> ken_testkit::test_env::CommandRun 
 }
 
 #[test]
-fn mnt_01_mnt_02_c9_a_service_is_due_once_something_changed_and_a_day_has_passed() {
+fn c9_a_service_is_due_once_something_changed_and_a_day_has_passed() {
     let env = folder_with_ledger();
     let _ = add_duplicates(&env);
     assert!(is_due(&env, "dedup") && is_due(&env, "stale_sweep"));
@@ -55,7 +55,7 @@ fn mnt_01_mnt_02_c9_a_service_is_due_once_something_changed_and_a_day_has_passed
 }
 
 #[test]
-fn mnt_03_mnt_04_dedup_merges_what_is_sure_and_lists_the_rest() {
+fn dedup_merges_what_is_sure_and_lists_the_rest() {
     let env = folder_with_ledger();
     let [one, other] = add_duplicates(&env);
     insta::assert_snapshot!(env.run(["health", "maintain"]), @"
@@ -93,7 +93,7 @@ fn mnt_03_mnt_04_dedup_merges_what_is_sure_and_lists_the_rest() {
 }
 
 #[test]
-fn mnt_12_mnt_13_what_a_service_changed_is_a_run_whose_outcome_feeds_confidence() {
+fn what_a_service_changed_is_a_run_whose_outcome_feeds_confidence() {
     let env = folder_with_ledger();
     let [one, _] = add_duplicates(&env);
     let served = run_json(&env, &["health", "maintain", "dedup"]);
@@ -121,7 +121,7 @@ fn mnt_12_mnt_13_what_a_service_changed_is_a_run_whose_outcome_feeds_confidence(
 }
 
 #[test]
-fn mnt_05_dec_30_the_stale_sweep_marks_what_nobody_asked_for() {
+fn the_stale_sweep_marks_what_nobody_asked_for() {
     let env = repository_with_ledger();
     write_pay_source(&env);
     let silent = add_lesson(&env, "Charging twice is safe");
@@ -170,7 +170,7 @@ fn mnt_05_dec_30_the_stale_sweep_marks_what_nobody_asked_for() {
 }
 
 #[test]
-fn mnt_06_the_contradiction_service_lists_any_entries_that_are_contrary() {
+fn the_contradiction_service_lists_any_entries_that_are_contrary() {
     let env = folder_with_ledger();
     let sides = [
         ("positive", "Retry at once"),
@@ -193,7 +193,7 @@ fn mnt_06_the_contradiction_service_lists_any_entries_that_are_contrary() {
 }
 
 #[test]
-fn mnt_07_confidence_is_reset_by_hand_and_by_people_only() {
+fn confidence_is_reset_by_hand_and_by_people_only() {
     let env = folder_with_ledger();
     let id = add_lesson(&env, "Charging twice is safe");
     for outcome in ["succeeded", "failed"] {
@@ -215,7 +215,7 @@ fn mnt_07_confidence_is_reset_by_hand_and_by_people_only() {
 }
 
 #[test]
-fn mnt_08_by_default_nothing_happens_unasked() {
+fn by_default_nothing_happens_unasked() {
     let env = folder_with_ledger();
     let [one, other] = add_duplicates(&env);
     let closed = run_successfully(&env);
@@ -227,7 +227,7 @@ fn mnt_08_by_default_nothing_happens_unasked() {
 }
 
 #[test]
-fn mnt_09_auto_notify_does_what_is_listed_and_tells() {
+fn auto_notify_does_what_is_listed_and_tells() {
     let env = folder_with_ledger();
     let _ = add_duplicates(&env);
     let stale = add_lesson(&env, "Refunds are idempotent");
@@ -263,7 +263,7 @@ fn mnt_09_auto_notify_does_what_is_listed_and_tells() {
 }
 
 #[test]
-fn mnt_10_mnt_11_autonomy_ends_where_the_budget_does() {
+fn autonomy_ends_where_the_budget_does() {
     let env = folder_with_ledger();
     for name in ["Refunds", "Charges", "Invoices"] {
         let _ = add_lesson(&env, &format!("{name} are idempotent"));
@@ -301,7 +301,7 @@ fn mnt_10_mnt_11_autonomy_ends_where_the_budget_does() {
 }
 
 #[test]
-fn mnt_08_to_mnt_11_only_people_set_the_policy() {
+fn only_people_set_the_policy() {
     let env = folder_with_ledger();
     let set = [
         "health",
@@ -332,7 +332,7 @@ fn mnt_08_to_mnt_11_only_people_set_the_policy() {
 }
 
 #[test]
-fn dst_09_dst_10_dst_11_a_person_distills_by_command_and_an_agent_needs_leave() {
+fn a_person_distills_by_command_and_an_agent_needs_leave() {
     let env = folder_with_ledger();
     let one = add_lesson(&env, "Charges carry a key");
     let other = add_lesson(&env, "Refunds carry a key");
@@ -367,7 +367,7 @@ fn dst_09_dst_10_dst_11_a_person_distills_by_command_and_an_agent_needs_leave() 
 }
 
 #[test]
-fn cli_17_a_solved_problem_becomes_one_sound_entry() {
+fn a_solved_problem_becomes_one_sound_entry() {
     let env = repository_with_ledger();
     write_pay_source(&env);
     let capture = [
@@ -410,7 +410,7 @@ fn cli_17_a_solved_problem_becomes_one_sound_entry() {
 }
 
 #[test]
-fn dig_07_friction_goes_to_the_ledger_of_the_episodic_memory_with_its_context() {
+fn friction_goes_to_the_ledger_of_the_episodic_memory_with_its_context() {
     let env = folder_with_ledger();
     let context = r#"{"tool":"cargo","code":101}"#;
     let record = [

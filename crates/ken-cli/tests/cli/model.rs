@@ -111,7 +111,7 @@ fn an_endpoint_needs_its_dialect_and_its_model() {
 }
 
 #[test]
-fn ret_04_ret_23_ret_25_a_choice_that_cannot_serve_is_told_and_breaks_nothing() {
+fn a_choice_that_cannot_serve_is_told_and_breaks_nothing() {
     let env = repository_with_ledger();
     add_lessons(&env);
     let before = search_json(&env);

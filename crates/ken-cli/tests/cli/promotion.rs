@@ -43,7 +43,7 @@ fn result_ids(found: &serde_json::Value) -> Vec<String> {
 }
 
 #[test]
-fn scp_07_scp_08_scp_10_a_threads_lesson_is_promoted_once_it_has_proven_itself() {
+fn a_threads_lesson_is_promoted_once_it_has_proven_itself() {
     let env = folder_with_ledger();
     let id = add_to_thread(&env, "Amounts of money are integers in cents");
     insta::assert_snapshot!(env.run(["entry", "promote", &id, "--to", "workspace"]), @"
@@ -83,7 +83,7 @@ fn scp_07_scp_08_scp_10_a_threads_lesson_is_promoted_once_it_has_proven_itself()
 }
 
 #[test]
-fn scp_06_by_default_a_thread_is_a_bonus_and_strict_keeps_entries_to_it() {
+fn by_default_a_thread_is_a_bonus_and_strict_keeps_entries_to_it() {
     let env = folder_with_ledger();
     let id = add_to_thread(&env, "Amounts of money are integers in cents");
     let found = |args: &[&str]| {
@@ -112,7 +112,7 @@ fn scp_06_by_default_a_thread_is_a_bonus_and_strict_keeps_entries_to_it() {
 }
 
 #[test]
-fn scp_06_whoever_works_in_a_run_of_the_thread_is_in_it() {
+fn whoever_works_in_a_run_of_the_thread_is_in_it() {
     let env = folder_with_ledger();
     let id = add_to_thread(&env, "Amounts of money are integers in cents");
     let strict = "schema = \"ken.config.v1\"\n[search]\nthread_visibility = \"strict\"\n";
@@ -129,7 +129,7 @@ fn scp_06_whoever_works_in_a_run_of_the_thread_is_in_it() {
 }
 
 #[test]
-fn scp_09_archiving_a_thread_names_what_is_worth_keeping() {
+fn archiving_a_thread_names_what_is_worth_keeping() {
     let env = folder_with_ledger();
     let kept = add_to_thread(&env, "Amounts of money are integers in cents");
     let _ = add_to_thread(&env, "The importer is slow on Mondays");
@@ -140,7 +140,7 @@ fn scp_09_archiving_a_thread_names_what_is_worth_keeping() {
 }
 
 #[test]
-fn scp_10_agents_do_not_override_and_nobody_overrides_a_contradiction() {
+fn agents_do_not_override_and_nobody_overrides_a_contradiction() {
     let env = folder_with_ledger();
     let id = add_to_thread(&env, "Amounts of money are integers in cents");
     let by_agent = ["entry", "promote", &id, "--to", "workspace", "--anyway"];
@@ -157,7 +157,7 @@ fn scp_10_agents_do_not_override_and_nobody_overrides_a_contradiction() {
 }
 
 #[test]
-fn gat_10_cli_11_no_direct_way_leads_out_of_episodic_memory() {
+fn no_direct_way_leads_out_of_episodic_memory() {
     let env = folder_with_ledger();
     let source = record_friction(&env);
     for args in [
@@ -198,7 +198,7 @@ fn gat_10_cli_11_no_direct_way_leads_out_of_episodic_memory() {
 }
 
 #[test]
-fn gat_09_friction_becomes_a_norm_by_an_artifact_and_somebody_elses_approval() {
+fn friction_becomes_a_norm_by_an_artifact_and_somebody_elses_approval() {
     let env = folder_with_ledger();
     let source = record_friction(&env);
     let forward = propose_norm(&env, &source, "agent:codex");
@@ -262,7 +262,7 @@ fn gat_09_friction_becomes_a_norm_by_an_artifact_and_somebody_elses_approval() {
 }
 
 #[test]
-fn gat_09_nobody_approves_their_own_words() {
+fn nobody_approves_their_own_words() {
     let env = folder_with_ledger();
     let source = record_friction(&env);
     let id = propose_norm(&env, &source, "human:ada@example.org").line();
@@ -289,7 +289,7 @@ fn gat_09_nobody_approves_their_own_words() {
 }
 
 #[test]
-fn gat_09_c16_a_lesson_becomes_a_norm_the_same_way() {
+fn c16_a_lesson_becomes_a_norm_the_same_way() {
     let env = folder_with_ledger();
     let source = add_lesson(&env, "Commits without a test are reverted within a week.");
     let args = [

@@ -168,7 +168,7 @@ fn programs_read_runs_as_json() {
 }
 
 #[test]
-fn hlt_20_hlt_21_hlt_22_hlt_23_outcomes_are_told_by_the_events_alone() {
+fn outcomes_are_told_by_the_events_alone() {
     let (env, _) = open_review();
     let close = [
         "run",
@@ -196,7 +196,7 @@ fn hlt_20_hlt_21_hlt_22_hlt_23_outcomes_are_told_by_the_events_alone() {
 }
 
 #[test]
-fn tru_20_tru_21_feedback_counts_for_help_and_not_for_truth() {
+fn feedback_counts_for_help_and_not_for_truth() {
     let (env, id) = open_review();
     insta::assert_snapshot!(env.run(["feedback", "--by", "agent:a", id.as_str(), "--helpful"]), @"
     exit: 0
@@ -216,7 +216,7 @@ fn tru_20_tru_21_feedback_counts_for_help_and_not_for_truth() {
 }
 
 #[test]
-fn tru_18_tru_19_only_a_person_resets_and_only_what_is_stuck() {
+fn only_a_person_resets_and_only_what_is_stuck() {
     let (env, id) = open_review();
     let reset = [
         "health",
@@ -242,7 +242,7 @@ fn tru_18_tru_19_only_a_person_resets_and_only_what_is_stuck() {
 }
 
 #[test]
-fn dec_01_dec_11_the_policy_is_shown_and_set_by_a_person() {
+fn the_policy_is_shown_and_set_by_a_person() {
     let env = folder_with_ledger();
     insta::assert_snapshot!(env.run(["run", "policy"]), @"
     exit: 0
@@ -313,7 +313,7 @@ fn a_thread_is_laid_aside_at_once() {
 }
 
 #[test]
-fn hlt_24_hlt_25_a_run_says_how_many_entries_it_used_and_left() {
+fn a_run_says_how_many_entries_it_used_and_left() {
     let (env, id) = open_review();
     let as_a = ["--by", "agent:a", "--run", "review-1"];
     let _ = env
@@ -337,7 +337,7 @@ fn hlt_24_hlt_25_a_run_says_how_many_entries_it_used_and_left() {
 }
 
 #[test]
-fn dup_01_dup_07_dup_12_entries_that_say_the_same_are_listed_merged_and_told_apart() {
+fn entries_that_say_the_same_are_listed_merged_and_told_apart() {
     let env = folder_with_ledger();
     let one = add_lesson(&env, "Retry the payment call twice after a network timeout");
     let same = add_lesson(
@@ -407,7 +407,7 @@ fn dup_01_dup_07_dup_12_entries_that_say_the_same_are_listed_merged_and_told_apa
 }
 
 #[test]
-fn prv_05_whatever_prints_an_entry_to_an_agent_is_written_down() {
+fn whatever_prints_an_entry_to_an_agent_is_written_down() {
     let env = crate::cli::support::repository_with_ledger();
     crate::cli::support::write_pay_source(&env);
     crate::cli::support::commit_all(&env, "code");

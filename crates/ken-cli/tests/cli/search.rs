@@ -30,7 +30,7 @@ fn people_see_how_sure_it_is_and_why_it_matched() {
 }
 
 #[test]
-fn inj_15_nothing_relevant_is_said_in_so_many_words() {
+fn nothing_relevant_is_said_in_so_many_words() {
     let (env, _) = ledger_with_lessons();
     insta::assert_snapshot!(env.run(["search", "banana", "bread", "recipe"]), @"
     exit: 0
@@ -42,7 +42,7 @@ fn inj_15_nothing_relevant_is_said_in_so_many_words() {
 }
 
 #[test]
-fn ret_12_ret_47_programs_get_every_summand_and_the_rung_that_served() {
+fn programs_get_every_summand_and_the_rung_that_served() {
     let (env, ids) = ledger_with_lessons();
     let answer = env.run(["search", "handle request", "--format", "json"]);
     let answer = answer.success().json();
@@ -79,7 +79,7 @@ fn the_same_run_and_query_give_the_same_answer_byte_for_byte() {
 }
 
 #[test]
-fn ret_38_ret_08_what_is_rejected_is_withheld_and_tags_match_from_above() {
+fn what_is_rejected_is_withheld_and_tags_match_from_above() {
     let (env, ids) = ledger_with_lessons();
     let _ = env
         .run(["edit", &ids[1], "--tag", "cache/session"])
@@ -127,7 +127,7 @@ fn a_floor_that_is_none_shows_the_best_of_a_bad_lot() {
 }
 
 #[test]
-fn ret_49_ret_50_ret_51_a_workspace_has_its_own_weights() {
+fn a_workspace_has_its_own_weights() {
     let (env, _) = ledger_with_lessons();
     let default = env.run(["config", "weights"]);
     insta::assert_snapshot!(default, @"
@@ -180,7 +180,7 @@ fn ret_49_ret_50_ret_51_a_workspace_has_its_own_weights() {
 }
 
 #[test]
-fn ret_47_ret_48_a_pin_raises_and_a_mute_withholds_and_neither_changes_what_is_true() {
+fn a_pin_raises_and_a_mute_withholds_and_neither_changes_what_is_true() {
     let (env, ids) = ledger_with_lessons();
     let ask = || {
         let args = [
@@ -214,7 +214,7 @@ fn ret_47_ret_48_a_pin_raises_and_a_mute_withholds_and_neither_changes_what_is_t
 }
 
 #[test]
-fn ret_17_an_entry_of_two_fields_ranks_higher_where_both_are_asked_for() {
+fn an_entry_of_two_fields_ranks_higher_where_both_are_asked_for() {
     let (env, ids) = ledger_with_lessons();
     let _ = env
         .run(["edit", &ids[1], "--tag", "auth", "--tag", "database/prisma"])
@@ -238,7 +238,7 @@ fn ret_17_an_entry_of_two_fields_ranks_higher_where_both_are_asked_for() {
 }
 
 #[test]
-fn ret_53_ret_54_a_question_without_a_good_answer_is_noted_here_and_nowhere_else() {
+fn a_question_without_a_good_answer_is_noted_here_and_nowhere_else() {
     let env = repository_with_ledger();
     let id = add_lesson(&env, "A retried payment is charged twice.");
     insta::assert_snapshot!(env.run(["search", "--unanswered"]), @"

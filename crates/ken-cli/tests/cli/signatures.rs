@@ -106,7 +106,7 @@ fn an_approval_without_a_signature_says_how_to_sign() {
 }
 
 #[test]
-fn gat_09_a_good_signature_of_a_listed_person_approves_and_is_shown() {
+fn a_good_signature_of_a_listed_person_approves_and_is_shown() {
     let (env, id, path) = repository_with_pending_norm(bobs_signer_line);
     sign_file(&env, "bob", "ken", &path);
     insta::assert_snapshot!(approve(&env, &id, Some(&format!("{path}.sig"))), @"

@@ -41,7 +41,7 @@ fn result_ids(answer: &serde_json::Value) -> Vec<&str> {
 }
 
 #[test]
-fn inj_04_inj_17_an_agent_gets_data_between_marks() {
+fn an_agent_gets_data_between_marks() {
     let env = folder_with_ledger();
     let _ = add_lesson(&env, STATEMENT);
     insta::assert_snapshot!(env.run(["search", "payment charged twice", "--context", "--mean"]), @"
@@ -58,7 +58,7 @@ fn inj_04_inj_17_an_agent_gets_data_between_marks() {
 }
 
 #[test]
-fn inj_15_the_block_says_when_there_is_nothing() {
+fn the_block_says_when_there_is_nothing() {
     let env = folder_with_ledger();
     insta::assert_snapshot!(env.run(["search", "payment", "--context"]), @"
     exit: 0
@@ -106,7 +106,7 @@ fn a_briefing_that_knows_nothing_says_how_to_ask_and_wants_no_report_of_it() {
 }
 
 #[test]
-fn inj_07_inj_16_inj_22_spk_07_spk_09_a_briefing_has_norms_knowledge_and_how_to_report() {
+fn a_briefing_has_norms_knowledge_and_how_to_report() {
     let (env, _) = repository_with_lesson();
     let _ = add_norm(&env, "Name the ticket in a commit.", "src");
     env.write(
@@ -140,7 +140,7 @@ fn inj_07_inj_16_inj_22_spk_07_spk_09_a_briefing_has_norms_knowledge_and_how_to_
 }
 
 #[test]
-fn ret_21_a_diff_a_path_and_a_file_find_what_is_known_about_them() {
+fn a_diff_a_path_and_a_file_find_what_is_known_about_them() {
     let (env, id) = repository_with_lesson();
     let _ = add_lesson(&env, "Color themes are read once, when the window opens.");
     env.write(
@@ -167,7 +167,7 @@ fn ret_21_a_diff_a_path_and_a_file_find_what_is_known_about_them() {
 }
 
 #[test]
-fn inj_12_inj_13_the_output_of_what_failed_is_a_question() {
+fn the_output_of_what_failed_is_a_question() {
     let (env, id) = repository_with_lesson();
     let log = "running 3 tests\nerror: the payment was charged twice\n  --> src/pay.rs:1:4\n";
     let answer = env.run_with(log, ["search", "--error", "--format", "json"]);
@@ -177,7 +177,7 @@ fn inj_12_inj_13_the_output_of_what_failed_is_a_question() {
 }
 
 #[test]
-fn con_03_the_other_side_of_a_conflict_comes_along() {
+fn the_other_side_of_a_conflict_comes_along() {
     let (env, id) = repository_with_lesson();
     let other = add_lesson(&env, STATEMENT_CONTRARY);
     let _ = env
@@ -200,7 +200,7 @@ fn con_03_the_other_side_of_a_conflict_comes_along() {
 }
 
 #[test]
-fn inj_03_inj_19_inj_26_the_cap_the_budget_and_what_they_left_out() {
+fn the_cap_the_budget_and_what_they_left_out() {
     let env = folder_with_ledger();
     for n in 0..7 {
         let _ = add_lesson(
@@ -244,7 +244,7 @@ fn inj_03_inj_19_inj_26_the_cap_the_budget_and_what_they_left_out() {
 }
 
 #[test]
-fn inj_14_raw_signals_are_shown_only_to_who_asks_for_them() {
+fn raw_signals_are_shown_only_to_who_asks_for_them() {
     let env = folder_with_ledger();
     let friction = [
         "health",

@@ -146,7 +146,7 @@ fn comments_and_layout_do_not_touch_an_entry_and_a_changed_condition_does() {
 }
 
 #[test]
-fn dec_17_what_nobody_can_check_is_shown_with_a_caveat_and_what_holds_does_not_age() {
+fn what_nobody_can_check_is_shown_with_a_caveat_and_what_holds_does_not_age() {
     let (env, id) = repository_with_anchored_lesson();
     let other = add_lesson_with(&env, "Another retried payment is never seen.", &[]);
     env.wait_days(90);
@@ -398,7 +398,7 @@ fn anchors_written_by_hand_get_their_fingerprints_as_an_event() {
 }
 
 #[test]
-fn drf_01_drf_03_an_entry_whose_file_is_gone_needs_review() {
+fn an_entry_whose_file_is_gone_needs_review() {
     let (env, id) = repository_with_anchored_lesson();
     insta::assert_snapshot!(env.run(["health", "drift"]), @"
     exit: 0

@@ -38,7 +38,7 @@ fn inbox_statements(told: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn ent_42_a_transcript_becomes_claims_that_wait_and_nothing_else() {
+fn a_transcript_becomes_claims_that_wait_and_nothing_else() {
     let env = repository_with_transcripts();
     insta::assert_snapshot!(env.run(["capture", "claude.jsonl"]), @"
     exit: 0
@@ -208,7 +208,7 @@ fn what_is_no_transcript_is_refused_with_a_way_on() {
 }
 
 #[test]
-fn acc_13_the_hand_made_capture_is_recommended_wherever_entries_come_by_themselves() {
+fn the_hand_made_capture_is_recommended_wherever_entries_come_by_themselves() {
     let env = repository_with_transcripts();
     let hint = "ken capture --problem … --solution … --cite …";
     let told = env.run(["capture", "claude.jsonl"]).success();
@@ -306,7 +306,7 @@ fn a_judge_words_what_waits_and_where_it_is_silent_kens_own_findings_wait() {
 }
 
 #[test]
-fn ent_25_lessons_and_spikes_answer_and_raw_signals_and_waiting_claims_do_not() {
+fn lessons_and_spikes_answer_and_raw_signals_and_waiting_claims_do_not() {
     let env = repository_with_transcripts();
     let _ = capture_json(&env, "claude.jsonl");
     let lesson = [

@@ -22,7 +22,7 @@ fn inbox_claims(env: &TestEnvironment) -> Vec<serde_json::Value> {
 }
 
 #[test]
-fn dig_02_dig_09_cli_06_reduce_lands_in_staging_and_never_in_the_ledger() {
+fn reduce_lands_in_staging_and_never_in_the_ledger() {
     let env = repository_with_ledger();
     let told = env
         .run(["import", "--review", "CLAUDE.md", "--format", "json"])
@@ -45,7 +45,7 @@ fn dig_02_dig_09_cli_06_reduce_lands_in_staging_and_never_in_the_ledger() {
 }
 
 #[test]
-fn dig_02_history_is_a_source_with_its_count_as_evidence() {
+fn history_is_a_source_with_its_count_as_evidence() {
     let env = repository_with_ledger();
     let none = env
         .run(["import", "--review", "--commits", "--format", "json"])
@@ -90,7 +90,7 @@ fn dig_02_history_is_a_source_with_its_count_as_evidence() {
 }
 
 #[test]
-fn dig_01_each_step_starts_from_what_is_on_disk() {
+fn each_step_starts_from_what_is_on_disk() {
     let env = repository_with_ledger();
     let _ = env.run(["import", "--review"]).success();
     let before = inbox_claims(&env);
@@ -112,7 +112,7 @@ fn dig_01_each_step_starts_from_what_is_on_disk() {
 }
 
 #[test]
-fn dig_03_cli_07_con_02_reflect_links_dedupes_and_finds_contradictions() {
+fn reflect_links_dedupes_and_finds_contradictions() {
     let env = repository_with_ledger();
     let known = env
         .run([
@@ -165,7 +165,7 @@ fn dig_03_cli_07_con_02_reflect_links_dedupes_and_finds_contradictions() {
 }
 
 #[test]
-fn dig_04_cli_08_reweave_adds_evidence_and_words() {
+fn reweave_adds_evidence_and_words() {
     let env = repository_with_ledger();
     let id = env
         .run([

@@ -3,7 +3,7 @@
 use crate::gates::{add_entry, repository_with_ledger};
 
 #[test]
-fn con_07_a_pair_is_shown_side_by_side_flagged_once_and_gone_when_dismissed() {
+fn a_pair_is_shown_side_by_side_flagged_once_and_gone_when_dismissed() {
     let env = repository_with_ledger();
     let one = add_entry(&env, "learning", "Use tabs");
     let other = add_entry(&env, "learning", "Use spaces");
@@ -47,7 +47,7 @@ fn con_07_a_pair_is_shown_side_by_side_flagged_once_and_gone_when_dismissed() {
 }
 
 #[test]
-fn con_02_the_report_is_json() {
+fn the_report_is_json() {
     let env = repository_with_ledger();
     let _ = add_entry(&env, "commit-norm", "Use tabs");
     let _ = add_entry(&env, "commit-norm", "Use spaces");
@@ -63,7 +63,7 @@ fn con_02_the_report_is_json() {
 }
 
 #[test]
-fn con_01_only_a_person_settles_what_norms_say() {
+fn only_a_person_settles_what_norms_say() {
     let env = repository_with_ledger();
     let one = add_entry(&env, "commit-norm", "Use tabs");
     let other = add_entry(&env, "commit-norm", "Use spaces");
@@ -106,7 +106,7 @@ fn a_scope_keeps_both_and_tells_them_apart() {
 }
 
 #[test]
-fn con_11_con_12_competitors_come_with_id_title_and_confidence() {
+fn competitors_come_with_id_title_and_confidence() {
     let env = repository_with_ledger();
     let one = add_entry(
         &env,

@@ -50,7 +50,7 @@ fn check_example(
 }
 
 #[test]
-fn ent_23_conventional_commits() {
+fn conventional_commits() {
     let act = |message: &'static str| {
         move |env: &TestEnvironment| {
             env.write("a.txt", "a\n");
@@ -66,7 +66,7 @@ fn ent_23_conventional_commits() {
 }
 
 #[test]
-fn ent_23_changelog() {
+fn changelog() {
     let source = |env: &TestEnvironment| env.write("src/pay.rs", "fn charge() {}\n");
     let both = |env: &TestEnvironment| {
         source(env);
@@ -81,7 +81,7 @@ fn ent_23_changelog() {
 }
 
 #[test]
-fn ent_23_tests_with_source() {
+fn tests_with_source() {
     let source = |env: &TestEnvironment| {
         env.write("src/pay.rs", "fn charge() {}\n");
         commit_all(env, "feat: charge");
@@ -100,7 +100,7 @@ fn ent_23_tests_with_source() {
 }
 
 #[test]
-fn ent_23_no_debug_output() {
+fn no_debug_output() {
     let wrong = |env: &TestEnvironment| env.write("web/a.js", "let a = 1;\nconsole.log(a);\n");
     let right = |env: &TestEnvironment| {
         env.write("web/a.js", "let a = 1;\n");
@@ -115,7 +115,7 @@ fn ent_23_no_debug_output() {
 }
 
 #[test]
-fn ent_23_no_unwrap() {
+fn no_unwrap() {
     let wrong =
         |env: &TestEnvironment| env.write("src/a.rs", "fn a() {\n    b()\n        .unwrap();\n}\n");
     let right = |env: &TestEnvironment| {
@@ -134,7 +134,7 @@ fn ent_23_no_unwrap() {
 }
 
 #[test]
-fn ent_23_small_changes() {
+fn small_changes() {
     let lines = |count: usize| "x\n".repeat(count);
     let wrong = move |env: &TestEnvironment| {
         env.write("a.txt", &lines(401));
@@ -154,7 +154,7 @@ fn ent_23_small_changes() {
 }
 
 #[test]
-fn ent_23_reviewed_pipeline() {
+fn reviewed_pipeline() {
     let act = |trailer: &'static str| {
         move |env: &TestEnvironment| {
             env.write(".github/ci.yml", "on: push\n");
@@ -170,7 +170,7 @@ fn ent_23_reviewed_pipeline() {
 }
 
 #[test]
-fn ent_23_high_risk() {
+fn high_risk() {
     let act = |trailers: &'static str| {
         move |env: &TestEnvironment| {
             env.write("src/auth/login.rs", "fn login() {}\n");
@@ -186,7 +186,7 @@ fn ent_23_high_risk() {
 }
 
 #[test]
-fn gat_08_a_change_neither_softens_nor_escapes_the_norms_of_its_base() {
+fn a_change_neither_softens_nor_escapes_the_norms_of_its_base() {
     let (env, id) = repository_with_norm("no-debug-output");
     env.write("a.js", "debugger;\n");
     let _ = env.run(["retract", &id, "--reason", "unwanted"]).success();
@@ -206,7 +206,7 @@ fn gat_08_a_change_neither_softens_nor_escapes_the_norms_of_its_base() {
 }
 
 #[test]
-fn gat_08_a_norm_a_change_brings_binds_the_next_one() {
+fn a_norm_a_change_brings_binds_the_next_one() {
     let env = repository_with_ledger();
     let _ = env.git(["checkout", "-q", "-b", "work"]);
     let _ = env.run(["norms", "add", "no-debug-output"]).success();
@@ -268,7 +268,7 @@ fn only_norms_in_force_bind() {
 }
 
 #[test]
-fn gat_07_gat_12_facts_never_block_a_change() {
+fn facts_never_block_a_change() {
     let env = repository_with_ledger();
     let _ = add_entry(&env, "learning", "Never add console.log calls");
     commit_all(&env, "feat: known");
@@ -278,7 +278,7 @@ fn gat_07_gat_12_facts_never_block_a_change() {
 }
 
 #[test]
-fn ent_22_norms_of_every_kind_carry_a_check_and_only_they_do() {
+fn norms_of_every_kind_carry_a_check_and_only_they_do() {
     let env = repository_with_ledger();
     let content = r#"{"kind":"KIND","rule":"A change is small","cite":["pr:1"],"check":{"kind":"diff-size","lines":10}}"#;
     for kind in [

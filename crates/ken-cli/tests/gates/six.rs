@@ -21,7 +21,7 @@ fn verify_gate(env: &TestEnvironment, gate: &str) -> (i32, Vec<String>) {
 }
 
 #[test]
-fn gat_01_schema_passes_what_reads_and_fails_what_does_not() {
+fn schema_passes_what_reads_and_fails_what_does_not() {
     let env = repository_with_ledger();
     let _ = add_entry(&env, "learning", "Charging twice is safe with a key");
     assert_eq!(verify_gate(&env, "knowledge.schema"), (0, Vec::new()));
@@ -37,7 +37,7 @@ fn gat_01_schema_passes_what_reads_and_fails_what_does_not() {
 }
 
 #[test]
-fn gat_01_an_edit_that_breaks_the_schema_fails_the_gate() {
+fn an_edit_that_breaks_the_schema_fails_the_gate() {
     let env = repository_with_ledger();
     let id = add_entry(&env, "learning", "Charging twice is safe with a key");
     let name = env
@@ -57,7 +57,7 @@ fn gat_01_an_edit_that_breaks_the_schema_fails_the_gate() {
 }
 
 #[test]
-fn gat_02_provenance_is_needed_by_facts_and_norms_and_not_by_friction() {
+fn provenance_is_needed_by_facts_and_norms_and_not_by_friction() {
     let env = repository_with_ledger();
     let _ = add_entry(&env, "learning", "Charging twice is safe with a key");
     let friction = [
@@ -83,7 +83,7 @@ fn gat_02_provenance_is_needed_by_facts_and_norms_and_not_by_friction() {
 }
 
 #[test]
-fn gat_03_a_link_that_leads_nowhere_is_a_warning() {
+fn a_link_that_leads_nowhere_is_a_warning() {
     let env = repository_with_ledger();
     let one = add_entry(&env, "learning", "Charging twice is safe with a key");
     let other = add_entry(&env, "learning", "Refunds need no key");
@@ -108,7 +108,7 @@ fn gat_03_a_link_that_leads_nowhere_is_a_warning() {
 }
 
 #[test]
-fn gat_04_gat_13_a_norm_unconfirmed_for_more_than_90_days_is_flagged_and_never_blocks() {
+fn a_norm_unconfirmed_for_more_than_90_days_is_flagged_and_never_blocks() {
     let env = repository_with_ledger();
     let norm = add_entry(&env, "commit-norm", "Sign every tag");
     let _ = add_entry(&env, "learning", "Old facts are not norms");
@@ -124,7 +124,7 @@ fn gat_04_gat_13_a_norm_unconfirmed_for_more_than_90_days_is_flagged_and_never_b
 }
 
 #[test]
-fn gat_05_gat_07_norms_that_contradict_block_and_facts_that_do_are_told() {
+fn norms_that_contradict_block_and_facts_that_do_are_told() {
     let env = repository_with_ledger();
     let one = add_entry(&env, "commit-norm", "Use pnpm to install packages");
     assert_eq!(
@@ -152,7 +152,7 @@ fn gat_05_gat_07_norms_that_contradict_block_and_facts_that_do_are_told() {
 }
 
 #[test]
-fn gat_06_nothing_episodic_gets_into_another_memory_without_a_person() {
+fn nothing_episodic_gets_into_another_memory_without_a_person() {
     let env = repository_with_ledger();
     let _ = add_entry(&env, "learning", "Charging twice is safe with a key");
     assert_eq!(verify_gate(&env, "episodic.no_backflow"), (0, Vec::new()));
@@ -214,7 +214,7 @@ fn gat_06_nothing_episodic_gets_into_another_memory_without_a_person() {
 }
 
 #[test]
-fn dig_05_dig_08_the_answer_is_json_with_passes_and_findings_and_the_same_each_time() {
+fn the_answer_is_json_with_passes_and_findings_and_the_same_each_time() {
     let env = repository_with_ledger();
     let _ = add_entry(&env, "commit-norm", "Always sign tags");
     let _ = add_entry(&env, "commit-norm", "Never sign tags");

@@ -259,7 +259,7 @@ fn lines_that_todays_rules_would_refuse_are_reported() {
 }
 
 #[test]
-fn sec_10_sec_11_a_high_scan_is_refused_and_sec_12_anything_less_is_a_candidate() {
+fn a_high_scan_is_refused_and_sec_12_anything_less_is_a_candidate() {
     let (env, _) = repository_with_entry();
     let add = |statement: &str| {
         env.run([
@@ -300,7 +300,7 @@ fn sec_10_sec_11_a_high_scan_is_refused_and_sec_12_anything_less_is_a_candidate(
 }
 
 #[test]
-fn sec_13_what_a_tool_reported_is_written_without_its_secrets() {
+fn what_a_tool_reported_is_written_without_its_secrets() {
     let (env, _) = repository_with_entry();
     let token = sample_secret("github-token");
     let context = serde_json::json!({ "tool": "git", "output": format!("denied for {token}") });

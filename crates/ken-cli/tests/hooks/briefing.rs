@@ -8,7 +8,7 @@ use crate::hooks::{HookTestEnvironment, add_lesson, add_norm, context_text};
 const CHARS_MAX: usize = 10_000;
 
 #[test]
-fn inj_35_the_start_is_told_norms_and_how_to_ask() {
+fn the_start_is_told_norms_and_how_to_ask() {
     let house = HookTestEnvironment::new();
     let norm = add_norm(&house.env, "Every change of the ledger names its ticket");
     let said = context_text(&house.hook("claude-code", "start", "start"));

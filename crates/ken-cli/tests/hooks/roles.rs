@@ -10,7 +10,7 @@ fn start_subagent(house: &HookTestEnvironment, id: &str, kind: &str) -> String {
 }
 
 #[test]
-fn inj_06_inj_08_inj_09_inj_10_inj_11_only_reviewers_are_handed_entries() {
+fn only_reviewers_are_handed_entries() {
     let house = HookTestEnvironment::new();
     let _ = house
         .env
@@ -42,7 +42,7 @@ fn inj_06_inj_08_inj_09_inj_10_inj_11_only_reviewers_are_handed_entries() {
 }
 
 #[test]
-fn ret_01_ret_05_a_reviewer_is_handed_what_fits_when_it_is_started() {
+fn a_reviewer_is_handed_what_fits_when_it_is_started() {
     let house = HookTestEnvironment::new();
     let mut cursor = house.recorded("cursor", "subagent");
     cursor = cursor.replace("Look at payments", "retried payment charged");

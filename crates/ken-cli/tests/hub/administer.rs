@@ -80,7 +80,7 @@ fn a_workspace_is_rebuilt_and_evicted_and_nobody_notices() {
     );
     let evicted = site.administer(&["evict", ORGANIZATION, WORKSPACE]);
     assert_eq!(evicted, "payments: evicted, 1 event kept");
-    let status = site.administer(&["entry", "status", ORGANIZATION]);
+    let status = site.administer(&["status", ORGANIZATION]);
     assert!(
         status.starts_with("WORKSPACE  EVENTS  BYTES  LAST")
             && status.contains("\npayments   1 ")
@@ -165,7 +165,7 @@ fn quotas_are_shown_set_obeyed_and_given_back() {
 fn an_address_that_leads_nowhere_is_said_without_its_password() {
     let run = run_hub(
         "postgres://ken:sesame-7x@127.0.0.1:1/ken",
-        &["entry", "status", "acme"],
+        &["status", "acme"],
     );
     assert_eq!(run.exit, 2, "{run}");
     assert!(
@@ -174,8 +174,8 @@ fn an_address_that_leads_nowhere_is_said_without_its_password() {
     );
     assert!(!run.stderr.contains("sesame"), "{run}");
     assert_eq!(run.stderr.matches("refused").count(), 1, "{run}");
-    let run = run_hub("mysql://ken@127.0.0.1/ken", &["entry", "status", "acme"]);
+    let run = run_hub("mysql://ken@127.0.0.1/ken", &["status", "acme"]);
     assert!(run.stderr.contains("begin it with postgres://"), "{run}");
-    let run = run_hub("", &["entry", "status", "acme"]);
+    let run = run_hub("", &["status", "acme"]);
     assert!(run.stderr.contains("set KEN_DATABASE_URL"), "{run}");
 }

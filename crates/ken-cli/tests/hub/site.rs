@@ -128,7 +128,7 @@ impl HubTestEnvironment {
 
     /// Returns the number of events the hub stores.
     pub(crate) fn events(&self) -> usize {
-        let status = self.administer(&["entry", "status", ORGANIZATION, "--format", "json"]);
+        let status = self.administer(&["status", ORGANIZATION, "--format", "json"]);
         let status: serde_json::Value = serde_json::from_str(&status).unwrap();
         usize::try_from(status["events"].as_u64().unwrap()).unwrap()
     }

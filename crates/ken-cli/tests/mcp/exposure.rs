@@ -87,7 +87,7 @@ fn a_finding_that_is_known_is_an_observation_that_names_no_entry() {
 }
 
 #[test]
-fn tru_22_only_who_was_shown_an_entry_says_whether_it_helped() {
+fn only_who_was_shown_an_entry_says_whether_it_helped() {
     let McpTestEnvironment { env, lesson, .. } = test_environment();
     let mut client = McpTestClient::older(&env, "gemini-cli-mcp-client");
     let ask = json!({"id": lesson, "helpful": false});

@@ -99,7 +99,7 @@ fn read_resources_and_prompts(
 }
 
 #[test]
-fn ui_09_the_older_revision_has_every_tool_resource_and_prompt() {
+fn the_older_revision_has_every_tool_resource_and_prompt() {
     let shop = test_environment();
     let mut client = McpTestClient::older(&shop.env, "claude-code");
     call_every_tool(&shop, &mut client);
@@ -110,7 +110,7 @@ fn ui_09_the_older_revision_has_every_tool_resource_and_prompt() {
 }
 
 #[test]
-fn ui_06_the_newer_revision_has_every_tool_resource_and_prompt() {
+fn the_newer_revision_has_every_tool_resource_and_prompt() {
     let shop = test_environment();
     let mut client = McpTestClient::newer(&shop.env, "claude-code");
     let found = client.ask("server/discover", json!({}));
@@ -214,7 +214,7 @@ ken_check: Check a change. What applies to these paths, or the change since base
 ";
 
 #[test]
-fn ret_52_a_search_is_narrowed_by_kinds_and_tags() {
+fn a_search_is_narrowed_by_kinds_and_tags() {
     let shop = test_environment();
     let mut client = McpTestClient::older(&shop.env, "codex-mcp-client");
     let mut ids = |more: Value| -> Vec<String> {
@@ -249,7 +249,7 @@ fn ret_52_a_search_is_narrowed_by_kinds_and_tags() {
 }
 
 #[test]
-fn ret_18_all_the_project_recorded_is_searched_however_old() {
+fn all_the_project_recorded_is_searched_however_old() {
     let shop = test_environment();
     shop.env.wait_days(900);
     let mut client = McpTestClient::older(&shop.env, "claude-code");
@@ -259,7 +259,7 @@ fn ret_18_all_the_project_recorded_is_searched_however_old() {
 }
 
 #[test]
-fn inj_21_lines_come_first_and_all_of_one_on_request() {
+fn lines_come_first_and_all_of_one_on_request() {
     let shop = test_environment();
     let mut client = McpTestClient::older(&shop.env, "cursor-vscode");
     let line = client.said("ken_search", json!({"query": "split a refused charge"}));

@@ -1,4 +1,4 @@
-//! Health report: fourteen rules over the state, each a pure predicate with its thresholds.
+//! Health report: rules over the state, each a pure predicate with its thresholds.
 //!
 //! The rules ask no language model and change nothing. An insight names a problem, the affected
 //! entries and the exact command to act on it; three rules also suggest research. Rules about
@@ -69,7 +69,7 @@ pub enum InsightSeverity {
     Info,
 }
 
-/// The fourteen rules.
+/// The health rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HealthRule {

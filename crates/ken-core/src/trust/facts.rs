@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tru_04_tru_11_the_prior_is_five_and_five_and_its_mean_a_half() {
+    fn the_prior_is_five_and_five_and_its_mean_a_half() {
         assert_eq!(
             BetaPosterior::default(),
             BetaPosterior {

@@ -63,7 +63,7 @@ impl TrialArms {
 
 impl EntryTallies {
     /// Returns the impact of the entry.
-    pub fn worth(&self) -> ImpactEstimate {
+    pub fn impact(&self) -> ImpactEstimate {
         estimate_impact(&self.trials)
     }
 }
@@ -88,21 +88,21 @@ pub fn measure_impacts(entries: impl IntoIterator<Item = Entry>) -> ImpactReport
     let mut entries: Vec<(Entry, ImpactEstimate)> = tried
         .into_iter()
         .map(|entry| {
-            let worth = entry.tallies.worth();
-            (entry, worth)
+            let impact = entry.tallies.impact();
+            (entry, impact)
         })
         .collect();
-    entries.sort_by(|(a, worth_a), (b, worth_b)| {
-        let by_worth = lower_bound(*worth_b).total_cmp(&lower_bound(*worth_a));
-        by_worth.then(a.id.cmp(&b.id))
+    entries.sort_by(|(a, impact_a), (b, impact_b)| {
+        let by_impact = lower_bound(*impact_b).total_cmp(&lower_bound(*impact_a));
+        by_impact.then(a.id.cmp(&b.id))
     });
     let all = estimate_impact(&pooled);
     ImpactReport { all, entries }
 }
 
 /// Returns the lower bound of an impact; unmeasured entries sort last.
-fn lower_bound(worth: ImpactEstimate) -> f64 {
-    match worth {
+fn lower_bound(impact: ImpactEstimate) -> f64 {
+    match impact {
         ImpactEstimate::Measured(lift) => lift.low,
         ImpactEstimate::TooFew { .. } => f64::NEG_INFINITY,
     }

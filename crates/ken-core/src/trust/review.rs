@@ -61,7 +61,7 @@ impl ReviewPolicy {
     }
 
     /// Returns the holdout share of an entry, in thousandths of agents.
-    pub fn holdout_share_milli(self, since: ExposureCount, worth: ImpactEstimate) -> u16 {
+    pub fn holdout_share_milli(self, since: ExposureCount, impact: ImpactEstimate) -> u16 {
         let [known, usual, halfway, waiting] = HOLDOUT_SHARES_MILLI;
         let reviews = u64::from(self.reviews);
         if !self.blind {
@@ -74,7 +74,7 @@ impl ReviewPolicy {
         if 2 * since.shown >= reviews {
             return halfway;
         }
-        match worth {
+        match impact {
             ImpactEstimate::Measured(lift) if lift.width() < KNOWN_IMPACT_WIDTH => known,
             ImpactEstimate::Measured(_) | ImpactEstimate::TooFew { .. } => usual,
         }
@@ -96,13 +96,13 @@ mod tests {
     }
 
     #[test]
-    fn dec_01_dec_02_ten_reviews_without_confirmation_are_enough_under_the_strict_rule() {
+    fn ten_reviews_without_confirmation_are_enough_under_the_strict_rule() {
         assert!(!ReviewPolicy::STRICT.archives(seen(9, 100)));
         assert!(ReviewPolicy::STRICT.archives(seen(10, 0)));
     }
 
     #[test]
-    fn dec_02_silence_counts_only_after_enough_chances() {
+    fn silence_counts_only_after_enough_chances() {
         let policy = ReviewPolicy::default();
         assert!(!policy.archives(seen(1000, 17)));
         assert!(!policy.archives(seen(9, 1000)));
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn dec_11_other_periods_are_allowed() {
+    fn other_periods_are_allowed() {
         let policy = ReviewPolicy {
             reviews: 3,
             chances: 1,
@@ -122,7 +122,7 @@ mod tests {
     #[test]
     fn c21_the_share_grows_as_an_entry_nears_archiving_and_shrinks_once_its_worth_is_known() {
         let policy = ReviewPolicy::default();
-        let share = |shown, worth| policy.holdout_share_milli(seen(shown, 0), worth);
+        let share = |shown, impact| policy.holdout_share_milli(seen(shown, 0), impact);
         let lift = |width: f64| {
             ImpactEstimate::Measured(MeasuredImpact {
                 difference: 0.0,

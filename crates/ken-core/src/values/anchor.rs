@@ -177,7 +177,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ent_05_anchors_name_paths_symbols_and_lines() {
+    fn anchors_name_paths_symbols_and_lines() {
         for good in [
             "src/pay.rs",
             "src/pay.rs#Ledger::charge",
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn sec_02_paths_outside_the_repository_are_refused() {
+    fn paths_outside_the_repository_are_refused() {
         for bad in [
             "/etc/passwd",
             "../x",

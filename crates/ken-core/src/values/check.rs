@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn ent_22_checks_are_read_and_wrong_ones_say_why() {
+    fn checks_are_read_and_wrong_ones_say_why() {
         for good in [
             r#"{"kind":"commit-message","pattern":"^feat"}"#,
             r#"{"kind":"commit-message","pattern":"^feat","part":"message"}"#,

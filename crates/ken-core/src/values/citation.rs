@@ -32,8 +32,10 @@ macro_rules! citation_types {
             Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
             JsonSchema,
         )]
-        #[serde(rename_all = "lowercase")]
-        pub enum CitationType { $first, $($variant),* }
+        pub enum CitationType {
+            #[serde(rename = $first_name)] $first,
+            $(#[serde(rename = $name)] $variant),*
+        }
 
         impl CitationType {
             /// Every type, in the order of requirement PRV-09.
@@ -158,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn prv_09_prv_10_evidence_has_five_types_and_a_reference() {
+    fn evidence_has_five_types_and_a_reference() {
         for good in [
             "commit:3fce3b5",
             "pr:142",
@@ -180,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn prv_08_prv_11_prv_12_a_citation_has_its_four_fields() {
+    fn a_citation_has_its_four_fields() {
         let by: Actor = "agent:test".parse().unwrap();
         let evidence: CitationSource = "commit:abc123".parse().unwrap();
         let citation = evidence.cite(&by, Timestamp::from_seconds(1_700_000_000));

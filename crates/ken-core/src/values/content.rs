@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn ent_46_entries_are_ephemeral_unless_told_otherwise() {
+    fn entries_are_ephemeral_unless_told_otherwise() {
         assert_eq!(content("a").decay, DecayClass::Ephemeral);
     }
 }

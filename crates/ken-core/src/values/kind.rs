@@ -6,30 +6,56 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The kind of an entry. A kind belongs to exactly one [`Memory`].
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "kebab-case")]
-pub enum EntryKind {
-    Technique,
-    Pattern,
-    AntiPattern,
-    Decision,
-    Convention,
-    Learning,
-    Bug,
-    Incident,
-    FalsePositive,
-    Spike,
-    Entity,
-    Relationship,
-    CommitNorm,
-    PrExpectation,
-    UserExpectation,
-    RiskTier,
-    Friction,
-    Calibration,
+/// Defines the kinds: variant, name in text and JSON, id prefix.
+///
+/// One list, so that a new kind cannot be missing from [`EntryKind::ALL`].
+macro_rules! entry_kinds {
+    ($($variant:ident $name:literal $prefix:ident),* $(,)?) => {
+        /// The kind of an entry. A kind belongs to exactly one [`Memory`].
+        #[derive(
+            Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+            JsonSchema,
+        )]
+        pub enum EntryKind {
+            $(#[serde(rename = $name)] $variant),*
+        }
+
+        impl EntryKind {
+            /// Every kind, in the order used by documentation.
+            pub const ALL: [Self; [$(Self::$variant),*].len()] = [$(Self::$variant),*];
+
+            /// Returns the name used in text, JSON and on the command line.
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name),* }
+            }
+
+            /// Returns the id prefix of this kind.
+            pub fn prefix(self) -> IdPrefix {
+                match self { $(Self::$variant => IdPrefix::$prefix),* }
+            }
+        }
+    };
+}
+
+entry_kinds! {
+    Technique "technique" Lesson,
+    Pattern "pattern" Lesson,
+    AntiPattern "anti-pattern" Lesson,
+    Decision "decision" Lesson,
+    Convention "convention" Lesson,
+    Learning "learning" Lesson,
+    Bug "bug" Lesson,
+    Incident "incident" Lesson,
+    FalsePositive "false-positive" Lesson,
+    Spike "spike" Spike,
+    Entity "entity" Entity,
+    Relationship "relationship" Relationship,
+    CommitNorm "commit-norm" Norm,
+    PrExpectation "pr-expectation" Norm,
+    UserExpectation "user-expectation" Norm,
+    RiskTier "risk-tier" Norm,
+    Friction "friction" Friction,
+    Calibration "calibration" Friction,
 }
 
 /// One of the three separate memories.
@@ -67,74 +93,6 @@ pub struct UnknownNameError {
 }
 
 impl EntryKind {
-    /// Every kind, in the order used by documentation.
-    pub const ALL: [Self; 18] = [
-        Self::Technique,
-        Self::Pattern,
-        Self::AntiPattern,
-        Self::Decision,
-        Self::Convention,
-        Self::Learning,
-        Self::Bug,
-        Self::Incident,
-        Self::FalsePositive,
-        Self::Spike,
-        Self::Entity,
-        Self::Relationship,
-        Self::CommitNorm,
-        Self::PrExpectation,
-        Self::UserExpectation,
-        Self::RiskTier,
-        Self::Friction,
-        Self::Calibration,
-    ];
-
-    /// Returns the name used in text, JSON and on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Technique => "technique",
-            Self::Pattern => "pattern",
-            Self::AntiPattern => "anti-pattern",
-            Self::Decision => "decision",
-            Self::Convention => "convention",
-            Self::Learning => "learning",
-            Self::Bug => "bug",
-            Self::Incident => "incident",
-            Self::FalsePositive => "false-positive",
-            Self::Spike => "spike",
-            Self::Entity => "entity",
-            Self::Relationship => "relationship",
-            Self::CommitNorm => "commit-norm",
-            Self::PrExpectation => "pr-expectation",
-            Self::UserExpectation => "user-expectation",
-            Self::RiskTier => "risk-tier",
-            Self::Friction => "friction",
-            Self::Calibration => "calibration",
-        }
-    }
-
-    /// Returns the id prefix of this kind.
-    pub fn prefix(self) -> IdPrefix {
-        match self {
-            Self::Technique
-            | Self::Pattern
-            | Self::AntiPattern
-            | Self::Decision
-            | Self::Convention
-            | Self::Learning
-            | Self::Bug
-            | Self::Incident
-            | Self::FalsePositive => IdPrefix::Lesson,
-            Self::Spike => IdPrefix::Spike,
-            Self::Entity => IdPrefix::Entity,
-            Self::Relationship => IdPrefix::Relationship,
-            Self::CommitNorm | Self::PrExpectation | Self::UserExpectation | Self::RiskTier => {
-                IdPrefix::Norm
-            }
-            Self::Friction | Self::Calibration => IdPrefix::Friction,
-        }
-    }
-
     /// Returns every kind of lesson: the facts that agents learn and record.
     pub fn lessons() -> impl Iterator<Item = Self> {
         let is_lesson = |kind: &Self| kind.prefix() == IdPrefix::Lesson;
@@ -266,7 +224,9 @@ impl FromStr for IdPrefix {
             .ok_or_else(|| UnknownNameError {
                 text: text.to_owned(),
                 what: "prefix",
-                known: "L, S, E, R, N, F".to_owned(),
+                known: Self::ALL
+                    .map(|prefix| prefix.letter().to_string())
+                    .join(", "),
             })
     }
 }
@@ -276,7 +236,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ent_10_ent_11_every_kind_belongs_to_one_of_three_memories() {
+    fn every_kind_belongs_to_one_of_three_memories() {
         let of = |memory| {
             EntryKind::ALL
                 .into_iter()

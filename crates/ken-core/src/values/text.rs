@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn ent_29_tags_are_hierarchical_and_free() {
+    fn tags_are_hierarchical_and_free() {
         for good in [
             "auth",
             "auth/jwt",
@@ -371,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn ent_27_ent_28_conditions_may_be_negated() {
+    fn conditions_may_be_negated() {
         assert!("not file:src/legacy/**".parse::<Condition>().is_ok());
         assert!("pkg:cargo/tokio@>=1.40".parse::<Condition>().is_ok());
         for bad in ["NOT x", "file:", "weather:rain", "not "] {
@@ -380,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn ent_04_sentences_are_counted_conservatively() {
+    fn sentences_are_counted_conservatively() {
         let count = |t: &str| t.parse::<Statement>().unwrap().sentence_count();
         assert_eq!(count("Charging twice is safe"), 1);
         assert_eq!(count("Use v1.2 of it, e.g. Foo. Then stop."), 2);

@@ -55,7 +55,7 @@ const STATEMENT_FOR: &str = "Pooling connections speeds the importer up";
 const STATEMENT_AGAINST: &str = "The importer starves when connections are pooled";
 
 #[test]
-fn con_05_same_polarity_is_no_contradiction() {
+fn same_polarity_is_no_contradiction() {
     use Polarity::{Negative, Positive};
     for (one, other, wanted) in [
         (
@@ -80,7 +80,7 @@ fn con_05_same_polarity_is_no_contradiction() {
 }
 
 #[test]
-fn con_06_domains_must_overlap_by_more_than_three_tenths() {
+fn domains_must_overlap_by_more_than_three_tenths() {
     let tags: Vec<String> = (0..10).map(|it| format!("tag{it}")).collect();
     let tags: Vec<&str> = tags.iter().map(String::as_str).collect();
     for (common, wanted) in [(3, None), (4, Some(ContradictionRule::Polarity))] {
@@ -99,7 +99,7 @@ fn con_06_domains_must_overlap_by_more_than_three_tenths() {
 }
 
 #[test]
-fn con_06_what_is_said_is_compared_only_within_one_domain() {
+fn what_is_said_is_compared_only_within_one_domain() {
     let tabs = entry_fixture(EntryKind::CommitNorm, "Use tabs");
     for (ours, theirs, wanted) in [
         (&["go"][..], &["typescript"][..], None),
@@ -152,7 +152,7 @@ fn polarity_needs_something_in_common_or_a_model_that_says_so() {
 }
 
 #[test]
-fn con_04_a_pattern_and_a_false_positive_on_one_file_contradict() {
+fn a_pattern_and_a_false_positive_on_one_file_contradict() {
     let pattern =
         |at: &str| entry_fixture(EntryKind::Pattern, "Unchecked length before indexing").at(at);
     let dismissed = |at: &str| {
@@ -192,7 +192,7 @@ fn con_04_a_pattern_and_a_false_positive_on_one_file_contradict() {
 }
 
 #[test]
-fn con_04_the_same_pattern_in_both_contradicts_without_a_file() {
+fn the_same_pattern_in_both_contradicts_without_a_file() {
     let said = "Missing timeout on outgoing calls of the gateway";
     let a = entry_fixture(EntryKind::Pattern, said);
     assert_eq!(

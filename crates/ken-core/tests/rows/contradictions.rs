@@ -10,7 +10,7 @@ use ken_core::values::kind::EntryKind;
 use crate::stage::TestLedger;
 
 #[test]
-fn con_07_a_pair_is_flagged_once_and_never_again_when_settled() {
+fn a_pair_is_flagged_once_and_never_again_when_settled() {
     let mut stage = TestLedger::new();
     let one = {
         let id = stage.add(EntryKind::Learning, "Use tabs");

@@ -40,7 +40,7 @@ fn drift_signals(
 }
 
 #[test]
-fn drf_01_drf_03_drf_05_contradictory_and_orphaned_entries_need_review() {
+fn contradictory_and_orphaned_entries_need_review() {
     let entries = unconfirmed_entries(2);
     let fine = DriftFacts::default();
     assert_eq!(drift_signals(&entries, &fine, "2026-11-15"), []);
@@ -64,7 +64,7 @@ fn drf_01_drf_03_drf_05_contradictory_and_orphaned_entries_need_review() {
 }
 
 #[test]
-fn dec_22_drf_04_stale_begins_after_ninety_days_unless_the_code_bears_it_out() {
+fn stale_begins_after_ninety_days_unless_the_code_bears_it_out() {
     let entries = unconfirmed_entries(1);
     let last = entries[0].confirmation.last.unwrap_or(day("2026-11-14"));
     assert_eq!(last, day("2026-11-14"));
@@ -87,7 +87,7 @@ fn dec_22_drf_04_stale_begins_after_ninety_days_unless_the_code_bears_it_out() {
 }
 
 #[test]
-fn drf_02_drf_04_a_shelf_with_more_than_fifty_entries_is_bloated() {
+fn a_shelf_with_more_than_fifty_entries_is_bloated() {
     let entries = unconfirmed_entries(GROUP_ENTRIES_MAX + 1);
     let fine = DriftFacts::default();
     assert_eq!(drift_signals(&entries[1..], &fine, "2026-11-15"), []);

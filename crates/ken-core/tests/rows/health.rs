@@ -72,7 +72,7 @@ fn apply_rule(rule: HealthRule, facts: &HealthFacts) -> Vec<HealthInsight> {
 }
 
 #[test]
-fn hlt_04_hlt_05_there_are_fourteen_rules_and_the_same_facts_give_the_same_words() {
+fn there_are_fourteen_rules_and_the_same_facts_give_the_same_words() {
     assert_eq!(RULES.len(), 14);
     let numbers: Vec<u8> = RULES.iter().map(|rule| rule.number()).collect();
     assert_eq!(numbers, (1..=14).collect::<Vec<u8>>());
@@ -82,7 +82,7 @@ fn hlt_04_hlt_05_there_are_fourteen_rules_and_the_same_facts_give_the_same_words
 }
 
 #[test]
-fn hlt_06_confidence_that_lost_more_than_a_fifth_within_seven_days_is_told() {
+fn confidence_that_lost_more_than_a_fifth_within_seven_days_is_told() {
     let declining = |beta_milli, ago| {
         let [mut entry] = add_entries(["Charging twice is safe"]);
         entry.content.as_mut().unwrap().decay = ken_core::values::content::DecayClass::Permanent;
@@ -105,8 +105,7 @@ fn hlt_06_confidence_that_lost_more_than_a_fifth_within_seven_days_is_told() {
 }
 
 #[test]
-fn hlt_07_two_verified_entries_that_are_contrary_with_more_than_30_percent_of_tags_require_action()
-{
+fn two_verified_entries_that_are_contrary_with_more_than_30_percent_of_tags_require_action() {
     let told = |ours: &[&str], theirs: &[&str]| {
         let [one, other] = add_entries(["Retry payments", "Never retry payments"]);
         let one = with_tags(verified_with_polarity(one, Polarity::Positive), ours);
@@ -130,7 +129,7 @@ fn hlt_07_two_verified_entries_that_are_contrary_with_more_than_30_percent_of_ta
 }
 
 #[test]
-fn hlt_07_what_is_not_verified_or_not_contrary_or_settled_is_no_contradiction() {
+fn what_is_not_verified_or_not_contrary_or_settled_is_no_contradiction() {
     let [one, other] = add_entries(["Retry payments", "Never retry payments"]);
     let one = with_tags(verified_with_polarity(one, Polarity::Positive), &["pay"]);
     let other = with_tags(verified_with_polarity(other, Polarity::Negative), &["pay"]);
@@ -150,7 +149,7 @@ fn hlt_07_what_is_not_verified_or_not_contrary_or_settled_is_no_contradiction() 
 }
 
 #[test]
-fn hlt_08_a_peer_whose_tenth_percentile_is_below_a_half_is_told() {
+fn a_peer_whose_tenth_percentile_is_below_a_half_is_told() {
     let told = |alpha_milli, beta_milli| {
         let mut facts = health_facts(Vec::new());
         let peer = "peer:elsewhere".parse().unwrap();
@@ -184,7 +183,7 @@ fn domain_with_errors(all: usize, failing: usize, errors: u64) -> HealthFacts {
 }
 
 #[test]
-fn hlt_09_three_entries_of_a_domain_with_three_errors_each_are_a_gap() {
+fn three_entries_of_a_domain_with_three_errors_each_are_a_gap() {
     let told = |all, failing, errors| {
         apply_rule(
             HealthRule::CoverageGap,
@@ -225,7 +224,7 @@ fn cluster_with_errors(weight_milli: u32, errors: [u64; 3]) -> HealthFacts {
 }
 
 #[test]
-fn hlt_10_a_cluster_in_which_every_entry_has_more_than_three_errors_is_stale() {
+fn a_cluster_in_which_every_entry_has_more_than_three_errors_is_stale() {
     assert_eq!(
         apply_rule(
             HealthRule::StaleCluster,
@@ -249,7 +248,7 @@ fn hlt_10_a_cluster_in_which_every_entry_has_more_than_three_errors_is_stale() {
 }
 
 #[test]
-fn hlt_11_more_than_half_of_tags_and_more_than_half_of_a_title_make_a_merge_opportunity() {
+fn more_than_half_of_tags_and_more_than_half_of_a_title_make_a_merge_opportunity() {
     let told = |ours: (&str, &[&str]), theirs: (&str, &[&str])| {
         let [one, other] = add_entries([ours.0, theirs.0]);
         let facts = health_facts(vec![with_tags(one, ours.1), with_tags(other, theirs.1)]);
@@ -280,7 +279,7 @@ fn hlt_11_more_than_half_of_tags_and_more_than_half_of_a_title_make_a_merge_oppo
 }
 
 #[test]
-fn hlt_12_what_peers_know_of_a_domain_nobody_here_wrote_about_is_told() {
+fn what_peers_know_of_a_domain_nobody_here_wrote_about_is_told() {
     let [ours, theirs] = add_entries(["Ours", "Theirs"]);
     let mut facts = health_facts(vec![with_tags(ours, &["auth"])]);
     facts.foreign = vec![with_tags(theirs, &["auth/jwt"])];
@@ -315,7 +314,7 @@ fn facts_for_every_rule() -> HealthFacts {
 }
 
 #[test]
-fn hlt_18_only_rules_2_4_and_5_suggest_research_and_all_of_theirs_do() {
+fn only_rules_2_4_and_5_suggest_research_and_all_of_theirs_do() {
     let found = evaluate_rules(&facts_for_every_rule());
     let told: BTreeSet<u8> = found.iter().map(|it| it.number).collect();
     for number in [1, 2, 3, 4, 5, 8, 9, 10, 11] {

@@ -83,7 +83,7 @@ pub(crate) fn add_poor_runs(facts: &mut HealthFacts) {
 }
 
 #[test]
-fn hlt_13_a_strategy_more_than_15_percent_below_the_best_is_told_once_both_ran_three_times() {
+fn a_strategy_more_than_15_percent_below_the_best_is_told_once_both_ran_three_times() {
     let poor = |quality, runs| {
         let mut all = vec![run_with_strategy("best", 1000); 3];
         all.extend(vec![run_with_strategy("other", quality); runs]);
@@ -106,7 +106,7 @@ fn hlt_13_a_strategy_more_than_15_percent_below_the_best_is_told_once_both_ran_t
 }
 
 #[test]
-fn hlt_14_two_runs_of_ten_rounds_below_40_percent_are_told() {
+fn two_runs_of_ten_rounds_below_40_percent_are_told() {
     let long = |rounds, quality_milli| {
         with_changes(run_ended_today(Ended::Succeeded), |it| {
             it.rounds = rounds;
@@ -131,7 +131,7 @@ fn hlt_14_two_runs_of_ten_rounds_below_40_percent_are_told() {
 }
 
 #[test]
-fn hlt_15_a_run_that_cost_more_than_two_and_a_half_medians_is_told_from_five_runs_on() {
+fn a_run_that_cost_more_than_two_and_a_half_medians_is_told_from_five_runs_on() {
     let rule = HealthRule::CostOutlier;
     let with_one = |last, usual: usize| {
         let mut all = vec![run_with_cost(100); usual];
@@ -158,7 +158,7 @@ fn hlt_15_a_run_that_cost_more_than_two_and_a_half_medians_is_told_from_five_run
 }
 
 #[test]
-fn hlt_16_more_than_30_percent_of_spend_on_successes_that_left_nothing_is_told() {
+fn more_than_30_percent_of_spend_on_successes_that_left_nothing_is_told() {
     let rule = HealthRule::KnowledgeRoi;
     let silent = |micros| with_changes(run_with_cost(micros), |it| it.extracted = 0);
     assert_eq!(
@@ -184,7 +184,7 @@ fn hlt_16_more_than_30_percent_of_spend_on_successes_that_left_nothing_is_told()
 }
 
 #[test]
-fn hlt_13_to_16_what_ended_long_ago_or_was_maintenance_or_given_up_does_not_count() {
+fn what_ended_long_ago_or_was_maintenance_or_given_up_does_not_count() {
     let rule = HealthRule::KnowledgeRoi;
     let silent = || with_changes(run_with_cost(900), |it| it.extracted = 0);
     let on = |ago: u32| RunOutcome {
@@ -214,7 +214,7 @@ fn entry_that_helped(days: u32, span: u32) -> Entry {
 }
 
 #[test]
-fn hlt_17_rule_12_recommends_another_decay_where_an_entry_lasts_or_fails() {
+fn recommends_another_decay_where_an_entry_lasts_or_fails() {
     let told = |entry: Entry, errors: u64| {
         let id = entry.id;
         let mut facts = health_facts(vec![entry]);
@@ -246,7 +246,7 @@ fn entries_with_use(uses: &[u32]) -> HealthFacts {
 }
 
 #[test]
-fn hlt_17_rule_13_recommends_to_explore_where_the_same_few_entries_are_used() {
+fn recommends_to_explore_where_the_same_few_entries_are_used() {
     let told = |facts: &HealthFacts| HealthRule::Branching.evaluate(facts);
     // Three entries used equally count as three; with less even use they count as fewer.
     assert_eq!(told(&entries_with_use(&[4, 4, 4])), []);
@@ -274,7 +274,7 @@ fn maintenance_run(category: MaintenanceCategory, outcome: Ended) -> RunOutcome 
 }
 
 #[test]
-fn hlt_17_rule_14_recommends_autonomy_that_was_earned_and_takes_it_back() {
+fn recommends_autonomy_that_was_earned_and_takes_it_back() {
     let command = |policy: MaintenancePolicy, good: usize, bad: usize| {
         let mut outcomes =
             vec![maintenance_run(MaintenanceCategory::Dedup, Ended::Succeeded); good];
@@ -310,7 +310,7 @@ fn hlt_17_rule_14_recommends_autonomy_that_was_earned_and_takes_it_back() {
 }
 
 #[test]
-fn hlt_19_performance_insights_recommend_and_change_nothing() {
+fn performance_insights_recommend_and_change_nothing() {
     let mut facts = health_facts(Vec::new());
     add_poor_runs(&mut facts);
     let before = facts.clone();
@@ -333,7 +333,7 @@ fn hlt_19_performance_insights_recommend_and_change_nothing() {
 }
 
 #[test]
-fn hlt_29_three_failures_in_a_row_escalate_and_a_success_ends_the_row() {
+fn three_failures_in_a_row_escalate_and_a_success_ends_the_row() {
     let in_thread = |outcome| {
         with_changes(run_ended_today(outcome), |it| {
             it.thread = Some("pay".parse().unwrap());
@@ -357,7 +357,7 @@ fn hlt_29_three_failures_in_a_row_escalate_and_a_success_ends_the_row() {
 }
 
 #[test]
-fn hlt_29_outcomes_are_summed_up_and_recommend_the_best_strategy() {
+fn outcomes_are_summed_up_and_recommend_the_best_strategy() {
     let mut facts = health_facts(Vec::new());
     add_poor_runs(&mut facts);
     let all = summarize_outcomes(&facts);
@@ -381,7 +381,7 @@ fn hlt_29_outcomes_are_summed_up_and_recommend_the_best_strategy() {
 }
 
 #[test]
-fn hlt_02_hlt_03_a_limit_trips_when_it_is_reached_and_not_before() {
+fn a_limit_trips_when_it_is_reached_and_not_before() {
     let limits = HealthThresholds::from_json(r#"{"friction_week": 3}"#).unwrap();
     let counts = |friction_week| HealthCounts {
         friction_week,
@@ -396,7 +396,7 @@ fn hlt_02_hlt_03_a_limit_trips_when_it_is_reached_and_not_before() {
 }
 
 #[test]
-fn hlt_03_limits_are_read_strictly() {
+fn limits_are_read_strictly() {
     let read = HealthThresholds::from_json;
     assert_eq!(read("{}").unwrap(), HealthThresholds::default());
     assert_eq!(

@@ -33,7 +33,7 @@ fn fold_state(stage: &TestLedger) -> LedgerState {
 }
 
 #[test]
-fn prv_01_prv_02_every_agreement_is_counted_by_how_it_came_about() {
+fn every_agreement_is_counted_by_how_it_came_about() {
     let (mut stage, id) = add_lesson();
     for provenance in [
         Provenance::Independent,
@@ -50,7 +50,7 @@ fn prv_01_prv_02_every_agreement_is_counted_by_how_it_came_about() {
 }
 
 #[test]
-fn prv_06_a_new_entry_is_independent_and_dated_by_its_proposal() {
+fn a_new_entry_is_independent_and_dated_by_its_proposal() {
     let (stage, id) = add_lesson();
     let found = stage.entry(id).confirmation;
     assert_eq!(found.provenance, Some(Provenance::Independent));
@@ -60,7 +60,7 @@ fn prv_06_a_new_entry_is_independent_and_dated_by_its_proposal() {
 }
 
 #[test]
-fn dec_09_prv_07_primed_confirmation_never_refreshes() {
+fn primed_confirmation_never_refreshes() {
     let (mut stage, id) = add_lesson();
     stage.found(id, Provenance::Primed, "2027-01-01");
     stage.found(id, Provenance::Unwitnessed, "2027-01-01");
@@ -70,7 +70,7 @@ fn dec_09_prv_07_primed_confirmation_never_refreshes() {
 }
 
 #[test]
-fn dec_07_dec_08_independent_and_manual_confirmation_refresh() {
+fn independent_and_manual_confirmation_refresh() {
     for provenance in [Provenance::Independent, Provenance::Manual] {
         let (mut stage, id) = add_lesson();
         let event = stage.found(id, provenance, "2026-12-01");
@@ -81,7 +81,7 @@ fn dec_07_dec_08_independent_and_manual_confirmation_refresh() {
 }
 
 #[test]
-fn dec_02_decay_can_archive_after_a_finding_that_was_dated_back() {
+fn decay_can_archive_after_a_finding_that_was_dated_back() {
     let (mut stage, id) = add_lesson();
     let event = stage.found(id, Provenance::Manual, "2026-11-13");
     let found = stage.entry(id).confirmation;
@@ -93,7 +93,7 @@ fn dec_02_decay_can_archive_after_a_finding_that_was_dated_back() {
 }
 
 #[test]
-fn dec_05_dec_10_archiving_keeps_everything() {
+fn archiving_keeps_everything() {
     let (mut stage, id) = add_lesson();
     let before = stage.entry(id);
     stage.write(decide::archive(&before, ArchiveReason::Decay).unwrap());
@@ -107,7 +107,7 @@ fn dec_05_dec_10_archiving_keeps_everything() {
 }
 
 #[test]
-fn dec_06_an_archived_entry_comes_back_with_its_old_status() {
+fn an_archived_entry_comes_back_with_its_old_status() {
     let (mut stage, id) = add_lesson();
     let draft = decide::set_status(&stage.entry(id), EntryStatus::Active, &ada(), None);
     stage.write(draft.unwrap());
@@ -123,7 +123,7 @@ fn dec_06_an_archived_entry_comes_back_with_its_old_status() {
 }
 
 #[test]
-fn dec_06_recurrence_makes_archiving_by_decay_void() {
+fn recurrence_makes_archiving_by_decay_void() {
     for (because, provenance, stays) in [
         (ArchiveReason::Decay, Provenance::Independent, false),
         (ArchiveReason::Decay, Provenance::Manual, false),
@@ -140,7 +140,7 @@ fn dec_06_recurrence_makes_archiving_by_decay_void() {
 }
 
 #[test]
-fn dec_06_decay_that_knew_the_confirmation_stands() {
+fn decay_that_knew_the_confirmation_stands() {
     let (mut stage, id) = add_lesson();
     let known = stage.found(id, Provenance::Independent, "2026-12-01");
     stage.write(decide::archive(&stage.entry(id), ArchiveReason::Decay).unwrap());
@@ -162,7 +162,7 @@ fn dec_06_decay_that_knew_the_confirmation_stands() {
 }
 
 #[test]
-fn dec_13_archiving_by_age_preserves_provenance() {
+fn archiving_by_age_preserves_provenance() {
     let (mut stage, id) = add_lesson();
     let before = stage.entry(id);
     stage.write(decide::archive(&before, ArchiveReason::Age).unwrap());
@@ -173,7 +173,7 @@ fn dec_13_archiving_by_age_preserves_provenance() {
 }
 
 #[test]
-fn prv_13_prv_14_citations_cannot_be_undone() {
+fn citations_cannot_be_undone() {
     let (mut stage, id) = add_lesson();
     let draft = decide::cite(&stage.entry(id), citation("pr:142")).unwrap();
     let cited = stage.event(stage.events[0].id);
@@ -192,14 +192,14 @@ fn prv_13_prv_14_citations_cannot_be_undone() {
 }
 
 #[test]
-fn prv_13_citing_the_same_twice_changes_nothing() {
+fn citing_the_same_twice_changes_nothing() {
     let (stage, id) = add_lesson();
     let again = decide::cite(&stage.entry(id), citation("commit:3fce3b5"));
     assert_eq!(again, Err(Refusal::NothingChanges));
 }
 
 #[test]
-fn prv_19_prv_21_a_merge_names_everything_it_absorbed() {
+fn a_merge_names_everything_it_absorbed() {
     let mut stage = TestLedger::new();
     let [target, one, two] = ["Retry on 503", "Retry on 503 errors", "503: retry"]
         .map(|s| stage.add(EntryKind::Learning, s));
@@ -224,7 +224,7 @@ fn prv_19_prv_21_a_merge_names_everything_it_absorbed() {
 }
 
 #[test]
-fn evt_01_evt_04_the_lines_alone_give_the_state_back() {
+fn the_lines_alone_give_the_state_back() {
     let (mut stage, id) = add_lesson();
     let effect = json!({
         "entry": id, "alpha_milli": 1500, "beta_milli": 0, "shown": 2, "blind": 1,
@@ -250,7 +250,7 @@ fn evt_01_evt_04_the_lines_alone_give_the_state_back() {
 
 /// Closing a run touches hundreds of entries; refolding each of them would be slow.
 #[test]
-fn evt_04_an_entry_takes_in_what_only_adds_up_and_nothing_else() {
+fn an_entry_takes_in_what_only_adds_up_and_nothing_else() {
     let (mut stage, id) = add_lesson();
     let other = stage.add(EntryKind::Learning, "The queue drains before a deploy.");
     let effects = |entries: &[EntryId]| {
@@ -298,7 +298,7 @@ fn evt_04_an_entry_takes_in_what_only_adds_up_and_nothing_else() {
 }
 
 #[test]
-fn evt_02_the_event_types_form_a_closed_set() {
+fn the_event_types_form_a_closed_set() {
     let design = "entry.proposed entry.revised entry.cited entry.confirmed entry.status_changed \
         entry.scope_changed entry.archived entry.restored entry.retracted entry.merged \
         entry.superseded entry.linked entry.reanchored quarantine.lifted overlay.set \
@@ -310,7 +310,7 @@ fn evt_02_the_event_types_form_a_closed_set() {
 }
 
 #[test]
-fn evt_03_operator_marks_are_events_and_leave_truth_alone() {
+fn operator_marks_are_events_and_leave_truth_alone() {
     let (mut stage, id) = add_lesson();
     let before = stage.entry(id);
     let draft = decide::set_annotation(&before, Overlay::Pin, Switch::On, None).unwrap();
@@ -328,7 +328,7 @@ fn evt_03_operator_marks_are_events_and_leave_truth_alone() {
 }
 
 #[test]
-fn tru_14_tru_15_marks_are_replayed_and_never_touch_what_is_believed() {
+fn marks_are_replayed_and_never_touch_what_is_believed() {
     let (mut stage, id) = add_lesson();
     let today = "2026-11-15".parse().unwrap();
     let believed = |entry: &Entry| entry.posterior(Validity::Unverifiable, today);
@@ -350,7 +350,7 @@ fn tru_14_tru_15_marks_are_replayed_and_never_touch_what_is_believed() {
 }
 
 #[test]
-fn evt_05_configuration_is_an_event() {
+fn configuration_is_an_event() {
     let mut stage = TestLedger::new();
     let mut replaces: Vec<EventId> = Vec::new();
     for runs in [10, 25] {
@@ -368,7 +368,7 @@ fn evt_05_configuration_is_an_event() {
 }
 
 #[test]
-fn man_04_every_own_change_can_be_taken_back() {
+fn every_own_change_can_be_taken_back() {
     let (mut stage, id) = add_lesson();
     let other = stage.add(EntryKind::Learning, "Back off");
     let changes = Changes {

@@ -25,7 +25,7 @@ fn noon() -> Timestamp {
 }
 
 #[test]
-fn mnt_01_mnt_02_c9_a_service_is_due_when_something_changed_and_a_day_has_passed() {
+fn c9_a_service_is_due_when_something_changed_and_a_day_has_passed() {
     let daily = [
         MaintenanceService::Dedup,
         MaintenanceService::StaleSweep,
@@ -44,7 +44,7 @@ fn mnt_01_mnt_02_c9_a_service_is_due_when_something_changed_and_a_day_has_passed
 }
 
 #[test]
-fn mnt_03_to_mnt_07_every_service_is_known_by_both_names() {
+fn every_service_is_known_by_both_names() {
     let names = MaintenanceService::ALL.map(|it| (it.full_name(), it.name()));
     for (service, (full, short)) in MaintenanceService::ALL.into_iter().zip(names) {
         assert_eq!(full, format!("service:consolidation:{short}"));
@@ -58,7 +58,7 @@ fn mnt_03_to_mnt_07_every_service_is_known_by_both_names() {
 }
 
 #[test]
-fn mnt_08_mnt_09_mnt_10_the_policy_decides_what_happens_unasked() {
+fn the_policy_decides_what_happens_unasked() {
     let policy = |mode| MaintenancePolicy {
         mode,
         auto_actions: [MaintenanceCategory::Dedup].into(),
@@ -80,7 +80,7 @@ fn mnt_08_mnt_09_mnt_10_the_policy_decides_what_happens_unasked() {
 }
 
 #[test]
-fn mnt_11_neither_the_budget_nor_the_number_of_runs_is_exceeded() {
+fn neither_the_budget_nor_the_number_of_runs_is_exceeded() {
     let policy = MaintenancePolicy {
         mode: MaintenanceMode::Autonomous,
         daily_maintenance_budget: 10,
@@ -106,7 +106,7 @@ fn mnt_11_neither_the_budget_nor_the_number_of_runs_is_exceeded() {
 }
 
 #[test]
-fn mnt_12_a_task_says_that_it_is_maintenance() {
+fn a_task_says_that_it_is_maintenance() {
     assert_eq!(format_task("dedup", "Merge"), "[maintenance:dedup] Merge");
 }
 
@@ -117,7 +117,7 @@ fn entry_unconfirmed_for(days: u32) -> Entry {
 }
 
 #[test]
-fn dec_30_what_nobody_asked_for_in_ninety_days_is_swept_unless_the_code_bears_it_out() {
+fn what_nobody_asked_for_in_ninety_days_is_swept_unless_the_code_bears_it_out() {
     let today = days_ago(0);
     assert_eq!(
         stale_reason(&entry_unconfirmed_for(90), 0, false, today),
@@ -145,7 +145,7 @@ fn dec_30_what_nobody_asked_for_in_ninety_days_is_swept_unless_the_code_bears_it
 }
 
 #[test]
-fn dec_31_five_errors_and_fewer_than_three_showings_are_enough() {
+fn five_errors_and_fewer_than_three_showings_are_enough() {
     let told = |errors, shown| {
         let mut entry = entry_unconfirmed_for(0);
         entry.tallies.shown = shown;
@@ -209,7 +209,7 @@ fn distillation<'a>(
 }
 
 #[test]
-fn dst_09_an_agent_distills_only_where_the_policy_says_so_and_a_person_always_may() {
+fn an_agent_distills_only_where_the_policy_says_so_and_a_person_always_may() {
     let sources = cluster_with_tallies(1000, 0, 3_001);
     let dense = cooccurrence_edges(&sources, days_ago(0));
     let (suggest, allowed) = (
@@ -236,7 +236,7 @@ fn dst_09_an_agent_distills_only_where_the_policy_says_so_and_a_person_always_ma
 }
 
 #[test]
-fn dst_10_the_event_names_entry_sources_and_weight_and_the_sources_stay() {
+fn the_event_names_entry_sources_and_weight_and_the_sources_stay() {
     let mut stage = TestLedger::new();
     let ids = ["One", "Two"].map(|it| stage.add(EntryKind::Learning, it));
     let sources = ids.map(|id| stage.entry(id));
@@ -282,7 +282,7 @@ fn dst_10_the_event_names_entry_sources_and_weight_and_the_sources_stay() {
 }
 
 #[test]
-fn dst_11_alpha_is_raised_to_thirty_at_most_and_confidence_is_not() {
+fn alpha_is_raised_to_thirty_at_most_and_confidence_is_not() {
     let today = days_ago(0);
     // Five sources with five successes each add 25 to the prior: exactly thirty.
     let exactly = distilled_posterior(&cluster_with_tallies(5_000, 1_000, 0), today);
@@ -300,7 +300,7 @@ fn dst_11_alpha_is_raised_to_thirty_at_most_and_confidence_is_not() {
 }
 
 #[test]
-fn dst_11_what_is_folded_is_what_was_decided() {
+fn what_is_folded_is_what_was_decided() {
     let mut stage = TestLedger::new();
     stage.later("2026-11-15T12:00:00Z");
     let sources = cluster_with_tallies(4_000, 2_000, 0);

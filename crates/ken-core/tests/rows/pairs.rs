@@ -29,7 +29,7 @@ fn expect_merged(draft: Draft) -> Merged {
 }
 
 #[test]
-fn dup_08_a_wording_is_kept_unless_another_is_more_than_a_fifth_longer() {
+fn a_wording_is_kept_unless_another_is_more_than_a_fifth_longer() {
     let mut scribe = EventWriter::new(1);
     let target = entry_with_length(&mut scribe, 100, &[]);
     let just = entry_with_length(&mut scribe, 120, &[]);
@@ -46,7 +46,7 @@ fn dup_08_a_wording_is_kept_unless_another_is_more_than_a_fifth_longer() {
 }
 
 #[test]
-fn dup_09_dup_11_tags_are_united_and_a_wording_somebody_chose_is_taken() {
+fn tags_are_united_and_a_wording_somebody_chose_is_taken() {
     let mut scribe = EventWriter::new(2);
     let target = entry_with_length(&mut scribe, 20, &["pay", "retry"]);
     let source = entry_with_length(&mut scribe, 20, &["auth", "pay"]);
@@ -62,7 +62,7 @@ fn dup_09_dup_11_tags_are_united_and_a_wording_somebody_chose_is_taken() {
 }
 
 #[test]
-fn dup_11_words_of_a_judge_make_a_merged_entry_trusted_no_more_than_the_judge() {
+fn words_of_a_judge_make_a_merged_entry_trusted_no_more_than_the_judge() {
     let mut scribe = EventWriter::new(6);
     let target = entry_with_length(&mut scribe, 20, &[]);
     let source = entry_with_length(&mut scribe, 20, &[]);
@@ -83,7 +83,7 @@ fn dup_11_words_of_a_judge_make_a_merged_entry_trusted_no_more_than_the_judge() 
 }
 
 #[test]
-fn dup_14_prv_19_prv_21_a_merge_is_its_own_event_and_names_everything_it_absorbed() {
+fn a_merge_is_its_own_event_and_names_everything_it_absorbed() {
     let mut scribe = EventWriter::new(3);
     let target = entry_with_length(&mut scribe, 20, &[]);
     let mut source = entry_with_length(&mut scribe, 20, &[]);
@@ -120,7 +120,7 @@ fn nothing_becomes_part_of_itself_or_of_two() {
 }
 
 #[test]
-fn dup_12_dup_13_a_pair_is_dismissed_once_whichever_is_named_first() {
+fn a_pair_is_dismissed_once_whichever_is_named_first() {
     let mut scribe = EventWriter::new(5);
     let (one, other) = (
         entry_with_length(&mut scribe, 20, &[]),

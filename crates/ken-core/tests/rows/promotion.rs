@@ -58,7 +58,7 @@ fn write_approval(
 }
 
 #[test]
-fn gat_09_what_came_from_friction_waits_for_a_person_who_did_not_write_it() {
+fn what_came_from_friction_waits_for_a_person_who_did_not_write_it() {
     for (author, approver, counts) in [
         ("agent:codex/1", "human:bob", true),
         ("human:ada", "human:bob", true),
@@ -81,7 +81,7 @@ fn gat_09_what_came_from_friction_waits_for_a_person_who_did_not_write_it() {
 }
 
 #[test]
-fn gat_09_lifting_a_quarantine_is_no_approval() {
+fn lifting_a_quarantine_is_no_approval() {
     let mut scribe = EventWriter::new(7);
     let (id, mut copies) = propose_norm(&mut scribe, "agent:codex/1");
     let waiting = fold_copies(id, &copies);
@@ -98,7 +98,7 @@ fn gat_09_lifting_a_quarantine_is_no_approval() {
 }
 
 #[test]
-fn gat_09_an_approval_covers_the_wording_it_names_and_no_later_one() {
+fn an_approval_covers_the_wording_it_names_and_no_later_one() {
     let mut scribe = EventWriter::new(7);
     let (id, mut copies) = propose_norm(&mut scribe, "agent:codex/1");
     let first = fold_copies(id, &copies).revision;
@@ -240,7 +240,7 @@ fn an_approval_that_names_no_wording_or_another_entry_approves_nothing() {
 }
 
 #[test]
-fn gat_09_deciding_to_approve_refuses_agents_machines_and_authors() {
+fn deciding_to_approve_refuses_agents_machines_and_authors() {
     let mut scribe = EventWriter::new(7);
     let (id, mut copies) = propose_norm(&mut scribe, "human:ada");
     let waiting = fold_copies(id, &copies);
@@ -305,7 +305,7 @@ fn facts(entry: &Entry, alpha: f64) -> EntryFacts {
 }
 
 #[test]
-fn scp_04_scp_07_scp_08_promotion_clears_the_thread_and_loses_its_bonus() {
+fn promotion_clears_the_thread_and_loses_its_bonus() {
     let mut scribe = EventWriter::new(7);
     let (id, copy) = propose_in_thread(&mut scribe, "Amounts are cents");
     let before = fold_entry(id, [&copy.event]).unwrap();
@@ -356,7 +356,7 @@ fn scp_04_scp_07_scp_08_promotion_clears_the_thread_and_loses_its_bonus() {
 }
 
 #[test]
-fn scp_05_an_entry_without_a_thread_is_the_whole_workspaces() {
+fn an_entry_without_a_thread_is_the_whole_workspaces() {
     let mut scribe = EventWriter::new(7);
     let (id, copy) = scribe.propose("Amounts are cents");
     let entry = fold_entry(id, [&copy.event]).unwrap();
@@ -369,7 +369,7 @@ fn scp_05_an_entry_without_a_thread_is_the_whole_workspaces() {
 }
 
 #[test]
-fn scp_10_low_confidence_and_what_belongs_to_one_thread_are_not_promoted() {
+fn low_confidence_and_what_belongs_to_one_thread_are_not_promoted() {
     let proven = 5.0 * PROVEN_MEAN / (1.0 - PROVEN_MEAN) + 0.01;
     let fair = 5.0 * CONFIDENCE_MIN / (1.0 - CONFIDENCE_MIN);
     let unproven = PromotionBarrier::Unproven { hundredths: 50 };
@@ -422,7 +422,7 @@ fn scp_10_low_confidence_and_what_belongs_to_one_thread_are_not_promoted() {
 }
 
 #[test]
-fn scp_10_contradicted_fallen_and_invalid_entries_stay_whoever_asks() {
+fn contradicted_fallen_and_invalid_entries_stay_whoever_asks() {
     let mut scribe = EventWriter::new(7);
     let (id, copy) = propose_in_thread(&mut scribe, "Amounts are cents");
     let (other, _) = scribe.propose("Amounts are euros");
@@ -450,7 +450,7 @@ fn scp_10_contradicted_fallen_and_invalid_entries_stay_whoever_asks() {
 }
 
 #[test]
-fn scp_10_only_a_person_overrides_and_only_judgment() {
+fn only_a_person_overrides_and_only_judgment() {
     let mut scribe = EventWriter::new(7);
     let (id, copy) = propose_in_thread(&mut scribe, "Amounts are cents");
     let entry = fold_entry(id, [&copy.event]).unwrap();
@@ -467,7 +467,7 @@ fn scp_10_only_a_person_overrides_and_only_judgment() {
 }
 
 #[test]
-fn scp_01_only_what_can_be_true_elsewhere_goes_global_and_trust_does_not_rise() {
+fn only_what_can_be_true_elsewhere_goes_global_and_trust_does_not_rise() {
     for (kind, goes) in [
         (EntryKind::Learning, true),
         (EntryKind::Incident, true),

@@ -30,7 +30,7 @@ fn propose_changed(change: impl FnOnce(&mut decide::Proposal)) -> Result<decide:
 }
 
 #[test]
-fn ent_02_ent_03_an_entry_says_when_and_how_it_was_last_found() {
+fn an_entry_says_when_and_how_it_was_last_found() {
     let mut stage = TestLedger::new();
     let entry = stage.add(EntryKind::Learning, "Retry on 503");
     stage.found(entry, Provenance::Independent, "2026-11-20");
@@ -42,7 +42,7 @@ fn ent_02_ent_03_an_entry_says_when_and_how_it_was_last_found() {
 }
 
 #[test]
-fn ent_04_at_most_three_sentences() {
+fn at_most_three_sentences() {
     let say = |text: &str| propose_changed(|it| it.content = Content::new(text.parse().unwrap()));
     assert!(say("One. Two. Three.").is_ok());
     assert_eq!(
@@ -53,7 +53,7 @@ fn ent_04_at_most_three_sentences() {
 }
 
 #[test]
-fn ent_04_a_revision_keeps_to_the_limits_too() {
+fn a_revision_keeps_to_the_limits_too() {
     let mut stage = TestLedger::new();
     let entry = stage.add(EntryKind::Learning, "Retry on 503");
     let changes = Changes {
@@ -66,7 +66,7 @@ fn ent_04_a_revision_keeps_to_the_limits_too() {
 }
 
 #[test]
-fn ent_05_ent_09_anchors_and_steps_are_kept_as_written() {
+fn anchors_and_steps_are_kept_as_written() {
     let mut stage = TestLedger::new();
     let mut it = proposal(EntryKind::Bug, "Charging twice is not safe");
     let anchor = |text: &str| {
@@ -83,7 +83,7 @@ fn ent_05_ent_09_anchors_and_steps_are_kept_as_written() {
 }
 
 #[test]
-fn ent_06_at_most_three_verification_steps() {
+fn at_most_three_verification_steps() {
     let steps = |n: usize| {
         propose_changed(|it| it.content.verify = vec!["Run the test".parse().unwrap(); n])
     };
@@ -95,7 +95,7 @@ fn ent_06_at_most_three_verification_steps() {
 }
 
 #[test]
-fn ent_12_ent_13_entities_and_relationships_carry_their_details() {
+fn entities_and_relationships_carry_their_details() {
     let needs = |kind| refusal_text(decide::propose(event_id(), proposal(kind, "A thing")));
     assert_eq!(
         needs(EntryKind::Entity),
@@ -130,7 +130,7 @@ fn ent_12_ent_13_entities_and_relationships_carry_their_details() {
 }
 
 #[test]
-fn ent_12_details_of_another_kind_are_refused() {
+fn details_of_another_kind_are_refused() {
     let name = "x".parse().unwrap();
     let refusal =
         propose_changed(|it| it.content.detail = Some(KindDetail::Entity(EntityDetail { name })));
@@ -141,7 +141,7 @@ fn ent_12_details_of_another_kind_are_refused() {
 }
 
 #[test]
-fn ent_14_ent_15_ent_16_ent_17_procedural_kinds_are_norms() {
+fn procedural_kinds_are_norms() {
     for (name, kind) in [
         ("commit_norm", EntryKind::CommitNorm),
         ("pr_expectation", EntryKind::PrExpectation),
@@ -155,7 +155,7 @@ fn ent_14_ent_15_ent_16_ent_17_procedural_kinds_are_norms() {
 }
 
 #[test]
-fn ent_18_ent_19_friction_and_calibration_are_episodic_and_need_no_citation() {
+fn friction_and_calibration_are_episodic_and_need_no_citation() {
     for kind in [EntryKind::Friction, EntryKind::Calibration] {
         assert_eq!(kind.memory(), Memory::Episodic);
         let mut it = proposal(kind, "The formatter was run three times");
@@ -167,7 +167,7 @@ fn ent_18_ent_19_friction_and_calibration_are_episodic_and_need_no_citation() {
 }
 
 #[test]
-fn ent_20_an_entry_records_the_version_of_its_schema() {
+fn an_entry_records_the_version_of_its_schema() {
     let mut stage = TestLedger::new();
     let id = stage.add(EntryKind::Learning, "Retry on 503");
     assert_eq!(stage.entry(id).created.unwrap().schema_version, "1.0.0");
@@ -175,7 +175,7 @@ fn ent_20_an_entry_records_the_version_of_its_schema() {
 }
 
 #[test]
-fn ent_21_a_norm_keeps_the_name_others_gave_it() {
+fn a_norm_keeps_the_name_others_gave_it() {
     let mut stage = TestLedger::new();
     let mut it = proposal(EntryKind::CommitNorm, "Sign every commit");
     it.alias = Some("norm.commit.001".parse().unwrap());
@@ -185,7 +185,7 @@ fn ent_21_a_norm_keeps_the_name_others_gave_it() {
 }
 
 #[test]
-fn ent_26_an_id_has_a_letter_by_kind_and_never_changes() {
+fn an_id_has_a_letter_by_kind_and_never_changes() {
     let mut stage = TestLedger::new();
     let id = stage.add(EntryKind::Learning, "Retry on 503");
     let name = stage.entry(id).file_name().unwrap();
@@ -202,7 +202,7 @@ fn ent_26_an_id_has_a_letter_by_kind_and_never_changes() {
 }
 
 #[test]
-fn ent_30_ent_47_entries_are_filtered_by_their_tags() {
+fn entries_are_filtered_by_their_tags() {
     let mut stage = TestLedger::new();
     let mut it = proposal(EntryKind::Learning, "Refresh tokens early");
     it.content.tags = ["auth/jwt", "http"].map(|t| t.parse().unwrap()).into();
@@ -220,7 +220,7 @@ fn ent_30_ent_47_entries_are_filtered_by_their_tags() {
 }
 
 #[test]
-fn ent_31_a_lesson_from_a_failed_run_is_kept_and_flagged() {
+fn a_lesson_from_a_failed_run_is_kept_and_flagged() {
     for outcome in [Outcome::Failed, Outcome::Abandoned] {
         let mut stage = TestLedger::new();
         let mut it = proposal(EntryKind::Learning, "Do not cache tokens");
@@ -237,7 +237,7 @@ fn ent_31_a_lesson_from_a_failed_run_is_kept_and_flagged() {
 }
 
 #[test]
-fn ent_32_a_spike_says_whether_it_was_conclusive() {
+fn a_spike_says_whether_it_was_conclusive() {
     let draft = decide::propose(
         event_id(),
         proposal(EntryKind::Spike, "SQLite is fast enough"),
@@ -259,7 +259,7 @@ fn ent_32_a_spike_says_whether_it_was_conclusive() {
 }
 
 #[test]
-fn ent_34_prv_18_an_entry_says_when_by_whom_and_from_where() {
+fn an_entry_says_when_by_whom_and_from_where() {
     let mut stage = TestLedger::new();
     stage.by("import:wiki");
     let mut it = proposal(EntryKind::Learning, "Retry on 503");
@@ -272,7 +272,7 @@ fn ent_34_prv_18_an_entry_says_when_by_whom_and_from_where() {
 }
 
 #[test]
-fn ent_38_ent_40_ent_41_skills_and_experiences_have_their_kinds() {
+fn skills_and_experiences_have_their_kinds() {
     for name in [
         "technique",
         "pattern",
@@ -289,7 +289,7 @@ fn ent_38_ent_40_ent_41_skills_and_experiences_have_their_kinds() {
 }
 
 #[test]
-fn ent_39_experiences_carry_polarity() {
+fn experiences_carry_polarity() {
     let mut stage = TestLedger::new();
     let mut it = proposal(EntryKind::Learning, "Retrying made it worse");
     it.content.polarity = Some(Polarity::Negative);
@@ -303,7 +303,7 @@ fn ent_39_experiences_carry_polarity() {
 }
 
 #[test]
-fn ent_43_every_entry_has_a_scan_status_and_a_status() {
+fn every_entry_has_a_scan_status_and_a_status() {
     let mut stage = TestLedger::new();
     let id = stage.add(EntryKind::Learning, "Retry on 503");
     assert_eq!(stage.entry(id).status.value, EntryStatus::Candidate);
@@ -312,7 +312,7 @@ fn ent_43_every_entry_has_a_scan_status_and_a_status() {
 }
 
 #[test]
-fn ent_44_ent_45_an_entry_has_its_thread_and_decay_class() {
+fn an_entry_has_its_thread_and_decay_class() {
     let mut stage = TestLedger::new();
     let mut it = proposal(EntryKind::Decision, "We use one ledger");
     it.thread = Some("payments".parse().unwrap());
@@ -331,7 +331,7 @@ fn ent_44_ent_45_an_entry_has_its_thread_and_decay_class() {
 }
 
 #[test]
-fn prv_15_prv_17_gat_02_procedural_without_provenance_is_refused() {
+fn procedural_without_provenance_is_refused() {
     for kind in EntryKind::ALL
         .into_iter()
         .filter(|k| k.memory() == Memory::Procedural)
@@ -344,14 +344,14 @@ fn prv_15_prv_17_gat_02_procedural_without_provenance_is_refused() {
 }
 
 #[test]
-fn prv_08_gat_02_semantic_without_provenance_is_refused() {
+fn semantic_without_provenance_is_refused() {
     let refusal = propose_changed(|it| it.citations.clear());
     assert_eq!(refusal, Err(Refusal::ProvenanceRequired));
     assert!(propose_changed(|_| {}).is_ok());
 }
 
 #[test]
-fn gat_01_what_breaks_the_limits_of_content_is_refused() {
+fn what_breaks_the_limits_of_content_is_refused() {
     let tag = |n: usize| format!("tag/{n}").parse().unwrap();
     let tags = |n: usize| propose_changed(|it| it.content.tags = (0..n).map(tag).collect());
     assert!(tags(Content::TAGS_MAX).is_ok());
@@ -383,7 +383,7 @@ fn gat_01_what_breaks_the_limits_of_content_is_refused() {
 }
 
 #[test]
-fn man_01_a_retracted_entry_is_gone_from_sight_and_false_ones_leave_a_tombstone() {
+fn a_retracted_entry_is_gone_from_sight_and_false_ones_leave_a_tombstone() {
     for (reason, tombstone) in [
         (RetractReason::False, true),
         (RetractReason::Unwanted, true),
@@ -404,7 +404,7 @@ fn man_01_a_retracted_entry_is_gone_from_sight_and_false_ones_leave_a_tombstone(
 }
 
 #[test]
-fn man_02_a_persons_word_confirms_and_an_agents_is_primed() {
+fn a_persons_word_confirms_and_an_agents_is_primed() {
     let mut stage = TestLedger::new();
     let id = stage.add(EntryKind::Learning, "Retry on 503");
     stage.later("2026-12-24T00:00:00Z");

@@ -177,7 +177,7 @@ fn what_is_recorded_is_known_in_one_way_and_names_only_what_was_seen() {
 }
 
 #[test]
-fn tru_22_who_had_an_entry_judges_it_and_people_are_believed() {
+fn who_had_an_entry_judges_it_and_people_are_believed() {
     let (id, other): (EntryId, EntryId) =
         ("L-00000001".parse().unwrap(), "L-00000002".parse().unwrap());
     let sight = |entries: &[EntryId], everything| ExposureSet {
@@ -290,7 +290,7 @@ fn another_session_saw_it_only_where_both_are_known() {
 }
 
 #[test]
-fn hlt_23_work_took_until_somebody_ended_it_and_of_abandoned_work_until_the_last_note() {
+fn work_took_until_somebody_ended_it_and_of_abandoned_work_until_the_last_note() {
     use Outcome::{Abandoned, Failed, Succeeded};
     for (outcome, last, now, took) in [
         (Succeeded, 0, 47_000, 47_000),
@@ -453,7 +453,7 @@ fn nobody_confirms_its_own_word_where_names_are_proven() {
 }
 
 #[test]
-fn acc_02_what_one_voice_tells_in_two_names_does_not_converge() {
+fn what_one_voice_tells_in_two_names_does_not_converge() {
     for (voices, names, count) in [
         (["agent:a", "agent:b"], ["agent:a", "agent:b"], 1),
         (["human:ada", "human:ada"], ["agent:a", "agent:b"], 1),

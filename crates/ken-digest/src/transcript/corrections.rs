@@ -5,7 +5,7 @@
 //! earlier messages.
 
 use super::command::{is_family, parse_command_line};
-use super::moments::{EXTRACTED_CLAIMS_MAX, ExtractedClaim, ExtractionKind};
+use super::extraction::{EXTRACTED_CLAIMS_MAX, ExtractedClaim, ExtractionKind};
 use super::{ActionKind, Transcript, TurnContent};
 use crate::modality::{Modality, normalize_words};
 use crate::sentence::split_sentences;

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use ken_core::values::kind::EntryKind;
 
 use super::command::CommandMatch;
-use super::moments::{
+use super::extraction::{
     AgentStep, EXTRACTED_CLAIMS_MAX, ExtractedClaim, ExtractionKind, ProgramRun, WrittenFile,
 };
 use crate::topic;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use ken_core::values::kind::EntryKind;
 
 use super::command::CommandPurpose;
-use super::moments::{AgentStep, ExtractedClaim, ExtractionKind};
+use super::extraction::{AgentStep, ExtractedClaim, ExtractionKind};
 use crate::topic;
 
 /// Minimum number of successes of a habitual command.

@@ -8,16 +8,16 @@ mod claude;
 mod codex;
 mod command;
 mod corrections;
+mod extraction;
 mod fixes;
 mod habits;
-mod moments;
 mod trouble;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-pub use moments::{
+pub use extraction::{
     EXTRACTED_CLAIMS_MAX, ExtractedClaim, ExtractionKind, extract_transcript_claims,
 };
 

@@ -391,7 +391,7 @@ fn generate_transcript(seed: u64) -> (String, PlantedMoments) {
 }
 
 #[test]
-fn ent_42_most_of_what_was_planted_is_found_and_little_else() {
+fn most_of_what_was_planted_is_found_and_little_else() {
     let mut tallies = [(0u32, 0u32, 0u32); 3];
     let mut false_ones = BTreeSet::new();
     let mut missed = BTreeSet::new();

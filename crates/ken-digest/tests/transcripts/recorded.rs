@@ -25,7 +25,7 @@ fn extract_moments(text: &str) -> Vec<(ExtractionKind, EntryKind, String)> {
 }
 
 #[test]
-fn ent_42_what_claude_code_wrote_shows_fixes_corrections_and_habits_with_their_kind() {
+fn what_claude_code_wrote_shows_fixes_corrections_and_habits_with_their_kind() {
     use ExtractionKind::{Correction, Fix, Habit};
     let expected = [
         (Correction, EntryKind::Convention, "Use pnpm, not npm."),
@@ -55,7 +55,7 @@ fn ent_42_what_claude_code_wrote_shows_fixes_corrections_and_habits_with_their_k
 }
 
 #[test]
-fn ent_42_what_codex_wrote_shows_the_same() {
+fn what_codex_wrote_shows_the_same() {
     use ExtractionKind::{Correction, Fix, Habit};
     let expected = [
         (

@@ -12,7 +12,7 @@ use std::io::{self, Write as _};
 use std::path::PathBuf;
 
 use ken_core::values::id::IdSource;
-use ken_guard::admission::QualityWeights;
+use ken_guard::quality::QualityWeights;
 use ken_guard::{FingerprintKey, GuardPolicy, SecretFingerprint};
 use serde::Deserialize;
 
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn sec_14_weights_and_names_can_be_configured_and_mistakes_are_told() {
+    fn weights_and_names_can_be_configured_and_mistakes_are_told() {
         let dir = tempfile::tempdir().unwrap();
         let home = home(dir.path());
         let text = "names = [\"ACME\"]\n[weights]\nconfidence = 1\nscanner = 0\nprovenance = 0\ntrust = 0\nmass = 0\nprior = 0\nrecency = 0\n";

@@ -40,7 +40,7 @@ fn same(answer: &str) -> Result<SameClaim, JudgeError> {
 }
 
 #[test]
-fn dup_10_an_answer_counts_only_if_it_fits_to_the_letter() {
+fn an_answer_counts_only_if_it_fits_to_the_letter() {
     let yes = |keep: KeptStatement| Some(SameClaim::Yes(keep));
     let worded = KeptStatement::Worded("Use it.".parse().unwrap());
     for (answer, wanted) in [
@@ -152,7 +152,7 @@ fn tokens_are_counted_as_reported_or_estimated_and_say_which() {
 }
 
 #[test]
-fn acc_15_claims_come_with_words_of_the_transcript_or_are_left_out() {
+fn claims_come_with_words_of_the_transcript_or_are_left_out() {
     let transcript = "user: why twice?\nagent: a retried charge is booked\n  twice without its key";
     let claims = |claims: &str| {
         let answer = format!("{{\"claims\":{claims}}}");

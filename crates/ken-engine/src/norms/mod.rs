@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ent_23_five_to_ten_examples_are_shipped_and_every_check_is_understood() {
+    fn five_to_ten_examples_are_shipped_and_every_check_is_understood() {
         let all = example_norms();
         assert_eq!(all.len(), 8);
         let names: BTreeSet<&str> = all.iter().map(|it| it.name.as_str()).collect();

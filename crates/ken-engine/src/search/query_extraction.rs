@@ -227,7 +227,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn inj_13_of_a_log_the_lines_that_say_what_went_wrong_are_taken() {
+    fn of_a_log_the_lines_that_say_what_went_wrong_are_taken() {
         let log = b"\
    Compiling pay v0.1.0
 \x1b[31merror[E0382]\x1b[0m: borrow of moved value: `order`
@@ -274,7 +274,7 @@ called `Option::unwrap()` on a `None` value
     }
 
     #[test]
-    fn ret_21_of_a_diff_the_names_it_touches_are_taken() {
+    fn of_a_diff_the_names_it_touches_are_taken() {
         let diff = "\
 diff --git a/src/pay.rs b/src/pay.rs
 --- a/src/pay.rs

@@ -23,7 +23,7 @@ fn condition(truth: TruthValue) -> ConditionCheck {
 }
 
 #[test]
-fn dec_14_dec_17_dec_18_the_worst_ground_decides_and_nothing_to_check_decides_nothing() {
+fn the_worst_ground_decides_and_nothing_to_check_decides_nothing() {
     use Validity::{Broken, Changed, Holds, Unverifiable};
     let cases: [(&[AnchorVerdict], &[TruthValue], Validity); 9] = [
         (&[], &[], Unverifiable),

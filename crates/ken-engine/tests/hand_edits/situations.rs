@@ -65,7 +65,7 @@ fn a_committed_rewording_is_the_same_event_in_every_clone() {
 }
 
 #[test]
-fn man_02_setting_last_confirmed_confirms_once() {
+fn setting_last_confirmed_confirms_once() {
     let TwoClones {
         mut ada,
         mut bob,
@@ -110,7 +110,7 @@ fn a_confirmation_dated_in_the_future_is_left_alone() {
 }
 
 #[test]
-fn man_01_deleting_a_file_retracts_with_a_tombstone() {
+fn deleting_a_file_retracts_with_a_tombstone() {
     let TwoClones {
         mut ada,
         mut bob,

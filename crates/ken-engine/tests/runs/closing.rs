@@ -68,7 +68,7 @@ fn a_run_that_cannot_be_closed_is_in_nobodys_way() {
 }
 
 #[test]
-fn dec_02_dec_05_dec_06_silence_lays_aside_and_recurrence_brings_back_with_its_history() {
+fn silence_lays_aside_and_recurrence_brings_back_with_its_history() {
     let (dir, id) = repository_with_claim();
     let mut ken = open_engine(dir.path(), NOON);
     ken.set_review_policy(Some(ReviewPolicy::STRICT), &actor("human:lead"))
@@ -98,7 +98,7 @@ fn dec_02_dec_05_dec_06_silence_lays_aside_and_recurrence_brings_back_with_its_h
 }
 
 #[test]
-fn acc_02_acc_04_acc_06_prv_06_dup_03_two_agents_make_an_entry_and_the_same_again_makes_none() {
+fn two_agents_make_an_entry_and_the_same_again_makes_none() {
     let (dir, _) = repository_with_claim();
     let mut ken = open_engine(dir.path(), NOON);
     let statement = "Amounts are integers in cents wherever the ledger adds them up";
@@ -132,7 +132,7 @@ fn acc_02_acc_04_acc_06_prv_06_dup_03_two_agents_make_an_entry_and_the_same_agai
 }
 
 #[test]
-fn acc_09_acc_11_severe_and_dismissed_findings_become_entries_alone_and_a_retracted_one_does_not() {
+fn severe_and_dismissed_findings_become_entries_alone_and_a_retracted_one_does_not() {
     let (dir, id) = repository_with_claim();
     let mut ken = open_engine(dir.path(), NOON);
     let by = actor("human:lead");
@@ -243,7 +243,7 @@ fn a_close_that_wrote_a_part_writes_the_rest() {
 }
 
 #[test]
-fn tru_06_tru_08_only_what_was_used_gains_from_a_success() {
+fn only_what_was_used_gains_from_a_success() {
     let (dir, id) = repository_with_claim();
     let mut ken = open_engine(dir.path(), NOON);
     let other = add_entry(
@@ -272,7 +272,7 @@ fn tru_06_tru_08_only_what_was_used_gains_from_a_success() {
 }
 
 #[test]
-fn tru_23_c7_what_a_run_wrote_is_active_once_it_succeeded() {
+fn c7_what_a_run_wrote_is_active_once_it_succeeded() {
     let (dir, _) = repository_with_claim();
     let mut ken = open_engine(dir.path(), NOON);
     for (run, outcome, expected) in [
@@ -394,7 +394,7 @@ fn what_was_taken_back_stays_so_although_somebody_finds_it_again() {
 }
 
 #[test]
-fn dst_06_dst_07_dst_08_entries_that_are_used_together_gather_and_rank_together() {
+fn entries_that_are_used_together_gather_and_rank_together() {
     let (dir, _) = repository_with_claim();
     let mut ken = open_engine(dir.path(), NOON);
     let topics = ["locks", "keys", "amounts", "refunds", "receipts"];

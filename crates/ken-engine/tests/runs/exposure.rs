@@ -19,7 +19,7 @@ use crate::house::{
 };
 
 #[test]
-fn tru_01_dec_07_an_independent_finding_renews_and_verifies() {
+fn an_independent_finding_renews_and_verifies() {
     let (dir, id) = repository_with_claim();
     let mut ken = open_engine(dir.path(), NOON);
     let before = ken.entry(id).unwrap().confirmation.last;
@@ -34,7 +34,7 @@ fn tru_01_dec_07_an_independent_finding_renews_and_verifies() {
 }
 
 #[test]
-fn dec_09_prv_04_an_agent_that_was_shown_the_claim_renews_nothing() {
+fn an_agent_that_was_shown_the_claim_renews_nothing() {
     let (dir, id) = repository_with_claim();
     let mut ken = open_engine(dir.path(), NOON);
     let before = ken.entry(id).unwrap().confirmation.last;
@@ -55,7 +55,7 @@ fn dec_09_prv_04_an_agent_that_was_shown_the_claim_renews_nothing() {
 }
 
 #[test]
-fn prv_05_an_agent_that_read_the_file_itself_has_seen_it() {
+fn an_agent_that_read_the_file_itself_has_seen_it() {
     let (dir, id) = repository_with_claim();
     let mut ken = open_engine(dir.path(), NOON);
     let file = ken.entry(id).unwrap().file_name().unwrap();
@@ -85,7 +85,7 @@ fn prv_05_an_agent_that_read_the_file_itself_has_seen_it() {
 }
 
 #[test]
-fn inj_23_a_sub_agent_has_seen_what_its_parent_saw() {
+fn a_sub_agent_has_seen_what_its_parent_saw() {
     let (dir, id) = repository_with_claim();
     let mut ken = open_engine(dir.path(), NOON);
     let agents = [
@@ -102,7 +102,7 @@ fn inj_23_a_sub_agent_has_seen_what_its_parent_saw() {
 }
 
 #[test]
-fn inj_24_a_conclusion_that_cites_the_claim_is_an_exposure() {
+fn a_conclusion_that_cites_the_claim_is_an_exposure() {
     let (dir, id) = repository_with_claim();
     let mut ken = open_engine(dir.path(), NOON);
     let agents = [
@@ -398,7 +398,7 @@ fn a_name_never_leaves_its_folder() {
 }
 
 #[test]
-fn tru_22_whoever_was_shown_an_entry_outside_any_run_says_once_whether_it_helped() {
+fn whoever_was_shown_an_entry_outside_any_run_says_once_whether_it_helped() {
     use ken_core::ledger::event::Feedback::{Helpful, Unhelpful};
     let (dir, id) = repository_with_claim();
     let mut ken = open_engine(dir.path(), NOON);

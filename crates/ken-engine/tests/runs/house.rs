@@ -146,7 +146,7 @@ pub(crate) fn derived_state(ken: &mut Engine) -> String {
             "{} {:?} {facts:?} {:?}\n",
             entry.id,
             posterior,
-            entry.tallies.worth()
+            entry.tallies.impact()
         );
     }
     for run in ["one", "two"] {

@@ -11,7 +11,7 @@ use std::ops::Range;
 
 use crate::axis::ScanAxis;
 use crate::encoding;
-use crate::judge::{MatchClass, RuleMatch};
+use crate::match_check::{MatchClass, RuleMatch};
 use crate::normalize;
 use crate::policy::GuardPolicy;
 use crate::redact::MARKER_START;

@@ -282,14 +282,14 @@ fn a_marker_in_prose_does_not_shield_the_key_after_it() {
 }
 
 #[test]
-fn sec_09_entropy_alone_counts_in_code_and_not_in_prose() {
+fn entropy_alone_counts_in_code_and_not_in_prose() {
     let text = a("high-entropy-string").text;
     assert_eq!(found(&text, TextMode::Code), ["high-entropy-string"]);
     assert_eq!(found(&text, TextMode::Prose), [] as [&str; 0]);
 }
 
 #[test]
-fn sec_08_every_axis_has_rules() {
+fn every_axis_has_rules() {
     let samples = sample::samples_of_every_rule(1);
     for axis in [
         ScanAxis::Injection,
@@ -304,7 +304,7 @@ fn sec_08_every_axis_has_rules() {
 }
 
 #[test]
-fn sec_18_sec_19_the_sanitizer_lets_heuristics_in_and_facts_about_a_line_not() {
+fn the_sanitizer_lets_heuristics_in_and_facts_about_a_line_not() {
     let heuristic = "Auth middleware often swallows context cancellation errors — check for ctx.Err() after upstream calls";
     assert_eq!(found(heuristic, TextMode::Statement), [] as [&str; 0]);
     let fact = "middleware/auth.go in Project X has a bug at line 47";
@@ -357,7 +357,7 @@ fn findings_are_in_the_order_of_the_text() {
 }
 
 #[test]
-fn sec_02_sec_03_sec_06_folders_hosts_and_endpoints_of_one_organization_are_found_in_statements() {
+fn folders_hosts_and_endpoints_of_one_organization_are_found_in_statements() {
     let own = |top: &str| format!("The cache lies in /{top}/mkessler/work/other-project");
     let cases = [
         (own("home"), "personal-folder"),
@@ -393,7 +393,7 @@ fn sec_02_sec_03_sec_06_folders_hosts_and_endpoints_of_one_organization_are_foun
 }
 
 #[test]
-fn sec_05_secrets_and_ways_to_exploit_what_is_not_mended_are_found() {
+fn secrets_and_ways_to_exploit_what_is_not_mended_are_found() {
     let exploit = "The upload form is still exploitable: send two dots in the file name";
     assert_eq!(found(exploit, TextMode::Statement), ["exploit-detail"]);
     let secret = a("stripe-key").text;

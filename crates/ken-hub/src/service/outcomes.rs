@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn ui_08_a_period_is_a_number_of_days_or_weeks() {
+    fn a_period_is_a_number_of_days_or_weeks() {
         for (text, days) in [("7d", 7), ("1d", 1), ("366d", 366), ("2w", 14)] {
             assert_eq!(text.parse(), Ok(ReportPeriod { days }), "{text}");
         }
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn ui_08_outcomes_of_the_period_are_added_up_and_no_others() {
+    fn outcomes_of_the_period_are_added_up_and_no_others() {
         use event::Outcome::{Abandoned, Failed, Succeeded};
         let (from, to) = (Timestamp::from_millis(100), Timestamp::from_millis(200));
         let all = vec![
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn hlt_14_rules_about_work_look_at_the_period() {
+    fn rules_about_work_look_at_the_period() {
         let long = |at| {
             let mut outcome = ended(at, event::Outcome::Failed, 0);
             outcome.closed.rounds = 12;

@@ -94,7 +94,7 @@ fn ret_a_search_finds_what_answers_filters_it_and_says_when_nothing_does() {
 }
 
 #[test]
-fn ret_28_in_a_run_draws_are_seeded_and_can_be_replayed() {
+fn in_a_run_draws_are_seeded_and_can_be_replayed() {
     let place = ServiceTestEnvironment::new();
     let ada = place.ada();
     for lesson in LESSONS {
@@ -284,7 +284,7 @@ fn tru_feedback_counts_once_and_only_from_who_had_the_entry() {
 }
 
 #[test]
-fn ui_07_a_briefing_has_norms_what_is_known_and_how_knowledge_fares() {
+fn a_briefing_has_norms_what_is_known_and_how_knowledge_fares() {
     let place = ServiceTestEnvironment::new();
     let ada = place.ada();
     let norm = place.add(
@@ -315,7 +315,7 @@ fn ui_07_a_briefing_has_norms_what_is_known_and_how_knowledge_fares() {
 }
 
 #[test]
-fn ui_08_outcomes_are_told_from_the_log_alone() {
+fn outcomes_are_told_from_the_log_alone() {
     let place = ServiceTestEnvironment::new();
     let bot = place.bot();
     for (id, outcome, lesson) in [
@@ -369,7 +369,7 @@ fn ui_08_outcomes_are_told_from_the_log_alone() {
 }
 
 #[test]
-fn ui_08_a_run_that_touched_nothing_took_as_long_as_it_was_open() {
+fn a_run_that_touched_nothing_took_as_long_as_it_was_open() {
     let place = ServiceTestEnvironment::new();
     let bot = place.bot();
     for (id, open_for) in [("R-1", 47_000), ("R-2", 47_000), ("R-3", 1_000)] {

@@ -77,7 +77,7 @@ fn observe_finding(place: &ServiceTestEnvironment, name: &str, run: &str, statem
 }
 
 #[test]
-fn acc_01_what_two_agents_found_unseen_becomes_an_entry_and_closing_twice_writes_once() {
+fn what_two_agents_found_unseen_becomes_an_entry_and_closing_twice_writes_once() {
     let place = ServiceTestEnvironment::new();
     open_orchestrated_run(&place, "R-1", &["agent:a", "agent:b"]);
     observe_finding(&place, "agent:a", "R-1", STATEMENT);

@@ -12,10 +12,10 @@ use serde::{Deserialize, Serialize};
 use super::ReplaceError;
 use crate::disk::{DiskError, LockGuard, parent, read_if_exists};
 use crate::git::{GitView, TreeChange};
-use crate::heal::replace_segment;
 use crate::layout::SegmentName;
 use crate::ledger::Ledger;
 use crate::notice::LedgerNotice;
+use crate::repair::replace_segment;
 use crate::state::OpenState;
 
 const INTENT_FILE: &str = "replacing.json";

@@ -17,11 +17,11 @@ use ken_core::values::time::Timestamp;
 
 use crate::disk::{DiskError, LockGuard};
 use crate::git::{GitError, GitOperation};
-use crate::heal::ComparisonDepth;
 use crate::journal::{Journal, JournalError};
 use crate::layout::{SegmentForm, SegmentName, SegmentStat};
 use crate::ledger::{Ledger, ReadError};
 use crate::pack;
+use crate::repair::ComparisonDepth;
 use crate::segment::{SegmentError, read_segment};
 use intent::{GitTracking, ReplacementGroup, ReplacementIntent};
 

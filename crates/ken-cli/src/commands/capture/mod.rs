@@ -77,8 +77,8 @@ pub(crate) struct CaptureArgs {
     #[arg(long, value_name = "LENS")]
     pub(crate) lens: Option<Tag>,
     /// Kind of the entry
-    #[arg(long, value_name = "KIND", default_value = "learning")]
-    pub(crate) kind: CaptureKind,
+    #[arg(long, value_name = "KIND", default_value = "learning", value_parser = values::capture_kind())]
+    pub(crate) kind: EntryKind,
 }
 
 /// Agents whose transcripts can be read.
@@ -86,35 +86,6 @@ pub(crate) struct CaptureArgs {
 pub(crate) enum CaptureAgent {
     ClaudeCode,
     Codex,
-}
-
-/// Kinds of entries for a solved problem.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum CaptureKind {
-    Learning,
-    Bug,
-    Technique,
-    Pattern,
-    AntiPattern,
-    Decision,
-    Convention,
-    Incident,
-}
-
-impl CaptureKind {
-    /// Returns the kind of entry.
-    pub(crate) fn kind(self) -> EntryKind {
-        match self {
-            Self::Learning => EntryKind::Learning,
-            Self::Bug => EntryKind::Bug,
-            Self::Technique => EntryKind::Technique,
-            Self::Pattern => EntryKind::Pattern,
-            Self::AntiPattern => EntryKind::AntiPattern,
-            Self::Decision => EntryKind::Decision,
-            Self::Convention => EntryKind::Convention,
-            Self::Incident => EntryKind::Incident,
-        }
-    }
 }
 
 pub(in crate::commands) fn run(
@@ -135,7 +106,7 @@ pub(in crate::commands) fn run(
         .map(|it| format!("{}:{}", it.evidence_type.name(), it.evidence_ref))
         .collect();
     let input = json!({
-        "kind": args.kind.kind().name(),
+        "kind": args.kind.name(),
         "statement": statement,
         "cite": cite,
         "anchors": args.anchor,

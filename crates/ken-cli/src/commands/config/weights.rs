@@ -25,7 +25,7 @@ pub(crate) enum WeightsCommand {
     Show,
     /// Set all six weights of this workspace, shared by all clones
     #[command(
-        after_help = "Example:\n  ken config weights set semantic=0.33 thompson=0.30 freshness=0.15 status=0.10 thread=0.07 cooccurrence=0.05"
+        after_help = "Example:\n  ken config weights set semantic=0.38 thompson=0.25 freshness=0.15 status=0.10 thread=0.07 cooccurrence=0.05"
     )]
     Set {
         /// Signals and their weights, which sum to 1
@@ -85,9 +85,12 @@ fn weights(shares: &[Share]) -> Result<RankingWeights, CommandFailure> {
     for Share { name, weight } in shares {
         members.insert(name.clone(), Value::from(*weight));
     }
-    let hint = "give all six, such as semantic=0.38 thompson=0.25 freshness=0.15 status=0.10 thread=0.07 cooccurrence=0.05";
-    RankingWeights::from_json(&Value::Object(members))
-        .map_err(|e| CommandFailure::usage(e).with_hint(hint))
+    RankingWeights::from_json(&Value::Object(members)).map_err(|e| {
+        let defaults = RankingWeights::default().named();
+        let all = defaults.map(|(name, weight)| format!("{name}={weight:.2}"));
+        let hint = format!("give all six, such as {}", all.join(" "));
+        CommandFailure::usage(e).with_hint(hint)
+    })
 }
 
 fn print(session: &mut Session<'_>, scoring: WorkspaceWeights) -> Result<(), CommandFailure> {

@@ -10,8 +10,8 @@ use serde::Serialize;
 
 use crate::commands::Session;
 use crate::failure::{CommandExit, CommandFailure};
+use crate::print::impact::impact_text;
 use crate::print::truncate_columns;
-use crate::print::worth::impact_text;
 
 /// `ken health impact`.
 #[derive(Debug, Args)]
@@ -30,7 +30,7 @@ struct LiftObject {
     /// The entry; absent for all entries together.
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<String>,
-    worth: ImpactEstimate,
+    impact: ImpactEstimate,
 }
 
 pub(in crate::commands) fn run(
@@ -43,8 +43,8 @@ pub(in crate::commands) fn run(
             |engine| Ok(engine.find(id)?),
             |entry| vec![entry.id],
         )?;
-        let worth = entry.tallies.worth();
-        return one(session, Some(&entry), worth);
+        let impact = entry.tallies.impact();
+        return one(session, Some(&entry), impact);
     }
     let lifts = session.read_shown(
         ExposureChannel::Pull,
@@ -52,8 +52,8 @@ pub(in crate::commands) fn run(
         |lifts| lifts.entries.iter().map(|(entry, _)| entry.id).collect(),
     )?;
     one(session, None, lifts.all)?;
-    for (entry, worth) in &lifts.entries {
-        one(session, Some(entry), *worth)?;
+    for (entry, impact) in &lifts.entries {
+        one(session, Some(entry), *impact)?;
     }
     if lifts.entries.is_empty() {
         session.printer.hint("entries are tried where `ken brief --run RUN` gives them to agents of a run that `ken run open` began")?;
@@ -64,13 +64,13 @@ pub(in crate::commands) fn run(
 fn one(
     session: &mut Session<'_>,
     entry: Option<&Entry>,
-    worth: ImpactEstimate,
+    impact: ImpactEstimate,
 ) -> Result<CommandExit, CommandFailure> {
     if session.is_json() {
         session.printer.json(&LiftObject {
             schema: "ken.impact.v1",
             id: entry.map(|it| it.id.to_string()),
-            worth,
+            impact,
         })?;
         return Ok(CommandExit::Fine);
     }
@@ -85,6 +85,6 @@ fn one(
     session.printer.line(name)?;
     session
         .printer
-        .line(format_args!("    {}", impact_text(worth)))?;
+        .line(format_args!("    {}", impact_text(impact)))?;
     Ok(CommandExit::Fine)
 }

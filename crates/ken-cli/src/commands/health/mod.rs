@@ -31,7 +31,7 @@ pub(crate) struct HealthArgs {
 /// `ken health …`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum HealthCommand {
-    /// Print the health report: fourteen rules, recent outcomes, maintenance that is due
+    /// Print the health report: findings, recent outcomes, maintenance that is due
     #[command(after_help = "Example:\n  ken health report --format json")]
     Report,
     /// Check every count against its limit, and write a proposal if one is reached

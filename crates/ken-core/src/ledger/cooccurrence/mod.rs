@@ -33,9 +33,9 @@ pub const PARTNERS_MAX: usize = 32;
 pub const PAIRED_MAX: usize = 32;
 /// Weight above which a pair connects a cluster.
 pub const EDGE_WEIGHT: f64 = 2.0;
-/// Entries a cluster needs to be worth distilling.
+/// Entries a cluster needs to be impact distilling.
 pub const CLUSTER_ENTRIES_MIN: usize = 5;
-/// Average weight above which a cluster is worth distilling.
+/// Average weight above which a cluster is impact distilling.
 pub const CLUSTER_WEIGHT: f64 = 3.0;
 
 const MILLI: f64 = 1_000.0;

@@ -43,7 +43,7 @@ fn ring(entries: usize, weight: f64) -> Vec<CooccurrenceEdge> {
 }
 
 #[test]
-fn dst_01_dst_12_success_with_several_entries_pairs_each_of_them() {
+fn success_with_several_entries_pairs_each_of_them() {
     let run = used(&[(1, 1000), (2, 500), (3, 0), (4, 1)]);
     assert_eq!(used_with(id(1), &run), BTreeSet::from([id(2), id(4)]));
     assert!(used_with(id(3), &run).is_empty(), "it did not succeed");
@@ -52,7 +52,7 @@ fn dst_01_dst_12_success_with_several_entries_pairs_each_of_them() {
 }
 
 #[test]
-fn dst_01_only_the_first_entries_of_a_run_are_paired() {
+fn only_the_first_entries_of_a_run_are_paired() {
     let all: Vec<(usize, u32)> = (0..=PAIRED_MAX).map(|n| (n, 1)).collect();
     let run = used(&all);
     assert_eq!(used_with(id(0), &run).len(), PAIRED_MAX - 1);
@@ -60,7 +60,7 @@ fn dst_01_only_the_first_entries_of_a_run_are_paired() {
 }
 
 #[test]
-fn dst_02_a_further_run_multiplies_by_1_05() {
+fn a_further_run_multiplies_by_1_05() {
     let pair = CooccurrenceWeight::first(day(0));
     assert_eq!(pair.weight_milli, 1000);
     assert_eq!(pair.again(day(0)).weight_milli, 1050);
@@ -68,7 +68,7 @@ fn dst_02_a_further_run_multiplies_by_1_05() {
 }
 
 #[test]
-fn dst_03_a_day_leaves_0_995() {
+fn a_day_leaves_0_995() {
     let pair = CooccurrenceWeight::first(day(0));
     assert_eq!(pair.weight_on(day(0)), Some(1.0));
     assert_eq!(pair.weight_on(day(1)), Some(0.995));
@@ -78,7 +78,7 @@ fn dst_03_a_day_leaves_0_995() {
 }
 
 #[test]
-fn dst_04_below_0_1_a_pair_is_forgotten_and_starts_anew() {
+fn below_0_1_a_pair_is_forgotten_and_starts_anew() {
     let faint = |weight_milli| CooccurrenceWeight {
         weight_milli,
         on: day(0),
@@ -97,7 +97,7 @@ fn dst_04_below_0_1_a_pair_is_forgotten_and_starts_anew() {
 }
 
 #[test]
-fn dst_05_no_pair_weighs_more_than_10() {
+fn no_pair_weighs_more_than_10() {
     let mut pair = CooccurrenceWeight::first(day(0));
     for _ in 0..200 {
         pair = pair.again(day(0));
@@ -123,7 +123,7 @@ fn the_strongest_partners_are_kept_and_among_equals_the_smaller_ids() {
 }
 
 #[test]
-fn dst_06_two_is_no_edge() {
+fn two_is_no_edge() {
     assert!(find_clusters(&[edge(1, 2, 2.0)]).is_empty());
     let found = find_clusters(&[edge(1, 2, 2.001), edge(3, 4, 9.0), edge(2, 3, 2.0)]);
     let sizes: Vec<usize> = found.iter().map(|it| it.entries.len()).collect();
@@ -131,7 +131,7 @@ fn dst_06_two_is_no_edge() {
 }
 
 #[test]
-fn dst_07_a_cluster_needs_five_entries_and_more_than_three() {
+fn a_cluster_needs_five_entries_and_more_than_three() {
     let is_worth = |edges: &[CooccurrenceEdge]| find_clusters(edges)[0].is_worth_distilling();
     assert!(is_worth(&ring(5, 3.001)));
     assert!(!is_worth(&ring(4, 9.0)), "four entries");

@@ -44,7 +44,7 @@ fn signals(facts: &EntryFacts, found: QueryMatch) -> SignalVector {
 }
 
 #[test]
-fn ret_26_to_ret_32_ret_37_six_default_weights_sum_to_one() {
+fn six_default_weights_sum_to_one() {
     let weights = RankingWeights::default();
     let wanted = [0.38, 0.25, 0.15, 0.10, 0.07, 0.05];
     assert_eq!(weights.named().map(|(_, value)| value), wanted);
@@ -52,7 +52,7 @@ fn ret_26_to_ret_32_ret_37_six_default_weights_sum_to_one() {
 }
 
 #[test]
-fn ret_34_status_bonus() {
+fn status_bonus() {
     for (status, wanted) in [
         (EntryStatus::Verified, 1.0),
         (EntryStatus::Active, 0.8),
@@ -69,7 +69,7 @@ fn ret_34_status_bonus() {
 }
 
 #[test]
-fn ret_35_thread_bonus_is_all_or_nothing() {
+fn thread_bonus_is_all_or_nothing() {
     for (in_thread, wanted) in [(true, 1.0), (false, 0.0)] {
         let found = QueryMatch {
             in_thread,
@@ -80,7 +80,7 @@ fn ret_35_thread_bonus_is_all_or_nothing() {
 }
 
 #[test]
-fn ret_36_cooccurrence_saturates() {
+fn cooccurrence_saturates() {
     for (together, wanted) in [(0.0, 0.0), (1.0, 1.0 - (-0.6_f64).exp()), (100.0, 1.0)] {
         let facts = EntryFacts {
             cooccurrence: together,
@@ -94,7 +94,7 @@ fn ret_36_cooccurrence_saturates() {
 }
 
 #[test]
-fn dec_23_freshness_halves_in_ninety_days_unless_conditions_hold() {
+fn freshness_halves_in_ninety_days_unless_conditions_hold() {
     let since = |last: &str| EntryFacts {
         confirmation: Confirmation {
             last: Some(last.parse().unwrap()),
@@ -154,7 +154,7 @@ fn silence_of_those_who_could_have_found_it_makes_a_claim_less_fresh_whatever_th
 }
 
 #[test]
-fn ret_33_draws_follow_the_posterior_and_repeat() {
+fn draws_follow_the_posterior_and_repeat() {
     let posterior = BetaPosterior {
         alpha: 8.0,
         beta: 2.0,
@@ -194,7 +194,7 @@ fn the_mean_explores_nothing() {
 }
 
 #[test]
-fn ret_37_ret_47_parts_sum_to_the_score() {
+fn parts_sum_to_the_score() {
     let found = QueryMatch {
         semantic: 0.7,
         in_thread: true,
@@ -221,7 +221,7 @@ fn ret_37_ret_47_parts_sum_to_the_score() {
 }
 
 #[test]
-fn ret_50_ret_51_weights_are_checked() {
+fn weights_are_checked() {
     let six = json!({"semantic": 0.5, "thompson": 0.0, "freshness": 0.2, "status": 0.1,
         "thread": 0.1, "cooccurrence": 0.1});
     let weights = RankingWeights::from_json(&six).unwrap();
@@ -253,7 +253,7 @@ fn ret_50_ret_51_weights_are_checked() {
 }
 
 #[test]
-fn ret_13_ret_14_ret_15_roles_prefer_kinds() {
+fn roles_prefer_kinds() {
     assert!(ReaderRole::Researcher.prefers(EntryKind::Spike));
     assert!(!ReaderRole::Researcher.prefers(EntryKind::Learning));
     assert!(ReaderRole::Planner.prefers(EntryKind::Learning));

@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn inj_30_inj_31_inj_32_inj_33_inj_34_a_full_room_is_shared_by_the_percentages() {
+    fn a_full_room_is_shared_by_the_percentages() {
         assert_eq!(allocate_tokens(1000, [9000; 5]), [350, 200, 150, 150, 150]);
         let all: usize = BriefingSection::ALL
             .into_iter()

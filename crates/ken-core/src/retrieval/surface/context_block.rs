@@ -160,7 +160,7 @@ fn entry_header(finding: &HitView<'_>, content: &Content) -> String {
         Validity::Holds => words.push("holds".to_owned()),
         Validity::Changed => words.push("its code changed".to_owned()),
         Validity::Broken => words.push("broken".to_owned()),
-        // The common case is not worth a word on every line.
+        // The common case is not impact a word on every line.
         Validity::Unverifiable => {}
     }
     if let Some(created) = &finding.entry.created {

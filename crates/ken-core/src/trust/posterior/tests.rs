@@ -32,7 +32,7 @@ fn close(one: f64, other: f64) -> bool {
 }
 
 #[test]
-fn tru_03_tru_04_without_evidence_it_is_the_prior() {
+fn without_evidence_it_is_the_prior() {
     let now = compute_posterior(
         &EntryTallies::default(),
         ageing(DecayClass::Ephemeral),
@@ -43,7 +43,7 @@ fn tru_03_tru_04_without_evidence_it_is_the_prior() {
 }
 
 #[test]
-fn dec_24_dec_25_dec_26_half_of_evidence_is_left_after_34_and_139_days_and_all_of_permanent() {
+fn half_of_evidence_is_left_after_34_and_139_days_and_all_of_permanent() {
     for (class, days) in [(DecayClass::Ephemeral, 34), (DecayClass::Stable, 139)] {
         let left = ageing(class).remaining(days);
         assert!((left - 0.5).abs() < 0.005, "{class:?}: {left}");
@@ -52,7 +52,7 @@ fn dec_24_dec_25_dec_26_half_of_evidence_is_left_after_34_and_139_days_and_all_o
 }
 
 #[test]
-fn dec_28_alpha_is_the_prior_and_what_is_left_of_each_day() {
+fn alpha_is_the_prior_and_what_is_left_of_each_day() {
     let evidence = tallies(&[(0, 2, 0), (10, 3, 1)]);
     let now = compute_posterior(&evidence, ageing(DecayClass::Ephemeral), day(20));
     assert!(close(
@@ -63,7 +63,7 @@ fn dec_28_alpha_is_the_prior_and_what_is_left_of_each_day() {
 }
 
 #[test]
-fn dec_29_evidence_fades_for_180_days_and_no_further() {
+fn evidence_fades_for_180_days_and_no_further() {
     let evidence = tallies(&[(0, 100, 0)]);
     let alpha = |n| compute_posterior(&evidence, ageing(DecayClass::Ephemeral), day(n)).alpha;
     assert!(alpha(179) > alpha(180));
@@ -72,14 +72,14 @@ fn dec_29_evidence_fades_for_180_days_and_no_further() {
 }
 
 #[test]
-fn dec_27_evidence_from_a_clock_that_runs_ahead_counts_in_full() {
+fn evidence_from_a_clock_that_runs_ahead_counts_in_full() {
     let evidence = tallies(&[(30, 4, 0)]);
     let now = compute_posterior(&evidence, ageing(DecayClass::Ephemeral), day(0));
     assert!(close(now.alpha, 9.0));
 }
 
 #[test]
-fn tru_08_tru_09_tru_10_outcomes_count_by_quality_between_a_half_and_one_and_a_half() {
+fn outcomes_count_by_quality_between_a_half_and_one_and_a_half() {
     let success = |quality| outcome_weight(Outcome::Succeeded, quality).alpha;
     assert!(close(success(Some(0)), 0.5));
     assert!(close(success(Some(1000)), 1.5));
@@ -98,7 +98,7 @@ fn tru_08_tru_09_tru_10_outcomes_count_by_quality_between_a_half_and_one_and_a_h
 }
 
 #[test]
-fn tru_12_tru_13_observations_and_bands() {
+fn observations_and_bands() {
     for (sum, observations, strength) in [
         (10.0, 0.0, EvidenceStrength::Prior),
         (14.9, 4.9, EvidenceStrength::Prior),
@@ -117,7 +117,7 @@ fn tru_12_tru_13_observations_and_bands() {
 }
 
 #[test]
-fn tru_18_a_posterior_is_stuck_after_fifty_observations_between_035_and_065() {
+fn a_posterior_is_stuck_after_fifty_observations_between_035_and_065() {
     let of = |sum: f64, mean: f64| BetaPosterior {
         alpha: sum * mean,
         beta: sum * (1.0 - mean),
@@ -129,7 +129,7 @@ fn tru_18_a_posterior_is_stuck_after_fifty_observations_between_035_and_065() {
 }
 
 #[test]
-fn tru_18_a_reset_throws_away_what_was_observed_until_then() {
+fn a_reset_throws_away_what_was_observed_until_then() {
     let mut evidence = tallies(&[(0, 40, 40), (5, 1, 0), (6, 2, 0)]);
     evidence.reset = Some(day(5));
     let now = compute_posterior(&evidence, ageing(DecayClass::Permanent), day(6));
@@ -143,7 +143,7 @@ fn tru_18_a_reset_throws_away_what_was_observed_until_then() {
 }
 
 #[test]
-fn tru_26_the_peak_is_the_most_there_ever_was() {
+fn the_peak_is_the_most_there_ever_was() {
     let evidence = tallies(&[(0, 10, 0), (1, 10, 0), (90, 1, 0)]);
     let stable = ageing(DecayClass::Stable);
     let peak = peak_alpha(&evidence, stable, day(100));
@@ -156,7 +156,7 @@ fn tru_26_the_peak_is_the_most_there_ever_was() {
 }
 
 #[test]
-fn tru_24_tru_25_a_success_gives_back_a_fifth_of_mastery_below_half_its_peak() {
+fn a_success_gives_back_a_fifth_of_mastery_below_half_its_peak() {
     let evidence = tallies(&[(0, 100, 0)]);
     let stable = ageing(DecayClass::Stable);
     let alpha = |n| compute_posterior(&evidence, stable, day(n)).alpha;
@@ -173,7 +173,7 @@ fn tru_24_tru_25_a_success_gives_back_a_fifth_of_mastery_below_half_its_peak() {
 }
 
 #[test]
-fn dec_36_dec_38_laying_aside_ages_evidence_faster_and_changes_none_of_it() {
+fn laying_aside_ages_evidence_faster_and_changes_none_of_it() {
     for class in [
         DecayClass::Ephemeral,
         DecayClass::Stable,
@@ -187,7 +187,7 @@ fn dec_36_dec_38_laying_aside_ages_evidence_faster_and_changes_none_of_it() {
 }
 
 #[test]
-fn dec_18_what_the_code_bears_out_does_not_age() {
+fn what_the_code_bears_out_does_not_age() {
     for class in [DecayClass::Ephemeral, DecayClass::Stable] {
         assert!(close(
             EvidenceDecay::for_live(class, Validity::Holds).gamma,
@@ -197,14 +197,14 @@ fn dec_18_what_the_code_bears_out_does_not_age() {
 }
 
 #[test]
-fn dec_37_no_age_takes_it_below_the_prior() {
+fn no_age_takes_it_below_the_prior() {
     let evidence = tallies(&[(0, 1, 1)]);
     let now = compute_posterior(&evidence, EvidenceDecay { gamma: 0.0 }, day(400));
     assert!(now.alpha >= BetaPosterior::PRIOR.alpha && now.beta >= BetaPosterior::PRIOR.beta);
 }
 
 #[test]
-fn fed_09_a_quantile_is_that_of_the_beta_distribution() {
+fn a_quantile_is_that_of_the_beta_distribution() {
     let at = |alpha, beta, share| beta_quantile(BetaPosterior { alpha, beta }, share);
     for (found, known) in [
         (at(1.0, 1.0, 0.1), 0.1),

@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn acc_02_two_agents_apart_are_enough_and_one_is_not() {
+    fn two_agents_apart_are_enough_and_one_is_not() {
         let gained = together(&run(Vec::new()), Outcome::Succeeded, ["a", "b"]).unwrap();
         assert_eq!(
             (gained.kind, gained.is_convergent),
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn acc_02_an_agent_that_heard_of_it_from_the_other_does_not_count() {
+    fn an_agent_that_heard_of_it_from_the_other_does_not_count() {
         let said = |to: Vec<Actor>| RunNote::Said {
             agent: actor("a"),
             words: None,
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn acc_02_nobody_converges_where_nobody_watched_or_the_run_was_given_up() {
+    fn nobody_converges_where_nobody_watched_or_the_run_was_given_up() {
         let gap = run(vec![RunNote::Gap]);
         assert_eq!(together(&gap, Outcome::Succeeded, ["a", "b"]), None);
         let whole = run(Vec::new());
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn acc_03_what_speaks_of_the_change_at_hand_is_no_lasting_knowledge() {
+    fn what_speaks_of_the_change_at_hand_is_no_lasting_knowledge() {
         for (statement, durable) in [
             ("This PR forgets the key", false),
             ("The key is missing on line 42", false),
@@ -308,13 +308,13 @@ mod tests {
     }
 
     #[test]
-    fn acc_09_from_nine_on_one_finding_is_an_incident() {
+    fn from_nine_on_one_finding_is_an_incident() {
         assert_eq!(kind(&[finding(9_000, 0, false)]), Some(EntryKind::Incident));
         assert_eq!(kind(&[finding(8_999, 0, false)]), None);
     }
 
     #[test]
-    fn acc_10_from_seven_and_eight_on_one_finding_is_a_pattern() {
+    fn from_seven_and_eight_on_one_finding_is_a_pattern() {
         assert_eq!(
             kind(&[finding(7_000, 8_000, false)]),
             Some(EntryKind::Pattern)
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn acc_11_dismissal_beats_severity() {
+    fn dismissal_beats_severity() {
         let dismissed = [finding(9_500, 9_000, true)];
         assert_eq!(kind(&dismissed), Some(EntryKind::FalsePositive));
         let both = [finding(9_500, 0, false), finding(0, 0, true)];
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn acc_05_the_wording_with_the_most_grounds_is_taken() {
+    fn the_wording_with_the_most_grounds_is_taken() {
         let plain = finding(9_000, 0, false);
         let grounded = RunFinding {
             verify: vec!["cargo test pay".parse().unwrap()],

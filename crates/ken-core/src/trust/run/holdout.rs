@@ -73,7 +73,7 @@ pub fn assign_entries<'e>(
 /// Returns the holdout share of an entry, in thousandths.
 fn holdout_share_milli(entry: &Entry, policy: ReviewPolicy) -> u16 {
     if may_be_withheld(entry) {
-        policy.holdout_share_milli(entry.exposures_since_confirmation(), entry.tallies.worth())
+        policy.holdout_share_milli(entry.exposures_since_confirmation(), entry.tallies.impact())
     } else {
         0
     }

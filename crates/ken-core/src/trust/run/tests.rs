@@ -66,12 +66,12 @@ fn shown(agent: &str, how: ExposureChannel) -> RunNote {
 }
 
 #[test]
-fn prv_03_an_agent_that_was_not_shown_the_entry_finds_it_independently() {
+fn an_agent_that_was_not_shown_the_entry_finds_it_independently() {
     assert_eq!(provenance(&run(Vec::new()), "a"), Provenance::Independent);
 }
 
 #[test]
-fn prv_04_prv_05_however_an_agent_saw_the_entry_it_is_primed_and_the_other_is_not() {
+fn however_an_agent_saw_the_entry_it_is_primed_and_the_other_is_not() {
     for how in [
         ExposureChannel::Push,
         ExposureChannel::Pull,
@@ -96,7 +96,7 @@ fn who_read_a_file_of_many_entries_saw_them_all() {
 }
 
 #[test]
-fn inj_23_inj_24_a_conclusion_passed_on_is_an_exposure() {
+fn a_conclusion_passed_on_is_an_exposure() {
     let said = |to: Vec<Actor>| RunNote::Said {
         agent: actor("a"),
         words: None,

@@ -30,7 +30,7 @@ fn merging(a: &str, b: &str, cosine: Option<f64>) -> StatementComparison {
 const RETRY: &str = "Retry the payment call twice after a network timeout";
 
 #[test]
-fn dup_02_case_punctuation_and_spaces_make_no_difference() {
+fn case_punctuation_and_spaces_make_no_difference() {
     for again in ["Charging twice is safe", "charging  twice, IS safe!"] {
         let found = compared("Charging twice is safe", again, None);
         assert_eq!(found, SimilarityVerdict::Same, "{again}");
@@ -157,7 +157,7 @@ fn short_and_empty_statements_match_by_equality_only() {
 }
 
 #[test]
-fn dup_05_dup_07_dup_10_a_judge_decides_between_harvest_and_merge() {
+fn a_judge_decides_between_harvest_and_merge() {
     // The first differs from RETRY only in articles, the second has nothing in common with it.
     let again = "Retry a payment call twice after the network timeout";
     let other = "Log who asked for `nightly_export`";
@@ -181,7 +181,7 @@ fn dup_05_dup_07_dup_10_a_judge_decides_between_harvest_and_merge() {
 }
 
 #[test]
-fn dup_07_other_words_or_another_order_are_never_merged_unasked() {
+fn other_words_or_another_order_are_never_merged_unasked() {
     for (a, b) in [
         (
             RETRY,
@@ -230,7 +230,7 @@ fn a_model_nobody_calibrated_says_nothing() {
 }
 
 #[test]
-fn dup_04_below_the_harvest_threshold_nothing_is_alike() {
+fn below_the_harvest_threshold_nothing_is_alike() {
     let a = "Close the `Pool` in the shutdown hook, or the process hangs on exit";
     let b = "Closing the `Pool` in the shutdown hook keeps the process from hanging on exit";
     assert_eq!(
@@ -241,7 +241,7 @@ fn dup_04_below_the_harvest_threshold_nothing_is_alike() {
 }
 
 #[test]
-fn dup_04_dup_05_dup_07_the_thresholds_are_what_was_asked_for() {
+fn the_thresholds_are_what_was_asked_for() {
     let all = [BATCH_COSINE, PROPOSAL_COSINE, MERGE_COSINE];
     assert_eq!(all, [0.82, 0.92, 0.98]);
 }

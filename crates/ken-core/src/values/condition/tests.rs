@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 
 #[test]
-fn ent_27_every_kind_of_condition_reads_back_as_written() {
+fn every_kind_of_condition_reads_back_as_written() {
     for text in [
         "file:src/**/*.{rs,toml}",
         "not file:src/legacy/**",

@@ -66,7 +66,7 @@ pub(super) struct BriefingResponse {
     #[schema(value_type = Vec<Object>)]
     global: Value,
     text: String,
-    /// Health findings of fourteen rules, most severe first. They are recommendations.
+    /// Findings of the health rules, most severe first. They are recommendations.
     #[schema(value_type = Vec<Object>)]
     insights: Value,
 }

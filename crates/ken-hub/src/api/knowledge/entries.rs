@@ -119,7 +119,7 @@ pub(super) struct AddEntryBody {
     #[serde(default = "default_kind")]
     #[schema(default = "learning")]
     kind: String,
-    /// Citations: commit:HASH, pr:N, test:NAME, doc:PATH or transcript:ID.
+    /// Citations: `commit:HASH`, `pr:NUMBER`, `doc:PATH`, `test:NAME` or `transcript:HASH`.
     #[schema(max_items = 50)]
     cites: Vec<String>,
     /// Code locations: path#symbol, path:10-20 or path. A hub has no code, so they get a

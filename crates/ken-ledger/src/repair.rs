@@ -12,8 +12,8 @@ use crate::disk::{Dir, DiskError, LockGuard, Stat, parent};
 use crate::journal::{self, Journal, JournalMark, JournalTailCheck};
 use crate::layout::SegmentName;
 use crate::ledger::Ledger;
-use crate::mend::{SegmentRepair, plan_repair};
 use crate::notice::LedgerNotice;
+use crate::repair_plan::{SegmentRepair, plan_repair};
 use crate::segment::parse_line;
 use crate::state::{OpenSegment, OpenState};
 

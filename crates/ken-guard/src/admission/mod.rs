@@ -7,9 +7,9 @@
 //! written by a person, await human review.
 
 mod redaction;
+mod rescan;
 mod scanning;
-mod worth;
-mod written;
+mod signals;
 
 use ken_core::decide::{Draft, Refusal};
 use ken_core::ledger::event::{
@@ -22,15 +22,15 @@ use ken_core::values::status::EntryStatus;
 use serde::Deserialize as _;
 use serde_json::Value;
 
-use crate::admission::{QualityVerdict, QualityWeights, WorkspaceOrigin, decide_by_score};
 use crate::axis::ScanAxis;
 use crate::policy::GuardPolicy;
+use crate::quality::{QualityVerdict, QualityWeights, WorkspaceOrigin, decide_by_score};
 use crate::verdict::{GuardFinding, GuardVerdict, ScannedField, admit};
 use crate::{RULE_SET, TextMode};
 
 pub use redaction::{ReasonTooLong, without_secrets};
+pub use rescan::{ReceiveVerdict, RescanFinding};
 pub use scanning::{ScanFinding, ScanReport};
-pub use written::{ReceiveVerdict, RescanFinding};
 
 /// Keys whose values, including nested keys, are third-party data.
 const FOREIGN_DATA_KEYS: [&str; 2] = ["context", "value"];
@@ -154,13 +154,13 @@ impl Guard {
 
     /// Scores a new entry by its seven signals.
     fn weigh(&self, proposed: &Proposed, admission: &mut Admission) -> Result<(), WriteRejection> {
-        let score = worth::compute_signals(proposed, admission.scan).score(&self.weights);
+        let score = signals::compute_signals(proposed, admission.scan).score(&self.weights);
         let reach = if proposed.origin.is_foreign() {
             WorkspaceOrigin::Foreign
         } else {
             WorkspaceOrigin::Own
         };
-        let milli = worth::to_milli(score);
+        let milli = signals::to_milli(score);
         match decide_by_score(score, reach) {
             QualityVerdict::Admit => Ok(()),
             QualityVerdict::Demote => {

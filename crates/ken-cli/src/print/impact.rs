@@ -14,8 +14,8 @@ use super::pluralize;
 const CHART_SIDE_COLUMNS: usize = 20;
 
 /// Renders a measured impact, with a chart if there are enough runs.
-pub(crate) fn impact_text(worth: ImpactEstimate) -> String {
-    match worth {
+pub(crate) fn impact_text(impact: ImpactEstimate) -> String {
+    match impact {
         ImpactEstimate::TooFew { shown, withheld } => {
             // The smaller group limits the estimate.
             let fewer = shown.min(withheld);
@@ -101,7 +101,7 @@ pub(crate) fn confidence_details(entry: &Entry, grounds: &ConfidenceReport) -> S
                 enum_label(&posterior.strength()),
             ),
         ),
-        ("worth", impact_text(grounds.impact)),
+        ("impact", impact_text(grounds.impact)),
     ];
     let _ = writeln!(text);
     for (name, value) in lines {

@@ -129,7 +129,7 @@ mod tests {
     };
 
     #[test]
-    fn sec_14_seven_signals_each_count_and_the_weights_add_up() {
+    fn seven_signals_each_count_and_the_weights_add_up() {
         let weights = QualityWeights::default();
         let alone = [
             QualitySignals {
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn sec_15_sec_16_the_thresholds_bind_on_their_side() {
+    fn the_thresholds_bind_on_their_side() {
         let cases = [
             (0.249_999, QualityVerdict::Reject, QualityVerdict::Reject),
             (0.25, QualityVerdict::Demote, QualityVerdict::Demote),

@@ -3,7 +3,7 @@
 use ken_core::ledger::event::{Origin, Proposed, ScanStatus};
 use ken_core::values::kind::Memory;
 
-use crate::admission::QualitySignals;
+use crate::quality::QualitySignals;
 
 /// Assumed confidence of an author who states none.
 const CONFIDENCE_DEFAULT: f64 = 0.5;
@@ -87,7 +87,7 @@ mod tests {
     use ken_core::values::time::Timestamp;
 
     use super::*;
-    use crate::admission::{QualityVerdict, QualityWeights, WorkspaceOrigin, decide_by_score};
+    use crate::quality::{QualityVerdict, QualityWeights, WorkspaceOrigin, decide_by_score};
 
     fn proposed(origin: Origin) -> Proposed {
         let content = Content::new("Retries need a key".parse().unwrap());
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn sec_17_what_it_is_worth_depends_on_neither_fit_nor_success() {
+    fn what_it_is_worth_depends_on_neither_fit_nor_success() {
         let plain = proposed(Origin::Agent);
         let mut praised = plain.clone();
         praised.run = Some(ken_core::ledger::event::SourceRun {

@@ -38,7 +38,7 @@ pub(crate) enum MatchCheck {
     Always,
     /// `body` is not filler and does not say "example".
     Token,
-    /// As `Token`, and `body` is not lower-case words, as in `glpat-name-of-your-classify_token`.
+    /// As `Token`, and `body` is not lower-case words, as in `glpat-name-of-your-token`.
     TokenNotWords,
     /// As `Token`, and letters and digits are mixed unlike in an identifier.
     TokenMixed,
