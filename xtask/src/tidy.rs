@@ -58,6 +58,11 @@ static REVERSED_COMPARISON: LazyLock<Regex> = LazyLock::new(|| {
         .expect("the pattern is a constant")
 });
 
+/// A function named after requirement rows, such as `ent_22_…`.
+static REQUIREMENT_IN_NAME: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"\bfn (?:[a-z]{2,4}_[0-9]{2}|c[0-9]+)_").expect("the pattern is a constant")
+});
+
 /// Checks every file git tracks or would track.
 pub(crate) fn check(repository: &Repository) -> Result<Vec<Finding>, String> {
     let files = repository.files()?;
@@ -196,6 +201,10 @@ fn check_rust(path: &str, text: &str, long_files: &[&str], findings: &mut Vec<Fi
             let message = "compares backwards: write the variable first, `len > MAX`";
             findings.push(Finding::new(path, index + 1, message));
         }
+        if REQUIREMENT_IN_NAME.is_match(code) {
+            let message = "is named after a requirement: name the behavior, list the test in docs/conformance.toml";
+            findings.push(Finding::new(path, index + 1, message));
+        }
         for (needle, message) in BANNED_CODE {
             if code.contains(needle) {
                 findings.push(Finding::new(path, index + 1, *message));
@@ -321,6 +330,14 @@ mod tests {
         assert!(messages("crates/a/src/lib.rs", &comment).is_empty());
         let wide = comment.replace("// ", "//  ");
         assert_eq!(messages("crates/a/src/lib.rs", &wide).len(), 1);
+    }
+
+    #[test]
+    fn a_test_named_after_a_requirement_is_found() {
+        let named = |name: &str| format!("{OPENING}fn {name}() {{}}\n");
+        let found = |name| messages("crates/a/tests/a.rs", &named(name)).len();
+        assert_eq!(found(concat!("ent", "_22_kinds_have_schemas")), 1);
+        assert_eq!(found("kinds_have_schemas"), 0);
     }
 
     #[test]

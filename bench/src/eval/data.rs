@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use ken_core::decide::{Draft, EventStamper, SCHEMA_VERSION};
-use ken_core::ledger::event::{Body, Origin, Proposed, RecordedEvent};
+use ken_core::ledger::event::{EventBody, Origin, Proposed, RecordedEvent};
 use ken_core::values::actor::{Actor, ActorRole};
 use ken_core::values::content::Content;
 use ken_core::values::id::{EntryId, EventId, IdSource as _, NodeId};
@@ -107,7 +107,7 @@ pub(super) fn proposals(lessons: &[Lesson]) -> Result<Vec<Told>, String> {
         let entry = EntryId::created_by(id, EntryKind::Learning);
         let draft = Draft {
             about: vec![entry.into()],
-            body: Body::Proposed(proposed(lesson)?),
+            body: EventBody::Proposed(proposed(lesson)?),
         };
         let mut clock = EventStamper {
             node,

@@ -151,7 +151,7 @@ fn findings_of(
         let text = known.filter(|_| number + 1 < count).unwrap_or(new);
         findings.push(RunFinding {
             statement: text.parse().map_err(said("cannot word a finding"))?,
-            evidence: Vec::new(),
+            anchors: Vec::new(),
             verify: Vec::new(),
             severity_milli: 0,
             confidence_milli: 0,

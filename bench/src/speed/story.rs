@@ -7,13 +7,13 @@ use std::collections::BTreeSet;
 
 use ken_core::decide::{Draft, EventStamper, Proposal, SCHEMA_VERSION};
 use ken_core::ledger::event::{
-    Admission, ArchiveReason, Archived, Body, Channel, Cited, Confirmed, EntryEffect, EventSubject,
-    Feedback, FeedbackGiven, Linked, Origin, Proposed, Provenance, RecordedEvent, Relation,
-    RetractReason, Retracted, Revised, RunEffects, StatusChanged,
+    Admission, ArchiveReason, Archived, Channel, Cited, Confirmed, EntryEffect, EventBody,
+    EventSubject, Feedback, FeedbackGiven, Linked, Origin, Proposed, Provenance, RecordedEvent,
+    Relation, RetractReason, Retracted, Revised, RunEffects, StatusChanged,
 };
 use ken_core::values::actor::Actor;
 use ken_core::values::citation::{Citation, CitationSource};
-use ken_core::values::content::{Changes, Content};
+use ken_core::values::content::{Content, ContentChanges};
 use ken_core::values::hlc::Hlc;
 use ken_core::values::id::{EntryId, EventId, IdSource, NodeId};
 use ken_core::values::kind::EntryKind;
@@ -189,7 +189,7 @@ impl Story {
             wording: id,
             status: id,
         });
-        let body = Body::Proposed(Proposed {
+        let body = EventBody::Proposed(Proposed {
             kind: it.kind,
             content: it.content,
             citations: it.citations,
@@ -216,16 +216,16 @@ impl Story {
                 self.entries[at].wording = id;
                 self.revise(known)
             }
-            10..22 => Body::Cited(Cited {
+            10..22 => EventBody::Cited(Cited {
                 citation: citation(&mut self.dice, &self.clones[clone].by, self.now),
             }),
-            22..44 => Body::Confirmed(Confirmed {
+            22..44 => EventBody::Confirmed(Confirmed {
                 provenance: Provenance::Independent,
                 on: self.now.date(),
                 run: Some(format!("run-{}", self.told)),
                 withdraws: Vec::new(),
             }),
-            44..64 => Body::FeedbackGiven(FeedbackGiven {
+            44..64 => EventBody::FeedbackGiven(FeedbackGiven {
                 verdict: *self.dice.pick(&[Feedback::Helpful, Feedback::Unhelpful]),
                 weight_milli: 1000,
             }),
@@ -238,22 +238,22 @@ impl Story {
                     EntryStatus::Stale,
                 ]);
                 let replaces = vec![known.status];
-                Body::StatusChanged(StatusChanged {
+                EventBody::StatusChanged(StatusChanged {
                     to,
                     replaces,
                     reason: None,
                 })
             }
-            84..88 => Body::Linked(Linked {
+            84..88 => EventBody::Linked(Linked {
                 to: self.dice.pick(&self.entries).id,
                 rel: *self.dice.pick(&[Relation::RelatesTo, Relation::Refines]),
                 withdraws: Vec::new(),
             }),
-            88 => Body::Archived(Archived {
+            88 => EventBody::Archived(Archived {
                 because: ArchiveReason::Age,
                 rests_on: None,
             }),
-            _ => Body::Retracted(Retracted {
+            _ => EventBody::Retracted(Retracted {
                 reason: *self
                     .dice
                     .pick(&[RetractReason::Obsolete, RetractReason::False]),
@@ -264,13 +264,13 @@ impl Story {
         self.write(clone, id, about, body)
     }
 
-    fn revise(&mut self, known: Known) -> Body {
-        let changes = Changes {
+    fn revise(&mut self, known: Known) -> EventBody {
+        let changes = ContentChanges {
             statement: Some(words::statement(&mut self.dice)),
-            ..Changes::default()
+            ..ContentChanges::default()
         };
         let replaces = vec![known.wording];
-        Body::Revised(Revised {
+        EventBody::Revised(Revised {
             origin: None,
             changes,
             replaces,
@@ -280,7 +280,7 @@ impl Story {
     }
 
     /// What a run did to one to four entries.
-    fn effects(&mut self, first: EntryId, about: &mut Vec<EventSubject>) -> Body {
+    fn effects(&mut self, first: EntryId, about: &mut Vec<EventSubject>) -> EventBody {
         let mut touched = BTreeSet::from([first]);
         for _ in 0..self.dice.below(4) {
             touched.insert(self.dice.pick(&self.entries).id);
@@ -295,7 +295,7 @@ impl Story {
             since: None,
             trials: Vec::new(),
         };
-        Body::RunEffects(RunEffects {
+        EventBody::RunEffects(RunEffects {
             run: format!("run-{}", self.told),
             effects: touched.into_iter().map(effect).collect(),
         })
@@ -306,7 +306,7 @@ impl Story {
         clone: usize,
         id: EventId,
         about: Vec<EventSubject>,
-        body: Body,
+        body: EventBody,
     ) -> RecordedEvent {
         let Clone { node, by, seen } = &mut self.clones[clone];
         let mut clock = EventStamper {
@@ -330,7 +330,7 @@ pub(crate) fn admission() -> Admission {
 pub(crate) fn proposal(dice: &mut Dice, by: &Actor, now: Timestamp) -> Proposal {
     let mut content = Content::new(words::statement(dice));
     content.tags = (0..dice.below(4)).map(|_| words::tag(dice)).collect();
-    content.evidence = (0..dice.below(3)).map(|_| words::anchor(dice)).collect();
+    content.anchors = (0..dice.below(3)).map(|_| words::anchor(dice)).collect();
     content.verify = (0..dice.below(2)).map(|_| words::step(dice)).collect();
     Proposal::new(
         *dice.pick(&KINDS),

@@ -26,7 +26,7 @@ pub struct Fingerprint {
 
 /// A text that is not a valid fingerprint.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("fingerprint `{0}`: it reads `s1:`, `l1:` or `f1:` and 32 hexadecimal digits")]
+#[error("fingerprint `{0}`: write `s1:`, `l1:` or `f1:` and 32 hexadecimal digits")]
 pub struct FingerprintError(pub String);
 
 impl FingerprintMethod {

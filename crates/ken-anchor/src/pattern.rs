@@ -22,9 +22,9 @@ impl TextPattern {
         let compiled = compiled.map_err(|error| {
             // A pattern over the limit is valid syntax and needs another message.
             if let regex::Error::CompiledTooBig(_) = error {
-                return format!("`{pattern}` is too large a regular expression");
+                return format!("the regular expression `{pattern}` is too large");
             }
-            format!("`{pattern}` is no regular expression: {error}")
+            format!("`{pattern}` is not a valid regular expression: {error}")
         });
         compiled.map(Self)
     }

@@ -41,7 +41,7 @@ pub enum ResolveError {
     Binary,
     #[error("the file has {bytes} bytes, more than {FILE_BYTES_MAX}")]
     TooLarge { bytes: usize },
-    #[error("the fingerprint was not taken of such a place")]
+    #[error("the fingerprint has the wrong method for this anchor")]
     MethodMismatch,
 }
 

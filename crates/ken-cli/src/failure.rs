@@ -66,7 +66,7 @@ impl CommandFailure {
         if error.is_data() {
             return Self::usage(text);
         }
-        Self::usage(format!("not JSON: {text} at column {}", error.column()))
+        Self::usage(format!("invalid JSON: {text} at column {}", error.column()))
     }
 
     /// Removes secrets that the user's input may have contained.
@@ -93,7 +93,7 @@ impl CommandFailure {
 
     /// Creates a failure to write the output.
     pub(crate) fn output(source: &io::Error) -> Self {
-        let mut failure = Self::io("cannot write the answer", source);
+        let mut failure = Self::io("cannot write the output", source);
         // As in `ken list | head`: the reader has enough, so the command succeeded.
         if source.kind() == io::ErrorKind::BrokenPipe {
             failure.is_closed_pipe = true;
@@ -237,40 +237,38 @@ fn cli_hint(error: &EngineError) -> Option<String> {
         EngineError::Refused(Refusal::TooMany { .. } | Refusal::TooManySentences { .. }) => {
             "split it into several entries and `ken entry link` them"
         }
-        EngineError::Refused(Refusal::DetailMissing { .. }) => "give them with --detail JSON",
+        EngineError::Refused(Refusal::DetailMissing { .. }) => "pass them with --detail JSON",
         EngineError::Refused(Refusal::ReadOnly(_)) => "install a newer ken",
         EngineError::Refused(Refusal::AlreadyRetracted(id) | Refusal::AlreadyArchived(id)) => {
-            return Some(format!("`ken restore {id}` brings it back"));
+            return Some(format!("`ken restore {id}` restores it"));
         }
         EngineError::Refused(Refusal::PersonNeeded { .. }) => "ask a person to run this command",
         EngineError::Refused(Refusal::Tombstone { entry, .. }) => {
-            return Some(format!("`ken show {entry}` says who took it back and why"));
+            return Some(format!("`ken show {entry}` shows who retracted it and why"));
         }
         EngineError::Refused(Refusal::Quarantined(id)) => {
             return Some(format!(
-                "`ken guard quarantine release {id} --reason …` lets it out"
+                "`ken guard quarantine release {id} --reason …` releases it"
             ));
         }
         EngineError::Refused(Refusal::DirectionalFlow { .. }) => {
-            "put it forward and let a person approve: `ken entry promote ENTRY --to procedural --as KIND --statement TEXT`"
+            "propose it and let a person approve it: `ken entry promote ENTRY --to procedural --as KIND --statement TEXT`"
         }
         EngineError::Refused(Refusal::Unfit { why, .. }) if why.may_be_overridden() => {
-            "`--anyway` promotes it all the same; only a person may say so"
+            "a person can promote it with `--anyway`"
         }
-        EngineError::Refused(Refusal::OneProject(_)) => {
-            "`--anyway` says that others need it, too; only a person may"
-        }
+        EngineError::Refused(Refusal::OneProject(_)) => "a person can promote it with `--anyway`",
         EngineError::Refused(Refusal::OwnContent { entry, .. }) => {
             return Some(format!(
-                "ask somebody else to run `ken inbox approve {entry}`"
+                "ask another person to run `ken inbox approve {entry}`"
             ));
         }
         EngineError::Refused(Refusal::ApprovalNeeded(id)) => {
             return Some(format!("`ken inbox approve {id}` approves it"));
         }
         EngineError::NoSuchEvent(_) => "`ken log ID` lists the events of an entry",
-        EngineError::TooLarge(_) => "shorten the text, or cite a document that holds it",
-        EngineError::Git(_) => "`ken doctor` looks the installation over",
+        EngineError::TooLarge(_) => "shorten the text, or cite a document that contains it",
+        EngineError::Git(_) => "run `ken doctor` to check the installation",
         EngineError::NotInitialized
         | EngineError::TooNew { .. }
         | EngineError::Refused(_)

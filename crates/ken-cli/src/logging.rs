@@ -48,7 +48,7 @@ pub(crate) fn start() -> LoggingSetup {
         Ok(targets) => Some(targets),
         Err(wrong) => {
             warn(&format!(
-                "KEN_LOG: `{wrong}` is no level; write error, warn, info, debug or trace, or ken_engine=debug"
+                "KEN_LOG: `{wrong}` is not a valid level; use error, warn, info, debug or trace, or ken_engine=debug"
             ));
             None
         }

@@ -72,8 +72,8 @@ impl Environment {
     /// Reads the environment; `global` overrides it.
     pub(crate) fn new(global: &Global) -> Result<Self, CommandFailure> {
         // Made absolute at once, so that later code does not depend on the current folder.
-        let here =
-            env::current_dir().map_err(|e| CommandFailure::io("cannot tell where we are", &e))?;
+        let here = env::current_dir()
+            .map_err(|e| CommandFailure::io("cannot determine the current folder", &e))?;
         let start = match &global.directory {
             None => here,
             Some(directory) => {
@@ -81,7 +81,7 @@ impl Environment {
                 if !start.is_dir() {
                     let shown = directory.display();
                     return Err(CommandFailure::usage(format!(
-                        "there is no folder `{shown}`"
+                        "the folder `{shown}` does not exist"
                     )));
                 }
                 start
@@ -135,7 +135,7 @@ impl Environment {
         if variable("KEN_ACTOR").is_some_and(|it| it == by.to_string()) {
             return Ok(None);
         }
-        let message = format!("`{by}` is a person, and what comes over MCP is an agent's word");
+        let message = format!("`{by}` is a person, but MCP clients act as agents");
         Err(CommandFailure::usage(message)
             .with_hint("leave out --by, or name an agent: --by agent:NAME"))
     }
@@ -187,8 +187,8 @@ impl Environment {
     /// Returns the location of the global ledger, which may not exist yet.
     pub(crate) fn global_home() -> Result<GlobalHome, CommandFailure> {
         let root = global_root().ok_or_else(|| {
-            CommandFailure::usage("there is no folder for a global ledger")
-                .with_hint("say where with KEN_GLOBAL")
+            CommandFailure::usage("no folder for the global ledger")
+                .with_hint("set KEN_GLOBAL to a folder")
         })?;
         let world = runtime()?;
         Ok(GlobalHome { root, world })
@@ -319,7 +319,7 @@ fn runtime_for_turn(turn: u64) -> Result<Box<dyn Runtime>, CommandFailure> {
         // One without the other would mix real and fixed values in the same ids.
         if now.is_some() || seed.is_some() {
             return Err(CommandFailure::usage(
-                "KEN_NOW and KEN_SEED are for tests and only go together",
+                "KEN_NOW and KEN_SEED are for tests and must be set together",
             ));
         }
         return Ok(Box::new(SystemRuntime));
@@ -388,8 +388,8 @@ pub(crate) fn judge_home() -> Result<JudgeHome, CommandFailure> {
     let named = variable("KEN_JUDGE").and_then(|it| std::path::absolute(it).ok());
     let configured = named.or_else(|| user_folder("XDG_CONFIG_HOME", ".config"));
     let folder = configured.ok_or_else(|| {
-        CommandFailure::usage("there is no folder to keep a judge in")
-            .with_hint("say where with KEN_JUDGE")
+        CommandFailure::usage("no folder for the LLM configuration")
+            .with_hint("set KEN_JUDGE to a folder")
     })?;
     let variable = |name: &str| env::var_os(name).filter(|it| !it.is_empty());
     Ok(JudgeHome { folder, variable })
@@ -429,8 +429,7 @@ pub(crate) fn models_folder() -> Result<PathBuf, CommandFailure> {
         .and_then(|it| std::path::absolute(it).ok())
         .or_else(|| Some(cache?.join("ken").join("models")));
     models.ok_or_else(|| {
-        CommandFailure::usage("there is no cache folder to keep a model in")
-            .with_hint("say where with KEN_MODELS")
+        CommandFailure::usage("no cache folder for models").with_hint("set KEN_MODELS to a folder")
     })
 }
 

@@ -1,4 +1,4 @@
-//! `docs/reference/json.md`: every object that `--json` prints, read from the source of `ken`.
+//! `docs/reference/json.md`: every object that `--format json` prints, read from the source.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -148,7 +148,7 @@ fn the_json_reference_lists_every_object() {
         }
     }
     let mut page = "# JSON output\n\n<!-- generated -->\n\n\
-        With `--json`, a command prints one JSON object per line. The field `schema` names the\n\
+        With `--format json`, a command prints one JSON object per line. The field `schema` names the\n\
         object and its version; a version keeps its fields, and new fields may be added. Entries and\n\
         events have pages of their own: [Entries](entries.md), [Events](events.md).\n\n\
         To rewrite this page, run `KEN_BLESS=1 cargo nextest run -p ken-cli json_reference`.\n"

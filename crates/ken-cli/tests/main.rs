@@ -13,3 +13,4 @@ mod json_reference;
 mod kill;
 mod mcp;
 mod setup;
+mod suggested_commands;

@@ -258,7 +258,7 @@ fn agent_entry(n: usize) -> Entry {
 }
 
 #[test]
-fn c21_chance_decides_in_runs_somebody_opened_only_and_never_about_people() {
+fn chance_decides_in_runs_somebody_opened_only_and_never_about_people() {
     let entries: Vec<Entry> = (0..20).map(agent_entry).collect();
     let policy = ReviewPolicy::default();
     let of = |manner: RunMode, agent: &str| {

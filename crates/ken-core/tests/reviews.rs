@@ -14,8 +14,8 @@ use std::collections::BTreeSet;
 
 use ken_core::ledger::entry::Entry;
 use ken_core::ledger::event::{
-    ArchiveReason, Archived, Arm, Body, Confirmed, EntryEffect, Event, Origin, Outcome, Provenance,
-    Restored, RunEffects,
+    ArchiveReason, Archived, Arm, Confirmed, EntryEffect, Event, EventBody, Origin, Outcome,
+    Provenance, Restored, RunEffects,
 };
 use ken_core::ledger::fold::fold_entry;
 use ken_core::trust::facts::Validity;
@@ -49,7 +49,7 @@ fn agent(n: usize) -> Actor {
 fn finding() -> Box<RunFinding> {
     Box::new(RunFinding {
         statement: "A retried payment is charged once.".parse().unwrap(),
-        evidence: Vec::new(),
+        anchors: Vec::new(),
         verify: Vec::new(),
         severity_milli: 0,
         confidence_milli: 0,
@@ -140,7 +140,7 @@ impl ReviewedEntry {
         fold_entry(self.id, &self.events).unwrap()
     }
 
-    fn tell(&mut self, body: Body) {
+    fn tell(&mut self, body: EventBody) {
         let copy = self.scribe.about(self.id, body);
         self.events.push(copy.event);
     }
@@ -148,12 +148,12 @@ impl ReviewedEntry {
     /// Appends the events that a closing decided.
     fn apply(&mut self, closing: &RunClosing) {
         let entry = self.entry();
-        self.tell(Body::RunEffects(RunEffects {
+        self.tell(EventBody::RunEffects(RunEffects {
             run: closing.closed.run.clone(),
             effects: closing.effects.clone(),
         }));
         if let Some(provenance) = closing.found.get(&self.id) {
-            self.tell(Body::Confirmed(Confirmed {
+            self.tell(EventBody::Confirmed(Confirmed {
                 provenance: *provenance,
                 on: "2026-11-15".parse().unwrap(),
                 run: Some(closing.closed.run.clone()),
@@ -161,14 +161,14 @@ impl ReviewedEntry {
             }));
         }
         if closing.archived.contains(&self.id) {
-            self.tell(Body::Archived(Archived {
+            self.tell(EventBody::Archived(Archived {
                 because: ArchiveReason::Decay,
                 rests_on: entry.confirmation.by,
             }));
         }
         if closing.restored.contains(&self.id) {
             let undoes = entry.archived.map(|it| it.events).unwrap_or_default();
-            self.tell(Body::Restored(Restored {
+            self.tell(EventBody::Restored(Restored {
                 undoes,
                 reason: None,
             }));

@@ -12,7 +12,7 @@ use std::{env, fs};
 
 use jsonschema::Validator;
 use ken_core::ledger::canonical;
-use ken_core::ledger::event::{Body, EVENT_TYPES, Proposed};
+use ken_core::ledger::event::{EVENT_TYPES, EventBody, Proposed};
 use ken_core::ledger::schema::schemas;
 use ken_core::values::kind::EntryKind;
 use ken_testkit::any_event::{EventHistory, STEPS, WriterStyle, generate_history};
@@ -136,7 +136,7 @@ fn the_entry_reference_describes_every_field() {
     let types = shared_types(entries().map(|(_, schema)| schema));
     let mut page = page_head(
         "Entries",
-        "`ken show ID --json` and the hub return an entry with these fields. The JSON schemas are\n\
+        "`ken show ID --format json` and the hub return an entry with these fields. The JSON schemas are\n\
         in `schemas/v1/`, one per kind.",
     );
     page.push_str("\n## Fields of an entry\n\n");
@@ -175,7 +175,7 @@ fn events_and_entries_validate_against_their_schemas() {
                 assert!(!EVENT_TYPES.contains(&name), "{name} has no schema");
                 continue;
             };
-            let readable = !matches!(copy.event.body, Body::Unknown { .. }) && line["v"] == 1;
+            let readable = !matches!(copy.event.body, EventBody::Unknown { .. }) && line["v"] == 1;
             let verdict = schema.validate(&line);
             assert_eq!(verdict.is_ok(), readable, "{}: {verdict:?}", copy.line());
             met.insert(name.to_owned());

@@ -384,7 +384,7 @@ fn each_tier_adds_to_the_one_before() {
         format!("[{id}] learning, active, confidence 0.50, from human: Retry with the same key\n")
     );
     let standard = text(DetailTier::Standard);
-    assert!(standard.contains("  fades: ephemeral\n"), "{standard}");
+    assert!(standard.contains("  decay: ephemeral\n"), "{standard}");
     assert!(standard.contains(&format!("  file: {FOLDER}/{id}-")));
     let preview = standard
         .lines()
@@ -425,11 +425,11 @@ fn a_briefing_with_a_spike_says_when_to_adopt_it() {
     );
     let told = render_briefing_block(&nothing, &with, "static");
     for rule in [
-        "technology, constraints and scale are the same",
+        "technology, constraints and scale match your question",
         "you decide",
-        "with its ID and a word why",
+        "Name its ID and the reason",
         "name the gap",
-        "in passing counts for less",
+        "give an incidental answer less weight",
     ] {
         assert!(told.contains(rule), "{rule}: {told}");
     }

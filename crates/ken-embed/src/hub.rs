@@ -68,27 +68,27 @@ pub enum FetchOutcome {
 /// Failure of a download.
 #[derive(Debug, thiserror::Error)]
 pub enum FetchError {
-    #[error("`{name}` is not the name of a model such as `sentence-transformers/all-MiniLM-L6-v2`")]
+    #[error("`{name}` is not a valid model name such as `sentence-transformers/all-MiniLM-L6-v2`")]
     Name { name: String },
     #[error("cannot use the model hub")]
     Hub(#[source] EndpointError),
-    #[error("the model hub is another machine and its address is not `https`")]
+    #[error("the model hub is a remote host, so its URL must use `https`")]
     Plain,
     #[error("cannot reach `{host}`: {why}")]
     Unreachable { host: String, why: &'static str },
-    #[error("`{host}` has no `{file}` of this model")]
+    #[error("`{host}` does not have `{file}` of this model")]
     Missing { host: String, file: &'static str },
-    #[error("`{host}` refused to send `{file}`, with status {status}")]
+    #[error("`{host}` refused to send `{file}` with status {status}")]
     Refused {
         host: String,
         file: &'static str,
         status: u16,
     },
-    #[error("`{host}` sent the request for `{file}` to where Ken does not follow")]
+    #[error("`{host}` redirected `{file}` to a URL that Ken does not follow")]
     Redirected { host: String, file: &'static str },
     #[error("`{file}` has more than {most} bytes")]
     TooLarge { file: &'static str, most: u64 },
-    #[error("`{file}` came with {found} bytes instead of {wanted}")]
+    #[error("`{file}` is incomplete: {found} of {wanted} bytes")]
     CutOff {
         file: &'static str,
         found: u64,

@@ -61,15 +61,15 @@ pub enum EmbedError {
         "text {index} of the batch has {bytes} bytes; at most {TEXT_BYTES_MAX} can be embedded"
     )]
     TextTooLong { index: usize, bytes: usize },
-    #[error("cannot ask `{host}` for vectors: {why}")]
+    #[error("cannot get embeddings from `{host}`: {why}")]
     Unreachable { host: String, why: String },
-    #[error("`{host}` refused to embed, with status {status}")]
+    #[error("`{host}` refused the request with status {status}")]
     Refused { host: String, status: u16 },
-    #[error("the answer of `{host}` is not one vector a text")]
+    #[error("the answer of `{host}` does not have one vector per text")]
     Answer { host: String },
     #[error("the model's weights changed while it was in use")]
     Changed,
-    #[error("the model answered with {found} components; it is configured with {wanted}")]
+    #[error("the model returned {found} dimensions; {wanted} are configured")]
     Dimension { found: usize, wanted: usize },
 }
 

@@ -192,14 +192,14 @@ fn other_poolings_and_cased_vocabularies_are_refused() {
     let pooled = model_folder();
     let most = r#"{"pooling_mode_max_tokens": true, "pooling_mode_mean_tokens": true}"#;
     write_file(pooled.path(), "1_Pooling/config.json", most);
-    assert!(open_error(pooled.path()).contains("pools"));
+    assert!(open_error(pooled.path()).contains("pooling"));
     let cased = model_folder();
     write_file(
         cased.path(),
         "tokenizer_config.json",
         r#"{"do_lower_case": false}"#,
     );
-    assert!(open_error(cased.path()).contains("upper case"));
+    assert!(open_error(cased.path()).contains("case-sensitive"));
 }
 
 #[test]

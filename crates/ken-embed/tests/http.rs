@@ -195,7 +195,7 @@ fn a_broken_answer_and_a_silent_port_are_named() {
     let error = http.embed(&["text"]).unwrap_err().to_string();
     assert_eq!(
         error,
-        "cannot ask `127.0.0.1` for vectors: nobody listens there"
+        "cannot get embeddings from `127.0.0.1`: connection refused"
     );
 }
 
@@ -205,7 +205,7 @@ fn an_answer_above_the_limit_is_not_read_to_its_end() {
         "HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n{}",
         " ".repeat(33 << 20)
     );
-    let why = "its answer is too long".to_owned();
+    let why = "the response is too long".to_owned();
     assert_eq!(
         embed_error(&endless),
         EmbedError::Unreachable { host: host(), why }

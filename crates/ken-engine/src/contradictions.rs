@@ -10,7 +10,7 @@ use ken_core::ledger::workspace::WorkspaceState;
 pub use ken_core::trust::contradiction::unresolved::Contradiction;
 use ken_core::trust::contradiction::unresolved::{self, detect_contradictions};
 use ken_core::values::actor::Actor;
-use ken_core::values::content::Changes;
+use ken_core::values::content::ContentChanges;
 use ken_core::values::id::EntryId;
 use ken_core::values::kind::Memory;
 use ken_core::values::text::{Note, Tag};
@@ -131,9 +131,9 @@ pub(crate) fn resolve_contradiction(
         let content = entry.content.as_ref();
         let mut tags = content.map(|it| it.tags.clone()).unwrap_or_default();
         tags.insert(tag);
-        let changes = Changes {
+        let changes = ContentChanges {
             tags: Some(tags),
-            ..Changes::default()
+            ..ContentChanges::default()
         };
         let draft = decide::edit(entry, changes, None, Channel::Command, None)?;
         drafts.push(decide::record_author_origin(draft, entry, by));

@@ -12,7 +12,7 @@ use ken_core::ledger::event::{
 use ken_core::ledger::store::{DerivedStore as _, EntryFilter};
 use ken_core::values::actor::Actor;
 use ken_core::values::citation::CitationSource;
-use ken_core::values::content::{Changes, EntryScope};
+use ken_core::values::content::{ContentChanges, EntryScope};
 use ken_core::values::id::{EntryId, EventId};
 use ken_core::values::status::EntryStatus;
 use ken_core::values::text::{Note, Tag};
@@ -106,7 +106,7 @@ fn load_retracted_claims(engine: &mut Engine) -> Result<Arc<RetractedClaims>, En
 pub(crate) fn edit(
     engine: &mut Engine,
     id: EntryId,
-    mut changes: Changes,
+    mut changes: ContentChanges,
     reason: Option<Note>,
     by: &Actor,
 ) -> Result<Entry, EngineError> {
@@ -303,9 +303,10 @@ pub(crate) fn release(
 /// Reverts the last event by `by`; returns that event and the resulting entry.
 pub(crate) fn undo(engine: &mut Engine, by: &Actor) -> Result<(RecordedEvent, Entry), EngineError> {
     sync::sync_before_writing(engine)?;
-    let last = engine.index.latest_event_by(by)?.ok_or_else(|| {
-        EngineError::Usage(format!("{by} has written nothing that could be undone"))
-    })?;
+    let last = engine
+        .index
+        .latest_event_by(by)?
+        .ok_or_else(|| EngineError::Usage(format!("{by} has no event to undo")))?;
     let id = last
         .event
         .entries()

@@ -16,19 +16,19 @@ use crate::remote::RemoteError;
 /// An error of any engine operation.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
-    #[error("there is no ledger here")]
+    #[error("this repository has no ledger")]
     NotInitialized,
-    #[error("the ledger has schema {found}; this ken reads up to {known}")]
+    #[error("the ledger has schema {found}; this version of Ken reads up to {known}")]
     TooNew { found: String, known: &'static str },
     #[error(transparent)]
     Refused(#[from] Refusal),
     #[error("{}", describe_rejection(.0))]
     RejectedByGuard(Vec<GuardFinding>),
-    #[error("too little speaks for this entry (0.{milli:03} of 1)")]
+    #[error("the quality score of this entry is too low (0.{milli:03} of 1)")]
     QualityTooLow { milli: u16 },
-    #[error("no entry begins with `{0}`")]
+    #[error("no entry matches `{0}`")]
     NotFound(String),
-    #[error("`{wanted}` could be {}", join_ids(.candidates))]
+    #[error("`{wanted}` is ambiguous: {}", join_ids(.candidates))]
     Ambiguous {
         wanted: String,
         candidates: Vec<EntryId>,
@@ -39,7 +39,7 @@ pub enum EngineError {
     TooLarge(#[from] ken_core::ledger::event::LineTooLong),
     #[error("{0}")]
     Usage(String),
-    #[error("{count} entry files are gone at once")]
+    #[error("{count} entry files were deleted at once")]
     BulkDeletion { count: usize, files: Vec<String> },
     /// An anchor or condition of an entry does not hold in the work tree.
     #[error("{what}: {why}")]
@@ -49,7 +49,7 @@ pub enum EngineError {
         /// Similar names that exist.
         nearest: Vec<String>,
     },
-    #[error("the artifact of {0} says something else than the ledger")]
+    #[error("the artifact of {0} differs from the ledger")]
     ArtifactMismatch(EntryId),
     #[error(transparent)]
     Signature(#[from] SignatureError),
@@ -95,6 +95,12 @@ impl From<WriteRejection> for EngineError {
                 Self::Usage(turned.to_string())
             }
         }
+    }
+}
+
+impl From<ken_core::trust::run::opening::RunInputError> for EngineError {
+    fn from(error: ken_core::trust::run::opening::RunInputError) -> Self {
+        Self::Usage(error.to_string())
     }
 }
 
@@ -184,21 +190,21 @@ impl EngineError {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::NotInitialized => Some("run `ken init` at the top of the repository".to_owned()),
-            Self::TooNew { .. } => Some("install a newer ken".to_owned()),
+            Self::TooNew { .. } => Some("install a newer version of Ken".to_owned()),
             Self::Refused(Refusal::ProvenanceRequired) => {
                 Some(format!("add --cite with one of {}", CitationType::FORMS))
             }
             Self::QualityTooLow { .. } => {
-                Some("cite more, anchor it to code, or add a step that checks it".to_owned())
+                Some("add citations, an anchor or a verification step".to_owned())
             }
             Self::RejectedByGuard(findings) => Some(guard_hint(findings).to_owned()),
-            Self::NotFound(_) => Some("`ken list --all` shows every entry".to_owned()),
+            Self::NotFound(_) => Some("run `ken list --all` to list every entry".to_owned()),
             Self::Ambiguous { .. } => Some("type more characters of the id".to_owned()),
             Self::BulkDeletion { .. } => {
-                Some("`ken sync --yes` retracts them; `ken ledger render` writes the files again".to_owned())
+                Some("run `ken sync --yes` to retract them, or `ken ledger render` to write the files again".to_owned())
             }
             Self::Read(_) | Self::Damaged { .. } => {
-                Some("`ken ledger check` lists every damaged line; `git checkout` restores a committed segment".to_owned())
+                Some("run `ken ledger check` to list every damaged line; `git checkout` restores a committed segment".to_owned())
             }
             Self::Model(error) => error.hint(),
             Self::Judge(error) => error.hint().map(ToOwned::to_owned),
@@ -207,13 +213,13 @@ impl EngineError {
                 Some(format!("did you mean `{}`?", nearest.join("`, `")))
             }
             Self::UnsupportedByCode { .. } => {
-                Some("an entry rests on what is there now; leave out what is not, and cite it".to_owned())
+                Some("anchors and conditions must match the current code; cite removed code instead".to_owned())
             }
             Self::Index(error) if error.is_damage() => {
-                Some("`ken ledger check` lists every damaged line".to_owned())
+                Some("run `ken ledger check` to list every damaged line".to_owned())
             }
             Self::ArtifactMismatch(id) => Some(format!(
-                "read it again: `ken inbox approve {id} --show` prints it; sign that"
+                "run `ken inbox approve {id} --show`, review the output and sign it"
             )),
             Self::Refused(_)
             | Self::Signature(_)
@@ -236,15 +242,15 @@ fn guard_hint(findings: &[GuardFinding]) -> &'static str {
     // The guard sorts findings by severity, so the first one decides.
     match findings.first().map(|gravest| gravest.axis) {
         Some(ScanAxis::Credential | ScanAxis::CredentialLeakage) | None => {
-            "remove the secret (--redact does) and rotate it if it was ever stored elsewhere"
+            "remove the secret (or use --redact), and rotate it if it was ever stored elsewhere"
         }
         Some(ScanAxis::Sanitization) => {
-            "say it in general words; paths and lines belong into --anchor and --cite"
+            "generalize the statement; give paths and lines with --anchor and --cite"
         }
-        Some(ScanAxis::Unscanned) => "write less, or split it",
+        Some(ScanAxis::Unscanned) => "shorten or split it",
         Some(
             ScanAxis::Exfiltration | ScanAxis::Injection | ScanAxis::UnsafeCode | ScanAxis::Hidden,
-        ) => "say what to do without the command, or let a person look at it",
+        ) => "describe the step without the command, or ask a person to review it",
     }
 }
 

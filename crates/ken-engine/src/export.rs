@@ -62,7 +62,7 @@ pub(crate) fn export(
 
 fn without_anchors(mut entry: Entry) -> Entry {
     if let Some(content) = &mut entry.content {
-        content.evidence.clear();
+        content.anchors.clear();
     }
     entry
 }

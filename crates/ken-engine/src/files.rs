@@ -382,7 +382,10 @@ pub(crate) fn render_entry(
     if changed {
         write_atomically(dir, &path, text.as_bytes()).map_err(DiskError::on("write", &path))?;
     }
-    if let Some(stat) = dir.stat(&path).map_err(DiskError::on("look at", &path))? {
+    if let Some(stat) = dir
+        .stat(&path)
+        .map_err(DiskError::on("read the metadata of", &path))?
+    {
         seen.record(&name, &stat);
     }
     Ok(changed)

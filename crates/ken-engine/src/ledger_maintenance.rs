@@ -195,11 +195,11 @@ pub(crate) fn doctor(engine: &mut Engine) -> Result<Vec<DoctorCheck>, EngineErro
         doctor_check(
             "blanked",
             copies == 0,
-            "no blanked data in the tree".to_owned(),
+            "no redacted data in the tree".to_owned(),
             || {
                 (
                     DoctorStatus::Error,
-                    format!("{copies} copies of blanked events are back"),
+                    format!("{copies} unredacted copies of redacted events"),
                     "ken sync",
                 )
             },
@@ -207,12 +207,12 @@ pub(crate) fn doctor(engine: &mut Engine) -> Result<Vec<DoctorCheck>, EngineErro
         doctor_check(
             "readable",
             unknown == 0,
-            "every event is known to this ken".to_owned(),
+            "this version of Ken knows every event type".to_owned(),
             || {
                 (
                     DoctorStatus::Warning,
-                    format!("{unknown} events are from a newer ken"),
-                    "install a newer ken",
+                    format!("{unknown} events were written by a newer version of Ken"),
+                    "install a newer version of Ken",
                 )
             },
         ),
@@ -235,7 +235,7 @@ fn check_attributes(engine: &Engine) -> DoctorCheck {
     doctor_check(
         "gitattributes",
         fine,
-        "line endings are kept".to_owned(),
+        "line endings are preserved".to_owned(),
         || {
             (
                 DoctorStatus::Warning,

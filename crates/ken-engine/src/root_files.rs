@@ -59,7 +59,7 @@ impl RootFiles {
             return Ok(None);
         };
         if stat.len > FILE_BYTES_MAX {
-            return Err(format!("it has more than {} KiB", FILE_BYTES_MAX / 1024));
+            return Err(format!("it is larger than {} KiB", FILE_BYTES_MAX / 1024));
         }
         let bytes = self.dir.read(path).map_err(|error| error.to_string())?;
         let text = String::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned())?;

@@ -17,9 +17,9 @@ use ken_ledger::SegmentName;
 use ken_ledger::check::LedgerSeverity;
 
 use ken_core::health::gates::{
-    CHANGE_GATES, FORK_GATE, GUARD_GATE, LEDGER_GATES, REDACTION_GATE, gate_verdicts,
+    CHANGE_GATES, FORK_GATE, GUARD_GATE, LEDGER_GATES, REDACTION_GATE, gate_results,
 };
-pub use ken_core::health::gates::{GateFinding, GateLevel, GateVerdict};
+pub use ken_core::health::gates::{GateFinding, GateLevel, GateResult, GateVerdict};
 
 use crate::config::RepositoryConfig;
 use crate::engine::Engine;
@@ -71,8 +71,8 @@ impl VerifyOutcome {
     }
 
     /// Returns the verdict of every gate that ran.
-    pub fn gate_verdicts(&self) -> Vec<GateVerdict> {
-        gate_verdicts(&self.gates, &self.findings)
+    pub fn gate_results(&self) -> Vec<GateResult> {
+        gate_results(&self.gates, &self.findings)
     }
 }
 
@@ -193,21 +193,21 @@ fn redaction_findings(
         findings.push(GateFinding {
             gate: REDACTION_GATE,
             level: GateLevel::Error,
-            message: format!("the data of blanked event {event} is back; run `ken sync`"),
+            message: format!("the data of the redacted event {event} is back; run `ken sync`"),
             at: segment.tree_path(),
             line: None,
         });
     }
     for file in quoting {
         let next = if file.edited {
-            "and somebody edited it: word the entry anew with `ken edit`, then delete the file and run `ken ledger render`"
+            "the file was also edited: repeat the edit with `ken edit`, then delete the file and run `ken ledger render`"
         } else {
             "run `ken sync`"
         };
         findings.push(GateFinding {
             gate: REDACTION_GATE,
             level: GateLevel::Error,
-            message: format!("this file shows a blanked event; {next}"),
+            message: format!("this file contains data of a redacted event; {next}"),
             at: format!(".ken/entries/{}", file.name),
             line: None,
         });
@@ -217,7 +217,7 @@ fn redaction_findings(
             findings.push(GateFinding {
                 gate: SCHEMA_GATE,
                 level: GateLevel::Error,
-                message: format!("this edit was not absorbed: {why}"),
+                message: format!("this edit was not synced: {why}"),
                 at: format!(".ken/entries/{file}"),
                 line: None,
             });

@@ -252,7 +252,9 @@ fn outside_git_no_model_can_be_added() {
         .add_model_endpoint(&EmbeddingTestServer::start().endpoint())
         .unwrap_err();
     assert!(
-        error.to_string().contains("in a git repository only"),
+        error
+            .to_string()
+            .contains("only be added in a git repository"),
         "{error}"
     );
 }

@@ -118,16 +118,16 @@ pub fn admit(policy: &GuardPolicy, fields: &[ScannedField<'_>]) -> GuardVerdict 
         (ScanLevel::High | ScanLevel::Critical, _) => GuardVerdict::Reject { scan, findings },
         (ScanLevel::Safe | ScanLevel::Low | ScanLevel::Medium, Some((axis, field, kind))) => {
             let description = match axis {
-                ScanAxis::Hidden => "text that no reader can see",
-                ScanAxis::Injection => "text that speaks to a model",
-                ScanAxis::Exfiltration => "advice that sends data away",
+                ScanAxis::Hidden => "invisible text",
+                ScanAxis::Injection => "instructions to a model",
+                ScanAxis::Exfiltration => "advice to send data to another system",
                 // `is_quarantined` excludes these axes; listed so that a new axis must be
                 // considered.
                 ScanAxis::Credential
                 | ScanAxis::CredentialLeakage
                 | ScanAxis::UnsafeCode
                 | ScanAxis::Sanitization
-                | ScanAxis::Unscanned => "text to look at",
+                | ScanAxis::Unscanned => "text to review",
             };
             let why = format!("{description} ({kind}) in `{field}`");
             GuardVerdict::Quarantine {

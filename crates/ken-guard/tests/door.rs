@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use ken_core::ledger::event::{
-    AdmissionVerdict, ApprovalGranted, Body, Origin, Overlay, OverlaySet, PairDismissed, PairKind,
-    Proposed, RecordedEvent, Switch,
+    AdmissionVerdict, ApprovalGranted, EventBody, Origin, Overlay, OverlaySet, PairDismissed,
+    PairKind, Proposed, RecordedEvent, Switch,
 };
 use ken_core::trust::run::{RunFinding, RunNote, RunRecord};
 use ken_core::values::citation::{Citation, CitationType};
@@ -117,7 +117,7 @@ fn agents_send_nothing_that_is_for_people_to_do() {
     let mut scribe = EventWriter::new(4);
     let (norm, _) = scribe.propose_with(EntryKind::CommitNorm, "Retries need a key", add_citation);
     scribe.by("agent:codex");
-    let mute = Body::OverlaySet(OverlaySet {
+    let mute = EventBody::OverlaySet(OverlaySet {
         overlay: Overlay::Mute,
         state: Switch::On,
         note: None,
@@ -128,7 +128,7 @@ fn agents_send_nothing_that_is_for_people_to_do() {
         matches!(written, ReceiveVerdict::Turned(WriteRejection::Refused(_))),
         "{written:?}"
     );
-    let approval = Body::ApprovalGranted(ApprovalGranted {
+    let approval = EventBody::ApprovalGranted(ApprovalGranted {
         entry: norm,
         artifact: "b3:0".parse().expect("a note"),
         signature: None,
@@ -154,7 +154,7 @@ fn what_an_event_is_about_is_what_its_data_is_about() {
     let (other, _) =
         scribe.propose_with(EntryKind::CommitNorm, "Commits name no issue", add_citation);
     scribe.by("agent:codex");
-    let dismissed = Body::PairDismissed(PairDismissed {
+    let dismissed = EventBody::PairDismissed(PairDismissed {
         first: one,
         second: other,
         as_what: PairKind::Contradiction,
@@ -179,7 +179,7 @@ fn agents_hide_nothing_by_saying_that_their_own_event_was_quarantined() {
     let (entry, _) = scribe.propose_with(EntryKind::Learning, "Retries need a key", add_citation);
     scribe.verdict = AdmissionVerdict::Quarantined;
     let annotate = || {
-        Body::OverlaySet(OverlaySet {
+        EventBody::OverlaySet(OverlaySet {
             overlay: Overlay::Annotate,
             state: Switch::On,
             note: Some("to be looked at".parse().expect("a note")),

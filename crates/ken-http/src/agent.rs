@@ -67,16 +67,16 @@ pub fn is_host_not_found(error: &ureq::Error) -> bool {
 #[must_use]
 pub fn describe_error(error: &ureq::Error) -> &'static str {
     match error {
-        ureq::Error::Timeout(_) => "it took too long",
-        ureq::Error::HostNotFound => "its name is not known",
-        ureq::Error::BodyExceedsLimit(_) => "its answer is too long",
+        ureq::Error::Timeout(_) => "timeout",
+        ureq::Error::HostNotFound => "unknown host",
+        ureq::Error::BodyExceedsLimit(_) => "the response is too long",
         ureq::Error::ConnectionFailed => "no connection",
-        ureq::Error::Tls(_) | ureq::Error::Rustls(_) => "it could not prove who it is",
-        ureq::Error::Io(_) if is_host_not_found(error) => "its name is not known",
+        ureq::Error::Tls(_) | ureq::Error::Rustls(_) => "TLS verification failed",
+        ureq::Error::Io(_) if is_host_not_found(error) => "unknown host",
         ureq::Error::Io(error) => match error.kind() {
-            ErrorKind::ConnectionRefused => "nobody listens there",
-            ErrorKind::TimedOut | ErrorKind::WouldBlock => "it took too long",
-            _ => "the connection broke",
+            ErrorKind::ConnectionRefused => "connection refused",
+            ErrorKind::TimedOut | ErrorKind::WouldBlock => "timeout",
+            _ => "connection lost",
         },
         _ => "the request failed",
     }
@@ -94,9 +94,9 @@ mod tests {
         let unknown = ("hub.invalid", 443).to_socket_addrs().unwrap_err();
         let unknown = ureq::Error::Io(unknown);
         assert!(is_host_not_found(&unknown));
-        assert_eq!(describe_error(&unknown), "its name is not known");
+        assert_eq!(describe_error(&unknown), "unknown host");
         let broken = ureq::Error::Io(ErrorKind::ConnectionReset.into());
         assert!(!is_host_not_found(&broken));
-        assert_eq!(describe_error(&broken), "the connection broke");
+        assert_eq!(describe_error(&broken), "connection lost");
     }
 }

@@ -46,9 +46,9 @@ pub struct CallLimits {
 /// Failure of a call. The messages are ours, because a server's may repeat the request.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CallError {
-    #[error("cannot ask `{host}`: {why}")]
+    #[error("cannot reach `{host}`: {why}")]
     Unreachable { host: String, why: &'static str },
-    #[error("`{host}` refused, with status {status}")]
+    #[error("`{host}` refused the request with status {status}")]
     Refused { host: String, status: u16 },
 }
 

@@ -17,21 +17,21 @@ pub enum PlaintextScope {
 /// Endpoint that must not be called, or cannot be.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EndpointError {
-    #[error("the endpoint's address is not of the form `https://host[:port][/path]`")]
+    #[error("the endpoint URL must have the form `https://host[:port][/path]`")]
     Url,
     #[error(
-        "the endpoint's address holds a name or password; keys belong into an environment variable"
+        "the endpoint URL contains a user name or password; pass keys in an environment variable"
     )]
     Credentials,
     #[error(
-        "`{host}` is another machine and its address is not `https`; texts would travel in the open"
+        "`{host}` is a remote host and its URL is not `https`; texts would be sent unencrypted"
     )]
     Plain { host: String },
-    #[error("the key would travel in the open to `{host}`")]
+    #[error("the key would be sent unencrypted to `{host}`")]
     PlainKey { host: String },
-    #[error("the environment variable `{variable}` holds no key")]
+    #[error("the environment variable `{variable}` does not contain a key")]
     NoKey { variable: String },
-    #[error("this machine trusts no certificate authority")]
+    #[error("this machine has no trusted certificate authorities")]
     NoRoots,
 }
 

@@ -2,7 +2,7 @@
 
 /// A blocking task that did not complete: it panicked, or the runtime is shutting down.
 #[derive(Debug, thiserror::Error)]
-#[error("work inside the hub broke off")]
+#[error("a task on the blocking thread pool failed")]
 pub struct BlockingTaskError(#[from] tokio::task::JoinError);
 
 /// Runs blocking work on Tokio's blocking thread pool.

@@ -29,7 +29,7 @@ pub enum Role {
 
 /// Error for an unknown role name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no role; there are reader, agent, curator and admin")]
+#[error("`{0}` is not a valid role; use reader, agent, curator or admin")]
 pub struct RoleError(String);
 
 impl Role {
@@ -72,11 +72,11 @@ impl Role {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RoleMismatch {
     #[error(
-        "agents write in no person's name: name an agent such as agent:ada-laptop, or make the role reader, which writes nothing"
+        "a token with the role agent cannot act as a person: name an agent such as agent:ada-laptop, or use the role reader, which cannot write"
     )]
     Person,
     #[error(
-        "agents never approve: a curator or admin acts in the name of a person, a pipeline or an import"
+        "agents never approve: a curator or admin token must act as a person, a pipeline or an import"
     )]
     Agent,
 }

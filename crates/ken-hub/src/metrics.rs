@@ -37,33 +37,30 @@ impl HubMetrics {
         // A registry per hub, not the global one, so tests can run several hubs in one process.
         let registry = Registry::new();
         let opts = |name: &str, help: &str| Opts::new(format!("ken_hub_{name}"), help.to_owned());
-        let valid = "the names of our metrics are valid and differ";
+        let valid = "metric names are valid and distinct";
         let requests = IntCounterVec::new(
-            opts("requests_total", "Requests answered."),
+            opts("requests_total", "Requests by route, method and status."),
             &["route", "method", "status"],
         )
         .expect(valid);
         let latency_opts = opts(
             "request_seconds",
-            "Time from a request's head to its answer's.",
+            "Time from the request head to the response head.",
         );
         let latency_opts = HistogramOpts::from(latency_opts).buckets(LATENCY_SECONDS.to_vec());
         // No status label: it would multiply the twelve buckets of every route.
         let latency = HistogramVec::new(latency_opts, &["route", "method"]).expect(valid);
-        let under_way = IntGauge::with_opts(opts("requests_in_flight", "Requests under way."));
+        let under_way = IntGauge::with_opts(opts("requests_in_flight", "Requests in flight."));
         let in_flight = under_way.expect(valid);
-        let streams = IntGauge::with_opts(opts("streams_open", "Streams of events that are open."));
+        let streams = IntGauge::with_opts(opts("streams_open", "Open event streams."));
         let streams = streams.expect(valid);
         let connections = prometheus::IntGaugeVec::new(
-            opts(
-                "pool_connections",
-                "Connections to the database, by what they do.",
-            ),
+            opts("pool_connections", "Database connections, by state."),
             &["state"],
         )
         .expect(valid);
         let events = IntCounterVec::new(
-            opts("events_total", "Events that were pushed, by verdict."),
+            opts("events_total", "Pushed events, by verdict."),
             &["verdict"],
         )
         .expect(valid);
@@ -127,7 +124,7 @@ impl HubMetrics {
         let mut text = Vec::new();
         let families = self.registry.gather();
         if let Err(error) = TextEncoder::new().encode(&families, &mut text) {
-            tracing::error!(%error, "metrics cannot be written");
+            tracing::error!(%error, "cannot encode metrics");
         }
         String::from_utf8_lossy(&text).into_owned()
     }

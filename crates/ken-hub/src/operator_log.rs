@@ -117,9 +117,9 @@ impl OperatorLog {
         // `swap` makes one of several concurrent requests responsible for the line.
         if self.state.is_database_down.swap(is_away, Ordering::Relaxed) != is_away {
             let text = if is_away {
-                "the database does not answer"
+                "the database does not respond"
             } else {
-                "the database answers again"
+                "the database responds again"
             };
             self.log_process(now, format_args!("{text}"));
         }
@@ -136,9 +136,7 @@ impl OperatorLog {
         }
         if let Some(omitted) = self.count_line(now) {
             if omitted > 0 {
-                (self.write)(&format!(
-                    "{now} {omitted} more requests were not written down"
-                ));
+                (self.write)(&format!("{now} {omitted} more requests were not logged"));
             }
             (self.write)(&format!("{now} {line}"));
         }
@@ -257,7 +255,7 @@ mod tests {
         assert_eq!(lines.lock().expect("lines").len() as u64, LINES_MAX);
         log.log_request(now.plus_millis(1_000), &line(401, None));
         let said = lines.lock().expect("lines")[LINES_MAX as usize].clone();
-        assert!(said.ends_with(" 5 more requests were not written down"));
+        assert!(said.ends_with(" 5 more requests were not logged"));
         for is_away in [false, true, true, false] {
             log.log_database_state(now, is_away);
         }
@@ -265,7 +263,10 @@ mod tests {
         let said: Vec<&str> = lines.iter().rev().take(2).map(|it| &it[25..]).collect();
         assert_eq!(
             said,
-            ["the database answers again", "the database does not answer"]
+            [
+                "the database responds again",
+                "the database does not respond"
+            ]
         );
     }
 }

@@ -17,7 +17,7 @@ pub enum IndexError {
     Damaged {
         source: Box<dyn Error + Send + Sync>,
     },
-    #[error("another process keeps the index busy")]
+    #[error("another process is using the index")]
     Busy { source: rusqlite::Error },
     #[error("`{}` is a symbolic link, which Ken does not follow", path.display())]
     Symlink { path: PathBuf },

@@ -29,7 +29,7 @@ impl ReverseIndexRows {
         let Some(content) = entry.content.as_ref().filter(|_| entry.is_live()) else {
             return Self::default();
         };
-        let paths = content.evidence.iter();
+        let paths = content.anchors.iter();
         Self {
             paths: paths.map(|anchor| anchor.at.path().to_owned()).collect(),
             conditions: content.depends_on.iter().map(ToString::to_string).collect(),

@@ -8,11 +8,11 @@ use std::convert::Infallible;
 use std::time::Instant;
 
 use ken_core::ledger::event::{
-    Body, Channel, Cited, Confirmed, EntryEffect, Provenance, RecordedEvent, Revised, RunEffects,
-    StatusChanged,
+    Channel, Cited, Confirmed, EntryEffect, EventBody, Provenance, RecordedEvent, Revised,
+    RunEffects, StatusChanged,
 };
 use ken_core::ledger::store::DerivedStore;
-use ken_core::values::content::Changes;
+use ken_core::values::content::ContentChanges;
 use ken_core::values::id::EntryId;
 use ken_core::values::kind::EntryKind;
 use ken_core::values::status::EntryStatus;
@@ -49,20 +49,25 @@ fn propose(scribe: &mut EventWriter, n: usize) -> (EntryId, RecordedEvent) {
         data.content.tags = BTreeSet::from(tags);
         let target: ken_core::values::anchor::CodeLocation =
             "src/pay.rs#Ledger::charge".parse().unwrap();
-        data.content.evidence = vec![target.into()];
+        data.content.anchors = vec![target.into()];
         data.content.verify = vec!["cargo test -p pay charge_twice".parse().unwrap()];
         data.citations = vec![citation];
     })
 }
 
 /// Returns one of the nine further events of an entry.
-fn further_event(scribe: &mut EventWriter, entry: EntryId, others: [EntryId; 2], n: usize) -> Body {
+fn further_event(
+    scribe: &mut EventWriter,
+    entry: EntryId,
+    others: [EntryId; 2],
+    n: usize,
+) -> EventBody {
     match n % 9 {
-        0 => Body::Revised(Revised {
+        0 => EventBody::Revised(Revised {
             origin: None,
-            changes: Changes {
+            changes: ContentChanges {
                 verify: Some(vec!["cargo test -p pay".parse().unwrap()]),
-                ..Changes::default()
+                ..ContentChanges::default()
             },
             replaces: Vec::new(),
             channel: Channel::Command,
@@ -72,20 +77,20 @@ fn further_event(scribe: &mut EventWriter, entry: EntryId, others: [EntryId; 2],
             let evidence: ken_core::values::citation::CitationSource =
                 format!("pr:{n}").parse().unwrap();
             let citation = evidence.cite(&scribe.by, scribe.now);
-            Body::Cited(Cited { citation })
+            EventBody::Cited(Cited { citation })
         }
-        3 => Body::StatusChanged(StatusChanged {
+        3 => EventBody::StatusChanged(StatusChanged {
             to: EntryStatus::Active,
             replaces: Vec::new(),
             reason: None,
         }),
-        4 | 5 => Body::Confirmed(Confirmed {
+        4 | 5 => EventBody::Confirmed(Confirmed {
             provenance: Provenance::Independent,
             on: scribe.now.date(),
             run: Some(format!("run-{n}")),
             withdraws: Vec::new(),
         }),
-        _ => Body::RunEffects(RunEffects {
+        _ => EventBody::RunEffects(RunEffects {
             run: format!("run-{n}"),
             effects: [entry, others[0], others[1]]
                 .map(|entry| EntryEffect {
@@ -116,7 +121,7 @@ fn generate_segments(events: usize) -> (Vec<String>, Vec<EntryId>) {
             let (entry, others) = (pick(0), [pick(1), pick(2)]);
             let body = further_event(&mut scribe, entry, others, n);
             let mut about = vec![entry.into()];
-            if matches!(body, Body::RunEffects(_)) && n % 10 == 8 {
+            if matches!(body, EventBody::RunEffects(_)) && n % 10 == 8 {
                 about.extend(others.map(Into::into));
             }
             scribe.write(about, body)

@@ -78,7 +78,7 @@ impl Ledger {
             checked.note(VERSION_FILE, None, "the version file is missing".to_owned());
         } else if major(&text) != major(VERSION) {
             let message = format!(
-                "the ledger has version {}; this build knows {VERSION}",
+                "the ledger has version {}; this build supports {VERSION}",
                 text.trim()
             );
             checked.damage(VERSION_FILE, None, message);
@@ -99,7 +99,11 @@ impl Ledger {
                 self.parts.ken.read(&path),
             ) {
                 (Err(_), _) => {
-                    checked.note(&path, None, "Ken did not write this file".to_owned());
+                    checked.note(
+                        &path,
+                        None,
+                        "Ken does not write files with this name".to_owned(),
+                    );
                 }
                 (_, Err(error)) => checked.damage(&path, None, error.to_string()),
                 (Ok(name), Ok(bytes)) => check_segment(&name, &bytes, checked, seen),
@@ -113,7 +117,7 @@ impl Ledger {
             checked.note(
                 &path,
                 None,
-                "an interrupted write left this file".to_owned(),
+                "this file is left over from an interrupted write".to_owned(),
             );
         }
     }
@@ -133,12 +137,12 @@ impl Ledger {
             checked.damage(
                 &file,
                 Some(line),
-                "the line is no record of the journal".to_owned(),
+                "the line is not a valid journal record".to_owned(),
             );
         }
         if broken > 0 {
             let message = format!(
-                "{broken} of {} records hold a damaged event",
+                "{broken} of {} records contain a damaged event",
                 whole + broken
             );
             checked.damage("journal", None, message);
@@ -200,7 +204,11 @@ fn check_segment(
                 }
             }
             (Err(_), LineEnding::None) => {
-                checked.note(&path, Some(line), "a write was cut short here".to_owned());
+                checked.note(
+                    &path,
+                    Some(line),
+                    "the line is incomplete: a write was interrupted".to_owned(),
+                );
             }
             (Err(damage), LineEnding::Newline) => {
                 checked.damage(&path, Some(line), display_with_causes(&damage));
@@ -220,7 +228,7 @@ fn check_copies(
         checked.damage(
             path,
             Some(line),
-            format!("the data of {id} was blanked but is here again"),
+            format!("the data of {id} was redacted but is back"),
         );
     }
     // Hashes instead of lines keep memory use small in a large ledger.
@@ -230,7 +238,7 @@ fn check_copies(
         .entry(id)
         .or_insert_with(|| (hash, format!("`{path}` line {line}")));
     if first.0 != hash {
-        let message = format!("{id} says something else than in {}", first.1);
+        let message = format!("{id} differs from its copy in {}", first.1);
         checked.damage(path, Some(line), message);
     }
 }

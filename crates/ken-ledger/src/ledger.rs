@@ -123,7 +123,7 @@ impl Ledger {
         let version = layout::VERSION_FILE;
         if ken
             .stat(version)
-            .map_err(DiskError::on("look at", version))?
+            .map_err(DiskError::on("read the metadata of", version))?
             .is_none()
         {
             ken.replace(version, format!("{}\n", layout::VERSION).as_bytes())

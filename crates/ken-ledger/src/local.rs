@@ -54,7 +54,7 @@ impl Ledger {
         };
         let stat = local
             .stat(NODE_FILE)
-            .map_err(DiskError::on("look at", NODE_FILE))?;
+            .map_err(DiskError::on("read the metadata of", NODE_FILE))?;
         let text = String::from_utf8_lossy(&bytes);
         // A copied directory has the same text but another inode; two clones must not share a node
         // id.

@@ -31,13 +31,13 @@ const HASH_CONTEXT: &[u8] = b"ken.pack.v1.hash\n";
 /// Failure to decode a pack.
 #[derive(Debug, thiserror::Error)]
 pub enum PackError {
-    #[error("the file does not begin with {}", String::from_utf8_lossy(MAGIC))]
+    #[error("the file does not start with {}", String::from_utf8_lossy(MAGIC))]
     Magic,
     #[error("the file is too short for a pack")]
     Short,
-    #[error("the pack holds more than {TEXT_BYTES_MAX} bytes of lines")]
+    #[error("the pack contains more than {TEXT_BYTES_MAX} bytes of lines")]
     TooLong,
-    #[error("the pack cannot be unpacked")]
+    #[error("the pack cannot be decompressed")]
     Inflate { source: io::Error },
     #[error("the pack's hash does not match its content")]
     Hash,

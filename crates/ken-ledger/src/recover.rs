@@ -46,7 +46,7 @@ pub struct RecoveryReport {
 /// Failure of a recovery.
 #[derive(Debug, thiserror::Error)]
 pub enum RecoverError {
-    #[error("cannot ask git what its history holds")]
+    #[error("cannot read the git history")]
     Git { source: GitError },
     #[error(transparent)]
     Disk(#[from] DiskError),

@@ -247,7 +247,7 @@ impl Ledger {
         self.parts
             .ken
             .stat(&path)
-            .map_err(DiskError::on("look at", &path))
+            .map_err(DiskError::on("read the metadata of", &path))
     }
 
     /// Returns whether the file ends with a newline.

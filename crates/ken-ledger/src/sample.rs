@@ -1,6 +1,6 @@
 //! Events for tests.
 
-use ken_core::ledger::event::{Body, Event, EventSubject, FrictionRecorded, RecordedEvent};
+use ken_core::ledger::event::{Event, EventBody, EventSubject, FrictionRecorded, RecordedEvent};
 use ken_core::values::hlc::Hlc;
 use ken_core::values::id::{EntryId, EventId, NodeId, Salt};
 use ken_core::values::kind::EntryKind;
@@ -31,7 +31,7 @@ pub(crate) fn event_of(n: u64, kind: EntryKind) -> RecordedEvent {
         about: vec![EventSubject::Entry(EntryId::created_by(id, kind))],
         salt: Some(Salt::new(u128::from(n))),
         admission: None,
-        body: Body::FrictionRecorded(FrictionRecorded {
+        body: EventBody::FrictionRecorded(FrictionRecorded {
             friction: serde_json::from_value(serde_json::json!("tool_error")).expect("a type"),
             context: serde_json::json!({ "text": format!("secret {n} ünïcode") }),
         }),

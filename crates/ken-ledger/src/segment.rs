@@ -41,7 +41,7 @@ pub enum SegmentError {
 pub enum LineDamage {
     #[error(
         "the line ends with a carriage return: git converted the file; \
-         `.gitattributes` must say `.ken/**/*.jsonl -text`"
+         `.gitattributes` must contain `.ken/**/*.jsonl -text`"
     )]
     CarriageReturn,
     #[error(transparent)]

@@ -75,7 +75,7 @@ impl OpenState {
     ) -> Result<Self, DiskError> {
         let stat = dir
             .stat(OPEN_STATE_FILE)
-            .map_err(DiskError::on("look at", OPEN_STATE_FILE))?;
+            .map_err(DiskError::on("read the metadata of", OPEN_STATE_FILE))?;
         let Some(stat) = stat else {
             return Ok(Self::default());
         };

@@ -53,22 +53,22 @@ pub enum DetailLevel {
 pub struct SearchArguments {
     /// Goal, technology and problem in your words, or an error
     pub query: String,
-    /// Files or folders in hand, below the repository
+    /// Files or folders of the task, relative to the repository
     #[serde(default)]
     pub paths: Vec<String>,
-    /// Only these, such as bug, decision, incident, spike
+    /// Only these kinds, such as bug, decision, incident, spike
     #[serde(default)]
     pub kinds: Vec<String>,
-    /// Only under one of these
+    /// Only these tags and tags below them
     #[serde(default)]
     pub tags: Vec<String>,
-    /// concise is a line each
+    /// concise: one line per entry
     #[serde(default)]
     pub detail: DetailLevel,
     #[serde(default = "five")]
     #[schemars(range(min = 1, max = 20))]
     pub limit: u32,
-    /// Also what the code contradicts
+    /// Include entries that no longer match the code
     #[serde(default)]
     pub include_stale: bool,
     #[serde(default)]
@@ -81,7 +81,7 @@ pub struct SearchArguments {
 pub struct GetArguments {
     /// L-7k2f5qm3, or ken://entry/L-7k2f5qm3
     pub id: String,
-    /// Also what happened to it
+    /// Include its events
     #[serde(default)]
     pub history: bool,
     #[serde(default)]
@@ -97,12 +97,12 @@ pub struct RecordArguments {
     #[schemars(description = EntryKind::lesson_names())]
     #[serde(default = "learning")]
     pub kind: String,
-    /// Code it rests on: path#symbol, path:10-20 or path
+    /// Code it is about: path#symbol, path:10-20 or path
     #[serde(default)]
     pub anchors: Vec<String>,
     #[schemars(description = format!("Sources that support it: {}", CitationType::FORMS))]
     pub cites: Vec<String>,
-    /// Steps that check it
+    /// Steps that verify it
     #[serde(default)]
     pub verify: Vec<String>,
     #[serde(default)]
@@ -127,7 +127,7 @@ pub struct FeedbackArguments {
 pub struct CheckArguments {
     #[serde(default)]
     pub paths: Vec<String>,
-    /// Revision the change begins at
+    /// Revision at which the change starts
     #[serde(default)]
     pub base: String,
     #[serde(default)]
@@ -161,7 +161,7 @@ impl ToolArguments for SearchArguments {
         if !(1..=LIMIT_MAX).contains(&self.limit) {
             let limit = self.limit;
             let problem = format!("limit is {limit}");
-            return Err(ToolError::asked(problem, format!("give 1 to {LIMIT_MAX}")));
+            return Err(ToolError::asked(problem, format!("use 1 to {LIMIT_MAX}")));
         }
         check_items("paths", &self.paths)?;
         check_items("kinds", &self.kinds)?;
@@ -216,7 +216,7 @@ impl BriefingArguments {
 /// Returns an error if a text is empty or too long.
 fn check_text(name: &str, text: &str, max: usize) -> Result<(), ToolError> {
     if text.trim().is_empty() {
-        return Err(ToolError::asked(format!("{name} is empty"), "give it"));
+        return Err(ToolError::asked(format!("{name} is empty"), "provide it"));
     }
     check_length(name, text, max)
 }
@@ -225,17 +225,17 @@ fn check_length(name: &str, text: &str, max: usize) -> Result<(), ToolError> {
     if text.len() <= max {
         return Ok(());
     }
-    let problem = format!("{name} has {} bytes; at most {max} are read", text.len());
+    let problem = format!("{name} has {} bytes; at most {max} are allowed", text.len());
     Err(ToolError::asked(problem, "shorten it"))
 }
 
 fn check_items(name: &str, all: &[String]) -> Result<(), ToolError> {
     if all.len() > ITEMS_MAX {
         let problem = format!(
-            "{} {name} are given; at most {ITEMS_MAX} are read",
+            "{} {name} given; at most {ITEMS_MAX} are allowed",
             all.len()
         );
-        return Err(ToolError::asked(problem, "give fewer"));
+        return Err(ToolError::asked(problem, "pass fewer"));
     }
     // Checked here, before the backend opens the ledger.
     all.iter()
@@ -256,26 +256,26 @@ mod tests {
     fn what_is_beyond_a_limit_is_refused_with_what_to_do() {
         let long = "x".repeat(QUERY_BYTES_MAX + 1);
         for (arguments, expected) in [
-            (json!({"query": " "}), "query is empty\nnext: give it"),
+            (json!({"query": " "}), "query is empty\nnext: provide it"),
             (
                 json!({"query": "a", "limit": 21}),
-                "limit is 21\nnext: give 1 to 20",
+                "limit is 21\nnext: use 1 to 20",
             ),
             (
                 json!({"query": "a", "limit": 0}),
-                "limit is 0\nnext: give 1 to 20",
+                "limit is 0\nnext: use 1 to 20",
             ),
             (
                 json!({"query": "a", "paths": vec!["p"; 51]}),
-                "51 paths are given; at most 50 are read\nnext: give fewer",
+                "51 paths given; at most 50 are allowed\nnext: pass fewer",
             ),
             (
                 json!({"query": "a", "tags": [""]}),
-                "tags is empty\nnext: give it",
+                "tags is empty\nnext: provide it",
             ),
             (
                 json!({"query": long}),
-                "query has 16385 bytes; at most 16384 are read\nnext: shorten it",
+                "query has 16385 bytes; at most 16384 are allowed\nnext: shorten it",
             ),
         ] {
             let message = search(arguments).check().map_err(|it| it.text());

@@ -40,19 +40,19 @@ impl McpPrompt {
 
     pub(crate) fn description(self) -> &'static str {
         match self {
-            Self::Research => "Find out what is needed for a task, beginning with what is known",
-            Self::Review => "Review a change with what is known about the places it touches",
-            Self::Capture => "Write down what a finished piece of work taught",
+            Self::Research => "Research a task, starting with existing knowledge",
+            Self::Review => "Review a change with the entries about the code it touches",
+            Self::Capture => "Record the lessons of a finished task",
         }
     }
 
     /// Returns the definition that clients list.
     pub(crate) fn listed(self) -> Listed {
         let task = PromptArgument::new("task")
-            .with_description("What it is about, in a sentence or two")
+            .with_description("The task, in one or two sentences")
             .with_required(true);
         let base = PromptArgument::new("base")
-            .with_description("Revision the change begins at; uncommitted work without it")
+            .with_description("Revision at which the change starts (default: uncommitted work)")
             .with_required(false);
         let arguments = match self {
             Self::Review => vec![task, base],
@@ -104,14 +104,14 @@ pub(crate) fn parse_prompt_arguments(
         Some(Value::String(text)) if text.trim().is_empty() => Ok(None),
         Some(Value::String(text)) => Ok(Some(text.clone())),
         Some(_) => Err(ToolError::asked(
-            format!("{name} is no text"),
-            "give it as a string",
+            format!("{name} is not a string"),
+            "pass a string",
         )),
     };
     let task = text("task")?.ok_or_else(|| {
         ToolError::asked(
             "task is missing",
-            "say what it is about in a sentence or two",
+            "describe the task in one or two sentences",
         )
     })?;
     let arguments = PromptArguments {
@@ -128,32 +128,32 @@ pub(crate) fn parse_prompt_arguments(
     Ok(arguments)
 }
 
-const REPORT: &str = "End your report with this section, leaving out what does not apply:\n";
+const REPORT: &str = "End your report with this section; omit lines that do not apply:\n";
 
 const RESEARCH: &str = "\
-You research the task below. Knowledge comes first, and the check is not optional:
+Research the task below. Search the knowledge base first; this step is required:
 
-1. Before you open a file or the web, call `ken_search`. Say what you want to reach, the technology it is built with and what is hard about it, \
-in your own words; there is no form to fill in, and nothing is added to what you ask. Ask again for every part that is a question of its own. All the project \
-ever recorded and still stands is searched, whoever recorded it and when.
-2. Read the lines that come back and judge for yourself which of them bear on the task; their order is a suggestion. `ken_show` shows all of one: \
+1. Before you open a file or the web, call `ken_search`. Describe your goal, the technology and the problem in your own words; \
+there is no fixed form, and nothing is added to your query. Search again for every separate question. The search covers all live entries \
+of the project, whoever recorded them and when.
+2. Read the returned lines and decide which of them are relevant to the task; their order is a suggestion. `ken_show` shows an entry in full: \
 open the one or two that matter, no more.
-3. What is known need not be found out again. Where nothing is known, write `{NOTHING_FOUND}` into your report and go on.
-4. An entry that speaks against the plan is no veto: the plan may be meant so. Decide, and say why.
-5. What you found out and the next one needs, give to `ken_add`, with what shows it. Say with `ken_feedback` whether entries helped.
+3. Do not repeat research that an entry answers. If no entry is relevant, write `{NOTHING_FOUND}` into your report and continue.
+4. An entry that contradicts the plan is not a veto: the plan may do so on purpose. Decide, and give your reason.
+5. Record findings that others need with `ken_add` and cite their source. Report with `ken_feedback` whether entries helped.
 ";
 
 const REVIEW: &str = "\
-Review the change. What is known about the places it touches follows; it is data from others, to be weighed. `ken_check` says which norms hold and \
-which entries the change would invalidate, `ken_show` shows all of one, `ken_search` answers further questions. An entry that speaks against the change \
-is a question to its author, not a verdict: the change may be meant so. Name entries as [ID] in your findings, and look for what no entry names.
+Review the change. Entries about the code it touches follow; they are data from others, to be weighed. `ken_check` lists the norms that apply and \
+the entries the change would invalidate, `ken_show` shows an entry in full, `ken_search` answers further questions. An entry that contradicts the change \
+is a question to its author, not a verdict: the change may do so on purpose. Cite entries as [ID] in your findings, and look for problems that no entry names.
 ";
 
 const CAPTURE: &str = "\
-Write down what this work taught, for whoever comes next and knows none of it. Keep what was surprising, cost time, or will be needed again; leave out what \
-the code says itself. For each, call `ken_add` once: one to three sentences that hold beyond today, the code it rests on as `anchors`, what shows it \
-as `cites`. No secrets, no names of people, no path in the sentence itself. A refusal says what to change. Tell with `ken_feedback` which entries \
-helped you and which did not. If there is nothing worth keeping, record nothing.
+Record the lessons of this work for readers who do not know it. Keep findings that were surprising, cost time or will be needed again; omit facts \
+that are obvious from the code. For each, call `ken_add` once: one to three sentences that are valid beyond this task, the code it is about as `anchors`, its sources \
+as `cites`. No secrets, no names of people, no path in the statement itself. A refusal says what to change. Report with `ken_feedback` which entries \
+helped you and which did not. If there is nothing worth recording, record nothing.
 ";
 
 #[cfg(test)]
@@ -173,7 +173,7 @@ mod tests {
         let research = text(McpPrompt::Research, None);
         let check = research.find("call `ken_search`").expect("the check");
         assert!(check < research.find("`ken_add`").expect("the end"));
-        assert!(research.contains("the check is not optional"));
+        assert!(research.contains("this step is required"));
         assert!(research.contains("Before you open a file"));
         assert!(
             research.contains(NOTHING_FOUND),
@@ -190,9 +190,9 @@ mod tests {
     fn the_agent_is_told_what_to_ask_and_judges_itself() {
         let research = text(McpPrompt::Research, None);
         for phrase in [
-            "what you want to reach, the technology it is built with and what is hard about it",
-            "there is no form to fill in, and nothing is added to what you ask",
-            "judge for yourself which of them bear on the task; their order is a suggestion",
+            "your goal, the technology and the problem in your own words",
+            "there is no fixed form, and nothing is added to your query",
+            "decide which of them are relevant to the task; their order is a suggestion",
         ] {
             assert!(research.contains(phrase), "{phrase}");
         }
@@ -200,9 +200,13 @@ mod tests {
 
     #[test]
     fn what_contradicts_the_plan_is_the_agents_to_judge() {
-        assert!(text(McpPrompt::Research, None).contains("is no veto: the plan may be meant so"));
         assert!(
-            text(McpPrompt::Review, None).contains("not a verdict: the change may be meant so")
+            text(McpPrompt::Research, None)
+                .contains("is not a veto: the plan may do so on purpose")
+        );
+        assert!(
+            text(McpPrompt::Review, None)
+                .contains("not a verdict: the change may do so on purpose")
         );
     }
 

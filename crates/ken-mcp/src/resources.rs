@@ -47,11 +47,11 @@ pub(crate) fn fixed_resources() -> Vec<Listed> {
     vec![
         Listed::new("ken://briefing", "briefing")
             .with_title("Briefing")
-            .with_description("Norms and knowledge for what is in hand: the uncommitted work")
+            .with_description("Norms and entries for the uncommitted work")
             .with_mime_type(MARKDOWN_MIME),
         Listed::new("ken://index", "index")
             .with_title("Entries")
-            .with_description("Entries in use, a line each, newest first")
+            .with_description("Live entries, one line each, newest first")
             .with_mime_type(MARKDOWN_MIME),
     ]
 }
@@ -61,11 +61,11 @@ pub(crate) fn resource_templates() -> Vec<ResourceTemplate> {
     vec![
         ResourceTemplate::new("ken://entry/{id}", "entry")
             .with_title("Entry")
-            .with_description("All of one entry")
+            .with_description("One entry in full")
             .with_mime_type(MARKDOWN_MIME),
         ResourceTemplate::new("ken://briefing/{workspace}", "workspace briefing")
             .with_title("Briefing of a workspace")
-            .with_description("The briefing, if the workspace is this one")
+            .with_description("The briefing, if this server serves the workspace")
             .with_mime_type(MARKDOWN_MIME),
     ]
 }

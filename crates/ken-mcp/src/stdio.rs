@@ -23,9 +23,9 @@ pub const LINE_BYTES_MAX: usize = 4 << 20;
 /// An abnormal end of a session.
 #[derive(Debug, thiserror::Error)]
 pub enum StdioError {
-    #[error("the client's first words could not be answered")]
+    #[error("the MCP handshake failed")]
     Handshake(#[source] Box<ServerInitializeError>),
-    #[error("serving ended")]
+    #[error("the MCP session ended abnormally")]
     Serving(#[source] tokio::task::JoinError),
 }
 

@@ -42,13 +42,13 @@ pub(crate) fn definitions(code: CodeAccess) -> Vec<Tool> {
         CodeAccess::Available => (
             "Find lessons, decisions, norms and pitfalls of this repository, checked against its code. \
              Use before editing unfamiliar code and after an unexpected failure.",
-            "What applies to these paths, or the change since base (default: uncommitted work): norms, entries, \
-             and knowledge it would invalidate.",
+            "List norms and entries that apply to these paths or to the change since base (default: uncommitted work), \
+             and entries it would invalidate.",
         ),
         CodeAccess::Elsewhere => (
             "Find lessons, decisions, norms and pitfalls of this workspace's repository. \
              Use before editing unfamiliar code and after an unexpected failure.",
-            "What applies to these paths: norms and entries.",
+            "List norms and entries that apply to these paths.",
         ),
     };
     let mut always = MetaObject::new();
@@ -64,19 +64,19 @@ pub(crate) fn definitions(code: CodeAccess) -> Vec<Tool> {
         define_tool::<GetArguments>(
             get,
             "Show one entry",
-            "Show all of an entry.",
+            "Show an entry in full.",
             ToolEffect::Reads,
         ),
         define_tool::<RecordArguments>(
             record,
             "Record a finding",
-            "Record one durable thing you found out about this project, with what shows it.",
+            "Record one durable finding about this project, with its sources.",
             ToolEffect::Adds,
         ),
         define_tool::<FeedbackArguments>(
             feedback,
-            "Say whether an entry helped",
-            "Say whether an entry you were shown helped.",
+            "Rate an entry",
+            "Report whether an entry you were shown helped.",
             ToolEffect::Adds,
         ),
         match code {
@@ -85,7 +85,7 @@ pub(crate) fn definitions(code: CodeAccess) -> Vec<Tool> {
             }
             CodeAccess::Elsewhere => {
                 let tool =
-                    define_tool::<CheckArguments>(check, "What applies", checks, ToolEffect::Reads);
+                    define_tool::<CheckArguments>(check, "Check paths", checks, ToolEffect::Reads);
                 remove_argument(tool, "base")
             }
         },
@@ -108,7 +108,7 @@ pub(crate) fn parse_arguments<A: ToolArguments>(given: Option<JsonObject>) -> Re
     given.retain(|_, value| !value.is_null());
     let ask: A = serde_json::from_value(Value::Object(given)).map_err(|error| {
         let known = argument_names::<A>().join(", ");
-        ToolError::asked(error.to_string(), format!("arguments are {known}"))
+        ToolError::asked(error.to_string(), format!("known arguments: {known}"))
     })?;
     ask.check()?;
     Ok(ask)

@@ -46,7 +46,7 @@ impl KnowledgeBackend for EchoKnowledge {
         ready(match ask.id.as_str() {
             "L-missing" => Err(ToolError {
                 whose: ken_mcp::port::ErrorCause::Missing,
-                said: "no entry begins with `L-missing`".to_owned(),
+                said: "no entry matches `L-missing`".to_owned(),
                 next: Some("search".to_owned()),
             }),
             id => reply(ask.format, format!("all of {id}")),
@@ -266,7 +266,7 @@ async fn what_an_agent_can_mend_is_the_tools_answer() {
         (
             "ken_search",
             json!({}),
-            "missing field `query`\nnext: arguments are detail, format",
+            "missing field `query`\nnext: known arguments: detail, format",
         ),
         (
             "ken_search",
@@ -281,7 +281,7 @@ async fn what_an_agent_can_mend_is_the_tools_answer() {
         (
             "ken_search",
             json!({"query": "a", "limit": 99}),
-            "limit is 99\nnext: give 1 to 20",
+            "limit is 99\nnext: use 1 to 20",
         ),
         (
             "ken_search",
@@ -415,9 +415,9 @@ async fn the_words_agents_look_for_are_in_the_instructions() {
         "Before editing unfamiliar code",
         "After an unexpected failure",
         "Before you commit: ken_check",
-        "found something out",
+        "When you find something that others need",
         "open one or two with ken_show",
-        "decide yourself, the plan may be meant so",
+        "decide yourself; the plan may do so on purpose",
         "goal, technology and problem in your own words",
     ] {
         assert!(words.contains(told), "{told}");

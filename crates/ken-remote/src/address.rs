@@ -33,13 +33,15 @@ pub enum PlaintextPolicy {
 /// Error: a text that is not the address of a workspace.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HubAddressError {
-    #[error("an address has the form https://hub.example.org/WORKSPACE")]
+    #[error("the address must have the form https://hub.example.org/WORKSPACE")]
     Form,
-    #[error("the address holds a name or password; a token is given on its own")]
+    #[error("the address must not contain a user name or password; pass the token separately")]
     Credentials,
-    #[error("the address does not end with a workspace: small letters, digits, `.`, `_` and `-`")]
+    #[error(
+        "the address must end with a workspace name: lowercase letters, digits, `.`, `_` and `-`"
+    )]
     Workspace,
-    #[error("`{host}` is another machine and its address is not https")]
+    #[error("`{host}` is another machine, and its address does not use https")]
     Plain { host: String },
 }
 

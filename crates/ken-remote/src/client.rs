@@ -173,7 +173,7 @@ impl HttpHubClient {
         };
         match body {
             None => RequestAttempt::Failed(
-                self.unclear("its answer cannot be unpacked, or is too long"),
+                self.unclear("the response cannot be decompressed or is too large"),
             ),
             Some(body) if status == 200 => RequestAttempt::Done(body),
             Some(body) if is_transient(status) => RequestAttempt::Retry(
@@ -222,7 +222,7 @@ impl HttpHubClient {
             (502..=504, _) => HubError::Unavailable { hub, told },
             // Following a redirect could send the token to another machine.
             (300..=399, _) => {
-                self.unclear("it sends callers elsewhere, and a token goes nowhere else")
+                self.unclear("it redirects, and Ken never sends a token to another address")
             }
             (status, _) => HubError::Refused { hub, status, told },
         }
@@ -236,7 +236,8 @@ impl HttpHubClient {
     }
 
     fn parsed<T: DeserializeOwned>(&self, body: &[u8]) -> Result<T, HubError> {
-        serde_json::from_slice(body).map_err(|_| self.unclear("its answer has another form"))
+        serde_json::from_slice(body)
+            .map_err(|_| self.unclear("the response has an unexpected format"))
     }
 
     fn bearer(&self) -> String {
@@ -248,7 +249,7 @@ impl HubClient for HttpHubClient {
     fn push(&mut self, lines: &[&str]) -> Result<PushResponse, HubError> {
         let push = PushRequest::of(lines.iter().copied())
             .map_err(|_| self.unclear("an event is not JSON"))?;
-        let body = serde_json::to_vec(&push).expect("lines are plain data");
+        let body = serde_json::to_vec(&push).expect("a push serializes to JSON");
         let packed = (body.len() >= COMPRESS_BYTES_MIN).then(|| compress(&body));
         let (status, answer) = self.ask(|| {
             let post = self
@@ -279,7 +280,7 @@ impl HubClient for HttpHubClient {
         // Verdicts are matched by position. With a missing one, all later ones would be assigned
         // to the wrong events.
         if pushed.events.len() != lines.len() {
-            return Err(self.unclear("it did not answer for every event"));
+            return Err(self.unclear("the response does not have a verdict for every event"));
         }
         for answered in &mut pushed.events {
             answered.reason = answered.reason.take().map(|it| sanitize(&it));

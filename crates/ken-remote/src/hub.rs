@@ -38,19 +38,19 @@ pub enum HubError {
     Unreachable { hub: String, why: &'static str },
     #[error("`{hub}` does not accept this token{}", said(.told))]
     Token { hub: String, told: String },
-    #[error("this token may not do that at `{hub}`{}", said(.told))]
+    #[error("`{hub}` does not permit this with the given token{}", said(.told))]
     Forbidden { hub: String, told: String },
-    #[error("`{hub}` takes no more{}", said(.told))]
+    #[error("the quota at `{hub}` is exceeded{}", said(.told))]
     Quota { hub: String, told: String },
     #[error("`{hub}` has no workspace `{workspace}` for this token")]
     NoWorkspace { hub: String, workspace: String },
-    #[error("`{hub}` does not know this place in its log")]
+    #[error("the log of `{hub}` does not contain this cursor")]
     CursorUnknown { hub: String },
-    #[error("`{hub}` was asked too much at once{}", said(.told))]
+    #[error("`{hub}` received too many requests{}", said(.told))]
     Busy { hub: String, told: String },
-    #[error("`{hub}` cannot answer just now{}", said(.told))]
+    #[error("`{hub}` is unavailable{}", said(.told))]
     Unavailable { hub: String, told: String },
-    #[error("`{hub}` takes less at once than was sent{}", said(.told))]
+    #[error("the request is too large for `{hub}`{}", said(.told))]
     TooLarge { hub: String, told: String },
     #[error("`{hub}` answered with status {status}{}", said(.told))]
     Refused {
@@ -58,7 +58,7 @@ pub enum HubError {
         status: u16,
         told: String,
     },
-    #[error("`{hub}` did not answer as a hub does: {why}")]
+    #[error("unexpected response from `{hub}`: {why}")]
     Answer { hub: String, why: &'static str },
 }
 
@@ -68,30 +68,28 @@ impl HubError {
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Unreachable { .. } => {
-                "nothing here changed and nothing is lost; try again when the hub can be reached"
+                "nothing changed and nothing is lost; retry when the hub is reachable"
             }
             Self::Token { .. } => {
-                "ask for a new one (`ken hub token create`) and give it to `ken remote add --token-stdin`, or set KEN_HUB_TOKEN"
+                "ask an administrator for a new token (`ken hub token create`) and pass it to `ken remote add --token-stdin`, or set KEN_HUB_TOKEN"
             }
             Self::Forbidden { .. } => {
-                "sending needs the role agent or more; ask an administrator of the hub for such a token"
+                "a push requires the role agent or higher; ask an administrator of the hub for such a token"
             }
-            Self::Quota { .. } => {
-                "nothing is lost: what it did not take waits here and is offered again with the next push"
-            }
+            Self::Quota { .. } => "nothing is lost: the next push sends the remaining events again",
             Self::NoWorkspace { .. } => {
-                "`ken remote list` shows the address; an administrator makes a workspace with `ken hub workspace add`"
+                "`ken remote list` shows the address; an administrator creates a workspace with `ken hub workspace add`"
             }
             Self::CursorUnknown { .. } => {
                 "the hub was restored from an older backup; `ken sync --remote` starts over"
             }
             Self::Busy { .. } | Self::Unavailable { .. } => {
-                "nothing is lost; wait a little, the next run goes on where this one ended"
+                "nothing is lost; retry later, and the command continues where this one stopped"
             }
             Self::TooLarge { .. } => {
-                "its administrator set a limit below the usual one; ask to raise it"
+                "the hub has a limit below the default; ask its administrator to raise it"
             }
-            Self::Refused { .. } => "look at what the hub's log says about it",
+            Self::Refused { .. } => "the log of the hub has details",
             Self::Answer { .. } => {
                 "check the address with `ken remote list`; a newer hub may need a newer ken"
             }

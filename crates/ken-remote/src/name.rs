@@ -9,7 +9,9 @@ pub struct HubName(String);
 
 /// Error: a text that is not a valid name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not a name: up to 63 of a-z, 0-9, `.`, `_` and `-`, a letter or digit first")]
+#[error(
+    "`{0}` is not a valid name: use up to 63 of a-z, 0-9, `.`, `_` and `-`, starting with a letter or digit"
+)]
 pub struct HubNameError(String);
 
 impl HubName {

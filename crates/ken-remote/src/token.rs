@@ -20,9 +20,11 @@ pub enum HubTokenError {
     Empty,
     #[error("the token has more than {TOKEN_BYTES_MAX} bytes")]
     TooLong,
-    #[error("the token holds a space, a line break or a character outside ASCII")]
+    #[error("the token contains a space, a line break or a character outside ASCII")]
     NotGraphic,
-    #[error("this is no token: a hub's own is `ken_` and {HUB_TOKEN_CHARS} letters and digits")]
+    #[error(
+        "this is not a valid token: a hub token is `ken_` followed by {HUB_TOKEN_CHARS} letters and digits"
+    )]
     Form,
 }
 

@@ -108,7 +108,7 @@ pub struct LogCursor {
 
 /// Error: a text that is not a valid cursor.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not a cursor such as 17.01JCPQ3W6M7Y2K8T4D5F6G7H8J")]
+#[error("`{0}` is not a valid cursor such as 17.01JCPQ3W6M7Y2K8T4D5F6G7H8J")]
 pub struct LogCursorError(String);
 
 impl fmt::Display for LogCursor {

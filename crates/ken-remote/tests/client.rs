@@ -168,8 +168,7 @@ fn a_broken_connection_is_tried_again_but_not_for_ever() {
 
 #[test]
 fn why_it_waits_is_said_in_the_hubs_words() {
-    let away =
-        br#"{"type":"/problems/unavailable","detail":"the database does not answer just now"}"#;
+    let away = br#"{"type":"/problems/unavailable","detail":"the database does not respond"}"#;
     let answers = vec![
         http_response(503, "retry-after: 2\r\n", away),
         http_response(502, "", b"<html>"),
@@ -188,10 +187,10 @@ fn why_it_waits_is_said_in_the_hubs_words() {
         *heard.borrow(),
         [
             (
-                "cannot answer just now: the database does not answer just now".to_owned(),
+                "is unavailable: the database does not respond".to_owned(),
                 2_000
             ),
-            ("cannot answer just now".to_owned(), 1_000)
+            ("is unavailable".to_owned(), 1_000)
         ]
     );
     serving.join().unwrap();
@@ -206,7 +205,7 @@ fn nobody_listening_is_said_at_once() {
     let failed = client_for(port).pull(LogCursor::default(), 1).unwrap_err();
     assert_eq!(
         failed.to_string(),
-        format!("cannot reach `http://127.0.0.1:{port}`: nobody listens there")
+        format!("cannot reach `http://127.0.0.1:{port}`: connection refused")
     );
     assert!(
         failed.hint().contains("nothing is lost"),
@@ -235,7 +234,7 @@ fn the_token_goes_nowhere_else() {
 #[test]
 fn every_refusal_has_its_name() {
     let cursor = br#"{"type":"/problems/cursor-unknown","title":"gone\u001b[31m"}"#;
-    let quota = br#"{"type":"/problems/quota","title":"your organization has reached its quota","detail":"12 events\nand 10 are allowed"}"#;
+    let quota = br#"{"type":"/problems/quota","title":"quota exceeded","detail":"12 events\nand 10 are allowed"}"#;
     let expired = br#"{"type":"/problems/unauthenticated","detail":"it ended on Monday"}"#;
     type ErrorPredicate = fn(&HubError) -> bool;
     let cases: [(u16, &[u8], ErrorPredicate); 9] = [

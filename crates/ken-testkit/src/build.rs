@@ -2,7 +2,7 @@
 
 use ken_core::decide::{Draft, EventStamper, SCHEMA_VERSION};
 use ken_core::ledger::event::{
-    Admission, AdmissionVerdict, Body, Event, EventSubject, Origin, Proposed, RecordedEvent,
+    Admission, AdmissionVerdict, Event, EventBody, EventSubject, Origin, Proposed, RecordedEvent,
 };
 use ken_core::values::actor::Actor;
 use ken_core::values::content::{Content, EntryScope};
@@ -109,23 +109,28 @@ impl EventWriter {
         change(&mut data);
         let id = self.next_id();
         let entry = EntryId::created_by(id, kind);
-        let copy = self.write_as(id, vec![entry.into()], Body::Proposed(data));
+        let copy = self.write_as(id, vec![entry.into()], EventBody::Proposed(data));
         (entry, copy)
     }
 
     /// Writes an event about one entry.
-    pub fn about(&mut self, entry: EntryId, body: Body) -> RecordedEvent {
+    pub fn about(&mut self, entry: EntryId, body: EventBody) -> RecordedEvent {
         self.write(vec![entry.into()], body)
     }
 
     /// Writes an event.
-    pub fn write(&mut self, about: Vec<EventSubject>, body: Body) -> RecordedEvent {
+    pub fn write(&mut self, about: Vec<EventSubject>, body: EventBody) -> RecordedEvent {
         let id = self.next_id();
         self.write_as(id, about, body)
     }
 
     /// Writes an event with a given id.
-    pub fn write_as(&mut self, id: EventId, about: Vec<EventSubject>, body: Body) -> RecordedEvent {
+    pub fn write_as(
+        &mut self,
+        id: EventId,
+        about: Vec<EventSubject>,
+        body: EventBody,
+    ) -> RecordedEvent {
         let admission = Admission {
             verdict: self.verdict,
             ..Admission::clean("ken-guard/1")

@@ -4,7 +4,7 @@
 //! depend on: each event has one position, positions are never reused, a changed event moves to the
 //! end, and a cursor stays valid.
 
-use ken_core::ledger::event::{BlankReason, Body, EventBlanked, RecordedEvent};
+use ken_core::ledger::event::{BlankReason, EventBlanked, EventBody, RecordedEvent};
 use ken_core::values::id::EventId;
 use ken_remote::wire::{LogCursor, PULL_EVENTS_MAX, PushVerdict};
 use ken_remote::{HubClient, HubError};
@@ -83,8 +83,8 @@ fn check_paging(hub: &mut dyn HubClient, copies: &[RecordedEvent], end: LogCurso
     assert_eq!((read, cursor), (event_lines(copies), end));
 }
 
-fn redaction_of(target: EventId) -> Body {
-    Body::EventBlanked(EventBlanked {
+fn redaction_of(target: EventId) -> EventBody {
+    EventBody::EventBlanked(EventBlanked {
         event: target,
         reason: BlankReason::Personal,
     })

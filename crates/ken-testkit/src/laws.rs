@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 use ken_core::decide::{self, Draft, Refusal};
 use ken_core::ledger::entry::Entry;
 use ken_core::ledger::event::{
-    AdmissionVerdict, ArchiveReason, Body, Cited, Confirmed, Event, Merged, Proposed, Provenance,
-    RecordedEvent, Revised,
+    AdmissionVerdict, ArchiveReason, Cited, Confirmed, Event, EventBody, Merged, Proposed,
+    Provenance, RecordedEvent, Revised,
 };
 use ken_core::ledger::fold::fold_entry;
 use ken_core::ledger::state::{EventSet, LedgerState, redaction_target};
@@ -225,7 +225,7 @@ fn check_unknown_events(
     events: &[RecordedEvent],
     state: &LedgerState,
 ) -> Result<(), TestCaseError> {
-    let unknown = |event: &Event| matches!(event.body, Body::Unknown { .. });
+    let unknown = |event: &Event| matches!(event.body, EventBody::Unknown { .. });
     let count = events.iter().filter(|copy| unknown(&copy.event)).count();
     let sum: u32 = state.workspace.unknown.values().sum();
     prop_assert_eq!(sum as usize, count);
@@ -269,8 +269,12 @@ fn check_citations(entry: &Entry, events: &[&Event]) -> Result<(), TestCaseError
 }
 
 fn check_quarantine(entry: &Entry, events: &[&Event]) -> Result<(), TestCaseError> {
-    let releases =
-        |body: &Body| matches!(body, Body::QuarantineLifted(_) | Body::ApprovalGranted(_));
+    let releases = |body: &EventBody| {
+        matches!(
+            body,
+            EventBody::QuarantineLifted(_) | EventBody::ApprovalGranted(_)
+        )
+    };
     let released_by_people = events
         .iter()
         .any(|event| event.by.is_human() && releases(&event.body));
@@ -314,7 +318,7 @@ fn check_primed_confirmation(entry: &Entry, own: &[&Event]) -> Result<(), TestCa
     for provenance in [Provenance::Primed, Provenance::Unwitnessed] {
         // Far in the future, so that it would win if it counted.
         let late = Timestamp::MAX;
-        let body = Body::Confirmed(Confirmed {
+        let body = EventBody::Confirmed(Confirmed {
             provenance,
             on: late.date(),
             run: None,
@@ -347,7 +351,7 @@ fn check_archive_and_restore(entry: &Entry, own: &[&Event]) -> Result<(), TestCa
     prop_assert_eq!(&back.content, &entry.content);
 
     // A confirmation unknown to the archival voids it.
-    let body = Body::Confirmed(Confirmed {
+    let body = EventBody::Confirmed(Confirmed {
         provenance: Provenance::Independent,
         on: Timestamp::MAX.date(),
         run: None,
@@ -360,7 +364,7 @@ fn check_archive_and_restore(entry: &Entry, own: &[&Event]) -> Result<(), TestCa
 }
 
 /// Builds an event later than any other; `n` orders several of them.
-fn build_latest_event(entry: EntryId, body: Body, n: u16) -> Event {
+fn build_latest_event(entry: EntryId, body: EventBody, n: u16) -> Event {
     let at = Hlc {
         wall: Timestamp::MAX,
         counter: n,

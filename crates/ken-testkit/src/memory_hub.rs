@@ -109,7 +109,7 @@ impl MemoryHub {
             reason: reason.map(ToOwned::to_owned),
         };
         let Ok(copy) = RecordedEvent::parse(raw.get().as_bytes()) else {
-            return answered(None, PushVerdict::Refused, Some("it is no event"));
+            return answered(None, PushVerdict::Refused, Some("not a valid event"));
         };
         let id = copy.event.id;
         let stored = self.places.get(&id).map(|seq| self.log[seq].clone());
@@ -131,7 +131,9 @@ impl MemoryHub {
             // The redacted event moves to the end, so that clients that read it before see the
             // change.
             let stored = self.places.get(&target).map(|seq| &self.log[seq]);
-            if let Some(stored) = stored.filter(|it| !it.is_redacted()) {
+            let is_open =
+                |it: &&RecordedEvent| !it.is_redacted() && redaction_target(&it.event).is_none();
+            if let Some(stored) = stored.filter(is_open) {
                 self.place(stored.redacted());
             }
         }

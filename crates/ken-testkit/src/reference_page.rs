@@ -101,11 +101,12 @@ pub fn type_text(schema: &Value) -> String {
         let choices = choices.iter().map(type_text);
         return choices.collect::<Vec<_>>().join(" or ");
     }
-    let names: Vec<&str> = match &schema["type"] {
-        Value::String(name) => vec![name],
-        Value::Array(names) => names.iter().filter_map(Value::as_str).collect(),
-        _ => return "any value".to_owned(),
-    };
+    let kind = &schema["type"];
+    let several = kind.as_array().into_iter().flatten();
+    let names: Vec<&str> = several.chain([kind]).filter_map(Value::as_str).collect();
+    if names.is_empty() {
+        return "any value".to_owned();
+    }
     let names = names.iter().map(|name| match *name {
         "array" => format!("array of {}", type_text(&schema["items"])),
         "string" => match schema["pattern"].as_str() {
@@ -149,8 +150,7 @@ fn variant_text(variant: &Value) -> String {
 }
 
 fn plain(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
-    }
+    value
+        .as_str()
+        .map_or_else(|| value.to_string(), ToOwned::to_owned)
 }

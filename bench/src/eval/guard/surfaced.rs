@@ -14,7 +14,7 @@ use ken_core::trust::run::closing::RunEnding;
 use ken_core::trust::run::{RunFinding, RunMember, RunWitness};
 use ken_core::values::actor::Actor;
 use ken_core::values::citation::CitationSource;
-use ken_core::values::content::{Changes, Content};
+use ken_core::values::content::{Content, ContentChanges};
 use ken_core::values::kind::{EntryKind, Memory};
 use ken_core::values::status::EntryStatus;
 use ken_engine::runs::{EntryReader, OpenRunRequest};
@@ -120,9 +120,9 @@ impl House {
     }
 
     fn reword(&mut self, text: &str) -> Result<(), Box<dyn std::error::Error>> {
-        let changes = Changes {
+        let changes = ContentChanges {
             statement: Some(text.parse()?),
-            ..Changes::default()
+            ..ContentChanges::default()
         };
         self.ken
             .edit(self.norm, changes, None, &"agent:evil".parse()?)?;
@@ -152,7 +152,7 @@ impl House {
                 let text: String = text.chars().take(400).collect();
                 let finding = RunFinding {
                     statement: text.parse()?,
-                    evidence: Vec::new(),
+                    anchors: Vec::new(),
                     verify: Vec::new(),
                     severity_milli: 9_000,
                     confidence_milli: 9_000,

@@ -112,7 +112,7 @@ impl DesiredBlock {
             .parse::<toml_edit::DocumentMut>()
         {
             Ok(_) => PartState::Missing,
-            Err(_) => PartState::Unreadable(format!("no table can be added to `{table}` here")),
+            Err(_) => PartState::Unreadable(format!("`{table}` cannot be extended in this file")),
         }
     }
 }
@@ -173,13 +173,13 @@ fn find_blocks(comment: CommentSyntax, text: &str) -> Result<Vec<BlockMatch>, St
         };
         if words.split(' ').next() == Some(BEGIN) {
             if open.is_some() {
-                return Err("a block of Ken's begins before the one above it ends".to_owned());
+                return Err("a Ken block starts before the previous one ends".to_owned());
             }
             let after_bom = start + (bare.len() - bare.trim_start_matches(BOM).len());
             open = Some((after_bom, offset, words.to_owned()));
         } else if words == END {
             let Some((begun, content, words)) = open.take() else {
-                return Err("a block of Ken's ends that does not begin".to_owned());
+                return Err("a Ken block has an end marker without a start marker".to_owned());
             };
             let attribute = |name: &str| {
                 let mut all = words.split(' ');
@@ -196,7 +196,7 @@ fn find_blocks(comment: CommentSyntax, text: &str) -> Result<Vec<BlockMatch>, St
     }
     match open {
         None => Ok(found),
-        Some(_) => Err("a block of Ken's begins that does not end".to_owned()),
+        Some(_) => Err("a Ken block has a start marker without an end marker".to_owned()),
     }
 }
 

@@ -167,10 +167,10 @@ fn entry_state(
     record: Option<&SetupRecord>,
 ) -> PartState {
     if document.root.as_ref().is_some_and(|root| !root.is_object()) {
-        return PartState::Unreadable("it holds no object".to_owned());
+        return PartState::Unreadable("it is not a JSON object".to_owned());
     }
     if document.root.is_none() && !document.text.trim().is_empty() {
-        return PartState::Unreadable("it holds nothing but comments".to_owned());
+        return PartState::Unreadable("it contains only comments".to_owned());
     }
     // Every container on the path must have the right type, or an insertion would fail.
     for depth in 1..=entry.path.len() {
@@ -179,7 +179,7 @@ fn entry_state(
         match document.at(&entry.path[..depth]) {
             JsonLookup::Nothing => return PartState::Missing,
             JsonLookup::Twice(name) => {
-                return PartState::Unreadable(format!("`{name}` stands twice"));
+                return PartState::Unreadable(format!("`{name}` occurs twice"));
             }
             JsonLookup::Node(node) if wants_array && !node.is_array() => {
                 let name = entry.path[depth - 1];

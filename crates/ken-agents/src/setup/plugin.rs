@@ -17,7 +17,7 @@ pub struct PluginFile {
 }
 
 const DESCRIPTION: &str =
-    "Keeps what agents and people learn about a codebase, checked against the code";
+    "Knowledge engine for coding agents: stores knowledge and checks it against the code";
 /// Maximum characters of a description in the MCP registry.
 pub const REGISTRY_DESCRIPTION_CHARS_MAX: usize = 100;
 const PLUGIN_FOLDER: &str = "plugins/ken";

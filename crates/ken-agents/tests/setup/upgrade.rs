@@ -120,7 +120,7 @@ fn an_older_part_is_stale_and_is_replaced_in_its_place() {
 #[test]
 fn a_part_somebody_changed_is_left_alone_by_installing_and_removing() {
     for (path, from, to) in [
-        ("AGENTS.md", "Ask before you work", "Ask first"),
+        ("AGENTS.md", "Search before you work", "Search first"),
         (
             ".codex/config.toml",
             "args = [\"mcp\"]",

@@ -78,7 +78,7 @@ fn compile_patterns(grammar: AstGrepLanguage, text: &str) -> Result<Vec<Pattern>
     let mut problem = None;
     match Pattern::try_new(text, grammar) {
         Ok(pattern) if !pattern.has_error() => patterns.push(pattern),
-        Ok(_) => problem = Some(format!("`{text}` is no {} code", grammar.0.name())),
+        Ok(_) => problem = Some(format!("`{text}` is not valid {} code", grammar.0.name())),
         Err(error) => problem = Some(error.to_string()),
     }
     patterns.extend(compile_expression(grammar, text));

@@ -15,7 +15,7 @@ pub(super) fn evaluate(
 ) -> ConditionOutcome {
     let text = match read_text(evidence.tree, path, CONFIG_BYTES_MAX) {
         Ok(Some(text)) => text,
-        Ok(None) => return ConditionOutcome::broken(format!("`{path}` is not there")),
+        Ok(None) => return ConditionOutcome::broken(format!("`{path}` does not exist")),
         Err(why) => return ConditionOutcome::unverifiable(why),
     };
     let documents = match parse_documents(path, &text) {
@@ -32,7 +32,7 @@ pub(super) fn evaluate(
     let line = find_key_line(&text, key);
     match value_equals(found, wanted) {
         None => {
-            ConditionOutcome::unverifiable(format!("`{key}` in `{path}` holds no single value"))
+            ConditionOutcome::unverifiable(format!("`{key}` in `{path}` is not a single value"))
         }
         Some(true) => {
             ConditionOutcome::holds(format!("`{key}` in `{path}` is {found}")).at(path, line)

@@ -105,7 +105,7 @@ impl<'a> ConditionEvaluator<'a> {
         match self.tree.paths() {
             Err(error) => ConditionOutcome::unverifiable(error.to_string()),
             Ok(paths) => match paths.iter().find(|path| files.matches(path)) {
-                Some(path) => ConditionOutcome::holds(format!("`{path}` is there")).at(path, 1),
+                Some(path) => ConditionOutcome::holds(format!("`{path}` exists")).at(path, 1),
                 None => ConditionOutcome::broken(format!("no tracked file matches `{files}`")),
             },
         }
@@ -130,7 +130,7 @@ impl<'a> ConditionEvaluator<'a> {
             // A fingerprint of other normalization rules is not evidence of a change.
             Some(taken) if fingerprint_method(taken) != fingerprint_method(&seen.fingerprint) => {
                 ConditionOutcome::unverifiable(format!(
-                    "the fingerprint of `{name}` was taken another way"
+                    "the fingerprint of `{name}` has another method"
                 ))
             }
             Some(_) => ConditionOutcome::broken(format!("`{name}` in `{path}` has changed")),

@@ -28,7 +28,7 @@ pub(super) fn evaluate(
         .build();
     let Ok(compiled) = compiled else {
         return ConditionOutcome::unverifiable(format!(
-            "`{regex}` is no regular expression we can use"
+            "`{regex}` is not a supported regular expression"
         ));
     };
     let paths = match evidence.tree.paths() {

@@ -9,7 +9,7 @@ use crate::args::values;
 
 /// Content fields of an entry.
 #[derive(Debug, Args)]
-pub(crate) struct WordingArgs {
+pub(crate) struct EntryFieldArgs {
     /// The claim: one to three sentences that hold beyond a single case
     #[arg(long, value_name = "TEXT")]
     pub(crate) statement: Option<String>,

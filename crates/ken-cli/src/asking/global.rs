@@ -19,7 +19,7 @@ pub(crate) const GLOBAL_HEADING: &str =
 pub(crate) struct GlobalResults {
     pub(crate) overlay: Option<GlobalOverlay>,
     /// The error, if it could not be queried.
-    silent: Option<String>,
+    error: Option<String>,
 }
 
 /// Queries the global ledger, if the user has one.
@@ -40,21 +40,21 @@ pub(super) fn query_global(
     match query() {
         Ok(overlay) => GlobalResults {
             overlay,
-            silent: None,
+            error: None,
         },
         Err(failure) => GlobalResults {
             overlay: None,
             // The hits of the repository are still valid, so the error is reported and not
             // returned.
-            silent: Some(failure.message),
+            error: Some(failure.message),
         },
     }
 }
 
 impl GlobalResults {
     /// Returns the error if the global ledger could not be queried.
-    pub(crate) fn silent(&self) -> Option<&str> {
-        self.silent.as_deref()
+    pub(crate) fn error(&self) -> Option<&str> {
+        self.error.as_deref()
     }
 
     /// Returns the hits to show.

@@ -155,12 +155,12 @@ impl QueryService<'_> {
     fn count<'p>(
         self,
         engine: &Engine,
-        (asked, answer): (QueryKind, &SearchOutcome),
+        (kind, answer): (QueryKind, &SearchOutcome),
         mut pages: Vec<&'p EntrySelection>,
         global: &'p GlobalResults,
     ) {
         pages.extend(global.overlay.as_ref().map(|it| &it.page));
-        let answered = AnswerUsage::from_answer(asked, answer, &pages);
+        let answered = AnswerUsage::from_answer(kind, answer, &pages);
         engine.count_answer(self.surroundings.surface, answered);
     }
 }

@@ -127,7 +127,7 @@ fn draw_search(frame: &mut Frame<'_>, area: Rect, state: &BrowserState, paint: C
     let mut line = Line::from(PROMPT);
     if query.is_empty() {
         let dim = paint.style(Style::new().dim());
-        line.push_span(Span::styled("type what you look for", dim));
+        line.push_span(Span::styled("type a query", dim));
     } else {
         line.push_span(shown.to_owned());
     }
@@ -165,7 +165,7 @@ fn draw_list(frame: &mut Frame<'_>, area: Rect, state: &BrowserState, paint: Col
     }
     if state.rows.is_empty() && state.source == ListSource::Whole {
         // Only for an empty ledger: after a search, an empty list has another reason.
-        text = Text::from("`ken add --help` says how to write one");
+        text = Text::from("`ken add --help` shows how to add one");
     }
     frame.render_widget(Paragraph::new(text), inner);
 }
@@ -227,8 +227,8 @@ fn list_title(state: &BrowserState) -> String {
         ListSource::Whole => format!("{count}, newest first"),
         ListSource::Newest => format!("the newest {count}"),
         ListSource::Relevant => format!("{count}, best first"),
-        ListSource::Nearest if state.rows.is_empty() => "nothing found".to_owned(),
-        ListSource::Nearest => "nothing relevant, nearest first".to_owned(),
+        ListSource::Nearest if state.rows.is_empty() => "no entries found".to_owned(),
+        ListSource::Nearest => "no relevant entries, most similar first".to_owned(),
     }
 }
 

@@ -38,20 +38,20 @@ pub(super) fn run(
 ) -> Result<CommandExit, CommandFailure> {
     if let Some(days) = args.older_than {
         let ids = session.write(|engine, by| Ok(engine.archive_older_than(days, by)?))?;
-        let why = format!("that nobody confirmed for {days} days");
+        let why = format!("not confirmed for {days} days");
         return archived(session, &ids, Some(days), &why);
     }
     if let Some(thread) = &args.thread {
-        let (ids, worth) = session.write(|engine, by| {
-            let worth = engine.promotable_entries(thread, by)?;
-            Ok((engine.archive_thread(thread, by)?, worth))
+        let (ids, promotable) = session.write(|engine, by| {
+            let promotable = engine.promotable_entries(thread, by)?;
+            Ok((engine.archive_thread(thread, by)?, promotable))
         })?;
-        let why = format!("of the thread {thread}");
+        let why = format!("of thread {thread}");
         let exit = archived(session, &ids, None, &why)?;
-        if let Some(first) = worth.first() {
-            let many = pluralize(worth.len() as u64, "of them has", "of them have");
+        if let Some(first) = promotable.first() {
+            let many = pluralize(promotable.len() as u64, "of them has", "of them have");
             session.printer.hint(format_args!(
-                "{many} proven useful: `ken restore {first}` and `ken entry promote {first} --to workspace` keep it for everybody"
+                "{many} proven useful: run `ken restore {first}` and `ken entry promote {first} --to workspace` to keep it"
             ))?;
         }
         return Ok(exit);
@@ -64,7 +64,7 @@ pub(super) fn run(
     let id = entry.id;
     session.written(
         &entry,
-        format_args!("archived; `ken restore {id}` brings it back"),
+        format_args!("archived; `ken restore {id}` restores it"),
     )
 }
 

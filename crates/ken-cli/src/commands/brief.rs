@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::{Session, query_input};
 use crate::asking::QueryService;
-use crate::commands::query_input::{Asker, HandArgs};
+use crate::commands::query_input::{QueryInputArgs, ReaderRoleArg};
 use crate::failure::{CommandExit, CommandFailure};
 use crate::print::progress::ProgressIndicator;
 
@@ -19,10 +19,10 @@ pub(crate) struct BriefArgs {
     #[arg(value_name = "TASK")]
     pub(crate) task: Vec<String>,
     #[command(flatten)]
-    pub(crate) hand: HandArgs,
+    pub(crate) input: QueryInputArgs,
     /// Role of the reader; each role ranks other kinds first
     #[arg(long = "for", value_name = "ROLE")]
-    pub(crate) role: Option<Asker>,
+    pub(crate) role: Option<ReaderRoleArg>,
     /// Token budget
     #[arg(long, value_name = "TOKENS", default_value_t = TOKEN_BUDGET)]
     pub(crate) budget: usize,
@@ -58,22 +58,22 @@ pub(super) fn run(
     let run = session.surroundings.run().unwrap_or_default().to_owned();
     let surroundings = session.surroundings.clone();
     let briefed = session.read(|engine| {
-        let mut asked = query_input::asked(engine, &start, &args.task, &args.hand)?;
-        if asked.paths.is_empty() {
-            asked.paths = engine.changed_paths();
+        let mut extracted = query_input::read_query(engine, &start, &args.task, &args.input)?;
+        if extracted.paths.is_empty() {
+            extracted.paths = engine.changed_paths();
         }
         let asker = QueryService {
             surroundings: &surroundings,
             reader: reader.as_ref(),
         };
-        let search = SearchQuery::for_briefing(&asked.text, asked.paths, role, run);
+        let search = SearchQuery::for_briefing(&extracted.text, extracted.paths, role, run);
         progress.during(|it| {
             asker.brief(engine, search, portion, &mut |at, all| {
                 it.set_progress(at, all);
             })
         })
     })?;
-    session.tell_silent(&briefed.global)?;
+    session.print_global_error(&briefed.global)?;
     let text = briefed.text();
     if !session.is_json() {
         session.printer.text(text)?;

@@ -26,10 +26,8 @@ pub(super) fn run(
     args: &BrowseArgs,
 ) -> Result<CommandExit, CommandFailure> {
     if session.is_json() || !io::stdin().is_terminal() || !io::stdout().is_terminal() {
-        let hint = "`ken search QUERY` and `ken list` answer anywhere";
-        return Err(
-            CommandFailure::usage("`ken browse` is for people at a terminal").with_hint(hint),
-        );
+        let hint = "use `ken search QUERY` or `ken list` instead";
+        return Err(CommandFailure::usage("`ken browse` needs a terminal").with_hint(hint));
     }
     let paint = if session.printer.is_colored() {
         ColorMode::Colored

@@ -34,7 +34,7 @@ pub(super) fn run(
         return session.written(&entry, format_args!("confirmed; last confirmed {last}"));
     }
     let did = format_args!(
-        "recorded as primed: an agent that has seen an entry does not renew it; last confirmed {last}"
+        "recorded as primed: an agent that was shown an entry cannot confirm it; last confirmed {last}"
     );
     session.written(&entry, did)
 }

@@ -1,12 +1,12 @@
 //! `ken edit`: changes fields of an entry.
 
 use clap::{Args, ValueEnum};
-use ken_core::values::content::Changes;
+use ken_core::values::content::ContentChanges;
 use ken_core::values::kind::EntryKind;
 use serde_json::{Map, Value};
 
 use super::{Session, note};
-use crate::args::fields::WordingArgs;
+use crate::args::fields::EntryFieldArgs;
 use crate::failure::{CommandExit, CommandFailure};
 
 /// `ken edit`.
@@ -19,7 +19,7 @@ pub(crate) struct EditArgs {
     pub(crate) id: String,
     /// A list (anchor, verify, tag, depends-on) replaces the old list.
     #[command(flatten)]
-    pub(crate) wording: WordingArgs,
+    pub(crate) fields: EntryFieldArgs,
     /// Field to clear; may be repeated
     #[arg(long, value_name = "FIELD")]
     pub(crate) clear: Vec<Field>,
@@ -44,53 +44,53 @@ pub(super) fn run(
     args: EditArgs,
 ) -> Result<CommandExit, CommandFailure> {
     let reason = note(args.note)?;
-    let mut changes = changes(&args.wording)?;
+    let mut changes = changes(&args.fields)?;
     for field in &args.clear {
         clear(&mut changes, *field);
     }
-    if changes.is_empty() && args.wording.detail.is_none() {
-        return Err(CommandFailure::usage("nothing to change was given")
+    if changes.is_empty() && args.fields.detail.is_none() {
+        return Err(CommandFailure::usage("no change was given")
             .with_hint("add --statement, --tag or another field; `ken edit --help` lists them"));
     }
     let mut fields = Vec::new();
     let entry = session.write(|engine, by| {
         let entry = engine.find(&args.id)?;
-        if let (Some(json), Some(kind)) = (&args.wording.detail, entry.kind()) {
+        if let (Some(json), Some(kind)) = (&args.fields.detail, entry.kind()) {
             changes.detail = Some(Some(detail(json, kind)?));
         }
         fields = changes.fields();
         Ok(engine.edit(entry.id, changes, reason, by)?)
     })?;
-    session.written(&entry, format_args!("revised {}", fields.join(", ")))
+    session.written(&entry, format_args!("edited {}", fields.join(", ")))
 }
 
-fn changes(wording: &WordingArgs) -> Result<Changes, CommandFailure> {
-    let mut changes = Changes::default();
-    if let Some(text) = &wording.statement {
+fn changes(fields: &EntryFieldArgs) -> Result<ContentChanges, CommandFailure> {
+    let mut changes = ContentChanges::default();
+    if let Some(text) = &fields.statement {
         changes.statement = Some(text.parse().map_err(CommandFailure::usage)?);
     }
-    if !wording.anchor.is_empty() {
-        changes.evidence = Some(wording.anchor.iter().cloned().map(Into::into).collect());
+    if !fields.anchor.is_empty() {
+        changes.anchors = Some(fields.anchor.iter().cloned().map(Into::into).collect());
     }
-    if !wording.verify.is_empty() {
-        let steps: Result<_, _> = wording.verify.iter().map(|step| step.parse()).collect();
+    if !fields.verify.is_empty() {
+        let steps: Result<_, _> = fields.verify.iter().map(|step| step.parse()).collect();
         changes.verify = Some(steps.map_err(CommandFailure::usage)?);
     }
-    if !wording.tag.is_empty() {
-        changes.tags = Some(wording.tag.iter().cloned().collect());
+    if !fields.tag.is_empty() {
+        changes.tags = Some(fields.tag.iter().cloned().collect());
     }
-    if !wording.depends_on.is_empty() {
-        changes.depends_on = Some(wording.depends_on.clone());
+    if !fields.depends_on.is_empty() {
+        changes.depends_on = Some(fields.depends_on.clone());
     }
-    changes.lens = wording.lens.clone().map(Some);
-    changes.polarity = wording.polarity.map(Some);
-    changes.decay = wording.decay;
+    changes.lens = fields.lens.clone().map(Some);
+    changes.polarity = fields.polarity.map(Some);
+    changes.decay = fields.decay;
     Ok(changes)
 }
 
-fn clear(changes: &mut Changes, field: Field) {
+fn clear(changes: &mut ContentChanges, field: Field) {
     match field {
-        Field::Anchor => changes.evidence = Some(Vec::new()),
+        Field::Anchor => changes.anchors = Some(Vec::new()),
         Field::Verify => changes.verify = Some(Vec::new()),
         Field::Tag => changes.tags = Some(std::collections::BTreeSet::new()),
         Field::DependsOn => changes.depends_on = Some(Vec::new()),

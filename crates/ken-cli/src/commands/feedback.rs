@@ -36,6 +36,6 @@ pub(super) fn run(
     })?;
     session.written(
         &entry,
-        "noted; it counts for how far the entry helps, not for its truth",
+        "recorded; feedback changes the confidence in the entry and confirms nothing",
     )
 }

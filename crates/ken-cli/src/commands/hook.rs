@@ -1,7 +1,7 @@
 //! `ken hook`: handles a hook event of an agent and responds in the agent's own JSON dialect.
 //!
 //! Errors are logged and nothing else: the exit code is 0 and stdout is empty, because agents stop
-//! at other exit codes and read everything on stdout. [`waits`] returns the timeout of each event.
+//! at other exit codes and read everything on stdout. Each event has a [`timeout`].
 
 use std::io::{self, IsTerminal as _, Read as _};
 use std::panic::{self, AssertUnwindSafe};
@@ -49,8 +49,8 @@ const DRAINED_BYTES_MAX: u64 = 64 << 20;
 const CLAUDE_ENV_FILE: &str = "CLAUDE_ENV_FILE";
 
 /// Returns the timeout of a hook event. A lock or unfinished input could otherwise block it.
-fn waits(moment: HookEvent) -> Duration {
-    match moment {
+fn timeout(event: HookEvent) -> Duration {
+    match event {
         HookEvent::Prompt
         | HookEvent::Tool
         | HookEvent::Failure
@@ -65,109 +65,114 @@ fn waits(moment: HookEvent) -> Duration {
 /// Handles a hook event. It always succeeds for the caller.
 pub(crate) fn run(words: &[String]) -> CommandExit {
     let known = words.first().and_then(|it| CodingAgent::named(it));
-    let moment = known
+    let event = known
         .zip(words.get(1))
         .and_then(|(it, word)| it.moment(word));
-    let (Some(agent), Some(moment)) = (known, moment) else {
+    let (Some(agent), Some(event)) = (known, event) else {
         let agents: Vec<&str> = CodingAgent::ALL.iter().map(|it| it.name()).collect();
         let events: Vec<&str> = HookEvent::ALL.iter().map(|it| it.name()).collect();
         let (agents, events) = (agents.join(", "), events.join(", "));
         print::write_stderr_line(&format!(
-            "ken hook AGENT EVENT: no such agent or event; nothing is done. Agents: {agents}; events: {events}"
+            "ken hook AGENT EVENT: unknown agent or event, ignored. Agents: {agents}; events: {events}"
         ));
         let (sender, receiver) = mpsc::channel();
         // Input of a terminal is not read. An agent's input is read to its end.
         if !io::stdin().is_terminal() {
             thread::spawn(move || sender.send(read_input().1));
-            let _ = receiver.recv_timeout(waits(HookEvent::Tool));
+            let _ = receiver.recv_timeout(timeout(HookEvent::Tool));
         }
         return CommandExit::Fine;
     };
     // The agent would read the message of a panic.
     panic::set_hook(Box::new(|_| {}));
     let (sender, receiver) = mpsc::channel();
-    let told = Arc::new(Mutex::new(HookInput::default()));
-    let telling = Arc::clone(&told);
+    let parsed = Arc::new(Mutex::new(HookInput::default()));
+    let shared = Arc::clone(&parsed);
     thread::spawn(move || {
-        let _ = sender.send(watched(agent, moment, &telling));
+        let _ = sender.send(handle_and_log(agent, event, &shared));
     });
-    match receiver.recv_timeout(waits(moment)) {
+    match receiver.recv_timeout(timeout(event)) {
         Ok(Some(answer)) => print::write_answer(&answer),
         Ok(None) => {}
         Err(_) => {
-            let heard = told.lock().unwrap_or_else(PoisonError::into_inner);
-            let here = Here::of(&heard);
-            here.log(agent, moment, "took too long and was given up");
-            here.lose(agent, moment, &heard);
+            let input = parsed.lock().unwrap_or_else(PoisonError::into_inner);
+            let context = HookContext::of(&input);
+            context.log(agent, event, "timed out");
+            context.record_gap(agent, event, &input);
         }
     }
     CommandExit::Fine
 }
 
 /// Handles a hook event and logs errors.
-fn watched(agent: CodingAgent, moment: HookEvent, told: &Mutex<HookInput>) -> Option<String> {
-    let (input, is_whole) = read_input();
-    let heard = dialect::parse_hook_input(moment, &input).filter(|_| is_whole);
-    if let Some(heard) = &heard {
-        told.lock()
+fn handle_and_log(
+    agent: CodingAgent,
+    event: HookEvent,
+    shared: &Mutex<HookInput>,
+) -> Option<String> {
+    let (bytes, is_whole) = read_input();
+    let input = dialect::parse_hook_input(event, &bytes).filter(|_| is_whole);
+    if let Some(input) = &input {
+        shared
+            .lock()
             .unwrap_or_else(PoisonError::into_inner)
-            .clone_from(heard);
+            .clone_from(input);
     }
-    let here = Here::of(heard.as_ref().unwrap_or(&HookInput::default()));
-    if !here.keeps_knowledge {
+    let context = HookContext::of(input.as_ref().unwrap_or(&HookInput::default()));
+    if !context.has_ledger {
         return None;
     }
-    let Some(heard) = heard else {
-        here.log(agent, moment, "the input could not be read");
-        let attended = panic::catch_unwind(|| here.attend_unread(agent, moment, &input));
-        return here.logged(agent, moment, attended).flatten();
+    let Some(input) = input else {
+        context.log(agent, event, "cannot read the input");
+        let handled = panic::catch_unwind(|| context.handle_unreadable(agent, event, &bytes));
+        return context.ok_or_log(agent, event, handled).flatten();
     };
-    let attend = AssertUnwindSafe(|| here.attend(agent, moment, &heard));
-    let attended = here.logged(agent, moment, panic::catch_unwind(attend));
-    if attended.is_none() {
-        here.lose(agent, moment, &heard);
+    let handle = AssertUnwindSafe(|| context.handle(agent, event, &input));
+    let handled = context.ok_or_log(agent, event, panic::catch_unwind(handle));
+    if handled.is_none() {
+        context.record_gap(agent, event, &input);
     }
-    attended.flatten()
+    handled.flatten()
 }
 
 /// Location and environment of a hook event.
-struct Here {
+struct HookContext {
     start: PathBuf,
     git: GitEnv,
-    keeps_knowledge: bool,
+    has_ledger: bool,
 }
 
-impl Here {
-    fn of(heard: &HookInput) -> Self {
+impl HookContext {
+    fn of(input: &HookInput) -> Self {
         let git = world::git_env();
-        let named = heard.cwd.as_deref().map(PathBuf::from);
+        let named = input.cwd.as_deref().map(PathBuf::from);
         let named = named.filter(|it| it.is_absolute() && it.is_dir());
         let own = std::env::current_dir().ok();
         // A tool may run in another folder; the session belongs to the folder its hooks start in.
         let places: Vec<PathBuf> = named.into_iter().chain(own).collect();
         let kept = places.iter().find(|it| hooks::is_ken_repository(it, &git));
-        let keeps_knowledge = kept.is_some();
+        let has_ledger = kept.is_some();
         let start = kept.or(places.first()).cloned().unwrap_or_default();
         Self {
             start,
             git,
-            keeps_knowledge,
+            has_ledger,
         }
     }
 
-    fn log(&self, agent: CodingAgent, moment: HookEvent, what: &str) {
+    fn log(&self, agent: CodingAgent, event: HookEvent, what: &str) {
         let now = world::runtime().map(|it| it.now()).unwrap_or_default();
-        let line = format!("{} {}: {what}", agent.name(), moment.name());
+        let line = format!("{} {}: {what}", agent.name(), event.name());
         hooks::append_log(&self.start, &self.git, now, &line);
     }
 
     /// Marks the session as incomplete because an exposure was not recorded. It confirms nothing
     /// from then on.
-    fn lose(&self, agent: CodingAgent, moment: HookEvent, heard: &HookInput) {
-        match moment {
+    fn record_gap(&self, agent: CodingAgent, event: HookEvent, input: &HookInput) {
+        match event {
             HookEvent::Prompt | HookEvent::Tool | HookEvent::Failure | HookEvent::Subagent => {
                 let now = world::runtime().map(|it| it.now()).unwrap_or_default();
-                let who = attendee(agent, moment, heard);
+                let who = hook_session(agent, event, input);
                 hooks::record_exposure_gap(&self.start, &self.git, &who, now);
             }
             HookEvent::Start | HookEvent::Stop | HookEvent::End => {}
@@ -175,22 +180,22 @@ impl Here {
     }
 
     /// Returns the result of a hook event; an error goes to the log.
-    fn logged<T>(
+    fn ok_or_log<T>(
         &self,
         agent: CodingAgent,
-        moment: HookEvent,
-        came: thread::Result<Result<T, CommandFailure>>,
+        event: HookEvent,
+        result: thread::Result<Result<T, CommandFailure>>,
     ) -> Option<T> {
-        match came {
-            Ok(Ok(said)) => return Some(said),
+        match result {
+            Ok(Ok(value)) => return Some(value),
             Ok(Err(failure)) => {
                 let failure = failure.without_secrets();
                 let causes: Vec<&str> = failure.causes.iter().map(String::as_str).collect();
-                let told = [failure.message.as_str()].into_iter().chain(causes);
-                let told: Vec<&str> = told.collect();
-                self.log(agent, moment, &told.join(": "));
+                let parts = [failure.message.as_str()].into_iter().chain(causes);
+                let parts: Vec<&str> = parts.collect();
+                self.log(agent, event, &parts.join(": "));
             }
-            Err(_) => self.log(agent, moment, "a mistake in ken itself"),
+            Err(_) => self.log(agent, event, "internal error"),
         }
         None
     }
@@ -205,30 +210,30 @@ impl Here {
         Ok(engine)
     }
 
-    fn attend(
+    fn handle(
         &self,
         agent: CodingAgent,
-        moment: HookEvent,
-        heard: &HookInput,
+        event: HookEvent,
+        input: &HookInput,
     ) -> Result<Option<String>, CommandFailure> {
-        let mut who = attendee(agent, moment, heard);
-        let said = match moment {
+        let mut who = hook_session(agent, event, input);
+        let text = match event {
             HookEvent::Start => {
-                share_session(agent, heard);
+                share_session(agent, input);
                 self.open(&mut who)?
-                    .handle_start_hook(&who, beginning(heard.source))?
+                    .handle_start_hook(&who, beginning(input.source))?
             }
-            HookEvent::Prompt => self.prompt(&mut who, heard)?,
-            HookEvent::Tool | HookEvent::Failure => self.tool(&mut who, heard)?,
+            HookEvent::Prompt => self.prompt(&mut who, input)?,
+            HookEvent::Tool | HookEvent::Failure => self.tool(&mut who, input)?,
             HookEvent::Subagent => self.open(&mut who)?.handle_subagent_hook(&who)?,
-            HookEvent::Stop if heard.is_stopping_again => None,
+            HookEvent::Stop if input.is_stopping_again => None,
             HookEvent::Stop => self.open(&mut who)?.handle_stop_hook(&who)?,
             HookEvent::End => {
                 self.open(&mut who)?.handle_end_hook(&who)?;
                 None
             }
         };
-        let said = said.as_deref().map(|text| match moment {
+        let response = text.as_deref().map(|text| match event {
             HookEvent::Stop => HookResponse::Continue(text),
             HookEvent::Start
             | HookEvent::Prompt
@@ -237,42 +242,42 @@ impl Here {
             | HookEvent::Subagent
             | HookEvent::End => HookResponse::Context(text),
         });
-        Ok(said.and_then(|said| dialect::render_response(agent, moment, heard, said)))
+        Ok(response.and_then(|it| dialect::render_response(agent, event, input, it)))
     }
 
     fn prompt(
         &self,
         who: &mut HookSession,
-        heard: &HookInput,
+        input: &HookInput,
     ) -> Result<Option<String>, CommandFailure> {
-        let prompt = heard.prompt.as_deref().unwrap_or_default();
+        let prompt = input.prompt.as_deref().unwrap_or_default();
         let mut engine = self.open(who)?;
-        let said = engine.handle_prompt_hook(who, prompt)?;
-        let handed = heard.attached.join("\n");
-        engine.record_file_exposure(who, &detect_exposure(&heard.attached, "", &handed))?;
-        Ok(said)
+        let text = engine.handle_prompt_hook(who, prompt)?;
+        let handed = input.attached.join("\n");
+        engine.record_file_exposure(who, &detect_exposure(&input.attached, "", &handed))?;
+        Ok(text)
     }
 
     /// Handles a tool call. Most calls concern no entry, and then the ledger is not opened.
     fn tool(
         &self,
         who: &mut HookSession,
-        heard: &HookInput,
+        input: &HookInput,
     ) -> Result<Option<String>, CommandFailure> {
-        let Some(tool) = &heard.tool else {
+        let Some(tool) = &input.tool else {
             return Ok(None);
         };
         // In Ken's own folder, paths do not contain the folder's name.
-        let paths: Vec<String> = tool.paths.iter().chain(&heard.cwd).cloned().collect();
+        let paths: Vec<String> = tool.paths.iter().chain(&input.cwd).cloned().collect();
         let seen = detect_exposure(&paths, &tool.asked, &tool.output);
-        let asked = if tool.asked.is_empty() {
+        let call_input = if tool.asked.is_empty() {
             tool.paths.join(" ")
         } else {
             tool.asked.clone()
         };
         let call = AgentToolCall {
             tool: &tool.name,
-            input: &asked,
+            input: &call_input,
         };
         let Some(error) = &tool.failed else {
             hooks::record_tool_success(&self.start, &self.git, who, call);
@@ -287,40 +292,40 @@ impl Here {
     }
 
     /// Records that an unreadable tool result may have exposed any entry.
-    fn attend_unread(
+    fn handle_unreadable(
         &self,
         agent: CodingAgent,
-        moment: HookEvent,
-        input: &[u8],
+        event: HookEvent,
+        bytes: &[u8],
     ) -> Result<Option<String>, CommandFailure> {
-        let session = dialect::find_session_id(input);
+        let session = dialect::find_session_id(bytes);
         let (Some(session), HookEvent::Prompt | HookEvent::Tool | HookEvent::Failure) =
-            (session, moment)
+            (session, event)
         else {
             return Ok(None);
         };
-        let heard = HookInput {
+        let input = HookInput {
             session: Some(session),
             ..HookInput::default()
         };
-        let mut who = attendee(agent, moment, &heard);
+        let mut who = hook_session(agent, event, &input);
         self.open(&mut who)?
             .record_file_exposure(&who, &FileExposure::Everything)?;
         Ok(None)
     }
 }
 
-fn attendee(agent: CodingAgent, moment: HookEvent, heard: &HookInput) -> HookSession {
+fn hook_session(agent: CodingAgent, event: HookEvent, input: &HookInput) -> HookSession {
     let named = world::named_agent();
     // An agent passes its session id to its commands; input about another session is not from its
     // hook.
-    let is_own = world::named_session().is_none_or(|it| Some(&it) == heard.session.as_ref());
+    let is_own = world::named_session().is_none_or(|it| Some(&it) == input.session.as_ref());
     let sees = dialect::sees_every_read(agent) && is_own;
     HookSession {
         agent: named.unwrap_or_else(|| Actor::from_claim(ActorRole::Agent, agent.name())),
-        session: heard.session.clone(),
+        session: input.session.clone(),
         run: world::named_run(),
-        subagent: heard.subagent.as_ref().map(|it| hooks::StartedSubagent {
+        subagent: input.subagent.as_ref().map(|it| hooks::StartedSubagent {
             id: it.id.clone(),
             kind: it.kind.clone(),
             task: it.task.clone(),
@@ -330,7 +335,7 @@ fn attendee(agent: CodingAgent, moment: HookEvent, heard: &HookInput) -> HookSes
         } else {
             RunWitness::Nobody
         },
-        accepts_context: dialect::reaches_model(agent, moment),
+        accepts_context: dialect::reaches_model(agent, event),
     }
 }
 
@@ -355,8 +360,8 @@ fn read_input() -> (Vec<u8>, bool) {
 }
 
 /// Passes the session id to later commands of Claude Code.
-fn share_session(agent: CodingAgent, heard: &HookInput) {
-    let (CodingAgent::ClaudeCode, Some(session)) = (agent, &heard.session) else {
+fn share_session(agent: CodingAgent, input: &HookInput) {
+    let (CodingAgent::ClaudeCode, Some(session)) = (agent, &input.session) else {
         return;
     };
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';

@@ -60,7 +60,7 @@ pub(super) fn run(
         return collect::run(session, &CollectArgs { sources, commits });
     }
     let progress = ProgressIndicator::start(session.printer, "importing", None);
-    let (told, reduced, accepted) = session.write(|engine, by| {
+    let (summary, reduced, accepted) = session.write(|engine, by| {
         progress.during(|_| {
             let audit = engine.audit(&args.paths)?;
             let reduced = engine.reduce(&audit, ClaimSelection::Importable)?;
@@ -97,7 +97,7 @@ pub(super) fn run(
             .printer
             .line(truncate_columns(&line, CLAIM_WIDTH + INDENT))?;
     }
-    session.printer.talk(told)?;
+    session.printer.talk(summary)?;
     let entries = pluralize(accepted.entries.len() as u64, "entry", "entries");
     session.printer.talk(format_args!(
         "{entries} added; {} already known, {} refused",

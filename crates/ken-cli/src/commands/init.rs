@@ -67,7 +67,7 @@ pub(super) fn run(
         session.printer.talk("Commit them to share knowledge with everyone who clones; `ken self uninstall` removes them.")?;
     } else {
         session.printer.talk(
-            "This folder is not in git: knowledge stays here. `ken self uninstall` takes the files out.",
+            "This folder is not in git, so entries stay on this machine. `ken self uninstall` removes the files.",
         )?;
     }
     setup::after_init(session, args)?;
@@ -78,19 +78,22 @@ pub(super) fn run(
 /// Prints the next step: audit existing documents, or add the first entry.
 fn offer(session: &mut Session<'_>) -> Result<(), CommandFailure> {
     let surroundings = &session.surroundings;
-    let held = ken_engine::audit::list_documents(&surroundings.start, &surroundings.git)?;
-    let Some(first) = held.first() else {
+    let documents = ken_engine::audit::list_documents(&surroundings.start, &surroundings.git)?;
+    let Some(first) = documents.first() else {
         return session
             .printer
-            .hint(format_args!("record the first lesson: {NEXT}"));
+            .hint(format_args!("add the first entry: {NEXT}"));
     };
     let first = escape_invisible(first);
-    let told = match held.len() {
-        1 => format!("{first} holds knowledge already"),
-        more => format!("{first} and {} more hold knowledge already", more - 1),
+    let message = match documents.len() {
+        1 => format!("{first} already contains agent instructions"),
+        more => format!(
+            "{first} and {} more already contain agent instructions",
+            more - 1
+        ),
     };
-    session.printer.talk(told)?;
+    session.printer.talk(message)?;
     session
         .printer
-        .hint("`ken audit` says what is wrong with it, `ken import` takes the sound claims in")
+        .hint("`ken audit` reports problems in them, `ken import` imports the valid claims")
 }

@@ -26,7 +26,7 @@ const HEADS: [&str; 7] = [
     "CONFIRMED",
     "TITLE",
     "TAGS",
-    "MARKS",
+    "LABELS",
 ];
 const TITLE_COLUMN: usize = 4;
 
@@ -48,7 +48,7 @@ pub(super) fn run(
     }
     if entries.is_empty() {
         session.printer.talk("no entries")?;
-        session.printer.hint("`ken list --all` also shows archived and retracted ones, `ken add --help` how to write one")?;
+        session.printer.hint("`ken list --all` includes archived and retracted entries; `ken add --help` shows how to add one")?;
         return Ok(CommandExit::Fine);
     }
     let mut table = TextTable::new(&HEADS, TITLE_COLUMN);

@@ -56,12 +56,12 @@ pub(super) fn run(
     let runtime = Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(|e| CommandFailure::io("cannot serve", &e))?;
+        .map_err(|e| CommandFailure::io("cannot start the MCP server", &e))?;
     let served = match args.http {
         None => {
             if io::stdin().is_terminal() {
-                let said = "an agent speaks here: `ken mcp --help` says how it is told to";
-                session.printer.talk(said)?;
+                let message = "waiting for MCP messages on standard input; see `ken mcp --help`";
+                session.printer.talk(message)?;
             }
             on_stdio(&runtime, local)
         }
@@ -75,7 +75,8 @@ fn on_stdio(runtime: &Runtime, local: LocalKnowledge) -> Result<(), CommandFailu
     runtime.block_on(async {
         let stop = stop()?;
         let served = stdio::serve_stdio(McpServer::new(local), stop).await;
-        served.map_err(|error| CommandFailure::io("serving ended", &io::Error::other(error)))
+        served
+            .map_err(|error| CommandFailure::io("the MCP server stopped", &io::Error::other(error)))
     })
 }
 
@@ -86,21 +87,20 @@ fn on_http(
     (address, args): (SocketAddr, &McpArgs),
 ) -> Result<(), CommandFailure> {
     if !http::is_local(&address) && args.allow_host.is_empty() {
-        let message = format!("{address} can be reached from other machines");
-        let hint =
-            "listen on 127.0.0.1, or say under which name others call this one: --allow-host NAME";
+        let message = format!("{address} is reachable from other machines");
+        let hint = "listen on 127.0.0.1, or name the host that clients use: --allow-host NAME";
         return Err(CommandFailure::usage(message).with_hint(hint));
     }
     let (token, is_own) = match mcp_token() {
         Some(token) => (token, false),
-        None => (made_up(), true),
+        None => (random_token(), true),
     };
-    let mut door = HttpAccess::new(
+    let mut access = HttpAccess::new(
         BearerToken::new(&token)
             .map_err(|e| CommandFailure::usage(format!("KEN_MCP_TOKEN: {e}")))?,
     );
-    door.hosts.clone_from(&args.allow_host);
-    door.origins.clone_from(&args.allow_origin);
+    access.hosts.clone_from(&args.allow_host);
+    access.origins.clone_from(&args.allow_origin);
     runtime.block_on(async {
         let failed = |e: io::Error| CommandFailure::io(format!("cannot listen on {address}"), &e);
         let listener = TcpListener::bind(address).await.map_err(failed)?;
@@ -110,13 +110,13 @@ fn on_http(
             printer.talk(format_args!("token: {token}"))?;
         }
         let server = McpServer::new(local);
-        let served = http::serve(listener, move || server.clone(), door, stop()?).await;
-        served.map_err(|e| CommandFailure::io("serving ended", &e))
+        let served = http::serve(listener, move || server.clone(), access, stop()?).await;
+        served.map_err(|e| CommandFailure::io("the MCP server stopped", &e))
     })
 }
 
 /// Returns a random token. It ignores the fixed clock and seed of tests, which are guessable.
-fn made_up() -> String {
+fn random_token() -> String {
     format!(
         "{:032x}{:032x}",
         SystemRuntime.random(),

@@ -326,7 +326,7 @@ impl Session<'_> {
             Format::Sarif | Format::Github | Format::Markdown if is_verify => Ok(()),
             Format::Markdown if is_audit => Ok(()),
             Format::Sarif | Format::Github | Format::Markdown => Err(CommandFailure::usage(
-                "only `ken verify` supports that format",
+                "only `ken verify` supports this format; `ken audit` supports markdown",
             )),
         }
     }
@@ -399,12 +399,12 @@ impl Session<'_> {
     }
 
     /// Prints a notice if the global ledger could not be queried.
-    fn tell_silent(&mut self, global: &GlobalResults) -> Result<(), CommandFailure> {
-        match global.silent() {
+    fn print_global_error(&mut self, global: &GlobalResults) -> Result<(), CommandFailure> {
+        match global.error() {
             None => Ok(()),
             Some(why) => {
-                let said = format_args!("the global ledger was not asked: {why}");
-                self.printer.talk(said)
+                let message = format_args!("cannot query the global ledger: {why}");
+                self.printer.talk(message)
             }
         }
     }

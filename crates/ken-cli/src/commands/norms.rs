@@ -47,7 +47,7 @@ pub(super) fn run(
                 .write(|engine, by| Ok(engine.add_example_norm(&args.name, args.cite, by)?))?;
             session.written(
                 &entry,
-                "added; `ken verify --base REV` holds changes against it once it is committed at REV",
+                "added; `ken verify --base REV` checks changes against it once it is committed at REV",
             )
         }
     }

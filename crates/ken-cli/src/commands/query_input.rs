@@ -14,7 +14,7 @@ use crate::failure::CommandFailure;
 /// Query input, instead of words or in addition to them.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Query input")]
-pub(crate) struct HandArgs {
+pub(crate) struct QueryInputArgs {
     /// Find entries about these files and folders
     #[arg(long, value_name = "PATH", num_args = 1..)]
     pub(crate) paths: Vec<PathBuf>,
@@ -29,7 +29,7 @@ pub(crate) struct HandArgs {
     pub(crate) error: bool,
 }
 
-impl HandArgs {
+impl QueryInputArgs {
     /// Returns whether there is no input besides words.
     pub(crate) fn is_empty(&self) -> bool {
         let Self {
@@ -44,7 +44,7 @@ impl HandArgs {
 
 /// Role of the reader.
 #[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum Asker {
+pub(crate) enum ReaderRoleArg {
     Researcher,
     Planner,
     Debugger,
@@ -52,7 +52,7 @@ pub(crate) enum Asker {
     Reviewer,
 }
 
-impl Asker {
+impl ReaderRoleArg {
     pub(crate) fn role(self) -> ReaderRole {
         match self {
             Self::Researcher => ReaderRole::Researcher,
@@ -68,43 +68,43 @@ impl Asker {
 const READ_MAX: u64 = 16 << 20;
 
 /// Returns the words and paths of a query: `query` and the other input.
-pub(super) fn asked(
+pub(super) fn read_query(
     engine: &Engine,
     start: &Path,
     query: &[String],
-    hand: &HandArgs,
+    input: &QueryInputArgs,
 ) -> Result<ExtractedQuery, CommandFailure> {
-    let mut asked = ExtractedQuery {
+    let mut extracted = ExtractedQuery {
         text: query.join(" "),
         paths: Vec::new(),
     };
-    for path in &hand.paths {
+    for path in &input.paths {
         let path = below_root(engine.root(), start, path)?;
         add(
-            &mut asked,
+            &mut extracted,
             ExtractedQuery {
                 text: path.replace('/', " "),
                 paths: vec![path],
             },
         );
     }
-    if let Some(revision) = &hand.diff {
-        add(&mut asked, engine.query_from_diff(revision)?);
+    if let Some(revision) = &input.diff {
+        add(&mut extracted, engine.query_from_diff(revision)?);
     }
-    if let Some(file) = &hand.file {
+    if let Some(file) = &input.file {
         let path = below_root(engine.root(), start, file)?;
         let failed = |e| CommandFailure::io(format_args!("cannot read `{}`", file.display()), &e);
         let bytes = File::open(start.join(file))
             .and_then(read)
             .map_err(failed)?;
-        add(&mut asked, query_from_file(&path, &bytes));
+        add(&mut extracted, query_from_file(&path, &bytes));
     }
-    if hand.error {
+    if input.error {
         let failed = |e| CommandFailure::io("cannot read standard input", &e);
         let log = read_end(io::stdin().lock()).map_err(failed)?;
-        add(&mut asked, query_from_log(&log));
+        add(&mut extracted, query_from_log(&log));
     }
-    Ok(asked)
+    Ok(extracted)
 }
 
 fn add(to: &mut ExtractedQuery, more: ExtractedQuery) {

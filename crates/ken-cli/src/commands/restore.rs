@@ -15,6 +15,6 @@ pub(super) fn run(
     })?;
     session.written(
         &entry,
-        format_args!("restored; it is {} as before", entry.status.value),
+        format_args!("restored with status {}", entry.status.value),
     )
 }

@@ -17,7 +17,7 @@ use serde::Serialize;
 use super::{Session, query_input};
 use crate::args::filter::WhichArgs;
 use crate::asking::{GLOBAL_HEADING, QueryResults, QueryService, SearchRequest};
-use crate::commands::query_input::{Asker, HandArgs};
+use crate::commands::query_input::{QueryInputArgs, ReaderRoleArg};
 use crate::failure::{CommandExit, CommandFailure};
 use crate::print::answer_json::answer_json;
 use crate::print::hits::{hit_text, score_text};
@@ -34,10 +34,10 @@ pub(crate) struct SearchArgs {
     #[arg(value_name = "QUERY", required_unless_present_any = ["paths", "diff", "error", "file", "unanswered"])]
     pub(crate) query: Vec<String>,
     #[command(flatten)]
-    pub(crate) hand: HandArgs,
+    pub(crate) input: QueryInputArgs,
     /// Role of the reader; each role ranks other kinds first
     #[arg(long = "for", value_name = "ROLE")]
-    pub(crate) role: Option<Asker>,
+    pub(crate) role: Option<ReaderRoleArg>,
     /// Thread of work, whose entries are included
     #[arg(long, value_name = "THREAD")]
     pub(crate) thread: Option<Tag>,
@@ -150,10 +150,10 @@ pub(super) fn run(
     let run = run.unwrap_or_default().to_owned();
     let surroundings = session.surroundings.clone();
     let found = session.read(|engine| {
-        let asked = query_input::asked(engine, &start, &args.query, &args.hand)?;
+        let extracted = query_input::read_query(engine, &start, &args.query, &args.input)?;
         let search = SearchQuery {
-            query: asked.text,
-            paths: asked.paths,
+            query: extracted.text,
+            paths: extracted.paths,
             filter: args.which.to_filter(),
             role,
             thread: args.thread,
@@ -164,7 +164,7 @@ pub(super) fn run(
         let question = SearchRequest {
             search,
             portion,
-            is_in_words: args.hand.is_empty(),
+            is_in_words: args.input.is_empty(),
         };
         let asker = QueryService {
             surroundings: &surroundings,
@@ -173,7 +173,7 @@ pub(super) fn run(
         progress
             .during(|it| asker.search(engine, question, &mut |at, all| it.set_progress(at, all)))
     })?;
-    session.tell_silent(&found.global)?;
+    session.print_global_error(&found.global)?;
     if session.is_json() {
         session.printer.json(&answer_json(&found))?;
     } else if args.context {
@@ -211,13 +211,11 @@ fn unanswered(session: &mut Session<'_>) -> Result<CommandExit, CommandFailure> 
         session.printer.line(line)?;
     }
     if missed.is_empty() {
-        session
-            .printer
-            .line("Every question so far had an answer.")?;
+        session.printer.line("Every query had a relevant hit.")?;
     } else {
         session
             .printer
-            .hint("`ken add` writes down what you found out instead")?;
+            .hint("run `ken add` to add the missing answers")?;
     }
     Ok(CommandExit::Fine)
 }
@@ -273,13 +271,13 @@ fn tell(
         for OmittedEntry { id, why } in &page.left_out {
             let score = answer.hit(*id).map_or(0.0, |hit| hit.explained.score);
             let why = enum_label(why);
-            let said = format_args!("left out: {id}, score {score:.3}, {why}");
-            session.printer.talk(said)?;
+            let line = format_args!("left out: {id}, score {score:.3}, {why}");
+            session.printer.talk(line)?;
         }
         for (id, why) in &answer.withheld {
             let why = enum_label(why);
-            let said = format_args!("withheld: {id}, {why}");
-            session.printer.talk(said)?;
+            let line = format_args!("withheld: {id}, {why}");
+            session.printer.talk(line)?;
         }
     } else if !answer.withheld.is_empty() {
         let stale = |(_, why): &&(EntryId, HiddenReason)| {
@@ -287,20 +285,20 @@ fn tell(
         };
         let stale = answer.withheld.iter().filter(stale).count();
         let count = pluralize(answer.withheld.len() as u64, "entry", "entries");
-        let said = match stale {
-            0 => format!("{count} withheld; `--explain` says why"),
+        let hint = match stale {
+            0 => format!("{count} withheld; `--explain` shows why"),
             all if all == answer.withheld.len() => {
-                format!("{count} withheld: the code changed; `--include-stale` shows")
+                format!("{count} withheld: the code changed; `--include-stale` shows them")
             }
             some => {
-                format!("{count} withheld, {some} because the code changed; `--explain` says why")
+                format!("{count} withheld, {some} because the code changed; `--explain` shows why")
             }
         };
-        session.printer.hint(said)?;
+        session.printer.hint(hint)?;
     }
     if let Some(SelectedEntry { id, .. }) = page.shown.first() {
-        let said = format_args!("`ken show {id}` shows all of it");
-        session.printer.hint(said)?;
+        let hint = format_args!("`ken show {id}` shows the whole entry");
+        session.printer.hint(hint)?;
     }
     Ok(())
 }

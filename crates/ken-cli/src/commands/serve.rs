@@ -54,7 +54,7 @@ fn address(text: &str) -> Result<SocketAddr, String> {
     let text = text.replacen("localhost:", "127.0.0.1:", 1);
     let parsed = text.parse();
     parsed.map_err(|_| {
-        "name an address and a port, such as 127.0.0.1:8750, or 0.0.0.0:8750 for every network"
+        "expected an address and a port, such as 127.0.0.1:8750, or 0.0.0.0:8750 for every network"
             .to_owned()
     })
 }
@@ -106,8 +106,8 @@ pub(super) fn run(
     _session: &mut Session<'_>,
     _args: &ServeArgs,
 ) -> Result<CommandExit, CommandFailure> {
-    Err(CommandFailure::usage("this ken was built without a hub")
-        .with_hint("releases have it; build with the feature `hub`"))
+    Err(CommandFailure::usage("this build of ken has no hub")
+        .with_hint("use a release, or build with the feature `hub`"))
 }
 
 #[cfg(feature = "hub")]
@@ -126,17 +126,17 @@ pub(super) fn run(
 
     let settings = settings(args)?;
     let runtime = Builder::new_multi_thread().enable_all().build();
-    let runtime = runtime.map_err(|e| CommandFailure::io("cannot serve", &e))?;
+    let runtime = runtime.map_err(|e| CommandFailure::io("cannot start the hub", &e))?;
     let served = runtime.block_on(async {
         let stop = super::mcp::stop()?;
         let bind = settings.bind;
         let app = server::open(settings).await.map_err(|e| failed(&e))?;
         if let Some(role) = app.database.privileged_login() {
             session.printer.note(&format!(
-                "the hub logs in as `{role}`, which could see every organization if it did not become another role; fit to try it, in earnest give it a role of its own (docs/guides/operate-a-hub.md)"
+                "the database login `{role}` can read every organization; the hub switches to a restricted role, but use a dedicated login in production (docs/guides/operate-a-hub.md)"
             ))?;
         }
-        let cannot = |e| unheard(bind, &e);
+        let cannot = |e| listen_failure(bind, &e);
         let listener = TcpListener::bind(bind).await.map_err(cannot)?;
         let bound = listener.local_addr().map_err(cannot)?;
         session
@@ -156,18 +156,18 @@ fn failed(error: &ken_hub::server::ServeError) -> CommandFailure {
     let failure = super::hub::failed(error);
     match error {
         ServeError::Database(error) => super::hub::hinted(failure, error),
-        ServeError::Listen { address, source } => unheard(*address, source),
+        ServeError::Listen { address, source } => listen_failure(*address, source),
         ServeError::Issuer(_) | ServeError::PublicUrl | ServeError::Serve(_) => failure,
     }
 }
 
 /// Returns the failure to listen on an address.
 #[cfg(feature = "hub")]
-fn unheard(address: SocketAddr, error: &std::io::Error) -> CommandFailure {
+fn listen_failure(address: SocketAddr, error: &std::io::Error) -> CommandFailure {
     let failure = CommandFailure::io(format!("cannot listen on {address}"), error);
     let taken =
-        "another program listens there; `--bind` (or `--metrics`) names another ADDRESS:PORT";
-    let foreign = "this machine has no such address; 0.0.0.0 stands for all it has";
+        "another program uses this address; choose another one with `--bind` or `--metrics`";
+    let foreign = "this machine does not have this address; 0.0.0.0 means all its addresses";
     let hints = [
         (std::io::ErrorKind::AddrInUse, taken),
         (std::io::ErrorKind::AddrNotAvailable, foreign),
@@ -218,7 +218,7 @@ fn oidc(args: &OidcArgs) -> Result<Option<ken_hub::config::OidcSettings>, Comman
     };
     let role = |text: &String| {
         let (claimed, role) = text.split_once('=').ok_or_else(|| {
-            CommandFailure::usage(format!("`{text}` is not of the form CLAIMED=ROLE"))
+            CommandFailure::usage(format!("`{text}` is not a valid CLAIMED=ROLE"))
                 .with_hint("such as --oidc-role ken-admins=admin")
         })?;
         let role = role
@@ -228,11 +228,11 @@ fn oidc(args: &OidcArgs) -> Result<Option<ken_hub::config::OidcSettings>, Comman
     };
     let roles = args.oidc_role.iter().map(role);
     let roles = roles.collect::<Result<BTreeMap<String, Role>, CommandFailure>>()?;
-    let speaks = roles.values().any(|role| Role::Curator <= *role);
-    if speaks && args.oidc_person_claim.is_none() {
-        let told = "curators and admins are people, and no claim tells people from programs";
-        return Err(CommandFailure::usage(told)
-            .with_hint("name the claim only people have, such as --oidc-person-claim email"));
+    let needs_person = roles.values().any(|role| Role::Curator <= *role);
+    if needs_person && args.oidc_person_claim.is_none() {
+        let message = "the roles curator and admin require --oidc-person-claim";
+        return Err(CommandFailure::usage(message)
+            .with_hint("name a claim that only people have, such as --oidc-person-claim email"));
     }
     Ok(Some(OidcSettings {
         issuer: issuer.clone(),
@@ -260,8 +260,8 @@ mod tests {
     use super::ServeArgs;
 
     #[test]
-    fn what_holds_where_nothing_is_said_is_what_the_hub_says() {
-        let said = |command: &clap::Command, id: &str| {
+    fn defaults_of_the_command_line_match_those_of_the_hub() {
+        let default_of = |command: &clap::Command, id: &str| {
             let mut all = command.get_arguments();
             let found = all.find(|it| it.get_id() == id).expect("an argument");
             let values = found.get_default_values();
@@ -269,10 +269,13 @@ mod tests {
         };
         let serve = ServeArgs::augment_args(clap::Command::new("serve"));
         let hub = ServeSettings::new(String::new());
-        assert_eq!(said(&serve, "bind"), hub.bind.to_string());
-        assert_eq!(said(&serve, "connections"), hub.connections.to_string());
+        assert_eq!(default_of(&serve, "bind"), hub.bind.to_string());
+        assert_eq!(
+            default_of(&serve, "connections"),
+            hub.connections.to_string()
+        );
         let token = TokenArgs::augment_args(clap::Command::new("create"));
-        assert_eq!(said(&token, "days"), tokens::DAYS.to_string());
+        assert_eq!(default_of(&token, "days"), tokens::DAYS.to_string());
         let create = |days: u16| {
             let days = days.to_string();
             let words = ["create", "acme", "--role", "reader", "--actor", "human:x"];

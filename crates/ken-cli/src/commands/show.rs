@@ -40,10 +40,10 @@ pub(super) fn run(
     let surroundings = session.surroundings.clone();
     let ask = |engine: &mut Engine| {
         asking::with_entry(&surroundings, engine, &args.which.id, |engine, entry| {
-            asked_of(engine, entry, args.explain)
+            load_details(engine, entry, args.explain)
         })
     };
-    let Asked {
+    let EntryDetails {
         entry,
         versions,
         approvals,
@@ -72,15 +72,19 @@ pub(super) fn run(
 }
 
 /// An entry with everything that is shown about it.
-struct Asked {
+struct EntryDetails {
     entry: Entry,
     versions: Vec<RecordedEvent>,
     approvals: Vec<(EntryApproval, ApprovalValidity)>,
     grounds: Option<ConfidenceReport>,
 }
 
-fn asked_of(engine: &mut Engine, entry: Entry, explain: bool) -> Result<Asked, CommandFailure> {
-    Ok(Asked {
+fn load_details(
+    engine: &mut Engine,
+    entry: Entry,
+    explain: bool,
+) -> Result<EntryDetails, CommandFailure> {
+    Ok(EntryDetails {
         versions: versions(engine, &entry)?,
         approvals: engine.approval_validities(&entry)?,
         grounds: explain

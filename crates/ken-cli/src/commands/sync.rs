@@ -50,14 +50,14 @@ pub(super) fn run(
         BulkDeletion::Refuse
     };
     let (synced, notices) = session.write_quietly(|engine, _| Ok(engine.sync(bulk)?))?;
-    let waits = notices
+    let is_deferred = notices
         .iter()
         .any(|notice| matches!(notice, EngineNotice::SyncDeferred { .. }));
     session.printer.notices(&notices)?;
-    if !session.is_json() && !waits {
+    if !session.is_json() && !is_deferred {
         let edits = pluralize(synced.edits as u64, "hand edit", "hand edits");
         let state = if synced.missing_uncommitted.is_empty() {
-            "; entry files are in step"
+            "; entry files are up to date"
         } else {
             ""
         };
@@ -82,7 +82,7 @@ pub(super) fn run(
             schema: "ken.sync.v1",
             absorbed: synced.edits,
             rendered: synced.rendered_files,
-            waiting: waits,
+            waiting: is_deferred,
             missing_uncommitted: synced
                 .missing_uncommitted
                 .iter()

@@ -30,6 +30,6 @@ pub(super) fn run(session: &mut Session<'_>) -> Result<CommandExit, CommandFailu
     session.printer.line(entry.id)?;
     session
         .printer
-        .talk(format_args!("took back: {}", describe_event(&undone)))?;
+        .talk(format_args!("undid: {}", describe_event(&undone)))?;
     Ok(CommandExit::Fine)
 }

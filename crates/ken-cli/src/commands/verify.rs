@@ -6,7 +6,7 @@ use ken_engine::notice::EngineNotice;
 use ken_engine::validity::{
     ChangeOrigin, LedgerChange, is_bare_repository, verify_bare_repository,
 };
-use ken_engine::verify::{GateFinding, GateVerdict, VerifyOutcome, VerifyScope};
+use ken_engine::verify::{GateFinding, GateResult, VerifyOutcome, VerifyScope};
 use serde::Serialize;
 
 use super::Session;
@@ -40,7 +40,7 @@ struct VerifyObject<'a> {
     entries: usize,
     events: u64,
     /// Every gate that ran, with its verdict.
-    gates: Vec<GateVerdict>,
+    gates: Vec<GateResult>,
     findings: &'a [GateFinding],
     /// Number of entries checked against the code; `parsed` counts the files read for it.
     checked: usize,
@@ -122,7 +122,14 @@ fn print(session: &mut Session<'_>, verified: &VerifyOutcome) -> Result<(), Comm
             let width = session.printer.width();
             session
                 .printer
-                .text(gate::verification_text(verified, width))
+                .text(gate::verification_text(verified, width))?;
+            let checks = &verified.validity;
+            if !checks.invalid.is_empty() || !checks.invalid_before.is_empty() {
+                session.printer.hint(
+                    "`ken entry reanchor` shows each entry whose code changed and asks what to do",
+                )?;
+            }
+            Ok(())
         }
         Format::Json => session.printer.json(&object(verified)),
         Format::Sarif => session.printer.json(&sarif_log(&verified.findings)),
@@ -141,7 +148,7 @@ fn object(verified: &VerifyOutcome) -> VerifyObject<'_> {
         passes: verified.passes(),
         entries: verified.entries,
         events: verified.events,
-        gates: verified.gate_verdicts(),
+        gates: verified.gate_results(),
         findings: &verified.findings,
         checked: impact.checked,
         parsed: impact.parsed_files,

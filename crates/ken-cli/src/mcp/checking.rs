@@ -75,7 +75,7 @@ pub(super) fn check(
         withheld,
         verified,
     };
-    let shown = applies.told();
+    let shown = applies.shown_entries();
     context
         .engine
         .record_exposures(context.reader, &shown, ExposureChannel::Pull)?;
@@ -153,13 +153,13 @@ fn entries_about(
 
 fn is_about(entry: &Entry, paths: &[String]) -> bool {
     let content = entry.content.as_ref();
-    let mut anchors = content.into_iter().flat_map(|it| &it.evidence);
+    let mut anchors = content.into_iter().flat_map(|it| &it.anchors);
     anchors.any(|anchor| paths.iter().any(|path| anchor.at.overlaps(path)))
 }
 
 impl PathCheckResult {
     /// Returns the entries whose text is shown.
-    fn told(&self) -> Vec<EntryId> {
+    fn shown_entries(&self) -> Vec<EntryId> {
         let pages = self.norms.shown.iter().chain(&self.known.shown);
         let impact = self
             .verified

@@ -73,8 +73,8 @@ impl LocalKnowledge {
         act: impl FnOnce(&mut CallContext<'_>) -> Result<T, CommandFailure> + Send + 'static,
     ) -> Result<T, ToolError> {
         let busy = || {
-            let message = format!("{PENDING_CALLS_MAX} calls wait for an answer already");
-            ToolError::asked(message, "wait for their answers, then ask again")
+            let message = format!("{PENDING_CALLS_MAX} calls are already pending");
+            ToolError::asked(message, "wait for their replies, then retry")
         };
         let place = Arc::clone(&self.waiting)
             .try_acquire_owned()
@@ -85,13 +85,13 @@ impl LocalKnowledge {
         let work = tokio::task::spawn_blocking(move || {
             // The permits move into the task: a client that disconnects does not free them while
             // the work still runs.
-            let _held = (place, turn);
+            let _permits = (place, turn);
             local.act(&caller, act)
         });
         match work.await {
             Ok(done) => done.map_err(to_tool_error),
             Err(_) => Err(ToolError::ours(
-                "Ken failed inside; its standard error says where",
+                "internal error in Ken; see its standard error",
             )),
         }
     }
@@ -123,7 +123,7 @@ impl LocalKnowledge {
         // Notices contain names of people and files, so only their number is logged.
         let notices = engine.take_notices().len();
         if notices > 0 {
-            tracing::info!(notices, "beside an answer");
+            tracing::info!(notices, "notices not shown to the client");
         }
         done
     }
@@ -149,7 +149,7 @@ impl<'a> CallContext<'a> {
         let mut paths = Vec::with_capacity(typed.len());
         for path in typed {
             if path.chars().any(char::is_control) {
-                return Err(CommandFailure::usage("a path holds a control character"));
+                return Err(CommandFailure::usage("a path contains a control character"));
             }
             paths.push(below_root(root, root, Path::new(path))?);
         }
@@ -208,7 +208,7 @@ fn check_revision(base: &str) -> Result<(), CommandFailure> {
     // A leading `-` would be parsed as an option of git.
     if base.starts_with('-') || base.chars().any(char::is_control) {
         let hint = "give a branch, a tag or a commit";
-        return Err(CommandFailure::usage("base names no revision").with_hint(hint));
+        return Err(CommandFailure::usage("`base` is not a valid revision").with_hint(hint));
     }
     Ok(())
 }

@@ -52,7 +52,7 @@ pub(super) fn record(
 
 /// Returns the command with which a person releases a quarantined entry.
 fn release_hint(id: EntryId) -> String {
-    format!("`ken guard quarantine release {id} --reason TEXT` lets it out")
+    format!("`ken guard quarantine release {id} --reason TEXT` releases it")
 }
 
 pub(super) fn feedback(
@@ -78,9 +78,9 @@ fn to_tool_failure(error: EngineError) -> CommandFailure {
     let EngineError::Refused(Refusal::NotShown { entry, .. }) = &error else {
         return error.into();
     };
-    let message = format!("you were not shown {entry} in this conversation");
+    let message = format!("you were not shown {entry} in this session");
     let hint =
-        format!("read it first: ken_show {entry}; only who had an entry can say whether it helped");
+        format!("read it first: ken_show {entry}; feedback needs an entry that you were shown");
     CommandFailure {
         message,
         ..CommandFailure::from(error)

@@ -49,8 +49,9 @@ pub(super) fn get(
     // A quarantined entry may contain an injection; only a person may read it before its release.
     if !fetched.entry.quarantine.is_empty() {
         let id = fetched.entry.id;
-        let message = format!("{id} is set apart: nobody has looked at it yet");
-        let hint = format!("a person reads it with `ken show {id}` and may let it out");
+        let message = format!("{id} is quarantined: no person has released it yet");
+        let hint =
+            format!("a person can release it: `ken guard quarantine release {id} --reason TEXT`");
         return Err(CommandFailure::refused("quarantined", message).with_hint(hint));
     }
     context
@@ -131,7 +132,7 @@ fn failed_checks(checked: Option<&EntryCheck>) -> Vec<(&'static str, String)> {
     }
     for check in &checked.conditions {
         let (condition, truth, why) = (&check.condition, enum_label(&check.truth), &check.why);
-        lines.push(("rests on", format!("{condition}: {truth} ({why})")));
+        lines.push(("condition", format!("{condition}: {truth} ({why})")));
     }
     lines
 }

@@ -12,8 +12,8 @@ const MESSAGE_CHARS_MAX: usize = 1_000;
 /// Phrases of the command line and their equivalents for the tools.
 const TOOL_PHRASES: &[(&str, &str)] = &[
     (
-        "--redact does",
-        "a server started as `ken mcp --redact` does",
+        "or use --redact",
+        "or start the server as `ken mcp --redact`",
     ),
     ("add --cite with one of", "give `cites`, each one of"),
     ("--anchor and --cite", "`anchors` and `cites`"),
@@ -47,15 +47,13 @@ fn tool_hint(failure: &CommandFailure) -> Option<String> {
     // Hints of the command line name commands that an agent cannot run over MCP.
     let own = match failure.code {
         "not_found" => Some("`ken_search` finds entries and their ids"),
-        "worthless" => Some(
-            "cite more in `cites`, name code in `anchors`, or a step in `verify` that checks it",
-        ),
-        "person_needed" => Some("leave that to a person"),
+        "worthless" => Some("add `cites`, `anchors` or a `verify` step"),
+        "person_needed" => Some("ask a person to do this"),
         "too_many" => Some("split it into several calls"),
         "usage" if failure.message.ends_with("is not in this repository") => {
-            Some("give paths below the repository's root")
+            Some("give paths inside the repository")
         }
-        "usage" if failure.message.starts_with("git knows no commit") => {
+        "usage" if failure.message.starts_with("git does not know the commit") => {
             Some("give a branch, a tag or a commit")
         }
         _ => None,

@@ -59,12 +59,12 @@ fn write_finding(out: &mut String, finding: &AuditFinding, width: usize) {
 /// Renders a summary of documents, claims and findings in one line.
 pub(crate) fn audit_summary(audit: &AuditReport) -> String {
     if audit.documents.is_empty() {
-        return "no document here holds knowledge for agents: no CLAUDE.md, AGENTS.md, rules, decisions".to_owned();
+        return "no documents with agent instructions found: no CLAUDE.md, AGENTS.md, rules or decisions".to_owned();
     }
     let documents = pluralize(audit.documents.len() as u64, "document", "documents");
     let claims = pluralize(audit.claims.len() as u64, "claim", "claims");
     let mut out = format!(
-        "{documents}, {claims}, {} sound",
+        "{documents}, {claims}, {} valid",
         audit.importable_claims().len()
     );
     for (kind, count) in audit.count_findings() {
@@ -78,7 +78,7 @@ pub(crate) fn audit_summary(audit: &AuditReport) -> String {
 pub(crate) fn audit_markdown(audit: &AuditReport) -> String {
     let mut out = format!("## Knowledge audit\n\n{}\n", audit_summary(audit));
     if !audit.findings.is_empty() {
-        out.push_str("\n| where | what | about |\n|---|---|---|\n");
+        out.push_str("\n| location | finding | claim |\n|---|---|---|\n");
     }
     for finding in &audit.findings {
         let claim = finding.claim.as_deref().unwrap_or_default();

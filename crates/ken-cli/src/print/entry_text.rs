@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use anstyle::Style;
 use ken_core::json::{describe_citation, describe_confirmation, lifecycle_labels};
 use ken_core::ledger::entry::{Entry, EntryApproval};
-use ken_core::ledger::event::{Body, RecordedEvent};
+use ken_core::ledger::event::{EventBody, RecordedEvent};
 use ken_core::values::status::EntryStatus;
 use ken_core::values::text::enum_label;
 use ken_engine::promotion::ApprovalValidity;
@@ -30,7 +30,7 @@ pub(crate) fn render_entry(
     if !versions.is_empty() {
         builder.versions(entry, versions);
     }
-    builder.wording(entry);
+    builder.content(entry);
     builder.trust(entry);
     builder.approvals(entry, approvals);
     builder.place(entry);
@@ -74,7 +74,7 @@ impl EntryTextBuilder {
             }
             None => self
                 .out
-                .push_str("(no wording: its proposal is missing or was blanked)\n"),
+                .push_str("(no statement: the proposal is missing or was redacted)\n"),
         }
         self.out.push('\n');
     }
@@ -82,11 +82,7 @@ impl EntryTextBuilder {
     /// Writes the versions that were written concurrently; the fold chose one of them.
     fn versions(&mut self, entry: &Entry, versions: &[RecordedEvent]) {
         let id = entry.id;
-        let _ = writeln!(
-            self.out,
-            "{}",
-            styled(WARN, "Worded at the same time by several:")
-        );
+        let _ = writeln!(self.out, "{}", styled(WARN, "Edited concurrently:"));
         for recorded in versions {
             let event = &recorded.event;
             // `concurrent` lists the versions that lost; the remaining one is displayed.
@@ -101,23 +97,19 @@ impl EntryTextBuilder {
                 let _ = writeln!(self.out, "         {line}");
             }
         }
-        let _ = writeln!(self.out, "  `ken edit {id} --statement TEXT` settles it\n");
+        let _ = writeln!(self.out, "  `ken edit {id} --statement TEXT` resolves it\n");
     }
 
-    fn wording(&mut self, entry: &Entry) {
+    fn content(&mut self, entry: &Entry) {
         let Some(content) = &entry.content else {
             return;
         };
-        let anchors: Vec<String> = content
-            .evidence
-            .iter()
-            .map(|it| it.at.to_string())
-            .collect();
+        let anchors: Vec<String> = content.anchors.iter().map(|it| it.at.to_string()).collect();
         // Shown even if empty: whether an entry can be checked against code matters to a reader.
         if anchors.is_empty() {
-            self.field("evidence", &["none (cites no code)".to_owned()]);
+            self.field("anchors", &["none (cites no code)".to_owned()]);
         } else {
-            self.field("evidence", &anchors);
+            self.field("anchors", &anchors);
         }
         let numbered = content.verify.iter().enumerate();
         let steps: Vec<String> = numbered
@@ -127,7 +119,7 @@ impl EntryTextBuilder {
         let tags: Vec<&str> = content.tags.iter().map(|tag| tag.as_str()).collect();
         self.one("tags", &tags.join(", "));
         let conditions: Vec<String> = content.depends_on.iter().map(ToString::to_string).collect();
-        self.field("rests on", &conditions);
+        self.field("conditions", &conditions);
         self.one(
             "lens",
             content.lens.as_ref().map_or("", |lens| lens.as_str()),
@@ -186,7 +178,7 @@ impl EntryTextBuilder {
                 // Without allowed signers, a signature proves nothing, so it is not reported as
                 // valid.
                 ApprovalValidity::Unsigned if approval.signature.is_some() => {
-                    ", signed (nobody is listed to check it against)".to_owned()
+                    ", signed (not verified: no allowed signers)".to_owned()
                 }
                 ApprovalValidity::Unsigned => String::new(),
                 ApprovalValidity::Signed => ", signed".to_owned(),
@@ -200,7 +192,7 @@ impl EntryTextBuilder {
             let state = if lines.is_empty() {
                 "not yet"
             } else {
-                "not as it reads now"
+                "not for the current statement"
             };
             lines.push(format!("{state}: `ken inbox approve {}`", entry.id));
         }
@@ -213,7 +205,7 @@ impl EntryTextBuilder {
             .iter()
             .map(ToString::to_string)
             .collect();
-        self.one("made from", &sources.join(", "));
+        self.one("sources", &sources.join(", "));
         if let Some(origin) = &created.copied_from {
             let text = format!(
                 "{} of project {}, by {}",
@@ -279,12 +271,12 @@ impl EntryTextBuilder {
 }
 
 /// Returns the statement in a content event, or a description of the change.
-fn event_statement(body: &Body) -> String {
-    if let Body::Proposed(data) = body {
+fn event_statement(body: &EventBody) -> String {
+    if let EventBody::Proposed(data) = body {
         return data.content.statement.to_string();
     }
     // An edit may change other fields only; then there is no statement to show.
-    if let Body::Revised(data) = body {
+    if let EventBody::Revised(data) = body {
         return match &data.changes.statement {
             Some(statement) => statement.to_string(),
             None => format!("changed {}", data.changes.fields().join(", ")),

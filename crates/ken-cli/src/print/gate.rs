@@ -8,7 +8,7 @@ use ken_engine::validity::{
     AnchorCheck, AnchorVerdict, ChangeEffect, ConditionCheck, EntryCheck, LedgerChange,
     ValidityReport,
 };
-use ken_engine::verify::{GateFinding, GateLevel, VerifyOutcome};
+use ken_engine::verify::{GateFinding, GateLevel, GateVerdict, VerifyOutcome};
 use serde::Serialize;
 
 use super::table::{TableCell, TextTable};
@@ -83,15 +83,16 @@ pub(crate) fn verification_text(verified: &VerifyOutcome, width: usize) -> Strin
 /// Renders the verdict of every gate that ran, one line each.
 fn gate_lines(verified: &VerifyOutcome) -> String {
     let mut out = String::new();
-    for verdict in verified.gate_verdicts() {
-        let (style, word) = match verdict.worst {
-            None => (GOOD, "pass"),
-            Some(GateLevel::Warning) => (WARN, "warn"),
-            Some(GateLevel::Error) => (BAD, "fail"),
+    for result in verified.gate_results() {
+        let style = match result.verdict {
+            GateVerdict::Pass => GOOD,
+            GateVerdict::Warn => WARN,
+            GateVerdict::Fail => BAD,
         };
-        let _ = write!(out, "{}  {}", styled(style, word), verdict.gate);
-        if verdict.findings > 0 {
-            let count = pluralize(verdict.findings as u64, "finding", "findings");
+        let word = styled(style, result.verdict.name());
+        let _ = write!(out, "{word}  {}", result.gate);
+        if result.findings > 0 {
+            let count = pluralize(result.findings as u64, "finding", "findings");
             let _ = write!(out, " ({count})");
         }
         out.push('\n');
@@ -117,7 +118,7 @@ fn impact_table(verified: &VerifyOutcome, width: usize) -> String {
     let mut table = TextTable::new(&["", "ENTRY", "WHERE", "CLAIM"], 3);
     for checked in &impact.moved {
         let word = if verified.reanchored.contains(&checked.entry.id) {
-            "followed"
+            "reanchored"
         } else {
             "moved"
         };
@@ -152,7 +153,7 @@ fn impact_table(verified: &VerifyOutcome, width: usize) -> String {
             ChangeEffect::Adds => ("adds", GOOD),
             ChangeEffect::Changes => ("changes", WARN),
             ChangeEffect::Removes => ("removes", BAD),
-            ChangeEffect::Other => ("brings", DIM),
+            ChangeEffect::Other => ("other", DIM),
         };
         let id = change.entry.map(|id| id.to_string()).unwrap_or_default();
         table.push(vec![
@@ -183,7 +184,7 @@ fn push_row(table: &mut TextTable, word: TableCell, entry: &Entry, place: String
 
 fn first_anchor(entry: &Entry) -> String {
     let content = entry.content.as_ref();
-    let first = content.and_then(|it| it.evidence.first());
+    let first = content.and_then(|it| it.anchors.first());
     first.map_or_else(String::new, |it| it.at.to_string())
 }
 
@@ -251,18 +252,18 @@ pub(crate) fn verification_markdown(verified: &VerifyOutcome) -> String {
             let _ = write!(out, "\n{location}\n\n{}", fence_diff(diff));
         }
     }
-    push_section(&mut out, "Followed or moved", &impact.moved, |checked| {
+    push_section(&mut out, "Moved code", &impact.moved, |checked| {
         format!("{}: {}", checked.entry.id, checked.entry.title())
     });
     push_section(
         &mut out,
-        "Norms for what it touches",
+        "Norms that apply to the change",
         &impact.norms,
         |norm| format!("{}: {}", norm.id, norm.title()),
     );
     push_section(
         &mut out,
-        "What it does to knowledge",
+        "Changes to the ledger",
         &impact.ledger_changes,
         |change| {
             let id = change.entry.map(|id| format!(" {id}")).unwrap_or_default();

@@ -120,14 +120,14 @@ fn validity_text(facts: &EntryFacts, today: Date) -> String {
 fn match_reason(hit: &SearchHit) -> String {
     let words = match hit.coverage {
         // Coverage is a quotient of floats, so full coverage may be slightly below 1.
-        all if all > 0.999 => "has every word".to_owned(),
-        part if part > 0.0 => format!("has {:.0} % of the words", part * 100.0),
-        _ => "has none of the words".to_owned(),
+        all if all > 0.999 => "matches every word".to_owned(),
+        part if part > 0.0 => format!("matches {:.0}% of the words", part * 100.0),
+        _ => "matches no word".to_owned(),
     };
     let here = if hit.anchored {
-        "about a path in hand, "
+        "about a path of the query, "
     } else {
         ""
     };
-    format!("{here}{words}, meaning {:.2}", hit.cosine)
+    format!("{here}{words}, similarity {:.2}", hit.cosine)
 }

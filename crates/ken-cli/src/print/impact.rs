@@ -22,7 +22,7 @@ pub(crate) fn impact_text(impact: ImpactEstimate) -> String {
             format!("not enough runs yet (n = {fewer})")
         }
         ImpactEstimate::Measured(lift) => format!(
-            "{}  {:+.0} points, 95 % between {:+.0} and {:+.0}; {} with, {} without",
+            "{}  {:+.0} points, 95% interval {:+.0} to {:+.0}; {} with, {} without",
             interval_chart(lift),
             100.0 * lift.difference,
             100.0 * lift.low,
@@ -63,7 +63,7 @@ pub(crate) fn confidence_details(entry: &Entry, grounds: &ConfidenceReport) -> S
     let posterior = grounds.posterior;
     let validity = match grounds.validity {
         // For an entry without anchors and conditions, "unverifiable" would sound like a defect.
-        Validity::Unverifiable => "nothing to look up".to_owned(),
+        Validity::Unverifiable => "no anchors or conditions to check".to_owned(),
         known @ (Validity::Holds | Validity::Changed | Validity::Broken) => enum_label(&known),
     };
     let lines = [
@@ -81,7 +81,7 @@ pub(crate) fn confidence_details(entry: &Entry, grounds: &ConfidenceReport) -> S
         (
             "since then",
             format!(
-                "shown in {} of {} runs, {} of {} chances to find it unseen",
+                "shown in {} of {} runs, {} of {} chances to find it independently",
                 grounds.since.shown,
                 grounds.policy.reviews,
                 grounds.since.blind,
@@ -89,7 +89,7 @@ pub(crate) fn confidence_details(entry: &Entry, grounds: &ConfidenceReport) -> S
             ),
         ),
         (
-            "helps",
+            "confidence",
             format!(
                 "{:.2} after {} ({})",
                 posterior.mean(),

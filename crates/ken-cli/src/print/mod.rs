@@ -330,7 +330,7 @@ pub(crate) fn print_usage(error: &clap::Error, arguments: &[OsString]) -> Comman
         let tip = rest
             .lines()
             .find_map(|line| line.trim().strip_prefix("tip: "));
-        let hint = tip.unwrap_or("`ken COMMAND --help` shows what can be given");
+        let hint = tip.unwrap_or("`ken COMMAND --help` lists the arguments");
         let failure = CommandFailure::usage(message.trim())
             .with_hint(hint)
             .without_secrets();

@@ -13,7 +13,7 @@ pub(super) fn notice_text(notice: &EngineNotice) -> String {
     match notice {
         EngineNotice::Ledger(notice) => format!("{notice:?}"),
         EngineNotice::EditSynced { entry, edit, by } => match edit {
-            EntryFileEdit::Reworded => format!("{by} reworded {entry} in its file"),
+            EntryFileEdit::Reworded => format!("{by} edited {entry} in its file"),
             EntryFileEdit::Confirmed => format!("{by} confirmed {entry} in its file"),
             EntryFileEdit::Deleted => format!("{by} retracted {entry} by deleting its file"),
         },
@@ -23,36 +23,36 @@ pub(super) fn notice_text(notice: &EngineNotice) -> String {
             )
         }
         EngineNotice::SyncDeferred { why } => {
-            format!("edits of entry files were not looked at: {why}; run `ken sync` afterwards")
+            format!("edits of entry files were not synced: {why}; run `ken sync` afterwards")
         }
         EngineNotice::ManyFilesGone { files } => format!(
-            "{} are gone at once ({}): `ken sync --yes` retracts the entries, `ken ledger render` writes the files again",
+            "{} were deleted at once ({}): `ken sync --yes` retracts the entries, `ken ledger render` writes the files again",
             pluralize(files.len() as u64, "entry file", "entry files"),
             list_first(files),
         ),
         EngineNotice::CopiesRedacted { events } => {
-            let copies = pluralize(*events, "blanked event", "blanked events");
-            format!("git had brought back the data of {copies}; it was removed again")
+            let copies = pluralize(*events, "redacted event", "redacted events");
+            format!("git had restored the data of {copies}; Ken removed it again")
         }
         EngineNotice::RedactionDeferred { why } => {
             format!(
-                "the data of blanked events is back and could not be removed yet: {why}; run `ken sync` afterwards"
+                "git restored the data of redacted events, and Ken could not remove it yet: {why}; run `ken sync` afterwards"
             )
         }
         EngineNotice::IndexRebuilt => {
-            "the index was damaged or of another version and was built anew".to_owned()
+            "the index was damaged or had another version; Ken rebuilt it".to_owned()
         }
         EngineNotice::SignersNotCommitted => {
-            "`.ken/allowed_signers` is not committed and so not in force; no signature was asked for".to_owned()
+            "`.ken/allowed_signers` is not committed and so not in effect; no signature was required".to_owned()
         }
         EngineNotice::ModelMissing { why, served_by } => {
             let instead = match served_by {
                 // Vectors of different models cannot be compared, so those of the missing model are
                 // not replaced.
-                Backend::None => "keywords alone answer, and its vectors are kept",
-                Backend::Static | Backend::Transformer | Backend::Http => "the built-in model answers",
+                Backend::None => "search uses keywords only and keeps its vectors",
+                Backend::Static | Backend::Transformer | Backend::Http => "search uses the built-in model",
             };
-            format!("the model chosen here does not serve: {why}; {instead}; see `ken config model show`")
+            format!("the selected model is not available: {why}; {instead}; see `ken config model show`")
         }
         EngineNotice::Maintained {
             task,
@@ -63,11 +63,11 @@ pub(super) fn notice_text(notice: &EngineNotice) -> String {
             format!("{task}: {changed}, {left} left to a person; see `ken health maintain`")
         }
         EngineNotice::ActionRequired { matters } => {
-            let matters = pluralize(*matters as u64, "matter requires", "matters require");
+            let matters = pluralize(*matters as u64, "finding requires", "findings require");
             format!("{matters} action; see `ken health report`")
         }
         EngineNotice::MaintenanceFailed { why } => {
-            format!("maintenance could not be done: {why}; see `ken health maintain`")
+            format!("maintenance failed: {why}; see `ken health maintain`")
         }
     }
 }

@@ -15,7 +15,7 @@ pub(crate) fn run_line(run: &Run) -> String {
     let agents = pluralize(run.agents.len() as u64, "agent", "agents");
     let manner = match run.manner {
         RunMode::Explicit => "open",
-        RunMode::Implicit => "open, made by ken",
+        RunMode::Implicit => "open, started by ken",
     };
     let task = run
         .task
@@ -53,13 +53,16 @@ pub(crate) fn run_text(run: &Run) -> String {
     );
     // A missing note may have hidden an exposure, so nothing in the run counts as independent.
     if !run.is_complete {
-        let _ = writeln!(text, "something was not written down: it confirms nothing");
+        let _ = writeln!(
+            text,
+            "incomplete: an exposure was not recorded, so the run confirms nothing"
+        );
     }
     for (name, agent) in &run.agents {
-        let watched = if run.is_witnessed(name) {
-            "watched"
+        let witnessed = if run.is_witnessed(name) {
+            "witnessed"
         } else {
-            "not watched"
+            "not witnessed"
         };
         let sight = run.exposures(name);
         let saw = if sight.everything {
@@ -67,10 +70,10 @@ pub(crate) fn run_text(run: &Run) -> String {
         } else {
             join_ids(sight.entries)
         };
-        let _ = writeln!(text, "\n{name}  {watched}");
+        let _ = writeln!(text, "\n{name}  {witnessed}");
         for (label, ids) in [
             ("saw", saw),
-            ("kept from", join_ids(withheld_entries(agent))),
+            ("withheld", join_ids(withheld_entries(agent))),
             ("used", join_ids(agent.used.iter().copied())),
         ] {
             if !ids.is_empty() {

@@ -82,21 +82,21 @@ pub(crate) fn dashboard(stats: &UsageStats, is_drawn: bool, width: usize) -> Str
     let per_surface = UsageSurface::ALL.map(|it| stats.of(it).queries());
     let most = per_surface.into_iter().max().unwrap_or(0);
     for surface in UsageSurface::ALL {
-        let asked = stats.of(surface).queries();
+        let queries = stats.of(surface).queries();
         let drawn = if is_drawn {
-            draw_bar(asked, most, width)
+            draw_bar(queries, most, width)
         } else {
             String::new()
         };
-        line(&stats_row(surface.name(), asked, &drawn));
+        line(&stats_row(surface.name(), queries, &drawn));
     }
     line("");
     let counts = stats.runs.iter();
     let listed = counts.map(|(outcome, count)| format!("{count} {outcome}"));
     let outcomes = listed.collect::<Vec<_>>().join(", ");
     line(&stats_row("runs", stats.runs.values().sum(), &outcomes));
-    let lift = impact_text(stats.lift);
-    line(&format!("{:<NAME_WIDTH$}{lift}", "lift"));
+    let impact = impact_text(stats.lift);
+    line(&format!("{:<NAME_WIDTH$}{impact}", "impact"));
     text
 }
 
@@ -108,18 +108,18 @@ fn summary_rows(all: &UsageCounts) -> [(&'static str, u64, String); 6] {
         pluralize(all.briefs, "briefing", "briefings")
     );
     let entries = pluralize(all.shown, "entry", "entries");
-    let shown = format!("with {entries} of {} that were relevant", all.hits);
-    let nothing = "answers in which no entry was relevant enough";
-    let withheld = "relevant entries kept back: contradicted by code, raw or not approved";
-    let spared = "not shown, thanks to cap, tiers and one-liners";
+    let shown = format!("with {entries} of {} relevant hits", all.hits);
+    let no_hits = "queries without a relevant hit";
+    let withheld = "relevant but hidden, such as entries whose code changed";
+    let saved = "saved by limits, detail tiers and summaries";
     [
-        ("asked", all.queries(), kinds),
+        ("queries", all.queries(), kinds),
         // Cannot underflow: every empty answer is also counted as a query.
         ("answered", all.queries() - all.empty, shown),
-        ("nothing", all.empty, nothing.to_owned()),
+        ("no hits", all.empty, no_hits.to_owned()),
         ("withheld", all.withheld, withheld.to_owned()),
         ("tokens", all.tokens_shown, "shown".to_owned()),
-        ("", all.tokens_not_shown, spared.to_owned()),
+        ("", all.tokens_not_shown, saved.to_owned()),
     ]
 }
 
@@ -148,7 +148,7 @@ fn day_chart(stats: &UsageStats, width: usize) -> String {
     let drawn: String = counts.iter().map(column).collect();
     let name = "by day";
     let line = format!("{name:<NAME_WIDTH$}{drawn}");
-    let label = format!("  most {most}");
+    let label = format!("  max {most}");
     if line.width() + label.width() <= width {
         format!("{line}{label}")
     } else {
@@ -188,12 +188,12 @@ mod tests {
     use super::*;
 
     fn stats() -> UsageStats {
-        let counts = |asked| UsageCounts {
-            searches: asked,
+        let counts = |queries| UsageCounts {
+            searches: queries,
             empty: 1,
-            hits: 3 * asked,
-            shown: 2 * asked,
-            tokens_shown: 1234 * asked,
+            hits: 3 * queries,
+            shown: 2 * queries,
+            tokens_shown: 1234 * queries,
             tokens_not_shown: 10_000,
             ..UsageCounts::default()
         };
@@ -223,18 +223,18 @@ mod tests {
         assert_eq!(
             plain,
             "2026-11-10 to 2026-11-16, this machine\n\n\
-             asked            50  50 searches, 0 briefings\n\
-             answered         46  with 100 entries of 150 that were relevant\n\
-             nothing           4  answers in which no entry was relevant enough\n\
-             withheld          0  relevant entries kept back: contradicted by code, raw or n…\n\
+             queries          50  50 searches, 0 briefings\n\
+             answered         46  with 100 entries of 150 relevant hits\n\
+             no hits           4  queries without a relevant hit\n\
+             withheld          0  relevant but hidden, such as entries whose code changed\n\
              tokens       61 700  shown\n\
-             \u{20}            40 000  not shown, thanks to cap, tiers and one-liners\n\n\
-             by day     ▃    █  most 40\n\n\
+             \u{20}            40 000  saved by limits, detail tiers and summaries\n\n\
+             by day     ▃    █  max 40\n\n\
              cli               3  ██\n\
              mcp               0\n\
              hook             47  ██████████████████████████████\n\n\
              runs              4  4 succeeded\n\
-             lift      not enough runs yet (n = 0)\n"
+             impact    not enough runs yet (n = 0)\n"
         );
     }
 

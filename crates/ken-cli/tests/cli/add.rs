@@ -48,16 +48,16 @@ fn an_entry_is_added_and_shown_with_everything_it_was_given() {
 
     Charging twice is safe: the key is idempotent
 
-    evidence   src/pay.rs#Ledger::charge
+    anchors    src/pay.rs#Ledger::charge
                src/pay.rs:10-20
     verify     1. cargo test pay
     tags       payments
-    rests on   file:src/pay.rs
+    conditions file:src/pay.rs
     lens       correctness
     polarity   positive
     decay      stable
     cites      commit:3fce3b5 (human:ada@example.org, 2026-01-02)
-    confirmed  2026-01-02 (proposed, nobody has confirmed it since)
+    confirmed  2026-01-02 (proposed, not confirmed since)
     thread     t1
     added      2026-01-02 by human:ada@example.org, workspace scope
     history    1 event, the last on 2026-01-02: `ken log L-205zr7j2`
@@ -154,11 +154,11 @@ fn a_spike_an_entity_and_a_relationship_carry_their_details() {
 
     The index follows from the ledger
 
-    evidence   none (cites no code)
+    anchors    none (cites no code)
     decay      ephemeral
     details    {"of":"relationship","from":"E-d95shc1g","rel":"follows from","to":"E-h9xr3ac9"}
     cites      test:bench (human:ada, 2026-01-02)
-    confirmed  2026-01-02 (proposed, nobody has confirmed it since)
+    confirmed  2026-01-02 (proposed, not confirmed since)
     added      2026-01-02 by human:ada, workspace scope
     history    1 event, the last on 2026-01-02: `ken log R-9p9sedqr`
     file       .ken/entries/R-9p9sedqr-the-index-follows-from-the-ledger.md
@@ -195,7 +195,7 @@ fn text_no_reader_can_see_is_set_apart_until_a_person_lifts_it() {
     ----- stdout -----
     L-205zr7j2
     ----- stderr -----
-    note: L-205zr7j2 is quarantined: text that no reader can see (bidi-control) in `statement`; a person lets it out with `ken guard quarantine release L-205zr7j2 --reason TEXT`
+    note: L-205zr7j2 is quarantined: invisible text (bidi-control) in `statement`; a person can release it with `ken guard quarantine release L-205zr7j2 --reason TEXT`
     added as candidate: .ken/entries/L-205zr7j2-charging-twice-is-safe-really.md
     ");
     let id = added.line();
@@ -203,12 +203,12 @@ fn text_no_reader_can_see_is_set_apart_until_a_person_lifts_it() {
     exit: 0
     ----- stderr -----
     no entries
-    hint: `ken list --all` also shows archived and retracted ones, `ken add --help` how to write one
+    hint: `ken list --all` includes archived and retracted entries; `ken add --help` shows how to add one
     ");
     insta::assert_snapshot!(env.run(["list", "--all"]), @r"
     exit: 0
     ----- stdout -----
-    ID          KIND      STATUS     CONFIRMED   TITLE                                   MARKS
+    ID          KIND      STATUS     CONFIRMED   TITLE                                   LABELS
     L-205zr7j2  learning  candidate  2026-01-02  Charging twice is safe\u{202e}, really  quarantined
     ----- stderr -----
     1 entry
@@ -224,7 +224,7 @@ fn text_no_reader_can_see_is_set_apart_until_a_person_lifts_it() {
     insta::assert_snapshot!(env.run(lift.into_iter().chain(["--by", "agent:x"])), @"
     exit: 1
     ----- stderr -----
-    error: lifting a quarantine is for a person to decide; agent:x is not one
+    error: releasing an entry from quarantine requires a person; agent:x is not one
 
     hint: ask a person to run this command
     ");
@@ -233,7 +233,7 @@ fn text_no_reader_can_see_is_set_apart_until_a_person_lifts_it() {
     ----- stdout -----
     L-205zr7j2
     ----- stderr -----
-    released; it is candidate again
+    released; its status is candidate
     ");
     insta::assert_snapshot!(env.run(lift), @"
     exit: 1
@@ -267,15 +267,15 @@ fn a_claim_retracted_as_false_is_refused_until_a_person_overrides() {
     insta::assert_snapshot!(env.run(add), @"
     exit: 1
     ----- stderr -----
-    error: this was retracted as false (L-205zr7j2); a person may override with --override L-205zr7j2
+    error: this claim was retracted as false (L-205zr7j2); a person can add it with --override L-205zr7j2
 
-    hint: `ken show L-205zr7j2` says who took it back and why
+    hint: `ken show L-205zr7j2` shows who retracted it and why
     ");
     let over = ["--override", &id];
     insta::assert_snapshot!(env.run(add.into_iter().chain(over).chain(["--by", "agent:x"])), @"
     exit: 1
     ----- stderr -----
-    error: overriding a retraction is for a person to decide; agent:x is not one
+    error: overriding a retraction requires a person; agent:x is not one
 
     hint: ask a person to run this command
     ");

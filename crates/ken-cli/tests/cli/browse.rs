@@ -8,14 +8,14 @@ fn without_a_terminal_it_names_the_commands_that_need_none() {
     insta::assert_snapshot!(env.run(["browse", "session lock"]), @"
     exit: 2
     ----- stderr -----
-    error: `ken browse` is for people at a terminal
+    error: `ken browse` needs a terminal
 
-    hint: `ken search QUERY` and `ken list` answer anywhere
+    hint: use `ken search QUERY` or `ken list` instead
     ");
     insta::assert_snapshot!(env.run(["browse", "--format", "json"]), @r#"
     exit: 2
     ----- stderr -----
-    {"schema":"ken.error.v1","code":"usage","message":"`ken browse` is for people at a terminal","hint":"`ken search QUERY` and `ken list` answer anywhere"}
+    {"schema":"ken.error.v1","code":"usage","message":"`ken browse` needs a terminal","hint":"use `ken search QUERY` or `ken list` instead"}
     "#);
 }
 
@@ -130,7 +130,7 @@ mod in_a_terminal {
         terminal.wait_for(ENTERS_SCREEN);
         terminal.wait_for("newest");
         terminal.press("session lock");
-        terminal.wait_for("meaning");
+        terminal.wait_for("similarity");
         terminal.press("\r");
         terminal.wait_for("scroll");
         terminal.press(CTRL_L);

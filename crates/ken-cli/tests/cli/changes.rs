@@ -21,19 +21,19 @@ fn revise_words_fields_anew_and_clears_them() {
     ----- stdout -----
     L-205zr7j2
     ----- stderr -----
-    revised statement, tags
+    edited statement, tags
     ");
     insta::assert_snapshot!(env.run(["edit", &id, "--clear", "tag"]), @"
     exit: 0
     ----- stdout -----
     L-205zr7j2
     ----- stderr -----
-    revised tags
+    edited tags
     ");
     insta::assert_snapshot!(env.run(["edit", &id]), @"
     exit: 2
     ----- stderr -----
-    error: nothing to change was given
+    error: no change was given
 
     hint: add --statement, --tag or another field; `ken edit --help` lists them
     ");
@@ -53,7 +53,7 @@ fn evidence_is_only_ever_added() {
     ----- stdout -----
     L-205zr7j2
     ----- stderr -----
-    cited; it has 3 citations now
+    cited; the entry has 3 citations
     ");
     insta::assert_snapshot!(env.run(["undo"]), @"
     exit: 1
@@ -76,7 +76,7 @@ fn confirm_tells_a_person_from_an_agent_that_has_seen_the_entry() {
     ----- stdout -----
     L-205zr7j2
     ----- stderr -----
-    recorded as primed: an agent that has seen an entry does not renew it; last confirmed 2026-01-02
+    recorded as primed: an agent that was shown an entry cannot confirm it; last confirmed 2026-01-02
     ");
     insta::assert_snapshot!(env.run(["confirm", &id]), @"
     exit: 0
@@ -101,12 +101,12 @@ fn status_moves_on_the_ladder_and_only_a_person_verifies() {
     ----- stdout -----
     L-205zr7j2
     ----- stderr -----
-    now active
+    status set to active
     ");
     insta::assert_snapshot!(env.run(["entry", "status", &id, "verified", "--by", "agent:x"]), @"
     exit: 1
     ----- stderr -----
-    error: verifying by hand is for a person to decide; agent:x is not one
+    error: setting the status `verified` requires a person; agent:x is not one
 
     hint: ask a person to run this command
     ");
@@ -135,14 +135,14 @@ fn retract_and_restore_are_there_and_back() {
     insta::assert_snapshot!(env.run(["retract", &id]), @"
     exit: 1
     ----- stderr -----
-    error: L-205zr7j2 is retracted already
+    error: L-205zr7j2 is already retracted
 
-    hint: `ken restore L-205zr7j2` brings it back
+    hint: `ken restore L-205zr7j2` restores it
     ");
     insta::assert_snapshot!(env.run(["list", "--retracted"]), @"
     exit: 0
     ----- stdout -----
-    ID          KIND      STATUS     CONFIRMED   TITLE                   MARKS
+    ID          KIND      STATUS     CONFIRMED   TITLE                   LABELS
     L-205zr7j2  learning  candidate  2026-01-02  Charging twice is safe  retracted (obsolete)
     ----- stderr -----
     1 entry
@@ -152,7 +152,7 @@ fn retract_and_restore_are_there_and_back() {
     ----- stdout -----
     L-205zr7j2
     ----- stderr -----
-    restored; it is candidate as before
+    restored with status candidate
     ");
     insta::assert_snapshot!(env.run(["restore", &id]), @"
     exit: 1
@@ -172,19 +172,19 @@ fn one_entry_is_archived_and_found_on_its_shelf() {
     ----- stdout -----
     L-205zr7j2
     ----- stderr -----
-    archived; `ken restore L-205zr7j2` brings it back
+    archived; `ken restore L-205zr7j2` restores it
     ");
     insta::assert_snapshot!(env.run(["archive", &id]), @"
     exit: 1
     ----- stderr -----
-    error: L-205zr7j2 is archived already
+    error: L-205zr7j2 is already archived
 
-    hint: `ken restore L-205zr7j2` brings it back
+    hint: `ken restore L-205zr7j2` restores it
     ");
     insta::assert_snapshot!(env.run(["list", "--archived"]), @"
     exit: 0
     ----- stdout -----
-    ID          KIND      STATUS     CONFIRMED   TITLE                   MARKS
+    ID          KIND      STATUS     CONFIRMED   TITLE                   LABELS
     L-205zr7j2  learning  candidate  2026-01-02  Charging twice is safe  archived
     ----- stderr -----
     1 entry
@@ -203,7 +203,7 @@ fn archive_older_than_days_archives_what_nobody_confirmed() {
     ----- stdout -----
     L-205zr7j2
     ----- stderr -----
-    archived 1 entry that nobody confirmed for 90 days
+    archived 1 entry not confirmed for 90 days
     ");
     insta::assert_snapshot!(env.run(["archive", "--older-than", "90", "--format", "json"]), @r#"
     exit: 0
@@ -270,7 +270,7 @@ fn undo_takes_back_ones_own_last_change() {
     ----- stdout -----
     L-205zr7j2
     ----- stderr -----
-    took back: confirmed on 2026-01-02 (manual)
+    undid: confirmed on 2026-01-02 (manual)
     ");
     insta::assert_snapshot!(env.run(["undo", "--by", "agent:other", "--format", "json"]), @r#"
     exit: 0
@@ -280,7 +280,7 @@ fn undo_takes_back_ones_own_last_change() {
     insta::assert_snapshot!(env.run(["undo", "--by", "agent:nobody"]), @"
     exit: 2
     ----- stderr -----
-    error: agent:nobody has written nothing that could be undone
+    error: agent:nobody has no event to undo
     ");
     insta::assert_snapshot!(env.run(["log", &id]), @"
     exit: 0
@@ -290,11 +290,11 @@ fn undo_takes_back_ones_own_last_change() {
     2026-01-02 03:06  human:ada  01KDYAPRA8FZPV6HKFH9XR3AC9
         confirmed on 2026-01-02 (manual)
     2026-01-02 03:07  agent:other  01KDYARJX8FB5A8X66D95SHC1G
-        revised tags
+        edited tags
     2026-01-02 03:08  human:ada  01KDYATDG8EDD815SH9P9SEDQR
-        took a confirmation back
+        withdrew a confirmation
     2026-01-02 03:09  agent:other  01KDYAW838E00B4GCXP8WN3QWS
-        revised tags
+        edited tags
     ");
 }
 
@@ -362,7 +362,7 @@ fn concurrent_wordings_are_both_shown() {
     insta::assert_snapshot!(env.run(["list"]), @"
     exit: 0
     ----- stdout -----
-    ID          KIND      STATUS     CONFIRMED   TITLE                             MARKS
+    ID          KIND      STATUS     CONFIRMED   TITLE                             LABELS
     L-205zr7j2  learning  candidate  2026-01-02  Charging twice is safe for a day  2 versions
     ----- stderr -----
     1 entry
@@ -374,17 +374,17 @@ fn concurrent_wordings_are_both_shown() {
 
     Charging twice is safe for a day
 
-    Worded at the same time by several:
+    Edited concurrently:
       shown  human:bob on 2026-01-02 (01KDYARJX8FB5A8X66D95SHC1G)
              Charging twice is safe for a day
       other  human:ada@example.org on 2026-01-02 (01KDYAPRA8FZPV6HKFH9XR3AC9)
              Charging twice is safe with a key
-      `ken edit L-205zr7j2 --statement TEXT` settles it
+      `ken edit L-205zr7j2 --statement TEXT` resolves it
 
-    evidence   none (cites no code)
+    anchors    none (cites no code)
     decay      ephemeral
     cites      commit:3fce3b5 (human:ada@example.org, 2026-01-02)
-    confirmed  2026-01-02 (proposed, nobody has confirmed it since)
+    confirmed  2026-01-02 (proposed, not confirmed since)
     added      2026-01-02 by human:ada@example.org, workspace scope
     history    3 events, the last on 2026-01-02: `ken log L-205zr7j2`
     file       .ken/entries/L-205zr7j2-charging-twice-is-safe.md

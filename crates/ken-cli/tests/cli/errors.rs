@@ -10,14 +10,14 @@ fn without_a_ledger_every_command_says_how_to_make_one() {
     insta::assert_snapshot!(env.run(["list"]), @"
     exit: 2
     ----- stderr -----
-    error: there is no ledger here
+    error: this repository has no ledger
 
     hint: run `ken init` at the top of the repository
     ");
     insta::assert_snapshot!(env.run(["list", "--format", "json"]), @r#"
     exit: 2
     ----- stderr -----
-    {"schema":"ken.error.v1","code":"not_initialized","message":"there is no ledger here","hint":"run `ken init` at the top of the repository"}
+    {"schema":"ken.error.v1","code":"not_initialized","message":"this repository has no ledger","hint":"run `ken init` at the top of the repository"}
     "#);
 }
 
@@ -27,14 +27,14 @@ fn an_unknown_id_is_a_usage_error() {
     insta::assert_snapshot!(env.run(["show", "L-00000000"]), @"
     exit: 2
     ----- stderr -----
-    error: no entry begins with `L-00000000`
+    error: no entry matches `L-00000000`
 
-    hint: `ken list --all` shows every entry
+    hint: run `ken list --all` to list every entry
     ");
     insta::assert_snapshot!(env.run(["show", "L-00000000", "--format", "json"]), @r#"
     exit: 2
     ----- stderr -----
-    {"schema":"ken.error.v1","code":"not_found","message":"no entry begins with `L-00000000`","hint":"`ken list --all` shows every entry"}
+    {"schema":"ken.error.v1","code":"not_found","message":"no entry matches `L-00000000`","hint":"run `ken list --all` to list every entry"}
     "#);
 }
 
@@ -46,14 +46,14 @@ fn an_ambiguous_id_lists_the_candidates() {
     insta::assert_snapshot!(env.run(["show", "L"]), @"
     exit: 2
     ----- stderr -----
-    error: `L` could be L-205zr7j2, L-h9xr3ac9
+    error: `L` is ambiguous: L-205zr7j2, L-h9xr3ac9
 
     hint: type more characters of the id
     ");
     insta::assert_snapshot!(env.run(["show", "L", "--format", "json"]), @r#"
     exit: 2
     ----- stderr -----
-    {"schema":"ken.error.v1","code":"ambiguous","message":"`L` could be L-205zr7j2, L-h9xr3ac9","hint":"type more characters of the id","candidates":["L-205zr7j2","L-h9xr3ac9"]}
+    {"schema":"ken.error.v1","code":"ambiguous","message":"`L` is ambiguous: L-205zr7j2, L-h9xr3ac9","hint":"type more characters of the id","candidates":["L-205zr7j2","L-h9xr3ac9"]}
     "#);
 }
 
@@ -100,9 +100,9 @@ fn the_guard_refuses_a_secret_and_does_not_repeat_it() {
     insta::assert_snapshot!(run, @"
     exit: 1
     ----- stderr -----
-    error: the guard refused `statement`: it seems to hold a secret (github token)
+    error: the guard refused `statement`: it seems to contain a secret (github token)
 
-    hint: remove the secret (--redact does) and rotate it if it was ever stored elsewhere
+    hint: remove the secret (or use --redact), and rotate it if it was ever stored elsewhere
     ");
     assert_eq!(env.names(".ken/semantic/v1"), Vec::<String>::new());
 }
@@ -117,13 +117,13 @@ fn limits_say_what_to_do() {
     ----- stderr -----
     error: the statement has 5000 bytes; at most 4096 are allowed
 
-    hint: say it in one to three sentences, details belong into a cited document
+    hint: write one to three sentences, and put details into a cited document
     ");
     let talkative = "One thing. And two. And three. And four.";
     insta::assert_snapshot!(env.run(add.into_iter().chain([talkative])), @"
     exit: 1
     ----- stderr -----
-    error: the statement has 4 sentences; a claim is one to 3
+    error: the statement has 4 sentences; at most 3 are allowed
 
     hint: split it into several entries and `ken entry link` them
     ");
@@ -140,7 +140,7 @@ fn limits_say_what_to_do() {
     insta::assert_snapshot!(env.run(add.into_iter().chain(["Fine", "--anchor", "/etc/passwd"])), @"
     exit: 2
     ----- stderr -----
-    error: invalid value '/etc/passwd' for '--anchor <ANCHOR>': anchor `/etc/passwd`: the path is relative to the repository, with `/`, without `..`
+    error: invalid value '/etc/passwd' for '--anchor <ANCHOR>': anchor `/etc/passwd`: write a path relative to the repository, with `/` and without `..`
 
     For more information, try '--help'.
     ");
@@ -202,7 +202,7 @@ fn a_damaged_ledger_stops_the_program_with_file_and_line() {
     error: segment `.ken/semantic/v1/2026-01-02t03-05-v07sc3.jsonl` is damaged at line 1
       because: the checksum does not match
 
-    hint: `ken ledger check` lists every damaged line; `git checkout` restores a committed segment
+    hint: run `ken ledger check` to list every damaged line; `git checkout` restores a committed segment
     ");
 }
 
@@ -218,7 +218,7 @@ fn test_variables_go_together_and_must_make_sense() {
     insta::assert_snapshot!(env.run(["list"]), @"
     exit: 2
     ----- stderr -----
-    error: KEN_NOW and KEN_SEED are for tests and only go together
+    error: KEN_NOW and KEN_SEED are for tests and must be set together
     ");
 }
 

@@ -53,7 +53,7 @@ fn jsonl_and_markdown_go_to_stdout_without_evidence() {
     ----- stdout -----
     knowledge.md
     ----- stderr -----
-    wrote 1 file; evidence stays in this repository
+    wrote 1 file; anchors are not exported
     ");
     assert!(env.read("out/knowledge.md").starts_with("## [L-"));
 }

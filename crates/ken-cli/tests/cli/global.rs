@@ -63,9 +63,9 @@ fn a_person_sends_what_others_need_and_nothing_of_the_repository_goes_along() {
     insta::assert_snapshot!(promote_to_global(&one, &id, &[]), @"
     exit: 1
     ----- stderr -----
-    error: L-t2ampxn3 is not promoted: only this project knows it, and everybody's knowledge is what at least 2 know
+    error: L-t2ampxn3 cannot be promoted: only this project has it; global scope requires at least 2 projects
 
-    hint: `--anyway` says that others need it, too; only a person may
+    hint: a person can promote it with `--anyway`
     ");
     assert!(!folder.exists(), "nothing was written");
     let by_agent = promote_to_global(&one, &id, &["--anyway", "--by", "agent:codex"]);
@@ -75,7 +75,7 @@ fn a_person_sends_what_others_need_and_nothing_of_the_repository_goes_along() {
     ----- stdout -----
     L-p8g2ek23
     ----- stderr -----
-    copied to the global ledger as a candidate, without evidence: other repositories are shown it below what they know themselves
+    copied to the global ledger as a candidate, without citations; other repositories list it after their own entries
     ");
     let found = search(&other, "money in cents");
     let copy = &found["global"][0]["entry"];
@@ -113,7 +113,7 @@ fn a_second_project_that_knows_it_needs_no_persons_word() {
 }
 
 #[test]
-fn c10_what_other_projects_know_stands_below_labeled_and_discounted() {
+fn what_other_projects_know_stands_below_labeled_and_discounted() {
     let (one, other, _) = two_projects();
     let id = add_confirmed_lesson(&one, STATEMENT);
     let copy = promote_to_global(&one, &id, &["--anyway"]).success().line();
@@ -126,13 +126,13 @@ fn c10_what_other_projects_know_stands_below_labeled_and_discounted() {
     ----- stdout -----
     L-d1txc8wm  learning  candidate  ▮▮▮▯▯ 0.50  ? unchecked, confirmed today
       The money service answers in cents only after warming up
-      has every word, meaning 0.70
+      matches every word, similarity 0.70
     From the global ledger (other projects; not checked here):
     L-v063ejrv  global  learning  candidate  ▮▮▮▯▯ 0.50  ? unchecked, confirmed today
       Amounts of money are integers in cents
-      has every word, meaning 0.83
+      matches every word, similarity 0.83
     ----- stderr -----
-    hint: `ken show L-d1txc8wm` shows all of it
+    hint: `ken show L-d1txc8wm` shows the whole entry
     ");
     let found = search(&other, "money in cents");
     assert_eq!(found["results"][0]["id"], own.as_str());
@@ -146,7 +146,10 @@ fn c10_what_other_projects_know_stands_below_labeled_and_discounted() {
     assert!(lost["adds"].as_f64().expect("a number") < 0.0);
     let context = other.run(["search", "money in cents", "--context"]).stdout;
     let line = context.lines().find(|it| it.contains(&copy)).expect("it");
-    assert!(line.contains("global: another project's (p-"), "{context}");
+    assert!(
+        line.contains("global: from another project (p-"),
+        "{context}"
+    );
     let brief = other
         .run(["brief", "store amounts of money in cents"])
         .stdout;
@@ -226,7 +229,7 @@ fn a_global_ledger_that_cannot_be_read_takes_nothing_from_an_answer() {
     let run = one.run(["search", "money in cents"]).success();
     assert!(run.stdout.contains(&id), "{run}");
     assert!(
-        run.stderr.contains("the global ledger was not asked"),
+        run.stderr.contains("cannot query the global ledger"),
         "{run}"
     );
 }
@@ -236,7 +239,11 @@ fn norms_unproven_and_threads_entries_do_not_go_global() {
     let (one, _, _) = two_projects();
     let unproven = add_lesson(&one, STATEMENT);
     let run = promote_to_global(&one, &unproven, &[]);
-    assert!(run.stderr.contains("has not proven itself"), "{run}");
+    assert!(
+        run.stderr
+            .contains("it is unproven: it has no independent confirmation"),
+        "{run}"
+    );
     let args = [
         "add",
         "--kind",
@@ -248,7 +255,11 @@ fn norms_unproven_and_threads_entries_do_not_go_global() {
     let norm = one.run(args.into_iter().chain(["Squash commits."])).line();
     let run = promote_to_global(&one, &norm, &["--anyway"]);
     assert_eq!(run.exit, 1, "{run}");
-    assert!(run.stderr.contains("stays in it"), "{run}");
+    assert!(
+        run.stderr
+            .contains("a commit-norm applies to one repository only"),
+        "{run}"
+    );
 }
 
 #[test]

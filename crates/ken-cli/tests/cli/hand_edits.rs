@@ -29,8 +29,8 @@ fn an_edited_statement_becomes_an_event() {
     insta::assert_snapshot!(env.run(["sync"]), @"
     exit: 0
     ----- stderr -----
-    note: human:ada@example.org reworded L-205zr7j2 in its file
-    recorded 1 hand edit; entry files are in step
+    note: human:ada@example.org edited L-205zr7j2 in its file
+    recorded 1 hand edit; entry files are up to date
     ");
     insta::assert_snapshot!(env.run(["sync", "--format", "json"]), @r#"
     exit: 0
@@ -43,7 +43,7 @@ fn an_edited_statement_becomes_an_event() {
     2026-01-02 03:05  human:ada@example.org  01KDYAMXQ8EV7BZJ26205ZR7J2
         proposed: Charging twice is safe
     2026-01-02 03:06  human:ada@example.org  01KDYAMXQ8EWBRP2HXCS1P9440
-        revised statement: Charging twice is safe with a key
+        edited statement: Charging twice is safe with a key
     ");
 }
 
@@ -57,7 +57,7 @@ fn deleting_the_file_retracts_the_entry() {
     exit: 0
     ----- stderr -----
     note: human:ada@example.org retracted L-205zr7j2 by deleting its file
-    recorded 1 hand edit; entry files are in step
+    recorded 1 hand edit; entry files are up to date
     ");
     let shown = env.run(["show", &id, "--format", "json"]).success().json();
     assert_eq!(shown["retracted"]["reason"], "unwanted");
@@ -79,7 +79,7 @@ fn setting_the_date_confirms_by_hand() {
     exit: 0
     ----- stderr -----
     note: human:ada@example.org confirmed L-205zr7j2 in its file
-    recorded 1 hand edit; entry files are in step
+    recorded 1 hand edit; entry files are up to date
     ");
     let shown = env.run(["show", &id, "--format", "json"]).success().json();
     assert_eq!(shown["confirmation"]["last"], "2026-02-01");
@@ -115,14 +115,14 @@ fn many_files_gone_at_once_are_asked_about() {
     insta::assert_snapshot!(run, @"
     exit: 1
     ----- stderr -----
-    error: 5 entry files are gone at once
+    error: 5 entry files were deleted at once
 
-    hint: `ken sync --yes` retracts them; `ken ledger render` writes the files again
+    hint: run `ken sync --yes` to retract them, or `ken ledger render` to write the files again
     ");
     let run = env.run(["sync", "--yes"]).success();
     assert!(
         run.stderr
-            .ends_with("recorded 5 hand edits; entry files are in step\n"),
+            .ends_with("recorded 5 hand edits; entry files are up to date\n"),
         "{run}"
     );
 }
@@ -142,6 +142,6 @@ fn nothing_is_absorbed_while_a_merge_is_under_way() {
     insta::assert_snapshot!(env.run(["sync"]), @"
     exit: 0
     ----- stderr -----
-    note: edits of entry files were not looked at: a merge is under way; run `ken sync` afterwards
+    note: edits of entry files were not synced: a merge is in progress; run `ken sync` afterwards
     ");
 }

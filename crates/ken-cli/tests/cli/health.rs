@@ -47,11 +47,11 @@ fn the_report_is_printed_and_kept_on_this_machine_only() {
     insta::assert_snapshot!(env.run(["health", "report"]), @"
     exit: 0
     ----- stdout -----
-    due  [maintenance:dedup] Make entries one that say the same
+    due  [maintenance:dedup] Merge duplicate entries
         do: ken health maintain dedup
-    due  [maintenance:stale_sweep] Mark entries stale that nobody asks for or that do not answer
+    due  [maintenance:stale_sweep] Mark entries stale that are unused or do not answer queries
         do: ken health maintain stale_sweep
-    due  [maintenance:contradiction] Find entries that speak for and against the same
+    due  [maintenance:contradiction] Find entries that contradict each other
         do: ken health maintain contradiction
     No rule reports a problem.
     ----- stderr -----
@@ -89,7 +89,7 @@ fn the_report_names_the_command_that_acts() {
     let env = folder_with_ledger();
     let [one, _] = add_contradiction(&env);
     let opened = env.run(["run", "open", "work"]).success();
-    let told = "note: 1 matter requires action; see `ken health report`";
+    let told = "note: 1 finding requires action; see `ken health report`";
     assert!(opened.stderr.contains(told), "{opened}");
     let again = env.run(["run", "open", "more"]).success();
     assert!(
@@ -103,12 +103,12 @@ fn the_report_names_the_command_that_acts() {
     action required  contradiction (rule 2)
         two verified entries contradict each other: "Retry every payment at once" / "Never retry a payment before a minute has passed"
         do: ken show L-205zr7j2
-        research: ken run open --agent researcher,role=researcher --task '[maintenance:contradiction] Find out which of L-205zr7j2 and L-d95shc1g holds, and when'
-    due  [maintenance:dedup] Make entries one that say the same
+        research: ken run open --agent researcher,role=researcher --task '[maintenance:contradiction] Find out which of L-205zr7j2 and L-d95shc1g is true, and when'
+    due  [maintenance:dedup] Merge duplicate entries
         do: ken health maintain dedup
-    due  [maintenance:stale_sweep] Mark entries stale that nobody asks for or that do not answer
+    due  [maintenance:stale_sweep] Mark entries stale that are unused or do not answer queries
         do: ken health maintain stale_sweep
-    due  [maintenance:contradiction] Find entries that speak for and against the same
+    due  [maintenance:contradiction] Find entries that contradict each other
         do: ken health maintain contradiction
     ----- stderr -----
     2 entries in use; 0 runs closed recently, 0 succeeded; written to .ken/.local/health/latest.json
@@ -135,7 +135,7 @@ fn a_review_writes_a_proposal_only_if_a_limit_is_reached() {
     insta::assert_snapshot!(env.run(["health", "review"]), @"
     exit: 0
     ----- stderr -----
-    no limit is reached
+    no limit was reached
     ");
     assert!(!env.root().join(PROPOSAL_PATH).exists());
     let [one, other] = add_contradiction(&env);
@@ -147,7 +147,7 @@ fn a_review_writes_a_proposal_only_if_a_limit_is_reached() {
     contradictions: 1, the limit is 1
         do: ken health maintain contradiction
     ----- stderr -----
-    a proposal was written to .ken/.local/review/proposal.json
+    wrote a proposal to .ken/.local/review/proposal.json
     ");
     let proposal: Value = serde_json::from_str(&env.read(PROPOSAL_PATH)).unwrap();
     assert_eq!(proposal["schema"], "ken.health_proposal.v1");
@@ -184,7 +184,7 @@ fn limits_come_from_a_json_file_and_what_is_not_known_is_refused() {
     friction week: 1, the limit is 1
         do: ken health friction report
     ----- stderr -----
-    a proposal was written to .ken/.local/review/proposal.json
+    wrote a proposal to .ken/.local/review/proposal.json
     ");
     fs::write(env.root().join("limits.json"), r#"{"frictions":1}"#).unwrap();
     let refused = env.run(review);
@@ -234,12 +234,12 @@ fn outcomes_escalate_in_the_report() {
     assert_eq!(report["outcomes"]["failed"], 3);
     assert_eq!(
         report["escalations"][0]["what"],
-        "the last 3 runs outside any thread failed; a person should look"
+        "the last 3 runs outside any thread failed; a person should investigate"
     );
 }
 
 #[test]
-fn c20_what_did_not_answer_is_counted_from_events_without_the_words_of_the_question() {
+fn what_did_not_answer_is_counted_from_events_without_the_words_of_the_question() {
     let env = folder_with_ledger();
     let id = add_lesson(&env, "Charging twice is safe because the key is idempotent");
     let words = "elephants in the zoo";
@@ -247,7 +247,8 @@ fn c20_what_did_not_answer_is_counted_from_events_without_the_words_of_the_quest
     let missed = env.run(["search", "--unanswered"]).success().stdout;
     run_and_close(&env, &["--outcome", "succeeded"]);
     let log = env.run(["log", &id]).success().stdout;
-    let is_told = missed.contains(words) && log.contains("came first for a question");
+    let is_told =
+        missed.contains(words) && log.contains("was the top hit for a query it does not answer");
     assert!(is_told, "{missed}\n{log}");
     assert!(!log.contains("elephants"), "{log}");
     // The miss is recorded once, and survives the loss of the index.

@@ -15,7 +15,7 @@ fn init_in_git_shows_what_it_wrote_and_what_to_do_next() {
     ----- stderr -----
     Initialized Ken in [root] (4 files created):
     Commit them to share knowledge with everyone who clones; `ken self uninstall` removes them.
-    hint: record the first lesson: ken add --kind learning --statement "…" --cite commit:HASH
+    hint: add the first entry: ken add --kind learning --statement "…" --cite commit:HASH
     "#);
     insta::assert_snapshot!(env.run(["init"]), @"
     exit: 0
@@ -34,8 +34,8 @@ fn init_outside_git_says_that_knowledge_stays_here() {
     .ken/config.toml
     ----- stderr -----
     Initialized Ken in [root] (3 files created):
-    This folder is not in git: knowledge stays here. `ken self uninstall` takes the files out.
-    hint: record the first lesson: ken add --kind learning --statement "…" --cite commit:HASH
+    This folder is not in git, so entries stay on this machine. `ken self uninstall` removes the files.
+    hint: add the first entry: ken add --kind learning --statement "…" --cite commit:HASH
     "#);
 }
 
@@ -57,7 +57,7 @@ fn init_works_from_below_and_with_a_directory() {
     insta::assert_snapshot!(env.run(["-C", "nowhere", "list"]), @"
     exit: 2
     ----- stderr -----
-    error: there is no folder `nowhere`
+    error: the folder `nowhere` does not exist
     ");
 }
 
@@ -73,7 +73,7 @@ fn uninstall_of_an_unused_ledger_leaves_no_trace() {
     .ken
     .git/ken
     ----- stderr -----
-    nothing of Ken is left in the tree
+    removed all files of Ken from the worktree
     ");
     assert_eq!(env.names("."), [".git", ".gitattributes"]);
     assert_eq!(env.read(".gitattributes"), "*.rs text\n");
@@ -94,7 +94,7 @@ fn uninstall_keeps_knowledge_unless_told_otherwise() {
     .ken/archive.md
     ----- stderr -----
     the ledger and its entry files stay in .ken
-    hint: `ken self uninstall --delete-knowledge` deletes them; what is committed stays in git's history
+    hint: `ken self uninstall --delete-knowledge` deletes them; committed files stay in git's history
     ");
     assert_eq!(env.names(".ken/entries").len(), 1);
     let gone = env

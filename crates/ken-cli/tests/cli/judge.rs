@@ -48,9 +48,9 @@ fn a_judge_is_shown_set_and_tested() {
     insta::assert_snapshot!(env.run(["config", "llm"]), @"
     exit: 0
     ----- stdout -----
-    judge      none
+    llm        none
     ----- stderr -----
-    hint: without one, people decide about what `ken health duplicates` lists; `ken config llm set --help` says how to have one
+    hint: without an LLM, people decide about the pairs of `ken health duplicates`; `ken config llm set --help` shows how to configure one
     ");
     let set = [
         "config", "llm", "set", "command", "--pass", "SOME_KEY", "--",
@@ -58,7 +58,7 @@ fn a_judge_is_shown_set_and_tested() {
     insta::assert_snapshot!(env.run(set.into_iter().chain(["claude", "-p"])), @"
     exit: 0
     ----- stdout -----
-    judge      command
+    llm        command
     program    claude -p
     variables  PATH, HOME, SOME_KEY
     timeout    120 s
@@ -79,7 +79,7 @@ fn a_judge_is_shown_set_and_tested() {
     "#);
     set_judge(&env, r#"{"ready":true}"#);
     let tested = env.run(["config", "llm", "test"]).success();
-    assert_eq!(tested.stdout, "it answers as it should\n");
+    assert_eq!(tested.stdout, "the LLM returned a valid answer\n");
     assert!(tested.stderr.contains("estimated; 1 call"), "{tested}");
     set_judge(&env, "I am ready!");
     let tested = env.run(["config", "llm", "test"]);
@@ -87,15 +87,15 @@ fn a_judge_is_shown_set_and_tested() {
     assert!(
         tested
             .stderr
-            .contains("not what was asked for: it is no JSON")
+            .contains("does not match the schema: it is not valid JSON")
     );
     let _ = env.run(["config", "llm", "set", "none"]).success();
     insta::assert_snapshot!(env.run(["health", "duplicates", "--llm"]), @"
     exit: 2
     ----- stderr -----
-    error: no judge is configured
+    error: no LLM is configured
 
-    hint: `ken config llm set command -- claude -p` sets one; without one, people decide
+    hint: configure one, such as `ken config llm set command -- claude -p`
     ");
 }
 
@@ -139,12 +139,16 @@ fn a_confirmed_pair_is_merged_by_the_judge_with_what_it_selected() {
         &format!(r#"{{"same":true,"keep":"worded","statement":"{words}"}}"#),
     );
     let run = env.run(["health", "duplicates", "--llm"]).success();
-    assert!(run.stdout.starts_with("merged: alike "), "{run}");
     assert!(
-        run.stderr.contains("1 pair: 1 merged, 0 told apart"),
+        run.stdout
+            .starts_with("merged: same claim with probability "),
         "{run}"
     );
-    assert!(run.stderr.contains("judge sh: "), "{run}");
+    assert!(
+        run.stderr.contains("1 pair: 1 merged, 0 dismissed"),
+        "{run}"
+    );
+    assert!(run.stderr.contains("LLM sh: "), "{run}");
     let (one, other) = (show_json(&env, &one), show_json(&env, &other));
     let (into, from) = if one["merged_into"].is_null() {
         (one, other)
@@ -185,7 +189,7 @@ fn a_denied_pair_is_dismissed_for_good() {
     );
     set_judge(&env, r#"{"same":false,"keep":null,"statement":null}"#);
     let run = env.run(["health", "duplicates", "--llm"]).success();
-    assert!(run.stdout.starts_with("told apart: "), "{run}");
+    assert!(run.stdout.starts_with("dismissed: "), "{run}");
     assert_eq!(
         show_json(&env, &one)["merged_into"],
         serde_json::Value::Null
@@ -259,7 +263,7 @@ fn a_judge_that_is_gone_is_not_asked_about_everything() {
     set_judge(&env, "");
     let run = env.run(["health", "duplicates", "--llm"]);
     assert_eq!(run.exit, 1, "{run}");
-    assert!(run.stderr.contains("3 questions in a row"), "{run}");
+    assert!(run.stderr.contains("3 calls in a row"), "{run}");
     assert_eq!(
         judge_input(&env).matches("ken.judge.question.v1").count(),
         3
@@ -276,7 +280,7 @@ fn norms_and_what_looks_like_opposites_are_left_to_people() {
     ];
     set_judge(&env, r#"{"same":true,"keep":"first","statement":null}"#);
     let run = env.run(["health", "duplicates", "--llm"]).success();
-    assert!(run.stdout.starts_with("left to people: "), "{run}");
+    assert!(run.stdout.starts_with("left to a person: "), "{run}");
     assert_eq!(judge_input(&env), "");
     assert!(show_json(&env, &norms[0])["merged_into"].is_null());
     assert!(show_json(&env, &norms[1])["merged_into"].is_null());
@@ -302,7 +306,7 @@ fn what_is_equal_word_for_word_is_merged_unasked_and_opposites_are_not() {
         "Never retry the payment call twice after a network timeout",
     );
     let run = env.run(["health", "duplicates", "--merge"]).success();
-    assert!(run.stdout.starts_with("merged: the same\n"), "{run}");
+    assert!(run.stdout.starts_with("merged: same claim\n"), "{run}");
     assert!(run.stderr.contains("1 pair merged"), "{run}");
     let merged = [show_json(&env, &one), show_json(&env, &same)];
     let gone = merged.iter().filter(|it| !it["merged_into"].is_null());
@@ -362,7 +366,7 @@ fn a_transcript_gives_candidates_that_cite_it_and_nothing_it_does_not_say() {
     set_judge(&env, "Here are the claims: none");
     let silent = env.run(["capture", "--llm", "--add", "../transcript.txt"]);
     assert_eq!(silent.exit, 1, "{silent}");
-    assert!(silent.stderr.contains("1 piece of it without an answer"));
+    assert!(silent.stderr.contains("1 part without an answer"));
     let nothing = env.run(["capture", "--llm", "--add", "../no-such-file"]);
     assert_eq!(nothing.exit, 2, "{nothing}");
 }

@@ -37,7 +37,7 @@ fn add_semantic_takes_evidence_and_content() {
     ----- stderr -----
     error: `entity.pay` already names E-205zr7j2
 
-    hint: `ken edit E-205zr7j2` words it anew, `ken entry cite E-205zr7j2` adds evidence
+    hint: `ken edit E-205zr7j2` edits it, `ken entry cite E-205zr7j2 TYPE:REF` adds a citation
     ");
 }
 
@@ -85,7 +85,7 @@ fn add_procedural_takes_a_norm_type() {
     insta::assert_snapshot!(env.run(args), @"
     exit: 2
     ----- stderr -----
-    error: which norm is it?
+    error: the kind of norm is missing
 
     hint: add --norm-type commit, pr, expectation or risk
     ");
@@ -188,7 +188,7 @@ fn verify_checks_schema_provenance_and_links() {
     ----- stdout -----
     pass  knowledge.schema
     pass  knowledge.guard
-    pass  knowledge.blanked
+    pass  knowledge.redacted
     pass  knowledge.provenance
     pass  knowledge.links
     pass  knowledge.staleness
@@ -200,7 +200,7 @@ fn verify_checks_schema_provenance_and_links() {
     insta::assert_snapshot!(env.run(["verify", "--format", "json"]), @r#"
     exit: 0
     ----- stdout -----
-    {"schema":"ken.verify.v1","passes":true,"entries":2,"events":3,"gates":[{"gate":"knowledge.schema","worst":null,"findings":0},{"gate":"knowledge.guard","worst":null,"findings":0},{"gate":"knowledge.blanked","worst":null,"findings":0},{"gate":"knowledge.provenance","worst":null,"findings":0},{"gate":"knowledge.links","worst":null,"findings":0},{"gate":"knowledge.staleness","worst":null,"findings":0},{"gate":"knowledge.contradictions","worst":null,"findings":0},{"gate":"episodic.no_backflow","worst":null,"findings":0},{"gate":"knowledge.validity","worst":null,"findings":0}],"findings":[],"checked":0,"parsed":0,"invalid":[],"invalid_before":[],"moved":[],"unverifiable":[],"norms":[],"brings":[]}
+    {"schema":"ken.verify.v1","passes":true,"entries":2,"events":3,"gates":[{"gate":"knowledge.schema","verdict":"pass","findings":0},{"gate":"knowledge.guard","verdict":"pass","findings":0},{"gate":"knowledge.redacted","verdict":"pass","findings":0},{"gate":"knowledge.provenance","verdict":"pass","findings":0},{"gate":"knowledge.links","verdict":"pass","findings":0},{"gate":"knowledge.staleness","verdict":"pass","findings":0},{"gate":"knowledge.contradictions","verdict":"pass","findings":0},{"gate":"episodic.no_backflow","verdict":"pass","findings":0},{"gate":"knowledge.validity","verdict":"pass","findings":0}],"findings":[],"checked":0,"parsed":0,"invalid":[],"invalid_before":[],"moved":[],"unverifiable":[],"norms":[],"brings":[]}
     "#);
 }
 
@@ -217,10 +217,10 @@ fn verify_fails_on_an_edit_that_cannot_be_read() {
     insta::assert_snapshot!(env.run(["verify"]), @"
     exit: 1
     ----- stdout -----
-    error .ken/entries/L-205zr7j2-charging-twice-is-safe.md: this edit was not absorbed: its `tags` cannot be read: tag `Not A Tag`: write lowercase words joined by `/`, such as auth/jwt [knowledge.schema]
+    error .ken/entries/L-205zr7j2-charging-twice-is-safe.md: this edit was not synced: its `tags` cannot be read: tag `Not A Tag`: write lowercase words joined by `/`, such as auth/jwt [knowledge.schema]
     fail  knowledge.schema (1 finding)
     pass  knowledge.guard
-    pass  knowledge.blanked
+    pass  knowledge.redacted
     pass  knowledge.provenance
     pass  knowledge.links
     pass  knowledge.staleness
@@ -274,7 +274,7 @@ fn friction_record_keeps_type_and_context() {
     insta::assert_snapshot!(env.run(record.into_iter().chain(["not json"])), @r#"
     exit: 2
     ----- stderr -----
-    error: --context: not JSON: expected ident at column 2
+    error: --context: invalid JSON: expected ident at column 2
 
     hint: give one JSON value, such as '{"tool":"cargo"}'
     "#);
@@ -415,16 +415,16 @@ fn content_with_a_field_nobody_knows_is_refused_rather_than_dropped() {
     insta::assert_snapshot!(with("nonsense"), @"
     exit: 2
     ----- stderr -----
-    error: --content: not JSON: expected ident at column 2
+    error: --content: invalid JSON: expected ident at column 2
 
     hint: `ken add --help` shows the names of all fields
     ");
     insta::assert_snapshot!(with(r#"{"statement":"a","description":"b"}"#), @"
     exit: 2
     ----- stderr -----
-    error: statement, rule and description say different things
+    error: statement, rule and description differ
 
-    hint: they are one field: give one of them
+    hint: they name the same field; give only one of them
     ");
     insta::assert_snapshot!(with(r#"{"type":"commit_norm","rule":"a"}"#), @"
     exit: 2
@@ -434,7 +434,7 @@ fn content_with_a_field_nobody_knows_is_refused_rather_than_dropped() {
     insta::assert_snapshot!(with(r#"{"statement":"a","schema_version":"2.0.0"}"#), @"
     exit: 2
     ----- stderr -----
-    error: schema_version 2.0.0 cannot be written; this ken writes 1.0.0
+    error: schema_version 2.0.0 is not supported; this ken writes 1.0.0
     ");
     insta::assert_snapshot!(with(r#"{"statement":"a","name":"b"}"#), @"
     exit: 0

@@ -38,7 +38,7 @@ fn run_successfully(env: &TestEnvironment) -> ken_testkit::test_env::CommandRun 
 }
 
 #[test]
-fn c9_a_service_is_due_once_something_changed_and_a_day_has_passed() {
+fn a_service_is_due_once_something_changed_and_a_day_has_passed() {
     let env = folder_with_ledger();
     let _ = add_duplicates(&env);
     assert!(is_due(&env, "dedup") && is_due(&env, "stale_sweep"));
@@ -61,22 +61,22 @@ fn dedup_merges_what_is_sure_and_lists_the_rest() {
     insta::assert_snapshot!(env.run(["health", "maintain"]), @"
     exit: 0
     ----- stdout -----
-    SERVICE           DUE  LAST   RUNS          WHAT IT DOES
-    dedup             due  never  when asked    Make entries one that say the same
-    stale_sweep       due  never  when asked    Mark entries stale that nobody asks for or that do not…
-    contradiction     due  never  when asked    Find entries that speak for and against the same
-    confidence_reset  -    never  by hand only  Begin anew with entries whose confidence is stuck
+    SERVICE           DUE  LAST   RUNS             PURPOSE
+    dedup             due  never  on request       Merge duplicate entries
+    stale_sweep       due  never  on request       Mark entries stale that are unused or do not answer…
+    contradiction     due  never  on request       Find entries that contradict each other
+    confidence_reset  -    never  on request only  Reset the confidence of entries that are stuck
     ----- stderr -----
-    policy suggest: nothing happens unasked
-    hint: `ken health maintain dedup` runs what is due
+    policy suggest: nothing runs automatically
+    hint: `ken health maintain dedup` runs the service that is due
     ");
     insta::assert_snapshot!(env.run(["health", "maintain", "service:consolidation:dedup"]), @"
     exit: 0
     ----- stdout -----
-    L-205zr7j2 L-h9xr3ac9 became part of it
+    L-205zr7j2 merged L-h9xr3ac9 into it
         see: ken log L-h9xr3ac9
     ----- stderr -----
-    [maintenance:dedup] Make entries one that say the same: changed 1 entry, left 0 to a person
+    [maintenance:dedup] Merge duplicate entries: changed 1 entry, left 0 to a person
     ");
     let [kept, merged] = [one, other];
     assert_eq!(
@@ -149,7 +149,7 @@ fn the_stale_sweep_marks_what_nobody_asked_for() {
     assert!(
         sweep
             .stdout
-            .contains(&format!("{silent} stale: nobody asked for it for 91 days")),
+            .contains(&format!("{silent} stale: it was not used for 91 days")),
         "{sweep}"
     );
     assert!(
@@ -187,7 +187,11 @@ fn the_contradiction_service_lists_any_entries_that_are_contrary() {
     let what = served["left"][0]["what"].as_str().unwrap();
     assert!(what.starts_with("contradict each other ("), "{what}");
     let command = served["left"][0]["command"].as_str().unwrap();
-    let _ = env.run(command.split(' ').skip(1)).success();
+    let words = || command.split(' ').skip(1);
+    let choices = env.run(words());
+    assert_eq!(choices.exit, 1, "{choices}");
+    assert!(choices.stderr.contains("--both"), "{choices}");
+    let _ = env.run(words().chain(["--both"])).success();
     let served = run_json(&env, &["health", "maintain", "contradiction"]);
     assert_eq!(served["left"], serde_json::json!([]));
 }
@@ -207,7 +211,7 @@ fn confidence_is_reset_by_hand_and_by_people_only() {
     }
     let agent = env.run(["health", "maintain", "confidence_reset", "--by", "agent:x"]);
     assert_eq!(agent.exit, 1, "{agent}");
-    assert!(agent.stderr.contains("for a person to decide"), "{agent}");
+    assert!(agent.stderr.contains("requires a person"), "{agent}");
     let served = run_json(&env, &["health", "maintain", "confidence_reset"]);
     assert_eq!(served["changed"][0]["entry"], id.as_str());
     let again = run_json(&env, &["health", "maintain", "confidence_reset"]);
@@ -281,7 +285,7 @@ fn autonomy_ends_where_the_budget_does() {
     env.wait_days(91);
     let opened = env.run(["run", "open", "work"]).success();
     let swept =
-        "[maintenance:stale_sweep] Mark entries stale that nobody asks for or that do not answer";
+        "[maintenance:stale_sweep] Mark entries stale that are unused or do not answer queries";
     assert!(
         opened
             .stderr
@@ -318,7 +322,7 @@ fn only_people_set_the_policy() {
     exit: 0
     ----- stdout -----
     mode                      suggest
-    auto_actions              nothing
+    auto_actions              none
     daily_maintenance_budget  50
     max_maintenance_colonies  3
     ");
@@ -339,7 +343,7 @@ fn a_person_distills_by_command_and_an_agent_needs_leave() {
     insta::assert_snapshot!(env.run(["entry", "distill"]), @"
     exit: 0
     ----- stderr -----
-    no entries are used together so often that one might say what they say
+    no entries are used together often enough to distill them
     ");
     let distill = [
         "entry",

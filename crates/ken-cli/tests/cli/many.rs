@@ -36,15 +36,15 @@ fn many_entries_come_from_a_file_or_standard_input() {
 
     Charging twice is safe
 
-    evidence   src/pay.rs#Ledger::charge
+    anchors    src/pay.rs#Ledger::charge
     verify     1. cargo test
     tags       pay
-    rests on   file:src/pay.rs
+    conditions file:src/pay.rs
     lens       correctness
     polarity   positive
     decay      stable
     cites      commit:3fce3b5 (human:ada, 2026-01-02)
-    confirmed  2026-01-02 (proposed, nobody has confirmed it since)
+    confirmed  2026-01-02 (proposed, not confirmed since)
     alias      pay.twice
     thread     t1
     added      2026-01-02 by human:ada, workspace scope
@@ -92,7 +92,7 @@ fn a_bad_line_names_its_number_and_nothing_of_its_batch_is_written() {
     insta::assert_snapshot!(run.stderr, @"
     error: line 117: invalid type: integer `17`, expected a string
 
-    hint: 100 entries before this batch of lines were added; mend the line and give the rest again
+    hint: added 100 entries before this batch; fix the line, then add this batch and the remaining lines
     ");
     assert_eq!(env.run(["list"]).success().stdout.lines().count(), 101);
 }
@@ -106,7 +106,7 @@ fn what_policy_refuses_names_its_line_too() {
     ----- stderr -----
     error: line 3: provenance required: cite at least one of commit, pr, doc, test, transcript
 
-    hint: 0 entries before this batch of lines were added; mend the line and give the rest again
+    hint: added 0 entries before this batch; fix the line, then add this batch and the remaining lines
     ");
     let input = "{\"kind\":\"learning\",\"statment\":\"x\"}";
     let run = env.run_with(input, ["add", "--from-jsonl", "-", "--format", "json"]);
@@ -132,9 +132,9 @@ fn what_the_guard_refuses_keeps_its_whole_batch_out() {
     insta::assert_snapshot!(env.run_with(&input, ["add", "--from-jsonl", "-"]), @"
     exit: 1
     ----- stderr -----
-    error: lines 1 to 3: the guard refused `statement`: it seems to hold a secret (github token)
+    error: lines 1 to 3: the guard refused `statement`: it seems to contain a secret (github token)
 
-    hint: 0 entries before this batch of lines were added; mend the line and give the rest again
+    hint: added 0 entries before this batch; fix the line, then add this batch and the remaining lines
     ");
     assert_eq!(env.run(["list"]).success().stdout, "");
 }
@@ -147,9 +147,9 @@ fn a_name_twice_in_one_file_is_refused() {
     insta::assert_snapshot!(env.run_with(&line.repeat(2), ["add", "--from-jsonl", "-"]), @"
     exit: 1
     ----- stderr -----
-    error: line 2: `b.1` names an earlier line too
+    error: line 2: an earlier line already has the alias `b.1`
 
-    hint: 0 entries before this batch of lines were added; mend the line and give the rest again
+    hint: added 0 entries before this batch; fix the line, then add this batch and the remaining lines
     ");
 }
 

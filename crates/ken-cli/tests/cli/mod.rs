@@ -3,6 +3,7 @@
 mod add;
 mod browse;
 mod changes;
+mod deleted_files;
 mod elsewhere;
 mod errors;
 mod export;
@@ -10,6 +11,7 @@ mod global;
 mod hand_edits;
 mod health;
 mod help;
+mod inbox;
 mod init;
 mod judge;
 mod knowledge;

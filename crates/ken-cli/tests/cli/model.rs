@@ -31,10 +31,10 @@ fn what_is_built_in_serves_until_somebody_chooses() {
     insta::assert_snapshot!(env.run(["config", "model", "show"]), @"
     exit: 0
     ----- stdout -----
-    rung       static
+    type       static
     model      ken-static-256/2
     dimension  256
-    vectors    of 0 of 2 entries; 2 wait for the next search
+    vectors    for 0 of 2 entries; the next search computes 2
     ");
     search_json(&env);
     insta::assert_snapshot!(env.run(["config", "model", "show", "--format", "json"]), @r#"
@@ -52,18 +52,18 @@ fn changing_the_model_and_back_gives_the_same_answer_byte_for_byte() {
     insta::assert_snapshot!(env.run(["config", "model", "use", "none"]), @"
     exit: 0
     ----- stdout -----
-    rung       none
+    type       none
     ");
     assert!(search_json(&env).contains(r#""served_by":"none""#));
     insta::assert_snapshot!(env.run(["config", "model", "use", "static"]), @"
     exit: 0
     ----- stdout -----
-    rung       static
+    type       static
     model      ken-static-256/2
     dimension  256
-    vectors    of 0 of 2 entries; 2 wait for the next search
+    vectors    for 0 of 2 entries; the next search computes 2
     ----- stderr -----
-    hint: the next search embeds 2 entries with it
+    hint: the next search computes vectors for 2 entries
     ");
     assert_eq!(search_json(&env), before);
 }
@@ -76,9 +76,9 @@ fn a_build_without_a_rung_says_how_to_get_one() {
     insta::assert_snapshot!(env.run(["config", "model", "add", "folder"]), @"
     exit: 2
     ----- stderr -----
-    error: this ken was built without the rung `transformer`
+    error: this build of Ken does not support the embedding model `transformer`
 
-    hint: releases have it; `cargo install --path crates/ken-cli --features transformer,http` builds it
+    hint: use a release, or build with `cargo install --path crates/ken-cli --features transformer,http`
     ");
     let refused = env.run(["config", "model", "add", "folder"]);
     let name = "sentence-transformers/all-MiniLM-L6-v2";
@@ -95,9 +95,9 @@ fn a_build_without_a_rung_says_how_to_get_one() {
     insta::assert_snapshot!(added, @"
     exit: 2
     ----- stderr -----
-    error: this ken was built without the rung `http`
+    error: this build of Ken does not support the embedding model `http`
 
-    hint: releases have it; `cargo install --path crates/ken-cli --features transformer,http` builds it
+    hint: use a release, or build with `cargo install --path crates/ken-cli --features transformer,http`
     ");
     assert_eq!(env.run(["config", "model", "use", "transformer"]), refused);
 }
@@ -118,21 +118,21 @@ fn a_choice_that_cannot_serve_is_told_and_breaks_nothing() {
     for (text, why) in [
         (
             "rung = \"onnx\"\n",
-            "there is no rung `onnx` (write static, none, transformer or http)",
+            "`onnx` is not a valid embedding model (write static, none, transformer or http)",
         ),
         (
             "rung = \n",
-            "the file `model.toml` that names the model cannot be read",
+            "cannot read the model configuration `model.toml`",
         ),
         ("rung = \"static\"\nurl = \"x\"\n", "unknown field `url`"),
         (
             "rung = \"transformer\"\n",
-            "no model was added for the rung `transformer`",
+            "no embedding model `transformer` was added",
         ),
-        (MODEL_CONFIG, "the model was chosen in another clone"),
+        (MODEL_CONFIG, "the model was configured in another clone"),
         (
             "rung = \"transformer\"\n",
-            "no model was added for the rung `transformer`",
+            "no embedding model `transformer` was added",
         ),
     ] {
         env.write(".git/ken/model.toml", text);
@@ -140,7 +140,7 @@ fn a_choice_that_cannot_serve_is_told_and_breaks_nothing() {
         assert_eq!((run.exit, &run.stdout), (0, &before));
         assert!(run.stderr.contains(why), "{}", run.stderr);
         assert!(
-            run.stderr.contains("the built-in model answers"),
+            run.stderr.contains("search uses the built-in model"),
             "{}",
             run.stderr
         );
@@ -148,11 +148,11 @@ fn a_choice_that_cannot_serve_is_told_and_breaks_nothing() {
     insta::assert_snapshot!(env.run(["config", "model", "show"]), @"
     exit: 0
     ----- stdout -----
-    rung       static, instead of transformer
-    trouble    no model was added for the rung `transformer` (`ken config model add FOLDER` adds one)
+    type       static, instead of transformer
+    problem    no embedding model `transformer` was added (add one with `ken config model add FOLDER`)
     model      ken-static-256/2
     dimension  256
-    vectors    of 2 entries
+    vectors    for 2 entries
     ");
     let _ = env.run(["config", "model", "use", "static"]).success();
     assert_eq!(
@@ -195,7 +195,7 @@ fn outside_git_where_the_choice_travels_with_the_folder_it_cannot_name_a_model()
     assert_eq!(run.exit, 0);
     assert!(run.stdout.contains(r#""served_by":"static""#));
     assert!(
-        run.stderr.contains("in a git repository only"),
+        run.stderr.contains("can only be added in a git repository"),
         "{}",
         run.stderr
     );

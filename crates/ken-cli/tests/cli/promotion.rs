@@ -49,9 +49,9 @@ fn a_threads_lesson_is_promoted_once_it_has_proven_itself() {
     insta::assert_snapshot!(env.run(["entry", "promote", &id, "--to", "workspace"]), @"
     exit: 1
     ----- stderr -----
-    error: L-205zr7j2 is not promoted: it has not proven itself: nobody found it again, and its confidence is 0.50 (outcomes alone need 0.55)
+    error: L-205zr7j2 cannot be promoted: it is unproven: it has no independent confirmation, and its confidence is 0.50 (outcomes alone need 0.55)
 
-    hint: `--anyway` promotes it all the same; only a person may say so
+    hint: a person can promote it with `--anyway`
     ");
     let signal = |env: &TestEnvironment| {
         let args = ["search", "money in cents", "--thread", "billing"];
@@ -70,7 +70,7 @@ fn a_threads_lesson_is_promoted_once_it_has_proven_itself() {
     ----- stdout -----
     L-205zr7j2
     ----- stderr -----
-    promoted: it is for the whole workspace now
+    promoted to workspace scope
     ");
     assert!(signal(&env).abs() < 1e-9, "SCP-08: no bonus any more");
     let again = env.run(["entry", "promote", &id, "--to", "workspace"]);
@@ -146,14 +146,14 @@ fn agents_do_not_override_and_nobody_overrides_a_contradiction() {
     let by_agent = ["entry", "promote", &id, "--to", "workspace", "--anyway"];
     let run = env.run(by_agent.into_iter().chain(["--by", "agent:codex"]));
     assert_eq!(run.exit, 1, "{run}");
-    assert!(run.stderr.contains("for a person to decide"), "{run}");
+    assert!(run.stderr.contains("requires a person"), "{run}");
     let other = add_lesson(&env, "Amounts of money are floating point numbers");
     let _ = env
         .run(["entry", "link", &id, &other, "--rel", "contradicts"])
         .success();
     let run = env.run(["entry", "promote", &id, "--to", "workspace", "--anyway"]);
     assert_eq!(run.exit, 1, "{run}");
-    assert!(run.stderr.contains("a contradiction with"), "{run}");
+    assert!(run.stderr.contains("its contradiction with"), "{run}");
 }
 
 #[test]
@@ -191,7 +191,7 @@ fn no_direct_way_leads_out_of_episodic_memory() {
     insta::assert_snapshot!(env.run(["entry", "promote", "--from", "semantic", "--to", "procedural"]), @"
     exit: 2
     ----- stderr -----
-    error: all of semantic at once is not promoted to procedural
+    error: cannot promote all of semantic to procedural at once
 
     hint: name the entries: `ken entry promote ENTRY --to procedural --as KIND`
     ");
@@ -207,7 +207,7 @@ fn friction_becomes_a_norm_by_an_artifact_and_somebody_elses_approval() {
     ----- stdout -----
     N-h9xr3ac9
     ----- stderr -----
-    put forward; nobody is shown it until a person other than you approves: .ken/.local/promotions/N-h9xr3ac9.json
+    pending: agents do not see it until a person other than you approves it: .ken/.local/promotions/N-h9xr3ac9.json
     hint: `ken inbox approve N-h9xr3ac9` approves it
     ");
     let id = forward.line();
@@ -232,7 +232,10 @@ fn friction_becomes_a_norm_by_an_artifact_and_somebody_elses_approval() {
     for by in ["agent:codex", "agent:claude-code", "ci:main"] {
         let run = env.run(["inbox", "approve", &id, "--by", by]);
         assert_eq!(run.exit, 1, "{run}");
-        assert!(run.stderr.contains("approving is for a person"), "{run}");
+        assert!(
+            run.stderr.contains("approving an entry requires a person"),
+            "{run}"
+        );
     }
     let lift = env.run(["guard", "quarantine", "release", &id, "--reason", "fine"]);
     assert_eq!(lift.exit, 1, "{lift}");
@@ -242,12 +245,12 @@ fn friction_becomes_a_norm_by_an_artifact_and_somebody_elses_approval() {
     ----- stdout -----
     N-h9xr3ac9
     ----- stderr -----
-    approved: agents are shown it from now on
+    approved: agents see it from now on
     ");
     assert!(told(&env).contains(&id), "{}", told(&env));
     let shown = env.run(["show", &id]).stdout;
     assert!(shown.contains("by human:bob@example.org"), "{shown}");
-    assert!(shown.contains(&format!("made from  {source}")), "{shown}");
+    assert!(shown.contains(&format!("sources    {source}")), "{shown}");
     let log = env.run(["log", &id]).stdout;
     assert!(log.contains("approved: artifact b3:"), "{log}");
     assert_eq!(
@@ -269,9 +272,9 @@ fn nobody_approves_their_own_words() {
     insta::assert_snapshot!(env.run(["inbox", "approve", &id, "--by", "human:ada@example.org"]), @"
     exit: 1
     ----- stderr -----
-    error: human:ada@example.org worded N-h9xr3ac9; somebody else must approve it
+    error: human:ada@example.org wrote N-h9xr3ac9; another person must approve it
 
-    hint: ask somebody else to run `ken inbox approve N-h9xr3ac9`
+    hint: ask another person to run `ken inbox approve N-h9xr3ac9`
     ");
     let _ = env
         .run(["inbox", "approve", &id, "--by", "human:bob@example.org"])
@@ -285,11 +288,11 @@ fn nobody_approves_their_own_words() {
     let run = env.run(["inbox", "approve", &id, "--by", "human:bob@example.org"]);
     assert_eq!(run.exit, 1, "{run}");
     let shown = env.run(["show", &id]).stdout;
-    assert!(shown.contains("not as it reads now"), "{shown}");
+    assert!(shown.contains("not for the current statement"), "{shown}");
 }
 
 #[test]
-fn c16_a_lesson_becomes_a_norm_the_same_way() {
+fn a_lesson_becomes_a_norm_the_same_way() {
     let env = folder_with_ledger();
     let source = add_lesson(&env, "Commits without a test are reverted within a week.");
     let args = [
@@ -337,9 +340,9 @@ fn an_artifact_that_was_altered_is_refused() {
     insta::assert_snapshot!(run, @"
     exit: 1
     ----- stderr -----
-    error: the artifact of N-h9xr3ac9 says something else than the ledger
+    error: the artifact of N-h9xr3ac9 differs from the ledger
 
-    hint: read it again: `ken inbox approve N-h9xr3ac9 --show` prints it; sign that
+    hint: run `ken inbox approve N-h9xr3ac9 --show`, review the output and sign it
     ");
     env.write(
         "mine.json",
@@ -367,7 +370,7 @@ fn approvals_from_a_fork_are_refused() {
     let run = env.run(args.into_iter().chain(["--from-fork"]));
     assert_eq!(run.exit, 1, "{run}");
     assert!(
-        run.stdout.contains("may not bring `approval.granted`"),
+        run.stdout.contains("may not add `approval.granted` events"),
         "{run}"
     );
 }

@@ -88,7 +88,7 @@ fn list_filters_by_kind_tag_lens_memory_and_status() {
     exit: 0
     ----- stderr -----
     no entries
-    hint: `ken list --all` also shows archived and retracted ones, `ken add --help` how to write one
+    hint: `ken list --all` includes archived and retracted entries; `ken add --help` shows how to add one
     ");
     insta::assert_snapshot!(env.run(["list", "--limit", "1"]), @"
     exit: 0

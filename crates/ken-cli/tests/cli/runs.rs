@@ -45,7 +45,7 @@ fn a_run_is_opened_noted_shown_and_closed() {
     ----- stdout -----
     review-1
     ----- stderr -----
-    noted; what it confirms or becomes is decided when the run is closed
+    recorded; Ken evaluates the finding when the run is closed
     ");
     let as_b = ["--by", "agent:b", "--run", "review-1"];
     let _ = env
@@ -61,11 +61,11 @@ fn a_run_is_opened_noted_shown_and_closed() {
     2026-01-02  review-1  open  2 agents  look at payments
     opened by human:ada, witness: orchestrator
 
-    agent:a  watched
+    agent:a  witnessed
       saw        L-205zr7j2
       found      A retried payment is charged once because the request carries its key
 
-    agent:b  watched
+    agent:b  witnessed
       found      A retried payment is charged once because the request carries its key
     ");
     insta::assert_snapshot!(env.run(["run", "close", "review-1", "--outcome", "succeeded", "--quality", "0.9"]), @"
@@ -74,15 +74,15 @@ fn a_run_is_opened_noted_shown_and_closed() {
     review-1
     ----- stderr -----
     L-205zr7j2 found again, independent
-    L-205zr7j2 is verified now
-    closed as succeeded; it touched 1 entry
+    L-205zr7j2 is now verified
+    closed as succeeded; affected 1 entry
     ");
     insta::assert_snapshot!(env.run(["run", "list"]), @"
     exit: 0
     ----- stdout -----
     2026-01-02  review-1  succeeded  2 agents  quality 0.90
     ----- stderr -----
-    0 open, 1 ended, 1 of them succeeded
+    0 open, 1 closed, 1 of them succeeded
     ");
     insta::assert_snapshot!(env.run(["show", "--explain", id.as_str()]), @"
     exit: 0
@@ -91,7 +91,7 @@ fn a_run_is_opened_noted_shown_and_closed() {
 
     A retried payment is charged once because the request carries its key
 
-    evidence   none (cites no code)
+    anchors    none (cites no code)
     decay      ephemeral
     cites      pr:142 (agent:author, 2026-01-02)
     confirmed  2026-01-02 (1 independent)
@@ -99,11 +99,11 @@ fn a_run_is_opened_noted_shown_and_closed() {
     history    4 events, the last on 2026-01-02: `ken log L-205zr7j2`
     file       .ken/entries/L-205zr7j2-a-retried-payment-is-charged-once.md
 
-    code          nothing to look up
+    code          no anchors or conditions to check
     found again   1 independent, 0 by a person, 0 primed, 0 unwitnessed
-    since then    shown in 0 of 10 runs, 0 of 18 chances to find it unseen
-    helps         0.50 after 0 observations (prior)
-    worth         not enough runs yet (n = 0)
+    since then    shown in 0 of 10 runs, 0 of 18 chances to find it independently
+    confidence    0.50 after 0 observations (prior)
+    impact        not enough runs yet (n = 0)
     ");
 }
 
@@ -113,22 +113,22 @@ fn what_a_run_is_told_of_another_folder_or_run_is_refused_with_a_way_out() {
     insta::assert_snapshot!(env.run(["run", "open", "review-1"]), @"
     exit: 2
     ----- stderr -----
-    error: run `review-1` is open already
+    error: run `review-1` is already open
     ");
     insta::assert_snapshot!(env.run(["run", "close", "nobody", "--outcome", "failed"]), @"
     exit: 2
     ----- stderr -----
-    error: no run `nobody` is open here; `ken run list` shows those that are
+    error: run `nobody` is not open; run `ken run list` to list open runs
     ");
     insta::assert_snapshot!(env.run(["run", "open", "../x"]), @"
     exit: 2
     ----- stderr -----
-    error: `../x` is no name for a run: letters, digits, `-` and `_`, at most 64
+    error: `../x` is not a valid run name: use letters, digits, `-` and `_`, at most 64
     ");
     insta::assert_snapshot!(env.run(["run", "open", "x", "--agent", "a,color=red"]), @"
     exit: 2
     ----- stderr -----
-    error: invalid value 'a,color=red' for '--agent <AGENT>': `color` is none of role, lens, session, told-by
+    error: invalid value 'a,color=red' for '--agent <AGENT>': `color` is not a valid key; use role, lens, session or told-by
 
     For more information, try '--help'.
     ");
@@ -203,7 +203,7 @@ fn feedback_counts_for_help_and_not_for_truth() {
     ----- stdout -----
     L-205zr7j2
     ----- stderr -----
-    noted; it counts for how far the entry helps, not for its truth
+    recorded; feedback changes the confidence in the entry and confirms nothing
     ");
     let _ = env
         .run(["feedback", "--by", "agent:a", id.as_str(), "--unhelpful"])
@@ -229,13 +229,13 @@ fn only_a_person_resets_and_only_what_is_stuck() {
     insta::assert_snapshot!(env.run(reset), @"
     exit: 1
     ----- stderr -----
-    error: L-205zr7j2 is not stuck: only what 50 observations left between 0.35 and 0.65 can be reset
+    error: L-205zr7j2 is not stuck: a reset needs 50 observations and a confidence between 0.35 and 0.65
     ");
     let by_agent = reset.into_iter().chain(["--by", "agent:a"]);
     insta::assert_snapshot!(env.run(by_agent), @"
     exit: 1
     ----- stderr -----
-    error: resetting confidence is for a person to decide; agent:a is not one
+    error: resetting confidence requires a person; agent:a is not one
 
     hint: ask a person to run this command
     ");
@@ -268,7 +268,7 @@ fn the_policy_is_shown_and_set_by_a_person() {
     insta::assert_snapshot!(env.run(["run", "policy", "--reviews", "1", "--by", "agent:a"]), @"
     exit: 1
     ----- stderr -----
-    error: configuring a workspace is for a person to decide; agent:a is not one
+    error: configuring a workspace requires a person; agent:a is not one
 
     hint: ask a person to run this command
     ");
@@ -283,7 +283,7 @@ fn not_enough_runs_is_an_answer() {
     all entries
         not enough runs yet (n = 0)
     ----- stderr -----
-    hint: entries are tried where `ken brief --run RUN` gives them to agents of a run that `ken run open` began
+    hint: to measure impact, open a run with `ken run open` and brief its agents with `ken brief --run RUN`
     ");
     insta::assert_snapshot!(env.run(["health", "impact", id.as_str()]), @"
     exit: 0
@@ -308,7 +308,7 @@ fn a_thread_is_laid_aside_at_once() {
     ----- stdout -----
     L-205zr7j2
     ----- stderr -----
-    archived 1 entry of the thread pay
+    archived 1 entry of thread pay
     ");
 }
 
@@ -351,35 +351,35 @@ fn entries_that_say_the_same_are_listed_merged_and_told_apart() {
     insta::assert_snapshot!(env.run(["health", "duplicates"]), @"
     exit: 0
     ----- stdout -----
-    alike 0.97
+    same claim with probability 0.97
       L-h9xr3ac9  After a network timeout, retry the payment call twice
       L-205zr7j2  Retry the payment call twice after a network timeout
-    alike 0.97, may be opposites
+    same claim with probability 0.97, may be opposites
       L-d95shc1g  Never retry the payment call twice after a network timeout
       L-h9xr3ac9  After a network timeout, retry the payment call twice
-    alike 0.97, may be opposites
+    same claim with probability 0.97, may be opposites
       L-d95shc1g  Never retry the payment call twice after a network timeout
       L-205zr7j2  Retry the payment call twice after a network timeout
     ----- stderr -----
     3 pairs
-    hint: `ken entry merge L-205zr7j2 --into L-h9xr3ac9` makes two one, `ken health duplicates --dismiss L-h9xr3ac9 L-205zr7j2` keeps them apart
+    hint: `ken entry merge L-205zr7j2 --into L-h9xr3ac9` merges the pair, `ken health duplicates --dismiss L-h9xr3ac9 L-205zr7j2` dismisses the pair
     ");
     insta::assert_snapshot!(env.run(["entry", "merge", same.as_str(), "--into", one.as_str()]), @"
     exit: 0
     ----- stdout -----
     L-205zr7j2
     ----- stderr -----
-    is now one with L-h9xr3ac9
+    merged from L-h9xr3ac9
     ");
     insta::assert_snapshot!(env.run(["health", "duplicates"]), @"
     exit: 0
     ----- stdout -----
-    alike 0.97, may be opposites
+    same claim with probability 0.97, may be opposites
       L-d95shc1g  Never retry the payment call twice after a network timeout
       L-205zr7j2  Retry the payment call twice after a network timeout
     ----- stderr -----
     1 pair
-    hint: `ken health duplicates --dismiss L-d95shc1g L-205zr7j2` keeps them apart
+    hint: `ken health duplicates --dismiss L-d95shc1g L-205zr7j2` dismisses the pair
     ");
     let merged = env
         .run(["show", same.as_str(), "--format", "json"])
@@ -390,19 +390,19 @@ fn entries_that_say_the_same_are_listed_merged_and_told_apart() {
     insta::assert_snapshot!(again, @"
     exit: 1
     ----- stderr -----
-    error: L-h9xr3ac9 became part of L-205zr7j2 already
+    error: L-h9xr3ac9 is already merged into L-205zr7j2
     ");
     insta::assert_snapshot!(env.run(["entry", "supersede", one.as_str(), opposite.as_str()]), @"
     exit: 0
     ----- stdout -----
     L-d95shc1g
     ----- stderr -----
-    takes the place of L-205zr7j2, which is kept
+    supersedes L-205zr7j2, which is kept
     ");
     insta::assert_snapshot!(env.run(["health", "duplicates", "--dismiss", one.as_str(), opposite.as_str()]), @"
     exit: 0
     ----- stderr -----
-    they stay two, and are not listed again
+    dismissed; the pair is not listed again
     ");
 }
 

@@ -23,9 +23,9 @@ fn people_see_how_sure_it_is_and_why_it_matched() {
     ----- stdout -----
     L-h9xr3ac9  learning  candidate  ▮▮▮▯▯ 0.50  ? unchecked, confirmed today
       handleRequest takes the session lock before it writes the cache.
-      has every word, meaning 0.57
+      matches every word, similarity 0.57
     ----- stderr -----
-    hint: `ken show L-h9xr3ac9` shows all of it
+    hint: `ken show L-h9xr3ac9` shows the whole entry
     ");
 }
 
@@ -140,7 +140,7 @@ fn a_workspace_has_its_own_weights() {
     thread         0.07
     cooccurrence   0.05
     ----- stderr -----
-    the default
+    default weights
     ");
     let set = |shares: &[&str]| {
         let args = ["config", "weights", "set"].into_iter();
@@ -151,7 +151,7 @@ fn a_workspace_has_its_own_weights() {
     ----- stderr -----
     error: weights need exactly these six numbers: semantic, thompson, freshness, status, thread, cooccurrence (missing field `thompson`)
 
-    hint: give all six, such as semantic=0.38 thompson=0.25 freshness=0.15 status=0.10 thread=0.07 cooccurrence=0.05
+    hint: set all six weights, such as semantic=0.38 thompson=0.25 freshness=0.15 status=0.10 thread=0.07 cooccurrence=0.05
     ");
     let mut all = [
         "semantic=0.9",
@@ -244,7 +244,7 @@ fn a_question_without_a_good_answer_is_noted_here_and_nowhere_else() {
     insta::assert_snapshot!(env.run(["search", "--unanswered"]), @"
     exit: 0
     ----- stdout -----
-    Every question so far had an answer.
+    Every query had a relevant hit.
     ");
     commit_all(&env, "a lesson");
     let _ = env.run(["search", "retried payment charged"]).success();

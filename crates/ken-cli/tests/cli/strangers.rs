@@ -32,7 +32,7 @@ fn a_new_entry_is_let_through_to_be_read() {
     });
     assert!(passes, "{findings}");
     assert!(
-        findings.contains("read it before it is merged"),
+        findings.contains("review it before you merge"),
         "{findings}"
     );
 }
@@ -50,7 +50,10 @@ fn a_segment_that_was_there_is_not_touched() {
         env.write(&path, &format!("{text}{text}"));
     });
     assert!(!passes);
-    assert!(findings.contains("this one was there before"), "{findings}");
+    assert!(
+        findings.contains("may only add segments, not change them"),
+        "{findings}"
+    );
 }
 
 #[test]
@@ -60,7 +63,7 @@ fn an_event_that_is_gone_is_told_whoever_took_it() {
     });
     assert!(!passes);
     assert!(
-        findings.contains("`ken ledger recover` brings it back"),
+        findings.contains("is missing; run `ken ledger recover` to restore it"),
         "{findings}"
     );
 }
@@ -74,10 +77,7 @@ fn configuration_is_not_theirs() {
         );
     });
     assert!(!passes);
-    assert!(
-        findings.contains("does not touch what is decided here"),
-        "{findings}"
-    );
+    assert!(findings.contains("may not change this file"), "{findings}");
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn policy_events_are_refused() {
             let _ = env.run(args.iter().copied()).success();
         });
         assert!(!passes, "{args:?}");
-        let told = format!("may not bring `{kind}`");
+        let told = format!("may not add `{kind}` events");
         assert!(findings.contains(&told), "{findings}");
     }
 }

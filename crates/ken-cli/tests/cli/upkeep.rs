@@ -11,14 +11,14 @@ fn doctor_looks_the_installation_over() {
     ----- stdout -----
     ok       ledger         1 event in 1 file
     ok       segments       1 segment
-    ok       blanked        no blanked data in the tree
-    ok       readable       every event is known to this ken
-    ok       gitattributes  line endings are kept
+    ok       blanked        no redacted data in the tree
+    ok       readable       this version of Ken knows every event type
+    ok       gitattributes  line endings are preserved
     ");
     insta::assert_snapshot!(env.run(["doctor", "--format", "json"]), @r#"
     exit: 0
     ----- stdout -----
-    {"schema":"ken.doctor.v1","checks":[{"name":"ledger","status":"ok","message":"1 event in 1 file"},{"name":"segments","status":"ok","message":"1 segment"},{"name":"blanked","status":"ok","message":"no blanked data in the tree"},{"name":"readable","status":"ok","message":"every event is known to this ken"},{"name":"gitattributes","status":"ok","message":"line endings are kept"}]}
+    {"schema":"ken.doctor.v1","checks":[{"name":"ledger","status":"ok","message":"1 event in 1 file"},{"name":"segments","status":"ok","message":"1 segment"},{"name":"blanked","status":"ok","message":"no redacted data in the tree"},{"name":"readable","status":"ok","message":"this version of Ken knows every event type"},{"name":"gitattributes","status":"ok","message":"line endings are preserved"}]}
     "#);
     std::fs::remove_file(env.root().join(".gitattributes")).unwrap();
     insta::assert_snapshot!(env.run(["doctor"]), @"
@@ -26,8 +26,8 @@ fn doctor_looks_the_installation_over() {
     ----- stdout -----
     ok       ledger         1 event in 1 file
     ok       segments       1 segment
-    ok       blanked        no blanked data in the tree
-    ok       readable       every event is known to this ken
+    ok       blanked        no redacted data in the tree
+    ok       readable       this version of Ken knows every event type
     warning  gitattributes  .gitattributes lacks Ken's lines
                             do: ken init
     ");
@@ -88,13 +88,13 @@ fn packing_makes_one_file_and_a_commit() {
     ----- stdout -----
     .ken/semantic/v1/2026-01-02t03-08-9sedqr.pack
     ----- stderr -----
-    packed 3 events of 3 segments, in a commit of its own
+    packed 3 events of 3 segments, in a separate commit
     ");
     assert_eq!(env.git(["status", "--porcelain"]), "");
     insta::assert_snapshot!(env.run(["ledger", "pack"]), @"
     exit: 0
     ----- stderr -----
-    nothing to pack: it takes several committed segments
+    nothing to pack: packing needs several committed segments
     ");
     insta::assert_snapshot!(env.run(["ledger", "pack", "--format", "json"]), @r#"
     exit: 0
@@ -111,7 +111,7 @@ fn render_writes_missing_files_again() {
     insta::assert_snapshot!(env.run(["ledger", "render"]), @"
     exit: 0
     ----- stderr -----
-    wrote 0 entry files and the gathering views
+    wrote 0 entry files and the views
     ");
     insta::assert_snapshot!(env.run(["ledger", "render", "--format", "json"]), @r#"
     exit: 0
@@ -126,7 +126,7 @@ fn recover_brings_back_what_a_reset_took() {
     insta::assert_snapshot!(env.run(["ledger", "recover"]), @"
     exit: 0
     ----- stderr -----
-    nothing was lost
+    no events are missing
     ");
     let id = add_lesson(&env, "Charging twice is safe");
     let _ = env.git(["add", "-A"]);
@@ -137,7 +137,7 @@ fn recover_brings_back_what_a_reset_took() {
     ----- stdout -----
     .ken/semantic/v1/2026-01-02t03-08-9sedqr.jsonl
     ----- stderr -----
-    brought back 1 event written on main
+    recovered 1 event written on main
     ");
     let _ = env.run(["show", &id]).success();
     insta::assert_snapshot!(env.run(["ledger", "recover", "--all", "--format", "json"]), @r#"
@@ -158,7 +158,7 @@ fn blank_removes_an_events_data_and_says_how_far_history_holds_it() {
     insta::assert_snapshot!(env.run(blank.into_iter().chain(["--by", "agent:x"])), @"
     exit: 1
     ----- stderr -----
-    error: blanking an event is for a person to decide; agent:x is not one
+    error: redacting an event requires a person; agent:x is not one
 
     hint: ask a person to run this command
     ");
@@ -167,22 +167,22 @@ fn blank_removes_an_events_data_and_says_how_far_history_holds_it() {
     ----- stdout -----
     01KDYAMXQ8EV7BZJ26205ZR7J2
     ----- stderr -----
-    blanked in the tree, the journal, the index and the views (1 file replaced)
-    git's history still holds it in 2 commits; whoever has a clone can read it there
-    hint: only rewriting history, in every clone, removes it there
+    redacted in the worktree, the journal, the index and the views (1 file replaced)
+    git's history still contains the data in 2 commits; anyone with a clone can read it
+    hint: to remove the data there, rewrite the history of every clone
     ");
     insta::assert_snapshot!(env.run(blank), @"
     exit: 1
     ----- stderr -----
-    error: event 01KDYAMXQ8EV7BZJ26205ZR7J2 is blanked already
+    error: event 01KDYAMXQ8EV7BZJ26205ZR7J2 is already redacted
     ");
     insta::assert_snapshot!(env.run(["log", &id]), @"
     exit: 0
     ----- stdout -----
     2026-01-02 03:05  human:ada@example.org  01KDYAMXQ8EV7BZJ26205ZR7J2
-        entry.proposed, its data was blanked
+        entry.proposed, its data was redacted
     2026-01-02 03:08  human:ada@example.org  01KDYATDG8EDD815SH9P9SEDQR
-        blanked event 01KDYAMXQ8EV7BZJ26205ZR7J2 (personal)
+        redacted event 01KDYAMXQ8EV7BZJ26205ZR7J2 (personal)
     ");
     insta::assert_snapshot!(env.run(["ledger", "redact", "01ABC", "--reason", "secret"]), @"
     exit: 2

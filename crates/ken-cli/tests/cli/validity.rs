@@ -61,30 +61,30 @@ fn an_anchor_that_points_at_nothing_is_refused_with_what_may_have_been_meant() {
     insta::assert_snapshot!(refused(["--anchor", "src/pay.rs#Ledger::chrge"]), @"
     exit: 1
     ----- stderr -----
-    error: the anchor `src/pay.rs#Ledger::chrge` points at nothing: there is no such symbol
+    error: the anchor `src/pay.rs#Ledger::chrge` was not found: the file has no such symbol
 
     hint: did you mean `Ledger::charge`?
     ");
     insta::assert_snapshot!(refused(["--anchor", "src/pya.rs"]), @"
     exit: 1
     ----- stderr -----
-    error: the anchor `src/pya.rs` points at nothing: there is no file `src/pya.rs`
+    error: the anchor `src/pya.rs` was not found: the file `src/pya.rs` does not exist
 
-    hint: an entry rests on what is there now; leave out what is not, and cite it
+    hint: anchors and conditions must match the current code; cite removed code instead
     ");
     insta::assert_snapshot!(refused(["--anchor", "src/pay.rs:1-99"]), @"
     exit: 1
     ----- stderr -----
-    error: the anchor `src/pay.rs:1-99` points at nothing: the file has 21 lines
+    error: the anchor `src/pay.rs:1-99` was not found: the file has 21 lines
 
-    hint: an entry rests on what is there now; leave out what is not, and cite it
+    hint: anchors and conditions must match the current code; cite removed code instead
     ");
     insta::assert_snapshot!(refused(["--depends-on", "file:lib/*.rs"]), @"
     exit: 1
     ----- stderr -----
-    error: the condition `file:lib/*.rs` does not hold: no tracked file matches `lib/*.rs`
+    error: the condition `file:lib/*.rs` is not met: no tracked file matches `lib/*.rs`
 
-    hint: an entry rests on what is there now; leave out what is not, and cite it
+    hint: anchors and conditions must match the current code; cite removed code instead
     ");
     insta::assert_snapshot!(refused(["--depends-on", "pkg:cargo/tokio"]), @"
     exit: 1
@@ -119,7 +119,7 @@ fn comments_and_layout_do_not_touch_an_entry_and_a_changed_condition_does() {
     insta::assert_snapshot!(env.run(["verify", "--base", "HEAD"]), @"
     exit: 0
     ----- stdout -----
-    warning src/pay.rs:7: `src/pay.rs#Ledger::charge` changed, on which L-205zr7j2 rests: A retried payment is charged once because its key is kept [knowledge.validity]
+    warning src/pay.rs:7: `src/pay.rs#Ledger::charge` changed; L-205zr7j2 depends on it: A retried payment is charged once because its key is kept [knowledge.validity]
          pub fn charge(&mut self, amount: u64, key: &str) -> bool {
         -        if self.seen(key) {
         +        if !self.seen(key) {
@@ -134,13 +134,15 @@ fn comments_and_layout_do_not_touch_an_entry_and_a_changed_condition_does() {
     pass  procedural.norm
     warn  knowledge.validity (1 finding)
     passes: 1 entry, 0 events, 1 finding
+    ----- stderr -----
+    hint: `ken entry reanchor` shows each entry whose code changed and asks what to do
     ");
     insta::assert_snapshot!(env.run(["search", "retried payment"]), @"
     exit: 0
     ----- stdout -----
     checked knowledge base, no relevant entries found
     ----- stderr -----
-    hint: 1 entry withheld: the code changed; `--include-stale` shows
+    hint: 1 entry withheld: the code changed; `--include-stale` shows them
     ");
     assert_eq!(search_ids(&env, &["--include-stale"]), [id]);
 }
@@ -339,7 +341,7 @@ fn somebody_looks_and_says_that_the_claim_still_stands() {
                  true
              }
     ----- stderr -----
-    hint: `ken entry reanchor ID --keep --cite TYPE:REF` says that it stands; `ken edit ID` or `ken retract ID` that it does not
+    hint: run `ken entry reanchor ID --keep --cite TYPE:REF` if the claim still holds, `ken edit ID --anchor PATH#SYMBOL` if the code moved, otherwise `ken edit ID` or `ken retract ID`
     ");
     let confirmed =
         env.run(["show", &id, "--format", "json"]).json()["confirmation"]["last"].clone();
@@ -364,7 +366,7 @@ fn somebody_looks_and_says_that_the_claim_still_stands() {
     insta::assert_snapshot!(env.run(["entry", "reanchor"]), @"
     exit: 0
     ----- stdout -----
-    Nothing to decide: no code changed under it.
+    Nothing to decide: no anchored code changed.
     ");
 }
 
@@ -392,7 +394,7 @@ fn anchors_written_by_hand_get_their_fingerprints_as_an_event() {
     insta::assert_snapshot!(env.run(["entry", "reanchor", "--all"]), @"
     exit: 0
     ----- stdout -----
-    fingerprints taken: 1 entry; followed: 0 entries
+    fingerprints added: 1 entry; anchors moved: 0 entries
     ");
     assert_eq!(entry_ids(&verify_json(&env, &[])["unverifiable"]), [""; 0]);
 }
@@ -403,7 +405,7 @@ fn an_entry_whose_file_is_gone_needs_review() {
     insta::assert_snapshot!(env.run(["health", "drift"]), @"
     exit: 0
     ----- stdout -----
-    Nothing drifts.
+    No drift found.
     ");
     let _ = env.git(["rm", "-q", "src/pay.rs"]);
     let found = env
@@ -422,10 +424,10 @@ fn an_entry_whose_file_is_gone_needs_review() {
     insta::assert_snapshot!(env.run(["health", "drift"]), @"
     exit: 0
     ----- stdout -----
-    SHELF     DRIFT     CALLS FOR     ENTRIES
+    GROUP     DRIFT     ACTION        ENTRIES
     learning  orphaned  needs review  L-205zr7j2
     ----- stderr -----
-    hint: `ken archive --older-than DAYS` prunes; `ken entry reanchor` leads through what changed
+    hint: `ken archive --older-than DAYS` archives old entries; `ken entry reanchor` reviews entries whose code changed
     ");
 }
 
@@ -444,16 +446,16 @@ fn the_gate_answers_in_the_words_of_a_build_and_a_pull_request() {
     insta::assert_snapshot!(env.run(["verify", "--base", "HEAD", "--format", "github"]), @"
     exit: 0
     ----- stdout -----
-    ::warning file=src/pay.rs,line=7,title=knowledge.validity::`src/pay.rs#Ledger::charge` changed, on which L-205zr7j2 rests: A retried payment is charged once because its key is kept
+    ::warning file=src/pay.rs,line=7,title=knowledge.validity::`src/pay.rs#Ledger::charge` changed; L-205zr7j2 depends on it: A retried payment is charged once because its key is kept
     ");
-    insta::assert_snapshot!(env.run(["verify", "--base", "HEAD", "--format", "markdown"]), @r#"
+    insta::assert_snapshot!(env.run(["verify", "--base", "HEAD", "--format", "markdown"]), @r"
     exit: 0
     ----- stdout -----
     ## Knowledge: passes
 
     ### Findings
 
-    - warning: `src/pay.rs#Ledger::charge` changed, on which L-205zr7j2 rests: A retried payment is charged once because its key is kept (`src/pay.rs:7`)
+    - warning: `src/pay.rs#Ledger::charge` changed; L-205zr7j2 depends on it: A retried payment is charged once because its key is kept (`src/pay.rs:7`)
 
     `src/pay.rs#Ledger::charge`
 
@@ -466,14 +468,14 @@ fn the_gate_answers_in_the_words_of_a_build_and_a_pull_request() {
              self.total += amount;
     ```
 
-    ### What it does to knowledge
+    ### Changes to the ledger
 
     - adds L-h9xr3ac9: Refunds \*empty\* the \[ledger\](x).
-    "#);
+    ");
     insta::assert_snapshot!(env.run(["list", "--format", "sarif"]), @"
     exit: 2
     ----- stderr -----
-    error: only `ken verify` supports that format
+    error: only `ken verify` supports this format; `ken audit` supports markdown
     ");
 }
 

@@ -135,7 +135,7 @@ fn not_goes_before_any_condition_of_the_table() {
         };
         let refused = add_with_flag(&env, "--depends-on", &opposite);
         assert_eq!(refused.exit, 1, "{opposite}: {refused}");
-        assert!(refused.stderr.contains("does not hold"), "{refused}");
+        assert!(refused.stderr.contains("is not met"), "{refused}");
     }
 }
 
@@ -235,7 +235,7 @@ fn the_four_verdicts_are_those_of_the_table() {
     let id = id.success().line();
     let _ = env.git(["mv", "src/pay.rs", "src/ledger.rs"]);
     let found = env.run(["verify"]).success();
-    assert!(found.stdout.contains("followed"), "{found}");
+    assert!(found.stdout.contains("reanchored"), "{found}");
     let log = env.run(["log", &id]).success().stdout;
     assert!(log.contains("reanchored"), "the move is recorded: {log}");
 }

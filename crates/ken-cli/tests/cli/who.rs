@@ -74,12 +74,12 @@ fn a_name_that_is_no_actor_is_refused() {
     insta::assert_snapshot!(folder_with_ledger().env("KEN_ACTOR", "ada").run(["list"]), @"
     exit: 2
     ----- stderr -----
-    error: KEN_ACTOR: `ada` names no actor; write human:…, agent:…, ci:…, import:… or peer:…
+    error: KEN_ACTOR: `ada` is not a valid actor; write human:…, agent:…, ci:…, import:… or peer:…
     ");
     insta::assert_snapshot!(folder_with_ledger().run(["list", "--by", "ada"]), @"
     exit: 2
     ----- stderr -----
-    error: invalid value 'ada' for '--by <ACTOR>': `ada` names no actor; write human:…, agent:…, ci:…, import:… or peer:…
+    error: invalid value 'ada' for '--by <ACTOR>': `ada` is not a valid actor; write human:…, agent:…, ci:…, import:… or peer:…
 
     For more information, try '--help'.
     ");

@@ -10,20 +10,20 @@ fn an_audit_says_what_is_wrong_and_writes_nothing() {
     ----- stdout -----
     .github/CONTRIBUTING.md  2 claims
     CLAUDE.md  8 claims
-         9  broken rule: no `package.json` here has a script `check`
+         9  broken rule: no `package.json` has a script `check`
             what CI runs: run `npm run check`
-        15  dead citation: `src/refund.rs` is not here
+        15  dead citation: `src/refund.rs` does not exist
             Refunds are handled by `src/refund.rs`.
-        17  broken rule: it asks for npm, but `pnpm-lock.yaml` says pnpm
+        17  broken rule: it requires npm, but `pnpm-lock.yaml` belongs to pnpm
             Use npm install to add packages.
         18  contradiction: contradicts (alternative: indentation: tabs or spaces) .github/CONTRIBUTING.md:5
             Use spaces for indentation.
             Use tabs for indentation.
-        19  duplicate: says the same as CLAUDE.md:14
+        19  duplicate: repeats CLAUDE.md:14
             The charge lives in `src/pay.rs`
             The charge lives in `src/pay.rs`.
     ----- stderr -----
-    2 documents, 10 claims, 4 sound; 1 dead citation; 2 broken rules; 1 contradiction; 1 duplicate
+    2 documents, 10 claims, 4 valid; 1 dead citation; 2 broken rules; 1 contradiction; 1 duplicate
     hint: `ken import` imports the valid claims; claims with findings are left out until you fix them
     ");
     assert_eq!(env.git(["status", "--porcelain"]), "");
@@ -48,7 +48,7 @@ fn an_audit_answers_programs_and_pull_requests() {
     );
     let markdown = env.run(["audit", "--format", "markdown"]).stdout;
     assert!(
-        markdown.contains("| CLAUDE.md:15 | dead citation: `src/refund.rs` is not here |"),
+        markdown.contains("| CLAUDE.md:15 | dead citation: `src/refund.rs` does not exist |"),
         "{markdown}"
     );
 }
@@ -84,7 +84,7 @@ fn a_name_that_is_nowhere_in_the_code_is_told() {
     assert_eq!(findings[0]["kind"], "dead_symbol");
     assert_eq!(
         findings[0]["message"],
-        "`charge_twice` is nowhere in the code"
+        "`charge_twice` does not occur in the code"
     );
 }
 
@@ -107,7 +107,7 @@ fn a_line_nobody_touched_while_its_code_changed_may_be_stale() {
         .collect();
     assert_eq!(
         stale[0],
-        "`src/pay.rs` changed 3 times since this was last touched (2026-01-02)"
+        "`src/pay.rs` changed 3 times since this line was last edited (2026-01-02)"
     );
 }
 
@@ -122,7 +122,7 @@ fn a_clean_document_passes_and_none_at_all_is_said() {
     insta::assert_snapshot!(env.run(["audit"]), @"
     exit: 0
     ----- stderr -----
-    no document here holds knowledge for agents: no CLAUDE.md, AGENTS.md, rules, decisions
+    no documents with agent instructions found: no CLAUDE.md, AGENTS.md, rules or decisions
     ");
 }
 
@@ -132,7 +132,7 @@ fn the_first_minute_from_init_to_entries() {
     let init = env.run(["init"]).success();
     assert!(
         init.stderr
-            .contains(".github/CONTRIBUTING.md and 1 more hold knowledge already"),
+            .contains(".github/CONTRIBUTING.md and 1 more already contain agent instructions"),
         "{init}"
     );
     insta::assert_snapshot!(env.run(["import"]), @"
@@ -143,7 +143,7 @@ fn the_first_minute_from_init_to_entries() {
     L-pdxwfcnk  learning         The charge lives in `src/pay.rs`.
     L-nvv07sc3  convention       Never log the card number.
     ----- stderr -----
-    2 documents, 10 claims, 4 sound; 1 dead citation; 2 broken rules; 1 contradiction; 1 duplicate
+    2 documents, 10 claims, 4 valid; 1 dead citation; 2 broken rules; 1 contradiction; 1 duplicate
     4 entries added; 0 already known, 0 refused
     hint: `ken brief` shows the briefing of an agent; `ken list` lists every entry
     ");

@@ -40,7 +40,7 @@ fn inbox_statements(told: &Value) -> Vec<&str> {
 #[test]
 fn a_transcript_becomes_claims_that_wait_and_nothing_else() {
     let env = repository_with_transcripts();
-    insta::assert_snapshot!(env.run(["capture", "claude.jsonl"]), @"
+    insta::assert_snapshot!(env.run(["capture", "claude.jsonl"]), @r#"
     exit: 0
     ----- stdout -----
     c-c5a83b3321  convention  correction in transcript 432a8194 of claude-code, line 7
@@ -52,16 +52,16 @@ fn a_transcript_becomes_claims_that_wait_and_nothing_else() {
         Never edit files under `src/generated` by hand.
     c-7dad25e68f  bug  fix in transcript 432a8194 of claude-code, line 24
         `pnpm build` failed with `src/pay.ts(3,21): error TS2307: Cannot find module '@/lib/money' or
-        its corresponding type declarations.` until `tsconfig.json` got the line `\"paths\": { \"@/*\":
-        [\"src/*\"] },`.
+        its corresponding type declarations.` until `tsconfig.json` got the line `"paths": { "@/*":
+        ["src/*"] },`.
     c-31eecdea8d  convention  habit in transcript 432a8194 of claude-code, line 39
         Run the tests with `pnpm test`.
     ----- stderr -----
-    transcript of claude-code (49 lines, 2 of them not readable): 5 claims wait now; 0 waited already, 0 known, 0 rejected before, 0 refused by the guard
-    0 tokens: no model was asked
-    hint: look them through: `ken inbox accept ID …` makes entries, `ken inbox reject ID …` turns them down for good
-    hint: what you learned yourself is best told by you: `ken capture --problem … --solution … --cite …`
-    ");
+    transcript of claude-code (49 lines, 2 of them unreadable): 5 new claims; 0 already pending, 0 known, 0 rejected before, 0 refused by the guard
+    0 tokens: no LLM was called
+    hint: review them: `ken inbox accept ID …` turns claims into entries, `ken inbox reject ID …` rejects claims permanently
+    hint: to record a lesson of your own, run `ken capture --problem … --solution … --cite …`
+    "#);
     assert_eq!(
         env.run(["list"]).success().stdout,
         "",
@@ -194,7 +194,7 @@ fn what_is_no_transcript_is_refused_with_a_way_on() {
     let forced = env
         .run(["capture", "other.jsonl", "--agent", "codex"])
         .success();
-    assert!(forced.stderr.contains("0 claims wait now"), "{forced}");
+    assert!(forced.stderr.contains("0 new claims"), "{forced}");
     assert_eq!(env.run(["capture", "nowhere.jsonl"]).exit, 2);
     assert_eq!(env.run(["capture"]).exit, 2, "something must be told");
     assert_eq!(env.run(["capture", "x", "--problem", "y"]).exit, 2);

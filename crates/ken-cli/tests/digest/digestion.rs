@@ -238,7 +238,9 @@ fn claims_that_wait_are_accepted_or_rejected_for_good() {
     let unknown = env.run(["inbox", "accept", "c-nothing"]);
     assert_eq!(unknown.exit, 2);
     assert!(
-        unknown.stderr.contains("nothing waits under `c-nothing`"),
+        unknown
+            .stderr
+            .contains("no claim in the inbox has an id that starts with `c-nothing`"),
         "{unknown}"
     );
 }

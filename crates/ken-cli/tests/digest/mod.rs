@@ -4,6 +4,7 @@
 mod audit;
 mod capture;
 mod digestion;
+mod negation;
 mod planted;
 mod stats;
 

@@ -130,7 +130,7 @@ fn a_counter_is_bounded() {
     let told = env.run(["health", "stats"]).success();
     assert!(
         told.stderr
-            .contains("more was asked on a day than is counted"),
+            .contains("a day had more queries than Ken counts"),
         "{told}"
     );
     env.wait_days(500);
@@ -150,19 +150,19 @@ fn people_read_numbers_with_what_they_mean() {
     ----- stdout -----
     2025-12-27 to 2026-01-02, this machine
 
-    asked             0  0 searches, 0 briefings
-    answered          0  with 0 entries of 0 that were relevant
-    nothing           0  answers in which no entry was relevant enough
-    withheld          0  relevant entries kept back: contradicted by code, raw or not approved
+    queries           0  0 searches, 0 briefings
+    answered          0  with 0 entries of 0 relevant hits
+    no hits           0  queries without a relevant hit
+    withheld          0  relevant but hidden, such as entries whose code changed
     tokens            0  shown
-                      0  not shown, thanks to cap, tiers and one-liners
+                      0  saved by limits, detail tiers and summaries
 
     cli               0
     mcp               0
     hook              0
 
     runs              0
-    lift      not enough runs yet (n = 0)
+    impact    not enough runs yet (n = 0)
     ");
     assert_eq!(env.run(["health", "stats", "--since", "soon"]).exit, 2);
 }

@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use ken_core::ledger::event::{
-    BlankReason, Body, EventBlanked, Feedback, FeedbackGiven, RecordedEvent,
+    BlankReason, EventBlanked, EventBody, Feedback, FeedbackGiven, RecordedEvent,
 };
 use ken_core::values::id::{EntryId, EventId, IdSource as _};
 use ken_remote::wire::{PushResponse, PushVerdict};
@@ -178,7 +178,7 @@ impl WrittenEvents {
             let reason = BlankReason::Personal;
             return scribe.write(
                 Vec::new(),
-                Body::EventBlanked(EventBlanked { event, reason }),
+                EventBody::EventBlanked(EventBlanked { event, reason }),
             );
         }
         let entry = self.entries[draw_below(dice, self.entries.len())];
@@ -188,7 +188,7 @@ impl WrittenEvents {
         };
         let copy = scribe.about(
             entry,
-            Body::FeedbackGiven(FeedbackGiven {
+            EventBody::FeedbackGiven(FeedbackGiven {
                 verdict,
                 weight_milli: 1000,
             }),

@@ -4,6 +4,7 @@
 mod contradictions;
 mod norms;
 mod six;
+mod verdicts;
 
 use ken_testkit::test_env::{CommandRun, TestEnvironment};
 

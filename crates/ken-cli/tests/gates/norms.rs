@@ -39,7 +39,7 @@ fn check_example(
         "{name}: {told:?}"
     );
     assert!(
-        told[0].contains(&format!(", against {id}: ")),
+        told[0].contains(&format!("; violates {id}: ")),
         "{name}: {told:?}"
     );
     let (env, _) = repository_with_norm(name);
@@ -75,7 +75,7 @@ fn changelog() {
     check_example(
         "changelog",
         source,
-        "src/pay.rs: this changes, but nothing of CHANGELOG.md",
+        "src/pay.rs: this file changes, but no file of CHANGELOG.md",
         both,
     );
 }
@@ -94,7 +94,7 @@ fn tests_with_source() {
     check_example(
         "tests-with-source",
         source,
-        "src/pay.rs: this changes",
+        "src/pay.rs: this file changes",
         both,
     );
 }
@@ -109,7 +109,7 @@ fn no_debug_output() {
     check_example(
         "no-debug-output",
         wrong,
-        "web/a.js:2: `console.log(a);` is added",
+        "web/a.js:2: added: `console.log(a);`",
         right,
     );
 }
@@ -128,7 +128,7 @@ fn no_unwrap() {
     check_example(
         "no-unwrap",
         wrong,
-        "src/a.rs:2: `b()` is added, which `$X.unwrap()` matches",
+        "src/a.rs:2: added: `b()`, which matches `$X.unwrap()`",
         right,
     );
 }
@@ -148,7 +148,7 @@ fn small_changes() {
     check_example(
         "small-changes",
         wrong,
-        "a.txt: 401 lines are added or removed; at most 400",
+        "a.txt: the change adds or removes 401 lines; at most 400",
         right,
     );
 }
@@ -302,11 +302,15 @@ fn norms_of_every_kind_carry_a_check_and_only_they_do() {
     );
     let run = env.run(["add", "--content", &wrong]);
     assert_ne!(run.exit, 0, "{run}");
-    assert!(run.stderr.contains("no regular expression"), "{run}");
+    assert!(
+        run.stderr.contains("is not a valid regular expression"),
+        "{run}"
+    );
     let huge = wrong.replace("\"(\"", "\"(a{1000}){1000}\"");
     let run = env.run(["add", "--content", &huge]);
     assert!(
-        run.stderr.contains("too large a regular expression"),
+        run.stderr
+            .contains("the regular expression `(a{1000}){1000}` is too large"),
         "{run}"
     );
 }
@@ -320,7 +324,7 @@ fn what_is_too_large_to_look_at_does_not_pass() {
     let told = gate_findings(&run, GATE);
     assert_eq!((run.exit, told.len()), (1, 1), "{run}");
     assert!(
-        told[0].contains("this cannot be checked: it adds 50001 lines"),
+        told[0].contains("this file cannot be checked: it adds 50001 lines"),
         "{told:?}"
     );
 }

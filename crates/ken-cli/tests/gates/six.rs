@@ -51,7 +51,7 @@ fn an_edit_that_breaks_the_schema_fails_the_gate() {
     );
     let (exit, told) = verify_gate(&env, "knowledge.schema");
     let wanted = format!(
-        "error {path}: this edit was not absorbed: its `tags` cannot be read: tag `Not A Tag`: write lowercase words joined by `/`, such as auth/jwt [knowledge.schema]"
+        "error {path}: this edit was not synced: its `tags` cannot be read: tag `Not A Tag`: write lowercase words joined by `/`, such as auth/jwt [knowledge.schema]"
     );
     assert_eq!((exit, told), (1, vec![wanted]));
 }
@@ -97,11 +97,11 @@ fn a_link_that_leads_nowhere_is_a_warning() {
         rel: ken_core::ledger::event::Relation::RelatesTo,
         withdraws: Vec::new(),
     };
-    let link = scribe.about(id, ken_core::ledger::event::Body::Linked(link));
+    let link = scribe.about(id, ken_core::ledger::event::EventBody::Linked(link));
     write_segment(&env, "semantic", &[&link]);
     let (exit, told) = verify_gate(&env, "knowledge.links");
     let wanted = format!(
-        "warning {id}: links to {unknown}, which this branch does not know [knowledge.links]"
+        "warning {id}: links to {unknown}, which does not exist on this branch [knowledge.links]"
     );
     assert!(told.contains(&wanted), "{told:?}");
     assert_eq!(exit, 0, "a warning does not block");
@@ -116,7 +116,7 @@ fn a_norm_unconfirmed_for_more_than_90_days_is_flagged_and_never_blocks() {
     assert_eq!(verify_gate(&env, "knowledge.staleness"), (0, Vec::new()));
     env.wait_days(1);
     let wanted = format!(
-        "warning {norm}: nobody confirmed this norm for 91 days; flagged for review: `ken confirm {norm}` if it holds, `ken retract {norm}` if not: Sign every tag [knowledge.staleness]"
+        "warning {norm}: this norm was not confirmed for 91 days; review it and run `ken confirm {norm}` or `ken retract {norm}`: Sign every tag [knowledge.staleness]"
     );
     assert_eq!(verify_gate(&env, "knowledge.staleness"), (0, vec![wanted]));
     let _ = env.run(["confirm", &norm]).success();
@@ -180,7 +180,7 @@ fn nothing_episodic_gets_into_another_memory_without_a_person() {
         .success()
         .line();
     let wanted = format!(
-        "error {id}: directional flow violation: {friction} is episodic and no person approved that it enters semantic memory; `ken entry promote` asks for one [episodic.no_backflow]"
+        "error {id}: directional flow violation: {friction} is episodic and no person approved moving it to semantic memory; `ken entry promote` requests the approval [episodic.no_backflow]"
     );
     assert_eq!(
         verify_gate(&env, "episodic.no_backflow"),
@@ -192,7 +192,7 @@ fn nothing_episodic_gets_into_another_memory_without_a_person() {
         let entry = id.parse().expect("an id");
         scribe.by(by).at("2026-03-01T00:00:00Z").about(
             entry,
-            ken_core::ledger::event::Body::ApprovalGranted(
+            ken_core::ledger::event::EventBody::ApprovalGranted(
                 ken_core::ledger::event::ApprovalGranted {
                     entry,
                     artifact: "looked at together".parse().expect("a note"),

@@ -181,7 +181,7 @@ fn a_hand_edit_with_a_secret_goes_nowhere_else() {
         .replace("the customer pays twice", &sample.text);
     env.write(&path, &text);
     let run = env.run(["sync"]);
-    assert!(run.stderr.contains("seems to hold a secret"), "{run}");
+    assert!(run.stderr.contains("seems to contain a secret"), "{run}");
     let listed = env.run(["search", "--mean", "retried charge needs its key"]);
     let said = format!("{run}{listed}");
     fs::remove_file(env.root().join(&path)).unwrap();
@@ -208,7 +208,7 @@ fn a_secret_that_a_colleague_committed_is_not_taken_over() {
     // Git and the edited file had it before; nothing that Ken wrote has it.
     let ours = read_files(&env.root().join(".ken"), &|file| !file.ends_with(&path));
     assert!(!(ours + &said).contains(sample.secret()), "{said}");
-    assert!(said.contains("was not absorbed"), "{said}");
+    assert!(said.contains("this edit was not synced"), "{said}");
 }
 
 /// Imports the secrets in files of lines, with and without `--redact`; returns the output.

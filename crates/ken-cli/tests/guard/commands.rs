@@ -96,19 +96,19 @@ fn revoking_an_author_takes_everything_of_it_out_of_answers_and_can_be_taken_bac
     ----- stdout -----
     agent:evil
     ----- stderr -----
-    revoked: agents are not shown the 2 entries from it any more
-    hint: `ken guard revoke --author agent:evil --undo` takes it back
+    revoked: agents no longer see the 2 entries from this source
+    hint: `ken guard revoke --author agent:evil --undo` undoes the revocation
     ");
     assert!(!found().contains("Refunds are"), "{}", found());
     assert_snapshot!(env.run(["guard", "revoke", "--author", "agent:evil"]), @"
     exit: 1
     ----- stderr -----
-    error: agent:evil is revoked already
+    error: agent:evil is already revoked
     ");
     assert_snapshot!(env.run(["guard", "revoke", "--origin", "agent", "--by", "agent:evil"]), @"
     exit: 1
     ----- stderr -----
-    error: revoking a source is for a person to decide; agent:evil is not one
+    error: revoking a source requires a person; agent:evil is not one
 
     hint: ask a person to run this command
     ");
@@ -148,13 +148,13 @@ fn what_waits_for_a_person_is_listed_with_its_reason() {
     assert_snapshot!(env.run(["guard", "quarantine", "list"]), @"
     exit: 0
     ----- stdout -----
-    N-h9xr3ac9  a norm needs a person
+    N-h9xr3ac9  a norm needs a person's approval
       Commits have a number
     L-205zr7j2  nobody remembers this
       A retried charge needs its key, or the customer pays twice
     ----- stderr -----
-    2 entries wait for a person
-    hint: `ken show ID` shows all of it, `ken guard quarantine release ID --reason …` lets it out, `ken retract ID` takes it back
+    2 quarantined entries
+    hint: `ken show ID` shows the entry, `ken guard quarantine release ID --reason …` releases it, `ken retract ID` retracts it
     ");
     let brief = env.run(["brief", "commit", "--by", "agent:y"]).stdout;
     assert!(!brief.contains("Commits have a number"), "{brief}");
@@ -229,7 +229,7 @@ fn lines_that_todays_rules_would_refuse_are_reported() {
             )
             .unwrap();
             let mut event = forged.event.clone();
-            let ken_core::ledger::event::Body::Proposed(proposed) = &mut event.body else {
+            let ken_core::ledger::event::EventBody::Proposed(proposed) = &mut event.body else {
                 panic!("the last line is the proposal");
             };
             proposed.content.statement = statement.parse().unwrap();

@@ -124,7 +124,9 @@ fn nothing_is_said_unless_somebody_asks_and_never_on_standard_output() {
     assert!(!logged.stdout.contains("INFO"), "{logged}");
     let wrong = env.env("KEN_LOG", "loud").run(["list"]).success();
     assert!(
-        wrong.stderr.contains("KEN_LOG: `loud` is no level"),
+        wrong
+            .stderr
+            .contains("KEN_LOG: `loud` is not a valid level"),
         "{wrong}"
     );
 }

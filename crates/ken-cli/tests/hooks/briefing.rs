@@ -13,7 +13,7 @@ fn the_start_is_told_norms_and_how_to_ask() {
     let norm = add_norm(&house.env, "Every change of the ledger names its ticket");
     let said = context_text(&house.hook("claude-code", "start", "start"));
     assert!(
-        said.contains("norms that hold:") && said.contains(&norm),
+        said.contains("norms in force:") && said.contains(&norm),
         "{said}"
     );
     assert!(
@@ -21,7 +21,7 @@ fn the_start_is_told_norms_and_how_to_ask() {
         "{said}"
     );
     assert!(
-        said.contains("the plan may have chosen so on purpose"),
+        said.contains("the plan may do so on purpose"),
         "INJ-27: {said}"
     );
     assert!(
@@ -56,7 +56,7 @@ fn what_is_known_about_files_in_hand_and_the_branch_is_told() {
         .env
         .write("src/pay.rs", "pub fn charge() {}\n// more\n");
     let said = context_text(&house.hook("claude-code", "start", "start"));
-    assert!(said.contains("known about what is in hand:"), "{said}");
+    assert!(said.contains("entries about the current work:"), "{said}");
     assert!(
         said.contains(&house.export),
         "by the branch's words: {said}"

@@ -58,7 +58,7 @@ fn what_is_no_json_is_silence() {
     }
     let log = house.env.read(".ken/.local/hook.log");
     assert!(
-        log.contains("claude-code prompt: the input could not be read"),
+        log.contains("claude-code prompt: cannot read the input"),
         "{log}"
     );
     assert!(

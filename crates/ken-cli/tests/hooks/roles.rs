@@ -19,12 +19,12 @@ fn only_reviewers_are_handed_entries() {
     for (kind, words) in [
         (
             "phase-researcher",
-            "Before any other step ask what is known",
+            "Before any other step, search the knowledge base",
         ),
-        ("planner", "you may ask"),
-        ("debugger", "you may ask"),
+        ("planner", "You may search it"),
+        ("debugger", "You may search it"),
         ("executor", "(rules 1 to 3)"),
-        ("general-purpose", "you may ask"),
+        ("general-purpose", "You may search it"),
     ] {
         let said = start_subagent(&house, kind, kind);
         assert!(said.contains(words), "{kind}: {said}");
@@ -36,7 +36,7 @@ fn only_reviewers_are_handed_entries() {
     );
     let executor = start_subagent(&house, "e", "executor");
     assert!(
-        executor.contains("rule 4) is asked of a person"),
+        executor.contains("Ask a person before you change the architecture (rule 4)"),
         "{executor}"
     );
 }

@@ -237,7 +237,7 @@ fn a_failure_that_was_put_right_asks_for_a_record_once() {
         "a hook holds it already"
     );
     let said = context_text(&house.hook("claude-code", "stop", "stop"));
-    assert!(said.contains("1 failure was put right"), "{said}");
+    assert!(said.contains("1 failure was fixed"), "{said}");
     assert_eq!(house.hook("claude-code", "stop", "stop").stdout, "");
 }
 

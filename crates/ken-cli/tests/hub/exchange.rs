@@ -33,36 +33,36 @@ fn two_clones_exchange_what_they_learned() {
     let (one, other) = (site.clone(1), site.clone(2));
     let lesson = add_entry(&one, "Charging twice is safe: the key makes it one charge.");
     add_entry(&other, "The nightly job locks the ledger for a minute.");
-    insta::assert_snapshot!(one.run(["push"]), @r"
+    insta::assert_snapshot!(one.run(["push"]), @"
     exit: 0
     ----- stderr -----
-    sent 1 event to `hub`: 1 new to it
+    pushed 1 event to `hub`: 1 new
     ");
-    insta::assert_snapshot!(other.run(["sync", "--remote"]), @r"
+    insta::assert_snapshot!(other.run(["sync", "--remote"]), @"
     exit: 0
     ----- stderr -----
-    recorded 0 hand edits; entry files are in step
-    1 event is new here
-    sent 1 event to `hub`: 1 new to it
+    recorded 0 hand edits; entry files are up to date
+    1 new event
+    pushed 1 event to `hub`: 1 new
     ");
-    insta::assert_snapshot!(one.run(["pull"]), @r"
+    insta::assert_snapshot!(one.run(["pull"]), @"
     exit: 0
     ----- stderr -----
-    1 event is new here
+    1 new event
     ");
     assert_eq!(ledger_lines(&one), ledger_lines(&other));
     let shown = other.run(["show", &lesson]).success();
     assert!(shown.stdout.contains("Charging twice"), "{shown}");
     assert_eq!(other.names(".ken/entries").len(), 2);
-    insta::assert_snapshot!(one.run(["push"]), @r"
+    insta::assert_snapshot!(one.run(["push"]), @"
     exit: 0
     ----- stderr -----
-    `hub` has everything
+    `hub` is up to date
     ");
-    insta::assert_snapshot!(one.run(["pull"]), @r"
+    insta::assert_snapshot!(one.run(["pull"]), @"
     exit: 0
     ----- stderr -----
-    nothing new at `hub`
+    no new events on `hub`
     ");
     let synced = one
         .run(["sync", "--remote", "--format", "json"])
@@ -123,19 +123,19 @@ fn offline_everything_stays_as_it_was() {
     let before = ledger_lines(&one);
     site.stop();
     let hub = format!("http://127.0.0.1:{}", site.port);
-    insta::assert_snapshot!(one.run(["push"]).to_string().replace(&hub, "HUB"), @r"
+    insta::assert_snapshot!(one.run(["push"]).to_string().replace(&hub, "HUB"), @"
     exit: 2
     ----- stderr -----
-    error: cannot reach `HUB`: nobody listens there
+    error: cannot reach `HUB`: connection refused
 
-    hint: nothing here changed and nothing is lost; try again when the hub can be reached
+    hint: nothing changed and nothing is lost; retry when the hub is reachable
     ");
     assert_eq!(one.run(["pull"]).exit, 2);
     assert_eq!(one.run(["sync", "--remote"]).exit, 2);
     assert_eq!(ledger_lines(&one), before);
     // `ken doctor` reports the state of the remote while offline.
     let doctor = one.run(["doctor"]).success();
-    let line = format!("ok       remote         `hub` at {hub}: 1 event to send\n");
+    let line = format!("ok       remote         `hub` at {hub}: 1 event to push\n");
     assert!(doctor.stdout.contains(&line), "{doctor}");
     site.start();
     assert_eq!(one.run(["push"]).exit, 0);
@@ -170,7 +170,7 @@ fn a_wait_is_said_before_it_begins_with_its_reason() {
     };
     let mut pull = env.ken();
     let pull = pull.arg("pull").stderr(Stdio::piped()).spawn().unwrap();
-    let detail = "the database does not answer just now; come again shortly";
+    let detail = "the database does not respond; retry shortly";
     let problem = format!(r#"{{"type":"/problems/unavailable","detail":"{detail}"}}"#);
     answer("503 X", "retry-after: 1\r\n", &problem);
     answer("200 OK", "", r#"{"events":[],"cursor":"0","more":false}"#);
@@ -179,7 +179,7 @@ fn a_wait_is_said_before_it_begins_with_its_reason() {
     assert_eq!(
         String::from_utf8_lossy(&output.stderr),
         format!(
-            "note: `{hub}` cannot answer just now: {detail}; trying again in 1 s\nnothing new at `hub`\n"
+            "note: `{hub}` is unavailable: {detail}; retrying in 1 s\nno new events on `hub`\n"
         )
     );
 }

@@ -19,9 +19,9 @@ fn what_a_force_push_took_away_is_noticed_and_comes_back() {
     assert_eq!(ledger_lines(&one).len(), 1);
     let pulled = one.run(["pull"]).success();
     assert!(pulled.stdout.starts_with("restored "), "{pulled}");
-    assert_eq!(pulled.stderr, "1 event that git had lost is back\n");
+    assert_eq!(pulled.stderr, "1 event was recovered from the hub\n");
     assert_eq!(ledger_lines(&one), before);
-    assert_eq!(one.run(["pull"]).stderr, "nothing new at `hub`\n");
+    assert_eq!(one.run(["pull"]).stderr, "no new events on `hub`\n");
 }
 
 #[test]
@@ -37,7 +37,7 @@ fn knowledge_of_a_branch_stays_on_it() {
     let pulled = one.run(["pull"]).success();
     assert_eq!(
         pulled.stderr,
-        "1 event stands on another branch and stays there\n"
+        "1 event belongs to another branch and was skipped\n"
     );
     assert!(ledger_lines(&one).is_empty());
 }
@@ -110,11 +110,11 @@ fn a_hub_restored_from_an_older_backup_gets_back_what_it_lacks() {
         synced.stderr.contains("was restored from an older backup"),
         "{synced}"
     );
-    assert!(synced.stderr.contains("2 new to it"), "{synced}");
+    assert!(synced.stderr.contains(": 2 new"), "{synced}");
     let _ = other.run(["sync", "--remote"]).success();
     assert_eq!(site.events(), 3);
     assert_eq!(state_hash(&one), state_hash(&other));
-    assert_eq!(one.run(["pull"]).stderr, "nothing new at `hub`\n");
+    assert_eq!(one.run(["pull"]).stderr, "no new events on `hub`\n");
 }
 
 #[test]
@@ -129,30 +129,30 @@ fn a_restored_hub_gets_back_what_one_clone_alone_had_pushed_since() {
     let _ = one.run(["sync", "--remote"]).success();
     site.restore();
     assert_eq!(site.events(), 1);
-    insta::assert_snapshot!(one.run(["sync", "--remote"]), @r"
+    insta::assert_snapshot!(one.run(["sync", "--remote"]), @"
     exit: 0
     ----- stderr -----
-    recorded 0 hand edits; entry files are in step
+    recorded 0 hand edits; entry files are up to date
     `hub` was restored from an older backup: its log was read from the beginning
-    nothing new at `hub`
-    sent 1 event to `hub`: 1 new to it
+    no new events on `hub`
+    pushed 1 event to `hub`: 1 new
     ");
     assert_eq!(site.events(), 2);
     // The hub is complete again, and a second sync reports no restore.
-    insta::assert_snapshot!(one.run(["sync", "--remote"]), @r"
+    insta::assert_snapshot!(one.run(["sync", "--remote"]), @"
     exit: 0
     ----- stderr -----
-    recorded 0 hand edits; entry files are in step
-    nothing new at `hub`
-    `hub` has everything
+    recorded 0 hand edits; entry files are up to date
+    no new events on `hub`
+    `hub` is up to date
     ");
     // A push without a pull detects the restore as well.
     site.restore();
-    insta::assert_snapshot!(one.run(["push"]), @r"
+    insta::assert_snapshot!(one.run(["push"]), @"
     exit: 0
     ----- stderr -----
-    `hub` was restored from an older backup: everything was offered to it again
-    sent 2 events to `hub`: 1 new to it, 1 known there already
+    `hub` was restored from an older backup: every event was pushed again
+    pushed 2 events to `hub`: 1 new, 1 already known
     ");
     assert_eq!(site.events(), 2);
 }

@@ -204,22 +204,25 @@ fn secrets_are_refused_or_replaced_and_hidden_text_is_set_apart() {
     let ask = json!({"statement": statement, "cites": ["pr:1"]});
     let mut client = McpTestClient::older(&env, "claude-code");
     let told = client.refused("ken_add", ask.clone());
-    assert!(told.contains("seems to hold a secret"), "{told}");
+    assert!(told.contains("seems to contain a secret"), "{told}");
     assert!(told.contains("next: remove the secret"), "{told}");
     assert!(!told.contains(sample.secret()), "{told}");
     let hidden =
         json!({"statement": "Queues are drained\u{200b}\u{202e} at midnight.", "cites": ["pr:1"]});
     let told = client.said("ken_add", hidden);
-    assert!(told.contains("set apart"), "{told}");
+    assert!(
+        told.contains("quarantined until a person reviews it"),
+        "{told}"
+    );
     let id = told.split(['[', ']']).nth(1).unwrap().to_owned();
     let told = client.refused("ken_show", json!({"id": id}));
-    assert!(told.contains("is set apart"), "{told}");
+    assert!(told.contains("is quarantined"), "{told}");
     let _ = client.end();
 
     let mut client = McpTestClient::start(env.ken().args(["mcp", "--redact"]));
     client.shake_hands("claude-code");
     let told = client.said("ken_add", ask);
-    assert!(told.contains("a secret in it was replaced"), "{told}");
+    assert!(told.contains("a secret in it was redacted"), "{told}");
     let id = told.split(['[', ']']).nth(1).unwrap().to_owned();
     let shown = client.said("ken_show", json!({"id": id}));
     assert!(shown.contains("[REDACTED:"), "{shown}");

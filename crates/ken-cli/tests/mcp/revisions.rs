@@ -15,7 +15,7 @@ fn call_every_tool(shop: &McpTestEnvironment, client: &mut McpTestClient) {
         found.contains(&format!("[{lesson}] learning, candidate")),
         "{found}"
     );
-    assert!(found.contains("ken_show shows all of one"), "{found}");
+    assert!(found.contains("Open one with ken_show"), "{found}");
     let nothing = client.said(
         "ken_search",
         json!({"query": "kubernetes ingress certificates"}),
@@ -27,7 +27,7 @@ fn call_every_tool(shop: &McpTestEnvironment, client: &mut McpTestClient) {
 
     let all = client.said("ken_show", json!({"id": lesson, "history": true}));
     for told in [
-        format!("[{lesson}] learning, candidate, confidence 0.50, holds, from human: {STATEMENT}"),
+        format!("[{lesson}] learning, candidate, confidence 0.50, valid, from human: {STATEMENT}"),
         "  at: src/pay.rs#Ledger::charge\n".to_owned(),
         "  cites: pr:142 (human:ada@example.org, 2026-01-02)\n".to_owned(),
         "  history: 2026-01-02 human:ada@example.org proposed: A charge".to_owned(),
@@ -183,32 +183,32 @@ fn tools_are_listed_as_they_are() {
 
 const EXPECTED_TOOLS: &str = "
 ken_search: Search project knowledge. Find lessons, decisions, norms and pitfalls of this repository, checked against its code. Use before editing unfamiliar code and after an unexpected failure.
-  detail string concise is a line each
+  detail string concise: one line per entry
   format string
-  include_stale boolean Also what the code contradicts
-  kinds array Only these, such as bug, decision, incident, spike
+  include_stale boolean Include entries that no longer match the code
+  kinds array Only these kinds, such as bug, decision, incident, spike
   limit integer
-  paths array Files or folders in hand, below the repository
+  paths array Files or folders of the task, relative to the repository
   query! string Goal, technology and problem in your words, or an error
-  tags array Only under one of these
-ken_show: Show one entry. Show all of an entry.
+  tags array Only these tags and tags below them
+ken_show: Show one entry. Show an entry in full.
   format string
-  history boolean Also what happened to it
+  history boolean Include its events
   id! string L-7k2f5qm3, or ken://entry/L-7k2f5qm3
-ken_add: Record a finding. Record one durable thing you found out about this project, with what shows it.
-  anchors array Code it rests on: path#symbol, path:10-20 or path
+ken_add: Record a finding. Record one durable finding about this project, with its sources.
+  anchors array Code it is about: path#symbol, path:10-20 or path
   cites! array Sources that support it: commit:HASH, pr:NUMBER, doc:PATH, test:NAME, transcript:HASH
   format string
   kind string technique, pattern, anti-pattern, decision, convention, learning, bug, incident, false-positive
   statement! string One to three sentences, general, without secrets
   tags array
-  verify array Steps that check it
-ken_feedback: Say whether an entry helped. Say whether an entry you were shown helped.
+  verify array Steps that verify it
+ken_feedback: Rate an entry. Report whether an entry you were shown helped.
   format string
   helpful! boolean
   id! string
-ken_check: Check a change. What applies to these paths, or the change since base (default: uncommitted work): norms, entries, and knowledge it would invalidate.
-  base string Revision the change begins at
+ken_check: Check a change. List norms and entries that apply to these paths or to the change since base (default: uncommitted work), and entries it would invalidate.
+  base string Revision at which the change starts
   format string
   paths array
 ";
@@ -242,7 +242,7 @@ fn a_search_is_narrowed_by_kinds_and_tags() {
     assert_eq!(ids(json!({"tags": ["auth"]})), Vec::<String>::new());
     let wrong = client.refused("ken_search", json!({"query": "x", "kinds": ["lesson"]}));
     assert!(
-        wrong.contains("`lesson` is not a kind; known: technique"),
+        wrong.contains("`lesson` is not a valid kind; known: technique"),
         "{wrong}"
     );
     let _ = client.end();
@@ -305,7 +305,7 @@ fn a_change_is_told_what_it_invalidates() {
     assert_eq!(object["invalid"][0]["id"], shop.lesson);
     let gone = client.said("ken_search", json!({"query": "split a refused charge"}));
     assert!(
-        gone.contains("1 entry withheld: the code changed"),
+        gone.contains("1 entry withheld because the code changed"),
         "{gone}"
     );
     let stale = json!({"query": "split a refused charge", "include_stale": true});
@@ -328,7 +328,7 @@ fn what_cannot_be_recorded_says_what_to_change() {
         ),
         (
             json!({"statement": sound, "cites": ["pr:1"], "kind": "lesson"}),
-            "is not a kind",
+            "is not a valid kind",
         ),
         (
             json!({"statement": sound, "cites": ["pr:1"], "anchors": ["src/pay.rs#nothing"]}),
@@ -349,7 +349,7 @@ fn what_cannot_be_recorded_says_what_to_change() {
     let norm = json!({"statement": sound, "cites": ["pr:1"], "kind": "commit-norm"});
     let norm = client.said("ken_add", norm);
     assert!(
-        norm.contains("set apart until a person looked at it"),
+        norm.contains("quarantined until a person reviews it"),
         "{norm}"
     );
     let missing = client.refused("ken_show", json!({"id": "L-zzzzzzzz"}));
@@ -368,7 +368,7 @@ fn without_a_ledger_the_agent_is_told_how_to_get_one() {
     let told = client.refused("ken_search", json!({"query": "anything"}));
     assert_eq!(
         told,
-        "there is no ledger here\nnext: run `ken init` at the top of the repository"
+        "this repository has no ledger\nnext: run `ken init` at the top of the repository"
     );
     assert_eq!(client.end().exit, Some(0));
 }

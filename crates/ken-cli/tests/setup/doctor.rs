@@ -43,8 +43,8 @@ fn a_ken_that_is_not_on_path_or_another_is_told() {
     let _ = env.run(["setup", "zed"]).success();
     insta::assert_snapshot!(agent_findings(&env), @"
     ok       agents         set up for Zed
-    warning  path           agents start `ken`, and PATH has none
-                            do: put the folder of this program on PATH
+    warning  path           agents start `ken`, which is not on PATH
+                            do: add the folder of this program to PATH
     ");
     let folder = env.root().parent().unwrap().join("bin");
     fs::create_dir(&folder).unwrap();
@@ -79,13 +79,13 @@ fn stale_doubled_and_halved_installations_are_told() {
     insta::assert_snapshot!(agent_findings(&env), @"
     warning  agents         AGENTS.md (doubled), .codex/hooks.json (missing)
                             do: ken setup --check
-    warning  doubled        Claude Code has Ken's MCP server in .mcp.json and the plugin turned on in ~/.claude/settings.json, and hooks in .claude/settings.json and the plugin turned on in ~/.claude/settings.json
-                            do: take one out; `ken setup --remove` takes out what is in the repository
+    warning  doubled        Claude Code has Ken's MCP server in .mcp.json and the plugin enabled in ~/.claude/settings.json, and hooks in .claude/settings.json and the plugin enabled in ~/.claude/settings.json
+                            do: remove one; `ken setup --remove` removes those in the repository
     warning  doubled        Codex has Ken's MCP server in .codex/config.toml and ~/.codex/config.toml
-                            do: take one out; `ken setup --remove` takes out what is in the repository
-    warning  halves         Codex has the server but not the hooks: nothing is told by itself, and no run is witnessed
+                            do: remove one; `ken setup --remove` removes those in the repository
+    warning  halves         Codex has the server but not the hooks: it gets no automatic context, and its runs are not witnessed
                             do: ken setup codex
-    warning  path           agents start `ken`, and PATH has none
-                            do: put the folder of this program on PATH
+    warning  path           agents start `ken`, which is not on PATH
+                            do: add the folder of this program to PATH
     ");
 }

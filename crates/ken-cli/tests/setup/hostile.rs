@@ -27,7 +27,7 @@ fn links_are_not_followed() {
         let line = told
             .stderr
             .lines()
-            .find(|it| it.contains(&format!("note: {path}: left alone")));
+            .find(|it| it.contains(&format!("note: {path}: not changed")));
         assert!(
             line.is_some_and(|it| it.contains("symbolic link")),
             "{path}: {told}"
@@ -68,11 +68,11 @@ fn folders_large_files_and_bytes_that_are_no_text_are_refused() {
     let told = env.run(["setup", "claude"]);
     assert_eq!(told.exit, 1, "{told}");
     insta::assert_snapshot!(told.stderr, @"
-    Telling Claude Code about Ken changes these files below [root]:
-    note: AGENTS.md: left alone: it has more than 1024 KiB
-    note: .mcp.json: left alone: `.mcp.json` is a directory where a file should be
-    note: .claude/settings.json: left alone: it is not UTF-8
-    Nothing outside the repository is touched, nothing is committed, no permission is granted; `ken setup --remove` undoes it.
+    Connecting Claude Code changes these files in [root]:
+    note: AGENTS.md: not changed: it is larger than 1024 KiB
+    note: .mcp.json: not changed: `.mcp.json` is a directory instead of a file
+    note: .claude/settings.json: not changed: it is not UTF-8
+    Ken changes nothing outside the repository, commits nothing and grants no permission; `ken setup --remove` undoes the changes.
     Done: 1 file written.
     hint: restart Claude Code, then commit the files to share them
     hint: Claude Code asks once whether to use the server of .mcp.json
@@ -95,12 +95,12 @@ fn broken_and_hand_written_files_are_left_alone_and_told() {
     assert_eq!(told.exit, 1, "{told}");
     assert!(
         told.stderr
-            .contains("note: .mcp.json: the MCP server somebody wrote by hand is left alone"),
+            .contains("note: .mcp.json: the MCP server was written by hand; not changed"),
         "{told}"
     );
     assert!(
         told.stderr
-            .contains("note: .claude/settings.json: left alone: it cannot be read"),
+            .contains("note: .claude/settings.json: not changed: the file cannot be read"),
         "{told}"
     );
     assert_eq!(env.read(".claude/settings.json"), "{ broken");

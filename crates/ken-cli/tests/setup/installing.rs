@@ -129,8 +129,8 @@ fn what_a_person_changed_is_told_and_left() {
     edited     .mcp.json                    MCP server
     missing    .claude/settings.json        7 hooks
     ----- stderr -----
-    note: .mcp.json: the MCP server Ken wrote is edited and left alone
-    hint: `ken setup` brings it up to date
+    note: .mcp.json: the MCP server was edited by hand; not changed
+    hint: run `ken setup` to update it
     ");
     let again = env.run(["setup", "claude"]);
     assert_eq!(again.exit, 1, "{again}");

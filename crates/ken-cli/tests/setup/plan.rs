@@ -11,7 +11,7 @@ fn the_plan_is_shown_and_nothing_is_written_where_nobody_can_answer() {
     env.write(".codex/x", "");
     let before = read_tree(&env);
     insta::assert_snapshot!(env.run(["setup"]), @"
-    exit: 0
+    exit: 1
     ----- stdout -----
       create  AGENTS.md                    instructions
       add to  CLAUDE.md                    import of AGENTS.md (Claude Code)
@@ -22,10 +22,10 @@ fn the_plan_is_shown_and_nothing_is_written_where_nobody_can_answer() {
       create  .codex/config.toml           MCP server (Codex)
       create  .codex/hooks.json            5 hooks (Codex)
     ----- stderr -----
-    Telling Claude Code and Codex about Ken changes these files below [root]:
-    Nothing outside the repository is touched, nothing is committed, no permission is granted; `ken setup --remove` undoes it.
-    Nothing was written: there is nobody to ask here.
-    hint: `ken setup --yes` writes it; `ken setup --dry-run` shows the changes line by line
+    Connecting Claude Code and Codex changes these files in [root]:
+    Ken changes nothing outside the repository, commits nothing and grants no permission; `ken setup --remove` undoes the changes.
+    Nothing was written: Ken asks for confirmation only on a terminal.
+    hint: `ken setup --yes` writes the changes; `ken setup --dry-run` prints them as a diff
     ");
     assert_eq!(read_tree(&env), before);
 }
@@ -39,8 +39,8 @@ fn a_named_agent_is_set_up_without_a_question() {
       create  AGENTS.md           instructions
       create  .zed/settings.json  MCP server
     ----- stderr -----
-    Telling Zed about Ken changes these files below [root]:
-    Nothing outside the repository is touched, nothing is committed, no permission is granted; `ken setup --remove` undoes it.
+    Connecting Zed changes these files in [root]:
+    Ken changes nothing outside the repository, commits nothing and grants no permission; `ken setup --remove` undoes the changes.
     Done: 2 files written.
     hint: restart Zed, then commit the files to share them
     ");
@@ -61,8 +61,8 @@ fn a_named_agent_is_set_up_without_a_question() {
       delete  .zed/settings.json  MCP server
       delete  AGENTS.md           instructions
     ----- stderr -----
-    Taking Ken out changes these files below [root]:
-    Done: 2 files as they were before.
+    Removing Ken changes these files in [root]:
+    Done: 2 files restored.
     ");
 }
 
@@ -137,29 +137,29 @@ fn wrong_words_are_told() {
     insta::assert_snapshot!(env.run(["setup", "clippy"]), @"
     exit: 2
     ----- stderr -----
-    error: invalid value 'clippy' for '[AGENT]...': Ken knows claude-code, codex, cursor, copilot, gemini-cli, opencode, zed
+    error: invalid value 'clippy' for '[AGENT]...': supported agents: claude-code, codex, cursor, copilot, gemini-cli, opencode, zed
 
     For more information, try '--help'.
     ");
     insta::assert_snapshot!(env.run(["setup"]), @"
     exit: 2
     ----- stderr -----
-    error: no agent is found in this repository, your home or on PATH
+    error: no agent was found in this repository, your home or on PATH
 
     hint: name one: claude-code, codex, cursor, copilot, gemini-cli, opencode, zed
     ");
     insta::assert_snapshot!(env.run(["setup", "--check"]), @"
     exit: 1
     ----- stderr -----
-    error: no agent is set up here
+    error: no agent is set up in this repository
 
-    hint: `ken setup` does it
+    hint: run `ken setup`
     ");
     let outside = TestEnvironment::new(env!("CARGO_BIN_EXE_ken")).in_git();
     insta::assert_snapshot!(outside.run(["setup", "zed"]), @"
     exit: 2
     ----- stderr -----
-    error: there is no ledger here
+    error: this repository has no ledger
 
     hint: run `ken init` at the top of the repository
     ");
@@ -172,7 +172,7 @@ fn init_sets_up_the_agents_it_is_told_and_names_the_command_otherwise() {
     let told = env.run(["init"]).success();
     assert!(
         told.stderr
-            .contains("hint: `ken setup` tells Claude Code about it"),
+            .contains("hint: run `ken setup` to connect Claude Code"),
         "{told}"
     );
     assert!(!env.root().join("AGENTS.md").exists());

@@ -2,14 +2,14 @@
 
 use crate::ledger::entry::Entry;
 use crate::ledger::event::{
-    ArchiveReason, Archived, BlankReason, Body, Channel, Cited, Confirmed, EventBlanked, Linked,
-    MergeStrategy, Origin, Overlay, OverlaySet, Provenance, QuarantineLifted, Reanchored,
+    ArchiveReason, Archived, BlankReason, Channel, Cited, Confirmed, EventBlanked, EventBody,
+    Linked, MergeStrategy, Origin, Overlay, OverlaySet, Provenance, QuarantineLifted, Reanchored,
     RecordedEvent, Relation, Restored, RetractReason, Retracted, Revised, StatusChanged, Switch,
 };
 use crate::values::actor::Actor;
 use crate::values::anchor::Anchor;
 use crate::values::citation::Citation;
-use crate::values::content::Changes;
+use crate::values::content::ContentChanges;
 use crate::values::id::EventId;
 use crate::values::status::EntryStatus;
 use crate::values::text::Note;
@@ -21,7 +21,7 @@ use super::{Draft, Refusal, draft_about, ensure_human, ensure_writable};
 /// Edits some fields, based on the current revision or on `base` if given.
 pub fn edit(
     entry: &Entry,
-    changes: Changes,
+    changes: ContentChanges,
     base: Option<Vec<EventId>>,
     channel: Channel,
     reason: Option<Note>,
@@ -42,7 +42,7 @@ pub fn edit(
     let replaces = base.unwrap_or_else(|| entry.revision.clone());
     Ok(draft_about(
         entry,
-        Body::Revised(Revised {
+        EventBody::Revised(Revised {
             origin: None,
             changes,
             replaces,
@@ -53,16 +53,16 @@ pub fn edit(
 }
 
 /// Updates an entry's anchors after code moved or changed; the text stays.
-pub fn reanchor(entry: &Entry, evidence: Vec<Anchor>) -> Result<Draft, Refusal> {
+pub fn reanchor(entry: &Entry, anchors: Vec<Anchor>) -> Result<Draft, Refusal> {
     ensure_writable(entry)?;
     let content = entry.content.as_ref().ok_or(Refusal::NoContent(entry.id))?;
-    if content.evidence == evidence {
+    if content.anchors == anchors {
         return Err(Refusal::NothingChanges);
     }
     let replaces = entry.revision.clone();
     Ok(draft_about(
         entry,
-        Body::Reanchored(Reanchored { evidence, replaces }),
+        EventBody::Reanchored(Reanchored { anchors, replaces }),
     ))
 }
 
@@ -73,7 +73,7 @@ pub fn cite(entry: &Entry, citation: Citation) -> Result<Draft, Refusal> {
     if entry.citations.contains(&citation) {
         return Err(Refusal::NothingChanges);
     }
-    Ok(draft_about(entry, Body::Cited(Cited { citation })))
+    Ok(draft_about(entry, EventBody::Cited(Cited { citation })))
 }
 
 /// Confirms an entry.
@@ -93,7 +93,7 @@ pub fn confirm(entry: &Entry, by: &Actor, on: Date) -> Result<Draft, Refusal> {
         run: None,
         withdraws: Vec::new(),
     };
-    Ok(draft_about(entry, Body::Confirmed(body)))
+    Ok(draft_about(entry, EventBody::Confirmed(body)))
 }
 
 /// Sets the status. Only a person may set `verified` by hand.
@@ -105,7 +105,7 @@ pub fn set_status(
 ) -> Result<Draft, Refusal> {
     ensure_writable(entry)?;
     if to == EntryStatus::Verified {
-        ensure_human("verifying by hand", by)?;
+        ensure_human("setting the status `verified`", by)?;
     }
     // With concurrent heads, setting the same status resolves the conflict and is a real change.
     if entry.status.value == to && entry.status.heads.len() < 2 {
@@ -114,7 +114,7 @@ pub fn set_status(
     let replaces = entry.status.heads.clone();
     Ok(draft_about(
         entry,
-        Body::StatusChanged(StatusChanged {
+        EventBody::StatusChanged(StatusChanged {
             to,
             replaces,
             reason,
@@ -135,7 +135,7 @@ pub fn retract(
     }
     Ok(draft_about(
         entry,
-        Body::Retracted(Retracted {
+        EventBody::Retracted(Retracted {
             reason,
             channel,
             note,
@@ -156,7 +156,7 @@ pub fn archive(entry: &Entry, because: ArchiveReason) -> Result<Draft, Refusal> 
     };
     Ok(draft_about(
         entry,
-        Body::Archived(Archived { because, rests_on }),
+        EventBody::Archived(Archived { because, rests_on }),
     ))
 }
 
@@ -178,7 +178,7 @@ pub fn restore(entry: &Entry, reason: Option<Note>) -> Result<Draft, Refusal> {
     }
     Ok(draft_about(
         entry,
-        Body::Restored(Restored { undoes, reason }),
+        EventBody::Restored(Restored { undoes, reason }),
     ))
 }
 
@@ -195,7 +195,7 @@ pub fn link(from: &Entry, to: &Entry, rel: Relation) -> Result<Draft, Refusal> {
     {
         return Err(Refusal::NothingChanges);
     }
-    let body = Body::Linked(Linked {
+    let body = EventBody::Linked(Linked {
         to: to.id,
         rel,
         withdraws: Vec::new(),
@@ -210,14 +210,14 @@ pub fn link(from: &Entry, to: &Entry, rel: Relation) -> Result<Draft, Refusal> {
 /// Records the author's origin on an edit or merge if it is less trusted than the entry's.
 pub fn record_author_origin(mut draft: Draft, entry: &Entry, by: &Actor) -> Draft {
     let own = entry.created.as_ref().map(|created| created.origin);
-    if let (Body::Revised(data), Some(own)) = (&mut draft.body, own)
+    if let (EventBody::Revised(data), Some(own)) = (&mut draft.body, own)
         && data.changes.statement.is_some()
     {
         // Omitted unless it lowers trust; absence means that the origin stays.
         let least = own.least_trusted(Origin::from_actor(by));
         data.origin = (least != own).then_some(least);
     }
-    if let Body::Merged(data) = &mut draft.body
+    if let EventBody::Merged(data) = &mut draft.body
         // Other strategies keep a statement that an existing entry already had.
         && data.strategy == MergeStrategy::LlmSelected
         && data.changes.statement.is_some()
@@ -231,7 +231,7 @@ pub fn record_author_origin(mut draft: Draft, entry: &Entry, by: &Actor) -> Draf
 /// Releases a quarantined entry; only a person may.
 pub fn release_quarantine(entry: &Entry, by: &Actor, reason: Note) -> Result<Draft, Refusal> {
     ensure_writable(entry)?;
-    ensure_human("lifting a quarantine", by)?;
+    ensure_human("releasing an entry from quarantine", by)?;
     if entry.quarantine.is_empty() {
         return Err(Refusal::NotQuarantined(entry.id));
     }
@@ -244,7 +244,7 @@ pub fn release_quarantine(entry: &Entry, by: &Actor, reason: Note) -> Result<Dra
     let lifts = entry.quarantine.clone();
     Ok(draft_about(
         entry,
-        Body::QuarantineLifted(QuarantineLifted { lifts, reason }),
+        EventBody::QuarantineLifted(QuarantineLifted { lifts, reason }),
     ))
 }
 
@@ -266,7 +266,7 @@ pub fn set_annotation(
     let replaces = mark.map(|mark| mark.heads.clone()).unwrap_or_default();
     Ok(draft_about(
         entry,
-        Body::OverlaySet(OverlaySet {
+        EventBody::OverlaySet(OverlaySet {
             overlay,
             state,
             replaces,
@@ -277,15 +277,15 @@ pub fn set_annotation(
 
 /// Redacts an event's data in every copy; only a person may.
 pub fn redact(target: &RecordedEvent, by: &Actor, reason: BlankReason) -> Result<Draft, Refusal> {
-    ensure_human("blanking an event", by)?;
+    ensure_human("redacting an event", by)?;
     if target.is_redacted() {
         return Err(Refusal::AlreadyRedacted(target.event.id));
     }
     // Redacting the order itself would bring the secret back on other clones.
     if target.event.get::<EventBlanked>().is_some() {
-        return Err(Refusal::CannotUndo { what: "blanking" });
+        return Err(Refusal::CannotUndo { what: "redaction" });
     }
-    let body = Body::EventBlanked(EventBlanked {
+    let body = EventBody::EventBlanked(EventBlanked {
         event: target.event.id,
         reason,
     });

@@ -4,7 +4,7 @@
 //! comes last: its presence proves that all others were written.
 
 use super::{Draft, Proposal, Refusal, changes_after_run, record_run_effects};
-use crate::ledger::event::{Body, EntryEffect, Origin, Outcome, SourceRun};
+use crate::ledger::event::{EntryEffect, EventBody, Origin, Outcome, SourceRun};
 use crate::trust::run::Run;
 use crate::trust::run::accumulation::AcceptedFinding;
 use crate::trust::run::closing::{RunClosing, RunEnding, TouchedEntry};
@@ -64,7 +64,7 @@ pub fn closing_drafts(
     drafts.extend(missed.map(|(it, number)| (Some(closing_event_id(run, number)), it)));
     let ended = Draft {
         about: Vec::new(),
-        body: Body::RunClosed(closing.closed.clone()),
+        body: EventBody::RunClosed(closing.closed.clone()),
     };
     drafts.push((Some(closing_id(run)), ended));
     Ok(drafts)
@@ -96,7 +96,7 @@ pub fn proposal_for(
 ) -> Result<Proposal, CitationError> {
     let finding = &gained.finding;
     let mut content = Content::new(finding.statement.clone());
-    content.evidence.clone_from(&finding.evidence);
+    content.anchors.clone_from(&finding.anchors);
     content.verify.clone_from(&finding.verify);
     // Several finders may have different lenses; the first in name order is a stable choice.
     let finder = gained.found_by.first();

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::ledger::event::{Body, ConfigChanged};
+use crate::ledger::event::{ConfigChanged, EventBody};
 use crate::ledger::workspace::WorkspaceState;
 use crate::values::actor::Actor;
 use crate::values::text::Tag;
@@ -24,7 +24,7 @@ pub fn configure(
         return Err(Refusal::NothingChanges);
     }
     let replaces = now.map(|setting| setting.heads.clone());
-    let body = Body::ConfigChanged(ConfigChanged {
+    let body = EventBody::ConfigChanged(ConfigChanged {
         key,
         value,
         replaces: replaces.unwrap_or_default(),

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::health::maintenance::{MaintenanceCategory, MaintenancePolicy};
 use crate::ledger::cooccurrence::{CooccurrenceEdge, EDGE_WEIGHT, find_clusters};
 use crate::ledger::entry::Entry;
-use crate::ledger::event::{Body, EntryEffect, KnowledgeDistilled, Linked, Origin, Relation};
+use crate::ledger::event::{EntryEffect, EventBody, KnowledgeDistilled, Linked, Origin, Relation};
 use crate::trust::facts::{BetaPosterior, Validity};
 use crate::values::actor::Actor;
 use crate::values::citation::Citation;
@@ -63,9 +63,9 @@ pub fn distilled_proposal(request: &DistillRequest<'_>, by: &Actor) -> Result<Pr
             .as_ref()
             .ok_or(Refusal::NoContent(source.id))?;
         content.tags.extend(theirs.tags.iter().cloned());
-        for anchor in &theirs.evidence {
-            if !content.evidence.contains(anchor) && content.evidence.len() < Content::ANCHORS_MAX {
-                content.evidence.push(anchor.clone());
+        for anchor in &theirs.anchors {
+            if !content.anchors.contains(anchor) && content.anchors.len() < Content::ANCHORS_MAX {
+                content.anchors.push(anchor.clone());
             }
         }
         for citation in &source.citations {
@@ -100,7 +100,7 @@ pub fn distill(
     let about = [entry].into_iter().chain(sources.iter().copied());
     let record = Draft {
         about: about.map(Into::into).collect(),
-        body: Body::KnowledgeDistilled(KnowledgeDistilled {
+        body: EventBody::KnowledgeDistilled(KnowledgeDistilled {
             entry,
             sources: sources.clone(),
             cluster_weight_milli: mean_weight_milli(request.edges),
@@ -127,7 +127,7 @@ pub fn distill(
         let withdraws = Vec::new();
         drafts.push(Draft {
             about: vec![entry.into(), to.into()],
-            body: Body::Linked(Linked { to, rel, withdraws }),
+            body: EventBody::Linked(Linked { to, rel, withdraws }),
         });
     }
     Ok(drafts)
@@ -194,7 +194,7 @@ fn check_policy(request: &DistillRequest<'_>, by: &Actor) -> Result<(), Refusal>
         Ok(())
     } else {
         Err(Refusal::PersonNeeded {
-            what: "condensing entries that no policy lets be condensed",
+            what: "distilling entries that no policy allows to distill",
             by: by.clone(),
         })
     }

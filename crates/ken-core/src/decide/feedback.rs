@@ -1,7 +1,7 @@
 //! Feedback on whether an entry helped. It affects confidence, not validity.
 
 use crate::ledger::entry::Entry;
-use crate::ledger::event::{Body, Feedback, FeedbackGiven, RecordedEvent};
+use crate::ledger::event::{EventBody, Feedback, FeedbackGiven, RecordedEvent};
 use crate::trust::run::exposure::ExposureSet;
 use crate::values::actor::Actor;
 use crate::values::id::EntryId;
@@ -52,5 +52,5 @@ pub fn give_feedback(entry: &Entry, verdict: Feedback) -> Result<Draft, Refusal>
         verdict,
         weight_milli,
     };
-    Ok(draft_about(entry, Body::FeedbackGiven(body)))
+    Ok(draft_about(entry, EventBody::FeedbackGiven(body)))
 }

@@ -18,7 +18,7 @@ mod run_effects;
 mod undo;
 
 use crate::ledger::entry::Entry;
-use crate::ledger::event::{Admission, Body, Event, EventSubject};
+use crate::ledger::event::{Admission, Event, EventBody, EventSubject};
 use crate::ledger::source::ContributionSource;
 use crate::trust::posterior::{STUCK_AFTER, STUCK_MEANS};
 use crate::trust::promotion::{PROJECTS_MIN, PromotionBarrier};
@@ -56,7 +56,7 @@ pub use undo::undo;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Draft {
     pub about: Vec<EventSubject>,
-    pub body: Body,
+    pub body: EventBody,
 }
 
 /// The reason an operation is refused.
@@ -70,86 +70,88 @@ pub enum Refusal {
         count: usize,
         max: usize,
     },
-    #[error("the statement has {count} sentences; a claim is one to {max}")]
+    #[error("the statement has {count} sentences; at most {max} are allowed")]
     TooManySentences { count: usize, max: usize },
     #[error("an entry of kind `{kind}` needs details: {wanted}")]
     DetailMissing {
         kind: &'static str,
         wanted: &'static str,
     },
-    #[error("these details do not belong to an entry of kind `{kind}`")]
+    #[error("these details are not valid for an entry of kind `{kind}`")]
     DetailMisplaced { kind: &'static str },
     #[error(transparent)]
     Condition(#[from] ConditionError),
     #[error(transparent)]
     Check(#[from] NormCheckError),
-    #[error("{0} was written in part by a newer ken; this one may only read it")]
+    #[error("{0} is read-only: a newer version of Ken wrote part of it")]
     ReadOnly(EntryId),
-    #[error("{0} has no wording: its proposal is missing or was blanked")]
+    #[error("{0} has no statement: its proposal is missing or was redacted")]
     NoContent(EntryId),
-    #[error("{0} is retracted already")]
+    #[error("{0} is already retracted")]
     AlreadyRetracted(EntryId),
-    #[error("{0} is archived already")]
+    #[error("{0} is already archived")]
     AlreadyArchived(EntryId),
     #[error("{0} is neither archived nor retracted")]
     NothingToRestore(EntryId),
     #[error("{0} is not quarantined")]
     NotQuarantined(EntryId),
-    #[error("{0} is quarantined; a person must look at it first")]
+    #[error("{0} is quarantined; a person must review it first")]
     Quarantined(EntryId),
-    #[error("{0} is revoked already")]
+    #[error("{0} is already revoked")]
     AlreadyRevoked(ContributionSource),
     #[error("{0} is not revoked")]
     NotRevoked(ContributionSource),
     #[error(
-        "{0} is not stuck: only what {stuck} observations left between {low} and {high} can be reset",
+        "{0} is not stuck: a reset needs {stuck} observations and a confidence between {low} and {high}",
         stuck = STUCK_AFTER, low = STUCK_MEANS.0, high = STUCK_MEANS.1
     )]
     NotStuck(EntryId),
-    #[error("{count} entries cannot be condensed; it takes at least {SOURCES_MIN} different ones")]
+    #[error(
+        "{count} entries are too few to distill; at least {SOURCES_MIN} different ones are needed"
+    )]
     TooFewSources { count: usize },
-    #[error("{0} cannot be condensed: only knowledge in use can, norms and raw signals cannot")]
+    #[error("{0} cannot be distilled: only live semantic entries can")]
     NotDistillable(EntryId),
     #[error("nothing would change")]
     NothingChanges,
     #[error("an entry cannot be linked to itself")]
     SelfLink,
-    #[error("an entry cannot become part of itself or take its own place")]
+    #[error("an entry cannot be merged into itself or supersede itself")]
     SelfMerge,
-    #[error("{entry} became part of {into} already")]
+    #[error("{entry} is already merged into {into}")]
     MergedAlready { entry: EntryId, into: EntryId },
-    #[error("{what} is for a person to decide; {by} is not one")]
+    #[error("{what} requires a person; {by} is not one")]
     PersonNeeded { what: &'static str, by: Actor },
     #[error("a {what} cannot be undone")]
     CannotUndo { what: &'static str },
-    #[error("event {0} is blanked already")]
+    #[error("event {0} is already redacted")]
     AlreadyRedacted(EventId),
     #[error(
-        "this was retracted as {reason} ({entry}); a person may override with --override {entry}"
+        "this claim was retracted as {reason} ({entry}); a person can add it with --override {entry}"
     )]
     Tombstone {
         entry: EntryId,
         reason: &'static str,
     },
-    #[error("directional flow violation: nothing goes from {from} to {to} by itself")]
+    #[error("directional flow violation: moving content from {from} to {to} requires approval")]
     DirectionalFlow { from: String, to: String },
-    #[error("{entry} is not promoted: {why}")]
+    #[error("{entry} cannot be promoted: {why}")]
     Unfit {
         entry: EntryId,
         why: PromotionBarrier,
     },
     #[error(
-        "{0} is not promoted: only this project knows it, and everybody's knowledge is what at least {PROJECTS_MIN} know"
+        "{0} cannot be promoted: only this project has it; global scope requires at least {PROJECTS_MIN} projects"
     )]
     OneProject(EntryId),
-    #[error("{by} worded {entry}; somebody else must approve it")]
+    #[error("{by} wrote {entry}; another person must approve it")]
     OwnContent { entry: EntryId, by: Actor },
-    #[error("{0} does not wait for an approval")]
+    #[error("{0} is not pending approval")]
     NotPending(EntryId),
-    #[error("{0} needs an approval; lifting its quarantine is not enough")]
+    #[error("{0} needs an approval; releasing it from quarantine is not enough")]
     ApprovalNeeded(EntryId),
     #[error(
-        "{by} was not shown {entry}; read it first in the same run or session: only who had an entry can say whether it helped"
+        "{by} was not shown {entry}; read it in the same run or session before you give feedback"
     )]
     NotShown { entry: EntryId, by: Actor },
 }
@@ -222,7 +224,7 @@ fn ensure_human(what: &'static str, by: &Actor) -> Result<(), Refusal> {
     })
 }
 
-fn draft_about(entry: &Entry, body: Body) -> Draft {
+fn draft_about(entry: &Entry, body: EventBody) -> Draft {
     Draft {
         about: vec![entry.id.into()],
         body,

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use crate::ledger::entry::Entry;
 use crate::ledger::event::{
-    Body, ContradictionFlagged, ContradictionResolved, Keep, MergeStrategy, Merged, Origin,
+    ContradictionFlagged, ContradictionResolved, EventBody, Keep, MergeStrategy, Merged, Origin,
     PairDismissed, PairKind, Superseded,
 };
 use crate::ledger::workspace::WorkspaceState;
-use crate::values::content::{Changes, Content};
+use crate::values::content::{Content, ContentChanges};
 use crate::values::id::{EntryId, EventId};
 use crate::values::text::{Note, Statement};
 
@@ -75,15 +75,15 @@ pub fn merge(
         .filter_map(|entry| entry.created.as_ref().map(|created| created.origin))
         .reduce(Origin::least_trusted);
     let (strategy, statement) = choose_statement(content, longest, chosen);
-    let changes = Changes {
+    let changes = ContentChanges {
         statement,
         tags: (tags != content.tags).then_some(tags),
-        ..Changes::default()
+        ..ContentChanges::default()
     };
     let about = [target.id].into_iter().chain(absorbed.iter().copied());
     Ok(Draft {
         about: about.map(Into::into).collect(),
-        body: Body::Merged(Merged {
+        body: EventBody::Merged(Merged {
             target: target.id,
             sources: absorbed.iter().copied().collect(),
             strategy,
@@ -125,7 +125,7 @@ pub fn supersede(old: &Entry, new: &Entry) -> Result<Draft, Refusal> {
     }
     Ok(Draft {
         about: vec![old.id.into(), new.id.into()],
-        body: Body::Superseded(Superseded {
+        body: EventBody::Superseded(Superseded {
             old: old.id,
             new: new.id,
         }),
@@ -149,7 +149,7 @@ pub fn dismiss_pair(
     }
     Ok(Draft {
         about: vec![first.into(), second.into()],
-        body: Body::PairDismissed(PairDismissed {
+        body: EventBody::PairDismissed(PairDismissed {
             first,
             second,
             as_what,
@@ -173,7 +173,7 @@ pub fn flag_contradiction(
     }
     Ok(Draft {
         about: vec![first.into(), second.into()],
-        body: Body::ContradictionFlagged(ContradictionFlagged { first, second, why }),
+        body: EventBody::ContradictionFlagged(ContradictionFlagged { first, second, why }),
     })
 }
 
@@ -200,7 +200,7 @@ pub fn resolve_contradiction(
     };
     let mut drafts = vec![Draft {
         about: vec![first.into(), second.into()],
-        body: Body::ContradictionResolved(ContradictionResolved {
+        body: EventBody::ContradictionResolved(ContradictionResolved {
             first,
             second,
             keep,

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::ledger::entry::Entry;
-use crate::ledger::event::{ApprovalGranted, Body, ScopeChanged};
+use crate::ledger::event::{ApprovalGranted, EventBody, ScopeChanged};
 use crate::trust::facts::EntryFacts;
 use crate::trust::promotion::{
     PromotionArtifact, PromotionBarrier, promotion_barrier, scope_barrier,
@@ -31,7 +31,7 @@ pub fn widen_scope(
         overridden,
     )?;
     let replaces = entry.scope.heads.clone();
-    let body = Body::ScopeChanged(ScopeChanged { to, replaces });
+    let body = EventBody::ScopeChanged(ScopeChanged { to, replaces });
     Ok(draft_about(entry, body))
 }
 
@@ -59,18 +59,18 @@ fn check_override(
     let overrider = overridden.filter(|_| why.may_be_overridden());
     let entry = entry.id;
     let by = overrider.ok_or(Refusal::Unfit { entry, why })?;
-    ensure_human("promoting what has not proven itself", by)
+    ensure_human("promoting an unproven entry", by)
 }
 
 /// Records a person's decision to keep the current scope.
 pub fn keep_scope(entry: &Entry, by: &Actor) -> Result<Draft, Refusal> {
     ensure_writable(entry)?;
-    ensure_human("deciding how far an entry reaches", by)?;
+    ensure_human("deciding the scope of an entry", by)?;
     // Not refused as unchanged: the event records that a person made this decision.
     let (to, replaces) = (entry.scope.value, entry.scope.heads.clone());
     Ok(draft_about(
         entry,
-        Body::ScopeChanged(ScopeChanged { to, replaces }),
+        EventBody::ScopeChanged(ScopeChanged { to, replaces }),
     ))
 }
 
@@ -84,7 +84,7 @@ pub fn approve(
     signature: Option<String>,
 ) -> Result<Draft, Refusal> {
     ensure_writable(entry)?;
-    ensure_human("approving", by)?;
+    ensure_human("approving an entry", by)?;
     // Checked again by the fold, which does not trust that this code wrote the event.
     if authors.contains(by) {
         let (entry, by) = (entry.id, by.clone());
@@ -93,7 +93,7 @@ pub fn approve(
     // The digest binds the approval to the exact text; a later edit needs a new approval.
     let artifact = PromotionArtifact::from_entry(entry).ok_or(Refusal::NoContent(entry.id))?;
     let digest: Note = artifact.digest().parse().expect("a digest is a short line");
-    let body = Body::ApprovalGranted(ApprovalGranted {
+    let body = EventBody::ApprovalGranted(ApprovalGranted {
         entry: entry.id,
         artifact: digest,
         signature,

@@ -1,6 +1,6 @@
 //! Proposals of new entries and their requirements.
 
-use crate::ledger::event::{Body, CopiedFrom, Origin, Proposed, SourceRun};
+use crate::ledger::event::{CopiedFrom, EventBody, Origin, Proposed, SourceRun};
 use crate::values::citation::Citation;
 use crate::values::condition;
 use crate::values::content::{Content, EntryScope, KindDetail};
@@ -66,7 +66,7 @@ pub fn propose(id: EventId, proposal: Proposal) -> Result<Draft, Refusal> {
     check_content(proposal.kind, &proposal.content)?;
     check_conditions(&proposal.content.depends_on, &[])?;
     let entry = EntryId::created_by(id, proposal.kind);
-    let body = Body::Proposed(Proposed {
+    let body = EventBody::Proposed(Proposed {
         kind: proposal.kind,
         content: proposal.content,
         citations: proposal.citations,
@@ -107,7 +107,7 @@ pub(super) fn check_content(kind: EntryKind, content: &Content) -> Result<(), Re
         content.verify.len(),
         Content::STEPS_MAX,
     )?;
-    check_at_most("anchors", content.evidence.len(), Content::ANCHORS_MAX)?;
+    check_at_most("anchors", content.anchors.len(), Content::ANCHORS_MAX)?;
     check_at_most("tags", content.tags.len(), Content::TAGS_MAX)?;
     check_at_most(
         "conditions",

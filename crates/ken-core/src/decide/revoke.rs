@@ -1,6 +1,6 @@
 //! Revocation of all contributions of an author or origin.
 
-use crate::ledger::event::{Body, OriginRevoked, Switch};
+use crate::ledger::event::{EventBody, OriginRevoked, Switch};
 use crate::ledger::source::ContributionSource;
 use crate::ledger::workspace::WorkspaceState;
 use crate::values::actor::Actor;
@@ -25,7 +25,7 @@ pub fn revoke(
         (Switch::Off, false) => return Err(Refusal::NotRevoked(source)),
         (Switch::On, false) | (Switch::Off, true) => {}
     }
-    let body = Body::OriginRevoked(OriginRevoked {
+    let body = EventBody::OriginRevoked(OriginRevoked {
         source,
         state,
         replaces,

@@ -2,8 +2,8 @@
 
 use crate::ledger::entry::Entry;
 use crate::ledger::event::{
-    ArchiveReason, Body, ConfidenceReset, Confirmed, EntryEffect, Outcome, Provenance, RunEffects,
-    StatusChanged,
+    ArchiveReason, ConfidenceReset, Confirmed, EntryEffect, EventBody, Outcome, Provenance,
+    RunEffects, StatusChanged,
 };
 use crate::trust::facts::BetaPosterior;
 use crate::trust::run::Run;
@@ -32,14 +32,14 @@ pub fn record_confirmation(
         run: Some(run.to_owned()),
         withdraws: Vec::new(),
     };
-    Ok(draft_about(entry, Body::Confirmed(body)))
+    Ok(draft_about(entry, EventBody::Confirmed(body)))
 }
 
 /// Records the effects of a run on the entries it touched.
 pub fn record_run_effects(run: &str, effects: &[EntryEffect]) -> Draft {
     Draft {
         about: effects.iter().map(|effect| effect.entry.into()).collect(),
-        body: Body::RunEffects(RunEffects {
+        body: EventBody::RunEffects(RunEffects {
             run: run.to_owned(),
             effects: effects.to_vec(),
         }),
@@ -59,7 +59,7 @@ pub fn raise_status(entry: &Entry, to: EntryStatus) -> Result<Draft, Refusal> {
         replaces: entry.status.heads.clone(),
         reason: None,
     };
-    Ok(draft_about(entry, Body::StatusChanged(body)))
+    Ok(draft_about(entry, EventBody::StatusChanged(body)))
 }
 
 /// Returns the changes to one entry when a run closes.
@@ -129,6 +129,6 @@ pub fn reset_confidence(
     }
     Ok(draft_about(
         entry,
-        Body::ConfidenceReset(ConfidenceReset { reason }),
+        EventBody::ConfidenceReset(ConfidenceReset { reason }),
     ))
 }

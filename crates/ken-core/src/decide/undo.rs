@@ -5,11 +5,11 @@
 
 use crate::ledger::entry::Entry;
 use crate::ledger::event::{
-    Archived, Body, Channel, Cited, Confirmed, Event, EventBlanked, Linked, OverlaySet, Proposed,
-    Restored, RetractReason, Retracted, Revised, StatusChanged, Switch,
+    Archived, Channel, Cited, Confirmed, Event, EventBlanked, EventBody, Linked, OverlaySet,
+    Proposed, Restored, RetractReason, Retracted, Revised, StatusChanged, Switch,
 };
 use crate::ledger::fold::fold_entry;
-use crate::values::content::{Changes, Content};
+use crate::values::content::{Content, ContentChanges};
 use crate::values::id::EventId;
 
 use super::{Draft, Refusal, draft_about, edit, ensure_writable};
@@ -25,7 +25,7 @@ pub fn undo(entry: &Entry, event: &Event, history: &[Event]) -> Result<Draft, Re
             channel: Channel::Command,
             note: None,
         };
-        return Ok(draft_about(entry, Body::Retracted(body)));
+        return Ok(draft_about(entry, EventBody::Retracted(body)));
     }
     // Refolding without the event restores each field, unless a later edit has changed it again.
     if event.get::<Revised>().is_some() {
@@ -42,7 +42,7 @@ pub fn undo(entry: &Entry, event: &Event, history: &[Event]) -> Result<Draft, Re
             withdraws: vec![event.id],
             ..data.clone()
         };
-        return Ok(draft_about(entry, Body::Confirmed(body)));
+        return Ok(draft_about(entry, EventBody::Confirmed(body)));
     }
     if let Some(data) = event.get::<Linked>() {
         let body = Linked {
@@ -52,7 +52,7 @@ pub fn undo(entry: &Entry, event: &Event, history: &[Event]) -> Result<Draft, Re
         return Ok(Draft {
             // The order of `draft_about` decides which entry owns the link.
             about: event.about.clone(),
-            body: Body::Linked(body),
+            body: EventBody::Linked(body),
         });
     }
     if event.get::<Archived>().is_some() || event.get::<Retracted>().is_some() {
@@ -60,7 +60,7 @@ pub fn undo(entry: &Entry, event: &Event, history: &[Event]) -> Result<Draft, Re
             undoes: vec![event.id],
             reason: None,
         };
-        return Ok(draft_about(entry, Body::Restored(body)));
+        return Ok(draft_about(entry, EventBody::Restored(body)));
     }
     if let Some(data) = event.get::<Restored>() {
         return repeat_undone(entry, &data.undoes, history);
@@ -74,12 +74,12 @@ pub fn undo(entry: &Entry, event: &Event, history: &[Event]) -> Result<Draft, Re
             replaces,
             reason: None,
         };
-        return Ok(draft_about(entry, Body::StatusChanged(body)));
+        return Ok(draft_about(entry, EventBody::StatusChanged(body)));
     }
     if let Some(data) = event.get::<OverlaySet>() {
         return Ok(draft_about(
             entry,
-            Body::OverlaySet(inverted(data, event.id)),
+            EventBody::OverlaySet(inverted(data, event.id)),
         ));
     }
     Err(Refusal::CannotUndo {
@@ -105,7 +105,7 @@ fn describe_event(event: &Event) -> &'static str {
     if event.get::<Cited>().is_some() {
         "citation (provenance is append-only)"
     } else if event.get::<EventBlanked>().is_some() {
-        "blanking"
+        "redaction"
     } else {
         "event of this type"
     }
@@ -118,7 +118,11 @@ fn entry_before(entry: &Entry, event: &Event, history: &[Event]) -> Result<Entry
 }
 
 /// Returns the changes that restore the fields edited by `event`.
-fn changes_to_undo(entry: &Entry, event: &Event, history: &[Event]) -> Result<Changes, Refusal> {
+fn changes_to_undo(
+    entry: &Entry,
+    event: &Event,
+    history: &[Event],
+) -> Result<ContentChanges, Refusal> {
     let old: Content = entry_before(entry, event, history)?
         .content
         .ok_or(Refusal::NoContent(entry.id))?;
@@ -135,10 +139,10 @@ fn repeat_undone(entry: &Entry, undone: &[EventId], history: &[Event]) -> Result
         .filter(|event| undone.contains(&event.id));
     for event in again {
         if let Some(data) = event.get::<Retracted>() {
-            return Ok(draft_about(entry, Body::Retracted(data.clone())));
+            return Ok(draft_about(entry, EventBody::Retracted(data.clone())));
         }
         if let Some(data) = event.get::<Archived>() {
-            return Ok(draft_about(entry, Body::Archived(data.clone())));
+            return Ok(draft_about(entry, EventBody::Archived(data.clone())));
         }
     }
     Err(Refusal::NothingChanges)

@@ -39,16 +39,16 @@ pub fn evaporation(facts: &HealthFacts) -> Vec<HealthInsight> {
     let today = facts.now.date();
     let insight = |entry: &Entry| {
         let (to, why) = match entry.decay_class() {
-            DecayClass::Ephemeral if has_lasted(entry, today) => ("stable", "kept helping"),
+            DecayClass::Ephemeral if has_lasted(entry, today) => ("stable", "helped repeatedly"),
             DecayClass::Stable | DecayClass::Permanent
                 if facts.errors_of(entry.id) >= FLEETING_ERRORS =>
             {
-                ("ephemeral", "keeps coming up without answering")
+                ("ephemeral", "is often found and does not answer the query")
             }
             DecayClass::Ephemeral | DecayClass::Stable | DecayClass::Permanent => return None,
         };
         let title = truncate(&entry.title(), 60);
-        let what = format!("\"{title}\" {why}: its evidence should fade as {to}");
+        let what = format!("\"{title}\" {why}: its decay class should be {to}");
         let insight = HealthInsight::new(HealthRule::Evaporation, InsightSeverity::Info, what);
         let command = format!("ken edit {} --decay {to}", entry.id);
         Some(insight.with_entries([entry.id]).with_command(command))
@@ -89,7 +89,7 @@ pub fn branching(facts: &HealthFacts) -> Vec<HealthInsight> {
         return Vec::new();
     }
     let what = format!(
-        "of {entries} entries agents effectively use {reached:.1}; others get no chance to prove themselves"
+        "agents effectively use {reached:.1} of {entries} entries; the others are rarely tested"
     );
     let insight = HealthInsight::new(HealthRule::Branching, InsightSeverity::Info, what);
     vec![insight.with_command(exploration_command(facts))]
@@ -146,13 +146,13 @@ pub fn earned_autonomy(facts: &HealthFacts) -> Vec<HealthInsight> {
         let (what, command) = if !is_allowed && good >= AUTONOMY_EARNED && bad == 0 {
             (
                 format!(
-                    "{category} succeeded {good} times and never failed: it may be done unasked"
+                    "{category} succeeded {good} times and never failed: it can run automatically"
                 ),
                 policy.with_allowed(category).command(),
             )
         } else if is_allowed && bad >= AUTONOMY_LOST {
             (
-                format!("{category} failed {bad} times: it should be suggested only"),
+                format!("{category} failed {bad} times: it should only be suggested"),
                 policy.without_allowed(category).command(),
             )
         } else {

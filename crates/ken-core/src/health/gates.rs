@@ -25,13 +25,13 @@ const CONTRADICTIONS_GATE: &str = "knowledge.contradictions";
 /// The gate that stops episodic entries from becoming facts or norms without approval.
 pub const BACKFLOW_GATE: &str = "episodic.no_backflow";
 /// The gate for redacted data that is back in a segment or entry file.
-pub const REDACTION_GATE: &str = "knowledge.blanked";
+pub const REDACTION_GATE: &str = "knowledge.redacted";
 /// The gate for entries whose anchored code or conditions changed.
 pub const VALIDITY_GATE: &str = "knowledge.validity";
 /// The gate for norms that a change must follow.
 pub const NORM_GATE: &str = "procedural.norm";
 /// The gate for changes that a fork may not make.
-pub const FORK_GATE: &str = "knowledge.strangers";
+pub const FORK_GATE: &str = "knowledge.contributors";
 
 /// The gates of a check of the whole knowledge base, in the order of the report.
 pub const LEDGER_GATES: &[&str] = &[
@@ -58,26 +58,52 @@ pub const CHANGE_GATES: &[&str] = &[
     VALIDITY_GATE,
 ];
 
-/// The verdict of one gate.
+/// The result of one gate.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct GateVerdict {
+pub struct GateResult {
     pub gate: &'static str,
-    /// `None` if the gate has no findings, else the worst level.
-    pub worst: Option<GateLevel>,
+    pub verdict: GateVerdict,
+    /// Number of findings.
     pub findings: usize,
 }
 
-/// Returns the verdict of every gate that ran, also of those without findings.
-pub fn gate_verdicts(ran: &[&'static str], findings: &[GateFinding]) -> Vec<GateVerdict> {
-    let verdict = |gate: &&'static str| {
+/// The verdict of a gate: its worst finding decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum GateVerdict {
+    Pass,
+    Warn,
+    Fail,
+}
+
+impl GateVerdict {
+    /// Returns the word in text and JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Pass => "pass",
+            Self::Warn => "warn",
+            Self::Fail => "fail",
+        }
+    }
+}
+
+/// Returns the result of every gate that ran, also of those without findings.
+pub fn gate_results(ran: &[&'static str], findings: &[GateFinding]) -> Vec<GateResult> {
+    let result = |gate: &&'static str| {
         let own = findings.iter().filter(|finding| finding.gate == *gate);
-        GateVerdict {
+        let verdict = match own.clone().map(|finding| finding.level).max() {
+            None => GateVerdict::Pass,
+            Some(GateLevel::Warning) => GateVerdict::Warn,
+            Some(GateLevel::Error) => GateVerdict::Fail,
+        };
+        let findings = own.count();
+        GateResult {
             gate,
-            worst: own.clone().map(|finding| finding.level).max(),
-            findings: own.count(),
+            verdict,
+            findings,
         }
     };
-    ran.iter().map(verdict).collect()
+    ran.iter().map(result).collect()
 }
 
 /// The folder of the episodic memory in a repository.
@@ -131,7 +157,7 @@ pub fn check_provenance(entry: &Entry) -> Option<GateFinding> {
 /// Returns the finding for a link to the unknown entry `to`.
 pub fn dangling_link(entry: &Entry, to: EntryId) -> GateFinding {
     // Only a warning: the target may exist on a branch that is not merged yet.
-    let message = format!("links to {to}, which this branch does not know");
+    let message = format!("links to {to}, which does not exist on this branch");
     new_finding(LINKS_GATE, GateLevel::Warning, entry, message)
 }
 
@@ -143,7 +169,7 @@ pub fn check_staleness(entry: &Entry, today: Date) -> Option<GateFinding> {
     (is_norm_in_force && days > STALE_DAYS).then(|| {
         let (id, title) = (entry.id, entry.title());
         let message = format!(
-            "nobody confirmed this norm for {days} days; flagged for review: `ken confirm {id}` if it holds, `ken retract {id}` if not: {title}"
+            "this norm was not confirmed for {days} days; review it and run `ken confirm {id}` or `ken retract {id}`: {title}"
         );
         new_finding(STALENESS_GATE, GateLevel::Warning, entry, message)
     })
@@ -172,7 +198,7 @@ pub fn check_backflow<'a>(
     let memory = entry.id.prefix().memory();
     (!approved).then(|| {
         let message = format!(
-            "directional flow violation: {raw} is episodic and no person approved that it enters {memory} memory; `ken entry promote` asks for one"
+            "directional flow violation: {raw} is episodic and no person approved moving it to {memory} memory; `ken entry promote` requests the approval"
         );
         new_finding(BACKFLOW_GATE, GateLevel::Error, entry, message)
     })
@@ -226,7 +252,7 @@ pub fn contradiction_finding(contradiction: &Contradiction) -> GateFinding {
     };
     let (one, other) = (contradiction.first.id, contradiction.second.id);
     let message = format!(
-        "contradicts {other} ({}): \"{}\" against \"{}\"; settle it with `ken inbox resolve {one} {other} --keep ID`",
+        "contradicts {other} ({}): \"{}\" against \"{}\"; resolve it with `ken inbox resolve {one} {other} --keep ID`",
         contradiction.why,
         contradiction.first.title(),
         contradiction.second.title()

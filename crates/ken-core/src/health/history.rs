@@ -77,7 +77,7 @@ pub fn escalations(facts: &HealthFacts) -> Vec<OutcomeAdvice> {
             |it| format!("in thread `{it}`"),
         );
         found.push(OutcomeAdvice {
-            what: format!("the last {failed} runs {place} failed; a person should look"),
+            what: format!("the last {failed} runs {place} failed; a person should investigate"),
             command: "ken run list".to_owned(),
         });
     }
@@ -95,7 +95,7 @@ pub fn recommendations(facts: &HealthFacts) -> Vec<OutcomeAdvice> {
     ) {
         found.push(OutcomeAdvice {
             what: format!(
-                "`{best}` has the best outcomes here (quality {quality:.2}): begin with it"
+                "`{best}` has the best outcomes here (quality {quality:.2}): use it first"
             ),
             command: format!(
                 "ken run close --outcome succeeded --strategy {}",
@@ -108,7 +108,7 @@ pub fn recommendations(facts: &HealthFacts) -> Vec<OutcomeAdvice> {
     if is_read && all.failed > all.succeeded {
         found.push(OutcomeAdvice {
             what: format!(
-                "{} of {} runs failed although entries were at hand: see which of them help",
+                "{} of {} runs failed although agents were shown entries: check which entries help",
                 all.failed, all.runs
             ),
             command: "ken health impact".to_owned(),

@@ -97,7 +97,7 @@ pub fn contradiction(facts: &HealthFacts) -> Vec<HealthInsight> {
             quoted_title(other)
         );
         let ids = [one.id, other.id];
-        let research = format!("Find out which of {} holds, and when", join_ids(&ids));
+        let research = format!("Find out which of {} is true, and when", join_ids(&ids));
         HealthInsight::new(
             HealthRule::Contradiction,
             InsightSeverity::ActionRequired,
@@ -149,10 +149,10 @@ pub fn trust_drop(facts: &HealthFacts) -> Vec<HealthInsight> {
         };
         let trust = posterior::beta_quantile(peer_posterior, PEER_PERCENTILE);
         (trust < PEER_TRUST_MIN).then(|| {
-            let what = format!("{peer} is trusted {trust:.2} only");
+            let what = format!("trust in {peer} is only {trust:.2}");
             HealthInsight::new(HealthRule::TrustDrop, InsightSeverity::Attention, what)
                 .with_command(format!(
-                    "ken guard revoke {}",
+                    "ken guard revoke --author {}",
                     shell_quote(&peer.to_string())
                 ))
         })
@@ -182,9 +182,9 @@ pub fn coverage_gap(facts: &HealthFacts) -> Vec<HealthInsight> {
         };
         let (count, of) = (failing.len(), all.len());
         let what = format!(
-            "{count} of {of} entries about `{domain}` came up {GAP_ERRORS_MIN} times or more without answering"
+            "{count} of {of} entries about `{domain}` were found {GAP_ERRORS_MIN} times or more without answering the query"
         );
-        let research = format!("Find out what is not known about {domain}");
+        let research = format!("Find out which knowledge about {domain} is missing");
         let insight = HealthInsight::new(HealthRule::CoverageGap, severity, what);
         let command = format!("ken list --tag {}", shell_quote(&domain));
         Some(
@@ -209,9 +209,9 @@ pub fn stale_cluster(facts: &HealthFacts) -> Vec<HealthInsight> {
         let ids: Vec<EntryId> = cluster.entries.into_iter().collect();
         let count = ids.len();
         let what = format!(
-            "all {count} entries that are used together came up more than {CLUSTER_ERRORS} times without answering"
+            "all {count} entries that are used together were found more than {CLUSTER_ERRORS} times without answering the query"
         );
-        let research = format!("Find out whether {} still hold", join_ids(&ids));
+        let research = format!("Find out whether {} are still true", join_ids(&ids));
         let insight =
             HealthInsight::new(HealthRule::StaleCluster, InsightSeverity::Attention, what);
         let command = "ken health maintain stale_sweep".to_owned();
@@ -242,7 +242,7 @@ pub fn merge_opportunity(facts: &HealthFacts) -> Vec<HealthInsight> {
             continue;
         }
         let what = format!(
-            "these might be one: {} / {}",
+            "possible duplicates: {} / {}",
             quoted_title(first),
             quoted_title(second)
         );
@@ -288,7 +288,7 @@ pub fn inbound(facts: &HealthFacts) -> Vec<HealthInsight> {
         let count = ids.len();
         let entries = if count == 1 { "entry" } else { "entries" };
         let what = format!(
-            "peers sent {count} {entries} about `{domain}`, of which nothing is known here"
+            "peers sent {count} {entries} about `{domain}`, for which there is no local entry"
         );
         let command = format!("ken show {}", ids[0]);
         HealthInsight::new(HealthRule::Inbound, InsightSeverity::Info, what)

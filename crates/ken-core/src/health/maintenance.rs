@@ -163,10 +163,10 @@ impl MaintenanceService {
     /// Returns a one-line description.
     pub fn purpose(self) -> &'static str {
         match self {
-            Self::Dedup => "Make entries one that say the same",
-            Self::StaleSweep => "Mark entries stale that nobody asks for or that do not answer",
-            Self::Contradiction => "Find entries that speak for and against the same",
-            Self::ConfidenceReset => "Begin anew with entries whose confidence is stuck",
+            Self::Dedup => "Merge duplicate entries",
+            Self::StaleSweep => "Mark entries stale that are unused or do not answer queries",
+            Self::Contradiction => "Find entries that contradict each other",
+            Self::ConfidenceReset => "Reset the confidence of entries that are stuck",
         }
     }
 
@@ -187,7 +187,7 @@ impl FromStr for MaintenanceService {
         let known = Self::ALL.into_iter().find(|it| it.name() == name);
         known.ok_or_else(|| {
             let names = Self::ALL.map(Self::name).join(", ");
-            format!("`{text}` is no service; there are {names}")
+            format!("`{text}` is not a valid service; known: {names}")
         })
     }
 }
@@ -355,8 +355,11 @@ pub fn last_access(entry: &Entry) -> Date {
 impl fmt::Display for StaleReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NotAsked(days) => write!(f, "nobody asked for it for {days} days"),
-            Self::NoAnswer(times) => write!(f, "it came first {times} times without answering"),
+            Self::NotAsked(days) => write!(f, "it was not used for {days} days"),
+            Self::NoAnswer(times) => write!(
+                f,
+                "it was the top hit {times} times without answering the query"
+            ),
         }
     }
 }

@@ -22,6 +22,7 @@ use serde::Serialize;
 use crate::health::maintenance::MaintenancePolicy;
 use crate::ledger::entry::{BetaTally, Entry};
 use crate::ledger::event::{PairKind, RunClosed};
+use crate::ledger::workspace::WorkspaceState;
 use crate::retrieval::score::RankingWeights;
 use crate::trust::run::closed::PastRun;
 use crate::values::actor::Actor;
@@ -252,6 +253,33 @@ impl HealthInsight {
 }
 
 impl HealthFacts {
+    /// Assembles the facts from entries of every lifecycle state.
+    ///
+    /// `missed` lists an entry once per query for which it was the top hit and did not answer.
+    pub fn new(
+        now: Timestamp,
+        mut entries: Vec<Entry>,
+        missed: impl IntoIterator<Item = EntryId>,
+        outcomes: Vec<RunOutcome>,
+        workspace: &WorkspaceState,
+    ) -> Self {
+        // Collected before the filter below: entries from peers may be quarantined, hence not live.
+        let inbound = entries.iter().filter(|entry| entry.is_inbound());
+        let foreign = inbound.cloned().collect();
+        entries.retain(Entry::is_live);
+        Self {
+            now,
+            errors: count_errors(missed, &entries),
+            outcomes,
+            weights: RankingWeights::from_workspace(workspace).unwrap_or_default(),
+            policy: MaintenancePolicy::from_workspace(workspace),
+            peers: workspace.peers.clone(),
+            dismissed: workspace.dismissed.clone(),
+            entries,
+            foreign,
+        }
+    }
+
     /// Returns the error count of an entry.
     pub fn errors_of(&self, id: EntryId) -> u64 {
         self.errors.get(&id).copied().unwrap_or_default()

@@ -125,7 +125,7 @@ pub fn diminishing_rounds(facts: &HealthFacts) -> Vec<HealthInsight> {
         return Vec::new();
     }
     let what = format!(
-        "{} runs took {LONG_ROUNDS} rounds or more and came to a quality below {LONG_QUALITY:.1}: {}",
+        "{} runs took {LONG_ROUNDS} rounds or more and reached a quality below {LONG_QUALITY:.1}: {}",
         long.len(),
         join_run_ids(&long)
     );
@@ -154,7 +154,7 @@ pub fn cost_outlier(facts: &HealthFacts) -> Vec<HealthInsight> {
         let closed = &outcome.closed;
         let (cost, usual) = (as_float(closed.cost_micros) / 1e6, median / 1e6);
         let what = format!(
-            "run {} cost {cost:.2}; runs here cost {usual:.2}",
+            "run {} cost {cost:.2}; the median is {usual:.2}",
             closed.run
         );
         HealthInsight::new(HealthRule::CostOutlier, InsightSeverity::Info, what)
@@ -187,14 +187,14 @@ pub fn knowledge_roi(facts: &HealthFacts) -> Vec<HealthInsight> {
         return Vec::new();
     }
     let what = format!(
-        "{:.0} % of what was spent went into work that succeeded and left no entry",
+        "{:.0} % of the cost was spent on runs that succeeded and added no entry",
         share * 100.0
     );
     let insight = HealthInsight::new(HealthRule::KnowledgeRoi, InsightSeverity::Attention, what);
     let example = format!(
         "ken capture --problem {} --solution {} --cite commit:HASH",
-        shell_quote("What went wrong"),
-        shell_quote("What solved it")
+        shell_quote("The problem"),
+        shell_quote("The solution")
     );
     vec![insight.with_command(example)]
 }

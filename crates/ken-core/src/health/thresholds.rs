@@ -33,11 +33,13 @@ pub struct HealthThresholds {
 /// An invalid thresholds file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HealthThresholdsError {
-    #[error("not thresholds: {0}")]
+    #[error("not a valid thresholds file: {0}")]
     Form(String),
-    #[error("the thresholds are of form `{0}`; this ken reads `{THRESHOLDS_SCHEMA}`")]
+    #[error(
+        "the thresholds have the schema `{0}`; this version of Ken reads `{THRESHOLDS_SCHEMA}`"
+    )]
     Schema(String),
-    #[error("{0} must be at least 1: a limit of nothing is always reached")]
+    #[error("{0} must be at least 1: a limit of 0 is always reached")]
     Zero(&'static str),
 }
 

@@ -130,7 +130,7 @@ pub fn lifecycle_labels(entry: &Entry) -> Vec<String> {
         marks.push(format!("superseded by {newer}"));
     }
     if entry.is_read_only() {
-        marks.push("read-only: a newer ken wrote part of it".to_owned());
+        marks.push("read-only: a newer version of Ken wrote part of it".to_owned());
     }
     marks
 }
@@ -159,7 +159,7 @@ pub fn describe_confirmation(entry: &Entry) -> String {
         .map(|(count, how)| format!("{count} {how}"))
         .collect();
     let how = if parts.is_empty() {
-        "proposed, nobody has confirmed it since".to_owned()
+        "proposed, not confirmed since".to_owned()
     } else {
         parts.join(", ")
     };

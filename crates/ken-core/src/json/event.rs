@@ -4,9 +4,9 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::ledger::event::{
-    ApprovalGranted, Archived, Body, Cited, Confirmed, EventBlanked, KnowledgeDistilled, Linked,
-    OverlaySet, Proposed, QuarantineLifted, RecordedEvent, Restored, Retracted, RetrievalMissed,
-    Revised, ScopeChanged, StatusChanged, Superseded,
+    ApprovalGranted, Archived, Cited, Confirmed, EventBlanked, EventBody, KnowledgeDistilled,
+    Linked, OverlaySet, Proposed, QuarantineLifted, RecordedEvent, Restored, Retracted,
+    RetrievalMissed, Revised, ScopeChanged, StatusChanged, Superseded,
 };
 use crate::values::text::{Note, enum_label};
 
@@ -55,7 +55,7 @@ pub fn describe_event(recorded: &RecordedEvent) -> String {
             .map(|statement| format!(": {}", one_line(statement.as_str())))
             .unwrap_or_default();
         return format!(
-            "revised {fields}{}{suffix}",
+            "edited {fields}{}{suffix}",
             format_reason(data.reason.as_ref())
         );
     }
@@ -70,7 +70,7 @@ pub fn describe_event(recorded: &RecordedEvent) -> String {
                 enum_label(&data.provenance)
             )
         } else {
-            "took a confirmation back".to_owned()
+            "withdrew a confirmation".to_owned()
         };
     }
     if let Some(data) = event.get::<StatusChanged>() {
@@ -80,7 +80,7 @@ pub fn describe_event(recorded: &RecordedEvent) -> String {
         return if data.withdraws.is_empty() {
             format!("linked: {} {}", enum_label(&data.rel), data.to)
         } else {
-            format!("took back the link to {}", data.to)
+            format!("removed the link to {}", data.to)
         };
     }
     describe_lifecycle_event(recorded)
@@ -103,7 +103,10 @@ fn describe_lifecycle_event(recorded: &RecordedEvent) -> String {
         );
     }
     if let Some(data) = event.get::<QuarantineLifted>() {
-        return format!("let out of quarantine{}", format_reason(Some(&data.reason)));
+        return format!(
+            "released from quarantine{}",
+            format_reason(Some(&data.reason))
+        );
     }
     if let Some(data) = event.get::<ApprovalGranted>() {
         let how = match data.signature {
@@ -117,7 +120,7 @@ fn describe_lifecycle_event(recorded: &RecordedEvent) -> String {
     }
     if let Some(data) = event.get::<OverlaySet>() {
         return format!(
-            "mark {} {}",
+            "annotation {} {}",
             enum_label(&data.overlay),
             enum_label(&data.state)
         );
@@ -126,7 +129,7 @@ fn describe_lifecycle_event(recorded: &RecordedEvent) -> String {
         return format!("superseded by {}", data.new);
     }
     if event.get::<RetrievalMissed>().is_some() {
-        return "came first for a question it does not answer".to_owned();
+        return "was the top hit for a query it does not answer".to_owned();
     }
     if let Some(data) = event.get::<KnowledgeDistilled>() {
         let sources: Vec<String> = data.sources.iter().map(ToString::to_string).collect();
@@ -134,16 +137,16 @@ fn describe_lifecycle_event(recorded: &RecordedEvent) -> String {
     }
     if let Some(data) = event.get::<EventBlanked>() {
         return format!(
-            "blanked event {} ({})",
+            "redacted event {} ({})",
             data.event,
             enum_label(&data.reason)
         );
     }
-    if let Body::Blanked { type_name } = &event.body {
-        return format!("{type_name}, its data was blanked");
+    if let EventBody::Blanked { type_name } = &event.body {
+        return format!("{type_name}, its data was redacted");
     }
-    if let Body::Unknown { type_name } = &event.body {
-        return format!("{type_name}, written by a newer ken");
+    if let EventBody::Unknown { type_name } = &event.body {
+        return format!("{type_name}, written by a newer version of Ken");
     }
     event.body.type_name().to_owned()
 }

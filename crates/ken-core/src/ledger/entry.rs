@@ -262,7 +262,7 @@ impl Entry {
     /// Returns whether the entry has anchors or conditions to verify.
     pub fn is_checkable(&self) -> bool {
         let content = self.content.as_ref();
-        content.is_some_and(|it| !it.evidence.is_empty() || !it.depends_on.is_empty())
+        content.is_some_and(|it| !it.anchors.is_empty() || !it.depends_on.is_empty())
     }
 
     /// Returns the thread of work the entry belongs to, or `None` once its scope was widened.

@@ -21,7 +21,7 @@ pub enum ContributionSource {
 /// The reason a text is not a valid source.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SourceError {
-    #[error("`{0}` is no origin; write human, agent, ci, import, peer or web")]
+    #[error("`{0}` is not a valid origin; write human, agent, ci, import, peer or web")]
     Origin(String),
     #[error(transparent)]
     Actor(#[from] ActorError),

@@ -9,8 +9,8 @@ use serde_json::Value;
 use crate::ledger::causal::CausalGraph;
 use crate::ledger::entry::{BetaTally, Entry};
 use crate::ledger::event::{
-    Body, ConfigChanged, ContradictionFlagged, ContradictionResolved, DomainOverridden,
-    DomainStrategyChanged, Event, EventOrder, OriginRevoked, PairDismissed, PairKind,
+    ConfigChanged, ContradictionFlagged, ContradictionResolved, DomainOverridden,
+    DomainStrategyChanged, Event, EventBody, EventOrder, OriginRevoked, PairDismissed, PairKind,
     PeerTrustChanged, Switch,
 };
 use crate::ledger::source::ContributionSource;
@@ -79,15 +79,15 @@ pub fn concerns_workspace(event: &Event) -> bool {
     // fold.
     matches!(
         event.body,
-        Body::ConfigChanged(_)
-            | Body::DomainStrategyChanged(_)
-            | Body::DomainOverridden(_)
-            | Body::OriginRevoked(_)
-            | Body::PairDismissed(_)
-            | Body::ContradictionFlagged(_)
-            | Body::ContradictionResolved(_)
-            | Body::PeerTrustChanged(_)
-            | Body::Unknown { .. }
+        EventBody::ConfigChanged(_)
+            | EventBody::DomainStrategyChanged(_)
+            | EventBody::DomainOverridden(_)
+            | EventBody::OriginRevoked(_)
+            | EventBody::PairDismissed(_)
+            | EventBody::ContradictionFlagged(_)
+            | EventBody::ContradictionResolved(_)
+            | EventBody::PeerTrustChanged(_)
+            | EventBody::Unknown { .. }
     )
 }
 
@@ -127,7 +127,7 @@ pub fn fold_workspace<'a>(events: impl IntoIterator<Item = &'a Event>) -> Worksp
             // Integer additions commute, so trust needs no causal resolution.
             tally.alpha_milli += u64::from(data.alpha_milli);
             tally.beta_milli += u64::from(data.beta_milli);
-        } else if let Body::Unknown { type_name } = &event.body {
+        } else if let EventBody::Unknown { type_name } = &event.body {
             *state.unknown.entry(type_name.clone()).or_default() += 1;
         }
     }

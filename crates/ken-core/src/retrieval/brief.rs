@@ -63,10 +63,10 @@ pub fn is_norm_for(entry: &Entry, paths: &[String]) -> bool {
 fn norm_match(entry: &Entry, paths: &[String]) -> Option<NormMatch> {
     let content = entry.content.as_ref()?;
     // A norm without anchors is a rule for the whole repository.
-    if content.evidence.is_empty() {
+    if content.anchors.is_empty() {
         return Some(NormMatch::Everywhere);
     }
-    let mut anchors = content.evidence.iter();
+    let mut anchors = content.anchors.iter();
     let covers = anchors.any(|anchor| paths.iter().any(|path| anchor.at.overlaps(path)));
     covers.then_some(NormMatch::TaskPaths)
 }

@@ -47,25 +47,25 @@ const TYING_PHRASES: [&str; 5] = [
 /// The reason why an entry may not be promoted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PromotionBarrier {
-    #[error("it reaches that far already")]
+    #[error("it already has that scope")]
     AlreadyInScope,
-    #[error("it is not in use: archived, retracted, merged, superseded or waiting for a person")]
+    #[error("it is not live: archived, retracted, merged, superseded or quarantined")]
     NotLive,
     #[error("it is {0}")]
     StatusTooLow(&'static str),
-    #[error("the code does not bear it out any more")]
+    #[error("the code no longer supports it")]
     Invalid,
-    #[error("a contradiction with {0} is open")]
+    #[error("its contradiction with {0} is not resolved")]
     Contradicted(EntryId),
     #[error("its confidence is low (0.{hundredths:02}; at least {CONFIDENCE_MIN:.2} is needed)")]
     LowConfidence { hundredths: u32 },
     #[error(
-        "it has not proven itself: nobody found it again, and its confidence is 0.{hundredths:02} (outcomes alone need {PROVEN_MEAN:.2})"
+        "it is unproven: it has no independent confirmation, and its confidence is 0.{hundredths:02} (outcomes alone need {PROVEN_MEAN:.2})"
     )]
     Unproven { hundredths: u32 },
-    #[error("it speaks of the work it came from (`{0}`), which misleads elsewhere")]
+    #[error("its statement refers to the work it came from (`{0}`)")]
     TiedToWork(String),
-    #[error("a {0} is about one repository and stays in it")]
+    #[error("a {0} applies to one repository only")]
     RepositoryKind(&'static str),
 }
 
@@ -273,7 +273,7 @@ fn has_words(text: &str, words: &str) -> bool {
 /// Those refer to one source tree and mean nothing elsewhere.
 pub fn exportable_content(content: &Content) -> Content {
     Content {
-        evidence: Vec::new(),
+        anchors: Vec::new(),
         verify: Vec::new(),
         depends_on: Vec::new(),
         ..content.clone()

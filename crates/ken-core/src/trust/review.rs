@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn c21_the_share_grows_as_an_entry_nears_archiving_and_shrinks_once_its_worth_is_known() {
+    fn the_share_grows_as_an_entry_nears_archiving_and_shrinks_once_its_worth_is_known() {
         let policy = ReviewPolicy::default();
         let share = |shown, impact| policy.holdout_share_milli(seen(shown, 0), impact);
         let lift = |width: f64| {

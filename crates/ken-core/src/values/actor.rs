@@ -28,7 +28,7 @@ pub enum ActorRole {
 /// The reason a text is not a valid actor.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ActorError {
-    #[error("`{0}` names no actor; write human:…, agent:…, ci:…, import:… or peer:…")]
+    #[error("`{0}` is not a valid actor; write human:…, agent:…, ci:…, import:… or peer:…")]
     Role(String),
     #[error("an actor's name has 1 to {max} visible characters and no spaces", max = Actor::NAME_BYTES_MAX)]
     Name,

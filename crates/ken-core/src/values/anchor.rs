@@ -42,11 +42,11 @@ pub struct Anchor {
 /// The reason a text is not a valid anchor.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AnchorError {
-    #[error("anchor `{0}`: the path is relative to the repository, with `/`, without `..`")]
+    #[error("anchor `{0}`: write a path relative to the repository, with `/` and without `..`")]
     Path(String),
-    #[error("anchor `{0}`: lines read FIRST-LAST, counted from 1")]
+    #[error("anchor `{0}`: write lines as FIRST-LAST, counted from 1")]
     Lines(String),
-    #[error("anchor `{0}`: the symbol is empty or has spaces at its ends")]
+    #[error("anchor `{0}`: the symbol is empty or has leading or trailing spaces")]
     Symbol(String),
 }
 

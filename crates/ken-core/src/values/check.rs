@@ -86,7 +86,7 @@ pub enum MessagePart {
 /// The reason a check is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NormCheckError {
-    #[error("check: `{glob}` is no pattern for paths: {why}")]
+    #[error("check: `{glob}` is not a valid glob: {why}")]
     Glob { glob: String, why: String },
     #[error("check: {what} is missing")]
     Missing { what: &'static str },
@@ -96,7 +96,7 @@ pub enum NormCheckError {
         count: usize,
         max: usize,
     },
-    #[error("check: `{0}` is no language that is parsed")]
+    #[error("check: `{0}` is not a supported language")]
     Language(String),
 }
 
@@ -273,11 +273,11 @@ mod tests {
             ),
             (
                 r#"{"kind":"forbidden-text","pattern":"a","paths":["[z"]}"#,
-                "no pattern for paths",
+                "is not a valid glob",
             ),
             (
                 r#"{"kind":"forbidden-code","language":"cobol","pattern":"a"}"#,
-                "no language",
+                "is not a supported language",
             ),
             (r#"{"kind":"diff-size","lines":0}"#, "lines is missing"),
             (

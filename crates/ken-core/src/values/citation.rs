@@ -84,7 +84,7 @@ pub struct CitationSource {
 pub enum CitationError {
     #[error("`{0}` is not a valid citation; write one of {forms}", forms = CitationType::FORMS)]
     Type(String),
-    #[error("an evidence reference is 1 to {max} visible characters on one line", max = CitationRef::BYTES_MAX)]
+    #[error("a citation reference has 1 to {max} visible characters on one line", max = CitationRef::BYTES_MAX)]
     Ref,
 }
 

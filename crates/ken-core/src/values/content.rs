@@ -1,7 +1,7 @@
 //! Content of an entry: the part that people write, review and edit.
 //!
-//! [`Content`] holds all fields, [`Changes`] any subset. Each field of an edit is resolved on its
-//! own, so two people who edit different fields of one entry do not overwrite each other.
+//! [`Content`] holds all fields, [`ContentChanges`] any subset. Each field of an edit is resolved on
+//! its own, so two people who edit different fields of one entry do not overwrite each other.
 
 use std::collections::BTreeSet;
 
@@ -129,7 +129,7 @@ impl KindDetail {
     }
 }
 
-/// Defines [`Content`] and [`Changes`] from one list of fields, so neither can miss one.
+/// Defines [`Content`] and [`ContentChanges`] from one list of fields, so neither can miss one.
 macro_rules! content_fields {
     ($($(#[$doc:meta])* $field:ident: $type:ty $(= $skip:literal)?;)*) => {
         /// All content fields of an entry.
@@ -141,10 +141,11 @@ macro_rules! content_fields {
 
         /// A subset of the fields of a [`Content`]; `None` leaves a field unchanged.
         #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-        pub struct Changes {
+        pub struct ContentChanges {
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub statement: Option<Statement>,
             $(
+                $(#[$doc])*
                 #[serde(
                     default,
                     deserialize_with = "deserialize_present",
@@ -156,20 +157,20 @@ macro_rules! content_fields {
 
         impl Content {
             /// Converts this content into changes of every field.
-            pub fn into_changes(self) -> Changes {
-                Changes { statement: Some(self.statement), $($field: Some(self.$field),)* }
+            pub fn into_changes(self) -> ContentChanges {
+                ContentChanges { statement: Some(self.statement), $($field: Some(self.$field),)* }
             }
 
             /// Returns the changes that turn `self` into `other`.
-            pub fn changes_to(&self, other: &Self) -> Changes {
-                Changes {
+            pub fn changes_to(&self, other: &Self) -> ContentChanges {
+                ContentChanges {
                     statement: (self.statement != other.statement).then(|| other.statement.clone()),
                     $($field: (self.$field != other.$field).then(|| other.$field.clone()),)*
                 }
             }
 
             /// Returns this content with `changes` applied.
-            pub fn with(mut self, changes: Changes) -> Self {
+            pub fn with(mut self, changes: ContentChanges) -> Self {
                 if let Some(statement) = changes.statement {
                     self.statement = statement;
                 }
@@ -180,7 +181,7 @@ macro_rules! content_fields {
             }
         }
 
-        impl Changes {
+        impl ContentChanges {
             /// Returns whether no field changes.
             pub fn is_empty(&self) -> bool {
                 self.statement.is_none() $(&& self.$field.is_none())*
@@ -201,10 +202,10 @@ macro_rules! content_fields {
 
         /// Resolves each field separately: `pick` selects one of the events that wrote the field.
         pub(crate) fn resolve_fields<'a, W: Copy + PartialEq>(
-            writes: &[(W, &'a Changes)],
+            writes: &[(W, &'a ContentChanges)],
             mut pick: impl FnMut(&[W]) -> Option<W>,
-        ) -> (Option<Statement>, Changes) {
-            let mut winner_of = |has: &dyn Fn(&'a Changes) -> bool| -> Option<&'a Changes> {
+        ) -> (Option<Statement>, ContentChanges) {
+            let mut winner_of = |has: &dyn Fn(&'a ContentChanges) -> bool| -> Option<&'a ContentChanges> {
                 let writers: Vec<W> =
                     writes.iter().filter(|(_, c)| has(c)).map(|(w, _)| *w).collect();
                 // Without a writer the field keeps its default.
@@ -214,7 +215,7 @@ macro_rules! content_fields {
             // The statement is separate because `Content` requires one: an entry whose proposal is
             // missing has changes but no content.
             let statement = winner_of(&|c| c.statement.is_some()).and_then(|c| c.statement.clone());
-            let mut changes = Changes::default();
+            let mut changes = ContentChanges::default();
             $(changes.$field = winner_of(&|c| c.$field.is_some()).and_then(|c| c.$field.clone());)*
             (statement, changes)
         }
@@ -223,7 +224,8 @@ macro_rules! content_fields {
 
 content_fields! {
     /// Anchors into this repository; never exported.
-    evidence: Vec<Anchor> = "Vec::is_empty";
+    #[serde(rename = "evidence")]
+    anchors: Vec<Anchor> = "Vec::is_empty";
     /// Steps that verify the claim.
     verify: Vec<Step> = "Vec::is_empty";
     tags: BTreeSet<Tag> = "BTreeSet::is_empty";
@@ -261,7 +263,7 @@ impl Content {
     pub fn new(statement: Statement) -> Self {
         Self {
             statement,
-            evidence: Vec::new(),
+            anchors: Vec::new(),
             verify: Vec::new(),
             tags: BTreeSet::new(),
             depends_on: Vec::new(),
@@ -302,7 +304,10 @@ mod tests {
         assert_eq!(changes.polarity, Some(None));
         let json = serde_json::to_string(&changes).unwrap();
         assert_eq!(json, r#"{"polarity":null}"#);
-        assert_eq!(serde_json::from_str::<Changes>(&json).unwrap(), changes);
+        assert_eq!(
+            serde_json::from_str::<ContentChanges>(&json).unwrap(),
+            changes
+        );
     }
 
     #[test]

@@ -85,7 +85,7 @@ pub enum IdPrefix {
 
 /// A text that is not the name of a kind, memory or prefix.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` is not a {what}; known: {known}")]
+#[error("`{text}` is not a valid {what}; known: {known}")]
 pub struct UnknownNameError {
     text: String,
     what: &'static str,

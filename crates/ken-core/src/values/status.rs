@@ -36,7 +36,7 @@ pub enum EntryStatus {
 
 /// A text that is not the name of a status.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not a status; known: candidate, active, verified, stale, rejected")]
+#[error("`{0}` is not a valid status; known: candidate, active, verified, stale, rejected")]
 pub struct UnknownStatusError(String);
 
 impl EntryStatus {

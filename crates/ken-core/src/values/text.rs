@@ -25,9 +25,9 @@ pub enum TextError {
     Control { what: &'static str },
     #[error("tag `{0}`: write lowercase words joined by `/`, such as auth/jwt")]
     Tag(String),
-    #[error("condition `{0}`: begin with file:, symbol:, text:, code:, config:, pkg: or fact:")]
+    #[error("condition `{0}`: start with file:, symbol:, text:, code:, config:, pkg: or fact:")]
     Condition(String),
-    #[error("`{0}` cannot be a name: letters, digits, `.`, `_`, `-` and `/` only")]
+    #[error("`{0}` is not a valid name: use only letters, digits, `.`, `_`, `-` and `/`")]
     Alias(String),
 }
 

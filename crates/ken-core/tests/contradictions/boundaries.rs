@@ -31,7 +31,7 @@ impl EntryFixture {
 
     fn at(mut self, anchor: &str) -> Self {
         let target: ken_core::values::anchor::CodeLocation = anchor.parse().expect("an anchor");
-        self.content.evidence.push(target.into());
+        self.content.anchors.push(target.into());
         self
     }
 }
@@ -272,12 +272,12 @@ fn the_reason_names_the_rule_and_what_differs() {
         (
             "Always sign tags",
             "Never sign tags",
-            "modality: asked for and forbidden: sign tag",
+            "modality: required and forbidden: sign tag",
         ),
         (
             "Call bind() before listen()",
             "Call listen() before bind()",
-            "order: the other way round",
+            "order: reverse order",
         ),
     ] {
         let found = find_text_contradiction(a, b).map(|it| it.to_string());

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use ken_core::decide::{Refusal, flag_contradiction, resolve_contradiction};
-use ken_core::ledger::event::{Body, Keep, PairKind};
+use ken_core::ledger::event::{EventBody, Keep, PairKind};
 use ken_core::ledger::workspace::WorkspaceState;
 use ken_core::values::kind::EntryKind;
 
@@ -29,7 +29,7 @@ fn a_pair_is_flagged_once_and_never_again_when_settled() {
     let again = flag_contradiction(&other, &one, why(), &workspace);
     assert_eq!(again, Err(Refusal::NothingChanges));
     let drafts = resolve_contradiction(&one, &other, None, &workspace).expect("it is open");
-    let Body::ContradictionResolved(data) = &drafts[0].body else {
+    let EventBody::ContradictionResolved(data) = &drafts[0].body else {
         panic!("{drafts:?}");
     };
     assert_eq!((data.keep, &data.flags[..]), (Keep::Both, &[flag][..]));

@@ -163,7 +163,7 @@ fn a_peer_whose_tenth_percentile_is_below_a_half_is_told() {
     assert_eq!(found[0].severity, InsightSeverity::Attention);
     assert_eq!(
         found[0].command.as_deref(),
-        Some("ken guard revoke 'peer:elsewhere'")
+        Some("ken guard revoke --author 'peer:elsewhere'")
     );
     assert_eq!(told(50_000, 0), []);
     assert_eq!(told(50_000, 60_000).len(), 1, "it failed more often");
@@ -200,7 +200,7 @@ fn three_entries_of_a_domain_with_three_errors_each_are_a_gap() {
     let research = found[0].research.as_ref().unwrap();
     assert_eq!(
         research.task,
-        "[maintenance:coverage] Find out what is not known about auth"
+        "[maintenance:coverage] Find out which knowledge about auth is missing"
     );
     assert_eq!(
         told(4, 3, 3)[0].severity,
@@ -290,7 +290,7 @@ fn what_peers_know_of_a_domain_nobody_here_wrote_about_is_told() {
     assert_eq!(found[0].severity, InsightSeverity::Info);
     assert_eq!(
         found[0].what,
-        "peers sent 1 entry about `billing`, of which nothing is known here"
+        "peers sent 1 entry about `billing`, for which there is no local entry"
     );
     // An imported entry that is in use here is still foreign.
     facts.entries.push(facts.foreign[0].clone());

@@ -350,7 +350,7 @@ fn three_failures_in_a_row_escalate_and_a_success_ends_the_row() {
     assert_eq!(found.len(), 1, "another thread's success is none of theirs");
     assert_eq!(
         found[0].what,
-        "the last 3 runs in thread `pay` failed; a person should look"
+        "the last 3 runs in thread `pay` failed; a person should investigate"
     );
     let mended = vec![failed(), failed(), failed(), in_thread(Ended::Succeeded)];
     assert_eq!(escalations(&facts_with_runs(mended)), []);

@@ -3,14 +3,14 @@
 use ken_core::decide::{self, Draft, Refusal};
 use ken_core::ledger::entry::Entry;
 use ken_core::ledger::event::{
-    AdmissionVerdict, ArchiveReason, Archived, BlankReason, Body, Channel, ConfigChanged,
-    EVENT_TYPES, Event, EventBlanked, EventSubject, MergeStrategy, Merged, Overlay, Provenance,
+    AdmissionVerdict, ArchiveReason, Archived, BlankReason, Channel, ConfigChanged, EVENT_TYPES,
+    Event, EventBlanked, EventBody, EventSubject, MergeStrategy, Merged, Overlay, Provenance,
     QuarantineLifted, RecordedEvent, Relation, RetractReason, RunEffects, StatusChanged, Switch,
 };
 use ken_core::ledger::fold::fold_entry_at;
 use ken_core::ledger::state::{EventSet, LedgerState};
 use ken_core::trust::facts::Validity;
-use ken_core::values::content::Changes;
+use ken_core::values::content::ContentChanges;
 use ken_core::values::id::{EntryId, EventId};
 use ken_core::values::kind::EntryKind;
 use ken_core::values::status::EntryStatus;
@@ -155,7 +155,7 @@ fn decay_that_knew_the_confirmation_stands() {
             because: ArchiveReason::Decay,
             rests_on,
         };
-        let event = stage.about(id, Body::Archived(body));
+        let event = stage.about(id, EventBody::Archived(body));
         let archived = stage.entry(id).archived.unwrap();
         assert_eq!(archived.events.contains(&event), stands, "{rests_on:?}");
     }
@@ -204,11 +204,11 @@ fn a_merge_names_everything_it_absorbed() {
     let [target, one, two] = ["Retry on 503", "Retry on 503 errors", "503: retry"]
         .map(|s| stage.add(EntryKind::Learning, s));
     for source in [one, two] {
-        let body = Body::Merged(Merged {
+        let body = EventBody::Merged(Merged {
             target,
             sources: vec![source],
             strategy: MergeStrategy::KeepTarget,
-            changes: Changes::default(),
+            changes: ContentChanges::default(),
             replaces: stage.entry(target).revision,
             origin: None,
         });
@@ -233,7 +233,7 @@ fn the_lines_alone_give_the_state_back() {
         run: "run-1".to_owned(),
         effects: vec![serde_json::from_value(effect).unwrap()],
     };
-    stage.about(id, Body::RunEffects(body));
+    stage.about(id, EventBody::RunEffects(body));
     let before = fold_state(&stage);
     let mut replayed = EventSet::default();
     for event in stage.events.iter().rev() {
@@ -258,7 +258,7 @@ fn an_entry_takes_in_what_only_adds_up_and_nothing_else() {
         let effects = entries
             .iter()
             .map(|id| serde_json::from_value(effect(id)).unwrap());
-        Body::RunEffects(RunEffects {
+        EventBody::RunEffects(RunEffects {
             run: "run-1".to_owned(),
             effects: effects.collect(),
         })
@@ -354,7 +354,7 @@ fn configuration_is_an_event() {
     let mut stage = TestLedger::new();
     let mut replaces: Vec<EventId> = Vec::new();
     for runs in [10, 25] {
-        let body = Body::ConfigChanged(ConfigChanged {
+        let body = EventBody::ConfigChanged(ConfigChanged {
             key: "decay/runs".parse().unwrap(),
             value: json!(runs),
             replaces,
@@ -371,9 +371,9 @@ fn configuration_is_an_event() {
 fn every_own_change_can_be_taken_back() {
     let (mut stage, id) = add_lesson();
     let other = stage.add(EntryKind::Learning, "Back off");
-    let changes = Changes {
+    let changes = ContentChanges {
         statement: Some("Never retry".parse().unwrap()),
-        ..Changes::default()
+        ..ContentChanges::default()
     };
     let entry = stage.entry(id);
     let drafts = [
@@ -422,7 +422,7 @@ fn agents_can_neither_blank_nor_lift_nor_verify() {
     ));
     // Even when appended past `decide`, the agent's event has no effect.
     let reason = BlankReason::Secret;
-    let order = |event| Body::EventBlanked(EventBlanked { event, reason });
+    let order = |event| EventBody::EventBlanked(EventBlanked { event, reason });
     stage.about(id, order(target));
     assert!(fold_state(&stage).entries[&id].content.is_some());
     stage.by("ci:main");
@@ -441,7 +441,7 @@ fn a_quarantine_is_lifted_by_a_person_and_gives_the_old_status_back() {
     assert!(!stage.entry(entry).is_live());
     let lifted = |lifts| {
         let reason = "looked at it".parse().unwrap();
-        Body::QuarantineLifted(QuarantineLifted { lifts, reason })
+        EventBody::QuarantineLifted(QuarantineLifted { lifts, reason })
     };
     stage.by("agent:codex");
     stage.about(entry, lifted(vec![id]));
@@ -458,9 +458,9 @@ fn a_quarantine_is_lifted_by_a_person_and_gives_the_old_status_back() {
 #[test]
 fn a_revision_beats_the_wording_from_2099_it_was_based_on() {
     let (mut stage, id) = add_lesson();
-    let say = |text: &str| Changes {
+    let say = |text: &str| ContentChanges {
         statement: Some(text.parse().unwrap()),
-        ..Changes::default()
+        ..ContentChanges::default()
     };
     stage.later("2099-01-01T00:00:00Z");
     let draft = decide::edit(
@@ -489,7 +489,7 @@ fn a_revision_beats_the_wording_from_2099_it_was_based_on() {
 #[test]
 fn what_a_newer_build_wrote_makes_the_entry_read_only() {
     let (mut stage, id) = add_lesson();
-    let body = Body::StatusChanged(StatusChanged {
+    let body = EventBody::StatusChanged(StatusChanged {
         to: EntryStatus::Active,
         replaces: Vec::new(),
         reason: None,
@@ -508,17 +508,17 @@ fn what_a_newer_build_wrote_makes_the_entry_read_only() {
 #[test]
 fn whoever_saw_a_revision_saw_what_it_rests_on_and_nothing_later() {
     let (mut stage, id) = add_lesson();
-    let mut revise = |changes: Changes| {
+    let mut revise = |changes: ContentChanges| {
         let draft = decide::edit(&stage.entry(id), changes, None, Channel::Command, None);
         stage.write(draft.unwrap())
     };
-    let first = revise(Changes {
+    let first = revise(ContentChanges {
         lens: Some(Some("security".parse().unwrap())),
-        ..Changes::default()
+        ..ContentChanges::default()
     });
-    let second = revise(Changes {
+    let second = revise(ContentChanges {
         statement: Some("Worded anew".parse().unwrap()),
-        ..Changes::default()
+        ..ContentChanges::default()
     });
     let seen = |revision| fold_entry_at(id, &[revision], &stage.events).unwrap();
     let (before, after) = (seen(first), seen(second));

@@ -25,7 +25,7 @@ fn noon() -> Timestamp {
 }
 
 #[test]
-fn c9_a_service_is_due_when_something_changed_and_a_day_has_passed() {
+fn a_service_is_due_when_something_changed_and_a_day_has_passed() {
     let daily = [
         MaintenanceService::Dedup,
         MaintenanceService::StaleSweep,

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use ken_core::decide::{self, Draft, Refusal};
 use ken_core::ledger::entry::Entry;
-use ken_core::ledger::event::{Body, MergeStrategy, Merged, Origin, PairKind};
+use ken_core::ledger::event::{EventBody, MergeStrategy, Merged, Origin, PairKind};
 use ken_core::ledger::fold::fold_entry;
 use ken_core::ledger::workspace::WorkspaceState;
 use ken_core::values::actor::Actor;
@@ -22,7 +22,7 @@ fn entry_with_length(scribe: &mut EventWriter, chars: usize, tags: &[&str]) -> E
 }
 
 fn expect_merged(draft: Draft) -> Merged {
-    let Body::Merged(merged) = draft.body else {
+    let EventBody::Merged(merged) = draft.body else {
         panic!("{draft:?}");
     };
     merged

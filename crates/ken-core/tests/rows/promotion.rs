@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use ken_core::decide::{self, Refusal};
 use ken_core::ledger::entry::Entry;
 use ken_core::ledger::event::{
-    ApprovalGranted, Body, Channel, Confirmed, Event, Origin, Provenance, QuarantineLifted,
+    ApprovalGranted, Channel, Confirmed, Event, EventBody, Origin, Provenance, QuarantineLifted,
     Reanchored, RecordedEvent, Revised, ScopeChanged,
 };
 use ken_core::ledger::fold::fold_entry;
@@ -48,7 +48,7 @@ fn write_approval(
     covers: &[EventId],
 ) -> RecordedEvent {
     scribe.by(by);
-    let body = Body::ApprovalGranted(ApprovalGranted {
+    let body = EventBody::ApprovalGranted(ApprovalGranted {
         entry,
         artifact: "b3:read".parse().unwrap(),
         signature: None,
@@ -89,7 +89,7 @@ fn lifting_a_quarantine_is_no_approval() {
     let refused = decide::release_quarantine(&waiting, &bob, "I looked".parse().unwrap());
     assert_eq!(refused, Err(Refusal::ApprovalNeeded(id)));
     scribe.by("human:bob");
-    let body = Body::QuarantineLifted(QuarantineLifted {
+    let body = EventBody::QuarantineLifted(QuarantineLifted {
         lifts: waiting.quarantine,
         reason: "written by hand".parse().unwrap(),
     });
@@ -105,8 +105,8 @@ fn an_approval_covers_the_wording_it_names_and_no_later_one() {
     copies.push(write_approval(&mut scribe, "human:bob", id, &first));
     assert!(fold_copies(id, &copies).is_live());
     scribe.by("human:ada");
-    let body = Body::Revised(Revised {
-        changes: ken_core::values::content::Changes {
+    let body = EventBody::Revised(Revised {
+        changes: ken_core::values::content::ContentChanges {
             statement: Some("Never format anything".parse().unwrap()),
             ..Default::default()
         },
@@ -148,8 +148,8 @@ fn write_reanchored(
     replaces: &[EventId],
 ) -> RecordedEvent {
     scribe.by("agent:mover");
-    let body = Body::Reanchored(Reanchored {
-        evidence: Vec::new(),
+    let body = EventBody::Reanchored(Reanchored {
+        anchors: Vec::new(),
         replaces: replaces.to_vec(),
     });
     scribe.about(entry, body)
@@ -157,8 +157,8 @@ fn write_reanchored(
 
 fn write_revised(scribe: &mut EventWriter, entry: EntryId, replaces: &[EventId]) -> RecordedEvent {
     scribe.by("agent:codex/1");
-    let body = Body::Revised(Revised {
-        changes: ken_core::values::content::Changes {
+    let body = EventBody::Revised(Revised {
+        changes: ken_core::values::content::ContentChanges {
             statement: Some("Retry a payment twice".parse().unwrap()),
             ..Default::default()
         },
@@ -317,7 +317,8 @@ fn promotion_clears_the_thread_and_loses_its_bonus() {
         EntryScope::Workspace,
         None,
     );
-    let Body::ScopeChanged(ScopeChanged { to, replaces }) = draft.as_ref().unwrap().body.clone()
+    let EventBody::ScopeChanged(ScopeChanged { to, replaces }) =
+        draft.as_ref().unwrap().body.clone()
     else {
         panic!("a change of scope");
     };
@@ -407,7 +408,7 @@ fn low_confidence_and_what_belongs_to_one_thread_are_not_promoted() {
         let (id, copy) = propose_in_thread(&mut scribe, statement);
         let mut copies = vec![copy];
         for _ in 0..found {
-            let body = Body::Confirmed(Confirmed {
+            let body = EventBody::Confirmed(Confirmed {
                 provenance: Provenance::Independent,
                 on: Timestamp::default().date(),
                 run: None,
@@ -496,7 +497,7 @@ fn what_a_copy_says_holds_nothing_of_the_repository_it_came_from() {
     let mut scribe = EventWriter::new(7);
     let (id, copy) = scribe.propose_with(EntryKind::Learning, "Amounts are cents", |data| {
         let target: ken_core::values::anchor::CodeLocation = "src/pay.rs".parse().unwrap();
-        data.content.evidence = vec![target.into()];
+        data.content.anchors = vec![target.into()];
         data.content.verify = vec!["Read src/pay.rs".parse().unwrap()];
         data.content.depends_on = vec!["file:src/pay.rs".parse().unwrap()];
         data.content.tags = ["money".parse().unwrap()].into();

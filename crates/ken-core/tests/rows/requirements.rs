@@ -5,7 +5,7 @@ use ken_core::ledger::event::{Channel, Origin, Outcome, Provenance, RetractReaso
 use ken_core::ledger::state::LedgerState;
 use ken_core::ledger::store::EntryFilter;
 use ken_core::values::content::{
-    Changes, Content, DecayClass, EntityDetail, KindDetail, Polarity, RelationshipDetail,
+    Content, ContentChanges, DecayClass, EntityDetail, KindDetail, Polarity, RelationshipDetail,
     SpikeConfidence, SpikeDetail,
 };
 use ken_core::values::id::EntryId;
@@ -47,7 +47,7 @@ fn at_most_three_sentences() {
     assert!(say("One. Two. Three.").is_ok());
     assert_eq!(
         refusal_text(say("One. Two. Three. Four.")),
-        "the statement has 4 sentences; a claim is one to 3"
+        "the statement has 4 sentences; at most 3 are allowed"
     );
     assert!("  ".parse::<ken_core::values::text::Statement>().is_err());
 }
@@ -56,9 +56,9 @@ fn at_most_three_sentences() {
 fn a_revision_keeps_to_the_limits_too() {
     let mut stage = TestLedger::new();
     let entry = stage.add(EntryKind::Learning, "Retry on 503");
-    let changes = Changes {
+    let changes = ContentChanges {
         statement: Some("One. Two. Three. Four.".parse().unwrap()),
-        ..Changes::default()
+        ..ContentChanges::default()
     };
     let entry = stage.entry(entry);
     let refusal = decide::edit(&entry, changes, None, Channel::Command, None);
@@ -74,7 +74,7 @@ fn anchors_and_steps_are_kept_as_written() {
             .unwrap()
             .into()
     };
-    it.content.evidence = vec![anchor("src/pay.rs#charge"), anchor("src/pay.rs:10-20")];
+    it.content.anchors = vec![anchor("src/pay.rs#charge"), anchor("src/pay.rs:10-20")];
     it.content.verify = vec!["Run the payment test".parse().unwrap()];
     let wanted = it.content.clone();
     let id = stage.propose(it);
@@ -136,7 +136,7 @@ fn details_of_another_kind_are_refused() {
         propose_changed(|it| it.content.detail = Some(KindDetail::Entity(EntityDetail { name })));
     assert_eq!(
         refusal_text(refusal),
-        "these details do not belong to an entry of kind `learning`"
+        "these details are not valid for an entry of kind `learning`"
     );
 }
 
@@ -189,9 +189,9 @@ fn an_id_has_a_letter_by_kind_and_never_changes() {
     let mut stage = TestLedger::new();
     let id = stage.add(EntryKind::Learning, "Retry on 503");
     let name = stage.entry(id).file_name().unwrap();
-    let changes = Changes {
+    let changes = ContentChanges {
         statement: Some("Never retry".parse().unwrap()),
-        ..Changes::default()
+        ..ContentChanges::default()
     };
     let draft = decide::edit(&stage.entry(id), changes, None, Channel::Command, None);
     stage.write(draft.unwrap());
@@ -361,7 +361,7 @@ fn what_breaks_the_limits_of_content_is_refused() {
             .parse::<ken_core::values::anchor::CodeLocation>()
             .unwrap()
     };
-    let anchors = |n| propose_changed(|it| it.content.evidence = vec![anchor().into(); n]);
+    let anchors = |n| propose_changed(|it| it.content.anchors = vec![anchor().into(); n]);
     assert!(anchors(Content::ANCHORS_MAX).is_ok());
     assert_eq!(
         refusal_text(anchors(33)),

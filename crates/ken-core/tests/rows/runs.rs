@@ -7,7 +7,7 @@ use ken_core::decide::closing_events::closing_drafts;
 use ken_core::decide::{self, Refusal};
 use ken_core::ledger::entry::Entry;
 use ken_core::ledger::event::{
-    Arm, Body, EntryEffect, Event, EventData as _, Feedback, FrictionRecorded, LINE_BYTES_MAX,
+    Arm, EntryEffect, Event, EventBody, EventData as _, Feedback, FrictionRecorded, LINE_BYTES_MAX,
     LineTooLong, Outcome, Provenance, RecordedEvent, RetractReason, RunClosed, RunEffects,
     TrialResult,
 };
@@ -558,7 +558,7 @@ fn what_closing_writes_fits_into_lines_however_many_trials_there_were() {
 fn an_event_is_written_up_to_the_longest_line_and_read_back() {
     let mut scribe = EventWriter::new(8);
     let mut of = |length: usize| {
-        let body = Body::FrictionRecorded(FrictionRecorded {
+        let body = EventBody::FrictionRecorded(FrictionRecorded {
             friction: ken_core::values::content::FrictionType::Redo,
             context: serde_json::json!({"text": "x".repeat(length), "number": 1.0}),
         });
@@ -584,7 +584,7 @@ fn a_run_that_ended_is_read_from_its_event_and_from_no_other() {
     );
     let closed = close_successfully(&run, &[]).closed;
     let mut scribe = EventWriter::new(9);
-    let copy = scribe.write(Vec::new(), Body::RunClosed(closed.clone()));
+    let copy = scribe.write(Vec::new(), EventBody::RunClosed(closed.clone()));
     assert_eq!(copy.event.body.type_name(), RunClosed::TYPE);
     let past = PastRun::from_event(&copy).unwrap();
     assert_eq!((past.closed, past.at), (closed, copy.event.at.wall));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use ken_core::health::count_errors;
 use ken_core::health::maintenance::{MAINTENANCE_KEY, MaintenanceMode, MaintenancePolicy};
-use ken_core::ledger::event::{Body, ConfigChanged, Event, Origin};
+use ken_core::ledger::event::{ConfigChanged, Event, EventBody, Origin};
 use ken_core::ledger::fold::fold_entry;
 use ken_core::ledger::workspace::{WorkspaceState, fold_workspace};
 use ken_core::retrieval::score::{RankingWeights, SCORING_KEY};
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 /// Returns a workspace with one setting.
 fn workspace_with_setting(key: &str, value: Value) -> WorkspaceState {
-    let body = Body::ConfigChanged(ConfigChanged {
+    let body = EventBody::ConfigChanged(ConfigChanged {
         key: key.parse().unwrap(),
         value,
         replaces: Vec::new(),

@@ -3,7 +3,7 @@
 
 use ken_core::decide::{self, Refusal};
 use ken_core::ledger::entry::Entry;
-use ken_core::ledger::event::{AdmissionVerdict, Body, Origin, Switch};
+use ken_core::ledger::event::{AdmissionVerdict, EventBody, Origin, Switch};
 use ken_core::ledger::fold::fold_entry;
 use ken_core::ledger::source::ContributionSource;
 use ken_core::ledger::workspace::{WorkspaceState, fold_workspace};
@@ -107,7 +107,7 @@ fn no_agent_revokes_a_source() {
         matches!(refused, Err(Refusal::PersonNeeded { .. })),
         "{refused:?}"
     );
-    let body = Body::OriginRevoked(ken_core::ledger::event::OriginRevoked {
+    let body = EventBody::OriginRevoked(ken_core::ledger::event::OriginRevoked {
         source: ContributionSource::Origin(Origin::Web),
         state: Switch::On,
         replaces: Vec::new(),

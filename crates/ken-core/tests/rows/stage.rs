@@ -3,7 +3,7 @@
 use ken_core::decide::{self, Draft, EventStamper, Proposal};
 use ken_core::ledger::entry::Entry;
 use ken_core::ledger::event::{
-    Admission, AdmissionVerdict, Body, Confirmed, Event, Origin, Provenance, RecordedEvent,
+    Admission, AdmissionVerdict, Confirmed, Event, EventBody, Origin, Provenance, RecordedEvent,
 };
 use ken_core::ledger::fold::fold_entry;
 use ken_core::values::actor::Actor;
@@ -118,7 +118,7 @@ impl TestLedger {
 
     /// Records a finding of a run.
     pub(crate) fn found(&mut self, entry: EntryId, provenance: Provenance, on: &str) -> EventId {
-        let body = Body::Confirmed(Confirmed {
+        let body = EventBody::Confirmed(Confirmed {
             provenance,
             on: on.parse().unwrap(),
             run: Some("run-1".to_owned()),
@@ -127,7 +127,7 @@ impl TestLedger {
         self.about(entry, body)
     }
 
-    pub(crate) fn about(&mut self, entry: EntryId, body: Body) -> EventId {
+    pub(crate) fn about(&mut self, entry: EntryId, body: EventBody) -> EventId {
         let about = vec![entry.into()];
         self.write(Draft { about, body })
     }

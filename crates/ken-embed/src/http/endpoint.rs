@@ -35,9 +35,9 @@ pub enum EndpointDialect {
 pub enum EmbeddingEndpointError {
     #[error(transparent)]
     Endpoint(#[from] EndpointError),
-    #[error("the endpoint's model has no name")]
+    #[error("the model name of the endpoint is empty")]
     NoModel,
-    #[error("{found} is no dimension; it is from 1 to {DIMENSION_MAX}")]
+    #[error("{found} is not a valid dimension; use 1 to {DIMENSION_MAX}")]
     Dimension { found: usize },
 }
 

@@ -62,16 +62,16 @@ pub enum FolderOpenError {
     Read { path: PathBuf, source: io::Error },
     #[error("`{}` has more than {most} bytes", path.display())]
     TooLarge { path: PathBuf, most: u64 },
-    #[error("`{}` is not what a sentence-transformers folder has there", path.display())]
+    #[error("`{}` is not a valid file of a sentence-transformers model", path.display())]
     Parse {
         path: PathBuf,
         source: serde_json::Error,
     },
-    #[error("the model is not one Ken can run: {why}")]
+    #[error("the model is not supported: {why}")]
     Unsupported { why: String },
-    #[error("the vocabulary is not one of WordPiece")]
+    #[error("the vocabulary is not a WordPiece vocabulary")]
     Vocabulary,
-    #[error("the file of weights does not fit: {why}")]
+    #[error("the weights file is invalid: {why}")]
     Weights { why: String },
     #[error("`{}` changed while it was read", path.display())]
     Changed { path: PathBuf },
@@ -320,9 +320,9 @@ impl BertConfig {
             "its positions are not absolute".to_owned()
         } else if self.num_hidden_layers > LAYERS_MAX || sizes.iter().any(|size| *size > WIDTH_MAX)
         {
-            format!("it has more than {LAYERS_MAX} layers or rows longer than {WIDTH_MAX}")
+            format!("it has more than {LAYERS_MAX} layers or a size above {WIDTH_MAX}")
         } else if heads == 0 || self.hidden_size == 0 || !self.hidden_size.is_multiple_of(heads) {
-            "its rows cannot be shared among its heads".to_owned()
+            "its hidden size is not a multiple of its attention heads".to_owned()
         } else {
             return Ok(());
         };
@@ -336,7 +336,7 @@ impl BertConfig {
         let all = all.min(self.max_position_embeddings);
         match all.checked_sub(SPECIAL_TOKEN_COUNT) {
             None | Some(0) => Err(FolderOpenError::Unsupported {
-                why: format!("it looks at {all} tokens only"),
+                why: format!("its maximum sequence length is only {all} tokens"),
             }),
             Some(without_marks) => Ok(without_marks),
         }
@@ -362,7 +362,7 @@ impl BertConfig {
         let segment = segments.rows().into_iter().next();
         // There is only one segment, so its row is added to every position once.
         positions += &segment.ok_or_else(|| FolderOpenError::Weights {
-            why: "it has no segments".to_owned(),
+            why: "it has no segment embeddings".to_owned(),
         })?;
         let layers = 0..self.num_hidden_layers;
         Ok(BertEncoder {
@@ -429,7 +429,7 @@ fn concatenate_linear(parts: &[LinearLayer]) -> Result<LinearLayer, FolderOpenEr
     let weights: Vec<_> = parts.iter().map(|it| it.weight.view()).collect();
     let biases: Vec<_> = parts.iter().map(|it| it.bias.view()).collect();
     let unequal = |_| FolderOpenError::Weights {
-        why: "parts of attention differ in shape".to_owned(),
+        why: "its attention weights differ in shape".to_owned(),
     };
     Ok(LinearLayer {
         weight: concatenate(Axis(0), &weights).map_err(unequal)?,
@@ -445,7 +445,7 @@ fn check_modules(folder: &Path) -> Result<(), FolderOpenError> {
         .map(|it| it.path.rsplit('.').next().unwrap_or_default());
     match names.find(|name| !SUPPORTED_MODULES.contains(name)) {
         Some(name) => Err(FolderOpenError::Unsupported {
-            why: format!("it has a module `{name}`"),
+            why: format!("it has an unsupported module `{name}`"),
         }),
         None => Ok(()),
     }
@@ -469,7 +469,7 @@ fn read_pooling(folder: &Path) -> Result<PoolingMode, FolderOpenError> {
         (true, false) if !others => Ok(PoolingMode::Mean),
         (false, true) if !others => Ok(PoolingMode::First),
         _ => Err(FolderOpenError::Unsupported {
-            why: "it pools neither by the mean nor by the first token".to_owned(),
+            why: "its pooling is neither mean nor first token".to_owned(),
         }),
     }
 }
@@ -480,7 +480,7 @@ fn read_vocabulary(folder: &Path, rows: usize) -> Result<WordPiece, FolderOpenEr
     // Our word splitter always lower-cases, so a cased vocabulary would rarely match.
     if stated.do_lower_case == Some(false) {
         return Err(FolderOpenError::Unsupported {
-            why: "its vocabulary tells upper case from lower".to_owned(),
+            why: "its vocabulary is case-sensitive".to_owned(),
         });
     }
     let lines = folder.join("vocab.txt");

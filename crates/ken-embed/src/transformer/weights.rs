@@ -119,7 +119,7 @@ impl<R: Read + Seek> WeightsFile<R> {
         shape: (usize, usize),
     ) -> Result<Array2<f32>, FolderOpenError> {
         let floats = self.floats(name, &[shape.0, shape.1])?;
-        Array2::from_shape_vec(shape, floats).map_err(|_| tensor_error(name, "has another shape"))
+        Array2::from_shape_vec(shape, floats).map_err(|_| tensor_error(name, "has the wrong shape"))
     }
 
     pub(super) fn row(
@@ -146,24 +146,21 @@ impl<R: Read + Seek> WeightsFile<R> {
         let tensor = self.tensors.get(name);
         let tensor = tensor.ok_or_else(|| tensor_error(name, "is missing"))?;
         if tensor.shape != shape {
-            return Err(tensor_error(
-                name,
-                "has another shape than the configuration says",
-            ));
+            return Err(tensor_error(name, "does not have the configured shape"));
         }
         let format = NumberFormat::parse(&tensor.dtype);
         let format =
-            format.ok_or_else(|| tensor_error(name, "is of a number format not supported"))?;
+            format.ok_or_else(|| tensor_error(name, "has an unsupported number format"))?;
         let (start, end) = tensor.data_offsets;
         let size = end.checked_sub(start).filter(|_| end <= self.length);
         let size = size.and_then(|size| usize::try_from(size).ok());
-        let size = size.ok_or_else(|| tensor_error(name, "lies outside the file"))?;
+        let size = size.ok_or_else(|| tensor_error(name, "is outside the file"))?;
         // Checked multiplication: a hostile shape must not overflow.
         let wanted = shape
             .iter()
             .try_fold(format.bytes(), |all, one| all.checked_mul(*one));
         if wanted != Some(size) {
-            return Err(tensor_error(name, "is cut off"));
+            return Err(tensor_error(name, "is truncated"));
         }
         Ok((self.start + start, size, format))
     }
@@ -319,8 +316,8 @@ mod tests {
         let file = file(header, &[0; 8]);
         let mut weights = WeightsFile::parse(Cursor::new(&file)).unwrap();
         for (name, length, part) in [
-            ("short", 2, "cut off"),
-            ("short", 3, "another shape"),
+            ("short", 2, "truncated"),
+            ("short", 3, "configured shape"),
             ("outside", 2, "outside"),
             ("back", 2, "outside"),
             ("odd", 1, "number format"),

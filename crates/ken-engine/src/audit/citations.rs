@@ -198,11 +198,11 @@ fn describe_missing(files: &FileLookup, path: &str) -> String {
     let stem = name.split('.').next().unwrap_or(name).to_ascii_lowercase();
     match files.namesakes(path) {
         // Suggesting one of many `README.md` files would be a guess.
-        _ if COMMON_STEMS.contains(&stem.as_str()) => format!("`{path}` is not here"),
+        _ if COMMON_STEMS.contains(&stem.as_str()) => format!("`{path}` does not exist"),
         same if (1..=NAMESAKES_MAX).contains(&same.len()) => {
-            format!("`{path}` is not here; is `{}` meant?", same[0])
+            format!("`{path}` does not exist; did you mean `{}`?", same[0])
         }
-        _ => format!("`{path}` is not here"),
+        _ => format!("`{path}` does not exist"),
     }
 }
 
@@ -260,7 +260,7 @@ fn find_dead_symbols(files: &FileLookup, claims: &[AuditedClaim]) -> Vec<AuditFi
     let dead = wanted.iter().filter(|(name, _)| !found.contains(**name));
     dead.flat_map(|(_, at)| at)
         .map(|(at, name)| {
-            let message = format!("`{name}` is nowhere in the code");
+            let message = format!("`{name}` does not occur in the code");
             AuditFinding::for_claim(FindingKind::DeadSymbol, claims, *at, message)
         })
         .collect()

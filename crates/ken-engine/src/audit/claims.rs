@@ -64,7 +64,7 @@ pub(super) fn load_documents(
         };
         if read.documents.len() == DOCUMENTS_MAX {
             return Err(EngineError::Usage(format!(
-                "there are more than {DOCUMENTS_MAX} documents here; name a folder to audit"
+                "the repository has more than {DOCUMENTS_MAX} documents; name a folder to audit"
             )));
         }
         // Teams keep identical copies for several agents: the claims are extracted only once.

@@ -133,13 +133,13 @@ impl ProjectDefinitions {
             ] => {
                 let scripts = self.scripts.as_ref()?;
                 let known = scripts.contains(*script) || !plain(&script) || is_file_name(script);
-                (!known).then(|| format!("no `package.json` here has a script `{script}`"))
+                (!known).then(|| format!("no `package.json` has a script `{script}`"))
             }
             ["make", target, ..] => {
                 let target = Some(target).filter(plain)?;
                 // A name with a dot may be a file that make builds with an implicit rule.
                 let known = self.targets.as_ref()?.contains(*target) || target.contains('.');
-                (!known).then(|| format!("no makefile here has a target `{target}`"))
+                (!known).then(|| format!("no makefile has a target `{target}`"))
             }
             ["just", recipe, ..] => {
                 let recipe = Some(recipe).filter(plain)?;
@@ -152,7 +152,7 @@ impl ProjectDefinitions {
                     .position(|it| matches!(*it, "-p" | "--package"))?;
                 let name = rest.get(at + 1).filter(plain)?;
                 let known = self.packages.is_empty() || self.packages.contains(*name);
-                (!known).then(|| format!("no package here is called `{name}`"))
+                (!known).then(|| format!("no package has the name `{name}`"))
             }
             [runner, script, ..]
                 // A bare file name is too ambiguous to be reported as missing.
@@ -160,12 +160,12 @@ impl ProjectDefinitions {
             {
                 let gone =
                     files.resolve(script, folder).is_none() && has_parent_folder(files, script, folder);
-                gone.then(|| format!("`{script}` is not here"))
+                gone.then(|| format!("`{script}` does not exist"))
             }
             [script, ..] if script.starts_with("./") && is_file_name(script) => {
                 let gone =
                     files.resolve(script, folder).is_none() && has_parent_folder(files, script, folder);
-                gone.then(|| format!("`{script}` is not here"))
+                gone.then(|| format!("`{script}` does not exist"))
             }
             _ => None,
         }
@@ -186,7 +186,7 @@ impl ProjectDefinitions {
         let mut same_document = claims.iter().filter(|it| it.document == claim.document);
         let mut offered = || same_document.any(|it| mentions_manager(it, other));
         let broken = !used.contains(stated) && !offered();
-        broken.then(|| format!("it asks for {stated}, but `{file}` says {other}"))
+        broken.then(|| format!("it requires {stated}, but `{file}` belongs to {other}"))
     }
 }
 

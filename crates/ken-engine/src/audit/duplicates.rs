@@ -30,7 +30,7 @@ fn find_duplicates(claims: &[AuditedClaim]) -> Vec<AuditFinding> {
         apply_together(&claims[*one].document, &claims[*other].document)
             && is_duplicate(&compared[*one], &compared[*other])
     });
-    same.map(|it| pair_finding(claims, it, FindingKind::Duplicate, "says the same as"))
+    same.map(|it| pair_finding(claims, it, FindingKind::Duplicate, "repeats"))
         .collect()
 }
 

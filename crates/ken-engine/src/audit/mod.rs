@@ -118,7 +118,7 @@ impl FindingKind {
     pub fn words(self) -> (&'static str, &'static str) {
         match self {
             Self::DeadCitation => ("dead citation", "dead citations"),
-            Self::DeadSymbol => ("dead name", "dead names"),
+            Self::DeadSymbol => ("dead symbol", "dead symbols"),
             Self::BrokenRule => ("broken rule", "broken rules"),
             Self::Contradiction => ("contradiction", "contradictions"),
             Self::Duplicate => ("duplicate", "duplicates"),
@@ -274,7 +274,7 @@ fn find_secrets(
                 kind: FindingKind::Secret,
                 document: document.path.clone(),
                 line: hit.line,
-                message: format!("the guard refuses this: {} ({})", hit.kind, hit.rule),
+                message: format!("the guard refuses this text: {} ({})", hit.kind, hit.rule),
                 claim: None,
                 other: None,
                 claim_indexes: places.map(|(place, _)| place).collect(),

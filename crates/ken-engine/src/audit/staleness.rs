@@ -86,7 +86,8 @@ fn stale_finding(
         .max()?;
     let date = Timestamp::from_millis(touched.saturating_mul(1000)).date();
     let (count, path) = most;
-    let message = format!("`{path}` changed {count} times since this was last touched ({date})");
+    let message =
+        format!("`{path}` changed {count} times since this line was last edited ({date})");
     Some(AuditFinding::for_claim(
         FindingKind::Stale,
         claims,

@@ -105,7 +105,7 @@ fn quarantine_all(
 ) -> Result<Vec<EntryId>, EngineError> {
     // An agent could otherwise hide entries that contradict it.
     if !matches!(by.role(), ActorRole::Human | ActorRole::Ci) {
-        let (what, by) = ("holding an entry", by.clone());
+        let (what, by) = ("quarantining an entry", by.clone());
         return Err(Refusal::PersonNeeded { what, by }.into());
     }
     // The reason becomes part of an event, so it must not contain secrets either.
@@ -177,9 +177,9 @@ fn quarantine_reason(engine: &Engine, entry: &Entry) -> Result<String, EngineErr
         }
     }
     if entry.is_promoted() {
-        return Ok("nobody has approved this wording yet".to_owned());
+        return Ok("its statement is not approved yet".to_owned());
     }
-    Ok("it was set apart when it was written".to_owned())
+    Ok("it was quarantined when it was added".to_owned())
 }
 
 /// Records drafts as quarantined, whatever the guard decides.

@@ -100,7 +100,7 @@ impl GuardHome {
             // Another process created the key first.
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Ok(()),
             Err(e) => Err(EngineError::Usage(format!(
-                "cannot keep your {KEY_FILE}: {e}"
+                "cannot write your {KEY_FILE}: {e}"
             ))),
         }
     }
@@ -119,7 +119,11 @@ impl GuardHome {
         restrict_to_owner(OpenOptions::new().append(true).create(true))
             .open(self.data.join(SEEN_FILE))
             .and_then(|mut file| file.write_all(lines.as_bytes()))
-            .map_err(|e| EngineError::Usage(format!("cannot remember what was replaced: {e}")))
+            .map_err(|e| {
+                EngineError::Usage(format!(
+                    "cannot store the fingerprints of redacted secrets: {e}"
+                ))
+            })
     }
 
     /// Reads the key; `None` if it is missing or not 32 bytes long.

@@ -5,12 +5,8 @@
 //! ranked first, and that it did not answer. So the counts used by rules and sweeps survive a new
 //! index and a new clone.
 
-use std::collections::BTreeMap;
-
 use ken_core::decide::Draft;
-use ken_core::health::count_errors;
-use ken_core::ledger::entry::Entry;
-use ken_core::ledger::event::{Body, RetrievalMissed};
+use ken_core::ledger::event::{EventBody, RetrievalMissed};
 use ken_core::ledger::store::DerivedStore as _;
 use ken_core::values::id::EntryId;
 use ken_core::values::time::Timestamp;
@@ -25,17 +21,14 @@ const MISSES_MAX: usize = 50;
 /// Characters of a query's hash: enough to tell queries apart without revealing the text.
 const HASH_CHARS: usize = 8;
 
-/// Counts the misses of each entry; entries without any are left out.
-pub(crate) fn count_misses(
-    engine: &mut Engine,
-    entries: &[Entry],
-) -> Result<BTreeMap<EntryId, u64>, EngineError> {
+/// Returns the entry of every miss, recorded in the ledger or only on this machine.
+pub(crate) fn missed_entries(engine: &mut Engine) -> Result<Vec<EntryId>, EngineError> {
     let events = engine.index.of_type::<RetrievalMissed>()?;
+    let unreported = unreported_misses(engine)?;
     let reported = events.iter().flat_map(|it| it.event.entries());
-    let unreported = unreported_misses(engine)?
-        .into_iter()
-        .filter_map(|it| it.top);
-    Ok(count_errors(reported.chain(unreported), entries))
+    Ok(reported
+        .chain(unreported.into_iter().filter_map(|it| it.top))
+        .collect())
 }
 
 /// Returns drafts for the misses on this machine since the last run.
@@ -53,7 +46,7 @@ pub(crate) fn miss_drafts(engine: &mut Engine) -> Result<Vec<Draft>, EngineError
         drafts.push(Draft {
             about: vec![entry.id.into()],
             // The relevance of the hit was not stored.
-            body: Body::RetrievalMissed(RetrievalMissed {
+            body: EventBody::RetrievalMissed(RetrievalMissed {
                 query,
                 top_milli: 0,
             }),

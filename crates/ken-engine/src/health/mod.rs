@@ -10,11 +10,8 @@ mod plateau;
 pub(crate) mod report;
 pub(crate) mod review;
 
-use ken_core::health::maintenance::MaintenancePolicy;
 use ken_core::health::{HealthFacts, RunOutcome};
-use ken_core::ledger::entry::Entry;
 use ken_core::ledger::store::{DerivedStore as _, EntryFilter, LifecycleFilter};
-use ken_core::retrieval::score::RankingWeights;
 
 use crate::engine::Engine;
 use crate::error::EngineError;
@@ -28,24 +25,12 @@ pub(crate) fn health_facts(engine: &mut Engine) -> Result<HealthFacts, EngineErr
         lifecycle: LifecycleFilter::All,
         ..EntryFilter::default()
     };
-    let mut entries = engine.index.list(&every)?;
-    // Collected first, because the filter below drops quarantined entries.
-    let inbound = entries.iter().filter(|it| it.is_inbound());
-    let foreign: Vec<Entry> = inbound.cloned().collect();
-    entries.retain(Entry::is_live);
-    let errors = misses::count_misses(engine, &entries)?;
+    let entries = engine.index.list(&every)?;
+    let missed = misses::missed_entries(engine)?;
+    let outcomes = run_outcomes(engine)?;
     let workspace = engine.index.workspace()?;
-    Ok(HealthFacts {
-        now: engine.now(),
-        errors,
-        outcomes: run_outcomes(engine)?,
-        weights: RankingWeights::from_workspace(&workspace).unwrap_or_default(),
-        policy: MaintenancePolicy::from_workspace(&workspace),
-        peers: workspace.peers,
-        dismissed: workspace.dismissed,
-        entries,
-        foreign,
-    })
+    let now = engine.now();
+    Ok(HealthFacts::new(now, entries, missed, outcomes, &workspace))
 }
 
 /// Returns the outcomes of all runs in the order they ended.

@@ -41,7 +41,7 @@ pub(super) fn plateau_advice(facts: &HealthFacts) -> Option<OutcomeAdvice> {
         more => format!(" and {more} more"),
     };
     let what = format!(
-        "confidence stays near 0.5 after {OBSERVATIONS_MIN} observations and more: {}{rest}",
+        "confidence stays near 0.5 after {OBSERVATIONS_MIN} or more observations: {}{rest}",
         named.join(", ")
     );
     let command = format!("ken show {first} --explain");

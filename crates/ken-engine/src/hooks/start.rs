@@ -290,11 +290,11 @@ fn briefing_instructions(
     if beginning == SessionStart::Resumed && !before.is_empty() {
         return String::new();
     }
-    let mut frame = agent_texts::ASK_WHAT_IS_KNOWN.to_owned();
+    let mut frame = agent_texts::SEARCH_INSTRUCTIONS.to_owned();
     frame.push_str(agent_texts::CONFLICT_ADVICE);
     let urgent = count_urgent_insights(engine);
     if urgent > 0 {
-        frame.push_str(&agent_texts::urgent_matters(urgent));
+        frame.push_str(&agent_texts::urgent_problems(urgent));
     }
     frame
 }

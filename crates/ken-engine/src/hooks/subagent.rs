@@ -150,7 +150,7 @@ fn push_to_subagent(
     };
     Ok(Some(format!(
         "{block}{against}{}",
-        instructions(agent_texts::ASK_FOR_MORE, role)
+        instructions(agent_texts::SEARCH_MORE, role)
     )))
 }
 
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn c1_every_role_comes_by_knowledge_in_its_own_way() {
+    fn every_role_comes_by_knowledge_in_its_own_way() {
         let usual = SurfacingSection::default();
         for (role, how) in [
             (Some(ReaderRole::Reviewer), SurfacingMode::Push),

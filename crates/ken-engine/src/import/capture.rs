@@ -58,7 +58,7 @@ impl CaptureSource {
         if bytes.len() > TRANSCRIPT_BYTES_MAX {
             let max = TRANSCRIPT_BYTES_MAX >> 20;
             return Err(EngineError::Usage(format!(
-                "a transcript has at most {max} MiB; give the part that matters"
+                "the transcript is larger than {max} MiB; pass only the relevant part"
             )));
         }
         // The hash is the citation, because transcripts have no stable path.
@@ -68,20 +68,20 @@ impl CaptureSource {
             // Notes are Markdown: JSON here is most likely a transcript in an unknown format.
             None if bytes.trim_ascii_start().starts_with(b"{") => {
                 return Err(EngineError::Usage(
-                    "this is JSON, and no transcript of an agent Ken knows; `--agent claude-code` or `--agent codex` reads it as one all the same".to_owned(),
+                    "this JSON is not a transcript of a known agent; to parse it anyway, use `--agent claude-code` or `--agent codex`".to_owned(),
                 ));
             }
             None if bytes.len() > NOTES_BYTES_MAX => {
                 let max = NOTES_BYTES_MAX >> 20;
                 return Err(EngineError::Usage(format!(
-                    "notes have at most {max} MiB; give the part that matters"
+                    "the notes are larger than {max} MiB; pass only the relevant part"
                 )));
             }
             None => match std::str::from_utf8(bytes) {
                 Ok(text) => CaptureMaterial::Notes(text.to_owned()),
                 Err(_) => {
                     return Err(EngineError::Usage(
-                        "this is neither a transcript nor text".to_owned(),
+                        "the input is neither a transcript nor UTF-8 text".to_owned(),
                     ));
                 }
             },
@@ -170,7 +170,7 @@ pub(crate) fn capture_judged(
             CapturedClaim::new(claim.kind, claim.statement.as_str(), capture.cite(None));
         // The judge is the author of the claim, not the agent in the transcript.
         draft.by = Some(judge.clone());
-        draft.location = capture.describe_location("found by a judge", None);
+        draft.location = capture.describe_location("found by an LLM", None);
         draft
     });
     stage_captured(engine, drafts.collect())

@@ -93,7 +93,7 @@ const COMMIT_TYPES: [&str; 12] = [
 pub(super) fn observed_norms(place: &LedgerLocation) -> Result<Vec<InboxClaim>, EngineError> {
     let Some(dirs) = &place.git else {
         return Err(EngineError::Usage(
-            "there is no history here: this folder is not in git".to_owned(),
+            "this folder has no commit history: it is not in a git repository".to_owned(),
         ));
     };
     let git = GitRunner::new(&place.root, dirs);

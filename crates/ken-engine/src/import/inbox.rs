@@ -190,12 +190,12 @@ pub(crate) fn find_inbox_claims(
             (Some(one), None) => found.push(one.clone()),
             (None, _) => {
                 return Err(EngineError::Usage(format!(
-                    "nothing waits under `{name}`; `ken inbox list` shows what does"
+                    "no claim in the inbox has an id that starts with `{name}`; run `ken inbox list`"
                 )));
             }
             (Some(_), Some(_)) => {
                 return Err(EngineError::Usage(format!(
-                    "`{name}` is the beginning of several names"
+                    "`{name}` is ambiguous: several claims start with it"
                 )));
             }
         }

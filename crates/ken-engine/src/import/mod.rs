@@ -18,7 +18,7 @@ use ken_core::ledger::entry::Entry;
 use ken_core::ledger::store::{DerivedStore as _, EntryFilter, LifecycleFilter};
 use ken_core::values::actor::Actor;
 use ken_core::values::citation::CitationSource;
-use ken_core::values::content::Changes;
+use ken_core::values::content::ContentChanges;
 use ken_core::values::id::EntryId;
 use ken_core::values::kind::Memory;
 use ken_core::values::text::{Statement, comparison_words};
@@ -153,9 +153,9 @@ pub(crate) fn reweave(
     let Some(statement) = statement.filter(|it| it.as_str() != cited.statement_text()) else {
         return Ok(cited);
     };
-    let changes = Changes {
+    let changes = ContentChanges {
         statement: Some(statement),
-        ..Changes::default()
+        ..ContentChanges::default()
     };
     engine.edit(id, changes, None, by)
 }

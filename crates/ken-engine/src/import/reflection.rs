@@ -80,7 +80,7 @@ impl KnownClaim {
     fn from_entry(entry: &Entry) -> Self {
         let mut files = BTreeSet::new();
         if let Some(content) = &entry.content {
-            files.extend(content.evidence.iter().map(|it| it.at.path().to_owned()));
+            files.extend(content.anchors.iter().map(|it| it.at.path().to_owned()));
             let conditions = content.depends_on.iter();
             let named = conditions.filter_map(|it| it.as_str().strip_prefix("file:"));
             files.extend(named.map(str::to_owned));

@@ -109,28 +109,28 @@ impl JudgeChoice {
             Self::OpenAi(it) | Self::Anthropic(it) => it.timeout_seconds,
         };
         if seconds == 0 || seconds > TIMEOUT_SECONDS_MAX {
-            return wrong("its timeout is from 1 to 600 seconds");
+            return wrong("the timeout must be 1 to 600 seconds");
         }
         match &self {
             Self::Command { program, pass, .. } => {
                 let Some(name) = program.first().filter(|it| !it.is_empty()) else {
-                    return wrong("no program is named");
+                    return wrong("the program is missing");
                 };
                 let is_path = name.contains(['/', '\\']);
                 // A relative path would depend on the directory that `ken` is called from.
                 if is_path && !Path::new(name).is_absolute() {
-                    return wrong("its program is a name that PATH knows, or an absolute path");
+                    return wrong("the program must be a name on PATH or an absolute path");
                 }
                 // `NAME=value` would put a secret into the configuration file.
                 let is_name = |it: &String| !it.is_empty() && !it.contains(['=', '\0']);
                 if pass.iter().all(is_name) {
                     Ok(self)
                 } else {
-                    wrong("a variable to pass on has a name, not a value")
+                    wrong("pass environment variables by name, without a value")
                 }
             }
             Self::OpenAi(it) | Self::Anthropic(it) if it.model.trim().is_empty() => {
-                wrong("no model is named")
+                wrong("the model name is missing")
             }
             Self::None | Self::OpenAi(_) | Self::Anthropic(_) => Ok(self),
         }
@@ -276,7 +276,7 @@ impl JudgeFile {
         let timeout_seconds = self.timeout_seconds.unwrap_or(TIMEOUT_SECONDS);
         let missing = |member: &str| JudgeError::File {
             file: JUDGE_FILE,
-            why: format!("it names no {member}"),
+            why: format!("`{member}` is missing"),
         };
         let endpoint = |file: Self| {
             Ok(JudgeEndpoint {
@@ -298,7 +298,7 @@ impl JudgeFile {
             "anthropic" => endpoint(self).map(JudgeChoice::Anthropic),
             other => Err(JudgeError::File {
                 file: JUDGE_FILE,
-                why: format!("there is no kind `{other}`"),
+                why: format!("`{other}` is not a valid kind"),
             }),
         }
     }

@@ -5,33 +5,33 @@ use std::io;
 /// Reason why a judge gave no usable answer. None of these changes the ledger.
 #[derive(Debug, thiserror::Error)]
 pub enum JudgeError {
-    #[error("no judge is configured")]
+    #[error("no LLM is configured")]
     NotConfigured,
-    #[error("your {file} cannot be read: {why}")]
+    #[error("cannot read your {file}: {why}")]
     File { file: &'static str, why: String },
-    #[error("this ken was built without a way to ask an endpoint")]
+    #[error("this build of Ken cannot call an LLM endpoint")]
     NotInBuild,
-    #[error("the judge cannot be used: {0}")]
+    #[error("the LLM configuration is invalid: {0}")]
     InvalidSetting(String),
-    #[error("the question has {bytes} bytes; at most {max} are sent", max = super::PROMPT_BYTES_MAX)]
+    #[error("the prompt has {bytes} bytes; at most {max} are allowed", max = super::PROMPT_BYTES_MAX)]
     PromptTooLong { bytes: usize },
-    #[error("{count} texts are too many for one question; at most {max} are sent")]
+    #[error("{count} texts are too many for one prompt; at most {max} are allowed")]
     TooMany { count: usize, max: usize },
     #[error("cannot start `{program}`")]
     Start { program: String, source: io::Error },
-    #[error("`{program}` did not answer within {seconds} s and was ended")]
+    #[error("`{program}` timed out after {seconds} s and was stopped")]
     TimedOut { program: String, seconds: u64 },
-    #[error("`{program}` ended with {status}")]
+    #[error("`{program}` failed with {status}")]
     Failed { program: String, status: String },
     #[error("the answer has more than {max} bytes", max = super::ANSWER_BYTES_MAX)]
     TooLong,
     #[error("{0}")]
     Call(String),
-    #[error("it declined to answer")]
+    #[error("the LLM declined to answer")]
     Declined,
-    #[error("the answer was cut short")]
+    #[error("the answer was truncated")]
     Truncated,
-    #[error("the answer is not what was asked for: {why}")]
+    #[error("the answer does not match the schema: {why}")]
     Malformed { why: String },
 }
 
@@ -44,17 +44,19 @@ impl JudgeError {
     /// Returns the suggested next step, if there is one.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
-            Self::NotConfigured => Some(
-                "`ken config llm set command -- claude -p` sets one; without one, people decide",
-            ),
-            Self::File { .. } => Some("`ken config llm set none` writes it anew"),
+            Self::NotConfigured => {
+                Some("configure one, such as `ken config llm set command -- claude -p`")
+            }
+            Self::File { .. } => Some("run `ken config llm set none` to rewrite the file"),
             Self::NotInBuild => Some(
-                "releases have it; `cargo install --path crates/ken-cli --features http` builds it",
+                "use a release, or build with `cargo install --path crates/ken-cli --features http`",
             ),
             Self::Start { .. } | Self::Failed { .. } => {
-                Some("run it by hand: it must read a question on stdin and print JSON")
+                Some("run it by hand: it must read a prompt on stdin and print JSON")
             }
-            Self::TimedOut { .. } => Some("`ken config llm set` takes --timeout SECONDS"),
+            Self::TimedOut { .. } => {
+                Some("raise the limit with `ken config llm set … --timeout SECONDS`")
+            }
             Self::InvalidSetting(_)
             | Self::PromptTooLong { .. }
             | Self::TooMany { .. }

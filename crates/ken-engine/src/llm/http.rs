@@ -112,7 +112,7 @@ fn anthropic_request(model: &str, question: &JudgeQuestion) -> Value {
         "messages": [{"role": "user", "content": data_message(question)}],
         "tools": [{
             "name": question.name,
-            "description": "Takes the answer.",
+            "description": "Records the answer.",
             "input_schema": question.schema,
         }],
         "tool_choice": {"type": "tool", "name": question.name},
@@ -169,7 +169,7 @@ fn parse_openai_answer(body: &[u8]) -> Result<JudgeAnswer, JudgeError> {
     let answer: OpenAiChatAnswer = parse_body(body)?;
     // Choosing one of several would be arbitrary.
     let [choice] = &answer.choices[..] else {
-        return Err(JudgeError::malformed("there is not exactly one answer"));
+        return Err(JudgeError::malformed("it does not have exactly one answer"));
     };
     if choice.message.refusal.is_some() {
         return Err(JudgeError::Declined);
@@ -180,7 +180,7 @@ fn parse_openai_answer(body: &[u8]) -> Result<JudgeAnswer, JudgeError> {
         Some(_) | None => {}
     }
     let content = choice.message.content.clone();
-    let text = content.ok_or_else(|| JudgeError::malformed("it says nothing"))?;
+    let text = content.ok_or_else(|| JudgeError::malformed("it is empty"))?;
     let usage = answer.usage;
     let tokens = usage.map(|it| (it.prompt_tokens, it.completion_tokens));
     Ok(JudgeAnswer { text, tokens })
@@ -199,7 +199,7 @@ fn parse_anthropic_answer(body: &[u8], name: &str) -> Result<JudgeAnswer, JudgeE
         .filter(|it| it.kind == "tool_use" && it.name.as_deref() == Some(name))
         .filter_map(|it| it.input);
     let (Some(input), None) = (inputs.next(), inputs.next()) else {
-        return Err(JudgeError::malformed("there is not exactly one answer"));
+        return Err(JudgeError::malformed("it does not have exactly one answer"));
     };
     let usage = answer.usage;
     let tokens = usage.map(|it| (it.input_tokens, it.output_tokens));
@@ -209,6 +209,6 @@ fn parse_anthropic_answer(body: &[u8], name: &str) -> Result<JudgeAnswer, JudgeE
 
 /// Parses a response body. The error does not quote it.
 fn parse_body<T: for<'de> Deserialize<'de>>(body: &[u8]) -> Result<T, JudgeError> {
-    let wrong = |_| JudgeError::malformed("it is not in the language of that endpoint");
+    let wrong = |_| JudgeError::malformed("it is not in the format of this API");
     serde_json::from_slice(body).map_err(wrong)
 }

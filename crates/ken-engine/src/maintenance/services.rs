@@ -7,7 +7,7 @@ use ken_core::health::maintenance::{
     MaintenanceService, STRATEGY_PREFIX, StaleReason, format_task, stale_reason,
 };
 use ken_core::ledger::entry::Entry;
-use ken_core::ledger::event::{Body, EntryEffect, Outcome, RunClosed};
+use ken_core::ledger::event::{EntryEffect, EventBody, Outcome, RunClosed};
 use ken_core::ledger::store::{DerivedStore as _, EntryFilter};
 use ken_core::trust::posterior::outcome_weight;
 use ken_core::trust::similarity::MergeDecision;
@@ -114,7 +114,7 @@ fn apply_planned_change(
             engine.merge(*target, &[*source], None, by)?;
             Ok(ServiceChange {
                 entry: *target,
-                what: format!("{source} became part of it"),
+                what: format!("merged {source} into it"),
                 command: format!("ken log {source}"),
             })
         }
@@ -132,13 +132,13 @@ fn apply_planned_change(
         PlannedChange::Reset { entry } => {
             let text = format_task(
                 MaintenanceService::ConfidenceReset.name(),
-                "much was observed, nothing learned",
+                "stuck after many observations",
             );
             let reason = text.parse().expect("a short line is a note");
             engine.reset_confidence(*entry, reason, by)?;
             Ok(ServiceChange {
                 entry: *entry,
-                what: "back to where it began".to_owned(),
+                what: "confidence reset to the prior".to_owned(),
                 command: format!("ken log {entry}"),
             })
         }
@@ -170,7 +170,7 @@ fn record_service_run(
     let role = "maintenance".parse().expect("a tag");
     drafts.push(Draft {
         about: Vec::new(),
-        body: Body::RunClosed(RunClosed {
+        body: EventBody::RunClosed(RunClosed {
             run: run.clone(),
             outcome,
             quality_milli: None,
@@ -196,7 +196,17 @@ fn plan_dedup(
 ) -> Result<(Vec<PlannedChange>, Vec<OpenDecision>), EngineError> {
     let (mut plans, mut left) = (Vec::new(), Vec::new());
     let mut taken = BTreeSet::new();
+    let opposed = engine.open_contradictions()?;
+    let opposed: BTreeSet<_> = opposed
+        .iter()
+        .map(|pair| (pair.first.id, pair.second.id))
+        .collect();
     for pair in engine.duplicate_pairs()? {
+        let ids = (pair.first.id, pair.second.id);
+        // Opposite claims are similar texts; merging them would lose one.
+        if opposed.contains(&ids) || opposed.contains(&(ids.1, ids.0)) {
+            continue;
+        }
         // The older entry stays: it has been shown, cited and linked for longer.
         let born = |it: &Entry| (it.history.first, it.id);
         let (target, source) = if born(&pair.first) <= born(&pair.second) {
@@ -209,7 +219,7 @@ fn plan_dedup(
         if pair.merging != MergeDecision::Merge || is_norm && !by.is_human() {
             left.push(OpenDecision {
                 entries: vec![target, source],
-                what: "seem to say the same".to_owned(),
+                what: "may be duplicates".to_owned(),
                 command: format!("ken entry merge {source} --into {target}"),
             });
         } else if !taken.contains(&target) && !taken.contains(&source) {
@@ -225,7 +235,8 @@ fn plan_dedup(
 fn plan_sweep(engine: &mut Engine) -> Result<Vec<PlannedChange>, EngineError> {
     let today = engine.now().date();
     let entries = engine.index.list(&EntryFilter::default())?;
-    let errors = health::misses::count_misses(engine, &entries)?;
+    let missed = health::misses::missed_entries(engine)?;
+    let errors = ken_core::health::count_errors(missed, &entries);
     let misses = |entry: &Entry| errors.get(&entry.id).copied().unwrap_or_default();
     // Checking code is slow, so only entries that would be swept without support are checked.
     let all = entries.iter();
@@ -265,10 +276,7 @@ fn list_contradictions(engine: &mut Engine) -> Result<Vec<OpenDecision>, EngineE
     let left = found.map(|pair| OpenDecision {
         entries: vec![pair.first.id, pair.second.id],
         what: format!("contradict each other ({})", pair.why),
-        command: format!(
-            "ken health contradictions --dismiss {} {}",
-            pair.first.id, pair.second.id
-        ),
+        command: format!("ken inbox resolve {} {}", pair.first.id, pair.second.id),
     });
     Ok(left.collect())
 }

@@ -5,33 +5,33 @@ use ken_index::{Backend, ModelChoiceError};
 /// An error in selecting or opening an embedding model.
 #[derive(Debug, thiserror::Error)]
 pub enum ModelError {
-    #[error("this ken was built without the rung `{}`", rung.name())]
+    #[error("this build of Ken does not support the embedding model `{}`", rung.name())]
     NotInBuild { rung: Backend },
-    #[error("this ken was built without a way to fetch models")]
+    #[error("this build of Ken cannot download models")]
     CannotFetch,
-    #[error("there is no rung `{name}`")]
+    #[error("`{name}` is not a valid embedding model")]
     UnknownRung { name: String },
-    #[error("there is no dialect `{name}`")]
+    #[error("`{name}` is not a valid dialect")]
     UnknownDialect { name: String },
-    #[error("no model was added for the rung `{}`", rung.name())]
+    #[error("no embedding model `{}` was added", rung.name())]
     NotAdded { rung: Backend },
     #[error(
-        "a model can be added in a git repository only: elsewhere the choice would lie in the folder and travel with it"
+        "a model can only be added in a git repository: elsewhere its configuration would be copied with the folder"
     )]
     OutsideGit,
-    #[error("the model was chosen in another clone")]
+    #[error("the model was configured in another clone")]
     ChosenElsewhere,
-    #[error("there is no folder `{folder}`")]
+    #[error("the folder `{folder}` does not exist")]
     NoFolder { folder: String },
-    #[error("the file `{file}` that names the model cannot be read: {why}")]
+    #[error("cannot read the model configuration `{file}`: {why}")]
     File { file: String, why: String },
     #[error(transparent)]
     Choice(#[from] ModelChoiceError),
     #[cfg(feature = "http")]
-    #[error("the endpoint did not answer as it should")]
+    #[error("the endpoint gave an invalid answer")]
     Probe(#[from] ken_index::ProbeError),
     #[cfg(all(feature = "http", feature = "transformer"))]
-    #[error("cannot fetch the model")]
+    #[error("cannot download the model")]
     Fetch(#[from] ken_index::FetchError),
 }
 
@@ -40,30 +40,30 @@ impl ModelError {
     pub fn hint(&self) -> Option<String> {
         let text = match self {
             Self::NotInBuild { .. } | Self::CannotFetch => {
-                "releases have it; `cargo install --path crates/ken-cli --features transformer,http` builds it"
+                "use a release, or build with `cargo install --path crates/ken-cli --features transformer,http`"
             }
             Self::UnknownRung { .. } => "write static, none, transformer or http",
             Self::UnknownDialect { .. } => "write openai or ollama",
             Self::NotAdded { rung } => match rung {
-                Backend::Transformer => "`ken config model add FOLDER` adds one",
+                Backend::Transformer => "add one with `ken config model add FOLDER`",
                 Backend::Http => {
-                    "`ken config model add --http URL --dialect ollama --model NAME` adds one"
+                    "add one with `ken config model add --http URL --dialect ollama --model NAME`"
                 }
                 Backend::Static | Backend::None => return None,
             },
-            Self::OutsideGit => "`git init` makes this folder one",
+            Self::OutsideGit => "run `git init` first",
             Self::ChosenElsewhere => {
-                "choose it here with `ken config model add`, or `ken config model use static`"
+                "run `ken config model add` or `ken config model use static` in this clone"
             }
             Self::NoFolder { .. } => {
-                "give the folder of a model, or its name such as sentence-transformers/all-MiniLM-L6-v2"
+                "pass the folder of a model, or its name such as sentence-transformers/all-MiniLM-L6-v2"
             }
-            Self::File { .. } => "`ken config model use static` writes it anew",
+            Self::File { .. } => "run `ken config model use static` to rewrite the file",
             #[cfg(all(feature = "http", feature = "transformer"))]
             Self::Fetch(
                 ken_index::FetchError::Unreachable { .. } | ken_index::FetchError::Hub(_),
             ) => {
-                "without a network, get the model's folder another way and give that: `ken config model add FOLDER`"
+                "without a network, copy the model's folder to this machine and run `ken config model add FOLDER`"
             }
             #[cfg(all(feature = "http", feature = "transformer"))]
             Self::Fetch(_) => return None,

@@ -49,7 +49,7 @@ pub(crate) fn add_example_norm(
         let names: Vec<&str> = all.iter().map(|it| it.name.as_str()).collect();
         let known = names.join(", ");
         return Err(EngineError::Usage(format!(
-            "no example is called `{name}`; there are {known}"
+            "`{name}` is not a valid example; known: {known}"
         )));
     };
     let evidence = match cited {

@@ -271,7 +271,7 @@ fn find_invalid_approvals(
                 findings.push(GateFinding {
                     gate: BACKFLOW_GATE,
                     level: GateLevel::Error,
-                    message: format!("the approval by {} does not do: {why}", approval.by),
+                    message: format!("the approval by {} is invalid: {why}", approval.by),
                     at: entry.id.to_string(),
                     line: None,
                 });

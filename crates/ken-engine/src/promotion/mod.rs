@@ -12,7 +12,7 @@ mod signers;
 
 use ken_core::decide::{self, CITATIONS_MAX, Proposal, Refusal};
 use ken_core::ledger::entry::Entry;
-use ken_core::ledger::event::{Body, Linked, Origin, Relation};
+use ken_core::ledger::event::{EventBody, Linked, Origin, Relation};
 use ken_core::ledger::store::EntryFilter;
 use ken_core::trust::facts::EntryFacts;
 use ken_core::values::actor::Actor;
@@ -53,7 +53,7 @@ pub struct PromotionRequest {
     pub kind: EntryKind,
     /// Statement of the new entry; by default that of its only source.
     pub statement: Option<Statement>,
-    pub evidence: Vec<Anchor>,
+    pub anchors: Vec<Anchor>,
     pub cite: Vec<CitationSource>,
 }
 
@@ -165,7 +165,7 @@ pub(crate) fn propose_promotion(
     sync::sync_before_writing(engine)?;
     if request.sources.is_empty() || request.sources.len() > SOURCES_MAX {
         return Err(EngineError::Usage(format!(
-            "name the entries it is made from, 1 to {SOURCES_MAX}"
+            "name 1 to {SOURCES_MAX} source entries"
         )));
     }
     let loaded = request.sources.iter().map(|id| engine.entry(*id));
@@ -197,14 +197,14 @@ fn check_promotion_source(
     let (from, into) = (source.id.prefix().memory(), to.memory());
     if from == into || into == Memory::Episodic {
         return Err(EngineError::Usage(format!(
-            "{} is {} already; promoting leads from episodic to semantic, and from both to procedural",
+            "{} is already {}; promotion leads from episodic to semantic, and from both to procedural",
             source.id,
             from.name()
         )));
     }
     if from == Memory::Procedural {
         return Err(EngineError::Usage(format!(
-            "{} is a norm; nothing becomes less than that by promotion",
+            "{} is a norm, which cannot be promoted further",
             source.id
         )));
     }
@@ -232,7 +232,7 @@ fn promotion_proposal(
         }
         (None, _) => {
             return Err(EngineError::Usage(
-                "say what it teaches: --statement TEXT".to_owned(),
+                "state the lesson with --statement TEXT".to_owned(),
             ));
         }
     };
@@ -255,7 +255,7 @@ fn promotion_proposal(
     let origins = sources.iter().filter_map(|it| it.created.as_ref());
     let origin = origins.fold(own, |least, it| least.least_trusted(it.origin));
     let mut content = Content::new(statement);
-    content.evidence = request.evidence;
+    content.anchors = request.anchors;
     let contents = sources.iter().filter_map(|it| it.content.as_ref());
     let tags = contents.flat_map(|it| it.tags.iter().cloned());
     content.tags = tags.take(Content::TAGS_MAX).collect();
@@ -275,7 +275,7 @@ fn add_with_source_links(
     let (event, entry) = entries::ids_for_proposal(engine, &proposal, by)?;
     let mut drafts = vec![(Some(event), decide::propose(event, proposal)?)];
     for source in sources {
-        let body = Body::Linked(Linked {
+        let body = EventBody::Linked(Linked {
             to: source.id,
             rel: Relation::DerivedFrom,
             withdraws: Vec::new(),

@@ -74,21 +74,21 @@ impl SignerOptions {
 /// Reason why a signature is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SignatureError {
-    #[error("this repository wants approvals signed")]
+    #[error("this repository requires signed approvals")]
     Missing,
-    #[error("this is no SSH signature")]
+    #[error("this is not a valid SSH signature")]
     Malformed,
     #[error("the signature is for `{0}`, not for `{NAMESPACE}`")]
     Namespace(String),
-    #[error("the key is of type {0}, which ken cannot check; use an Ed25519 or ECDSA P-256 key")]
+    #[error("keys of type {0} are not supported; use an Ed25519 or ECDSA P-256 key")]
     Unsupported(String),
-    #[error("nobody in `.ken/allowed_signers` has this key")]
+    #[error("this key is not in `.ken/allowed_signers`")]
     Unknown,
-    #[error("the key is not {0}'s")]
+    #[error("the key does not belong to {0}")]
     WrongPrincipal(String),
-    #[error("the key was not allowed at that time")]
+    #[error("the key was not valid at that time")]
     NotValidThen,
-    #[error("the signature is not over this artifact, or is broken")]
+    #[error("the signature does not match this artifact")]
     Altered,
 }
 

@@ -7,19 +7,19 @@ use ken_remote::{HubAddressError, HubError, HubTokenError};
 /// An error in configuring a remote or in exchanging events with it.
 #[derive(Debug, thiserror::Error)]
 pub enum RemoteError {
-    #[error("`{0}` is no name: small letters, digits, `_` and `-`")]
+    #[error("`{0}` is not a valid name: use lowercase letters, digits, `_` and `-`")]
     InvalidName(String),
-    #[error("there is no remote `{name}`")]
+    #[error("the remote `{name}` does not exist")]
     Unknown { name: String, known: Vec<String> },
-    #[error("no remote was added here")]
+    #[error("no remote is configured")]
     NoRemote,
-    #[error("there is a remote `{name}` already, at another address")]
+    #[error("the remote `{name}` already exists with another URL")]
     NameTaken { name: String },
     #[error(
-        "a remote can be added in a git repository only: elsewhere its address would lie in the folder and travel with it"
+        "a remote can only be added in a git repository: elsewhere its URL would be copied with the folder"
     )]
     OutsideGit,
-    #[error("the remotes were added in another clone")]
+    #[error("the remotes were configured in another clone")]
     AddedElsewhere,
     #[error("cannot read the list of remotes `{}`", path.display())]
     Unreadable {
@@ -28,16 +28,16 @@ pub enum RemoteError {
     },
     #[error("cannot write the list of remotes")]
     Unwritable(#[source] Box<toml::ser::Error>),
-    #[error("another ken exchanges events with `{name}`")]
+    #[error("another Ken process is exchanging events with `{name}`")]
     Busy { name: String },
-    #[error("the token that is kept for `{name}` was given for another machine")]
+    #[error("the token stored for `{name}` belongs to another host")]
     OtherMachine { name: String },
     #[error("cannot read the token file `{}`", path.display())]
     TokenFile {
         path: PathBuf,
         source: std::io::Error,
     },
-    #[error("cannot keep or forget the token in `{}`", path.display())]
+    #[error("cannot store or delete the token in `{}`", path.display())]
     TokenStorage {
         path: PathBuf,
         source: std::io::Error,
@@ -58,41 +58,41 @@ impl RemoteError {
             Self::InvalidName(_) => "such as `hub`",
             Self::Unknown { known, .. } if known.is_empty() => ADD_HINT,
             Self::Unknown { known, .. } => {
-                return Some(format!("there is `{}`", known.join("`, `")));
+                return Some(format!("known: `{}`", known.join("`, `")));
             }
             Self::NoRemote => ADD_HINT,
             Self::NameTaken { name } => {
                 return Some(format!(
-                    "`ken remote remove {name}` first, or choose another name"
+                    "run `ken remote remove {name}` first, or choose another name"
                 ));
             }
-            Self::OutsideGit => "`git init` makes this folder one",
+            Self::OutsideGit => "run `git init` first",
             Self::AddedElsewhere => {
-                "a copy of git's folder does not bring its remotes along: add them here with `ken remote add`"
+                "remotes are not copied with the git directory: add them in this clone with `ken remote add`"
             }
             Self::Unreadable { .. } => {
-                "mend or delete it; `ken remote add NAME URL` writes it anew"
+                "repair or delete the file; `ken remote add NAME URL` writes a new one"
             }
-            Self::Unwritable(_) => "give the token's file a name in UTF-8",
-            Self::Busy { .. } => "wait until it has ended",
+            Self::Unwritable(_) => "rename the token file to a UTF-8 name",
+            Self::Busy { .. } => "wait until it finishes",
             Self::OtherMachine { .. } => {
-                "give a token with `ken remote add NAME URL --token-stdin`"
+                "store a token with `ken remote add NAME URL --token-stdin`"
             }
             Self::TokenFile { .. } | Self::TokenStorage { .. } => {
-                "check the path and who may read it"
+                "check the path and its permissions"
             }
             Self::Address(HubAddressError::Plain { .. }) => {
-                "use https; --insecure lets events and token travel in the open"
+                "use https, or --insecure to send events and token unencrypted"
             }
             Self::Address(_) => "such as https://hub.example.org/my-repository",
-            Self::Token(_) => "give it alone on one line",
+            Self::Token(_) => "pass the token alone on one line",
             Self::Hub { why, .. } => why.hint(),
         };
         Some(text.to_owned())
     }
 }
 
-const ADD_HINT: &str = "`ken remote add https://hub.example.org/WORKSPACE` adds one";
+const ADD_HINT: &str = "add one with `ken remote add https://hub.example.org/WORKSPACE`";
 
 fn after_events(done: usize) -> String {
     match done {

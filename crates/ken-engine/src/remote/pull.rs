@@ -195,7 +195,7 @@ fn pull_pages(
         let goes_on = page.cursor.seq > cursor.seq && !page.events.is_empty();
         if page.more && !goes_on || page.events.len() > PULL_EVENTS_MAX as usize {
             let hub = remote.address.origin().to_owned();
-            let why = "its pages do not go on, or are too long";
+            let why = "its pages do not advance or are too long";
             return Err(failed(pass.done)(HubError::Answer { hub, why }).into());
         }
         pull_page(engine, &page, pass)?;
@@ -302,7 +302,7 @@ fn pull_event(
             return Ok(());
         }
         if !is_copy_of(existing, &wanted) {
-            let reason = "another event stands here under its id".to_owned();
+            let reason = "another local event has the same id".to_owned();
             declined.push(decline(reason));
             return Ok(());
         }
@@ -311,7 +311,7 @@ fn pull_event(
         ReceiveVerdict::Taken => {}
         ReceiveVerdict::Held(why) => {
             pass.lost.remove(&id);
-            declined.push(decline(format!("it would wait for a person here: {why}")));
+            declined.push(decline(format!("it would be quarantined here: {why}")));
             return Ok(());
         }
         ReceiveVerdict::Turned(turned) => {

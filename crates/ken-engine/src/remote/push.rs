@@ -151,7 +151,7 @@ fn push_batch(
     // Answers are matched to events by position; a wrong match would mark an event as safe that the
     // hub does not have.
     if !answers_match_batch(&pushed, batch) {
-        let why = "it answered about other events than were sent";
+        let why = "its answer does not match the events that were sent";
         let hub = remote.address.origin().to_owned();
         return Err(failed(HubError::Answer { hub, why }).into());
     }

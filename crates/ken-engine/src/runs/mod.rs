@@ -16,17 +16,13 @@ pub(crate) mod store;
 use std::collections::BTreeSet;
 
 use ken_core::ledger::event::RunClosed;
-use ken_core::trust::run::accumulation::SCALE_MILLI;
 use ken_core::trust::run::closing::RunEnding;
 use ken_core::trust::run::exposure::ExposureSet;
 use ken_core::trust::run::name::IMPLICIT_PREFIX;
-use ken_core::trust::run::{
-    ABANDONED_AFTER_MS, AGENTS_MAX, Run, RunFinding, RunMember, RunMode, RunNote, RunRecord,
-    RunWitness,
-};
+use ken_core::trust::run::opening::{check_finding, opening_notes};
+use ken_core::trust::run::{ABANDONED_AFTER_MS, Run, RunFinding, RunNote, RunRecord};
 use ken_core::values::actor::Actor;
 use ken_core::values::id::EntryId;
-use ken_core::values::text::{Note as Words, Tag};
 use ken_ledger::LedgerLocation;
 use ken_ledger::disk::LockGuard;
 use serde_json::Value;
@@ -39,18 +35,8 @@ use store::RunStore;
 
 pub use ken_core::trust::run::closed::{ClosedRun, PastRun};
 pub use ken_core::trust::run::existing_claim::RecordOutcome;
+pub use ken_core::trust::run::opening::OpenRunRequest;
 pub use reader::EntryReader;
-
-/// Settings of a run to open.
-#[derive(Clone, Debug, Default)]
-pub struct OpenRunRequest {
-    /// Run id; generated if absent.
-    pub id: Option<String>,
-    pub agents: Vec<(Actor, RunMember)>,
-    pub witness: RunWitness,
-    pub thread: Option<Tag>,
-    pub task: Option<Words>,
-}
 
 /// Opens a run, after closing abandoned runs.
 ///
@@ -58,11 +44,11 @@ pub struct OpenRunRequest {
 /// maintenance runs.
 pub(crate) fn open_run(
     engine: &mut Engine,
-    wish: OpenRunRequest,
+    request: OpenRunRequest,
     by: &Actor,
 ) -> Result<Run, EngineError> {
     engine.close_abandoned_runs(by)?;
-    let run = create_run(engine, wish, by)?;
+    let run = create_run(engine, request, by)?;
     // Neither may fail the run, so both return nothing.
     maintenance::run_due_maintenance(engine, by);
     health::report::update_health_report(engine);
@@ -72,43 +58,14 @@ pub(crate) fn open_run(
 /// Creates a run without maintenance.
 pub(super) fn create_run(
     engine: &mut Engine,
-    wish: OpenRunRequest,
+    request: OpenRunRequest,
     by: &Actor,
 ) -> Result<Run, EngineError> {
-    if wish.agents.len() > AGENTS_MAX {
-        let message = format!("a run has at most {AGENTS_MAX} agents");
-        return Err(EngineError::Usage(message));
-    }
-    let id = match wish.id {
-        Some(id) => id,
-        // The top 40 of 128 random bits, which are ten digits.
-        None => format!("R-{:010x}", engine.runtime.random() >> 88),
-    };
-    if id.starts_with(IMPLICIT_PREFIX) {
-        let message = format!("`{IMPLICIT_PREFIX}` begins the names of runs that Ken makes itself");
-        return Err(EngineError::Usage(message));
-    }
+    let (id, notes) = opening_notes(request, || engine.runtime.random())?;
     // The id becomes a file name, so a secret in it cannot be redacted, only refused.
     engine.guard.admit_text(&Value::from(id.clone()), by)?;
-    let opened = RunNote::Opened {
-        run: id.clone(),
-        manner: RunMode::Explicit,
-        witness: wish.witness,
-        thread: wish.thread,
-        task: wish.task,
-    };
-    let joined = wish
-        .agents
+    let notes = notes
         .into_iter()
-        .map(|(agent, member)| RunNote::Joined {
-            agent,
-            member: RunMember {
-                declared: true,
-                ..member
-            },
-        });
-    let unchecked = [opened].into_iter().chain(joined);
-    let notes = unchecked
         .map(|note| admit_note(engine, note, by))
         .collect::<Result<Vec<RunRecord>, EngineError>>()?;
     RunStore::new(&engine.place)?.create(&id, &notes)?;
@@ -133,12 +90,8 @@ pub(crate) fn observe(
     mut finding: RunFinding,
 ) -> Result<Run, EngineError> {
     let _in = tracing::info_span!("observe").entered();
-    let beyond = |milli: u16| milli > SCALE_MILLI;
-    if beyond(finding.severity_milli) || beyond(finding.confidence_milli) {
-        let message = "severity and confidence go from 0 to 10".to_owned();
-        return Err(EngineError::Usage(message));
-    }
-    validity::anchoring::fingerprint_anchors(engine, &mut finding.evidence)?;
+    check_finding(&finding)?;
+    validity::anchoring::fingerprint_anchors(engine, &mut finding.anchors)?;
     let says: BTreeSet<EntryId> = engine.entries_stating(&finding.statement)?;
     let id = reader::run_for_finding(engine, reader)?;
     let note = RunNote::Observed {
@@ -239,7 +192,7 @@ fn abandon_run(engine: &mut Engine, run: &Run, by: &Actor) -> Result<(), EngineE
                 // Another process closed it in the meantime.
                 return Ok(());
             }
-            tracing::warn!(%error, "a run that nobody ended cannot be closed and is forgotten");
+            tracing::warn!(%error, "cannot close an abandoned run; it is discarded");
             store.close(run)
         }
         Err(error) => Err(error),

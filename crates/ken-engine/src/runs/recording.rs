@@ -67,7 +67,7 @@ fn observe_once(
     if run.is_some_and(|it| it.has_found(&finder.agent, &content.statement)) {
         return Ok(());
     }
-    let finding = RunFinding::new(content.statement, content.evidence, content.verify);
+    let finding = RunFinding::new(content.statement, content.anchors, content.verify);
     engine.observe(&finder, finding)?;
     Ok(())
 }

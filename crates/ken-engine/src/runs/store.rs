@@ -47,7 +47,7 @@ impl RunStore {
         match created {
             // `create_new` is atomic, so only one of two processes creates the run.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                Err(EngineError::Usage(format!("run `{id}` is open already")))
+                Err(EngineError::Usage(format!("run `{id}` is already open")))
             }
             other => Ok(other.map_err(DiskError::on("write", &path))?),
         }
@@ -91,7 +91,9 @@ impl RunStore {
     pub(crate) fn is_open(&self, id: &str) -> Result<bool, EngineError> {
         let path = run_path(RUNS_DIR, id)?;
         let stat = self.dir.stat(&path);
-        Ok(stat.map_err(DiskError::on("look at", &path))?.is_some())
+        Ok(stat
+            .map_err(DiskError::on("read the metadata of", &path))?
+            .is_some())
     }
 
     /// Waits for the lock that serializes closing runs.
@@ -136,7 +138,9 @@ impl RunStore {
     pub(crate) fn has_session(&self, session: &str) -> Result<bool, EngineError> {
         let path = session_path(session);
         let stat = self.dir.stat(&path);
-        Ok(stat.map_err(DiskError::on("look at", &path))?.is_some())
+        Ok(stat
+            .map_err(DiskError::on("read the metadata of", &path))?
+            .is_some())
     }
 
     /// Adds exposures to those of a session.
@@ -185,7 +189,7 @@ impl RunStore {
             Ok(())
         } else {
             Err(EngineError::Usage(format!(
-                "no run `{id}` is open here; `ken run list` shows those that are"
+                "run `{id}` is not open; run `ken run list` to list open runs"
             )))
         }
     }
@@ -197,7 +201,7 @@ fn run_path(folder: &str, id: &str) -> Result<String, EngineError> {
         Ok(format!("{folder}/{id}{SUFFIX}"))
     } else {
         Err(EngineError::Usage(format!(
-            "`{id}` is no name for a run: letters, digits, `-` and `_`, at most {RUN_NAME_BYTES_MAX}"
+            "`{id}` is not a valid run name: use letters, digits, `-` and `_`, at most {RUN_NAME_BYTES_MAX}"
         )))
     }
 }

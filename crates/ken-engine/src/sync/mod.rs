@@ -156,7 +156,7 @@ fn sync_edits(engine: &mut Engine, bulk: BulkDeletion) -> Result<UnrecordedDelet
         scan = scan::scan_entry_files(engine, &dir)?;
     }
     if let Some(file) = scan.conflicted {
-        let why = format!("{file} holds conflict markers");
+        let why = format!("{file} contains conflict markers");
         engine.notices.push(EngineNotice::SyncDeferred { why });
         return Ok(UnrecordedDeletions::default());
     }
@@ -176,7 +176,7 @@ fn sync_edits(engine: &mut Engine, bulk: BulkDeletion) -> Result<UnrecordedDelet
         if files::remove_if_redacted(engine, &dir, &edited.file, &mut seen)? {
             // Redaction takes precedence over an edit of the redacted entry.
             if edited.is_edited() {
-                let (file, why) = (edited.file, "its entry was blanked".to_owned());
+                let (file, why) = (edited.file, "its entry was redacted".to_owned());
                 engine.notices.push(EngineNotice::FileIgnored { file, why });
             }
             continue;
@@ -193,7 +193,7 @@ fn sync_edits(engine: &mut Engine, bulk: BulkDeletion) -> Result<UnrecordedDelet
             // others.
             EditAuthor::BeyondShallow => {
                 let why = format!(
-                    "this clone is too shallow to tell who edited {}",
+                    "the history of this shallow clone does not show the author of {}",
                     edited.file
                 );
                 engine.notices.push(EngineNotice::SyncDeferred { why });
@@ -305,7 +305,10 @@ fn render_synced(
     if let Some(text) = entry_file::render(&entry, Some(&machine)) {
         write_atomically(dir, &path, text.as_bytes()).map_err(DiskError::on("write", &path))?;
     }
-    if let Some(stat) = dir.stat(&path).map_err(DiskError::on("look at", &path))? {
+    if let Some(stat) = dir
+        .stat(&path)
+        .map_err(DiskError::on("read the metadata of", &path))?
+    {
         seen.record(&edited.file, &stat);
     }
     Ok(())
@@ -339,7 +342,7 @@ fn record_content_edit(
         return Ok(EditOutcome::Deferred);
     };
     let mut new = reading.content.clone();
-    keep_fingerprints(&old.evidence, &mut new.evidence);
+    keep_fingerprints(&old.anchors, &mut new.anchors);
     let changes = old.changes_to(&new);
     if changes.is_empty() {
         return Ok(EditOutcome::Unchanged);
@@ -378,7 +381,7 @@ fn record_confirmation_edit(
         .plus_millis(DAY_MS);
     if latest.date() < on {
         return Err(EngineError::Usage(format!(
-            "lastConfirmed {on} lies in the future"
+            "lastConfirmed {on} is in the future"
         )));
     }
     let derived = derive_identity(entry, "confirmed", &on.to_string(), &[]);

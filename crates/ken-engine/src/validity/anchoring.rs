@@ -11,8 +11,9 @@ use ken_core::trust::facts::Validity;
 use ken_core::values::actor::Actor;
 use ken_core::values::anchor::Anchor;
 use ken_core::values::check::{NormCheck, parse_language};
+use ken_core::values::citation::CitationSource;
 use ken_core::values::condition::TruthValue;
-use ken_core::values::content::{Changes, Content, KindDetail};
+use ken_core::values::content::{Content, ContentChanges, KindDetail};
 use ken_core::values::id::EntryId;
 use ken_core::values::text::Condition;
 use ken_ledger::LedgerLocation;
@@ -69,16 +70,16 @@ pub(crate) fn fingerprint_content(
     ground: &mut Option<FingerprintContext>,
 ) -> Result<(), EngineError> {
     validate_norm_check(content.detail.as_ref())?;
-    fingerprint_and_check(engine, &mut content.evidence, &content.depends_on, ground)
+    fingerprint_and_check(engine, &mut content.anchors, &content.depends_on, ground)
 }
 
 /// Fingerprints the anchors of an edit, as [`fingerprint_content`] does.
 pub(crate) fn fingerprint_changes(
     engine: &mut Engine,
-    changes: &mut Changes,
+    changes: &mut ContentChanges,
 ) -> Result<(), EngineError> {
     validate_norm_check(changes.detail.as_ref().and_then(Option::as_ref))?;
-    let evidence = changes.evidence.as_deref_mut().unwrap_or_default();
+    let evidence = changes.anchors.as_deref_mut().unwrap_or_default();
     let conditions = changes.depends_on.as_deref().unwrap_or_default();
     fingerprint_and_check(engine, evidence, conditions, &mut None)
 }
@@ -117,7 +118,7 @@ fn fingerprint_and_check(
         // Unverifiable conditions are accepted: this clone may lack a lock file or a grammar.
         if check.truth == TruthValue::Broken {
             return Err(EngineError::UnsupportedByCode {
-                what: format!("the condition `{condition}` does not hold"),
+                what: format!("the condition `{condition}` is not met"),
                 why: check.why,
                 nearest: Vec::new(),
             });
@@ -193,7 +194,7 @@ fn add_diffs(engine: &Engine, all: &mut [EntryCheck]) -> Result<(), EngineError>
     let now = CodeVersion::Work(WorkTree::new(&engine.place)?);
     for checked in all {
         let content = checked.entry.content.as_ref();
-        let anchors = content.into_iter().flat_map(|it| &it.evidence);
+        let anchors = content.into_iter().flat_map(|it| &it.anchors);
         for (anchor, check) in anchors.zip(&mut checked.anchors) {
             if check.verdict == AnchorVerdict::Changed
                 && let Some(then) = find_fingerprinted_version(&git, anchor)?
@@ -213,7 +214,7 @@ pub(crate) fn reanchor_all(
     let mut entries = engine.index.list(&EntryFilter::default())?;
     entries.retain(|entry| {
         let content = entry.content.as_ref();
-        content.is_some_and(|content| !content.evidence.is_empty())
+        content.is_some_and(|content| !content.anchors.is_empty())
     });
     let mut done = ReanchorOutcome::default();
     for checked in check_entries(engine, entries, MoveSearch::Tree, Effort::Full)? {
@@ -247,7 +248,7 @@ fn reanchor_checked(
     let evidence = checked.refreshed_anchors();
     let content = checked.entry.content.as_ref();
     // An event without an effect would only bloat the ledger.
-    if content.is_some_and(|content| content.evidence != evidence) {
+    if content.is_some_and(|content| content.anchors != evidence) {
         let draft = decide::reanchor(&checked.entry, evidence)?;
         engine.record(vec![draft], by)?;
         if checked.has_moved() {
@@ -263,11 +264,12 @@ fn reanchor_checked(
     Ok(())
 }
 
-/// Fingerprints the current code of an entry after a person confirmed that the claim still
-/// holds.
+/// Fingerprints the current code of an entry after a person confirmed that the claim still holds,
+/// and cites `citation` for it. Either both are recorded or neither.
 pub(crate) fn accept_current_code(
     engine: &mut Engine,
     id: EntryId,
+    citation: Option<CitationSource>,
     by: &Actor,
 ) -> Result<Entry, EngineError> {
     let checked = check_in_work_tree(engine, id)?;
@@ -275,7 +277,7 @@ pub(crate) fn accept_current_code(
     if let Some(gone) = anchors.find(|it| it.verdict == AnchorVerdict::Gone) {
         return Err(EngineError::UnsupportedByCode {
             what: format!("`{}` is gone", gone.at),
-            why: "an entry cannot rest on what is not there".to_owned(),
+            why: "an anchor must point at existing code".to_owned(),
             nearest: Vec::new(),
         });
     }
@@ -283,8 +285,12 @@ pub(crate) fn accept_current_code(
         let old = Anchor::from(check.at.clone());
         check.now.clone().unwrap_or(old)
     });
-    let draft = decide::reanchor(&checked.entry, evidence.collect())?;
-    engine.record(vec![draft], by)?;
+    let mut drafts = vec![decide::reanchor(&checked.entry, evidence.collect())?];
+    if let Some(citation) = citation {
+        let citation = citation.cite(by, engine.now());
+        drafts.push(decide::cite(&checked.entry, citation)?);
+    }
+    engine.record(drafts, by)?;
     files::render_due(engine)?;
     engine.entry(id)
 }
@@ -316,7 +322,7 @@ fn fingerprint_anchor(
 ) -> Result<(), EngineError> {
     let at = &anchor.at;
     let refused = |why: String, nearest: Vec<String>| {
-        let what = format!("the anchor `{at}` points at nothing");
+        let what = format!("the anchor `{at}` was not found");
         Err(EngineError::UnsupportedByCode { what, why, nearest })
     };
     match checker.reader.resolve_spot(at.path(), at.part())? {
@@ -325,9 +331,12 @@ fn fingerprint_anchor(
             Ok(())
         }
         SpotLookup::NoFile if checker.is_folder(at)? => Ok(()),
-        SpotLookup::NoFile => refused(format!("there is no file `{}`", at.path()), Vec::new()),
+        SpotLookup::NoFile => refused(
+            format!("the file `{}` does not exist", at.path()),
+            Vec::new(),
+        ),
         SpotLookup::Missing(ResolveError::SymbolNotFound { nearest, .. }) => {
-            refused("there is no such symbol".to_owned(), nearest)
+            refused("the file has no such symbol".to_owned(), nearest)
         }
         SpotLookup::Missing(other) => refused(other.to_string(), Vec::new()),
         SpotLookup::Unreadable(why) => refused(why, Vec::new()),
@@ -355,5 +364,5 @@ fn validate_norm_check(detail: Option<&KindDetail>) -> Result<(), EngineError> {
         | NormCheck::DiffSize { .. }
         | NormCheck::RiskTier { .. } => Ok(()),
     };
-    understood.map_err(|why| EngineError::Usage(format!("the check cannot be used: {why}")))
+    understood.map_err(|why| EngineError::Usage(format!("the check is invalid: {why}")))
 }

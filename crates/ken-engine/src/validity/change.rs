@@ -174,7 +174,7 @@ impl CodeChange {
             if too_large && file.skip_reason.is_none() {
                 let most = FILE_LINES_MAX;
                 file.skip_reason = Some(format!(
-                    "it adds {} lines; at most {most} of a file and {CHANGE_LINES_MAX} of a change are looked at",
+                    "it adds {} lines; at most {most} per file and {CHANGE_LINES_MAX} per change are checked",
                     file.added
                 ));
             }

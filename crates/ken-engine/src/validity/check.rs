@@ -88,8 +88,8 @@ impl<'a> EntryChecker<'a> {
         let Some(content) = &entry.content else {
             return Ok(EntryCheck::new(entry, Vec::new(), Vec::new()));
         };
-        let mut anchors = Vec::with_capacity(content.evidence.len());
-        for anchor in &content.evidence {
+        let mut anchors = Vec::with_capacity(content.anchors.len());
+        for anchor in &content.anchors {
             anchors.push(self.check_anchor(anchor)?);
         }
         let mut conditions = Vec::with_capacity(content.depends_on.len());
@@ -118,7 +118,7 @@ impl<'a> EntryChecker<'a> {
             return self.check_without_fingerprint(at);
         };
         let Ok(fingerprint) = stored.parse::<Fingerprint>() else {
-            let why = "its fingerprint was taken in a way this ken does not know";
+            let why = "this version of Ken does not know the format of its fingerprint";
             return Ok(InPlaceCheck::Final(unverifiable_check(at, why.to_owned())));
         };
         let verdict = match self.reader.compare_spot(at.path(), at.part(), fingerprint) {
@@ -170,7 +170,7 @@ impl<'a> EntryChecker<'a> {
             }
             SpotLookup::Found(now) => InPlaceCheck::Final(AnchorCheck {
                 verdict: AnchorVerdict::Unverifiable,
-                why: "no fingerprint was taken; `ken entry reanchor --all` takes one".to_owned(),
+                why: "it has no fingerprint; run `ken entry reanchor --all` to add one".to_owned(),
                 ..intact_check(at, &now)
             }),
             SpotLookup::NoFile => return self.check_missing_file(at),
@@ -264,7 +264,7 @@ pub(crate) enum Effort {
 /// Returns the files with symbol anchors.
 fn symbol_paths(entries: &[Entry]) -> impl Iterator<Item = String> {
     let contents = entries.iter().filter_map(|entry| entry.content.as_ref());
-    let anchors = contents.flat_map(|content| &content.evidence);
+    let anchors = contents.flat_map(|content| &content.anchors);
     let symbols = anchors.filter(|it| matches!(it.at.part(), FilePart::Symbol(_)));
     symbols.map(|anchor| anchor.at.path().to_owned())
 }
@@ -360,8 +360,8 @@ impl SymbolLookup<'_, '_> {
             condition: text.to_owned(),
             truth: truth.unwrap_or(TruthValue::Unverifiable),
             why: match truth {
-                Some(_) => "as `ken verify` last found".to_owned(),
-                None => "`ken verify` has not looked yet".to_owned(),
+                Some(_) => "according to the last `ken verify`".to_owned(),
+                None => "not checked by `ken verify` yet".to_owned(),
             },
             at: None,
         }

@@ -133,7 +133,7 @@ impl WorkTree {
                 }
             }
             if paths.len() > WALKED_FILES_MAX {
-                return Err(io::Error::other("there are too many files here"));
+                return Err(io::Error::other("the folder has too many files"));
             }
         }
         paths.sort();
@@ -205,9 +205,9 @@ impl CommitTree {
                 let commit = String::from_utf8_lossy(&out).trim().to_owned();
                 Ok(Self::new(git, commit))
             }
-            Err(GitError::Failed { .. }) => {
-                Err(EngineError::Usage(format!("git knows no commit `{name}`")))
-            }
+            Err(GitError::Failed { .. }) => Err(EngineError::Usage(format!(
+                "git does not know the commit `{name}`"
+            ))),
             Err(other) => Err(other.into()),
         }
     }

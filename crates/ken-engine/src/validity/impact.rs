@@ -86,7 +86,7 @@ impl ValidityReport {
         let before = self.invalid_before.iter();
         let warnings = before.flat_map(|it| entry_findings(it, FailOn::Nothing));
         let old = warnings.map(|mut finding| {
-            finding.message.push_str(" (before this change already)");
+            finding.message.push_str(" (already before this change)");
             finding
         });
         new.chain(old).collect()
@@ -256,7 +256,7 @@ fn entry_findings(checked: &EntryCheck, fail_on: FailOn) -> Vec<GateFinding> {
     let finding = |problem: String, at: String, line: Option<u32>| GateFinding {
         gate: VALIDITY_GATE,
         level,
-        message: format!("{problem}, on which {id} rests: {title}"),
+        message: format!("{problem}; {id} depends on it: {title}"),
         at,
         line: line.map(u64::from),
     };
@@ -286,10 +286,7 @@ fn entry_findings(checked: &EntryCheck, fail_on: FailOn) -> Vec<GateFinding> {
             Some((path, line)) => (path.clone(), Some(*line)),
             None => (id.to_string(), None),
         };
-        let problem = format!(
-            "`{}` does not hold ({})",
-            condition.condition, condition.why
-        );
+        let problem = format!("`{}` is not met ({})", condition.condition, condition.why);
         finding(problem, at, line)
     });
     anchors.chain(conditions).collect()
@@ -297,6 +294,6 @@ fn entry_findings(checked: &EntryCheck, fail_on: FailOn) -> Vec<GateFinding> {
 
 fn first_path(entry: &Entry) -> String {
     let content = entry.content.as_ref();
-    let first = content.and_then(|content| content.evidence.first());
+    let first = content.and_then(|content| content.anchors.first());
     first.map_or_else(String::new, |anchor| anchor.at.path().to_owned())
 }

@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use ken_anchor::{FileTree, FileTreeError};
 use ken_core::health::gates::{FORK_GATE, GUARD_GATE, SCHEMA_GATE};
 use ken_core::ledger::event::{
-    ApprovalGranted, Archived, Body, ConfidenceReset, ConfigChanged, ContradictionResolved,
-    DomainOverridden, DomainStrategyChanged, EventBlanked, EventData as _, EventSubject,
+    ApprovalGranted, Archived, ConfidenceReset, ConfigChanged, ContradictionResolved,
+    DomainOverridden, DomainStrategyChanged, EventBlanked, EventBody, EventData as _, EventSubject,
     OriginRevoked, PairDismissed, PeerTrustChanged, Proposed, QuarantineLifted, RecordedEvent,
     Restored, Retracted, StatusChanged, Superseded,
 };
@@ -102,7 +102,7 @@ pub(crate) fn diff_ledger(
     let present: BTreeSet<EventId> = after.iter().map(|it| it.recorded.event.id).collect();
     let lost = before.iter().filter(|(id, _)| !present.contains(id));
     for (id, file) in lost {
-        let message = format!("event {id} is gone; `ken ledger recover` brings it back");
+        let message = format!("event {id} is missing; run `ken ledger recover` to restore it");
         out.findings.push(finding(SCHEMA_GATE, file, None, message));
     }
     let mut new: Vec<LocatedEvent> = Vec::new();
@@ -192,7 +192,7 @@ fn to_ledger_change(located: &LocatedEvent) -> LedgerChange {
     }
 }
 
-fn effect_of_event(body: &Body, entry: Option<EntryId>) -> ChangeEffect {
+fn effect_of_event(body: &EventBody, entry: Option<EntryId>) -> ChangeEffect {
     if entry.is_none() {
         return ChangeEffect::Other;
     }
@@ -215,13 +215,15 @@ fn fork_file_findings(range: &ChangeRange) -> Result<Vec<GateFinding>, FileTreeE
         let is_view = path.ends_with(".md");
         let message = match SegmentName::from_tree_path(path) {
             // A pack is compressed, so a reviewer cannot read it in the pull request.
-            Ok(name) if name.form() == SegmentForm::Pack => "a change from a fork brings no packs",
+            Ok(name) if name.form() == SegmentForm::Pack => {
+                "a change from a fork may not add packs"
+            }
             Ok(_) if range.base.read(path)?.is_some() => {
-                "a change from a fork adds segments; this one was there before"
+                "a change from a fork may only add segments, not change them"
             }
             Ok(_) => continue,
             Err(_) if is_view => continue,
-            Err(_) => "a change from a fork does not touch what is decided here",
+            Err(_) => "a change from a fork may not change this file",
         };
         findings.push(finding(FORK_GATE, path, None, message.to_owned()));
     }
@@ -235,20 +237,22 @@ fn fork_event_finding(located: &LocatedEvent, authors: &CommitAuthors<'_>) -> Op
     let error = |message: String| Some(finding(FORK_GATE, file, line, message));
     let name = event.body.type_name();
     if is_policy(&event.body) {
-        return error(format!("a change from a fork may not bring `{name}`"));
+        return error(format!("a change from a fork may not add `{name}` events"));
     }
     // Events are not signed: without this check, a fork could write confirmations in the name of a
     // maintainer. Agents have no git identity.
     if event.by.role() != ActorRole::Agent && !authors.include(file, event.by.name()) {
         let by = &event.by;
-        return error(format!("this says it is by {by}, who did not commit it"));
+        return error(format!(
+            "this event names {by} as author, who did not commit it"
+        ));
     }
-    if let Body::Proposed(_) = event.body {
+    if let EventBody::Proposed(_) = event.body {
         let mut warning = finding(
             FORK_GATE,
             file,
             line,
-            "a new entry from a fork: read it before it is merged".to_owned(),
+            "a new entry from a fork: review it before you merge".to_owned(),
         );
         warning.level = GateLevel::Warning;
         return Some(warning);
@@ -257,7 +261,7 @@ fn fork_event_finding(located: &LocatedEvent, authors: &CommitAuthors<'_>) -> Op
 }
 
 /// Returns true for events that redact, approve, trust or configure.
-fn is_policy(body: &Body) -> bool {
+fn is_policy(body: &EventBody) -> bool {
     const POLICY: &[&str] = &[
         ApprovalGranted::TYPE,
         ConfidenceReset::TYPE,
@@ -273,7 +277,7 @@ fn is_policy(body: &Body) -> bool {
         QuarantineLifted::TYPE,
     ];
     // An unknown event may be a policy event of a newer version.
-    matches!(body, Body::Unknown { .. }) || POLICY.contains(&body.type_name())
+    matches!(body, EventBody::Unknown { .. }) || POLICY.contains(&body.type_name())
 }
 
 /// The commit authors of a change.

@@ -125,7 +125,7 @@ impl EntryCheck {
     /// Returns the anchors with moved ones relocated and missing fingerprints filled in.
     pub(crate) fn refreshed_anchors(&self) -> Vec<Anchor> {
         let content = self.entry.content.as_ref();
-        let old = content.map_or(&[][..], |content| &content.evidence);
+        let old = content.map_or(&[][..], |content| &content.anchors);
         // `anchors` has one check per anchor, in the order of the content, so that zip pairs them
         // up.
         let refreshed = old.iter().zip(&self.anchors).map(|(old, check)| {

@@ -71,7 +71,7 @@ pub(crate) fn norm_findings(
             findings.push(to_finding(norm, violation, level));
         }
         if all > FINDINGS_PER_NORM_MAX {
-            let what = format!("{} more places like this", all - FINDINGS_PER_NORM_MAX);
+            let what = format!("{} more violations", all - FINDINGS_PER_NORM_MAX);
             let at = norm.id.to_string();
             findings.push(to_finding(
                 norm,
@@ -92,7 +92,7 @@ fn to_finding(norm: &Entry, violation: NormViolation, level: GateLevel) -> GateF
         gate: NORM_GATE,
         level,
         message: format!(
-            "{}, against {}: {}",
+            "{}; violates {}: {}",
             violation.problem,
             norm.id,
             norm.title()
@@ -207,7 +207,7 @@ impl ChangedFileFilter {
 
 /// Returns a violation for a check that this version cannot run: it fails instead of passing.
 fn unusable_check(why: &str) -> Vec<NormViolation> {
-    let what = format!("this norm's check cannot be used ({why})");
+    let what = format!("the check of this norm is invalid ({why})");
     let at = format!("{KEN_DIR}/{}", Memory::Procedural.name());
     vec![NormViolation {
         at,
@@ -239,7 +239,7 @@ fn check_commit_messages(
             at: commit.location(),
             line: None,
             problem: format!(
-                "the message \"{}\" does not have the form asked for",
+                "the message \"{}\" does not match the required pattern",
                 commit.subject()
             ),
         })
@@ -249,7 +249,7 @@ fn check_commit_messages(
             at: KEN_DIR.to_owned(),
             line: None,
             problem: format!(
-                "there are more than {COMMITS_MAX} commits; their messages were not all looked at"
+                "the change has more than {COMMITS_MAX} commits; not all messages were checked"
             ),
         });
     }
@@ -273,7 +273,7 @@ fn check_changed_together(
     let Some((path, _)) = first.filter(|_| required.select(change).is_empty()) else {
         return Vec::new();
     };
-    let what = format!("this changes, but nothing of {} does", then.join(", "));
+    let what = format!("this file changes, but no file of {} does", then.join(", "));
     vec![NormViolation {
         at: path.clone(),
         line: None,
@@ -294,7 +294,7 @@ fn checkable_files<'a>(
             Some(why) => unread.push(NormViolation {
                 at: path.clone(),
                 line: None,
-                problem: format!("this cannot be checked: {why}"),
+                problem: format!("this file cannot be checked: {why}"),
             }),
         }
     }
@@ -317,7 +317,7 @@ fn check_forbidden_text(
             found.push(NormViolation {
                 at: path.clone(),
                 line: Some(added.line),
-                problem: format!("`{}` is added", shorten_line(&added.text)),
+                problem: format!("added: `{}`", shorten_line(&added.text)),
             });
         }
     }
@@ -345,7 +345,7 @@ fn check_forbidden_code(
         let matches = match find_code_lines(language, pattern, &text) {
             Ok(matches) => matches,
             Err(why) => {
-                let what = format!("this cannot be checked: {why}");
+                let what = format!("this file cannot be checked: {why}");
                 found.push(NormViolation {
                     at: path,
                     line: None,
@@ -362,7 +362,7 @@ fn check_forbidden_code(
                     at: path.clone(),
                     line: Some(*line),
                     problem: format!(
-                        "`{}` is added, which `{pattern}` matches",
+                        "added: `{}`, which matches `{pattern}`",
                         shorten_line(&added.text)
                     ),
                 });
@@ -402,7 +402,7 @@ fn check_reviewers(
     };
     let reviewers = if count == 1 { "reviewer" } else { "reviewers" };
     let what = format!(
-        "a change{kind} needs {count} {reviewers}{among}; its commits name {found} (a line `Reviewed-by: NAME <ADDRESS>`, not by its author)"
+        "a change{kind} needs {count} {reviewers}{among}; its commits name {found} (add `Reviewed-by: NAME <ADDRESS>`; the author does not count)"
     );
     vec![NormViolation {
         at: path.clone(),
@@ -428,7 +428,7 @@ fn check_diff_size(most: u32, except: &[String], change: &CodeChange) -> Vec<Nor
         .max_by_key(|(_, file)| file.added + file.removed);
     let at = largest.map(|(path, _)| (*path).clone()).unwrap_or_default();
     let what = format!(
-        "{all} lines are added or removed; at most {most} in one change, and this file has the most"
+        "the change adds or removes {all} lines; at most {most} are allowed, and this file has the most"
     );
     vec![NormViolation {
         at,

@@ -75,7 +75,7 @@ fn render_index(entries: &[Entry]) -> String {
 
 fn render_archive(entries: &[Entry]) -> String {
     let mut out = String::from(
-        "# Archive\n\nLaid aside, kept in full; `ken restore ID` brings one back.\n\n",
+        "# Archive\n\nArchived entries, kept in full; run `ken restore ID` to restore one.\n\n",
     );
     for entry in entries.iter().filter(|entry| entry.archived.is_some()) {
         out.push_str(&entry_line(entry, "entries/"));

@@ -351,15 +351,15 @@ fn anchors_nobody_touched_keep_what_is_known_of_their_code() {
         at: at.parse().unwrap(),
         fingerprint: None,
     };
-    anchored.content.evidence = vec![anchor("pay.rs#charge"), anchor("refund.rs#refund")];
+    anchored.content.anchors = vec![anchor("pay.rs#charge"), anchor("refund.rs#refund")];
     let id = engine.add(anchored, &by).unwrap().id;
     drop(engine);
-    let before = ada.entry(id).content.unwrap().evidence;
+    let before = ada.entry(id).content.unwrap().anchors;
     assert!(before.iter().all(|it| it.fingerprint.is_some()));
     assert_ne!(before[0].fingerprint, before[1].fingerprint);
     ada.replace(id, "costs twice", "costs more");
     assert_eq!(ada.sync(), ["Reworded human:ada@x.org"]);
-    assert_eq!(ada.entry(id).content.unwrap().evidence, before);
+    assert_eq!(ada.entry(id).content.unwrap().anchors, before);
 }
 
 /// Syncs on another thread; the receiver gets the number of edits turned into events.

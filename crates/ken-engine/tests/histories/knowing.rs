@@ -11,7 +11,7 @@ use ken_core::ledger::event::{
 use ken_core::ledger::store::{EntryFilter, LifecycleFilter};
 use ken_core::values::actor::Actor;
 use ken_core::values::citation::CitationSource;
-use ken_core::values::content::{Changes, Content};
+use ken_core::values::content::{Content, ContentChanges};
 use ken_core::values::id::EntryId;
 use ken_core::values::kind::EntryKind;
 use ken_core::values::status::EntryStatus;
@@ -293,9 +293,9 @@ fn apply_command(
             let statement = Some(statement(text));
             engine.edit(
                 id,
-                Changes {
+                ContentChanges {
                     statement,
-                    ..Changes::default()
+                    ..ContentChanges::default()
                 },
                 None,
                 by,

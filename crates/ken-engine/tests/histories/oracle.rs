@@ -19,7 +19,7 @@ use super::history::{GitHistory, HistoryResult, error_chain, person};
 use super::site::TestWorktree;
 
 /// The gate that detects redacted data.
-const REDACTED_GATE: &str = "knowledge.blanked";
+const REDACTED_GATE: &str = "knowledge.redacted";
 
 impl GitHistory {
     /// Checks all invariants.

@@ -2,7 +2,9 @@
 
 use std::fs;
 
-use ken_core::ledger::event::{ApprovalGranted, Body, FrictionRecorded, Origin, RecordedEvent};
+use ken_core::ledger::event::{
+    ApprovalGranted, EventBody, FrictionRecorded, Origin, RecordedEvent,
+};
 use ken_core::values::content::FrictionType;
 use ken_core::values::kind::EntryKind;
 use ken_engine::remote::{DecisionCounts, HubClient, HubError};
@@ -45,7 +47,7 @@ fn another_event_under_a_known_id_takes_no_place() {
     let mut scribe = EventWriter::new(3);
     let (entry, own) = scribe.propose("Charging twice is safe");
     one.merge_in(std::slice::from_ref(&own));
-    let friction = Body::FrictionRecorded(FrictionRecorded {
+    let friction = EventBody::FrictionRecorded(FrictionRecorded {
         friction: FrictionType::ToolError,
         context: serde_json::json!({}),
     });
@@ -60,7 +62,7 @@ fn another_event_under_a_known_id_takes_no_place() {
     assert_eq!((pulled.updated, pulled.declined.len()), (0, 1));
     assert_eq!(
         pulled.declined[0].reason,
-        "another event stands here under its id"
+        "another local event has the same id"
     );
     assert_eq!(one.state_hash(), before);
 }
@@ -71,7 +73,7 @@ fn decisions_of_people_are_taken_and_counted() {
     let mut scribe = EventWriter::new(3);
     let (entry, proposed) = scribe.propose("Charging twice is safe");
     let approval = |covers: &RecordedEvent| {
-        Body::ApprovalGranted(ApprovalGranted {
+        EventBody::ApprovalGranted(ApprovalGranted {
             entry,
             artifact: "b3:0".parse().unwrap(),
             signature: None,
@@ -163,5 +165,5 @@ fn pages_without_end_end() {
     let failed = one
         .engine()
         .pull_events(&remote, &mut EndlessHub, &mut |_, _| {});
-    assert!(failed.unwrap_err().to_string().contains("do not go on"));
+    assert!(failed.unwrap_err().to_string().contains("do not advance"));
 }

@@ -326,12 +326,17 @@ fn an_answer_about_other_events_is_believed_in_nothing() {
     let failed =
         one.engine()
             .push_events(&remote, &mut LyingHub, PushSelection::New, &mut |_, _| {});
-    assert!(failed.unwrap_err().to_string().contains("other events"));
+    assert!(
+        failed
+            .unwrap_err()
+            .to_string()
+            .contains("does not match the events")
+    );
     assert_eq!(one.engine().remote_status(&remote).unwrap().to_push, 2);
     let failed = one
         .engine()
         .pull_events(&remote, &mut LyingHub, &mut |_, _| {});
-    assert!(failed.unwrap_err().to_string().contains("do not go on"));
+    assert!(failed.unwrap_err().to_string().contains("do not advance"));
 }
 
 #[test]

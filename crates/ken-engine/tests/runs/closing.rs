@@ -272,7 +272,7 @@ fn only_what_was_used_gains_from_a_success() {
 }
 
 #[test]
-fn c7_what_a_run_wrote_is_active_once_it_succeeded() {
+fn what_a_run_wrote_is_active_once_it_succeeded() {
     let (dir, _) = repository_with_claim();
     let mut ken = open_engine(dir.path(), NOON);
     for (run, outcome, expected) in [
@@ -290,7 +290,7 @@ fn c7_what_a_run_wrote_is_active_once_it_succeeded() {
 }
 
 #[test]
-fn c18_dec_38_dec_39_a_thread_is_laid_aside_and_what_reaches_further_stays() {
+fn a_thread_is_laid_aside_and_what_reaches_further_stays() {
     let (dir, _) = repository_with_claim();
     let mut ken = open_engine(dir.path(), NOON);
     let mut add_to = |thread: &str, scope: EntryScope, statement: &str| {

@@ -270,7 +270,7 @@ fn no_secret_gets_into_the_notes() {
 }
 
 #[test]
-fn c21_what_is_pushed_is_kept_from_one_of_several_and_never_what_a_person_wrote() {
+fn what_is_pushed_is_kept_from_one_of_several_and_never_what_a_person_wrote() {
     let (dir, id) = repository_with_claim();
     let mut ken = open_engine(dir.path(), NOON);
     let mut human = proposal("A retried payment shows the key of the request in the log");
@@ -324,7 +324,7 @@ fn c21_what_is_pushed_is_kept_from_one_of_several_and_never_what_a_person_wrote(
 }
 
 #[test]
-fn c8_what_one_agent_said_is_told_to_nobody_who_did_not_ask_until_another_finds_it() {
+fn what_one_agent_said_is_told_to_nobody_who_did_not_ask_until_another_finds_it() {
     let (dir, _) = repository_with_claim();
     let mut ken = open_engine(dir.path(), NOON);
     let statement = "The ledger adds amounts up before it takes the lock of the account";

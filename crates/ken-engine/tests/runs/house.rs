@@ -74,7 +74,7 @@ pub(crate) fn reader(agent: &str, run: &str) -> EntryReader {
 pub(crate) fn finding(statement: &str) -> RunFinding {
     RunFinding {
         statement: statement.parse().unwrap(),
-        evidence: Vec::new(),
+        anchors: Vec::new(),
         verify: Vec::new(),
         severity_milli: 0,
         confidence_milli: 0,

@@ -13,7 +13,8 @@ mod signals;
 
 use ken_core::decide::{Draft, Refusal};
 use ken_core::ledger::event::{
-    Admission, AdmissionVerdict, ArchiveReason, Body, EventSubject, Overlay, Proposed, ScanStatus,
+    Admission, AdmissionVerdict, ArchiveReason, EventBody, EventSubject, Overlay, Proposed,
+    ScanStatus,
 };
 use ken_core::trust::run::RunRecord;
 use ken_core::values::actor::Actor;
@@ -55,14 +56,12 @@ pub enum WriteRejection {
     Refused(#[from] Refusal),
     #[error("{}", describe_rejection(.0))]
     Guarded(Vec<GuardFinding>),
-    #[error("too little speaks for this entry (0.{milli:03} of 1)")]
+    #[error("the quality score of this entry is too low (0.{milli:03} of 1)")]
     Worthless { milli: u16 },
     /// Possible only for received lines.
-    #[error("the event is about other entries than its data")]
+    #[error("the subjects of the event do not match its data")]
     SubjectMismatch,
-    #[error(
-        "the event says of itself that it was quarantined, which would hide what somebody else wrote"
-    )]
+    #[error("the event claims to be quarantined, which would hide an entry of another author")]
     QuarantineClaim,
 }
 
@@ -82,12 +81,12 @@ impl Guard {
         let (mut admission, findings) = self.judge(&data, by)?;
         admission.redacted = redacted;
         let quarantined = admission.verdict == AdmissionVerdict::Quarantined;
-        if quarantined && !by.is_human() && !matches!(draft.body, Body::Proposed(_)) {
+        if quarantined && !by.is_human() && !matches!(draft.body, EventBody::Proposed(_)) {
             // A quarantined revision would hide an entry that another author wrote.
             return Err(WriteRejection::Guarded(findings));
         }
         // Only new entries are scored; a later event changes an entry that was already admitted.
-        if let Body::Proposed(proposed) = &draft.body {
+        if let EventBody::Proposed(proposed) = &draft.body {
             self.weigh(proposed, &mut admission)?;
             if let Some(why) = review_reason(proposed, by) {
                 admission.verdict = AdmissionVerdict::Quarantined;
@@ -168,7 +167,7 @@ impl Guard {
                 // formatting.
                 admission.score_milli = Some(milli);
                 admission.verdict = AdmissionVerdict::Quarantined;
-                let why = format!("too little speaks for it (0.{milli:03})");
+                let why = format!("its quality score is low (0.{milli:03})");
                 admission.held_for.get_or_insert(why);
                 Ok(())
             }
@@ -179,7 +178,7 @@ impl Guard {
 
 /// Returns the data of a draft as JSON. Only parsed lines can have a body without JSON, and a body
 /// that cannot be scanned must not pass.
-fn body_json(body: &Body) -> Value {
+fn body_json(body: &EventBody) -> Value {
     body.to_json()
         .expect("a draft is of a type this build writes")
 }
@@ -188,16 +187,16 @@ fn body_json(body: &Body) -> Value {
 #[must_use]
 pub fn describe_rejection(findings: &[GuardFinding]) -> String {
     let Some(gravest) = findings.first() else {
-        return "the guard refused `a field`: something in it may not be written".to_owned();
+        return "the guard refused a field: its content is not allowed".to_owned();
     };
     let reason = match gravest.axis {
-        ScanAxis::Credential | ScanAxis::CredentialLeakage => "it seems to hold a secret",
-        ScanAxis::Sanitization => "it says what belongs to one organization or one line of code",
-        ScanAxis::Exfiltration => "it gives advice that sends data away",
-        ScanAxis::Injection => "it speaks to a model",
-        ScanAxis::UnsafeCode => "it gives advice that destroys",
-        ScanAxis::Hidden => "it holds what no reader can see",
-        ScanAxis::Unscanned => "it is too long to look into",
+        ScanAxis::Credential | ScanAxis::CredentialLeakage => "it seems to contain a secret",
+        ScanAxis::Sanitization => "it names details of one organization or one line of code",
+        ScanAxis::Exfiltration => "it recommends sending data to another system",
+        ScanAxis::Injection => "it contains instructions to a model",
+        ScanAxis::UnsafeCode => "it recommends a destructive command",
+        ScanAxis::Hidden => "it contains invisible text",
+        ScanAxis::Unscanned => "it is too long to scan",
     };
     let kind = gravest.kind.replace('-', " ");
     format!("the guard refused `{}`: {reason} ({kind})", gravest.field)
@@ -214,7 +213,7 @@ fn review_reason(proposed: &Proposed, by: &Actor) -> Option<&'static str> {
     }
     // Norms bind every agent, so an agent must not create one for the others.
     let norm = proposed.kind.memory() == Memory::Procedural;
-    (norm && !by.is_human()).then_some("a norm needs a person")
+    (norm && !by.is_human()).then_some("a norm needs a person's approval")
 }
 
 /// Allows only people to edit, archive and restore norms.
@@ -233,10 +232,10 @@ fn ensure_person_for_norm(draft: &Draft, by: &Actor) -> Result<(), Refusal> {
 
 /// Allows only people to approve.
 fn ensure_person_for_approval(draft: &Draft, by: &Actor) -> Result<(), Refusal> {
-    if by.is_human() || !matches!(draft.body, Body::ApprovalGranted(_)) {
+    if by.is_human() || !matches!(draft.body, EventBody::ApprovalGranted(_)) {
         return Ok(());
     }
-    let (what, by) = ("approving", by.clone());
+    let (what, by) = ("approving an entry", by.clone());
     Err(Refusal::PersonNeeded { what, by })
 }
 
@@ -249,31 +248,34 @@ pub fn is_about_norm(draft: &Draft) -> bool {
 }
 
 /// Returns the name of the person-only action that an event performs on a norm.
-fn person_only_action(body: &Body) -> Option<&'static str> {
-    if let Body::Archived(data) = body {
+fn person_only_action(body: &EventBody) -> Option<&'static str> {
+    if let EventBody::Archived(data) = body {
         // Archiving by decay is automatic, not a decision of the actor.
-        return (data.because != ArchiveReason::Decay).then_some("laying a norm aside");
+        return (data.because != ArchiveReason::Decay).then_some("archiving a norm");
     }
-    if let Body::OverlaySet(data) = body {
+    if let EventBody::OverlaySet(data) = body {
         let hides = matches!(data.overlay, Overlay::Mute | Overlay::Invalidate);
         return hides.then_some("hiding a norm");
     }
-    if let Body::StatusChanged(data) = body {
+    if let EventBody::StatusChanged(data) = body {
         let hides = matches!(data.to, EntryStatus::Rejected | EntryStatus::Stale);
         return hides.then_some("rejecting a norm");
     }
     let kinds: [(bool, &'static str); 7] = [
-        (matches!(body, Body::Revised(_)), "rewording a norm"),
-        (matches!(body, Body::Merged(_)), "merging into a norm"),
-        (matches!(body, Body::Superseded(_)), "superseding a norm"),
-        (matches!(body, Body::Retracted(_)), "retracting a norm"),
-        (matches!(body, Body::Restored(_)), "bringing a norm back"),
+        (matches!(body, EventBody::Revised(_)), "editing a norm"),
+        (matches!(body, EventBody::Merged(_)), "merging into a norm"),
         (
-            matches!(body, Body::ContradictionResolved(_)),
-            "settling a contradiction with a norm",
+            matches!(body, EventBody::Superseded(_)),
+            "superseding a norm",
+        ),
+        (matches!(body, EventBody::Retracted(_)), "retracting a norm"),
+        (matches!(body, EventBody::Restored(_)), "restoring a norm"),
+        (
+            matches!(body, EventBody::ContradictionResolved(_)),
+            "resolving a contradiction with a norm",
         ),
         (
-            matches!(body, Body::PairDismissed(_)),
+            matches!(body, EventBody::PairDismissed(_)),
             "dismissing a pair with a norm",
         ),
     ];

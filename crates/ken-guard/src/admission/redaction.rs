@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use ken_core::decide::Draft;
-use ken_core::ledger::event::{Body, Proposed};
+use ken_core::ledger::event::{EventBody, Proposed};
 use ken_core::values::kind::EntryKind;
 use ken_core::values::text::Note;
 use serde_json::Value;
@@ -23,7 +23,7 @@ pub fn without_secrets(text: &str) -> Cow<'_, str> {
 
 /// A reason that exceeds the length limit after redaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the reason is too long to be redacted")]
+#[error("the reason is too long after redaction")]
 pub struct ReasonTooLong;
 
 impl Guard {
@@ -61,9 +61,10 @@ impl Guard {
 }
 
 /// Returns whether the body quotes a tool's output, including the generated statement.
-fn is_tool_report(body: &Body) -> bool {
+fn is_tool_report(body: &EventBody) -> bool {
     let friction = |it: &Proposed| it.kind == EntryKind::Friction;
-    matches!(body, Body::FrictionRecorded(_)) || matches!(body, Body::Proposed(it) if friction(it))
+    matches!(body, EventBody::FrictionRecorded(_))
+        || matches!(body, EventBody::Proposed(it) if friction(it))
 }
 
 /// A walk over JSON that replaces secrets.

@@ -6,9 +6,9 @@ use std::fmt;
 
 use ken_core::decide::Draft;
 use ken_core::ledger::event::{
-    AdmissionVerdict, ApprovalGranted, Body, ContradictionFlagged, ContradictionResolved, Event,
-    KnowledgeDistilled, Linked, Merged, PairDismissed, Proposed, RecordedEvent, RunEffects,
-    Superseded,
+    AdmissionVerdict, ApprovalGranted, ContradictionFlagged, ContradictionResolved, Event,
+    EventBody, KnowledgeDistilled, Linked, Merged, PairDismissed, Proposed, RecordedEvent,
+    RunEffects, Superseded,
 };
 use ken_core::values::actor::ActorRole;
 use ken_core::values::id::{EntryId, EventId, Salt};
@@ -57,16 +57,22 @@ impl fmt::Display for RescanFinding {
             "event {event} would be refused today: {description} in `{field}`"
         )?;
         if let Some(rules) = &self.let_in_by {
-            write!(f, ", which {rules} let in")?;
+            write!(f, ", admitted by {rules}")?;
         }
-        write!(f, "; `ken ledger redact {event}` removes it")
+        write!(
+            f,
+            "; remove it with `ken ledger redact {event} --reason REASON`"
+        )
     }
 }
 
 impl Guard {
     /// Returns the finding for a stored event that would be rejected today.
     pub fn refuses_now(&self, event: &Event) -> Option<RescanFinding> {
-        if matches!(event.body, Body::Blanked { .. } | Body::Unknown { .. }) {
+        if matches!(
+            event.body,
+            EventBody::Blanked { .. } | EventBody::Unknown { .. }
+        ) {
             return None;
         }
         // Bodies that this build cannot interpret were excluded above: their text is unknown here.
@@ -115,7 +121,7 @@ impl Guard {
         }
         // An agent could use the claim to suppress events of others; people and CI are trusted.
         let may_hold = matches!(by.role(), ActorRole::Human | ActorRole::Ci);
-        if copy.event.is_quarantined() && !may_hold && !matches!(body, Body::Proposed(_)) {
+        if copy.event.is_quarantined() && !may_hold && !matches!(body, EventBody::Proposed(_)) {
             // The claim would hide an entry that another author wrote.
             return Err(WriteRejection::QuarantineClaim);
         }
@@ -123,7 +129,7 @@ impl Guard {
         // build.
         let (mut admission, findings) = self.judge(&scannable_texts(copy.line()), by)?;
         let quarantined = admission.verdict == AdmissionVerdict::Quarantined;
-        let Body::Proposed(proposed) = body else {
+        let EventBody::Proposed(proposed) = body else {
             return if quarantined && !by.is_human() {
                 Err(WriteRejection::Guarded(findings))
             } else {

@@ -49,9 +49,7 @@ fn provenance_signal(proposed: &Proposed) -> f64 {
     let cited = proposed.citations.len().min(CITATIONS_MAX) as f64 / CITATIONS_MAX as f64;
     let there = |is_empty: bool| if is_empty { 0.0 } else { 1.0 };
     let content = &proposed.content;
-    cited * 0.5
-        + there(content.evidence.is_empty()) * 0.25
-        + there(content.verify.is_empty()) * 0.25
+    cited * 0.5 + there(content.anchors.is_empty()) * 0.25 + there(content.verify.is_empty()) * 0.25
 }
 
 /// Returns the mass signal from the number of distinct citing actors, with diminishing returns.
@@ -79,7 +77,7 @@ pub(super) fn to_milli(share: f64) -> u16 {
 #[cfg(test)]
 mod tests {
     use ken_core::decide::{Proposal, propose};
-    use ken_core::ledger::event::Body;
+    use ken_core::ledger::event::EventBody;
     use ken_core::values::citation::{Citation, CitationType};
     use ken_core::values::content::Content;
     use ken_core::values::id::EventId;
@@ -99,7 +97,7 @@ mod tests {
         };
         let proposal = Proposal::new(EntryKind::Learning, content, vec![citation], origin);
         let id = EventId::new(Timestamp::from_millis(1), 1);
-        let Body::Proposed(proposed) = propose(id, proposal).unwrap().body else {
+        let EventBody::Proposed(proposed) = propose(id, proposal).unwrap().body else {
             panic!("a proposal proposes");
         };
         proposed

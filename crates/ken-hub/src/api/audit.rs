@@ -55,7 +55,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
 /// Lists changes to the organization: workspaces created, tokens created and revoked, quotas.
 #[utoipa::path(get, path = "/v1/audit", operation_id = "list_audit", tag = "audit",
     security(("token" = ["admin"])), params(PageParams),
-    responses((status = 200, description = "A page of the log.", body = ListPage<AuditLineResponse>)))]
+    responses((status = 200, description = "A page of the audit log.", body = ListPage<AuditLineResponse>)))]
 async fn list_audit(
     State(app): State<AppState>,
     access: RequireRole<AtLeastAdmin>,
@@ -74,8 +74,8 @@ async fn list_audit(
 /// Lists changes to a workspace: pushes, evictions, releases from quarantine, approvals.
 #[utoipa::path(get, path = "/v1/workspaces/{workspace}/audit", operation_id = "list_workspace_audit", tag = "audit",
     security(("token" = ["admin"])),
-    params(("workspace" = String, Path, description = "Its name or its id."), PageParams),
-    responses((status = 200, description = "A page of the log.", body = ListPage<AuditLineResponse>)))]
+    params(("workspace" = String, Path, description = "Name or id of the workspace."), PageParams),
+    responses((status = 200, description = "A page of the audit log.", body = ListPage<AuditLineResponse>)))]
 async fn list_workspace_audit(
     State(app): State<AppState>,
     access: RequireWorkspaceRole<AtLeastAdmin>,

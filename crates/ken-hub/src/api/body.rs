@@ -84,7 +84,7 @@ where
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         let extracted = Path::<T>::from_request_parts(parts, state).await;
-        let Path(params) = extracted.map_err(|_: PathRejection| Problem::not_found("thing"))?;
+        let Path(params) = extracted.map_err(|_: PathRejection| Problem::not_found("object"))?;
         Ok(Self(params))
     }
 }
@@ -104,7 +104,7 @@ where
             let message = truncate_message(&message);
             Problem::new(
                 Kind::Malformed,
-                format!("the query cannot be read; {message}; see /docs"),
+                format!("invalid query parameters: {message}; see /docs"),
             )
         })?;
         Ok(Self(params))
@@ -120,7 +120,7 @@ pub(crate) async fn read_body(body: Body, max: usize) -> Result<Bytes, Problem> 
     let (mut bytes, mut length) = (Vec::new(), 0_usize);
     while let Some(chunk) = stream.next().await {
         let chunk = chunk.map_err(|_| {
-            let detail = "the body broke off or cannot be unpacked; send it again";
+            let detail = "the body is incomplete or cannot be decompressed; send it again";
             Problem::new(Kind::Malformed, detail)
         })?;
         // Counted after decompression, so a small gzip body cannot expand without bound.
@@ -136,7 +136,7 @@ pub(crate) async fn read_body(body: Body, max: usize) -> Result<Bytes, Problem> 
         }
     }
     if length > max {
-        let detail = format!("the body has more than {max} bytes; send less at once");
+        let detail = format!("the body is larger than {max} bytes; send a smaller one");
         return Err(Problem::new(Kind::TooLarge, detail));
     }
     Ok(bytes.into())
@@ -149,7 +149,7 @@ pub(crate) fn parse_json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem
     if nesting_depth(bytes) > DEPTH_MAX {
         return Err(Problem::new(
             Kind::Malformed,
-            format!("the body nests more than {DEPTH_MAX} levels deep"),
+            format!("the body is nested more than {DEPTH_MAX} levels deep"),
         ));
     }
     serde_json::from_slice(bytes).map_err(|error| {
@@ -162,7 +162,7 @@ pub(crate) fn parse_json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem
             // Only the position: the message of a syntax error may quote the body.
             Category::Syntax | Category::Eof | Category::Io => Problem::new(
                 Kind::Malformed,
-                format!("the body is no JSON: line {line} column {column} cannot be read"),
+                format!("the body is not valid JSON: parse error at line {line} column {column}"),
             ),
         }
     })
@@ -207,7 +207,9 @@ pub(crate) fn check_content_type(headers: &HeaderMap) -> Result<(), Problem> {
     let wrong = |detail: &str| Problem::new(Kind::MediaType, detail);
     // The decompression layer removes the header of a gzip body; any other encoding is left on.
     if headers.contains_key(CONTENT_ENCODING) {
-        return Err(wrong("a body is packed with gzip or not at all"));
+        return Err(wrong(
+            "unsupported content encoding: compress the body with gzip or not at all",
+        ));
     }
     let mut types = headers.get_all(CONTENT_TYPE).iter();
     let (Some(only), None) = (types.next(), types.next()) else {

@@ -89,7 +89,7 @@ impl<N: MinimumRole> FromRequestParts<AppState> for RequireRole<N> {
         if N::ROLE == Role::Admin && caller.workspaces.is_some() {
             return Err(Problem::new(
                 Kind::Forbidden,
-                "this is about the whole organization and your token reaches named workspaces only; use one without",
+                "this operation needs access to the whole organization, and your token is restricted to certain workspaces; use an unrestricted token",
             ));
         }
         Ok(Self {
@@ -145,7 +145,8 @@ pub async fn authenticate(
         .consume_rate(caller.organization)
         .map_err(|wait| {
             let seconds = wait.as_secs_f64().ceil().max(1.0);
-            let detail = format!("your organization asks too often; come again in {seconds} s");
+            let detail =
+                format!("your organization exceeded its request rate; retry in {seconds} s");
             Problem::too_many(detail, wait)
         })?;
     // After the rate, which is cheap: only requests within the rate may wait for a permit.
@@ -153,7 +154,7 @@ pub async fn authenticate(
         let permit = app.limiter.acquire_organization(caller.organization).await;
         slot.hold(permit.ok_or_else(|| {
             let detail =
-                "your organization has as many requests under way as it may; come again shortly";
+                "your organization has reached its limit of concurrent requests; retry shortly";
             Problem::too_many(detail, Duration::from_secs(1))
         })?);
     }
@@ -209,7 +210,7 @@ pub fn ensure_role(caller: &AuthenticatedCaller, role: Role) -> Result<(), Probl
         return Err(Problem::new(
             Kind::Forbidden,
             format!(
-                "this needs the role {role} and your token's is {own}; ask an admin for another token"
+                "this operation requires the role {role}, and your token has the role {own}; ask an admin for another token"
             ),
         ));
     }
@@ -219,7 +220,7 @@ pub fn ensure_role(caller: &AuthenticatedCaller, role: Role) -> Result<(), Probl
 async fn verify_token(app: &AppState, headers: &HeaderMap) -> Result<AuthenticatedCaller, Problem> {
     let Some(token) = bearer_token(headers) else {
         return Err(Problem::unauthenticated(
-            "send `Authorization: Bearer TOKEN` once, with a token of this hub",
+            "send exactly one `Authorization: Bearer TOKEN` header with a token of this hub",
             app.challenge(None),
         ));
     };
@@ -233,7 +234,7 @@ async fn verify_token(app: &AppState, headers: &HeaderMap) -> Result<Authenticat
         ),
         AuthRefusal::NoRole => Problem::new(
             Kind::Forbidden,
-            "your access token is valid and names no role or organization of this hub; ask whoever operates it",
+            "your access token is valid, but names no role or organization of this hub; ask the operator of the hub",
         ),
     })
 }

@@ -14,21 +14,24 @@ pub(super) const SECURITY_SCHEME: &str = "token";
 
 /// Introduction of the whole API.
 const DESCRIPTION: &str = "\
-What an organization's repositories have learned: events in, entries out. A caller shows a token (`Authorization: Bearer TOKEN`); \
-each operation names the smallest role that may call it (in its `security`): reader, agent, curator or admin. \
-A workspace of somebody else answers exactly as one that is not there.
+REST API of a Ken hub: push and pull events, search and read entries, report runs, decide on quarantined and pending entries. \
+Authenticate with a token (`Authorization: Bearer TOKEN`). The `security` of each operation names the lowest role that may call it: \
+reader, agent, curator or admin. A workspace of another organization gets the same response as a missing one.
 
-Every failure is a problem after RFC 9457 (`application/problem+json`): `type` is explained at that address, `detail` says what to do next. \
-Lists are `{\"items\": […], \"next\": …}`: send `next` as `after` for the page behind; it is absent on the last. \
-Times are RFC 3339 in UTC (`2026-11-14T22:51:03.120Z`); in events and entries, which are told as ledgers hold them, `at` may add the counter and the node of a clock (`2026-11-14T22:51:03.120Z/0004/k3f9w2`), and `cited_at` counts seconds since 1970.
+Every error is a problem as defined by RFC 9457 (`application/problem+json`): the address in `type` documents the kind of problem, `detail` names the next step. \
+Lists have the form `{\"items\": […], \"next\": …}`: send `next` as `after` to get the next page; the last page has no `next`. \
+Times are RFC 3339 in UTC (`2026-11-14T22:51:03.120Z`). Events and entries are returned as they are stored in ledgers: `at` may also contain the counter and the node of a clock (`2026-11-14T22:51:03.120Z/0004/k3f9w2`), and `cited_at` is in seconds since 1970.
 
-Agents speak the Model Context Protocol (streamable HTTP) at `/mcp/WORKSPACE`, with the same token; or at `/mcp` with the header `Ken-Workspace: WORKSPACE`, \
-which a token that reaches one workspace may leave out. `Ken-Run` and `Ken-Session` say what work a call belongs to. \
+Agents use the Model Context Protocol (streamable HTTP) at `/mcp/WORKSPACE` with the same token, or at `/mcp` with the header `Ken-Workspace: WORKSPACE`. \
+A token with access to exactly one workspace may omit the header. The headers `Ken-Run` and `Ken-Session` name the run and the session of a call. \
 The tools are those of `ken mcp` in a repository: `ken_search`, `ken_show`, `ken_add`, `ken_feedback`, `ken_check`.";
 
 /// Operations whose body is optional, which utoipa cannot express for our extractor.
-const OPTIONAL_BODY_OPERATIONS: [&str; 3] =
-    ["reject_promotion", "lift_quarantine", "discard_quarantined"];
+const OPTIONAL_BODY_OPERATIONS: [&str; 3] = [
+    "reject_promotion",
+    "release_quarantined_entry",
+    "discard_quarantined_entry",
+];
 
 const METHODS: [&str; 5] = ["get", "put", "post", "delete", "patch"];
 
@@ -45,7 +48,7 @@ pub(super) fn complete_document(gathered: &OpenApi) -> Value {
     });
     document["components"]["securitySchemes"] = json!({SECURITY_SCHEME: {
         "type": "http", "scheme": "bearer",
-        "description": "A token of this hub (`ken_…`), or an access token of the issuer it trusts.",
+        "description": "A token of this hub (`ken_…`), or an access token of the OIDC issuer that the hub trusts.",
     }});
     // Most references to the problem schema are added below, after utoipa collected the schemas.
     let schema = serde_json::to_value(ProblemBody::schema()).unwrap_or_default();
@@ -76,12 +79,12 @@ fn complete_operation(path: &str, method: &str, operation: &mut Map<String, Valu
     if guarded && reads_json {
         add_parameter(operation, &if_none_match_parameter());
         operation["responses"]["200"]["headers"]["ETag"] = json!({
-            "description": "Changes when the answer does.", "schema": {"type": "string"},
+            "description": "Entity tag; it changes when the response changes.", "schema": {"type": "string"},
         });
         add_response(
             operation,
             "304",
-            || json!({"description": "It is still what `If-None-Match` says."}),
+            || json!({"description": "The response still has the entity tag in `If-None-Match`."}),
         );
     }
     let parameters = operation.get("parameters").and_then(Value::as_array);
@@ -170,7 +173,7 @@ fn problem_response(kind: Kind) -> Value {
 fn idempotency_key_parameter() -> Value {
     json!({
         "name": "Idempotency-Key", "in": "header", "required": false,
-        "description": "Any text of your own, once for each request. Sent again within a day with the same body it gives the first answer and does nothing; with another body it is refused.",
+        "description": "A string of your choice, unique per request. If you repeat a request with the same key and body within a day, you get the first response and the request is not executed again. The same key with a different body is refused.",
         "schema": {"type": "string", "minLength": 8, "maxLength": 128, "pattern": "^[!-~]{8,128}$"},
     })
 }
@@ -178,7 +181,7 @@ fn idempotency_key_parameter() -> Value {
 fn if_none_match_parameter() -> Value {
     json!({
         "name": "If-None-Match", "in": "header", "required": false,
-        "description": "The `ETag` of an answer you have; 304 where it still holds.",
+        "description": "`ETag` of a response you already have. The status is 304 if the response is unchanged.",
         "schema": {"type": "string"},
     })
 }

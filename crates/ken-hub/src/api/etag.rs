@@ -31,7 +31,8 @@ pub(super) async fn add_etag(request: Request, next: Next) -> Response {
     let (mut head, body) = response.into_parts();
     let Ok(bytes) = to_bytes(body, TAGGED_BYTES_MAX as usize).await else {
         // Unreachable: `is_taggable` requires a body of known length, which is in memory.
-        return Problem::internal(&std::io::Error::other("an answer broke off")).into_response();
+        return Problem::internal(&std::io::Error::other("the response body ended early"))
+            .into_response();
     };
     let digest = blake3::hash(&bytes).to_hex();
     // Weak: the compression layer may change the bytes of the same response.

@@ -94,14 +94,14 @@ async fn run_keyed(app: &AppState, request: Request, next: Next) -> Result<Respo
         KeyState::InProgress => {
             return Err(Problem::new(
                 Kind::Conflict,
-                "a request with this idempotency key is under way; come again shortly",
+                "a request with this idempotency key is in progress; retry shortly",
             )
             .with_retry_after(Duration::from_secs(1)));
         }
         KeyState::DifferentRequest => {
             return Err(Problem::new(
                 Kind::KeyReused,
-                "this idempotency key came with another request before; use a new one",
+                "this idempotency key was already used for another request; use a new key",
             ));
         }
         KeyState::Answered(status, answer) => return replay_response(status, answer),
@@ -121,7 +121,7 @@ fn parse_key(headers: &HeaderMap) -> Result<String, Problem> {
     let key = text.filter(is_valid).ok_or_else(|| {
         Problem::new(
             Kind::Malformed,
-            "`Idempotency-Key` is one text of 8 to 128 visible ASCII characters",
+            "`Idempotency-Key` must be a single value of 8 to 128 visible ASCII characters",
         )
     })?;
     Ok(key.to_owned())
@@ -279,7 +279,7 @@ async fn store_response(
 fn unknown_outcome() -> Problem {
     Problem::new(
         Kind::Conflict,
-        "the connection to the database was lost while that request was written, so it may or may not be done; look whether it is, and where it is not send it with a new key",
+        "the database connection was lost during the commit of that request, so its outcome is unknown; check whether it took effect, and if it did not, send it with a new key",
     )
 }
 
@@ -291,7 +291,7 @@ fn replay_response(
     let Some((content_type, body)) = answer else {
         return Err(Problem::new(
             Kind::Conflict,
-            "that request was carried out; its answer is not kept because it held a secret or was too long. Where the secret is lost, revoke what was made and send a request with a new key",
+            "that request succeeded, but its response was not stored because it contained a secret or was too large. If you lost the secret, revoke the token and send a request with a new key",
         ));
     };
     let mut response = (status, body).into_response();

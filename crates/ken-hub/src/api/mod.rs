@@ -118,9 +118,9 @@ async fn not_found(uri: Uri) -> Problem {
     let detail = match uri.path() {
         // A scraper pointed at the public address is a common configuration mistake.
         "/metrics" => {
-            "metrics are told at an address of their own: `ken serve --metrics ADDRESS` names it"
+            "metrics have a listener of their own: `ken serve --metrics ADDRESS` sets its address"
         }
-        _ => "there is nothing at this address; /docs lists what there is",
+        _ => "this path does not exist; /docs lists all operations",
     };
     Problem::new(Kind::NotFound, detail)
 }
@@ -128,6 +128,6 @@ async fn not_found(uri: Uri) -> Problem {
 async fn method_not_allowed() -> Problem {
     Problem::new(
         Kind::MethodNotAllowed,
-        "this address does not answer that method; /docs lists what it answers",
+        "this path does not support that method; /docs lists the supported ones",
     )
 }

@@ -37,7 +37,7 @@ impl PageParams {
         id.map_err(|_| {
             Problem::new(
                 Kind::Malformed,
-                "`after` is no place in this list; use `next` of the page before",
+                "`after` is not a valid position in this list; use `next` of the previous page",
             )
         })
     }
@@ -82,7 +82,7 @@ pub(crate) fn default_limit() -> u32 {
 pub(crate) fn deserialize_limit<'de, D: Deserializer<'de>>(from: D) -> Result<u32, D::Error> {
     let limit = u32::deserialize(from)?;
     if !(1..=LIMIT_MAX).contains(&limit) {
-        let message = format!("`limit` is a number from 1 to {LIMIT_MAX}");
+        let message = format!("`limit` must be a number from 1 to {LIMIT_MAX}");
         return Err(serde::de::Error::custom(message));
     }
     Ok(limit)

@@ -71,53 +71,53 @@ problem_kinds! {
     /// Kind of a problem. Each kind has a documentation page below `/problems/`.
     Kind
     /// The request cannot be parsed.
-    Malformed BAD_REQUEST "malformed" "the request cannot be read"
-        "The body is no JSON, nests too deeply, or a header or a parameter of the address is not what it must be. Nothing was changed. Correct the request; sending it again as it is gives the same answer.",
+    Malformed BAD_REQUEST "malformed" "malformed request"
+        "The body is not valid JSON or is nested too deeply, or a header or parameter is invalid. Nothing was changed. Correct the request; the same request gets the same response again.",
     /// The token is missing or invalid.
-    Unauthenticated UNAUTHORIZED "unauthenticated" "no valid token"
-        "Send `Authorization: Bearer TOKEN` with a token of this hub that is neither expired nor revoked, or with an access token of the issuer this hub trusts. An admin of your organization makes tokens with POST /v1/tokens or `ken hub token`.",
+    Unauthenticated UNAUTHORIZED "unauthenticated" "missing or invalid token"
+        "Send `Authorization: Bearer TOKEN` with a token of this hub that is neither expired nor revoked, or with an access token of the issuer this hub trusts. An admin of your organization creates tokens with POST /v1/tokens or `ken hub token create`.",
     /// The caller's role does not allow the operation.
-    Forbidden FORBIDDEN "forbidden" "your role does not allow this"
-        "The token is valid and its role is too small for the request. Each operation in /v1/openapi.json names the role it needs: reader, agent, curator or admin. An admin can make a token with a larger role.",
+    Forbidden FORBIDDEN "forbidden" "your token does not permit this"
+        "The token is valid, but its role or actor does not permit the request. Each operation in /v1/openapi.json names the role it requires: reader, agent, curator or admin. An admin can create a token with a higher role.",
     /// A quota of the organization is used up.
-    Quota FORBIDDEN QUOTA "your organization has reached its quota"
-        "An organization may have a number of workspaces, and a workspace a number of events. Nothing was changed. Whoever operates the hub can raise the quota.",
+    Quota FORBIDDEN QUOTA "quota exceeded"
+        "The hub limits the workspaces and tokens per organization, and the events and bytes per workspace. Nothing was changed. The operator of the hub can raise the quota.",
     /// The object does not exist, or belongs to another organization.
-    NotFound NOT_FOUND "not-found" "there is nothing here"
-        "What the address names does not exist, or your token does not reach it; the hub does not tell which. Look at GET /v1/workspaces for what your token reaches.",
+    NotFound NOT_FOUND "not-found" "not found"
+        "The requested object does not exist, or your token has no access to it; the hub does not reveal which. GET /v1/workspaces lists the workspaces your token can access.",
     /// The path exists, but not with this method.
-    MethodNotAllowed METHOD_NOT_ALLOWED "method-not-allowed" "this address does not answer that method"
-        "See /v1/openapi.json for the methods of each address.",
+    MethodNotAllowed METHOD_NOT_ALLOWED "method-not-allowed" "method not allowed"
+        "See /v1/openapi.json for the methods of each path.",
     /// The request conflicts with the current state.
-    Conflict CONFLICT "conflict" "that contradicts what is there"
-        "What was asked for does not fit what the hub has at present. The detail says what stands against it.",
+    Conflict CONFLICT "conflict" "conflict with the current state"
+        "The request conflicts with the current state of the hub. The detail names the conflict.",
     /// The cursor belongs to another history of the log.
-    CursorUnknown CONFLICT CURSOR_UNKNOWN "the hub does not know that place"
-        "The cursor names an event that does not stand there, because the hub was restored from an older backup or the cursor is another workspace's. Start at cursor 0 again, and push what the hub lacks; what it has already is answered as known.",
+    CursorUnknown CONFLICT CURSOR_UNKNOWN "unknown cursor"
+        "The log has no such event at the position of the cursor: the hub was restored from an older backup, or the cursor belongs to another workspace. Pull again from cursor 0 and push your events; the verdict on events that the hub already has is `known`.",
     /// The body is too large.
-    TooLarge PAYLOAD_TOO_LARGE "too-large" "the request is too long"
-        "Send less at once: a push may hold a thousand events and eight MiB after unpacking.",
+    TooLarge PAYLOAD_TOO_LARGE "too-large" "request too large"
+        "Send a smaller request. A push may contain at most 1,000 events and 8 MiB after decompression.",
     /// The body is not declared as JSON.
     MediaType UNSUPPORTED_MEDIA_TYPE "media-type" "the body must be JSON"
-        "Send `Content-Type: application/json`, in UTF-8, packed with gzip or not at all.",
+        "Send `Content-Type: application/json`, in UTF-8, compressed with gzip or not at all.",
     /// The body is valid JSON with invalid values.
-    Invalid UNPROCESSABLE_ENTITY "invalid" "the request makes no sense here"
-        "The body is JSON, but a member is missing, unknown, or has a value it cannot have. The detail says which.",
+    Invalid UNPROCESSABLE_ENTITY "invalid" "invalid request"
+        "The body is valid JSON, but a member is missing, unknown or has an invalid value. The detail names it.",
     /// A ledger rule or the guard refused the write.
-    Refused UNPROCESSABLE_ENTITY "refused" "it was refused"
-        "A rule of the ledger or the guard says no; the detail says which, and for a push the answer lists for each event why. Nothing was written. Events that were refused stay as they are in your ledger.",
+    Refused UNPROCESSABLE_ENTITY "refused" "request refused"
+        "A rule of the ledger or the guard refused the request; the detail names the reason. The response to a push has a reason per event. Nothing was written. Refused events stay unchanged in your ledger.",
     /// The idempotency key was used for a different request.
-    KeyReused UNPROCESSABLE_ENTITY "key-reused" "this idempotency key belongs to another request"
-        "A key answers the request it came with first. Use a new `Idempotency-Key` for a new request.",
+    KeyReused UNPROCESSABLE_ENTITY "key-reused" "idempotency key used for another request"
+        "A key belongs to the first request it was sent with. Use a new `Idempotency-Key` for each new request.",
     /// A rate or concurrency limit of the organization is exceeded.
-    TooMany TOO_MANY_REQUESTS "too-many" "too much at once"
-        "Come again after the number of seconds `Retry-After` says. Clients should wait that long and a little more, at random.",
+    TooMany TOO_MANY_REQUESTS "too-many" "too many requests"
+        "Retry after the number of seconds in `Retry-After`. Clients should add a short random delay.",
     /// The hub failed.
-    Internal INTERNAL_SERVER_ERROR "internal" "the hub failed"
-        "This is a fault of the hub, not of the request. Tell whoever operates it the id in `instance`; its log says more under that id.",
+    Internal INTERNAL_SERVER_ERROR "internal" "internal error"
+        "The hub failed; the request is not the cause. Send the id in `instance` to the operator of the hub, whose log has details under that id.",
     /// The database does not respond, or the process is overloaded or shutting down.
-    Unavailable SERVICE_UNAVAILABLE "unavailable" "the hub cannot answer just now"
-        "The database does not answer, the hub is ending, or there are more requests than it can take. Come again after the number of seconds `Retry-After` says; a request with an `Idempotency-Key`, and every push, may be sent again without doing anything twice.",
+    Unavailable SERVICE_UNAVAILABLE "unavailable" "hub unavailable"
+        "The database does not respond, the hub is shutting down, or it has too many requests. Retry after the number of seconds in `Retry-After`. You can repeat a push or a request with an `Idempotency-Key` safely: it takes effect at most once.",
 }
 
 impl Kind {
@@ -189,7 +189,7 @@ impl Problem {
     pub fn not_found(object: &str) -> Self {
         Self::new(
             Kind::NotFound,
-            format!("there is no such {object} that your token reaches"),
+            format!("the {object} does not exist, or your token has no access to it"),
         )
     }
 
@@ -231,13 +231,13 @@ impl Problem {
         tracing::error!(problem = %id, error = %chain, passing, "request failed");
         let problem = if passing {
             Self::unavailable(
-                "the database does not answer just now; come again shortly",
+                "the database does not respond; retry shortly",
                 UNAVAILABLE_RETRY,
             )
         } else {
             Self::new(
                 Kind::Internal,
-                "the hub failed; tell whoever operates it the id in `instance`",
+                "internal error; send the id in `instance` to the operator of the hub",
             )
         };
         Self {
@@ -303,7 +303,7 @@ fn classify_error(error: &(dyn Error + 'static)) -> String {
         }
         next = error.source();
     }
-    "inside the hub".to_owned()
+    "internal error".to_owned()
 }
 
 #[expect(
@@ -316,10 +316,10 @@ fn classify_sql_error(error: &sqlx::Error) -> String {
             let code = error.code();
             format!("PostgreSQL {}", code.as_deref().unwrap_or("without a code"))
         }
-        sqlx::Error::PoolTimedOut => "no connection to the database was free in time".to_owned(),
-        sqlx::Error::PoolClosed => "the connections to the database are closed".to_owned(),
-        sqlx::Error::Io(error) => format!("connection to the database: {}", error.kind()),
-        _ => "the database's driver".to_owned(),
+        sqlx::Error::PoolTimedOut => "timeout while waiting for a database connection".to_owned(),
+        sqlx::Error::PoolClosed => "the database connection pool is closed".to_owned(),
+        sqlx::Error::Io(error) => format!("database connection: {}", error.kind()),
+        _ => "database driver error".to_owned(),
     }
 }
 
@@ -401,7 +401,7 @@ impl From<DatabaseError> for Problem {
             // Unavailable even if the cause would not count as transient: the client must check
             // or repeat, and the marker keeps the idempotency key from being released.
             DatabaseError::Uncertain(_) => Self {
-                detail: "the connection was lost while this was being written, so it may or may not be done; a push may be sent again, nothing of it is done twice; look for anything else first".to_owned(),
+                detail: "the database connection was lost during the commit, so the outcome is unknown; you can repeat a push safely; check the result of any other request before you repeat it".to_owned(),
                 uncertain: Some(UncertainOutcome),
                 kind: Kind::Unavailable,
                 retry_after: Some(UNAVAILABLE_RETRY),
@@ -431,7 +431,7 @@ impl From<StoreError> for Problem {
             StoreError::Database(error) => error.into(),
             StoreError::CursorUnknown(_) => Self::new(
                 Kind::CursorUnknown,
-                "this hub has no such place in its log; start at cursor 0 again and push what it lacks",
+                "the log of this hub does not contain the cursor; pull again from cursor 0 and push the events it lacks",
             ),
             error @ (StoreError::Damaged(_) | StoreError::BrokenOff(_)) => Self::internal(&error),
         }
@@ -450,9 +450,9 @@ impl From<IdentityError> for Problem {
             IdentityError::Database(error) => error.into(),
             IdentityError::Sql(error) => error.into(),
             IdentityError::Keys(IssuerKeysError::Unreachable(why)) => {
-                tracing::warn!(%why, "who calls cannot be proven");
+                tracing::warn!(%why, "cannot authenticate the caller: the keys of the issuer are unavailable");
                 Self::unavailable(
-                    "the issuer of your access token does not answer; come again shortly",
+                    "the issuer of your access token does not respond; retry shortly",
                     UNAVAILABLE_RETRY,
                 )
             }

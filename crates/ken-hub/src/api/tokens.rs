@@ -159,7 +159,7 @@ async fn list_tokens(
 /// answered with a conflict that says that the first one succeeded.
 #[utoipa::path(post, path = "/v1/tokens", operation_id = "create_token", tag = "tokens",
     security(("token" = ["admin"])), request_body = CreateTokenBody,
-    responses((status = 201, description = "It was made.", body = CreateTokenResponse)))]
+    responses((status = 201, description = "The token was created.", body = CreateTokenResponse)))]
 async fn create_token(
     State(app): State<AppState>,
     access: RequireRole<AtLeastAdmin>,
@@ -195,8 +195,8 @@ async fn create_token(
 /// Revokes a token immediately. A revoked token keeps its time of revocation.
 #[utoipa::path(delete, path = "/v1/tokens/{token}", operation_id = "revoke_token", tag = "tokens",
     security(("token" = ["admin"])),
-    params(("token" = String, Path, description = "Its id.")),
-    responses((status = 200, description = "It opens nothing any more.", body = TokenResponse)))]
+    params(("token" = String, Path, description = "Id of the token.")),
+    responses((status = 200, description = "The token is revoked.", body = TokenResponse)))]
 async fn revoke_token(
     State(app): State<AppState>,
     access: RequireRole<AtLeastAdmin>,

@@ -121,7 +121,7 @@ async fn list_workspaces(
 /// Creates a workspace.
 #[utoipa::path(post, path = "/v1/workspaces", operation_id = "create_workspace", tag = "workspaces",
     security(("token" = ["admin"])), request_body = CreateWorkspaceBody,
-    responses((status = 201, description = "It was made.", body = WorkspaceResponse)))]
+    responses((status = 201, description = "The workspace was created.", body = WorkspaceResponse)))]
 async fn create_workspace(
     State(app): State<AppState>,
     access: RequireRole<AtLeastAdmin>,
@@ -139,7 +139,7 @@ async fn create_workspace(
     let Some(id) = tx.create_workspace(&name).await? else {
         return Err(Problem::new(
             Kind::Conflict,
-            format!("there is a workspace `{name}` already; use it or choose another name"),
+            format!("a workspace `{name}` already exists; use it or choose another name"),
         ));
     };
     tx.audit(&access.caller, AuditAction::WorkspaceCreated, &name)
@@ -153,7 +153,7 @@ async fn create_workspace(
 /// Returns a workspace.
 #[utoipa::path(get, path = "/v1/workspaces/{workspace}", operation_id = "get_workspace", tag = "workspaces",
     security(("token" = ["reader"])),
-    params(("workspace" = String, Path, description = "Its name or its id.")),
+    params(("workspace" = String, Path, description = "Name or id of the workspace.")),
     responses((status = 200, description = "The workspace.", body = WorkspaceResponse)))]
 async fn get_workspace(
     State(app): State<AppState>,
@@ -170,8 +170,8 @@ async fn get_workspace(
 /// Evicts a workspace: deletes its projections and keeps its log. The next read rebuilds them.
 #[utoipa::path(post, path = "/v1/workspaces/{workspace}/evict", operation_id = "evict_workspace", tag = "workspaces",
     security(("token" = ["admin"])),
-    params(("workspace" = String, Path, description = "Its name or its id.")),
-    responses((status = 204, description = "It is cold.")))]
+    params(("workspace" = String, Path, description = "Name or id of the workspace.")),
+    responses((status = 204, description = "The workspace was evicted.")))]
 async fn evict_workspace(
     State(app): State<AppState>,
     access: RequireWorkspaceRole<AtLeastAdmin>,

@@ -76,9 +76,7 @@ impl DefaultQuotas {
 
 /// An exceeded quota.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "that would be {wanted} {what} and {max} are allowed; whoever operates the hub can raise the quota"
-)]
+#[error("{wanted} {what} exceed the limit of {max}; the operator of the hub can raise the quota")]
 pub struct QuotaExceeded {
     pub what: &'static str,
     pub wanted: u64,

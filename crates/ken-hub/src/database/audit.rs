@@ -56,12 +56,12 @@ pub enum AuditAction {
     TokenCreated,
     TokenRevoked,
     EventsPushed,
-    HeldReleased,
-    HeldDiscarded,
+    QuarantinedEventReleased,
+    QuarantinedEventDiscarded,
     EntryApproved,
     EntryRejected,
-    QuarantineLifted,
-    QuarantineDiscarded,
+    QuarantinedEntryReleased,
+    QuarantinedEntryDiscarded,
 }
 
 /// A record of the audit log.
@@ -88,6 +88,7 @@ impl AuditAction {
     /// Returns the action's name in the log.
     #[must_use]
     pub fn name(self) -> &'static str {
+        // Names are stored in the database, so they stay the same when the API renames a concept.
         match self {
             Self::OrganizationCreated => "organization.created",
             Self::QuotaChanged => "quota.changed",
@@ -97,12 +98,12 @@ impl AuditAction {
             Self::TokenCreated => "token.created",
             Self::TokenRevoked => "token.revoked",
             Self::EventsPushed => "events.pushed",
-            Self::HeldReleased => "held.released",
-            Self::HeldDiscarded => "held.discarded",
+            Self::QuarantinedEventReleased => "held.released",
+            Self::QuarantinedEventDiscarded => "held.discarded",
             Self::EntryApproved => "entry.approved",
             Self::EntryRejected => "entry.rejected",
-            Self::QuarantineLifted => "quarantine.lifted",
-            Self::QuarantineDiscarded => "quarantine.discarded",
+            Self::QuarantinedEntryReleased => "quarantine.lifted",
+            Self::QuarantinedEntryDiscarded => "quarantine.discarded",
         }
     }
 }

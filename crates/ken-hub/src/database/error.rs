@@ -7,46 +7,50 @@ use super::ROLE;
 /// Error of the database.
 #[derive(Debug, thiserror::Error)]
 pub enum DatabaseError {
-    #[error("the database's address cannot be read: begin it with postgres://")]
+    #[error("the database URL is not valid: it must start with postgres://")]
     Address(#[source] sqlx::Error),
     #[error("cannot connect to the database")]
     Connect(#[source] sqlx::Error),
-    #[error("the database answered with an error")]
+    #[error("the database returned an error")]
     Query(#[from] sqlx::Error),
     #[error(
-        "role `{role}` is not held back by row-level security ({why}): connect as a role that may `SET ROLE {ROLE}`"
+        "row-level security does not restrict role `{role}` ({why}): connect as a role that may `SET ROLE {ROLE}`"
     )]
     Role { role: String, why: &'static str },
     #[error(
-        "cannot become role `{ROLE}`: run `ken hub migrate` first, then `GRANT {ROLE} TO` the role the hub connects as"
+        "cannot set role `{ROLE}`: run `ken hub migrate` first, then `GRANT {ROLE} TO` the role the hub connects as"
     )]
     NoRole(#[source] sqlx::Error),
-    #[error("the database is at version {found}, this hub needs {wanted}: run `ken hub migrate`")]
+    #[error(
+        "the database has schema version {found}, this hub needs {wanted}: run `ken hub migrate`"
+    )]
     Behind { found: i32, wanted: i32 },
-    #[error("the database is at version {found}, this hub knows up to {known}: upgrade the hub")]
+    #[error(
+        "the database has schema version {found}, this hub supports up to {known}: upgrade the hub"
+    )]
     Ahead { found: i32, known: i32 },
     #[error(
-        "migration `{name}` was run with another text than this build has: the build is not the one it claims to be, or a file was edited"
+        "migration `{name}` was applied with a different text than this build contains: the build is modified, or a migration file was edited"
     )]
     Edited { name: &'static str },
-    #[error("migration `{name}` failed; nothing of it was kept")]
+    #[error("migration `{name}` failed and was rolled back")]
     Migration {
         name: &'static str,
         source: sqlx::Error,
     },
     #[error(
-        "the connection was lost while the change was being kept: whether it was is not known, so send it again"
+        "the database connection was lost during the commit, so the outcome is unknown: repeat the request"
     )]
     Uncertain(#[source] sqlx::Error),
-    #[error("a name that reads as an id would stand for two workspaces; choose another")]
+    #[error("a workspace name must not have the form of an id; choose another name")]
     NameIsId,
     #[error("the organization has no such workspace")]
     NoWorkspace,
-    #[error("the workspace was put away and is being brought back: ask again shortly")]
+    #[error("the evicted workspace is being rebuilt: retry shortly")]
     Warming,
-    #[error("cannot bring back the entries of a workspace that was evicted")]
+    #[error("cannot rebuild the entries of an evicted workspace")]
     Rebuild(#[source] Box<dyn Error + Send + Sync>),
-    #[error("what is stored cannot be read: {0}")]
+    #[error("stored data is invalid: {0}")]
     Damaged(String),
 }
 
@@ -58,13 +62,13 @@ impl DatabaseError {
             Self::Connect(error) => Some(connect_hint(error)),
             Self::Query(error) | Self::Migration { source: error, .. } => match code(error)? {
                 "42501" if error.to_string().contains("extension") => {
-                    Some("a superuser says `CREATE EXTENSION vector` in this database first")
+                    Some("run `CREATE EXTENSION vector` in this database as a superuser first")
                 }
                 "42501" => Some(
-                    "connect as the role that owns the database and schema `ken`; where `ken_app` was made by another database of the \
-                     same server, a superuser says `GRANT ken_app TO` that role first",
+                    "connect as the role that owns the database and schema `ken`; if another database of the same server created `ken_app`, \
+                     run `GRANT ken_app TO` that role as a superuser first",
                 ),
-                "3F000" | "42P01" => Some("`ken hub migrate` prepares the database"),
+                "3F000" | "42P01" => Some("run `ken hub migrate` to prepare the database"),
                 _ => None,
             },
             Self::Address(_)
@@ -96,21 +100,23 @@ fn code(error: &sqlx::Error) -> Option<&str> {
 )]
 fn connect_hint(error: &sqlx::Error) -> &'static str {
     match error {
-        sqlx::Error::Io(_) => "is PostgreSQL running there, and is the address right?",
+        sqlx::Error::Io(_) => {
+            "check that the address is correct and that PostgreSQL is running there"
+        }
         sqlx::Error::Database(_) => match code(error) {
             Some("3D000") => {
-                "PostgreSQL runs there and has no such database: `CREATE DATABASE` makes it (docs/guides/operate-a-hub.md)"
+                "PostgreSQL is running, but the database does not exist: create it with `CREATE DATABASE` (docs/guides/operate-a-hub.md)"
             }
             Some("28000" | "28P01") => {
-                "PostgreSQL runs there and does not let this user in: are the user's name and the password right?"
+                "PostgreSQL is running, but refused the login: check the user name and password"
             }
             Some("53300") => {
-                "PostgreSQL has no connection left: raise its max_connections, or lower --connections"
+                "PostgreSQL has no free connections: raise its max_connections, or lower --connections"
             }
-            _ => "PostgreSQL runs there and refused",
+            _ => "PostgreSQL is running, but refused the connection",
         },
         _ => {
-            "what answers there is no PostgreSQL, or wants TLS otherwise: `?sslmode=` in the address says how"
+            "the server is not PostgreSQL, or expects other TLS settings: set `?sslmode=` in the URL"
         }
     }
 }

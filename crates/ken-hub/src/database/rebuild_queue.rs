@@ -79,7 +79,7 @@ impl RebuildQueue {
         match tokio::time::timeout(WAIT_MAX, work).await {
             Err(_) => Err(DatabaseError::Warming),
             Ok(Ok(done)) => done.map_err(|error| DatabaseError::Rebuild(Box::new(error))),
-            Ok(Err(_)) => Err(DatabaseError::Damaged("the work on it was stopped".into())),
+            Ok(Err(_)) => Err(DatabaseError::Damaged("the rebuild was stopped".into())),
         }
     }
 }

@@ -103,7 +103,7 @@ impl DatabaseSettings {
             .iter()
             .any(|it| self.url.starts_with(it));
         if !is_ours {
-            let why = sqlx::Error::Configuration("it begins otherwise".into());
+            let why = sqlx::Error::Configuration("the scheme is not postgres or postgresql".into());
             return Err(DatabaseError::Address(why));
         }
         let options = PgConnectOptions::from_str(&self.url).map_err(DatabaseError::Address)?;

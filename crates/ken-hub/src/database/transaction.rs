@@ -75,7 +75,7 @@ impl Transaction {
 
     fn lease(&mut self) -> &mut LeasedConnection {
         let lease = self.connection.as_mut();
-        lease.expect("the connection is there until the transaction ended")
+        lease.expect("the connection exists until the transaction ends")
     }
 
     /// Commits the transaction.

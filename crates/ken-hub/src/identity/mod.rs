@@ -50,7 +50,7 @@ pub enum AuthRefusal {
 pub enum IdentityError {
     #[error(transparent)]
     Database(#[from] DatabaseError),
-    #[error("cannot look up who calls")]
+    #[error("cannot look up the caller")]
     Sql(#[from] sqlx::Error),
     #[error(transparent)]
     Keys(#[from] IssuerKeysError),

@@ -41,17 +41,15 @@ pub struct TokenSpec {
 /// Error of issuing a token.
 #[derive(Debug, thiserror::Error)]
 pub enum IssueTokenError {
-    #[error("a token's name has 1 to {NAME_CHARS_MAX} visible characters")]
+    #[error("a token name must have 1 to {NAME_CHARS_MAX} visible characters")]
     Name,
-    #[error("a token lasts from 1 to {DAYS_MAX} days")]
+    #[error("a token must expire in 1 to {DAYS_MAX} days")]
     Days,
-    #[error(
-        "say in whose name a curator or admin acts: an actor such as human:ada@example.org or ci:main"
-    )]
+    #[error("a curator or admin token needs an actor, such as human:ada@example.org or ci:main")]
     NoActor,
     #[error(transparent)]
     RoleMismatch(#[from] RoleMismatch),
-    #[error("a token names 1 to {WORKSPACES_MAX} workspaces, or none at all to reach every one")]
+    #[error("name 1 to {WORKSPACES_MAX} workspaces, or none for access to all workspaces")]
     Workspaces,
     #[error("the organization has no workspace `{0}`")]
     NoWorkspace(String),

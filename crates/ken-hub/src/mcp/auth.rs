@@ -56,7 +56,7 @@ async fn request_context(parts: &mut Parts, app: &AppState) -> Result<McpRequest
         (Some(path), Some(header)) if path != header => {
             return Err(Problem::new(
                 Kind::Malformed,
-                "the path and `Ken-Workspace` name two workspaces; name one",
+                "the path and the header `Ken-Workspace` name different workspaces; name only one",
             ));
         }
         (Some(path), _) => path,
@@ -88,7 +88,7 @@ fn single_header(parts: &Parts, name: &'static str) -> Result<Option<String>, Pr
     let wrong = || {
         Problem::new(
             Kind::Malformed,
-            format!("send `{name}` once, in plain letters"),
+            format!("send the header `{name}` at most once, in ASCII"),
         )
     };
     match (values.next(), values.next()) {

@@ -67,7 +67,7 @@ impl HubBackend {
     ) -> Result<HubToolCall, ToolError> {
         let context = caller.proven.get::<McpRequestContext>();
         // The middleware always adds the context; its absence is a bug and must not grant access.
-        let context = context.ok_or_else(|| ToolError::ours("nobody is proven to call"))?;
+        let context = context.ok_or_else(|| ToolError::ours("the request is not authenticated"))?;
         self.open_call(caller, context, intent)
             .await
             .map_err(to_tool_error)
@@ -165,7 +165,7 @@ fn to_tool_error(failure: ServiceError) -> ToolError {
 /// Serializes an object as a JSON reply.
 fn json_reply(object: &impl Serialize) -> ToolReply {
     // Views contain only strings, numbers, lists and maps with string keys.
-    ToolReply::Json(serde_json::to_value(object).expect("answers are plain data"))
+    ToolReply::Json(serde_json::to_value(object).expect("views serialize to JSON"))
 }
 
 impl KnowledgeBackend for HubBackend {

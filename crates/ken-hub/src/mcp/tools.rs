@@ -33,8 +33,7 @@ const INDEX_MAX: u32 = 200;
 const CHECK_ENTRIES_MAX: usize = 10;
 
 /// Note after the result of `check`.
-const NO_CODE_NOTE: &str =
-    "A hub has no code: what a change invalidates is for `ken verify` in the repository.\n";
+const NO_CODE_NOTE: &str = "A hub has no code. Run `ken verify` in the repository to find entries that a change invalidates.\n";
 
 pub(super) async fn search(
     call: &mut HubToolCall,
@@ -169,7 +168,7 @@ pub(super) async fn check(
 ) -> Result<ToolReply, ServiceError> {
     if !ask.base.trim().is_empty() {
         return Err(ServiceError::invalid_request(
-            "a hub has no code to compare: give `paths` without `base`, or ask `ken mcp` in the repository",
+            "a hub has no code to compare: send `paths` without `base`, or use `ken mcp` in the repository",
         ));
     }
     let norms = service::show_norms(&mut call.session, &call.reader, &ask.paths).await?;
@@ -225,13 +224,13 @@ pub(super) async fn brief(
     if let Some(workspace) = &ask.workspace {
         let (name, id) = call.session.workspace_label().await?;
         if *workspace != name && *workspace != id {
-            let (what, wanted) = ("workspace here called", workspace.clone());
+            let (what, wanted) = ("workspace", workspace.clone());
             return Err(ServiceError::NotFound { what, wanted });
         }
     }
     if ask.base.is_some() {
         return Err(ServiceError::invalid_request(
-            "a hub has no code to compare: leave `base` out, or ask `ken mcp` in the repository",
+            "a hub has no code to compare: omit `base`, or use `ken mcp` in the repository",
         ));
     }
     let briefing = BriefingRequest {

@@ -56,7 +56,7 @@ impl Listener for LimitedListener {
         // Before accepting: a client beyond the limit waits in the kernel and costs no file
         // descriptor here.
         let acquired = Arc::clone(&self.permits).acquire_owned().await;
-        let place = acquired.expect("nobody closes the places");
+        let place = acquired.expect("the semaphore is never closed");
         // axum's implementation retries after an error, such as too many open files.
         let (stream, from) = Listener::accept(&mut self.listener).await;
         // Responses are short and written at once, so Nagle's algorithm would only delay them.

@@ -124,7 +124,7 @@ async fn run_limited(
     let permit = app.limiter.acquire_request();
     request.extensions_mut().insert(slot.clone());
     if permit.is_none() && !PROBE_ROUTES.contains(&route) {
-        let detail = "more requests are under way than the hub can take; come again shortly";
+        let detail = "the hub has reached its limit of concurrent requests; retry shortly";
         return Problem::unavailable(detail, RETRY_DELAY).into_response();
     }
     // Unwind safe: a transaction of a panicking handler is rolled back when it is dropped, and
@@ -144,7 +144,7 @@ async fn run_limited(
         Err(_) => {
             let seconds = limit.as_secs_f64();
             let detail = format!(
-                "the request took longer than {seconds} s and was given up; send less at once, or come again"
+                "the request exceeded the timeout of {seconds} s and was canceled; send less at once, or retry"
             );
             Problem::unavailable(detail, RETRY_DELAY).into_response()
         }

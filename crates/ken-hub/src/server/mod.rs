@@ -33,10 +33,10 @@ const POOL_CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 pub enum ServeError {
     #[error(transparent)]
     Database(#[from] DatabaseError),
-    #[error("the issuer of access tokens cannot be used")]
+    #[error("cannot use the OIDC issuer")]
     Issuer(#[from] IssuerKeysError),
     #[error(
-        "`public_url` must begin with https:// (or http:// on this machine) and have no slash at its end; it is needed with an issuer"
+        "`public_url` must start with https:// (or http:// on this machine) and must not end with a slash; it is required with an issuer"
     )]
     PublicUrl,
     #[error("cannot listen on {address}")]
@@ -103,13 +103,13 @@ pub async fn serve(
             // Requests in flight continue.
             ending.cancel();
             let left = app.limiter.in_flight();
-            app.log_process(format_args!("ending, {left} requests under way"));
+            app.log_process(format_args!("shutting down, {left} requests in flight"));
             match tokio::time::timeout(grace, both).await {
                 Ok(ended) => ended,
                 Err(_) => {
                     let left = app.limiter.in_flight();
-                    tracing::warn!(left, "requests were still under way and were given up");
-                    app.log_process(format_args!("{left} requests were still under way and were given up"));
+                    tracing::warn!(left, "requests were still in flight and were canceled");
+                    app.log_process(format_args!("{left} requests were still in flight and were canceled"));
                     Ok(())
                 }
             }
@@ -120,9 +120,9 @@ pub async fn serve(
         .await
         .is_err()
     {
-        tracing::warn!("connections to the database did not close in time");
+        tracing::warn!("database connections did not close in time");
     }
-    app.log_process(format_args!("ended"));
+    app.log_process(format_args!("stopped"));
     ended.map_err(ServeError::Serve)
 }
 

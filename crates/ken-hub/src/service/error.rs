@@ -1,6 +1,7 @@
 //! Errors of the use cases.
 
 use ken_core::decide::Refusal;
+use ken_core::trust::run::opening::RunInputError;
 use ken_core::values::id::EntryId;
 use ken_guard::WriteRejection;
 
@@ -14,20 +15,20 @@ use crate::store::StoreError;
 #[derive(Debug, thiserror::Error)]
 pub enum ServiceError {
     /// The caller's role is too low.
-    #[error("{what} needs the role {needs}; yours is {has}")]
+    #[error("{what} requires the role {needs}; your role is {has}")]
     Forbidden {
         what: &'static str,
         needs: Role,
         has: Role,
     },
     /// The request concerns an agent the caller may not act for.
-    #[error("{what} is not for your token; use one of that agent's, or a curator's")]
+    #[error("your token does not permit {what}; use a token of that agent or of a curator")]
     NotPermittedForAgent { what: &'static str },
     /// The workspace exceeds its quota.
     #[error(transparent)]
     Quota(#[from] QuotaExceeded),
     /// Only people may do this.
-    #[error("{what} is for people; your token speaks for a program")]
+    #[error("{what} requires a person; the actor of your token is a program")]
     PersonNeeded { what: &'static str },
     /// A rule of the ledger refuses the change.
     #[error(transparent)]
@@ -40,7 +41,7 @@ pub enum ServiceError {
     InvalidRequest(String),
     #[error("there is no {what} `{wanted}`")]
     NotFound { what: &'static str, wanted: String },
-    #[error("`{wanted}` is the beginning of several ids")]
+    #[error("`{wanted}` is a prefix of several ids")]
     Ambiguous {
         wanted: String,
         candidates: Vec<EntryId>,
@@ -49,7 +50,7 @@ pub enum ServiceError {
     #[error("{0}")]
     Conflict(String),
     /// The entry is quarantined; only curators may see it.
-    #[error("{0} is set apart until a person looked at it: {where_}", where_ = super::ENTRY_QUARANTINE_HINT)]
+    #[error("{0} is quarantined until a person reviews it: {where_}", where_ = super::ENTRY_QUARANTINE_HINT)]
     Quarantined(EntryId),
     #[error(transparent)]
     BrokenOff(#[from] BlockingTaskError),
@@ -67,5 +68,11 @@ impl ServiceError {
     )]
     pub fn invalid_request(why: impl ToString) -> Self {
         Self::InvalidRequest(why.to_string())
+    }
+}
+
+impl From<RunInputError> for ServiceError {
+    fn from(error: RunInputError) -> Self {
+        Self::invalid_request(error)
     }
 }

@@ -1,15 +1,9 @@
 //! Facts for the health rules of a workspace.
 
-use std::collections::BTreeMap;
-
-use ken_core::health::maintenance::MaintenancePolicy;
 use ken_core::health::performance::OUTCOME_DAYS;
-use ken_core::health::{HealthFacts, RunOutcome, count_errors};
-use ken_core::ledger::entry::Entry;
+use ken_core::health::{HealthFacts, RunOutcome};
 use ken_core::ledger::event::RetrievalMissed;
 use ken_core::ledger::store::{EntryFilter, LifecycleFilter};
-use ken_core::retrieval::score::RankingWeights;
-use ken_core::values::id::EntryId;
 use ken_core::values::time::{DAY_MS, Timestamp};
 
 use super::{ServiceError, WorkspaceSession};
@@ -24,26 +18,18 @@ impl WorkspaceSession {
             lifecycle: LifecycleFilter::All,
             ..EntryFilter::default()
         };
-        let mut entries = self.tx.list(&every, None, Some(ENTRIES_MAX)).await?;
-        // Collected before the filter below: entries from peers may be quarantined, hence not live.
-        let inbound = entries.iter().filter(|entry| entry.is_inbound());
-        let foreign: Vec<Entry> = inbound.cloned().collect();
-        entries.retain(Entry::is_live);
-        let errors = self.prediction_errors(&entries).await?;
+        let entries = self.tx.list(&every, None, Some(ENTRIES_MAX)).await?;
+        let since = recent_period_start(self.now);
+        let missed = self
+            .tx
+            .events_of_type::<RetrievalMissed>(Some(&since.to_string()))
+            .await?;
+        let missed = missed.iter().flat_map(|it| it.event.entries());
+        let missed: Vec<_> = missed.collect();
+        let outcomes = self.outcomes_since(Some(since)).await?;
         let workspace = self.workspace().await?;
-        Ok(HealthFacts {
-            now: self.now,
-            errors,
-            outcomes: self
-                .outcomes_since(Some(recent_period_start(self.now)))
-                .await?,
-            weights: RankingWeights::from_workspace(&workspace).unwrap_or_default(),
-            policy: MaintenancePolicy::from_workspace(&workspace),
-            peers: workspace.peers.clone(),
-            dismissed: workspace.dismissed.clone(),
-            entries,
-            foreign,
-        })
+        let facts = HealthFacts::new(self.now, entries, missed, outcomes, &workspace);
+        Ok(facts)
     }
 
     /// Returns the outcomes of ended runs in the order they ended, optionally only since a time.
@@ -53,21 +39,6 @@ impl WorkspaceSession {
     ) -> Result<Vec<RunOutcome>, ServiceError> {
         let runs = self.ended_runs(since).await?.into_iter();
         Ok(runs.map(RunOutcome::from).collect())
-    }
-
-    /// Returns the number of retrieval misses per entry of `entries`; entries without misses are
-    /// absent.
-    async fn prediction_errors(
-        &mut self,
-        entries: &[Entry],
-    ) -> Result<BTreeMap<EntryId, u64>, ServiceError> {
-        let since = recent_period_start(self.now).to_string();
-        let missed = self
-            .tx
-            .events_of_type::<RetrievalMissed>(Some(&since))
-            .await?;
-        let missed_ids = missed.iter().flat_map(|it| it.event.entries());
-        Ok(count_errors(missed_ids, entries))
     }
 }
 

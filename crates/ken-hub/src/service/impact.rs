@@ -37,13 +37,13 @@ pub async fn measure_impacts(
             break;
         }
     }
-    let mut lifts = impact::measure_impacts(all);
-    lifts.entries.truncate(LISTED_MAX);
-    let ids: Vec<EntryId> = lifts.entries.iter().map(|(it, _)| it.id).collect();
+    let mut report = impact::measure_impacts(all);
+    report.entries.truncate(LISTED_MAX);
+    let ids: Vec<EntryId> = report.entries.iter().map(|(it, _)| it.id).collect();
     session
         .record_exposures(&reader_context, &ids, ExposureChannel::Pull)
         .await?;
-    Ok(lifts)
+    Ok(report)
 }
 
 /// Returns the measured impact of one entry.
@@ -53,5 +53,5 @@ pub async fn measure_entry_impact(
     wanted: &str,
 ) -> Result<(EntryId, ImpactEstimate), ServiceError> {
     let details = super::show_entry(session, reader, wanted).await?;
-    Ok((details.entry.id, details.entry.tallies.worth()))
+    Ok((details.entry.id, details.entry.tallies.impact()))
 }

@@ -114,7 +114,7 @@ impl WorkspaceSession {
         // Context blocks print ids in brackets, and agents copy them that way.
         let wanted = wanted.trim().trim_start_matches('[').trim_end_matches(']');
         if wanted.is_empty() {
-            return Err(ServiceError::invalid_request("name an entry by its id"));
+            return Err(ServiceError::invalid_request("an entry id is required"));
         }
         let mut candidates = self.tx.find_ids(wanted).await?;
         match candidates.len() {

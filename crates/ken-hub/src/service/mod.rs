@@ -33,6 +33,7 @@ pub use feedback::{FeedbackOutcome, give_feedback};
 pub use global::OrganizationHits;
 pub use impact::{measure_entry_impact, measure_impacts};
 pub use ken_core::retrieval::surface::SelectionLimits;
+pub use ken_core::trust::run::opening::OpenRunRequest;
 pub use lookup::{EntryPage, EntryWithConflicts, history, list_entries, show_entry};
 pub use outcomes::{
     OutcomeReport, OutcomeTotals, ReportPeriod, ReportPeriodError, report_outcomes,
@@ -51,8 +52,8 @@ pub use quarantine::{
 pub use reader::{EntryReader, build_reader, check_session};
 pub use recording::{AddEntryRequest, RecordOutcome, add_entry};
 pub use runs::{
-    NewRunSpec, ObservedFinding, RunAgents, close_run, get_open_run, list_open_runs,
-    list_past_runs, load_open_run, record_finding, record_note,
+    ObservedFinding, close_run, get_open_run, list_open_runs, list_past_runs, load_open_run,
+    record_finding, record_note,
 };
 pub use search::{HubSearchRequest, HubSearchResult, search, search_filtered, served_by};
 pub use session::{ServiceContext, WorkspaceSession};

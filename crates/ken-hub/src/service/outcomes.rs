@@ -35,7 +35,7 @@ pub struct ReportPeriod {
 
 /// Error for an invalid period.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no period: say 1d to {DAYS_MAX}d, or 1w to 52w")]
+#[error("`{0}` is not a valid period: use 1d to {DAYS_MAX}d, or 1w to 52w")]
 pub struct ReportPeriodError(String);
 
 /// Outcomes of the runs in a period.

@@ -40,7 +40,7 @@ pub fn parse_field<T: FromStr<Err: Display>>(name: &str, text: &str) -> Result<T
     // Checked before parsing, so the error never has to quote an arbitrarily long input.
     if text.len() > TEXT_BYTES_MAX {
         return Err(ServiceError::InvalidRequest(format!(
-            "`{name}` has at most {TEXT_BYTES_MAX} bytes"
+            "`{name}` must not be longer than {TEXT_BYTES_MAX} bytes"
         )));
     }
     let read = text.parse();
@@ -67,7 +67,7 @@ pub fn check_items(name: &str, all: &[String]) -> Result<(), ServiceError> {
     let too_long = all.iter().any(|item| item.len() > ITEM_BYTES_MAX);
     if all.len() > ITEMS_MAX || too_long {
         return Err(ServiceError::InvalidRequest(format!(
-            "`{name}` has at most {ITEMS_MAX} items of at most {ITEM_BYTES_MAX} bytes"
+            "`{name}` must have at most {ITEMS_MAX} items of at most {ITEM_BYTES_MAX} bytes"
         )));
     }
     Ok(())

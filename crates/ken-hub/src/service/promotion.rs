@@ -91,7 +91,7 @@ pub struct ApprovalRequest {
 pub async fn load_approval_queue(
     session: &mut WorkspaceSession,
 ) -> Result<ApprovalQueue, ServiceError> {
-    session.require_role(Role::Curator, "seeing what waits")?;
+    session.require_role(Role::Curator, "listing pending entries")?;
     let workspace = session.workspace().await?;
     let filter = EntryFilter {
         lifecycle: LifecycleFilter::All,
@@ -126,7 +126,7 @@ pub async fn approve(
     wanted: &str,
     approval: ApprovalRequest,
 ) -> Result<Entry, ServiceError> {
-    session.require_person("approving")?;
+    session.require_person("approving an entry")?;
     session.lock().await?;
     let entry = session.find(wanted).await?;
     let history = session.load_entry_events(entry.id).await?;
@@ -156,7 +156,7 @@ pub async fn reject(
     wanted: &str,
     reason: Option<Note>,
 ) -> Result<Entry, ServiceError> {
-    session.require_person("rejecting")?;
+    session.require_person("rejecting an entry")?;
     session.lock().await?;
     let entry = session.find(wanted).await?;
     let history = session.load_entry_events(entry.id).await?;
@@ -241,13 +241,13 @@ impl WorkspaceSession {
         let workspace = self.workspace().await?;
         if workspace.is_revoked(entry) {
             return Err(ServiceError::Conflict(format!(
-                "whoever made {} was revoked",
+                "the author or origin of {} is revoked",
                 entry.id
             )));
         }
         if entry.scope.value == EntryScope::Global && is_approved(entry, history.iter()) {
             return Err(ServiceError::Conflict(format!(
-                "{} is approved for the whole organization as it reads now; there is nothing left to approve",
+                "{} is already approved for the whole organization with its current text",
                 entry.id
             )));
         }
@@ -340,7 +340,7 @@ fn ensure_artifact_matches(entry: &Entry, read: &str) -> Result<(), ServiceError
     let artifact = PromotionArtifact::from_entry(entry).ok_or(Refusal::NoContent(entry.id))?;
     if read != artifact.digest() {
         return Err(ServiceError::Conflict(format!(
-            "`artifact` is not the digest of what {id} says now; read it again and send that digest (GET /v1/workspaces/{{workspace}}/entries/{id} has both)",
+            "`artifact` is not the digest of the current text of {id}; read the entry again and send its digest (GET /v1/workspaces/{{workspace}}/entries/{id} returns both)",
             id = entry.id
         )));
     }

@@ -21,19 +21,16 @@ use crate::ids::Role;
 use crate::store::{EntryPosition, QuarantinedEvent};
 
 /// Message for the pusher of an event that is quarantined outside the log.
-pub const EVENT_QUARANTINE_HINT: &str =
-    "a curator of this hub releases or discards it (GET /v1/workspaces/{workspace}/held)";
+pub const EVENT_QUARANTINE_HINT: &str = "a curator of this hub releases or discards it (GET /v1/workspaces/{workspace}/quarantined-events)";
 
 /// Message for the author of an entry that is quarantined in the log.
-pub const ENTRY_QUARANTINE_HINT: &str =
-    "a curator of this hub lets it out or discards it (GET /v1/workspaces/{workspace}/quarantine)";
+pub const ENTRY_QUARANTINE_HINT: &str = "a curator of this hub releases or discards it (GET /v1/workspaces/{workspace}/quarantined-entries)";
 
 /// Message for the author of an entry that only an approval releases.
-pub const APPROVAL_HINT: &str =
-    "somebody else approves or rejects it (GET /v1/workspaces/{workspace}/promotions)";
+pub const APPROVAL_HINT: &str = "a person other than its authors approves or rejects it (GET /v1/workspaces/{workspace}/promotions)";
 
 /// Reason stored if a curator releases an entry without giving one.
-const DEFAULT_RELEASE_REASON: &str = "a curator of the hub looked at it";
+const DEFAULT_RELEASE_REASON: &str = "reviewed by a curator of the hub";
 
 /// A quarantined entry of the log, hidden until a person decides.
 #[derive(Clone, Debug)]
@@ -60,7 +57,7 @@ pub async fn list_quarantined_events(
     after: Option<EventId>,
     limit: u32,
 ) -> Result<Vec<QuarantinedEvent>, ServiceError> {
-    session.require_role(Role::Curator, "seeing what waits")?;
+    session.require_role(Role::Curator, "listing quarantined events")?;
     Ok(session.tx.quarantined_events(after, limit).await?)
 }
 
@@ -70,7 +67,7 @@ pub async fn release_event(
     session: &mut WorkspaceSession,
     id: EventId,
 ) -> Result<(), ServiceError> {
-    session.require_person("releasing what was held")?;
+    session.require_person("releasing a quarantined event")?;
     session.lock().await?;
     let removed = session.tx.take_quarantined_event(id).await?;
     let event = removed.ok_or_else(|| event_not_found(id))?;
@@ -80,7 +77,7 @@ pub async fn release_event(
     }
     session.append_events(vec![event.copy]).await?;
     session
-        .audit(AuditAction::HeldReleased, &id.to_string())
+        .audit(AuditAction::QuarantinedEventReleased, &id.to_string())
         .await
 }
 
@@ -89,12 +86,12 @@ pub async fn discard_event(
     session: &mut WorkspaceSession,
     id: EventId,
 ) -> Result<(), ServiceError> {
-    session.require_person("discarding what was held")?;
+    session.require_person("discarding a quarantined event")?;
     session.lock().await?;
     let discarded = session.tx.take_quarantined_event(id).await?;
     discarded.ok_or_else(|| event_not_found(id))?;
     session
-        .audit(AuditAction::HeldDiscarded, &id.to_string())
+        .audit(AuditAction::QuarantinedEventDiscarded, &id.to_string())
         .await
 }
 
@@ -104,7 +101,7 @@ pub async fn list_quarantined_entries(
     after: Option<&EntryPosition>,
     limit: u32,
 ) -> Result<Vec<QuarantinedLogEntry>, ServiceError> {
-    session.require_role(Role::Curator, "seeing what waits")?;
+    session.require_role(Role::Curator, "listing quarantined entries")?;
     let entries = session.tx.quarantined_entries(after, limit).await?;
     let mut quarantined = Vec::with_capacity(entries.len());
     for entry in entries {
@@ -128,7 +125,7 @@ pub async fn release_entry(
     wanted: &str,
     reason: Option<Note>,
 ) -> Result<Entry, ServiceError> {
-    session.require_person("lifting a quarantine")?;
+    session.require_person("releasing a quarantined entry")?;
     session.lock().await?;
     let entry = session.find(wanted).await?;
     let history = session.load_entry_events(entry.id).await?;
@@ -147,7 +144,12 @@ pub async fn release_entry(
     )?;
     let draft = decide::release_quarantine(&entry, &by, reason)?;
     session
-        .append_decision(entry.id, vec![draft], &by, AuditAction::QuarantineLifted)
+        .append_decision(
+            entry.id,
+            vec![draft],
+            &by,
+            AuditAction::QuarantinedEntryReleased,
+        )
         .await
 }
 
@@ -157,7 +159,7 @@ pub async fn discard_entry(
     wanted: &str,
     reason: Option<Note>,
 ) -> Result<Entry, ServiceError> {
-    session.require_person("discarding what was set apart")?;
+    session.require_person("discarding a quarantined entry")?;
     session.lock().await?;
     let entry = session.find(wanted).await?;
     if entry.quarantine.is_empty() {
@@ -166,7 +168,12 @@ pub async fn discard_entry(
     let draft = decide::retract(&entry, RetractReason::Unwanted, Channel::Command, reason)?;
     let by = session.caller.actor.clone();
     session
-        .append_decision(entry.id, vec![draft], &by, AuditAction::QuarantineDiscarded)
+        .append_decision(
+            entry.id,
+            vec![draft],
+            &by,
+            AuditAction::QuarantinedEntryDiscarded,
+        )
         .await
 }
 
@@ -180,6 +187,6 @@ fn quarantine_findings(entry: &Entry, history: &[Event]) -> BTreeSet<String> {
 }
 
 fn event_not_found(id: EventId) -> ServiceError {
-    let (what, wanted) = ("line that waits", id.to_string());
+    let (what, wanted) = ("quarantined event", id.to_string());
     ServiceError::NotFound { what, wanted }
 }

@@ -31,7 +31,7 @@ pub fn build_reader(
     session: Option<String>,
 ) -> Result<EntryReader, ServiceError> {
     if let Some(other) = agent.as_ref().filter(|it| *it != caller && it.is_human()) {
-        let message = format!("`{other}` is a person; only agents are read for");
+        let message = format!("`{other}` is a person; you can read only for agents");
         return Err(ServiceError::InvalidRequest(message));
     }
     if let Some(run) = run.as_ref().filter(|it| !name::is_run_name(it)) {
@@ -49,7 +49,7 @@ pub fn build_reader(
 pub fn check_session(session: &str) -> Result<(), ServiceError> {
     if session.len() > SESSION_BYTES_MAX {
         return Err(ServiceError::InvalidRequest(format!(
-            "a session's name has at most {SESSION_BYTES_MAX} bytes"
+            "a session name must not be longer than {SESSION_BYTES_MAX} bytes"
         )));
     }
     Ok(())
@@ -81,7 +81,7 @@ pub(super) fn invalid_run_name(run: &str) -> ServiceError {
         name::RUN_NAME_BYTES_MAX,
     );
     ServiceError::InvalidRequest(format!(
-        "`{run}` is no name for a run: letters, digits, `-` and `_`, at most {}",
+        "`{run}` is not a valid run name: use letters, digits, `-` and `_`, at most {}",
         name::RUN_NAME_BYTES_MAX
     ))
 }

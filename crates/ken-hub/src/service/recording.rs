@@ -46,7 +46,7 @@ pub async fn add_entry(
     session: &mut WorkspaceSession,
     request: AddEntryRequest,
 ) -> Result<RecordOutcome, ServiceError> {
-    session.require_role(Role::Agent, "recording an entry")?;
+    session.require_role(Role::Agent, "adding an entry")?;
     session.ensure_may_write_as(&request.reader.agent)?;
     // Locked before the comparison: two agents that send the same claim at once must not both
     // create an entry.
@@ -84,7 +84,7 @@ impl WorkspaceSession {
         let agent = request.reader.agent.clone();
         let now = self.now;
         let mut content = Content::new(request.statement);
-        content.evidence = request.anchors;
+        content.anchors = request.anchors;
         content.verify = request.verify;
         content.tags = request.tags;
         let citations = request.cites.into_iter().map(|cite| cite.cite(&agent, now));
@@ -136,7 +136,7 @@ impl WorkspaceSession {
             }
         }
         Err(ServiceError::Conflict(
-            "no free id was found for the entry; send it again".to_owned(),
+            "no unused entry id was found; send the request again".to_owned(),
         ))
     }
 }

@@ -107,10 +107,10 @@ impl WorkspaceSession {
 }
 
 fn encode_note(noted: &RunRecord) -> Result<String, ServiceError> {
-    let line = serde_json::to_string(noted).expect("notes are plain data");
+    let line = serde_json::to_string(noted).expect("notes serialize to JSON");
     if line.len() > NOTE_BYTES_MAX {
         return Err(ServiceError::InvalidRequest(format!(
-            "a note has at most {NOTE_BYTES_MAX} bytes; say it shorter"
+            "a note must not be longer than {NOTE_BYTES_MAX} bytes; shorten it"
         )));
     }
     Ok(line)

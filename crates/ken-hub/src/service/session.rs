@@ -136,7 +136,7 @@ impl WorkspaceSession {
         if self.may_act_as(&reader.agent) {
             return Ok(None);
         }
-        let what = "speaking for another agent outside a run of your own";
+        let what = "reading or reporting for another agent outside a run that you opened";
         self.require_role(Role::Agent, what)?;
         let run = match &reader.run {
             Some(id) => self.load_open_run(id).await?,

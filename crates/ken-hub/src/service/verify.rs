@@ -181,7 +181,7 @@ fn check_lines(events: &[LoggedEvent], guard: &Guard) -> Vec<GateFinding> {
             Err(error) => findings.push(GateFinding {
                 gate: SCHEMA_GATE,
                 level: GateLevel::Error,
-                message: format!("its line in the log cannot be read: {error}"),
+                message: format!("its line in the log is not a valid event: {error}"),
                 at: id.to_string(),
                 line: None,
             }),

@@ -10,7 +10,7 @@
 
 use std::collections::BTreeSet;
 
-use ken_core::ledger::event::{Body, Event, RecordedEvent};
+use ken_core::ledger::event::{Event, EventBody, RecordedEvent};
 use ken_core::ledger::state::redaction_target;
 use ken_core::ledger::workspace::concerns_workspace;
 use ken_core::values::id::EntryId;
@@ -149,7 +149,7 @@ impl HubDatabase {
 pub(crate) fn are_self_contained<'e>(mut events: impl Iterator<Item = &'e Event> + Clone) -> bool {
     let begun: BTreeSet<EntryId> = events
         .clone()
-        .filter(|it| matches!(it.body, Body::Proposed(_)))
+        .filter(|it| matches!(it.body, EventBody::Proposed(_)))
         .flat_map(Event::entries)
         .collect();
     let is_plain = |event: &Event| {

@@ -55,10 +55,10 @@ pub use search::{GlobalCandidate, StoreQuery, any_word};
 pub enum StoreError {
     #[error(transparent)]
     Database(#[from] DatabaseError),
-    #[error("what is stored cannot be read")]
+    #[error("stored data is invalid")]
     Damaged(#[source] Box<dyn std::error::Error + Send + Sync>),
     #[error(
-        "the place {0} is not in this log: it was restored from an older backup; begin at 0 again"
+        "the cursor {0} is not in this log, perhaps because the hub was restored from an older backup; start again from cursor 0"
     )]
     CursorUnknown(LogCursor),
     #[error(transparent)]

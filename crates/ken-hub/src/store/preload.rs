@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use ken_core::ledger::event::{Body, Event, RecordedEvent};
+use ken_core::ledger::event::{Event, EventBody, RecordedEvent};
 use ken_core::ledger::state::redaction_target;
 use ken_core::ledger::workspace::concerns_workspace;
 use ken_core::values::id::{EntryId, EventId};
@@ -109,7 +109,7 @@ impl PreloadQuery {
 fn is_absorbable(event: &Event) -> bool {
     matches!(
         event.body,
-        Body::RunEffects(_) | Body::FeedbackGiven(_) | Body::ConfidenceReset(_)
+        EventBody::RunEffects(_) | EventBody::FeedbackGiven(_) | EventBody::ConfidenceReset(_)
     )
 }
 
@@ -136,7 +136,7 @@ impl TryFrom<i16> for PreloadRowKind {
             2 => Ok(Self::Redacted),
             3 => Ok(Self::Entry),
             4 => Ok(Self::History),
-            other => Err(StoreError::damaged(format!("part {other} of an answer"))),
+            other => Err(StoreError::damaged(format!("unknown row kind {other}"))),
         }
     }
 }

@@ -91,12 +91,8 @@ impl SearchTableRow {
         let Some(content) = &entry.content else {
             return Ok(None);
         };
-        let places: Vec<String> = content
-            .evidence
-            .iter()
-            .map(|it| it.at.to_string())
-            .collect();
-        let paths: Vec<&str> = content.evidence.iter().map(|it| it.at.path()).collect();
+        let places: Vec<String> = content.anchors.iter().map(|it| it.at.to_string()).collect();
+        let paths: Vec<&str> = content.anchors.iter().map(|it| it.at.path()).collect();
         let (statement, tags) = statement_and_tags(content);
         let mut words = TextSearchVector::default();
         words.add(statement, EntryTextPart::Statement);

@@ -2,11 +2,11 @@
 //! valid checksum.
 
 use ken_core::ledger::event::{
-    AdmissionVerdict, BlankReason, Body, Channel, Confirmed, Event, EventBlanked, EventSubject,
-    Feedback, FeedbackGiven, Origin, Proposed, Provenance, RecordedEvent, RetractReason, Retracted,
-    Revised, StatusChanged,
+    AdmissionVerdict, BlankReason, Channel, Confirmed, Event, EventBlanked, EventBody,
+    EventSubject, Feedback, FeedbackGiven, Origin, Proposed, Provenance, RecordedEvent,
+    RetractReason, Retracted, Revised, StatusChanged,
 };
-use ken_core::values::content::{Changes, EntryScope};
+use ken_core::values::content::{ContentChanges, EntryScope};
 use ken_core::values::id::EntryId;
 use ken_core::values::kind::EntryKind;
 use ken_core::values::status::EntryStatus;
@@ -78,7 +78,7 @@ fn an_agent_proposes_candidates_of_its_own_workspace_and_nothing_more() {
     });
     let confirmed = scribe.about(
         entry,
-        Body::Confirmed(Confirmed {
+        EventBody::Confirmed(Confirmed {
             provenance: Provenance::Manual,
             on: "2026-01-02".parse().expect("a date"),
             run: None,
@@ -87,7 +87,7 @@ fn an_agent_proposes_candidates_of_its_own_workspace_and_nothing_more() {
     );
     let status = scribe.about(
         entry,
-        Body::StatusChanged(StatusChanged {
+        EventBody::StatusChanged(StatusChanged {
             to: EntryStatus::Verified,
             replaces: Vec::new(),
             reason: None,
@@ -95,7 +95,7 @@ fn an_agent_proposes_candidates_of_its_own_workspace_and_nothing_more() {
     );
     let helpful = |weight_milli: u32| {
         let verdict = Feedback::Helpful;
-        Body::FeedbackGiven(FeedbackGiven {
+        EventBody::FeedbackGiven(FeedbackGiven {
             verdict,
             weight_milli,
         })
@@ -162,10 +162,10 @@ fn an_agent_says_of_its_words_that_they_are_an_agents() {
         );
         scribe.about(
             entry,
-            Body::Revised(Revised {
-                changes: Changes {
+            EventBody::Revised(Revised {
+                changes: ContentChanges {
                     statement,
-                    ..Changes::default()
+                    ..ContentChanges::default()
                 },
                 replaces: vec![replaces.event.id],
                 channel: Channel::Command,
@@ -177,7 +177,7 @@ fn an_agent_says_of_its_words_that_they_are_an_agents() {
     // An edit of a person's text must declare the agent as its origin.
     let silent = reworded(&mut scribe, persons, &written, None);
     let why = push_refused(&hub, &silent);
-    assert!(why.contains("rewords"), "{why}");
+    assert!(why.contains("origin of the statement"), "{why}");
     let lying = reworded(&mut scribe, persons, &written, Some(Origin::Ci));
     push_refused(&hub, &lying);
     let honest = reworded(&mut scribe, persons, &written, Some(Origin::Agent));
@@ -207,7 +207,7 @@ fn an_agents_feedback_counts_once_a_day_for_one_entry_and_not_for_last_year() {
     let answer = hub.push(&hub.acme, &hub.acme.agent, &[first, second]);
     assert_eq!(answer.status, 200, "{}", answer.text());
     let given = || {
-        Body::FeedbackGiven(FeedbackGiven {
+        EventBody::FeedbackGiven(FeedbackGiven {
             verdict: Feedback::Unhelpful,
             weight_milli: 500,
         })
@@ -235,7 +235,7 @@ fn an_agents_feedback_counts_once_a_day_for_one_entry_and_not_for_last_year() {
     );
     let third = scribe.by("agent:tester/other").about(entry, given());
     let why = push_refused(&hub, &third);
-    assert!(why.contains("once a day"), "{why}");
+    assert!(why.contains("once per day"), "{why}");
     let again = hub.push(&hub.acme, &hub.acme.agent, &[first]);
     assert_eq!(first_verdict(&again), "known", "{}", again.text());
 }
@@ -281,10 +281,10 @@ fn what_was_ordered_to_be_blanked_neither_waits_nor_comes_back_to_wait() {
         let reason = BlankReason::Secret;
         scribe.write(
             Vec::new(),
-            Body::EventBlanked(EventBlanked { event, reason }),
+            EventBody::EventBlanked(EventBlanked { event, reason }),
         )
     };
-    let held = || {
+    let quarantined = || {
         hub.database
             .sql("select count(*) from ken.held")
             .trim()
@@ -295,13 +295,13 @@ fn what_was_ordered_to_be_blanked_neither_waits_nor_comes_back_to_wait() {
         first_verdict(&push(std::slice::from_ref(&waits))),
         "quarantined"
     );
-    assert_eq!(held(), "1");
+    assert_eq!(quarantined(), "1");
     let blanks = order(&mut scribe, waits.event.id);
     assert_eq!(
         first_verdict(&push(std::slice::from_ref(&blanks))),
         "admitted"
     );
-    assert_eq!(held(), "0", "its words are gone");
+    assert_eq!(quarantined(), "0", "its words are gone");
     // A clone without the redaction pushes the event again.
     let again = push(std::slice::from_ref(&waits));
     assert_ne!(first_verdict(&again), "quarantined", "{}", again.text());
@@ -310,7 +310,7 @@ fn what_was_ordered_to_be_blanked_neither_waits_nor_comes_back_to_wait() {
     let blanks = order(&mut scribe, both.event.id);
     let answer = push(&[both, blanks]);
     assert_eq!(answer.status, 200, "{}", answer.text());
-    assert_eq!(held(), "0");
+    assert_eq!(quarantined(), "0");
     let pulled = hub
         .get("/v1/workspaces/shop/events", &hub.acme.reader)
         .text();
@@ -339,7 +339,7 @@ fn what_a_person_took_back_as_false_is_not_proposed_again_by_an_agent() {
     let hub = ApiHubEnvironment::start();
     let mut person = EventWriter::new(3);
     let (entry, first) = person.propose(STATEMENT);
-    let retracted = Body::Retracted(Retracted {
+    let retracted = EventBody::Retracted(Retracted {
         reason: RetractReason::False,
         channel: Channel::Command,
         note: None,
@@ -356,7 +356,7 @@ fn what_a_person_took_back_as_false_is_not_proposed_again_by_an_agent() {
 }
 
 #[test]
-fn what_is_held_first_does_not_keep_the_genuine_out() {
+fn a_quarantined_forgery_does_not_keep_the_genuine_event_out() {
     let hub = ApiHubEnvironment::start();
     let foreign = |it: &mut Proposed| it.origin = Origin::Web;
     let (_, genuine) = EventWriter::new(5).propose_with(EntryKind::Learning, STATEMENT, foreign);
@@ -367,8 +367,12 @@ fn what_is_held_first_does_not_keep_the_genuine_out() {
     assert_eq!(first_verdict(&answer), "quarantined", "{}", answer.text());
     let answer = hub.push(&hub.acme, &hub.acme.curator, std::slice::from_ref(&genuine));
     assert_eq!(first_verdict(&answer), "quarantined", "{}", answer.text());
-    let held = hub.database.sql("select line from ken.held");
-    assert_eq!(held.trim(), genuine.line(), "the curator's form waits");
+    let quarantined = hub.database.sql("select line from ken.held");
+    assert_eq!(
+        quarantined.trim(),
+        genuine.line(),
+        "the curator's version is quarantined"
+    );
     // The agent's own copy is refused from now on, and its sender is notified.
     let answer = hub.push(&hub.acme, &hub.acme.agent, &[forged]);
     assert_eq!(answer.status, 422, "{}", answer.text());

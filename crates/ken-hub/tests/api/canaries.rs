@@ -48,8 +48,8 @@ fn tenant_paths(hub: &ApiHubEnvironment) -> Vec<String> {
                 "/entries",
                 "/search",
                 "/runs",
-                "/held",
-                "/quarantine",
+                "/quarantined-events",
+                "/quarantined-entries",
                 "/promotions",
                 "/outcomes?period=7d",
             ];

@@ -5,9 +5,9 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use ken_core::ledger::event::{
-    AdmissionVerdict, Body, Channel, EventBlanked, Origin, RecordedEvent, Revised,
+    AdmissionVerdict, Channel, EventBlanked, EventBody, Origin, RecordedEvent, Revised,
 };
-use ken_core::values::content::Changes;
+use ken_core::values::content::ContentChanges;
 use ken_core::values::id::EventId;
 use ken_core::values::kind::EntryKind;
 use ken_testkit::build::EventWriter;
@@ -69,10 +69,10 @@ fn both_ways_into_the_log_answer_and_note_the_same() {
     let mut scribe = EventWriter::new(9);
     scribe.by("agent:scout");
     let (entry, first) = scribe.propose(STATEMENT);
-    let reworded = Body::Revised(Revised {
-        changes: Changes {
+    let reworded = EventBody::Revised(Revised {
+        changes: ContentChanges {
             statement: Some("The cache keeps a session for a minute".parse().unwrap()),
-            ..Changes::default()
+            ..ContentChanges::default()
         },
         replaces: vec![first.event.id],
         channel: Channel::Command,
@@ -136,7 +136,7 @@ fn agents_send_what_agents_wrote_and_nothing_that_is_a_persons() {
     let said = format!("{STATEMENT}, as an agent saw it");
     let (_, by_agent) =
         scribe.propose_with(EntryKind::Learning, &said, |it| it.origin = Origin::Agent);
-    let blank = Body::EventBlanked(EventBlanked {
+    let blank = EventBody::EventBlanked(EventBlanked {
         event: by_agent.event.id,
         reason: ken_core::ledger::event::BlankReason::Secret,
     });
@@ -214,7 +214,7 @@ fn a_clock_far_ahead_is_refused_and_what_is_no_event_is_too() {
 }
 
 #[test]
-fn what_was_quarantined_stays_so_and_what_claims_too_much_is_held() {
+fn a_quarantined_event_stays_quarantined_and_an_excessive_claim_is_quarantined() {
     let hub = ApiHubEnvironment::start();
     let mut scribe = EventWriter::new(6);
     scribe.verdict = AdmissionVerdict::Quarantined;
@@ -222,8 +222,8 @@ fn what_was_quarantined_stays_so_and_what_claims_too_much_is_held() {
     let answer = hub.push(&hub.acme, &hub.acme.curator, &[waits]);
     assert_eq!(all_verdicts(&answer), ["quarantined"], "{}", answer.text());
     let why = answer.json()["events"][0]["reason"].to_string();
-    assert!(why.contains("/quarantine"), "{why}");
-    let listed = hub.get("/v1/workspaces/shop/quarantine", &hub.acme.curator);
+    assert!(why.contains("/quarantined-entries"), "{why}");
+    let listed = hub.get("/v1/workspaces/shop/quarantined-entries", &hub.acme.curator);
     assert_eq!(listed.json()["items"][0]["statement"], STATEMENT);
     assert_eq!(pull_lines(&hub).len(), 1, "it stands in the log");
     scribe.verdict = AdmissionVerdict::Admitted;
@@ -238,12 +238,12 @@ fn what_was_quarantined_stays_so_and_what_claims_too_much_is_held() {
     let answer = hub.push(&hub.acme, &hub.acme.curator, std::slice::from_ref(&claims));
     assert_eq!(all_verdicts(&answer), ["quarantined"], "{}", answer.text());
     let why = answer.json()["events"][0]["reason"].to_string();
-    assert!(why.contains("/held"), "{why}");
+    assert!(why.contains("/quarantined-events"), "{why}");
     assert_eq!(pull_lines(&hub).len(), 1, "it does not stand in the log");
-    let held = hub
-        .get("/v1/workspaces/shop/held", &hub.acme.curator)
+    let quarantined = hub
+        .get("/v1/workspaces/shop/quarantined-events", &hub.acme.curator)
         .text();
-    assert!(held.contains("says another"), "{held}");
+    assert!(quarantined.contains("says another"), "{quarantined}");
     let again = hub.push(&hub.acme, &hub.acme.curator, &[claims]);
     assert_eq!(all_verdicts(&again), ["quarantined"], "{}", again.text());
     assert_eq!(
@@ -284,7 +284,7 @@ fn a_full_workspace_still_takes_an_order_to_blank() {
     let (_, leak) = scribe.propose(STATEMENT);
     let answer = hub.push(&hub.acme, &hub.acme.curator, std::slice::from_ref(&leak));
     assert_eq!(all_verdicts(&answer), ["admitted"], "{}", answer.text());
-    let blank = Body::EventBlanked(EventBlanked {
+    let blank = EventBody::EventBlanked(EventBlanked {
         event: leak.event.id,
         reason: ken_core::ledger::event::BlankReason::Secret,
     });

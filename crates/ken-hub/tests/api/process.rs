@@ -52,7 +52,10 @@ fn what_was_refused_is_written_down_without_what_was_sent() {
     assert!(said[0].starts_with("403 POST /v1/workspaces ") && said[0].ends_with(&refused));
     assert!(said[1].starts_with("404 GET /v1/workspaces/{workspace} "));
     assert!(said[2].starts_with("401 GET /v1/workspaces ") && said[2].ends_with("unauthenticated"));
-    assert_eq!(said[3..], ["ending, 0 requests under way", "ended"]);
+    assert_eq!(
+        said[3..],
+        ["shutting down, 0 requests in flight", "stopped"]
+    );
     assert!(!lines.concat().contains("sesame") && !lines.concat().contains(&secret));
 }
 

@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use ureq::Agent;
 use ureq::http::Request;
 
-use crate::place::{INJECTION, reader, recording};
+use crate::environment::{INJECTION, reader, recording};
 
 /// Maximum wait for a response.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(60);
@@ -360,10 +360,12 @@ fn entries_over_http_are_recorded_listed_shown_and_judged() {
         &json!({"helpful": true}),
     );
     assert_eq!(told.status, 200, "{}", told.text());
-    let lift = hub.get(&format!("{base}/entries/{id}/lift"), &token).json();
-    assert_eq!(lift["worth"]["too_few"]["shown"], 0);
-    let lifts = hub.get(&format!("{base}/lift"), &token).json();
-    assert_eq!(lifts["all"]["schema"], "ken.impact.v1");
+    let impact = hub
+        .get(&format!("{base}/entries/{id}/impact"), &token)
+        .json();
+    assert_eq!(impact["impact"]["too_few"]["shown"], 0);
+    let report = hub.get(&format!("{base}/impact"), &token).json();
+    assert_eq!(report["all"]["schema"], "ken.impact.v1");
     let verified = hub.get(&format!("{base}/verify"), &token).json();
     assert_eq!(
         (verified["passes"].as_bool(), verified["entries"].as_u64()),
@@ -439,7 +441,7 @@ fn invalid_bodies(secret: &str) -> Vec<(&'static str, Value, &'static str)> {
             "forbidden",
         ),
         (
-            "held/01JCPQ3W6M7Y2K8T4D5F6G7H8J/release",
+            "quarantined-events/01JCPQ3W6M7Y2K8T4D5F6G7H8J/release",
             json!({}),
             "forbidden",
         ),
@@ -503,8 +505,8 @@ fn curators_see_and_settle_what_waits_over_http() {
         approved.json()["approvals"][0]["by"],
         "human:ada@example.org"
     );
-    let held = hub.get(&format!("{base}/held"), &ada).json();
-    assert_eq!(held["items"], json!([]));
+    let quarantined = hub.get(&format!("{base}/quarantined-events"), &ada).json();
+    assert_eq!(quarantined["items"], json!([]));
 }
 
 #[test]
@@ -524,13 +526,13 @@ fn a_rejection_needs_no_body() {
 }
 
 #[test]
-fn what_was_quarantined_is_found_let_out_and_discarded_over_http() {
+fn quarantined_entries_are_listed_released_and_discarded_over_http() {
     let hub = EndpointHubEnvironment::start();
     let bot = hub.token(Role::Agent, "agent:bot", None);
     let ada = hub.token(Role::Curator, "human:ada@example.org", None);
     let robot = hub.token(Role::Curator, "ci:curator", None);
     let base = "/v1/workspaces/shop";
-    let list = format!("{base}/quarantine");
+    let list = format!("{base}/quarantined-entries");
     let mut ids = Vec::new();
     for said in [
         INJECTION,
@@ -543,11 +545,15 @@ fn what_was_quarantined_is_found_let_out_and_discarded_over_http() {
     }
     let hidden = hub.get(&format!("{base}/entries/{}", ids[0]), &bot);
     hidden.problem("forbidden");
-    assert!(hidden.text().contains("/quarantine"), "{}", hidden.text());
+    assert!(
+        hidden.text().contains("/quarantined-entries"),
+        "{}",
+        hidden.text()
+    );
     hub.get(&list, &bot).problem("forbidden");
     let first = hub.get(&format!("{list}?limit=1"), &ada).json();
     assert_eq!(first["items"][0]["id"], json!(ids[1]), "the newest first");
-    assert_eq!(first["items"][0]["way_out"], "lift");
+    assert_eq!(first["items"][0]["release_by"], "release");
     assert_eq!(first["items"][0]["by"], "agent:bot");
     assert!(
         !first["items"][0]["why"].as_array().expect("why").is_empty(),
@@ -559,7 +565,7 @@ fn what_was_quarantined_is_found_let_out_and_discarded_over_http() {
         .json();
     assert_eq!(second["items"][0]["id"], json!(ids[0]), "{second}");
     assert_eq!(second.get("next"), None);
-    for (id, act) in [(&ids[0], "lift"), (&ids[1], "discard")] {
+    for (id, act) in [(&ids[0], "release"), (&ids[1], "discard")] {
         let path = format!("{list}/{id}/{act}");
         hub.post(&path, &robot, &json!({})).problem("forbidden");
         let bearer = format!("Bearer {ada}");

@@ -2,11 +2,11 @@
 
 #![cfg(test)]
 
+mod abandoned_runs;
 mod endpoints;
+mod environment;
+mod inbox;
 mod mcp;
-mod place;
 mod reading;
 mod roles;
 mod runs;
-mod silent;
-mod waiting;

@@ -80,6 +80,7 @@ fn a_hub_has_no_code_and_promises_nothing_about_it() {
     assert!(told.contains("ken_search with your goal"), "{told}");
     for promise in [
         "against the code",
+        "against the current code",
         "against its code",
         "uncommitted",
         "invalidate",
@@ -168,7 +169,10 @@ fn call_remaining_tools(hub: &EndpointHubEnvironment, path: &str, token: &str, i
         "ken_check",
         &json!({"paths": ["src/pay.rs"]}),
     );
-    assert!(!failed && said.contains("What applies to 1 path"), "{said}");
+    assert!(
+        !failed && said.contains("Applicable knowledge for 1 path"),
+        "{said}"
+    );
     let (failed, said) = call_tool(
         hub,
         path,
@@ -259,7 +263,10 @@ fn mcp_a_reader_records_nothing_and_a_persons_token_speaks_as_an_agent() {
     let norm =
         json!({"statement": "Commits name their ticket", "kind": "commit-norm", "cites": ["pr:7"]});
     let (failed, said) = call_tool(&hub, "/mcp/shop", &person, &[], "ken_add", &norm);
-    assert!(!failed && said.contains("set apart"), "{said}");
+    assert!(
+        !failed && said.contains("quarantined until a person reviews it"),
+        "{said}"
+    );
 }
 
 #[test]

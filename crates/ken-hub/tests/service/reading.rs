@@ -10,11 +10,11 @@ use ken_core::values::kind::{EntryKind, Memory};
 use ken_hub::identity::AuthenticatedCaller;
 use ken_hub::ids::Role;
 use ken_hub::service::{
-    self, BriefingRequest, HubSearchRequest, NewRunSpec, ReportPeriod, SelectionLimits,
+    self, BriefingRequest, HubSearchRequest, OpenRunRequest, ReportPeriod, SelectionLimits,
     ServiceError,
 };
 
-use crate::place::{ServiceTestEnvironment, reader, recording};
+use crate::environment::{ServiceTestEnvironment, reader, recording};
 
 /// Five lessons on one topic with five different claims.
 const LESSONS: [&str; 5] = [
@@ -131,9 +131,9 @@ fn what_is_shown_is_noted_before_it_is_returned_and_people_are_not_watched() {
         "Retry a payment once after a gateway timeout",
     );
     let bot = place.bot();
-    let wish = NewRunSpec {
+    let wish = OpenRunRequest {
         id: Some("R-n".to_owned()),
-        ..NewRunSpec::default()
+        ..OpenRunRequest::default()
     };
     place
         .act(&bot, async |desk| service::load_open_run(desk, wish).await)
@@ -163,9 +163,9 @@ fn a_person_who_is_briefed_in_a_run_takes_no_part_in_it() {
     {
         place.add(&ada, EntryKind::Learning, lesson);
     }
-    let wish = NewRunSpec {
+    let wish = OpenRunRequest {
         id: Some("R-p".to_owned()),
-        ..NewRunSpec::default()
+        ..OpenRunRequest::default()
     };
     place
         .act(&bot, async |desk| service::load_open_run(desk, wish).await)
@@ -322,9 +322,9 @@ fn outcomes_are_told_from_the_log_alone() {
         ("R-1", Outcome::Succeeded, LESSONS[0]),
         ("R-2", Outcome::Failed, LESSONS[1]),
     ] {
-        let wish = NewRunSpec {
+        let wish = OpenRunRequest {
             id: Some(id.to_owned()),
-            ..NewRunSpec::default()
+            ..OpenRunRequest::default()
         };
         let ending = RunEnding {
             outcome,
@@ -373,9 +373,9 @@ fn a_run_that_touched_nothing_took_as_long_as_it_was_open() {
     let place = ServiceTestEnvironment::new();
     let bot = place.bot();
     for (id, open_for) in [("R-1", 47_000), ("R-2", 47_000), ("R-3", 1_000)] {
-        let wish = NewRunSpec {
+        let wish = OpenRunRequest {
             id: Some(id.to_owned()),
-            ..NewRunSpec::default()
+            ..OpenRunRequest::default()
         };
         place
             .act(&bot, async |desk| service::load_open_run(desk, wish).await)
@@ -452,7 +452,7 @@ fn gat_verify_says_what_can_be_said_without_code() {
 }
 
 #[test]
-fn lft_what_chance_decided_is_reported_as_lift() {
+fn the_impact_of_an_entry_without_trials_is_not_measured() {
     let place = ServiceTestEnvironment::new();
     let ada = place.ada();
     let entry = place.add(
@@ -461,12 +461,12 @@ fn lft_what_chance_decided_is_reported_as_lift() {
         "Retry a payment once after a gateway timeout",
     );
     let reader = reader(&ada, None);
-    let lifts = place
+    let report = place
         .act(&ada, async |desk| {
             service::measure_impacts(desk, &reader).await
         })
         .unwrap();
-    assert!(lifts.entries.is_empty(), "nothing was tried yet");
+    assert!(report.entries.is_empty(), "nothing was tried yet");
     let (id, worth) = place
         .act(&ada, async |desk| {
             service::measure_entry_impact(desk, &reader, &entry.id.to_string()).await

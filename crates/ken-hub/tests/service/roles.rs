@@ -3,17 +3,17 @@
 
 use ken_core::ledger::event::{Feedback, Outcome};
 use ken_core::trust::promotion::PromotionArtifact;
-use ken_core::trust::run::RunNote;
 use ken_core::trust::run::closing::RunEnding;
+use ken_core::trust::run::{RunFinding, RunNote};
 use ken_core::values::id::{EntryId, EventId};
 use ken_core::values::kind::EntryKind;
 use ken_hub::identity::AuthenticatedCaller;
 use ken_hub::ids::Role;
 use ken_hub::service::{
-    self, ApprovalRequest, NewRunSpec, ObservedFinding, ServiceError, WorkspaceSession,
+    self, ApprovalRequest, ObservedFinding, OpenRunRequest, ServiceError, WorkspaceSession,
 };
 
-use crate::place::{INJECTION, ServiceTestEnvironment, pushed_line, reader, recording};
+use crate::environment::{INJECTION, ServiceTestEnvironment, pushed_line, reader, recording};
 
 /// Every writing use case, by name.
 const WRITING_USE_CASES: [&str; 12] = [
@@ -25,10 +25,10 @@ const WRITING_USE_CASES: [&str; 12] = [
     "close",
     "approve",
     "reject",
-    "release",
-    "discard",
-    "lift",
-    "take back",
+    "release event",
+    "discard event",
+    "release entry",
+    "discard entry",
 ];
 
 /// Returns true if only people with the curator role may do this.
@@ -36,10 +36,10 @@ fn needs_curator(write: &str) -> bool {
     let peoples = [
         "approve",
         "reject",
-        "release",
-        "discard",
-        "lift",
-        "take back",
+        "release event",
+        "discard event",
+        "release entry",
+        "discard entry",
     ];
     peoples.contains(&write)
 }
@@ -49,9 +49,9 @@ struct PermissionTargets {
     /// A visible entry.
     entry: EntryId,
     /// A quarantined entry.
-    apart: EntryId,
-    /// A quarantined line outside the log.
-    held: EventId,
+    quarantined_entry: EntryId,
+    /// A quarantined event outside the log.
+    quarantined_event: EventId,
 }
 
 async fn attempt_write(
@@ -61,7 +61,8 @@ async fn attempt_write(
     things: &PermissionTargets,
 ) -> Result<(), ServiceError> {
     let reader = reader(caller, None);
-    let (wanted, apart) = (things.entry.to_string(), things.apart.to_string());
+    let wanted = things.entry.to_string();
+    let quarantined = things.quarantined_entry.to_string();
     match write {
         "record" => {
             let it = recording(
@@ -78,7 +79,7 @@ async fn attempt_write(
                 .await
                 .map(drop)
         }
-        "open" => service::load_open_run(desk, NewRunSpec::default())
+        "open" => service::load_open_run(desk, OpenRunRequest::default())
             .await
             .map(drop),
         "note" => service::record_note(desk, "R-roles", RunNote::Gap)
@@ -90,14 +91,7 @@ async fn attempt_write(
                 EntryKind::Learning,
                 "Caches are warm after a deploy",
             );
-            let finding = ken_core::trust::run::RunFinding {
-                statement: it.statement,
-                evidence: Vec::new(),
-                verify: Vec::new(),
-                severity_milli: 0,
-                confidence_milli: 0,
-                dismissed: false,
-            };
+            let finding = RunFinding::new(it.statement, Vec::new(), Vec::new());
             let it = ObservedFinding { reader, finding };
             service::record_finding(desk, it).await.map(drop)
         }
@@ -118,10 +112,14 @@ async fn attempt_write(
             service::approve(desk, &wanted, despite).await.map(drop)
         }
         "reject" => service::reject(desk, &wanted, None).await.map(drop),
-        "release" => service::release_event(desk, things.held).await,
-        "discard" => service::discard_event(desk, things.held).await,
-        "lift" => service::release_entry(desk, &apart, None).await.map(drop),
-        "take back" => service::discard_entry(desk, &apart, None).await.map(drop),
+        "release event" => service::release_event(desk, things.quarantined_event).await,
+        "discard event" => service::discard_event(desk, things.quarantined_event).await,
+        "release entry" => service::release_entry(desk, &quarantined, None)
+            .await
+            .map(drop),
+        "discard entry" => service::discard_entry(desk, &quarantined, None)
+            .await
+            .map(drop),
         other => panic!("{other} is no use case"),
     }
 }
@@ -133,15 +131,15 @@ fn agents_never_approve_whatever_their_role_and_readers_write_nothing() {
     let said = "Retry a payment once after a timeout";
     let things = PermissionTargets {
         entry: place.add(&bot, EntryKind::Learning, said).id,
-        apart: place.add(&bot, EntryKind::Learning, INJECTION).id,
-        held: place.hold(&pushed_line(
+        quarantined_entry: place.add(&bot, EntryKind::Learning, INJECTION).id,
+        quarantined_event: place.quarantine(&pushed_line(
             &place,
             "Always answer with the customer's name first",
         )),
     };
-    let wish = NewRunSpec {
+    let wish = OpenRunRequest {
         id: Some("R-roles".to_owned()),
-        ..NewRunSpec::default()
+        ..OpenRunRequest::default()
     };
     place
         .act(&bot, async |desk| service::load_open_run(desk, wish).await)
@@ -252,9 +250,9 @@ fn nobody_speaks_for_an_agent_that_is_not_theirs() {
     );
     let id = entry.id.to_string();
     let owner = place.caller(Role::Agent, "agent:owner");
-    let wish = NewRunSpec {
+    let wish = OpenRunRequest {
         id: Some("R-own".to_owned()),
-        ..NewRunSpec::default()
+        ..OpenRunRequest::default()
     };
     place
         .act(&owner, async |desk| {

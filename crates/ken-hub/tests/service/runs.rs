@@ -16,9 +16,9 @@ use ken_core::values::kind::EntryKind;
 use ken_core::values::status::EntryStatus;
 use ken_core::values::time::Timestamp;
 use ken_hub::ids::Role;
-use ken_hub::service::{self, BriefingRequest, NewRunSpec, ObservedFinding, ServiceError};
+use ken_hub::service::{self, BriefingRequest, ObservedFinding, OpenRunRequest, ServiceError};
 
-use crate::place::{ServiceTestEnvironment, agent_reader, recording};
+use crate::environment::{ServiceTestEnvironment, agent_reader, recording};
 
 const STATEMENT: &str = "The payment gateway answers twice after a timeout";
 
@@ -38,11 +38,11 @@ fn run_members(names: &[&str]) -> Vec<(Actor, RunMember)> {
 }
 
 fn open_orchestrated_run(place: &ServiceTestEnvironment, id: &str, names: &[&str]) -> Run {
-    let wish = NewRunSpec {
+    let wish = OpenRunRequest {
         id: Some(id.to_owned()),
         agents: run_members(names),
         witness: RunWitness::Orchestrator,
-        ..NewRunSpec::default()
+        ..OpenRunRequest::default()
     };
     let orchestrator = place.caller(Role::Agent, "agent:orchestrator");
     place
@@ -55,7 +55,7 @@ fn open_orchestrated_run(place: &ServiceTestEnvironment, id: &str, names: &[&str
 fn finding(statement: &str) -> RunFinding {
     RunFinding {
         statement: statement.parse().unwrap(),
-        evidence: Vec::new(),
+        anchors: Vec::new(),
         verify: Vec::new(),
         severity_milli: 0,
         confidence_milli: 0,
@@ -233,7 +233,7 @@ fn what_somebody_read_outside_any_run_is_remembered_against_it() {
     let place = ServiceTestEnvironment::new();
     let known = place.add(&place.bot(), EntryKind::Learning, STATEMENT);
     let a = place.caller(Role::Agent, "agent:a");
-    let reader = crate::place::reader(&a, None);
+    let reader = crate::environment::reader(&a, None);
     place
         .act(&a, async |desk| {
             service::show_entry(desk, &reader, &known.id.to_string()).await
@@ -265,11 +265,11 @@ fn what_a_session_saw_is_remembered_after_its_run_ended() {
             session: Some("s-1".to_owned()),
             ..RunMember::default()
         };
-        let wish = NewRunSpec {
+        let wish = OpenRunRequest {
             id: Some(id.to_owned()),
             agents: vec![("agent:a".parse().unwrap(), member)],
             witness: RunWitness::Orchestrator,
-            ..NewRunSpec::default()
+            ..OpenRunRequest::default()
         };
         place
             .act(&by, async |desk| service::load_open_run(desk, wish).await)
@@ -341,7 +341,7 @@ fn who_reads_without_end_is_taken_to_have_seen_everything() {
     let place = ServiceTestEnvironment::new();
     let known = place.add(&place.bot(), EntryKind::Learning, STATEMENT);
     let a = place.caller(Role::Agent, "agent:a");
-    let reader = crate::place::reader(&a, None);
+    let reader = crate::environment::reader(&a, None);
     let id = known.id.to_string();
     place
         .act(&a, async |desk| {

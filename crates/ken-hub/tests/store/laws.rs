@@ -13,7 +13,7 @@ use ken_testkit::any_event::{EventHistory, STEPS, any_histories};
 use ken_testkit::laws;
 use proptest::prelude::*;
 
-use crate::world::{BlockingWorkspace, StoreTestEnvironment};
+use crate::environment::{BlockingWorkspace, StoreTestEnvironment};
 
 /// Cases per property; a case takes dozens of transactions.
 fn case_count() -> u32 {

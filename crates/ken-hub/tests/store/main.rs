@@ -3,14 +3,16 @@
 
 #![cfg(test)]
 
+mod concurrency;
+mod cursors;
+mod environment;
+mod fast_append;
 mod laws;
 mod migrations;
 mod pool;
+mod quarantine;
+mod run_notes;
 mod schema;
 mod search;
-mod short;
 mod story;
 mod tenancy;
-mod together;
-mod waiting;
-mod world;

@@ -6,7 +6,7 @@ use ken_testkit::build::EventWriter;
 use ken_testkit::postgres::{self, PostgresServer};
 use tokio::runtime::Runtime;
 
-use crate::world::StoreTestEnvironment;
+use crate::environment::StoreTestEnvironment;
 
 /// Rows of two tenants for the tables of each version; the owner is a superuser here and sees
 /// everything.

@@ -7,7 +7,7 @@ use ken_hub::database::{DatabaseError, DatabaseSettings, HubDatabase};
 
 use ken_testkit::build::EventWriter;
 
-use super::world::{BlockingWorkspace, StoreTestEnvironment};
+use super::environment::{BlockingWorkspace, StoreTestEnvironment};
 
 async fn connect_with_limit(workspace: &BlockingWorkspace, connections: u32) -> HubDatabase {
     let mut settings = DatabaseSettings::new(workspace.world.bare.url());

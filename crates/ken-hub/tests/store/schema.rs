@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::world::StoreTestEnvironment;
+use crate::environment::StoreTestEnvironment;
 
 /// Tables that belong to an organization or to no tenant, rather than to one workspace.
 const TABLES_WITHOUT_WORKSPACE: [&str; 6] = [

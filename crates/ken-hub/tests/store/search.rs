@@ -1,7 +1,7 @@
 //! Results and order of workspace search and organization search.
 
 use ken_core::ledger::event::{
-    ApprovalGranted, ArchiveReason, Archived, Body, Channel, OriginRevoked, RecordedEvent,
+    ApprovalGranted, ArchiveReason, Archived, Channel, EventBody, OriginRevoked, RecordedEvent,
     RetractReason, Retracted, Revised, Switch,
 };
 use ken_core::ledger::source::ContributionSource;
@@ -14,7 +14,7 @@ use ken_embed::{Embedder as _, StaticTable};
 use ken_hub::store::{GlobalCandidate, StoreQuery};
 use ken_testkit::build::EventWriter;
 
-use crate::world::{BlockingWorkspace, StoreTestEnvironment};
+use crate::environment::{BlockingWorkspace, StoreTestEnvironment};
 
 fn append_all(workspace: &BlockingWorkspace, copies: &[RecordedEvent]) {
     workspace
@@ -73,7 +73,7 @@ fn propose_lesson(
 ) -> (EntryId, RecordedEvent) {
     scribe.propose_with(EntryKind::Learning, statement, |data| {
         data.content.tags = tags.iter().map(|it| it.parse().unwrap()).collect();
-        data.content.evidence = anchors
+        data.content.anchors = anchors
             .iter()
             .map(|it| {
                 it.parse::<ken_core::values::anchor::CodeLocation>()
@@ -328,14 +328,14 @@ fn what_was_laid_aside_reworded_or_blanked_is_not_found_by_what_it_said() {
     let (reworded, three) = scribe.propose("Numbats charge twice");
     let archiving = scribe.about(
         archived,
-        Body::Archived(Archived {
+        EventBody::Archived(Archived {
             because: ArchiveReason::Manual,
             rests_on: None,
         }),
     );
     let retracting = scribe.about(
         retracted,
-        Body::Retracted(Retracted {
+        EventBody::Retracted(Retracted {
             reason: RetractReason::False,
             channel: Channel::Command,
             note: None,
@@ -343,8 +343,8 @@ fn what_was_laid_aside_reworded_or_blanked_is_not_found_by_what_it_said() {
     );
     let rewording = scribe.about(
         reworded,
-        Body::Revised(Revised {
-            changes: ken_core::values::content::Changes {
+        EventBody::Revised(Revised {
+            changes: ken_core::values::content::ContentChanges {
                 statement: Some("Bandicoots pay once".parse().unwrap()),
                 ..Default::default()
             },
@@ -378,7 +378,7 @@ fn propose_global_lesson(seed: u64, statement: &str) -> (EntryId, Vec<RecordedEv
         data.alias = Some("secret-alias".parse().unwrap());
         data.thread = Some("secret-thread".parse().unwrap());
         data.content.tags = ["payments".parse().unwrap()].into();
-        data.content.evidence = vec![
+        data.content.anchors = vec![
             "src/secret/place.rs"
                 .parse::<ken_core::values::anchor::CodeLocation>()
                 .unwrap()
@@ -390,8 +390,8 @@ fn propose_global_lesson(seed: u64, statement: &str) -> (EntryId, Vec<RecordedEv
     (entry, vec![proposal, approval], scribe)
 }
 
-fn approval_body(entry: EntryId, covers: EventId) -> Body {
-    Body::ApprovalGranted(ApprovalGranted {
+fn approval_body(entry: EntryId, covers: EventId) -> EventBody {
+    EventBody::ApprovalGranted(ApprovalGranted {
         entry,
         artifact: "digest".parse().unwrap(),
         signature: Some("signature of ann".to_owned()),
@@ -464,8 +464,8 @@ fn what_is_reworded_waits_for_the_next_approval_and_what_is_revoked_is_gone() {
     assert_eq!(asked.elsewhere(&to).len(), 1);
     let rewording = scribe.about(
         entry,
-        Body::Revised(Revised {
-            changes: ken_core::values::content::Changes {
+        EventBody::Revised(Revised {
+            changes: ken_core::values::content::ContentChanges {
                 statement: Some("Never retry a payment at all".parse().unwrap()),
                 ..Default::default()
             },
@@ -485,7 +485,7 @@ fn what_is_reworded_waits_for_the_next_approval_and_what_is_revoked_is_gone() {
         let source = ContributionSource::Author("agent:finder/1".parse().unwrap());
         scribe.write(
             Vec::new(),
-            Body::OriginRevoked(OriginRevoked {
+            EventBody::OriginRevoked(OriginRevoked {
                 source,
                 state,
                 replaces,
@@ -541,7 +541,7 @@ fn what_was_said_before_is_recognized_inflected_laid_aside_and_whatever_its_fiel
     let (_, other) = scribe.propose("Dates are in the reader's own time zone");
     let archiving = scribe.about(
         aside,
-        Body::Archived(Archived {
+        EventBody::Archived(Archived {
             because: ArchiveReason::Manual,
             rests_on: None,
         }),

@@ -2,7 +2,7 @@
 
 use ken_testkit::story::check_store_conformance;
 
-use crate::world::StoreTestEnvironment;
+use crate::environment::StoreTestEnvironment;
 
 #[test]
 fn the_story_holds_in_postgresql() {

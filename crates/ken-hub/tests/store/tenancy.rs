@@ -9,7 +9,7 @@ use ken_testkit::build::EventWriter;
 use sqlx::Row as _;
 use uuid::Uuid;
 
-use crate::world::{BlockingWorkspace, StoreTestEnvironment};
+use crate::environment::{BlockingWorkspace, StoreTestEnvironment};
 
 /// Inserts rows into every table of a workspace and its organization.
 fn fill_tables(workspace: &BlockingWorkspace, seed: u64) {

@@ -298,7 +298,7 @@ fn write_live_words(db: &Connection, key: i64, content: &Content) -> Result<(), 
     let joined = |words: Vec<String>| expand_text(&words.join(" "));
     let tags = content.tags.iter().map(ToString::to_string).collect();
     let places = content
-        .evidence
+        .anchors
         .iter()
         .map(|anchor| anchor.at.to_string())
         .collect();

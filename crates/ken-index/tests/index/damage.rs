@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use ken_core::ledger::event::{BlankReason, Body, EventBlanked, RecordedEvent};
+use ken_core::ledger::event::{BlankReason, EventBlanked, EventBody, RecordedEvent};
 use ken_core::ledger::store::DerivedStore;
 use ken_index::{Index, IndexError, RebuildReason};
 use ken_testkit::build::EventWriter;
@@ -173,7 +173,7 @@ fn a_blanked_text_is_in_no_file_of_the_index() {
         contains_secret(dir.path()),
         "the test looks in the right place"
     );
-    let body = Body::EventBlanked(EventBlanked {
+    let body = EventBody::EventBlanked(EventBlanked {
         event: secret.event.id,
         reason: BlankReason::Secret,
     });

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Mutex;
 
-use ken_core::ledger::event::{Body, Channel, RetractReason, Retracted};
+use ken_core::ledger::event::{Channel, EventBody, RetractReason, Retracted};
 use ken_core::ledger::store::EntryFilter;
 use ken_core::values::id::EntryId;
 use ken_index::{
@@ -79,7 +79,7 @@ fn others_write_while_a_model_is_asked_and_what_they_changed_is_not_overwritten(
     let dir = tempfile::tempdir().unwrap();
     let (mut index, mut scribe, mut branch, [kept, gone]) = index_with_entries(dir.path());
     let path = dir.path().join("index.db");
-    let retraction = Body::Retracted(Retracted {
+    let retraction = EventBody::Retracted(Retracted {
         reason: RetractReason::False,
         channel: Channel::Command,
         note: None,

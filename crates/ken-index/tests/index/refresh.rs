@@ -1,8 +1,8 @@
 //! Refresh of the index: the segments it reads, the entries it folds, and the rest it skips.
 
 use ken_core::ledger::event::{
-    BlankReason, Body, Channel, EntryEffect, EventBlanked, RecordedEvent, RetractReason, Retracted,
-    RunEffects,
+    BlankReason, Channel, EntryEffect, EventBlanked, EventBody, RecordedEvent, RetractReason,
+    Retracted, RunEffects,
 };
 use ken_core::ledger::store::{DerivedStore, EventDelta};
 use ken_core::values::id::{EntryId, EventId};
@@ -12,7 +12,7 @@ use ken_testkit::build::EventWriter;
 use crate::branch::MemoryBranch;
 
 fn write_retraction(scribe: &mut EventWriter, entry: EntryId) -> RecordedEvent {
-    let body = Body::Retracted(Retracted {
+    let body = EventBody::Retracted(Retracted {
         reason: RetractReason::False,
         channel: Channel::Command,
         note: None,
@@ -30,7 +30,7 @@ fn write_effects(scribe: &mut EventWriter, entry: EntryId) -> RecordedEvent {
         since: None,
         trials: Vec::new(),
     };
-    let body = Body::RunEffects(RunEffects {
+    let body = EventBody::RunEffects(RunEffects {
         run: "run".to_owned(),
         effects: vec![effect],
     });
@@ -38,7 +38,7 @@ fn write_effects(scribe: &mut EventWriter, entry: EntryId) -> RecordedEvent {
 }
 
 fn write_redaction(scribe: &mut EventWriter, event: EventId) -> RecordedEvent {
-    let body = Body::EventBlanked(EventBlanked {
+    let body = EventBody::EventBlanked(EventBlanked {
         event,
         reason: BlankReason::Secret,
     });

@@ -1,7 +1,7 @@
 //! Search results, and their consistency with the entries.
 
 use ken_core::ledger::event::{
-    BlankReason, Body, Channel, EventBlanked, RecordedEvent, RetractReason, Retracted,
+    BlankReason, Channel, EventBlanked, EventBody, RecordedEvent, RetractReason, Retracted,
 };
 use ken_core::ledger::store::{DerivedStore as _, EntryFilter};
 use ken_core::values::id::{EntryId, EventId};
@@ -168,7 +168,7 @@ fn what_is_taken_back_is_found_no_more_and_what_comes_is() {
         first_entry(&find_candidates(&mut index, "deadline", Some(&*model))),
         Some(entries[2])
     );
-    let retraction = Body::Retracted(Retracted {
+    let retraction = EventBody::Retracted(Retracted {
         reason: RetractReason::False,
         channel: Channel::Command,
         note: None,
@@ -201,7 +201,7 @@ fn changing_the_model_makes_every_vector_again() {
 }
 
 fn write_redaction(scribe: &mut EventWriter, event: EventId) -> RecordedEvent {
-    let body = Body::EventBlanked(EventBlanked {
+    let body = EventBody::EventBlanked(EventBlanked {
         event,
         reason: BlankReason::Secret,
     });

@@ -214,7 +214,7 @@ impl Simulation {
         let claim = &self.code.claims[id];
         RunFinding {
             statement: claim.statement.clone(),
-            evidence: Vec::new(),
+            anchors: Vec::new(),
             verify: Vec::new(),
             severity_milli: claim.severity_milli,
             confidence_milli: self.code.confidence_milli(run, agent, id),

@@ -81,8 +81,8 @@ impl Simulation {
     fn share_milli(&self, stored: &PolicyEntry) -> u16 {
         let review: ReviewPolicy = self.policy.review();
         if may_be_withheld(&stored.entry) {
-            let worth = stored.entry.tallies.worth();
-            review.holdout_share_milli(stored.entry.exposures_since_confirmation(), worth)
+            let impact = stored.entry.tallies.impact();
+            review.holdout_share_milli(stored.entry.exposures_since_confirmation(), impact)
         } else {
             0
         }

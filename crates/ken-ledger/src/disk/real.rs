@@ -209,7 +209,7 @@ impl Dir for RealDir {
             let name = entry.file_name();
             let Some(name) = name.to_str() else {
                 return Err(io::Error::other(format!(
-                    "{name:?} is not a name Ken can use"
+                    "{name:?} is not a valid UTF-8 file name"
                 )));
             };
             let metadata = entry.metadata()?;
@@ -373,9 +373,9 @@ fn inode_at(dir: &cap_std::fs::Dir, name: &str, _metadata: &Metadata) -> u64 {
 /// Returns an error that names a link or device found in place of a file or directory.
 fn unexpected_file_type(name: &str, metadata: &Metadata) -> io::Error {
     let description = if metadata.is_symlink() {
-        "a symbolic link; Ken follows none"
+        "a symbolic link, which Ken does not follow"
     } else if metadata.is_dir() {
-        "a directory where a file should be"
+        "a directory instead of a file"
     } else {
         "neither a file nor a directory"
     };

@@ -120,21 +120,21 @@ pub enum GitError {
     Run { command: String, source: io::Error },
     #[error("`git {command}` failed: {message}")]
     Failed { command: String, message: String },
-    #[error("`git {command}` answered something Ken does not understand")]
+    #[error("`git {command}` gave unexpected output")]
     Answer { command: String },
-    #[error("this view of git does not offer that")]
+    #[error("this git backend does not support the operation")]
     NotOffered,
 }
 
 impl fmt::Display for GitOperation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Merge => "a merge is under way",
-            Self::CherryPick => "a cherry-pick is under way",
-            Self::Revert => "a revert is under way",
-            Self::Rebase => "a rebase is under way",
-            Self::ApplyMailbox => "`git am` or a rebase is under way",
-            Self::Sequence => "a sequence of cherry-picks or reverts is under way",
+            Self::Merge => "a merge is in progress",
+            Self::CherryPick => "a cherry-pick is in progress",
+            Self::Revert => "a revert is in progress",
+            Self::Rebase => "a rebase is in progress",
+            Self::ApplyMailbox => "`git am` or a rebase is in progress",
+            Self::Sequence => "a sequence of cherry-picks or reverts is in progress",
             Self::IndexLocked => "the index is locked by another git process",
         })
     }

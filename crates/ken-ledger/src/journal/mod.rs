@@ -74,7 +74,7 @@ pub struct BadRecord {
 pub enum JournalError {
     #[error(transparent)]
     Disk(#[from] DiskError),
-    #[error("the journal has {FILES_MAX} files, more than it can count")]
+    #[error("the journal has reached its maximum of {FILES_MAX} files")]
     Full,
 }
 
@@ -345,7 +345,7 @@ impl<'a> Journal<'a> {
         let path = file_path(file);
         self.dir
             .stat(&path)
-            .map_err(DiskError::on("look at", &path))
+            .map_err(DiskError::on("read the metadata of", &path))
     }
 
     fn read(&self, file: u32, offset: u64) -> Result<Vec<u8>, DiskError> {

@@ -117,7 +117,7 @@ impl Ledger {
         let worktree = &*self.parts.worktree;
         if worktree
             .stat(INTENT_FILE)
-            .map_err(DiskError::on("look at", INTENT_FILE))?
+            .map_err(DiskError::on("read the metadata of", INTENT_FILE))?
             .is_none()
         {
             return Ok(None);

@@ -53,9 +53,9 @@ pub struct ReplaceReport {
 pub enum ReplaceError {
     #[error("{0}; finish or abort it first")]
     Busy(GitOperation),
-    #[error("the packs are in the tree but not committed; the next writing command tries again")]
+    #[error("the packs are in the tree but not committed; the next command that writes retries")]
     Commit { source: GitError },
-    #[error("cannot ask git what is committed")]
+    #[error("cannot read the committed files from git")]
     Git { source: GitError },
     #[error(transparent)]
     Disk(#[from] DiskError),
@@ -122,7 +122,7 @@ impl Ledger {
         let copies = self.full_copies(events)?;
         let holding: BTreeSet<_> = copies.iter().map(|(name, _)| name.clone()).collect();
         let blanked: BTreeSet<_> = copies.iter().map(|(_, id)| *id).collect();
-        let message = format!("ken: blank {} events", blanked.len());
+        let message = format!("ken: redact {} events", blanked.len());
         let chosen = holding.into_iter().collect();
         let names = &mut NameSource { now, ids };
         let replaced = self.replace(&lock, chosen, events, message, names)?;

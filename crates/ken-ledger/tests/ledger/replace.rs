@@ -165,7 +165,7 @@ fn replacing_is_refused_while_git_is_in_the_middle_of_something() {
     let error = result.unwrap_err();
     assert_eq!(
         error.to_string(),
-        "a merge is under way; finish or abort it first"
+        "a merge is in progress; finish or abort it first"
     );
     let (event, _) = repository.add();
     let events = BTreeSet::from([event.event.id]);
@@ -290,7 +290,7 @@ fn a_blanked_copy_that_git_brings_back_is_scrubbed_and_a_retry_is_written_blanke
         checked
             .findings
             .iter()
-            .any(|finding| finding.message.contains("was blanked"))
+            .any(|finding| finding.message.contains("was redacted"))
     );
     let scrubbed = open(&work)
         .scrub(sample::start(), &mut repository.ids)

@@ -91,7 +91,7 @@ fn has_valid_token(access: &HttpAccess, request: &Request) -> bool {
 }
 
 fn unauthorized() -> Response {
-    let message = "this server needs its token: send `Authorization: Bearer TOKEN`\n";
+    let message = "this server requires a token: send `Authorization: Bearer TOKEN`\n";
     let mut response = (StatusCode::UNAUTHORIZED, message).into_response();
     let scheme = HeaderValue::from_static("Bearer");
     response.headers_mut().insert(WWW_AUTHENTICATE, scheme);
@@ -100,7 +100,7 @@ fn unauthorized() -> Response {
 
 fn too_many_requests(wait: Duration) -> Response {
     let seconds = wait.as_secs_f64().ceil().max(1.0) as u64;
-    let message = format!("too much at once: come again in {seconds} s\n");
+    let message = format!("too many requests: retry in {seconds} s\n");
     let mut response = (StatusCode::TOO_MANY_REQUESTS, message).into_response();
     response
         .headers_mut()

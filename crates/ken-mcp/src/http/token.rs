@@ -11,7 +11,7 @@ pub struct BearerToken(String);
 
 /// Error: a token that is too short or not valid in a header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a token has at least {TOKEN_CHARS_MIN} visible ASCII characters and nothing else")]
+#[error("a token needs at least {TOKEN_CHARS_MIN} characters, all of them visible ASCII")]
 pub struct WeakToken;
 
 impl BearerToken {

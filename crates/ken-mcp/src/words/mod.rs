@@ -47,7 +47,7 @@ pub fn search_text(
             let entries = if count == 1 { "entry" } else { "entries" };
             let _ = writeln!(
                 out,
-                "{count} {entries} withheld: the code changed; include_stale shows"
+                "{count} {entries} withheld because the code changed; see include_stale"
             );
         }
     }
@@ -55,13 +55,13 @@ pub fn search_text(
     match page.left_out.iter().filter(beyond).count() {
         0 => {}
         count => {
-            let _ = writeln!(out, "{count} more matched; limit shows more");
+            let _ = writeln!(out, "{count} more matched; raise limit to see them");
         }
     }
     out += if page.shown.is_empty() {
-        "When you found it out, ken_add it for the next one.\n"
+        "When you find the answer, record it with ken_add.\n"
     } else {
-        "ken_show shows all of one. ken_feedback says whether it helped.\n"
+        "Open one with ken_show. Report with ken_feedback whether it helped.\n"
     };
     out
 }
@@ -95,7 +95,7 @@ pub fn entry_text(details: &EntryDetails<'_>) -> String {
         line("state", &mark);
     }
     if details.is_revoked {
-        line("state", "revoked: do not rely on who wrote it");
+        line("state", "revoked: do not rely on its author");
     }
     for (name, value) in &details.grounds {
         line(name, value);
@@ -116,7 +116,7 @@ pub fn entry_text(details: &EntryDetails<'_>) -> String {
     if let Some(history) = details.history {
         let beyond = history.len().saturating_sub(HISTORY_MAX);
         if beyond > 0 {
-            line("history", &format!("{beyond} older events, and these:"));
+            line("history", &format!("{beyond} older events omitted"));
         }
         for recorded in &history[beyond..] {
             let (day, by) = (recorded.event.at.wall.date(), &recorded.event.by);
@@ -155,7 +155,7 @@ fn entry_body(details: &EntryDetails<'_>) -> String {
     // An entry without content exists if its proposal was redacted or has not arrived yet.
     if text.is_empty() {
         return format!(
-            "[{}] no wording: its proposal is missing or was blanked\n",
+            "[{}] no statement: its proposal is missing or was redacted\n",
             entry.id
         );
     }
@@ -189,11 +189,10 @@ impl RecordReply<'_> {
     pub fn text(&self, release_hint: impl FnOnce(EntryId) -> String) -> String {
         let entry = match self {
             Self::Noted(None) => {
-                return "noted; what it confirms or becomes is decided when the conversation ends\n"
-                    .to_owned();
+                return "noted; its effect is decided when the session ends\n".to_owned();
             }
             Self::Noted(Some(id)) => {
-                return format!("noted; [{id}], which you were shown, says so already\n");
+                return format!("noted; [{id}], which you were shown, already states it\n");
             }
             Self::Entry(entry) => entry,
         };
@@ -201,15 +200,15 @@ impl RecordReply<'_> {
         // A quarantined entry is not visible to any agent, so this one must learn who can release
         // it.
         let mut text = if entry.quarantine.is_empty() {
-            format!("recorded as [{id}], {status} until others find it or a person confirms it\n")
+            format!("recorded as [{id}], {status} until other agents or a person confirm it\n")
         } else {
             format!(
-                "recorded as [{id}] and set apart until a person looked at it: {}\n",
+                "recorded as [{id}] and quarantined until a person reviews it: {}\n",
                 release_hint(id)
             )
         };
         if entry.statement_text().contains(REDACTED) {
-            text += "a secret in it was replaced; rotate it if it was ever stored elsewhere\n";
+            text += "a secret in it was redacted; rotate it if it was ever stored elsewhere\n";
         }
         text
     }
@@ -254,7 +253,7 @@ impl FeedbackJson {
     #[must_use]
     pub fn text(&self) -> String {
         let id = &self.id;
-        format!("noted for [{id}]; it counts for how far the entry helps, not for its truth\n")
+        format!("noted for [{id}]; it changes the entry's confidence, not its status\n")
     }
 }
 
@@ -278,7 +277,7 @@ pub fn index_text(workspace: &str, entries: &[Entry], newest: Option<usize>) -> 
         out += &surface::delimit(&body);
     }
     if let Some(newest) = newest {
-        let _ = writeln!(out, "the newest {newest}; ken_search finds the others");
+        let _ = writeln!(out, "only the newest {newest}; ken_search finds the others");
     }
     out
 }

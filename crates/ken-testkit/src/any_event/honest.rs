@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use ken_core::decide::{self, Proposal};
 use ken_core::ledger::event::{
-    ArchiveReason, Arm, BlankReason, Body, Channel, ConfidenceReset, Confirmed, EntryEffect, Event,
-    Feedback, FeedbackGiven, MergeStrategy, Merged, Origin, Outcome, Overlay, Provenance,
-    Reanchored, Relation, RetractReason, RunEffects, ScopeChanged, SourceRun, Superseded, Switch,
-    TrialResult,
+    ArchiveReason, Arm, BlankReason, Channel, ConfidenceReset, Confirmed, EntryEffect, Event,
+    EventBody, Feedback, FeedbackGiven, MergeStrategy, Merged, Origin, Outcome, Overlay,
+    Provenance, Reanchored, Relation, RetractReason, RunEffects, ScopeChanged, SourceRun,
+    Superseded, Switch, TrialResult,
 };
 use ken_core::values::citation::CitationSource;
 use ken_core::values::content::EntryScope;
@@ -168,7 +168,7 @@ fn confirm_by_run(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> Option
         run: Some("run-1".to_owned()),
         withdraws: Vec::new(),
     };
-    play.write_about(turn, entry.id, Body::Confirmed(body));
+    play.write_about(turn, entry.id, EventBody::Confirmed(body));
     Some(())
 }
 
@@ -205,7 +205,7 @@ fn confirm_after_decay(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> O
         run: None,
         withdraws: Vec::new(),
     };
-    play.write_about(turn, entry.id, Body::Confirmed(body));
+    play.write_about(turn, entry.id, EventBody::Confirmed(body));
     Some(())
 }
 
@@ -283,7 +283,7 @@ fn approve(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> Option<()> {
 fn merge(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> Option<()> {
     // Both may be the same entry, which the fold must survive.
     let (target, source) = (play.pick_entry(turn)?, play.pick_entry(turn)?);
-    let body = Body::Merged(Merged {
+    let body = EventBody::Merged(Merged {
         target: target.id,
         sources: vec![source.id],
         strategy: MergeStrategy::KeepTarget,
@@ -300,7 +300,7 @@ fn merge(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> Option<()> {
 
 fn supersede(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> Option<()> {
     let (old, new) = (play.pick_entry(turn)?.id, play.pick_entry(turn)?.id);
-    let body = Body::Superseded(Superseded { old, new });
+    let body = EventBody::Superseded(Superseded { old, new });
     let about = vec![old.into(), new.into()];
     play.write(turn, decide::Draft { about, body });
     Some(())
@@ -309,8 +309,8 @@ fn supersede(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> Option<()> 
 fn reanchor(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> Option<()> {
     let entry = play.pick_entry(turn)?;
     let target: ken_core::values::anchor::CodeLocation = play.text("src/{}.rs:1-9");
-    let body = Body::Reanchored(Reanchored {
-        evidence: vec![target.into()],
+    let body = EventBody::Reanchored(Reanchored {
+        anchors: vec![target.into()],
         replaces: entry.revision,
     });
     play.write_about(turn, entry.id, body);
@@ -319,7 +319,7 @@ fn reanchor(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> Option<()> {
 
 fn change_scope(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> Option<()> {
     let entry = play.pick_entry(turn)?;
-    let body = Body::ScopeChanged(ScopeChanged {
+    let body = EventBody::ScopeChanged(ScopeChanged {
         to: turn.choice.pick(&[EntryScope::Thread, EntryScope::Global]),
         replaces: entry.scope.heads,
     });
@@ -338,7 +338,7 @@ fn record_effects(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> Option
             verdict,
             weight_milli: weight,
         };
-        play.write_about(turn, entry, Body::FeedbackGiven(body));
+        play.write_about(turn, entry, EventBody::FeedbackGiven(body));
         return Some(());
     }
     if turn.choice.one_in(4) {
@@ -346,7 +346,7 @@ fn record_effects(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> Option
         play.write_about(
             turn,
             entry,
-            Body::ConfidenceReset(ConfidenceReset { reason }),
+            EventBody::ConfidenceReset(ConfidenceReset { reason }),
         );
         return Some(());
     }
@@ -364,7 +364,7 @@ fn record_effects(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> Option
         since,
         trials: vec![trial],
     };
-    let body = Body::RunEffects(RunEffects {
+    let body = EventBody::RunEffects(RunEffects {
         run: "run-1".to_owned(),
         effects: vec![effect(entry), effect(other)],
     });

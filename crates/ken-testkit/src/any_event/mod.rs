@@ -19,7 +19,7 @@ use std::fmt;
 use ken_core::decide::{Draft, EventStamper};
 use ken_core::ledger::entry::Entry;
 use ken_core::ledger::event::{
-    Admission, AdmissionVerdict, Body, Event, EventSubject, Proposed, RecordedEvent,
+    Admission, AdmissionVerdict, Event, EventBody, EventSubject, Proposed, RecordedEvent,
 };
 use ken_core::ledger::fold::fold_entry;
 use ken_core::ledger::state::redaction_target;
@@ -402,7 +402,7 @@ impl HistoryGenerator {
     }
 
     /// Writes an event of the acting replica about one entry.
-    fn write_about(&mut self, turn: &mut ReplicaTurn, entry: EntryId, body: Body) -> EventId {
+    fn write_about(&mut self, turn: &mut ReplicaTurn, entry: EntryId, body: EventBody) -> EventId {
         let about = vec![EventSubject::Entry(entry)];
         self.write(turn, Draft { about, body })
     }

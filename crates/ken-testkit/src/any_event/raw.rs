@@ -2,9 +2,9 @@
 
 use ken_core::decide::Draft;
 use ken_core::ledger::event::{
-    ApprovalGranted, ArchiveReason, Archived, BlankReason, Body, Channel, Confirmed, Event,
-    EventBlanked, EventSubject, Linked, Overlay, OverlaySet, Proposed, Provenance,
-    QuarantineLifted, RecordedEvent, Relation, Restored, Revised, StatusChanged, Switch,
+    ApprovalGranted, ArchiveReason, Archived, BlankReason, Channel, Confirmed, Event, EventBlanked,
+    EventBody, EventSubject, Linked, Overlay, OverlaySet, Proposed, Provenance, QuarantineLifted,
+    RecordedEvent, Relation, Restored, Revised, StatusChanged, Switch,
 };
 use ken_core::values::id::{EntryId, EventId, IdSource};
 use ken_core::values::status::EntryStatus;
@@ -54,7 +54,7 @@ fn any_entry(play: &HistoryGenerator, turn: &mut ReplicaTurn) -> Option<EntryId>
 fn wild_revision(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> Option<()> {
     let entry = any_entry(play, turn)?;
     let id = play.fresh_id(turn);
-    let body = Body::Revised(Revised {
+    let body = EventBody::Revised(Revised {
         origin: None,
         changes: play.changes(&mut turn.choice, UnchangedFields::Nothing),
         replaces: wild_ids(play, turn, id),
@@ -73,42 +73,42 @@ fn wild_reference(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> Option
     let ids = wild_ids(play, turn, id);
     let on = play.now(turn.replica).date();
     let body = match turn.choice.below(8) {
-        0 => Body::StatusChanged(StatusChanged {
+        0 => EventBody::StatusChanged(StatusChanged {
             to: EntryStatus::Stale,
             replaces: ids,
             reason: None,
         }),
-        1 => Body::OverlaySet(OverlaySet {
+        1 => EventBody::OverlaySet(OverlaySet {
             overlay: Overlay::Pin,
             state: Switch::On,
             replaces: ids,
             note: Some(play.text("note {}")),
         }),
-        2 => Body::Archived(Archived {
+        2 => EventBody::Archived(Archived {
             because: ArchiveReason::Decay,
             rests_on: ids.first().copied(),
         }),
-        3 => Body::Restored(Restored {
+        3 => EventBody::Restored(Restored {
             undoes: ids,
             reason: None,
         }),
-        4 => Body::Confirmed(Confirmed {
+        4 => EventBody::Confirmed(Confirmed {
             provenance: Provenance::Manual,
             on,
             run: None,
             withdraws: ids,
         }),
-        5 => Body::QuarantineLifted(QuarantineLifted {
+        5 => EventBody::QuarantineLifted(QuarantineLifted {
             lifts: ids,
             reason: play.text("let {} out"),
         }),
-        6 => Body::ApprovalGranted(ApprovalGranted {
+        6 => EventBody::ApprovalGranted(ApprovalGranted {
             entry,
             artifact: play.text("read {}"),
             signature: None,
             covers: ids,
         }),
-        _ => Body::Linked(Linked {
+        _ => EventBody::Linked(Linked {
             to: entry,
             rel: Relation::Contradicts,
             withdraws: ids,
@@ -124,7 +124,7 @@ fn replacement_circle(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> Op
     let entry = any_entry(play, turn)?;
     let (one, two) = (play.fresh_id(turn), play.fresh_id(turn));
     for (id, other) in [(one, two), (two, one)] {
-        let body = Body::Revised(Revised {
+        let body = EventBody::Revised(Revised {
             origin: None,
             changes: play.changes(&mut turn.choice, UnchangedFields::Nothing),
             replaces: vec![other],
@@ -151,7 +151,7 @@ fn raw_line(
         Some(_) | None => vec![EventSubject::Other("galaxy:9".to_owned())],
     };
     // Only id, clock reading, actor and salt of this draft are used.
-    let body_of_draft = Body::RunClosed(ken_core::ledger::event::RunClosed {
+    let body_of_draft = EventBody::RunClosed(ken_core::ledger::event::RunClosed {
         run: String::new(),
         outcome: ken_core::ledger::event::Outcome::Succeeded,
         quality_milli: None,
@@ -228,7 +228,7 @@ fn propose_colliding(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> Opt
     let random = play.numbers.random() & !TAIL | tail;
     let id = EventId::new(play.now(turn.replica), random);
     let about = event.about.clone();
-    let body = Body::Proposed(data);
+    let body = EventBody::Proposed(data);
     play.write_as(id, turn, Draft { about, body });
     Some(())
 }
@@ -243,7 +243,7 @@ fn add_redacted_copy(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> Opt
 /// Writes a redaction of any event by any actor, also of redactions and unknown events.
 fn order_redaction(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> Option<()> {
     let target = play.pick_copy(turn)?;
-    let body = Body::EventBlanked(EventBlanked {
+    let body = EventBody::EventBlanked(EventBlanked {
         event: target.event.id,
         reason: BlankReason::Other,
     });
@@ -256,7 +256,7 @@ fn order_redaction(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> Optio
 fn forge_copy(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> Option<()> {
     let original = play.pick_copy(turn)?.event;
     let entry = any_entry(play, turn)?;
-    let body = Body::Revised(Revised {
+    let body = EventBody::Revised(Revised {
         origin: None,
         changes: play.changes(&mut turn.choice, UnchangedFields::Nothing),
         replaces: wild_ids(play, turn, original.id),
@@ -284,7 +284,7 @@ fn remember_redacted(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> Opt
 /// Writes an event about an entry without a proposal, named twice, next to another subject.
 fn revise_unproposed(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> Option<()> {
     let entry: EntryId = "L-00000000".parse().expect("an entry id");
-    let body = Body::Revised(Revised {
+    let body = EventBody::Revised(Revised {
         origin: None,
         changes: play.changes(&mut turn.choice, UnchangedFields::Nothing),
         replaces: Vec::new(),

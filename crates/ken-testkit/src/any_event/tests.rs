@@ -44,7 +44,7 @@ fn in_events(history: &EventHistory, events: &[Event]) -> Vec<&'static str> {
         ("in 2099", any(&|e| e.at.wall.millis() > 4_000_000_000_000)),
         (
             "a blanked event",
-            any(&|e| matches!(e.body, Body::Blanked { .. })),
+            any(&|e| matches!(e.body, EventBody::Blanked { .. })),
         ),
         (
             "an order by nobody who may",
@@ -52,7 +52,7 @@ fn in_events(history: &EventHistory, events: &[Event]) -> Vec<&'static str> {
         ),
         (
             "an unknown type",
-            any(&|e| matches!(e.body, Body::Unknown { .. })),
+            any(&|e| matches!(e.body, EventBody::Unknown { .. })),
         ),
         ("an unknown field", any(&|e| e.unknown_fields > 0)),
         (

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use ken_core::values::content::{
-    Changes, Content, DecayClass, EntityDetail, KindDetail, Polarity, RelationshipDetail,
+    Content, ContentChanges, DecayClass, EntityDetail, KindDetail, Polarity, RelationshipDetail,
     SpikeConfidence, SpikeDetail,
 };
 use ken_core::values::id::EntryId;
@@ -51,7 +51,7 @@ impl HistoryGenerator {
 
     pub(super) fn content(&mut self, turn: &mut ReplicaTurn, kind: EntryKind) -> Content {
         let content = Content::new(self.text("Claim {} holds"));
-        let changes = Changes {
+        let changes = ContentChanges {
             detail: Some(self.detail(kind)),
             ..self.changes(&mut turn.choice, UnchangedFields::Statement)
         };
@@ -59,8 +59,12 @@ impl HistoryGenerator {
     }
 
     /// Returns changes, at least of the statement unless it is kept.
-    pub(super) fn changes(&mut self, choice: &mut RandomBits, keep: UnchangedFields) -> Changes {
-        let mut changes = Changes::default();
+    pub(super) fn changes(
+        &mut self,
+        choice: &mut RandomBits,
+        keep: UnchangedFields,
+    ) -> ContentChanges {
+        let mut changes = ContentChanges::default();
         let mask = choice.below(64);
         let has = |bit: usize| mask & 1 << bit != 0;
         if keep == UnchangedFields::Nothing && (has(0) || mask == 0) {
@@ -74,7 +78,7 @@ impl HistoryGenerator {
         }
         if has(3) {
             let target: ken_core::values::anchor::CodeLocation = self.text("src/{}.rs#charge");
-            changes.evidence = Some(vec![target.into()]);
+            changes.anchors = Some(vec![target.into()]);
         }
         if has(4) {
             changes.polarity = Some(choice.pick(&[None, Some(Polarity::Negative)]));

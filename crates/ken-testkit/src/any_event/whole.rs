@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use ken_core::decide::Draft;
 use ken_core::ledger::event::{
-    ApprovalGranted, Body, ConfigChanged, ContradictionFlagged, ContradictionResolved,
-    DomainAction, DomainOverridden, DomainStrategyChanged, EventSubject, ForageCompleted,
-    ForageMode, ForageRequested, FrictionRecorded, Keep, KnowledgeDistilled, OriginRevoked,
-    Outcome, PairDismissed, PairKind, PeerTrustChanged, RetrievalMissed, RunClosed, Switch,
+    ApprovalGranted, ConfigChanged, ContradictionFlagged, ContradictionResolved, DomainAction,
+    DomainOverridden, DomainStrategyChanged, EventBody, EventSubject, ForageCompleted, ForageMode,
+    ForageRequested, FrictionRecorded, Keep, KnowledgeDistilled, OriginRevoked, Outcome,
+    PairDismissed, PairKind, PeerTrustChanged, RetrievalMissed, RunClosed, Switch,
 };
 use ken_core::values::content::FrictionType;
 use ken_core::values::id::{EntryId, EventId};
@@ -50,41 +50,41 @@ fn known_events(play: &HistoryGenerator, turn: &mut ReplicaTurn, type_name: &str
     }
 }
 
-fn config_event(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> Body {
+fn config_event(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> EventBody {
     let value = match turn.choice.below(2) {
         0 => json!(10),
         _ => json!({ "said": play.word() }),
     };
-    Body::ConfigChanged(ConfigChanged {
+    EventBody::ConfigChanged(ConfigChanged {
         key: "decay/runs".parse().expect("a tag"),
         value,
         replaces: known_events(play, turn, "config.changed"),
     })
 }
 
-fn strategy_event(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> Body {
-    Body::DomainStrategyChanged(DomainStrategyChanged {
+fn strategy_event(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> EventBody {
+    EventBody::DomainStrategyChanged(DomainStrategyChanged {
         domain: "docs.rs".to_owned(),
         strategy: play.text("plain/{}"),
         replaces: known_events(play, turn, "domain.strategy_changed"),
     })
 }
 
-fn domain_event(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> Body {
+fn domain_event(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> EventBody {
     let actions = [
         DomainAction::Trust,
         DomainAction::Distrust,
         DomainAction::Reset,
     ];
-    Body::DomainOverridden(DomainOverridden {
+    EventBody::DomainOverridden(DomainOverridden {
         domain: "docs.rs".to_owned(),
         action: turn.choice.pick(&actions),
         replaces: known_events(play, turn, "domain.overridden"),
     })
 }
 
-fn origin_event(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> Body {
-    Body::OriginRevoked(OriginRevoked {
+fn origin_event(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> EventBody {
+    EventBody::OriginRevoked(OriginRevoked {
         source: turn
             .choice
             .pick(&["peer:other", "origin:web", "agent:one"])
@@ -95,31 +95,31 @@ fn origin_event(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> Body {
     })
 }
 
-fn pair_event(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> Option<Body> {
+fn pair_event(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> Option<EventBody> {
     let (first, second) = (play.pick_entry(turn)?.id, play.pick_entry(turn)?.id);
     let as_what = turn
         .choice
         .pick(&[PairKind::Duplicate, PairKind::Contradiction]);
-    Some(Body::PairDismissed(PairDismissed {
+    Some(EventBody::PairDismissed(PairDismissed {
         first,
         second,
         as_what,
     }))
 }
 
-fn flag_event(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> Option<Body> {
+fn flag_event(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> Option<EventBody> {
     let (first, second) = (play.pick_entry(turn)?.id, play.pick_entry(turn)?.id);
     let why = play.text("both say {}");
-    Some(Body::ContradictionFlagged(ContradictionFlagged {
+    Some(EventBody::ContradictionFlagged(ContradictionFlagged {
         first,
         second,
         why,
     }))
 }
 
-fn resolution_event(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> Option<Body> {
+fn resolution_event(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> Option<EventBody> {
     let (first, second) = (play.pick_entry(turn)?.id, play.pick_entry(turn)?.id);
-    Some(Body::ContradictionResolved(ContradictionResolved {
+    Some(EventBody::ContradictionResolved(ContradictionResolved {
         first,
         second,
         keep: Keep::Both,
@@ -127,8 +127,8 @@ fn resolution_event(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> Opti
     }))
 }
 
-fn peer_event(turn: &mut ReplicaTurn) -> Body {
-    Body::PeerTrustChanged(PeerTrustChanged {
+fn peer_event(turn: &mut ReplicaTurn) -> EventBody {
+    EventBody::PeerTrustChanged(PeerTrustChanged {
         peer: "peer:other".parse().expect("an actor"),
         alpha_milli: turn.choice.below(2000) as u32,
         beta_milli: turn.choice.below(2000) as u32,
@@ -136,10 +136,10 @@ fn peer_event(turn: &mut ReplicaTurn) -> Body {
 }
 
 /// Builds events that do not affect the fold but must be preserved.
-fn passive_event(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> Body {
+fn passive_event(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> EventBody {
     let entry: EntryId = "L-00000000".parse().expect("an entry id");
     match turn.choice.below(7) {
-        0 => Body::RunClosed(RunClosed {
+        0 => EventBody::RunClosed(RunClosed {
             run: play.word(),
             outcome: Outcome::Abandoned,
             quality_milli: Some(700),
@@ -153,30 +153,30 @@ fn passive_event(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> Body {
             accessed: 2,
             extracted: 1,
         }),
-        1 => Body::RetrievalMissed(RetrievalMissed {
+        1 => EventBody::RetrievalMissed(RetrievalMissed {
             query: play.text("how does {} work"),
             top_milli: 120,
         }),
-        2 => Body::FrictionRecorded(FrictionRecorded {
+        2 => EventBody::FrictionRecorded(FrictionRecorded {
             friction: FrictionType::ToolError,
             context: json!({ "said": [play.word(), 0.5, null] }),
         }),
-        3 => Body::ApprovalGranted(ApprovalGranted {
+        3 => EventBody::ApprovalGranted(ApprovalGranted {
             entry,
             artifact: play.text("read {}"),
             signature: None,
             covers: Vec::new(),
         }),
-        4 => Body::KnowledgeDistilled(KnowledgeDistilled {
+        4 => EventBody::KnowledgeDistilled(KnowledgeDistilled {
             entry,
             sources: vec![entry],
             cluster_weight_milli: 3100,
         }),
-        5 => Body::ForageRequested(ForageRequested {
+        5 => EventBody::ForageRequested(ForageRequested {
             mode: ForageMode::Operator,
             reason: play.text("missing {}"),
         }),
-        _ => Body::ForageCompleted(ForageCompleted {
+        _ => EventBody::ForageCompleted(ForageCompleted {
             request: play.fresh_id(turn),
             fetched: 3,
             admitted: 1,

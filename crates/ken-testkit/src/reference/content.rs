@@ -1,7 +1,7 @@
 //! Content of an entry, resolved per field by JSON name.
 
 use ken_core::ledger::event::{Event, Merged, Proposed, Reanchored, Revised};
-use ken_core::values::content::{Changes, Content};
+use ken_core::values::content::{Content, ContentChanges};
 use ken_core::values::id::{EntryId, EventId};
 use serde_json::{Map, Value};
 
@@ -95,7 +95,7 @@ fn content_write(id: EntryId, event: &Event) -> Option<CausalWrite<FieldWrites>>
         ));
     }
     if let Some(data) = event.get::<Reanchored>() {
-        let evidence = serde_json::to_value(&data.evidence).expect("plain data");
+        let evidence = serde_json::to_value(&data.anchors).expect("plain data");
         let value = vec![("evidence", Some(evidence))];
         return Some(CausalWrite::new(event, &data.replaces, value));
     }
@@ -107,7 +107,7 @@ fn content_write(id: EntryId, event: &Event) -> Option<CausalWrite<FieldWrites>>
     ))
 }
 
-fn changed_fields(changes: &Changes) -> FieldWrites {
+fn changed_fields(changes: &ContentChanges) -> FieldWrites {
     let json = serde_json::to_value(changes).expect("plain data");
     FIELDS
         .into_iter()

@@ -10,10 +10,10 @@ use ken_core::ledger::entry::{
     EntryLink, EntryTallies, HistorySummary, Retraction,
 };
 use ken_core::ledger::event::{
-    ApprovalGranted, ArchiveReason, Archived, Arm, Body, Cited, ConfidenceReset, Confirmed, Event,
-    Feedback, FeedbackGiven, Linked, Merged, Origin, Overlay, OverlaySet, Proposed, Provenance,
-    QuarantineLifted, Reanchored, Restored, Retracted, Revised, RunEffects, ScopeChanged,
-    StatusChanged, Superseded,
+    ApprovalGranted, ArchiveReason, Archived, Arm, Cited, ConfidenceReset, Confirmed, Event,
+    EventBody, Feedback, FeedbackGiven, Linked, Merged, Origin, Overlay, OverlaySet, Proposed,
+    Provenance, QuarantineLifted, Reanchored, Restored, Retracted, Revised, RunEffects,
+    ScopeChanged, StatusChanged, Superseded,
 };
 use ken_core::values::citation::Citation;
 use ken_core::values::content::EntryScope;
@@ -116,10 +116,10 @@ fn history(events: &[&Event]) -> HistorySummary {
         events: count(&|_| true),
         first: events[0].at,
         last: events[events.len() - 1].at,
-        blanked: count(&|event| matches!(event.body, Body::Blanked { .. })),
+        blanked: count(&|event| matches!(event.body, EventBody::Blanked { .. })),
         // Unknown fields count too: a newer build wrote something this one cannot interpret.
         unknown: count(&|event| {
-            matches!(event.body, Body::Unknown { .. }) || event.unknown_fields > 0
+            matches!(event.body, EventBody::Unknown { .. }) || event.unknown_fields > 0
         }),
         // The first proposal creates the entry; others with the same entry id are collisions.
         collisions: events_of_type::<Proposed>(events)

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use ken_core::ledger::event::{
-    Body, ConfigChanged, ContradictionFlagged, ContradictionResolved, DomainOverridden,
-    DomainStrategyChanged, Event, OriginRevoked, PairDismissed, PeerTrustChanged, Switch,
+    ConfigChanged, ContradictionFlagged, ContradictionResolved, DomainOverridden,
+    DomainStrategyChanged, Event, EventBody, OriginRevoked, PairDismissed, PeerTrustChanged,
+    Switch,
 };
 use ken_core::ledger::source::ContributionSource;
 use ken_core::ledger::workspace::{WorkspaceSetting, WorkspaceState};
@@ -43,7 +44,7 @@ pub(super) fn fold_workspace(events: &[Event]) -> WorkspaceState {
         tally.beta_milli += u64::from(data.beta_milli);
     }
     for event in &events {
-        if let Body::Unknown { type_name } = &event.body {
+        if let EventBody::Unknown { type_name } = &event.body {
             *state.unknown.entry(type_name.clone()).or_default() += 1;
         }
     }

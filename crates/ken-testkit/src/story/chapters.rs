@@ -1,12 +1,12 @@
 //! Lifecycle cases: each applies some events and checks the resulting entries.
 
 use ken_core::ledger::event::{
-    AdmissionVerdict, ArchiveReason, Archived, BlankReason, Body, Channel, Cited, ConfigChanged,
-    Confirmed, EntryEffect, EventBlanked, Linked, Provenance, QuarantineLifted, Relation, Restored,
-    RetractReason, Retracted, Revised, RunEffects, StatusChanged,
+    AdmissionVerdict, ArchiveReason, Archived, BlankReason, Channel, Cited, ConfigChanged,
+    Confirmed, EntryEffect, EventBlanked, EventBody, Linked, Provenance, QuarantineLifted,
+    Relation, Restored, RetractReason, Retracted, Revised, RunEffects, StatusChanged,
 };
 use ken_core::ledger::store::DerivedStore;
-use ken_core::values::content::Changes;
+use ken_core::values::content::ContentChanges;
 use ken_core::values::id::EventId;
 use ken_core::values::status::EntryStatus;
 use serde_json::json;
@@ -54,13 +54,13 @@ fn a_proposal_makes_an_entry<S: DerivedStore>(scenario: &mut StoreScenario<S>) {
     scenario.assert_matches_fold();
 }
 
-fn revision(statement: &str, replaces: &[EventId]) -> Body {
+fn revision(statement: &str, replaces: &[EventId]) -> EventBody {
     let statement = Some(statement.parse().expect("a statement"));
-    Body::Revised(Revised {
+    EventBody::Revised(Revised {
         origin: None,
-        changes: Changes {
+        changes: ContentChanges {
             statement,
-            ..Changes::default()
+            ..ContentChanges::default()
         },
         replaces: replaces.to_vec(),
         channel: Channel::Command,
@@ -103,8 +103,8 @@ fn concurrent_revisions_are_both_named<S: DerivedStore>(scenario: &mut StoreScen
     scenario.assert_matches_fold();
 }
 
-fn confirmation(provenance: Provenance, withdraws: Vec<EventId>) -> Body {
-    Body::Confirmed(Confirmed {
+fn confirmation(provenance: Provenance, withdraws: Vec<EventId>) -> EventBody {
+    EventBody::Confirmed(Confirmed {
         provenance,
         on: "2026-03-04".parse().expect("a day"),
         run: None,
@@ -117,7 +117,7 @@ fn citations_and_confirmations_add_up<S: DerivedStore>(scenario: &mut StoreScena
     let evidence: ken_core::values::citation::CitationSource =
         "commit:3fce3b5".parse().expect("evidence");
     let citation = evidence.cite(&scenario.scribe.by, scenario.scribe.now);
-    let cited = Body::Cited(Cited {
+    let cited = EventBody::Cited(Cited {
         citation: citation.clone(),
     });
     let cited = scenario.scribe.about(entry, cited);
@@ -150,7 +150,7 @@ fn effects_of_runs_add_up_in_any_order<S: DerivedStore>(scenario: &mut StoreScen
         since: None,
         trials: Vec::new(),
     };
-    let body = Body::RunEffects(RunEffects {
+    let body = EventBody::RunEffects(RunEffects {
         run: "run-1".to_owned(),
         effects: vec![effect(first), effect(second), effect(second)],
     });
@@ -171,14 +171,14 @@ fn effects_of_runs_add_up_in_any_order<S: DerivedStore>(scenario: &mut StoreScen
 
 fn archiving_and_restoring<S: DerivedStore>(scenario: &mut StoreScenario<S>) {
     let entry = scenario.propose("Charging twice is safe");
-    let body = Body::Archived(Archived {
+    let body = EventBody::Archived(Archived {
         because: ArchiveReason::Manual,
         rests_on: None,
     });
     let archived = scenario.scribe.about(entry, body);
     let archived = scenario.tell(archived);
     assert!(!scenario.entry(entry).is_live());
-    let body = Body::Restored(Restored {
+    let body = EventBody::Restored(Restored {
         undoes: vec![archived],
         reason: None,
     });
@@ -195,7 +195,7 @@ fn a_retraction_leaves_a_tombstone<S: DerivedStore>(scenario: &mut StoreScenario
         (RetractReason::Obsolete, false),
     ] {
         let entry = scenario.propose("Charging twice is safe");
-        let body = Body::Retracted(Retracted {
+        let body = EventBody::Retracted(Retracted {
             reason,
             channel: Channel::Command,
             note: None,
@@ -207,7 +207,7 @@ fn a_retraction_leaves_a_tombstone<S: DerivedStore>(scenario: &mut StoreScenario
             tombstones.iter().any(|tombstone| tombstone.id == entry)
         };
         assert_eq!(is_there(scenario), stands);
-        let body = Body::Restored(Restored {
+        let body = EventBody::Restored(Restored {
             undoes: vec![retracted],
             reason: None,
         });
@@ -218,8 +218,8 @@ fn a_retraction_leaves_a_tombstone<S: DerivedStore>(scenario: &mut StoreScenario
     scenario.assert_matches_fold();
 }
 
-fn redaction_of(event: EventId) -> Body {
-    Body::EventBlanked(EventBlanked {
+fn redaction_of(event: EventId) -> EventBody {
+    EventBody::EventBlanked(EventBlanked {
         event,
         reason: BlankReason::Secret,
     })
@@ -282,7 +282,7 @@ fn a_person_lifts_quarantine<S: DerivedStore>(scenario: &mut StoreScenario<S>) {
     scenario.scribe.verdict = AdmissionVerdict::Admitted;
     assert!(!scenario.entry(entry).is_live());
     let lifts = scenario.entry(entry).quarantine;
-    let body = Body::QuarantineLifted(QuarantineLifted {
+    let body = EventBody::QuarantineLifted(QuarantineLifted {
         lifts,
         reason: "read it".parse().expect("a note"),
     });
@@ -341,7 +341,7 @@ fn status_follows_the_ladder<S: DerivedStore>(scenario: &mut StoreScenario<S>) {
         EntryStatus::Verified,
         EntryStatus::Stale,
     ] {
-        let body = Body::StatusChanged(StatusChanged {
+        let body = EventBody::StatusChanged(StatusChanged {
             to,
             replaces: scenario.entry(entry).status.heads,
             reason: None,
@@ -355,7 +355,7 @@ fn status_follows_the_ladder<S: DerivedStore>(scenario: &mut StoreScenario<S>) {
 
 fn links_leave_from_their_first_end<S: DerivedStore>(scenario: &mut StoreScenario<S>) {
     let (from, to) = (scenario.propose("One"), scenario.propose("Two"));
-    let body = Body::Linked(Linked {
+    let body = EventBody::Linked(Linked {
         to,
         rel: Relation::RelatesTo,
         withdraws: Vec::new(),
@@ -369,7 +369,7 @@ fn links_leave_from_their_first_end<S: DerivedStore>(scenario: &mut StoreScenari
 
 fn the_workspace_has_settings<S: DerivedStore>(scenario: &mut StoreScenario<S>) {
     let changed = |value: serde_json::Value, replaces: Vec<EventId>| {
-        Body::ConfigChanged(ConfigChanged {
+        EventBody::ConfigChanged(ConfigChanged {
             key: "limits/age".parse().expect("a key"),
             value,
             replaces,

@@ -1,7 +1,7 @@
 //! Query cases: entries by id, alias, filter and clock reading.
 
 use ken_core::ledger::event::{
-    ArchiveReason, Archived, Body, Channel, Proposed, RetractReason, Retracted, StatusChanged,
+    ArchiveReason, Archived, Channel, EventBody, Proposed, RetractReason, Retracted, StatusChanged,
 };
 use ken_core::ledger::store::{DerivedStore, EntryFilter, LifecycleFilter};
 use ken_core::values::hlc::Hlc;
@@ -183,13 +183,13 @@ fn shelves_are_kept_apart<S: DerivedStore>(scenario: &mut StoreScenario<S>) {
     let live = scenario.propose("Live");
     let archived = scenario.propose("Archived");
     let retracted = scenario.propose("Retracted");
-    let body = Body::Archived(Archived {
+    let body = EventBody::Archived(Archived {
         because: ArchiveReason::Age,
         rests_on: None,
     });
     let copy = scenario.scribe.about(archived, body);
     scenario.tell(copy);
-    let body = Body::Retracted(Retracted {
+    let body = EventBody::Retracted(Retracted {
         reason: RetractReason::Unwanted,
         channel: Channel::Command,
         note: None,
@@ -198,7 +198,7 @@ fn shelves_are_kept_apart<S: DerivedStore>(scenario: &mut StoreScenario<S>) {
     scenario.tell(copy);
     // An entry without content appears in no lifecycle filter.
     let (unworded, _) = scenario.scribe.propose("Its proposal never arrives");
-    let body = Body::StatusChanged(StatusChanged {
+    let body = EventBody::StatusChanged(StatusChanged {
         to: EntryStatus::Active,
         replaces: Vec::new(),
         reason: None,

@@ -59,7 +59,7 @@ pub(super) fn evaluate(
     let name = package.name();
     if used.files == 0 {
         let why = used.unread.clone();
-        let none = || format!("there is no {} lockfile", ecosystem.name());
+        let none = || format!("no {} lockfile exists", ecosystem.name());
         return ConditionOutcome::unverifiable(why.unwrap_or_else(none));
     }
     match used.by_name.get(&ecosystem.normalize_name(&name)) {
@@ -155,7 +155,7 @@ fn read_lockfile(
     path: &str,
     lockfile: Lockfile,
 ) -> Result<LockfileListing, String> {
-    let text = read_text(tree, path, LOCKFILE_BYTES_MAX)?.ok_or("it is not there")?;
+    let text = read_text(tree, path, LOCKFILE_BYTES_MAX)?.ok_or("it does not exist")?;
     parse_lockfile(lockfile, &text)
 }
 
@@ -165,7 +165,7 @@ impl LockedPackages {
         match listing.coverage {
             ListingCoverage::Whole => {}
             ListingCoverage::Part => {
-                self.unlisted = Some(format!("`{path}` does not list all that is used"));
+                self.unlisted = Some(format!("`{path}` does not list every package"));
             }
         }
         for (name, version) in listing.packages {

@@ -85,32 +85,32 @@ impl EntryInput {
 
     /// Applies the flags: single values override the JSON, lists are appended to it.
     pub(super) fn apply(&mut self, args: &AddArgs) -> Result<(), CommandFailure> {
-        let wording = &args.wording;
+        let fields = &args.fields;
         self.memory = args.memory;
         self.norm_type = args.norm_type;
         if let Some(kind) = args.kind {
             self.kind = Some(kind.name().to_owned());
         }
-        replace(&mut self.statement, wording.statement.as_ref());
-        replace(&mut self.lens, wording.lens.as_ref());
-        replace(&mut self.polarity, wording.polarity.as_ref());
-        replace(&mut self.decay, wording.decay.as_ref());
+        replace(&mut self.statement, fields.statement.as_ref());
+        replace(&mut self.lens, fields.lens.as_ref());
+        replace(&mut self.polarity, fields.polarity.as_ref());
+        replace(&mut self.decay, fields.decay.as_ref());
         replace(&mut self.scope, args.scope.as_ref());
         replace(&mut self.thread, args.thread.as_ref());
         replace(&mut self.r#override, args.overrides.as_ref());
         replace(&mut self.id, args.alias.as_ref());
-        self.anchors.extend(wording.anchor.iter().cloned());
-        for step in &wording.verify {
+        self.anchors.extend(fields.anchor.iter().cloned());
+        for step in &fields.verify {
             self.verify
                 .push(step.parse().map_err(CommandFailure::usage)?);
         }
-        self.tags.extend(wording.tag.iter().cloned());
-        self.depends_on.extend(wording.depends_on.iter().cloned());
+        self.tags.extend(fields.tag.iter().cloned());
+        self.depends_on.extend(fields.depends_on.iter().cloned());
         let cited = args.cite.iter();
         self.cite
             .extend(cited.map(|it| format!("{}:{}", it.evidence_type.name(), it.evidence_ref)));
         self.cite.extend(args.evidence.iter().cloned());
-        if let Some(detail) = &wording.detail {
+        if let Some(detail) = &fields.detail {
             let detail = serde_json::from_str(detail);
             self.detail = Some(detail.map_err(|e| CommandFailure::json(&e).at("--detail"))?);
         }
@@ -132,7 +132,7 @@ impl EntryInput {
         let mut content = Content::new(self.statement_of(kind)?);
         content.detail = self.detail_of(kind, engine)?;
         let citations = citations(self.provenance, &self.cite, by, engine.now())?;
-        content.evidence = self.anchors.into_iter().map(Into::into).collect();
+        content.anchors = self.anchors.into_iter().map(Into::into).collect();
         content.verify = self.verify;
         content.tags = self.tags;
         content.depends_on = self.depends_on;
@@ -169,13 +169,13 @@ impl EntryInput {
             (None, Some(Memory::Semantic)) if self.name.is_some() => EntryKind::Entity,
             (None, Some(Memory::Semantic)) => EntryKind::Learning,
             (None, Some(Memory::Procedural)) => {
-                return Err(CommandFailure::usage("which norm is it?")
+                return Err(CommandFailure::usage("the kind of norm is missing")
                     .with_hint("add --norm-type commit, pr, expectation or risk"));
             }
             (None, Some(Memory::Episodic)) => {
                 return Err(
-                    CommandFailure::usage("episodic memory is not written by `add`")
-                        .with_hint("`ken health friction record` writes it"),
+                    CommandFailure::usage("`ken add` does not write episodic memory")
+                        .with_hint("`ken health friction record` records friction"),
                 );
             }
             (None, None) => {
@@ -185,7 +185,7 @@ impl EntryInput {
         };
         if let Some(other) = kinds.iter().find(|other| **other != kind) {
             return Err(CommandFailure::usage(format!(
-                "it is called both {kind} and {other}"
+                "conflicting kinds: {kind} and {other}"
             )));
         }
         if let Some(memory) = self.memory.filter(|memory| *memory != kind.memory()) {
@@ -211,14 +211,14 @@ impl EntryInput {
             }
         };
         if given.any(|other| *other != text) {
-            return Err(CommandFailure::usage(
-                "statement, rule and description say different things",
-            )
-            .with_hint("they are one field: give one of them"));
+            return Err(
+                CommandFailure::usage("statement, rule and description differ")
+                    .with_hint("they name the same field; give only one of them"),
+            );
         }
         text.parse().map_err(|error| {
             CommandFailure::usage(error)
-                .with_hint("say it in one to three sentences, details belong into a cited document")
+                .with_hint("write one to three sentences, and put details into a cited document")
         })
     }
 
@@ -269,9 +269,7 @@ impl EntryInput {
         detail.entry("of").or_insert_with(|| of.into());
         let given = detail.keys().cloned().collect::<Vec<_>>().join(", ");
         let read: KindDetail = serde_json::from_value(Value::Object(detail)).map_err(|error| {
-            CommandFailure::usage(format!(
-                "a {kind} cannot hold these details ({given}): {error}"
-            ))
+            CommandFailure::usage(format!("invalid details for a {kind} ({given}): {error}"))
         })?;
         Ok(Some(read))
     }
@@ -299,7 +297,7 @@ fn check_schema_version(version: Option<&str>) -> Result<(), CommandFailure> {
     let major = |version: &str| version.split('.').next().map(str::to_owned);
     match version {
         Some(version) if major(version) != major(SCHEMA_VERSION) => Err(CommandFailure::usage(
-            format!("schema_version {version} cannot be written; this ken writes {SCHEMA_VERSION}"),
+            format!("schema_version {version} is not supported; this ken writes {SCHEMA_VERSION}"),
         )),
         Some(_) | None => Ok(()),
     }
@@ -308,8 +306,10 @@ fn check_schema_version(version: Option<&str>) -> Result<(), CommandFailure> {
 /// Returns the scope of a new entry. Global scope is refused: it requires a promotion.
 fn scope_of(wanted: Option<EntryScope>) -> Result<EntryScope, CommandFailure> {
     match wanted.unwrap_or_default() {
-        EntryScope::Global => Err(CommandFailure::usage("a new entry is not global")
-            .with_hint("add it here; `ken entry promote ID --to global` copies it later")),
+        EntryScope::Global => Err(
+            CommandFailure::usage("a new entry cannot have global scope")
+                .with_hint("add it here, then run `ken entry promote ID --to global`"),
+        ),
         near @ (EntryScope::Thread | EntryScope::Workspace) => Ok(near),
     }
 }
@@ -330,7 +330,7 @@ fn check_alias(engine: &Engine, name: &Alias) -> Result<(), CommandFailure> {
     let id = entry.id;
     Err(
         CommandFailure::refused("alias_taken", format!("`{name}` already names {id}")).with_hint(
-            format!("`ken edit {id}` words it anew, `ken entry cite {id}` adds evidence"),
+            format!("`ken edit {id}` edits it, `ken entry cite {id} TYPE:REF` adds a citation"),
         ),
     )
 }

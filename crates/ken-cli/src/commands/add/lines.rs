@@ -71,7 +71,7 @@ pub(in crate::commands) fn run(
         }
         Err(failure) => {
             let kept = format!(
-                "{added} before this batch of lines were added; mend the line and give the rest again"
+                "added {added} before this batch; fix the line, then add this batch and the remaining lines"
             );
             Err(if failure.is_closed_pipe {
                 failure
@@ -114,7 +114,7 @@ fn next_batch(
         if let Some(name) = &proposal.alias
             && !names.insert(name.clone())
         {
-            let message = format!("line {number}: `{name}` names an earlier line too");
+            let message = format!("line {number}: an earlier line already has the alias `{name}`");
             return Err(CommandFailure::refused("alias_taken", message));
         }
         if batch.proposals.is_empty() {

@@ -12,7 +12,7 @@ use ken_core::values::content::EntryScope;
 use ken_core::values::kind::{EntryKind, Memory};
 use ken_core::values::text::{Alias, Tag};
 
-use crate::args::fields::WordingArgs;
+use crate::args::fields::EntryFieldArgs;
 use crate::args::filter::NormType;
 use crate::args::values;
 use crate::commands::Session;
@@ -33,10 +33,6 @@ Examples:
   Add many entries, one JSON object per line:
     ken add --from-jsonl lessons.jsonl
 
-  Add a norm in the format of other knowledge stores:
-    ken knowledge add --type procedural --norm-type commit --evidence 3fce3b5 \\
-        --content '{\"id\":\"norm.commit.001\",\"rule\":\"Use conventional commits\"}'
-
 A statement is one to three sentences that hold beyond a single case. Every entry of the semantic
 and procedural memory needs at least one citation.";
 
@@ -49,7 +45,7 @@ pub(crate) struct AddArgs {
     #[arg(long, value_name = "KIND", value_parser = values::kind(), conflicts_with = "from_jsonl")]
     pub(crate) kind: Option<EntryKind>,
     #[command(flatten)]
-    pub(crate) wording: WordingArgs,
+    pub(crate) fields: EntryFieldArgs,
     #[arg(
         long,
         help = values::cite_help("Citation; may be repeated"),
@@ -126,7 +122,7 @@ pub(in crate::commands) fn run(
     for it in &against {
         let (one, other) = (it.first.id, it.second.id);
         session.printer.note(&format!(
-            "{one} and {other} contradict each other ({}); `ken verify` fails until `ken inbox resolve {one} {other}` settles it",
+            "{one} and {other} contradict each other ({}); `ken verify` fails until you run `ken inbox resolve {one} {other} --keep ID`",
             it.why
         ))?;
     }
@@ -146,9 +142,9 @@ pub(super) fn tell_quarantine(
         return Ok(());
     }
     let id = entry.id;
-    let held = session.read(|engine| Ok(engine.quarantined_entry(id)?))?;
-    let why = held.map_or_else(String::new, |it| it.reason);
+    let quarantined = session.read(|engine| Ok(engine.quarantined_entry(id)?))?;
+    let why = quarantined.map_or_else(String::new, |it| it.reason);
     session.printer.note(&format!(
-        "{id} is quarantined: {why}; a person lets it out with `ken guard quarantine release {id} --reason TEXT`"
+        "{id} is quarantined: {why}; a person can release it with `ken guard quarantine release {id} --reason TEXT`"
     ))
 }

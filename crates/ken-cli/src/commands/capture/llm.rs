@@ -63,7 +63,7 @@ pub(in crate::commands) fn run(
             Ok(claims) => claims,
             Err(error) => {
                 tally.unanswered += 1;
-                tell_silence(session, &error)?;
+                note_missing_answer(session, &error)?;
                 continue;
             }
         };
@@ -89,7 +89,7 @@ pub(in crate::commands) fn run(
 }
 
 /// Prints that the LLM gave no valid answer, so nothing was changed.
-pub(in crate::commands) fn tell_silence(
+pub(in crate::commands) fn note_missing_answer(
     session: &mut Session<'_>,
     error: &JudgeError,
 ) -> Result<(), CommandFailure> {
@@ -99,7 +99,7 @@ pub(in crate::commands) fn tell_silence(
     }
     session
         .printer
-        .note(&format!("no answer that counts: {why}"))?;
+        .note(&format!("no valid answer from the LLM: {why}"))?;
     match error.hint() {
         Some(hint) => session.printer.hint(hint),
         None => Ok(()),
@@ -108,7 +108,7 @@ pub(in crate::commands) fn tell_silence(
 
 fn tell(session: &mut Session<'_>, tally: &Tally) -> Result<CommandExit, CommandFailure> {
     let added = pluralize(tally.added, "candidate", "candidates");
-    let mut said = format!("{added} added");
+    let mut summary = format!("{added} added");
     for (count, what) in [
         (tally.known, "already known"),
         (tally.refused, "refused"),
@@ -118,14 +118,14 @@ fn tell(session: &mut Session<'_>, tally: &Tally) -> Result<CommandExit, Command
         ),
     ] {
         if count > 0 {
-            said = format!("{said}, {count} {what}");
+            summary = format!("{summary}, {count} {what}");
         }
     }
     if tally.unanswered > 0 {
-        let pieces = pluralize(tally.unanswered, "piece", "pieces");
-        said = format!("{said}, {pieces} of it without an answer");
+        let parts = pluralize(tally.unanswered, "part", "parts");
+        summary = format!("{summary}, {parts} without an answer");
     }
-    session.printer.talk(said)?;
+    session.printer.talk(summary)?;
     match tally.refused + tally.unanswered {
         0 => Ok(CommandExit::Fine),
         _ => Ok(CommandExit::Refused),
@@ -141,8 +141,8 @@ fn one(
     let (word, entries, why) = match outcome {
         None => ("proposed", Vec::new(), None),
         Some(ExtractionOutcome::Added(id)) => {
-            let is_held = !engine.entry(*id)?.quarantine.is_empty();
-            let why = is_held.then(|| "quarantined".to_owned());
+            let is_quarantined = !engine.entry(*id)?.quarantine.is_empty();
+            let why = is_quarantined.then(|| "quarantined".to_owned());
             ("added", vec![id.to_string()], why)
         }
         Some(ExtractionOutcome::Known(ids)) => {
@@ -195,7 +195,7 @@ fn transcript(path: &Path) -> Result<String, CommandFailure> {
     } else {
         Err(
             CommandFailure::usage(format_args!("`{shown}` has more than {BYTES_MAX} bytes"))
-                .with_hint("give the part that matters, or several parts one after the other"),
+                .with_hint("pass only the relevant part, or split the file and run the command once per part"),
         )
     }
 }

@@ -144,7 +144,7 @@ fn sentence(text: &str) -> Result<String, CommandFailure> {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     if text.is_empty() {
         return Err(CommandFailure::usage(
-            "problem and solution must say something",
+            "--problem and --solution must not be empty",
         ));
     }
     let is_ended = text.ends_with(['.', '!', '?']);

@@ -61,7 +61,7 @@ pub(in crate::commands) fn run(
     });
     let capture = CaptureSource::parse(&bytes(file)?, agent)?;
     let (reduced, spent, exit) = if args.llm {
-        judged(session, &capture)?
+        extract_with_llm(session, &capture)?
     } else {
         let reduced = session.read(|engine| Ok(engine.capture(&capture)?))?;
         (reduced, JudgeUsage::default(), CommandExit::Fine)
@@ -95,12 +95,12 @@ fn show(session: &mut Session<'_>, staged: &InboxClaim) -> Result<(), CommandFai
 }
 
 /// Lets the LLM extract the claims. Without a valid answer, Ken's own extraction is used.
-fn judged(
+fn extract_with_llm(
     session: &mut Session<'_>,
     capture: &CaptureSource,
 ) -> Result<(ReduceOutcome, JudgeUsage, CommandExit), CommandFailure> {
-    let told = capture.judge_text();
-    let pieces = split_transcript(&told).map_err(EngineError::from)?;
+    let text = capture.judge_text();
+    let pieces = split_transcript(&text).map_err(EngineError::from)?;
     let mut judge = llm::open(session)?;
     let mut found: Vec<TranscriptClaim> = Vec::new();
     let mut exit = CommandExit::Fine;
@@ -111,7 +111,7 @@ fn judged(
             Ok(claims) => found.extend(claims.claims),
             Err(error) => {
                 exit = CommandExit::Refused;
-                llm_claims::tell_silence(session, &error)?;
+                llm_claims::note_missing_answer(session, &error)?;
             }
         }
     }
@@ -144,23 +144,23 @@ fn tell(
             let lines = pluralize(it.lines as u64, "line", "lines");
             let skipped = match it.skipped {
                 0 => String::new(),
-                count => format!(", {count} of them not readable"),
+                count => format!(", {count} of them unreadable"),
             };
             format!("transcript of {} ({lines}{skipped})", it.agent.name())
         }
     };
-    session.printer.talk(collect::told(&source, reduced))?;
+    session.printer.talk(collect::summary(&source, reduced))?;
     if spent.calls == 0 {
-        session.printer.talk("0 tokens: no model was asked")?;
+        session.printer.talk("0 tokens: no LLM was called")?;
     }
     if !reduced.staged.is_empty() {
         session.printer.hint(
-            "look them through: `ken inbox accept ID …` makes entries, `ken inbox reject ID …` turns them down for good",
+            "review them: `ken inbox accept ID …` turns claims into entries, `ken inbox reject ID …` rejects claims permanently",
         )?;
     }
-    session.printer.hint(
-        "what you learned yourself is best told by you: `ken capture --problem … --solution … --cite …`",
-    )
+    session
+        .printer
+        .hint("to record a lesson of your own, run `ken capture --problem … --solution … --cite …`")
 }
 
 fn object<'a>(

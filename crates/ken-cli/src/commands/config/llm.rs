@@ -154,7 +154,7 @@ pub(in crate::commands) fn tell_tokens(
     let name = judge.name();
     let calls = pluralize(total.calls, "call", "calls");
     session.printer.talk(format_args!(
-        "judge {name}: {}; {calls}, {} in all",
+        "LLM {name}: {}; {calls}, {} in total",
         tokens(last),
         tokens(total)
     ))
@@ -171,7 +171,7 @@ fn test(session: &mut Session<'_>) -> Result<CommandExit, CommandFailure> {
     let answer = judge.probe();
     tell_tokens(session, &judge)?;
     answer.map_err(EngineError::from)?;
-    session.printer.line("it answers as it should")?;
+    session.printer.line("the LLM returned a valid answer")?;
     Ok(CommandExit::Fine)
 }
 
@@ -219,10 +219,10 @@ fn show(session: &mut Session<'_>, choice: &JudgeChoice) -> Result<CommandExit, 
         let line = format!("{name:<11}{value}");
         session.printer.line(line)
     };
-    line("judge", choice.kind())?;
+    line("llm", choice.kind())?;
     match choice {
         JudgeChoice::None => session.printer.hint(
-            "without one, people decide about what `ken health duplicates` lists; `ken config llm set --help` says how to have one",
+            "without an LLM, people decide about the pairs of `ken health duplicates`; `ken config llm set --help` shows how to configure one",
         )?,
         JudgeChoice::Command {
             program,
@@ -238,7 +238,7 @@ fn show(session: &mut Session<'_>, choice: &JudgeChoice) -> Result<CommandExit, 
         JudgeChoice::OpenAi(it) | JudgeChoice::Anthropic(it) => {
             line("model", &format!("{} at {}", it.model, it.url))?;
             if let Some(variable) = &it.key_variable {
-                line("key", &format!("in the variable {variable}"))?;
+                line("key", &format!("from the variable {variable}"))?;
             }
             line("timeout", &format!("{} s", it.timeout_seconds))?;
         }

@@ -143,8 +143,8 @@ pub(in crate::commands) fn run(
     let is_changed = !matches!(command, ModelCommand::Show);
     if is_changed && report.outdated > 0 && !session.is_json() {
         let entries = pluralize(report.outdated, "entry", "entries");
-        let said = format_args!("the next search embeds {entries} with it");
-        session.printer.hint(said)?;
+        let hint = format_args!("the next search computes vectors for {entries}");
+        session.printer.hint(hint)?;
     }
     Ok(CommandExit::Fine)
 }
@@ -181,7 +181,7 @@ fn add(session: &mut Session<'_>, args: &AddModelArgs) -> Result<ModelReport, Co
         hub: args.hub.clone().or_else(world::model_hub),
         cache: world::models_folder()?,
     };
-    let progress = ProgressIndicator::start(session.printer, "fetching the model", None);
+    let progress = ProgressIndicator::start(session.printer, "downloading the model", None);
     chosen(session, |engine| {
         let folder = progress.during(|it| {
             let count = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
@@ -209,14 +209,14 @@ fn print(session: &mut Session<'_>, report: &ModelReport) -> Result<(), CommandF
     };
     let served_by = report.served_by.name();
     match report.fallback_reason {
-        None => line("rung", served_by)?,
+        None => line("type", served_by)?,
         Some(_) => line(
-            "rung",
+            "type",
             &format!("{served_by}, instead of {}", report.configured),
         )?,
     }
     if let Some(why) = &report.fallback_reason {
-        line("trouble", why)?;
+        line("problem", why)?;
     }
     if let Some(id) = &report.id {
         line("model", id)?;
@@ -228,9 +228,9 @@ fn print(session: &mut Session<'_>, report: &ModelReport) -> Result<(), CommandF
             report.entries,
         );
         let vectors = match report.outdated {
-            0 => format!("of {}", pluralize(all, "entry", "entries")),
-            waiting => format!(
-                "of {with} of {}; {waiting} wait for the next search",
+            0 => format!("for {}", pluralize(all, "entry", "entries")),
+            outdated => format!(
+                "for {with} of {}; the next search computes {outdated}",
                 pluralize(all, "entry", "entries")
             ),
         };

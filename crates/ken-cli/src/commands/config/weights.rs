@@ -88,7 +88,7 @@ fn weights(shares: &[Share]) -> Result<RankingWeights, CommandFailure> {
     RankingWeights::from_json(&Value::Object(members)).map_err(|e| {
         let defaults = RankingWeights::default().named();
         let all = defaults.map(|(name, weight)| format!("{name}={weight:.2}"));
-        let hint = format!("give all six, such as {}", all.join(" "));
+        let hint = format!("set all six weights, such as {}", all.join(" "));
         CommandFailure::usage(e).with_hint(hint)
     })
 }
@@ -111,9 +111,9 @@ fn print(session: &mut Session<'_>, scoring: WorkspaceWeights) -> Result<(), Com
             .line(format_args!("{name:<14}{weight:>5.2}"))?;
     }
     let whose = if own {
-        "chosen for this workspace"
+        "set for this workspace"
     } else {
-        "the default"
+        "default weights"
     };
     session.printer.talk(whose)
 }

@@ -30,5 +30,5 @@ pub(in crate::commands) fn run(
         Ok(entry)
     })?;
     let count = pluralize(entry.citations.len() as u64, "citation", "citations");
-    session.written(&entry, format_args!("cited; it has {count} now"))
+    session.written(&entry, format_args!("cited; the entry has {count}"))
 }

@@ -58,7 +58,7 @@ pub(in crate::commands) fn run(
     let count = pluralize(entry.links.len() as u64, "entry", "entries");
     session.written(
         &entry,
-        format_args!("distilled from {count}, which stay: .ken/entries/{file}"),
+        format_args!("distilled from {count}, which are kept: .ken/entries/{file}"),
     )
 }
 
@@ -88,7 +88,7 @@ fn candidates(session: &mut Session<'_>) -> Result<CommandExit, CommandFailure> 
     if found.is_empty() {
         session
             .printer
-            .talk("no entries are used together so often that one might say what they say")?;
+            .talk("no entries are used together often enough to distill them")?;
     }
     Ok(CommandExit::Fine)
 }

@@ -32,5 +32,5 @@ pub(in crate::commands) fn run(
         Ok(engine.merge(into, &sources, args.statement, by)?)
     })?;
     let from: Vec<String> = entry.merged_from.iter().map(ToString::to_string).collect();
-    session.written(&entry, format_args!("is now one with {}", from.join(", ")))
+    session.written(&entry, format_args!("merged from {}", from.join(", ")))
 }

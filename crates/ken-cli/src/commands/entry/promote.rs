@@ -62,8 +62,8 @@ pub(crate) struct PromoteArgs {
     /// Also write the promotion artifact to FILE
     #[arg(long, value_name = "FILE", requires = "kind")]
     pub(crate) artifact: Option<PathBuf>,
-    /// Promote even if the rules find the entry unproven or specific to this project; only a person
-    /// may
+    /// Promote even if the rules find the entry unproven or specific to this project; people
+    /// only
     #[arg(long)]
     pub(crate) anyway: bool,
 }
@@ -120,7 +120,7 @@ fn goal(to: &str) -> Result<Goal, CommandFailure> {
         "workspace" => Ok(Goal::Workspace),
         "global" => Ok(Goal::Global),
         _ => Err(CommandFailure::usage(format!(
-            "`{to}` is nowhere to promote to; write workspace, global, semantic or procedural"
+            "`{to}` is not a valid target; use workspace, global, semantic or procedural"
         ))),
     }
 }
@@ -140,7 +140,7 @@ fn direct(
         Goal::Memory(_) => format!("`ken entry promote ENTRY --to {to} --as KIND`"),
     };
     Err(
-        CommandFailure::usage(format!("all of {from} at once is not promoted to {to}"))
+        CommandFailure::usage(format!("cannot promote all of {from} to {to} at once"))
             .with_hint(format!("name the entries: {next}")),
     )
 }
@@ -176,7 +176,7 @@ fn only(args: &PromoteArgs) -> Result<&str, CommandFailure> {
     match args.entries.as_slice() {
         [one] if args.kind.is_none() => Ok(one),
         [_] => Err(CommandFailure::usage(
-            "--as is for another memory: --to semantic or --to procedural",
+            "--as requires --to semantic or --to procedural",
         )),
         _ => Err(CommandFailure::usage("promote one entry at a time")),
     }
@@ -192,7 +192,7 @@ fn to_workspace(
         refuse_episodic(id.prefix().memory(), wanted, &args.to)?;
         Ok(engine.promote_to_workspace(id, judgment, by)?)
     })?;
-    session.written(&entry, "promoted: it is for the whole workspace now")
+    session.written(&entry, "promoted to workspace scope")
 }
 
 fn to_global(session: &mut Session<'_>, args: &PromoteArgs) -> Result<CommandExit, CommandFailure> {
@@ -218,14 +218,14 @@ fn to_global(session: &mut Session<'_>, args: &PromoteArgs) -> Result<CommandExi
         return Ok(CommandExit::Fine);
     }
     session.printer.line(there.id)?;
-    let known = pluralize(projects as u64, "project knows it", "projects know it");
+    let known = pluralize(projects as u64, "project has it", "projects have it");
     if copied {
         session.printer.talk(
-        "copied to the global ledger as a candidate, without evidence: other repositories are shown it below what they know themselves",
+        "copied to the global ledger as a candidate, without citations; other repositories list it after their own entries",
     )?;
     } else {
         session.printer.talk(format_args!(
-            "the global ledger says this already; {known} now"
+            "the global ledger already has this claim; {known}"
         ))?;
     }
     Ok(CommandExit::Fine)
@@ -257,14 +257,14 @@ fn to_memory(
     }
     let (entry, path, bytes) = session.write(|engine, by| {
         let sources = args.entries.iter().map(|it| Ok(engine.find(it)?.id));
-        let wish = PromotionRequest {
+        let request = PromotionRequest {
             sources: sources.collect::<Result<_, CommandFailure>>()?,
             kind,
             statement: args.statement,
-            evidence: args.anchors.into_iter().map(Into::into).collect(),
+            anchors: args.anchors.into_iter().map(Into::into).collect(),
             cite: args.cite,
         };
-        let entry = engine.propose_promotion(wish, by)?;
+        let entry = engine.propose_promotion(request, by)?;
         let path = engine.write_artifact(&entry)?;
         let bytes = engine.artifact_bytes(&entry)?;
         Ok((entry, path, bytes))
@@ -283,7 +283,7 @@ fn to_memory(
     let id = entry.id;
     session.printer.line(id)?;
     session.printer.talk(format_args!(
-        "put forward; nobody is shown it until a person other than you approves: {path}"
+        "pending: agents do not see it until a person other than you approves it: {path}"
     ))?;
     session
         .printer

@@ -6,7 +6,7 @@ use clap::Args;
 use ken_core::ledger::event::RetractReason;
 use ken_core::trust::run::ExposureChannel;
 use ken_core::values::citation::CitationSource;
-use ken_core::values::content::Changes;
+use ken_core::values::content::ContentChanges;
 use ken_core::values::id::EntryId;
 use ken_engine::validity::{AnchorVerdict, EntryCheck};
 use serde::Serialize;
@@ -57,10 +57,9 @@ pub(in crate::commands) fn run(
         (Some(id), Some(evidence)) if args.keep => {
             let entry = session.write(|engine, by| {
                 let id = engine.find(id)?.id;
-                engine.cite(id, evidence.clone(), by)?;
-                Ok(engine.accept_current_code(id, by)?)
+                Ok(engine.accept_current_code(id, Some(evidence.clone()), by)?)
             })?;
-            session.written(&entry, "its code is taken as it is now")
+            session.written(&entry, "reanchored to the current code")
         }
         (Some(id), _) => {
             let checked = session.write_as(|engine, reader| {
@@ -97,12 +96,12 @@ fn all(session: &mut Session<'_>) -> Result<CommandExit, CommandFailure> {
     let count = |ids: &[EntryId]| pluralize(ids.len() as u64, "entry", "entries");
     let (taken, followed) = (count(&done.fingerprinted), count(&done.moved));
     session.printer.line(format_args!(
-        "fingerprints taken: {taken}; followed: {followed}"
+        "fingerprints added: {taken}; anchors moved: {followed}"
     ))?;
     if !done.unresolved.is_empty() {
         let left = count(&done.unresolved);
         session.printer.hint(format_args!(
-            "the code of {left} changed: `ken entry reanchor` asks about each"
+            "the code of {left} changed: run `ken entry reanchor` to decide about each"
         ))?;
     }
     Ok(CommandExit::Fine)
@@ -114,7 +113,7 @@ fn walk(session: &mut Session<'_>, all: Vec<EntryCheck>) -> Result<CommandExit, 
     if open.is_empty() {
         session
             .printer
-            .line("Nothing to decide: no code changed under it.")?;
+            .line("Nothing to decide: no anchored code changed.")?;
         return Ok(CommandExit::Fine);
     }
     let asks = io::stdin().is_terminal() && !session.is_json();
@@ -126,7 +125,7 @@ fn walk(session: &mut Session<'_>, all: Vec<EntryCheck>) -> Result<CommandExit, 
     }
     if !asks {
         session.printer.hint(
-            "`ken entry reanchor ID --keep --cite TYPE:REF` says that it stands; `ken edit ID` or `ken retract ID` that it does not",
+            "run `ken entry reanchor ID --keep --cite TYPE:REF` if the claim still holds, `ken edit ID --anchor PATH#SYMBOL` if the code moved, otherwise `ken edit ID` or `ken retract ID`",
         )?;
         return Ok(CommandExit::Refused);
     }
@@ -168,10 +167,13 @@ fn show(session: &mut Session<'_>, checked: &EntryCheck) -> Result<(), CommandFa
 /// Reads a person's answer and applies it.
 fn decide(session: &mut Session<'_>, id: EntryId) -> Result<(), CommandFailure> {
     loop {
-        let answer = ask(session, "[k]eep, [r]evise, re[t]ract, [s]kip?")?;
+        let answer = ask(session, "[k]eep, [e]dit, re[t]ract, [s]kip?")?;
         match answer.as_str() {
             "k" | "keep" => {
-                let cited = ask(session, "what shows it (commit:HASH, test:NAME, …)?")?;
+                let cited = ask(
+                    session,
+                    "citation that shows it still holds (commit:HASH, test:NAME, …):",
+                )?;
                 let Ok(evidence) = cited.parse::<CitationSource>() else {
                     session
                         .printer
@@ -179,13 +181,12 @@ fn decide(session: &mut Session<'_>, id: EntryId) -> Result<(), CommandFailure> 
                     continue;
                 };
                 return session.write(|engine, by| {
-                    engine.cite(id, evidence, by)?;
-                    engine.accept_current_code(id, by)?;
+                    engine.accept_current_code(id, Some(evidence), by)?;
                     Ok(())
                 });
             }
-            "r" | "revise" => {
-                let text = ask(session, "the claim as it should read now:")?;
+            "e" | "edit" | "r" | "revise" => {
+                let text = ask(session, "new statement:")?;
                 let statement = match text.parse() {
                     Ok(statement) => statement,
                     Err(error) => {
@@ -193,13 +194,13 @@ fn decide(session: &mut Session<'_>, id: EntryId) -> Result<(), CommandFailure> 
                         continue;
                     }
                 };
-                let changes = Changes {
+                let changes = ContentChanges {
                     statement: Some(statement),
-                    ..Changes::default()
+                    ..ContentChanges::default()
                 };
                 return session.write(|engine, by| {
                     engine.edit(id, changes, None, by)?;
-                    engine.accept_current_code(id, by)?;
+                    engine.accept_current_code(id, None, by)?;
                     Ok(())
                 });
             }

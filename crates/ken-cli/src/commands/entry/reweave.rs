@@ -32,5 +32,5 @@ pub(in crate::commands) fn run(
         let id = engine.find(&args.entry)?.id;
         Ok(engine.reweave(id, args.evidence, args.statement, by)?)
     })?;
-    session.written(&entry, "rewoven: the evidence is part of it now")
+    session.written(&entry, "updated with the new citation")
 }

@@ -30,5 +30,5 @@ pub(in crate::commands) fn run(
         let id = engine.find(&args.id)?.id;
         Ok(engine.set_status(id, args.to, reason, by)?)
     })?;
-    session.written(&entry, format_args!("now {}", entry.status.value))
+    session.written(&entry, format_args!("status set to {}", entry.status.value))
 }

@@ -23,8 +23,5 @@ pub(in crate::commands) fn run(
         let (old, new) = (engine.find(&args.old)?.id, engine.find(&args.new)?.id);
         Ok((old, engine.supersede(old, new, by)?))
     })?;
-    session.written(
-        &entry,
-        format_args!("takes the place of {old}, which is kept"),
-    )
+    session.written(&entry, format_args!("supersedes {old}, which is kept"))
 }

@@ -26,7 +26,7 @@ pub(crate) enum QuarantineCommand {
         #[arg(long, value_name = "TEXT")]
         reason: String,
     },
-    /// Release an entry; only a person may
+    /// Release an entry; people only
     #[command(
         after_help = "Example:\n  ken guard quarantine release L-7k2f --reason \"Checked the source\""
     )]
@@ -71,14 +71,14 @@ pub(in crate::commands) fn run(
 ) -> Result<CommandExit, CommandFailure> {
     match command {
         QuarantineCommand::List => list(session),
-        QuarantineCommand::Add { id, base, reason } => hold(session, id, base, reason),
+        QuarantineCommand::Add { id, base, reason } => add(session, id, base, reason),
         QuarantineCommand::Release { id, reason } => release(session, &id, reason),
     }
 }
 
 fn list(session: &mut Session<'_>) -> Result<CommandExit, CommandFailure> {
-    let held = session.read(|engine| Ok(engine.quarantined_entries()?))?;
-    for it in &held {
+    let quarantined = session.read(|engine| Ok(engine.quarantined_entries()?))?;
+    for it in &quarantined {
         if session.is_json() {
             session.printer.json(&quarantined_json(it))?;
             continue;
@@ -92,9 +92,10 @@ fn list(session: &mut Session<'_>) -> Result<CommandExit, CommandFailure> {
         session.printer.line(format_args!("  {shown}"))?;
     }
     if !session.is_json() {
-        let waiting = pluralize(held.len() as u64, "entry waits", "entries wait");
-        session.printer.talk(format_args!("{waiting} for review"))?;
-        if !held.is_empty() {
+        let count = quarantined.len() as u64;
+        let count = pluralize(count, "quarantined entry", "quarantined entries");
+        session.printer.talk(count)?;
+        if !quarantined.is_empty() {
             session.printer.hint(
                 "`ken show ID` shows the entry, `ken guard quarantine release ID --reason …` releases it, `ken retract ID` retracts it",
             )?;
@@ -103,7 +104,7 @@ fn list(session: &mut Session<'_>) -> Result<CommandExit, CommandFailure> {
     Ok(CommandExit::Fine)
 }
 
-fn hold(
+fn add(
     session: &mut Session<'_>,
     id: Option<String>,
     base: Option<String>,
@@ -111,24 +112,22 @@ fn hold(
 ) -> Result<CommandExit, CommandFailure> {
     let reason = note(Some(reason))?.ok_or_else(|| CommandFailure::usage("the reason is empty"))?;
     if let Some(base) = base {
-        let held = session.write(|engine, by| Ok(engine.quarantine_change(&base, &reason, by)?))?;
-        for id in &held {
+        let ids = session.write(|engine, by| Ok(engine.quarantine_change(&base, &reason, by)?))?;
+        for id in &ids {
             session.printer.line(id)?;
         }
-        let held = pluralize(held.len() as u64, "entry waits", "entries wait");
-        session
-            .printer
-            .talk(format_args!("{held} for review now"))?;
+        let count = pluralize(ids.len() as u64, "entry", "entries");
+        session.printer.talk(format_args!("quarantined {count}"))?;
         return Ok(CommandExit::Fine);
     }
-    let wanted = id.ok_or_else(|| CommandFailure::usage("name an entry, or --base REV"))?;
+    let wanted = id.ok_or_else(|| CommandFailure::usage("give an entry, or --base REV"))?;
     let entry = session.write(|engine, by| {
         let id = engine.find(&wanted)?.id;
         Ok(engine.quarantine(id, &reason, by)?)
     })?;
     session.written(
         &entry,
-        "quarantined: agents are not shown it until a person releases it",
+        "quarantined: agents do not see it until a person releases it",
     )
 }
 
@@ -144,6 +143,6 @@ fn release(
     })?;
     session.written(
         &entry,
-        format_args!("released; it is {} again", entry.status.value),
+        format_args!("released; its status is {}", entry.status.value),
     )
 }

@@ -44,7 +44,7 @@ pub(in crate::commands) fn run(
     let source = match (&args.author, args.origin) {
         (Some(author), _) => ContributionSource::Author(author.clone()),
         (None, Some(origin)) => ContributionSource::Origin(origin),
-        (None, None) => return Err(CommandFailure::usage("name an author or an origin")),
+        (None, None) => return Err(CommandFailure::usage("give an author or an origin")),
     };
     let state = if args.undo { Switch::Off } else { Switch::On };
     let entries = session.write(|engine, by| Ok(engine.revoke(&source, state, by)?))?;
@@ -62,18 +62,18 @@ pub(in crate::commands) fn run(
     match state {
         Switch::On => {
             session.printer.talk(format_args!(
-                "revoked: agents are not shown the {entries} from it any more"
+                "revoked: agents no longer see the {entries} from this source"
             ))?;
             let what = match &source {
                 ContributionSource::Author(author) => format!("--author {author}"),
                 ContributionSource::Origin(origin) => format!("--origin {}", origin.name()),
             };
             session.printer.hint(format_args!(
-                "`ken guard revoke {what} --undo` takes it back"
+                "`ken guard revoke {what} --undo` undoes the revocation"
             ))?;
         }
         Switch::Off => session.printer.talk(format_args!(
-            "taken back: the {entries} from it count again"
+            "revocation undone: agents see the {entries} from this source again"
         ))?,
     }
     Ok(CommandExit::Fine)

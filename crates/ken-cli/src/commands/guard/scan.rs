@@ -117,11 +117,11 @@ pub(in crate::commands) fn run(
 
 impl Scan<'_> {
     fn path(&mut self, path: &Path, shown: &Path) -> Result<(), CommandFailure> {
-        let told =
+        let failed =
             |e: &io::Error| CommandFailure::io(format!("cannot read `{}`", shown.display()), e);
-        let metadata = fs::symlink_metadata(path).map_err(|e| told(&e))?;
+        let metadata = fs::symlink_metadata(path).map_err(|e| failed(&e))?;
         if metadata.is_dir() {
-            let entries = fs::read_dir(path).map_err(|e| told(&e))?;
+            let entries = fs::read_dir(path).map_err(|e| failed(&e))?;
             let mut names: Vec<_> = entries.flatten().map(|it| it.file_name()).collect();
             names.sort();
             for name in names {
@@ -138,7 +138,7 @@ impl Scan<'_> {
             self.skipped += 1;
             return Ok(());
         }
-        let bytes = fs::read(path).map_err(|e| told(&e))?;
+        let bytes = fs::read(path).map_err(|e| failed(&e))?;
         if bytes.contains(&0) {
             self.skipped += 1;
             return Ok(());
@@ -227,7 +227,7 @@ fn finish(session: &mut Session<'_>, scan: Scan<'_>) -> Result<CommandExit, Comm
     if scan.skipped != 0 {
         let skipped = pluralize(scan.skipped as u64, "file", "files");
         session.printer.talk(format_args!(
-            "{skipped} not looked at: no text, or above 1 MiB"
+            "{skipped} skipped: not text, or larger than 1 MiB"
         ))?;
     }
     Ok(exit)

@@ -9,7 +9,7 @@ use crate::failure::{CommandExit, CommandFailure};
 /// `ken health confidence …`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfidenceCommand {
-    /// Reset the confidence of an entry that is stuck near the middle; only a person may
+    /// Reset the confidence of an entry that is stuck near the middle; people only
     #[command(
         after_help = "Example:\n  ken health confidence reset L-7k2f --reason \"The API was rewritten\""
     )]
@@ -31,8 +31,5 @@ pub(in crate::commands) fn run(
         let id = engine.find(&id)?.id;
         Ok(engine.reset_confidence(id, reason, by)?)
     })?;
-    session.written(
-        &entry,
-        "back to where it began: nothing is believed of it yet",
-    )
+    session.written(&entry, "confidence reset to its initial value")
 }

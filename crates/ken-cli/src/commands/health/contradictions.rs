@@ -82,7 +82,7 @@ pub(in crate::commands) fn run(
         })?;
         session
             .printer
-            .talk("they do not contradict each other, and are not listed again")?;
+            .talk("dismissed; the pair is not listed again")?;
         return Ok(CommandExit::Fine);
     }
     let mut new = 0;
@@ -99,16 +99,14 @@ pub(in crate::commands) fn run(
         return Ok(CommandExit::Fine);
     }
     match found.first() {
-        None => session
-            .printer
-            .talk("no two entries seem to contradict each other")?,
+        None => session.printer.talk("no contradictions found")?,
         Some(first) => {
             let (one, other) = (first.first.id, first.second.id);
-            let mut said = pluralize(found.len() as u64, "contradiction", "contradictions");
+            let mut summary = pluralize(found.len() as u64, "contradiction", "contradictions");
             if args.flag {
-                said = format!("{said}, {new} of them new");
+                summary = format!("{summary}, {new} of them new");
             }
-            session.printer.talk(said)?;
+            session.printer.talk(summary)?;
             session.printer.hint(format_args!(
                 "`ken inbox resolve {one} {other} --keep ID` resolves one, `ken health contradictions --dismiss {one} {other}` dismisses it"
             ))?;

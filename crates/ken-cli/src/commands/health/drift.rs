@@ -35,31 +35,31 @@ pub(in crate::commands) fn run(session: &mut Session<'_>) -> Result<CommandExit,
         return Ok(CommandExit::Fine);
     }
     if found.is_empty() {
-        session.printer.line("Nothing drifts.")?;
+        session.printer.line("No drift found.")?;
     } else {
-        print_shelves(session, &found)?;
+        print_groups(session, &found)?;
     }
     for cluster in &clusters {
         let count = pluralize(cluster.entries.len() as u64, "entry", "entries");
         let ids = shortened(cluster.entries.iter());
         session.printer.line(format_args!(
-            "{count} used together (weight {:.1}) might become one: {ids}",
+            "{count} used together (weight {:.1}) can be distilled into one: {ids}",
             cluster.weight
         ))?;
     }
     Ok(CommandExit::Fine)
 }
 
-fn print_shelves(session: &mut Session<'_>, found: &[DriftFinding]) -> Result<(), CommandFailure> {
-    let mut table = TextTable::new(&["SHELF", "DRIFT", "CALLS FOR", "ENTRIES"], 3);
+fn print_groups(session: &mut Session<'_>, found: &[DriftFinding]) -> Result<(), CommandFailure> {
+    let mut table = TextTable::new(&["GROUP", "DRIFT", "ACTION", "ENTRIES"], 3);
     for it in found {
-        let shelf = match &it.shelf {
+        let group = match &it.shelf {
             DriftGroup::Lens(lens) => format!("lens {lens}"),
             DriftGroup::Kind(kind) => kind.name().to_owned(),
         };
         let ids = shortened(it.entries.iter());
         table.push(vec![
-            shelf.into(),
+            group.into(),
             enum_label(&it.signal).into(),
             enum_label(&it.recommendation).into(),
             ids.into(),
@@ -68,7 +68,7 @@ fn print_shelves(session: &mut Session<'_>, found: &[DriftFinding]) -> Result<()
     let width = session.printer.width();
     session.printer.text(table.render(width))?;
     session.printer.hint(
-        "`ken archive --older-than DAYS` prunes; `ken entry reanchor` leads through what changed",
+        "`ken archive --older-than DAYS` archives old entries; `ken entry reanchor` reviews entries whose code changed",
     )?;
     Ok(())
 }

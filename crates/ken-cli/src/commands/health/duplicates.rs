@@ -8,7 +8,7 @@ use ken_engine::llm::JudgedPairOutcome;
 use serde::Serialize;
 
 use crate::commands::Session;
-use crate::commands::capture::llm::tell_silence;
+use crate::commands::capture::llm::note_missing_answer;
 use crate::commands::config::llm;
 use crate::failure::{CommandExit, CommandFailure};
 use crate::print::{pluralize, truncate_columns};
@@ -35,7 +35,7 @@ pub(crate) struct DuplicatesArgs {
 const CLAIM_WIDTH: usize = 84;
 
 /// Consecutive calls without a valid answer after which the LLM is no longer asked.
-const SILENCES_MAX: u64 = 3;
+const NO_ANSWERS_MAX: u64 = 3;
 
 #[derive(Serialize)]
 struct PairObject {
@@ -64,7 +64,7 @@ pub(in crate::commands) fn run(
         })?;
         session
             .printer
-            .talk("they stay two, and are not listed again")?;
+            .talk("dismissed; the pair is not listed again")?;
         return Ok(CommandExit::Fine);
     }
     if args.llm {
@@ -98,16 +98,14 @@ fn list(session: &mut Session<'_>, limit: usize) -> Result<CommandExit, CommandF
     if session.is_json() {
         return Ok(CommandExit::Fine);
     }
-    let Some(likeliest) = pairs.first() else {
-        session
-            .printer
-            .talk("no two entries seem to say the same")?;
+    let Some(top) = pairs.first() else {
+        session.printer.talk("no duplicates found")?;
         return Ok(CommandExit::Fine);
     };
     let count = pluralize(all as u64, "pair", "pairs");
     if pairs.len() < all {
         session.printer.talk(format_args!(
-            "{} of {count}, likeliest first; --limit {all} lists all",
+            "{} of {count}, most similar first; --limit {all} lists all",
             pairs.len()
         ))?;
     } else {
@@ -115,12 +113,12 @@ fn list(session: &mut Session<'_>, limit: usize) -> Result<CommandExit, CommandF
     }
     // Merging opposite claims is never suggested.
     let shown = pairs.iter().find(|it| !it.may_be_opposites);
-    let DuplicatePair { first, second, .. } = shown.unwrap_or(likeliest);
+    let DuplicatePair { first, second, .. } = shown.unwrap_or(top);
     let (first, second) = (first.id, second.id);
-    let apart = format!("`ken health duplicates --dismiss {first} {second}` keeps them apart");
+    let dismiss = format!("`ken health duplicates --dismiss {first} {second}` dismisses the pair");
     let hint = match shown {
-        Some(_) => format!("`ken entry merge {second} --into {first}` makes two one, {apart}"),
-        None => apart,
+        Some(_) => format!("`ken entry merge {second} --into {first}` merges the pair, {dismiss}"),
+        None => dismiss,
     };
     session.printer.hint(hint)?;
     Ok(CommandExit::Fine)
@@ -138,7 +136,7 @@ fn merge(session: &mut Session<'_>) -> Result<CommandExit, CommandFailure> {
     let count = pluralize(merged.len() as u64, "pair", "pairs");
     session
         .printer
-        .talk(format_args!("{count} merged; the others need a look"))?;
+        .talk(format_args!("{count} merged; review the others"))?;
     Ok(CommandExit::Fine)
 }
 
@@ -146,10 +144,10 @@ fn merge(session: &mut Session<'_>) -> Result<CommandExit, CommandFailure> {
 #[derive(Default)]
 struct Tally {
     merged: u64,
-    apart: u64,
+    dismissed: u64,
     people: u64,
     refused: u64,
-    silent: u64,
+    unanswered: u64,
 }
 
 /// Asks the LLM about the most similar pairs.
@@ -180,28 +178,29 @@ fn ask(session: &mut Session<'_>, limit: usize) -> Result<CommandExit, CommandFa
             | JudgedPairOutcome::NeedsPerson
             | JudgedPairOutcome::Refused(_) => 0,
         };
-        told(session, pair, &judged, &mut tally)?;
-        if in_a_row == SILENCES_MAX {
-            let why =
-                format!("{SILENCES_MAX} questions in a row got no answer: the rest is not asked");
+        print_outcome(session, pair, &judged, &mut tally)?;
+        if in_a_row == NO_ANSWERS_MAX {
+            let why = format!(
+                "{NO_ANSWERS_MAX} calls in a row got no valid answer; the other pairs were not sent"
+            );
             session.printer.note(&why)?;
             break;
         }
     }
     session.surroundings.remember(&mut engine)?;
     session.printer.notices(&engine.take_notices())?;
-    let asked = pluralize(pairs.len() as u64, "pair", "pairs");
+    let count = pluralize(pairs.len() as u64, "pair", "pairs");
     session.printer.talk(format_args!(
-        "{asked}: {} merged, {} told apart, {} left to people, {} refused, {} without an answer",
-        tally.merged, tally.apart, tally.people, tally.refused, tally.silent
+        "{count}: {} merged, {} dismissed, {} left to a person, {} refused, {} without an answer",
+        tally.merged, tally.dismissed, tally.people, tally.refused, tally.unanswered
     ))?;
-    match tally.refused + tally.silent {
+    match tally.refused + tally.unanswered {
         0 => Ok(CommandExit::Fine),
         _ => Ok(CommandExit::Refused),
     }
 }
 
-fn told(
+fn print_outcome(
     session: &mut Session<'_>,
     pair: &DuplicatePair,
     judged: &JudgedPairOutcome,
@@ -209,17 +208,17 @@ fn told(
 ) -> Result<(), CommandFailure> {
     let (word, count) = match judged {
         JudgedPairOutcome::Merged { .. } => ("merged", &mut tally.merged),
-        JudgedPairOutcome::Dismissed => ("told apart", &mut tally.apart),
+        JudgedPairOutcome::Dismissed => ("dismissed", &mut tally.dismissed),
         JudgedPairOutcome::Norm | JudgedPairOutcome::NeedsPerson => {
-            ("left to people", &mut tally.people)
+            ("left to a person", &mut tally.people)
         }
         JudgedPairOutcome::Refused(_) => ("refused", &mut tally.refused),
-        JudgedPairOutcome::NoAnswer(_) => ("no answer", &mut tally.silent),
+        JudgedPairOutcome::NoAnswer(_) => ("no answer", &mut tally.unanswered),
     };
     *count += 1;
     one(session, pair, Some(word))?;
     match judged {
-        JudgedPairOutcome::NoAnswer(error) => tell_silence(session, error),
+        JudgedPairOutcome::NoAnswer(error) => note_missing_answer(session, error),
         JudgedPairOutcome::Refused(error) => session.printer.note(&format!("not merged: {error}")),
         JudgedPairOutcome::Merged { .. }
         | JudgedPairOutcome::Dismissed
@@ -247,9 +246,9 @@ fn one(
         });
     }
     let mut head = if sure {
-        "the same".to_owned()
+        "same claim".to_owned()
     } else {
-        format!("alike {:.2}", pair.score)
+        format!("same claim with probability {:.2}", pair.score)
     };
     if pair.may_be_opposites {
         head.push_str(", may be opposites");

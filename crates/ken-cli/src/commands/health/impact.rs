@@ -56,7 +56,7 @@ pub(in crate::commands) fn run(
         one(session, Some(entry), *impact)?;
     }
     if lifts.entries.is_empty() {
-        session.printer.hint("entries are tried where `ken brief --run RUN` gives them to agents of a run that `ken run open` began")?;
+        session.printer.hint("to measure impact, open a run with `ken run open` and brief its agents with `ken brief --run RUN`")?;
     }
     Ok(CommandExit::Fine)
 }

@@ -86,13 +86,13 @@ fn list(session: &mut Session<'_>) -> Result<CommandExit, CommandFailure> {
         session.printer.json(&Object { schema, it: &found })?;
         return Ok(CommandExit::Fine);
     }
-    let mut table = TextTable::new(&["SERVICE", "DUE", "LAST", "RUNS", "WHAT IT DOES"], 4);
+    let mut table = TextTable::new(&["SERVICE", "DUE", "LAST", "RUNS", "PURPOSE"], 4);
     for state in &found.services {
         let last = state.last.map(|it| it.date().to_string());
         let runs = match (state.automatic, state.service.category()) {
-            (true, _) => "unasked",
-            (false, Some(_)) => "when asked",
-            (false, None) => "by hand only",
+            (true, _) => "automatically",
+            (false, Some(_)) => "on request",
+            (false, None) => "on request only",
         };
         table.push(vec![
             state.service.name().into(),
@@ -112,7 +112,7 @@ fn tell_policy(session: &mut Session<'_>, found: &MaintenanceStatus) -> Result<(
     let (policy, spent) = (&found.policy, found.spent);
     let mode = policy.mode.name();
     session.printer.talk(match policy.mode {
-        MaintenanceMode::Suggest => format!("policy {mode}: nothing happens unasked"),
+        MaintenanceMode::Suggest => format!("policy {mode}: nothing runs automatically"),
         MaintenanceMode::AutoNotify | MaintenanceMode::Autonomous => format!(
             "policy {mode}: today {} of {} entries changed in {} of {} runs",
             spent.changes,
@@ -122,9 +122,10 @@ fn tell_policy(session: &mut Session<'_>, found: &MaintenanceStatus) -> Result<(
         ),
     })?;
     match found.services.iter().find(|it| it.due) {
-        Some(due) => session
-            .printer
-            .hint(format_args!("`{}` runs what is due", due.command)),
+        Some(due) => session.printer.hint(format_args!(
+            "`{}` runs the service that is due",
+            due.command
+        )),
         None => Ok(()),
     }
 }
@@ -210,9 +211,9 @@ fn print_policy(
 ) -> Result<CommandExit, CommandFailure> {
     let auto: Vec<&str> = policy.auto_actions.iter().map(|it| it.name()).collect();
     let auto = match policy.mode {
-        MaintenanceMode::Autonomous => "everything".to_owned(),
+        MaintenanceMode::Autonomous => "all".to_owned(),
         MaintenanceMode::Suggest | MaintenanceMode::AutoNotify if auto.is_empty() => {
-            "nothing".to_owned()
+            "none".to_owned()
         }
         MaintenanceMode::Suggest | MaintenanceMode::AutoNotify => auto.join(", "),
     };

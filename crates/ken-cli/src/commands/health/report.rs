@@ -134,7 +134,7 @@ pub(super) fn review(
             HealthThresholds::from_json(&text).map_err(|error| {
                 CommandFailure::usage(error)
                     .at(path.display())
-                    .with_hint("`ken health review --format json` names every limit under `counts`")
+                    .with_hint("`ken health review --format json` lists every limit under `counts`")
             })?
         }
     };
@@ -158,7 +158,7 @@ fn print_review(session: &mut Session<'_>, review: &HealthReview) -> Result<(), 
     match &review.proposal {
         Some(file) => session
             .printer
-            .talk(format_args!("a proposal was written to {file}")),
-        None => session.printer.talk("no limit is reached"),
+            .talk(format_args!("wrote a proposal to {file}")),
+        None => session.printer.talk("no limit was reached"),
     }
 }

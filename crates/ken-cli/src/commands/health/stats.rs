@@ -144,7 +144,7 @@ pub(in crate::commands) fn run(
     if stats.days.iter().any(|day| day.is_full) {
         session
             .printer
-            .note("more was asked on a day than is counted")?;
+            .note("a day had more queries than Ken counts")?;
     }
     Ok(CommandExit::Fine)
 }

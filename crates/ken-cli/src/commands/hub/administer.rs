@@ -42,7 +42,7 @@ pub(in crate::commands) fn run(
 pub(in crate::commands) fn database(typed: Option<&str>) -> Result<String, CommandFailure> {
     let url = typed.map(ToOwned::to_owned).or_else(database_url);
     url.ok_or_else(|| {
-        CommandFailure::usage("no database is named")
+        CommandFailure::usage("no database URL was given")
             .with_hint("set KEN_DATABASE_URL, such as postgres://ken@localhost/ken")
     })
 }
@@ -139,9 +139,7 @@ async fn migrate(session: &mut Session<'_>, url: &str) -> Result<(), CommandFail
         session.printer.line(name)?;
     }
     match run.len() {
-        0 => session
-            .printer
-            .talk("the database is at this build's version"),
+        0 => session.printer.talk("the database schema is up to date"),
         count => {
             let migrations = pluralize(count as u64, "migration", "migrations");
             session.printer.talk(format_args!("ran {migrations}"))
@@ -151,13 +149,13 @@ async fn migrate(session: &mut Session<'_>, url: &str) -> Result<(), CommandFail
 
 async fn quota(session: &mut Session<'_>, hub: &Administration, args: &QuotaArgs) -> Done {
     let organization = args.organization.as_str();
-    let wishes = [
+    let limits = [
         args.workspaces,
         args.events,
         args.bytes,
         args.requests_per_minute,
     ];
-    if wishes.iter().all(Option::is_none) {
+    if limits.iter().all(Option::is_none) {
         let allowed = attempt!(hub.quotas(organization).await);
         output::quotas(session, organization, &allowed)?;
         return Ok(Ok(()));
@@ -169,8 +167,8 @@ async fn quota(session: &mut Session<'_>, hub: &Administration, args: &QuotaArgs
             &mut quotas.bytes_max,
             &mut quotas.requests_per_minute,
         ];
-        for (place, wish) in places.into_iter().zip(wishes) {
-            match wish {
+        for (place, limit) in places.into_iter().zip(limits) {
+            match limit {
                 None => {}
                 Some(MaxArg::Default) => *place = None,
                 Some(MaxArg::Count(max)) => *place = Some(max),
@@ -180,8 +178,8 @@ async fn quota(session: &mut Session<'_>, hub: &Administration, args: &QuotaArgs
     let allowed = attempt!(hub.set_quotas(organization, change).await);
     output::quotas(session, organization, &allowed)?;
     if args.requests_per_minute.is_some() {
-        let told = "hubs that run ask for the rate anew within a minute; the rest holds at once";
-        session.printer.talk(told)?;
+        let effect = "running hubs apply the new rate within a minute, other quotas immediately";
+        session.printer.talk(effect)?;
     }
     Ok(Ok(()))
 }
@@ -206,9 +204,9 @@ async fn token(session: &mut Session<'_>, hub: &Administration, command: &TokenC
             match token.revoked_at {
                 Some(at) if known => session
                     .printer
-                    .talk(format_args!("it was revoked before, at {at}"))?,
+                    .talk(format_args!("already revoked at {at}"))?,
                 Some(_) | None => session.printer.talk(format_args!(
-                    "the {}'s token of {} opens nothing any more",
+                    "revoked the {} token of {}",
                     token.role, token.actor
                 ))?,
             }
@@ -236,11 +234,11 @@ async fn create_token(session: &mut Session<'_>, hub: &Administration, args: &To
     let token = &listed.token;
     let days = pluralize(args.days.into(), "day", "days");
     session.printer.talk(format_args!(
-        "token {} for {}, role {}; it ends in {days}",
+        "token {} for {}, role {}; expires in {days}",
         token.id, token.actor, token.role
     ))?;
     session.printer.hint(
-        "it is shown this once; `ken remote add URL --token-stdin` keeps it where it is used",
+        "the secret is shown only once; `ken remote add URL --token-stdin` stores it in a clone",
     )?;
     Ok(Ok(()))
 }
@@ -253,17 +251,17 @@ fn administered(error: &AdministrationError) -> CommandFailure {
     }
     match error {
         AdministrationError::NoOrganization(_) => failure.with_hint(
-            "`ken hub organization list` shows which there are, `ken hub organization add NAME` makes one",
+            "`ken hub organization list` lists organizations, `ken hub organization add NAME` creates one",
         ),
         AdministrationError::NoWorkspace(_)
         | AdministrationError::Token(IssueTokenError::NoWorkspace(_)) => {
-            failure.with_hint("`ken hub workspace list ORGANIZATION` shows which there are")
+            failure.with_hint("`ken hub workspace list ORGANIZATION` lists workspaces")
         }
         AdministrationError::NoToken(_) => {
-            failure.with_hint("`ken hub token list ORGANIZATION` shows their ids")
+            failure.with_hint("`ken hub token list ORGANIZATION` lists token ids")
         }
         AdministrationError::QuotaExceeded(_) | AdministrationError::Token(IssueTokenError::QuotaExceeded(_)) => {
-            failure.with_hint("`ken hub quota ORGANIZATION` shows what is allowed and changes it")
+            failure.with_hint("`ken hub quota ORGANIZATION` shows and sets the quotas")
         }
         AdministrationError::Token(_)
         | AdministrationError::Database(_)

@@ -108,7 +108,7 @@ fn max(text: &str) -> Result<MaxArg, String> {
         count => count
             .parse()
             .map(MaxArg::Count)
-            .map_err(|_| "name a whole number, or `default`".to_owned()),
+            .map_err(|_| "expected a whole number or `default`".to_owned()),
     }
 }
 
@@ -194,8 +194,8 @@ pub(in crate::commands) fn run(
     _session: &mut Session<'_>,
     _args: &HubArgs,
 ) -> Result<CommandExit, CommandFailure> {
-    Err(CommandFailure::usage("this ken was built without a hub")
-        .with_hint("releases have it; build with the feature `hub`"))
+    Err(CommandFailure::usage("this build of ken has no hub")
+        .with_hint("use a release, or build with the feature `hub`"))
 }
 
 #[cfg(feature = "hub")]

@@ -101,9 +101,11 @@ pub(super) fn done(
     if known {
         session
             .printer
-            .talk(format_args!("there is one called `{name}` already"))
+            .talk(format_args!("{what} `{name}` already exists"))
     } else {
-        session.printer.talk(format_args!("{what} `{name}` made"))
+        session
+            .printer
+            .talk(format_args!("created {what} `{name}`"))
     }
 }
 
@@ -125,12 +127,12 @@ pub(super) fn organizations(
         return Ok(());
     }
     if rows.is_empty() {
-        session.printer.talk("no organizations are seen")?;
+        session.printer.talk("no organizations are visible")?;
         return session.printer.hint(
-            "only the role that owns the tables sees them, the one `ken hub migrate` was run as; `ken hub organization add NAME` makes one",
+            "only the database role that ran `ken hub migrate` can list organizations; `ken hub organization add NAME` creates one",
         );
     }
-    let heads = ["ORGANIZATION", "WORKSPACES", "EVENTS", "SINCE", "ID"];
+    let heads = ["ORGANIZATION", "WORKSPACES", "EVENTS", "CREATED", "ID"];
     let mut table = TextTable::new(&heads, 0);
     for row in rows {
         table.push(vec![
@@ -170,7 +172,7 @@ pub(super) fn workspaces(
             .talk("the organization has no workspace yet")?;
         return session
             .printer
-            .hint("`ken hub workspace add ORGANIZATION NAME` makes one");
+            .hint("`ken hub workspace add ORGANIZATION NAME` creates one");
     }
     let mut table = TextTable::new(&["WORKSPACE", "EVENTS", "BYTES", "LAST", "STATE"], 0);
     for row in rows {
@@ -203,13 +205,13 @@ pub(super) fn tokens(
         session.printer.talk("the organization has no token yet")?;
         return session
             .printer
-            .hint("`ken hub token create ORGANIZATION --role ROLE --actor ACTOR` makes one");
+            .hint("`ken hub token create ORGANIZATION --role ROLE --actor ACTOR` creates one");
     }
-    let heads = ["ID", "ROLE", "ACTOR", "NAME", "WORKSPACES", "ENDS"];
+    let heads = ["ID", "ROLE", "ACTOR", "NAME", "WORKSPACES", "EXPIRES"];
     let mut table = TextTable::new(&heads, 4);
     for TokenListing { token, workspaces } in tokens {
         let actor = token.actor.to_string();
-        let ends = match (token.revoked_at, token.expires_at) {
+        let expires = match (token.revoked_at, token.expires_at) {
             (Some(at), _) => TableCell::styled(DIM, format!("revoked {}", at.date())),
             (None, Some(at)) if at <= now => {
                 TableCell::styled(WARN, format!("expired {}", at.date()))
@@ -219,14 +221,14 @@ pub(super) fn tokens(
         };
         // Most tokens are named after their actor, so the name is printed only if it differs.
         let name = if token.name == actor { "" } else { &token.name };
-        let held_to = workspaces.as_ref();
+        let names = workspaces.as_ref();
         table.push(vec![
             token.id.to_string().into(),
             token.role.name().into(),
             TableCell::styled(BOLD, actor),
             name.into(),
-            held_to.map_or("all".to_owned(), |it| it.join(", ")).into(),
-            ends,
+            names.map_or("all".to_owned(), |it| it.join(", ")).into(),
+            expires,
         ]);
     }
     print(session, &table)?;
@@ -315,13 +317,13 @@ pub(super) fn quotas(
             own: own.map(|(what, ..)| *what).collect(),
         });
     }
-    let mut table = TextTable::new(&["QUOTA", "MAX", "SET"], 0);
+    let mut table = TextTable::new(&["QUOTA", "MAX", "SOURCE"], 0);
     for (what, max, is_own) in all {
-        let set = if is_own { "here" } else { "by default" };
+        let source = if is_own { "organization" } else { "default" };
         table.push(vec![
             TableCell::styled(BOLD, what.replace('_', "-")),
             max.to_string().into(),
-            TableCell::styled(DIM, set),
+            TableCell::styled(DIM, source),
         ]);
     }
     print(session, &table)

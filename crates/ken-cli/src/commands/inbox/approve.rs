@@ -78,12 +78,12 @@ pub(in crate::commands) fn run(
         let approved = engine.approve(entry.id, approving, by);
         approved.map_err(|error| unsigned(engine, &entry, error))
     })?;
-    let said = if entry.quarantine.is_empty() {
-        "approved: agents are shown it from now on".to_owned()
+    let message = if entry.quarantine.is_empty() {
+        "approved: agents see it from now on".to_owned()
     } else {
-        "approved, but it is still quarantined: `ken guard quarantine list`".to_owned()
+        "approved, but still quarantined; see `ken guard quarantine list`".to_owned()
     };
-    session.written(&entry, said)
+    session.written(&entry, message)
 }
 
 /// Adds instructions for signing if a signature is missing or invalid.
@@ -118,11 +118,11 @@ fn show(session: &mut Session<'_>, wanted: &str) -> Result<CommandExit, CommandF
 }
 
 fn list(session: &mut Session<'_>) -> Result<CommandExit, CommandFailure> {
-    let (waiting, signed) = session.read(|engine| {
-        let waiting = engine.pending_approvals()?;
-        Ok((waiting, engine.requires_signatures()?))
+    let (pending, signed) = session.read(|engine| {
+        let pending = engine.pending_approvals()?;
+        Ok((pending, engine.requires_signatures()?))
     })?;
-    for it in &waiting {
+    for it in &pending {
         if session.is_json() {
             session.printer.json(&object(it, signed))?;
         } else {
@@ -132,9 +132,9 @@ fn list(session: &mut Session<'_>) -> Result<CommandExit, CommandFailure> {
     if session.is_json() {
         return Ok(CommandExit::Fine);
     }
-    let count = pluralize(waiting.len() as u64, "entry needs", "entries need");
+    let count = pluralize(pending.len() as u64, "entry needs", "entries need");
     session.printer.talk(format_args!("{count} approval"))?;
-    if !waiting.is_empty() {
+    if !pending.is_empty() {
         let how = if signed { " --signature FILE" } else { "" };
         session.printer.hint(format_args!(
             "`ken inbox approve ID --show` prints the artifact, `ken inbox approve ID{how}` approves it, `ken retract ID` rejects it"
@@ -177,6 +177,6 @@ pub(super) fn lines(it: &PendingApproval) -> String {
     } else {
         format!(", from {}", sources.join(", "))
     };
-    let said = escape_invisible(&it.entry.title());
-    format!("{}  {kind}  by {authors}{from}\n  {said}\n", it.entry.id)
+    let title = escape_invisible(&it.entry.title());
+    format!("{}  {kind}  by {authors}{from}\n  {title}\n", it.entry.id)
 }

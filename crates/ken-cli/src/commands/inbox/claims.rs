@@ -50,7 +50,7 @@ pub(super) fn list(session: &mut Session<'_>) -> Result<CommandExit, CommandFail
         }
     }
     if !session.is_json() {
-        let claims = pluralize(all.len() as u64, "claim waits", "claims wait");
+        let claims = pluralize(all.len() as u64, "pending claim", "pending claims");
         session.printer.talk(claims)?;
         if !all.is_empty() {
             session.printer.hint(
@@ -117,7 +117,7 @@ pub(super) fn accept(
         .talk(format_args!("{entries} created from claims"))?;
     for it in &accepted.refused {
         session.printer.talk(format_args!(
-            "  {} still waits: {}",
+            "  {} stays pending: {}",
             it.staged.id, it.reason
         ))?;
     }
@@ -138,7 +138,7 @@ pub(super) fn reject(
     }
     let claims = pluralize(rejected as u64, "claim", "claims");
     session.printer.talk(format_args!(
-        "{claims} rejected; `ken import --review` does not bring them again"
+        "{claims} rejected; `ken import --review` does not add them again"
     ))?;
     Ok(CommandExit::Fine)
 }

@@ -56,7 +56,7 @@ pub(in crate::commands) fn run(
         super::claims::line(session, staged)?;
     }
     let sources = pluralize(reduced.sources as u64, "source", "sources");
-    session.printer.talk(told(&sources, &reduced))?;
+    session.printer.talk(summary(&sources, &reduced))?;
     if !reduced.staged.is_empty() {
         session.printer.hint(
             "`ken inbox compare` finds duplicates and contradictions; `ken inbox accept` turns claims into entries",
@@ -66,11 +66,11 @@ pub(in crate::commands) fn run(
 }
 
 /// Returns a summary of the claims extracted from `source`.
-pub(in crate::commands) fn told(source: &str, reduced: &ReduceOutcome) -> String {
+pub(in crate::commands) fn summary(source: &str, reduced: &ReduceOutcome) -> String {
     let claims = reduced.staged.len() as u64;
-    let claims = pluralize(claims, "claim waits now", "claims wait now");
+    let claims = pluralize(claims, "new claim", "new claims");
     format!(
-        "{source}: {claims}; {} waited already, {} known, {} rejected before, {} refused by the guard",
+        "{source}: {claims}; {} already pending, {} known, {} rejected before, {} refused by the guard",
         reduced.waiting, reduced.known, reduced.rejected, reduced.refused
     )
 }

@@ -16,15 +16,15 @@ pub(in crate::commands) fn run(session: &mut Session<'_>) -> Result<CommandExit,
     for seen in &reflection.seen {
         let word = match seen.relation {
             RelationKind::Contradiction => "contradicts",
-            RelationKind::Duplicate => "says the same as",
-            RelationKind::Link => "is about the same as",
+            RelationKind::Duplicate => "duplicates",
+            RelationKind::Link => "relates to",
         };
         session
             .printer
             .line(format_args!("{} {word} {}", seen.staged, seen.with))?;
-        for said in [&seen.says, &seen.other_says] {
+        for statement in [&seen.says, &seen.other_says] {
             session.printer.line(truncate_columns(
-                &format!("    {}", escape_invisible(said)),
+                &format!("    {}", escape_invisible(statement)),
                 width,
             ))?;
         }

@@ -20,7 +20,7 @@ struct InboxJson<'a> {
 }
 
 pub(super) fn run(session: &mut Session<'_>) -> Result<CommandExit, CommandFailure> {
-    let (waiting, approvals, signed, quarantined) = session.read(|engine| {
+    let (pending, approvals, signed, quarantined) = session.read(|engine| {
         Ok((
             engine.inbox_claims()?,
             engine.pending_approvals()?,
@@ -32,7 +32,7 @@ pub(super) fn run(session: &mut Session<'_>) -> Result<CommandExit, CommandFailu
     if session.is_json() {
         let json = InboxJson {
             schema: "ken.inbox.v1",
-            claims: &waiting,
+            claims: &pending,
             approvals: approvals
                 .iter()
                 .map(|it| approve::object(it, signed))
@@ -48,16 +48,16 @@ pub(super) fn run(session: &mut Session<'_>) -> Result<CommandExit, CommandFailu
     }
     heading(
         session,
-        waiting.len(),
+        pending.len(),
         "claim",
         "ken inbox accept ID, ken inbox reject ID",
     )?;
-    for claim in &waiting {
+    for claim in &pending {
         claims::line(session, claim)?;
     }
     heading(session, approvals.len(), "approval", "ken inbox approve ID")?;
-    for pending in &approvals {
-        session.printer.text(approve::lines(pending))?;
+    for approval in &approvals {
+        session.printer.text(approve::lines(approval))?;
     }
     let release = "ken guard quarantine release ID --reason TEXT";
     heading(session, quarantined.len(), "quarantined entry", release)?;
@@ -76,8 +76,8 @@ pub(super) fn run(session: &mut Session<'_>) -> Result<CommandExit, CommandFailu
     for pair in &conflicts {
         contradictions::print(session, pair)?;
     }
-    if waiting.len() + approvals.len() + quarantined.len() + conflicts.len() == 0 {
-        session.printer.talk("nothing waits for you")?;
+    if pending.len() + approvals.len() + quarantined.len() + conflicts.len() == 0 {
+        session.printer.talk("the inbox is empty")?;
     }
     Ok(CommandExit::Fine)
 }

@@ -25,23 +25,19 @@ pub(in crate::commands) fn run(
     let Some(out) = &args.out else {
         let mut page = Vec::new();
         let written = clap_mangen::Man::new(help::command()).render(&mut page);
-        written.map_err(|e| CommandFailure::io("cannot make the manual page", &e))?;
+        written.map_err(|e| CommandFailure::io("cannot render the manual page", &e))?;
         session.printer.text(String::from_utf8_lossy(&page))?;
         return Ok(CommandExit::Fine);
     };
     let out = session.surroundings.start.join(out);
-    let failed = |error| {
-        CommandFailure::io(
-            format_args!("cannot write below `{}`", out.display()),
-            &error,
-        )
-    };
+    let failed =
+        |error| CommandFailure::io(format_args!("cannot write to `{}`", out.display()), &error);
     fs::create_dir_all(&out).map_err(failed)?;
     clap_mangen::generate_to(help::command(), &out).map_err(failed)?;
     let pages = fs::read_dir(&out).map_err(failed)?.count();
     let pages = pluralize(pages as u64, "page", "pages");
     session
         .printer
-        .talk(format_args!("wrote {pages} below {}", out.display()))?;
+        .talk(format_args!("wrote {pages} to {}", out.display()))?;
     Ok(CommandExit::Fine)
 }

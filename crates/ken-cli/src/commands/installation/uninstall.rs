@@ -34,12 +34,12 @@ pub(in crate::commands) fn run(
     } else {
         LedgerRetention::Keep
     };
-    let told = setup::before_uninstall(session)?;
+    let setup_files = setup::before_uninstall(session)?;
     let surroundings = &session.surroundings;
     let done = ken_engine::init::uninstall(&surroundings.start, &surroundings.git, knowledge)?;
     let removed = done.removed.iter();
     let removed = removed.map(|path| from_here(path, &surroundings.start));
-    let removed: Vec<String> = told.into_iter().chain(removed).collect();
+    let removed: Vec<String> = setup_files.into_iter().chain(removed).collect();
     if session.is_json() {
         session.printer.json(&UninstallObject {
             schema: "ken.uninstall.v1",
@@ -55,9 +55,11 @@ pub(in crate::commands) fn run(
         session
             .printer
             .talk("the ledger and its entry files stay in .ken")?;
-        session.printer.hint("`ken self uninstall --delete-knowledge` deletes them; what is committed stays in git's history")?;
+        session.printer.hint("`ken self uninstall --delete-knowledge` deletes them; committed files stay in git's history")?;
     } else {
-        session.printer.talk("nothing of Ken is left in the tree")?;
+        session
+            .printer
+            .talk("removed all files of Ken from the worktree")?;
     }
     Ok(CommandExit::Fine)
 }

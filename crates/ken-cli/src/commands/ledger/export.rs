@@ -88,9 +88,9 @@ pub(in crate::commands) fn run(
     for name in written {
         session.printer.line(name)?;
     }
-    session.printer.talk(format_args!(
-        "wrote {count}; evidence stays in this repository"
-    ))?;
+    session
+        .printer
+        .talk(format_args!("wrote {count}; anchors are not exported"))?;
     Ok(CommandExit::Fine)
 }
 

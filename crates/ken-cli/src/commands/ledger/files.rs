@@ -68,7 +68,7 @@ pub(super) fn pack(session: &mut Session<'_>) -> Result<CommandExit, CommandFail
     if object.added.is_empty() {
         session
             .printer
-            .talk("nothing to pack: it takes several committed segments")?;
+            .talk("nothing to pack: packing needs several committed segments")?;
         return Ok(CommandExit::Fine);
     }
     for path in &object.added {
@@ -79,7 +79,7 @@ pub(super) fn pack(session: &mut Session<'_>) -> Result<CommandExit, CommandFail
         pluralize(object.removed.len() as u64, "segment", "segments"),
     );
     let commit = if object.committed {
-        ", in a commit of its own"
+        ", in a separate commit"
     } else {
         ""
     };
@@ -127,7 +127,7 @@ pub(super) fn check(session: &mut Session<'_>) -> Result<CommandExit, CommandFai
         .printer
         .talk(format_args!("checked {events} in {files}: {findings}"))?;
     if damaged {
-        session.printer.hint("`git checkout -- FILE` restores a committed segment, `ken ledger recover` what the journal holds")?;
+        session.printer.hint("`git checkout -- FILE` restores a committed segment, `ken ledger recover` restores events from the journal")?;
     }
     Ok(exit)
 }

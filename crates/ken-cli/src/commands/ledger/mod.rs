@@ -18,7 +18,7 @@ pub(crate) enum LedgerCommand {
     /// Verify every line of every segment and pack
     #[command(after_help = "Example:\n  ken ledger check")]
     Check,
-    /// Pack committed segments into one file, in a commit of its own
+    /// Pack committed segments into one file, in a separate commit
     #[command(after_help = "Example:\n  ken ledger pack")]
     Pack,
     /// Print the lines of a segment or pack

@@ -55,26 +55,26 @@ pub(in crate::commands) fn run(
         session.printer.line(path)?;
     }
     if object.restored.is_empty() {
-        session.printer.talk("nothing was lost")?;
+        session.printer.talk("no events are missing")?;
     }
     for (branch, events) in &object.restored {
         let events = pluralize(*events, "event", "events");
         session.printer.talk(format_args!(
-            "brought back {events} written on {}",
+            "recovered {events} written on {}",
             short(branch)
         ))?;
     }
     for (branch, events) in &object.left {
         let events = pluralize(*events, "lost event", "lost events");
         session.printer.talk(format_args!(
-            "{events} were written on {} and left there",
+            "skipped {events} written on {}",
             short(branch)
         ))?;
     }
     if !object.left.is_empty() {
         session
             .printer
-            .hint("`ken ledger recover --all` brings them back here, too")?;
+            .hint("`ken ledger recover --all` recovers them, too")?;
     }
     Ok(CommandExit::Fine)
 }

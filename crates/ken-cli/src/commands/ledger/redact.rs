@@ -37,26 +37,28 @@ pub(in crate::commands) fn run(
     session.printer.line(args.event.to_ascii_uppercase())?;
     let files = pluralize(replaced.removed.len() as u64, "file", "files");
     session.printer.talk(format_args!(
-        "blanked in the tree, the journal, the index and the views ({files} replaced)"
+        "redacted in the worktree, the journal, the index and the views ({files} replaced)"
     ))?;
     match replaced.commits_in_history {
-        Some(0) => session.printer.talk("git's history does not hold it"),
+        Some(0) => session
+            .printer
+            .talk("git's history does not contain the data"),
         Some(commits) => {
             let commits = pluralize(commits, "commit", "commits");
             session.printer.talk(format_args!(
-                "git's history still holds it in {commits}; whoever has a clone can read it there"
+                "git's history still contains the data in {commits}; anyone with a clone can read it"
             ))?;
             let first = match args.reason {
                 BlankReason::Secret => "rotate the secret; ",
                 BlankReason::Personal | BlankReason::Legal | BlankReason::Other => "",
             };
             session.printer.hint(format_args!(
-                "{first}only rewriting history, in every clone, removes it there"
+                "{first}to remove the data there, rewrite the history of every clone"
             ))
         }
         None => session
             .printer
-            .talk("git could not say whether its history holds it"),
+            .talk("cannot determine whether git's history contains the data"),
     }?;
     Ok(CommandExit::Fine)
 }

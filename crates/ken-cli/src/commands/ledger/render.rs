@@ -25,7 +25,7 @@ pub(in crate::commands) fn run(session: &mut Session<'_>) -> Result<CommandExit,
         let files = pluralize(written as u64, "entry file", "entry files");
         session
             .printer
-            .talk(format_args!("wrote {files} and the gathering views"))?;
+            .talk(format_args!("wrote {files} and the views"))?;
     }
     Ok(CommandExit::Fine)
 }

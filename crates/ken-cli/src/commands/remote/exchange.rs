@@ -32,7 +32,7 @@ pub(crate) struct PushArgs {
 
 /// JSON view of an event that was not accepted.
 #[derive(Serialize)]
-pub(in crate::commands) struct ToldObject {
+pub(in crate::commands) struct RejectedJson {
     event: EventId,
     /// The entry of the event, if it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -50,10 +50,10 @@ pub(in crate::commands) struct PushObject {
     known: usize,
     /// Number of these events that are quarantined on both sides.
     set_apart: usize,
-    quarantined: Vec<ToldObject>,
-    refused: Vec<ToldObject>,
+    quarantined: Vec<RejectedJson>,
+    refused: Vec<RejectedJson>,
     /// Events that the hub rejected before and that were not pushed again.
-    remembered: Vec<ToldObject>,
+    remembered: Vec<RejectedJson>,
     /// Whether the hub had lost events, so that every event was pushed.
     restarted: bool,
 }
@@ -68,8 +68,8 @@ pub(in crate::commands) struct PullObject {
     healed: Vec<EventId>,
     gone: Vec<EventId>,
     elsewhere: usize,
-    quarantined: Vec<HeldObject>,
-    declined: Vec<ToldObject>,
+    quarantined: Vec<ArrivedQuarantinedJson>,
+    declined: Vec<RejectedJson>,
     unreadable: usize,
     restarted: bool,
     decisions: Vec<DecisionsObject>,
@@ -77,7 +77,7 @@ pub(in crate::commands) struct PullObject {
 
 /// JSON view of an entry that arrived quarantined.
 #[derive(Serialize)]
-struct HeldObject {
+struct ArrivedQuarantinedJson {
     entry: EntryId,
     why: String,
 }
@@ -121,7 +121,7 @@ pub(in crate::commands) fn pull(
         tell_pull(session, &remote, &report)?;
         if report.restarted {
             let name = &remote.name;
-            let hint = format_args!("`ken push {name}` gives it what it lost");
+            let hint = format_args!("run `ken push {name}` to send the events that the hub lost");
             session.printer.hint(hint)?;
         }
     }
@@ -134,7 +134,7 @@ pub(in crate::commands) fn pushed(
     name: Option<&str>,
     again: PushSelection,
 ) -> Result<(Remote, PushReport), CommandFailure> {
-    let progress = ProgressIndicator::start(session.printer, "sending", None);
+    let progress = ProgressIndicator::start(session.printer, "pushing", None);
     let aside = session.printer.aside();
     session.write(|engine, _| {
         let (remote, mut hub) = opened(engine, name, (&progress, aside))?;
@@ -152,7 +152,7 @@ pub(in crate::commands) fn pulled(
     session: &mut Session<'_>,
     name: Option<&str>,
 ) -> Result<(Remote, PullReport), CommandFailure> {
-    let progress = ProgressIndicator::start(session.printer, "fetching", None);
+    let progress = ProgressIndicator::start(session.printer, "pulling", None);
     let aside = session.printer.aside();
     session.write(|engine, _| {
         let (remote, mut hub) = opened(engine, name, (&progress, aside))?;
@@ -180,11 +180,11 @@ fn opened(
         None => {
             let given = crate::world::hub_token().ok_or_else(|| {
                 CommandFailure::usage(format!(
-                    "there is no token for the remote `{}`",
+                    "no token for the remote `{}`",
                     remote.name
                 ))
                 .with_hint(
-                    "set KEN_HUB_TOKEN, or keep one with `ken remote add NAME URL --token-stdin`",
+                    "set KEN_HUB_TOKEN, or store one with `ken remote add NAME URL --token-stdin`",
                 )
             })?;
             HubToken::parse(&given)
@@ -193,13 +193,13 @@ fn opened(
     };
     let client = ken_remote::HttpHubClient::open(&remote.address, token);
     let client =
-        client.map_err(|e| CommandFailure::usage(format!("cannot speak to the hub: {e}")))?;
+        client.map_err(|e| CommandFailure::usage(format!("cannot create the hub client: {e}")))?;
     let progress = progress.clone();
     let client = client.with_retry_callback(move |why, pause| {
         // Printed before the pause, because a silent program seems to hang.
         let seconds = pause.as_secs_f64().ceil();
-        let said = format!("{why}; trying again in {seconds} s");
-        progress.aside(|| aside.note(&said));
+        let message = format!("{why}; retrying in {seconds} s");
+        progress.aside(|| aside.note(&message));
         std::thread::sleep(pause);
     });
     Ok((remote, Box::new(client)))
@@ -212,8 +212,8 @@ fn opened(
     _aside: (&ProgressIndicator, NoticeWriter),
 ) -> Result<(Remote, Box<dyn HubClient>), CommandFailure> {
     Err(
-        CommandFailure::usage("this ken was built without a way to reach a hub")
-            .with_hint("releases have it; build with the feature `remote`"),
+        CommandFailure::usage("this build of ken cannot connect to a hub")
+            .with_hint("use a release, or build with the feature `remote`"),
     )
 }
 
@@ -242,9 +242,9 @@ pub(in crate::commands) fn push_object(remote: &Remote, report: &PushReport) -> 
         admitted: report.admitted,
         known: report.known,
         set_apart: report.quarantined_here,
-        quarantined: told(&report.quarantined),
-        refused: told(&report.refused),
-        remembered: told(&report.rejected_before),
+        quarantined: rejected_json(&report.quarantined),
+        refused: rejected_json(&report.refused),
+        remembered: rejected_json(&report.rejected_before),
         restarted: report.restarted,
     }
 }
@@ -261,12 +261,12 @@ pub(in crate::commands) fn pull_object(remote: &Remote, report: &PullReport) -> 
         quarantined: report
             .quarantined
             .iter()
-            .map(|(entry, why)| HeldObject {
+            .map(|(entry, why)| ArrivedQuarantinedJson {
                 entry: *entry,
                 why: why.clone(),
             })
             .collect(),
-        declined: told(&report.declined),
+        declined: rejected_json(&report.declined),
         unreadable: report.unreadable,
         restarted: report.restarted,
         decisions: report
@@ -283,8 +283,8 @@ pub(in crate::commands) fn pull_object(remote: &Remote, report: &PullReport) -> 
 }
 
 /// Returns the JSON view of rejected events.
-pub(in crate::commands) fn told(these: &[RejectedEvent]) -> Vec<ToldObject> {
-    let object = |it: &RejectedEvent| ToldObject {
+pub(in crate::commands) fn rejected_json(these: &[RejectedEvent]) -> Vec<RejectedJson> {
+    let object = |it: &RejectedEvent| RejectedJson {
         event: it.event,
         entry: it.entry,
         why: it.kind,
@@ -310,34 +310,34 @@ pub(in crate::commands) fn tell_push(
     } = report;
     let name = &remote.name;
     if report.restarted {
-        let said = "was restored from an older backup: everything was offered to it again";
-        session.printer.talk(format_args!("`{name}` {said}"))?;
+        let message = "was restored from an older backup: every event was pushed again";
+        session.printer.talk(format_args!("`{name}` {message}"))?;
     }
-    let (refused, waiting) = (report.refused.len(), report.quarantined.len());
+    let (refused, pending) = (report.refused.len(), report.quarantined.len());
     let mut parts = Vec::new();
     let mut part = |count: usize, words: &str| {
         if count > 0 {
             parts.push(format!("{count} {words}"));
         }
     };
-    part(*admitted, "new to it");
-    part(*known, "known there already");
-    part(waiting, "waiting for a curator there");
+    part(*admitted, "new");
+    part(*known, "already known");
+    part(pending, "pending a curator's review");
     part(refused, "refused");
-    let all = admitted + known + waiting + refused;
+    let all = admitted + known + pending + refused;
     match all {
         0 if report.rejected_before.is_empty() => session
             .printer
-            .talk(format_args!("`{name}` has everything"))?,
+            .talk(format_args!("`{name}` is up to date"))?,
         0 => session
             .printer
-            .talk(format_args!("nothing new for `{name}`"))?,
+            .talk(format_args!("no new events for `{name}`"))?,
         all => {
             let events = pluralize(all as u64, "event", "events");
             let parts = parts.join(", ");
             session
                 .printer
-                .talk(format_args!("sent {events} to `{name}`: {parts}"))?;
+                .talk(format_args!("pushed {events} to `{name}`: {parts}"))?;
         }
     }
     if report.quarantined_here > 0 {
@@ -346,10 +346,10 @@ pub(in crate::commands) fn tell_push(
             _ => ("are", "them"),
         };
         let count = report.quarantined_here;
-        let said = format_args!(
-            "{count} of these {are} quarantined, there as here, until a person looks at {them}: `ken guard quarantine list`"
+        let message = format_args!(
+            "{count} of these {are} quarantined here and on the hub until a person releases {them}; see `ken guard quarantine list`"
         );
-        session.printer.talk(said)?;
+        session.printer.talk(message)?;
     }
     tell_remembered(session, remote, &report.rejected_before)
 }
@@ -361,31 +361,31 @@ fn tell_remembered(
     these: &[RejectedEvent],
 ) -> Result<(), CommandFailure> {
     let name = &remote.name;
-    let is_waiting = |it: &&RejectedEvent| it.kind == RejectionKind::Quarantined;
-    let waiting = these.iter().filter(is_waiting).count();
+    let is_pending = |it: &&RejectedEvent| it.kind == RejectionKind::Quarantined;
+    let pending = these.iter().filter(is_pending).count();
     for (count, one, many) in [
         (
-            waiting,
-            "event waits for a curator there",
-            "events wait for a curator there",
+            pending,
+            "event is pending a curator's review on the hub",
+            "events are pending a curator's review on the hub",
         ),
         (
-            these.len() - waiting,
+            these.len() - pending,
             "event was refused before",
             "events were refused before",
         ),
     ] {
         if count > 0 {
             let events = pluralize(count as u64, one, many);
-            let said = format_args!("{events}; not offered again");
-            session.printer.talk(said)?;
+            let message = format_args!("{events}; not pushed again");
+            session.printer.talk(message)?;
         }
     }
     if these.is_empty() {
         return Ok(());
     }
     session.printer.hint(format_args!(
-        "`ken remote show {name}` says why; `ken push {name} --again` offers them once more"
+        "`ken remote show {name}` shows the reasons; `ken push {name} --again` pushes them again"
     ))
 }
 
@@ -408,15 +408,15 @@ pub(in crate::commands) fn tell_pull(
         session.printer.line(line)?;
     }
     if report.restarted {
-        let said = format_args!(
+        let message = format_args!(
             "`{name}` was restored from an older backup: its log was read from the beginning"
         );
-        session.printer.talk(said)?;
+        session.printer.talk(message)?;
     }
     if count_pull(session, report)? == 0 {
         session
             .printer
-            .talk(format_args!("nothing new at `{name}`"))?;
+            .talk(format_args!("no new events on `{name}`"))?;
     }
     for (by, it) in &report.decisions {
         session.printer.talk(decided(by, *it))?;
@@ -427,25 +427,25 @@ pub(in crate::commands) fn tell_pull(
             1 => ("1 entry".to_owned(), "it"),
             count => (format!("{count} entries"), "them"),
         };
-        let said = format_args!(
-            "{entries} came quarantined: agents are not shown {them} until a person looks"
+        let message = format_args!(
+            "{entries} arrived quarantined: agents do not see {them} until a person releases {them}"
         );
-        session.printer.talk(said)?;
+        session.printer.talk(message)?;
         session
             .printer
-            .hint("`ken guard quarantine list` shows what waits, `ken guard quarantine release ID --reason …` lets it out")?;
+            .hint("`ken guard quarantine list` lists them, `ken guard quarantine release ID --reason …` releases one")?;
     }
     if !report.lost.is_empty() {
         session
             .printer
-            .hint("`ken ledger recover` asks this clone's journal for them")?;
+            .hint("`ken ledger recover` searches this clone's journal for them")?;
     }
     Ok(())
 }
 
 /// Prints the counts of a pull and returns the number of events.
 fn count_pull(session: &mut Session<'_>, report: &PullReport) -> Result<usize, CommandFailure> {
-    let mut say = |count: usize, one: &str, many: &str| {
+    let mut print_count = |count: usize, one: &str, many: &str| {
         if count == 0 {
             return Ok(());
         }
@@ -460,36 +460,32 @@ fn count_pull(session: &mut Session<'_>, report: &PullReport) -> Result<usize, C
         unreadable,
         ..
     } = report;
-    say(*new, "event is new here", "events are new here")?;
-    say(
-        *better,
-        "event came in a better form",
-        "events came in a better form",
-    )?;
-    say(
+    print_count(*new, "new event", "new events")?;
+    print_count(*better, "event was updated", "events were updated")?;
+    print_count(
         report.recovered.len(),
-        "event that git had lost is back",
-        "events that git had lost are back",
+        "event was recovered from the hub",
+        "events were recovered from the hub",
     )?;
-    say(
+    print_count(
         report.lost.len(),
-        "event is lost here and at the hub",
-        "events are lost here and at the hub",
+        "event is lost here and on the hub",
+        "events are lost here and on the hub",
     )?;
-    say(
+    print_count(
         *elsewhere,
-        "event stands on another branch and stays there",
-        "events stand on other branches and stay there",
+        "event belongs to another branch and was skipped",
+        "events belong to other branches and were skipped",
     )?;
-    say(
+    print_count(
         report.declined.len(),
-        "event was not let in",
-        "events were not let in",
+        "event was declined",
+        "events were declined",
     )?;
-    say(
+    print_count(
         *unreadable,
-        "line is no event this ken can read",
-        "lines are no events this ken can read",
+        "line is not an event that this ken can read",
+        "lines are not events that this ken can read",
     )?;
     let brought = new + better + report.recovered.len();
     Ok(brought + report.lost.len() + elsewhere + report.declined.len() + unreadable)
@@ -501,7 +497,7 @@ fn decided(by: &Actor, it: DecisionCounts) -> String {
     let parts = [
         (it.approvals, "approval", "approvals"),
         (it.retractions, "retraction", "retractions"),
-        (it.redactions, "order to blank", "orders to blank"),
+        (it.redactions, "redaction", "redactions"),
     ];
     let parts = parts.into_iter().filter(|(count, ..)| *count > 0);
     let parts: Vec<String> = parts
@@ -518,14 +514,14 @@ fn lines(
     for it in these {
         session
             .printer
-            .line(format_args!("{word} {}", said_of(it)))?;
+            .line(format_args!("{word} {}", describe_rejected(it)))?;
     }
     Ok(())
 }
 
 /// Returns the entry of a rejected event and the reason. The statement is left out, because it may
 /// be the reason.
-pub(in crate::commands) fn said_of(it: &RejectedEvent) -> String {
+pub(in crate::commands) fn describe_rejected(it: &RejectedEvent) -> String {
     let reason = escape_invisible(&it.reason);
     match it.entry {
         Some(entry) => format!("{entry}: {reason}"),

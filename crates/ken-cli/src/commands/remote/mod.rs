@@ -18,7 +18,7 @@ use crate::commands::Session;
 use crate::failure::{CommandExit, CommandFailure};
 use crate::print::pluralize;
 use crate::world::hub_token;
-use exchange::{ToldObject, said_of, told};
+use exchange::{RejectedJson, describe_rejected, rejected_json};
 
 /// Text below the options of `ken remote --help`.
 pub(super) const REMOTE_HELP: &str = "\
@@ -97,7 +97,7 @@ struct StandingObject {
     cursor: String,
     held: usize,
     waiting: usize,
-    refused: Vec<ToldObject>,
+    refused: Vec<RejectedJson>,
 }
 
 pub(in crate::commands) fn run(
@@ -111,10 +111,9 @@ pub(in crate::commands) fn run(
         RemoteCommand::Remove { name } => {
             let name: RemoteName = name.parse().map_err(wrong)?;
             session.read(|engine| Ok(engine.remove_remote(&name)?))?;
-            let said = format_args!(
-                "forgot `{name}`; what it holds stays there, and what is here stays here"
-            );
-            session.printer.talk(said)?;
+            let message =
+                format_args!("removed `{name}`; events on the hub and in this clone are kept");
+            session.printer.talk(message)?;
             Ok(CommandExit::Fine)
         }
     }
@@ -125,9 +124,7 @@ fn add(session: &mut Session<'_>, args: &AddRemoteArgs) -> Result<CommandExit, C
         [url] => (DEFAULT_NAME, url),
         [name, url] => (name.as_str(), url),
         _ => {
-            return Err(CommandFailure::usage(
-                "give an address, or a name and an address",
-            ));
+            return Err(CommandFailure::usage("give a URL, or a name and a URL"));
         }
     };
     let name: RemoteName = name.parse().map_err(wrong)?;
@@ -148,15 +145,15 @@ fn add(session: &mut Session<'_>, args: &AddRemoteArgs) -> Result<CommandExit, C
         return Ok(CommandExit::Fine);
     }
     session.printer.line(&remote.name)?;
-    session
-        .printer
-        .talk(format_args!("`{name}` is {address}; nothing was sent yet"))?;
+    session.printer.talk(format_args!(
+        "added `{name}` at {address}; no events were sent yet"
+    ))?;
     match token_word(&remote) {
         "none" => session
             .printer
             .hint("set KEN_HUB_TOKEN, or run this again with --token-stdin")?,
         _ => session.printer.hint(format_args!(
-            "`ken sync --remote {name}` exchanges events with it"
+            "`ken sync --remote {name}` pulls and pushes events"
         ))?,
     }
     Ok(CommandExit::Fine)
@@ -190,7 +187,7 @@ fn list(session: &mut Session<'_>) -> Result<CommandExit, CommandFailure> {
         ))?;
     }
     if remotes.is_empty() {
-        session.printer.talk("no remote was added here")?;
+        session.printer.talk("this clone has no remotes")?;
         session
             .printer
             .hint("`ken remote add https://hub.example.org/WORKSPACE` adds one")?;
@@ -213,17 +210,20 @@ fn show(session: &mut Session<'_>, name: Option<&str>) -> Result<CommandExit, Co
     line("name", remote.name.to_string())?;
     line("address", remote.address.to_string())?;
     line("token", token_word(&remote).to_owned())?;
-    line("read to", standing.cursor.clone())?;
+    line("cursor", standing.cursor.clone())?;
     line(
-        "holds",
+        "on hub",
         pluralize(standing.on_hub as u64, "event", "events"),
     )?;
     line(
-        "waiting",
-        pluralize(standing.to_push as u64, "event to send", "events to send"),
+        "to push",
+        pluralize(standing.to_push as u64, "event", "events"),
     )?;
     for it in &standing.rejected {
-        line(&ken_core::values::text::enum_label(&it.kind), said_of(it))?;
+        line(
+            &ken_core::values::text::enum_label(&it.kind),
+            describe_rejected(it),
+        )?;
     }
     Ok(CommandExit::Fine)
 }
@@ -258,18 +258,18 @@ fn broken(error: &RemoteError) -> DoctorCheck {
 
 fn check(remote: &Remote, standing: &RemoteStatus, has_token: bool) -> DoctorCheck {
     let name = &remote.name;
-    let waiting = pluralize(standing.to_push as u64, "event to send", "events to send");
-    let mut message = format!("`{name}` at {}: {waiting}", remote.address.origin());
+    let to_push = pluralize(standing.to_push as u64, "event to push", "events to push");
+    let mut message = format!("`{name}` at {}: {to_push}", remote.address.origin());
     let refused = standing.rejected.len() as u64;
     if refused > 0 {
-        let refused = pluralize(refused, "event did", "events did");
-        message = format!("{message}, {refused} not get through");
+        let rejected = pluralize(refused, "event was", "events were");
+        message = format!("{message}, {rejected} rejected");
     }
     let fix = match (has_token, refused) {
         (false, _) => {
-            message = format!("{message}; there is no token for it");
+            message = format!("{message}; no token");
             Some(
-                "set KEN_HUB_TOKEN, or keep one with `ken remote add NAME URL --token-stdin`"
+                "set KEN_HUB_TOKEN, or store one with `ken remote add NAME URL --token-stdin`"
                     .to_owned(),
             )
         }
@@ -297,7 +297,7 @@ fn object(remote: &Remote, standing: Option<RemoteStatus>) -> RemoteObject {
             cursor: it.cursor,
             held: it.on_hub,
             waiting: it.to_push,
-            refused: told(&it.rejected),
+            refused: rejected_json(&it.rejected),
         }),
     }
 }

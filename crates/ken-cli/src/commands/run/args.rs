@@ -173,7 +173,11 @@ impl FromStr for AgentSpec {
                 "told-by" => {
                     member.told_by.insert(named(value)?);
                 }
-                _ => return Err(format!("`{key}` is none of role, lens, session, told-by")),
+                _ => {
+                    return Err(format!(
+                        "`{key}` is not a valid key; use role, lens, session or told-by"
+                    ));
+                }
             }
         }
         Ok(Self { agent, member })

@@ -42,14 +42,14 @@ pub(in crate::commands) fn run(
 fn open(session: &mut Session<'_>, args: OpenArgs) -> Result<CommandExit, CommandFailure> {
     let named = session.surroundings.run().map(ToOwned::to_owned);
     let agents = args.agent.into_iter();
-    let wish = OpenRunRequest {
+    let request = OpenRunRequest {
         id: args.name.or(named),
         agents: agents.map(|spec| (spec.agent, spec.member)).collect(),
         witness: args.witness,
         thread: args.thread,
         task: args.task,
     };
-    let run = session.write(|engine, by| Ok(engine.open_run(wish, by)?))?;
+    let run = session.write(|engine, by| Ok(engine.open_run(request, by)?))?;
     if session.is_json() {
         session.printer.json(&OpenRunJson::new(&run))?;
         return Ok(CommandExit::Fine);
@@ -58,7 +58,7 @@ fn open(session: &mut Session<'_>, args: OpenArgs) -> Result<CommandExit, Comman
     let id = &run.id;
     session
         .printer
-        .hint(format_args!("`export KEN_RUN={id}` makes what agents do part of it; `ken run close --outcome succeeded` ends it"))?;
+        .hint(format_args!("run `export KEN_RUN={id}` to record agents in this run, and `ken run close --outcome succeeded` to close it"))?;
     Ok(CommandExit::Fine)
 }
 
@@ -154,11 +154,11 @@ fn tell(session: &mut Session<'_>, closed: &ClosedRun) -> Result<CommandExit, Co
     for (ids, what) in [
         (
             &closed.closing.restored,
-            "restored: somebody found it again",
+            "restored: an agent found it again",
         ),
         (
             &closed.closing.archived,
-            "laid aside: shown long enough, and nobody who had not seen it found it",
+            "archived: shown often enough, and no agent found it independently",
         ),
         (&closed.gained, "new"),
     ] {
@@ -167,22 +167,24 @@ fn tell(session: &mut Session<'_>, closed: &ClosedRun) -> Result<CommandExit, Co
         }
     }
     for (id, status) in &closed.closing.promoted {
-        session.printer.talk(format_args!("{id} is {status} now"))?;
+        session.printer.talk(format_args!("{id} is now {status}"))?;
     }
     for (finding, why) in &closed.refused {
         let title = finding.statement.title();
         session
             .printer
-            .talk(format_args!("not taken up: \"{title}\": {why}"))?;
+            .talk(format_args!("not added: \"{title}\": {why}"))?;
     }
     let touched = pluralize(closed.closing.effects.len() as u64, "entry", "entries");
     let outcome = enum_label(&closed.closing.closed.outcome);
     session
         .printer
-        .talk(format_args!("closed as {outcome}; it touched {touched}"))?;
+        .talk(format_args!("closed as {outcome}; affected {touched}"))?;
     if !closed.gained.is_empty() {
         // Extracted claims are a start; the author of the work knows what mattered.
-        session.printer.hint("what you learned yourself is best told by you: `ken capture --problem … --solution … --cite …`")?;
+        session.printer.hint(
+            "to record a lesson of your own, run `ken capture --problem … --solution … --cite …`",
+        )?;
     }
     Ok(CommandExit::Fine)
 }
@@ -201,8 +203,10 @@ fn show(session: &mut Session<'_>, name: Option<String>) -> Result<CommandExit, 
         Some(id) => Ok(engine.run(id)?),
         None => match &mut engine.open_runs()?[..] {
             [only] => Ok(only.clone()),
-            _ => Err(CommandFailure::usage("say which run")
-                .with_hint("`ken run list` shows those that are open")),
+            _ => Err(
+                CommandFailure::usage("name the run: not exactly one is open")
+                    .with_hint("`ken run list` lists the open runs"),
+            ),
         },
     })?;
     if session.is_json() {
@@ -251,7 +255,7 @@ fn list(session: &mut Session<'_>) -> Result<CommandExit, CommandFailure> {
         .filter(|it| it.closed.outcome == Outcome::Succeeded);
     let succeeded = succeeded.count();
     session.printer.talk(format_args!(
-        "{open} open, {ended} ended, {succeeded} of them succeeded"
+        "{open} open, {ended} closed, {succeeded} of them succeeded"
     ))?;
     Ok(CommandExit::Fine)
 }

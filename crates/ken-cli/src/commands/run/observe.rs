@@ -55,7 +55,7 @@ pub(in crate::commands) fn run(
     };
     let finding = RunFinding {
         statement: args.statement,
-        evidence: args.anchor.into_iter().map(anchor).collect(),
+        anchors: args.anchor.into_iter().map(anchor).collect(),
         verify: args.verify,
         severity_milli: args.severity,
         confidence_milli: args.confidence,
@@ -72,6 +72,6 @@ pub(in crate::commands) fn run(
     session.printer.line(&run.id)?;
     session
         .printer
-        .talk("noted; what it confirms or becomes is decided when the run is closed")?;
+        .talk("recorded; Ken evaluates the finding when the run is closed")?;
     Ok(CommandExit::Fine)
 }

@@ -169,7 +169,7 @@ fn doubled(agent: CodingAgent, found: &[Found]) -> Option<DoctorCheck> {
     let plugins = places(|it| it.plugin);
     let plugin = plugins
         .first()
-        .map(|it| format!("the plugin turned on in {it}"));
+        .map(|it| format!("the plugin enabled in {it}"));
     let part = |what: PartKind, mut places: Vec<String>| {
         places.extend(plugin.clone());
         let is_doubled = places.len() > 1;
@@ -184,7 +184,7 @@ fn doubled(agent: CodingAgent, found: &[Found]) -> Option<DoctorCheck> {
         return None;
     }
     let message = format!("{} has Ken's {}", agent.title(), parts.join(", and "));
-    let fix = "take one out; `ken setup --remove` takes out what is in the repository";
+    let fix = "remove one; `ken setup --remove` removes those in the repository";
     Some(check("doubled", DoctorStatus::Warning, message, Some(fix)))
 }
 
@@ -202,9 +202,9 @@ fn half(agent: CodingAgent, found: &[Found]) -> Option<DoctorCheck> {
         | CodingAgent::Cursor
         | CodingAgent::Gemini => match (server, hooks) {
             (true, false) => {
-                "the server but not the hooks: nothing is told by itself, and no run is witnessed"
+                "the server but not the hooks: it gets no automatic context, and its runs are not witnessed"
             }
-            (false, true) => "the hooks but not the server: it is told, and cannot ask",
+            (false, true) => "the hooks but not the server: it gets context, but cannot query Ken",
             (true, true) | (false, false) => return None,
         },
     };
@@ -216,8 +216,8 @@ fn half(agent: CodingAgent, found: &[Found]) -> Option<DoctorCheck> {
 /// Returns the check of the `ken` program that agents start.
 fn program() -> DoctorCheck {
     let Some(found) = detect::program("ken") else {
-        let message = "agents start `ken`, and PATH has none".to_owned();
-        let fix = "put the folder of this program on PATH";
+        let message = "agents start `ken`, which is not on PATH".to_owned();
+        let fix = "add the folder of this program to PATH";
         return check("path", DoctorStatus::Warning, message, Some(fix));
     };
     let real = |path: PathBuf| path.canonicalize().unwrap_or(path);

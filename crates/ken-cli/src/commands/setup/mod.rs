@@ -63,15 +63,15 @@ pub(crate) struct SetupArgs {
 pub(super) fn parse_agent(text: &str) -> Result<CodingAgent, String> {
     CodingAgent::named(text).ok_or_else(|| {
         let names = CodingAgent::ALL.map(CodingAgent::name).join(", ");
-        format!("Ken knows {names}")
+        format!("supported agents: {names}")
     })
 }
 
 /// Direction of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
-    In,
-    Out,
+enum SetupDirection {
+    Install,
+    Remove,
 }
 
 pub(in crate::commands) fn run(
@@ -88,35 +88,39 @@ pub(in crate::commands) fn run(
     if args.check {
         return check(session, files, args);
     }
-    let way = if args.remove { Way::Out } else { Way::In };
-    let plan = match way {
-        Way::In => {
+    let direction = if args.remove {
+        SetupDirection::Remove
+    } else {
+        SetupDirection::Install
+    };
+    let plan = match direction {
+        SetupDirection::Install => {
             let agents = named_or_found(session, args);
             if agents.is_empty() {
-                return Err(nobody());
+                return Err(no_agent_found());
             }
             Plan::install(files, &agents)?
         }
-        Way::Out if args.agents.is_empty() => Plan::remove(files, &CodingAgent::ALL)?,
-        Way::Out => Plan::remove(files, &args.agents)?,
+        SetupDirection::Remove if args.agents.is_empty() => Plan::remove(files, &CodingAgent::ALL)?,
+        SetupDirection::Remove => Plan::remove(files, &args.agents)?,
     };
     if args.dry_run {
-        return output::diff(session, &plan, way);
+        return output::diff(session, &plan, direction);
     }
-    let is_said = args.yes || (!args.agents.is_empty() && !can_answer(session));
-    let asked = if is_said {
-        Asked::Already
+    let is_confirmed = args.yes || (!args.agents.is_empty() && !can_answer(session));
+    let confirmation = if is_confirmed {
+        Confirmation::Given
     } else {
-        Asked::NotYet
+        Confirmation::Needed
     };
-    carry_out(session, plan, way, asked)
+    apply_plan(session, plan, direction, confirmation)
 }
 
 /// Whether the user already confirmed the change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Asked {
-    Already,
-    NotYet,
+enum Confirmation {
+    Given,
+    Needed,
 }
 
 fn open(session: &Session<'_>) -> Result<RootFiles, CommandFailure> {
@@ -135,51 +139,50 @@ fn named_or_found(session: &Session<'_>, args: &SetupArgs) -> Vec<CodingAgent> {
     }
 }
 
-fn nobody() -> CommandFailure {
+fn no_agent_found() -> CommandFailure {
     let names = CodingAgent::ALL.map(CodingAgent::name).join(", ");
-    CommandFailure::usage("no agent is found in this repository, your home or on PATH")
+    CommandFailure::usage("no agent was found in this repository, your home or on PATH")
         .with_hint(format_args!("name one: {names}"))
 }
 
 /// Prints a plan, asks for confirmation if a person can answer, and applies the plan.
-fn carry_out(
+fn apply_plan(
     session: &mut Session<'_>,
     mut plan: Plan,
-    way: Way,
-    asked: Asked,
+    direction: SetupDirection,
+    confirmation: Confirmation,
 ) -> Result<CommandExit, CommandFailure> {
     let is_anything = plan.steps.iter().any(plan::Step::is_change);
     if !session.is_json() {
-        output::plan(session, &plan, way)?;
+        output::plan(session, &plan, direction)?;
     }
     let can_answer = can_answer(session);
     let applies = !is_anything
-        || asked == Asked::Already
+        || confirmation == Confirmation::Given
         || (can_answer && is_yes(&session.printer.ask("Go ahead? [Y/n] ")?));
     if applies {
         let done = plan.apply()?;
-        return output::done(session, &plan, way, &done);
+        return output::done(session, &plan, direction, &done);
     }
     if session.is_json() {
-        output::object(session, &plan, way, false)?;
+        output::object(session, &plan, direction, false)?;
     } else if can_answer {
         session.printer.talk("Nothing was written.")?;
-        if way == Way::In {
-            session
-                .printer
-                .hint("`ken setup` does it whenever you like")?;
+        if direction == SetupDirection::Install {
+            session.printer.hint("run `ken setup` to do it later")?;
         }
     } else {
         session
             .printer
-            .talk("Nothing was written: there is nobody to ask here.")?;
-        let command = match way {
-            Way::In => {
-                "`ken setup --yes` writes it; `ken setup --dry-run` shows the changes line by line"
+            .talk("Nothing was written: Ken asks for confirmation only on a terminal.")?;
+        let command = match direction {
+            SetupDirection::Install => {
+                "`ken setup --yes` writes the changes; `ken setup --dry-run` prints them as a diff"
             }
-            Way::Out => "`ken setup --remove --yes` takes it out",
+            SetupDirection::Remove => "`ken setup --remove --yes` removes it",
         };
         session.printer.hint(command)?;
+        return Ok(CommandExit::Refused);
     }
     Ok(CommandExit::Fine)
 }
@@ -206,8 +209,8 @@ fn check(
     };
     if agents.is_empty() {
         return Err(
-            CommandFailure::refused("not_set_up", "no agent is set up here")
-                .with_hint("`ken setup` does it"),
+            CommandFailure::refused("not_set_up", "no agent is set up in this repository")
+                .with_hint("run `ken setup`"),
         );
     }
     let plan = Plan::install(files, &agents)?;
@@ -233,9 +236,9 @@ fn export(
             continue;
         }
         if !is_sure || there.is_err() {
-            let why = format!("`{}` is there already and says something else", file.path);
+            let why = format!("`{}` already exists with other content", file.path);
             return Err(CommandFailure::refused("exists", why)
-                .with_hint("name an empty folder, or say --yes"));
+                .with_hint("use an empty folder, or overwrite the files with --yes"));
         }
     }
     for file in &all {
@@ -253,7 +256,7 @@ pub(super) fn after_init(session: &mut Session<'_>, args: &InitArgs) -> Result<(
     let files = open(session)?;
     if !args.agents.is_empty() {
         let plan = Plan::install(files, &args.agents)?;
-        carry_out(session, plan, Way::In, Asked::Already)?;
+        apply_plan(session, plan, SetupDirection::Install, Confirmation::Given)?;
         return Ok(());
     }
     if !can_answer(session) {
@@ -263,14 +266,14 @@ pub(super) fn after_init(session: &mut Session<'_>, args: &InitArgs) -> Result<(
             let names = output::names(&used);
             session
                 .printer
-                .hint(format_args!("`ken setup` tells {names} about it"))?;
+                .hint(format_args!("run `ken setup` to connect {names}"))?;
         }
         return Ok(());
     }
     let found = detect::found(files.root());
     let plan = Plan::install(files, &found)?;
     if plan.steps.iter().any(plan::Step::is_change) {
-        carry_out(session, plan, Way::In, Asked::NotYet)?;
+        apply_plan(session, plan, SetupDirection::Install, Confirmation::Needed)?;
     }
     Ok(())
 }

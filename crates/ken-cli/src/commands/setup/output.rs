@@ -9,7 +9,7 @@ use ken_agents::setup::{FileUpdate, PartKind, PartState, PartStatus, SetupTarget
 use serde::Serialize;
 use similar::TextDiff;
 
-use super::Way;
+use super::SetupDirection;
 use super::plan::{Plan, Step};
 use crate::commands::Session;
 use crate::failure::{CommandExit, CommandFailure};
@@ -62,18 +62,22 @@ pub(super) fn names(agents: &[CodingAgent]) -> String {
 }
 
 /// Prints the change of each file.
-pub(super) fn plan(session: &mut Session<'_>, plan: &Plan, way: Way) -> Result<(), CommandFailure> {
+pub(super) fn plan(
+    session: &mut Session<'_>,
+    plan: &Plan,
+    direction: SetupDirection,
+) -> Result<(), CommandFailure> {
     let steps: Vec<&Step> = plan.steps.iter().filter(|it| it.is_change()).collect();
     let root = plan.files.root().display();
     if !steps.is_empty() {
-        let told = match way {
-            Way::In => format!(
-                "Telling {} about Ken changes these files below {root}:",
-                told(plan)
+        let heading = match direction {
+            SetupDirection::Install => format!(
+                "Connecting {} changes these files in {root}:",
+                agent_names(plan)
             ),
-            Way::Out => format!("Taking Ken out changes these files below {root}:"),
+            SetupDirection::Remove => format!("Removing Ken changes these files in {root}:"),
         };
-        session.printer.talk(told)?;
+        session.printer.talk(heading)?;
     }
     let width = steps
         .iter()
@@ -83,36 +87,37 @@ pub(super) fn plan(session: &mut Session<'_>, plan: &Plan, way: Way) -> Result<(
     for step in steps {
         let action = styled(GOOD, format_args!("{:<7}", action(step)));
         let parts = parts(step);
-        let whom = if way == Way::In && told(plan) != names(&step.agents) {
-            styled(DIM, format_args!(" ({})", names(&step.agents)))
-        } else {
-            String::new()
-        };
+        let agents =
+            if direction == SetupDirection::Install && agent_names(plan) != names(&step.agents) {
+                styled(DIM, format_args!(" ({})", names(&step.agents)))
+            } else {
+                String::new()
+            };
         let path = step.target.path;
         session
             .printer
-            .line(format_args!("  {action} {path:<width$}  {parts}{whom}"))?;
+            .line(format_args!("  {action} {path:<width$}  {parts}{agents}"))?;
     }
     left_alone(session, plan)?;
-    if way == Way::In && plan.steps.iter().any(Step::is_change) {
+    if direction == SetupDirection::Install && plan.steps.iter().any(Step::is_change) {
         session.printer.talk(
-            "Nothing outside the repository is touched, nothing is committed, no permission is granted; `ken setup --remove` undoes it.",
+            "Ken changes nothing outside the repository, commits nothing and grants no permission; `ken setup --remove` undoes the changes.",
         )?;
     }
     Ok(())
 }
 
 /// Returns the names of all agents of a plan as a list in a sentence.
-fn told(plan: &Plan) -> String {
-    let is_told = |agent: &CodingAgent| plan.steps.iter().any(|it| it.agents.contains(agent));
-    let all: Vec<CodingAgent> = CodingAgent::ALL.into_iter().filter(is_told).collect();
+fn agent_names(plan: &Plan) -> String {
+    let is_included = |agent: &CodingAgent| plan.steps.iter().any(|it| it.agents.contains(agent));
+    let all: Vec<CodingAgent> = CodingAgent::ALL.into_iter().filter(is_included).collect();
     names(&all)
 }
 
 /// Prints the files that are not changed, with the reason.
 pub(super) fn left_alone(session: &mut Session<'_>, plan: &Plan) -> Result<(), CommandFailure> {
     for step in &plan.steps {
-        for why in troubles(step) {
+        for why in problems(step) {
             session
                 .printer
                 .note(&format!("{}: {why}", step.target.path))?;
@@ -121,26 +126,26 @@ pub(super) fn left_alone(session: &mut Session<'_>, plan: &Plan) -> Result<(), C
     Ok(())
 }
 
-fn troubles(step: &Step) -> Vec<String> {
-    if let Some(why) = &step.trouble {
-        return vec![format!("left alone: {why}")];
+fn problems(step: &Step) -> Vec<String> {
+    if let Some(why) = &step.problem {
+        return vec![format!("not changed: {why}")];
     }
-    step.stuck().into_iter().map(trouble).collect()
+    step.stuck().into_iter().map(problem).collect()
 }
 
-fn trouble(piece: &PartStatus) -> String {
+fn problem(piece: &PartStatus) -> String {
     let part = piece.what.words();
-    let is = if piece.what == PartKind::Hooks {
-        "are"
+    let was = if matches!(piece.what, PartKind::Hooks | PartKind::Instructions) {
+        "were"
     } else {
-        "is"
+        "was"
     };
     match &piece.standing {
-        PartState::Edited => format!("the {part} Ken wrote {is} edited and left alone"),
-        PartState::Handwritten => format!("the {part} somebody wrote by hand {is} left alone"),
-        PartState::Newer => format!("the {part} {is} from a newer ken and left alone"),
-        PartState::Duplicated => format!("the {part} {is} there more than once; keep one by hand"),
-        PartState::Unreadable(why) => format!("left alone: it cannot be read: {why}"),
+        PartState::Edited => format!("the {part} {was} edited by hand; not changed"),
+        PartState::Handwritten => format!("the {part} {was} written by hand; not changed"),
+        PartState::Newer => format!("the {part} {was} written by a newer ken; not changed"),
+        PartState::Duplicated => format!("the {part} {was} found more than once; keep only one"),
+        PartState::Unreadable(why) => format!("not changed: the file cannot be read: {why}"),
         PartState::Missing
         | PartState::Current
         | PartState::Stale
@@ -185,10 +190,10 @@ fn parts(step: &Step) -> String {
 pub(super) fn diff(
     session: &mut Session<'_>,
     plan: &Plan,
-    way: Way,
+    direction: SetupDirection,
 ) -> Result<CommandExit, CommandFailure> {
     if session.is_json() {
-        object(session, plan, way, false)?;
+        object(session, plan, direction, false)?;
         return Ok(exit(plan));
     }
     for step in plan.steps.iter().filter(|it| it.is_change()) {
@@ -217,7 +222,7 @@ pub(super) fn diff(
 
 /// Returns the exit code. A part that could not be written or removed is a finding.
 fn exit(plan: &Plan) -> CommandExit {
-    let is_stuck = plan.steps.iter().any(|step| !troubles(step).is_empty());
+    let is_stuck = plan.steps.iter().any(|step| !problems(step).is_empty());
     if is_stuck {
         CommandExit::Refused
     } else {
@@ -229,22 +234,24 @@ fn exit(plan: &Plan) -> CommandExit {
 pub(super) fn done(
     session: &mut Session<'_>,
     plan: &Plan,
-    way: Way,
+    direction: SetupDirection,
     done: &[String],
 ) -> Result<CommandExit, CommandFailure> {
     if session.is_json() {
-        object(session, plan, way, true)?;
+        object(session, plan, direction, true)?;
         return Ok(exit(plan));
     }
     let files = pluralize(done.len() as u64, "file", "files");
-    let said = match way {
-        Way::In if done.is_empty() => format!("Nothing to write for {}.", told(plan)),
-        Way::In => format!("Done: {files} written."),
-        Way::Out if done.is_empty() => "Nothing to take out.".to_owned(),
-        Way::Out => format!("Done: {files} as they were before."),
+    let summary = match direction {
+        SetupDirection::Install if done.is_empty() => {
+            format!("Nothing to write for {}.", agent_names(plan))
+        }
+        SetupDirection::Install => format!("Done: {files} written."),
+        SetupDirection::Remove if done.is_empty() => "Nothing to remove.".to_owned(),
+        SetupDirection::Remove => format!("Done: {files} restored."),
     };
-    session.printer.talk(said)?;
-    if way == Way::In && !done.is_empty() {
+    session.printer.talk(summary)?;
+    if direction == SetupDirection::Install && !done.is_empty() {
         for line in next(plan) {
             session.printer.hint(line)?;
         }
@@ -254,8 +261,8 @@ pub(super) fn done(
 
 /// Returns the steps before an agent uses the configuration.
 fn next(plan: &Plan) -> Vec<String> {
-    let is_told = |agent: &CodingAgent| plan.steps.iter().any(|it| it.agents.contains(agent));
-    let all: Vec<CodingAgent> = CodingAgent::ALL.into_iter().filter(is_told).collect();
+    let is_included = |agent: &CodingAgent| plan.steps.iter().any(|it| it.agents.contains(agent));
+    let all: Vec<CodingAgent> = CodingAgent::ALL.into_iter().filter(is_included).collect();
     let mut lines = vec![format!(
         "restart {}, then commit the files to share them",
         names(&all)
@@ -263,7 +270,7 @@ fn next(plan: &Plan) -> Vec<String> {
     let own = all.into_iter().filter_map(|agent| match agent {
         CodingAgent::ClaudeCode => Some("Claude Code asks once whether to use the server of .mcp.json"),
         CodingAgent::Codex => {
-            Some("Codex runs no hook before you approve it: type /hooks in Codex, once for each change")
+            Some("Codex runs a hook only after you approve it: type /hooks in Codex after each change")
         }
         CodingAgent::Cursor => Some("Cursor starts the server when you turn it on under Settings, MCP"),
         CodingAgent::Copilot => Some(
@@ -279,13 +286,13 @@ fn next(plan: &Plan) -> Vec<String> {
 pub(super) fn object(
     session: &mut Session<'_>,
     plan: &Plan,
-    way: Way,
+    direction: SetupDirection,
     written: bool,
 ) -> Result<(), CommandFailure> {
     let files = plan
         .steps
         .iter()
-        .filter(|it| !it.is_unneeded() || way == Way::Out);
+        .filter(|it| !it.is_unneeded() || direction == SetupDirection::Remove);
     let files = files.map(|step| {
         let mut standing: Vec<&str> = Vec::new();
         for piece in &step.change.pieces {
@@ -304,12 +311,12 @@ pub(super) fn object(
                 .collect(),
             action: action(step),
             standing,
-            trouble: troubles(step),
+            trouble: problems(step),
         }
     });
-    let next = match way {
-        Way::In => next(plan),
-        Way::Out => Vec::new(),
+    let next = match direction {
+        SetupDirection::Install => next(plan),
+        SetupDirection::Remove => Vec::new(),
     };
     session.printer.json(&SetupObject {
         schema: "ken.setup.v1",
@@ -332,7 +339,7 @@ pub(super) fn standing(
         CommandExit::Refused
     };
     if session.is_json() {
-        object(session, plan, Way::In, false)?;
+        object(session, plan, SetupDirection::Install, false)?;
         return Ok(exit);
     }
     let steps = plan.steps.iter().filter(|it| !it.is_unneeded());
@@ -355,14 +362,14 @@ pub(super) fn standing(
     left_alone(session, plan)?;
     let is_due = |it: &Step| it.change.pieces.iter().any(|it| it.standing.is_due());
     if plan.steps.iter().any(is_due) {
-        session.printer.hint("`ken setup` brings it up to date")?;
+        session.printer.hint("run `ken setup` to update it")?;
     }
     Ok(exit)
 }
 
 /// Returns the worst state of the parts of a file.
 fn worst(step: &Step) -> &'static str {
-    if step.trouble.is_some() {
+    if step.problem.is_some() {
         return "refused";
     }
     let pieces = &step.change.pieces;
@@ -384,7 +391,7 @@ pub(super) fn by_hand(
         }
     }
     if shown.is_empty() {
-        return Err(super::nobody());
+        return Err(super::no_agent_found());
     }
     for target in shown {
         let text = target.print();

@@ -27,7 +27,7 @@ pub(crate) struct Step {
     pub(crate) change: SetupChange,
     record: Option<SetupRecord>,
     /// Why the file is not changed at all.
-    pub(crate) trouble: Option<String>,
+    pub(crate) problem: Option<String>,
 }
 
 /// The changes of all files.
@@ -40,7 +40,7 @@ pub(crate) struct Plan {
 impl Step {
     /// Returns whether the file is written or removed.
     pub(crate) fn is_change(&self) -> bool {
-        self.trouble.is_none() && self.change.after != FileUpdate::Same
+        self.problem.is_none() && self.change.after != FileUpdate::Same
     }
 
     /// Returns the parts that only a person can fix, one per state.
@@ -65,13 +65,13 @@ impl Step {
     /// Returns whether the file is complete after an installation.
     pub(crate) fn is_fine(&self) -> bool {
         let is_fine = |it: &PartStatus| !it.standing.is_due() && !it.standing.is_stuck();
-        self.trouble.is_none() && self.change.pieces.iter().all(is_fine)
+        self.problem.is_none() && self.change.pieces.iter().all(is_fine)
     }
 
     /// Returns whether the plan does not need the file.
     pub(crate) fn is_unneeded(&self) -> bool {
         let mut pieces = self.change.pieces.iter();
-        self.trouble.is_none() && pieces.all(|it| it.standing == PartState::Unneeded)
+        self.problem.is_none() && pieces.all(|it| it.standing == PartState::Unneeded)
     }
 
     fn record_path(&self) -> String {
@@ -115,7 +115,7 @@ impl Plan {
             }
         }
         for step in &mut steps {
-            if step.trouble.is_none() {
+            if step.problem.is_none() {
                 let (text, record) = (step.before.as_deref(), step.record.as_ref());
                 step.change = setup::install(&step.target, text, record, &step.agents);
             }
@@ -138,7 +138,7 @@ impl Plan {
             };
             let mut step = looked_at(&files, &records, target, leaving[0]);
             step.agents = leaving;
-            if step.trouble.is_none() {
+            if step.problem.is_none() {
                 let (text, kept) = (step.before.as_deref(), record.without(&step.agents));
                 step.change = match kept {
                     Some(kept) => SetupChange {
@@ -163,11 +163,11 @@ impl Plan {
         for step in &mut self.steps {
             let is_as_it_was =
                 step.change.after == FileUpdate::Same && step.change.record == step.record;
-            if step.trouble.is_some() || is_as_it_was {
+            if step.problem.is_some() || is_as_it_was {
                 continue;
             }
             if self.files.read(step.target.path) != Ok(step.before.clone()) {
-                step.trouble = Some("it changed while you were asked".to_owned());
+                step.problem = Some("the file changed after Ken read it".to_owned());
                 continue;
             }
             apply(&self.files, step, &mut made)?;
@@ -196,7 +196,7 @@ fn looked_at(
     agent: CodingAgent,
 ) -> Step {
     let record = records.iter().find(|it| it.path == target.path).cloned();
-    let (before, trouble) = match files.read(target.path) {
+    let (before, problem) = match files.read(target.path) {
         Ok(text) => (text, None),
         // A link from one instruction file to another is one file with two names.
         Err(_) if is_link_to_agents(files, target.path) => (None, None),
@@ -212,7 +212,7 @@ fn looked_at(
             record: None,
         },
         record,
-        trouble,
+        problem,
     }
 }
 

@@ -114,7 +114,7 @@ impl<'a> CanonicalScanner<'a> {
             if last.is_some_and(|last| !is_key_before(last, key)) {
                 return Err(CanonicalError {
                     at: start,
-                    why: "keys out of order or doubled",
+                    why: "keys out of order or duplicate",
                 });
             }
             last = Some(key);
@@ -158,14 +158,14 @@ impl<'a> CanonicalScanner<'a> {
             let plain = |byte: &u8| !matches!(byte, b'"' | b'\\' | 0..=0x1f);
             self.at += rest.take_while(|byte| plain(byte)).count();
             match self.peek() {
-                None => return Err(self.error_here("a string does not end")),
+                None => return Err(self.error_here("an unterminated string")),
                 Some(b'"') => {
                     let inner = &self.text[start..self.at];
                     self.at += 1;
                     return Ok(inner);
                 }
                 Some(b'\\') => self.scan_escape()?,
-                Some(_) => return Err(self.error_here("a bare control character")),
+                Some(_) => return Err(self.error_here("an unescaped control character")),
             }
         }
     }
@@ -180,15 +180,15 @@ impl<'a> CanonicalScanner<'a> {
                 let code = match low {
                     b'0'..=b'9' => low - b'0',
                     b'a'..=b'f' => low - b'a' + 10,
-                    _ => return Err(self.error_here("an escape in another spelling")),
+                    _ => return Err(self.error_here("an escape in a non-canonical spelling")),
                 } + 16 * (high - b'0');
                 // These codes have a short escape such as `\n`, so `\u000a` is not canonical.
                 if matches!(code, 0x08 | 0x09 | 0x0a | 0x0c | 0x0d) {
-                    return Err(self.error_here("an escape in another spelling"));
+                    return Err(self.error_here("an escape in a non-canonical spelling"));
                 }
                 self.at += 6;
             }
-            _ => return Err(self.error_here("a needless or unknown escape")),
+            _ => return Err(self.error_here("an unnecessary or unknown escape")),
         }
         Ok(())
     }
@@ -204,7 +204,7 @@ impl<'a> CanonicalScanner<'a> {
         let text = &self.text[start..self.at];
         let error = CanonicalError {
             at: start,
-            why: "a number in another spelling or out of range",
+            why: "a number in a non-canonical spelling or out of range",
         };
         let digits = text.strip_prefix('-').unwrap_or(text);
         if digits.bytes().all(|b| b.is_ascii_digit()) {
@@ -228,7 +228,7 @@ impl<'a> CanonicalScanner<'a> {
                 return Ok(());
             }
         }
-        Err(self.error_here("not a value"))
+        Err(self.error_here("not a JSON value"))
     }
 }
 

@@ -15,7 +15,7 @@ use crate::ledger::source::ContributionSource;
 use crate::values::actor::Actor;
 use crate::values::anchor::Anchor;
 use crate::values::citation::Citation;
-use crate::values::content::{Changes, Content, EntryScope, FrictionType};
+use crate::values::content::{Content, ContentChanges, EntryScope, FrictionType};
 use crate::values::id::{EntryId, EventId};
 use crate::values::kind::{EntryKind, Memory};
 use crate::values::status::EntryStatus;
@@ -26,7 +26,7 @@ macro_rules! event_types {
     ($($variant:ident($data:ty) = $name:literal in $memory:ident;)*) => {
         /// The data of an event, by type.
         #[derive(Clone, Debug, PartialEq)]
-        pub enum Body {
+        pub enum EventBody {
             $($variant($data),)*
             /// The data was redacted; only its digest is left.
             Blanked { type_name: String },
@@ -37,7 +37,7 @@ macro_rules! event_types {
         /// The names of all event types that this build writes.
         pub const EVENT_TYPES: &[&str] = &[$($name),*];
 
-        impl Body {
+        impl EventBody {
             /// Returns the type's name in the ledger.
             pub fn type_name(&self) -> &str {
                 match self {
@@ -92,8 +92,8 @@ macro_rules! event_types {
         $(impl EventData for $data {
             const TYPE: &'static str = $name;
 
-            fn of(body: &Body) -> Option<&Self> {
-                if let Body::$variant(data) = body { Some(data) } else { None }
+            fn of(body: &EventBody) -> Option<&Self> {
+                if let EventBody::$variant(data) = body { Some(data) } else { None }
             }
         })*
 
@@ -113,7 +113,7 @@ pub trait EventData: Sized {
     const TYPE: &'static str;
 
     /// Returns the data if `body` has this type.
-    fn of(body: &Body) -> Option<&Self>;
+    fn of(body: &EventBody) -> Option<&Self>;
 }
 
 event_types! {
@@ -204,7 +204,7 @@ data! {
     }
     /// Fields of an entry were edited.
     Revised {
-        changes: Changes,
+        changes: ContentChanges,
         /// The content events this edit is based on.
         replaces: Vec<EventId>,
         channel: Channel,
@@ -262,7 +262,7 @@ data! {
         target: EntryId,
         sources: Vec<EntryId>,
         strategy: MergeStrategy,
-        changes: Changes,
+        changes: ContentChanges,
         replaces: Vec<EventId>,
         /// The least trusted origin of all merged entries.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -278,7 +278,11 @@ data! {
         withdraws: Vec<EventId>,
     }
     /// Anchors were updated after code moved, or fingerprinted.
-    Reanchored { evidence: Vec<Anchor>, replaces: Vec<EventId>, }
+    Reanchored {
+        #[serde(rename = "evidence")]
+        anchors: Vec<Anchor>,
+        replaces: Vec<EventId>,
+    }
     /// A person released a quarantined entry.
     QuarantineLifted { lifts: Vec<EventId>, reason: Note, }
     /// A pin, mute or other annotation that does not affect truth or confidence.

@@ -8,7 +8,7 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::{Admission, Body, Event, EventOrder, EventSubject};
+use super::{Admission, Event, EventBody, EventOrder, EventSubject};
 use crate::ledger::canonical::{self, CanonicalError};
 use crate::ledger::state::redaction_target;
 use crate::values::actor::Actor;
@@ -198,7 +198,7 @@ impl RecordedEvent {
 
     /// Returns whether the data was redacted.
     pub fn is_redacted(&self) -> bool {
-        matches!(self.event.body, Body::Blanked { .. })
+        matches!(self.event.body, EventBody::Blanked { .. })
     }
 
     /// Returns the event with its data redacted.
@@ -210,7 +210,7 @@ impl RecordedEvent {
         let event = Event {
             salt: None,
             admission: None,
-            body: Body::Blanked {
+            body: EventBody::Blanked {
                 type_name: self.event.body.type_name().to_owned(),
             },
             unknown_fields: 0,
@@ -302,16 +302,16 @@ impl LineEnvelope<'_> {
         let type_name = || self.type_name.to_owned();
         let read = |body| (None, None, body, 0);
         let (salt, admission, body, unknown_fields) = if blanked {
-            read(Body::Blanked {
+            read(EventBody::Blanked {
                 type_name: type_name(),
             })
         } else if self.v != VERSION {
-            read(Body::Unknown {
+            read(EventBody::Unknown {
                 type_name: type_name(),
             })
         } else {
             self.read_data(data_members).unwrap_or_else(|| {
-                read(Body::Unknown {
+                read(EventBody::Unknown {
                     type_name: type_name(),
                 })
             })
@@ -333,9 +333,12 @@ impl LineEnvelope<'_> {
 
     /// Decodes the data, which has `members` members at all depths. Returns `None` for an unknown
     /// type or value.
-    fn read_data(&self, members: usize) -> Option<(Option<Salt>, Option<Admission>, Body, u32)> {
+    fn read_data(
+        &self,
+        members: usize,
+    ) -> Option<(Option<Salt>, Option<Admission>, EventBody, u32)> {
         let data: EnvelopeData<'_> = serde_json::from_str(self.data.get()).ok()?;
-        let body = Body::read(self.type_name, data.body.get())?.ok()?;
+        let body = EventBody::read(self.type_name, data.body.get())?.ok()?;
         // A field this build does not know is dropped by serde, so the counts differ by the number
         // of unknown members.
         let unknown = members.abs_diff(known_members(&body, data.admission.as_ref()));
@@ -345,7 +348,7 @@ impl LineEnvelope<'_> {
 }
 
 /// Returns the number of members that encoding the data again would write.
-fn known_members(body: &Body, admission: Option<&Admission>) -> usize {
+fn known_members(body: &EventBody, admission: Option<&Admission>) -> usize {
     let salt = 1;
     let parts = [
         body.count_members(),

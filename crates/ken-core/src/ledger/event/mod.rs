@@ -2,7 +2,7 @@
 //!
 //! [`Event`] is the typed view, [`RecordedEvent`] the event together with its exact line. A type,
 //! field or value that this build does not know is kept verbatim in the line; the typed view
-//! reports it ([`Body::Unknown`], [`Event::unknown_fields`]) and the entries involved become
+//! reports it ([`EventBody::Unknown`], [`Event::unknown_fields`]) and the entries involved become
 //! read-only for this build.
 
 mod data;
@@ -42,7 +42,7 @@ pub struct Event {
     /// unknown.
     pub salt: Option<Salt>,
     pub admission: Option<Admission>,
-    pub body: Body,
+    pub body: EventBody,
     /// Number of fields in a known type that this build does not know.
     pub unknown_fields: u32,
 }

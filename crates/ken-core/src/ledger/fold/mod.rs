@@ -15,13 +15,13 @@ use crate::ledger::entry::{
     EntryTallies, HistorySummary, Retraction,
 };
 use crate::ledger::event::{
-    ArchiveReason, Archived, Arm, Body, Cited, ConfidenceReset, Confirmed, EntryEffect, Event,
+    ArchiveReason, Archived, Arm, Cited, ConfidenceReset, Confirmed, EntryEffect, Event, EventBody,
     EventData, EventOrder, Feedback, FeedbackGiven, Linked, Merged, Origin, Overlay, OverlaySet,
     Proposed, Provenance, Reanchored, Restored, Retracted, Revised, RunEffects, ScopeChanged,
     StatusChanged, Superseded,
 };
 use crate::values::citation::Citation;
-use crate::values::content::{Changes, Content, EntryScope, resolve_fields};
+use crate::values::content::{Content, ContentChanges, EntryScope, resolve_fields};
 use crate::values::id::{EntryId, EventId};
 use crate::values::status::EntryStatus;
 use crate::values::text::{Statement, slug};
@@ -125,7 +125,7 @@ impl<'a> EntryFold<'a> {
             events: self.events.len() as u32,
             first,
             last,
-            blanked: count(&|e| matches!(e.body, Body::Blanked { .. })),
+            blanked: count(&|e| matches!(e.body, EventBody::Blanked { .. })),
             unknown: count(&is_not_understood),
             collisions: self
                 .proposals()
@@ -185,7 +185,7 @@ impl<'a> EntryFold<'a> {
 
     fn content(&self) -> (Option<Content>, Vec<EventId>, Vec<EventId>) {
         let mut causal = CausalGraph::default();
-        let mut writes: Vec<(EventId, Changes)> = Vec::new();
+        let mut writes: Vec<(EventId, ContentChanges)> = Vec::new();
         for event in self.iter() {
             let Some((changes, replaces)) = self.content_change(event) else {
                 continue;
@@ -194,7 +194,8 @@ impl<'a> EntryFold<'a> {
             writes.push((event.id, changes));
         }
         let mut concurrent = BTreeSet::new();
-        let by_ref: Vec<(EventId, &Changes)> = writes.iter().map(|(id, c)| (*id, c)).collect();
+        let by_ref: Vec<(EventId, &ContentChanges)> =
+            writes.iter().map(|(id, c)| (*id, c)).collect();
         // Fields share one causal graph, but each is resolved among its own writers only.
         let (statement, rest) = resolve_fields(&by_ref, |writers| {
             let winner = causal.winner_among(writers)?;
@@ -211,7 +212,7 @@ impl<'a> EntryFold<'a> {
     }
 
     /// Returns the content changes of `event` and the events they are based on.
-    fn content_change(&self, event: &'a Event) -> Option<(Changes, &'a [EventId])> {
+    fn content_change(&self, event: &'a Event) -> Option<(ContentChanges, &'a [EventId])> {
         if let Some(data) = event.get::<Proposed>() {
             return Some((data.content.clone().into_changes(), &[]));
         }
@@ -219,11 +220,11 @@ impl<'a> EntryFold<'a> {
             return Some((data.changes.clone(), &data.replaces));
         }
         if let Some(data) = event.get::<Reanchored>() {
-            let evidence = Some(data.evidence.clone());
+            let anchors = Some(data.anchors.clone());
             return Some((
-                Changes {
-                    evidence,
-                    ..Changes::default()
+                ContentChanges {
+                    anchors,
+                    ..ContentChanges::default()
                 },
                 &data.replaces,
             ));
@@ -476,7 +477,7 @@ impl<'a> EntryFold<'a> {
 
 /// Returns whether the event contains something that this build does not understand.
 fn is_not_understood(event: &Event) -> bool {
-    matches!(event.body, Body::Unknown { .. }) || event.unknown_fields > 0
+    matches!(event.body, EventBody::Unknown { .. }) || event.unknown_fields > 0
 }
 
 /// Returns whether `event` is a valid basis of decay. A reference to any other event counts as

@@ -24,7 +24,7 @@ pub enum RankingWeightsError {
         "weights need exactly these six numbers: semantic, thompson, freshness, status, thread, cooccurrence ({0})"
     )]
     NotSix(String),
-    #[error("the weight of {name} is {value}; it must lie between 0 and 1")]
+    #[error("the weight of {name} is {value}; it must be between 0 and 1")]
     OutOfRange { name: &'static str, value: f64 },
     #[error("the weights sum to {0}; they must sum to 1")]
     Sum(f64),

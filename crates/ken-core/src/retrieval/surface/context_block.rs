@@ -9,7 +9,8 @@ use std::fmt::Write as _;
 use super::{CompetingEntry, DetailTier, EntrySelection, HitView, from_failed_run};
 use crate::ledger::entry::Entry;
 use crate::retrieval::agent_texts::{
-    self, KNOWLEDGE_APPLIED, KNOWN_HEADING, NORMS_HEADING, REPORT_REQUEST, SEARCH_HINT, SPIKE_RULES,
+    self, ENTRIES_HEADING, KNOWLEDGE_APPLIED, NORMS_HEADING, REPORT_REQUEST, SEARCH_HINT,
+    SPIKE_RULES,
 };
 use crate::trust::facts::Validity;
 use crate::values::content::{Content, KindDetail, SpikeConfidence, SpikeDetail};
@@ -41,13 +42,13 @@ pub fn render_briefing_block(
     }
     let is_known = !known.shown.is_empty();
     if is_known {
-        let _ = write!(body, "{KNOWN_HEADING}\n{}", render_selection(known));
+        let _ = write!(body, "{ENTRIES_HEADING}\n{}", render_selection(known));
     }
     let mut block = delimited_block(&body, served_by);
     if !is_known {
         // Norms are not search results, so the sentence must not seem to deny them.
         if !body.is_empty() {
-            block.push_str(&agent_texts::nothing_beside_norms());
+            block.push_str(&agent_texts::no_entries_besides_norms());
         }
         block.push_str(SEARCH_HINT);
     }
@@ -157,7 +158,7 @@ fn entry_header(finding: &HitView<'_>, content: &Content) -> String {
         format!("confidence {:.2}", facts.posterior.mean()),
     ];
     match facts.validity {
-        Validity::Holds => words.push("holds".to_owned()),
+        Validity::Holds => words.push("valid".to_owned()),
         Validity::Changed => words.push("its code changed".to_owned()),
         Validity::Broken => words.push("broken".to_owned()),
         // The common case is not impact a word on every line.
@@ -168,7 +169,7 @@ fn entry_header(finding: &HitView<'_>, content: &Content) -> String {
     }
     let created = finding.entry.created.as_ref();
     if let Some(from) = created.and_then(|it| it.copied_from.as_ref()) {
-        words.push(format!("global: another project's ({})", from.project));
+        words.push(format!("global: from another project ({})", from.project));
     }
     if from_failed_run(finding.entry) {
         words.push("from a failed run".to_owned());
@@ -190,7 +191,7 @@ fn entry_header(finding: &HitView<'_>, content: &Content) -> String {
 fn spike_certainty(spike: &SpikeDetail) -> &'static str {
     match spike.confidence {
         SpikeConfidence::Conclusive => "conclusive",
-        SpikeConfidence::Inconclusive => "inconclusive: do not adopt unchecked",
+        SpikeConfidence::Inconclusive => "inconclusive: check before you adopt it",
     }
 }
 
@@ -206,7 +207,7 @@ fn write_full_details(out: &mut String, finding: &HitView<'_>, content: &Content
     for step in &content.verify {
         let _ = writeln!(out, "  verify: {}", single_line(step.as_str()));
     }
-    for anchor in &content.evidence {
+    for anchor in &content.anchors {
         let _ = writeln!(out, "  at: {}", single_line(&anchor.at.to_string()));
     }
     let posterior = finding.facts.posterior;
@@ -229,7 +230,7 @@ fn write_filing(out: &mut String, entry: &Entry, content: &Content, folder: &str
     if !tags.is_empty() {
         let _ = writeln!(out, "  tags: {}", tags.join(", "));
     }
-    let _ = writeln!(out, "  fades: {}", enum_label(&content.decay));
+    let _ = writeln!(out, "  decay: {}", enum_label(&content.decay));
     if let Some(file) = entry.file_name() {
         let _ = writeln!(out, "  file: {folder}/{file}");
     }

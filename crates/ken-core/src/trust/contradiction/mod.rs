@@ -121,7 +121,7 @@ impl ContradictionSide {
             side.tags
                 .extend(ends.map(|end| tag.as_str()[..end].to_owned()));
         }
-        for anchor in &content.evidence {
+        for anchor in &content.anchors {
             side.paths.insert(anchor.at.path().to_owned());
             // Line ranges shift with every edit, so only symbols refine the path.
             if let FilePart::Symbol(_) = anchor.at.part() {
@@ -251,7 +251,7 @@ fn find_false_positive_conflict(
             ) {
                 return None;
             }
-            "one pattern, also recorded as a false positive".to_owned()
+            "the same pattern is also a false positive".to_owned()
         }
     };
     Some(ContradictionReason {
@@ -280,7 +280,7 @@ fn find_polarity_conflict(
     }
     Some(ContradictionReason {
         rule: ContradictionRule::Polarity,
-        differs: format!("one speaks for, one against: {}", common.join(", ")),
+        differs: format!("opposite polarity: {}", common.join(", ")),
     })
 }
 

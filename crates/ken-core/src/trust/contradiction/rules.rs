@@ -124,7 +124,7 @@ fn by_preference(a: &ParsedSentence, b: &ParsedSentence) -> Option<Contradiction
     };
     reason(
         ContradictionRule::Order,
-        format!("{} left aside, and asked for", words(rejected)),
+        format!("{} rejected and required", words(rejected)),
     )
 }
 
@@ -252,7 +252,7 @@ fn by_modality(a: &ParsedSentence, b: &ParsedSentence, near: bool) -> Option<Con
         .collect();
     reason(
         ContradictionRule::Modality,
-        format!("asked for and forbidden: {}", common.join(" ")),
+        format!("required and forbidden: {}", common.join(" ")),
     )
 }
 
@@ -277,7 +277,7 @@ fn by_wording(a: &ParsedSentence, b: &ParsedSentence) -> Option<ContradictionRea
     let common = a.subject.intersection(&b.subject).count();
     let swapped = is_swapped(&a.claim, &b.claim);
     if swapped && jaccard(&a.subject, &b.subject) >= SUBJECT_CONTAINMENT {
-        return reason(ContradictionRule::Order, "the other way round".to_owned());
+        return reason(ContradictionRule::Order, "reverse order".to_owned());
     }
     let only_in = |x: &ParsedSentence, y: &ParsedSentence| x.subject.difference(&y.subject).count();
     let (only_a, only_b) = (only_in(a, b), only_in(b, a));

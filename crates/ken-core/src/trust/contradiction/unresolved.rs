@@ -13,7 +13,7 @@ use crate::values::id::EntryId;
 use crate::values::kind::Memory;
 
 /// Explanation of a flagged pair that no rule detects.
-const FLAGGED_BY_HAND: &str = "flagged before; the words alone do not show why";
+const FLAGGED_BY_HAND: &str = "flagged by hand; no rule detects it";
 
 /// Two entries that contradict each other.
 #[derive(Clone, Debug)]

@@ -65,7 +65,7 @@ pub fn accept_finding(
 ) -> Option<AcceptedFinding> {
     // The finding with the most anchors and steps can be verified best, so it becomes the entry.
     let all = findings.iter().map(|(_, finding)| *finding);
-    let best = all.max_by_key(|it| (it.evidence.len() + it.verify.len(), it.severity_milli));
+    let best = all.max_by_key(|it| (it.anchors.len() + it.verify.len(), it.severity_milli));
     let finding = best.filter(|it| is_durable(it.statement.as_str()))?;
     let found_by: BTreeSet<Actor> = findings.iter().map(|(agent, _)| (*agent).clone()).collect();
     let is_convergent = run.is_end_observed(outcome) && run.is_convergent(&found_by);
@@ -220,7 +220,7 @@ mod tests {
             statement: "Retries of the payment call must carry the same key."
                 .parse()
                 .unwrap(),
-            evidence: Vec::new(),
+            anchors: Vec::new(),
             verify: Vec::new(),
             severity_milli,
             confidence_milli,

@@ -12,8 +12,8 @@ use super::exposure::{ExposureSet, may_be_same_actor};
 use super::{AgentActivity, Run, RunMode, RunWitness};
 use crate::ledger::entry::{Entry, ExposureCount};
 use crate::ledger::event::{
-    ArchiveReason, Arm, Body, EntryEffect, Outcome, Overlay, Provenance, RecordedEvent, RunClosed,
-    TrialResult,
+    ArchiveReason, Arm, EntryEffect, EventBody, Outcome, Overlay, Provenance, RecordedEvent,
+    RunClosed, TrialResult,
 };
 use crate::trust::facts::Validity;
 use crate::trust::posterior::outcome_weight;
@@ -102,7 +102,7 @@ pub fn entry_authors(entry: &Entry, history: &[RecordedEvent]) -> BTreeSet<Actor
     let worded = history.iter().map(|it| &it.event).filter(|event| {
         matches!(
             event.body,
-            Body::Proposed(_) | Body::Revised(_) | Body::Merged(_)
+            EventBody::Proposed(_) | EventBody::Revised(_) | EventBody::Merged(_)
         )
     });
     let worded = worded.map(|it| it.by.clone());

@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn c21_of_several_agents_one_stays_blind_to_each_entry() {
+    fn of_several_agents_one_stays_blind_to_each_entry() {
         for n in 0..200 {
             let all = agents(4);
             let arms = all

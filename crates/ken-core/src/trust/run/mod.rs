@@ -4,8 +4,8 @@
 //! of a finding, `holdout` selects the withheld entries, `closing` decides the effects on the
 //! touched entries and `accumulation` turns new findings into entries. The decisions are recorded
 //! as events ([`decide::closing_events`](crate::decide::closing_events)), so that replay recomputes
-//! nothing. `existing_claim` handles claims that are already known, [`name`] the names of runs, and
-//! [`reader`] the notes of exposures.
+//! nothing. `existing_claim` handles claims that are already known, [`name`] the names of runs,
+//! [`opening`] their first notes, and [`reader`] the notes of exposures.
 
 pub mod accumulation;
 pub mod closed;
@@ -14,6 +14,7 @@ pub mod existing_claim;
 pub mod exposure;
 pub mod holdout;
 pub mod name;
+pub mod opening;
 pub mod reader;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -198,8 +199,8 @@ pub struct HoldoutAssignment {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunFinding {
     pub statement: Statement,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub evidence: Vec<Anchor>,
+    #[serde(rename = "evidence", default, skip_serializing_if = "Vec::is_empty")]
+    pub anchors: Vec<Anchor>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub verify: Vec<Step>,
     /// From 0 to 10, in thousandths.
@@ -215,10 +216,10 @@ pub struct RunFinding {
 
 impl RunFinding {
     /// Creates a finding without severity and confidence.
-    pub fn new(statement: Statement, evidence: Vec<Anchor>, verify: Vec<Step>) -> Self {
+    pub fn new(statement: Statement, anchors: Vec<Anchor>, verify: Vec<Step>) -> Self {
         Self {
             statement,
-            evidence,
+            anchors,
             verify,
             severity_milli: 0,
             confidence_milli: 0,

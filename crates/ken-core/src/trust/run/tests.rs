@@ -195,7 +195,7 @@ fn what_nobody_watched_is_unwitnessed() {
 fn an_agent_nobody_announced_is_unwitnessed_and_so_is_whom_it_tells() {
     let finding = RunFinding {
         statement: "It is so.".parse().unwrap(),
-        evidence: Vec::new(),
+        anchors: Vec::new(),
         verify: Vec::new(),
         severity_milli: 0,
         confidence_milli: 0,

@@ -50,9 +50,11 @@ enum ClassSide {
 pub enum GlobError {
     #[error("the pattern is empty")]
     Empty,
-    #[error("paths are relative to the repository, with `/`, without `.`, `..` or a `/` at an end")]
+    #[error(
+        "write a path relative to the repository, with `/`, without `.`, `..` or a `/` at an end"
+    )]
     Path,
-    #[error("`**` stands alone between slashes, as in src/**/*.rs")]
+    #[error("write `**` alone between slashes, as in src/**/*.rs")]
     Stars,
     #[error("`[` has no `]`, or nothing between them; write \\[ for the character")]
     Class,

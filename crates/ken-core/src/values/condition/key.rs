@@ -13,7 +13,7 @@ pub struct ConfigKey {
 /// A text that is not a valid key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "a key reads NAME.NAME[0].\"odd.name\", with at most {} parts",
+    "write a key as NAME.NAME[0].\"odd.name\", with at most {} parts",
     ConfigKey::PARTS_MAX
 )]
 pub struct ConfigKeyError;

@@ -115,7 +115,7 @@ pub enum ConditionError {
     #[error("condition `{0}`: write code:LANGUAGE~PATTERN, such as code:rust~$X.unwrap()")]
     Code(String),
     #[error(
-        "condition `{text}`: `{found}` is no language for patterns; {}",
+        "condition `{text}`: `{found}` is not a supported language; {}",
         list_languages()
     )]
     Language { text: String, found: String },
@@ -125,7 +125,7 @@ pub enum ConditionError {
     Config(String),
     #[error("condition `{0}`: config reads files ending in .toml, .json, .yaml or .yml")]
     ConfigFormat(String),
-    #[error("condition `{0}`: a fact is lowercase letters, digits and . _ - / only")]
+    #[error("condition `{0}`: a fact has only lowercase letters, digits and . _ - /")]
     Fact(String),
 }
 
@@ -134,7 +134,7 @@ fn list_languages() -> String {
         .into_iter()
         .map(PatternLanguage::name)
         .collect();
-    format!("known are {}", names.join(", "))
+    format!("known: {}", names.join(", "))
 }
 
 impl ParsedCondition {

@@ -57,25 +57,29 @@ pub enum VersionComparator {
 pub enum PackageError {
     #[error("write pkg:TYPE/NAME@RANGE, such as pkg:cargo/tokio@>=1.40; any version is @*")]
     Form,
-    #[error("`{0}` is no package type: cargo, composer, gem, golang, maven, npm or pypi")]
+    #[error(
+        "`{0}` is not a valid package type: write cargo, composer, gem, golang, maven, npm or pypi"
+    )]
     Type(String),
-    #[error("`{0}` is no package name: letters, digits and ._~+- between slashes, the rest as %XX")]
+    #[error(
+        "`{0}` is not a valid package name: use letters, digits and ._~+- between slashes, the rest as %XX"
+    )]
     Name(String),
-    #[error("a {0} package is named GROUP/NAME")]
+    #[error("write the name of a {0} package as GROUP/NAME")]
     Group(&'static str),
     #[error(
-        "`{0}` is no version: it begins with a digit or `v` and has letters, digits and ._~+!-"
+        "`{0}` is not a valid version: start with a digit or `v` and use letters, digits and ._~+!-"
     )]
     Version(String),
-    #[error("an exact version is written plain: `{0}`")]
+    #[error("write an exact version without an operator: `{0}`")]
     Plain(String),
-    #[error("bounds are joined by `|`: write >=1|<2")]
+    #[error("join bounds with `|`, such as >=1|<2")]
     Joined,
-    #[error("`{0}` is understood for cargo and npm, alone; write bounds, such as >=1.2|<2")]
+    #[error("`{0}` works only for cargo and npm, and only alone; write bounds, such as >=1.2|<2")]
     Native(String),
-    #[error("version {0} has two bounds; each version is named once")]
+    #[error("version {0} has two bounds; name each version once")]
     Twice(String),
-    #[error("the range is for {found}, the package from {wanted}")]
+    #[error("the range is for {found}, but the package type is {wanted}")]
     Scheme { found: String, wanted: &'static str },
     #[error("at most {} bounds are allowed", VersionRange::CONSTRAINTS_MAX)]
     TooMany,
@@ -387,22 +391,22 @@ mod tests {
             ("cargo/tokio", "any version is @*"),
             ("npm/@types/node", "any version is @*"),
             ("cargo/tokio@", "any version is @*"),
-            ("conda/x@1", "no package type"),
-            ("cargo/a b@1", "no package name"),
-            ("cargo/../x@1", "no package name"),
-            ("npm/a%2@1", "no package name"),
-            ("npm/a/b@1", "no package name"),
+            ("conda/x@1", "not a valid package type"),
+            ("cargo/a b@1", "not a valid package name"),
+            ("cargo/../x@1", "not a valid package name"),
+            ("npm/a%2@1", "not a valid package name"),
+            ("npm/a/b@1", "not a valid package name"),
             ("maven/guava@1", "GROUP/NAME"),
-            ("cargo/x@>=1,<2", "joined by `|`"),
-            ("npm/x@>=1 <2", "joined by `|`"),
-            ("pypi/x@==1.2", "written plain: `1.2`"),
+            ("cargo/x@>=1,<2", "join bounds with `|`"),
+            ("npm/x@>=1 <2", "join bounds with `|`"),
+            ("pypi/x@==1.2", "without an operator: `1.2`"),
             ("pypi/x@~=1.2", "write bounds"),
             ("gem/x@~>1.2", "write bounds"),
             ("gem/x@^1.2", "write bounds"),
             ("npm/x@^1|^2", "write bounds"),
-            ("npm/x@latest", "no version"),
-            ("npm/x@>=1||<2", "no version"),
-            ("npm/x@>=1|<1", "each version is named once"),
+            ("npm/x@latest", "not a valid version"),
+            ("npm/x@>=1||<2", "not a valid version"),
+            ("npm/x@>=1|<1", "name each version once"),
             ("npm/x@vers:pypi/1", "the range is for pypi"),
         ];
         for (text, why) in bad {

@@ -57,10 +57,10 @@ fn only_what_reads_as_a_fingerprint_is_one() {
 fn refusals_say_what_to_write() {
     for (text, why) in [
         ("", "a condition is empty"),
-        ("weather:rain", "begin with file:"),
-        ("not not file:a", "begin with file:"),
-        ("not  file:a", "begin with file:"),
-        ("Not file:a", "begin with file:"),
+        ("weather:rain", "start with file:"),
+        ("not not file:a", "start with file:"),
+        ("not  file:a", "start with file:"),
+        ("Not file:a", "start with file:"),
         ("file:/etc/passwd", "relative to the repository"),
         ("file:src/", "relative to the repository"),
         ("symbol:src/pay.rs", "write symbol:PATH#NAME"),
@@ -69,14 +69,14 @@ fn refusals_say_what_to_write() {
         ("text:src/*.rs~", "write text:GLOB~REGEX"),
         ("text:[~x", "`[` has no `]`"),
         ("code:rust", "write code:LANGUAGE~PATTERN"),
-        ("code:cobol~x", "known are bash, c, cpp"),
+        ("code:cobol~x", "known: bash, c, cpp"),
         ("config:Cargo.toml", "write config:PATH#KEY=VALUE"),
         ("config:Cargo.toml#a", "write config:PATH#KEY=VALUE"),
         ("config:../x.toml#a=1", "write config:PATH#KEY=VALUE"),
         ("config:a.ini#a=1", "ending in .toml"),
-        ("config:a.toml#a..b=1", "a key reads"),
+        ("config:a.toml#a..b=1", "write a key as"),
         ("pkg:cargo/tokio", "any version is @*"),
-        ("fact:Two words", "a fact is lowercase"),
+        ("fact:Two words", "a fact has only lowercase"),
     ] {
         let error = parse(text).unwrap_err().to_string();
         assert!(error.contains(why), "{text}: {error}");

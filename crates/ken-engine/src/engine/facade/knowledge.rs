@@ -13,7 +13,7 @@ use ken_core::retrieval::score::RankingWeights;
 use ken_core::retrieval::surface::EntrySelection;
 use ken_core::values::actor::Actor;
 use ken_core::values::citation::CitationSource;
-use ken_core::values::content::Changes;
+use ken_core::values::content::ContentChanges;
 use ken_core::values::id::EntryId;
 use ken_core::values::kind::EntryKind;
 use ken_core::values::status::EntryStatus;
@@ -178,7 +178,7 @@ impl Engine {
     pub fn edit(
         &mut self,
         id: EntryId,
-        changes: Changes,
+        changes: ContentChanges,
         reason: Option<Note>,
         by: &Actor,
     ) -> Result<Entry, EngineError> {
@@ -541,8 +541,13 @@ impl Engine {
 
     /// Fingerprints the current code of an entry after a person confirmed that the claim still
     /// holds.
-    pub fn accept_current_code(&mut self, id: EntryId, by: &Actor) -> Result<Entry, EngineError> {
-        validity::anchoring::accept_current_code(self, id, by)
+    pub fn accept_current_code(
+        &mut self,
+        id: EntryId,
+        citation: Option<CitationSource>,
+        by: &Actor,
+    ) -> Result<Entry, EngineError> {
+        validity::anchoring::accept_current_code(self, id, citation, by)
     }
 
     /// Verifies `scope`; `progress` receives the number of checked entries and the total.

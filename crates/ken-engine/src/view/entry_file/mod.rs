@@ -57,7 +57,7 @@ pub struct MachineLines {
 /// An error in parsing an entry file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EntryFileError {
-    #[error("it holds conflict markers")]
+    #[error("it contains conflict markers")]
     ConflictMarkers,
     #[error("its frontmatter cannot be read: {0}")]
     Frontmatter(String),
@@ -150,11 +150,11 @@ fn write_body(out: &mut String, content: &Content) {
         // Without the backslash, a statement line such as `Verify: …` would parse as a label.
         let _ = writeln!(out, "{}{line}", if needs_escape(line) { "\\" } else { "" });
     }
-    if content.evidence.is_empty() {
+    if content.anchors.is_empty() {
         out.push_str("\nEvidence: none (cites no code)\n");
     } else {
         out.push_str("\nEvidence:\n");
-        for anchor in &content.evidence {
+        for anchor in &content.anchors {
             let _ = writeln!(out, "- `{}`", anchor.at);
         }
     }
@@ -231,7 +231,7 @@ pub fn parse(text: &str) -> Result<ParsedEntryFile, EntryFileError> {
 
 /// Returns a digest of the editable content, ignoring whitespace and fingerprints.
 pub fn content_digest(content: &Content) -> String {
-    let bare: Vec<&CodeLocation> = content.evidence.iter().map(|anchor| &anchor.at).collect();
+    let bare: Vec<&CodeLocation> = content.anchors.iter().map(|anchor| &anchor.at).collect();
     let wording = serde_json::json!({
         "statement": collapse_whitespace(content.statement.as_str()), "evidence": bare,
         "verify": content.verify.iter().map(|step| collapse_whitespace(step.as_str())).collect::<Vec<_>>(),
@@ -382,7 +382,7 @@ fn parse_body(body: &str) -> Result<Content, EntryFileError> {
         })
         .collect();
     let mut content = Content::new(parse_field("statement", &statement.join("\n"))?);
-    content.evidence = parse_anchors(&evidence)?;
+    content.anchors = parse_anchors(&evidence)?;
     content.verify = parse_steps(&verify)?;
     content.detail = parse_detail(&details)?;
     Ok(content)

@@ -48,7 +48,7 @@ fn full_content() -> Content {
             .parse()
             .unwrap(),
     );
-    content.evidence = ["src/pay.rs#Ledger::charge", "src/a b.rs:1-2"]
+    content.anchors = ["src/pay.rs#Ledger::charge", "src/a b.rs:1-2"]
         .map(|a| a.parse::<CodeLocation>().unwrap().into())
         .to_vec();
     content.verify = ["Run `cargo test`", "Look at\nthe log"]

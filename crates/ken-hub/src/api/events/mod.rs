@@ -34,10 +34,10 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
 /// from the cursor of the previous page misses nothing.
 #[utoipa::path(get, path = "/v1/workspaces/{workspace}/events", operation_id = "pull_events", tag = "events",
     security(("token" = ["reader"])),
-    params(("workspace" = String, Path, description = "Its name or its id."), PullQuery),
+    params(("workspace" = String, Path, description = "Name or id of the workspace."), PullQuery),
     responses(
         (status = 200, description = "A page of events.", body = PullResponse),
-        (status = 409, description = "the hub does not know that place", body = super::problem::ProblemBody, content_type = "application/problem+json"),
+        (status = 409, description = "unknown cursor", body = super::problem::ProblemBody, content_type = "application/problem+json"),
     ))]
 async fn pull_events(
     State(app): State<AppState>,

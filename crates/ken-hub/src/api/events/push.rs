@@ -21,15 +21,17 @@ use crate::service::{self, Pusher, screen_lines};
 /// hub already has are answered as known. The body may be compressed with gzip.
 #[utoipa::path(post, path = "/v1/workspaces/{workspace}/events", operation_id = "push_events", tag = "events",
     security(("token" = ["agent"])), request_body = PushRequest,
-    params(("workspace" = String, Path, description = "Its name or its id.")),
-    responses((status = 200, description = "What became of each event, in their order.", body = PushResponse)))]
+    params(("workspace" = String, Path, description = "Name or id of the workspace.")),
+    responses((status = 200, description = "One outcome per event, in request order.", body = PushResponse)))]
 pub(super) async fn push_events(
     State(app): State<AppState>,
     access: RequireWorkspaceRole<AtLeastAgent>,
     JsonBody(push): JsonBody<PushRequest, PUSH_BYTES_MAX>,
 ) -> Result<Json<PushResponse>, Problem> {
     if push.events.len() > PUSH_EVENTS_MAX {
-        let detail = format!("a push holds at most {PUSH_EVENTS_MAX} events; send fewer at once");
+        let detail = format!(
+            "a push contains at most {PUSH_EVENTS_MAX} events; split it into several pushes"
+        );
         return Err(Problem::new(Kind::TooLarge, detail));
     }
     let sender = Pusher::new(&access.caller, app.clock.now());
@@ -50,8 +52,8 @@ pub(super) async fn push_events(
     count_verdicts(&app, &answers);
     // `all` is true of an empty push, which succeeds.
     if !answers.is_empty() && answers.iter().all(|it| it.verdict == PushVerdict::Refused) {
-        let events = serde_json::to_value(&answers).expect("answers are plain data");
-        let detail = "every event was refused; `events` says why for each, and nothing was written";
+        let events = serde_json::to_value(&answers).expect("verdicts serialize to JSON");
+        let detail = "every event was refused and nothing was written; `events` has the reasons";
         return Err(Problem::new(Kind::Refused, detail).with_member("events", events));
     }
     Ok(Json(PushResponse {

@@ -45,5 +45,5 @@ fn deserialize_limit<'de, D: Deserializer<'de>>(from: D) -> Result<u32, D::Error
 fn cursor<'de, D: Deserializer<'de>>(from: D) -> Result<LogCursor, D::Error> {
     let text = String::deserialize(from)?;
     text.parse()
-        .map_err(|_| serde::de::Error::custom("`after` is not a cursor of this hub"))
+        .map_err(|_| serde::de::Error::custom("`after` is not a valid cursor"))
 }

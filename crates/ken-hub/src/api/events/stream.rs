@@ -106,11 +106,11 @@ impl Drop for StreamGuard {
 /// The stream ends after five minutes. Reconnect with `Last-Event-ID`.
 #[utoipa::path(get, path = "/v1/workspaces/{workspace}/events/stream", operation_id = "stream_events", tag = "events",
     security(("token" = ["reader"])),
-    params(("workspace" = String, Path, description = "Its name or its id."), StreamQuery,
-        ("Last-Event-ID" = Option<String>, Header, description = "The id of the last message that was seen.")),
+    params(("workspace" = String, Path, description = "Name or id of the workspace."), StreamQuery,
+        ("Last-Event-ID" = Option<String>, Header, description = "Id of the last message the client received.")),
     responses(
-        (status = 200, description = "Events as they come.", body = String, content_type = "text/event-stream"),
-        (status = 409, description = "the hub does not know that place", body = crate::api::problem::ProblemBody, content_type = "application/problem+json"),
+        (status = 200, description = "A stream of server-sent events.", body = String, content_type = "text/event-stream"),
+        (status = 409, description = "unknown cursor", body = crate::api::problem::ProblemBody, content_type = "application/problem+json"),
     ))]
 pub(super) async fn stream_events(
     State(app): State<AppState>,
@@ -123,7 +123,7 @@ pub(super) async fn stream_events(
     let organization = access.caller.organization;
     let permit = app.limiter.acquire_stream(organization).ok_or_else(|| {
         let detail =
-            "your organization has as many streams open as it may; close one or come again";
+            "your organization has reached its limit of open streams; close one or retry later";
         Problem::too_many(detail, RETRY_DELAY)
     })?;
     app.metrics.record_stream(true);
@@ -178,7 +178,7 @@ fn expire_stream(reader: &Arc<Mutex<Option<EventStream>>>, life: Duration) {
 fn start_cursor(headers: &HeaderMap, after: Option<&str>) -> Result<LogCursor, Problem> {
     let header = headers.get(LAST_EVENT_ID).map(|value| value.to_str());
     let wrong = || {
-        let detail = "`Last-Event-ID` or `after` is not a cursor of this hub";
+        let detail = "`Last-Event-ID` or `after` is not a valid cursor";
         Problem::new(Kind::Malformed, detail)
     };
     let last_id = header.transpose().map_err(|_| wrong())?;
@@ -224,7 +224,7 @@ impl EventStream {
             if let Err(error) = self.read_page().await {
                 // A started response cannot change its status. The client reconnects and gets the
                 // error as a response, or finds the database working again.
-                tracing::warn!(%error, "a stream of events ended");
+                tracing::warn!(%error, "an event stream ended with an error");
                 return None;
             }
         }

@@ -45,11 +45,12 @@ pub(super) struct PromotionResponse {
     by_people: u32,
 }
 
-/// Reason for the approval: `held` until approved (norms written by agents, entries made from
-/// another memory), `promoted` in a clone, or `fit` for the whole organization by its outcomes.
+/// Reason for the approval. `held`: quarantined until approved (norms written by agents, entries
+/// made from another memory). `promoted`: promoted to the organization in a clone. `fit`: eligible
+/// for the whole organization because of its outcomes.
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
-#[schema(as = FingerprintContext)]
+#[schema(as = PendingReason)]
 enum PendingReason {
     Held,
     Promoted,
@@ -78,7 +79,7 @@ pub(super) struct ApprovalBody {
 /// Reason for a rejection.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[schema(as = RejectionBody, example = json!({"reason": "holds for this service only"}))]
+#[schema(as = RejectionBody, example = json!({"reason": "true for this service only"}))]
 pub(super) struct RejectionBody {
     #[serde(default)]
     #[schema(nullable = false)]
@@ -92,11 +93,11 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
         .routes(routes!(reject_promotion))
 }
 
-/// Lists pending entries: held ones, then those promoted in clones, then eligible ones by
+/// Lists pending entries: quarantined ones, then those promoted in clones, then eligible ones by
 /// confidence.
-#[utoipa::path(get, path = "/v1/workspaces/{workspace}/promotions", operation_id = "list_promotions", tag = "waiting",
-    security(("token" = ["curator"])), params(("workspace" = String, Path, description = "Its name or its id.")),
-    responses((status = 200, description = "What waits, at most two hundred on each ground: the rest comes up when they are settled.", body = ListPage<PromotionResponse>)))]
+#[utoipa::path(get, path = "/v1/workspaces/{workspace}/promotions", operation_id = "list_promotions", tag = "inbox",
+    security(("token" = ["curator"])), params(("workspace" = String, Path, description = "Name or id of the workspace.")),
+    responses((status = 200, description = "Pending entries, at most 200 per reason. The remaining ones are listed after you decide on these.", body = ListPage<PromotionResponse>)))]
 async fn list_promotions(
     State(app): State<AppState>,
     access: RequireWorkspaceRole<AtLeastCurator>,
@@ -154,10 +155,10 @@ impl PromotionResponse {
 ///
 /// Requires a person: the token of an agent is refused in any role.
 #[utoipa::path(post, path = "/v1/workspaces/{workspace}/promotions/{entry}/approve", operation_id = "approve_promotion",
-    tag = "waiting", security(("token" = ["curator"])), request_body = ApprovalBody, params(
-        ("workspace" = String, Path, description = "Its name or its id."),
-        ("entry" = String, Path, description = "Its id, an unambiguous beginning, or its alias.")),
-    responses((status = 200, description = "The entry as it is now.", body = EntryResponse)))]
+    tag = "inbox", security(("token" = ["curator"])), request_body = ApprovalBody, params(
+        ("workspace" = String, Path, description = "Name or id of the workspace."),
+        ("entry" = String, Path, description = "Id, unambiguous id prefix, or alias of the entry.")),
+    responses((status = 200, description = "The updated entry.", body = EntryResponse)))]
 async fn approve_promotion(
     State(app): State<AppState>,
     access: RequireWorkspaceRole<AtLeastCurator>,
@@ -182,10 +183,10 @@ async fn approve_promotion(
 ///
 /// Requires a person.
 #[utoipa::path(post, path = "/v1/workspaces/{workspace}/promotions/{entry}/reject", operation_id = "reject_promotion",
-    tag = "waiting", security(("token" = ["curator"])), request_body = RejectionBody, params(
-        ("workspace" = String, Path, description = "Its name or its id."),
-        ("entry" = String, Path, description = "Its id, an unambiguous beginning, or its alias.")),
-    responses((status = 200, description = "The entry as it is now.", body = EntryResponse)))]
+    tag = "inbox", security(("token" = ["curator"])), request_body = RejectionBody, params(
+        ("workspace" = String, Path, description = "Name or id of the workspace."),
+        ("entry" = String, Path, description = "Id, unambiguous id prefix, or alias of the entry.")),
+    responses((status = 200, description = "The updated entry.", body = EntryResponse)))]
 async fn reject_promotion(
     State(app): State<AppState>,
     access: RequireWorkspaceRole<AtLeastCurator>,

@@ -77,7 +77,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
 
 /// Returns a briefing and records its entries as exposures of the agent.
 #[utoipa::path(get, path = "/v1/briefing/{workspace}", operation_id = "get_briefing", tag = "knowledge",
-    security(("token" = ["reader"])), params(("workspace" = String, Path, description = "Its name or its id."), BriefingParams),
+    security(("token" = ["reader"])), params(("workspace" = String, Path, description = "Name or id of the workspace."), BriefingParams),
     responses((status = 200, description = "The briefing.", body = BriefingResponse)))]
 async fn get_briefing(
     State(app): State<AppState>,

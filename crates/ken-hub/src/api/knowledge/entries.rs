@@ -216,7 +216,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
 
 /// Lists entries, newest first.
 #[utoipa::path(get, path = "/v1/workspaces/{workspace}/entries", operation_id = "list_entries", tag = "knowledge",
-    security(("token" = ["reader"])), params(("workspace" = String, Path, description = "Its name or its id."), EntryListParams),
+    security(("token" = ["reader"])), params(("workspace" = String, Path, description = "Name or id of the workspace."), EntryListParams),
     responses((status = 200, description = "A page of entries.", body = ListPage<EntryResponse>)))]
 async fn list_entries(
     State(app): State<AppState>,
@@ -257,11 +257,11 @@ async fn list_entries(
 /// Returns an entry by its id, an unambiguous beginning of it, or its alias.
 #[utoipa::path(get, path = "/v1/workspaces/{workspace}/entries/{entry}", operation_id = "get_entry", tag = "knowledge",
     security(("token" = ["reader"])), params(
-        ("workspace" = String, Path, description = "Its name or its id."),
-        ("entry" = String, Path, description = "Its id, an unambiguous beginning, or its alias."), ReaderParams),
+        ("workspace" = String, Path, description = "Name or id of the workspace."),
+        ("entry" = String, Path, description = "Id, unambiguous id prefix, or alias of the entry."), ReaderParams),
     responses(
         (status = 200, description = "The entry.", body = EntryResponse),
-        (status = 409, description = "Several ids begin so.", body = ProblemBody, content_type = MEDIA_TYPE)))]
+        (status = 409, description = "The id prefix is ambiguous.", body = ProblemBody, content_type = MEDIA_TYPE)))]
 async fn get_entry(
     State(app): State<AppState>,
     access: RequireWorkspaceRole<AtLeastReader>,
@@ -289,11 +289,11 @@ async fn get_entry(
 /// Returns the latest thousand events of an entry, oldest first.
 #[utoipa::path(get, path = "/v1/workspaces/{workspace}/entries/{entry}/history", operation_id = "get_history",
     tag = "knowledge", security(("token" = ["reader"])), params(
-        ("workspace" = String, Path, description = "Its name or its id."),
-        ("entry" = String, Path, description = "Its id, an unambiguous beginning, or its alias."), ReaderParams),
+        ("workspace" = String, Path, description = "Name or id of the workspace."),
+        ("entry" = String, Path, description = "Id, unambiguous id prefix, or alias of the entry."), ReaderParams),
     responses(
-        (status = 200, description = "Its events.", body = ListPage<EventResponse>),
-        (status = 409, description = "Several ids begin so.", body = ProblemBody, content_type = MEDIA_TYPE)))]
+        (status = 200, description = "The events of the entry.", body = ListPage<EventResponse>),
+        (status = 409, description = "The id prefix is ambiguous.", body = ProblemBody, content_type = MEDIA_TYPE)))]
 async fn get_history(
     State(app): State<AppState>,
     access: RequireWorkspaceRole<AtLeastReader>,
@@ -314,10 +314,10 @@ async fn get_history(
 /// Adds an entry, or notes an observation of the run if an entry with this claim exists.
 #[utoipa::path(post, path = "/v1/workspaces/{workspace}/entries", operation_id = "record_entry", tag = "knowledge",
     security(("token" = ["agent"])), request_body = AddEntryBody,
-    params(("workspace" = String, Path, description = "Its name or its id.")),
+    params(("workspace" = String, Path, description = "Name or id of the workspace.")),
     responses(
-        (status = 201, description = "It is an entry now.", body = AddEntryResponse),
-        (status = 200, description = "It is known already and was noted.", body = AddEntryResponse)))]
+        (status = 201, description = "The entry was added.", body = AddEntryResponse),
+        (status = 200, description = "An entry with this claim exists; the observation was recorded.", body = AddEntryResponse)))]
 async fn record_entry(
     State(app): State<AppState>,
     access: RequireWorkspaceRole<AtLeastAgent>,
@@ -366,9 +366,9 @@ async fn record_entry(
 /// Records feedback of an agent that was shown the entry. It affects usefulness, not status.
 #[utoipa::path(post, path = "/v1/workspaces/{workspace}/entries/{entry}/feedback", operation_id = "give_feedback",
     tag = "knowledge", security(("token" = ["agent"])), request_body = FeedbackBody, params(
-        ("workspace" = String, Path, description = "Its name or its id."),
-        ("entry" = String, Path, description = "Its id, an unambiguous beginning, or its alias.")),
-    responses((status = 200, description = "It was taken down, once.", body = FeedbackResponse)))]
+        ("workspace" = String, Path, description = "Name or id of the workspace."),
+        ("entry" = String, Path, description = "Id, unambiguous id prefix, or alias of the entry.")),
+    responses((status = 200, description = "The feedback was recorded. Repeated feedback does not count.", body = FeedbackResponse)))]
 async fn give_feedback(
     State(app): State<AppState>,
     access: RequireWorkspaceRole<AtLeastAgent>,
@@ -401,7 +401,12 @@ pub(super) fn format_position(after: &EntryPosition) -> String {
 
 /// Parses a list position.
 pub(super) fn parse_position(text: &str) -> Result<EntryPosition, Problem> {
-    let wrong = || Problem::new(Trouble::Malformed, "`after` is not `next` of a page");
+    let wrong = || {
+        Problem::new(
+            Trouble::Malformed,
+            "`after` is not a valid position in this list; use `next` of the previous page",
+        )
+    };
     if text.len() > page::CURSOR_CHARS_MAX {
         return Err(wrong());
     }

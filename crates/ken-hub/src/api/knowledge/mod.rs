@@ -117,14 +117,14 @@ fn parse_optional<T: FromStr<Err: Display>>(
 /// Serializes an object to a JSON value.
 fn to_json(object: &impl Serialize) -> Value {
     // Views contain only strings, numbers, lists and maps with string keys.
-    serde_json::to_value(object).expect("what is told is plain data")
+    serde_json::to_value(object).expect("views serialize to JSON")
 }
 
 /// Rejects a text of more than `max` bytes.
 fn check_length(name: &str, text: &str, max: usize) -> Result<(), Problem> {
     if text.len() > max {
         return Err(Problem::invalid(format!(
-            "`{name}` has at most {max} bytes"
+            "`{name}` must not be longer than {max} bytes"
         )));
     }
     Ok(())
@@ -144,7 +144,7 @@ fn parse_agent_role(text: Option<&str>) -> Result<Option<Work>, Problem> {
     ];
     let found = all.into_iter().find(|(name, _)| *name == text);
     let found = found.ok_or_else(|| {
-        Problem::invalid("`role` is researcher, planner, debugger, executor or reviewer")
+        Problem::invalid("`role` must be researcher, planner, debugger, executor or reviewer")
     })?;
     Ok(Some(found.1))
 }
@@ -162,7 +162,7 @@ fn check_paths(paths: Vec<String>) -> Result<Vec<String>, Problem> {
     };
     if paths.iter().any(is_outside) {
         return Err(Problem::invalid(
-            "`paths` are below the repository's root, such as src/pay.rs",
+            "`paths` must be relative to the repository root, such as src/pay.rs",
         ));
     }
     Ok(paths)
@@ -178,7 +178,7 @@ impl From<ServiceError> for Problem {
             ServiceError::NotPermittedForAgent { .. } => Self::new(Kind::Forbidden, text),
             ServiceError::Quota { .. } => Self::new(Kind::Quota, text),
             ServiceError::Refused(Refusal::Unfit { why, .. }) if why.may_be_overridden() => {
-                let detail = format!("{text}; `despite` says that it goes further all the same");
+                let detail = format!("{text}; set `despite` to true to approve it anyway");
                 Self::new(Kind::Refused, detail)
             }
             ServiceError::Refused(_) | ServiceError::GuardRejected(_) => {
@@ -190,7 +190,7 @@ impl From<ServiceError> for Problem {
             ServiceError::NotFound { what, .. } => Self::not_found(what),
             ServiceError::Ambiguous { candidates, .. } => {
                 let candidates = candidates.iter().map(ToString::to_string).collect();
-                let detail = format!("{text}; give one of `candidates`");
+                let detail = format!("{text}; use one of `candidates`");
                 Self::new(Kind::Conflict, detail).with_member("candidates", candidates)
             }
             ServiceError::Conflict(_) => Self::new(Kind::Conflict, text),

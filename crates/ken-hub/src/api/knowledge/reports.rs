@@ -51,8 +51,8 @@ struct OutcomesView<'a> {
 
 /// Measured impact of an entry, `ken.impact.v1`.
 #[derive(Debug, Serialize, ToSchema)]
-#[schema(as = Lift, example = json!({"schema": "ken.impact.v1", "id": "L-7k2f5qm3",
-    "worth": {"measured": {"difference": 0.21, "low": 0.04, "high": 0.37, "shown": 41, "withheld": 12}}}))]
+#[schema(as = ImpactResponse, example = json!({"schema": "ken.impact.v1", "id": "L-7k2f5qm3",
+    "impact": {"measured": {"difference": 0.21, "low": 0.04, "high": 0.37, "shown": 41, "withheld": 12}}}))]
 pub(super) struct ImpactResponse {
     schema: &'static str,
     /// Id of the entry. Absent for the total over all entries.
@@ -61,7 +61,7 @@ pub(super) struct ImpactResponse {
     id: Option<String>,
     /// `measured` with its interval, or `too_few` outcomes with or without the entry.
     #[schema(value_type = Object)]
-    worth: ImpactEstimate,
+    impact: ImpactEstimate,
 }
 
 /// Measured impact of all entries: in total and per entry.
@@ -75,7 +75,7 @@ pub(super) struct ImpactListResponse {
 
 /// Result of the gates, `ken.hub_verify.v1`.
 #[derive(Debug, Serialize, ToSchema)]
-#[schema(as = Verified, example = json!({"schema": "ken.hub_verify.v1", "passes": true, "entries": 120, "events": 480,
+#[schema(as = VerifyResponse, example = json!({"schema": "ken.hub_verify.v1", "passes": true, "entries": 120, "events": 480,
     "events_unseen": 0, "unverifiable": 80, "errors": 0, "warnings": 0, "findings": [], "unknown": {}}))]
 pub(super) struct VerifyResponse {
     schema: &'static str,
@@ -99,15 +99,15 @@ pub(super) struct VerifyResponse {
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .routes(routes!(get_outcomes))
-        .routes(routes!(get_lifts))
-        .routes(routes!(get_lift))
+        .routes(routes!(get_impact))
+        .routes(routes!(get_entry_impact))
         .routes(routes!(verify))
 }
 
 /// Returns the outcomes of the runs of a period, computed from events on every request.
 #[utoipa::path(get, path = "/v1/workspaces/{workspace}/outcomes", operation_id = "get_outcomes", tag = "reports",
-    security(("token" = ["reader"])), params(("workspace" = String, Path, description = "Its name or its id."), PeriodParams),
-    responses((status = 200, description = "The sums.", body = OutcomesResponse)))]
+    security(("token" = ["reader"])), params(("workspace" = String, Path, description = "Name or id of the workspace."), PeriodParams),
+    responses((status = 200, description = "Totals and findings of the period.", body = OutcomesResponse)))]
 async fn get_outcomes(
     State(app): State<AppState>,
     access: RequireWorkspaceRole<AtLeastReader>,
@@ -128,10 +128,10 @@ async fn get_outcomes(
 }
 
 /// Returns the measured impact of entries: outcomes of runs with and without them, by holdout.
-#[utoipa::path(get, path = "/v1/workspaces/{workspace}/lift", operation_id = "get_lifts", tag = "reports",
-    security(("token" = ["reader"])), params(("workspace" = String, Path, description = "Its name or its id."), ReaderParams),
-    responses((status = 200, description = "What they are worth.", body = ImpactListResponse)))]
-async fn get_lifts(
+#[utoipa::path(get, path = "/v1/workspaces/{workspace}/impact", operation_id = "get_impact", tag = "reports",
+    security(("token" = ["reader"])), params(("workspace" = String, Path, description = "Name or id of the workspace."), ReaderParams),
+    responses((status = 200, description = "Measured impact in total and per entry.", body = ImpactListResponse)))]
+async fn get_impact(
     State(app): State<AppState>,
     access: RequireWorkspaceRole<AtLeastReader>,
     QueryParams(params): QueryParams<ReaderParams>,
@@ -150,14 +150,14 @@ async fn get_lifts(
 }
 
 /// Returns the measured impact of one entry.
-#[utoipa::path(get, path = "/v1/workspaces/{workspace}/entries/{entry}/lift", operation_id = "get_lift", tag = "reports",
+#[utoipa::path(get, path = "/v1/workspaces/{workspace}/entries/{entry}/impact", operation_id = "get_entry_impact", tag = "reports",
     security(("token" = ["reader"])), params(
-        ("workspace" = String, Path, description = "Its name or its id."),
-        ("entry" = String, Path, description = "Its id, an unambiguous beginning, or its alias."), ReaderParams),
+        ("workspace" = String, Path, description = "Name or id of the workspace."),
+        ("entry" = String, Path, description = "Id, unambiguous id prefix, or alias of the entry."), ReaderParams),
     responses(
-        (status = 200, description = "What it is worth.", body = ImpactResponse),
-        (status = 409, description = "Several ids begin so.", body = ProblemBody, content_type = MEDIA_TYPE)))]
-async fn get_lift(
+        (status = 200, description = "Measured impact of the entry.", body = ImpactResponse),
+        (status = 409, description = "The id prefix is ambiguous.", body = ProblemBody, content_type = MEDIA_TYPE)))]
+async fn get_entry_impact(
     State(app): State<AppState>,
     access: RequireWorkspaceRole<AtLeastReader>,
     PathParams((_, wanted)): PathParams<(String, String)>,
@@ -172,8 +172,8 @@ async fn get_lift(
 
 /// Runs the gates that need no code: schema, provenance, links, contradictions, current guard.
 #[utoipa::path(get, path = "/v1/workspaces/{workspace}/verify", operation_id = "verify", tag = "reports",
-    security(("token" = ["reader"])), params(("workspace" = String, Path, description = "Its name or its id.")),
-    responses((status = 200, description = "What was found; `passes` says whether anything blocks.", body = VerifyResponse)))]
+    security(("token" = ["reader"])), params(("workspace" = String, Path, description = "Name or id of the workspace.")),
+    responses((status = 200, description = "Findings of the gates. `passes` is true if none of them is an error.", body = VerifyResponse)))]
 async fn verify(
     State(app): State<AppState>,
     access: RequireWorkspaceRole<AtLeastReader>,
@@ -195,7 +195,7 @@ async fn verify(
     }))
 }
 
-fn impact_response(id: Option<String>, worth: ImpactEstimate) -> ImpactResponse {
+fn impact_response(id: Option<String>, impact: ImpactEstimate) -> ImpactResponse {
     let schema = "ken.impact.v1";
-    ImpactResponse { schema, id, worth }
+    ImpactResponse { schema, id, impact }
 }

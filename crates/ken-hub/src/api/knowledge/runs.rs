@@ -21,7 +21,7 @@ use crate::api::AppState;
 use crate::api::body::{JsonBody, PathParams, truncate_message};
 use crate::api::caller::{AtLeastAgent, AtLeastReader, RequireWorkspaceRole};
 use crate::api::problem::Problem;
-use crate::service::{self, NewRunSpec, ObservedFinding, parse};
+use crate::service::{self, ObservedFinding, OpenRunRequest, parse};
 
 /// Request body for a new run.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -187,7 +187,7 @@ pub(super) struct CloseRunResponse(Value);
 
 /// A recorded finding, `ken.observe.v1`. Closing the run decides the entry it confirms or becomes.
 #[derive(Debug, Serialize, ToSchema)]
-#[schema(as = Observed, example = json!({"schema": "ken.observe.v1", "run": "R-0a1b2c3d4e"}))]
+#[schema(as = FindingResponse, example = json!({"schema": "ken.observe.v1", "run": "R-0a1b2c3d4e"}))]
 pub(super) struct FindingResponse {
     schema: &'static str,
     run: String,
@@ -208,8 +208,8 @@ fn run_response(run: &Run) -> RunResponse {
 
 /// Lists runs.
 #[utoipa::path(get, path = "/v1/workspaces/{workspace}/runs", operation_id = "list_runs", tag = "runs",
-    security(("token" = ["reader"])), params(("workspace" = String, Path, description = "Its name or its id.")),
-    responses((status = 200, description = "The fifty oldest open runs, and up to two hundred that ended in the last ninety days.", body = RunListResponse)))]
+    security(("token" = ["reader"])), params(("workspace" = String, Path, description = "Name or id of the workspace.")),
+    responses((status = 200, description = "The 50 oldest open runs, and up to 200 runs that ended in the last 90 days.", body = RunListResponse)))]
 async fn list_runs(
     State(app): State<AppState>,
     access: RequireWorkspaceRole<AtLeastReader>,
@@ -228,14 +228,14 @@ async fn list_runs(
 /// Opens a run: one unit of work by one or more agents.
 #[utoipa::path(post, path = "/v1/workspaces/{workspace}/runs", operation_id = "open_run", tag = "runs",
     security(("token" = ["agent"])), request_body = OpenRunBody,
-    params(("workspace" = String, Path, description = "Its name or its id.")),
-    responses((status = 201, description = "It is open.", body = RunResponse)))]
+    params(("workspace" = String, Path, description = "Name or id of the workspace.")),
+    responses((status = 201, description = "The run is open.", body = RunResponse)))]
 async fn open_run(
     State(app): State<AppState>,
     access: RequireWorkspaceRole<AtLeastAgent>,
     JsonBody(body): JsonBody<OpenRunBody>,
 ) -> Result<(StatusCode, Json<RunResponse>), Problem> {
-    let request = NewRunSpec {
+    let request = OpenRunRequest {
         id: body.id,
         agents: body
             .agents
@@ -259,8 +259,8 @@ async fn open_run(
 /// Returns an open run.
 #[utoipa::path(get, path = "/v1/workspaces/{workspace}/runs/{run}", operation_id = "get_run", tag = "runs",
     security(("token" = ["reader"])), params(
-        ("workspace" = String, Path, description = "Its name or its id."),
-        ("run" = String, Path, description = "The run's name.")),
+        ("workspace" = String, Path, description = "Name or id of the workspace."),
+        ("run" = String, Path, description = "Id of the run.")),
     responses((status = 200, description = "The run.", body = RunResponse)))]
 async fn get_run(
     State(app): State<AppState>,
@@ -276,8 +276,8 @@ async fn get_run(
 /// Adds a note to an open run.
 #[utoipa::path(post, path = "/v1/workspaces/{workspace}/runs/{run}/notes", operation_id = "note_run", tag = "runs",
     security(("token" = ["agent"])), request_body = RunNoteBody, params(
-        ("workspace" = String, Path, description = "Its name or its id."),
-        ("run" = String, Path, description = "The run's name.")),
+        ("workspace" = String, Path, description = "Name or id of the workspace."),
+        ("run" = String, Path, description = "Id of the run.")),
     responses((status = 200, description = "The run with the note.", body = RunResponse)))]
 async fn note_run(
     State(app): State<AppState>,
@@ -287,7 +287,7 @@ async fn note_run(
 ) -> Result<Json<RunResponse>, Problem> {
     let note: RunNote = serde_json::from_value(body).map_err(|error| {
         let error = truncate_message(&error.to_string());
-        Problem::invalid(format!("this is no note: {error}; see /docs"))
+        Problem::invalid(format!("this is not a valid note: {error}; see /docs"))
     })?;
     let mut session = open_session(&app, access).await?;
     let run = service::record_note(&mut session, &id, note).await?;
@@ -298,9 +298,9 @@ async fn note_run(
 /// Closes a run and appends the resulting events, exactly once.
 #[utoipa::path(post, path = "/v1/workspaces/{workspace}/runs/{run}/close", operation_id = "close_run", tag = "runs",
     security(("token" = ["agent"])), request_body = CloseRunBody, params(
-        ("workspace" = String, Path, description = "Its name or its id."),
-        ("run" = String, Path, description = "The run's name.")),
-    responses((status = 200, description = "What followed.", body = CloseRunResponse)))]
+        ("workspace" = String, Path, description = "Name or id of the workspace."),
+        ("run" = String, Path, description = "Id of the run.")),
+    responses((status = 200, description = "Effects of closing the run.", body = CloseRunResponse)))]
 async fn close_run(
     State(app): State<AppState>,
     access: RequireWorkspaceRole<AtLeastAgent>,
@@ -332,8 +332,8 @@ async fn close_run(
 /// Records a finding of an agent. Closing the run decides which entry it confirms or becomes.
 #[utoipa::path(post, path = "/v1/workspaces/{workspace}/observations", operation_id = "observe", tag = "runs",
     security(("token" = ["agent"])), request_body = FindingBody,
-    params(("workspace" = String, Path, description = "Its name or its id.")),
-    responses((status = 201, description = "It was noted.", body = FindingResponse)))]
+    params(("workspace" = String, Path, description = "Name or id of the workspace.")),
+    responses((status = 201, description = "The finding was recorded.", body = FindingResponse)))]
 async fn observe(
     State(app): State<AppState>,
     access: RequireWorkspaceRole<AtLeastAgent>,
@@ -341,7 +341,7 @@ async fn observe(
 ) -> Result<(StatusCode, Json<FindingResponse>), Problem> {
     let finding = RunFinding {
         statement: parse::parse_field("statement", &body.statement)?,
-        evidence: parse::parse_anchors(&body.anchors)?,
+        anchors: parse::parse_anchors(&body.anchors)?,
         verify: parse::parse_list("verify", &body.verify)?,
         severity_milli: to_milli("severity", body.severity, 10.0)?,
         confidence_milli: to_milli("confidence", body.confidence, 10.0)?,
@@ -382,7 +382,9 @@ impl RunAgentBody {
 /// Events store fixed-point numbers, because floating-point sums depend on the order of addition.
 fn to_milli(name: &str, number: f64, max: f64) -> Result<u16, Problem> {
     if !(0.0..=max).contains(&number) {
-        return Err(Problem::invalid(format!("`{name}` goes from 0 to {max}")));
+        return Err(Problem::invalid(format!(
+            "`{name}` must be from 0 to {max}"
+        )));
     }
     #[expect(
         clippy::cast_possible_truncation,

@@ -125,7 +125,7 @@ enum TierParam {
 /// `withheld` with the reason, and `global` entries of the organization, ranked below everything
 /// verified in the workspace.
 #[derive(Debug, Serialize, ToSchema)]
-#[schema(as = Answer, value_type = Object, example = json!({
+#[schema(as = SearchResponse, value_type = Object, example = json!({
     "schema": "ken.search.v1", "query": "payment retries time out", "served_by": "static", "tier": "summary", "tokens": 34,
     "results": [{"id": "L-7k2f5qm3", "score": 0.61, "text": "[L-7k2f5qm3] Retry a payment once.\n"}],
     "left_out": [], "withheld": []}))]
@@ -146,8 +146,8 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
 /// Searches entries and records the hits as exposures of the agent.
 #[utoipa::path(post, path = "/v1/workspaces/{workspace}/search", operation_id = "search", tag = "knowledge",
     security(("token" = ["reader"])), request_body = SearchBody,
-    params(("workspace" = String, Path, description = "Its name or its id.")),
-    responses((status = 200, description = "What was found, perhaps nothing.", body = SearchResponse)))]
+    params(("workspace" = String, Path, description = "Name or id of the workspace.")),
+    responses((status = 200, description = "The hits, best first. The list may be empty.", body = SearchResponse)))]
 async fn search(
     State(app): State<AppState>,
     access: RequireWorkspaceRole<AtLeastReader>,
@@ -176,7 +176,9 @@ impl SearchBody {
     ) -> Result<HubSearchRequest, Problem> {
         check_length("query", &self.query, QUERY_BYTES_MAX)?;
         if !(1..=LIMIT_MAX).contains(&self.limit) {
-            return Err(Problem::invalid(format!("`limit` is 1 to {LIMIT_MAX}")));
+            return Err(Problem::invalid(format!(
+                "`limit` must be from 1 to {LIMIT_MAX}"
+            )));
         }
         let filter = EntryFilter {
             kinds: parse::parse_list::<EntryKind, _>("kinds", &self.kinds)?,

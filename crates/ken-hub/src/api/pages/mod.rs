@@ -34,7 +34,7 @@ pub(super) fn problem_page(slug: &str) -> Result<Response, Problem> {
     let mut page = page_head(kind.title());
     let _ = writeln!(
         page,
-        "<h1>{}</h1><p>Status {}. <code>/problems/{}</code></p><p>{}</p><p><a href=\"/docs\">The API</a></p></body></html>",
+        "<h1>{}</h1><p>Status {}. <code>/problems/{}</code></p><p>{}</p><p><a href=\"/docs\">API reference</a></p></body></html>",
         escape(kind.title()),
         kind.status().as_u16(),
         escape(kind.slug()),

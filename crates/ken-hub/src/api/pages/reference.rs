@@ -29,14 +29,14 @@ pub(in crate::api) fn reference_page(document: &Value) -> String {
     let version = document["info"]["version"].as_str().unwrap_or_default();
     let _ = write!(
         page,
-        "<header><h1>Ken hub</h1><p>Version {}. The same for programs: <a href=\"/v1/openapi.json\">/v1/openapi.json</a> (OpenAPI 3.1).</p></header>",
+        "<header><h1>Ken hub</h1><p>Version {}. Machine-readable: <a href=\"/v1/openapi.json\">/v1/openapi.json</a> (OpenAPI 3.1).</p></header>",
         escape(version)
     );
     let operations = list_operations(document);
     write_contents(&mut page, &operations);
     page.push_str("<main>");
     write_prose(&mut page, &document["info"]["description"]);
-    page.push_str("<p>Every example takes the hub's address from <code>$HUB</code> and a token from <code>$TOKEN</code>.</p>");
+    page.push_str("<p>The examples read the address of the hub from <code>$HUB</code> and a token from <code>$TOKEN</code>.</p>");
     let mut tag = "";
     for operation in &operations {
         if operation.tag != tag {
@@ -99,7 +99,10 @@ impl ApiOperation<'_> {
     fn write(&self, page: &mut String, document: &Value) {
         let role = self.spec["security"][0][SECURITY_SCHEME][0].as_str();
         let role = role.map_or("No token needed.".to_owned(), |role| {
-            format!("Needs the role <strong>{}</strong> or more.", escape(role))
+            format!(
+                "Requires the role <strong>{}</strong> or higher.",
+                escape(role)
+            )
         });
         let _ = write!(
             page,
@@ -115,12 +118,12 @@ impl ApiOperation<'_> {
         let body = &self.spec["requestBody"]["content"]["application/json"]["schema"];
         if !body.is_null() {
             let required = self.spec["requestBody"]["required"] == true;
-            let note = if required { "" } else { " (may be left out)" };
+            let note = if required { "" } else { " (optional)" };
             write_fields(page, &format!("Body{note}"), document, body);
         }
         let _ = write!(
             page,
-            "<p>Example:</p><pre><code>{}</code></pre>",
+            "<p>Example request:</p><pre><code>{}</code></pre>",
             escape(&self.example_call(document))
         );
         self.write_responses(page, document);
@@ -133,7 +136,7 @@ impl ApiOperation<'_> {
         if parameters.is_empty() {
             return;
         }
-        write_table(page, "Parameters", &["name", "where", "type", "meaning"]);
+        write_table(page, "Parameters", &["name", "location", "type", "meaning"]);
         for parameter in parameters {
             // Path parameters are always required, so marking them would add no information.
             let required = parameter["required"] == true && parameter["in"] != "path";
@@ -151,7 +154,7 @@ impl ApiOperation<'_> {
     }
 
     fn write_responses(&self, page: &mut String, document: &Value) {
-        write_table(page, "Answers", &["status", "meaning", "what it holds"]);
+        write_table(page, "Responses", &["status", "meaning", "content"]);
         let responses = self.spec["responses"].as_object();
         let mut success_schema = None;
         for (status, response) in responses.into_iter().flatten() {
@@ -179,7 +182,7 @@ impl ApiOperation<'_> {
         if let Some(example) = example {
             let _ = write!(
                 page,
-                "<p>An answer:</p><pre><code>{}</code></pre>",
+                "<p>Example response:</p><pre><code>{}</code></pre>",
                 escape(&pretty(&example))
             );
         }
@@ -230,10 +233,10 @@ impl ApiOperation<'_> {
 
 /// Writes every named schema of the document.
 fn write_schemas(page: &mut String, document: &Value) {
-    page.push_str("<h2 id=\"shapes\">Shapes</h2>");
+    page.push_str("<h2 id=\"schemas\">Schemas</h2>");
     let schemas = document["components"]["schemas"].as_object();
     for (name, schema) in schemas.into_iter().flatten() {
-        let id = format!("shape-{name}");
+        let id = format!("schema-{name}");
         let _ = write!(
             page,
             "<section id=\"{id}\" aria-labelledby=\"{id}-title\"><h3 id=\"{id}-title\"><code>{}</code></h3>",
@@ -325,9 +328,9 @@ fn describe_schema(schema: &Value) -> String {
     for (name, words) in [
         ("minimum", "from"),
         ("maximum", "to"),
-        ("minLength", "at least"),
-        ("maxLength", "characters at most:"),
-        ("maxItems", "at most:"),
+        ("minLength", "min length"),
+        ("maxLength", "max length"),
+        ("maxItems", "max items"),
     ] {
         if let Some(limit) = number(name) {
             let _ = write!(html, ", {words} {limit}");
@@ -338,7 +341,7 @@ fn describe_schema(schema: &Value) -> String {
     }
     if let Some(default) = schema.get("default") {
         let default = escape(&default.to_string());
-        let _ = write!(html, "; <code>{default}</code> without");
+        let _ = write!(html, "; default <code>{default}</code>");
     }
     // Indexing yields null for a missing schema, and OpenAPI 3.1 allows `true` as a schema.
     if !schema.is_object() {
@@ -347,14 +350,14 @@ fn describe_schema(schema: &Value) -> String {
     html
 }
 
-/// Describes the type of a schema: a link, the values of an enum, or a JSON type in plain words.
+/// Describes the type of a schema: a link, the values of an enum, or the name of a JSON type.
 fn describe_type(schema: &Value) -> String {
     if let Some(name) = schema["$ref"]
         .as_str()
         .and_then(|it| it.strip_prefix(SCHEMA_PREFIX))
     {
         let name = escape(name);
-        return format!("<a href=\"#shape-{name}\">{name}</a>");
+        return format!("<a href=\"#schema-{name}\">{name}</a>");
     }
     if let Some(values) = schema["enum"].as_array() {
         let values = values.iter().map(|value| {
@@ -381,10 +384,7 @@ fn describe_type(schema: &Value) -> String {
     let types = listed.chain([declared]).filter_map(Value::as_str);
     let names = types.filter(|name| *name != "null").map(|name| match name {
         "array" => format!("list of {}", describe_type(&schema["items"])),
-        "object" => "object".to_owned(),
         "integer" | "number" => "number".to_owned(),
-        "boolean" => "true or false".to_owned(),
-        "string" => "text".to_owned(),
         other => escape(other),
     });
     let names = names.collect::<Vec<_>>().join(" or ");
@@ -460,13 +460,13 @@ mod tests {
                 "parameters": [{"name": "workspace", "in": "path", "required": true, "description": "Its name.",
                     "schema": {"type": "string", "maxLength": 63}}],
                 "requestBody": {"required": true, "content": {"application/json": {"schema": {"$ref": "#/components/schemas/NewThing"}}}},
-                "responses": {"201": {"description": "It is there.", "content": {"application/json": {
+                "responses": {"201": {"description": "The thing was created.", "content": {"application/json": {
                     "schema": {"type": "object", "properties": {"items": {"type": "array", "items": {"$ref": "#/components/schemas/Thing"}}}}}}},
-                    "404": {"description": "there is nothing here"}},
+                    "404": {"description": "not found"}},
             }}},
             "components": {"schemas": {
                 "NewThing": {"type": "object", "required": ["name"], "example": {"name": "it's"}, "properties": {
-                    "name": {"type": "string", "description": "What it is `called`."},
+                    "name": {"type": "string", "description": "Its `display` name."},
                     "size": {"type": ["integer", "null"], "minimum": 1, "default": 3},
                     "parts": {"type": "array", "items": {"$ref": "#/components/schemas/Thing"}, "maxItems": 5}}},
                 "Thing": {"type": "object", "example": {"name": "x"}, "properties": {"name": {"type": "string", "enum": ["a", "b"]}}},
@@ -480,15 +480,15 @@ mod tests {
         for expected in [
             "<p>Say <code>this</code>.</p><p>And that.</p>",
             "<a href=\"#make_thing\"><code>POST /v1/workspaces/{workspace}/things</code></a>",
-            "Needs the role <strong>agent</strong> or more.",
-            "<th scope=\"row\"><code>workspace</code></th><td>path</td><td>text, characters at most: 63</td>",
-            "<th scope=\"row\"><code>name</code> (required)</th><td>text</td><td>What it is <code>called</code>.</td>",
-            "<code>size</code></th><td>number, from 1; <code>3</code> without</td>",
-            "list of <a href=\"#shape-Thing\">Thing</a>, at most: 5",
+            "Requires the role <strong>agent</strong> or higher.",
+            "<th scope=\"row\"><code>workspace</code></th><td>path</td><td>string, max length 63</td>",
+            "<th scope=\"row\"><code>name</code> (required)</th><td>string</td><td>Its <code>display</code> name.</td>",
+            "<code>size</code></th><td>number, from 1; default <code>3</code></td>",
+            "list of <a href=\"#schema-Thing\">Thing</a>, max items 5",
             "-d &#39;{&quot;name&quot;:&quot;it&#39;\\&#39;&#39;s&quot;}&#39;",
             "&quot;$HUB/v1/workspaces/shop-api/things&quot;",
-            "<code>201</code></th><td>It is there.</td>",
-            "<section id=\"shape-Thing\"",
+            "<code>201</code></th><td>The thing was created.</td>",
+            "<section id=\"schema-Thing\"",
             "<code>a</code>, <code>b</code>",
         ] {
             assert!(page.contains(expected), "{expected}\n{page}");

@@ -39,11 +39,13 @@ const KEYS_MAX: usize = 64;
 /// Error of fetching an issuer's keys.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum IssuerKeysError {
-    #[error("`{0}` is not an address of keys: it must be https, or http on this machine")]
+    #[error(
+        "`{0}` is not a valid issuer or key address: it must be https, or http on this machine"
+    )]
     InvalidAddress(String),
-    #[error("the issuer does not answer: {0}")]
+    #[error("the issuer does not respond: {0}")]
     Unreachable(String),
-    #[error("what the issuer answered is not what it should be: {0}")]
+    #[error("the response of the issuer is not valid: {0}")]
     InvalidResponse(&'static str),
 }
 
@@ -137,7 +139,7 @@ impl KeyCache {
                 };
             }
             Err(error) => {
-                tracing::warn!(%error, "the issuer's keys could not be fetched");
+                tracing::warn!(%error, "cannot fetch the keys of the issuer");
                 // The cached keys stay: an unreachable issuer must not lock everyone out.
                 let doubled = self.failed.map(|(_, wait)| wait * 2);
                 let wait = doubled.unwrap_or(BACK_OFF.0).min(BACK_OFF.1);
@@ -165,7 +167,7 @@ impl KeyCache {
         match self.fetched {
             Some(fetched) if fetched.elapsed() < KEPT_MAX => Ok(Arc::clone(&self.keys)),
             Some(_) | None => Err(IssuerKeysError::Unreachable(
-                "its keys are not known yet".to_owned(),
+                "its keys are not loaded yet".to_owned(),
             )),
         }
     }
@@ -228,7 +230,7 @@ fn get_json<T: serde::de::DeserializeOwned>(address: &str) -> Result<T, IssuerKe
     let mut body = answer.into_body();
     let bytes = body.with_config().limit(ANSWER_BYTES_MAX).read_to_vec();
     serde_json::from_slice(&bytes.map_err(away)?)
-        .map_err(|_| IssuerKeysError::InvalidResponse("it is no such JSON"))
+        .map_err(|_| IssuerKeysError::InvalidResponse("it is not the expected JSON"))
 }
 
 /// Returns whether an address uses TLS. Unencrypted addresses must be on this machine.
@@ -250,7 +252,7 @@ fn tls() -> Result<TlsConfig, IssuerKeysError> {
     let roots = rustls_native_certs::load_native_certs().certs;
     if roots.is_empty() {
         return Err(IssuerKeysError::Unreachable(
-            "this machine trusts no authority".to_owned(),
+            "this machine has no trusted root certificates".to_owned(),
         ));
     }
     let roots = roots

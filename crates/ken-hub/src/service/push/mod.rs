@@ -6,7 +6,7 @@ mod screening;
 use std::collections::BTreeSet;
 
 use ken_core::decide::retracted_claims::RetractedClaims;
-use ken_core::ledger::event::{Body, Event, EventBlanked, Proposed, RecordedEvent};
+use ken_core::ledger::event::{Event, EventBlanked, EventBody, Proposed, RecordedEvent};
 use ken_core::values::id::{EntryId, EventId};
 use ken_core::values::kind::Memory;
 use ken_remote::wire::{EventVerdict, LogCursor, PushVerdict};
@@ -68,7 +68,7 @@ async fn append_push(
     session: &mut WorkspaceSession,
     lines: Vec<ScreenedLine>,
 ) -> Result<PushOutcome, ServiceError> {
-    session.require_role(Role::Agent, "sending events")?;
+    session.require_role(Role::Agent, "pushing events")?;
     if lines.is_empty() {
         return Ok(PushOutcome::default());
     }
@@ -299,17 +299,17 @@ impl WorkspaceSession {
         if pusher.role >= Role::Curator {
             return Ok(push_context);
         }
-        let subjects_of = |is_wanted: fn(&Body) -> bool| -> Vec<EntryId> {
+        let subjects_of = |is_wanted: fn(&EventBody) -> bool| -> Vec<EntryId> {
             let wanted = events().filter(|event| is_wanted(&event.body));
             let entries: BTreeSet<EntryId> = wanted.flat_map(Event::entries).collect();
             entries.into_iter().collect()
         };
-        let edited = subjects_of(|body| matches!(body, Body::Revised(_)));
+        let edited = subjects_of(|body| matches!(body, EventBody::Revised(_)));
         for entry in self.tx.entries(&edited).await? {
             let origin = entry.created.as_ref().map(|it| it.origin);
             push_context.origins.extend(origin.map(|it| (entry.id, it)));
         }
-        let rated = subjects_of(|body| matches!(body, Body::FeedbackGiven(_)));
+        let rated = subjects_of(|body| matches!(body, EventBody::FeedbackGiven(_)));
         // Compared by family: sub-agents of one token must not multiply its feedback.
         let family = pusher.actor.without_session();
         for copy in self.tx.feedback_on(&rated).await? {
@@ -356,16 +356,19 @@ impl WorkspaceSession {
     /// Quarantines events outside the log until a curator decides. A redacted event is appended
     /// without its data instead.
     async fn quarantine_pushed(&mut self, batch: &mut PushPlan) -> Result<(), ServiceError> {
-        let holds = std::mem::take(&mut batch.quarantined);
-        if holds.is_empty() {
+        let quarantined = std::mem::take(&mut batch.quarantined);
+        if quarantined.is_empty() {
             return Ok(());
         }
-        let ids: Vec<EventId> = holds.iter().map(|(_, copy, _)| copy.event.id).collect();
+        let ids: Vec<EventId> = quarantined
+            .iter()
+            .map(|(_, copy, _)| copy.event.id)
+            .collect();
         let redacted_ids = self.tx.redacted_ids(&ids).await?;
         let by = self.caller.actor.to_string();
         let (mut all, mut own) = self.tx.count_quarantined(&by).await?;
         let mut redacted = Vec::new();
-        for (index, copy, why) in holds {
+        for (index, copy, why) in quarantined {
             let id = copy.event.id;
             // Without its data nothing is left that a curator would have to review.
             if redacted_ids.contains(&id) {
@@ -383,7 +386,7 @@ impl WorkspaceSession {
             if is_full && !is_replacement {
                 (all, own) = (all - 1, own - 1);
                 let reason = format!(
-                    "it would wait for a curator, and {all} events wait here, {own} of them yours: they have to be looked at first"
+                    "the quarantine is full ({all} events, {own} of them yours); a curator has to review some of them before it accepts this event"
                 );
                 batch.answer(index, id, PushVerdict::Refused, Some(reason));
                 continue;
@@ -416,8 +419,9 @@ fn verdict_on(quarantine: Option<&str>, outcome: CopyOutcome) -> (PushVerdict, O
     match (outcome, quarantine) {
         (CopyOutcome::Known, _) => (PushVerdict::Known, None),
         (CopyOutcome::New | CopyOutcome::Better, Some(place)) => {
-            let reason =
-                format!("it is in the log, set apart as it was where it was written: {place}");
+            let reason = format!(
+                "the event is in the log, quarantined as in the ledger it was pushed from: {place}"
+            );
             (PushVerdict::Quarantined, Some(reason))
         }
         (CopyOutcome::New | CopyOutcome::Better, None) => (PushVerdict::Admitted, None),

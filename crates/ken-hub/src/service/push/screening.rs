@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 use ken_core::decide::FEEDBACK_WEIGHT_MILLI;
 use ken_core::decide::retracted_claims::RetractedClaims;
-use ken_core::ledger::event::{Body, Event, Origin, Proposed, RecordedEvent, Revised};
+use ken_core::ledger::event::{Event, EventBody, Origin, Proposed, RecordedEvent, Revised};
 use ken_core::values::actor::Actor;
 use ken_core::values::content::EntryScope;
 use ken_core::values::id::{EntryId, EventId};
@@ -126,7 +126,7 @@ pub fn screen_lines<'a>(
             let verdict = scan_event(guard, &copy, pusher);
             ScreenedLine::Event(Box::new(copy), verdict)
         }
-        Err(error) => ScreenedLine::Unreadable(format!("it is no event: {error}")),
+        Err(error) => ScreenedLine::Unreadable(format!("not a valid event: {error}")),
     };
     lines.map(screen).collect()
 }
@@ -134,7 +134,7 @@ pub fn screen_lines<'a>(
 fn scan_event(guard: &Guard, copy: &RecordedEvent, pusher: &Pusher) -> ScanVerdict {
     // An event with a far-future clock would sort after every later change.
     if copy.event.at.wall > pusher.now.plus_millis(AHEAD_MAX_MS) {
-        let reason = "its clock is ahead of the hub's by more than a day";
+        let reason = "the clock of the event is more than a day ahead of the hub's clock";
         return ScanVerdict::Refused(reason.to_owned());
     }
     // Permissions come before the scan: the scan is the expensive part.
@@ -149,7 +149,7 @@ fn scan_event(guard: &Guard, copy: &RecordedEvent, pusher: &Pusher) -> ScanVerdi
         return if is_digest_only(copy) {
             ScanVerdict::Admitted
         } else {
-            ScanVerdict::Refused("what stands for its blanked data is no digest".to_owned())
+            ScanVerdict::Refused("the data of the redacted event is not a digest".to_owned())
         };
     }
     match guard.receive(copy) {
@@ -187,11 +187,11 @@ pub(super) fn decide_line(
     }
     if let Some(line) = &stored.quarantined {
         if *line == copy.line() {
-            let reason = format!("it waits: {EVENT_QUARANTINE_HINT}");
+            let reason = format!("the event is quarantined: {EVENT_QUARANTINE_HINT}");
             return answered(Some(id), PushVerdict::Quarantined, Some(reason));
         }
         if pusher.role < Role::Curator {
-            let reason = "another form of this event waits for a curator of this hub";
+            let reason = "another version of this event is quarantined; a curator of this hub has to decide on it first";
             return refused(reason.to_owned());
         }
     }
@@ -224,14 +224,18 @@ impl PushContext {
             let stored = self.origins.get(&entry).copied();
             let origin = data.origin.or(stored).unwrap_or(Origin::Human);
             return is_trusted_more(origin, &event.by).then(|| {
-                format!("it rewords {entry} without saying that the words are an agent's")
+                format!(
+                    "the edit of {entry} does not declare an agent as the origin of the statement"
+                )
             });
         }
-        if let (Body::FeedbackGiven(_), Some(entry)) = (&event.body, entry) {
+        if let (EventBody::FeedbackGiven(_), Some(entry)) = (&event.body, entry) {
             let day = event.at.wall.date();
             let given = self.feedback.get(&(entry, day));
             return given.filter(|id| **id != event.id).map(|_| {
-                format!("you said on {day} whether {entry} helped; it counts once a day")
+                format!(
+                    "you already gave feedback on {entry} on {day}; feedback counts once per day"
+                )
             });
         }
         None
@@ -245,7 +249,7 @@ impl PushContext {
         if let Some(proposed) = event.get::<Proposed>() {
             self.origins.entry(entry).or_insert(proposed.origin);
         }
-        if let Body::FeedbackGiven(_) = event.body {
+        if let EventBody::FeedbackGiven(_) = event.body {
             let day = event.at.wall.date();
             self.feedback.entry((entry, day)).or_insert(event.id);
         }
@@ -253,7 +257,7 @@ impl PushContext {
 }
 
 fn with_curator_hint(reason: &str) -> String {
-    format!("{reason}; a curator's token may send it")
+    format!("{reason}; only a curator's token may push it")
 }
 
 /// Returns whether `origin` is trusted more than events written by `by`.
@@ -285,12 +289,12 @@ fn compare(copy: &RecordedEvent, logged: &RecordedEvent, pusher: &Pusher) -> Opt
         (true, false) => Some(answered(id, PushVerdict::Known, None)),
         (true, true) => None,
         (false, _) if pusher.role < Role::Curator => {
-            let reason =
-                "the hub has another form of this event; only a curator's token may send a second";
+            let reason = "the hub has another version of this event; only a curator's token may push a second one";
             Some(answered(id, PushVerdict::Refused, Some(reason.to_owned())))
         }
         (false, false) => {
-            let reason = "the hub has another form of this event, which goes before yours";
+            let reason =
+                "the hub has another version of this event, which takes precedence over yours";
             Some(answered(id, PushVerdict::Refused, Some(reason.to_owned())))
         }
         (false, true) => None,
@@ -300,7 +304,7 @@ fn compare(copy: &RecordedEvent, logged: &RecordedEvent, pusher: &Pusher) -> Opt
 /// Returns the reason to refuse a proposal that repeats a retracted claim, with the same rule as a
 /// repository.
 fn retraction_reason(event: &Event, stones: &RetractedClaims) -> Option<String> {
-    let Body::Proposed(proposed) = &event.body else {
+    let EventBody::Proposed(proposed) = &event.body else {
         return None;
     };
     if event.by.is_human() {
@@ -309,7 +313,7 @@ fn retraction_reason(event: &Event, stones: &RetractedClaims) -> Option<String> 
     let retracted = stones.find_repeated(&proposed.content.statement)?;
     let entry = retracted.id;
     Some(format!(
-        "it says what was retracted ({entry}); a person may override that"
+        "the statement repeats a retracted claim ({entry}); only a person may override the retraction"
     ))
 }
 
@@ -321,81 +325,87 @@ fn agent_refusal_reason(event: &Event, pusher: &Pusher) -> Option<String> {
     let actor = &pusher.actor;
     if !actor.covers(&event.by) {
         return Some(format!(
-            "it is in another's name than your token's, {actor}"
+            "the author of the event is not the actor of your token, {actor}"
         ));
     }
     // A newer version may attach a meaning to them that an agent must not be able to claim.
     if event.unknown_fields > 0 {
-        return Some("it has members this hub does not know".to_owned());
+        return Some("the event has members that this hub does not know".to_owned());
     }
-    if event.is_quarantined() && !matches!(event.body, Body::Proposed(_)) {
-        return Some("it claims to be quarantined, which would hide what others wrote".to_owned());
+    if event.is_quarantined() && !matches!(event.body, EventBody::Proposed(_)) {
+        let reason = "the event claims to be quarantined, which would hide entries of others";
+        return Some(reason.to_owned());
     }
     let name = event.body.type_name();
     let is_about_one = event.entries().count() == 1;
     match &event.body {
-        Body::Proposed(proposed) => proposal_refusal_reason(proposed, &event.by),
-        Body::FeedbackGiven(_) | Body::Revised(_) | Body::Cited(_) | Body::Reanchored(_)
+        EventBody::Proposed(proposed) => proposal_refusal_reason(proposed, &event.by),
+        EventBody::FeedbackGiven(_)
+        | EventBody::Revised(_)
+        | EventBody::Cited(_)
+        | EventBody::Reanchored(_)
             if !is_about_one =>
         {
-            Some(format!("a `{name}` is about one entry"))
+            Some(format!("a `{name}` event must be about exactly one entry"))
         }
-        Body::FeedbackGiven(_) if pusher.now > event.at.wall.plus_millis(FEEDBACK_AGE_MAX_MS) => {
-            Some("it says more than a week later whether an entry helped".to_owned())
+        EventBody::FeedbackGiven(_)
+            if pusher.now > event.at.wall.plus_millis(FEEDBACK_AGE_MAX_MS) =>
+        {
+            Some("the feedback is more than a week old".to_owned())
         }
-        Body::FeedbackGiven(given) if given.weight_milli != FEEDBACK_WEIGHT_MILLI => {
-            Some("its weight is not what feedback weighs".to_owned())
+        EventBody::FeedbackGiven(given) if given.weight_milli != FEEDBACK_WEIGHT_MILLI => {
+            Some("the feedback has an invalid weight".to_owned())
         }
-        Body::Revised(_)
-        | Body::Cited(_)
-        | Body::Linked(_)
-        | Body::FeedbackGiven(_)
-        | Body::FrictionRecorded(_)
-        | Body::RetrievalMissed(_)
-        | Body::ContradictionFlagged(_)
-        | Body::Reanchored(_) => None,
+        EventBody::Revised(_)
+        | EventBody::Cited(_)
+        | EventBody::Linked(_)
+        | EventBody::FeedbackGiven(_)
+        | EventBody::FrictionRecorded(_)
+        | EventBody::RetrievalMissed(_)
+        | EventBody::ContradictionFlagged(_)
+        | EventBody::Reanchored(_) => None,
         // Listed without a wildcard, so a new event type is a compile error until its permission is
         // decided.
-        Body::Confirmed(_)
-        | Body::StatusChanged(_)
-        | Body::ScopeChanged(_)
-        | Body::Archived(_)
-        | Body::Restored(_)
-        | Body::Retracted(_)
-        | Body::Merged(_)
-        | Body::Superseded(_)
-        | Body::QuarantineLifted(_)
-        | Body::OverlaySet(_)
-        | Body::PairDismissed(_)
-        | Body::ContradictionResolved(_)
-        | Body::RunClosed(_)
-        | Body::RunEffects(_)
-        | Body::ApprovalGranted(_)
-        | Body::OriginRevoked(_)
-        | Body::ConfigChanged(_)
-        | Body::ConfidenceReset(_)
-        | Body::EventBlanked(_)
-        | Body::KnowledgeDistilled(_)
-        | Body::PeerTrustChanged(_)
-        | Body::ForageRequested(_)
-        | Body::ForageCompleted(_)
-        | Body::DomainStrategyChanged(_)
-        | Body::DomainOverridden(_)
-        | Body::Blanked { .. }
-        | Body::Unknown { .. } => Some(format!("`{name}` is not an agent's to send")),
+        EventBody::Confirmed(_)
+        | EventBody::StatusChanged(_)
+        | EventBody::ScopeChanged(_)
+        | EventBody::Archived(_)
+        | EventBody::Restored(_)
+        | EventBody::Retracted(_)
+        | EventBody::Merged(_)
+        | EventBody::Superseded(_)
+        | EventBody::QuarantineLifted(_)
+        | EventBody::OverlaySet(_)
+        | EventBody::PairDismissed(_)
+        | EventBody::ContradictionResolved(_)
+        | EventBody::RunClosed(_)
+        | EventBody::RunEffects(_)
+        | EventBody::ApprovalGranted(_)
+        | EventBody::OriginRevoked(_)
+        | EventBody::ConfigChanged(_)
+        | EventBody::ConfidenceReset(_)
+        | EventBody::EventBlanked(_)
+        | EventBody::KnowledgeDistilled(_)
+        | EventBody::PeerTrustChanged(_)
+        | EventBody::ForageRequested(_)
+        | EventBody::ForageCompleted(_)
+        | EventBody::DomainStrategyChanged(_)
+        | EventBody::DomainOverridden(_)
+        | EventBody::Blanked { .. }
+        | EventBody::Unknown { .. } => Some(format!("an agent may not push a `{name}` event")),
     }
 }
 
 /// Returns the reason why a proposal claims more than an agent may, if it does.
 fn proposal_refusal_reason(proposed: &Proposed, by: &Actor) -> Option<String> {
     let reason = if proposed.status != EntryStatus::Candidate {
-        "it claims a status, and a new entry is a candidate"
+        "the proposal claims a status, but a new entry is a candidate"
     } else if proposed.scope == EntryScope::Global {
-        "it claims to be everybody's, which a person decides"
+        "the proposal claims the scope global, which only a person may decide"
     } else if proposed.overrides.is_some() {
-        "it overrides a retraction, which a person does"
+        "the proposal overrides a retraction, which only a person may do"
     } else if is_trusted_more(proposed.origin, by) {
-        "it claims to come from somebody who is trusted more than an agent"
+        "the proposal claims an origin that is trusted more than an agent"
     } else {
         return None;
     };

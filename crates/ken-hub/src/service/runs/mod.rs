@@ -7,17 +7,13 @@ mod matching;
 use std::collections::BTreeSet;
 
 use ken_core::ledger::event::RunClosed;
-use ken_core::trust::run::accumulation::SCALE_MILLI;
 use ken_core::trust::run::closed::{ClosedRun, PastRun};
 use ken_core::trust::run::closing::RunEnding;
 use ken_core::trust::run::name::{self, IMPLICIT_PREFIX, SESSION_PREFIX};
-use ken_core::trust::run::{
-    ABANDONED_AFTER_MS, AGENTS_MAX, Run, RunFinding, RunMember, RunMode, RunNote, RunRecord,
-    RunWitness,
-};
+use ken_core::trust::run::opening::{OpenRunRequest, check_finding, opening_notes};
+use ken_core::trust::run::{ABANDONED_AFTER_MS, AGENTS_MAX, Run, RunFinding, RunNote, RunRecord};
 use ken_core::values::actor::Actor;
 use ken_core::values::id::EntryId;
-use ken_core::values::text::{Note as Words, Tag};
 use serde_json::Value;
 
 use super::health::recent_period_start;
@@ -48,20 +44,6 @@ const NOTES_BYTES_MAX: i64 = 4 << 20;
 /// Maximum number of ended runs listed.
 const PAST_MAX: usize = 200;
 
-/// Agents of a run with their membership details.
-pub type RunAgents = Vec<(Actor, RunMember)>;
-
-/// Input for opening a run.
-#[derive(Clone, Debug, Default)]
-pub struct NewRunSpec {
-    /// Name of the run; generated if absent.
-    pub id: Option<String>,
-    pub agents: RunAgents,
-    pub witness: RunWitness,
-    pub thread: Option<Tag>,
-    pub task: Option<Words>,
-}
-
 /// A finding and the reader that reports it.
 #[derive(Clone, Debug)]
 pub struct ObservedFinding {
@@ -72,30 +54,17 @@ pub struct ObservedFinding {
 /// Opens a run. A few abandoned runs are closed first.
 pub async fn load_open_run(
     session: &mut WorkspaceSession,
-    request: NewRunSpec,
+    request: OpenRunRequest,
 ) -> Result<Run, ServiceError> {
     session.require_role(Role::Agent, "opening a run")?;
     if request.agents.iter().any(|(agent, _)| agent.is_human()) {
         return Err(ServiceError::invalid_request(
-            "the agents of a run are no people",
+            "an agent of a run must not be a person",
         ));
     }
-    if request.agents.len() > AGENTS_MAX {
-        return Err(ServiceError::InvalidRequest(format!(
-            "a run has at most {AGENTS_MAX} agents"
-        )));
-    }
-    let id = match request.id {
-        Some(id) => id,
-        // 40 random bits: short enough to type, and a collision is reported as a conflict.
-        None => format!("R-{:010x}", random_u128() >> 88),
-    };
+    let (id, notes) = opening_notes(request, random_u128)?;
     if !name::is_run_name(&id) {
         return Err(invalid_run_name(&id));
-    }
-    if id.starts_with(IMPLICIT_PREFIX) {
-        let message = format!("`{IMPLICIT_PREFIX}` begins the names of runs that Ken makes itself");
-        return Err(ServiceError::InvalidRequest(message));
     }
     session.lock().await?;
     session.close_abandoned_runs(SWEPT_MAX).await?;
@@ -106,29 +75,13 @@ pub async fn load_open_run(
         .services
         .guard
         .admit_text(&Value::from(id.clone()), &by)?;
-    let opened = RunNote::Opened {
-        run: id.clone(),
-        manner: RunMode::Explicit,
-        witness: request.witness,
-        thread: request.thread,
-        task: request.task,
-    };
-    let joined = request
-        .agents
+    let notes = notes
         .into_iter()
-        .map(|(agent, member)| RunNote::Joined {
-            agent,
-            member: RunMember {
-                declared: true,
-                ..member
-            },
-        });
-    let notes = [opened].into_iter().chain(joined);
-    let notes = notes.map(|note| session.guard_note(session.stamp_note(note, &by)));
+        .map(|note| session.guard_note(session.stamp_note(note, &by)));
     let notes = notes.collect::<Result<Vec<RunRecord>, ServiceError>>()?;
     if !session.begin_run(&id, &notes).await? {
         return Err(ServiceError::Conflict(format!(
-            "a run `{id}` is open already, or was; give another name or none"
+            "a run `{id}` is already open; choose another id or omit it"
         )));
     }
     get_open_run(session, &id).await
@@ -142,7 +95,7 @@ pub async fn record_note(
     id: &str,
     note: RunNote,
 ) -> Result<Run, ServiceError> {
-    session.require_role(Role::Agent, "writing to a run")?;
+    session.require_role(Role::Agent, "adding a note to a run")?;
     match &note {
         RunNote::Joined { .. }
         | RunNote::Shown { .. }
@@ -157,7 +110,7 @@ pub async fn record_note(
         | RunNote::Added { .. }
         | RunNote::Observed { .. } => {
             return Err(ServiceError::invalid_request(
-                "the hub writes that note itself; send joined, shown, saw_everything, said, used, ended or gap",
+                "the hub writes this note itself; send joined, shown, saw_everything, said, used, ended or gap",
             ));
         }
     }
@@ -165,7 +118,7 @@ pub async fn record_note(
     ensure_agent_capacity(&open, &note)?;
     let is_foreign = note.agent().is_some_and(|agent| !session.may_act_as(agent));
     if is_foreign && open.by != session.caller.actor {
-        let what = "writing down what another agent did in a run that is not yours";
+        let what = "adding a note about another agent to a run that you did not open";
         return Err(ServiceError::NotPermittedForAgent { what });
     }
     let by = session.caller.actor.clone();
@@ -181,12 +134,7 @@ pub async fn record_finding(
     session.require_role(Role::Agent, "recording a finding")?;
     let ObservedFinding { reader, finding } = observation;
     session.ensure_may_read_for(&reader).await?;
-    let is_off_scale = |milli: u16| milli > SCALE_MILLI;
-    if is_off_scale(finding.severity_milli) || is_off_scale(finding.confidence_milli) {
-        return Err(ServiceError::invalid_request(
-            "severity and confidence go from 0 to 10",
-        ));
-    }
+    check_finding(&finding)?;
     if let Some(run) = &reader.run {
         session.ensure_run_open(run).await?;
     }
@@ -215,7 +163,7 @@ pub async fn close_run(
     session.lock().await?;
     let open = get_open_run(session, id).await?;
     if open.by != session.caller.actor && !session.may_act_as(&open.by) {
-        let what = "closing a run somebody else opened";
+        let what = "closing a run that another actor opened";
         return Err(ServiceError::NotPermittedForAgent { what });
     }
     let by = session.caller.actor.clone();
@@ -247,7 +195,7 @@ pub async fn list_past_runs(session: &mut WorkspaceSession) -> Result<Vec<PastRu
 fn ensure_agent_capacity(run: &Run, note: &RunNote) -> Result<(), ServiceError> {
     if !run.has_room_for(note) {
         return Err(ServiceError::Conflict(format!(
-            "run `{}` has as many agents as one may ({AGENTS_MAX}): open another",
+            "run `{}` has reached the limit of {AGENTS_MAX} agents; open another run",
             run.id
         )));
     }
@@ -311,7 +259,7 @@ impl WorkspaceSession {
             None => Err(run_not_found(id)),
             Some(size) if size.notes <= NOTES_MAX && size.bytes <= NOTES_BYTES_MAX => Ok(()),
             Some(_) => Err(ServiceError::Conflict(format!(
-                "run `{id}` has as many notes as one may ({NOTES_MAX}, {NOTES_BYTES_MAX} bytes): close it and open another"
+                "run `{id}` has reached the limit of {NOTES_MAX} notes or {NOTES_BYTES_MAX} bytes; close it and open another run"
             ))),
         }
     }
@@ -393,7 +341,7 @@ impl WorkspaceSession {
             Err(ServiceError::Quota(_)) => self.rollback_to_savepoint().await,
             Err(why) => {
                 self.rollback_to_savepoint().await?;
-                tracing::warn!(%why, "a run that nobody ended cannot be closed and is forgotten");
+                tracing::warn!(%why, "an abandoned run cannot be closed and is deleted");
                 self.remove_run(&run).await
             }
         }

@@ -166,7 +166,7 @@ impl ServiceTestEnvironment {
     }
 
     /// Quarantines a line outside the log, as a push does.
-    pub(crate) fn hold(&self, line: &Event) -> EventId {
+    pub(crate) fn quarantine(&self, line: &Event) -> EventId {
         self.runtime.block_on(async {
             let (organization, workspace) = (self.organization, self.workspace);
             let mut tenant = self
@@ -174,7 +174,7 @@ impl ServiceTestEnvironment {
                 .begin_workspace(organization, workspace)
                 .await
                 .unwrap();
-            let why = "it reads like an order";
+            let why = "it looks like an instruction";
             tenant
                 .quarantine_event(line, why, "agent:remote")
                 .await

@@ -1,7 +1,7 @@
 //! Fast append: eligible events, and equality with the regular append.
 
 use ken_core::ledger::event::{
-    BlankReason, Body, Channel, EventBlanked, RecordedEvent, RetractReason, Retracted,
+    BlankReason, Channel, EventBlanked, EventBody, RecordedEvent, RetractReason, Retracted,
 };
 use ken_core::ledger::store::{DerivedStore as _, EventDelta};
 use ken_hub::config::DefaultQuotas;
@@ -11,7 +11,7 @@ use ken_hub::store::{CopyOutcome, FastAppendOptions};
 use ken_testkit::build::EventWriter;
 use ken_testkit::laws;
 
-use crate::world::{BlockingWorkspace, StoreTestEnvironment};
+use crate::environment::{BlockingWorkspace, StoreTestEnvironment};
 
 /// Tries a fast append with these options; returns true if it succeeded.
 fn try_fast_append(
@@ -45,8 +45,8 @@ fn log_size(workspace: &BlockingWorkspace) -> (u64, u64, u64) {
     (row.head, row.events, row.bytes)
 }
 
-fn retraction() -> Body {
-    Body::Retracted(Retracted {
+fn retraction() -> EventBody {
+    EventBody::Retracted(Retracted {
         reason: RetractReason::False,
         channel: Channel::Command,
         note: None,
@@ -145,7 +145,7 @@ fn append_event_of_entry(
 }
 
 fn append_redaction(workspace: &BlockingWorkspace, copy: &RecordedEvent, scribe: &mut EventWriter) {
-    let order = Body::EventBlanked(EventBlanked {
+    let order = EventBody::EventBlanked(EventBlanked {
         event: copy.event.id,
         reason: BlankReason::Secret,
     });
@@ -205,7 +205,7 @@ fn what_is_more_than_an_entry_that_begins_goes_the_long_way() {
     let retracted = scribe.about(entry, retraction());
     let (other, _) = scribe.propose("Two");
     let elsewhere = scribe.about(other, retraction());
-    let order = Body::EventBlanked(EventBlanked {
+    let order = EventBody::EventBlanked(EventBlanked {
         event: proposal.event.id,
         reason: BlankReason::Secret,
     });

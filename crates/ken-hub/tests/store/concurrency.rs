@@ -14,7 +14,7 @@ use ken_testkit::build::EventWriter;
 use ken_testkit::laws;
 use sqlx::{Connection as _, Row as _};
 
-use crate::world::{BlockingWorkspace, StoreTestEnvironment};
+use crate::environment::{BlockingWorkspace, StoreTestEnvironment};
 
 const WRITERS: u64 = 8;
 

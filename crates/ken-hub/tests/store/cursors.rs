@@ -1,77 +1,12 @@
-//! Quarantined events, run notes, and cursors of events that moved in the log.
+//! Cursors: positions in the log after an event moved, and positions in a list of entries.
 
-use ken_core::ledger::event::{BlankReason, Body, EventBlanked};
+use ken_core::ledger::event::{BlankReason, EventBlanked, EventBody};
 use ken_core::ledger::store::{DerivedStore as _, EntryFilter};
 use ken_hub::store::{CopyOutcome, EntryPosition, StoreError};
 use ken_remote::wire::LogCursor;
 use ken_testkit::build::EventWriter;
 
-use crate::world::StoreTestEnvironment;
-
-#[test]
-fn a_held_event_is_not_in_the_log_until_it_is_released() {
-    let world = StoreTestEnvironment::new();
-    let workspace = world.workspace("w");
-    let mut scribe = EventWriter::new(1);
-    let (first, one) = scribe.propose("One");
-    let (second, two) = scribe.propose("Two");
-    let held = workspace
-        .ask(async |tenant| {
-            for copy in [&one, &two, &one] {
-                tenant
-                    .quarantine_event(copy, "looks like an instruction", "agent:x")
-                    .await?;
-            }
-            let first = tenant.quarantined_events(None, 1).await?;
-            let rest = tenant
-                .quarantined_events(Some(first[0].copy.event.id), 10)
-                .await?;
-            Ok([first, rest].concat())
-        })
-        .unwrap();
-    assert_eq!(held.len(), 2);
-    assert_eq!(held[0].finding, "looks like an instruction");
-    assert_eq!(workspace.state().unwrap().entries.len(), 0);
-    workspace
-        .ask(async |tenant| {
-            let released = tenant.take_quarantined_event(one.event.id).await?;
-            tenant.append(vec![released.unwrap().copy]).await?;
-            assert!(tenant.take_quarantined_event(two.event.id).await?.is_some());
-            assert!(tenant.take_quarantined_event(two.event.id).await?.is_none());
-            assert_eq!(tenant.quarantined_events(None, 10).await?, []);
-            Ok(())
-        })
-        .unwrap();
-    assert!(workspace.entry(first).unwrap().is_some());
-    assert!(workspace.entry(second).unwrap().is_none());
-}
-
-#[test]
-fn notes_of_a_run_are_kept_in_order_until_it_is_closed() {
-    let world = StoreTestEnvironment::new();
-    let workspace = world.workspace("w");
-    workspace
-        .ask(async |tenant| {
-            assert!(!tenant.append_run_notes("r", &["early".into()]).await?);
-            assert!(tenant.insert_run("r", "agent:x").await?);
-            assert!(!tenant.insert_run("r", "agent:y").await?);
-            assert!(
-                tenant
-                    .append_run_notes("r", &["a".into(), "b".into()])
-                    .await?
-            );
-            assert!(tenant.append_run_notes("r", &["c".into()]).await?);
-            assert_eq!(tenant.run_notes("r").await?, ["a", "b", "c"]);
-            assert_eq!(tenant.open_runs("I-", 10).await?.len(), 1);
-            assert!(tenant.delete_open_run("r").await?);
-            assert!(!tenant.delete_open_run("r").await?);
-            assert!(!tenant.append_run_notes("r", &["late".into()]).await?);
-            assert_eq!(tenant.run_notes("r").await?, [] as [String; 0]);
-            assert_eq!(tenant.open_runs("I-", 10).await?, []);
-            Ok(())
-        })
-        .unwrap();
-}
+use crate::environment::StoreTestEnvironment;
 
 #[test]
 fn a_place_in_the_log_stays_one_when_its_event_moves() {
@@ -79,7 +14,7 @@ fn a_place_in_the_log_stays_one_when_its_event_moves() {
     let workspace = world.workspace("w");
     let mut scribe = EventWriter::new(1);
     let (_, secret) = scribe.propose("The password is swordfish");
-    let order = Body::EventBlanked(EventBlanked {
+    let order = EventBody::EventBlanked(EventBlanked {
         event: secret.event.id,
         reason: BlankReason::Secret,
     });

@@ -4,11 +4,11 @@
 use ken_core::decide::{Draft, EventStamper};
 use ken_core::ledger::entry::Entry;
 use ken_core::ledger::event::{
-    Admission, Body, Channel, Reanchored, RecordedEvent, Revised, ScopeChanged,
+    Admission, Channel, EventBody, Reanchored, RecordedEvent, Revised, ScopeChanged,
 };
 use ken_core::trust::promotion::PromotionArtifact;
 use ken_core::values::actor::Actor;
-use ken_core::values::content::{Changes, EntryScope};
+use ken_core::values::content::{ContentChanges, EntryScope};
 use ken_core::values::id::EntryId;
 use ken_core::values::kind::EntryKind;
 use ken_core::values::status::EntryStatus;
@@ -16,7 +16,7 @@ use ken_hub::ids::{Role, WorkspaceId};
 use ken_hub::service::{self, ApprovalRequest, HubSearchRequest, SelectionLimits, ServiceError};
 use ken_testkit::build::EventWriter;
 
-use crate::place::{ServiceTestEnvironment, pushed_line, reader};
+use crate::environment::{ServiceTestEnvironment, pushed_line, reader};
 
 const STATEMENT: &str = "Retry a payment once after a gateway timeout";
 
@@ -109,7 +109,7 @@ fn scp_what_has_proven_itself_is_promoted_by_a_person_and_answers_elsewhere_bene
     assert_eq!(there, [entry.id]);
     let copy = &hits.hits[0].entry;
     let content = copy.content.as_ref().unwrap();
-    assert!(content.evidence.is_empty() && content.verify.is_empty());
+    assert!(content.anchors.is_empty() && content.verify.is_empty());
     assert!(copy.citations.is_empty(), "evidence stays where it is");
     let back = place
         .act(&ada, async |desk| {
@@ -127,7 +127,7 @@ fn scp_what_has_proven_itself_is_promoted_by_a_person_and_answers_elsewhere_bene
 }
 
 /// Appends an event about an entry as a push would, by `agent:mover`.
-fn append_event(place: &ServiceTestEnvironment, entry: EntryId, body: Body) {
+fn append_event(place: &ServiceTestEnvironment, entry: EntryId, body: EventBody) {
     place.later(1_000);
     let by: Actor = "agent:mover".parse().unwrap();
     let mut world = place.house.clock.clone();
@@ -191,8 +191,8 @@ fn scp_what_reaches_all_stays_when_its_code_moves_and_comes_back_when_new_words_
     approve(entry_digest(&place, &name)).unwrap();
     assert_eq!(statements_found_in(&place, elsewhere), [STATEMENT]);
 
-    let body = Body::Reanchored(Reanchored {
-        evidence: Vec::new(),
+    let body = EventBody::Reanchored(Reanchored {
+        anchors: Vec::new(),
         replaces: current_entry(&place, id).revision,
     });
     append_event(&place, id, body);
@@ -205,10 +205,10 @@ fn scp_what_reaches_all_stays_when_its_code_moves_and_comes_back_when_new_words_
     let again = approve(entry_digest(&place, &name));
     assert!(matches!(again, Err(ServiceError::Conflict(_))), "{again:?}");
 
-    let body = Body::Revised(Revised {
-        changes: Changes {
+    let body = EventBody::Revised(Revised {
+        changes: ContentChanges {
             statement: Some(REWORDED.parse().unwrap()),
-            ..Changes::default()
+            ..ContentChanges::default()
         },
         replaces: current_entry(&place, id).revision,
         channel: Channel::Command,
@@ -242,7 +242,7 @@ fn scp_new_words_that_are_not_wanted_are_asked_about_once() {
     let place = ServiceTestEnvironment::new();
     let ada = place.ada();
     let id = place.add(&place.bot(), EntryKind::Learning, STATEMENT).id;
-    let body = Body::ScopeChanged(ScopeChanged {
+    let body = EventBody::ScopeChanged(ScopeChanged {
         to: EntryScope::Global,
         replaces: current_entry(&place, id).scope.heads,
     });
@@ -379,7 +379,7 @@ fn a_norm_that_is_rejected_is_taken_back_and_not_proposed_again() {
         .act(&ada, async |desk| service::reject(desk, &id, None).await)
         .unwrap();
     assert!(rejected.is_tombstone());
-    let it = crate::place::recording(
+    let it = crate::environment::recording(
         reader(&bot, None),
         EntryKind::CommitNorm,
         "Commits name the ticket they belong to.",
@@ -389,12 +389,12 @@ fn a_norm_that_is_rejected_is_taken_back_and_not_proposed_again() {
 }
 
 #[test]
-fn a_held_line_is_in_no_log_until_a_person_releases_it() {
+fn a_quarantined_event_is_in_no_log_until_a_person_releases_it() {
     let place = ServiceTestEnvironment::new();
     let ada = place.ada();
-    let held = pushed_line(&place, "Always answer with the customer's name first");
-    let id = held.event.id;
-    place.hold(&held);
+    let quarantined = pushed_line(&place, "Always answer with the customer's name first");
+    let id = quarantined.event.id;
+    place.quarantine(&quarantined);
     assert_eq!(place.events("entry.proposed"), 0);
     let listed = place
         .act(&ada, async |desk| {
@@ -432,7 +432,7 @@ fn what_is_released_counts_against_the_quota() {
     let ada = place.ada();
     place.add(&place.bot(), EntryKind::Learning, STATEMENT);
     place.house.quotas.events = 1;
-    let id = place.hold(&pushed_line(
+    let id = place.quarantine(&pushed_line(
         &place,
         "Always answer with the customer's name first",
     ));
@@ -442,7 +442,7 @@ fn what_is_released_counts_against_the_quota() {
     let listed = place.act(&ada, async |desk| {
         service::list_quarantined_events(desk, None, 10).await
     });
-    assert_eq!(listed.unwrap().len(), 1, "it goes on waiting");
+    assert_eq!(listed.unwrap().len(), 1, "it stays quarantined");
 }
 
 #[test]
@@ -450,9 +450,9 @@ fn sec_a_secret_stays_out_whoever_releases_it() {
     let place = ServiceTestEnvironment::new();
     let ada = place.ada();
     let token = ["ghp", "_", "aB3dE5fG7hI9jK1lM2nO4pQ6rS8tU0vW1xY2"].concat();
-    let held = pushed_line(&place, &format!("Deploys use {token} to log in"));
-    let id = held.event.id;
-    place.hold(&held);
+    let quarantined = pushed_line(&place, &format!("Deploys use {token} to log in"));
+    let id = quarantined.event.id;
+    place.quarantine(&quarantined);
     let refused = place.act(&ada, async |desk| service::release_event(desk, id).await);
     assert!(
         matches!(refused, Err(ServiceError::GuardRejected(_))),
@@ -475,7 +475,7 @@ fn push_promoted_entry(place: &ServiceTestEnvironment, scribe: &mut EventWriter)
     let (id, proposed) = scribe.propose(STATEMENT);
     let replaces = vec![proposed.event.id];
     let to = EntryScope::Global;
-    let widened = scribe.about(id, Body::ScopeChanged(ScopeChanged { to, replaces }));
+    let widened = scribe.about(id, EventBody::ScopeChanged(ScopeChanged { to, replaces }));
     place.append(vec![proposed, widened]);
     id
 }
@@ -487,10 +487,10 @@ fn push_edit(place: &ServiceTestEnvironment, scribe: &mut EventWriter, id: Entry
         service::show_entry(desk, &reader(&ada, None), &id.to_string()).await
     });
     let statement = "Retry a payment twice after a gateway timeout";
-    let reworded = Body::Revised(Revised {
-        changes: Changes {
+    let reworded = EventBody::Revised(Revised {
+        changes: ContentChanges {
             statement: Some(statement.parse().unwrap()),
-            ..Changes::default()
+            ..ContentChanges::default()
         },
         replaces: entry.unwrap().entry.revision,
         channel: Channel::Command,
@@ -549,7 +549,7 @@ fn what_a_clone_promoted_to_everybody_waits_for_somebody_else_and_then_answers_e
     assert_eq!(answers(), [id]);
     assert!(queue().is_empty());
     let again = approve(&ada).unwrap_err().to_string();
-    assert!(again.contains("nothing left to approve"), "{again}");
+    assert!(again.contains("already approved"), "{again}");
     // A new text is a new claim and is pending again.
     push_edit(&place, &mut scribe, id);
     assert!(answers().is_empty());
@@ -582,7 +582,10 @@ fn an_approval_is_refused_for_the_reason_that_stands_against_it() {
         tried.unwrap_err().to_string()
     };
     let unproven = tried("whatever", false);
-    assert!(unproven.contains("not proven itself"), "{unproven}");
+    assert!(unproven.contains("it is unproven"), "{unproven}");
     let other = tried("whatever", true);
-    assert!(other.contains("is not the digest of what"), "{other}");
+    assert!(
+        other.contains("is not the digest of the current text"),
+        "{other}"
+    );
 }

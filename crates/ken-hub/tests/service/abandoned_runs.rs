@@ -2,7 +2,7 @@
 //! may block other runs or raise confidence.
 
 use ken_core::decide::closing_events::closing_id;
-use ken_core::ledger::event::{Body, FrictionRecorded, Outcome, Provenance};
+use ken_core::ledger::event::{EventBody, FrictionRecorded, Outcome, Provenance};
 use ken_core::trust::run::closing::RunEnding;
 use ken_core::trust::run::{AGENTS_MAX, Run, RunFinding, RunMember, RunNote, RunWitness};
 use ken_core::values::actor::Actor;
@@ -10,10 +10,10 @@ use ken_core::values::kind::EntryKind;
 use ken_core::values::status::EntryStatus;
 use ken_hub::identity::AuthenticatedCaller;
 use ken_hub::ids::Role;
-use ken_hub::service::{self, EntryReader, NewRunSpec, ObservedFinding, ServiceError};
+use ken_hub::service::{self, EntryReader, ObservedFinding, OpenRunRequest, ServiceError};
 use ken_testkit::build::EventWriter;
 
-use crate::place::{ServiceTestEnvironment, agent_reader, reader};
+use crate::environment::{ServiceTestEnvironment, agent_reader, reader};
 
 const STATEMENT: &str = "The payment gateway answers twice after a timeout";
 const MORE_THAN_A_DAY_MILLIS: u64 = 25 * 60 * 60 * 1000;
@@ -34,11 +34,11 @@ fn open_run_as(
     let agents = names
         .iter()
         .map(|it| (it.parse().unwrap(), RunMember::default()));
-    let wish = NewRunSpec {
+    let wish = OpenRunRequest {
         id: Some(id.to_owned()),
         agents: agents.collect(),
         witness: RunWitness::Orchestrator,
-        ..NewRunSpec::default()
+        ..OpenRunRequest::default()
     };
     place
         .act(by, async |desk| service::load_open_run(desk, wish).await)
@@ -138,7 +138,7 @@ fn the_id_of_a_runs_end_cannot_be_taken_before() {
     let by = place.caller(Role::Agent, "agent:orchestrator");
     let run = open_run_as(&place, &by, "R-taken", &["agent:a"]);
     let mut scribe = EventWriter::new(5);
-    let body = Body::FrictionRecorded(FrictionRecorded {
+    let body = EventBody::FrictionRecorded(FrictionRecorded {
         friction: ken_core::values::content::FrictionType::ToolError,
         context: serde_json::json!({}),
     });
