@@ -1,7 +1,7 @@
 //! Content of an entry: the part that people write, review and edit.
 //!
-//! [`Content`] holds all fields, [`ContentChanges`] any subset. Each field of an edit is resolved on
-//! its own, so two people who edit different fields of one entry do not overwrite each other.
+//! [`Content`] holds all fields, [`ContentChanges`] any subset. Each field of an edit is resolved
+//! on its own, so two people who edit different fields of one entry do not overwrite each other.
 
 use std::collections::BTreeSet;
 
