@@ -9,7 +9,7 @@
 //! | `KEN_MODEL_HUB`, `KEN_MODELS` | the download source of models, and their folder |
 //! | `KEN_GUARD` | the folder of the guard's files: forbidden names, the fingerprint key |
 //! | `KEN_GLOBAL` | the folder of the global ledger |
-//! | `KEN_JUDGE` | the folder of `judge.toml`, which configures the LLM |
+//! | `KEN_LLM` | the folder of `llm.toml`, which configures the LLM |
 //! | `KEN_MCP_TOKEN` | the token for clients of `ken mcp --http` |
 //! | `GIT_DIR`, `GIT_WORK_TREE` | as in git |
 //!
@@ -24,7 +24,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use ken_core::values::actor::{Actor, ActorRole};
 use ken_core::values::time::Timestamp;
 use ken_engine::guard::{Guard, GuardHome};
-use ken_engine::llm::JudgeHome;
+use ken_engine::llm::LlmHome;
 use ken_engine::promotion::GlobalHome;
 use ken_engine::runs::EntryReader;
 use ken_engine::runtime::{FixedRuntime, SystemRuntime};
@@ -384,15 +384,15 @@ fn global_root() -> Option<PathBuf> {
 
 /// Returns the folder with the LLM's configuration. It is never inside a repository, which could
 /// otherwise make Ken run a program.
-pub(crate) fn judge_home() -> Result<JudgeHome, CommandFailure> {
-    let named = variable("KEN_JUDGE").and_then(|it| std::path::absolute(it).ok());
+pub(crate) fn llm_home() -> Result<LlmHome, CommandFailure> {
+    let named = variable("KEN_LLM").and_then(|it| std::path::absolute(it).ok());
     let configured = named.or_else(|| user_folder("XDG_CONFIG_HOME", ".config"));
     let folder = configured.ok_or_else(|| {
         CommandFailure::usage("no folder for the LLM configuration")
-            .with_hint("set KEN_JUDGE to a folder")
+            .with_hint("set KEN_LLM to a folder")
     })?;
     let variable = |name: &str| env::var_os(name).filter(|it| !it.is_empty());
-    Ok(JudgeHome { folder, variable })
+    Ok(LlmHome { folder, variable })
 }
 
 /// Returns Ken's folder in the folder named by a variable, or else in `below` of the user's home.

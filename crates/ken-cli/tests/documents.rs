@@ -319,3 +319,35 @@ fn the_screenshot_shows_the_demo_of_the_readme() {
     let readme = fs::read_to_string(repository_path("README.md")).unwrap();
     check_generated("docs/images/terminal.svg", &terminal_svg(&readme));
 }
+
+#[test]
+fn every_environment_variable_is_documented() {
+    let reference = fs::read_to_string(repository_path("docs/reference/configuration.md")).unwrap();
+    let mut missing = Vec::new();
+    let mut folders: Vec<PathBuf> = fs::read_dir(repository_path("crates"))
+        .unwrap()
+        .map(|it| it.unwrap().path())
+        // Variables of tests are in CONTRIBUTING.md.
+        .filter(|it| !it.ends_with("ken-testkit"))
+        .map(|it| it.join("src"))
+        .collect();
+    while let Some(path) = folders.pop() {
+        if path.is_dir() {
+            folders.extend(fs::read_dir(&path).unwrap().map(|it| it.unwrap().path()));
+            continue;
+        }
+        if path.extension().is_none_or(|it| it != "rs") {
+            continue;
+        }
+        let text = fs::read_to_string(&path).unwrap();
+        let text = text.split("#[cfg(test)]").next().unwrap_or_default();
+        for name in text.split("\"KEN_").skip(1) {
+            let end = name.find(|c: char| !c.is_ascii_uppercase() && c != '_');
+            let name = &name[..end.unwrap_or(name.len())];
+            if !reference.contains(&format!("`KEN_{name}`")) {
+                missing.push(format!("KEN_{name} of {}", path.display()));
+            }
+        }
+    }
+    assert!(missing.is_empty(), "{missing:#?}");
+}

@@ -89,6 +89,42 @@ impl RepositoryConfig {
 mod tests {
     use super::*;
 
+    /// Returns the keys of a section, as the error about an unknown one lists them.
+    fn known_keys(text: &str) -> Vec<String> {
+        let error = toml::from_str::<RepositoryConfig>(text).unwrap_err();
+        let message = error.message().to_owned();
+        let expected = message.split_once("expected").expect("a list of keys").1;
+        let names = expected.split('`').skip(1).step_by(2);
+        names.map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn the_configuration_reference_lists_every_key() {
+        let path = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../../docs/reference/configuration.md"
+        );
+        let page = std::fs::read_to_string(path).unwrap();
+        let example = page.split("```toml\n").nth(1).unwrap();
+        let example = example.split("```").next().unwrap();
+        assert!(toml::from_str::<RepositoryConfig>(example).is_ok());
+        let mut keys = Vec::new();
+        for key in known_keys("surplus = 1\n") {
+            let nested = format!("[{key}]\nsurplus = 1\n");
+            // A key that is not a section refuses a table for another reason.
+            if ["schema", "facts"].contains(&key.as_str()) {
+                keys.push(key);
+            } else {
+                let inner = known_keys(&nested).into_iter();
+                keys.extend(inner.map(|it| format!("{key}.{it}")));
+            }
+        }
+        assert!(keys.len() > 8, "{keys:?}");
+        for key in keys {
+            assert!(page.contains(&format!("| `{key}` |")), "{key} is missing");
+        }
+    }
+
     #[test]
     fn a_file_says_little_and_nothing_else() {
         let read: RepositoryConfig = toml::from_str(

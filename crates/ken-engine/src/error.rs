@@ -8,7 +8,7 @@ use ken_index::RefreshError;
 use ken_ledger::DiskError;
 use ken_ledger::git::GitError;
 
-use crate::llm::JudgeError;
+use crate::llm::LlmError;
 use crate::model::ModelError;
 use crate::promotion::SignatureError;
 use crate::remote::RemoteError;
@@ -58,7 +58,7 @@ pub enum EngineError {
     #[error(transparent)]
     Model(#[from] ModelError),
     #[error(transparent)]
-    Judge(#[from] JudgeError),
+    Judge(#[from] LlmError),
     #[error(transparent)]
     Remote(#[from] RemoteError),
     #[error(transparent)]

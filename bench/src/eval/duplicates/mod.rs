@@ -100,14 +100,14 @@ pub(super) fn report(
         all(it).merging == MergeDecision::Merge
     });
     print("in the band", &pairs, |it| {
-        all(it).merging == MergeDecision::Judge
+        all(it).merging == MergeDecision::Undecided
     });
     print("in the band, without a model", &pairs, |it| {
-        compare_statements(&it.a, &it.b, None).merging == MergeDecision::Judge
+        compare_statements(&it.a, &it.b, None).merging == MergeDecision::Undecided
     });
     print("in the band and not marked as opposites", &pairs, |it| {
         let it = all(it);
-        it.merging == MergeDecision::Judge && !it.may_be_opposites
+        it.merging == MergeDecision::Undecided && !it.may_be_opposites
     });
     for least in [BATCH_COSINE, PROPOSAL_COSINE, MERGE_COSINE] {
         let name = format!("cosine alone, {least}");

@@ -61,7 +61,7 @@ pub(super) fn report(dir: &Path, split: Split, model: &dyn Embedder) -> Result<(
     let band = |(a, b): &(usize, usize)| {
         let cosine = vectors[*a].cosine(&vectors[*b]);
         let near = Some(ModelCosine { model: id, cosine });
-        compare_statements(&claims[*a], &claims[*b], near).merging == MergeDecision::Judge
+        compare_statements(&claims[*a], &claims[*b], near).merging == MergeDecision::Undecided
     };
     let queue: BTreeSet<(usize, usize)> = found.iter().filter(|it| band(it)).copied().collect();
     let in_band = wanted.iter().filter(|it| band(it)).count();

@@ -19,7 +19,7 @@ use crate::print::sarif::sarif_log;
 /// `ken verify`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  ken verify                      check every entry\n  ken verify --base main          check a change, as in CI"
+    after_help = "Examples:\n  ken verify                      check every entry\n  ken verify --base main          check a change, as in CI\n\nOutdated norms, secrets and damage fail; other outdated entries are warnings.\nSet `fail_on = \"any\"` in the section `[verify]` of .ken/config.toml to fail on those too."
 )]
 pub(crate) struct VerifyArgs {
     /// Check only the change since the branch left this revision

@@ -89,8 +89,8 @@ impl CaptureSource {
         Ok(Self { digest, material })
     }
 
-    /// Returns the text for a judge.
-    pub fn judge_text(&self) -> String {
+    /// Returns the text for a llm.
+    pub fn llm_text(&self) -> String {
         match &self.material {
             CaptureMaterial::Transcript(transcript) => transcript.told(),
             CaptureMaterial::Notes(text) => text.clone(),
@@ -158,18 +158,18 @@ pub(crate) fn capture(
     Ok(reduced)
 }
 
-/// Adds claims that a judge found in a transcript or in notes to the inbox.
+/// Adds claims that a llm found in a transcript or in notes to the inbox.
 pub(crate) fn capture_judged(
     engine: &mut Engine,
     capture: &CaptureSource,
     found: &[TranscriptClaim],
-    judge: &Actor,
+    llm: &Actor,
 ) -> Result<ReduceOutcome, EngineError> {
     let drafts = found.iter().map(|claim| {
         let mut draft =
             CapturedClaim::new(claim.kind, claim.statement.as_str(), capture.cite(None));
-        // The judge is the author of the claim, not the agent in the transcript.
-        draft.by = Some(judge.clone());
+        // The llm is the author of the claim, not the agent in the transcript.
+        draft.by = Some(llm.clone());
         draft.location = capture.describe_location("found by an LLM", None);
         draft
     });

@@ -11,15 +11,15 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::question::JudgeQuestion;
-use super::{ANSWER_BYTES_MAX, JudgeAnswer, JudgeBackend, JudgeError};
+use super::question::LlmQuestion;
+use super::{ANSWER_BYTES_MAX, LlmAnswer, LlmBackend, LlmError};
 
 /// Interval at which the exit of a program is polled.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Program with its arguments and environment.
 #[derive(Debug)]
-pub(super) struct JudgeProgram {
+pub(super) struct LlmProgram {
     pub(super) command_line: Vec<String>,
     pub(super) variables: Vec<(String, OsString)>,
     /// Working directory.
@@ -27,7 +27,7 @@ pub(super) struct JudgeProgram {
     pub(super) timeout: Duration,
 }
 
-impl JudgeProgram {
+impl LlmProgram {
     /// Returns the file name of the program.
     pub(super) fn name(&self) -> String {
         let program = self.command_line.first().map_or("", String::as_str);
@@ -36,15 +36,15 @@ impl JudgeProgram {
     }
 
     /// Starts the program.
-    fn start(&self) -> Result<Child, JudgeError> {
-        let failed = |source| JudgeError::Start {
+    fn start(&self) -> Result<Child, LlmError> {
+        let failed = |source| LlmError::Start {
             program: self.name(),
             source,
         };
         let (program, arguments) = self
             .command_line
             .split_first()
-            .ok_or(JudgeError::NotConfigured)?;
+            .ok_or(LlmError::NotConfigured)?;
         std::fs::create_dir_all(&self.folder).map_err(failed)?;
         let mut command = Command::new(program);
         command
@@ -69,8 +69,8 @@ impl JudgeProgram {
         &self,
         child: &mut Child,
         until: Instant,
-    ) -> Result<(Vec<u8>, ExitStatus), JudgeError> {
-        let timed_out = || JudgeError::TimedOut {
+    ) -> Result<(Vec<u8>, ExitStatus), LlmError> {
+        let timed_out = || LlmError::TimedOut {
             program: self.name(),
             seconds: self.timeout.as_secs(),
         };
@@ -79,11 +79,11 @@ impl JudgeProgram {
         let received = read_in_background(stdout).recv_timeout(left);
         let output = received.map_err(|_| timed_out())?;
         if output.len() as u64 > ANSWER_BYTES_MAX {
-            return Err(JudgeError::TooLong);
+            return Err(LlmError::TooLong);
         }
         // `Child::wait` has no timeout, and a program may close its output and keep running.
         loop {
-            let failed = |source| JudgeError::Start {
+            let failed = |source| LlmError::Start {
                 program: self.name(),
                 source,
             };
@@ -98,8 +98,8 @@ impl JudgeProgram {
     }
 }
 
-impl JudgeBackend for JudgeProgram {
-    fn ask(&self, question: &JudgeQuestion) -> Result<JudgeAnswer, JudgeError> {
+impl LlmBackend for LlmProgram {
+    fn ask(&self, question: &LlmQuestion) -> Result<LlmAnswer, LlmError> {
         let until = Instant::now() + self.timeout;
         let mut child = self.start()?;
         if let Some(mut stdin) = child.stdin.take() {
@@ -114,14 +114,13 @@ impl JudgeBackend for JudgeProgram {
         }
         let (output, status) = outcome?;
         if !status.success() {
-            return Err(JudgeError::Failed {
+            return Err(LlmError::Failed {
                 program: self.name(),
                 status: status.to_string(),
             });
         }
-        let text =
-            String::from_utf8(output).map_err(|_| JudgeError::malformed("it is not UTF-8"))?;
-        Ok(JudgeAnswer { text, tokens: None })
+        let text = String::from_utf8(output).map_err(|_| LlmError::malformed("it is not UTF-8"))?;
+        Ok(LlmAnswer { text, tokens: None })
     }
 }
 

@@ -1,4 +1,4 @@
-//! Configuration of the judge: `judge.toml` in the user's own folder.
+//! Configuration of the llm: `llm.toml` in the user's own folder.
 //!
 //! A repository must not choose a program to run or an address to send text to. Therefore nothing
 //! below a repository is read here, and the command does not run in one either.
@@ -11,12 +11,12 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::command::JudgeProgram;
-use super::{Judge, JudgeError};
+use super::command::LlmProgram;
+use super::{LlmClient, LlmError};
 use crate::guard::Guard;
 
 /// Name of the configuration file.
-const JUDGE_FILE: &str = "judge.toml";
+const LLM_FILE: &str = "llm.toml";
 
 /// Default timeout of a call, in seconds.
 pub const TIMEOUT_SECONDS: u64 = 120;
@@ -28,15 +28,15 @@ const PASSED_VARIABLES: [&str; 2] = ["PATH", "HOME"];
 
 /// Folder of the judge's configuration, and the lookup of environment variables.
 #[derive(Clone, Debug)]
-pub struct JudgeHome {
+pub struct LlmHome {
     pub folder: PathBuf,
     pub variable: fn(&str) -> Option<OsString>,
 }
 
-/// Configured judge.
+/// Configured llm.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum JudgeChoice {
-    /// No judge: people decide.
+pub enum LlmChoice {
+    /// No llm: people decide.
     #[default]
     None,
     /// Program that reads a question on stdin and prints JSON.
@@ -48,14 +48,14 @@ pub enum JudgeChoice {
         timeout_seconds: u64,
     },
     /// Endpoint that implements `/v1/chat/completions`.
-    OpenAi(JudgeEndpoint),
+    OpenAi(LlmEndpoint),
     /// Endpoint that implements `/v1/messages`.
-    Anthropic(JudgeEndpoint),
+    Anthropic(LlmEndpoint),
 }
 
 /// HTTP endpoint. The key itself is never stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct JudgeEndpoint {
+pub struct LlmEndpoint {
     /// Base URL without the path of the request.
     pub url: String,
     pub model: String,
@@ -69,7 +69,7 @@ pub struct JudgeEndpoint {
 /// Contents of the configuration file.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct JudgeFile {
+struct LlmFile {
     kind: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     program: Vec<String>,
@@ -87,7 +87,7 @@ struct JudgeFile {
     timeout_seconds: Option<u64>,
 }
 
-impl JudgeChoice {
+impl LlmChoice {
     /// Returns the name used in the configuration.
     pub fn kind(&self) -> &'static str {
         match self {
@@ -99,8 +99,8 @@ impl JudgeChoice {
     }
 
     /// Validates the settings.
-    fn validate(self) -> Result<Self, JudgeError> {
-        let wrong = |why: &str| Err(JudgeError::InvalidSetting(why.to_owned()));
+    fn validate(self) -> Result<Self, LlmError> {
+        let wrong = |why: &str| Err(LlmError::InvalidSetting(why.to_owned()));
         let seconds = match &self {
             Self::None => return Ok(self),
             Self::Command {
@@ -137,16 +137,16 @@ impl JudgeChoice {
     }
 }
 
-impl JudgeHome {
-    /// Loads the configuration; no judge if there is no file.
-    pub fn load(&self) -> Result<JudgeChoice, JudgeError> {
-        let unreadable = |why: String| JudgeError::File {
-            file: JUDGE_FILE,
+impl LlmHome {
+    /// Loads the configuration; no llm if there is no file.
+    pub fn load(&self) -> Result<LlmChoice, LlmError> {
+        let unreadable = |why: String| LlmError::File {
+            file: LLM_FILE,
             why,
         };
-        let file: JudgeFile = match fs::read_to_string(self.folder.join(JUDGE_FILE)) {
+        let file: LlmFile = match fs::read_to_string(self.folder.join(LLM_FILE)) {
             Ok(text) => toml::from_str(&text).map_err(|e| unreadable(e.message().to_owned()))?,
-            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(JudgeChoice::None),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(LlmChoice::None),
             Err(e) => return Err(unreadable(e.to_string())),
         };
         // The file can be edited by hand, so it is validated like a new setting.
@@ -154,37 +154,37 @@ impl JudgeHome {
     }
 
     /// Validates and stores the configuration.
-    pub fn store(&self, choice: JudgeChoice) -> Result<JudgeChoice, JudgeError> {
+    pub fn store(&self, choice: LlmChoice) -> Result<LlmChoice, LlmError> {
         let choice = choice.validate()?;
-        let failed = |why: String| JudgeError::File {
-            file: JUDGE_FILE,
+        let failed = |why: String| LlmError::File {
+            file: LLM_FILE,
             why,
         };
         let text =
-            toml::to_string(&JudgeFile::from_choice(&choice)).map_err(|e| failed(e.to_string()))?;
+            toml::to_string(&LlmFile::from_choice(&choice)).map_err(|e| failed(e.to_string()))?;
         // A crash during the write leaves the old file: the new one is complete before the rename.
-        let new = self.folder.join(format!("{JUDGE_FILE}.new"));
+        let new = self.folder.join(format!("{LLM_FILE}.new"));
         let written = fs::create_dir_all(&self.folder)
             .and_then(|()| private_file_options().open(&new))
             .and_then(|mut file| {
                 file.write_all(text.as_bytes())
                     .and_then(|()| file.sync_all())
             })
-            .and_then(|()| fs::rename(&new, self.folder.join(JUDGE_FILE)));
+            .and_then(|()| fs::rename(&new, self.folder.join(LLM_FILE)));
         written.map_err(|e| failed(e.to_string()))?;
         Ok(choice)
     }
 
-    /// Returns the configured judge. Makes no request yet.
-    pub fn open(&self, guard: &Guard) -> Result<Judge, JudgeError> {
+    /// Returns the configured llm. Makes no request yet.
+    pub fn open(&self, guard: &Guard) -> Result<LlmClient, LlmError> {
         match self.load()? {
-            JudgeChoice::None => Err(JudgeError::NotConfigured),
-            JudgeChoice::Command {
+            LlmChoice::None => Err(LlmError::NotConfigured),
+            LlmChoice::Command {
                 program,
                 pass,
                 timeout_seconds,
             } => {
-                let program = JudgeProgram {
+                let program = LlmProgram {
                     variables: self.variables(&pass),
                     command_line: program,
                     // Not the current directory: a repository could contain files the program
@@ -192,12 +192,12 @@ impl JudgeHome {
                     folder: self.folder.clone(),
                     timeout: Duration::from_secs(timeout_seconds),
                 };
-                Ok(Judge::new(program.name(), Box::new(program), guard))
+                Ok(LlmClient::new(program.name(), Box::new(program), guard))
             }
-            JudgeChoice::OpenAi(endpoint) => {
+            LlmChoice::OpenAi(endpoint) => {
                 endpoint_judge(EndpointProtocol::OpenAi, &endpoint, guard)
             }
-            JudgeChoice::Anthropic(endpoint) => {
+            LlmChoice::Anthropic(endpoint) => {
                 endpoint_judge(EndpointProtocol::Anthropic, &endpoint, guard)
             }
         }
@@ -220,26 +220,30 @@ pub(super) enum EndpointProtocol {
     Anthropic,
 }
 
-/// Creates a judge for an endpoint.
+/// Creates a llm for an endpoint.
 #[cfg(feature = "http")]
 fn endpoint_judge(
     spoken: EndpointProtocol,
-    endpoint: &JudgeEndpoint,
+    endpoint: &LlmEndpoint,
     guard: &Guard,
-) -> Result<Judge, JudgeError> {
-    let port = super::http::HttpJudge::open(spoken, endpoint)?;
-    Ok(Judge::new(endpoint.model.clone(), Box::new(port), guard))
+) -> Result<LlmClient, LlmError> {
+    let port = super::http::HttpLlm::open(spoken, endpoint)?;
+    Ok(LlmClient::new(
+        endpoint.model.clone(),
+        Box::new(port),
+        guard,
+    ))
 }
 
 /// Returns an error, because this build has no HTTP client.
 #[cfg(not(feature = "http"))]
-fn endpoint_judge(_: EndpointProtocol, _: &JudgeEndpoint, _: &Guard) -> Result<Judge, JudgeError> {
-    Err(JudgeError::NotInBuild)
+fn endpoint_judge(_: EndpointProtocol, _: &LlmEndpoint, _: &Guard) -> Result<LlmClient, LlmError> {
+    Err(LlmError::NotInBuild)
 }
 
-impl JudgeFile {
+impl LlmFile {
     /// Converts the settings to file contents.
-    fn from_choice(choice: &JudgeChoice) -> Self {
+    fn from_choice(choice: &LlmChoice) -> Self {
         let mut file = Self {
             kind: choice.kind().to_owned(),
             program: Vec::new(),
@@ -251,8 +255,8 @@ impl JudgeFile {
             timeout_seconds: None,
         };
         match choice {
-            JudgeChoice::None => {}
-            JudgeChoice::Command {
+            LlmChoice::None => {}
+            LlmChoice::Command {
                 program,
                 pass,
                 timeout_seconds,
@@ -260,7 +264,7 @@ impl JudgeFile {
                 (file.program, file.pass) = (program.clone(), pass.clone());
                 file.timeout_seconds = Some(*timeout_seconds);
             }
-            JudgeChoice::OpenAi(it) | JudgeChoice::Anthropic(it) => {
+            LlmChoice::OpenAi(it) | LlmChoice::Anthropic(it) => {
                 file.url = Some(it.url.clone());
                 file.model = Some(it.model.clone());
                 file.key_variable.clone_from(&it.key_variable);
@@ -272,14 +276,14 @@ impl JudgeFile {
     }
 
     /// Converts file contents to settings.
-    fn into_choice(self) -> Result<JudgeChoice, JudgeError> {
+    fn into_choice(self) -> Result<LlmChoice, LlmError> {
         let timeout_seconds = self.timeout_seconds.unwrap_or(TIMEOUT_SECONDS);
-        let missing = |member: &str| JudgeError::File {
-            file: JUDGE_FILE,
+        let missing = |member: &str| LlmError::File {
+            file: LLM_FILE,
             why: format!("`{member}` is missing"),
         };
         let endpoint = |file: Self| {
-            Ok(JudgeEndpoint {
+            Ok(LlmEndpoint {
                 url: file.url.ok_or_else(|| missing("url"))?,
                 model: file.model.ok_or_else(|| missing("model"))?,
                 key_variable: file.key_variable,
@@ -288,16 +292,16 @@ impl JudgeFile {
             })
         };
         match self.kind.as_str() {
-            "none" => Ok(JudgeChoice::None),
-            "command" => Ok(JudgeChoice::Command {
+            "none" => Ok(LlmChoice::None),
+            "command" => Ok(LlmChoice::Command {
                 program: self.program,
                 pass: self.pass,
                 timeout_seconds,
             }),
-            "openai" => endpoint(self).map(JudgeChoice::OpenAi),
-            "anthropic" => endpoint(self).map(JudgeChoice::Anthropic),
-            other => Err(JudgeError::File {
-                file: JUDGE_FILE,
+            "openai" => endpoint(self).map(LlmChoice::OpenAi),
+            "anthropic" => endpoint(self).map(LlmChoice::Anthropic),
+            other => Err(LlmError::File {
+                file: LLM_FILE,
                 why: format!("`{other}` is not a valid kind"),
             }),
         }

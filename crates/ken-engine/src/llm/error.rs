@@ -1,10 +1,10 @@
-//! Errors of a judge, with hints on how to fix them.
+//! Errors of a llm, with hints on how to fix them.
 
 use std::io;
 
-/// Reason why a judge gave no usable answer. None of these changes the ledger.
+/// Reason why a llm gave no usable answer. None of these changes the ledger.
 #[derive(Debug, thiserror::Error)]
-pub enum JudgeError {
+pub enum LlmError {
     #[error("no LLM is configured")]
     NotConfigured,
     #[error("cannot read your {file}: {why}")]
@@ -35,7 +35,7 @@ pub enum JudgeError {
     Malformed { why: String },
 }
 
-impl JudgeError {
+impl LlmError {
     /// Creates an error for an answer that does not match its schema.
     pub(super) fn malformed(why: impl Into<String>) -> Self {
         Self::Malformed { why: why.into() }

@@ -1,4 +1,4 @@
-//! Adds claims that a judge extracted from a transcript as candidate entries.
+//! Adds claims that a llm extracted from a transcript as candidate entries.
 
 use ken_core::decide::Proposal;
 use ken_core::ledger::event::Origin;
@@ -7,7 +7,7 @@ use ken_core::values::citation::{CitationSource, CitationType};
 use ken_core::values::content::Content;
 use ken_core::values::id::EntryId;
 
-use super::{JudgeError, TranscriptClaim};
+use super::{LlmError, TranscriptClaim};
 use crate::engine::Engine;
 use crate::error::EngineError;
 
@@ -32,7 +32,7 @@ pub enum ExtractionOutcome {
 }
 
 /// Splits a transcript at line ends into pieces that fit into a question.
-pub fn split_transcript(text: &str) -> Result<Vec<&str>, JudgeError> {
+pub fn split_transcript(text: &str) -> Result<Vec<&str>, LlmError> {
     let mut pieces = Vec::new();
     let mut rest = text;
     while !rest.is_empty() {
@@ -52,7 +52,7 @@ pub fn split_transcript(text: &str) -> Result<Vec<&str>, JudgeError> {
     if pieces.len() <= PIECES_MAX {
         Ok(pieces)
     } else {
-        Err(JudgeError::TooMany {
+        Err(LlmError::TooMany {
             count: pieces.len(),
             max: PIECES_MAX,
         })
@@ -71,7 +71,7 @@ pub fn transcript_evidence(transcript: &str) -> CitationSource {
     }
 }
 
-/// Adds a claim unless an entry already states it. The judge is the author, so the entry is not
+/// Adds a claim unless an entry already states it. The llm is the author, so the entry is not
 /// approved by a person.
 pub(crate) fn add_extracted_claim(
     engine: &mut Engine,

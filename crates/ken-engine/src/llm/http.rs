@@ -8,28 +8,25 @@ use ken_http::{
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::config::{EndpointProtocol, JudgeEndpoint};
-use super::question::JudgeQuestion;
-use super::{ANSWER_BYTES_MAX, ANSWER_TOKENS_MAX, JudgeAnswer, JudgeBackend, JudgeError};
+use super::config::{EndpointProtocol, LlmEndpoint};
+use super::question::LlmQuestion;
+use super::{ANSWER_BYTES_MAX, ANSWER_TOKENS_MAX, LlmAnswer, LlmBackend, LlmError};
 
 /// Version of Anthropic's API.
 const ANTHROPIC_VERSION: &str = "2023-06-01";
 
-/// HTTP endpoint used as a judge.
+/// HTTP endpoint used as a llm.
 #[derive(Debug)]
-pub(super) struct HttpJudge {
+pub(super) struct HttpLlm {
     protocol: EndpointProtocol,
     model: String,
     caller: EndpointClient,
 }
 
-impl HttpJudge {
+impl HttpLlm {
     /// Validates the URL and reads the key. Makes no request.
-    pub(super) fn open(
-        spoken: EndpointProtocol,
-        endpoint: &JudgeEndpoint,
-    ) -> Result<Self, JudgeError> {
-        let wrong = |error: EndpointError| JudgeError::InvalidSetting(error.to_string());
+    pub(super) fn open(spoken: EndpointProtocol, endpoint: &LlmEndpoint) -> Result<Self, LlmError> {
+        let wrong = |error: EndpointError| LlmError::InvalidSetting(error.to_string());
         // The path is appended below: behind a query it would become part of the query.
         if endpoint.url.contains(['?', '#']) {
             return Err(wrong(EndpointError::Url));
@@ -67,14 +64,14 @@ impl HttpJudge {
     }
 }
 
-impl JudgeBackend for HttpJudge {
-    fn ask(&self, question: &JudgeQuestion) -> Result<JudgeAnswer, JudgeError> {
+impl LlmBackend for HttpLlm {
+    fn ask(&self, question: &LlmQuestion) -> Result<LlmAnswer, LlmError> {
         let request = match self.protocol {
             EndpointProtocol::OpenAi => openai_request(&self.model, question),
             EndpointProtocol::Anthropic => anthropic_request(&self.model, question),
         };
         let reply = self.caller.post(request.to_string().as_bytes());
-        let body = reply.map_err(|error: CallError| JudgeError::Call(error.to_string()))?;
+        let body = reply.map_err(|error: CallError| LlmError::Call(error.to_string()))?;
         match self.protocol {
             EndpointProtocol::OpenAi => parse_openai_answer(&body),
             EndpointProtocol::Anthropic => parse_anthropic_answer(&body, question.name),
@@ -83,12 +80,12 @@ impl JudgeBackend for HttpJudge {
 }
 
 /// Returns the user message: the data as JSON, separate from the instructions.
-fn data_message(question: &JudgeQuestion) -> String {
+fn data_message(question: &LlmQuestion) -> String {
     json!({"data": question.data}).to_string()
 }
 
 /// Builds a chat completion request with a strict response schema.
-fn openai_request(model: &str, question: &JudgeQuestion) -> Value {
+fn openai_request(model: &str, question: &LlmQuestion) -> Value {
     json!({
         "model": model,
         "messages": [
@@ -104,7 +101,7 @@ fn openai_request(model: &str, question: &JudgeQuestion) -> Value {
 
 /// Builds a message request. The answer is the input of a forced tool call, because this protocol
 /// validates schemas only there.
-fn anthropic_request(model: &str, question: &JudgeQuestion) -> Value {
+fn anthropic_request(model: &str, question: &LlmQuestion) -> Value {
     json!({
         "model": model,
         "max_tokens": ANSWER_TOKENS_MAX,
@@ -165,33 +162,33 @@ struct AnthropicUsage {
 }
 
 /// Parses a chat completion.
-fn parse_openai_answer(body: &[u8]) -> Result<JudgeAnswer, JudgeError> {
+fn parse_openai_answer(body: &[u8]) -> Result<LlmAnswer, LlmError> {
     let answer: OpenAiChatAnswer = parse_body(body)?;
     // Choosing one of several would be arbitrary.
     let [choice] = &answer.choices[..] else {
-        return Err(JudgeError::malformed("it does not have exactly one answer"));
+        return Err(LlmError::malformed("it does not have exactly one answer"));
     };
     if choice.message.refusal.is_some() {
-        return Err(JudgeError::Declined);
+        return Err(LlmError::Declined);
     }
     match choice.finish_reason.as_deref() {
-        Some("length") => return Err(JudgeError::Truncated),
-        Some("content_filter") => return Err(JudgeError::Declined),
+        Some("length") => return Err(LlmError::Truncated),
+        Some("content_filter") => return Err(LlmError::Declined),
         Some(_) | None => {}
     }
     let content = choice.message.content.clone();
-    let text = content.ok_or_else(|| JudgeError::malformed("it is empty"))?;
+    let text = content.ok_or_else(|| LlmError::malformed("it is empty"))?;
     let usage = answer.usage;
     let tokens = usage.map(|it| (it.prompt_tokens, it.completion_tokens));
-    Ok(JudgeAnswer { text, tokens })
+    Ok(LlmAnswer { text, tokens })
 }
 
 /// Parses a message and returns the input of its tool call.
-fn parse_anthropic_answer(body: &[u8], name: &str) -> Result<JudgeAnswer, JudgeError> {
+fn parse_anthropic_answer(body: &[u8], name: &str) -> Result<LlmAnswer, LlmError> {
     let answer: AnthropicAnswer = parse_body(body)?;
     match answer.stop_reason.as_deref() {
-        Some("max_tokens") => return Err(JudgeError::Truncated),
-        Some("refusal") => return Err(JudgeError::Declined),
+        Some("max_tokens") => return Err(LlmError::Truncated),
+        Some("refusal") => return Err(LlmError::Declined),
         Some(_) | None => {}
     }
     let parts = answer.content.into_iter();
@@ -199,16 +196,16 @@ fn parse_anthropic_answer(body: &[u8], name: &str) -> Result<JudgeAnswer, JudgeE
         .filter(|it| it.kind == "tool_use" && it.name.as_deref() == Some(name))
         .filter_map(|it| it.input);
     let (Some(input), None) = (inputs.next(), inputs.next()) else {
-        return Err(JudgeError::malformed("it does not have exactly one answer"));
+        return Err(LlmError::malformed("it does not have exactly one answer"));
     };
     let usage = answer.usage;
     let tokens = usage.map(|it| (it.input_tokens, it.output_tokens));
     let text = input.to_string();
-    Ok(JudgeAnswer { text, tokens })
+    Ok(LlmAnswer { text, tokens })
 }
 
 /// Parses a response body. The error does not quote it.
-fn parse_body<T: for<'de> Deserialize<'de>>(body: &[u8]) -> Result<T, JudgeError> {
-    let wrong = |_| JudgeError::malformed("it is not in the format of this API");
+fn parse_body<T: for<'de> Deserialize<'de>>(body: &[u8]) -> Result<T, LlmError> {
+    let wrong = |_| LlmError::malformed("it is not in the format of this API");
     serde_json::from_slice(body).map_err(wrong)
 }

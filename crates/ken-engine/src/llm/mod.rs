@@ -1,6 +1,6 @@
 //! Judge: the optional LLM or program that is asked when rules cannot decide.
 //!
-//! A judge is a command, an OpenAI-compatible endpoint or Anthropic's, configured only in the
+//! A llm is a command, an OpenAI-compatible endpoint or Anthropic's, configured only in the
 //! user's own folder (`config`). Each call asks one question (`question`): our instructions, plus
 //! texts of others as data with secrets removed. An answer must match its schema exactly; anything
 //! else counts as no answer. The caller decides which changes an answer may cause (`pairs`,
@@ -27,15 +27,15 @@ use ken_index::count_tokens;
 
 use crate::guard::Guard;
 
-pub use config::{JudgeChoice, JudgeEndpoint, JudgeHome, TIMEOUT_SECONDS, TIMEOUT_SECONDS_MAX};
-pub use error::JudgeError;
+pub use config::{LlmChoice, LlmEndpoint, LlmHome, TIMEOUT_SECONDS, TIMEOUT_SECONDS_MAX};
+pub use error::LlmError;
 pub use extraction::{
     ExtractionOutcome, PIECE_BYTES_MAX, PIECES_MAX, split_transcript, transcript_evidence,
 };
-pub use pairs::JudgedPairOutcome;
+pub use pairs::LlmPairOutcome;
 pub use question::{KeptStatement, SameClaim, TranscriptClaim, TranscriptClaims};
 
-use question::JudgeQuestion;
+use question::LlmQuestion;
 
 /// Maximum bytes of a question, including instructions and schema.
 pub const PROMPT_BYTES_MAX: usize = 128 << 10;
@@ -50,14 +50,14 @@ pub const ANSWER_TOKENS_MAX: u32 = 4096;
 pub const DISTILLED_MAX: usize = 64;
 
 /// Transport that delivers a question and returns the answer.
-trait JudgeBackend: fmt::Debug {
+trait LlmBackend: fmt::Debug {
     /// Asks a question and waits for the answer.
-    fn ask(&self, question: &JudgeQuestion) -> Result<JudgeAnswer, JudgeError>;
+    fn ask(&self, question: &LlmQuestion) -> Result<LlmAnswer, LlmError>;
 }
 
 /// Raw answer, expected to be JSON.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct JudgeAnswer {
+struct LlmAnswer {
     text: String,
     /// Tokens sent and received as reported by the endpoint; `None` if it reports none.
     tokens: Option<(u64, u64)>,
@@ -65,15 +65,15 @@ struct JudgeAnswer {
 
 /// Number of calls and tokens used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct JudgeUsage {
+pub struct LlmUsage {
     pub calls: u64,
     pub sent: u64,
     pub received: u64,
-    /// True if some of the numbers are estimates, because the judge did not report them.
+    /// True if some of the numbers are estimates, because the llm did not report them.
     pub estimated: bool,
 }
 
-impl AddAssign for JudgeUsage {
+impl AddAssign for LlmUsage {
     fn add_assign(&mut self, other: Self) {
         self.calls += other.calls;
         self.sent += other.sent;
@@ -82,25 +82,25 @@ impl AddAssign for JudgeUsage {
     }
 }
 
-/// Configured judge.
+/// Configured llm.
 #[derive(Debug)]
-pub struct Judge {
+pub struct LlmClient {
     name: String,
-    backend: Box<dyn JudgeBackend>,
+    backend: Box<dyn LlmBackend>,
     guard: Guard,
-    last: JudgeUsage,
-    total: JudgeUsage,
+    last: LlmUsage,
+    total: LlmUsage,
 }
 
-impl Judge {
-    /// Creates a judge that has made no calls yet.
-    fn new(name: String, backend: Box<dyn JudgeBackend>, guard: &Guard) -> Self {
+impl LlmClient {
+    /// Creates a llm that has made no calls yet.
+    fn new(name: String, backend: Box<dyn LlmBackend>, guard: &Guard) -> Self {
         Self {
             name,
             backend,
             guard: guard.clone(),
-            last: JudgeUsage::default(),
-            total: JudgeUsage::default(),
+            last: LlmUsage::default(),
+            total: LlmUsage::default(),
         }
     }
 
@@ -116,43 +116,43 @@ impl Judge {
     }
 
     /// Returns the usage of the last call and of all calls.
-    pub fn usage(&self) -> (JudgeUsage, JudgeUsage) {
+    pub fn usage(&self) -> (LlmUsage, LlmUsage) {
         (self.last, self.total)
     }
 
-    /// Checks that the judge answers.
-    pub fn probe(&mut self) -> Result<(), JudgeError> {
-        let text = self.ask(&JudgeQuestion::probe())?;
+    /// Checks that the llm answers.
+    pub fn probe(&mut self) -> Result<(), LlmError> {
+        let text = self.ask(&LlmQuestion::probe())?;
         question::parse_ready(&text)
     }
 
     /// Asks whether two statements make the same claim, and which statement to keep.
-    pub fn compare_claims(&mut self, first: &str, second: &str) -> Result<SameClaim, JudgeError> {
+    pub fn compare_claims(&mut self, first: &str, second: &str) -> Result<SameClaim, LlmError> {
         let (first, second) = (self.redact_text(first), self.redact_text(second));
-        let text = self.ask(&JudgeQuestion::same_claim(&first, &second))?;
+        let text = self.ask(&LlmQuestion::same_claim(&first, &second))?;
         question::parse_same_claim(&text)
     }
 
     /// Asks for the claims in a piece of a transcript, each with a quote from it.
-    pub fn extract_claims(&mut self, piece: &str) -> Result<TranscriptClaims, JudgeError> {
-        // Quotes are compared with the redacted text, because the judge sees no other.
+    pub fn extract_claims(&mut self, piece: &str) -> Result<TranscriptClaims, LlmError> {
+        // Quotes are compared with the redacted text, because the llm sees no other.
         let piece = self.redact_text(piece);
-        let text = self.ask(&JudgeQuestion::claims_in(&piece))?;
+        let text = self.ask(&LlmQuestion::claims_in(&piece))?;
         question::parse_claims(&text, &piece)
     }
 
     /// Asks for the heuristic that several statements have in common, if there is one.
     ///
     /// Nothing is written; the caller decides how to use the statement.
-    pub fn distill(&mut self, texts: &[&str]) -> Result<Option<Statement>, JudgeError> {
+    pub fn distill(&mut self, texts: &[&str]) -> Result<Option<Statement>, LlmError> {
         if texts.len() > DISTILLED_MAX {
-            return Err(JudgeError::TooMany {
+            return Err(LlmError::TooMany {
                 count: texts.len(),
                 max: DISTILLED_MAX,
             });
         }
         let texts: Vec<String> = texts.iter().map(|text| self.redact_text(text)).collect();
-        let text = self.ask(&JudgeQuestion::distill(&texts))?;
+        let text = self.ask(&LlmQuestion::distill(&texts))?;
         question::parse_distilled(&text)
     }
 
@@ -163,11 +163,11 @@ impl Judge {
     }
 
     /// Asks a question and counts the usage, even if the call fails.
-    fn ask(&mut self, question: &JudgeQuestion) -> Result<String, JudgeError> {
+    fn ask(&mut self, question: &LlmQuestion) -> Result<String, LlmError> {
         let prompt = question.as_json();
         // Rejected before the call, so that it costs nothing.
         if prompt.len() > PROMPT_BYTES_MAX {
-            return Err(JudgeError::PromptTooLong {
+            return Err(LlmError::PromptTooLong {
                 bytes: prompt.len(),
             });
         }
@@ -177,7 +177,7 @@ impl Judge {
         let received = answer.as_ref().map_or("", |it| it.text.as_str());
         let estimate = || (token_count(&prompt), token_count(received));
         let (sent, received) = reported.unwrap_or_else(estimate);
-        self.last = JudgeUsage {
+        self.last = LlmUsage {
             calls: 1,
             sent,
             received,

@@ -1,6 +1,6 @@
 //! Applies a judge's answer about two entries.
 //!
-//! A judge may merge two facts or dismiss them as duplicates. It must not change norms, replace a
+//! A llm may merge two facts or dismiss them as duplicates. It must not change norms, replace a
 //! statement that a person wrote or confirmed, or merge possible contradictions: people decide
 //! those.
 
@@ -10,75 +10,75 @@ use ken_core::values::id::EntryId;
 use ken_core::values::kind::Memory;
 use ken_core::values::text::Statement;
 
-use super::{Judge, JudgeError, KeptStatement, SameClaim};
+use super::{KeptStatement, LlmClient, LlmError, SameClaim};
 use crate::duplicates::{DuplicatePair, MergeRank, merge_rank};
 use crate::engine::Engine;
 use crate::error::EngineError;
 
 /// Result of judging a pair.
 #[derive(Debug)]
-pub enum JudgedPairOutcome {
+pub enum LlmPairOutcome {
     /// The second entry was merged into the first.
     Merged { into: EntryId, from: EntryId },
     /// The entries are different and the pair is not asked about again.
     Dismissed,
     /// Unchanged without asking: people decide about norms.
     Norm,
-    /// Unchanged: the judge considers them the same, but they may be opposites, so a person
+    /// Unchanged: the llm considers them the same, but they may be opposites, so a person
     /// decides.
     NeedsPerson,
     /// Unchanged: there was no valid answer.
-    NoAnswer(JudgeError),
+    NoAnswer(LlmError),
     /// Unchanged: the change was refused.
     Refused(EngineError),
 }
 
 /// Asks about a pair and applies the answer within a judge's limits.
-pub(crate) fn judge_pair(
+pub(crate) fn llm_pair(
     engine: &mut Engine,
-    judge: &mut Judge,
+    llm: &mut LlmClient,
     pair: &DuplicatePair,
-) -> Result<JudgedPairOutcome, EngineError> {
+) -> Result<LlmPairOutcome, EngineError> {
     let (first, second) = (&pair.first, &pair.second);
     let is_norm = |it: &Entry| it.id.prefix().memory() == Memory::Procedural;
     // Checked before the call, because no answer could be applied.
     if is_norm(first) || is_norm(second) {
-        return Ok(JudgedPairOutcome::Norm);
+        return Ok(LlmPairOutcome::Norm);
     }
-    let by = judge.actor();
-    let outcome = match judge.compare_claims(first.statement_text(), second.statement_text()) {
-        Err(error) => return Ok(JudgedPairOutcome::NoAnswer(error)),
+    let by = llm.actor();
+    let outcome = match llm.compare_claims(first.statement_text(), second.statement_text()) {
+        Err(error) => return Ok(LlmPairOutcome::NoAnswer(error)),
         Ok(SameClaim::No) => engine
             .dismiss_duplicate(first.id, second.id, &by)
-            .map(|()| JudgedPairOutcome::Dismissed),
-        // Rules and judge disagree, and a wrong merge would delete one of two opposites.
+            .map(|()| LlmPairOutcome::Dismissed),
+        // Rules and llm disagree, and a wrong merge would delete one of two opposites.
         Ok(SameClaim::Yes(_)) if pair.may_be_opposites => {
-            return Ok(JudgedPairOutcome::NeedsPerson);
+            return Ok(LlmPairOutcome::NeedsPerson);
         }
         Ok(SameClaim::Yes(keep)) => merge_judged_pair(engine, first, second, keep, &by),
     };
     match outcome {
         // A refusal concerns this pair only, so the caller can go on with the next.
         Err(error @ (EngineError::Refused(_) | EngineError::RejectedByGuard(_))) => {
-            Ok(JudgedPairOutcome::Refused(error))
+            Ok(LlmPairOutcome::Refused(error))
         }
         other => other,
     }
 }
 
-/// Merges two entries as the judge decided.
+/// Merges two entries as the llm decided.
 fn merge_judged_pair(
     engine: &mut Engine,
     first: &Entry,
     second: &Entry,
     keep: KeptStatement,
     by: &Actor,
-) -> Result<JudgedPairOutcome, EngineError> {
+) -> Result<LlmPairOutcome, EngineError> {
     let (target, source, new_statement) = choose_survivor(first, second, keep);
     let statement =
         new_statement.or_else(|| target.content.as_ref().map(|it| it.statement.clone()));
     engine.merge(target.id, &[source.id], statement, by)?;
-    Ok(JudgedPairOutcome::Merged {
+    Ok(LlmPairOutcome::Merged {
         into: target.id,
         from: source.id,
     })
@@ -87,7 +87,7 @@ fn merge_judged_pair(
 /// Returns the entry that stays, the entry that goes, and a new statement if there is one.
 ///
 /// The entry of higher rank stays. It keeps its statement if it was confirmed or a person wrote it,
-/// because a judge must not overrule either.
+/// because a llm must not overrule either.
 fn choose_survivor<'a>(
     first: &'a Entry,
     second: &'a Entry,

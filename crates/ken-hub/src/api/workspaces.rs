@@ -1,8 +1,7 @@
 //! Workspace endpoints. They show the pattern of every handler of this API:
 //!
 //! 1. [`RequireRole`] or [`RequireWorkspaceRole`] first: authentication, role and workspace;
-//! 2. then [`PathParams`](super::body::PathParams), [`QueryParams`], and [`JsonBody`] last:
-//!    validated input;
+//! 2. then validated input: [`PathParams`](super::body::PathParams), [`QueryParams`], [`JsonBody`];
 //! 3. one tenant-scoped transaction, committed before the response is built;
 //! 4. `Result<Json<…>, Problem>`, where `?` converts every error into an error response.
 //!

@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use ken_engine::llm::{
-    ExtractionOutcome, JudgeError, PIECE_BYTES_MAX, PIECES_MAX, TranscriptClaim, split_transcript,
+    ExtractionOutcome, LlmError, PIECE_BYTES_MAX, PIECES_MAX, TranscriptClaim, split_transcript,
     transcript_evidence,
 };
 use ken_engine::{Engine, EngineError};
@@ -52,13 +52,13 @@ pub(in crate::commands) fn run(
     let text = transcript(file)?;
     let pieces = split_transcript(&text).map_err(EngineError::from)?;
     let evidence = transcript_evidence(&text);
-    let mut judge = llm::open(session)?;
-    let by = judge.actor();
+    let mut llm = llm::open(session)?;
+    let by = llm.actor();
     let (mut engine, _) = session.surroundings.open_to_write()?;
     let mut tally = Tally::default();
     for piece in pieces {
-        let answer = judge.extract_claims(piece);
-        llm::tell_tokens(session, &judge)?;
+        let answer = llm.extract_claims(piece);
+        llm::tell_tokens(session, &llm)?;
         let claims = match answer {
             Ok(claims) => claims,
             Err(error) => {
@@ -91,7 +91,7 @@ pub(in crate::commands) fn run(
 /// Prints that the LLM gave no valid answer, so nothing was changed.
 pub(in crate::commands) fn note_missing_answer(
     session: &mut Session<'_>,
-    error: &JudgeError,
+    error: &LlmError,
 ) -> Result<(), CommandFailure> {
     let mut why = error.to_string();
     if let Some(source) = std::error::Error::source(error) {

@@ -8,7 +8,7 @@ use ken_engine::import::{
     CaptureMaterial, CaptureSource, InboxClaim, ReduceOutcome, TRANSCRIPT_BYTES_MAX,
     TranscriptAgent,
 };
-use ken_engine::llm::{JudgeUsage, TranscriptClaim, split_transcript};
+use ken_engine::llm::{LlmUsage, TranscriptClaim, split_transcript};
 use ken_engine::{Engine, EngineError};
 use serde::Serialize;
 
@@ -64,7 +64,7 @@ pub(in crate::commands) fn run(
         extract_with_llm(session, &capture)?
     } else {
         let reduced = session.read(|engine| Ok(engine.capture(&capture)?))?;
-        (reduced, JudgeUsage::default(), CommandExit::Fine)
+        (reduced, LlmUsage::default(), CommandExit::Fine)
     };
     if session.is_json() {
         session.printer.json(&object(&capture, &reduced, spent))?;
@@ -98,15 +98,15 @@ fn show(session: &mut Session<'_>, staged: &InboxClaim) -> Result<(), CommandFai
 fn extract_with_llm(
     session: &mut Session<'_>,
     capture: &CaptureSource,
-) -> Result<(ReduceOutcome, JudgeUsage, CommandExit), CommandFailure> {
-    let text = capture.judge_text();
+) -> Result<(ReduceOutcome, LlmUsage, CommandExit), CommandFailure> {
+    let text = capture.llm_text();
     let pieces = split_transcript(&text).map_err(EngineError::from)?;
-    let mut judge = llm::open(session)?;
+    let mut llm = llm::open(session)?;
     let mut found: Vec<TranscriptClaim> = Vec::new();
     let mut exit = CommandExit::Fine;
     for piece in pieces {
-        let answer = judge.extract_claims(piece);
-        llm::tell_tokens(session, &judge)?;
+        let answer = llm.extract_claims(piece);
+        llm::tell_tokens(session, &llm)?;
         match answer {
             Ok(claims) => found.extend(claims.claims),
             Err(error) => {
@@ -115,7 +115,7 @@ fn extract_with_llm(
             }
         }
     }
-    let by = judge.actor();
+    let by = llm.actor();
     let stage = |engine: &mut Engine| -> Result<ReduceOutcome, EngineError> {
         let mut reduced = engine.capture_judged(capture, &found, &by)?;
         if exit != CommandExit::Fine {
@@ -129,14 +129,14 @@ fn extract_with_llm(
         Ok(reduced)
     };
     let reduced = session.read(|engine| Ok(stage(engine)?))?;
-    Ok((reduced, judge.usage().1, exit))
+    Ok((reduced, llm.usage().1, exit))
 }
 
 fn tell(
     session: &mut Session<'_>,
     capture: &CaptureSource,
     reduced: &ReduceOutcome,
-    spent: JudgeUsage,
+    spent: LlmUsage,
 ) -> Result<(), CommandFailure> {
     let source = match &capture.material {
         CaptureMaterial::Notes(_) => "notes".to_owned(),
@@ -166,7 +166,7 @@ fn tell(
 fn object<'a>(
     capture: &'a CaptureSource,
     reduced: &'a ReduceOutcome,
-    spent: JudgeUsage,
+    spent: LlmUsage,
 ) -> CaptureObject<'a> {
     let (source, session, lines, skipped) = match &capture.material {
         CaptureMaterial::Transcript(it) => {

@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand};
 use ken_engine::EngineError;
-use ken_engine::llm::{Judge, JudgeChoice, JudgeEndpoint, JudgeUsage, TIMEOUT_SECONDS};
+use ken_engine::llm::{LlmChoice, LlmClient, LlmEndpoint, LlmUsage, TIMEOUT_SECONDS};
 use serde::Serialize;
 
 use crate::commands::Session;
@@ -12,8 +12,8 @@ use crate::world;
 
 /// Text below the options of `ken config llm --help`.
 const LLM_HELP: &str = "\
-Ken calls no LLM unless you configure one. The setting is stored per user in judge.toml (in
-KEN_JUDGE, or ken/ below XDG_CONFIG_HOME); a repository cannot set it. Secrets are removed from
+Ken calls no LLM unless you configure one. The setting is stored per user in llm.toml (in
+KEN_LLM, or ken/ below XDG_CONFIG_HOME); a repository cannot set it. Secrets are removed from
 every text before it is sent, and the tokens used are printed.
 
 Examples:
@@ -111,7 +111,7 @@ pub(crate) struct TimeoutArgs {
 
 /// JSON view of the configured LLM.
 #[derive(Serialize)]
-struct JudgeObject<'a> {
+struct LlmObject<'a> {
     schema: &'static str,
     kind: &'static str,
     program: Option<&'a [String]>,
@@ -126,7 +126,7 @@ pub(in crate::commands) fn run(
     session: &mut Session<'_>,
     command: Option<LlmCommand>,
 ) -> Result<CommandExit, CommandFailure> {
-    let home = world::judge_home()?;
+    let home = world::llm_home()?;
     match command {
         None | Some(LlmCommand::Show) => show(session, &home.load().map_err(EngineError::from)?),
         Some(LlmCommand::Set(choice)) => {
@@ -138,20 +138,18 @@ pub(in crate::commands) fn run(
 }
 
 /// Opens the LLM that the user configured.
-pub(in crate::commands) fn open(session: &Session<'_>) -> Result<Judge, CommandFailure> {
+pub(in crate::commands) fn open(session: &Session<'_>) -> Result<LlmClient, CommandFailure> {
     let guard = session.surroundings.guard()?;
-    Ok(world::judge_home()?
-        .open(&guard)
-        .map_err(EngineError::from)?)
+    Ok(world::llm_home()?.open(&guard).map_err(EngineError::from)?)
 }
 
 /// Prints the tokens of the last call and of all calls.
 pub(in crate::commands) fn tell_tokens(
     session: &mut Session<'_>,
-    judge: &Judge,
+    llm: &LlmClient,
 ) -> Result<(), CommandFailure> {
-    let (last, total) = judge.usage();
-    let name = judge.name();
+    let (last, total) = llm.usage();
+    let name = llm.name();
     let calls = pluralize(total.calls, "call", "calls");
     session.printer.talk(format_args!(
         "LLM {name}: {}; {calls}, {} in total",
@@ -160,29 +158,29 @@ pub(in crate::commands) fn tell_tokens(
     ))
 }
 
-fn tokens(spent: JudgeUsage) -> String {
+fn tokens(spent: LlmUsage) -> String {
     let (sent, received) = (spent.sent, spent.received);
     let estimated = if spent.estimated { ", estimated" } else { "" };
     format!("{sent} tokens sent, {received} received{estimated}")
 }
 
 fn test(session: &mut Session<'_>) -> Result<CommandExit, CommandFailure> {
-    let mut judge = open(session)?;
-    let answer = judge.probe();
-    tell_tokens(session, &judge)?;
+    let mut llm = open(session)?;
+    let answer = llm.probe();
+    tell_tokens(session, &llm)?;
     answer.map_err(EngineError::from)?;
     session.printer.line("the LLM returned a valid answer")?;
     Ok(CommandExit::Fine)
 }
 
-fn chosen(choice: SetLlm) -> JudgeChoice {
+fn chosen(choice: SetLlm) -> LlmChoice {
     match choice {
-        SetLlm::None => JudgeChoice::None,
+        SetLlm::None => LlmChoice::None,
         SetLlm::Command {
             pass,
             timeout,
             program,
-        } => JudgeChoice::Command {
+        } => LlmChoice::Command {
             program,
             pass,
             timeout_seconds: timeout.timeout,
@@ -191,17 +189,17 @@ fn chosen(choice: SetLlm) -> JudgeChoice {
             url,
             model,
             endpoint,
-        } => JudgeChoice::OpenAi(at(url, model, endpoint)),
+        } => LlmChoice::OpenAi(at(url, model, endpoint)),
         SetLlm::Anthropic {
             model,
             url,
             endpoint,
-        } => JudgeChoice::Anthropic(at(url, model, endpoint)),
+        } => LlmChoice::Anthropic(at(url, model, endpoint)),
     }
 }
 
-fn at(url: String, model: String, args: EndpointArgs) -> JudgeEndpoint {
-    JudgeEndpoint {
+fn at(url: String, model: String, args: EndpointArgs) -> LlmEndpoint {
+    LlmEndpoint {
         url,
         model,
         key_variable: args.key_env,
@@ -210,7 +208,7 @@ fn at(url: String, model: String, args: EndpointArgs) -> JudgeEndpoint {
     }
 }
 
-fn show(session: &mut Session<'_>, choice: &JudgeChoice) -> Result<CommandExit, CommandFailure> {
+fn show(session: &mut Session<'_>, choice: &LlmChoice) -> Result<CommandExit, CommandFailure> {
     if session.is_json() {
         session.printer.json(&object(choice))?;
         return Ok(CommandExit::Fine);
@@ -221,10 +219,10 @@ fn show(session: &mut Session<'_>, choice: &JudgeChoice) -> Result<CommandExit, 
     };
     line("llm", choice.kind())?;
     match choice {
-        JudgeChoice::None => session.printer.hint(
+        LlmChoice::None => session.printer.hint(
             "without an LLM, people decide about the pairs of `ken health duplicates`; `ken config llm set --help` shows how to configure one",
         )?,
-        JudgeChoice::Command {
+        LlmChoice::Command {
             program,
             pass,
             timeout_seconds,
@@ -235,7 +233,7 @@ fn show(session: &mut Session<'_>, choice: &JudgeChoice) -> Result<CommandExit, 
             line("variables", &passed.join(", "))?;
             line("timeout", &format!("{timeout_seconds} s"))?;
         }
-        JudgeChoice::OpenAi(it) | JudgeChoice::Anthropic(it) => {
+        LlmChoice::OpenAi(it) | LlmChoice::Anthropic(it) => {
             line("model", &format!("{} at {}", it.model, it.url))?;
             if let Some(variable) = &it.key_variable {
                 line("key", &format!("from the variable {variable}"))?;
@@ -246,8 +244,8 @@ fn show(session: &mut Session<'_>, choice: &JudgeChoice) -> Result<CommandExit, 
     Ok(CommandExit::Fine)
 }
 
-fn object(choice: &JudgeChoice) -> JudgeObject<'_> {
-    let mut object = JudgeObject {
+fn object(choice: &LlmChoice) -> LlmObject<'_> {
+    let mut object = LlmObject {
         schema: "ken.llm.v1",
         kind: choice.kind(),
         program: None,
@@ -258,8 +256,8 @@ fn object(choice: &JudgeChoice) -> JudgeObject<'_> {
         timeout_seconds: None,
     };
     match choice {
-        JudgeChoice::None => {}
-        JudgeChoice::Command {
+        LlmChoice::None => {}
+        LlmChoice::Command {
             program,
             pass,
             timeout_seconds,
@@ -268,7 +266,7 @@ fn object(choice: &JudgeChoice) -> JudgeObject<'_> {
             object.pass = Some(pass);
             object.timeout_seconds = Some(*timeout_seconds);
         }
-        JudgeChoice::OpenAi(it) | JudgeChoice::Anthropic(it) => {
+        LlmChoice::OpenAi(it) | LlmChoice::Anthropic(it) => {
             object.url = Some(&it.url);
             object.model = Some(&it.model);
             object.key_variable = it.key_variable.as_deref();

@@ -4,7 +4,7 @@ use clap::Args;
 use ken_core::trust::run::ExposureChannel;
 use ken_core::trust::similarity::MergeDecision;
 use ken_engine::duplicates::{DuplicatePair, LISTED_MAX};
-use ken_engine::llm::JudgedPairOutcome;
+use ken_engine::llm::LlmPairOutcome;
 use serde::Serialize;
 
 use crate::commands::Session;
@@ -152,31 +152,31 @@ struct Tally {
 
 /// Asks the LLM about the most similar pairs.
 fn ask(session: &mut Session<'_>, limit: usize) -> Result<CommandExit, CommandFailure> {
-    let mut judge = llm::open(session)?;
+    let mut llm = llm::open(session)?;
     let (mut engine, _) = session.surroundings.open_to_write()?;
     let mut pairs = engine.duplicate_pairs()?;
-    pairs.retain(|it| it.merging == MergeDecision::Judge);
+    pairs.retain(|it| it.merging == MergeDecision::Undecided);
     pairs.truncate(limit);
     let mut tally = Tally::default();
     let mut in_a_row = 0;
     for pair in &pairs {
-        let calls = judge.usage().1.calls;
+        let calls = llm.usage().1.calls;
         // An earlier pair may have merged one of these entries already.
         let is_whole = |id| Ok::<_, CommandFailure>(engine.entry(id)?.merged_into.is_none());
         if !is_whole(pair.first.id)? || !is_whole(pair.second.id)? {
             continue;
         }
-        let judged = engine.judge_pair(&mut judge, pair)?;
-        if calls < judge.usage().1.calls {
-            llm::tell_tokens(session, &judge)?;
+        let judged = engine.llm_pair(&mut llm, pair)?;
+        if calls < llm.usage().1.calls {
+            llm::tell_tokens(session, &llm)?;
         }
         in_a_row = match &judged {
-            JudgedPairOutcome::NoAnswer(_) => in_a_row + 1,
-            JudgedPairOutcome::Merged { .. }
-            | JudgedPairOutcome::Dismissed
-            | JudgedPairOutcome::Norm
-            | JudgedPairOutcome::NeedsPerson
-            | JudgedPairOutcome::Refused(_) => 0,
+            LlmPairOutcome::NoAnswer(_) => in_a_row + 1,
+            LlmPairOutcome::Merged { .. }
+            | LlmPairOutcome::Dismissed
+            | LlmPairOutcome::Norm
+            | LlmPairOutcome::NeedsPerson
+            | LlmPairOutcome::Refused(_) => 0,
         };
         print_outcome(session, pair, &judged, &mut tally)?;
         if in_a_row == NO_ANSWERS_MAX {
@@ -203,27 +203,27 @@ fn ask(session: &mut Session<'_>, limit: usize) -> Result<CommandExit, CommandFa
 fn print_outcome(
     session: &mut Session<'_>,
     pair: &DuplicatePair,
-    judged: &JudgedPairOutcome,
+    judged: &LlmPairOutcome,
     tally: &mut Tally,
 ) -> Result<(), CommandFailure> {
     let (word, count) = match judged {
-        JudgedPairOutcome::Merged { .. } => ("merged", &mut tally.merged),
-        JudgedPairOutcome::Dismissed => ("dismissed", &mut tally.dismissed),
-        JudgedPairOutcome::Norm | JudgedPairOutcome::NeedsPerson => {
+        LlmPairOutcome::Merged { .. } => ("merged", &mut tally.merged),
+        LlmPairOutcome::Dismissed => ("dismissed", &mut tally.dismissed),
+        LlmPairOutcome::Norm | LlmPairOutcome::NeedsPerson => {
             ("left to a person", &mut tally.people)
         }
-        JudgedPairOutcome::Refused(_) => ("refused", &mut tally.refused),
-        JudgedPairOutcome::NoAnswer(_) => ("no answer", &mut tally.unanswered),
+        LlmPairOutcome::Refused(_) => ("refused", &mut tally.refused),
+        LlmPairOutcome::NoAnswer(_) => ("no answer", &mut tally.unanswered),
     };
     *count += 1;
     one(session, pair, Some(word))?;
     match judged {
-        JudgedPairOutcome::NoAnswer(error) => note_missing_answer(session, error),
-        JudgedPairOutcome::Refused(error) => session.printer.note(&format!("not merged: {error}")),
-        JudgedPairOutcome::Merged { .. }
-        | JudgedPairOutcome::Dismissed
-        | JudgedPairOutcome::Norm
-        | JudgedPairOutcome::NeedsPerson => Ok(()),
+        LlmPairOutcome::NoAnswer(error) => note_missing_answer(session, error),
+        LlmPairOutcome::Refused(error) => session.printer.note(&format!("not merged: {error}")),
+        LlmPairOutcome::Merged { .. }
+        | LlmPairOutcome::Dismissed
+        | LlmPairOutcome::Norm
+        | LlmPairOutcome::NeedsPerson => Ok(()),
     }
 }
 

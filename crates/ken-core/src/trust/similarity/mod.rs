@@ -66,8 +66,8 @@ pub enum SimilarityVerdict {
 pub enum MergeDecision {
     /// May be merged automatically.
     Merge,
-    /// A person or a judge decides.
-    Judge,
+    /// A person or an LLM decides.
+    Undecided,
     /// Not duplicates.
     KeepSeparate,
 }
@@ -125,7 +125,7 @@ pub fn compare_statements(
     let merging = if is_equal {
         MergeDecision::Merge
     } else if is_in_band || likeness.is_match() {
-        MergeDecision::Judge
+        MergeDecision::Undecided
     } else {
         MergeDecision::KeepSeparate
     };

@@ -162,18 +162,37 @@ fn a_judge_decides_between_harvest_and_merge() {
     let again = "Retry a payment call twice after the network timeout";
     let other = "Log who asked for `nightly_export`";
     for (cosine, equal, unlike) in [
-        (0.819_999, MergeDecision::Judge, MergeDecision::KeepSeparate),
-        (BATCH_COSINE, MergeDecision::Judge, MergeDecision::Judge),
-        (PROPOSAL_COSINE, MergeDecision::Judge, MergeDecision::Judge),
-        (0.979_999, MergeDecision::Judge, MergeDecision::Judge),
-        (MERGE_COSINE, MergeDecision::Merge, MergeDecision::Judge),
-        (1.0, MergeDecision::Merge, MergeDecision::Judge),
+        (
+            0.819_999,
+            MergeDecision::Undecided,
+            MergeDecision::KeepSeparate,
+        ),
+        (
+            BATCH_COSINE,
+            MergeDecision::Undecided,
+            MergeDecision::Undecided,
+        ),
+        (
+            PROPOSAL_COSINE,
+            MergeDecision::Undecided,
+            MergeDecision::Undecided,
+        ),
+        (
+            0.979_999,
+            MergeDecision::Undecided,
+            MergeDecision::Undecided,
+        ),
+        (MERGE_COSINE, MergeDecision::Merge, MergeDecision::Undecided),
+        (1.0, MergeDecision::Merge, MergeDecision::Undecided),
     ] {
         let became = |it: &str| merging(RETRY, it, Some(cosine)).merging;
         assert_eq!(became(again), equal, "{cosine}");
         assert_eq!(became(other), unlike, "{cosine}");
     }
-    assert_eq!(merging(RETRY, again, None).merging, MergeDecision::Judge);
+    assert_eq!(
+        merging(RETRY, again, None).merging,
+        MergeDecision::Undecided
+    );
     assert_eq!(
         merging(RETRY, other, None).merging,
         MergeDecision::KeepSeparate

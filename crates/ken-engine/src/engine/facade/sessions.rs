@@ -22,7 +22,7 @@ use crate::hooks::{AgentToolCall, FileExposure, HookSession, SessionStart};
 use crate::import::{
     AcceptOutcome, CaptureSource, ClaimSelection, InboxClaim, ReduceOutcome, ReflectReport,
 };
-use crate::llm::{ExtractionOutcome, Judge, JudgedPairOutcome, TranscriptClaim};
+use crate::llm::{ExtractionOutcome, LlmClient, LlmPairOutcome, TranscriptClaim};
 use crate::runs::{ClosedRun, EntryReader, OpenRunRequest, PastRun, RecordOutcome};
 use crate::usage::{AnswerUsage, UsageDay, UsageSurface};
 use crate::{hooks, import, llm, runs, usage};
@@ -131,14 +131,14 @@ impl Engine {
         import::capture::capture(self, capture)
     }
 
-    /// Adds claims that a judge found in a transcript or in notes to the inbox.
+    /// Adds claims that a llm found in a transcript or in notes to the inbox.
     pub fn capture_judged(
         &mut self,
         capture: &CaptureSource,
         found: &[TranscriptClaim],
-        judge: &Actor,
+        llm: &Actor,
     ) -> Result<ReduceOutcome, EngineError> {
-        import::capture::capture_judged(self, capture, found, judge)
+        import::capture::capture_judged(self, capture, found, llm)
     }
 
     /// Returns the claims in the inbox, ordered by memory and id.
@@ -161,7 +161,7 @@ impl Engine {
         import::reflection::reflect_inbox(self)
     }
 
-    /// Adds a claim unless an entry already states it. The judge is the author, so the entry is not
+    /// Adds a claim unless an entry already states it. The llm is the author, so the entry is not
     /// approved by a person.
     pub fn add_extracted_claim(
         &mut self,
@@ -173,12 +173,12 @@ impl Engine {
     }
 
     /// Asks about a pair and applies the answer within a judge's limits.
-    pub fn judge_pair(
+    pub fn llm_pair(
         &mut self,
-        judge: &mut Judge,
+        llm: &mut LlmClient,
         pair: &DuplicatePair,
-    ) -> Result<JudgedPairOutcome, EngineError> {
-        llm::pairs::judge_pair(self, judge, pair)
+    ) -> Result<LlmPairOutcome, EngineError> {
+        llm::pairs::llm_pair(self, llm, pair)
     }
 
     /// Opens a run, after closing abandoned runs.

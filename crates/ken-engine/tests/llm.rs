@@ -1,4 +1,4 @@
-//! HTTP judge against a local test server: both API dialects, and failures.
+//! HTTP llm against a local test server: both API dialects, and failures.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use ken_engine::guard::Guard;
 use ken_engine::llm::{
-    ANSWER_BYTES_MAX, Judge, JudgeChoice, JudgeEndpoint, JudgeError, JudgeHome, KeptStatement,
+    ANSWER_BYTES_MAX, KeptStatement, LlmChoice, LlmClient, LlmEndpoint, LlmError, LlmHome,
     SameClaim,
 };
 use serde_json::{Value, json};
@@ -22,20 +22,20 @@ const READ_TIMEOUT: Duration = Duration::from_secs(20);
 const KEY_VARIABLE: &str = "CARGO_PKG_NAME";
 const KEY: &str = "ken-engine";
 
-/// API dialect of a judge.
+/// API dialect of a llm.
 #[derive(Clone, Copy, Debug)]
-enum JudgeDialect {
+enum LlmDialect {
     OpenAi,
     Anthropic,
 }
 
-struct JudgeRequest {
+struct LlmRequest {
     head: String,
     body: Value,
 }
 
 /// Serves one request after a delay and returns it.
-fn serve_answer(answer: String, after: Duration) -> (String, JoinHandle<JudgeRequest>) {
+fn serve_answer(answer: String, after: Duration) -> (String, JoinHandle<LlmRequest>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let serving = thread::spawn(move || {
@@ -45,7 +45,7 @@ fn serve_answer(answer: String, after: Duration) -> (String, JoinHandle<JudgeReq
     (url, serving)
 }
 
-fn answer_request(mut stream: TcpStream, answer: &str, after: Duration) -> JudgeRequest {
+fn answer_request(mut stream: TcpStream, answer: &str, after: Duration) -> LlmRequest {
     stream.set_read_timeout(Some(READ_TIMEOUT)).unwrap();
     let mut reader = BufReader::new(stream.try_clone().unwrap());
     let mut head = String::new();
@@ -61,7 +61,7 @@ fn answer_request(mut stream: TcpStream, answer: &str, after: Duration) -> Judge
     // The client may have closed the connection already.
     let _ = stream.write_all(answer.as_bytes());
     let body = serde_json::from_slice(&body).unwrap();
-    JudgeRequest { head, body }
+    LlmRequest { head, body }
 }
 
 fn ok_response(body: &str) -> String {
@@ -70,9 +70,9 @@ fn ok_response(body: &str) -> String {
 }
 
 /// Returns the response of an endpoint, exactly as its vendor documents it.
-fn response_body(spoken: JudgeDialect, answer: &Value) -> Value {
+fn response_body(spoken: LlmDialect, answer: &Value) -> Value {
     match spoken {
-        JudgeDialect::OpenAi => json!({
+        LlmDialect::OpenAi => json!({
             "id": "chatcmpl-1", "object": "chat.completion", "created": 1_700_000_000, "model": "m",
             "choices": [{
                 "index": 0, "logprobs": null, "finish_reason": "stop",
@@ -80,7 +80,7 @@ fn response_body(spoken: JudgeDialect, answer: &Value) -> Value {
             }],
             "usage": {"prompt_tokens": 211, "completion_tokens": 17, "total_tokens": 228},
         }),
-        JudgeDialect::Anthropic => json!({
+        LlmDialect::Anthropic => json!({
             "id": "msg_1", "type": "message", "role": "assistant", "model": "m",
             "content": [
                 {"type": "text", "text": "Here it is."},
@@ -92,45 +92,45 @@ fn response_body(spoken: JudgeDialect, answer: &Value) -> Value {
     }
 }
 
-fn http_judge(folder: &Path, spoken: JudgeDialect, url: &str, timeout_seconds: u64) -> Judge {
-    let endpoint = JudgeEndpoint {
+fn http_llm(folder: &Path, spoken: LlmDialect, url: &str, timeout_seconds: u64) -> LlmClient {
+    let endpoint = LlmEndpoint {
         url: url.to_owned(),
         model: "some-model".to_owned(),
         key_variable: Some(KEY_VARIABLE.to_owned()),
         plain: false,
         timeout_seconds,
     };
-    let home = JudgeHome {
+    let home = LlmHome {
         folder: folder.to_owned(),
         variable: |_| None,
     };
     let choice = match spoken {
-        JudgeDialect::OpenAi => JudgeChoice::OpenAi(endpoint),
-        JudgeDialect::Anthropic => JudgeChoice::Anthropic(endpoint),
+        LlmDialect::OpenAi => LlmChoice::OpenAi(endpoint),
+        LlmDialect::Anthropic => LlmChoice::Anthropic(endpoint),
     };
     home.store(choice).unwrap();
     home.open(&Guard::default()).unwrap()
 }
 
-/// Asks a judge whose endpoint responds with `answer`.
-fn ask_judge(
-    spoken: JudgeDialect,
+/// Asks a llm whose endpoint responds with `answer`.
+fn ask_llm(
+    spoken: LlmDialect,
     answer: String,
-) -> (Result<SameClaim, JudgeError>, Judge, JudgeRequest) {
+) -> (Result<SameClaim, LlmError>, LlmClient, LlmRequest) {
     let dir = tempfile::tempdir().unwrap();
     let (url, serving) = serve_answer(answer, Duration::ZERO);
-    let mut judge = http_judge(dir.path(), spoken, &url, 20);
-    let found = judge.compare_claims("Use a", "Use an a");
-    (found, judge, serving.join().unwrap())
+    let mut llm = http_llm(dir.path(), spoken, &url, 20);
+    let found = llm.compare_claims("Use a", "Use an a");
+    (found, llm, serving.join().unwrap())
 }
 
 #[test]
 fn an_openai_endpoint_is_asked_in_its_language() {
     let answer = json!({"same": true, "keep": "second", "statement": null});
-    let body = response_body(JudgeDialect::OpenAi, &answer).to_string();
-    let (found, judge, received) = ask_judge(JudgeDialect::OpenAi, ok_response(&body));
+    let body = response_body(LlmDialect::OpenAi, &answer).to_string();
+    let (found, llm, received) = ask_llm(LlmDialect::OpenAi, ok_response(&body));
     assert_eq!(found.unwrap(), SameClaim::Yes(KeptStatement::Second));
-    let (spent, _) = judge.usage();
+    let (spent, _) = llm.usage();
     assert_eq!(
         (spent.sent, spent.received, spent.estimated),
         (211, 17, false)
@@ -157,10 +157,10 @@ fn an_openai_endpoint_is_asked_in_its_language() {
 #[test]
 fn an_anthropic_endpoint_is_asked_in_its_language() {
     let answer = json!({"same": false, "keep": null, "statement": null});
-    let body = response_body(JudgeDialect::Anthropic, &answer).to_string();
-    let (found, judge, received) = ask_judge(JudgeDialect::Anthropic, ok_response(&body));
+    let body = response_body(LlmDialect::Anthropic, &answer).to_string();
+    let (found, llm, received) = ask_llm(LlmDialect::Anthropic, ok_response(&body));
     assert_eq!(found.unwrap(), SameClaim::No);
-    let (spent, _) = judge.usage();
+    let (spent, _) = llm.usage();
     assert_eq!(
         (spent.sent, spent.received, spent.estimated),
         (211, 17, false)
@@ -180,7 +180,7 @@ fn an_anthropic_endpoint_is_asked_in_its_language() {
 #[test]
 fn faults_of_either_endpoint_are_told_and_are_no_answer() {
     let answer = json!({"same": true, "keep": "first", "statement": null});
-    for spoken in [JudgeDialect::OpenAi, JudgeDialect::Anthropic] {
+    for spoken in [LlmDialect::OpenAi, LlmDialect::Anthropic] {
         let good = response_body(spoken, &answer);
         let change = |path: &str, to: Value| {
             let mut changed = good.clone();
@@ -188,8 +188,8 @@ fn faults_of_either_endpoint_are_told_and_are_no_answer() {
             ok_response(&changed.to_string())
         };
         let of = |openai: (&str, Value), anthropic: (&str, Value)| match spoken {
-            JudgeDialect::OpenAi => change(openai.0, openai.1),
-            JudgeDialect::Anthropic => change(anthropic.0, anthropic.1),
+            LlmDialect::OpenAi => change(openai.0, openai.1),
+            LlmDialect::Anthropic => change(anthropic.0, anthropic.1),
         };
         let cut = of(
             ("/choices/0/finish_reason", "length".into()),
@@ -218,10 +218,10 @@ fn faults_of_either_endpoint_are_told_and_are_no_answer() {
             ),
             ("/content/1/input/statement", 3.into()),
         );
-        let (found, _, _) = ask_judge(spoken, cut);
-        assert!(matches!(found, Err(JudgeError::Truncated)), "{found:?}");
-        let (found, _, _) = ask_judge(spoken, declined);
-        assert!(matches!(found, Err(JudgeError::Declined)), "{found:?}");
+        let (found, _, _) = ask_llm(spoken, cut);
+        assert!(matches!(found, Err(LlmError::Truncated)), "{found:?}");
+        let (found, _, _) = ask_llm(spoken, declined);
+        assert!(matches!(found, Err(LlmError::Declined)), "{found:?}");
         for body in [
             prose,
             twice,
@@ -231,12 +231,12 @@ fn faults_of_either_endpoint_are_told_and_are_no_answer() {
             ok_response("[]"),
             ok_response("busy"),
         ] {
-            let (found, judge, _) = ask_judge(spoken, body);
+            let (found, llm, _) = ask_llm(spoken, body);
             assert!(
-                matches!(found, Err(JudgeError::Malformed { .. })),
+                matches!(found, Err(LlmError::Malformed { .. })),
                 "{found:?}"
             );
-            assert_eq!(judge.usage().1.calls, 1);
+            assert_eq!(llm.usage().1.calls, 1);
         }
     }
 }
@@ -260,13 +260,13 @@ fn a_server_that_refuses_breaks_off_or_sends_away_is_named_and_its_words_are_not
         (broken, "cannot reach `127.0.0.1`"),
         (endless, "the response is too long"),
     ] {
-        let (found, judge, _) = ask_judge(JudgeDialect::OpenAi, answer);
+        let (found, llm, _) = ask_llm(LlmDialect::OpenAi, answer);
         let error = found.unwrap_err();
-        assert!(matches!(error, JudgeError::Call(_)), "{error}");
+        assert!(matches!(error, LlmError::Call(_)), "{error}");
         let told = error.to_string();
         assert!(told.contains(why) && !told.contains(KEY), "{told}");
         // The response did not report token usage.
-        assert!(judge.usage().0.estimated);
+        assert!(llm.usage().0.estimated);
     }
 }
 
@@ -274,11 +274,11 @@ fn a_server_that_refuses_breaks_off_or_sends_away_is_named_and_its_words_are_not
 fn an_endpoint_that_takes_too_long_is_left() {
     let dir = tempfile::tempdir().unwrap();
     let answer = json!({"same": true, "keep": "first", "statement": null});
-    let body = response_body(JudgeDialect::OpenAi, &answer).to_string();
+    let body = response_body(LlmDialect::OpenAi, &answer).to_string();
     let (url, serving) = serve_answer(ok_response(&body), Duration::from_secs(3));
-    let mut judge = http_judge(dir.path(), JudgeDialect::OpenAi, &url, 1);
+    let mut llm = http_llm(dir.path(), LlmDialect::OpenAi, &url, 1);
     let began = Instant::now();
-    let error = judge.compare_claims("Use a", "Use an a").unwrap_err();
+    let error = llm.compare_claims("Use a", "Use an a").unwrap_err();
     assert!(error.to_string().contains("timeout"), "{error}");
     assert!(began.elapsed() < Duration::from_secs(3));
     serving.join().unwrap();
@@ -287,12 +287,12 @@ fn an_endpoint_that_takes_too_long_is_left() {
 #[test]
 fn an_endpoint_needs_its_key_and_an_encrypted_way() {
     let dir = tempfile::tempdir().unwrap();
-    let home = JudgeHome {
+    let home = LlmHome {
         folder: dir.path().to_owned(),
         variable: |_| None,
     };
     let endpoint = |url: &str, key: Option<&str>| {
-        JudgeChoice::Anthropic(JudgeEndpoint {
+        LlmChoice::Anthropic(LlmEndpoint {
             url: url.to_owned(),
             model: "m".to_owned(),
             key_variable: key.map(ToOwned::to_owned),

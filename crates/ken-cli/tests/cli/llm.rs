@@ -104,11 +104,11 @@ fn no_file_of_a_repository_names_a_judge() {
     let env = repository_with_ledger();
     let named = "kind = \"command\"\nprogram = [\"/bin/sh\", \"-c\", \"touch hacked\"]\n";
     for path in [
-        "judge.toml",
-        ".ken/judge.toml",
-        ".ken/.local/judge.toml",
-        ".git/ken/judge.toml",
-        ".config/ken/judge.toml",
+        "llm.toml",
+        ".ken/llm.toml",
+        ".ken/.local/llm.toml",
+        ".git/ken/llm.toml",
+        ".config/ken/llm.toml",
     ] {
         env.write(path, named);
     }
@@ -197,10 +197,7 @@ fn a_denied_pair_is_dismissed_for_good() {
     assert!(log_json(&env, &other).contains("pair.dismissed"));
     let again = env.run(["health", "duplicates", "--llm"]).success();
     assert!(again.stderr.contains("0 pairs"), "{again}");
-    assert_eq!(
-        judge_input(&env).matches("ken.judge.question.v1").count(),
-        1
-    );
+    assert_eq!(judge_input(&env).matches("ken.llm.question.v1").count(), 1);
 }
 
 #[test]
@@ -264,10 +261,7 @@ fn a_judge_that_is_gone_is_not_asked_about_everything() {
     let run = env.run(["health", "duplicates", "--llm"]);
     assert_eq!(run.exit, 1, "{run}");
     assert!(run.stderr.contains("3 calls in a row"), "{run}");
-    assert_eq!(
-        judge_input(&env).matches("ken.judge.question.v1").count(),
-        3
-    );
+    assert_eq!(judge_input(&env).matches("ken.llm.question.v1").count(), 3);
 }
 
 #[test]
