@@ -29,7 +29,7 @@ use models::{Blended, transformer};
 
 use data::{Asked, Set, Split, Told, proposals};
 use figures::{Mean, ndcg};
-use signals::{Draws, SCORED, scored};
+use signals::{Draws, SCORED, SignalFigures, scored};
 use xtask::repository::{Finding, Repository};
 
 const USAGE: &str = "usage: cargo ken-bench eval [guard [--verbose] | duplicates [--calibrate | --candidates] | contradictions | audit] [--dir DIR] [--split dev|test] [--model static|transformer]";
@@ -187,11 +187,17 @@ impl Library {
                 asked.len()
             );
             for draws in Draws::ALL {
-                let scores = self.scored(asked, embedder, draws)?;
+                let figures = self.scored(asked, embedder, draws)?;
+                let mean = |of: fn(&SignalFigures) -> f64| {
+                    let all: Vec<f64> = figures.iter().map(|it| 100.0 * of(it)).collect();
+                    Mean::of(&all)
+                };
                 println!(
-                    "    {:<18} nDCG@{DEPTH} {}",
+                    "    {:<18} nDCG@{DEPTH} {}  first {}  recall@5 {}",
                     draws.name(),
-                    Mean::of(&scores)
+                    mean(|it| it.ndcg),
+                    mean(|it| it.first),
+                    mean(|it| it.recall)
                 );
             }
             silence(name, &outcomes, embedder);
@@ -263,16 +269,16 @@ impl Library {
         Ok(found.iter().map(|it| &self.lessons[&it.entry.id]).collect())
     }
 
-    /// Returns nDCG, in percent, after the six signals ranked what was found.
+    /// Returns the figures of every query after the six signals ranked its candidates.
     fn scored(
         &self,
         asked: &[&Asked],
         embedder: Option<&dyn Embedder>,
         draws: Draws,
-    ) -> Result<Vec<f64>, String> {
+    ) -> Result<Vec<SignalFigures>, String> {
         let one = |asked: &&Asked| {
             let found = self.candidates(asked, embedder, SCORED)?;
-            Ok(100.0 * scored(&found, asked, &self.lessons, draws))
+            Ok(scored(&found, asked, &self.lessons, draws))
         };
         asked.iter().map(one).collect()
     }

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use ken_core::retrieval::score::{
-    DrawSeed, PosteriorDraw, QueryMatch, RankingSignals, RankingWeights, ScoreBoosts,
+    DrawSeed, PosteriorDraw, QueryMatch, RankingWeights, ScoreBoosts, score_entry,
 };
 use ken_core::trust::facts::EntryFacts;
 use ken_core::values::id::EntryId;
@@ -38,13 +38,25 @@ impl Draws {
     }
 }
 
-/// Returns nDCG of candidates after the six signals ranked them.
+/// Hits among which an answer counts as found.
+const RECALL_DEPTH: usize = 5;
+
+/// Figures of one query after the six signals ranked its candidates.
+pub(super) struct SignalFigures {
+    pub(super) ndcg: f64,
+    /// 1 if an answer is first.
+    pub(super) first: f64,
+    /// Share of the answers among the first five.
+    pub(super) recall: f64,
+}
+
+/// Returns the figures of candidates after the six signals ranked them.
 pub(super) fn scored(
     found: &[SearchCandidate],
     asked: &Asked,
     lessons: &BTreeMap<EntryId, String>,
     draws: Draws,
-) -> f64 {
+) -> SignalFigures {
     let now = Timestamp::from_seconds(0);
     let score = |it: &SearchCandidate| {
         let draw = match draws {
@@ -55,15 +67,9 @@ pub(super) fn scored(
             semantic: it.relevance,
             in_thread: false,
         };
-        let signals = RankingSignals::from_facts(
-            &EntryFacts::from_entry(&it.entry, None, now),
-            matched,
-            draw,
-            now,
-        );
-        signals
-            .explain(&RankingWeights::default(), ScoreBoosts::default())
-            .score
+        let facts = EntryFacts::from_entry(&it.entry, None, now);
+        let ranking = (&RankingWeights::default(), ScoreBoosts::default());
+        score_entry(&facts, matched, draw, now, ranking).score
     };
     let mut ranked: Vec<(f64, EntryId)> = found.iter().map(|it| (score(it), it.entry.id)).collect();
     ranked.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
@@ -71,5 +77,15 @@ pub(super) fn scored(
         .iter()
         .map(|(_, id)| asked.relevant.contains(&lessons[id]))
         .collect();
-    ndcg(&hits, asked.relevant.len(), DEPTH)
+    let found = hits.iter().take(RECALL_DEPTH).filter(|it| **it).count();
+    let wanted = asked.relevant.len().clamp(1, RECALL_DEPTH);
+    SignalFigures {
+        ndcg: ndcg(&hits, asked.relevant.len(), DEPTH),
+        first: if hits.first() == Some(&true) {
+            1.0
+        } else {
+            0.0
+        },
+        recall: found as f64 / wanted as f64,
+    }
 }

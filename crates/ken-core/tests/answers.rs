@@ -153,7 +153,7 @@ fn a_briefing_looks_for_what_the_task_is_about_and_tells_only_what_surely_fits()
         "Add refunds",
         vec!["src".to_owned()],
         None,
-        "R-1".to_owned(),
+        Some("R-1".to_owned()),
     );
     assert_eq!(search.query, "refunds");
     assert_eq!(search.floor, RelevanceFloor::Strict);

@@ -55,7 +55,7 @@ pub(super) fn run(
     let start = session.surroundings.start.clone();
     let progress = ProgressIndicator::start(session.printer, "reading entries", None);
     let reader = session.surroundings.reader();
-    let run = session.surroundings.run().unwrap_or_default().to_owned();
+    let run = session.surroundings.run().map(ToOwned::to_owned);
     let surroundings = session.surroundings.clone();
     let briefed = session.read(|engine| {
         let mut extracted = query_input::read_query(engine, &start, &args.task, &args.input)?;

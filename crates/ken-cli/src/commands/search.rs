@@ -64,7 +64,7 @@ pub(crate) struct SearchArgs {
     /// Show the signals of each score and the entries that were withheld
     #[arg(long)]
     pub(crate) explain: bool,
-    /// Rank by mean confidence instead of Thompson sampling (deterministic)
+    /// Rank by mean confidence even in a run, where Thompson sampling explores otherwise
     #[arg(long)]
     pub(crate) mean: bool,
     /// Include entries that no longer match the code
@@ -147,7 +147,7 @@ pub(super) fn run(
     let start = session.surroundings.start.clone();
     let progress = ProgressIndicator::start(session.printer, "reading entries", None);
     let (reader, run) = (session.surroundings.reader(), session.surroundings.run());
-    let run = run.unwrap_or_default().to_owned();
+    let run = run.map(ToOwned::to_owned);
     let surroundings = session.surroundings.clone();
     let found = session.read(|engine| {
         let extracted = query_input::read_query(engine, &start, &args.query, &args.input)?;
@@ -157,7 +157,7 @@ pub(super) fn run(
             filter: args.which.to_filter(),
             role,
             thread: args.thread,
-            run: (!args.mean).then_some(run),
+            run: run.filter(|_| !args.mean),
             floor: args.threshold,
             include_stale: args.include_stale,
         };

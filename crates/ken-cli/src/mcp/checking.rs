@@ -117,7 +117,7 @@ fn entries_about(
     let search = SearchQuery {
         query: paths.join(" ").replace('/', " "),
         paths: paths.to_vec(),
-        run: Some(context.run()),
+        run: context.run(),
         floor: RelevanceFloor::Relevant,
         ..SearchQuery::default()
     };

@@ -138,9 +138,10 @@ impl<'a> CallContext<'a> {
         self.conversations.apart(self.reader, self.caller)
     }
 
-    /// Returns the run that seeds random draws.
-    fn run(&self) -> String {
-        self.reader.run.clone().unwrap_or_default()
+    /// Returns the run that seeds random draws. Only a run that the user opened measures
+    /// exploration, so other searches rank by the mean.
+    fn run(&self) -> Option<String> {
+        self.reader.run.clone().filter(|_| self.has_named_run)
     }
 
     /// Returns paths as in the index: relative to the repository root.

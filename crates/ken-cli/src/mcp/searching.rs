@@ -38,7 +38,7 @@ pub(super) fn search(
         search: SearchQuery {
             query: parsed.text,
             filter,
-            run: Some(context.run()),
+            run: context.run(),
             include_stale: arguments.include_stale,
             paths,
             ..SearchQuery::default()

@@ -30,6 +30,25 @@ fn people_see_how_sure_it_is_and_why_it_matched() {
 }
 
 #[test]
+fn a_search_explores_only_in_a_run() {
+    let (env, _) = ledger_with_lessons();
+    let scores = |args: &[&str]| {
+        let found = env.run(["search", "payment", "--format", "json"].iter().chain(args));
+        let hits = found.success().json()["results"].clone();
+        let hits = hits.as_array().cloned().expect("results");
+        hits.iter()
+            .map(|hit| hit["score"].to_string())
+            .collect::<Vec<_>>()
+    };
+    let mean = scores(&["--mean"]);
+    assert!(!mean.is_empty());
+    assert_eq!(scores(&[]), mean, "a person sees the same order every time");
+    let _ = env.run(["run", "open", "work"]).success();
+    assert_ne!(scores(&["--run", "work"]), mean);
+    assert_eq!(scores(&["--run", "work", "--mean"]), mean);
+}
+
+#[test]
 fn nothing_relevant_is_said_in_so_many_words() {
     let (env, _) = ledger_with_lessons();
     insta::assert_snapshot!(env.run(["search", "banana", "bread", "recipe"]), @"

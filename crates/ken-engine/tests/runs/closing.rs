@@ -365,8 +365,8 @@ fn the_same_ledger_gives_the_same_posteriors_ranks_and_archive_decisions_on_anot
     insta::assert_snapshot!(told, @"
     L-ty2sm185 BetaPosterior { alpha: 5.000014194773592, beta: 5.000002985033989 } (true, Candidate, ExposureCount { shown: 12, blind: 0 }) TooFew { shown: 0, withheld: 0 }
     L-z5fp2g9t BetaPosterior { alpha: 15.400000000000004, beta: 7.800000000000001 } (false, Candidate, ExposureCount { shown: 0, blind: 0 }) TooFew { shown: 0, withheld: 0 }
-    one L-z5fp2g9t 0.4444032468216898
-    two L-z5fp2g9t 0.46313351011664244
+    one L-z5fp2g9t 0.46674286986719377
+    two L-z5fp2g9t 0.46674286986719377
     ");
 }
 

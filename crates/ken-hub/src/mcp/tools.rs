@@ -54,7 +54,7 @@ pub(super) async fn search(
                 ..EntryFilter::default()
             },
             paths: ask.paths,
-            run: Some(reader.run.clone().unwrap_or_default()),
+            run: reader.run.clone(),
             include_stale: ask.include_stale,
             ..SearchQuery::default()
         },
@@ -205,7 +205,7 @@ async fn entries_about(
         // The words of the paths also rank entries whose statements mention them.
         query: paths.join(" ").replace('/', " "),
         paths: paths.to_vec(),
-        run: Some(call.reader.run.clone().unwrap_or_default()),
+        run: call.reader.run.clone(),
         floor: RelevanceFloor::Relevant,
         ..SearchQuery::default()
     };

@@ -66,7 +66,7 @@ pub async fn brief(
     } = request;
     let mut reader_context = session.resolve_reader(&reader).await?;
     // The run's name seeds the sampling, so every agent of a run draws the same ranking.
-    let seed = reader.run.clone().unwrap_or_default();
+    let seed = reader.run.clone();
     let mut search = SearchQuery::for_briefing(&task, paths, role, seed);
     search.thread = session
         .load_context_run(&mut reader_context)

@@ -2,7 +2,6 @@
 //! ones.
 
 use super::{SearchHit, SearchQuery, sort_hits};
-use crate::retrieval::score::ScorePart;
 use crate::trust::similarity::{TokenizedStatement, classify_similarity};
 use crate::values::status::EntryStatus;
 
@@ -64,7 +63,7 @@ pub fn merge_global_hits(local: &[SearchHit], elsewhere: Vec<SearchHit>) -> Vec<
 
 fn apply_global_discount(mut hit: SearchHit) -> SearchHit {
     let lost = hit.explained.score * (GLOBAL_DISCOUNT - 1.0);
-    lower_score(&mut hit, GLOBAL_PART, lost);
+    hit.explained.adjust(GLOBAL_PART, lost);
     hit
 }
 
@@ -74,19 +73,8 @@ fn cap_below(hit: &mut SearchHit, bound: f64) -> f64 {
     if score <= most {
         return bound;
     }
-    lower_score(hit, BELOW_LOCAL_PART, most - score);
+    hit.explained.adjust(BELOW_LOCAL_PART, most - score);
     // `score + (most - score)` may round to `bound`; assigning keeps the order strict.
     hit.explained.score = most;
     most
-}
-
-/// Adds the negative amount `lost` to a score and records it as a score part.
-fn lower_score(hit: &mut SearchHit, name: &'static str, lost: f64) {
-    hit.explained.parts.push(ScorePart {
-        name,
-        value: 1.0,
-        weight: lost,
-        adds: lost,
-    });
-    hit.explained.score += lost;
 }

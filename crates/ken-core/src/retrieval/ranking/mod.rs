@@ -148,13 +148,13 @@ impl SearchQuery {
         task: &str,
         paths: Vec<String>,
         role: Option<ReaderRole>,
-        run: String,
+        run: Option<String>,
     ) -> Self {
         Self {
             query: strip_command_verbs(task).to_owned(),
             paths,
             role,
-            run: Some(run),
+            run,
             floor: RelevanceFloor::Strict,
             ..Self::default()
         }

@@ -8,8 +8,8 @@ use crate::ledger::entry::Entry;
 use crate::ledger::event::Overlay;
 use crate::ledger::workspace::WorkspaceState;
 use crate::retrieval::score::{
-    self, DrawSeed, HiddenReason, PosteriorDraw, QueryMatch, RankingSignals, RankingWeights,
-    ReaderRole, ScoreBoosts,
+    self, DrawSeed, HiddenReason, PosteriorDraw, QueryMatch, RankingWeights, ReaderRole,
+    ScoreBoosts,
 };
 use crate::trust::facts::{EntryFacts, Validity};
 use crate::values::content::EntryScope;
@@ -106,8 +106,8 @@ impl CandidateScorer<'_> {
             Some(run) => PosteriorDraw::Of(DrawSeed::new(run, &self.search.query), entry.id),
             None => PosteriorDraw::Mean,
         };
-        let signals = RankingSignals::from_facts(&facts, found, draw, self.now);
-        let explained = signals.explain(&self.weights, self.boosts(&entry));
+        let ranking = (&self.weights, self.boosts(&entry));
+        let explained = score::score_entry(&facts, found, draw, self.now, ranking);
         SearchHit {
             entry,
             facts,

@@ -131,6 +131,50 @@ impl SignalVector {
     }
 }
 
+/// Maximum amount by which a draw moves a score away from its expected value.
+///
+/// Exploration may swap entries that are nearly as good as each other. It must not push the best
+/// answer out of the first hits.
+pub const EXPLORATION_MAX: f64 = 0.01;
+
+/// Name of the score part that limits the effect of a draw.
+const EXPLORATION_PART: &str = "exploration_limit";
+
+/// Scores one entry. With a draw, the score stays within [`EXPLORATION_MAX`] of the score with the
+/// mean.
+pub fn score_entry(
+    facts: &EntryFacts,
+    found: QueryMatch,
+    draw: PosteriorDraw,
+    now: Timestamp,
+    (weights, boosts): (&RankingWeights, ScoreBoosts),
+) -> ExplainedScore {
+    let with = |draw| RankingSignals::from_facts(facts, found, draw, now).explain(weights, boosts);
+    let mut explained = with(draw);
+    if draw != PosteriorDraw::Mean {
+        let expected = with(PosteriorDraw::Mean).score;
+        let low = expected - EXPLORATION_MAX;
+        let limited = explained.score.clamp(low, expected + EXPLORATION_MAX);
+        explained.adjust(EXPLORATION_PART, limited - explained.score);
+    }
+    explained
+}
+
+impl ExplainedScore {
+    /// Adds an amount to the score and lists it as a part; an amount of 0 is not listed.
+    pub fn adjust(&mut self, name: &'static str, amount: f64) {
+        if amount != 0.0 {
+            self.parts.push(ScorePart {
+                name,
+                value: 1.0,
+                weight: amount,
+                adds: amount,
+            });
+            self.score += amount;
+        }
+    }
+}
+
 impl RankingSignals {
     /// Computes the signals of one entry.
     pub fn from_facts(

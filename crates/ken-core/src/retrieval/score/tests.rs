@@ -261,3 +261,33 @@ fn roles_prefer_kinds() {
         assert!(!ReaderRole::Debugger.prefers(kind));
     }
 }
+
+#[test]
+fn exploration_moves_a_score_by_a_limited_amount_and_says_so() {
+    let facts_with = |alpha, beta| EntryFacts {
+        posterior: BetaPosterior { alpha, beta },
+        ..facts()
+    };
+    let found = QueryMatch {
+        semantic: 0.6,
+        in_thread: false,
+    };
+    let ranking = (&RankingWeights::default(), ScoreBoosts::default());
+    let mut moved = 0;
+    for n in 0..200 {
+        let facts = facts_with(1.0 + f64::from(n % 7), 2.0);
+        let seed = DrawSeed::new("run", &format!("query {n}"));
+        let draw = PosteriorDraw::Of(seed, id(1));
+        let explored = score_entry(&facts, found, draw, now(), ranking);
+        let expected = score_entry(&facts, found, PosteriorDraw::Mean, now(), ranking);
+        let distance = (explored.score - expected.score).abs();
+        assert!(distance <= EXPLORATION_MAX + 1e-12, "{distance}");
+        let parts: f64 = explored.parts.iter().map(|part| part.adds).sum();
+        assert!(
+            (parts - explored.score).abs() < 1e-12,
+            "the parts sum to the score"
+        );
+        moved += usize::from(distance > 0.0);
+    }
+    assert!(moved > 190, "{moved}");
+}
