@@ -11,7 +11,7 @@ use ken_core::values::id::EntryId;
 use ken_core::values::time::Date;
 use ken_engine::briefing::TaskBriefing;
 use ken_engine::runs::EntryReader;
-use ken_engine::search::{SearchOutcome, SearchQuery, SelectionLimits};
+use ken_engine::search::{RelevanceFloor, SearchOutcome, SearchQuery, SelectionLimits};
 use ken_engine::usage::{AnswerUsage, QueryKind};
 use ken_engine::{Engine, EngineError};
 
@@ -36,6 +36,9 @@ pub(crate) struct QueryResults {
     pub(crate) answer: SearchOutcome,
     pub(crate) page: EntrySelection,
     pub(crate) global: GlobalResults,
+    /// The nearest hits below the threshold, if nothing passed it and a person reads. Agents get
+    /// none: an irrelevant entry in their context costs more than silence.
+    pub(crate) weak: Option<SearchOutcome>,
     pub(crate) today: Date,
 }
 
@@ -91,11 +94,22 @@ impl QueryService<'_> {
             )?;
         }
         self.count(engine, (QueryKind::Search, &answer), vec![&page], &global);
+        let is_silent = page.shown.is_empty() && global.shown().is_empty();
+        let weak = if is_silent && self.reader.is_none() && search.floor != RelevanceFloor::None {
+            let anything = SearchQuery {
+                floor: RelevanceFloor::None,
+                ..search.clone()
+            };
+            Some(engine.search(&anything, progress)?)
+        } else {
+            None
+        };
         Ok(QueryResults {
             search,
             answer,
             page,
             global,
+            weak,
             today: engine.now().date(),
         })
     }

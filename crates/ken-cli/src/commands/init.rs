@@ -21,7 +21,7 @@ pub(crate) struct InitArgs {
     pub(crate) no_agents: bool,
 }
 
-const NEXT: &str = "ken add --kind learning --statement \"…\" --cite commit:HASH";
+const NEXT: &str = "ken add \"…\" --anchor PATH#SYMBOL --cite TYPE:REF";
 
 #[derive(Serialize)]
 struct InitObject {

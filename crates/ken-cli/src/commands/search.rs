@@ -10,7 +10,7 @@ use ken_core::values::id::EntryId;
 use ken_core::values::text::{Tag, enum_label, escape_invisible};
 use ken_core::values::time::{Date, Timestamp};
 use ken_engine::search::{
-    RelevanceFloor, SearchOutcome, SearchQuery, SelectionLimits, UnansweredQuery,
+    RelevanceFloor, SearchHit, SearchOutcome, SearchQuery, SelectionLimits, UnansweredQuery,
 };
 use serde::Serialize;
 
@@ -96,6 +96,9 @@ impl AskedTier {
         }
     }
 }
+
+/// Maximum number of weak matches shown.
+const WEAK_MAX: usize = 3;
 
 fn floor(text: &str) -> Result<RelevanceFloor, String> {
     match text {
@@ -236,12 +239,41 @@ fn list(
     if page.shown.is_empty() {
         session.printer.line(NOTHING_FOUND)?;
     }
+    if let Some(weak) = &found.weak {
+        list_weak(session, weak, *today)?;
+    }
     list_hits(session, (answer, page), *today, explain)?;
     if let Some(it) = &global.overlay {
         session.printer.line(GLOBAL_HEADING)?;
         list_hits(session, (&it.answer, &it.page), *today, explain)?;
     }
     tell(session, answer, page, explain)
+}
+
+/// Lists the nearest hits below the threshold.
+fn list_weak(
+    session: &mut Session<'_>,
+    weak: &SearchOutcome,
+    today: Date,
+) -> Result<(), CommandFailure> {
+    // An entry that shares neither a word nor a direction with the query is no match at all.
+    let is_near = |hit: &&SearchHit| hit.coverage > 0.0 || hit.cosine > 0.0;
+    let near: Vec<&SearchHit> = weak.hits.iter().filter(is_near).collect();
+    if near.is_empty() {
+        return Ok(());
+    }
+    session.printer.line("weak matches:")?;
+    let width = session.printer.width();
+    for hit in near.iter().take(WEAK_MAX) {
+        session.printer.text(hit_text(hit, today, width))?;
+    }
+    let more = near.len().saturating_sub(WEAK_MAX) as u64;
+    if more > 0 {
+        let more = pluralize(more, "weaker match", "weaker matches");
+        let hint = format_args!("{more} more: add `--threshold none` to see them");
+        session.printer.hint(hint)?;
+    }
+    Ok(())
 }
 
 fn list_hits(

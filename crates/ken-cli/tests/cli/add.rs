@@ -287,3 +287,40 @@ fn a_claim_retracted_as_false_is_refused_until_a_person_overrides() {
     added as candidate: .ken/entries/L-p8wn3qws-charging-twice-is-safe.md
     ");
 }
+
+#[test]
+fn plain_text_is_a_learning_that_cites_the_current_commit() {
+    let env = repository_with_ledger();
+    let id = env
+        .run(["add", "Charging twice is safe with a key"])
+        .success()
+        .line();
+    let head = env.git(["rev-parse", "HEAD"]).trim().to_owned();
+    let entry = env.run(["show", &id, "--format", "json"]).success().json();
+    assert_eq!(entry["created"]["kind"], "learning", "{entry}");
+    assert_eq!(entry["citations"][0]["evidence_type"], "commit", "{entry}");
+    let cited = entry["citations"][0]["evidence_ref"]
+        .as_str()
+        .expect("a hash");
+    assert!(cited.len() >= 7 && head.starts_with(cited), "{entry}");
+    let kind = [
+        "add",
+        "We keep amounts in cents",
+        "--kind",
+        "decision",
+        "--cite",
+        "pr:7",
+    ];
+    let id = env.run(kind).success().line();
+    let entry = env.run(["show", &id, "--format", "json"]).success().json();
+    assert_eq!(entry["created"]["kind"], "decision", "{entry}");
+    assert_eq!(entry["citations"][0]["evidence_ref"], "7", "{entry}");
+}
+
+#[test]
+fn plain_text_needs_a_citation_where_there_is_no_commit() {
+    let env = folder_with_ledger();
+    let run = env.run(["add", "Charging twice is safe with a key"]);
+    assert_eq!(run.exit, 1, "{run}");
+    assert!(run.stderr.contains("provenance required"), "{run}");
+}

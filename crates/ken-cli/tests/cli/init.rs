@@ -15,7 +15,7 @@ fn init_in_git_shows_what_it_wrote_and_what_to_do_next() {
     ----- stderr -----
     Initialized Ken in [root] (4 files created):
     Commit them to share knowledge with everyone who clones; `ken self uninstall` removes them.
-    hint: add the first entry: ken add --kind learning --statement "…" --cite commit:HASH
+    hint: add the first entry: ken add "…" --anchor PATH#SYMBOL --cite TYPE:REF
     "#);
     insta::assert_snapshot!(env.run(["init"]), @"
     exit: 0
@@ -35,7 +35,7 @@ fn init_outside_git_says_that_knowledge_stays_here() {
     ----- stderr -----
     Initialized Ken in [root] (3 files created):
     This folder is not in git, so entries stay on this machine. `ken self uninstall` removes the files.
-    hint: add the first entry: ken add --kind learning --statement "…" --cite commit:HASH
+    hint: add the first entry: ken add "…" --anchor PATH#SYMBOL --cite TYPE:REF
     "#);
 }
 

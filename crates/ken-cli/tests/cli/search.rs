@@ -30,6 +30,23 @@ fn people_see_how_sure_it_is_and_why_it_matched() {
 }
 
 #[test]
+fn a_person_sees_weak_matches_and_an_agent_none() {
+    let (env, _) = ledger_with_lessons();
+    let query = "an elephant in the zoo drinks from a window of the lake";
+    let found = env.run(["search", query]).success();
+    assert!(
+        found
+            .stdout
+            .starts_with("checked knowledge base, no relevant entries found")
+    );
+    assert!(found.stdout.contains("weak matches:\nL-"), "{found}");
+    let found = env.run(["search", query, "--by", "agent:codex"]).success();
+    assert!(!found.stdout.contains("weak matches"), "{found}");
+    let found = env.run(["search", query, "--format", "json"]).success();
+    assert_eq!(found.json()["results"], serde_json::json!([]));
+}
+
+#[test]
 fn a_search_explores_only_in_a_run() {
     let (env, _) = ledger_with_lessons();
     let scores = |args: &[&str]| {

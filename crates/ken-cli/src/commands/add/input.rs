@@ -91,7 +91,10 @@ impl EntryInput {
         if let Some(kind) = args.kind {
             self.kind = Some(kind.name().to_owned());
         }
-        replace(&mut self.statement, fields.statement.as_ref());
+        replace(
+            &mut self.statement,
+            fields.statement.as_ref().or(args.text.as_ref()),
+        );
         replace(&mut self.lens, fields.lens.as_ref());
         replace(&mut self.polarity, fields.polarity.as_ref());
         replace(&mut self.decay, fields.decay.as_ref());
@@ -115,6 +118,18 @@ impl EntryInput {
             self.detail = Some(detail.map_err(|e| CommandFailure::json(&e).at("--detail"))?);
         }
         Ok(())
+    }
+
+    /// Completes an entry given as plain text: a learning that cites the current commit.
+    pub(super) fn apply_defaults(&mut self, engine: &Engine) {
+        let has_kind = self.kind.is_some() || self.memory.is_some() || self.norm_type.is_some();
+        if !has_kind {
+            self.kind = Some(EntryKind::Learning.name().to_owned());
+        }
+        if self.cite.is_empty() {
+            let head = engine.head_commit();
+            self.cite.extend(head.map(|hash| format!("commit:{hash}")));
+        }
     }
 
     /// Returns the proposal of a new entry by `by`.

@@ -22,6 +22,9 @@ pub(crate) use input::EntryInput;
 
 const ADD_EXAMPLES: &str = "\
 Examples:
+  Add a learning that cites the current commit:
+    ken add \"Charging twice is safe: the key is idempotent\"
+
   Add a lesson that points at code:
     ken add --kind learning --statement \"Charging twice is safe: the key is idempotent\" \\
         --anchor src/pay.rs#charge --verify \"cargo test pay\" --cite commit:3fce3b5 --tag payments
@@ -39,8 +42,11 @@ and procedural memory needs at least one citation.";
 /// `ken add`.
 #[derive(Debug, Args)]
 #[command(after_help = ADD_EXAMPLES)]
-#[command(group = clap::ArgGroup::new("input").args(["statement", "content", "from_jsonl"]).required(true))]
+#[command(group = clap::ArgGroup::new("input").args(["text", "statement", "content", "from_jsonl"]).required(true))]
 pub(crate) struct AddArgs {
+    /// The claim. Kind and citation then default to learning and the current commit
+    #[arg(value_name = "TEXT")]
+    pub(crate) text: Option<String>,
     /// Kind of the entry
     #[arg(long, value_name = "KIND", value_parser = values::kind(), conflicts_with = "from_jsonl")]
     pub(crate) kind: Option<EntryKind>,
@@ -111,6 +117,9 @@ pub(in crate::commands) fn run(
     };
     input.apply(args)?;
     let (entry, against) = session.write_as(|engine, reader| {
+        if args.text.is_some() {
+            input.apply_defaults(engine);
+        }
         let proposal = input.proposal(engine, &reader.agent)?;
         let added = engine.add_in_run(reader, vec![proposal])?;
         Ok((

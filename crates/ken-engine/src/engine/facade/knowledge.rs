@@ -37,8 +37,8 @@ use crate::search::{ExtractedQuery, SearchOutcome, SearchQuery, SelectionLimits,
 use crate::validity::{EntryCheck, ReanchorOutcome};
 use crate::verify::{VerifyOutcome, VerifyScope};
 use crate::{
-    briefing, co_occurrence, contradictions, distill, duplicates, entries, export, files, impact,
-    lookup, norms, promotion, scoring, search, validity, verify,
+    briefing, co_occurrence, contradictions, distill, duplicates, entries, export, files, git,
+    impact, lookup, norms, promotion, scoring, search, validity, verify,
 };
 
 impl Engine {
@@ -158,6 +158,11 @@ impl Engine {
         by: &Actor,
     ) -> Result<(), EngineError> {
         duplicates::dismiss_duplicate(self, one, other, by)
+    }
+
+    /// Returns the hash of the checked-out commit; `None` outside git and before the first commit.
+    pub fn head_commit(&self) -> Option<String> {
+        git::head_commit(&self.place)
     }
 
     /// Adds one entry.
