@@ -9,6 +9,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use ken_testkit::reference_page::{check_page, read_without_tests, repository_path, source_files};
+
 /// Marks the start of a command's output in the output of the script.
 const OUTPUT_MARK: &str = "\u{1}command\u{1}";
 
@@ -18,12 +20,6 @@ const SHOP_SETUP: &str = concat!(
     include_str!("fixtures/pay.rs"),
     "CODE\nken init >/dev/null\ngit add . && git commit -q -m shop\n",
 );
-
-fn repository_path(path: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../..")
-        .join(path)
-}
 
 /// Returns the commands of every `console` block, in order.
 fn console_commands(text: &str) -> Vec<&str> {
@@ -186,19 +182,6 @@ fn without_global_options(help: &str) -> String {
     sections.join("\n\n").trim_end().to_owned()
 }
 
-/// Compares a generated page with the file, or writes it.
-fn check_generated(path: &str, fresh: &str) {
-    if std::env::var_os("KEN_BLESS").is_some() {
-        fs::write(repository_path(path), fresh).unwrap();
-        return;
-    }
-    let text = fs::read_to_string(repository_path(path)).unwrap_or_default();
-    assert!(
-        text == fresh,
-        "{path} is outdated: run with KEN_BLESS=1 to write it"
-    );
-}
-
 #[test]
 fn the_command_reference_lists_every_command() {
     let listing = ken_output(&["help", "--all"]);
@@ -215,7 +198,7 @@ fn the_command_reference_lists_every_command() {
         let (name, marks) = (path.join(" "), "#".repeat(path.len() + 1));
         let _ = write!(page, "\n{marks} `ken {name}`\n\n```text\n{help}\n```\n");
     }
-    check_generated("docs/reference/commands.md", &page);
+    check_page("docs/reference/commands.md", &page);
 }
 
 /// Pages of the book, in the order of its summary.
@@ -249,8 +232,8 @@ fn llms_texts_follow_the_summary() {
             let _ = write!(full, "\n{text}");
         }
     }
-    check_generated("llms.txt", &index);
-    check_generated("llms-full.txt", &full);
+    check_page("llms.txt", &index);
+    check_page("llms-full.txt", &full);
 }
 
 /// Columns of the screenshot; longer lines are cut.
@@ -317,31 +300,18 @@ fn terminal_svg(readme: &str) -> String {
 #[test]
 fn the_screenshot_shows_the_demo_of_the_readme() {
     let readme = fs::read_to_string(repository_path("README.md")).unwrap();
-    check_generated("docs/images/terminal.svg", &terminal_svg(&readme));
+    check_page("docs/images/terminal.svg", &terminal_svg(&readme));
 }
 
 #[test]
 fn every_environment_variable_is_documented() {
     let reference = fs::read_to_string(repository_path("docs/reference/configuration.md")).unwrap();
+    let files = source_files(&repository_path("crates"), &["rs"]);
+    // Variables of tests are in CONTRIBUTING.md.
+    let is_product = |it: &&PathBuf| !it.iter().any(|part| part == "ken-testkit");
     let mut missing = Vec::new();
-    let mut folders: Vec<PathBuf> = fs::read_dir(repository_path("crates"))
-        .unwrap()
-        .map(|it| it.unwrap().path())
-        // Variables of tests are in CONTRIBUTING.md.
-        .filter(|it| !it.ends_with("ken-testkit"))
-        .map(|it| it.join("src"))
-        .collect();
-    while let Some(path) = folders.pop() {
-        if path.is_dir() {
-            folders.extend(fs::read_dir(&path).unwrap().map(|it| it.unwrap().path()));
-            continue;
-        }
-        if path.extension().is_none_or(|it| it != "rs") {
-            continue;
-        }
-        let text = fs::read_to_string(&path).unwrap();
-        let text = text.split("#[cfg(test)]").next().unwrap_or_default();
-        for name in text.split("\"KEN_").skip(1) {
+    for path in files.iter().filter(is_product) {
+        for name in read_without_tests(path).split("\"KEN_").skip(1) {
             let end = name.find(|c: char| !c.is_ascii_uppercase() && c != '_');
             let name = &name[..end.unwrap_or(name.len())];
             if !reference.contains(&format!("`KEN_{name}`")) {

@@ -1,13 +1,9 @@
 //! `docs/reference/json.md`: every object that `--format json` prints, read from the source.
 
-#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
-
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::fs;
-use std::path::Path;
 
-use ken_testkit::reference_page::check_page;
+use ken_testkit::reference_page::{check_page, read_without_tests, repository_path, source_files};
 
 /// Lines before and after a schema name in which its struct is named.
 const STRUCT_DISTANCE: usize = 4;
@@ -17,21 +13,6 @@ struct JsonField {
     name: String,
     rust_type: String,
     meaning: String,
-}
-
-fn collect_sources(dir: &Path, into: &mut Vec<String>) {
-    let mut paths: Vec<_> = fs::read_dir(dir)
-        .unwrap()
-        .map(|it| it.unwrap().path())
-        .collect();
-    paths.sort();
-    for path in paths {
-        if path.is_dir() {
-            collect_sources(&path, into);
-        } else if path.extension().is_some_and(|it| it == "rs") {
-            into.push(fs::read_to_string(&path).unwrap());
-        }
-    }
 }
 
 /// Returns the schema name in a line, such as `ken.inbox.v1`.
@@ -128,19 +109,15 @@ fn json_type(rust_type: &str) -> String {
 
 #[test]
 fn the_json_reference_lists_every_object() {
-    let mut sources = Vec::new();
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    collect_sources(&root, &mut sources);
     let mut objects: BTreeMap<String, Vec<JsonField>> = BTreeMap::new();
-    for source in &sources {
-        // Tests at the end of a file name schemas too.
-        let source = source.split("#[cfg(test)]").next().unwrap_or_default();
+    for file in source_files(&repository_path("crates/ken-cli/src"), &["rs"]) {
+        let source = read_without_tests(&file);
         let lines: Vec<&str> = source.lines().collect();
         for (at, line) in lines.iter().enumerate() {
             let Some(name) = schema_name(line) else {
                 continue;
             };
-            let fields = struct_near(&lines, at).map(|it| struct_fields(source, &it));
+            let fields = struct_near(&lines, at).map(|it| struct_fields(&source, &it));
             let known = objects.entry(name.to_owned()).or_default();
             if known.is_empty() {
                 *known = fields.unwrap_or_default();
@@ -166,5 +143,5 @@ fn the_json_reference_lists_every_object() {
             let _ = writeln!(page, "| `{name}` | {kind} | {} |", field.meaning);
         }
     }
-    check_page("json", &page);
+    check_page("docs/reference/json.md", &page);
 }

@@ -5,8 +5,9 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use ken_testkit::reference_page::{read_without_tests, repository_path, source_files};
 
 /// Files and folders whose commands are checked. Decisions and the change log describe the past.
 const ROOTS: &[&str] = &[
@@ -25,6 +26,9 @@ const ROOTS: &[&str] = &[
     "docs/validity.md",
     "integrations",
 ];
+
+/// Extensions of files that name commands.
+const EXTENSIONS: &[&str] = &["rs", "md", "json", "toml", "yml", "yaml", "sh"];
 
 /// Characters that end a command in a line.
 const COMMAND_ENDS: [char; 9] = ['`', '|', '&', ';', '>', '<', ')', '#', '"'];
@@ -149,25 +153,6 @@ fn is_placeholder(word: &str) -> bool {
     word.starts_with('-') || !word.chars().all(is_name)
 }
 
-fn collect_files(path: &Path, into: &mut Vec<PathBuf>) {
-    if path.is_dir() {
-        for entry in fs::read_dir(path).unwrap() {
-            let entry = entry.unwrap().path();
-            let name = entry.file_name().unwrap().to_string_lossy().into_owned();
-            // Tests use commands that must fail, and documents of made-up projects.
-            if !["tests", "fixtures", "tests.rs"].contains(&name.as_str()) {
-                collect_files(&entry, into);
-            }
-        }
-    } else if path.extension().is_some_and(|it| {
-        ["rs", "md", "json", "toml", "yml", "yaml", "sh"]
-            .iter()
-            .any(|e| it == *e)
-    }) {
-        into.push(path.to_owned());
-    }
-}
-
 /// Returns the command lines of a text: behind a backtick, at the start of a line, or after `$ `.
 fn command_lines(text: &str, is_markdown: bool) -> Vec<String> {
     let mut found = Vec::new();
@@ -196,18 +181,16 @@ fn command_lines(text: &str, is_markdown: bool) -> Vec<String> {
 #[test]
 fn every_suggested_command_and_option_exists() {
     let tree = CommandTree::read();
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let root = repository_path("");
     let mut problems = Vec::new();
     let mut count = 0;
     for start in ROOTS {
-        let mut files = Vec::new();
-        collect_files(&root.join(start), &mut files);
+        let files = source_files(&root.join(start), EXTENSIONS);
         assert!(!files.is_empty(), "{start} is gone");
         for file in files {
-            let text = fs::read_to_string(&file).unwrap();
-            let text = text.split("#[cfg(test)]").next().unwrap_or_default();
+            let text = read_without_tests(&file);
             let is_markdown = file.extension().is_some_and(|it| it == "md");
-            for line in command_lines(text, is_markdown) {
+            for line in command_lines(&text, is_markdown) {
                 count += 1;
                 let name = file.strip_prefix(&root).unwrap().display();
                 problems.extend(tree.problem(&line).map(|it| format!("{name}: {it}")));
@@ -220,19 +203,16 @@ fn every_suggested_command_and_option_exists() {
 
 #[test]
 fn links_of_documents_lead_to_files() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let mut files = vec![
-        root.join("README.md"),
-        root.join("ARCHITECTURE.md"),
-        root.join("CONTRIBUTING.md"),
-        root.join("SECURITY.md"),
+    let roots = [
+        "ARCHITECTURE.md",
+        "CONTRIBUTING.md",
+        "README.md",
+        "SECURITY.md",
+        "docs",
     ];
-    collect_files(&root.join("docs"), &mut files);
+    let files = roots.map(|it| source_files(&repository_path(it), &["md"]));
     let mut broken = Vec::new();
-    for file in files
-        .iter()
-        .filter(|it| it.extension().is_some_and(|e| e == "md"))
-    {
+    for file in files.iter().flatten() {
         let text = fs::read_to_string(file).unwrap();
         for rest in text.split("](").skip(1) {
             let target = rest.split([')', '#', ' ']).next().unwrap_or_default();

@@ -126,7 +126,7 @@ fn the_event_reference_describes_every_event() {
     page.push_str(&field_table(first));
     page.push_str("\n## Types\n");
     page.push_str(&type_sections(&types, &bodies));
-    check_page("events", &page);
+    check_page("docs/reference/events.md", &page);
 }
 
 #[test]
@@ -143,7 +143,7 @@ fn the_entry_reference_describes_every_field() {
     page.push_str(&field_table(&files["entry.json"]));
     page.push_str("\n## Types\n");
     page.push_str(&type_sections(&types, &[]));
-    check_page("entries", &page);
+    check_page("docs/reference/entries.md", &page);
 }
 
 #[test]

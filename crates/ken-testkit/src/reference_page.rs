@@ -1,29 +1,73 @@
-//! Generated pages of the book: JSON schemas as Markdown tables, compared with the file on disk.
+//! Generated pages of the book: source files to read, JSON schemas as Markdown tables, and the
+//! comparison with the file on disk.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 use serde_json::{Map, Value};
 
-/// Compares a generated page with `docs/reference/<name>.md`; writes it if `KEN_BLESS` is set.
+/// Returns a path of the repository.
+#[must_use]
+pub fn repository_path(path: &str) -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    root.join(path)
+}
+
+/// Returns every file below `path` with one of the extensions, sorted, without test code and
+/// fixtures.
+///
+/// # Panics
+///
+/// If a folder cannot be read.
+#[must_use]
+pub fn source_files(path: &Path, extensions: &[&str]) -> Vec<PathBuf> {
+    if !path.is_dir() {
+        let wanted = path
+            .extension()
+            .is_some_and(|it| extensions.iter().any(|e| it == *e));
+        return wanted.then(|| path.to_owned()).into_iter().collect();
+    }
+    let entries = fs::read_dir(path).expect("the folder can be read");
+    let mut paths: Vec<PathBuf> = entries.map(|it| it.expect("an entry").path()).collect();
+    paths.sort();
+    let is_test = |it: &PathBuf| {
+        ["tests", "fixtures", "tests.rs"]
+            .iter()
+            .any(|name| it.ends_with(name))
+    };
+    let paths = paths.iter().filter(|it| !is_test(it));
+    paths.flat_map(|it| source_files(it, extensions)).collect()
+}
+
+/// Reads a source file up to its unit tests.
+///
+/// # Panics
+///
+/// If the file cannot be read.
+#[must_use]
+pub fn read_without_tests(path: &Path) -> String {
+    let text = fs::read_to_string(path).expect("the file can be read");
+    let product = text.split("#[cfg(test)]").next();
+    product.unwrap_or_default().to_owned()
+}
+
+/// Compares a generated page with its file in the repository; writes it if `KEN_BLESS` is set.
 ///
 /// # Panics
 ///
 /// If the file differs from the page or cannot be written.
-pub fn check_page(name: &str, page: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../docs/reference")
-        .join(format!("{name}.md"));
+pub fn check_page(path: &str, page: &str) {
+    let file = repository_path(path);
     if env::var_os("KEN_BLESS").is_some() {
-        fs::write(&path, page).expect("the page can be written");
+        fs::write(&file, page).expect("the page can be written");
     }
-    let text = fs::read_to_string(&path).unwrap_or_default();
+    let text = fs::read_to_string(&file).unwrap_or_default();
     // A checkout with Windows line endings counts as equal.
     assert!(
         text.replace("\r\n", "\n") == page,
-        "docs/reference/{name}.md is outdated: run this test with KEN_BLESS=1 to write it"
+        "{path} is outdated: run this test with KEN_BLESS=1 to write it"
     );
 }
 

@@ -27,6 +27,8 @@ pub(crate) struct SearchRequest {
     pub(crate) portion: SelectionLimits,
     /// True if the query is text without filters; those without a good hit are recorded.
     pub(crate) is_in_words: bool,
+    /// True if the output can show hits below the threshold.
+    pub(crate) wants_weak: bool,
 }
 
 /// The results of a search in the repository's ledger and the global one.
@@ -70,6 +72,7 @@ impl QueryService<'_> {
             mut search,
             portion,
             is_in_words,
+            wants_weak,
         } = request;
         // An explicit thread of work wins; otherwise the one of the reader's run applies.
         if let (None, Some(reader)) = (&search.thread, self.reader) {
@@ -95,7 +98,8 @@ impl QueryService<'_> {
         }
         self.count(engine, (QueryKind::Search, &answer), vec![&page], &global);
         let is_silent = page.shown.is_empty() && global.shown().is_empty();
-        let weak = if is_silent && self.reader.is_none() && search.floor != RelevanceFloor::None {
+        let wants_weak = wants_weak && self.reader.is_none();
+        let weak = if is_silent && wants_weak && search.floor != RelevanceFloor::None {
             let anything = SearchQuery {
                 floor: RelevanceFloor::None,
                 ..search.clone()

@@ -152,6 +152,7 @@ pub(super) fn run(
     let (reader, run) = (session.surroundings.reader(), session.surroundings.run());
     let run = run.map(ToOwned::to_owned);
     let surroundings = session.surroundings.clone();
+    let wants_weak = !session.is_json() && !args.context;
     let found = session.read(|engine| {
         let extracted = query_input::read_query(engine, &start, &args.query, &args.input)?;
         let search = SearchQuery {
@@ -168,6 +169,7 @@ pub(super) fn run(
             search,
             portion,
             is_in_words: args.input.is_empty(),
+            wants_weak,
         };
         let asker = QueryService {
             surroundings: &surroundings,

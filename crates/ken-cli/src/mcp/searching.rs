@@ -50,6 +50,7 @@ pub(super) fn search(
             role: None,
         },
         is_in_words: arguments.paths.is_empty(),
+        wants_weak: false,
     };
     let query = QueryService {
         surroundings: context.surroundings,

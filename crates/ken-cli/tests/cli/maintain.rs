@@ -197,6 +197,19 @@ fn the_contradiction_service_lists_any_entries_that_are_contrary() {
 }
 
 #[test]
+fn opposites_are_never_proposed_for_a_merge() {
+    let env = folder_with_ledger();
+    for verb in ["Always", "Never"] {
+        let statement = format!("{verb} use tabs for indentation in this project");
+        let _ = add_lesson(&env, &statement);
+    }
+    let served = run_json(&env, &["health", "maintain", "dedup"]);
+    assert_eq!(served["left"][0]["what"], "may be opposites", "{served}");
+    assert_eq!(served["left"][0]["command"], "ken health duplicates");
+    assert_eq!(served["left"].as_array().map(Vec::len), Some(1));
+}
+
+#[test]
 fn confidence_is_reset_by_hand_and_by_people_only() {
     let env = folder_with_ledger();
     let id = add_lesson(&env, "Charging twice is safe");

@@ -189,24 +189,14 @@ fn record_service_run(
     Ok(run)
 }
 
-/// Plans merges of certain duplicates. Uncertain pairs and norms are left to a person or judge.
+/// Plans merges of certain duplicates. Uncertain pairs and norms are left to a person or an LLM.
 fn plan_dedup(
     engine: &mut Engine,
     by: &Actor,
 ) -> Result<(Vec<PlannedChange>, Vec<OpenDecision>), EngineError> {
     let (mut plans, mut left) = (Vec::new(), Vec::new());
     let mut taken = BTreeSet::new();
-    let opposed = engine.open_contradictions()?;
-    let opposed: BTreeSet<_> = opposed
-        .iter()
-        .map(|pair| (pair.first.id, pair.second.id))
-        .collect();
     for pair in engine.duplicate_pairs()? {
-        let ids = (pair.first.id, pair.second.id);
-        // Opposite claims are similar texts; merging them would lose one.
-        if opposed.contains(&ids) || opposed.contains(&(ids.1, ids.0)) {
-            continue;
-        }
         // The older entry stays: it has been shown, cited and linked for longer.
         let born = |it: &Entry| (it.history.first, it.id);
         let (target, source) = if born(&pair.first) <= born(&pair.second) {
@@ -217,10 +207,17 @@ fn plan_dedup(
         // Only people change norms.
         let is_norm = target.prefix().memory() == Memory::Procedural;
         if pair.merging != MergeDecision::Merge || is_norm && !by.is_human() {
+            // Opposite claims are similar texts; a merge would lose one of them.
+            let (what, command) = if pair.may_be_opposites {
+                ("may be opposites", "ken health duplicates".to_owned())
+            } else {
+                let command = format!("ken entry merge {source} --into {target}");
+                ("may be duplicates", command)
+            };
             left.push(OpenDecision {
                 entries: vec![target, source],
-                what: "may be duplicates".to_owned(),
-                command: format!("ken entry merge {source} --into {target}"),
+                what: what.to_owned(),
+                command,
             });
         } else if !taken.contains(&target) && !taken.contains(&source) {
             // A merged entry cannot be merged again in this run; the next run handles it.

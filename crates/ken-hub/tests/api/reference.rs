@@ -44,7 +44,7 @@ fn the_rest_reference_describes_every_operation() {
         .expect("types");
     let types = types.iter().map(|(name, it)| (name.clone(), it.clone()));
     page.push_str(&type_sections(&types.collect(), &[]));
-    check_page("rest", &page);
+    check_page("docs/reference/rest.md", &page);
 }
 
 fn operation_section(name: &str, operation: &Value) -> String {
@@ -112,7 +112,7 @@ fn the_metrics_reference_lists_every_metric() {
         let kind = kind.unwrap_or_default();
         let _ = writeln!(page, "| `{name}` | {kind} | {labels} | {help} |");
     }
-    check_page("metrics", &page);
+    check_page("docs/reference/metrics.md", &page);
 }
 
 /// Returns the labels of a metric, without the bucket bound of a histogram.

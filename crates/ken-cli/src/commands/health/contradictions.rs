@@ -2,9 +2,11 @@
 
 use clap::Args;
 use ken_core::trust::run::ExposureChannel;
+use ken_engine::Engine;
 use ken_engine::contradictions::Contradiction;
 use serde::Serialize;
 
+use super::dismiss_pair;
 use crate::commands::Session;
 use crate::failure::{CommandExit, CommandFailure};
 use crate::print::{pluralize, truncate_columns};
@@ -76,14 +78,7 @@ pub(in crate::commands) fn run(
     args: &ContradictionsArgs,
 ) -> Result<CommandExit, CommandFailure> {
     if let [one, other] = &args.dismiss[..] {
-        session.write(|engine, by| {
-            let (one, other) = (engine.find(one)?.id, engine.find(other)?.id);
-            Ok(engine.dismiss_contradiction(one, other, by)?)
-        })?;
-        session
-            .printer
-            .talk("dismissed; the pair is not listed again")?;
-        return Ok(CommandExit::Fine);
+        return dismiss_pair(session, one, other, Engine::dismiss_contradiction);
     }
     let mut new = 0;
     if args.flag {

@@ -3,10 +3,12 @@
 use clap::Args;
 use ken_core::trust::run::ExposureChannel;
 use ken_core::trust::similarity::MergeDecision;
+use ken_engine::Engine;
 use ken_engine::duplicates::{DuplicatePair, LISTED_MAX};
 use ken_engine::llm::LlmPairOutcome;
 use serde::Serialize;
 
+use super::dismiss_pair;
 use crate::commands::Session;
 use crate::commands::capture::llm::note_missing_answer;
 use crate::commands::config::llm;
@@ -58,14 +60,7 @@ pub(in crate::commands) fn run(
     args: &DuplicatesArgs,
 ) -> Result<CommandExit, CommandFailure> {
     if let [one, other] = &args.dismiss[..] {
-        session.write(|engine, by| {
-            let (one, other) = (engine.find(one)?.id, engine.find(other)?.id);
-            Ok(engine.dismiss_duplicate(one, other, by)?)
-        })?;
-        session
-            .printer
-            .talk("dismissed; the pair is not listed again")?;
-        return Ok(CommandExit::Fine);
+        return dismiss_pair(session, one, other, Engine::dismiss_duplicate);
     }
     if args.llm {
         return ask(session, args.limit);

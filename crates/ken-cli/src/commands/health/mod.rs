@@ -11,6 +11,9 @@ pub(super) mod report;
 pub(super) mod stats;
 
 use clap::{Args, Subcommand};
+use ken_core::values::actor::Actor;
+use ken_core::values::id::EntryId;
+use ken_engine::{Engine, EngineError};
 
 use super::Session;
 use crate::failure::{CommandExit, CommandFailure};
@@ -73,4 +76,21 @@ pub(super) fn run(
         Some(HealthCommand::Friction(command)) => friction::run(session, command),
         Some(HealthCommand::Maintain(args)) => maintain::run(session, args),
     }
+}
+
+/// Records that two entries are neither duplicates nor opposites.
+fn dismiss_pair<T>(
+    session: &mut Session<'_>,
+    one: &str,
+    other: &str,
+    dismiss: impl FnOnce(&mut Engine, EntryId, EntryId, &Actor) -> Result<T, EngineError>,
+) -> Result<CommandExit, CommandFailure> {
+    session.write(|engine, by| {
+        let (one, other) = (engine.find(one)?.id, engine.find(other)?.id);
+        Ok(dismiss(engine, one, other, by)?)
+    })?;
+    session
+        .printer
+        .talk("dismissed; the pair is not listed again")?;
+    Ok(CommandExit::Fine)
 }

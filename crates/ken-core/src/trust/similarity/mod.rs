@@ -103,7 +103,7 @@ pub struct StatementComparison {
 
 /// Compares the statements of two live entries.
 ///
-/// Only statements with equal words in the same order may be merged automatically. A judge or a
+/// Only statements with equal words in the same order may be merged automatically. An LLM or a
 /// person decides about every other pair that is close by score, cosine or words. Opposites are
 /// among them and are marked as such.
 pub fn compare_statements(
