@@ -22,7 +22,7 @@ use crate::words::{
     is_listed, starts_with_phrase,
 };
 
-/// Maximum number of claims per document.
+/// Maximum number of claims per document that callers should process.
 pub const CLAIMS_MAX: usize = 2000;
 
 /// Maximum length of a claim in characters; longer text is not a single claim.
@@ -58,7 +58,7 @@ pub struct DocumentClaim {
 /// Returns the claims of a document, in order.
 pub fn extract_claims(source: SourceKind, text: &str) -> Vec<DocumentClaim> {
     let text = &*blank_own_blocks(text);
-    let mut found = match source {
+    match source {
         SourceKind::Decision => forms::parse_decision(text),
         SourceKind::Reviewer => forms::parse_reviewer(text),
         SourceKind::Lesson => forms::parse_lesson(text)
@@ -69,10 +69,7 @@ pub fn extract_claims(source: SourceKind, text: &str) -> Vec<DocumentClaim> {
         | SourceKind::Memory
         | SourceKind::Contributing
         | SourceKind::Template => claims_from_blocks(source, &parse_blocks(text)),
-    };
-    // Bounds the work of later steps on generated documents.
-    found.truncate(CLAIMS_MAX);
-    found
+    }
 }
 
 fn claims_from_blocks(source: SourceKind, blocks: &[MarkdownBlock]) -> Vec<DocumentClaim> {

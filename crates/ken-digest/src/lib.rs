@@ -10,6 +10,7 @@ mod forms;
 mod mention;
 mod modality;
 mod own;
+mod reference;
 mod sentence;
 mod source;
 mod topic;
@@ -17,6 +18,7 @@ pub mod transcript;
 mod words;
 
 pub use claim::{CLAIMS_MAX, DocumentClaim, extract_claims};
-pub use mention::{Mention, MentionKind};
+pub use mention::{Mention, MentionKind, paths_in_command, split_member};
 pub use modality::Modality;
+pub use reference::{DocumentReference, find_references};
 pub use source::{SourceKind, source_kind};

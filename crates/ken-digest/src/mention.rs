@@ -28,6 +28,16 @@ pub enum MentionKind {
     Command,
 }
 
+impl MentionKind {
+    /// Returns whether the mention is a file or folder.
+    pub fn is_path(self) -> bool {
+        match self {
+            Self::Path | Self::Link => true,
+            Self::Symbol | Self::Command => false,
+        }
+    }
+}
+
 /// Maximum length of a mention in bytes.
 const MENTION_BYTES_MAX: usize = 200;
 
@@ -53,6 +63,9 @@ pub(crate) fn find_mentions(text: &str, links: &[String]) -> Vec<Mention> {
             add(MentionKind::Command, span);
         } else if let Some(path) = parse_path(span) {
             add(MentionKind::Path, path);
+            if split_member(span).is_some() {
+                add(MentionKind::Symbol, span);
+            }
         } else if let Some(name) = parse_symbol(span) {
             add(MentionKind::Symbol, name);
         }
@@ -60,6 +73,49 @@ pub(crate) fn find_mentions(text: &str, links: &[String]) -> Vec<Mention> {
     for link in links {
         if let Some(target) = link_target(link) {
             add(MentionKind::Link, target);
+        }
+    }
+    found
+}
+
+/// Splits `src/pay.py#charge` and `tests/a.py::test_b` into a file and the symbol in it.
+pub fn split_member(span: &str) -> Option<(&str, &str)> {
+    let (path, name) = span
+        .split_once('#')
+        .or_else(|| span.split_once("::"))
+        .filter(|(path, _)| path.contains(['/', '.']))?;
+    let name = name.rsplit([':', '.', '#']).next().unwrap_or(name);
+    let name = name.strip_suffix("()").unwrap_or(name);
+    let starts = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    // `src/pay.rs#L10` is a line.
+    let is_line = name
+        .strip_prefix('L')
+        .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+    (starts && name.chars().all(is_part) && !is_line).then_some((path, name))
+}
+
+/// Returns the files that a shell command names as arguments.
+///
+/// Only paths with a folder and a known extension count: a bare name is often an output.
+pub fn paths_in_command(line: &str) -> Vec<&str> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let is_output = |at: usize| {
+        let before = at.checked_sub(1).map(|at| words[at]).unwrap_or_default();
+        is_listed(before, "-o, --out, --output, --outfile, >, >>, touch, tee")
+    };
+    let mut found = Vec::new();
+    for (at, word) in words.iter().enumerate() {
+        let word = word.trim_matches(['"', '\'', ',', ';']);
+        let path = word.split_once("::").map_or(word, |(path, _)| path);
+        if !path.contains('/') || path.contains(['=', '*']) || is_output(at) {
+            continue;
+        }
+        let is_file = path
+            .rsplit_once('.')
+            .is_some_and(|(_, it)| is_listed(it, FILE_EXTENSIONS));
+        if let Some(path) = parse_path(path).filter(|_| is_file) {
+            found.push(path);
         }
     }
     found
@@ -78,7 +134,7 @@ fn parse_path(span: &str) -> Option<&str> {
     let unpunctuated = span.trim_end_matches([',', ';']);
     let without_line = match unpunctuated.split_once(':') {
         Some((path, rest)) if rest.starts_with(|c: char| c.is_ascii_digit()) => path,
-        Some(_) => return None,
+        Some(_) => split_member(unpunctuated)?.0,
         None => unpunctuated,
     };
     let without_fragment = without_line

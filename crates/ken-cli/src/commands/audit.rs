@@ -2,7 +2,10 @@
 //! nothing.
 
 use clap::Args;
-use ken_engine::audit::{AuditFinding, AuditReport, AuditedClaim, AuditedDocument, audit};
+use ken_engine::audit::{
+    AuditFinding, AuditOptions, AuditReport, AuditedClaim, AuditedDocument, UnreadableDocument,
+    audit,
+};
 use serde::Serialize;
 
 use super::Session;
@@ -18,6 +21,9 @@ pub(crate) struct DocumentsArgs {
     /// Documents or folders, relative to the repository root [default: every document with agent
     /// instructions]
     pub(crate) paths: Vec<String>,
+    /// Also report claims whose cited files changed three times or more since the line was edited
+    #[arg(long)]
+    pub(crate) stale: bool,
 }
 
 #[derive(Serialize)]
@@ -26,6 +32,8 @@ struct AuditObject<'a> {
     clean: bool,
     files: usize,
     documents: &'a [AuditedDocument],
+    #[serde(skip_serializing_if = "<[UnreadableDocument]>::is_empty")]
+    unreadable: &'a [UnreadableDocument],
     claims: &'a [AuditedClaim],
     sound: usize,
     findings: &'a [AuditFinding],
@@ -41,13 +49,18 @@ pub(super) fn run(
         session.surroundings.git.clone(),
     );
     let progress = ProgressIndicator::start(session.printer, "auditing", None);
-    let audited = progress.during(|_| audit(&start, &git, &guard, &args.paths))?;
+    let options = AuditOptions {
+        only: args.paths.clone(),
+        with_changed: args.stale,
+    };
+    let audited = progress.during(|_| audit(&start, &git, &guard, &options))?;
     match session.printer.format() {
         Format::Json => session.printer.json(&object(&audited))?,
         Format::Markdown => session.printer.text(told::audit_markdown(&audited))?,
         Format::Text | Format::Sarif | Format::Github => {
             let width = session.printer.width();
             session.printer.text(told::audit_text(&audited, width))?;
+            session.printer.text(told::unreadable_text(&audited))?;
             talk(session, &audited)?;
         }
     }
@@ -64,7 +77,7 @@ fn talk(session: &mut Session<'_>, audited: &AuditReport) -> Result<(), CommandF
         return Ok(());
     }
     session.printer.hint(
-        "`ken import` imports the valid claims; claims with findings are left out until you fix them",
+        "`ken import` adds the claims that are ok; claims with problems are skipped until you fix them",
     )
 }
 
@@ -74,6 +87,7 @@ fn object(audited: &AuditReport) -> AuditObject<'_> {
         clean: audited.is_clean(),
         files: audited.files,
         documents: &audited.documents,
+        unreadable: &audited.unreadable,
         claims: &audited.claims,
         sound: audited.importable_claims().len(),
         findings: &audited.findings,

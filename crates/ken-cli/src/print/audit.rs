@@ -17,6 +17,10 @@ pub(crate) fn audit_text(audit: &AuditReport, width: usize) -> String {
         // A copy is not audited again: its findings would repeat those of the first document.
         let about = match &document.copy_of {
             Some(first) => format!("a copy of {}", escape_invisible(first)),
+            None if document.left_out > 0 => format!(
+                "the first {claims}; {} more are not read, split the document",
+                document.left_out
+            ),
             None => claims,
         };
         let path = escape_invisible(&document.path);
@@ -35,11 +39,13 @@ pub(crate) fn audit_text(audit: &AuditReport, width: usize) -> String {
 fn write_finding(out: &mut String, finding: &AuditFinding, width: usize) {
     let style = match finding.kind {
         FindingKind::Secret
+        | FindingKind::Injection
         | FindingKind::DeadCitation
         | FindingKind::DeadSymbol
-        | FindingKind::BrokenRule => BAD,
+        | FindingKind::BrokenRule
+        | FindingKind::Stale => BAD,
         FindingKind::Contradiction | FindingKind::Duplicate => WARN,
-        FindingKind::Stale => DIM,
+        FindingKind::Changed => DIM,
     };
     let word = styled(style, finding.kind.words().0);
     let _ = writeln!(
@@ -58,18 +64,34 @@ fn write_finding(out: &mut String, finding: &AuditFinding, width: usize) {
 
 /// Renders a summary of documents, claims and findings in one line.
 pub(crate) fn audit_summary(audit: &AuditReport) -> String {
-    if audit.documents.is_empty() {
+    if audit.documents.is_empty() && audit.unreadable.is_empty() {
         return "no documents with agent instructions found: no CLAUDE.md, AGENTS.md, rules or decisions".to_owned();
     }
     let documents = pluralize(audit.documents.len() as u64, "document", "documents");
     let claims = pluralize(audit.claims.len() as u64, "claim", "claims");
-    let mut out = format!(
-        "{documents}, {claims}, {} valid",
-        audit.importable_claims().len()
-    );
-    for (kind, count) in audit.count_findings() {
+    let fine = audit.importable_claims().len();
+    let mut out = format!("{documents}, {claims}: {fine} ok");
+    if fine < audit.claims.len() {
+        let _ = write!(out, ", {} with problems", audit.claims.len() - fine);
+    }
+    for (place, (kind, count)) in audit.count_findings().into_iter().enumerate() {
         let (one, many) = kind.words();
-        let _ = write!(out, "; {count} {}", if count == 1 { one } else { many });
+        let before = if place == 0 { "; found" } else { "," };
+        let _ = write!(
+            out,
+            "{before} {count} {}",
+            if count == 1 { one } else { many }
+        );
+    }
+    out
+}
+
+/// Renders the documents that could not be read, one per line.
+pub(crate) fn unreadable_text(audit: &AuditReport) -> String {
+    let mut out = String::new();
+    for document in &audit.unreadable {
+        let path = escape_invisible(&document.path);
+        let _ = writeln!(out, "{path} is not read: {}", document.reason);
     }
     out
 }
@@ -77,6 +99,10 @@ pub(crate) fn audit_summary(audit: &AuditReport) -> String {
 /// Renders the audit as Markdown.
 pub(crate) fn audit_markdown(audit: &AuditReport) -> String {
     let mut out = format!("## Knowledge audit\n\n{}\n", audit_summary(audit));
+    for document in &audit.unreadable {
+        let path = escape_cell(&document.path);
+        let _ = writeln!(out, "\n{path} is not read: {}", document.reason);
+    }
     if !audit.findings.is_empty() {
         out.push_str("\n| location | finding | claim |\n|---|---|---|\n");
     }

@@ -1,20 +1,35 @@
-//! Claims that cite files or symbols that no longer exist.
+//! References to files and folders that do not exist.
 //!
-//! A missing file is reported only with little doubt: the claim does not talk about creating it,
-//! git does not ignore it, and the folder it would be in exists.
+//! A missing path is reported only with little doubt: git does not ignore it, and either the
+//! history deleted it, or the text does not talk about creating it and its folder exists.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use aho_corasick::AhoCorasick;
 use ken_digest::MentionKind;
-use ken_ledger::LedgerLocation;
 use ken_ledger::git::GitRunner;
 
 use super::file_lookup::{FileLookup, join_path, parent_folder};
-use super::{AuditFinding, AuditedClaim, FindingKind};
+use super::history::{Deletion, History};
+use super::{AuditFinding, AuditedClaim, AuditedReference, FindingKind};
 
-/// Words of claims about files that need not exist.
-const ABSENCE_WORDS: &[&str] = &[
+/// Words of texts about files that are gone or made by a program, whatever the history says.
+const GONE_WORDS: &[&str] = &[
+    "removed",
+    "deleted",
+    "moved",
+    "renamed",
+    "formerly",
+    "legacy",
+    "old",
+    "previously",
+    "was",
+    "were",
+    "replaced",
+    "replaces",
+    "deprecated",
+    "obsolete",
+    "longer",
+    "migrated",
     "create",
     "creates",
     "created",
@@ -27,11 +42,22 @@ const ABSENCE_WORDS: &[&str] = &[
     "produces",
     "output",
     "outputs",
+    "emit",
+    "emits",
+    "download",
+    "downloads",
+    "ignored",
+    "gitignored",
+    "temporary",
+    "exist",
+    "exists",
+];
+
+/// Words of texts about files that need not exist, if the history does not know them.
+const ABSENCE_WORDS: &[&str] = &[
     "write",
     "writes",
     "written",
-    "emit",
-    "emits",
     "save",
     "saves",
     "saved",
@@ -50,26 +76,12 @@ const ABSENCE_WORDS: &[&str] = &[
     "optional",
     "optionally",
     "if",
-    "removed",
-    "deleted",
-    "moved",
-    "renamed",
     "no",
     "not",
     "never",
     "don't",
-    "formerly",
-    "legacy",
-    "old",
-    "was",
-    "were",
-    "download",
-    "downloads",
     "copy",
     "copies",
-    "ignored",
-    "gitignored",
-    "temporary",
     "would",
     "could",
     "might",
@@ -124,182 +136,211 @@ const COMMON_STEMS: [&str; 7] = [
     "readme", "index", "mod", "__init__", "main", "lib", "conftest",
 ];
 
-/// Maximum number of files with the same name for which one is suggested.
-const NAMESAKES_MAX: usize = 1;
+/// Programs that run a script given by its path.
+const INTERPRETERS: [&str; 8] = [
+    "python", "python3", "node", "bash", "sh", "ruby", "tsx", "deno",
+];
 
-/// Fills in the files that each claim cites and returns findings for missing files and symbols.
+/// Maximum number of paths that are asked for one by one.
+const IGNORE_CALLS_MAX: usize = 200;
+
+/// Reference to a path that is not in the repository.
+struct MissingPath<'r> {
+    reference: &'r AuditedReference,
+    path: String,
+    /// Whether the path is expected to exist even if the history does not know it.
+    is_expected: bool,
+}
+
+/// Fills in the files that each claim cites and returns findings for missing files and folders.
 pub(super) fn check(
     files: &FileLookup,
-    place: &LedgerLocation,
+    history: &History,
+    references: &[AuditedReference],
     claims: &mut [AuditedClaim],
 ) -> Vec<AuditFinding> {
-    let mut missing: Vec<(usize, String)> = Vec::new();
-    for (at, claim) in claims.iter_mut().enumerate() {
+    for claim in claims.iter_mut() {
         let folder = parent_folder(&claim.document).to_owned();
-        let may_be_absent =
-            prose_words(&claim.found.text).any(|word| ABSENCE_WORDS.contains(&word.as_str()));
-        for mention in &claim.found.mentions {
-            let is_link = match mention.kind {
-                MentionKind::Path => false,
-                MentionKind::Link => true,
-                MentionKind::Symbol | MentionKind::Command => continue,
-            };
-            match files.resolve(&mention.text, &folder) {
-                Some(path) => claim.cites.push(path),
-                // A link promises that its target exists, whatever the sentence around it says.
-                None if may_be_absent && !is_link => {}
-                None if is_expected(files, &mention.text, &folder, is_link) => {
-                    missing.push((at, mention.text.clone()));
-                }
-                None => {}
-            }
-        }
+        let named = claim.found.mentions.iter().filter(|it| it.kind.is_path());
+        let cites = named.filter_map(|it| files.resolve(&it.text, &folder));
+        claim.cites.extend(cites);
+    }
+    let mut missing: Vec<MissingPath> = Vec::new();
+    for reference in references {
+        missing.extend(missing_paths(files, reference));
     }
     // A single `git check-ignore` for all paths: a process per path would be slow.
-    let ignored = ignored_paths(place, missing.iter().map(|(_, path)| path.as_str()));
-    missing.retain(|(_, path)| !ignored.contains(path));
-    let mut findings: Vec<AuditFinding> = missing
+    let ignored = ignored_paths(history.git(), &missing);
+    missing.retain(|it| !ignored.contains(&it.path));
+    missing
         .iter()
-        .map(|(at, path)| {
-            AuditFinding::for_claim(
-                FindingKind::DeadCitation,
-                claims,
-                *at,
-                describe_missing(files, path),
-            )
+        .filter_map(|it| {
+            let folder = parent_folder(&it.reference.document);
+            let deletion = history.find_deletion(files, &it.path, folder);
+            (deletion.is_some() || it.is_expected).then(|| {
+                let message = describe_missing(files, &it.path, deletion);
+                it.reference
+                    .finding(FindingKind::DeadCitation, claims, &it.path, message)
+            })
         })
-        .collect();
-    findings.extend(find_dead_symbols(files, claims));
-    findings
-}
-
-/// Returns true if a repository with these folders should contain `name`.
-fn is_expected(files: &FileLookup, name: &str, folder: &str, is_link: bool) -> bool {
-    let parts: Vec<&str> = name.trim_end_matches('/').split('/').collect();
-    if parts.iter().any(|part| BUILD_DIRS.contains(part)) {
-        return false;
-    }
-    if is_link {
-        let leads_to_host = parts.iter().any(|part| HOST_PATH_PARTS.contains(part));
-        return join_path(folder, name).is_some() && !leads_to_host;
-    }
-    let (Some(first), true) = (parts.first(), parts.len() > 1) else {
-        return false;
-    };
-    let from_here = join_path(folder, first).is_some_and(|path| files.is_folder(&path));
-    // A missing file in a missing folder is reported, a missing folder alone is too ambiguous.
-    let names_file = parts.last().is_some_and(|it| it.contains('.')) && !first.starts_with('.');
-    from_here || files.is_folder(first) || names_file
-}
-
-/// Describes a missing file and suggests the only file with the same name.
-fn describe_missing(files: &FileLookup, path: &str) -> String {
-    let name = path.rsplit('/').next().unwrap_or(path);
-    let stem = name.split('.').next().unwrap_or(name).to_ascii_lowercase();
-    match files.namesakes(path) {
-        // Suggesting one of many `README.md` files would be a guess.
-        _ if COMMON_STEMS.contains(&stem.as_str()) => format!("`{path}` does not exist"),
-        same if (1..=NAMESAKES_MAX).contains(&same.len()) => {
-            format!("`{path}` does not exist; did you mean `{}`?", same[0])
-        }
-        _ => format!("`{path}` does not exist"),
-    }
-}
-
-/// Returns the paths that git ignores.
-fn ignored_paths<'p>(
-    place: &LedgerLocation,
-    paths: impl Iterator<Item = &'p str>,
-) -> BTreeSet<String> {
-    let paths: Vec<&str> = paths.filter(|path| !path.contains("..")).collect();
-    let Some(dirs) = place.git.as_ref().filter(|_| !paths.is_empty()) else {
-        return BTreeSet::new();
-    };
-    let runner = GitRunner::new(&place.root, dirs);
-    let arguments = [&["check-ignore", "-z", "--no-index", "--"][..], &paths].concat();
-    // `git check-ignore` exits with 1 if no path is ignored.
-    let out = runner.output(&arguments).unwrap_or_default();
-    let names = out.split(|byte| *byte == 0).filter(|it| !it.is_empty());
-    names
-        .map(|it| String::from_utf8_lossy(it).into_owned())
         .collect()
 }
 
-/// Returns findings for symbols that occur neither in the cited file nor anywhere in the code.
-fn find_dead_symbols(files: &FileLookup, claims: &[AuditedClaim]) -> Vec<AuditFinding> {
-    let mut wanted: BTreeMap<&str, Vec<(usize, &str)>> = BTreeMap::new();
-    for (at, claim) in claims.iter().enumerate() {
-        let cited = claim
-            .cites
-            .iter()
-            .filter(|path| files.is_file(path) && is_code(path));
-        if cited.count() == 0
-            || prose_words(&claim.found.text).any(|word| ABSENCE_WORDS.contains(&word.as_str()))
-        {
-            continue;
-        }
-        let names = claim
-            .found
-            .mentions
-            .iter()
-            .filter(|it| it.kind == MentionKind::Symbol);
-        for mention in names {
-            let last = mention
-                .text
-                .rsplit([':', '.', '#'])
-                .next()
-                .unwrap_or(&mention.text);
-            // Short names occur by chance in almost any file.
-            if last.len() > 3 {
-                wanted.entry(last).or_default().push((at, &mention.text));
+/// Returns the paths of a reference that are neither in the repository nor said to be absent.
+fn missing_paths<'r>(files: &FileLookup, reference: &'r AuditedReference) -> Vec<MissingPath<'r>> {
+    let folder = parent_folder(&reference.document);
+    let (text, context) = (&reference.found.text, &reference.found.context);
+    let says = |words: &[&str]| {
+        let mut all = prose_words(text).chain(prose_words(context));
+        all.any(|word| words.contains(&word.as_str()))
+    };
+    let (gone, absent) = (says(GONE_WORDS), says(ABSENCE_WORDS));
+    let mut found = Vec::new();
+    for mention in &reference.found.mentions {
+        let (paths, is_expected, is_link) = match mention.kind {
+            MentionKind::Path => {
+                let is_expected = !absent && is_expected(files, &mention.text, folder);
+                (vec![mention.text.as_str()], is_expected, false)
+            }
+            // A link promises that its target exists, whatever the sentence around it says.
+            MentionKind::Link => {
+                let within = join_path(folder, &mention.text).is_some();
+                (vec![mention.text.as_str()], within, true)
+            }
+            MentionKind::Command => {
+                let paths = ken_digest::paths_in_command(&mention.text);
+                let runs = |path: &&str| runs_script(&mention.text, path);
+                let is_expected = !absent
+                    && paths
+                        .first()
+                        .is_some_and(|path| runs(path) && has_parent_folder(files, path, folder));
+                (paths, is_expected, false)
+            }
+            MentionKind::Symbol => continue,
+        };
+        for path in paths {
+            let is_missing = files.resolve(path, folder).is_none()
+                && !is_below_file(files, path, folder)
+                && !is_outside(path, is_link)
+                && (is_link || !gone);
+            if is_missing {
+                found.push(MissingPath {
+                    reference,
+                    path: path.to_owned(),
+                    is_expected,
+                });
             }
         }
-    }
-    let names: Vec<&str> = wanted.keys().copied().collect();
-    let found = names_in_code(files, &names);
-    let dead = wanted.iter().filter(|(name, _)| !found.contains(**name));
-    dead.flat_map(|(_, at)| at)
-        .map(|(at, name)| {
-            let message = format!("`{name}` does not occur in the code");
-            AuditFinding::for_claim(FindingKind::DeadSymbol, claims, *at, message)
-        })
-        .collect()
-}
-
-/// Returns true for source files, as opposed to documents.
-fn is_code(path: &str) -> bool {
-    ken_anchor::Language::of(path).is_some() && !path.ends_with(".md")
-}
-
-/// Returns the names that occur in files other than agent documents.
-fn names_in_code<'n>(files: &FileLookup, names: &[&'n str]) -> BTreeSet<&'n str> {
-    let mut found = BTreeSet::new();
-    let Ok(finder) = AhoCorasick::new(names) else {
-        // Without a searcher every name counts as present, so nothing is reported.
-        return names.iter().copied().collect();
-    };
-    for path in files.all() {
-        if found.len() == names.len() {
-            break;
-        }
-        // The document that makes the claim mentions the name itself.
-        if ken_digest::source_kind(path).is_some() {
-            continue;
-        }
-        let Some(bytes) = files.read_bytes(path) else {
-            continue;
-        };
-        found.extend(
-            finder
-                .find_overlapping_iter(&*bytes)
-                .map(|it| names[it.pattern().as_usize()]),
-        );
     }
     found
 }
 
+/// Returns true if a path leads through a submodule or symbolic link, which git lists as a file.
+fn is_below_file(files: &FileLookup, path: &str, folder: &str) -> bool {
+    let direct = [join_path(folder, path), join_path("", path)];
+    direct.into_iter().flatten().any(|path| {
+        let mut above = parent_folder(&path);
+        while !above.is_empty() {
+            if files.is_file(above) {
+                return true;
+            }
+            above = parent_folder(above);
+        }
+        false
+    })
+}
+
+/// Returns true for build outputs, local configuration, and links that a code host resolves.
+fn is_outside(path: &str, is_link: bool) -> bool {
+    let is_output =
+        |part: &str| BUILD_DIRS.contains(&part) || is_link && HOST_PATH_PARTS.contains(&part);
+    // `.vscode/settings.json`, `.env`: every clone has its own, and git need not ignore it.
+    let is_hidden = |part: &str| part.starts_with('.') && part != ".github" && !part.ends_with('.');
+    let ending = path.rsplit_once('.').map_or("", |(_, it)| it);
+    let is_config = !is_link
+        && path.split('/').any(is_hidden)
+        && !["md", "mdc", "mdx"].contains(&ending)
+        && path.contains('.');
+    path.split('/').any(is_output) || is_config
+}
+
+/// Returns true if a repository with these folders should contain `name`.
+fn is_expected(files: &FileLookup, name: &str, folder: &str) -> bool {
+    let parts: Vec<&str> = name.trim_end_matches('/').split('/').collect();
+    let (Some(first), true) = (parts.first(), parts.len() > 1) else {
+        return false;
+    };
+    let from_here = join_path(folder, first).is_some_and(|path| files.is_folder(&path));
+    from_here || files.is_folder(first)
+}
+
+/// Returns true if a command runs the file at `path`.
+fn runs_script(command: &str, path: &str) -> bool {
+    let mut words = command.split_whitespace();
+    let first = words.next().unwrap_or_default();
+    let is_path = |word: &str| word.strip_prefix("./").unwrap_or(word) == path;
+    is_path(first) || INTERPRETERS.contains(&first) && words.next().is_some_and(is_path)
+}
+
+/// Returns true if the folder of a script exists; otherwise the path may mean another repository.
+fn has_parent_folder(files: &FileLookup, script: &str, folder: &str) -> bool {
+    let within = parent_folder(script);
+    files.is_folder(within) || join_path(folder, within).is_some_and(|path| files.is_folder(&path))
+}
+
+/// Describes a missing path: when it was deleted, and the only file with the same name.
+fn describe_missing(files: &FileLookup, path: &str, deletion: Option<&Deletion>) -> String {
+    let mut message = format!("`{path}` does not exist");
+    if let Some(Deletion { commit, date }) = deletion {
+        message.push_str(&format!("; deleted in {commit} ({date})"));
+    }
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let stem = name.split('.').next().unwrap_or(name).to_ascii_lowercase();
+    // Suggesting one of many `README.md` files would be a guess.
+    if let ([same], false) = (files.namesakes(path), COMMON_STEMS.contains(&stem.as_str())) {
+        message.push_str(&format!("; did you mean `{same}`?"));
+    }
+    message
+}
+
+/// Returns the paths that git ignores, each as the document writes it.
+fn ignored_paths(git: Option<&GitRunner>, missing: &[MissingPath]) -> BTreeSet<String> {
+    let Some(git) = git else {
+        return BTreeSet::new();
+    };
+    let mut written: BTreeMap<String, &str> = BTreeMap::new();
+    for it in missing {
+        // The path may start at the root or at the document.
+        let folder = parent_folder(&it.reference.document);
+        for path in [join_path("", &it.path), join_path(folder, &it.path)]
+            .into_iter()
+            .flatten()
+        {
+            // A pattern for a folder matches only with the slash, as the folder does not exist.
+            written.insert(format!("{path}/"), &it.path);
+            written.insert(path, &it.path);
+        }
+    }
+    let paths: Vec<&str> = written.keys().map(String::as_str).collect();
+    let ask = |paths: &[&str]| git.output(&[&["check-ignore", "--no-index", "--"], paths].concat());
+    let out = match ask(&paths) {
+        Ok(out) => out,
+        // One path below a symbolic link fails the whole call.
+        Err(_) if paths.len() <= IGNORE_CALLS_MAX => {
+            let each = paths.iter().filter_map(|path| ask(&[path]).ok());
+            each.flatten().collect()
+        }
+        Err(_) => Vec::new(),
+    };
+    let names = String::from_utf8_lossy(&out).into_owned();
+    names
+        .lines()
+        .filter_map(|name| written.get(name).map(|it| (*it).to_owned()))
+        .collect()
+}
+
 /// Returns the lower-case words of a text outside backticks.
-fn prose_words(text: &str) -> impl Iterator<Item = String> {
+pub(super) fn prose_words(text: &str) -> impl Iterator<Item = String> {
     let outside = text.split('`').step_by(2);
     let words =
         outside.flat_map(|part| part.split(|c: char| !c.is_alphanumeric() && !"'.".contains(c)));

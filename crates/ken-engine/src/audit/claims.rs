@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use ken_digest::source_kind;
+use ken_digest::{CLAIMS_MAX, source_kind};
 
 use super::file_lookup::FileLookup;
-use super::{AuditedClaim, AuditedDocument};
+use super::{AuditedClaim, AuditedDocument, AuditedReference, UnreadableDocument};
 use crate::error::EngineError;
 
 /// Maximum number of documents per audit.
@@ -22,6 +22,8 @@ pub(super) struct LoadedDocuments {
     pub(super) documents: Vec<AuditedDocument>,
     pub(super) texts: Vec<DocumentText>,
     pub(super) claims: Vec<AuditedClaim>,
+    pub(super) references: Vec<AuditedReference>,
+    pub(super) unreadable: Vec<UnreadableDocument>,
 }
 
 /// Loads the documents of a repository, or those that `only` names.
@@ -49,6 +51,8 @@ pub(super) fn load_documents(
         documents: Vec::new(),
         texts: Vec::new(),
         claims: Vec::new(),
+        references: Vec::new(),
+        unreadable: Vec::new(),
     };
     let mut first: HashMap<blake3::Hash, String> = HashMap::new();
     for path in files.all().iter().filter(|path| wanted(path)) {
@@ -59,8 +63,15 @@ pub(super) fn load_documents(
         else {
             continue;
         };
-        let Some(text) = files.read_text(path) else {
-            continue;
+        let text = match files.read_document(path) {
+            Ok(Some(text)) => text,
+            // Git lists the file, but it is not in the work tree.
+            Ok(None) => continue,
+            Err(reason) => {
+                let path = path.clone();
+                read.unreadable.push(UnreadableDocument { path, reason });
+                continue;
+            }
         };
         if read.documents.len() == DOCUMENTS_MAX {
             return Err(EngineError::Usage(format!(
@@ -72,14 +83,19 @@ pub(super) fn load_documents(
             .entry(blake3::hash(text.trim().as_bytes()))
             .or_insert_with(|| path.clone());
         let copy_of = (seen != path).then(|| seen.clone());
-        let found = match copy_of {
-            Some(_) => Vec::new(),
-            None => ken_digest::extract_claims(kind, &text),
-        };
+        let mut found = Vec::new();
+        if copy_of.is_none() {
+            found = ken_digest::extract_claims(kind, &text);
+            read.references.extend(references(path, kind, &text));
+        }
+        let left_out = found.len().saturating_sub(CLAIMS_MAX);
+        // Bounds the work of later steps on generated documents.
+        found.truncate(CLAIMS_MAX);
         read.documents.push(AuditedDocument {
             path: path.clone(),
             kind,
             claims: found.len(),
+            left_out,
             copy_of,
         });
         read.claims
@@ -94,4 +110,22 @@ pub(super) fn load_documents(
         });
     }
     Ok(read)
+}
+
+/// Returns the references of a document with their lines.
+fn references(path: &str, kind: ken_digest::SourceKind, text: &str) -> Vec<AuditedReference> {
+    let lines: Vec<&str> = text.lines().collect();
+    let found = ken_digest::find_references(kind, text).into_iter();
+    found
+        .take(CLAIMS_MAX)
+        .map(|found| {
+            let span = found.line.saturating_sub(1)..found.last_line.min(lines.len());
+            let spanned = lines.get(span).unwrap_or_default();
+            AuditedReference {
+                document: path.to_owned(),
+                lines: spanned.iter().map(|it| (*it).to_owned()).collect(),
+                found,
+            }
+        })
+        .collect()
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ken_digest::MentionKind;
 
-use super::file_lookup::{FileLookup, join_path, parent_folder};
+use super::file_lookup::FileLookup;
 use super::{AuditFinding, AuditedClaim, FindingKind};
 
 /// Lockfiles with their package manager and language.
@@ -25,12 +25,7 @@ const LOCKFILES: [(&str, &str, &str); 10] = [
 const INSTALL_SUBCOMMANDS: [&str; 6] = ["install", "ci", "add", "remove", "sync", "lock"];
 
 /// Maximum number of manifests read per kind.
-const MANIFESTS_MAX: usize = 300;
-
-/// Programs that run a script given by its path.
-const INTERPRETERS: [&str; 8] = [
-    "python", "python3", "node", "bash", "sh", "ruby", "tsx", "deno",
-];
+const MANIFESTS_MAX: usize = 1000;
 
 /// Returns findings for claims with commands or package managers that do not exist here.
 pub(super) fn check(files: &FileLookup, claims: &[AuditedClaim]) -> Vec<AuditFinding> {
@@ -42,11 +37,7 @@ pub(super) fn check(files: &FileLookup, claims: &[AuditedClaim]) -> Vec<AuditFin
             match mention.kind {
                 MentionKind::Command => {
                     for line in mention.text.split("&&").map(str::trim) {
-                        messages.extend(ours.explain_failure(
-                            files,
-                            line,
-                            parent_folder(&claim.document),
-                        ));
+                        messages.extend(ours.explain_failure(line));
                     }
                 }
                 MentionKind::Path | MentionKind::Link | MentionKind::Symbol => {}
@@ -91,7 +82,8 @@ impl ProjectDefinitions {
                 .all()
                 .iter()
                 .filter(is_one)
-                .take(MANIFESTS_MAX)
+                // One more, so that too many are noticed: an incomplete set would refute names.
+                .take(MANIFESTS_MAX + 1)
                 .collect()
         };
         let mut managers: BTreeMap<&'static str, BTreeSet<&'static str>> = BTreeMap::new();
@@ -116,7 +108,7 @@ impl ProjectDefinitions {
     }
 
     /// Returns the reason why a shell command cannot work here, or `None`.
-    fn explain_failure(&self, files: &FileLookup, line: &str, folder: &str) -> Option<String> {
+    fn explain_failure(&self, line: &str) -> Option<String> {
         let words: Vec<&str> = line.split_whitespace().collect();
         // Placeholders such as `<name>` and options are not names that could be missing.
         let plain = |word: &&&str| {
@@ -153,19 +145,6 @@ impl ProjectDefinitions {
                 let name = rest.get(at + 1).filter(plain)?;
                 let known = self.packages.is_empty() || self.packages.contains(*name);
                 (!known).then(|| format!("no package has the name `{name}`"))
-            }
-            [runner, script, ..]
-                // A bare file name is too ambiguous to be reported as missing.
-                if INTERPRETERS.contains(runner) && is_file_name(script) && script.contains('/') =>
-            {
-                let gone =
-                    files.resolve(script, folder).is_none() && has_parent_folder(files, script, folder);
-                gone.then(|| format!("`{script}` does not exist"))
-            }
-            [script, ..] if script.starts_with("./") && is_file_name(script) => {
-                let gone =
-                    files.resolve(script, folder).is_none() && has_parent_folder(files, script, folder);
-                gone.then(|| format!("`{script}` does not exist"))
             }
             _ => None,
         }
@@ -259,22 +238,14 @@ fn is_file_name(word: &str) -> bool {
             .all(|c| c.is_ascii_alphanumeric() || "._-/".contains(c))
 }
 
-/// Returns true if the folder of a script exists; otherwise the path may mean another repository.
-fn has_parent_folder(files: &FileLookup, script: &str, folder: &str) -> bool {
-    let script = script.trim_start_matches("./");
-    let Some((within, _)) = script.rsplit_once('/') else {
-        return false;
-    };
-    files.is_folder(within) || join_path(folder, within).is_some_and(|path| files.is_folder(&path))
-}
-
-/// Unites the names `read` finds in each file; `None` if there is no file or one is ambiguous.
+/// Unites the names `read` finds in each file; `None` if there is no file, one is ambiguous or
+/// there are too many.
 fn collect_names(
     files: &FileLookup,
     paths: &[&String],
     read: fn(&str) -> Option<BTreeSet<String>>,
 ) -> Option<BTreeSet<String>> {
-    if paths.is_empty() {
+    if paths.is_empty() || paths.len() > MANIFESTS_MAX {
         return None;
     }
     // One unreadable file makes the set incomplete, and an incomplete set would refute valid names.

@@ -1,6 +1,6 @@
 //! Duplicate and contradicting claims.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use ken_core::trust::contradiction::{
     self, ContradictionReason, ContradictionRule, ContradictionSide, find_certain_contradiction,
@@ -26,23 +26,51 @@ fn find_duplicates(claims: &[AuditedClaim]) -> Vec<AuditFinding> {
         .collect();
     let mut pairs = duplicates::candidate_pairs(&compared);
     pairs.extend(identical_word_pairs(claims, &compared));
-    let same = pairs.into_iter().filter(|(one, other)| {
-        apply_together(&claims[*one].document, &claims[*other].document)
-            && is_duplicate(&compared[*one], &compared[*other])
-    });
+    let mut first: BTreeMap<usize, usize> = BTreeMap::new();
+    for (one, other) in pairs {
+        let (one, other) = (one.min(other), one.max(other));
+        let is_same = apply_together(&claims[one].document, &claims[other].document)
+            && is_duplicate(
+                (&claims[one], &compared[one]),
+                (&claims[other], &compared[other]),
+            );
+        // The third of three equal claims repeats the first; once is enough.
+        if is_same {
+            let earliest = first.entry(other).or_insert(one);
+            *earliest = one.min(*earliest);
+        }
+    }
+    let same = first.into_iter().map(|(later, earlier)| (earlier, later));
     same.map(|it| pair_finding(claims, it, FindingKind::Duplicate, "repeats"))
         .collect()
 }
 
+/// Minimum number of words of a claim that means the same under another heading.
+const FREE_WORDS_MIN: usize = 7;
+
 /// Returns true if one claim repeats the other. It may add words but must not replace any.
-fn is_duplicate(one: &TokenizedStatement, other: &TokenizedStatement) -> bool {
-    match classify_similarity(one, other, None) {
-        SimilarityVerdict::Same => true,
-        // Reworded claims may differ in detail, so one must contain all words of the other.
+fn is_duplicate(
+    (one, one_words): (&AuditedClaim, &TokenizedStatement),
+    (other, other_words): (&AuditedClaim, &TokenizedStatement),
+) -> bool {
+    // "404: key not found" is about what its heading names.
+    let length = one.found.text.split_whitespace().count();
+    let is_free = are_siblings(one, other) || one.found.modality.asks() || length >= FREE_WORDS_MIN;
+    match classify_similarity(one_words, other_words, None) {
+        SimilarityVerdict::Same => is_free,
+        // Reworded claims may differ in detail, so one must contain all words of the other, and a
+        // row of a table or a list of names differs in exactly the word that matters.
         SimilarityVerdict::Reworded => {
             let of = |it: &TokenizedStatement| it.words().iter().cloned().collect::<BTreeSet<_>>();
-            let (one, other) = (of(one), of(other));
-            one.is_subset(&other) || other.is_subset(&one)
+            let (few, many) = (of(one_words), of(other_words));
+            let code = |it: &AuditedClaim| -> Vec<String> {
+                let spans = it.found.text.split('`').skip(1).step_by(2);
+                spans.map(str::to_owned).collect()
+            };
+            let is_labeled = |it: &AuditedClaim| it.found.text.contains(": ");
+            let same_code = code(one) == code(other);
+            let is_named = is_labeled(one) && code(one).is_empty();
+            (few.is_subset(&many) || many.is_subset(&few)) && same_code && !is_named && is_free
         }
         SimilarityVerdict::Alike | SimilarityVerdict::Opposed | SimilarityVerdict::Different => {
             false
@@ -84,21 +112,49 @@ fn find_contradictions(claims: &[AuditedClaim]) -> Vec<AuditFinding> {
         let asks = one.found.modality.asks() && other.found.modality.asks();
         asks && apply_together(&one.document, &other.document)
     });
-    bound
-        .filter_map(|(one, other)| {
-            let why = find_certain_contradiction(&sides[one], &sides[other], None)?;
-            if are_siblings(&claims[one], &claims[other]) && !is_direct_negation(&why) {
-                return None;
-            }
-            let how = format!("contradicts ({why})");
-            Some(pair_finding(
-                claims,
-                (one, other),
-                FindingKind::Contradiction,
-                &how,
-            ))
+    let mut first: BTreeMap<(usize, String), (usize, String)> = BTreeMap::new();
+    for (one, other) in bound {
+        let (one, other) = (one.min(other), one.max(other));
+        let Some(why) = find_certain_contradiction(&sides[one], &sides[other], None) else {
+            continue;
+        };
+        if are_siblings(&claims[one], &claims[other]) && !is_direct_negation(&why) {
+            continue;
+        }
+        // "Add x" and "only add mocked x, no real y" both ask for x.
+        let polarity = |at: usize| claims[at].found.modality.polarity();
+        if why.rule == ContradictionRule::Modality && polarity(one) == polarity(other) {
+            continue;
+        }
+        // "Install with npm" and "start the project with pnpm" are about different steps.
+        if why.rule == ContradictionRule::Alternative && !have_shared_subject(claims, one, other) {
+            continue;
+        }
+        let how = format!("contradicts ({why})");
+        // A rule that contradicts several others on the same point is one problem.
+        first
+            .entry((other, why.differs.clone()))
+            .or_insert((one, how));
+    }
+    first
+        .into_iter()
+        .map(|((other, _), (one, how))| {
+            pair_finding(claims, (one, other), FindingKind::Contradiction, &how)
         })
         .collect()
+}
+
+/// Returns true if two claims share a content word.
+fn have_shared_subject(claims: &[AuditedClaim], one: usize, other: usize) -> bool {
+    let stems = |at: usize| {
+        TokenizedStatement::parse(&claims[at].found.text)
+            .stems()
+            .clone()
+    };
+    let generic = |stem: &String| ["use", "run", "always", "never"].contains(&stem.as_str());
+    stems(one)
+        .intersection(&stems(other))
+        .any(|it| !generic(it))
 }
 
 /// Returns true if one claim requires what the other forbids: "always use pnpm", "never use pnpm".

@@ -18,7 +18,7 @@ pub(super) struct FileLookup {
     paths: Arc<[String]>,
     /// Folders without a trailing slash.
     folders: BTreeSet<String>,
-    /// Files and folders by the last part of their path.
+    /// Files and folders by the last part of their path, in lower case.
     by_name: HashMap<String, Vec<String>>,
 }
 
@@ -44,7 +44,7 @@ impl FileLookup {
         for path in paths.iter().chain(&folders) {
             let name = path.rsplit('/').next().unwrap_or(path);
             by_name
-                .entry(name.to_owned())
+                .entry(name.to_ascii_lowercase())
                 .or_default()
                 .push(path.clone());
         }
@@ -92,27 +92,43 @@ impl FileLookup {
             .flatten()
             .find(is_there);
         direct.or_else(|| {
-            // Documents often abbreviate paths, so any path with this ending counts.
-            let tail = format!("/{}", from_top?);
-            let same = self.by_name.get(name.rsplit('/').next().unwrap_or(name))?;
-            same.iter().find(|path| path.ends_with(&tail)).cloned()
+            // Documents often abbreviate paths and write `README.md` for `readme.md`, so any path
+            // with this ending counts.
+            let tail = format!("/{}", from_top?).to_ascii_lowercase();
+            let same = self.namesakes(name).iter();
+            let mut fitting =
+                same.filter(|path| format!("/{path}").to_ascii_lowercase().ends_with(&tail));
+            fitting.next().cloned()
         })
     }
 
-    /// Returns the paths whose last part equals that of `path`.
+    /// Returns the paths whose last part equals that of `path`, upper and lower case aside.
     pub(super) fn namesakes(&self, path: &str) -> &[String] {
         let name = path
             .trim_end_matches('/')
             .rsplit('/')
             .next()
             .unwrap_or(path);
-        self.by_name.get(name).map_or(&[], Vec::as_slice)
+        let same = self.by_name.get(&name.to_ascii_lowercase());
+        same.map_or(&[], Vec::as_slice)
     }
 
     /// Reads a text file; `None` if it is missing, binary or too large.
     pub(super) fn read_text(&self, path: &str) -> Option<String> {
         let bytes = self.read_bytes(path)?;
         String::from_utf8(bytes.to_vec()).ok()
+    }
+
+    /// Reads a document; `Ok(None)` if it is missing, the reason if it cannot be read.
+    pub(super) fn read_document(&self, path: &str) -> Result<Option<String>, &'static str> {
+        let Some(bytes) = self.work.read(path).map_err(|_| "it cannot be opened")? else {
+            return Ok(None);
+        };
+        if bytes.len() > FILE_BYTES_MAX {
+            return Err("it is larger than 1 MiB");
+        }
+        let text = String::from_utf8(bytes.to_vec());
+        text.map(Some).map_err(|_| "it is not valid UTF-8")
     }
 
     /// Reads the bytes of a file; `None` if it is missing, binary or too large.

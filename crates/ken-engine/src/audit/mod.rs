@@ -9,18 +9,21 @@ mod claims;
 mod contradicted;
 mod duplicates;
 mod file_lookup;
+mod history;
 mod staleness;
+mod symbols;
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use ken_digest::{DocumentClaim, SourceKind};
+use ken_digest::{DocumentClaim, DocumentReference, SourceKind};
 use ken_ledger::{GitEnv, LedgerLocation, discover};
 use serde::Serialize;
 
 use crate::error::EngineError;
-use crate::guard::{FindingSeverity, Guard, Mode};
+use crate::guard::{FindingSeverity, Guard, Mode, ScanAxis};
 use file_lookup::FileLookup;
+use history::History;
 
 /// Documents of a repository, their claims and the findings about them.
 #[derive(Clone, Debug)]
@@ -30,8 +33,26 @@ pub struct AuditReport {
     pub claims: Vec<AuditedClaim>,
     /// Ordered by document and line.
     pub findings: Vec<AuditFinding>,
+    /// Documents that could not be read.
+    pub unreadable: Vec<UnreadableDocument>,
     /// Number of files in the repository.
     pub files: usize,
+}
+
+/// Scope of an audit.
+#[derive(Clone, Debug, Default)]
+pub struct AuditOptions {
+    /// Documents or folders; every document if empty.
+    pub only: Vec<String>,
+    /// Whether to report claims whose cited files merely changed.
+    pub with_changed: bool,
+}
+
+/// Document that instructs agents but cannot be read as text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct UnreadableDocument {
+    pub path: String,
+    pub reason: &'static str,
 }
 
 /// Document that instructs agents.
@@ -40,9 +61,20 @@ pub struct AuditedDocument {
     pub path: String,
     pub kind: SourceKind,
     pub claims: usize,
+    /// Number of claims beyond the maximum per document, which are not read.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub left_out: usize,
     /// Document with identical text. The claims of a copy are not counted again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub copy_of: Option<String>,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 /// Claim and the document it appears in.
@@ -53,6 +85,15 @@ pub struct AuditedClaim {
     pub found: DocumentClaim,
     /// Files of the repository that the claim cites.
     pub cites: Vec<String>,
+}
+
+/// Reference and the document it appears in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct AuditedReference {
+    document: String,
+    found: DocumentReference,
+    /// Lines of the document that the reference spans, to find the line of a mention.
+    lines: Vec<String>,
 }
 
 /// Problem of a claim.
@@ -98,20 +139,26 @@ pub enum FindingKind {
     Duplicate,
     /// The guard refuses the text.
     Secret,
-    /// The claim is unchanged although the code it cites changed.
+    /// The text is addressed to the reader's model instead of the reader.
+    Injection,
+    /// The claim cites a file for a symbol that has moved elsewhere.
     Stale,
+    /// The claim is unchanged although the files it cites changed.
+    Changed,
 }
 
 impl FindingKind {
     /// Every kind, most severe first.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 9] = [
         Self::Secret,
+        Self::Injection,
         Self::DeadCitation,
         Self::DeadSymbol,
         Self::BrokenRule,
         Self::Contradiction,
         Self::Duplicate,
         Self::Stale,
+        Self::Changed,
     ];
 
     /// Returns the label, singular and plural.
@@ -123,7 +170,9 @@ impl FindingKind {
             Self::Contradiction => ("contradiction", "contradictions"),
             Self::Duplicate => ("duplicate", "duplicates"),
             Self::Secret => ("secret", "secrets"),
-            Self::Stale => ("may be stale", "may be stale"),
+            Self::Injection => ("prompt injection", "prompt injections"),
+            Self::Stale => ("out of date", "out of date"),
+            Self::Changed => ("cited file changed", "cited files changed"),
         }
     }
 
@@ -134,10 +183,12 @@ impl FindingKind {
             | Self::DeadSymbol
             | Self::BrokenRule
             | Self::Contradiction
-            | Self::Secret => true,
-            // The first of two duplicates is still imported, and a stale claim is checked by its
-            // anchors from then on.
-            Self::Duplicate | Self::Stale => false,
+            | Self::Secret
+            | Self::Injection
+            | Self::Stale => true,
+            // The first of two duplicates is still imported, and a claim about a changed file is
+            // checked by its anchors from then on.
+            Self::Duplicate | Self::Changed => false,
         }
     }
 }
@@ -157,7 +208,9 @@ impl AuditReport {
                 | FindingKind::BrokenRule
                 | FindingKind::Contradiction
                 | FindingKind::Secret
-                | FindingKind::Stale => {}
+                | FindingKind::Injection
+                | FindingKind::Stale
+                | FindingKind::Changed => {}
             }
         }
         let places = self.claims.iter().enumerate();
@@ -172,22 +225,23 @@ impl AuditReport {
         counts.filter(|(_, count)| *count != 0).collect()
     }
 
-    /// Returns true if there are no findings, apart from stale claims, which only need a look.
+    /// Returns true if every document was read and no claim needs more than a look.
     pub fn is_clean(&self) -> bool {
-        self.findings.iter().all(|it| it.kind == FindingKind::Stale)
+        let fine = |it: &AuditFinding| it.kind == FindingKind::Changed;
+        self.unreadable.is_empty() && self.findings.iter().all(fine)
     }
 }
 
-/// Audits the documents of the repository around `start`, or those in or below the paths in `only`.
+/// Audits the documents of the repository around `start`.
 pub fn audit(
     start: &Path,
     git: &GitEnv,
     guard: &Guard,
-    only: &[String],
+    options: &AuditOptions,
 ) -> Result<AuditReport, EngineError> {
     // An audit works outside git too; only the checks that need history find nothing there.
     let place = discover(start, git)?.unwrap_or_else(|| LedgerLocation::plain(start));
-    audit_at(&place, guard, only)
+    audit_at(&place, guard, options)
 }
 
 /// Lists the documents that instruct agents, without reading them.
@@ -205,20 +259,29 @@ pub fn list_documents(start: &Path, git: &GitEnv) -> Result<Vec<String>, EngineE
 pub(crate) fn audit_at(
     place: &LedgerLocation,
     guard: &Guard,
-    only: &[String],
+    options: &AuditOptions,
 ) -> Result<AuditReport, EngineError> {
     let files = FileLookup::new(place)?;
-    let read = claims::load_documents(&files, only)?;
+    let history = History::new(place);
+    let read = claims::load_documents(&files, &options.only)?;
     let mut claims = read.claims;
     let mut findings = Vec::new();
     for document in &read.texts {
-        findings.extend(find_secrets(document, guard, &claims));
+        findings.extend(find_unsafe_text(document, guard, &claims));
     }
-    // Must run before the age check: it fills in the files that each claim cites.
-    findings.extend(citations::check(&files, place, &mut claims));
+    // Must run before the checks of symbols and changes: it fills in the files that claims cite.
+    findings.extend(citations::check(
+        &files,
+        &history,
+        &read.references,
+        &mut claims,
+    ));
+    findings.extend(symbols::check(&files, &history, &claims));
     findings.extend(contradicted::check(&files, &claims));
     findings.extend(duplicates::check(&claims));
-    findings.extend(staleness::check(place, &claims, &read.documents));
+    if options.with_changed {
+        findings.extend(staleness::check(&history, &claims, &read.documents));
+    }
     // The checks run one after another, but readers fix a document from top to bottom.
     findings.sort_by(|a, b| {
         (&a.document, a.line, a.kind, &a.message).cmp(&(&b.document, b.line, b.kind, &b.message))
@@ -227,6 +290,7 @@ pub(crate) fn audit_at(
         documents: read.documents,
         claims,
         findings,
+        unreadable: read.unreadable,
         files: files.count(),
     })
 }
@@ -252,32 +316,93 @@ impl AuditFinding {
     }
 }
 
-/// Returns findings for text that the guard refuses, without repeating the text.
-fn find_secrets(
+impl AuditedReference {
+    /// Creates a finding about `named`, which the reference mentions.
+    fn finding(
+        &self,
+        kind: FindingKind,
+        claims: &[AuditedClaim],
+        named: &str,
+        message: String,
+    ) -> AuditFinding {
+        // A paragraph spans lines; the reader looks for the one with the name.
+        let within = self.lines.iter().position(|line| line.contains(named));
+        AuditFinding {
+            kind,
+            document: self.document.clone(),
+            line: self.found.line + within.unwrap_or(0),
+            message,
+            claim: Some(self.found.text.clone()),
+            other: None,
+            claim_indexes: claims_on_lines(
+                claims,
+                &self.document,
+                (self.found.line, self.found.last_line),
+                named,
+            ),
+        }
+    }
+}
+
+/// Returns the claims on lines of a document that contain `named`.
+fn claims_on_lines(
+    claims: &[AuditedClaim],
+    document: &str,
+    (first, last): (usize, usize),
+    named: &str,
+) -> Vec<usize> {
+    let concerned = claims.iter().enumerate().filter(|(_, claim)| {
+        let found = &claim.found;
+        let mentions = || found.mentions.iter().any(|it| it.text.contains(named));
+        claim.document == document
+            && found.line <= last
+            && first <= found.last_line
+            && (found.text.contains(named) || mentions())
+    });
+    concerned.map(|(place, _)| place).collect()
+}
+
+/// Returns true if the text at `place` is in code or in quotation marks.
+fn is_quoted(text: &str, place: usize) -> bool {
+    let before = &text[..place];
+    let fences = before
+        .lines()
+        .filter(|line| line.trim_start().starts_with("```"));
+    let line = before.rsplit('\n').next().unwrap_or_default();
+    let is_open = |mark: char| line.matches(mark).count() % 2 == 1;
+    let curly = line.matches('“').count() > line.matches('”').count();
+    fences.count() % 2 == 1 || is_open('`') || is_open('"') || curly
+}
+
+/// Returns findings for secrets and prompt injections, without repeating the text.
+fn find_unsafe_text(
     document: &claims::DocumentText,
     guard: &Guard,
     claims: &[AuditedClaim],
 ) -> Vec<AuditFinding> {
     let scanned = guard.scan(&document.text, Mode::Prose);
-    let severe = scanned
-        .findings
-        .iter()
-        .filter(|it| it.severity >= FindingSeverity::High);
-    severe
-        .map(|hit| {
-            // A secret outside any claim is still reported; it then concerns no claim.
-            let places = claims.iter().enumerate().filter(|(_, claim)| {
-                claim.document == document.path
-                    && (claim.found.line..=claim.found.last_line).contains(&hit.line)
-            });
+    let unsafe_text = scanned.findings.iter().filter_map(|hit| {
+        let kind = match hit.axis {
+            // A quoted attack is an example; the guard still judges it when it is written.
+            ScanAxis::Injection if is_quoted(&document.text, hit.span.start) => return None,
+            ScanAxis::Injection => FindingKind::Injection,
+            _ if hit.severity >= FindingSeverity::High => FindingKind::Secret,
+            _ => return None,
+        };
+        Some((hit, kind))
+    });
+    unsafe_text
+        .map(|(hit, kind)| {
+            let place = (hit.line, hit.line);
             AuditFinding {
-                kind: FindingKind::Secret,
+                kind,
                 document: document.path.clone(),
                 line: hit.line,
                 message: format!("the guard refuses this text: {} ({})", hit.kind, hit.rule),
                 claim: None,
                 other: None,
-                claim_indexes: places.map(|(place, _)| place).collect(),
+                // A secret outside any claim is still reported; it then concerns no claim.
+                claim_indexes: claims_on_lines(claims, &document.path, place, ""),
             }
         })
         .collect()

@@ -1,13 +1,13 @@
-//! Stale claims: the cited code changed, the claim did not.
+//! Claims whose cited files changed since the line was written.
 //!
-//! Runs `git blame` once per document and `git log` once for all cited files.
+//! Only on request: a change of the file rarely makes the claim wrong. Runs `git blame` once per document and `git log` once for all cited files.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use ken_core::values::time::Timestamp;
-use ken_ledger::LedgerLocation;
 use ken_ledger::git::GitRunner;
 
+use super::history::History;
 use super::{AuditFinding, AuditedClaim, AuditedDocument, FindingKind};
 
 /// Minimum number of commits to a cited file since the citing line changed.
@@ -19,16 +19,15 @@ const COMMITS_MAX: &str = "2000";
 /// Number of documents on which `git blame` runs.
 const DOCUMENTS_MAX: usize = 50;
 
-/// Returns findings for claims that may be stale; none without git.
+/// Returns findings for claims whose files changed often; none without git.
 pub(super) fn check(
-    place: &LedgerLocation,
+    history: &History,
     claims: &[AuditedClaim],
     documents: &[AuditedDocument],
 ) -> Vec<AuditFinding> {
-    let Some(dirs) = &place.git else {
+    let Some(git) = history.git() else {
         return Vec::new();
     };
-    let git = GitRunner::new(&place.root, dirs);
     let cited: BTreeSet<&str> = claims
         .iter()
         .flat_map(|it| &it.cites)
@@ -42,7 +41,7 @@ pub(super) fn check(
     if cited_code.is_empty() {
         return Vec::new();
     }
-    let changes = change_times(&git, &cited_code);
+    let changes = change_times(git, &cited_code);
     let mut findings = Vec::new();
     let with_citations = documents.iter().filter(|document| {
         claims
@@ -50,7 +49,7 @@ pub(super) fn check(
             .any(|claim| claim.document == document.path && !claim.cites.is_empty())
     });
     for document in with_citations.take(DOCUMENTS_MAX) {
-        let lines = line_times(&git, &document.path);
+        let lines = history.line_origins(&document.path);
         for (at, claim) in claims
             .iter()
             .enumerate()
@@ -58,10 +57,11 @@ pub(super) fn check(
         {
             // An edit to any line of the claim counts: its author looked at the claim then.
             let span = claim.found.line..=claim.found.last_line;
-            let Some(touched) = span.filter_map(|line| lines.get(&line)).max() else {
+            let times = span.filter_map(|line| Some(lines.get(&line)?.time));
+            let Some(touched) = times.max() else {
                 continue;
             };
-            findings.extend(stale_finding(claims, at, *touched, &changes));
+            findings.extend(stale_finding(claims, at, touched, &changes));
         }
     }
     findings
@@ -124,41 +124,4 @@ fn change_times(git: &GitRunner, paths: &[&str]) -> BTreeMap<String, Vec<u64>> {
         }
     }
     found
-}
-
-/// Returns the commit time of each line of a document; uncommitted lines count as newest.
-fn line_times(git: &GitRunner, path: &str) -> BTreeMap<usize, u64> {
-    let mut times = BTreeMap::new();
-    let Ok(out) = git.output(&["blame", "--line-porcelain", "--", path]) else {
-        return times;
-    };
-    let text = String::from_utf8_lossy(&out);
-    let (mut line, mut uncommitted) = (0, false);
-    for row in text.lines() {
-        // Lines of the file itself start with a tab and could look like a header.
-        if row.starts_with('\t') {
-            continue;
-        }
-        let words: Vec<&str> = row.split(' ').collect();
-        match words[..] {
-            // SHA-1 ids have 40 digits, SHA-256 ids 64.
-            [id, _, number] | [id, _, number, _]
-                if id.len() >= 40 && id.bytes().all(|b| b.is_ascii_hexdigit()) =>
-            {
-                line = number.parse().unwrap_or(0);
-                // `git blame` reports uncommitted lines under an id of zeros.
-                uncommitted = id.bytes().all(|b| b == b'0');
-            }
-            ["committer-time", time] => {
-                let time = if uncommitted {
-                    u64::MAX
-                } else {
-                    time.parse().unwrap_or(u64::MAX)
-                };
-                times.insert(line, time);
-            }
-            _ => {}
-        }
-    }
-    times
 }

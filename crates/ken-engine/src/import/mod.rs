@@ -23,7 +23,7 @@ use ken_core::values::id::EntryId;
 use ken_core::values::kind::Memory;
 use ken_core::values::text::{Statement, comparison_words};
 
-use crate::audit::{AuditReport, audit_at};
+use crate::audit::{AuditOptions, AuditReport, audit_at};
 use crate::engine::Engine;
 use crate::error::EngineError;
 
@@ -64,7 +64,11 @@ pub enum ClaimSelection {
 
 /// Audits the documents of this repository; see [`crate::audit`].
 pub(crate) fn audit(engine: &Engine, only: &[String]) -> Result<AuditReport, EngineError> {
-    audit_at(&engine.place, &engine.guard, only)
+    let options = AuditOptions {
+        only: only.to_vec(),
+        ..AuditOptions::default()
+    };
+    audit_at(&engine.place, &engine.guard, &options)
 }
 
 /// Adds the claims of audited documents to the inbox.

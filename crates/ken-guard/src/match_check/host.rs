@@ -68,6 +68,11 @@ pub(super) fn classify_url_password(password: &str, user: &str, host: &str) -> M
     if password == user && (example || is_local_host(&host)) {
         return Placeholder;
     }
+    // `llmproxy:dbpassword9090@localhost` names a password for a database of one's own machine.
+    let unnumbered = password.trim_end_matches(|c: char| c.is_ascii_digit());
+    if is_local_host(&host) && words::is_placeholder(unnumbered) {
+        return Placeholder;
+    }
     if example { Example } else { Real }
 }
 
@@ -124,6 +129,14 @@ mod tests {
         assert_eq!(
             classify_url_password("hunter2", "app", "db.example.com"),
             Example
+        );
+        assert_eq!(
+            classify_url_password("dbpassword9090", "app", "localhost"),
+            Placeholder
+        );
+        assert_eq!(
+            classify_url_password("dbpassword9090", "app", "db.corp.io"),
+            Real
         );
         assert_eq!(
             classify_url_password("postgres", "postgres", "localhost"),

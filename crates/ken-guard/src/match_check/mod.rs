@@ -72,6 +72,8 @@ pub(crate) struct RuleMatch<'t> {
     body: &'t str,
     user: &'t str,
     host: &'t str,
+    /// Name that the value is assigned to.
+    name: &'t str,
 }
 
 impl<'t> RuleMatch<'t> {
@@ -101,6 +103,7 @@ impl<'t> RuleMatch<'t> {
             body: if body.is_empty() { secret } else { body },
             user: group("user"),
             host: group("host"),
+            name: group("name"),
         };
         Some((matched, span))
     }
@@ -142,7 +145,9 @@ impl MatchCheck {
             Self::UrlPassword => {
                 host::classify_url_password(matched.secret, matched.user, matched.host)
             }
-            Self::Password => secret_if(words::is_password(matched.secret)),
+            Self::Password => secret_if(
+                words::is_password(matched.secret) && !words::is_unrelated_name(matched.name),
+            ),
             Self::PasswordBare => secret_if(
                 words::is_password(matched.secret)
                     && matched.secret.bytes().any(|b| b.is_ascii_digit()),

@@ -170,9 +170,13 @@ fn is_reference(value: &str) -> bool {
 pub(super) fn is_identifier(value: &str) -> bool {
     let mut word = IdentifierWord::default();
     let mut previous = 0_u8;
+    // `getV2ListQueryKey`: a capital after a number starts a word only among real words.
+    let runs = value.split(|c: char| !c.is_ascii_lowercase());
+    let has_words = runs.filter(|run| run.len() >= 4).count() >= 2;
     for byte in value.bytes() {
         // A word ends at a separator or where camel case starts a new one.
-        let camel = previous.is_ascii_lowercase() && byte.is_ascii_uppercase();
+        let camel = byte.is_ascii_uppercase()
+            && (previous.is_ascii_lowercase() || has_words && previous.is_ascii_digit());
         if camel || !byte.is_ascii_alphanumeric() {
             if !word.is_plain() {
                 return false;
@@ -259,6 +263,7 @@ mod tests {
         for name in [
             "X509_VERIFY_PARAM_get_auth_level",
             "ConnectionString2",
+            "getGetV2ListMySubmissionsQueryKey",
             "my-service-name",
             "utf16-to-utf8",
             "api/v2/users",
@@ -271,6 +276,7 @@ mod tests {
             "q8Zr1LmX7vTc2KpW",
             "171e84fd57f430fc59af",
             "abcd12345",
+            "Q8Zr1Lm2KpWxyzt7Ab",
         ] {
             assert!(!is_identifier(key), "{key}");
         }

@@ -62,6 +62,39 @@ const COMPUTED: &[&str] = &[
     "(",
 ];
 
+/// Words that contain "pass" without meaning a password.
+const UNRELATED_NAMES: &[&str] = &[
+    "bypass",
+    "compass",
+    "encompass",
+    "passing",
+    "passive",
+    "passport",
+    "passthrough",
+    "pass_through",
+    "surpass",
+    "trespass",
+    "underpass",
+];
+
+/// Words that stand for the secret itself, as in `proxy-pass`.
+const SECRET_WORDS: &[&str] = &[
+    "credentials",
+    "pass",
+    "passphrase",
+    "passwd",
+    "password",
+    "pw",
+    "pwd",
+    "secret",
+];
+
+/// Returns whether a name only contains the letters of "pass".
+pub(super) fn is_unrelated_name(name: &str) -> bool {
+    let lower = name.to_ascii_lowercase();
+    UNRELATED_NAMES.iter().any(|word| lower.contains(word)) && !lower.contains("password")
+}
+
 /// Returns whether a value says that it is an example or a placeholder.
 pub(super) fn says_example(value: &str) -> bool {
     let lower = value.to_ascii_lowercase();
@@ -195,7 +228,17 @@ fn is_password_word(password: &str) -> bool {
         .iter()
         .filter_map(|prefix| word.strip_prefix(prefix))
         .any(|bare| PASSWORD_WORDS.contains(&bare));
-    bare || PASSWORD_WORDS.contains(&word.as_str())
+    // `proxy-pass`, `admin_password`: lower-case words, the last of which is the secret.
+    let named = {
+        let mut parts = password.split(['-', '_']);
+        let is_word = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_lowercase());
+        parts.clone().count() > 1
+            && parts.clone().all(is_word)
+            && parts
+                .next_back()
+                .is_some_and(|last| SECRET_WORDS.contains(&last))
+    };
+    bare || named || PASSWORD_WORDS.contains(&word.as_str())
 }
 
 #[cfg(test)]
@@ -225,6 +268,8 @@ mod tests {
             "MY_SECRET",
             "db_pass",
             "changeme",
+            "proxy-pass",
+            "admin_password",
             "$password",
         ] {
             assert!(is_placeholder(password), "{password}");
@@ -243,6 +288,8 @@ mod tests {
             "{half",
             "passw0rd123",
             "postgres1",
+            "open-sesame-42-pass",
+            "Blue-Whale-pass",
         ] {
             assert!(!is_placeholder(password), "{password}");
         }

@@ -30,7 +30,6 @@ const CLEARED_VARIABLES: &[&str] = &[
 
 /// Options of every call; no program from the configuration is run.
 const GLOBAL_OPTIONS: &[&str] = &[
-    "--literal-pathspecs",
     "-c",
     "core.fsmonitor=false",
     "-c",
@@ -140,6 +139,8 @@ impl GitRunner {
                 .env("GIT_DIR", git_dir)
                 .env("GIT_WORK_TREE", &self.root);
         }
+        // `git check-ignore` takes plain paths and refuses the option.
+        let literal = arguments.first() != Some(&"check-ignore");
         command
             // Untranslated messages, no prompts, no index refresh, no network access in partial
             // clones.
@@ -150,6 +151,7 @@ impl GitRunner {
             .arg("-C")
             .arg(&self.root)
             .args(GLOBAL_OPTIONS)
+            .args(literal.then_some("--literal-pathspecs"))
             .args(arguments)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
