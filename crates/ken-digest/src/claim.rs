@@ -43,6 +43,9 @@ pub struct DocumentClaim {
     pub text: String,
     /// Enclosing headings, outermost first.
     pub headings: Vec<String>,
+    /// The sentence that introduces the list the claim is in.
+    #[serde(skip)]
+    pub lead: Option<String>,
     /// Counted from 1.
     pub line: usize,
     pub last_line: usize,
@@ -120,6 +123,7 @@ pub(crate) fn build_claim(
         tags: topic::assign_tags(&text, &block.headings),
         mentions: find_mentions(&text, links),
         headings: block.headings.clone(),
+        lead: block.lead.clone(),
         line: block.line,
         last_line: block.last_line,
         modality,
@@ -140,7 +144,16 @@ fn claims_from_item(source: SourceKind, block: &MarkdownBlock) -> Vec<DocumentCl
     }
     let words = normalize_words(&block.text).split_whitespace().count();
     let text = match find_lead(block, words) {
-        Some(lead) => format!("{lead}: {}", block.text),
+        Some(ItemLead::Needed(lead)) => format!("{lead}: {}", block.text),
+        // Behind the item, so that 25 items of a list do not have the same title.
+        Some(ItemLead::Scope(lead)) => {
+            let stop = if block.text.ends_with(['.', '!', ')']) {
+                ""
+            } else {
+                "."
+            };
+            format!("{}{stop} ({lead})", block.text)
+        }
         None => block.text.clone(),
     };
     let modality = match source {
@@ -173,8 +186,16 @@ fn is_checklist_item(block: &MarkdownBlock) -> bool {
 /// Number of words of a lead sentence that adds information and is short enough to precede an item.
 const LEAD_WORDS: std::ops::RangeInclusive<usize> = 2..=10;
 
-/// Returns the lead sentence or heading that an item of `words` words needs.
-fn find_lead(block: &MarkdownBlock, words: usize) -> Option<String> {
+/// Lead sentence of an item.
+enum ItemLead {
+    /// The item means nothing, or the opposite, without it: "Never commit: secrets".
+    Needed(String),
+    /// It says where the item applies: "In the tests".
+    Scope(String),
+}
+
+/// Returns the lead sentence or heading that belongs to an item of `words` words.
+fn find_lead(block: &MarkdownBlock, words: usize) -> Option<ItemLead> {
     if let Some(lead) = &block.lead {
         let last = split_sentences(lead).pop().unwrap_or_default();
         let last = last.trim_end_matches([':', '.']).trim();
@@ -187,13 +208,16 @@ fn find_lead(block: &MarkdownBlock, words: usize) -> Option<String> {
         let fits = LEAD_WORDS.contains(&count) && !announces && adds;
         // Without a lead such as "Never commit:", the item would state the opposite.
         let turned = forbids(last) && !forbids(&block.text);
-        return (turned && count <= LEAD_WORDS_MAX || fits || needs && count <= LEAD_WORDS_MAX)
-            .then(|| last.to_owned());
+        return if (turned || needs) && count <= LEAD_WORDS_MAX || fits && words < ITEM_WORDS_MIN {
+            Some(ItemLead::Needed(last.to_owned()))
+        } else {
+            fits.then(|| ItemLead::Scope(last.to_owned()))
+        };
     }
     let heading = block.headings.last()?;
     let count = normalize_words(heading).split_whitespace().count();
     let turned = forbids(heading) && !forbids(&block.text) && (1..=4).contains(&count);
-    turned.then(|| heading.trim_end_matches(':').to_owned())
+    turned.then(|| ItemLead::Needed(heading.trim_end_matches(':').to_owned()))
 }
 
 fn forbids(text: &str) -> bool {
@@ -308,9 +332,43 @@ pub(crate) fn is_claim(text: &str, modality: Modality) -> bool {
     {
         return false;
     }
+    if modality == Modality::Fact && (is_code_fragment(text) || is_exclamation(text)) {
+        return false;
+    }
+    if is_praise(text) {
+        return false;
+    }
     // A complete sentence is a statement even if its verb is not in the list.
-    let is_whole = words.len() >= SENTENCE_WORDS_MIN && text.ends_with('.');
+    let is_whole = words.len() >= SENTENCE_WORDS_MIN
+        && text.ends_with('.')
+        && !starts_with_phrase(&normalized, "your");
     modality.asks() || is_whole || contains_phrase(&normalized, FACT_VERBS) || is_labeled(text)
+}
+
+/// Returns whether a text outside backticks is source code that lost its code block.
+fn is_code_fragment(text: &str) -> bool {
+    let prose: String = text.split('`').step_by(2).collect();
+    let marks = [
+        " = ", "()", "==", "=>", "};", ");", "await ", "def ", "const ", "return ", "import ",
+    ];
+    marks.iter().filter(|it| prose.contains(**it)).count() >= 2
+}
+
+/// Returns whether a text without code exclaims: "You are all set!"
+fn is_exclamation(text: &str) -> bool {
+    text.ends_with('!') && !text.contains('`')
+}
+
+/// Returns whether a short item with a check mark advertises: "✅ Works out of the box".
+fn is_praise(text: &str) -> bool {
+    let item = text.split_once(": ").map_or(text, |(_, item)| item);
+    let marks = ['✅', '✔', '🚀', '🎉', '⭐', '🔥', '✨'];
+    [text, item].iter().any(|text| {
+        text.strip_prefix(marks).is_some_and(|rest| {
+            let rest = rest.trim_start_matches('\u{fe0f}').trim_start();
+            !rest.contains('`') && !is_instruction(rest) && !forbids(rest)
+        })
+    })
 }
 
 /// Returns whether a sentence ends with a reference: "For tests, see Development."
@@ -448,6 +506,37 @@ mod tests {
                 "Do not: edit the generated client",
             ]
         );
+    }
+
+    #[test]
+    fn the_title_of_an_item_is_its_own_sentence() {
+        let document = "In the rust folder:\n\n- Crate names are prefixed with `app-`\n- Never call `unwrap` in a library.\n";
+        assert_eq!(
+            texts(document),
+            [
+                "Crate names are prefixed with `app-`. (In the rust folder)",
+                "Never call `unwrap` in a library. (In the rust folder)",
+            ]
+        );
+    }
+
+    #[test]
+    fn advertising_chat_and_code_without_a_fence_are_no_claims() {
+        for text in [
+            "Benefits: ✅ Optimized for fast automation",
+            "✅ No local setup required",
+            "Your cloud account is already logged in!",
+            "Ask in our Discord community",
+            "Your version, operating system, and other relevant details.",
+            "async def main(): model = Chat() await model.run()",
+            "if name == \"main\": asyncio.run(main())",
+            "To that end: resist adding code to the core!",
+        ] {
+            assert_eq!(texts(&format!("- {text}\n")), [""; 0], "{text}");
+            assert_eq!(texts(&format!("{text}\n")), [""; 0], "{text}");
+        }
+        let rule = "✅ Use `uv` for every install";
+        assert_eq!(texts(&format!("- {rule}\n")), [rule]);
     }
 
     #[test]

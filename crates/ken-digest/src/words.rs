@@ -85,7 +85,7 @@ pub(crate) const OPENERS: &str = "\
 pub(crate) const DEPENDENT_OPENINGS: &str = "\
     it, its, this, these, they, that, those, otherwise, however, for example, for instance, e.g, such, \
     doing so, if so, if not, in this case, in that case, as such, therefore, thus, so, instead, then, \
-    both, either, neither, but, because, similarly, likewise, in other words, i.e, here, there, them, \
+    both, either, neither, but, because, similarly, likewise, in other words, i.e, here, there, them, to that end, to this end, \
     and, or, which, alternatively, additionally, furthermore, moreover, in addition, afterwards";
 
 /// Nouns that "this" may qualify without a previous sentence.
@@ -102,12 +102,14 @@ pub(crate) const REFERENCE_OPENINGS: &str = "\
     guidelines, this section, in this, you can find, you'll find, table of contents, copyright, licensed \
     under, by contributing, by participating, by submitting, if you have any questions, if you have \
     questions, questions, all contributions, contributions are, note that this, tl dr, last updated, \
-    there are many ways, there are several, there are a few";
+    there are many ways, there are several, there are a few, source";
 
 /// Words of welcome and thanks.
 pub(crate) const COURTESIES: &str = "\
     thank, thanks, welcome, welcomed, appreciate, appreciated, grateful, glad, happy, excited, feel \
-    free, awesome, love, congratulations, hesitate, enjoy, hello, hi, too small, great opportunity, volunteers, let's, happily, play with, help out, helping out";
+    free, awesome, love, congratulations, hesitate, enjoy, hello, hi, too small, great opportunity, volunteers, let's, happily, play with, help out, helping out, our discord, \
+    discord community, discord server, community forum, join our, join us, get support, follow us, we value, we \
+    encourage you to report, looking for suggestions, help us improve, your efforts";
 
 /// Verbs of statements of fact.
 pub(crate) const FACT_VERBS: &str = "\

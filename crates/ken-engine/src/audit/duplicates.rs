@@ -45,17 +45,20 @@ fn find_duplicates(claims: &[AuditedClaim]) -> Vec<AuditFinding> {
         .collect()
 }
 
-/// Minimum number of words of a claim that means the same under another heading.
-const FREE_WORDS_MIN: usize = 7;
+/// Minimum number of words of a fact that means the same under another heading.
+const FREE_WORDS_MIN: usize = 12;
 
 /// Returns true if one claim repeats the other. It may add words but must not replace any.
 fn is_duplicate(
     (one, one_words): (&AuditedClaim, &TokenizedStatement),
     (other, other_words): (&AuditedClaim, &TokenizedStatement),
 ) -> bool {
-    // "404: key not found" is about what its heading names.
+    // "404: key not found" is about what its heading or the item above it names.
     let length = one.found.text.split_whitespace().count();
-    let is_free = are_siblings(one, other) || one.found.modality.asks() || length >= FREE_WORDS_MIN;
+    let is_free = one.document != other.document
+        || are_siblings(one, other) && one.found.lead == other.found.lead
+        || one.found.modality.asks()
+        || length >= FREE_WORDS_MIN;
     match classify_similarity(one_words, other_words, None) {
         SimilarityVerdict::Same => is_free,
         // Reworded claims may differ in detail, so one must contain all words of the other, and a
