@@ -24,7 +24,8 @@ usage: cargo ken-bench <measurement>
 measurements:
   close                 measure `ken run close` in a large workspace
   eval                  measure the search on lessons whose answers are known
-  eval audit            measure `ken audit` on documents of public packages
+  eval audit            measure `ken audit` on documents of public packages, or with
+                        `--repositories DIR` on the clones in a folder
   eval contradictions   measure how many pairs of statements are flagged
   eval duplicates       measure how well the same claim is told from its opposite
   eval guard            measure the guard on labeled data

@@ -12,7 +12,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use ken_engine::GitEnv;
-use ken_engine::audit::{AuditReport, FindingKind, audit};
+use ken_engine::audit::{AuditOptions, AuditReport, FindingKind, audit};
 use ken_engine::guard::Guard;
 
 use crate::packages::{fetch_crates, fetch_npm, fetch_sdist, run, said, write};
@@ -181,7 +181,8 @@ fn audited(dir: &Path) -> Result<Vec<Audited>, String> {
             run(Command::new("git").args(["add", "-Af"]).current_dir(&root))?;
         }
         let started = Instant::now();
-        let audit = audit(&root, &GitEnv::default(), &Guard::default(), &[])
+        let options = AuditOptions::default();
+        let audit = audit(&root, &GitEnv::default(), &Guard::default(), &options)
             .map_err(|error| format!("{name}: {error}"))?;
         Ok(Audited {
             name,
@@ -214,19 +215,18 @@ fn findings_of(audited: &[Audited]) -> Vec<Item> {
     let all = audited
         .iter()
         .flat_map(|it| it.audit.findings.iter().map(|finding| (&it.name, finding)));
-    all.filter(|(_, finding)| finding.kind != FindingKind::Stale)
-        .map(|(package, finding)| {
-            let other = finding.other.as_ref().map_or("", |it| it.claim.as_str());
-            let claim = finding.claim.as_deref().unwrap_or_default();
-            Item {
-                package: package.clone(),
-                document: finding.document.clone(),
-                line: finding.line,
-                kind: finding.kind.words().0,
-                text: format!("{} » {claim} » {other}", finding.message),
-            }
-        })
-        .collect()
+    all.map(|(package, finding)| {
+        let other = finding.other.as_ref().map_or("", |it| it.claim.as_str());
+        let claim = finding.claim.as_deref().unwrap_or_default();
+        Item {
+            package: package.clone(),
+            document: finding.document.clone(),
+            line: finding.line,
+            kind: finding.kind.words().0,
+            text: format!("{} » {claim} » {other}", finding.message),
+        }
+    })
+    .collect()
 }
 
 /// Draws items by the hash of what they are known by, so that the same ones are drawn wherever this

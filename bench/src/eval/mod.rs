@@ -6,6 +6,7 @@
 #![expect(clippy::print_stdout, reason = "a table is its answer")]
 
 mod audit;
+mod audit_history;
 mod contradictions;
 mod data;
 mod duplicates;
@@ -32,7 +33,7 @@ use figures::{Mean, ndcg};
 use signals::{Draws, SCORED, SignalFigures, scored};
 use xtask::repository::{Finding, Repository};
 
-const USAGE: &str = "usage: cargo ken-bench eval [guard [--verbose] | duplicates [--calibrate | --candidates] | contradictions | audit] [--dir DIR] [--split dev|test] [--model static|transformer]";
+const USAGE: &str = "usage: cargo ken-bench eval [guard [--verbose] | duplicates [--calibrate | --candidates] | contradictions | audit [--repositories DIR]] [--dir DIR] [--split dev|test] [--model static|transformer]";
 
 /// Shares of the model that are tried beside its own.
 const BLENDS: &[f64] = &[0.5, 0.6, 0.7, 0.8];
@@ -70,6 +71,10 @@ pub(crate) fn run(repository: &Repository, options: &[&str]) -> Result<Vec<Findi
         return guard::report(&dir, options.contains(&"--verbose"));
     }
     if let ["audit", options @ ..] = options {
+        if let ["--repositories", dir] = options {
+            let labels = repository.root().join("docs/audit-history-labels.tsv");
+            return audit_history::report(Path::new(dir), &labels).map(|()| Vec::new());
+        }
         let dir = match options {
             [] => repository.root().join("../audit-corpus"),
             ["--dir", dir] => PathBuf::from(dir),

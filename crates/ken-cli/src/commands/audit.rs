@@ -60,7 +60,6 @@ pub(super) fn run(
         Format::Text | Format::Sarif | Format::Github => {
             let width = session.printer.width();
             session.printer.text(told::audit_text(&audited, width))?;
-            session.printer.text(told::unreadable_text(&audited))?;
             talk(session, &audited)?;
         }
     }
@@ -72,7 +71,9 @@ pub(super) fn run(
 }
 
 fn talk(session: &mut Session<'_>, audited: &AuditReport) -> Result<(), CommandFailure> {
-    session.printer.talk(told::audit_summary(audited))?;
+    let limits = told::limits_text(audited);
+    let summary = told::audit_summary(audited);
+    session.printer.talk(format_args!("{limits}{summary}"))?;
     if audited.claims.is_empty() {
         return Ok(());
     }

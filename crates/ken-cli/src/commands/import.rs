@@ -1,21 +1,28 @@
 //! `ken import`: imports valid claims of documents, through the inbox and the guard.
 
+use std::collections::BTreeMap;
+
 use clap::Args;
-use ken_engine::import::{AcceptOutcome, ClaimSelection};
+use ken_engine::audit::AuditReport;
+use ken_engine::import::{AcceptOutcome, ClaimSelection, InboxClaim, ReduceOutcome};
 use serde::Serialize;
 
 use super::Session;
 use super::inbox::collect::{self, CollectArgs};
+use super::setup::{can_answer, is_yes};
 use crate::failure::{CommandExit, CommandFailure};
-use crate::print::audit::audit_summary;
+use crate::print::audit::{audit_summary, limits_text};
 use crate::print::progress::ProgressIndicator;
-use crate::print::{escape_invisible, pluralize, truncate_columns};
+use crate::print::{BOLD, escape_invisible, pluralize, styled, truncate_columns};
 
 /// `ken import`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
+On a terminal, Ken shows the claims and asks before it adds them. Otherwise it adds them at once.
+
 Examples:
   ken import                      import valid claims of CLAUDE.md, AGENTS.md, rules, decisions
+  ken import --dry-run            show what would be added
   ken import --review docs/adr    put the claims into the inbox instead
   ken import --review --commits   find norms in the commit history")]
 pub(crate) struct ImportArgs {
@@ -23,6 +30,12 @@ pub(crate) struct ImportArgs {
     /// instructions]
     #[arg(conflicts_with = "commits")]
     pub(crate) paths: Vec<String>,
+    /// Show what would be added without adding it
+    #[arg(long, conflicts_with_all = ["review", "yes"])]
+    pub(crate) dry_run: bool,
+    /// Add without asking
+    #[arg(long, short = 'y', conflicts_with = "review")]
+    pub(crate) yes: bool,
     /// Put every claim into the inbox instead of adding the valid ones
     #[arg(long)]
     pub(crate) review: bool,
@@ -35,9 +48,12 @@ pub(crate) struct ImportArgs {
 const CLAIM_WIDTH: usize = 84;
 
 #[derive(Serialize)]
-struct ImportObject {
+struct ImportObject<'a> {
     schema: &'static str,
     entries: Vec<String>,
+    /// Claims that would be added, with `--dry-run`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    planned: Option<&'a [InboxClaim]>,
     known: usize,
     rejected: usize,
     refused: Vec<RefusedObject>,
@@ -59,32 +75,28 @@ pub(super) fn run(
         let commits = args.commits;
         return collect::run(session, &CollectArgs { sources, commits });
     }
-    let progress = ProgressIndicator::start(session.printer, "importing", None);
-    let (summary, reduced, accepted) = session.write(|engine, by| {
+    let progress = ProgressIndicator::start(session.printer, "auditing", None);
+    let (audit, plan) = session.read(|engine| {
         progress.during(|_| {
             let audit = engine.audit(&args.paths)?;
-            let reduced = engine.reduce(&audit, ClaimSelection::Importable)?;
-            let ids: Vec<String> = reduced.staged.iter().map(|it| it.id.clone()).collect();
-            let accepted = if ids.is_empty() {
-                AcceptOutcome::default()
-            } else {
-                engine.accept_inbox_claims(&ids, by)?
-            };
-            Ok::<_, CommandFailure>((audit_summary(&audit), reduced, accepted))
+            let plan = engine.plan_import(&audit, ClaimSelection::Importable)?;
+            Ok::<_, CommandFailure>((audit, plan))
         })
     })?;
+    let summary = format!("{}{}", limits_text(&audit), audit_summary(&audit));
+    let asks = can_answer(session) && !args.yes && !plan.staged.is_empty();
+    if args.dry_run || asks {
+        return preview(session, &plan, &summary, args.dry_run).and_then(|agreed| {
+            if agreed {
+                let (reduced, accepted) = add(session, &audit)?;
+                tell(session, &reduced, &accepted)?;
+            }
+            Ok(CommandExit::Fine)
+        });
+    }
+    let (reduced, accepted) = add(session, &audit)?;
     if session.is_json() {
-        session.printer.json(&ImportObject {
-            schema: "ken.import.v1",
-            entries: accepted
-                .entries
-                .iter()
-                .map(|(id, _)| id.to_string())
-                .collect(),
-            known: reduced.known,
-            rejected: reduced.rejected,
-            refused: refused(&accepted),
-        })?;
+        session.printer.json(&object(&reduced, &accepted, None))?;
         return Ok(CommandExit::Fine);
     }
     for (id, staged) in &accepted.entries {
@@ -98,6 +110,86 @@ pub(super) fn run(
             .line(truncate_columns(&line, CLAIM_WIDTH + INDENT))?;
     }
     session.printer.talk(summary)?;
+    tell(session, &reduced, &accepted)?;
+    Ok(CommandExit::Fine)
+}
+
+/// Prints the claims of a plan by document. Returns whether the user wants them added.
+fn preview(
+    session: &mut Session<'_>,
+    plan: &ReduceOutcome,
+    summary: &str,
+    dry_run: bool,
+) -> Result<bool, CommandFailure> {
+    if session.is_json() {
+        let accepted = AcceptOutcome::default();
+        let planned = object(plan, &accepted, Some(&plan.staged));
+        session.printer.json(&planned)?;
+        return Ok(false);
+    }
+    let mut by_document: BTreeMap<&str, Vec<&InboxClaim>> = BTreeMap::new();
+    for staged in &plan.staged {
+        let document = staged.cite.strip_prefix("doc:").unwrap_or(&staged.cite);
+        let document = document.split('#').next().unwrap_or(document);
+        by_document.entry(document).or_default().push(staged);
+    }
+    for (document, claims) in by_document {
+        let count = pluralize(claims.len() as u64, "claim", "claims");
+        let document = styled(BOLD, escape_invisible(document));
+        session.printer.line(format_args!("{document}  {count}"))?;
+        for staged in claims {
+            let statement = escape_invisible(&staged.statement);
+            let line = format!("  {:<16} {statement}", staged.kind.name());
+            session
+                .printer
+                .line(truncate_columns(&line, CLAIM_WIDTH + INDENT))?;
+        }
+    }
+    session.printer.talk(summary)?;
+    let entries = pluralize(plan.staged.len() as u64, "entry", "entries");
+    if dry_run {
+        session.printer.talk(format_args!(
+            "{entries} would be added; {} already known, {} refused",
+            plan.known, plan.refused
+        ))?;
+        return Ok(false);
+    }
+    let agreed = is_yes(&session.printer.ask(&format!("Add {entries}? [Y/n] "))?);
+    if !agreed {
+        session.printer.talk("Nothing was added.")?;
+        session
+            .printer
+            .hint("`ken import --review` puts the claims into the inbox, to decide one by one")?;
+    }
+    Ok(agreed)
+}
+
+/// Adds the valid claims of an audit as entries.
+fn add(
+    session: &mut Session<'_>,
+    audit: &AuditReport,
+) -> Result<(ReduceOutcome, AcceptOutcome), CommandFailure> {
+    let progress = ProgressIndicator::start(session.printer, "importing", None);
+    session.write(|engine, by| {
+        progress.during(|_| {
+            let reduced = engine.reduce(audit, ClaimSelection::Importable)?;
+            let ids: Vec<String> = reduced.staged.iter().map(|it| it.id.clone()).collect();
+            let accepted = if ids.is_empty() {
+                AcceptOutcome::default()
+            } else {
+                engine.accept_inbox_claims(&ids, by)?
+            };
+            Ok::<_, CommandFailure>((reduced, accepted))
+        })
+    })
+}
+
+/// Prints how many claims became entries, and which the guard refused.
+fn tell(
+    session: &mut Session<'_>,
+    reduced: &ReduceOutcome,
+    accepted: &AcceptOutcome,
+) -> Result<(), CommandFailure> {
     let entries = pluralize(accepted.entries.len() as u64, "entry", "entries");
     session.printer.talk(format_args!(
         "{entries} added; {} already known, {} refused",
@@ -111,12 +203,29 @@ pub(super) fn run(
             .talk(format_args!("  refused: {statement} ({})", it.reason))?;
     }
     if accepted.entries.is_empty() {
-        Ok(CommandExit::Fine)
-    } else {
-        session
-            .printer
-            .hint("`ken brief` shows the briefing of an agent; `ken list` lists every entry")?;
-        Ok(CommandExit::Fine)
+        return Ok(());
+    }
+    session
+        .printer
+        .hint("`ken brief` shows the briefing of an agent; `ken list` lists every entry")
+}
+
+fn object<'a>(
+    reduced: &ReduceOutcome,
+    accepted: &AcceptOutcome,
+    planned: Option<&'a [InboxClaim]>,
+) -> ImportObject<'a> {
+    ImportObject {
+        schema: "ken.import.v1",
+        entries: accepted
+            .entries
+            .iter()
+            .map(|(id, _)| id.to_string())
+            .collect(),
+        planned,
+        known: reduced.known,
+        rejected: reduced.rejected,
+        refused: refused(accepted),
     }
 }
 

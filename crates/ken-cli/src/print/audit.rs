@@ -17,10 +17,6 @@ pub(crate) fn audit_text(audit: &AuditReport, width: usize) -> String {
         // A copy is not audited again: its findings would repeat those of the first document.
         let about = match &document.copy_of {
             Some(first) => format!("a copy of {}", escape_invisible(first)),
-            None if document.left_out > 0 => format!(
-                "the first {claims}; {} more are not read, split the document",
-                document.left_out
-            ),
             None => claims,
         };
         let path = escape_invisible(&document.path);
@@ -86,12 +82,20 @@ pub(crate) fn audit_summary(audit: &AuditReport) -> String {
     out
 }
 
-/// Renders the documents that could not be read, one per line.
-pub(crate) fn unreadable_text(audit: &AuditReport) -> String {
+/// Renders the documents that were not read or only in part, one per line.
+pub(crate) fn limits_text(audit: &AuditReport) -> String {
     let mut out = String::new();
     for document in &audit.unreadable {
         let path = escape_invisible(&document.path);
-        let _ = writeln!(out, "{path} is not read: {}", document.reason);
+        let _ = writeln!(out, "{path} was not read: {}", document.reason);
+    }
+    for document in audit.documents.iter().filter(|it| it.left_out > 0) {
+        let (read, all) = (document.claims, document.claims + document.left_out);
+        let path = escape_invisible(&document.path);
+        let _ = writeln!(
+            out,
+            "{path} has {all} claims, of which only the first {read} were read: split it"
+        );
     }
     out
 }
@@ -99,9 +103,8 @@ pub(crate) fn unreadable_text(audit: &AuditReport) -> String {
 /// Renders the audit as Markdown.
 pub(crate) fn audit_markdown(audit: &AuditReport) -> String {
     let mut out = format!("## Knowledge audit\n\n{}\n", audit_summary(audit));
-    for document in &audit.unreadable {
-        let path = escape_cell(&document.path);
-        let _ = writeln!(out, "\n{path} is not read: {}", document.reason);
+    for line in limits_text(audit).lines() {
+        let _ = writeln!(out, "\n{}", escape_cell(line));
     }
     if !audit.findings.is_empty() {
         out.push_str("\n| location | finding | claim |\n|---|---|---|\n");

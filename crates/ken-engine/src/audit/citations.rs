@@ -176,9 +176,9 @@ pub(super) fn check(
         .iter()
         .filter_map(|it| {
             let folder = parent_folder(&it.reference.document);
-            let deletion = history.find_deletion(files, &it.path, folder);
-            (deletion.is_some() || it.is_expected).then(|| {
-                let message = describe_missing(files, &it.path, deletion);
+            let deletions = history.find_deletions(files, &it.path, folder);
+            (!deletions.is_empty() || it.is_expected).then(|| {
+                let message = describe_missing(files, &it.path, &deletions);
                 it.reference
                     .finding(FindingKind::DeadCitation, claims, &it.path, message)
             })
@@ -194,12 +194,15 @@ fn missing_paths<'r>(files: &FileLookup, reference: &'r AuditedReference) -> Vec
         let mut all = prose_words(text).chain(prose_words(context));
         all.any(|word| words.contains(&word.as_str()))
     };
-    let (gone, absent) = (says(GONE_WORDS), says(ABSENCE_WORDS));
+    let gone = says(GONE_WORDS) || names_other_repository(text);
+    let absent = says(ABSENCE_WORDS);
     let mut found = Vec::new();
     for mention in &reference.found.mentions {
         let (paths, is_expected, is_link) = match mention.kind {
             MentionKind::Path => {
-                let is_expected = !absent && is_expected(files, &mention.text, folder);
+                let is_expected = !absent
+                    && ken_digest::source_kind(&mention.text).is_none()
+                    && is_expected(files, &mention.text, folder);
                 (vec![mention.text.as_str()], is_expected, false)
             }
             // A link promises that its target exists, whatever the sentence around it says.
@@ -220,6 +223,7 @@ fn missing_paths<'r>(files: &FileLookup, reference: &'r AuditedReference) -> Vec
         };
         for path in paths {
             let is_missing = files.resolve(path, folder).is_none()
+                && !is_any(text, path)
                 && !is_below_file(files, path, folder)
                 && !is_outside(path, is_link)
                 && (is_link || !gone);
@@ -233,6 +237,31 @@ fn missing_paths<'r>(files: &FileLookup, reference: &'r AuditedReference) -> Vec
         }
     }
     found
+}
+
+/// Returns true if a text talks about a repository other than this one.
+fn names_other_repository(text: &str) -> bool {
+    let words: Vec<String> = prose_words(text).collect();
+    let is_repository =
+        |word: &str| ["repo", "repository", "repos", "repositories"].contains(&word);
+    words.iter().enumerate().any(|(at, word)| {
+        let before = at.checked_sub(1).map_or("", |at| words[at].as_str());
+        let is_own = ["this", "the", "our", "whole", "entire", "main"].contains(&before)
+            || words.get(at + 1).is_some_and(|next| next == "root");
+        is_repository(word) && !is_own
+    })
+}
+
+/// Returns true if a text means any file of this name: "a `cmake/` folder in the path".
+fn is_any(text: &str, path: &str) -> bool {
+    let Some((before, _)) = text.split_once(&format!("`{path}`")) else {
+        return false;
+    };
+    let word = before.trim_end().rsplit(char::is_whitespace).next();
+    word.is_some_and(|word| {
+        let word = word.trim_matches('*').to_lowercase();
+        ["a", "an", "any", "each", "every", "some", "no", "your"].contains(&word.as_str())
+    })
 }
 
 /// Returns true if a path leads through a submodule or symbolic link, which git lists as a file.
@@ -285,19 +314,33 @@ fn runs_script(command: &str, path: &str) -> bool {
 /// Returns true if the folder of a script exists; otherwise the path may mean another repository.
 fn has_parent_folder(files: &FileLookup, script: &str, folder: &str) -> bool {
     let within = parent_folder(script);
+    // A bare name is too ambiguous: `./install.sh` may have been downloaded one line before.
+    if within.is_empty() {
+        return false;
+    }
     files.is_folder(within) || join_path(folder, within).is_some_and(|path| files.is_folder(&path))
 }
 
 /// Describes a missing path: when it was deleted, and the only file with the same name.
-fn describe_missing(files: &FileLookup, path: &str, deletion: Option<&Deletion>) -> String {
+fn describe_missing(files: &FileLookup, path: &str, deletions: &[&Deletion]) -> String {
     let mut message = format!("`{path}` does not exist");
-    if let Some(Deletion { commit, date }) = deletion {
-        message.push_str(&format!("; deleted in {commit} ({date})"));
+    match deletions {
+        [] => {}
+        [Deletion { commit, date }] => {
+            message.push_str(&format!("; deleted in {commit} ({date})"));
+        }
+        // Several files had this name; the commit of one could be that of another.
+        _ => message.push_str("; it was deleted"),
     }
-    let name = path.rsplit('/').next().unwrap_or(path);
+    let mut parts = path.trim_end_matches('/').rsplit('/');
+    let name = parts.next().unwrap_or(path);
     let stem = name.split('.').next().unwrap_or(name).to_ascii_lowercase();
-    // Suggesting one of many `README.md` files would be a guess.
-    if let ([same], false) = (files.namesakes(path), COMMON_STEMS.contains(&stem.as_str())) {
+    let folder = parts.next();
+    if let ([same], false) = (files.namesakes(path), COMMON_STEMS.contains(&stem.as_str()))
+        // A file of the same name in an unrelated folder, or one of many `README.md` files, would be
+        // a guess.
+        && folder.is_none_or(|folder| parent_folder(same).split('/').any(|it| it == folder))
+    {
         message.push_str(&format!("; did you mean `{same}`?"));
     }
     message

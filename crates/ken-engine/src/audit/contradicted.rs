@@ -115,6 +115,8 @@ impl ProjectDefinitions {
             word.chars()
                 .all(|c| c.is_ascii_alphanumeric() || "-_:.".contains(c))
                 && !word.starts_with('-')
+                // `npm run X`, `make TARGET`: a capital name stands for another.
+                && word.chars().any(|c| c.is_ascii_lowercase())
         };
         match words.as_slice() {
             [

@@ -7,6 +7,7 @@ use ken_core::trust::contradiction::{
 };
 use ken_core::trust::similarity::{SimilarityVerdict, TokenizedStatement, classify_similarity};
 
+use super::citations::prose_words;
 use super::file_lookup::parent_folder;
 use super::{AuditFinding, AuditedClaim, FindingKind, OtherClaim};
 use crate::duplicates;
@@ -45,40 +46,64 @@ fn find_duplicates(claims: &[AuditedClaim]) -> Vec<AuditFinding> {
         .collect()
 }
 
-/// Minimum number of words of a fact that means the same under another heading.
-const FREE_WORDS_MIN: usize = 12;
+/// Minimum number of words of a rule, or of a fact, that means the same under another heading.
+const FREE_RULE_WORDS_MIN: usize = 8;
+const FREE_FACT_WORDS_MIN: usize = 12;
+
+/// Words of headings and lead sentences whose items illustrate instead of stating.
+const EXAMPLE_WORDS: [&str; 8] = [
+    "example", "examples", "good", "bad", "before", "after", "wrong", "avoid",
+];
 
 /// Returns true if one claim repeats the other. It may add words but must not replace any.
 fn is_duplicate(
     (one, one_words): (&AuditedClaim, &TokenizedStatement),
     (other, other_words): (&AuditedClaim, &TokenizedStatement),
 ) -> bool {
-    // "404: key not found" is about what its heading or the item above it names.
-    let length = one.found.text.split_whitespace().count();
-    let is_free = one.document != other.document
-        || are_siblings(one, other) && one.found.lead == other.found.lead
-        || one.found.modality.asks()
-        || length >= FREE_WORDS_MIN;
+    if illustrates(one) || illustrates(other) {
+        return false;
+    }
+    // In one document, a step or a fact is about what its heading or the item above it names: two
+    // procedures share steps, and "404: key not found" belongs to its route.
+    let is_elsewhere = one.document == other.document
+        && !(are_siblings(one, other) && one.found.lead == other.found.lead);
     match classify_similarity(one_words, other_words, None) {
-        SimilarityVerdict::Same => is_free,
+        SimilarityVerdict::Same => {
+            let length = one.found.text.split_whitespace().count();
+            let least = if one.found.modality.asks() {
+                FREE_RULE_WORDS_MIN
+            } else {
+                FREE_FACT_WORDS_MIN
+            };
+            !is_elsewhere || length >= least && !code_spans(one).is_empty()
+        }
         // Reworded claims may differ in detail, so one must contain all words of the other, and a
         // row of a table or a list of names differs in exactly the word that matters.
         SimilarityVerdict::Reworded => {
             let of = |it: &TokenizedStatement| it.words().iter().cloned().collect::<BTreeSet<_>>();
             let (few, many) = (of(one_words), of(other_words));
-            let code = |it: &AuditedClaim| -> Vec<String> {
-                let spans = it.found.text.split('`').skip(1).step_by(2);
-                spans.map(str::to_owned).collect()
-            };
-            let is_labeled = |it: &AuditedClaim| it.found.text.contains(": ");
-            let same_code = code(one) == code(other);
-            let is_named = is_labeled(one) && code(one).is_empty();
-            (few.is_subset(&many) || many.is_subset(&few)) && same_code && !is_named && is_free
+            let is_named = one.found.text.contains(": ") && code_spans(one).is_empty();
+            let is_part = few.is_subset(&many) || many.is_subset(&few);
+            is_part && code_spans(one) == code_spans(other) && !is_named && !is_elsewhere
         }
         SimilarityVerdict::Alike | SimilarityVerdict::Opposed | SimilarityVerdict::Different => {
             false
         }
     }
+}
+
+/// Returns true if a claim is part of an example.
+fn illustrates(claim: &AuditedClaim) -> bool {
+    let heading = claim.found.headings.last().map_or("", String::as_str);
+    let lead = claim.found.lead.as_deref().unwrap_or_default();
+    let words = prose_words(heading).chain(prose_words(lead));
+    words
+        .into_iter()
+        .any(|word| EXAMPLE_WORDS.contains(&word.as_str()))
+}
+
+fn code_spans(claim: &AuditedClaim) -> Vec<&str> {
+    claim.found.text.split('`').skip(1).step_by(2).collect()
 }
 
 /// Pairs each claim with an earlier claim of identical words that applies together with it.
@@ -124,9 +149,7 @@ fn find_contradictions(claims: &[AuditedClaim]) -> Vec<AuditFinding> {
         if are_siblings(&claims[one], &claims[other]) && !is_direct_negation(&why) {
             continue;
         }
-        // "Add x" and "only add mocked x, no real y" both ask for x.
-        let polarity = |at: usize| claims[at].found.modality.polarity();
-        if why.rule == ContradictionRule::Modality && polarity(one) == polarity(other) {
+        if why.rule == ContradictionRule::Modality && !is_plain_negation(claims, one, other) {
             continue;
         }
         // "Install with npm" and "start the project with pnpm" are about different steps.
@@ -145,6 +168,27 @@ fn find_contradictions(claims: &[AuditedClaim]) -> Vec<AuditFinding> {
             pair_finding(claims, (one, other), FindingKind::Contradiction, &how)
         })
         .collect()
+}
+
+/// Returns true if one claim asks for exactly what the other forbids.
+fn is_plain_negation(claims: &[AuditedClaim], one: usize, other: usize) -> bool {
+    let (one, other) = (&claims[one].found, &claims[other].found);
+    // "Add x" and "only add mocked x, no real y" both ask for x.
+    let is_opposed = one.modality.polarity() != other.modality.polarity();
+    let stems = |text: &str| TokenizedStatement::parse(text).stems().clone();
+    // "Prefer semantic tokens" and "avoid legacy tokens" are about two kinds of tokens, and
+    // "stop above 60 %" and "go on below 40 %" about two cases.
+    let (few, many) = (stems(&one.text), stems(&other.text));
+    let numbers = |text: &str| -> Vec<String> {
+        let parts = text.split(|c: char| !c.is_ascii_digit());
+        parts
+            .filter(|it| !it.is_empty())
+            .map(str::to_owned)
+            .collect()
+    };
+    is_opposed
+        && (few.is_subset(&many) || many.is_subset(&few))
+        && numbers(&one.text) == numbers(&other.text)
 }
 
 /// Returns true if two claims share a content word.

@@ -60,37 +60,36 @@ impl History {
         self.git.as_ref()
     }
 
-    /// Returns the deletion of the file or folder that `name` meant in a document in `folder`.
+    /// Returns the deletions of files or folders that `name` can mean in a document in `folder`.
     ///
     /// Looks in the same places as [`FileLookup::resolve`].
-    pub(super) fn find_deletion(
+    pub(super) fn find_deletions(
         &self,
         files: &FileLookup,
         name: &str,
         folder: &str,
-    ) -> Option<&Deletion> {
+    ) -> Vec<&Deletion> {
         let deleted = self.deleted();
         let name = name.trim_end_matches('/');
         let direct = [join_path(folder, name), join_path("", name)];
-        let found = direct
-            .into_iter()
-            .flatten()
-            .find_map(|path| deleted.get(&path));
-        found.or_else(|| {
-            if name.contains("..") || name.split('/').count() < TAIL_PARTS_MIN {
-                return None;
-            }
-            let tail = format!("/{name}");
-            let last = name.rsplit('/').next().unwrap_or(name);
-            let namesakes = deleted.by_name.get(last)?.iter();
-            // The folder that the path starts from must still be there, or the path belonged to
-            // a part of the repository that is gone as a whole.
-            let mut fitting = namesakes.filter(|path| {
-                let base = path.strip_suffix(tail.as_str());
-                base.is_some_and(|base| files.is_folder(base))
-            });
-            fitting.find_map(|path| deleted.files.get(path))
-        })
+        let found = direct.into_iter().flatten();
+        let found = found.filter_map(|path| deleted.files.get(&path)).next();
+        if let Some(found) = found {
+            return vec![found];
+        }
+        if name.contains("..") || name.split('/').count() < TAIL_PARTS_MIN {
+            return Vec::new();
+        }
+        let tail = format!("/{name}");
+        let last = name.rsplit('/').next().unwrap_or(name);
+        let namesakes = deleted.by_name.get(last).map_or(&[][..], Vec::as_slice);
+        // The folder that the path starts from must still be there, or the path belonged to a part
+        // of the repository that is gone as a whole.
+        let fitting = namesakes.iter().filter(|path| {
+            let base = path.strip_suffix(tail.as_str());
+            base.is_some_and(|base| files.is_folder(base))
+        });
+        fitting.filter_map(|path| deleted.files.get(path)).collect()
     }
 
     fn deleted(&self) -> &DeletedPaths {
@@ -195,9 +194,5 @@ impl DeletedPaths {
                 .push(path.to_owned());
             rest = path.rsplit_once('/').map(|(folder, _)| folder);
         }
-    }
-
-    fn get(&self, path: &str) -> Option<&Deletion> {
-        self.files.get(path)
     }
 }

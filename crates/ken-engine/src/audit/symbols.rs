@@ -74,40 +74,36 @@ pub(super) fn check(
     let mut findings = Vec::new();
     for symbol in &absent {
         let claim = &claims[symbol.claim];
-        let elsewhere = found.get(symbol.name);
-        // The claim may cite the folder that the name is in.
-        let below = |path: &&str| claim.cites.iter().any(|cite| is_below(path, cite));
-        if elsewhere.is_some_and(|paths| paths.iter().any(|it| below(&it.as_str()))) {
+        let finding = |kind, message| AuditFinding::for_claim(kind, claims, symbol.claim, message);
+        let name = symbol.name;
+        // `src/pay.py#charge` says which file has the symbol; no other place will do.
+        if let (true, [path]) = (symbol.is_member, &symbol.cited[..]) {
+            let message = format!("`{name}` is not in `{path}`");
+            findings.push(finding(FindingKind::DeadSymbol, message));
             continue;
         }
-        let was_in = past.file_with(claim, symbol);
-        let path = was_in.or_else(|| symbol.cited.first().copied().filter(|_| symbol.is_member));
-        let finding = |kind, message| AuditFinding::for_claim(kind, claims, symbol.claim, message);
-        let name = symbol.written;
-        findings.extend(match (elsewhere, path) {
+        let elsewhere = found.get(name);
+        // The claim may cite the folder that the name is in.
+        let below = |path: &String| claim.cites.iter().any(|cite| is_below(path, cite));
+        if elsewhere.is_some_and(|paths| paths.iter().any(below)) {
+            continue;
+        }
+        findings.extend(match (elsewhere, past.file_with(claim, symbol)) {
             (None, Some(path)) => Some(finding(
                 FindingKind::DeadSymbol,
-                format!(
-                    "`{}` is not in `{path}` and does not occur in the code",
-                    symbol.name
-                ),
+                format!("`{name}` is not in `{path}` and does not occur in the code"),
             )),
             (None, None) => Some(finding(
                 FindingKind::DeadSymbol,
-                format!("`{name}` does not occur in the code"),
+                format!("`{}` does not occur in the code", symbol.written),
             )),
             (Some(paths), Some(path)) => {
                 let now = match &paths[..] {
                     [only] => format!("; it occurs in `{only}`"),
                     _ => String::new(),
                 };
-                let kind = if symbol.is_member {
-                    FindingKind::DeadSymbol
-                } else {
-                    FindingKind::Stale
-                };
-                let message = format!("`{}` is not in `{path}`{now}", symbol.name);
-                Some(finding(kind, message))
+                let message = format!("`{name}` is not in `{path}`{now}");
+                Some(finding(FindingKind::Stale, message))
             }
             (Some(_), None) => None,
         });

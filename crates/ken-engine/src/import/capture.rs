@@ -9,6 +9,7 @@ use std::path::Path;
 
 use ken_core::trust::similarity::{TokenizedStatement, classify_similarity};
 use ken_core::values::actor::{Actor, ActorRole};
+use ken_core::values::citation::{CitationSource, CitationType};
 use ken_core::values::kind::EntryKind;
 use ken_core::values::text::Statement;
 use ken_digest::transcript::{self, ExtractedClaim, Transcript};
@@ -108,6 +109,15 @@ impl CaptureSource {
             None => agent.to_owned(),
         };
         Some(Actor::from_claim(ActorRole::Agent, &name))
+    }
+
+    /// Returns the citation of the whole source.
+    pub fn evidence(&self) -> CitationSource {
+        CitationSource {
+            evidence_type: CitationType::Transcript,
+            // Lower-case hexadecimal digits are always a valid reference.
+            evidence_ref: self.digest.parse().expect("digits are a reference"),
+        }
     }
 
     /// Returns the citation of a line, or of the whole source.

@@ -58,6 +58,15 @@ pub struct InboxClaim {
 }
 
 impl InboxClaim {
+    /// Returns the command that extracted the claim.
+    pub fn source_command(&self) -> &'static str {
+        match self.cite.split(':').next() {
+            Some("transcript") => "ken capture",
+            Some("doc") => "ken import",
+            _ => "ken import --review --commits",
+        }
+    }
+
     /// Creates a claim and derives its id.
     pub fn new(kind: EntryKind, statement: String, source: &str, cite: String) -> Self {
         let identity = format!(
@@ -207,7 +216,7 @@ pub(crate) fn find_inbox_claims(
 pub(crate) fn reject_inbox_claims(
     engine: &mut Engine,
     wanted: &[String],
-) -> Result<usize, EngineError> {
+) -> Result<Vec<InboxClaim>, EngineError> {
     let doomed = engine.find_inbox_claims(wanted)?;
     let mut rejected = rejected_claim_ids(engine)?;
     rejected.extend(doomed.iter().map(|it| it.id.clone()));
@@ -218,7 +227,7 @@ pub(crate) fn reject_inbox_claims(
     for staged in &doomed {
         delete_inbox_claim(engine, staged)?;
     }
-    Ok(doomed.len())
+    Ok(doomed)
 }
 
 /// Returns the ids of the claims in the inbox, without parsing the files.

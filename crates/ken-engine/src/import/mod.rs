@@ -98,9 +98,33 @@ pub(crate) fn reduce_history(engine: &mut Engine) -> Result<ReduceOutcome, Engin
     add_to_inbox(engine, staged, reduced)
 }
 
+/// Returns what [`reduce`] would add, without writing anything.
+pub(crate) fn plan_import(
+    engine: &Engine,
+    audit: &AuditReport,
+    take: ClaimSelection,
+) -> Result<ReduceOutcome, EngineError> {
+    let commit = crate::git::head_commit(&engine.place);
+    let staged = inbox::claims_from_audit(audit, take, commit.as_deref());
+    sort_claims(engine, staged, ReduceOutcome::default())
+}
+
 /// Adds claims to the inbox unless they are there, known or rejected.
 fn add_to_inbox(
     engine: &mut Engine,
+    claims: Vec<InboxClaim>,
+    reduced: ReduceOutcome,
+) -> Result<ReduceOutcome, EngineError> {
+    let reduced = sort_claims(engine, claims, reduced)?;
+    for staged in &reduced.staged {
+        inbox::store_inbox_claim(engine, staged)?;
+    }
+    Ok(reduced)
+}
+
+/// Counts claims by outcome and keeps the new ones that the guard admits.
+fn sort_claims(
+    engine: &Engine,
     claims: Vec<InboxClaim>,
     mut reduced: ReduceOutcome,
 ) -> Result<ReduceOutcome, EngineError> {
@@ -122,10 +146,9 @@ fn add_to_inbox(
             .scan(&staged.statement, crate::guard::Mode::Statement)
             .refused
         {
+            // The guard comes before the write: a refused claim must not reach the disk.
             reduced.refused += 1;
         } else {
-            // The guard comes before the write: a refused claim must not reach the disk.
-            inbox::store_inbox_claim(engine, &staged)?;
             reduced.staged.push(staged);
         }
     }

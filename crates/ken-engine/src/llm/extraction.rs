@@ -3,7 +3,7 @@
 use ken_core::decide::Proposal;
 use ken_core::ledger::event::Origin;
 use ken_core::values::actor::Actor;
-use ken_core::values::citation::{CitationSource, CitationType};
+use ken_core::values::citation::CitationSource;
 use ken_core::values::content::Content;
 use ken_core::values::id::EntryId;
 
@@ -16,9 +16,6 @@ pub const PIECE_BYTES_MAX: usize = 48 << 10;
 
 /// Maximum number of questions per transcript.
 pub const PIECES_MAX: usize = 12;
-
-/// Number of hexadecimal digits in the citation of a transcript.
-const DIGEST_DIGITS: usize = 32;
 
 /// Result for one claim.
 #[derive(Debug)]
@@ -56,18 +53,6 @@ pub fn split_transcript(text: &str) -> Result<Vec<&str>, LlmError> {
             count: pieces.len(),
             max: PIECES_MAX,
         })
-    }
-}
-
-/// Returns the citation of a transcript, by the hash of its text.
-pub fn transcript_evidence(transcript: &str) -> CitationSource {
-    let digest = blake3::hash(transcript.as_bytes()).to_hex();
-    CitationSource {
-        evidence_type: CitationType::Transcript,
-        evidence_ref: digest[..DIGEST_DIGITS]
-            .parse()
-            // Lower-case hexadecimal digits are always a valid reference.
-            .expect("digits are a reference"),
     }
 }
 

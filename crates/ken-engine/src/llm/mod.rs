@@ -29,9 +29,7 @@ use crate::guard::Guard;
 
 pub use config::{LlmChoice, LlmEndpoint, LlmHome, TIMEOUT_SECONDS, TIMEOUT_SECONDS_MAX};
 pub use error::LlmError;
-pub use extraction::{
-    ExtractionOutcome, PIECE_BYTES_MAX, PIECES_MAX, split_transcript, transcript_evidence,
-};
+pub use extraction::{ExtractionOutcome, PIECE_BYTES_MAX, PIECES_MAX, split_transcript};
 pub use pairs::LlmPairOutcome;
 pub use question::{KeptStatement, SameClaim, TranscriptClaim, TranscriptClaims};
 

@@ -170,9 +170,7 @@ fn is_reference(value: &str) -> bool {
 pub(super) fn is_identifier(value: &str) -> bool {
     let mut word = IdentifierWord::default();
     let mut previous = 0_u8;
-    // `getV2ListQueryKey`: a capital after a number starts a word only among real words.
-    let runs = value.split(|c: char| !c.is_ascii_lowercase());
-    let has_words = runs.filter(|run| run.len() >= 4).count() >= 2;
+    let has_words = reads_as_camel_case(value);
     for byte in value.bytes() {
         // A word ends at a separator or where camel case starts a new one.
         let camel = byte.is_ascii_uppercase()
@@ -187,6 +185,22 @@ pub(super) fn is_identifier(value: &str) -> bool {
         previous = byte;
     }
     word.is_plain()
+}
+
+/// Returns whether a value with one digit is camel case: `getV2ListQueryKey`. In a random value,
+/// capitals meet and lower-case letters do not stay together.
+fn reads_as_camel_case(value: &str) -> bool {
+    let digits = value.bytes().filter(u8::is_ascii_digit).count();
+    let is_capital = |byte: &u8| byte.is_ascii_uppercase();
+    let capitals_meet = value
+        .as_bytes()
+        .windows(2)
+        .any(|it| it.iter().all(is_capital));
+    let runs = value.split(|c: char| !c.is_ascii_lowercase());
+    let mut lengths: Vec<usize> = runs.map(str::len).collect();
+    lengths.sort_unstable_by(|a, b| b.cmp(a));
+    let has_long_words = matches!(lengths[..], [first, second, ..] if first >= 6 && second >= 4);
+    digits == 1 && !capitals_meet && has_long_words
 }
 
 /// Counts of one word of an identifier: letters, then digits.

@@ -1,13 +1,7 @@
 //! `ken capture --llm --add`: the LLM's claims become candidate entries.
 
-use std::fs::File;
-use std::io::{self, Read};
-use std::path::Path;
-
-use ken_engine::llm::{
-    ExtractionOutcome, LlmError, PIECE_BYTES_MAX, PIECES_MAX, TranscriptClaim, split_transcript,
-    transcript_evidence,
-};
+use ken_engine::import::CaptureSource;
+use ken_engine::llm::{ExtractionOutcome, LlmError, TranscriptClaim, split_transcript};
 use ken_engine::{Engine, EngineError};
 use serde::Serialize;
 
@@ -15,9 +9,6 @@ use crate::commands::Session;
 use crate::commands::config::llm;
 use crate::failure::{CommandExit, CommandFailure};
 use crate::print::{pluralize, truncate_columns};
-
-/// Maximum bytes of a transcript.
-const BYTES_MAX: u64 = (PIECE_BYTES_MAX * PIECES_MAX) as u64;
 
 /// Maximum columns of a claim.
 const CLAIM_WIDTH: usize = 84;
@@ -46,12 +37,13 @@ struct Tally {
 
 pub(in crate::commands) fn run(
     session: &mut Session<'_>,
-    file: &Path,
+    capture: &CaptureSource,
     dry_run: bool,
 ) -> Result<CommandExit, CommandFailure> {
-    let text = transcript(file)?;
+    // The conversation without tool output: the lines of a transcript are mostly noise.
+    let text = capture.llm_text();
     let pieces = split_transcript(&text).map_err(EngineError::from)?;
-    let evidence = transcript_evidence(&text);
+    let evidence = capture.evidence();
     let mut llm = llm::open(session)?;
     let by = llm.actor();
     let (mut engine, _) = session.surroundings.open_to_write()?;
@@ -172,30 +164,4 @@ fn one(
         format!("{word}  {entries}  {kind}  {claim}{why}")
     };
     session.printer.line(line)
-}
-
-fn transcript(path: &Path) -> Result<String, CommandFailure> {
-    let shown = path.display();
-    let read = |reader: &mut dyn Read| {
-        let mut text = String::new();
-        let read = reader.take(BYTES_MAX + 1).read_to_string(&mut text);
-        read.map(|_| text)
-            .map_err(|e| CommandFailure::io(format_args!("cannot read `{shown}`"), &e))
-    };
-    let text = if path == Path::new("-") {
-        read(&mut io::stdin().lock())?
-    } else {
-        let opened = File::open(path);
-        let mut file =
-            opened.map_err(|e| CommandFailure::io(format_args!("cannot open `{shown}`"), &e))?;
-        read(&mut file)?
-    };
-    if text.len() as u64 <= BYTES_MAX {
-        Ok(text)
-    } else {
-        Err(
-            CommandFailure::usage(format_args!("`{shown}` has more than {BYTES_MAX} bytes"))
-                .with_hint("pass only the relevant part, or split the file and run the command once per part"),
-        )
-    }
 }

@@ -93,10 +93,11 @@ pub(in crate::commands) fn run(
     args: &CaptureArgs,
 ) -> Result<CommandExit, CommandFailure> {
     if let Some(file) = &args.file {
+        let capture = transcript::read_source(args, file)?;
         if args.add {
-            return llm::run(session, file, args.dry_run);
+            return llm::run(session, &capture, args.dry_run);
         }
-        return transcript::run(session, args, file);
+        return transcript::run(session, args, &capture);
     }
     let text_of = |text: &Option<String>| sentence(text.as_deref().unwrap_or_default());
     let statement = format!("{} {}", text_of(&args.problem)?, text_of(&args.solution)?);

@@ -50,30 +50,37 @@ struct Tokens {
     estimated: bool,
 }
 
-pub(in crate::commands) fn run(
-    session: &mut Session<'_>,
+/// Reads a transcript or notes.
+pub(super) fn read_source(
     args: &CaptureArgs,
     file: &Path,
-) -> Result<CommandExit, CommandFailure> {
+) -> Result<CaptureSource, CommandFailure> {
     let agent = args.agent.map(|agent| match agent {
         CaptureAgent::ClaudeCode => TranscriptAgent::ClaudeCode,
         CaptureAgent::Codex => TranscriptAgent::Codex,
     });
-    let capture = CaptureSource::parse(&bytes(file)?, agent)?;
+    Ok(CaptureSource::parse(&bytes(file)?, agent)?)
+}
+
+pub(super) fn run(
+    session: &mut Session<'_>,
+    args: &CaptureArgs,
+    capture: &CaptureSource,
+) -> Result<CommandExit, CommandFailure> {
     let (reduced, spent, exit) = if args.llm {
-        extract_with_llm(session, &capture)?
+        extract_with_llm(session, capture)?
     } else {
-        let reduced = session.read(|engine| Ok(engine.capture(&capture)?))?;
+        let reduced = session.read(|engine| Ok(engine.capture(capture)?))?;
         (reduced, LlmUsage::default(), CommandExit::Fine)
     };
     if session.is_json() {
-        session.printer.json(&object(&capture, &reduced, spent))?;
+        session.printer.json(&object(capture, &reduced, spent))?;
         return Ok(exit);
     }
     for staged in &reduced.staged {
         show(session, staged)?;
     }
-    tell(session, &capture, &reduced, spent)?;
+    tell(session, capture, &reduced, spent)?;
     Ok(exit)
 }
 

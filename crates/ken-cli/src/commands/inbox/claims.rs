@@ -1,5 +1,7 @@
 //! `ken inbox list`, `accept` and `reject`: decisions about pending claims.
 
+use std::collections::BTreeSet;
+
 use clap::Args;
 use ken_engine::import::InboxClaim;
 use serde::Serialize;
@@ -132,13 +134,16 @@ pub(super) fn reject(
     if session.is_json() {
         session.printer.json(&RejectObject {
             schema: "ken.inbox.reject.v1",
-            rejected,
+            rejected: rejected.len(),
         })?;
         return Ok(CommandExit::Fine);
     }
-    let claims = pluralize(rejected as u64, "claim", "claims");
+    let claims = pluralize(rejected.len() as u64, "claim", "claims");
+    let commands: BTreeSet<&str> = rejected.iter().map(|it| it.source_command()).collect();
+    let commands: Vec<String> = commands.iter().map(|it| format!("`{it}`")).collect();
+    let commands = commands.join(" and ");
     session.printer.talk(format_args!(
-        "{claims} rejected; `ken import --review` does not add them again"
+        "{claims} rejected; {commands} will not add them again"
     ))?;
     Ok(CommandExit::Fine)
 }

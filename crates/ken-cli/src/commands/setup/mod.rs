@@ -188,11 +188,12 @@ fn apply_plan(
 }
 
 /// Returns whether a person can answer a question.
-fn can_answer(session: &Session<'_>) -> bool {
+pub(super) fn can_answer(session: &Session<'_>) -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal() && !session.is_json()
 }
 
-fn is_yes(answer: &str) -> bool {
+/// Returns whether an answer agrees; an empty one does.
+pub(super) fn is_yes(answer: &str) -> bool {
     ["", "y", "yes"].contains(&answer.to_lowercase().as_str())
 }
 

@@ -92,6 +92,15 @@ impl Engine {
         import::audit(self, only)
     }
 
+    /// Returns what [`Self::reduce`] would add, without writing anything.
+    pub fn plan_import(
+        &self,
+        audit: &AuditReport,
+        take: ClaimSelection,
+    ) -> Result<ReduceOutcome, EngineError> {
+        import::plan_import(self, audit, take)
+    }
+
     /// Adds the claims of audited documents to the inbox.
     pub fn reduce(
         &mut self,
@@ -152,7 +161,10 @@ impl Engine {
     }
 
     /// Rejects claims permanently: `reduce` does not add them again.
-    pub fn reject_inbox_claims(&mut self, wanted: &[String]) -> Result<usize, EngineError> {
+    pub fn reject_inbox_claims(
+        &mut self,
+        wanted: &[String],
+    ) -> Result<Vec<InboxClaim>, EngineError> {
         import::inbox::reject_inbox_claims(self, wanted)
     }
 
