@@ -112,7 +112,7 @@ pub fn compare_symbol(
     match now {
         Some(now) => AnchorComparison::Changed(now),
         None => AnchorComparison::Gone {
-            nearest: crate::nearest::suggest_names(outline, name),
+            nearest: crate::nearest::suggest_names(outline, name, Some(taken)),
         },
     }
 }

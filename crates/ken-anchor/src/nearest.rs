@@ -1,5 +1,6 @@
 //! Suggestions for a symbol name that was not found.
 
+use crate::fingerprint::Fingerprint;
 use crate::language::Language;
 use crate::outline::Outline;
 
@@ -13,15 +14,21 @@ const SYMBOLS_MAX: usize = 5000;
 /// Characters of a name that are compared.
 const LETTERS_MAX: usize = 64;
 
-/// Returns the symbol names most similar to `name`, the best first.
-pub(crate) fn suggest_names(outline: &Outline, name: &str) -> Vec<String> {
+/// Returns the symbol names most similar to `name`, the best first. A symbol with the code `taken`
+/// comes before all others.
+pub(crate) fn suggest_names(
+    outline: &Outline,
+    name: &str,
+    taken: Option<Fingerprint>,
+) -> Vec<String> {
     let separator = outline.language().map_or(".", Language::separator);
     let last = last_part(name, separator);
-    let mut ranked: Vec<(usize, usize, &str)> = Vec::new();
+    let mut ranked: Vec<(bool, usize, usize, &str)> = Vec::new();
     let compares = outline.symbols().len() <= SYMBOLS_MAX;
     for (at, symbol) in outline.symbols().iter().enumerate() {
         let end = last_part(&symbol.name, separator);
-        let distance = if end.eq_ignore_ascii_case(last) {
+        let is_same_code = taken == Some(symbol.fingerprint);
+        let distance = if is_same_code || end.eq_ignore_ascii_case(last) {
             // The right name in the wrong type or module is the most common mistake.
             0
         } else if compares {
@@ -31,13 +38,13 @@ pub(crate) fn suggest_names(outline: &Outline, name: &str) -> Vec<String> {
         };
         // A name that differs in more than half of its letters is a different name.
         if 2 * distance <= last.chars().count().min(LETTERS_MAX) {
-            ranked.push((distance, at, &symbol.name));
+            ranked.push((!is_same_code, distance, at, &symbol.name));
         }
     }
     // The index breaks ties, so equal distances keep source order.
     ranked.sort_unstable();
     let mut names: Vec<String> = Vec::new();
-    for (_, _, name) in ranked {
+    for (_, _, _, name) in ranked {
         if names.len() < NAMES_MAX && !names.iter().any(|known| known == name) {
             names.push(name.to_owned());
         }
@@ -94,10 +101,22 @@ mod tests {
         let source = b"struct Ledger; impl Ledger { fn charge(&self) {} fn refund(&self) {} }";
         let outline = outline("a.rs", source);
         assert_eq!(
-            suggest_names(&outline, "Ledger::chrage"),
+            suggest_names(&outline, "Ledger::chrage", None),
             ["Ledger::charge"]
         );
-        assert_eq!(suggest_names(&outline, "Book::charge"), ["Ledger::charge"]);
-        assert!(suggest_names(&outline, "unrelated_thing").is_empty());
+        let suggested = suggest_names(&outline, "Book::charge", None);
+        assert_eq!(suggested, ["Ledger::charge"]);
+        assert!(suggest_names(&outline, "unrelated_thing", None).is_empty());
+    }
+
+    #[test]
+    fn a_symbol_with_the_same_code_is_offered_first() {
+        let old = outline("a.py", b"def scrub_dict(d):\n    return clean(d)\n");
+        let new = b"def scrub_list(d):\n    pass\n\ndef tidy(d):\n    return clean(d)\n";
+        let taken = old.find("scrub_dict")[0].fingerprint;
+        assert_eq!(
+            suggest_names(&outline("a.py", new), "scrub_dict", Some(taken)),
+            ["tidy", "scrub_list"]
+        );
     }
 }

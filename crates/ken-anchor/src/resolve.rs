@@ -70,7 +70,7 @@ pub fn resolve_symbol(
     }
     combine_symbols(&outline.find(name)).ok_or_else(|| ResolveError::SymbolNotFound {
         name: name.to_owned(),
-        nearest: suggest_names(outline, name),
+        nearest: suggest_names(outline, name, None),
     })
 }
 

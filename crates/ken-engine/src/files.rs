@@ -3,12 +3,13 @@
 //! Invariant: a file is overwritten only if it contains no edit that is not yet an event.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use ken_core::ledger::entry::Entry;
-use ken_core::ledger::event::{EventData as _, Proposed, RecordedEvent};
+use ken_core::ledger::event::{Cited, EventData as _, Proposed, RecordedEvent};
 use ken_core::ledger::store::{DerivedStore as _, EntryFilter, LifecycleFilter};
 use ken_core::values::id::{EntryId, EventId};
 use ken_ledger::layout::KEN_DIR;
@@ -28,6 +29,8 @@ const DUE_FILE: &str = ".local/views-due";
 const ALL_DUE: &str = "*";
 /// Files at the last sync: name, length, modification time.
 const SEEN_FILE: &str = ".local/views-seen";
+/// First line of [`SEEN_FILE`] since every change of an entry is rendered at once.
+const SEEN_HEADER: &str = "# rendered at once";
 /// Temporary file that is renamed to its target.
 const DRAFT_FILE: &str = ".local/view.tmp";
 /// Maximum number of entries for which every write also renders the lists.
@@ -35,7 +38,11 @@ const LISTS_ON_WRITE_MAX: usize = 1000;
 
 /// Length and modification time of each file at the last sync.
 #[derive(Debug, Default)]
-pub(crate) struct SeenFiles(BTreeMap<String, (u64, u64)>);
+pub(crate) struct SeenFiles {
+    files: BTreeMap<String, (u64, u64)>,
+    /// Set if a build wrote this state that did not render every change of an entry.
+    pub(crate) may_lag: bool,
+}
 
 impl SeenFiles {
     pub(crate) fn load(dir: &dyn Dir) -> Option<Self> {
@@ -49,31 +56,38 @@ impl SeenFiles {
                 (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?),
             ))
         };
-        Some(Self(text.lines().filter_map(line).collect()))
+        Some(Self {
+            files: text.lines().filter_map(line).collect(),
+            may_lag: text.lines().next() != Some(SEEN_HEADER),
+        })
     }
 
     pub(crate) fn save(&self, dir: &dyn Dir) -> io::Result<()> {
-        let lines = self
-            .0
-            .iter()
-            .map(|(name, (len, time))| format!("{name}\t{len}\t{time}\n"));
-        write_atomically(dir, SEEN_FILE, lines.collect::<String>().as_bytes())
+        let mut text = String::new();
+        if !self.may_lag {
+            let _ = writeln!(text, "{SEEN_HEADER}");
+        }
+        for (name, (len, time)) in &self.files {
+            let _ = writeln!(text, "{name}\t{len}\t{time}");
+        }
+        write_atomically(dir, SEEN_FILE, text.as_bytes())
     }
 
     pub(crate) fn is_unchanged(&self, name: &str, stat: &Stat) -> bool {
-        self.0.get(name) == Some(&(stat.len, stat.modified_ns))
+        self.files.get(name) == Some(&(stat.len, stat.modified_ns))
     }
 
     pub(crate) fn record(&mut self, name: &str, stat: &Stat) {
-        self.0.insert(name.to_owned(), (stat.len, stat.modified_ns));
+        self.files
+            .insert(name.to_owned(), (stat.len, stat.modified_ns));
     }
 
     pub(crate) fn forget(&mut self, name: &str) {
-        self.0.remove(name);
+        self.files.remove(name);
     }
 
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
-        self.0.keys().map(String::as_str)
+        self.files.keys().map(String::as_str)
     }
 }
 
@@ -202,13 +216,7 @@ pub(crate) fn render_due(engine: &mut Engine) -> Result<usize, EngineError> {
     }
     let mut written = 0;
     for entry in take_due_entries(engine)? {
-        written += usize::from(render_entry(
-            engine,
-            &dir,
-            &entry,
-            MachineStatePolicy::Keep,
-            &mut seen,
-        )?);
+        written += usize::from(render_entry(engine, &dir, &entry, &mut seen)?);
         engine.views.lists_outdated = true;
     }
     engine.views.seen = Some(seen);
@@ -232,9 +240,7 @@ pub(crate) fn rerender_unredacted(engine: &mut Engine) -> Result<usize, EngineEr
             .map(|id| engine.index.entry(id))
             .transpose()?;
         let done = match entry.flatten().filter(|entry| entry.file_name().is_some()) {
-            Some(entry) => {
-                render_entry(engine, &dir, &entry, MachineStatePolicy::Refresh, &mut seen)?
-            }
+            Some(entry) => render_entry(engine, &dir, &entry, &mut seen)?,
             None => remove_if_unedited(&dir, &name, &mut seen)?,
         };
         changed += usize::from(done);
@@ -298,8 +304,7 @@ pub(crate) fn flush_views(engine: &mut Engine) -> Result<(), EngineError> {
         .map_err(DiskError::on("write", DUE_FILE))?)
 }
 
-/// Renders every entry file and list with current machine state; returns the number of written
-/// entry files.
+/// Renders every entry file and list; returns the number of written entry files.
 pub(crate) fn render_all(engine: &mut Engine) -> Result<usize, EngineError> {
     sync::sync_before_writing(engine)?;
     let dir = Arc::clone(&engine.ken);
@@ -311,13 +316,7 @@ pub(crate) fn render_all(engine: &mut Engine) -> Result<usize, EngineError> {
         ..EntryFilter::default()
     })?;
     for entry in &entries {
-        written += usize::from(render_entry(
-            engine,
-            &dir,
-            entry,
-            MachineStatePolicy::Refresh,
-            &mut seen,
-        )?);
+        written += usize::from(render_entry(engine, &dir, entry, &mut seen)?);
     }
     engine.views = ViewState {
         seen: Some(seen),
@@ -347,7 +346,6 @@ pub(crate) fn render_entry(
     engine: &Engine,
     dir: &RealDir,
     entry: &Entry,
-    machine: MachineStatePolicy,
     seen: &mut SeenFiles,
 ) -> Result<bool, EngineError> {
     // Without content there is no file name, so the old file is found by its id.
@@ -357,23 +355,14 @@ pub(crate) fn render_entry(
         }
         return Ok(false);
     };
-    // Machine state kept from the old file may quote an event that was redacted since.
-    let machine = if entry.history.blanked > 0 {
-        MachineStatePolicy::Refresh
-    } else {
-        machine
-    };
     let path = format!("{ENTRIES_DIR}/{name}");
     let old = read_text(dir, &path)?;
     let text = match &old {
         // A file that was deleted to retract the entry stays deleted.
         None if entry.retracted.is_some() => None,
-        None => entry_file::render(entry, None),
+        None => entry_file::render(entry),
         Some(old) => match entry_file::parse(old) {
-            Ok(reading) if may_replace(engine, &reading)? => match machine {
-                MachineStatePolicy::Keep => entry_file::render(entry, Some(&reading.machine)),
-                MachineStatePolicy::Refresh => entry_file::render(entry, None),
-            },
+            Ok(reading) if may_replace(engine, entry, &reading)? => entry_file::render(entry),
             Ok(_) | Err(_) => None,
         },
     };
@@ -468,20 +457,54 @@ pub(crate) fn unredacted_files(
 /// Returns true if a file may be overwritten: it is unedited, and this branch has its events.
 ///
 /// A file that shows a redacted event is overwritten even if events are missing.
-fn may_replace(engine: &Engine, reading: &ParsedEntryFile) -> Result<bool, EngineError> {
+pub(crate) fn may_replace(
+    engine: &Engine,
+    entry: &Entry,
+    reading: &ParsedEntryFile,
+) -> Result<bool, EngineError> {
     if !reading.content_is_rendered() {
         return Ok(false);
     }
     // With events missing, the file is newer than this branch's state.
-    let mut known = true;
+    let mut known = unrecorded_source(engine, entry, reading)?.is_none();
     for id in &reading.revision {
         known &= engine.index.event(*id)?.is_some();
     }
-    if known {
+    // A date that a person set becomes a confirmation first.
+    if known && reading.machine_is_rendered {
         return Ok(true);
     }
     let blanked = verify::redacted_ids(engine)?;
     Ok(reading.revision.iter().any(|id| blanked.contains(id)))
+}
+
+/// Returns a source in a file that no event of its entry cites: a person added it, or the event is
+/// on a branch that is not merged yet.
+pub(crate) fn unrecorded_source(
+    engine: &Engine,
+    entry: &Entry,
+    reading: &ParsedEntryFile,
+) -> Result<Option<String>, EngineError> {
+    // The event of the source may be a redacted one, and then the file must not keep it.
+    if entry.history.blanked > 0 {
+        return Ok(None);
+    }
+    let mut cited: BTreeSet<String> = entry.citations.iter().map(ToString::to_string).collect();
+    let missing = |cited: &BTreeSet<String>| {
+        let mut sources = reading.machine.sources.iter();
+        sources.find(|source| !cited.contains(*source)).cloned()
+    };
+    if missing(&cited).is_some() {
+        // A citation may have been withdrawn since the file was rendered.
+        for recorded in engine.history(entry.id)? {
+            let event = &recorded.event;
+            let proposed = event.get::<Proposed>().map(|data| &data.citations[..]);
+            let added = event.get::<Cited>().map(|data| &data.citation);
+            let citations = proposed.unwrap_or_default().iter().chain(added);
+            cited.extend(citations.map(ToString::to_string));
+        }
+    }
+    Ok(missing(&cited))
 }
 
 impl Drop for Engine {
@@ -504,13 +527,6 @@ fn remove_entry_file(dir: &RealDir, name: &str) -> Result<(), EngineError> {
 pub(crate) fn id_from_file_name(name: &str) -> Option<EntryId> {
     const ID_CHARS: usize = 2 + EntryId::TAIL_CHARS;
     name.get(..ID_CHARS)?.parse().ok()
-}
-
-/// Policy for the machine state when a file is rendered again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum MachineStatePolicy {
-    Keep,
-    Refresh,
 }
 
 /// Returns a file's text, `None` if there is no file.

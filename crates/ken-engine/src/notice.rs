@@ -14,10 +14,19 @@ pub enum EngineNotice {
         edit: EntryFileEdit,
         by: Actor,
     },
+    /// Edits of entry files are not events yet, so the answer does not show them.
+    EditsUnrecorded {
+        edits: usize,
+    },
     /// A file was not synced, with the reason.
     FileIgnored {
         file: String,
         why: String,
+    },
+    /// A conflict in an entry file was resolved: the ledger has the versions of both sides.
+    ConflictResolved {
+        entry: EntryId,
+        file: String,
     },
     /// Nothing was synced, because a git operation is in progress.
     SyncDeferred {

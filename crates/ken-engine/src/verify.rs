@@ -9,7 +9,6 @@ use std::thread;
 use ken_core::ledger::entry::Entry;
 use ken_core::ledger::store::{DerivedStore as _, EntryFilter, LifecycleFilter};
 use ken_core::ledger::workspace::WorkspaceState;
-use ken_core::values::actor::{Actor, ActorRole};
 use ken_core::values::id::{EntryId, EventId};
 use ken_core::values::time::Timestamp;
 use ken_index::Index;
@@ -29,10 +28,10 @@ use crate::gates::{self, SCHEMA_GATE};
 use crate::guard::{Guard, RescanFinding};
 use crate::notice::EngineNotice;
 use crate::promotion::{self, check_new_approvals};
-use crate::sync;
+use crate::sync::pending::{PendingEdits, evaluate_edits};
 use crate::validity::{
-    self, ChangeOrigin, ChangeRange, CheckContext, CodeVersion, CommitTree, LedgerChange,
-    ValidityReport, WorkTree, check_all_entries, check_change, norm_findings,
+    ChangeOrigin, ChangeRange, CheckContext, CodeVersion, CommitTree, LedgerChange, ValidityReport,
+    WorkTree, check_all_entries, check_change, norm_findings,
 };
 
 /// The part of the knowledge base that is verified.
@@ -58,8 +57,8 @@ pub struct VerifyOutcome {
     /// The gates that ran.
     pub gates: Vec<&'static str>,
     pub validity: ValidityReport,
-    /// Entries that were reanchored to the new location of their code.
-    pub reanchored: Vec<EntryId>,
+    /// Number of edits of entry files that are not events yet. They were checked as if they were.
+    pub unrecorded_edits: usize,
 }
 
 impl VerifyOutcome {
@@ -77,15 +76,16 @@ impl VerifyOutcome {
 }
 
 /// Verifies `scope`; `progress` receives the number of checked entries and the total.
+///
+/// Writes neither events nor entry files: `ken sync` records edits and follows moved code.
 pub(crate) fn verify(
     engine: &mut Engine,
     scope: VerifyScope<'_>,
-    by: &Actor,
     progress: &mut dyn FnMut(usize, usize),
 ) -> Result<VerifyOutcome, EngineError> {
     let _in = tracing::info_span!("verify").entered();
     match scope {
-        VerifyScope::Everything => verify_everything(engine, by, progress),
+        VerifyScope::Everything => verify_everything(engine, progress),
         VerifyScope::Change { base, head, from } => {
             let head = head.map(|head| CommitTree::from_revision(&engine.place, head));
             let head = head.transpose()?.map(Arc::new);
@@ -105,21 +105,25 @@ pub(crate) fn verify(
 /// Verifies the whole ledger and all entries.
 ///
 /// Checks schema, sources and links, that no redacted data is back, and every live entry
-/// against the code. Entries whose code moved are reanchored, except in CI.
+/// against the code.
 fn verify_everything(
     engine: &mut Engine,
-    by: &Actor,
     progress: &mut dyn FnMut(usize, usize),
 ) -> Result<VerifyOutcome, EngineError> {
-    // Before the sync: it rewrites files that show redacted data, which would hide the problem.
     let quoting = files::unredacted_files(engine, &redacted_ids(engine)?)?;
-    sync::sync_edits_once(engine)?;
+    let pending = evaluate_edits(engine)?;
     let mut findings = redaction_findings(engine, quoting)?;
+    findings.extend(edit_findings(&pending));
     findings.extend(guard_findings(engine)?);
     let mut entries = engine.index.list(&EntryFilter {
         lifecycle: LifecycleFilter::All,
         ..EntryFilter::default()
     })?;
+    for entry in &mut entries {
+        if let Some(edited) = pending.entries.get(&entry.id) {
+            entry.clone_from(edited);
+        }
+    }
     let known = entries.len();
     let now = engine.now();
     for entry in &entries {
@@ -151,20 +155,14 @@ fn verify_everything(
     // Damage goes first: it may be the cause of other findings.
     findings.splice(0..0, checked.findings.into_iter().map(ledger_finding));
     findings.extend(impact.validity_findings(config.verify.fail_on));
-    let followed = match by.role() {
-        // Events appended in CI would be lost with its checkout.
-        ActorRole::Ci => Vec::new(),
-        ActorRole::Human | ActorRole::Agent | ActorRole::Import | ActorRole::Peer => {
-            validity::anchoring::reanchor_moved(engine, &impact.moved, by)?.moved
-        }
-    };
+    engine.notices.extend(edit_notices(&pending));
     Ok(VerifyOutcome {
         entries: known,
         events: checked.events,
         findings,
         gates: LEDGER_GATES.to_vec(),
         validity: impact,
-        reanchored: followed,
+        unrecorded_edits: pending.edits,
     })
 }
 
@@ -183,7 +181,7 @@ fn guard_findings(engine: &Engine) -> Result<Vec<GateFinding>, EngineError> {
     Ok(refused.map(finding).collect())
 }
 
-/// Returns findings for redacted data that is back, and for edits that could not be synced.
+/// Returns findings for redacted data that is back.
 fn redaction_findings(
     engine: &Engine,
     quoting: Vec<UnredactedFile>,
@@ -212,18 +210,43 @@ fn redaction_findings(
             line: None,
         });
     }
-    for notice in &engine.notices {
-        if let EngineNotice::FileIgnored { file, why } = notice {
-            findings.push(GateFinding {
-                gate: SCHEMA_GATE,
-                level: GateLevel::Error,
-                message: format!("this edit was not synced: {why}"),
-                at: format!(".ken/entries/{file}"),
-                line: None,
-            });
-        }
-    }
     Ok(findings)
+}
+
+/// Returns findings for edits that a sync would refuse, and for conflicts.
+fn edit_findings(pending: &PendingEdits) -> impl Iterator<Item = GateFinding> + '_ {
+    let finding = |file: &str, message: String| GateFinding {
+        gate: SCHEMA_GATE,
+        level: GateLevel::Error,
+        message,
+        at: format!(".ken/entries/{file}"),
+        line: None,
+    };
+    let refused = pending.refused.iter().map(move |(file, why)| {
+        finding(
+            file,
+            format!("this edit cannot be recorded: {why}; correct the file and run `ken sync`"),
+        )
+    });
+    let conflicted = pending.conflicted.iter().map(move |file| {
+        let message = "this file contains conflict markers; run `ken sync` to render it from the merged ledger, or resolve them";
+        finding(file, message.to_owned())
+    });
+    refused.chain(conflicted)
+}
+
+/// Returns notices for edits that could not be judged.
+fn edit_notices(pending: &PendingEdits) -> Vec<EngineNotice> {
+    let deferred = pending.deferred.clone();
+    let mut notices: Vec<EngineNotice> = deferred
+        .map(|why| EngineNotice::SyncDeferred { why })
+        .into_iter()
+        .collect();
+    if !pending.uncertain_deletions.is_empty() {
+        let files = pending.uncertain_deletions.clone();
+        notices.push(EngineNotice::ManyFilesGone { files });
+    }
+    notices
 }
 
 /// Returns the segments that contain unredacted copies of redacted events.
@@ -283,7 +306,7 @@ pub(crate) fn verify_change(
         findings,
         gates: change_gates(from),
         validity: impact,
-        reanchored: Vec::new(),
+        unrecorded_edits: 0,
     })
 }
 

@@ -12,9 +12,11 @@ use std::path::{Path, PathBuf};
 
 use ken_core::ledger::event::RecordedEvent;
 use ken_core::ledger::state::{EventSet, LedgerState};
+use ken_core::ledger::store::{EntryFilter, LifecycleFilter};
 use ken_core::values::kind::Memory;
+use ken_engine::export::{BUNDLE_EVENTS_FILE, ExportFormat};
 use ken_engine::runtime::FixedRuntime;
-use ken_engine::{Engine, GitEnv};
+use ken_engine::{Engine, GitEnv, init};
 use ken_ledger::layout::{SegmentForm, SegmentName};
 use ken_ledger::{Ledger, LedgerLocation, pack};
 use ken_testkit::any_event::{WriterStyle, generate_history};
@@ -98,6 +100,55 @@ fn copy_dir(from: &Path, to: &Path) {
         } else {
             fs::copy(entry.path(), target).unwrap();
         }
+    }
+}
+
+/// Opens a new, empty ledger outside git.
+fn open_empty() -> (Engine, tempfile::TempDir) {
+    let dir = tempfile::tempdir().unwrap();
+    init::init(dir.path(), &GitEnv::default()).unwrap();
+    let world = FixedRuntime::new("2026-11-16T00:00:00Z".parse().unwrap(), 2);
+    let engine = Engine::open(dir.path(), &GitEnv::default(), None, Box::new(world)).unwrap();
+    (engine, dir)
+}
+
+#[test]
+fn an_imported_export_has_the_exact_state_of_the_golden_ledger() {
+    let (_, dir) = open_copy(&fixture_dir());
+    let world = FixedRuntime::new("2026-11-15T00:00:00Z".parse().unwrap(), 1);
+    let engine = Engine::open(dir.path(), &GitEnv::default(), None, Box::new(world)).unwrap();
+    let all = EntryFilter {
+        lifecycle: LifecycleFilter::All,
+        ..EntryFilter::default()
+    };
+    let person = "human:ada".parse().unwrap();
+    let lines = engine.export(&all, ExportFormat::Jsonl).unwrap();
+    let bundle = engine.export(&all, ExportFormat::Okf).unwrap();
+    assert_eq!(lines[""], bundle[BUNDLE_EVENTS_FILE]);
+    let exported = engine.state().unwrap().entries;
+    assert!(exported.len() > 20, "{} entries", exported.len());
+
+    let (mut fresh, _dir) = open_empty();
+    let outcome = fresh.import_export(&lines[""], &person).unwrap();
+    assert!(outcome.refused.is_empty(), "{:?}", outcome.refused);
+    assert_eq!(fresh.state().unwrap().entries, exported);
+
+    // The second import changes nothing.
+    let again = fresh.import_export(&lines[""], &person).unwrap();
+    assert_eq!((again.events, again.known), (0, outcome.events));
+    assert_eq!(fresh.export(&all, ExportFormat::Jsonl).unwrap(), lines);
+}
+
+#[test]
+fn only_a_person_imports_an_export() {
+    let (mut fresh, _dir) = open_empty();
+    for by in ["agent:one", "ci:build", "peer:other"] {
+        let by = by.parse().unwrap();
+        let refused = fresh.import_export("", &by).unwrap_err().to_string();
+        assert!(
+            refused.contains("importing an export requires a person"),
+            "{refused}"
+        );
     }
 }
 

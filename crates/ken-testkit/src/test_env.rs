@@ -132,16 +132,27 @@ impl TestEnvironment {
 
     /// Runs git in the root and returns its stdout. Panics if it fails.
     pub fn git<I: IntoIterator<Item = S>, S: AsRef<OsStr>>(&self, args: I) -> String {
+        let mut git = self.git_command(args);
+        let output = git.output().expect("git runs");
+        let (out, err) = (text(&output.stdout), text(&output.stderr));
+        assert!(output.status.success(), "{git:?}: {out}{err}");
+        out
+    }
+
+    /// Runs git in the root and returns whether it succeeded.
+    pub fn git_succeeds<I: IntoIterator<Item = S>, S: AsRef<OsStr>>(&self, args: I) -> bool {
+        let output = self.git_command(args).output().expect("git runs");
+        output.status.success()
+    }
+
+    fn git_command<I: IntoIterator<Item = S>, S: AsRef<OsStr>>(&self, args: I) -> Command {
         // Fixed dates make commit hashes reproducible.
         let date = format!("@{} +0000", self.now.get().seconds());
         let mut git = self.command(Path::new("git"));
         git.args(args)
             .env("GIT_AUTHOR_DATE", &date)
             .env("GIT_COMMITTER_DATE", &date);
-        let output = git.output().expect("git runs");
-        let (out, err) = (text(&output.stdout), text(&output.stderr));
-        assert!(output.status.success(), "{git:?}: {out}{err}");
-        out
+        git
     }
 
     /// Runs `ken` in the root, one minute after the last run.

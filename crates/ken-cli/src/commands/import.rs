@@ -7,9 +7,9 @@ use ken_engine::audit::AuditReport;
 use ken_engine::import::{AcceptOutcome, ClaimSelection, InboxClaim, ReduceOutcome};
 use serde::Serialize;
 
-use super::Session;
 use super::inbox::collect::{self, CollectArgs};
 use super::setup::{can_answer, is_yes};
+use super::{Session, import_export};
 use crate::failure::{CommandExit, CommandFailure};
 use crate::print::audit::{audit_summary, limits_text};
 use crate::print::progress::ProgressIndicator;
@@ -23,11 +23,12 @@ On a terminal, Ken shows the claims and asks before it adds them. Otherwise it a
 Examples:
   ken import                      import valid claims of CLAUDE.md, AGENTS.md, rules, decisions
   ken import --dry-run            show what would be added
+  ken import entries.jsonl        restore an export of `ken ledger export`
   ken import --review docs/adr    put the claims into the inbox instead
   ken import --review --commits   find norms in the commit history")]
 pub(crate) struct ImportArgs {
-    /// Documents or folders, relative to the repository root [default: every document with agent
-    /// instructions]
+    /// Documents or folders, relative to the repository root, or an export of another repository
+    /// [default: every document with agent instructions]
     #[arg(conflicts_with = "commits")]
     pub(crate) paths: Vec<String>,
     /// Show what would be added without adding it
@@ -70,6 +71,9 @@ pub(super) fn run(
     session: &mut Session<'_>,
     args: &ImportArgs,
 ) -> Result<CommandExit, CommandFailure> {
+    if let Some(export) = import_export::find_export(session, &args.paths) {
+        return import_export::run(session, &export);
+    }
     if args.review {
         let sources = args.paths.clone();
         let commits = args.commits;

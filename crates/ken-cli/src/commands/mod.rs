@@ -22,6 +22,7 @@ pub(crate) mod help;
 mod hook;
 mod hub;
 mod import;
+mod import_export;
 mod inbox;
 mod init;
 mod installation;
@@ -321,12 +322,13 @@ impl Session<'_> {
         let is_verify = matches!(command, KenCommand::Verify(_))
             || matches!(command, KenCommand::Knowledge(it) if it.is_verify());
         let is_audit = matches!(command, KenCommand::Audit(_));
+        let is_export = matches!(command, KenCommand::Ledger(it) if it.is_export());
         match self.printer.format() {
             Format::Text | Format::Json => Ok(()),
             Format::Sarif | Format::Github | Format::Markdown if is_verify => Ok(()),
-            Format::Markdown if is_audit => Ok(()),
+            Format::Markdown if is_audit || is_export => Ok(()),
             Format::Sarif | Format::Github | Format::Markdown => Err(CommandFailure::usage(
-                "only `ken verify` supports this format; `ken audit` supports markdown",
+                "this command prints text or JSON; `ken verify` also supports sarif, github and markdown, `ken audit` and `ken ledger export` support markdown",
             )),
         }
     }
@@ -390,6 +392,7 @@ impl Session<'_> {
     ) -> Result<T, CommandFailure> {
         let reader = self.surroundings.reader();
         self.read(|engine| {
+            engine.note_unrecorded_edits();
             let answer = ask(engine)?;
             if let Some(reader) = &reader {
                 engine.record_exposures(reader, &shown(&answer), how)?;

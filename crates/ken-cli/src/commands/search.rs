@@ -154,6 +154,7 @@ pub(super) fn run(
     let surroundings = session.surroundings.clone();
     let wants_weak = !session.is_json() && !args.context;
     let found = session.read(|engine| {
+        engine.note_unrecorded_edits();
         let extracted = query_input::read_query(engine, &start, &args.query, &args.input)?;
         let search = SearchQuery {
             query: extracted.text,

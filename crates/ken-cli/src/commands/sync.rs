@@ -1,11 +1,14 @@
-//! `ken sync`: turns hand edits of entry files into events and updates the files.
+//! `ken sync`: turns hand edits of entry files into events, follows moved code and updates the
+//! files.
 //!
 //! With `--remote`, it then pulls from and pushes to a hub.
 
 use clap::Args;
+use ken_core::values::id::EntryId;
 use ken_engine::notice::EngineNotice;
 use ken_engine::remote::PushSelection;
 use ken_engine::sync::BulkDeletion;
+use ken_engine::validity::ReanchorOutcome;
 use serde::Serialize;
 
 use super::Session;
@@ -30,6 +33,14 @@ struct SyncObject {
     schema: &'static str,
     absorbed: usize,
     rendered: usize,
+    /// Files whose edit was refused.
+    refused: Vec<String>,
+    /// Entries whose anchors follow moved code now.
+    moved: Vec<String>,
+    /// Entries whose anchors received a fingerprint.
+    fingerprinted: Vec<String>,
+    /// Entries with concurrent versions.
+    concurrent: Vec<String>,
     /// Whether nothing was read because git is in the middle of an operation.
     waiting: bool,
     /// Entries whose file was deleted before it was ever committed.
@@ -53,17 +64,27 @@ pub(super) fn run(
     let is_deferred = notices
         .iter()
         .any(|notice| matches!(notice, EngineNotice::SyncDeferred { .. }));
+    let refused: Vec<String> = notices.iter().filter_map(refused_file).collect();
     session.printer.notices(&notices)?;
     if !session.is_json() && !is_deferred {
         let edits = pluralize(synced.edits as u64, "hand edit", "hand edits");
-        let state = if synced.missing_uncommitted.is_empty() {
-            "; entry files are up to date"
-        } else {
-            ""
+        let state = match refused.len() as u64 {
+            0 if synced.missing_uncommitted.is_empty() => "; entry files are up to date".to_owned(),
+            0 => String::new(),
+            count => format!(
+                "; {} not recorded",
+                pluralize(count, "edit was", "edits were")
+            ),
         };
         session
             .printer
             .talk(format_args!("recorded {edits}{state}"))?;
+        tell_anchors(session, &synced.anchors)?;
+        for id in &synced.concurrent {
+            session.printer.note(&format!(
+                "{id} has concurrent versions; `ken show {id}` shows them, `ken edit {id}` settles them"
+            ))?;
+        }
         for (id, file) in &synced.missing_uncommitted {
             session.printer.note(&format!(
                 ".ken/entries/{file} was deleted before it was committed, so {id} is unchanged"
@@ -82,6 +103,10 @@ pub(super) fn run(
             schema: "ken.sync.v1",
             absorbed: synced.edits,
             rendered: synced.rendered_files,
+            refused: refused.clone(),
+            moved: to_strings(&synced.anchors.moved),
+            fingerprinted: to_strings(&synced.anchors.fingerprinted),
+            concurrent: to_strings(&synced.concurrent),
             waiting: is_deferred,
             missing_uncommitted: synced
                 .missing_uncommitted
@@ -92,7 +117,47 @@ pub(super) fn run(
             push: exchanged.push,
         })?;
     }
-    Ok(exchanged.exit.unwrap_or(CommandExit::Fine))
+    let own = if refused.is_empty() {
+        CommandExit::Fine
+    } else {
+        CommandExit::Refused
+    };
+    Ok(exchanged.exit.unwrap_or(own))
+}
+
+/// Returns the file of an edit that was not recorded.
+fn refused_file(notice: &EngineNotice) -> Option<String> {
+    match notice {
+        EngineNotice::FileIgnored { file, .. } => Some(file.clone()),
+        _ => None,
+    }
+}
+
+fn to_strings(ids: &[EntryId]) -> Vec<String> {
+    ids.iter().map(ToString::to_string).collect()
+}
+
+fn tell_anchors(session: &mut Session<'_>, done: &ReanchorOutcome) -> Result<(), CommandFailure> {
+    let count = |ids: &[EntryId]| pluralize(ids.len() as u64, "entry", "entries");
+    if !done.moved.is_empty() {
+        session.printer.talk(format_args!(
+            "updated the anchors of {} whose code moved",
+            count(&done.moved)
+        ))?;
+    }
+    if !done.fingerprinted.is_empty() {
+        session.printer.talk(format_args!(
+            "fingerprinted the anchors of {}",
+            count(&done.fingerprinted)
+        ))?;
+    }
+    if !done.unresolved.is_empty() {
+        session.printer.hint(format_args!(
+            "the code of {} changed: `ken entry reanchor` decides about each",
+            count(&done.unresolved)
+        ))?;
+    }
+    Ok(())
 }
 
 /// Results of a pull and a push.

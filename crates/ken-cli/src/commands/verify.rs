@@ -2,7 +2,6 @@
 
 use clap::Args;
 use ken_core::trust::run::ExposureChannel;
-use ken_engine::notice::EngineNotice;
 use ken_engine::validity::{
     ChangeOrigin, LedgerChange, is_bare_repository, verify_bare_repository,
 };
@@ -13,6 +12,7 @@ use super::Session;
 use crate::args::Format;
 use crate::failure::{CommandExit, CommandFailure};
 use crate::print::gate;
+use crate::print::pluralize;
 use crate::print::progress::ProgressIndicator;
 use crate::print::sarif::sarif_log;
 
@@ -42,6 +42,8 @@ struct VerifyObject<'a> {
     /// Every gate that ran, with its verdict.
     gates: Vec<GateResult>,
     findings: &'a [GateFinding],
+    /// Number of edits of entry files that were checked as if `ken sync` had recorded them.
+    unrecorded_edits: usize,
     /// Number of entries checked against the code; `parsed` counts the files read for it.
     checked: usize,
     parsed: usize,
@@ -85,10 +87,9 @@ pub(super) fn run(
     }
     let progress = ProgressIndicator::start(session.printer, "verifying", None);
     let surroundings = session.surroundings.clone();
-    let (verified, mut notices) = session.write_quietly(|engine, by| {
-        let check = |it: &ProgressIndicator| {
-            engine.verify(scope, by, &mut |at, all| it.set_progress(at, all))
-        };
+    let verified = session.write(|engine, by| {
+        let check =
+            |it: &ProgressIndicator| engine.verify(scope, &mut |at, all| it.set_progress(at, all));
         let verified = progress.during(check)?;
         let reader = surroundings.as_reader(by);
         engine.record_exposures(
@@ -98,9 +99,6 @@ pub(super) fn run(
         )?;
         Ok(verified)
     })?;
-    // An entry file edit that was not synced is a finding here.
-    notices.retain(|notice| !matches!(notice, EngineNotice::FileIgnored { .. }));
-    session.printer.notices(&notices)?;
     finish(session, &verified)
 }
 
@@ -118,19 +116,10 @@ fn finish(
 
 fn print(session: &mut Session<'_>, verified: &VerifyOutcome) -> Result<(), CommandFailure> {
     match session.printer.format() {
-        Format::Text => {
-            let width = session.printer.width();
-            session
-                .printer
-                .text(gate::verification_text(verified, width))?;
-            let checks = &verified.validity;
-            if !checks.invalid.is_empty() || !checks.invalid_before.is_empty() {
-                session.printer.hint(
-                    "`ken entry reanchor` shows each entry whose code changed and asks what to do",
-                )?;
-            }
-            Ok(())
-        }
+        Format::Text if session.printer.is_quiet() => session
+            .printer
+            .text(gate::finding_lines(&verified.findings)),
+        Format::Text => print_text(session, verified),
         Format::Json => session.printer.json(&object(verified)),
         Format::Sarif => session.printer.json(&sarif_log(&verified.findings)),
         Format::Github => session
@@ -138,6 +127,31 @@ fn print(session: &mut Session<'_>, verified: &VerifyOutcome) -> Result<(), Comm
             .text(gate::github_annotations(&verified.findings)),
         Format::Markdown => session.printer.text(gate::verification_markdown(verified)),
     }
+}
+
+fn print_text(session: &mut Session<'_>, verified: &VerifyOutcome) -> Result<(), CommandFailure> {
+    let width = session.printer.width();
+    session
+        .printer
+        .text(gate::verification_text(verified, width))?;
+    let checks = &verified.validity;
+    if verified.unrecorded_edits > 0 {
+        let edits = pluralize(verified.unrecorded_edits as u64, "edit", "edits");
+        session.printer.note(&format!(
+            "{edits} of entry files checked as if recorded; run `ken sync` to record"
+        ))?;
+    }
+    if !checks.moved.is_empty() {
+        session
+            .printer
+            .hint("`ken sync` updates the anchors of moved code")?;
+    }
+    if !checks.invalid.is_empty() || !checks.invalid_before.is_empty() {
+        session
+            .printer
+            .hint("`ken entry reanchor` shows each entry whose code changed and asks what to do")?;
+    }
+    Ok(())
 }
 
 fn object(verified: &VerifyOutcome) -> VerifyObject<'_> {
@@ -150,6 +164,7 @@ fn object(verified: &VerifyOutcome) -> VerifyObject<'_> {
         events: verified.events,
         gates: verified.gate_results(),
         findings: &verified.findings,
+        unrecorded_edits: verified.unrecorded_edits,
         checked: impact.checked,
         parsed: impact.parsed_files,
         invalid: objects(&impact.invalid),

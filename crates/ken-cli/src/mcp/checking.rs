@@ -99,10 +99,7 @@ fn verify_change(
         // stranger.
         from: ChangeOrigin::Member,
     };
-    match context
-        .engine
-        .verify(scope, &context.reader.agent, &mut |_, _| ())
-    {
+    match context.engine.verify(scope, &mut |_, _| ()) {
         // A repository without commits has no `HEAD`. Only an explicit base is an error.
         Err(_) if is_guess => Ok(None),
         verified => Ok(Some(verified?)),

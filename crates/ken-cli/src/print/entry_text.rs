@@ -107,7 +107,7 @@ impl EntryTextBuilder {
         let anchors: Vec<String> = content.anchors.iter().map(|it| it.at.to_string()).collect();
         // Shown even if empty: whether an entry can be checked against code matters to a reader.
         if anchors.is_empty() {
-            self.field("anchors", &["none (cites no code)".to_owned()]);
+            self.field("anchors", &["none".to_owned()]);
         } else {
             self.field("anchors", &anchors);
         }

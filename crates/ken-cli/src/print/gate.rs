@@ -38,10 +38,10 @@ impl<'a> CheckedEntryJson<'a> {
     }
 }
 
-/// Renders the result for a terminal: findings, then moved entries, norms and ledger changes.
-pub(crate) fn verification_text(verified: &VerifyOutcome, width: usize) -> String {
+/// Renders one line per finding.
+pub(crate) fn finding_lines(findings: &[GateFinding]) -> String {
     let mut out = String::new();
-    for finding in &verified.findings {
+    for finding in findings {
         let (style, word) = match finding.level {
             GateLevel::Warning => (WARN, "warning"),
             GateLevel::Error => (BAD, "error"),
@@ -55,6 +55,12 @@ pub(crate) fn verification_text(verified: &VerifyOutcome, width: usize) -> Strin
         let word = styled(style, word);
         let _ = writeln!(out, "{word} {at}{line}: {message} [{gate}]");
     }
+    out
+}
+
+/// Renders the result for a terminal: findings, then moved entries, norms and ledger changes.
+pub(crate) fn verification_text(verified: &VerifyOutcome, width: usize) -> String {
+    let mut out = finding_lines(&verified.findings);
     let impact = &verified.validity;
     // With a single anchor, the finding above already names it.
     let has_several = changed_anchors(impact).count() > 1;
@@ -117,18 +123,13 @@ fn impact_table(verified: &VerifyOutcome, width: usize) -> String {
     let impact = &verified.validity;
     let mut table = TextTable::new(&["", "ENTRY", "WHERE", "CLAIM"], 3);
     for checked in &impact.moved {
-        let word = if verified.reanchored.contains(&checked.entry.id) {
-            "reanchored"
-        } else {
-            "moved"
-        };
         let mut anchors = checked.anchors.iter();
         let moved = anchors.find(|it| it.verdict == AnchorVerdict::Moved);
         let to = moved
             .and_then(|it| it.now.as_ref())
             .map(|it| it.at.to_string());
         let location = to.unwrap_or_default();
-        let cell = TableCell::styled(GOOD, word);
+        let cell = TableCell::styled(GOOD, "moved");
         push_row(&mut table, cell, &checked.entry, location);
     }
     for checked in &impact.unverifiable {
@@ -212,12 +213,20 @@ pub(crate) fn github_annotations(findings: &[GateFinding]) -> String {
             .line
             .map(|line| format!(",line={line}"))
             .unwrap_or_default();
-        let (file, title) = (
-            escape_annotation(&finding.at, true),
-            escape_annotation(finding.gate, true),
-        );
-        let message = escape_annotation(&finding.message, false);
-        let _ = writeln!(out, "::{level} file={file}{line},title={title}::{message}");
+        let title = escape_annotation(finding.gate, true);
+        // Without `file`, GitHub shows the annotation for the whole run.
+        let (place, message) = match finding.file() {
+            Some(file) => {
+                let file = escape_annotation(file, true);
+                (format!("file={file}{line},"), finding.message.clone())
+            }
+            None => (
+                String::new(),
+                format!("{}: {}", finding.at, finding.message),
+            ),
+        };
+        let message = escape_annotation(&message, false);
+        let _ = writeln!(out, "::{level} {place}title={title}::{message}");
     }
     out
 }

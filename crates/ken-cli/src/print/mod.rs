@@ -104,6 +104,11 @@ impl Printer {
         !self.quiet && io::stderr().is_terminal()
     }
 
+    /// Returns true if only results and errors are printed.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.quiet
+    }
+
     /// Returns true if stdout is a terminal.
     pub(crate) fn is_terminal(&self) -> bool {
         self.out.is_terminal()

@@ -22,6 +22,13 @@ pub(super) fn notice_text(notice: &EngineNotice) -> String {
                 "the edit of {file} was not recorded: {why}; correct the file and run `ken sync`"
             )
         }
+        EngineNotice::EditsUnrecorded { edits } => {
+            let edits = pluralize(*edits as u64, "edit", "edits");
+            format!("{edits} of entry files not recorded yet, so not shown here; run `ken sync`")
+        }
+        EngineNotice::ConflictResolved { entry, file } => format!(
+            "resolved the conflict in .ken/entries/{file}: the ledger has both versions (`ken show {entry}`); run `git add .ken/entries/{file}`"
+        ),
         EngineNotice::SyncDeferred { why } => {
             format!("edits of entry files were not synced: {why}; run `ken sync` afterwards")
         }

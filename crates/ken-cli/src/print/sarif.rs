@@ -10,6 +10,9 @@ use serde::Serialize;
 
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
 
+/// The location of a finding that is not about a file: code hosts drop results without one.
+const VERSION_FILE: &str = ".ken/VERSION";
+
 /// The name of the fingerprint; its version changes with the fingerprinted data.
 const FINGERPRINT_KEY: &str = "kenFinding/v1";
 
@@ -122,12 +125,15 @@ fn to_sarif_result(finding: &GateFinding) -> SarifResult {
             GateLevel::Error => "error",
         },
         message: SarifMessage {
-            text: finding.message.clone(),
+            text: match finding.file() {
+                Some(_) => finding.message.clone(),
+                None => format!("{}: {}", finding.at, finding.message),
+            },
         },
         locations: [SarifLocation {
             physical_location: SarifPhysicalLocation {
                 artifact_location: SarifArtifactLocation {
-                    uri: percent_encode(&finding.at),
+                    uri: percent_encode(finding.file().unwrap_or(VERSION_FILE)),
                     uri_base_id: "%SRCROOT%",
                 },
                 // SARIF lines start at 1; a finding about a whole file has none.

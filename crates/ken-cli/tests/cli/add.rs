@@ -154,7 +154,7 @@ fn a_spike_an_entity_and_a_relationship_carry_their_details() {
 
     The index follows from the ledger
 
-    anchors    none (cites no code)
+    anchors    none
     decay      ephemeral
     details    {"of":"relationship","from":"E-d95shc1g","rel":"follows from","to":"E-h9xr3ac9"}
     cites      test:bench (human:ada, 2026-01-02)

@@ -381,7 +381,7 @@ fn concurrent_wordings_are_both_shown() {
              Charging twice is safe with a key
       `ken edit L-205zr7j2 --statement TEXT` resolves it
 
-    anchors    none (cites no code)
+    anchors    none
     decay      ephemeral
     cites      commit:3fce3b5 (human:ada@example.org, 2026-01-02)
     confirmed  2026-01-02 (proposed, not confirmed since)

@@ -217,7 +217,7 @@ fn verify_fails_on_an_edit_that_cannot_be_read() {
     insta::assert_snapshot!(env.run(["verify"]), @"
     exit: 1
     ----- stdout -----
-    error .ken/entries/L-205zr7j2-charging-twice-is-safe.md: this edit was not synced: its `tags` cannot be read: tag `Not A Tag`: write lowercase words joined by `/`, such as auth/jwt [knowledge.schema]
+    error .ken/entries/L-205zr7j2-charging-twice-is-safe.md: this edit cannot be recorded: its `tags` cannot be read: tag `Not A Tag`: write lowercase words joined by `/`, such as auth/jwt; correct the file and run `ken sync` [knowledge.schema]
     fail  knowledge.schema (1 finding)
     pass  knowledge.guard
     pass  knowledge.redacted

@@ -5,6 +5,7 @@ mod browse;
 mod changes;
 mod deleted_files;
 mod elsewhere;
+mod entry_files;
 mod errors;
 mod export;
 mod global;

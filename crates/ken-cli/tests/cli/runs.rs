@@ -91,7 +91,7 @@ fn a_run_is_opened_noted_shown_and_closed() {
 
     A retried payment is charged once because the request carries its key
 
-    anchors    none (cites no code)
+    anchors    none
     decay      ephemeral
     cites      pr:142 (agent:author, 2026-01-02)
     confirmed  2026-01-02 (1 independent)

@@ -52,7 +52,7 @@ fn add_with_flag(
     env.run(args)
 }
 
-/// Verifies as CI, which does not follow moved code.
+/// Verifies, as CI does.
 fn verify_json(env: &TestEnvironment) -> Value {
     env.run(["verify", "--by", "ci:build", "--format", "json"])
         .json()
@@ -235,7 +235,8 @@ fn the_four_verdicts_are_those_of_the_table() {
     let id = id.success().line();
     let _ = env.git(["mv", "src/pay.rs", "src/ledger.rs"]);
     let found = env.run(["verify"]).success();
-    assert!(found.stdout.contains("reanchored"), "{found}");
+    assert!(found.stdout.contains("moved"), "{found}");
+    let _ = env.run(["sync"]).success();
     let log = env.run(["log", &id]).success().stdout;
     assert!(log.contains("reanchored"), "the move is recorded: {log}");
 }

@@ -51,7 +51,7 @@ fn an_edit_that_breaks_the_schema_fails_the_gate() {
     );
     let (exit, told) = verify_gate(&env, "knowledge.schema");
     let wanted = format!(
-        "error {path}: this edit was not synced: its `tags` cannot be read: tag `Not A Tag`: write lowercase words joined by `/`, such as auth/jwt [knowledge.schema]"
+        "error {path}: this edit cannot be recorded: its `tags` cannot be read: tag `Not A Tag`: write lowercase words joined by `/`, such as auth/jwt; correct the file and run `ken sync` [knowledge.schema]"
     );
     assert_eq!((exit, told), (1, vec![wanted]));
 }
@@ -77,7 +77,7 @@ fn provenance_is_needed_by_facts_and_norms_and_not_by_friction() {
     });
     write_segment(&env, "semantic", &[&bare]);
     let wanted = format!(
-        "error {id}: provenance required: cite at least one of commit, pr, doc, test, transcript [knowledge.provenance]"
+        "error {id}: provenance required: cite at least one of commit, pr, doc, test, transcript; run `ken entry cite {id} TYPE:REF` [knowledge.provenance]"
     );
     assert_eq!(verify_gate(&env, "knowledge.provenance"), (1, vec![wanted]));
 }
@@ -101,7 +101,7 @@ fn a_link_that_leads_nowhere_is_a_warning() {
     write_segment(&env, "semantic", &[&link]);
     let (exit, told) = verify_gate(&env, "knowledge.links");
     let wanted = format!(
-        "warning {id}: links to {unknown}, which does not exist on this branch [knowledge.links]"
+        "warning {id}: links to {unknown}, which does not exist on this branch; `ken show {id}` lists its links [knowledge.links]"
     );
     assert!(told.contains(&wanted), "{told:?}");
     assert_eq!(exit, 0, "a warning does not block");
@@ -116,7 +116,7 @@ fn a_norm_unconfirmed_for_more_than_90_days_is_flagged_and_never_blocks() {
     assert_eq!(verify_gate(&env, "knowledge.staleness"), (0, Vec::new()));
     env.wait_days(1);
     let wanted = format!(
-        "warning {norm}: this norm was not confirmed for 91 days; review it and run `ken confirm {norm}` or `ken retract {norm}`: Sign every tag [knowledge.staleness]"
+        "warning {norm}: this norm was not confirmed for 91 days: Sign every tag (review it and run `ken confirm {norm}` or `ken retract {norm}`) [knowledge.staleness]"
     );
     assert_eq!(verify_gate(&env, "knowledge.staleness"), (0, vec![wanted]));
     let _ = env.run(["confirm", &norm]).success();

@@ -208,7 +208,7 @@ fn a_secret_that_a_colleague_committed_is_not_taken_over() {
     // Git and the edited file had it before; nothing that Ken wrote has it.
     let ours = read_files(&env.root().join(".ken"), &|file| !file.ends_with(&path));
     assert!(!(ours + &said).contains(sample.secret()), "{said}");
-    assert!(said.contains("this edit was not synced"), "{said}");
+    assert!(said.contains("this edit cannot be recorded"), "{said}");
 }
 
 /// Imports the secrets in files of lines, with and without `--redact`; returns the output.

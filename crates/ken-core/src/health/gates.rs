@@ -10,7 +10,7 @@ use crate::ledger::entry::Entry;
 use crate::ledger::event::{ApprovalGranted, Event};
 use crate::trust::contradiction::unresolved::Contradiction;
 use crate::values::citation::CitationType;
-use crate::values::id::EntryId;
+use crate::values::id::{EntryId, EventId};
 use crate::values::kind::Memory;
 use crate::values::time::Date;
 
@@ -116,10 +116,20 @@ pub struct GateFinding {
     pub gate: &'static str,
     pub level: GateLevel,
     pub message: String,
-    /// A file in the repository, or an entry id.
+    /// A file in the repository, an entry or event id, or a commit.
     pub at: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<u64>,
+}
+
+impl GateFinding {
+    /// Returns the file that the finding is about, if it is about a file.
+    pub fn file(&self) -> Option<&str> {
+        let names_something_else = self.at.parse::<EntryId>().is_ok()
+            || self.at.parse::<EventId>().is_ok()
+            || self.at.starts_with("commit:");
+        (!names_something_else).then_some(&self.at)
+    }
 }
 
 /// Severity of a finding. Only errors fail the gate.
@@ -149,7 +159,11 @@ fn new_finding(
 pub fn check_provenance(entry: &Entry) -> Option<GateFinding> {
     let needed = is_semantic_or_procedural(entry);
     (needed && entry.citations.is_empty()).then(|| {
-        let message = CitationType::REQUIRED.to_owned();
+        let message = format!(
+            "{}; run `ken entry cite {} TYPE:REF`",
+            CitationType::REQUIRED,
+            entry.id
+        );
         new_finding(PROVENANCE_GATE, GateLevel::Error, entry, message)
     })
 }
@@ -157,7 +171,10 @@ pub fn check_provenance(entry: &Entry) -> Option<GateFinding> {
 /// Returns the finding for a link to the unknown entry `to`.
 pub fn dangling_link(entry: &Entry, to: EntryId) -> GateFinding {
     // Only a warning: the target may exist on a branch that is not merged yet.
-    let message = format!("links to {to}, which does not exist on this branch");
+    let message = format!(
+        "links to {to}, which does not exist on this branch; `ken show {}` lists its links",
+        entry.id
+    );
     new_finding(LINKS_GATE, GateLevel::Warning, entry, message)
 }
 
@@ -167,9 +184,9 @@ pub fn check_staleness(entry: &Entry, today: Date) -> Option<GateFinding> {
     let days = today.days_since(last);
     let is_norm_in_force = entry.id.prefix().memory() == Memory::Procedural && entry.is_live();
     (is_norm_in_force && days > STALE_DAYS).then(|| {
-        let (id, title) = (entry.id, entry.title());
+        let (id, claim) = (entry.id, entry.claim());
         let message = format!(
-            "this norm was not confirmed for {days} days; review it and run `ken confirm {id}` or `ken retract {id}`: {title}"
+            "this norm was not confirmed for {days} days: {claim} (review it and run `ken confirm {id}` or `ken retract {id}`)"
         );
         new_finding(STALENESS_GATE, GateLevel::Warning, entry, message)
     })
@@ -254,8 +271,8 @@ pub fn contradiction_finding(contradiction: &Contradiction) -> GateFinding {
     let message = format!(
         "contradicts {other} ({}): \"{}\" against \"{}\"; resolve it with `ken inbox resolve {one} {other} --keep ID`",
         contradiction.why,
-        contradiction.first.title(),
-        contradiction.second.title()
+        contradiction.first.claim(),
+        contradiction.second.claim()
     );
     new_finding(CONTRADICTIONS_GATE, level, &contradiction.first, message)
 }

@@ -240,6 +240,12 @@ impl Entry {
         content.map_or("", |it| it.statement.as_str())
     }
 
+    /// Returns the whole statement on one line, without the final period, to embed it in a message.
+    pub fn claim(&self) -> String {
+        let words: Vec<&str> = self.statement_text().split_whitespace().collect();
+        words.join(" ").trim_end_matches('.').to_owned()
+    }
+
     /// Returns the statement's title, or an empty text without content.
     pub fn title(&self) -> String {
         let content = self.content.as_ref();

@@ -107,6 +107,12 @@ impl EntryKind {
             .join(", ")
     }
 
+    /// Returns whether a statement of this kind can become false when its code changes. A risk tier
+    /// says how to review the code, not what the code does.
+    pub fn describes_code(self) -> bool {
+        self != Self::RiskTier
+    }
+
     /// Returns the memory of this kind.
     pub fn memory(self) -> Memory {
         // Derived from the prefix, so an entry id alone determines the memory.

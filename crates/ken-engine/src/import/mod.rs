@@ -7,6 +7,7 @@
 
 pub(crate) mod acceptance;
 pub(crate) mod capture;
+pub(crate) mod exported;
 mod history;
 pub(crate) mod inbox;
 mod rare_words;
@@ -32,6 +33,7 @@ pub use capture::{
     CaptureMaterial, CaptureSource, ExtractionKind, NOTES_BYTES_MAX, TRANSCRIPT_BYTES_MAX,
     TranscriptAgent,
 };
+pub use exported::ExportImportOutcome;
 pub use inbox::InboxClaim;
 pub use rare_words::NeighborIndex;
 pub use reflection::{ClaimRelation, KnownClaim, ReflectReport, RelationKind, reflect};

@@ -19,7 +19,7 @@ use serde::Serialize;
 
 use crate::engine::Engine;
 use crate::error::EngineError;
-use crate::{health, maintenance, sync, validity};
+use crate::{files, health, maintenance, sync, validity};
 
 /// Actor of runs created by services.
 const MAINTENANCE_ACTOR: &str = "agent:ken/maintenance";
@@ -186,6 +186,7 @@ fn record_service_run(
         }),
     });
     engine.record(drafts, by)?;
+    files::render_due(engine)?;
     Ok(run)
 }
 

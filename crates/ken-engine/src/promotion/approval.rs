@@ -271,7 +271,10 @@ fn find_invalid_approvals(
                 findings.push(GateFinding {
                     gate: BACKFLOW_GATE,
                     level: GateLevel::Error,
-                    message: format!("the approval by {} is invalid: {why}", approval.by),
+                    message: format!(
+                        "the approval by {} is invalid: {why}; run `ken inbox approve {}`",
+                        approval.by, entry.id
+                    ),
                     at: entry.id.to_string(),
                     line: None,
                 });

@@ -20,7 +20,7 @@ use tracing::field::Empty;
 use super::store::RunStore;
 use crate::engine::Engine;
 use crate::error::EngineError;
-use crate::{health, maintenance, runs, validity};
+use crate::{files, health, maintenance, runs, validity};
 
 /// Observed part of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub(super) enum RunVisibility {
 /// Closes a run and appends all events that follow from it.
 ///
 /// The decision uses the ledger only. Edits of entry files are synced by the next command that
-/// writes entries, which also updates the files of the entries touched here.
+/// writes entries; an edited file is not rendered before.
 pub(crate) fn close_run(
     engine: &mut Engine,
     id: &str,
@@ -93,6 +93,7 @@ pub(super) fn end_run_observed(
         let new_drafts = missing_drafts(engine, all_drafts)?;
         engine.record_with_ids(new_drafts, by)?;
     }
+    files::render_due(engine)?;
     store.close(&run)?;
     Ok(ClosedRun {
         run,

@@ -12,7 +12,7 @@ use ken_core::values::time::Timestamp;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DerivedIdentity {
     pub id: EventId,
-    pub node: NodeId,
+    node: NodeId,
     salt: Salt,
 }
 
@@ -54,8 +54,19 @@ pub(crate) fn derive_identity(
 }
 
 impl DerivedIdentity {
-    /// Builds the event with the commit's author as its actor.
-    pub(crate) fn event(self, draft: Draft, at: Hlc, by: &Actor, admission: Admission) -> Event {
+    /// Builds the event with the time and author of the commit that contains the edit.
+    pub(crate) fn event(
+        self,
+        draft: Draft,
+        wall: Timestamp,
+        by: &Actor,
+        admission: Admission,
+    ) -> Event {
+        let at = Hlc {
+            wall,
+            counter: 0,
+            node: self.node,
+        };
         Event {
             id: self.id,
             at,

@@ -5,36 +5,36 @@
 //! is recorded if the edit may be unintentional: during a merge, with conflict markers, in a sparse
 //! checkout, or if many files are missing at once.
 
-mod identity;
+mod conflicts;
+mod edits;
+pub(crate) mod identity;
+pub(crate) mod pending;
 mod scan;
 
 use std::collections::BTreeSet;
 use std::io;
 use std::sync::Arc;
 
-use ken_core::decide::{self, Draft, Refusal};
+use ken_core::decide::Draft;
 use ken_core::ledger::entry::Entry;
-use ken_core::ledger::event::{Channel, RecordedEvent, Restored, RetractReason};
-use ken_core::ledger::store::DerivedStore as _;
-
-use ken_core::values::actor::Actor;
-use ken_core::values::hlc::Hlc;
-use ken_core::values::id::{EntryId, EventId};
-use ken_core::values::time::DAY_MS;
-use ken_guard::is_about_norm;
+use ken_core::ledger::event::RecordedEvent;
+use ken_core::ledger::store::{DerivedStore as _, EntryFilter};
+use ken_core::values::id::EntryId;
 use ken_ledger::disk::{LockGuard, LockWait};
 use ken_ledger::{Dir as _, DiskError, RealDir};
 use tracing::field::Empty;
 
 use crate::engine::Engine;
 use crate::error::EngineError;
-use crate::files::{self, ENTRIES_DIR, MachineStatePolicy, SeenFiles, write_atomically};
+use crate::files::{self, ENTRIES_DIR, SeenFiles, write_atomically};
 use crate::git::{self, CommitAuthorship, EditAuthor};
 use crate::ledger_maintenance;
 use crate::notice::{EngineNotice, EntryFileEdit};
-use crate::view::entry_file::{self, MachineLines, ParsedEntryFile};
+use crate::validity::anchoring::{self, ReanchorOutcome};
+use crate::view::entry_file;
 
-use identity::{DerivedIdentity, derive_identity};
+use edits::{EditDecision, editor};
+use identity::DerivedIdentity;
 use scan::ChangedEntryFile;
 
 /// Maximum number of files deleted at once without a confirmation.
@@ -50,25 +50,18 @@ pub enum BulkDeletion {
     Allow,
 }
 
-/// The result of syncing one possible edit.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum EditOutcome {
-    /// There is no edit, or this branch already has its event.
-    Unchanged,
-    /// An event by this actor was recorded.
-    Recorded(Actor),
-    /// Not recorded yet: the base revision is missing, or a person must sync or commit the file.
-    Deferred,
-}
-
-/// The result of a sync: edits that became events, files that were rendered, and entries whose
-/// file is gone without a decision.
+/// The result of a sync.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SyncOutcome {
+    /// Number of edits that became events.
     pub edits: usize,
     pub rendered_files: usize,
+    /// Entries whose anchors were moved or fingerprinted, and those whose code changed.
+    pub anchors: ReanchorOutcome,
     /// Entries whose file was deleted before it was ever committed, with the file name.
     pub missing_uncommitted: Vec<(EntryId, String)>,
+    /// Live entries with concurrent versions, which a person settles with an edit.
+    pub concurrent: Vec<EntryId>,
 }
 
 /// Missing entry files that are not recorded as deletions.
@@ -88,12 +81,16 @@ struct ClassifiedDeletions {
     unrecorded: UnrecordedDeletions,
 }
 
-/// Turns edits of entry files into events, redacts copies that came back, and renders stale
-/// files.
+/// Turns edits of entry files into events, redacts copies that came back, follows moved code and
+/// renders stale files.
 pub(crate) fn sync(engine: &mut Engine, bulk: BulkDeletion) -> Result<SyncOutcome, EngineError> {
     let span = tracing::info_span!("sync", absorbed = Empty, rendered = Empty);
     let _in = span.enter();
     ledger_maintenance::apply_redactions(engine)?;
+    conflicts::resolve_rendered_conflicts(engine)?;
+    if SeenFiles::load(&*engine.ken).is_some_and(|seen| seen.may_lag) {
+        engine.views.mark_all_due();
+    }
     let before = engine.notices.len();
     let missing = sync_edits(engine, bulk)?;
     if !missing.uncertain.is_empty() && bulk == BulkDeletion::Refuse {
@@ -102,18 +99,39 @@ pub(crate) fn sync(engine: &mut Engine, bulk: BulkDeletion) -> Result<SyncOutcom
             files: missing.uncertain,
         });
     }
-    let absorbed = engine.notices[before..]
-        .iter()
-        .filter(|notice| matches!(notice, EngineNotice::EditSynced { .. }))
-        .count();
+    let count = |test: &dyn Fn(&EngineNotice) -> bool| {
+        let new = &engine.notices[before..];
+        new.iter().filter(|notice| test(notice)).count()
+    };
+    let absorbed = count(&|notice| matches!(notice, EngineNotice::EditSynced { .. }));
+    let is_deferred = count(&|notice| matches!(notice, EngineNotice::SyncDeferred { .. })) > 0;
+    // In the middle of a git operation the code is as unfinished as the entry files.
+    let anchors = if is_deferred {
+        ReanchorOutcome::default()
+    } else {
+        let by = engine.actor();
+        anchoring::reanchor_all(engine, &by)?
+    };
     let rendered = files::render_due(engine)? + files::rerender_unredacted(engine)?;
+    if let Some(seen) = &mut engine.views.seen {
+        seen.may_lag = false;
+    }
     span.record("absorbed", absorbed);
     span.record("rendered", rendered);
     Ok(SyncOutcome {
         edits: absorbed,
         rendered_files: rendered,
+        anchors,
         missing_uncommitted: missing.never_committed,
+        concurrent: concurrent_entries(engine)?,
     })
+}
+
+/// Returns the live entries with concurrent versions.
+fn concurrent_entries(engine: &Engine) -> Result<Vec<EntryId>, EngineError> {
+    let entries = engine.index.list(&EntryFilter::default())?;
+    let concurrent = entries.iter().filter(|it| !it.concurrent.is_empty());
+    Ok(concurrent.map(|it| it.id).collect())
 }
 
 /// Redacts returned copies and syncs edits; every writing command calls this first.
@@ -155,8 +173,8 @@ fn sync_edits(engine: &mut Engine, bulk: BulkDeletion) -> Result<UnrecordedDelet
         engine.refresh()?;
         scan = scan::scan_entry_files(engine, &dir)?;
     }
-    if let Some(file) = scan.conflicted {
-        let why = format!("{file} contains conflict markers");
+    if let Some(file) = scan.conflicted.first() {
+        let why = format!("{file} contains conflict markers; keep one version of each conflict");
         engine.notices.push(EngineNotice::SyncDeferred { why });
         return Ok(UnrecordedDeletions::default());
     }
@@ -192,10 +210,7 @@ fn sync_edits(engine: &mut Engine, bulk: BulkDeletion) -> Result<UnrecordedDelet
             // Recording with another author would give this clone a different event than
             // others.
             EditAuthor::BeyondShallow => {
-                let why = format!(
-                    "the history of this shallow clone does not show the author of {}",
-                    edited.file
-                );
+                let why = describe_shallow(&edited.file);
                 engine.notices.push(EngineNotice::SyncDeferred { why });
                 seen.forget(&edited.file);
                 continue;
@@ -227,6 +242,13 @@ fn edit_author(
     Ok(git::edit_author(&engine.place, file)?)
 }
 
+/// Returns the reason why an edit is not recorded in a shallow clone.
+fn describe_shallow(file: &str) -> String {
+    format!(
+        "the history of this shallow clone does not show the author of {file}; fetch it with `git fetch --unshallow` (`fetch-depth: 0` in CI)"
+    )
+}
+
 fn sync_file(
     engine: &mut Engine,
     dir: &RealDir,
@@ -240,31 +262,21 @@ fn sync_file(
         return Ok(());
     };
     let mut left_alone = false;
-    for (edit, result) in [
-        (
-            EntryFileEdit::Reworded,
-            record_content_edit(engine, &entry, &edited.parsed, author),
-        ),
-        (
-            EntryFileEdit::Confirmed,
-            record_confirmation_edit(engine, &entry, &edited.parsed, author),
-        ),
-    ] {
-        match result {
-            Ok(EditOutcome::Unchanged) => {}
+    for decision in edits::decide_edits(engine, &entry, &edited.parsed, author) {
+        let recorded = decision.and_then(|decision| match decision {
+            EditDecision::Unchanged => Ok(()),
             // A file that was left alone is not rendered: rendering would discard the edit.
-            Ok(EditOutcome::Deferred) => left_alone = true,
-            Ok(EditOutcome::Recorded(by)) => engine.notices.push(EngineNotice::EditSynced {
-                entry: entry.id,
-                edit,
-                by,
-            }),
-            Err(
-                error @ (EngineError::Refused(_)
-                | EngineError::RejectedByGuard(_)
-                | EngineError::TooLarge(_)
-                | EngineError::Usage(_)),
-            ) => {
+            EditDecision::Deferred => {
+                left_alone = true;
+                Ok(())
+            }
+            EditDecision::Record(edit, derived, draft) => {
+                record_edit(engine, entry.id, edit, (derived, *draft), author)
+            }
+        });
+        match recorded {
+            Ok(()) => {}
+            Err(error) if edits::is_refusal(&error) => {
                 left_alone = true;
                 let (file, why) = (edited.file.clone(), error.to_string());
                 engine.notices.push(EngineNotice::FileIgnored { file, why });
@@ -288,105 +300,31 @@ fn render_synced(
 ) -> Result<(), EngineError> {
     let entry = engine.entry(edited.parsed.id)?;
     if !edited.is_edited() {
-        files::render_entry(engine, dir, &entry, MachineStatePolicy::Keep, seen)?;
+        files::render_entry(engine, dir, &entry, seen)?;
         return Ok(());
     }
     // The edited file keeps its name, even if the entry would get another one now.
-    let path = format!("{ENTRIES_DIR}/{}", edited.file);
-    let kept = edited.parsed.machine.clone();
-    let machine = if edited.parsed.machine_is_rendered {
-        kept
-    } else {
-        MachineLines {
-            sources: kept.sources,
-            ..MachineLines::from_entry(&entry)
-        }
-    };
-    if let Some(text) = entry_file::render(&entry, Some(&machine)) {
+    write_entry_file(dir, &edited.file, &entry, seen)
+}
+
+/// Writes the file of an entry under the given name.
+fn write_entry_file(
+    dir: &RealDir,
+    file: &str,
+    entry: &Entry,
+    seen: &mut SeenFiles,
+) -> Result<(), EngineError> {
+    let path = format!("{ENTRIES_DIR}/{file}");
+    if let Some(text) = entry_file::render(entry) {
         write_atomically(dir, &path, text.as_bytes()).map_err(DiskError::on("write", &path))?;
     }
     if let Some(stat) = dir
         .stat(&path)
         .map_err(DiskError::on("read the metadata of", &path))?
     {
-        seen.record(&edited.file, &stat);
+        seen.record(file, &stat);
     }
     Ok(())
-}
-
-/// Records an edit of the content.
-fn record_content_edit(
-    engine: &mut Engine,
-    entry: &Entry,
-    reading: &ParsedEntryFile,
-    author: Option<&CommitAuthorship>,
-) -> Result<EditOutcome, EngineError> {
-    let digest = entry_file::content_digest(&reading.content);
-    if digest == reading.digest {
-        return Ok(EditOutcome::Unchanged);
-    }
-    if entry.retracted.is_some() {
-        return Err(Refusal::AlreadyRetracted(entry.id).into());
-    }
-    let Some(base) = entry_at_revision(engine, entry, &reading.revision)? else {
-        return Ok(EditOutcome::Deferred);
-    };
-    // The author of a merge commit saw both revisions, so the edit replaces all of them.
-    let merged = author.is_some_and(|author| author.merge);
-    let old = if merged {
-        entry.content.clone()
-    } else {
-        base.content
-    };
-    let Some(old) = old else {
-        return Ok(EditOutcome::Deferred);
-    };
-    let mut new = reading.content.clone();
-    keep_fingerprints(&old.anchors, &mut new.anchors);
-    let changes = old.changes_to(&new);
-    if changes.is_empty() {
-        return Ok(EditOutcome::Unchanged);
-    }
-    // Outside a merge only the revision in the file is replaced: a concurrent edit that its
-    // author did not see must survive.
-    let mut replaces = reading.revision.clone();
-    if merged {
-        let others = entry
-            .revision
-            .iter()
-            .filter(|id| !reading.revision.contains(id));
-        replaces.extend(others);
-    }
-    let derived = derive_identity(entry, "revised", &digest, &replaces);
-    let draft = decide::edit(entry, changes, Some(replaces), Channel::HandEdit, None)?;
-    record_derived(engine, derived, draft, author)
-}
-
-/// Records that a person set `lastConfirmed`.
-fn record_confirmation_edit(
-    engine: &mut Engine,
-    entry: &Entry,
-    reading: &ParsedEntryFile,
-    author: Option<&CommitAuthorship>,
-) -> Result<EditOutcome, EngineError> {
-    let edited = reading
-        .last_confirmed
-        .filter(|_| !reading.machine_is_rendered);
-    let Some(on) = edited.filter(|on| entry.confirmation.last < Some(*on)) else {
-        return Ok(EditOutcome::Unchanged);
-    };
-    // The author's local date may be a day ahead of UTC.
-    let latest = author
-        .map_or_else(|| engine.now(), |author| author.at)
-        .plus_millis(DAY_MS);
-    if latest.date() < on {
-        return Err(EngineError::Usage(format!(
-            "lastConfirmed {on} is in the future"
-        )));
-    }
-    let derived = derive_identity(entry, "confirmed", &on.to_string(), &[]);
-    let draft = decide::confirm(entry, &editor(engine, author), on)?;
-    record_derived(engine, derived, draft, author)
 }
 
 /// Retracts entries whose files were deleted intentionally; returns the files it left alone.
@@ -401,22 +339,9 @@ fn record_deletions(
     }
     let classified = classify_deletions(engine, missing, bulk)?;
     for (file, entry, author) in classified.intended {
-        let history = engine.history(entry.id)?;
-        // The number of restores is part of the id: a deletion after a restore is a new event,
-        // which must not collide with that of the first deletion.
-        let restores = history
-            .iter()
-            .filter(|it| it.event.get::<Restored>().is_some())
-            .count();
-        let derived = derive_identity(&entry, "retracted", &format!("deleted {restores}"), &[]);
-        let draft = decide::retract(&entry, RetractReason::Unwanted, Channel::HandEdit, None)?;
-        if let EditOutcome::Recorded(by) = record_derived(engine, derived, draft, author.as_ref())?
-        {
-            engine.notices.push(EngineNotice::EditSynced {
-                entry: entry.id,
-                edit: EntryFileEdit::Deleted,
-                by,
-            });
+        let decision = edits::decide_deletion(engine, &entry, author.as_ref())?;
+        if let EditDecision::Record(edit, derived, draft) = decision {
+            record_edit(engine, entry.id, edit, (derived, *draft), author.as_ref())?;
         }
         seen.forget(&file);
     }
@@ -467,66 +392,30 @@ fn classify_deletions(
     })
 }
 
-/// Returns the entry at `revision`, or `None` if this branch lacks one of its events.
-fn entry_at_revision(
-    engine: &Engine,
-    entry: &Entry,
-    revision: &[EventId],
-) -> Result<Option<Entry>, EngineError> {
-    let history = engine.history(entry.id)?;
-    let known = |id: &EventId| history.iter().any(|recorded| recorded.event.id == *id);
-    if revision.is_empty() || !revision.iter().all(known) {
-        return Ok(None);
-    }
-    let events: Vec<_> = history.into_iter().map(|recorded| recorded.event).collect();
-    Ok(ken_core::ledger::fold::fold_entry_at(
-        entry.id, revision, &events,
-    ))
-}
-
-/// Appends an event derived from an edit, unless this branch already has it.
-fn record_derived(
+/// Appends the event of an edit.
+fn record_edit(
     engine: &mut Engine,
-    derived: DerivedIdentity,
-    draft: Draft,
+    entry: EntryId,
+    edit: EntryFileEdit,
+    (derived, draft): (DerivedIdentity, Draft),
     author: Option<&CommitAuthorship>,
-) -> Result<EditOutcome, EngineError> {
-    if engine.index.event(derived.id)?.is_some() {
-        return Ok(EditOutcome::Unchanged);
-    }
-    if author.is_none() && is_about_norm(&draft) && !engine.actor().is_human() {
-        // Only people create norms, and the agent may have edited the file itself. A person
-        // must sync or commit it.
-        return Ok(EditOutcome::Deferred);
-    }
+) -> Result<(), EngineError> {
     let by = editor(engine, author);
-    let Some(author) = author else {
-        engine.record_with_ids(vec![(Some(derived.id), draft)], &by)?;
-        return Ok(EditOutcome::Recorded(by));
-    };
-    // A committed edit does not go through `record_with_ids`: its time and node must be equal
-    // in every clone.
-    let (draft, admission) = engine.guard.admit(draft, &by)?;
-    let at = Hlc {
-        wall: author.at,
-        counter: 0,
-        node: derived.node,
-    };
-    let event = derived.event(draft, at, &by, admission);
-    engine.append(&[RecordedEvent::new_verified(event)?])?;
-    Ok(EditOutcome::Recorded(by))
-}
-
-/// Returns the actor of an edit: the commit's author, or the git identity of this clone.
-fn editor(engine: &Engine, author: Option<&CommitAuthorship>) -> Actor {
-    if let Some(author) = author {
-        return author.by.clone();
+    match author {
+        None => {
+            engine.record_with_ids(vec![(Some(derived.id), draft)], &by)?;
+        }
+        // A committed edit does not go through `record_with_ids`: its time and node must be equal
+        // in every clone.
+        Some(author) => {
+            let (draft, admission) = engine.guard.admit(draft, &by)?;
+            let event = derived.event(draft, author.at, &by, admission);
+            engine.append(&[RecordedEvent::new_verified(event)?])?;
+        }
     }
-    let actor = engine.actor();
-    if actor.is_human() {
-        return actor;
-    }
-    git::identity(&engine.place).unwrap_or(actor)
+    let notice = EngineNotice::EditSynced { entry, edit, by };
+    engine.notices.push(notice);
+    Ok(())
 }
 
 /// Locks out concurrent syncs, which would record an uncommitted edit once per process.
@@ -537,16 +426,5 @@ fn lock_sync(dir: &RealDir) -> io::Result<Option<LockGuard>> {
             dir.lock(LOCK_FILE, LockWait::UntilFree)
         }
         other => other,
-    }
-}
-
-/// Copies the fingerprints of unchanged anchors, because entry files do not show fingerprints.
-fn keep_fingerprints(
-    old: &[ken_core::values::anchor::Anchor],
-    new: &mut [ken_core::values::anchor::Anchor],
-) {
-    for anchor in new {
-        let same = old.iter().find(|known| known.at == anchor.at);
-        anchor.fingerprint = same.and_then(|known| known.fingerprint.clone());
     }
 }

@@ -19,8 +19,8 @@ pub(super) struct EntryFileScan {
     pub unreadable: Vec<(String, String)>,
     /// Entries whose file is missing.
     pub missing: Vec<(String, Entry)>,
-    /// A file with conflict markers, if any.
-    pub conflicted: Option<String>,
+    /// Files with conflict markers.
+    pub conflicted: Vec<String>,
     pub seen: SeenFiles,
 }
 
@@ -57,7 +57,7 @@ pub(super) fn scan_entry_files(
         changed: Vec::new(),
         unreadable: Vec::new(),
         missing: Vec::new(),
-        conflicted: None,
+        conflicted: Vec::new(),
         seen: known.unwrap_or_default(),
     };
     let mut present = BTreeSet::new();
@@ -79,6 +79,18 @@ pub(super) fn scan_entry_files(
     Ok(scan)
 }
 
+/// Returns the number of files that changed or disappeared since the last sync, without opening any.
+pub(super) fn count_changed_files(dir: &RealDir) -> Result<usize, EngineError> {
+    let known = SeenFiles::load(dir).unwrap_or_default();
+    let listing = dir
+        .list(ENTRIES_DIR)
+        .map_err(DiskError::on("list", ENTRIES_DIR))?;
+    let files = || listing.iter().filter(|(file, _)| file.ends_with(".md"));
+    let changed = files().filter(|(file, stat)| !known.is_unchanged(file, stat));
+    let missing = known.names().count().saturating_sub(files().count());
+    Ok(changed.count() + missing)
+}
+
 fn read_entry_file(
     dir: &RealDir,
     file: &str,
@@ -94,7 +106,7 @@ fn read_entry_file(
                 parsed: reading,
             });
         }
-        Err(EntryFileError::ConflictMarkers) => scan.conflicted = Some(file.to_owned()),
+        Err(EntryFileError::ConflictMarkers) => scan.conflicted.push(file.to_owned()),
         Err(error) => scan.unreadable.push((file.to_owned(), error.to_string())),
     }
     Ok(())

@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use ken_anchor::{FileTree as _, ResolveError, TextPattern, resolve, validate_code_pattern};
 use ken_core::decide::{self, Refusal};
+use ken_core::ledger::canonical;
 use ken_core::ledger::entry::Entry;
 use ken_core::ledger::store::{DerivedStore as _, EntryFilter};
 use ken_core::trust::facts::Validity;
 use ken_core::values::actor::Actor;
-use ken_core::values::anchor::Anchor;
+use ken_core::values::anchor::{Anchor, CodeLocation};
 use ken_core::values::check::{NormCheck, parse_language};
 use ken_core::values::citation::CitationSource;
 use ken_core::values::condition::TruthValue;
@@ -30,6 +31,7 @@ use crate::config::RepositoryConfig;
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::files;
+use crate::sync::identity::derive_identity;
 
 /// Maximum number of commits of a file searched for the code an anchor was fingerprinted from.
 const SEARCHED_COMMITS_MAX: usize = 32;
@@ -224,20 +226,6 @@ pub(crate) fn reanchor_all(
     Ok(done)
 }
 
-/// Reanchors entries whose code moved.
-pub(crate) fn reanchor_moved(
-    engine: &mut Engine,
-    moved: &[EntryCheck],
-    by: &Actor,
-) -> Result<ReanchorOutcome, EngineError> {
-    let mut done = ReanchorOutcome::default();
-    for checked in moved {
-        reanchor_checked(engine, checked, by, &mut done)?;
-    }
-    files::render_due(engine)?;
-    Ok(done)
-}
-
 fn reanchor_checked(
     engine: &mut Engine,
     checked: &EntryCheck,
@@ -249,8 +237,13 @@ fn reanchor_checked(
     let content = checked.entry.content.as_ref();
     // An event without an effect would only bloat the ledger.
     if content.is_some_and(|content| content.anchors != evidence) {
-        let draft = decide::reanchor(&checked.entry, evidence)?;
-        engine.record(vec![draft], by)?;
+        // Every clone derives the same event id, so that two clones that follow the same move do
+        // not leave concurrent versions.
+        let entry = &checked.entry;
+        let digest = canonical::to_string(&evidence);
+        let id_of_event = derive_identity(entry, "reanchored", &digest, &entry.revision).id;
+        let draft = decide::reanchor(entry, evidence)?;
+        engine.record_with_ids(vec![(Some(id_of_event), draft)], by)?;
         if checked.has_moved() {
             done.moved.push(id);
         } else {
@@ -293,6 +286,30 @@ pub(crate) fn accept_current_code(
     engine.record(drafts, by)?;
     files::render_due(engine)?;
     engine.entry(id)
+}
+
+/// Replaces the anchors of an entry whose code changed or is gone with `to`; others stay.
+pub(crate) fn reanchor_to(
+    engine: &mut Engine,
+    id: EntryId,
+    to: Vec<CodeLocation>,
+    by: &Actor,
+) -> Result<Entry, EngineError> {
+    let checked = check_in_work_tree(engine, id)?;
+    let is_lost = |verdict| matches!(verdict, AnchorVerdict::Changed | AnchorVerdict::Gone);
+    let content = checked.entry.content.iter();
+    let old = content.flat_map(|content| &content.anchors);
+    let kept = old
+        .zip(&checked.anchors)
+        .filter(|(_, check)| !is_lost(check.verdict));
+    let mut anchors: Vec<Anchor> = kept.map(|(anchor, _)| anchor.clone()).collect();
+    anchors.extend(to.into_iter().map(Anchor::from));
+    let changes = ContentChanges {
+        anchors: Some(anchors),
+        ..ContentChanges::default()
+    };
+    // An edit and not a `Reanchored` event: the new code may differ, and norms need a person.
+    engine.edit(id, changes, None, by)
 }
 
 /// Returns the latest commit in which the anchored code has the stored fingerprint.

@@ -8,6 +8,7 @@ use ken_anchor::{FileTree as _, Fingerprint, ResolveError, ResolvedAnchor};
 use ken_core::ledger::entry::Entry;
 use ken_core::values::anchor::{Anchor, CodeLocation, FilePart};
 use ken_core::values::condition::{self, ConditionClause, TruthValue};
+use ken_core::values::kind::EntryKind;
 use ken_core::values::text::Condition;
 
 use super::file_reader::{SpotLookup, VersionReader};
@@ -89,8 +90,14 @@ impl<'a> EntryChecker<'a> {
             return Ok(EntryCheck::new(entry, Vec::new(), Vec::new()));
         };
         let mut anchors = Vec::with_capacity(content.anchors.len());
+        let describes_code = entry.kind().is_none_or(EntryKind::describes_code);
         for anchor in &content.anchors {
-            anchors.push(self.check_anchor(anchor)?);
+            let mut check = self.check_anchor(anchor)?;
+            if check.verdict == AnchorVerdict::Changed && !describes_code {
+                check.verdict = AnchorVerdict::Intact;
+                check.why.clear();
+            }
+            anchors.push(check);
         }
         let mut conditions = Vec::with_capacity(content.depends_on.len());
         for condition in &content.depends_on {
@@ -319,7 +326,11 @@ fn moved_check(at: &CodeLocation, to: Anchor, line: u32) -> AnchorCheck {
     AnchorCheck {
         at: at.clone(),
         verdict: AnchorVerdict::Moved,
-        why: format!("moved to {}", to.at),
+        why: if to.at.path() == at.path() && matches!(at.part(), FilePart::Symbol(_)) {
+            format!("renamed to {}", to.at)
+        } else {
+            format!("moved to {}", to.at)
+        },
         now: Some(to),
         line: Some(line),
         diff: None,

@@ -188,7 +188,9 @@ impl fmt::Debug for CommitTree {
 impl CommitTree {
     /// Resolves the revision `name` to a commit.
     pub(crate) fn from_revision(place: &LedgerLocation, name: &str) -> Result<Self, EngineError> {
-        let dirs = place.git.as_ref().ok_or(GitError::NotOffered)?;
+        let dirs = place.git.as_ref().ok_or_else(|| {
+            EngineError::Usage("not a git repository: --base needs one".to_owned())
+        })?;
         let git = GitRunner::new(&place.root, dirs);
         // `^{commit}` peels tags and rejects names of trees and blobs.
         let wanted = format!("{name}^{{commit}}");
@@ -205,9 +207,17 @@ impl CommitTree {
                 let commit = String::from_utf8_lossy(&out).trim().to_owned();
                 Ok(Self::new(git, commit))
             }
-            Err(GitError::Failed { .. }) => Err(EngineError::Usage(format!(
-                "git does not know the commit `{name}`"
-            ))),
+            Err(GitError::Failed { .. }) => {
+                let is_shallow = dirs.common_dir.join("shallow").exists();
+                let hint = if is_shallow {
+                    "; this clone is shallow: set `fetch-depth: 0` in CI, or run `git fetch --unshallow`"
+                } else {
+                    ""
+                };
+                Err(EngineError::Usage(format!(
+                    "git does not know the commit `{name}`{hint}"
+                )))
+            }
             Err(other) => Err(other.into()),
         }
     }

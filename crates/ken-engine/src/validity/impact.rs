@@ -86,7 +86,9 @@ impl ValidityReport {
         let before = self.invalid_before.iter();
         let warnings = before.flat_map(|it| entry_findings(it, FailOn::Nothing));
         let old = warnings.map(|mut finding| {
-            finding.message.push_str(" (already before this change)");
+            finding
+                .message
+                .insert_str(0, "already before this change: ");
             finding
         });
         new.chain(old).collect()
@@ -252,11 +254,11 @@ fn entry_findings(checked: &EntryCheck, fail_on: FailOn) -> Vec<GateFinding> {
         FailOn::Norms if is_norm => GateLevel::Error,
         FailOn::Norms | FailOn::Nothing => GateLevel::Warning,
     };
-    let (id, title) = (entry.id, entry.title());
-    let finding = |problem: String, at: String, line: Option<u32>| GateFinding {
+    let (id, claim) = (entry.id, entry.claim());
+    let finding = |problem: String, fix: String, at: String, line: Option<u32>| GateFinding {
         gate: VALIDITY_GATE,
         level,
-        message: format!("{problem}; {id} depends on it: {title}"),
+        message: format!("{problem}; {id} depends on it: {claim} (run {fix})"),
         at,
         line: line.map(u64::from),
     };
@@ -266,6 +268,7 @@ fn entry_findings(checked: &EntryCheck, fail_on: FailOn) -> Vec<GateFinding> {
         .filter_map(|anchor| match anchor.verdict {
             AnchorVerdict::Changed => Some(finding(
                 format!("`{}` changed", anchor.at),
+                format!("`ken entry reanchor {id}`"),
                 anchor.at.path().to_owned(),
                 anchor.line,
             )),
@@ -273,7 +276,8 @@ fn entry_findings(checked: &EntryCheck, fail_on: FailOn) -> Vec<GateFinding> {
                 // The reason starts with "gone" and may continue with the nearest symbol names.
                 let why = anchor.why.strip_prefix("gone").unwrap_or_default();
                 let problem = format!("`{}` is gone{why}", anchor.at);
-                Some(finding(problem, anchor.at.path().to_owned(), None))
+                let fix = format!("`ken entry reanchor {id} --to ANCHOR` or `ken retract {id}`");
+                Some(finding(problem, fix, anchor.at.path().to_owned(), None))
             }
             AnchorVerdict::Intact | AnchorVerdict::Moved | AnchorVerdict::Unverifiable => None,
         });
@@ -287,7 +291,8 @@ fn entry_findings(checked: &EntryCheck, fail_on: FailOn) -> Vec<GateFinding> {
             None => (id.to_string(), None),
         };
         let problem = format!("`{}` is not met ({})", condition.condition, condition.why);
-        finding(problem, at, line)
+        let fix = format!("`ken edit {id}` or `ken retract {id}`");
+        finding(problem, fix, at, line)
     });
     anchors.chain(conditions).collect()
 }

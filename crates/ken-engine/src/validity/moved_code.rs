@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use ken_anchor::{FileTree as _, Fingerprint, Language, LostSymbol, find_moved};
+use ken_anchor::{FileTree as _, Fingerprint, Language, LostSymbol, find_moved, find_renamed};
 use ken_core::values::anchor::{Anchor, FilePart};
 
 use super::file_reader::{SpotLookup, VersionReader, unreadable_as_missing};
@@ -90,9 +90,13 @@ impl<'a> MoveFinder<'a> {
             fingerprint,
         };
         let outlines = outlines.iter().map(|(path, outline)| (&**path, &**outline));
-        Ok(find_moved(&lost, outlines)
-            .as_ref()
-            .and_then(to_moved_anchor))
+        let mut found = find_moved(&lost, outlines);
+        if found.is_none() {
+            let source = reader.version.read(path).map_err(EngineError::from);
+            let source = unreadable_as_missing(source)?;
+            found = source.and_then(|source| find_renamed(&lost, &source));
+        }
+        Ok(found.as_ref().and_then(to_moved_anchor))
     }
 
     /// Looks for the code in the file that git reports as the rename of the anchor's file.

@@ -92,10 +92,11 @@ fn to_finding(norm: &Entry, violation: NormViolation, level: GateLevel) -> GateF
         gate: NORM_GATE,
         level,
         message: format!(
-            "{}; violates {}: {}",
+            "{}; violates {}: {} (see `ken show {}`)",
             violation.problem,
             norm.id,
-            norm.title()
+            norm.claim(),
+            norm.id
         ),
         at: violation.at,
         line: violation.line.map(u64::from),

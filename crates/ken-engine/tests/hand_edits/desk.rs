@@ -177,6 +177,8 @@ pub(crate) fn absorbed_edits(engine: &mut Engine) -> Vec<String> {
             | EngineNotice::ActionRequired { .. }
             | EngineNotice::Maintained { .. }
             | EngineNotice::MaintenanceFailed { .. }
+            | EngineNotice::ConflictResolved { .. }
+            | EngineNotice::EditsUnrecorded { .. }
             | EngineNotice::SignersNotCommitted => None,
         });
     edits.collect()

@@ -381,11 +381,7 @@ fn a_secret_in_an_edit_is_left_in_the_file_and_fails_verify() {
     assert_eq!(ada.sync(), NO_EDITS);
     let verified = ada
         .engine()
-        .verify(
-            VerifyScope::Everything,
-            &"ci:test".parse().unwrap(),
-            &mut |_, _| (),
-        )
+        .verify(VerifyScope::Everything, &mut |_, _| ())
         .unwrap();
     assert!(!verified.passes());
     assert!(!format!("{verified:?}").contains(&token));

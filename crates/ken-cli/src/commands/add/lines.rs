@@ -100,7 +100,13 @@ fn next_batch(
             continue;
         }
         let one = || -> Result<Proposal, CommandFailure> {
-            let mut input = EntryInput::parse(&line)?;
+            let mut input = EntryInput::parse(&line).map_err(|failure| {
+                if line.contains("\"events\":[") {
+                    failure.with_hint("this is an export: run `ken import FILE`")
+                } else {
+                    failure
+                }
+            })?;
             input.apply(args)?;
             let proposal = input.proposal(engine, by)?;
             // Checks that need no ledger run here, where the line number is known.

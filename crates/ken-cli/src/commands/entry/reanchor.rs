@@ -5,6 +5,7 @@ use std::io::{self, BufRead as _, IsTerminal as _};
 use clap::Args;
 use ken_core::ledger::event::RetractReason;
 use ken_core::trust::run::ExposureChannel;
+use ken_core::values::anchor::CodeLocation;
 use ken_core::values::citation::CitationSource;
 use ken_core::values::content::ContentChanges;
 use ken_core::values::id::EntryId;
@@ -20,7 +21,7 @@ use crate::print::{escape_invisible, pluralize};
 /// `ken entry reanchor`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  ken entry reanchor --all\n  ken entry reanchor L-7k2f --keep --cite commit:3fce3b5"
+    after_help = "Examples:\n  ken entry reanchor --all\n  ken entry reanchor L-7k2f --keep --cite commit:3fce3b5\n  ken entry reanchor L-7k2f --to src/pay.rs#charge_once"
 )]
 pub(crate) struct ReanchorArgs {
     /// The entry [default: ask about every entry whose code changed]
@@ -29,6 +30,9 @@ pub(crate) struct ReanchorArgs {
     /// Add missing fingerprints and follow moved code, for every entry
     #[arg(long, conflicts_with_all = ["id", "keep"])]
     pub(crate) all: bool,
+    /// The code has moved: replace the anchors whose code changed or is gone; repeatable
+    #[arg(long, value_name = "ANCHOR", requires = "id", conflicts_with_all = ["all", "keep"])]
+    pub(crate) to: Vec<CodeLocation>,
     /// The claim still holds: accept the current code
     #[arg(long, requires = "id", requires = "cite")]
     pub(crate) keep: bool,
@@ -60,6 +64,13 @@ pub(in crate::commands) fn run(
                 Ok(engine.accept_current_code(id, Some(evidence.clone()), by)?)
             })?;
             session.written(&entry, "reanchored to the current code")
+        }
+        (Some(id), _) if !args.to.is_empty() => {
+            let entry = session.write(|engine, by| {
+                let id = engine.find(id)?.id;
+                Ok(engine.reanchor_to(id, args.to.clone(), by)?)
+            })?;
+            session.written(&entry, "reanchored")
         }
         (Some(id), _) => {
             let checked = session.write_as(|engine, reader| {
@@ -125,7 +136,7 @@ fn walk(session: &mut Session<'_>, all: Vec<EntryCheck>) -> Result<CommandExit, 
     }
     if !asks {
         session.printer.hint(
-            "run `ken entry reanchor ID --keep --cite TYPE:REF` if the claim still holds, `ken edit ID --anchor PATH#SYMBOL` if the code moved, otherwise `ken edit ID` or `ken retract ID`",
+            "run `ken entry reanchor ID --keep --cite TYPE:REF` if the claim still holds, `ken entry reanchor ID --to PATH#SYMBOL` if the code moved, otherwise `ken edit ID` or `ken retract ID`",
         )?;
         return Ok(CommandExit::Refused);
     }

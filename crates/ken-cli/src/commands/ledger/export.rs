@@ -1,14 +1,15 @@
-//! `ken ledger export`: exports entries without their citations.
+//! `ken ledger export`: exports entries with their events, for `ken import` and other programs.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use ken_core::trust::run::ExposureChannel;
 use ken_engine::export::ExportFormat;
 use serde::Serialize;
 
+use crate::args::Format;
 use crate::args::filter::FilterArgs;
 use crate::commands::Session;
 use crate::failure::{CommandExit, CommandFailure};
@@ -16,29 +17,18 @@ use crate::print::pluralize;
 
 /// `ken ledger export`.
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  ken ledger export > entries.jsonl\n  ken ledger export --form okf --out bundle"
-)]
+#[command(after_help = "\
+Examples:
+  ken ledger export --all > entries.jsonl     JSON lines, for `ken import entries.jsonl`
+  ken ledger export --format markdown         one Markdown text
+  ken ledger export --out bundle              a folder, for `ken import bundle`")]
 pub(crate) struct ExportArgs {
-    /// Output format
-    #[arg(long, value_name = "FORM", default_value = "jsonl")]
-    pub(crate) form: ExportForm,
-    /// Write files into DIR instead of printing one text
+    /// Write an Open Knowledge Format bundle into DIR: one Markdown file per entry, and
+    /// events.jsonl
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) filter: FilterArgs,
-}
-
-/// Format of an export.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ExportForm {
-    /// One JSON object per line
-    Jsonl,
-    /// A folder of Open Knowledge Format documents; needs --out
-    Okf,
-    /// One Markdown document
-    Markdown,
 }
 
 #[derive(Serialize)]
@@ -51,23 +41,25 @@ pub(in crate::commands) fn run(
     session: &mut Session<'_>,
     args: &ExportArgs,
 ) -> Result<CommandExit, CommandFailure> {
-    let (form, single) = match args.form {
-        ExportForm::Jsonl => (ExportFormat::Jsonl, "entries.jsonl"),
-        ExportForm::Okf => (ExportFormat::Okf, ""),
-        ExportForm::Markdown => (ExportFormat::Markdown, "knowledge.md"),
+    let is_markdown = session.printer.format() == Format::Markdown;
+    let format = match (&args.out, is_markdown) {
+        (Some(_), true) => {
+            return Err(
+                CommandFailure::usage("--out writes a bundle; Markdown is one text")
+                    .with_hint("`ken ledger export --format markdown > knowledge.md`"),
+            );
+        }
+        (Some(_), false) => ExportFormat::Okf,
+        (None, true) => ExportFormat::Markdown,
+        (None, false) => ExportFormat::Jsonl,
     };
-    if args.form == ExportForm::Okf && args.out.is_none() {
-        return Err(
-            CommandFailure::usage("an OKF bundle is a folder of files").with_hint("add --out DIR")
-        );
-    }
     let filter = args.filter.to_filter();
     let reader = session.surroundings.reader();
     let files = session.read(|engine| {
         if let Some(reader) = &reader {
             engine.record_full_exposure(reader, ExposureChannel::Pull)?;
         }
-        Ok(engine.export(&filter, form)?)
+        Ok(engine.export(&filter, format)?)
     })?;
     let Some(out) = &args.out else {
         for text in files.values() {
@@ -75,8 +67,7 @@ pub(in crate::commands) fn run(
         }
         return Ok(CommandExit::Fine);
     };
-    let out = session.surroundings.start.join(out);
-    let written = write_files(&out, &files, single)?;
+    let written = write_files(&session.surroundings.start.join(out), &files)?;
     if session.is_json() {
         session.printer.json(&ExportObject {
             schema: "ken.export.v1",
@@ -88,29 +79,29 @@ pub(in crate::commands) fn run(
     for name in written {
         session.printer.line(name)?;
     }
-    session
-        .printer
-        .talk(format_args!("wrote {count}; anchors are not exported"))?;
+    session.printer.talk(format_args!("wrote {count}"))?;
+    let out = out.display();
+    session.printer.hint(format_args!(
+        "`ken import {out}` in another repository restores the entries"
+    ))?;
     Ok(CommandExit::Fine)
 }
 
-/// Writes every file into `out`; `single` is the file name of an unnamed text.
+/// Writes every file into `out`.
 fn write_files(
     out: &Path,
     files: &BTreeMap<String, String>,
-    single: &str,
 ) -> Result<Vec<String>, CommandFailure> {
     let failed = |path: &Path| {
         let doing = format!("cannot write `{}`", path.display());
         move |error: std::io::Error| CommandFailure::io(doing, &error)
     };
+    fs::create_dir_all(out).map_err(failed(out))?;
     let mut written = Vec::new();
     for (name, text) in files {
-        let name = if name.is_empty() { single } else { name };
         let path = out.join(name);
-        fs::create_dir_all(path.parent().unwrap_or(out)).map_err(failed(out))?;
         fs::write(&path, text).map_err(failed(&path))?;
-        written.push(name.to_owned());
+        written.push(name.clone());
     }
     Ok(written)
 }

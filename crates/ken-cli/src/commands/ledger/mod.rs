@@ -41,6 +41,13 @@ pub(crate) enum LedgerCommand {
     Export(export::ExportArgs),
 }
 
+impl LedgerCommand {
+    /// Returns whether this is `ken ledger export`, which has a format of its own.
+    pub(super) fn is_export(&self) -> bool {
+        matches!(self, Self::Export(_))
+    }
+}
+
 pub(super) fn run(
     session: &mut Session<'_>,
     command: LedgerCommand,

@@ -12,6 +12,7 @@ use ken_core::ledger::workspace::WorkspaceState;
 use ken_core::retrieval::score::RankingWeights;
 use ken_core::retrieval::surface::EntrySelection;
 use ken_core::values::actor::Actor;
+use ken_core::values::anchor::CodeLocation;
 use ken_core::values::citation::CitationSource;
 use ken_core::values::content::ContentChanges;
 use ken_core::values::id::EntryId;
@@ -27,6 +28,7 @@ use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::export::ExportFormat;
 use crate::impact::{ConfidenceReport, ImpactReport};
+use crate::import::ExportImportOutcome;
 use crate::promotion::{
     ApprovalInput, ApprovalValidity, GlobalHome, GlobalOverlay, GlobalPromotion, PendingApproval,
     PromotionDecider, PromotionRequest,
@@ -38,7 +40,7 @@ use crate::validity::{EntryCheck, ReanchorOutcome};
 use crate::verify::{VerifyOutcome, VerifyScope};
 use crate::{
     briefing, co_occurrence, contradictions, distill, duplicates, entries, export, files, git,
-    impact, lookup, norms, promotion, scoring, search, validity, verify,
+    impact, import, lookup, norms, promotion, scoring, search, validity, verify,
 };
 
 impl Engine {
@@ -322,9 +324,18 @@ impl Engine {
     pub fn export(
         &self,
         filter: &EntryFilter,
-        form: ExportFormat,
+        format: ExportFormat,
     ) -> Result<BTreeMap<String, String>, EngineError> {
-        export::export(self, filter, form)
+        export::export(self, filter, format)
+    }
+
+    /// Appends the events of an export that this branch lacks; `by` must be a person.
+    pub fn import_export(
+        &mut self,
+        lines: &str,
+        by: &Actor,
+    ) -> Result<ExportImportOutcome, EngineError> {
+        import::exported::import_export(self, lines, by)
     }
 
     /// Renders every entry file and list with current machine state; returns the number of written
@@ -555,14 +566,25 @@ impl Engine {
         validity::anchoring::accept_current_code(self, id, citation, by)
     }
 
+    /// Replaces the anchors of an entry whose code changed or is gone with `to`.
+    pub fn reanchor_to(
+        &mut self,
+        id: EntryId,
+        to: Vec<CodeLocation>,
+        by: &Actor,
+    ) -> Result<Entry, EngineError> {
+        validity::anchoring::reanchor_to(self, id, to, by)
+    }
+
     /// Verifies `scope`; `progress` receives the number of checked entries and the total.
+    ///
+    /// Writes neither events nor entry files.
     pub fn verify(
         &mut self,
         scope: VerifyScope<'_>,
-        by: &Actor,
         progress: &mut dyn FnMut(usize, usize),
     ) -> Result<VerifyOutcome, EngineError> {
-        verify::verify(self, scope, by, progress)
+        verify::verify(self, scope, progress)
     }
 
     /// Returns the state that does not belong to a single entry, such as configuration.

@@ -253,9 +253,14 @@ impl Engine {
         remote::push::push_events(self, remote, hub, again, progress)
     }
 
-    /// Turns edits of entry files into events, redacts copies that came back, and renders stale
-    /// files.
+    /// Turns edits of entry files into events, redacts copies that came back, follows moved code
+    /// and renders stale files.
     pub fn sync(&mut self, bulk: BulkDeletion) -> Result<SyncOutcome, EngineError> {
         sync::sync(self, bulk)
+    }
+
+    /// Adds a notice if entry files have edits that are not events yet. Writes nothing.
+    pub fn note_unrecorded_edits(&mut self) {
+        sync::pending::note_unrecorded_edits(self);
     }
 }

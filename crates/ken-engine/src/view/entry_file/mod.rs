@@ -32,7 +32,7 @@ pub struct ParsedEntryFile {
     /// The content digest at the time of rendering.
     pub digest: String,
     pub last_confirmed: Option<Date>,
-    /// Machine state, kept unchanged if only the content is rendered again.
+    /// Machine state as the file shows it.
     pub machine: MachineLines,
     /// Set if the machine lines are as Ken rendered them, not edited by a person.
     pub machine_is_rendered: bool,
@@ -67,13 +67,12 @@ pub enum EntryFileError {
     Field { field: &'static str, why: String },
 }
 
-/// Renders the file of `entry`, with the machine state of `kept` if given.
+/// Renders the file of `entry`.
 ///
 /// Returns `None` if the content or the proposal of the entry is missing.
-pub fn render(entry: &Entry, kept: Option<&MachineLines>) -> Option<String> {
+pub fn render(entry: &Entry) -> Option<String> {
     let (content, created) = (entry.content.as_ref()?, entry.created.as_ref()?);
-    let fresh = MachineLines::from_entry(entry);
-    let machine = kept.unwrap_or(&fresh);
+    let machine = MachineLines::from_entry(entry);
     // The order of these lines is part of the merge behavior described at the top of this module.
     let mut out = String::from("---\n");
     let kind = created.kind;
@@ -104,6 +103,12 @@ pub fn render(entry: &Entry, kept: Option<&MachineLines>) -> Option<String> {
         .as_ref()
         .map_or("no".to_owned(), |r| serialized_name(&r.reason));
     let _ = writeln!(out, "retracted: {retracted}");
+    if let Some(into) = entry.merged_into {
+        let _ = writeln!(out, "merged_into: {into}");
+    }
+    if let Some(by) = entry.superseded_by {
+        let _ = writeln!(out, "superseded_by: {by}");
+    }
     let _ = writeln!(out, "schema_version: {}", created.schema_version);
     for (i, source) in machine.sources.iter().enumerate() {
         let _ = writeln!(
@@ -247,6 +252,31 @@ pub fn has_conflict_markers(text: &str) -> bool {
     // `=======` alone is not checked: it is also a Markdown heading underline.
     text.lines()
         .any(|line| line.starts_with("<<<<<<< ") || line.starts_with(">>>>>>> "))
+}
+
+/// Splits a text with conflict markers into the versions of both sides.
+pub fn conflict_sides(text: &str) -> [String; 2] {
+    let mut sides = [String::new(), String::new()];
+    // The part of a conflict that the lines belong to: none, ours, the common base, theirs.
+    let mut part = 0;
+    for line in text.lines() {
+        part = match part {
+            0 if line.starts_with("<<<<<<< ") => 1,
+            1 if line.starts_with("||||||| ") => 2,
+            1 | 2 if line == "=======" => 3,
+            3 if line.starts_with(">>>>>>> ") => 0,
+            _ => {
+                for (side, own) in sides.iter_mut().zip([1, 3]) {
+                    if part == 0 || part == own {
+                        side.push_str(line);
+                        side.push('\n');
+                    }
+                }
+                continue;
+            }
+        };
+    }
+    sides
 }
 
 impl MachineLines {

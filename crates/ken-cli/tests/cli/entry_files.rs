@@ -1,0 +1,474 @@
+//! Entry files are current: each command renders what it changed, reading and checking write
+//! nothing, and conflicts are resolved from the merged ledger.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use ken_testkit::test_env::TestEnvironment;
+
+use crate::cli::support::{add_lesson, commit_all, repository_with_ledger, write_pay_source};
+
+/// Returns the text of every entry file.
+fn entry_files(env: &TestEnvironment) -> BTreeMap<String, String> {
+    let names = env.names(".ken/entries").into_iter();
+    let text = |name: &String| env.read(&format!(".ken/entries/{name}"));
+    names
+        .map(|name| (text(&name), name))
+        .map(|(text, name)| (name, text))
+        .collect()
+}
+
+fn entry_path(env: &TestEnvironment, id: &str) -> String {
+    let mut names = env.names(".ken/entries").into_iter();
+    let name = names.find(|name| name.starts_with(id)).expect("its file");
+    format!(".ken/entries/{name}")
+}
+
+/// Returns the bytes of everything below `.ken` that git tracks.
+fn tracked_bytes(env: &TestEnvironment) -> BTreeMap<String, Vec<u8>> {
+    fn collect(root: &Path, folder: &Path, files: &mut BTreeMap<String, Vec<u8>>) {
+        for item in fs::read_dir(folder).into_iter().flatten().flatten() {
+            let (path, name) = (item.path(), item.file_name());
+            let is_local = [".local", ".index"].iter().any(|it| name == *it);
+            if path.is_dir() && !is_local {
+                collect(root, &path, files);
+            } else if path.is_file() {
+                let below = path.strip_prefix(root).expect("below the root");
+                let bytes = fs::read(&path).expect("a file");
+                files.insert(below.display().to_string(), bytes);
+            }
+        }
+    }
+    let mut files = BTreeMap::new();
+    collect(&env.root(), &env.root().join(".ken"), &mut files);
+    files
+}
+
+/// Runs a command, then checks that neither a sync nor a fresh rendering changes a file.
+fn check_rendered_at_once(env: &TestEnvironment, args: &[&str]) {
+    env.wait_days(1);
+    let _ = env.run(args).success();
+    let files = entry_files(env);
+    let synced = env.run(["sync", "--format", "json"]).success().json();
+    assert_eq!(synced["rendered"], 0, "sync after {args:?}: {synced}");
+    let _ = env.run(["ledger", "render"]).success();
+    for (name, text) in entry_files(env) {
+        let before = files.get(&name).map_or("", String::as_str);
+        assert_eq!(before, text, "{name} after {args:?}");
+    }
+}
+
+#[test]
+fn every_writing_command_renders_what_it_changed() {
+    let env = repository_with_ledger();
+    write_pay_source(&env);
+    let ids: Vec<String> = [
+        "Charging twice is safe with a key",
+        "Charging two times is safe with a key",
+        "Refunds reset the total of the ledger",
+        "The ledger is not shared between threads",
+        "Amounts are in minor units",
+        "Keys expire after a day",
+    ]
+    .map(|statement| add_lesson(&env, statement))
+    .to_vec();
+    let [a, b, c, d, e, f] = ids.each_ref_array();
+    commit_all(&env, "lessons");
+    let norm = [
+        "add",
+        "--kind",
+        "commit-norm",
+        "--statement",
+        "Sign every tag",
+        "--cite",
+        "pr:9",
+    ];
+    let table: &[&[&str]] = &[
+        &norm,
+        &[
+            "edit",
+            a,
+            "--statement",
+            "Charging twice is safe while the key is kept",
+        ],
+        &[
+            "edit",
+            a,
+            "--tag",
+            "pay",
+            "--anchor",
+            "src/pay.rs#Ledger::charge",
+        ],
+        &["undo"],
+        &["confirm", a],
+        &["entry", "cite", a, "pr:77"],
+        &["entry", "status", a, "active"],
+        &["entry", "status", a, "verified"],
+        &["entry", "link", a, c],
+        &["entry", "pin", a],
+        &["entry", "annotate", a, "--note", "ask Bob"],
+        &["entry", "merge", b, "--into", a],
+        &["entry", "supersede", d, c],
+        &["archive", e],
+        &["restore", e],
+        &["retract", e],
+        &["restore", e],
+        &["feedback", c, "--helpful"],
+        &["guard", "quarantine", "add", f, "--reason", "odd"],
+        &["guard", "quarantine", "release", f, "--reason", "fine"],
+        &[
+            "entry",
+            "distill",
+            "--sources",
+            a,
+            c,
+            "--statement",
+            "Keys and totals belong together",
+        ],
+        &[
+            "run",
+            "open",
+            "r-1",
+            "--agent",
+            "one",
+            "--witness",
+            "orchestrator",
+        ],
+        &[
+            "run",
+            "observe",
+            "--statement",
+            "Amounts are in minor units",
+            "--by",
+            "agent:one",
+            "--run",
+            "r-1",
+        ],
+        &["run", "close", "r-1", "--outcome", "succeeded"],
+        &["health", "maintain", "stale_sweep"],
+        &["health", "maintain", "dedup"],
+        &["guard", "revoke", "--author", "agent:one"],
+        &["import"],
+    ];
+    for args in table {
+        check_rendered_at_once(&env, args);
+    }
+}
+
+/// Borrows the elements of a vector as an array.
+trait EachRefArray {
+    fn each_ref_array(&self) -> [&str; 6];
+}
+
+impl EachRefArray for Vec<String> {
+    fn each_ref_array(&self) -> [&str; 6] {
+        let refs: Vec<&str> = self.iter().map(String::as_str).collect();
+        refs.try_into().expect("six entries")
+    }
+}
+
+#[test]
+fn a_file_shows_status_citations_and_what_replaced_its_entry() {
+    let env = repository_with_ledger();
+    let one = add_lesson(&env, "Charging twice is safe");
+    let two = add_lesson(&env, "Charging two times is safe");
+    let three = add_lesson(&env, "Charging needs a key");
+    let shows = |id: &str, line: &str| {
+        let text = env.read(&entry_path(&env, id));
+        assert!(text.lines().any(|it| it == line), "{line} in\n{text}");
+    };
+    let _ = env.run(["entry", "status", &one, "active"]).success();
+    shows(&one, "status: active");
+    let _ = env.run(["entry", "cite", &one, "pr:77"]).success();
+    shows(&one, "  - resource: \"pr:77\"");
+    let _ = env.run(["entry", "merge", &two, "--into", &one]).success();
+    shows(&two, &format!("merged_into: {one}"));
+    let _ = env.run(["entry", "supersede", &one, &three]).success();
+    shows(&one, &format!("superseded_by: {three}"));
+    let _ = env.run(["archive", &three]).success();
+    shows(&three, "archived: yes");
+}
+
+#[test]
+fn reading_commands_tell_about_edits_and_write_nothing() {
+    let env = repository_with_ledger();
+    let id = add_lesson(&env, "Charging twice is safe");
+    commit_all(&env, "lesson");
+    let path = entry_path(&env, &id);
+    let edited = env
+        .read(&path)
+        .replace("\nCharging twice is safe\n", "\nCharging is safe\n");
+    env.write(&path, &edited);
+    let before = tracked_bytes(&env);
+    for args in [vec!["show", &id], vec!["list"], vec!["search", "charging"]] {
+        let run = env.run(args);
+        let note =
+            "note: 1 edit of entry files not recorded yet, so not shown here; run `ken sync`";
+        assert!(run.stderr.contains(note), "{run}");
+    }
+    assert_eq!(tracked_bytes(&env), before);
+    let _ = env.run(["sync"]).success();
+    let run = env.run(["show", &id]);
+    assert!(
+        run.stderr.is_empty() && run.stdout.contains("Charging is safe"),
+        "{run}"
+    );
+}
+
+#[test]
+fn an_edit_that_the_guard_refuses_fails_the_sync() {
+    let env = repository_with_ledger();
+    let id = add_lesson(&env, "Charging twice is safe");
+    commit_all(&env, "lesson");
+    let path = entry_path(&env, &id);
+    let token = ["ghp", "_", "q7Zr2Lx9Vb4Kd8Wm1T", "n6Ys3Pf5Hg0JcAeUoR"].concat();
+    let edited = env
+        .read(&path)
+        .replace("is safe\n", &format!("is safe with {token}\n"));
+    env.write(&path, &edited);
+    let run = env.run(["sync"]);
+    assert_eq!(run.exit, 1, "{run}");
+    assert!(
+        run.stderr
+            .contains("recorded 0 hand edits; 1 edit was not recorded"),
+        "{run}"
+    );
+    assert!(!run.stderr.contains("up to date"), "{run}");
+    assert_eq!(env.read(&path), edited, "the edit stays in the file");
+}
+
+#[test]
+fn a_source_added_by_hand_is_neither_lost_nor_silently_kept() {
+    let env = repository_with_ledger();
+    let id = add_lesson(&env, "Charging twice is safe");
+    commit_all(&env, "lesson");
+    let path = entry_path(&env, &id);
+    let source = "  - resource: \"commit:3fce3b5\"\n";
+    let edited = env
+        .read(&path)
+        .replace(source, &format!("{source}  - resource: \"pr:9\"\n"));
+    env.write(&path, &edited);
+    let run = env.run(["sync"]);
+    assert_eq!(run.exit, 1, "{run}");
+    assert!(
+        run.stderr
+            .contains(&format!("run `ken entry cite {id} pr:9`")),
+        "{run}"
+    );
+    assert_eq!(env.read(&path), edited);
+    let _ = env.run(["entry", "cite", &id, "pr:9"]).success();
+    let run = env.run(["sync"]).success();
+    assert!(run.stderr.contains("entry files are up to date"), "{run}");
+}
+
+#[test]
+fn verify_writes_nothing_in_any_state() {
+    let env = repository_with_ledger();
+    write_pay_source(&env);
+    let id = add_lesson(&env, "Refunds reset the total");
+    let _ = env
+        .run(["edit", &id, "--anchor", "src/pay.rs#refund"])
+        .success();
+    let other = add_lesson(&env, "Charging twice is safe");
+    commit_all(&env, "lessons");
+    let check = |what: &str| {
+        let before = tracked_bytes(&env);
+        let run = env.run(["verify"]);
+        let quiet = env.run(["verify", "-q"]);
+        let based = env.run(["verify", "--base", "main"]);
+        assert_eq!(tracked_bytes(&env), before, "{what}");
+        assert!(
+            [0, 1].contains(&run.exit) && [0, 1].contains(&based.exit),
+            "{run}{based}"
+        );
+        assert_eq!(quiet.exit, run.exit);
+        (run, quiet)
+    };
+    let (run, quiet) = check("as committed");
+    assert!(
+        run.exit == 0 && quiet.stdout.is_empty() && quiet.stderr.is_empty(),
+        "{quiet}"
+    );
+
+    let path = entry_path(&env, &other);
+    let rendered = env.read(&path);
+    env.write(
+        &path,
+        &rendered.replace("\nCharging twice is safe\n", "\nCharging is safe\n"),
+    );
+    let (run, _) = check("an edit");
+    let note = "1 edit of entry files checked as if recorded; run `ken sync` to record";
+    assert!(run.exit == 0 && run.stderr.contains(note), "{run}");
+
+    env.write(
+        &path,
+        &rendered.replace("tags: []", "tags: [\"Not A Tag\"]"),
+    );
+    let (run, quiet) = check("an edit that cannot be read");
+    assert!(
+        run.exit == 1 && quiet.stdout.lines().count() == 1,
+        "{quiet}"
+    );
+
+    env.write(
+        &path,
+        &format!("{rendered}<<<<<<< a\nb\n=======\nc\n>>>>>>> d\n"),
+    );
+    let (run, _) = check("conflict markers");
+    assert!(
+        run.exit == 1 && run.stdout.contains("contains conflict markers"),
+        "{run}"
+    );
+
+    fs::remove_file(env.root().join(&path)).unwrap();
+    let (run, _) = check("a deleted file");
+    assert!(run.exit == 0 && run.stderr.contains(note), "{run}");
+    env.write(&path, &rendered);
+
+    fs::rename(
+        env.root().join("src/pay.rs"),
+        env.root().join("src/bill.rs"),
+    )
+    .unwrap();
+    let (run, _) = check("a renamed file");
+    assert!(run.stdout.contains("moved"), "{run}");
+    assert!(
+        run.stderr
+            .contains("`ken sync` updates the anchors of moved code"),
+        "{run}"
+    );
+    let run = env.run(["sync"]).success();
+    assert!(
+        run.stderr
+            .contains("updated the anchors of 1 entry whose code moved"),
+        "{run}"
+    );
+    let shown = env.run(["show", &id]).success();
+    assert!(shown.stdout.contains("src/bill.rs#refund"), "{shown}");
+    let (run, _) = check("followed");
+    assert!(!run.stdout.contains("moved"), "{run}");
+}
+
+/// Lets two branches do something to one entry and merges them; returns whether git succeeded.
+fn merge_branches(
+    env: &TestEnvironment,
+    ours: impl Fn(&TestEnvironment),
+    theirs: impl Fn(&TestEnvironment),
+) -> bool {
+    commit_all(env, "base");
+    let _ = env.git(["switch", "-q", "-c", "theirs"]);
+    theirs(env);
+    commit_all(env, "theirs");
+    let _ = env.git(["switch", "-q", "main"]);
+    ours(env);
+    commit_all(env, "ours");
+    env.git_succeeds(["merge", "-q", "theirs"])
+}
+
+#[test]
+fn a_conflict_of_two_wordings_is_rendered_from_the_merged_ledger() {
+    let env = repository_with_ledger();
+    let id = add_lesson(&env, "Charging twice is safe");
+    let reword = |text: &'static str| {
+        let id = id.clone();
+        move |env: &TestEnvironment| {
+            let _ = env.run(["edit", &id, "--statement", text]).success();
+        }
+    };
+    let merged = merge_branches(
+        &env,
+        reword("Charging twice is safe with a key"),
+        reword("Charging twice is safe within a day"),
+    );
+    assert!(!merged, "git stops at the conflict");
+    let path = entry_path(&env, &id);
+    let run = env.run(["verify"]);
+    assert!(
+        run.stdout
+            .contains("contains conflict markers; run `ken sync`"),
+        "{run}"
+    );
+    let run = env.run(["sync"]).success();
+    assert!(
+        run.stderr
+            .contains(&format!("resolved the conflict in {path}")),
+        "{run}"
+    );
+    assert!(!env.read(&path).contains("<<<<<<<"));
+    commit_all(&env, "merged");
+    let run = env.run(["sync"]).success();
+    assert!(
+        run.stderr
+            .contains(&format!("{id} has concurrent versions")),
+        "{run}"
+    );
+    let shown = env.run(["show", &id]).success();
+    for wording in ["with a key", "within a day"] {
+        assert!(shown.stdout.contains(wording), "{shown}");
+    }
+    let _ = env
+        .run(["edit", &id, "--statement", "Charging twice is safe"])
+        .success();
+    let run = env.run(["sync"]).success();
+    assert!(!run.stderr.contains("concurrent"), "{run}");
+}
+
+#[test]
+fn a_conflict_with_an_unrecorded_edit_is_left_to_the_person() {
+    let env = repository_with_ledger();
+    let id = add_lesson(&env, "Charging twice is safe");
+    let by_hand = |text: &'static str| {
+        let id = id.clone();
+        move |env: &TestEnvironment| {
+            let path = entry_path(env, &id);
+            let edited = env.read(&path).replace("\nCharging twice is safe\n", text);
+            env.write(&path, &edited);
+        }
+    };
+    let merged = merge_branches(
+        &env,
+        by_hand("\nCharge once\n"),
+        by_hand("\nNever charge\n"),
+    );
+    assert!(!merged, "git stops at the conflict");
+    let path = entry_path(&env, &id);
+    let conflicted = env.read(&path);
+    let _ = env.run(["sync"]);
+    assert_eq!(env.read(&path), conflicted, "an edit is never lost");
+    // The person takes one side.
+    let _ = env.git(["checkout", "-q", "--theirs", "--", &path]);
+    commit_all(&env, "merged");
+    let run = env.run(["sync"]).success();
+    assert!(run.stderr.contains("recorded 1 hand edit"), "{run}");
+    let shown = env.run(["show", &id]).success();
+    assert!(shown.stdout.contains("Never charge"), "{shown}");
+}
+
+#[test]
+fn taking_one_side_of_recorded_wordings_keeps_both_in_the_ledger() {
+    let env = repository_with_ledger();
+    let id = add_lesson(&env, "Charging twice is safe");
+    let reword = |text: &'static str| {
+        let id = id.clone();
+        move |env: &TestEnvironment| {
+            let _ = env.run(["edit", &id, "--statement", text]).success();
+        }
+    };
+    let merged = merge_branches(&env, reword("Charge once"), reword("Never charge"));
+    assert!(!merged, "git stops at the conflict");
+    let path = entry_path(&env, &id);
+    let _ = env.git(["checkout", "-q", "--ours", "--", &path]);
+    commit_all(&env, "merged");
+    let run = env.run(["sync"]).success();
+    assert!(
+        run.stderr
+            .contains(&format!("{id} has concurrent versions")),
+        "{run}"
+    );
+    let shown = env.run(["show", &id]).success();
+    assert!(
+        shown.stdout.contains("Charge once") && shown.stdout.contains("Never charge"),
+        "{shown}"
+    );
+}
