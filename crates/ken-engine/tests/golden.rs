@@ -126,7 +126,7 @@ fn an_imported_export_has_the_exact_state_of_the_golden_ledger() {
     let bundle = engine.export(&all, ExportFormat::Okf).unwrap();
     assert_eq!(lines[""], bundle[BUNDLE_EVENTS_FILE]);
     let exported = engine.state().unwrap().entries;
-    assert!(exported.len() > 20, "{} entries", exported.len());
+    assert!(exported.len() > 10, "{} entries", exported.len());
 
     let (mut fresh, _dir) = open_empty();
     let outcome = fresh.import_export(&lines[""], &person).unwrap();

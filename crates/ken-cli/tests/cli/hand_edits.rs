@@ -35,7 +35,7 @@ fn an_edited_statement_becomes_an_event() {
     insta::assert_snapshot!(env.run(["sync", "--format", "json"]), @r#"
     exit: 0
     ----- stdout -----
-    {"schema":"ken.sync.v1","absorbed":0,"rendered":0,"waiting":false,"missing_uncommitted":[]}
+    {"schema":"ken.sync.v1","absorbed":0,"rendered":0,"refused":[],"moved":[],"fingerprinted":[],"concurrent":[],"waiting":false,"missing_uncommitted":[]}
     "#);
     insta::assert_snapshot!(env.run(["log", &id]), @"
     exit: 0

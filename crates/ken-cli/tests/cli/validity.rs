@@ -464,7 +464,7 @@ fn somebody_looks_and_says_that_the_claim_still_stands() {
                  true
              }
     ----- stderr -----
-    hint: run `ken entry reanchor ID --keep --cite TYPE:REF` if the claim still holds, `ken edit ID --anchor PATH#SYMBOL` if the code moved, otherwise `ken edit ID` or `ken retract ID`
+    hint: run `ken entry reanchor ID --keep --cite TYPE:REF` if the claim still holds, `ken entry reanchor ID --to PATH#SYMBOL` if the code moved, otherwise `ken edit ID` or `ken retract ID`
     ");
     let confirmed =
         env.run(["show", &id, "--format", "json"]).json()["confirmation"]["last"].clone();
@@ -511,13 +511,14 @@ fn anchors_written_by_hand_get_their_fingerprints_as_an_event() {
         1,
     );
     env.write(&path, &text);
-    let _ = env.run(["sync"]).success();
     let found = verify_json(&env, &[]);
     assert_eq!(entry_ids(&found["unverifiable"]), [id.as_str()], "{found}");
-    insta::assert_snapshot!(env.run(["entry", "reanchor", "--all"]), @"
+    insta::assert_snapshot!(env.run(["sync"]), @"
     exit: 0
-    ----- stdout -----
-    fingerprints added: 1 entry; anchors moved: 0 entries
+    ----- stderr -----
+    note: human:ada@example.org edited L-205zr7j2 in its file
+    recorded 1 hand edit; entry files are up to date
+    fingerprinted the anchors of 1 entry
     ");
     assert_eq!(entry_ids(&verify_json(&env, &[])["unverifiable"]), [""; 0]);
 }
@@ -598,7 +599,7 @@ fn the_gate_answers_in_the_words_of_a_build_and_a_pull_request() {
     insta::assert_snapshot!(env.run(["list", "--format", "sarif"]), @"
     exit: 2
     ----- stderr -----
-    error: only `ken verify` supports this format; `ken audit` supports markdown
+    error: this command prints text or JSON; `ken verify` also supports sarif, github and markdown, `ken audit` and `ken ledger export` support markdown
     ");
 }
 

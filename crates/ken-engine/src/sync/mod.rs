@@ -105,6 +105,7 @@ pub(crate) fn sync(engine: &mut Engine, bulk: BulkDeletion) -> Result<SyncOutcom
     };
     let absorbed = count(&|notice| matches!(notice, EngineNotice::EditSynced { .. }));
     let is_deferred = count(&|notice| matches!(notice, EngineNotice::SyncDeferred { .. })) > 0;
+    let rendered = files::render_due(engine)? + files::rerender_unredacted(engine)?;
     // In the middle of a git operation the code is as unfinished as the entry files.
     let anchors = if is_deferred {
         ReanchorOutcome::default()
@@ -112,7 +113,6 @@ pub(crate) fn sync(engine: &mut Engine, bulk: BulkDeletion) -> Result<SyncOutcom
         let by = engine.actor();
         anchoring::reanchor_all(engine, &by)?
     };
-    let rendered = files::render_due(engine)? + files::rerender_unredacted(engine)?;
     if let Some(seen) = &mut engine.views.seen {
         seen.may_lag = false;
     }

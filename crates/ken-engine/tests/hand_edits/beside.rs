@@ -148,7 +148,7 @@ fn what_a_file_says_of_ken_s_own_lines_is_put_right_and_confirms_nothing() {
 }
 
 #[test]
-fn confirming_by_hand_keeps_the_sources_a_file_shows() {
+fn confirming_by_hand_renders_the_current_sources() {
     let TwoClones {
         mut ada,
         id,
@@ -160,7 +160,7 @@ fn confirming_by_hand_keeps_the_sources_a_file_shows() {
     let evidence = "commit:77aa001".parse().unwrap();
     engine.cite(id, evidence, &by).unwrap();
     drop(engine);
-    assert!(!ada.text(id).contains("77aa001"));
+    assert!(ada.text(id).contains("77aa001"));
     let before = ada.entry(id).confirmation.last.unwrap();
     ada.replace(
         id,
@@ -169,7 +169,7 @@ fn confirming_by_hand_keeps_the_sources_a_file_shows() {
     );
     assert_eq!(ada.sync(), ["Confirmed human:ada@x.org"]);
     let text = ada.text(id);
-    assert!(text.contains("lastConfirmed: 2026-11-16") && !text.contains("77aa001"));
+    assert!(text.contains("lastConfirmed: 2026-11-16") && text.contains("77aa001"));
 }
 
 #[test]

@@ -20,7 +20,7 @@ pub(crate) enum ConflictCause {
     Segment,
     /// Both sides edited the entry's content; a person must choose.
     BothEdited,
-    /// `ken ledger render` updated derived fields on both sides.
+    /// Both sides changed the status, a confirmation, a citation or the retraction.
     BothRendered,
     /// Both sides have the file without a common ancestor that has it (cherry-pick, squash, partial
     /// commit), and one of them changed it since.
@@ -129,7 +129,15 @@ pub(crate) fn conflict_cause(
         .intersection(&changed_keys(&base, &theirs))
         .cloned()
         .collect();
-    let machine = ["status", "lastConfirmed", "provenance", "rendered"];
+    // `sources` has no value of its own, so that its lines count for the key before it.
+    let machine = [
+        "status",
+        "lastConfirmed",
+        "provenance",
+        "rendered",
+        "retracted",
+        "schema_version",
+    ];
     if !both.is_empty() && both.iter().all(|key| machine.contains(&key.as_str())) {
         return ConflictCause::BothRendered;
     }

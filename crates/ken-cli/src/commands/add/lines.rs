@@ -102,7 +102,7 @@ fn next_batch(
         let one = || -> Result<Proposal, CommandFailure> {
             let mut input = EntryInput::parse(&line).map_err(|failure| {
                 if line.contains("\"events\":[") {
-                    failure.with_hint("this is an export: run `ken import FILE`")
+                    CommandFailure::usage("this is a line of an export: run `ken import FILE`")
                 } else {
                     failure
                 }
