@@ -18,6 +18,11 @@ pub enum EngineNotice {
     EditsUnrecorded {
         edits: usize,
     },
+    /// A status that a person set in an entry file; it was reset, because no event records it.
+    StatusReset {
+        entry: EntryId,
+        status: String,
+    },
     /// A file was not synced, with the reason.
     FileIgnored {
         file: String,

@@ -1,10 +1,12 @@
 //! `ken import` of an export: a file of JSON lines, or a bundle with `events.jsonl`.
 
-use std::fs;
-use std::path::PathBuf;
+use std::fs::{self, File};
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::path::{Path, PathBuf};
 
 use ken_engine::export::BUNDLE_EVENTS_FILE;
 use serde::Serialize;
+use serde_json::Value;
 
 use super::Session;
 use crate::failure::{CommandExit, CommandFailure};
@@ -12,6 +14,9 @@ use crate::print::pluralize;
 
 /// Maximum bytes of an export, which is read as a whole.
 const EXPORT_BYTES_MAX: u64 = 1 << 30;
+
+/// Maximum bytes of the first line, which tells whether a file is an export.
+const LINE_BYTES_MAX: u64 = 16 << 20;
 
 #[derive(Serialize)]
 struct ExportImportObject {
@@ -29,8 +34,18 @@ pub(super) fn find_export(session: &Session<'_>, paths: &[String]) -> Option<Pat
     if path.is_dir() {
         return Some(path.join(BUNDLE_EVENTS_FILE)).filter(|it| it.is_file());
     }
-    let is_lines = path.extension().is_some_and(|it| it == "jsonl");
-    (is_lines && path.is_file()).then_some(path)
+    Some(path).filter(|path| is_export(path))
+}
+
+/// Returns whether the first line of a file is one of an export: other tools write JSON lines too.
+fn is_export(path: &Path) -> bool {
+    let Ok(file) = File::open(path) else {
+        return false;
+    };
+    let mut line = String::new();
+    let read = BufReader::new(file.take(LINE_BYTES_MAX)).read_line(&mut line);
+    let parsed: Option<Value> = read.ok().and_then(|_| serde_json::from_str(&line).ok());
+    parsed.is_some_and(|object| object["events"].is_array() && object["created"].is_object())
 }
 
 /// Imports the export at `path`.

@@ -127,9 +127,10 @@ pub(super) fn run(
 
 /// Returns the file of an edit that was not recorded.
 fn refused_file(notice: &EngineNotice) -> Option<String> {
-    match notice {
-        EngineNotice::FileIgnored { file, .. } => Some(file.clone()),
-        _ => None,
+    if let EngineNotice::FileIgnored { file, .. } = notice {
+        Some(file.clone())
+    } else {
+        None
     }
 }
 

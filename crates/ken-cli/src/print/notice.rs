@@ -26,6 +26,9 @@ pub(super) fn notice_text(notice: &EngineNotice) -> String {
             let edits = pluralize(*edits as u64, "edit", "edits");
             format!("{edits} of entry files not recorded yet, so not shown here; run `ken sync`")
         }
+        EngineNotice::StatusReset { entry, status } => format!(
+            "the status `{status}` in the file of {entry} was reset; run `ken entry status {entry} {status}` to set it"
+        ),
         EngineNotice::ConflictResolved { entry, file } => format!(
             "resolved the conflict in .ken/entries/{file}: the ledger has both versions (`ken show {entry}`); run `git add .ken/entries/{file}`"
         ),

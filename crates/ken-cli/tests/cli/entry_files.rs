@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use ken_testkit::test_env::TestEnvironment;
+use ken_testkit::test_env::{CommandRun, TestEnvironment};
 
 use crate::cli::support::{add_lesson, commit_all, repository_with_ledger, write_pay_source};
 
@@ -13,10 +13,7 @@ use crate::cli::support::{add_lesson, commit_all, repository_with_ledger, write_
 fn entry_files(env: &TestEnvironment) -> BTreeMap<String, String> {
     let names = env.names(".ken/entries").into_iter();
     let text = |name: &String| env.read(&format!(".ken/entries/{name}"));
-    names
-        .map(|name| (text(&name), name))
-        .map(|(text, name)| (name, text))
-        .collect()
+    names.map(|name| (name.clone(), text(&name))).collect()
 }
 
 fn entry_path(env: &TestEnvironment, id: &str) -> String {
@@ -59,74 +56,47 @@ fn check_rendered_at_once(env: &TestEnvironment, args: &[&str]) {
     }
 }
 
-#[test]
-fn every_writing_command_renders_what_it_changed() {
-    let env = repository_with_ledger();
-    write_pay_source(&env);
-    let ids: Vec<String> = [
-        "Charging twice is safe with a key",
-        "Charging two times is safe with a key",
-        "Refunds reset the total of the ledger",
-        "The ledger is not shared between threads",
-        "Amounts are in minor units",
-        "Keys expire after a day",
-    ]
-    .map(|statement| add_lesson(&env, statement))
-    .to_vec();
-    let [a, b, c, d, e, f] = ids.each_ref_array();
-    commit_all(&env, "lessons");
-    let norm = [
-        "add",
-        "--kind",
-        "commit-norm",
-        "--statement",
-        "Sign every tag",
-        "--cite",
-        "pr:9",
-    ];
-    let table: &[&[&str]] = &[
-        &norm,
-        &[
-            "edit",
-            a,
-            "--statement",
-            "Charging twice is safe while the key is kept",
-        ],
-        &[
-            "edit",
-            a,
-            "--tag",
-            "pay",
-            "--anchor",
-            "src/pay.rs#Ledger::charge",
-        ],
-        &["undo"],
-        &["confirm", a],
-        &["entry", "cite", a, "pr:77"],
-        &["entry", "status", a, "active"],
-        &["entry", "status", a, "verified"],
-        &["entry", "link", a, c],
-        &["entry", "pin", a],
-        &["entry", "annotate", a, "--note", "ask Bob"],
-        &["entry", "merge", b, "--into", a],
-        &["entry", "supersede", d, c],
-        &["archive", e],
-        &["restore", e],
-        &["retract", e],
-        &["restore", e],
-        &["feedback", c, "--helpful"],
-        &["guard", "quarantine", "add", f, "--reason", "odd"],
-        &["guard", "quarantine", "release", f, "--reason", "fine"],
-        &[
+/// Commands that change entries `a` to `f`, in an order in which each has something to do.
+fn writing_commands<'a>([a, b, c, d, e, f]: [&'a str; 6]) -> Vec<Vec<&'a str>> {
+    let statement = "Charging twice is safe while the key is kept";
+    let anchor = "src/pay.rs#Ledger::charge";
+    let summary = "Keys and totals belong together";
+    let finding = "Amounts are in minor units";
+    let norm = ["--statement", "Sign every tag", "--cite", "pr:9"];
+    vec![
+        ["add", "--kind", "commit-norm"]
+            .into_iter()
+            .chain(norm)
+            .collect(),
+        vec!["edit", a, "--statement", statement],
+        vec!["edit", a, "--tag", "pay", "--anchor", anchor],
+        vec!["undo"],
+        vec!["confirm", a],
+        vec!["entry", "cite", a, "pr:77"],
+        vec!["entry", "status", a, "active"],
+        vec!["entry", "status", a, "verified"],
+        vec!["entry", "link", a, c],
+        vec!["entry", "pin", a],
+        vec!["entry", "annotate", a, "--note", "ask Bob"],
+        vec!["entry", "merge", b, "--into", a],
+        vec!["entry", "supersede", d, c],
+        vec!["archive", e],
+        vec!["restore", e],
+        vec!["retract", e],
+        vec!["restore", e],
+        vec!["feedback", c, "--helpful"],
+        vec!["guard", "quarantine", "add", f, "--reason", "odd"],
+        vec!["guard", "quarantine", "release", f, "--reason", "fine"],
+        vec![
             "entry",
             "distill",
             "--sources",
             a,
             c,
             "--statement",
-            "Keys and totals belong together",
+            summary,
         ],
-        &[
+        vec![
             "run",
             "open",
             "r-1",
@@ -135,36 +105,40 @@ fn every_writing_command_renders_what_it_changed() {
             "--witness",
             "orchestrator",
         ],
-        &[
+        vec![
             "run",
             "observe",
             "--statement",
-            "Amounts are in minor units",
+            finding,
             "--by",
             "agent:one",
             "--run",
             "r-1",
         ],
-        &["run", "close", "r-1", "--outcome", "succeeded"],
-        &["health", "maintain", "stale_sweep"],
-        &["health", "maintain", "dedup"],
-        &["guard", "revoke", "--author", "agent:one"],
-        &["import"],
-    ];
-    for args in table {
-        check_rendered_at_once(&env, args);
-    }
+        vec!["run", "close", "r-1", "--outcome", "succeeded"],
+        vec!["health", "maintain", "stale_sweep"],
+        vec!["health", "maintain", "dedup"],
+        vec!["guard", "revoke", "--author", "agent:one"],
+        vec!["import"],
+    ]
 }
 
-/// Borrows the elements of a vector as an array.
-trait EachRefArray {
-    fn each_ref_array(&self) -> [&str; 6];
-}
-
-impl EachRefArray for Vec<String> {
-    fn each_ref_array(&self) -> [&str; 6] {
-        let refs: Vec<&str> = self.iter().map(String::as_str).collect();
-        refs.try_into().expect("six entries")
+#[test]
+fn every_writing_command_renders_what_it_changed() {
+    let env = repository_with_ledger();
+    write_pay_source(&env);
+    let ids = [
+        "Charging twice is safe with a key",
+        "Charging two times is safe with a key",
+        "Refunds reset the total of the ledger",
+        "The ledger is not shared between threads",
+        "Amounts are in minor units",
+        "Keys expire after a day",
+    ]
+    .map(|statement| add_lesson(&env, statement));
+    commit_all(&env, "lessons");
+    for args in writing_commands(ids.each_ref().map(String::as_str)) {
+        check_rendered_at_once(&env, &args);
     }
 }
 
@@ -263,41 +237,56 @@ fn a_source_added_by_hand_is_neither_lost_nor_silently_kept() {
 }
 
 #[test]
-fn verify_writes_nothing_in_any_state() {
+fn a_status_set_by_hand_is_reset_and_not_silently() {
     let env = repository_with_ledger();
-    write_pay_source(&env);
-    let id = add_lesson(&env, "Refunds reset the total");
-    let _ = env
-        .run(["edit", &id, "--anchor", "src/pay.rs#refund"])
-        .success();
-    let other = add_lesson(&env, "Charging twice is safe");
-    commit_all(&env, "lessons");
-    let check = |what: &str| {
-        let before = tracked_bytes(&env);
-        let run = env.run(["verify"]);
-        let quiet = env.run(["verify", "-q"]);
-        let based = env.run(["verify", "--base", "main"]);
-        assert_eq!(tracked_bytes(&env), before, "{what}");
-        assert!(
-            [0, 1].contains(&run.exit) && [0, 1].contains(&based.exit),
-            "{run}{based}"
-        );
-        assert_eq!(quiet.exit, run.exit);
-        (run, quiet)
-    };
-    let (run, quiet) = check("as committed");
+    let id = add_lesson(&env, "Charging twice is safe");
+    commit_all(&env, "lesson");
+    let path = entry_path(&env, &id);
+    let rendered = env.read(&path);
+    env.write(
+        &path,
+        &rendered.replace("status: candidate", "status: verified"),
+    );
+    let run = env.run(["sync"]).success();
+    let fix = format!("run `ken entry status {id} verified` to set it");
+    assert!(run.stderr.contains(&fix), "{run}");
+    assert_eq!(env.read(&path), rendered);
+}
+
+/// Verifies in three ways and checks that nothing tracked changed; returns the run with all output
+/// and the quiet one.
+fn check_verify_writes_nothing(env: &TestEnvironment, state: &str) -> (CommandRun, CommandRun) {
+    let before = tracked_bytes(env);
+    let run = env.run(["verify"]);
+    let quiet = env.run(["verify", "-q"]);
+    let based = env.run(["verify", "--base", "main"]);
+    assert_eq!(tracked_bytes(env), before, "{state}");
+    assert!(
+        [0, 1].contains(&run.exit) && [0, 1].contains(&based.exit),
+        "{run}{based}"
+    );
+    assert_eq!(quiet.exit, run.exit);
+    (run, quiet)
+}
+
+#[test]
+fn verify_judges_edits_and_writes_nothing() {
+    let env = repository_with_ledger();
+    let id = add_lesson(&env, "Charging twice is safe");
+    commit_all(&env, "lesson");
+    let (run, quiet) = check_verify_writes_nothing(&env, "as committed");
     assert!(
         run.exit == 0 && quiet.stdout.is_empty() && quiet.stderr.is_empty(),
         "{quiet}"
     );
 
-    let path = entry_path(&env, &other);
+    let path = entry_path(&env, &id);
     let rendered = env.read(&path);
     env.write(
         &path,
         &rendered.replace("\nCharging twice is safe\n", "\nCharging is safe\n"),
     );
-    let (run, _) = check("an edit");
+    let (run, _) = check_verify_writes_nothing(&env, "an edit");
     let note = "1 edit of entry files checked as if recorded; run `ken sync` to record";
     assert!(run.exit == 0 && run.stderr.contains(note), "{run}");
 
@@ -305,33 +294,39 @@ fn verify_writes_nothing_in_any_state() {
         &path,
         &rendered.replace("tags: []", "tags: [\"Not A Tag\"]"),
     );
-    let (run, quiet) = check("an edit that cannot be read");
+    let (run, quiet) = check_verify_writes_nothing(&env, "an edit that cannot be read");
     assert!(
         run.exit == 1 && quiet.stdout.lines().count() == 1,
         "{quiet}"
     );
 
-    env.write(
-        &path,
-        &format!("{rendered}<<<<<<< a\nb\n=======\nc\n>>>>>>> d\n"),
-    );
-    let (run, _) = check("conflict markers");
+    let marked = format!("{rendered}<<<<<<< a\nb\n=======\nc\n>>>>>>> d\n");
+    env.write(&path, &marked);
+    let (run, _) = check_verify_writes_nothing(&env, "conflict markers");
     assert!(
         run.exit == 1 && run.stdout.contains("contains conflict markers"),
         "{run}"
     );
 
     fs::remove_file(env.root().join(&path)).unwrap();
-    let (run, _) = check("a deleted file");
+    let (run, _) = check_verify_writes_nothing(&env, "a deleted file");
     assert!(run.exit == 0 && run.stderr.contains(note), "{run}");
-    env.write(&path, &rendered);
+}
 
+#[test]
+fn verify_reports_moved_code_and_sync_follows_it() {
+    let env = repository_with_ledger();
+    write_pay_source(&env);
+    let id = add_lesson(&env, "Refunds reset the total");
+    let anchored = ["edit", &id, "--anchor", "src/pay.rs#refund"];
+    let _ = env.run(anchored).success();
+    commit_all(&env, "lesson");
     fs::rename(
         env.root().join("src/pay.rs"),
         env.root().join("src/bill.rs"),
     )
     .unwrap();
-    let (run, _) = check("a renamed file");
+    let (run, _) = check_verify_writes_nothing(&env, "a renamed file");
     assert!(run.stdout.contains("moved"), "{run}");
     assert!(
         run.stderr
@@ -346,7 +341,7 @@ fn verify_writes_nothing_in_any_state() {
     );
     let shown = env.run(["show", &id]).success();
     assert!(shown.stdout.contains("src/bill.rs#refund"), "{shown}");
-    let (run, _) = check("followed");
+    let (run, _) = check_verify_writes_nothing(&env, "followed");
     assert!(!run.stdout.contains("moved"), "{run}");
 }
 

@@ -20,6 +20,7 @@ use ken_core::ledger::entry::Entry;
 use ken_core::ledger::event::RecordedEvent;
 use ken_core::ledger::store::{DerivedStore as _, EntryFilter};
 use ken_core::values::id::EntryId;
+use ken_core::values::status::EntryStatus;
 use ken_ledger::disk::{LockGuard, LockWait};
 use ken_ledger::{Dir as _, DiskError, RealDir};
 use tracing::field::Empty;
@@ -287,6 +288,15 @@ fn sync_file(
     if left_alone {
         seen.forget(&edited.file);
         return Ok(());
+    }
+    let status = &edited.parsed.machine.status;
+    let is_set = !edited.parsed.machine_is_rendered && *status != entry.status.value.to_string();
+    // Only a name that `ken entry status` accepts: other text need not be repeated.
+    if is_set && status.parse::<EntryStatus>().is_ok() {
+        engine.notices.push(EngineNotice::StatusReset {
+            entry: entry.id,
+            status: status.clone(),
+        });
     }
     render_synced(engine, dir, edited, seen)
 }

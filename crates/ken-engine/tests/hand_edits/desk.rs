@@ -179,6 +179,7 @@ pub(crate) fn absorbed_edits(engine: &mut Engine) -> Vec<String> {
             | EngineNotice::MaintenanceFailed { .. }
             | EngineNotice::ConflictResolved { .. }
             | EngineNotice::EditsUnrecorded { .. }
+            | EngineNotice::StatusReset { .. }
             | EngineNotice::SignersNotCommitted => None,
         });
     edits.collect()

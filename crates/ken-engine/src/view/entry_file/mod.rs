@@ -75,8 +75,7 @@ pub fn render(entry: &Entry) -> Option<String> {
     let machine = MachineLines::from_entry(entry);
     // The order of these lines is part of the merge behavior described at the top of this module.
     let mut out = String::from("---\n");
-    let kind = created.kind;
-    let _ = writeln!(out, "type: {kind}\nid: {}\nkind: {kind}", entry.id);
+    let _ = writeln!(out, "type: {}\nid: {}", created.kind, entry.id);
     write_content_lines(&mut out, entry, content);
     let _ = writeln!(out, "resource: \"ken:{}\"", entry.id);
     let _ = writeln!(out, "status: {}", machine.status);
@@ -133,14 +132,19 @@ fn write_content_lines(out: &mut String, entry: &Entry, content: &Content) {
         .iter()
         .map(|c| quote(c.as_str()))
         .collect();
-    let _ = writeln!(out, "depends_on: [{}]", conditions.join(", "));
+    // Lines with a default value are left out; `tags` stays, because people look for it.
+    if !conditions.is_empty() {
+        let _ = writeln!(out, "depends_on: [{}]", conditions.join(", "));
+    }
     if let Some(lens) = &content.lens {
         let _ = writeln!(out, "lens: {}", quote(lens.as_str()));
     }
     if let Some(polarity) = &content.polarity {
         let _ = writeln!(out, "polarity: {}", serialized_name(polarity));
     }
-    let _ = writeln!(out, "decay: {}", serialized_name(&content.decay));
+    if content.decay != DecayClass::default() {
+        let _ = writeln!(out, "decay: {}", serialized_name(&content.decay));
+    }
     let revision: Vec<String> = entry
         .revision
         .iter()
