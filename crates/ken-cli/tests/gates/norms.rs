@@ -112,6 +112,17 @@ fn no_debug_output() {
         "web/a.js:2: added: `console.log(a);`",
         right,
     );
+    for line in [
+        "print(total)",
+        "breakpoint()",
+        "import pdb; pdb.set_trace()",
+    ] {
+        let wrong =
+            |env: &TestEnvironment| env.write("app/pay.py", &format!("def f():\n    {line}\n"));
+        let right = |env: &TestEnvironment| env.write("app/pay.py", "def f():\n    pprint(1)\n");
+        let found = format!("app/pay.py:2: added: `{line}`");
+        check_example("no-debug-output", wrong, &found, right);
+    }
 }
 
 #[test]
