@@ -405,6 +405,14 @@ fn user_folder(name: &str, below: &str) -> Option<PathBuf> {
     Some(named.or_else(home)?.join("ken"))
 }
 
+/// Returns Ken's folders outside any repository, whether they exist or not.
+pub(crate) fn user_folders() -> Vec<PathBuf> {
+    let config = user_folder("XDG_CONFIG_HOME", ".config");
+    let data = user_folder("XDG_DATA_HOME", ".local/share");
+    let models = models_folder().ok();
+    config.into_iter().chain(data).chain(models).collect()
+}
+
 /// Returns the configured download source of models.
 pub(crate) fn model_hub() -> Option<String> {
     variable("KEN_MODEL_HUB")

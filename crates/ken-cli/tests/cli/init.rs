@@ -73,7 +73,7 @@ fn uninstall_of_an_unused_ledger_leaves_no_trace() {
     .ken
     .git/ken
     ----- stderr -----
-    removed all files of Ken from the worktree
+    removed all files of Ken from the repository
     ");
     assert_eq!(env.names("."), [".git", ".gitattributes"]);
     assert_eq!(env.read(".gitattributes"), "*.rs text\n");
@@ -93,8 +93,17 @@ fn uninstall_keeps_knowledge_unless_told_otherwise() {
     .ken/index.md
     .ken/archive.md
     ----- stderr -----
-    the ledger and its entry files stay in .ken
-    hint: `ken self uninstall --delete-knowledge` deletes them; committed files stay in git's history
+    the ledger and its entry files stay in .ken, the journal in .git/ken
+    hint: `ken self uninstall --delete-knowledge` asks and deletes them; committed files stay in git's history
+    ");
+    assert_eq!(env.names(".ken/entries").len(), 1);
+    let unconfirmed = env.run(["self", "uninstall", "--delete-knowledge"]);
+    insta::assert_snapshot!(unconfirmed, @"
+    exit: 1
+    ----- stderr -----
+    error: --delete-knowledge deletes the ledger and every entry file; nothing was removed
+
+    hint: run `ken self uninstall --delete-knowledge --yes`
     ");
     assert_eq!(env.names(".ken/entries").len(), 1);
     let gone = env
@@ -102,10 +111,28 @@ fn uninstall_keeps_knowledge_unless_told_otherwise() {
             "self",
             "uninstall",
             "--delete-knowledge",
+            "--yes",
             "--format",
             "json",
         ])
         .success();
     assert_eq!(gone.json()["knowledge_kept"], false);
     assert!(!env.root().join(".ken").exists());
+}
+
+#[test]
+fn uninstall_names_what_stays_in_the_home() {
+    let env = repository_with_ledger();
+    // Redacting creates the key of the guard, which all repositories of the user share.
+    let secret = ["ghp", "_", "aB3dE5fG7hI9jK1lM2nO4pQ6rS8tU0vW1xY2"].concat();
+    let text = format!("The token {secret} was in the log");
+    let _ = env
+        .run(["add", &text, "--cite", "pr:1", "--redact"])
+        .success();
+    let run = env.run(["self", "uninstall", "--delete-knowledge", "--yes"]);
+    let run = run.success();
+    let kept = "home/.local/share/ken, which your other repositories use too";
+    assert!(run.stderr.contains(kept), "{run}");
+    let folder = env.root().join("../home/.local/share/ken");
+    assert!(folder.is_dir(), "a key that other repositories need stays");
 }

@@ -10,7 +10,7 @@ use serde::Serialize;
 use similar::TextDiff;
 
 use super::SetupDirection;
-use super::plan::{Plan, Step};
+use super::plan::{Plan, RECORDS, Step};
 use crate::commands::Session;
 use crate::failure::{CommandExit, CommandFailure};
 use crate::print::{DIM, GOOD, WARN, pluralize, styled};
@@ -22,6 +22,8 @@ struct SetupObject<'a> {
     root: String,
     written: bool,
     files: Vec<FileObject<'a>>,
+    /// Records of what Ken wrote, which `ken setup --remove` reads.
+    records: Vec<String>,
     next: Vec<String>,
 }
 
@@ -97,6 +99,18 @@ pub(super) fn plan(
         session
             .printer
             .line(format_args!("  {action} {path:<width$}  {parts}{agents}"))?;
+    }
+    let records = plan.steps.iter().filter(|it| it.changes_record()).count();
+    if records > 0 {
+        let action = match direction {
+            SetupDirection::Install => "write",
+            SetupDirection::Remove => "remove",
+        };
+        let action = styled(GOOD, format_args!("{action:<7}"));
+        let records = pluralize(records as u64, "record", "records");
+        session.printer.line(format_args!(
+            "  {action} {RECORDS}/: {records} of what Ken wrote, for `ken setup --remove`"
+        ))?;
     }
     left_alone(session, plan)?;
     if direction == SetupDirection::Install && plan.steps.iter().any(Step::is_change) {
@@ -318,11 +332,13 @@ pub(super) fn object(
         SetupDirection::Install => next(plan),
         SetupDirection::Remove => Vec::new(),
     };
+    let records = plan.steps.iter().filter(|it| it.changes_record());
     session.printer.json(&SetupObject {
         schema: "ken.setup.v1",
         root: plan.files.root().display().to_string(),
         written,
         files: files.collect(),
+        records: records.map(Step::record_path).collect(),
         next,
     })
 }

@@ -15,7 +15,7 @@ use ken_engine::root_files::RootFiles;
 use crate::failure::CommandFailure;
 
 /// Folder of the records.
-const RECORDS: &str = ".ken/setup";
+pub(crate) const RECORDS: &str = ".ken/setup";
 
 /// The change of one file.
 #[derive(Debug)]
@@ -74,8 +74,13 @@ impl Step {
         self.problem.is_none() && pieces.all(|it| it.standing == PartState::Unneeded)
     }
 
-    fn record_path(&self) -> String {
+    pub(crate) fn record_path(&self) -> String {
         record_path(self.target.path)
+    }
+
+    /// Returns whether the record of the file is written or removed.
+    pub(crate) fn changes_record(&self) -> bool {
+        self.problem.is_none() && self.change.record != self.record
     }
 }
 
@@ -154,7 +159,8 @@ impl Plan {
         Ok(Self { files, steps })
     }
 
-    /// Applies the plan and returns the changed paths. A step that failed gets its reason.
+    /// Applies the plan and returns the changed paths, records included. A step that failed gets
+    /// its reason.
     pub(crate) fn apply(&mut self) -> Result<Vec<String>, CommandFailure> {
         let mut done = Vec::new();
         let known = records(&self.files)?;
@@ -173,6 +179,9 @@ impl Plan {
             apply(&self.files, step, &mut made)?;
             if step.change.after != FileUpdate::Same {
                 done.push(step.target.path.to_owned());
+            }
+            if step.changes_record() {
+                done.push(step.record_path());
             }
         }
         self.files.remove_empty_folders([RECORDS].into_iter())?;
