@@ -322,6 +322,25 @@ pub(crate) fn current_branch(place: &LedgerLocation) -> Option<String> {
     (!branch.is_empty()).then(|| branch.to_owned())
 }
 
+/// Returns the revision that changes of this repository start from: the default branch of
+/// `origin`, else the configured, a usual or the current branch.
+pub(crate) fn default_base(place: &LedgerLocation) -> String {
+    let line = |args: &[&str]| {
+        let out = run_git(place, args).ok()?;
+        let text = String::from_utf8_lossy(&out).trim().to_owned();
+        (!text.is_empty()).then_some(text)
+    };
+    let remote = line(&["symbolic-ref", "--quiet", "refs/remotes/origin/HEAD"]);
+    // `init.defaultBranch` is a wish for new repositories, so it counts only if it came true.
+    let wanted = line(&["config", "--get", "init.defaultBranch"]);
+    let usual = ["main", "master"].map(str::to_owned);
+    let local = wanted.into_iter().chain(usual);
+    let local = local.map(|branch| format!("refs/heads/{branch}"));
+    let mut candidates = remote.into_iter().chain(local);
+    let exists = |name: &String| line(&["rev-parse", "--verify", "--quiet", name]).is_some();
+    candidates.find(exists).unwrap_or_else(|| "HEAD".to_owned())
+}
+
 /// Returns the diff of `paths` since `revision`, without context lines.
 pub(crate) fn diff(
     place: &LedgerLocation,

@@ -41,7 +41,8 @@ pub enum VerifyScope<'a> {
     Everything,
     /// The entries a change can affect, and the events it adds.
     Change {
-        base: &'a str,
+        /// The start of the change; `None` for the default branch.
+        base: Option<&'a str>,
         /// The revision to check; `None` for the work tree.
         head: Option<&'a str>,
         from: ChangeOrigin,

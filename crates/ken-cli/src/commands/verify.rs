@@ -19,12 +19,16 @@ use crate::print::sarif::sarif_log;
 /// `ken verify`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  ken verify                      check every entry\n  ken verify --base main          check a change, as in CI\n\nOutdated norms, secrets and damage fail; other outdated entries are warnings.\nSet `fail_on = \"any\"` in the section `[verify]` of .ken/config.toml to fail on those too."
+    after_help = "Examples:\n  ken verify                      check every entry\n  ken verify --base               check your change since the default branch\n  ken verify --base main          check a change since main, as in CI\n\nOutdated norms, secrets and damage fail; other outdated entries are warnings.\nSet `fail_on = \"any\"` in the section `[verify]` of .ken/config.toml to fail on those too."
 )]
 pub(crate) struct VerifyArgs {
-    /// Check only the change since the branch left this revision
-    #[arg(long, value_name = "REV")]
-    pub(crate) base: Option<String>,
+    /// Check only the change since the branch left REV [default REV: the default branch]
+    #[arg(long, value_name = "REV", num_args = 0..=1)]
+    #[expect(
+        clippy::option_option,
+        reason = "absent, without a value, with a value"
+    )]
+    pub(crate) base: Option<Option<String>>,
     /// End of the change, which need not be checked out [default: the worktree]
     #[arg(long, value_name = "REV", requires = "base")]
     pub(crate) head: Option<String>,
@@ -62,7 +66,7 @@ pub(super) fn run(
     let scope = match &args.base {
         None => VerifyScope::Everything,
         Some(base) => VerifyScope::Change {
-            base,
+            base: base.as_deref(),
             head: args.head.as_deref(),
             from: if args.from_fork {
                 ChangeOrigin::Fork

@@ -93,7 +93,7 @@ fn verify_change(
 ) -> Result<Option<VerifyOutcome>, CommandFailure> {
     super::check_revision(base)?;
     let scope = VerifyScope::Change {
-        base,
+        base: Some(base),
         head: None,
         // The agent works in this clone, so the change counts as one of a member, not of a
         // stranger.
@@ -191,7 +191,7 @@ impl PathCheckResult {
             known: &self.known,
             withheld: &self.withheld,
             change: change.unwrap_or_default(),
-            missing: "no paths, no change",
+            missing: "no paths given and no uncommitted changes",
         }
     }
 

@@ -3,6 +3,7 @@
 mod add;
 mod browse;
 mod changes;
+mod default_branch;
 mod deleted_files;
 mod elsewhere;
 mod entry_files;

@@ -79,7 +79,7 @@ pub(crate) fn quarantine_change(
     by: &Actor,
 ) -> Result<Vec<EntryId>, EngineError> {
     sync::sync_before_writing(engine)?;
-    let range = ChangeRange::compare(&engine.place, base, None)?;
+    let range = ChangeRange::compare(&engine.place, Some(base), None)?;
     let mut entries = Vec::new();
     for id in changed_entries(&range)? {
         // A redacted or incomplete entry has no content to hide.

@@ -27,7 +27,7 @@ pub fn is_bare_repository(folder: &Path) -> bool {
 /// Verifies the entries at `head` that the change from `base` to `head` affects.
 pub fn verify_bare_repository(
     folder: &Path,
-    (base, head): (&str, &str),
+    (base, head): (Option<&str>, &str),
     from: ChangeOrigin,
     now: Timestamp,
     progress: &mut dyn FnMut(usize, usize),

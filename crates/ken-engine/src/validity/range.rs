@@ -10,6 +10,7 @@ use ken_ledger::layout::KEN_DIR;
 use super::code_version::{CodeVersion, CommitTree, WorkTree, split_nul};
 use crate::error::EngineError;
 use crate::files::ENTRIES_DIR;
+use crate::git;
 
 /// Two versions and the files that differ between them.
 #[derive(Debug)]
@@ -25,13 +26,17 @@ pub(crate) struct ChangeRange {
 }
 
 impl ChangeRange {
-    /// Compares `head`, or the work tree if `None`, with its merge base with `base`.
+    /// Compares `head`, or the work tree if `None`, with its merge base with `base`, or the
+    /// default branch if `None`.
     pub(crate) fn compare(
         place: &LedgerLocation,
-        base: &str,
+        base: Option<&str>,
         head: Option<Arc<CommitTree>>,
     ) -> Result<Self, EngineError> {
-        let base = CommitTree::from_revision(place, base)?;
+        let base = match base {
+            Some(base) => CommitTree::from_revision(place, base)?,
+            None => CommitTree::from_revision(place, &git::default_base(place))?,
+        };
         let git = base.git.clone();
         let at = head.as_ref().map_or("HEAD", |head| &head.commit);
         // Comparing with the tip of `base` would report commits that landed there meanwhile as
