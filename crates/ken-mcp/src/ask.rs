@@ -25,6 +25,9 @@ pub const LIMIT_MAX: u32 = 20;
 
 /// Arguments of a tool.
 pub(crate) trait ToolArguments: DeserializeOwned + JsonSchema {
+    /// A valid call, shown with the error about an invalid one.
+    const EXAMPLE: &'static str;
+
     /// Checks the limits before any work is done.
     fn check(&self) -> Result<(), ToolError>;
 }
@@ -155,6 +158,8 @@ fn learning() -> String {
 }
 
 impl ToolArguments for SearchArguments {
+    const EXAMPLE: &'static str = r#"{"query": "retry of a failed payment"}"#;
+
     fn check(&self) -> Result<(), ToolError> {
         check_text("query", &self.query, QUERY_BYTES_MAX)?;
         // The schema states the range, but not every client validates against it.
@@ -170,12 +175,16 @@ impl ToolArguments for SearchArguments {
 }
 
 impl ToolArguments for GetArguments {
+    const EXAMPLE: &'static str = r#"{"id": "L-7k2f5qm3"}"#;
+
     fn check(&self) -> Result<(), ToolError> {
         check_text("id", &self.id, ITEM_BYTES_MAX)
     }
 }
 
 impl ToolArguments for RecordArguments {
+    const EXAMPLE: &'static str = r#"{"statement": "A retry is charged once.", "anchors": ["src/pay.rs#charge"], "cites": ["commit:3fce3b5"]}"#;
+
     fn check(&self) -> Result<(), ToolError> {
         check_text("statement", &self.statement, TEXT_BYTES_MAX)?;
         check_text("kind", &self.kind, ITEM_BYTES_MAX)?;
@@ -189,12 +198,16 @@ impl ToolArguments for RecordArguments {
 }
 
 impl ToolArguments for FeedbackArguments {
+    const EXAMPLE: &'static str = r#"{"id": "L-7k2f5qm3", "helpful": true}"#;
+
     fn check(&self) -> Result<(), ToolError> {
         check_text("id", &self.id, ITEM_BYTES_MAX)
     }
 }
 
 impl ToolArguments for CheckArguments {
+    const EXAMPLE: &'static str = r#"{"paths": ["src/pay.rs"]}"#;
+
     fn check(&self) -> Result<(), ToolError> {
         check_items("paths", &self.paths)?;
         // Paths and base may be empty: the change is then the uncommitted work.

@@ -108,7 +108,11 @@ pub(crate) fn parse_arguments<A: ToolArguments>(given: Option<JsonObject>) -> Re
     given.retain(|_, value| !value.is_null());
     let ask: A = serde_json::from_value(Value::Object(given)).map_err(|error| {
         let known = argument_names::<A>().join(", ");
-        ToolError::asked(error.to_string(), format!("known arguments: {known}"))
+        let example = A::EXAMPLE;
+        ToolError::asked(
+            error.to_string(),
+            format!("known arguments: {known}; example: {example}"),
+        )
     })?;
     ask.check()?;
     Ok(ask)

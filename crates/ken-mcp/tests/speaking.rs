@@ -260,6 +260,16 @@ async fn an_answer_is_text_or_json_and_never_both() {
 }
 
 #[tokio::test]
+async fn a_missing_citation_is_answered_with_an_example() {
+    let mut client = PipeClient::begun().await;
+    let answer = client.call("ken_add", json!({"statement": "x"})).await;
+    let said = answer_text(&answer);
+    assert!(said.starts_with("missing field `cites`"), "{said}");
+    assert!(said.contains(r#""cites": ["commit:3fce3b5"]"#), "{said}");
+    client.end().await;
+}
+
+#[tokio::test]
 async fn what_an_agent_can_mend_is_the_tools_answer() {
     let mut client = PipeClient::begun().await;
     for (tool, arguments, said) in [

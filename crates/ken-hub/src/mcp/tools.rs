@@ -179,7 +179,7 @@ pub(super) async fn check(
         known: &known,
         withheld: &[],
         change: Vec::new(),
-        missing: "no paths",
+        missing: "no paths given",
     };
     Ok(match ask.format {
         ReplyFormat::Json => json_reply(&applies.object(words::ChangeEffects::<()>::default())),

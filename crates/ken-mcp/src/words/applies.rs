@@ -69,7 +69,7 @@ impl<'a> ApplicableKnowledge<'a> {
         // The head is outside the markers: it is written by Ken, and the body is data of others.
         let mut out = match self.paths.len() {
             0 => format!(
-                "## Applicable knowledge\nNothing to check: {}.\n",
+                "## Applicable knowledge for any change\n{}; pass paths to narrow it down.\n",
                 self.missing
             ),
             1 => "## Applicable knowledge for 1 path\n".to_owned(),
@@ -150,7 +150,7 @@ mod tests {
             known: &known,
             withheld: &[],
             change: vec![("findings", lines)],
-            missing: "no paths, no change",
+            missing: "no paths given and no uncommitted changes",
         };
         applies.text()
     }
@@ -159,7 +159,9 @@ mod tests {
     fn nothing_in_hand_and_nothing_known_are_answers() {
         assert_eq!(
             told(&[], 0),
-            "## Applicable knowledge\nNothing to check: no paths, no change.\nno norm or entry applies\n"
+            "## Applicable knowledge for any change\n\
+             no paths given and no uncommitted changes; pass paths to narrow it down.\n\
+             no norm or entry applies\n"
         );
         let text = told(&["src".to_owned()], 0);
         assert!(
