@@ -6,6 +6,7 @@
 mod cli;
 mod digest;
 mod documents;
+mod executed_suggestions;
 mod gates;
 mod guard;
 mod hooks;

@@ -27,6 +27,26 @@ pub(crate) struct RepositoryConfig {
     pub(crate) verify: VerifySection,
     pub(crate) search: SearchSection,
     pub(crate) surfacing: SurfacingSection,
+    pub(crate) friction: FrictionSection,
+}
+
+/// Number of runs in which a tool must fail in the same way before Ken records it.
+pub(crate) const FRICTION_RUNS_DEFAULT: usize = 3;
+
+/// The `[friction]` section.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct FrictionSection {
+    /// Runs with the same failure that make a friction entry; 0 for never.
+    pub(crate) runs: usize,
+}
+
+impl Default for FrictionSection {
+    fn default() -> Self {
+        Self {
+            runs: FRICTION_RUNS_DEFAULT,
+        }
+    }
 }
 
 /// Delivery of entries to agents by role; a role without a value uses its default.
@@ -141,7 +161,11 @@ mod tests {
             toml::from_str("[surfacing]\nplanner = \"mandatory_pull\"\n").unwrap();
         assert_eq!(own.surfacing.planner, Some(SurfacingMode::MandatoryPull));
         assert_eq!(own.surfacing.reviewer, None);
+        assert_eq!(strict.friction.runs, FRICTION_RUNS_DEFAULT);
+        let never: RepositoryConfig = toml::from_str("[friction]\nruns = 0\n").unwrap();
+        assert_eq!(never.friction.runs, 0);
         for bad in [
+            "[friction]\nruns = -1\n",
             "judge = \"sh -c x\"\n",
             "[verify]\nfail_on = \"some\"\n",
             "[surfacing]\nplanner = \"shout\"\n",

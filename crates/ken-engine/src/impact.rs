@@ -1,6 +1,7 @@
 //! Impact of entries, and the explanation of an entry's confidence.
 
 use ken_core::ledger::entry::{Entry, ExposureCount};
+use ken_core::ledger::event::{Feedback, FeedbackGiven};
 use ken_core::ledger::store::{DerivedStore as _, EntryFilter, LifecycleFilter};
 use ken_core::trust::facts::{BetaPosterior, Validity};
 use ken_core::trust::impact::{ImpactEstimate, measure_impacts};
@@ -21,6 +22,27 @@ pub struct ConfidenceReport {
     pub since: ExposureCount,
     pub policy: ReviewPolicy,
     pub impact: ImpactEstimate,
+}
+
+/// Feedback on all entries. It moves confidence and is not part of the measured impact, because
+/// chance did not decide who gave it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FeedbackCounts {
+    pub helpful: u64,
+    pub unhelpful: u64,
+}
+
+/// Returns the number of helpful and unhelpful feedback events.
+pub(crate) fn feedback_counts(engine: &Engine) -> Result<FeedbackCounts, EngineError> {
+    let mut counts = FeedbackCounts::default();
+    for recorded in engine.index.of_type::<FeedbackGiven>()? {
+        match recorded.event.get::<FeedbackGiven>().map(|it| it.verdict) {
+            Some(Feedback::Helpful) => counts.helpful += 1,
+            Some(Feedback::Unhelpful) => counts.unhelpful += 1,
+            None => {}
+        }
+    }
+    Ok(counts)
 }
 
 /// Returns the confidence of an entry and its explanation.

@@ -66,7 +66,10 @@ pub(super) fn run(
             surroundings: &surroundings,
             reader: reader.as_ref(),
         };
-        let search = SearchQuery::for_briefing(&extracted.text, extracted.paths, role, run);
+        let search = SearchQuery {
+            frames: extracted.frames,
+            ..SearchQuery::for_briefing(&extracted.text, extracted.paths, role, run)
+        };
         progress.during(|it| {
             asker.brief(engine, search, portion, &mut |at, all| {
                 it.set_progress(at, all);

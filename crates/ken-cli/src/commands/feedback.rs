@@ -30,9 +30,9 @@ pub(super) fn run(
     } else {
         Feedback::Unhelpful
     };
-    let entry = session.write(|engine, by| {
+    let entry = session.write_as(|engine, reader| {
         let id = engine.find(&args.id)?.id;
-        Ok(engine.feedback(id, verdict, by)?)
+        Ok(engine.feedback_in_run(reader, id, verdict)?)
     })?;
     session.written(
         &entry,

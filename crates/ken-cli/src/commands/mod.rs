@@ -59,7 +59,7 @@ use ken_engine::Engine;
 use ken_engine::notice::EngineNotice;
 use ken_engine::runs::EntryReader;
 
-use crate::args::id::{IdArgs, NoteArgs};
+use crate::args::id::NoteArgs;
 use crate::args::{Cli, Format, Surface};
 use crate::asking::GlobalResults;
 use crate::failure::{CommandExit, CommandFailure};
@@ -116,7 +116,7 @@ pub(crate) enum KenCommand {
     Show(show::ShowArgs),
     /// Show the history of an entry with authors
     #[command(after_help = "Example:\n  ken log L-7k2f")]
-    Log(IdArgs),
+    Log(log::LogArgs),
     /// Review pending claims, approvals, quarantined entries and contradictions
     Inbox(inbox::InboxArgs),
     /// Record agent work: open a run, note exposures, close it with its outcome

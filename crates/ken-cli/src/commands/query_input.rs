@@ -7,7 +7,7 @@ use std::path::{Component, Path, PathBuf};
 use clap::{Args, ValueEnum};
 use ken_core::retrieval::score::ReaderRole;
 use ken_engine::Engine;
-use ken_engine::search::{ExtractedQuery, query_from_file, query_from_log};
+use ken_engine::search::{ExtractedQuery, query_from_file};
 
 use crate::failure::CommandFailure;
 
@@ -69,14 +69,14 @@ const READ_MAX: u64 = 16 << 20;
 
 /// Returns the words and paths of a query: `query` and the other input.
 pub(super) fn read_query(
-    engine: &Engine,
+    engine: &mut Engine,
     start: &Path,
     query: &[String],
     input: &QueryInputArgs,
 ) -> Result<ExtractedQuery, CommandFailure> {
     let mut extracted = ExtractedQuery {
         text: query.join(" "),
-        paths: Vec::new(),
+        ..ExtractedQuery::default()
     };
     for path in &input.paths {
         let path = below_root(engine.root(), start, path)?;
@@ -85,6 +85,7 @@ pub(super) fn read_query(
             ExtractedQuery {
                 text: path.replace('/', " "),
                 paths: vec![path],
+                frames: Vec::new(),
             },
         );
     }
@@ -102,7 +103,7 @@ pub(super) fn read_query(
     if input.error {
         let failed = |e| CommandFailure::io("cannot read standard input", &e);
         let log = read_end(io::stdin().lock()).map_err(failed)?;
-        add(&mut extracted, query_from_log(&log));
+        add(&mut extracted, engine.query_from_log(&log)?);
     }
     Ok(extracted)
 }
@@ -113,6 +114,7 @@ fn add(to: &mut ExtractedQuery, more: ExtractedQuery) {
     }
     to.text.push_str(&more.text);
     to.paths.extend(more.paths);
+    to.frames.extend(more.frames);
 }
 
 fn read(source: impl Read) -> io::Result<Vec<u8>> {

@@ -159,6 +159,7 @@ pub(super) fn run(
         let search = SearchQuery {
             query: extracted.text,
             paths: extracted.paths,
+            frames: extracted.frames,
             filter: args.which.to_filter(),
             role,
             thread: args.thread,

@@ -29,6 +29,7 @@ pub(super) fn brief(
         None => ExtractedQuery {
             text: String::new(),
             paths: context.engine.changed_paths(),
+            frames: Vec::new(),
         },
     };
     let task = format!("{} {}", arguments.task, in_hand.text);

@@ -4,9 +4,7 @@ use ken_core::ledger::store::EntryFilter;
 use ken_core::retrieval::surface::DetailTier;
 use ken_core::values::kind::EntryKind;
 use ken_core::values::text::Tag;
-use ken_engine::search::{
-    ExtractedQuery, SearchOutcome, SearchQuery, SelectionLimits, query_from_log,
-};
+use ken_engine::search::{ExtractedQuery, SearchOutcome, SearchQuery, SelectionLimits};
 use ken_mcp::ask::{DetailLevel, ReplyFormat, SearchArguments};
 use ken_mcp::{ToolReply, words};
 
@@ -27,7 +25,7 @@ pub(super) fn search(
 ) -> Result<ToolReply, CommandFailure> {
     let mut paths = context.places(&arguments.paths)?;
     let filter = build_filter(&arguments)?;
-    let parsed = parse_query(arguments.query);
+    let parsed = parse_query(context, arguments.query)?;
     paths.extend(parsed.paths);
     let (tier, budget) = match arguments.detail {
         // One line per entry: the limit on entries already bounds the size.
@@ -41,6 +39,7 @@ pub(super) fn search(
             run: context.run(),
             include_stale: arguments.include_stale,
             paths,
+            frames: parsed.frames,
             ..SearchQuery::default()
         },
         portion: SelectionLimits {
@@ -64,15 +63,18 @@ pub(super) fn search(
 }
 
 /// Parses a query. Nothing is added to an agent's own words.
-fn parse_query(query: String) -> ExtractedQuery {
-    match query.lines().nth(LOG_LINES) {
+fn parse_query(
+    context: &mut CallContext<'_>,
+    query: String,
+) -> Result<ExtractedQuery, CommandFailure> {
+    Ok(match query.lines().nth(LOG_LINES) {
         // A log or stack trace names files; they are extracted as paths.
-        Some(_) => query_from_log(query.as_bytes()),
+        Some(_) => context.engine.query_from_log(query.as_bytes())?,
         None => ExtractedQuery {
             text: query,
-            paths: Vec::new(),
+            ..ExtractedQuery::default()
         },
-    }
+    })
 }
 
 fn build_filter(arguments: &SearchArguments) -> Result<EntryFilter, CommandFailure> {

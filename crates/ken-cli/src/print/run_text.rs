@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use ken_core::json::withheld_entries;
+use ken_core::ledger::event::EntryEffect;
 use ken_core::trust::run::{Run, RunMode};
 use ken_core::values::id::EntryId;
 use ken_core::values::text::{enum_label, escape_invisible};
@@ -35,7 +36,7 @@ pub(crate) fn past_run_line(run: &PastRun) -> String {
     let quality = closed
         .quality_milli
         .map(|it| format!("  quality {:.2}", f64::from(it) / 1000.0));
-    let (day, id, outcome) = (run.at.date(), &closed.run, enum_label(&closed.outcome));
+    let (day, id, outcome) = (run.at.date(), &closed.run, run.outcome_label());
     format!(
         "{day}  {id}  {outcome}  {agents}{}",
         quality.unwrap_or_default()
@@ -44,7 +45,38 @@ pub(crate) fn past_run_line(run: &PastRun) -> String {
 
 /// Renders an open run with its participants and exposures.
 pub(crate) fn run_text(run: &Run) -> String {
-    let mut text = format!("{}\n", run_line(run));
+    format!("{}\n{}", run_line(run), run_details(run))
+}
+
+/// Renders an ended run: what its agents were shown, their feedback and the results.
+pub(crate) fn past_run_text(
+    past: &PastRun,
+    notes: Option<&Run>,
+    effects: &[EntryEffect],
+) -> String {
+    let closed = &past.closed;
+    let mut text = format!("{}\n", past_run_line(past));
+    match notes {
+        Some(run) => text.push_str(&run_details(run)),
+        // Closed on another machine, or long ago: the ledger has the sums of all agents.
+        None => {
+            let agents: Vec<String> = closed.agents.iter().map(ToString::to_string).collect();
+            let _ = writeln!(text, "agents: {}", agents.join(", "));
+            let shown = effects.iter().filter(|it| it.shown > 0);
+            let shown = join_ids(shown.map(|it| it.entry));
+            if !shown.is_empty() {
+                let _ = writeln!(text, "  saw        {shown}");
+            }
+        }
+    }
+    let added = pluralize(u64::from(closed.extracted), "entry", "entries");
+    let _ = writeln!(text, "\nresult: {}, {added} added", past.outcome_label());
+    text
+}
+
+/// Renders the participants of a run and their exposures.
+fn run_details(run: &Run) -> String {
+    let mut text = String::new();
     let _ = writeln!(
         text,
         "opened by {}, witness: {}",
@@ -75,10 +107,14 @@ pub(crate) fn run_text(run: &Run) -> String {
             ("saw", saw),
             ("withheld", join_ids(withheld_entries(agent))),
             ("used", join_ids(agent.used.iter().copied())),
+            ("added", join_ids(agent.added.iter().copied())),
         ] {
             if !ids.is_empty() {
                 let _ = writeln!(text, "  {label:<10} {ids}");
             }
+        }
+        for (id, verdict) in &agent.feedback {
+            let _ = writeln!(text, "  feedback   {id} {}", enum_label(verdict));
         }
         for finding in &agent.findings {
             let _ = writeln!(text, "  found      {}", finding.finding.statement.title());

@@ -92,7 +92,10 @@ pub(crate) fn dashboard(stats: &UsageStats, is_drawn: bool, width: usize) -> Str
     }
     line("");
     let counts = stats.runs.iter();
-    let listed = counts.map(|(outcome, count)| format!("{count} {outcome}"));
+    let listed = counts.map(|(outcome, count)| match outcome.as_str() {
+        "unknown" => format!("{count} with unknown outcome"),
+        _ => format!("{count} {outcome}"),
+    });
     let outcomes = listed.collect::<Vec<_>>().join(", ");
     line(&stats_row("runs", stats.runs.values().sum(), &outcomes));
     let impact = impact_text(stats.lift);

@@ -37,7 +37,7 @@ fn add_semantic_takes_evidence_and_content() {
     ----- stderr -----
     error: `entity.pay` already names E-205zr7j2
 
-    hint: `ken edit E-205zr7j2` edits it, `ken entry cite E-205zr7j2 TYPE:REF` adds a citation
+    hint: `ken edit E-205zr7j2 --statement TEXT` edits it, `ken entry cite E-205zr7j2 TYPE:REF` adds a citation
     ");
 }
 

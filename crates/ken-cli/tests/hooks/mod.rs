@@ -3,6 +3,7 @@
 
 mod briefing;
 mod harmless;
+mod quiet;
 mod roles;
 mod sessions;
 mod trust;

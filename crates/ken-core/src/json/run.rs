@@ -1,9 +1,11 @@
 //! JSON views of runs: open (`ken.run.v1`), past (`ken.past_run.v1`) and just closed
 //! (`ken.run_closed.v1`).
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
-use crate::ledger::event::{Arm, RunClosed};
+use crate::ledger::event::{Arm, Feedback, RunClosed};
 use crate::trust::run::closed::{ClosedRun, PastRun};
 use crate::trust::run::closing::RunClosing;
 use crate::trust::run::{AgentActivity, HoldoutAssignment, Run, RunMode};
@@ -34,6 +36,8 @@ struct RunAgentJson {
     saw_everything: bool,
     withheld: Vec<EntryId>,
     used: Vec<EntryId>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    feedback: BTreeMap<EntryId, Feedback>,
     findings: usize,
 }
 
@@ -45,6 +49,9 @@ pub struct PastRunJson<'a> {
     by: String,
     #[serde(flatten)]
     closed: &'a RunClosed,
+    /// Activity of each agent, while the notes of the run are on this machine.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    activity: Vec<RunAgentJson>,
 }
 
 /// The JSON view of the effects of closing a run.
@@ -78,15 +85,6 @@ impl<'a> OpenRunJson<'a> {
     /// Builds the view of an open run.
     #[must_use]
     pub fn new(run: &'a Run) -> Self {
-        let agents = run.agents.iter().map(|(name, agent)| RunAgentJson {
-            agent: name.to_string(),
-            witnessed: run.is_witnessed(name),
-            saw: run.exposures(name).entries.into_iter().collect(),
-            saw_everything: run.exposures(name).everything,
-            withheld: withheld_entries(agent).collect(),
-            used: agent.used.iter().copied().collect(),
-            findings: agent.findings.len(),
-        });
         Self {
             schema: "ken.run.v1",
             run: &run.id,
@@ -96,9 +94,24 @@ impl<'a> OpenRunJson<'a> {
             opened: run.opened.to_string(),
             thread: run.thread.as_ref().map(Tag::as_str),
             task: run.task.as_ref().map(ToString::to_string),
-            agents: agents.collect(),
+            agents: run_agents(run),
         }
     }
+}
+
+/// Builds the views of a run's agents.
+fn run_agents(run: &Run) -> Vec<RunAgentJson> {
+    let agents = run.agents.iter().map(|(name, agent)| RunAgentJson {
+        agent: name.to_string(),
+        witnessed: run.is_witnessed(name),
+        saw: run.exposures(name).entries.into_iter().collect(),
+        saw_everything: run.exposures(name).everything,
+        withheld: withheld_entries(agent).collect(),
+        used: agent.used.iter().copied().collect(),
+        feedback: agent.feedback.clone(),
+        findings: agent.findings.len(),
+    });
+    agents.collect()
 }
 
 impl<'a> PastRunJson<'a> {
@@ -110,6 +123,16 @@ impl<'a> PastRunJson<'a> {
             at: run.at.to_string(),
             by: run.by.to_string(),
             closed: &run.closed,
+            activity: Vec::new(),
+        }
+    }
+
+    /// Adds the activity of the agents from the notes of the run.
+    #[must_use]
+    pub fn with_activity(self, run: &Run) -> Self {
+        Self {
+            activity: run_agents(run),
+            ..self
         }
     }
 }

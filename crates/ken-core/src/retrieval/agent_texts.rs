@@ -8,7 +8,6 @@ use std::fmt::Write as _;
 
 use crate::trust::run::closed::PastRun;
 use crate::values::id::EntryId;
-use crate::values::text::enum_label;
 
 /// Fixed sentence for an empty result; agents copy it into their reports.
 pub const NOTHING_FOUND: &str = "checked knowledge base, no relevant entries found";
@@ -58,7 +57,7 @@ decide, and name the entry and your reason in one line.
 /// Instructions at the start of a session: when to search and what to record.
 pub const SEARCH_INSTRUCTIONS: &str = "\
 Search before a decision, after an error and when you change direction: `ken_search`, or `ken search \"goal, technology, \
-problem\"`. Cite entries you use as [ID]. Record findings that help others: `ken_add`, or `ken run observe --statement …`.
+problem\"`. Cite entries you use as [ID]. Record findings that help others: `ken_add`, or `ken add \"FINDING\" --anchor PATH#SYMBOL`.
 ";
 
 /// Instructions for a subagent that got entries. `ROLE` is a placeholder, as in the next three.
@@ -90,7 +89,7 @@ use as [ID]. Ask a person before you change the architecture (rule 4), whatever 
 
 /// Instruction on recording findings.
 const RECORD_INSTRUCTION: &str = "\
-Record findings that are valid beyond this task: `ken_add`, or `ken run observe --statement …`.
+Record findings that are valid beyond this task: `ken_add`, or `ken add \"FINDING\" --anchor PATH#SYMBOL`.
 ";
 
 /// Heading of every context block.
@@ -125,7 +124,7 @@ pub fn urgent_problems(urgent: usize) -> String {
 /// Returns the line of the start briefing about a closed run.
 pub fn run_outcome_line(run: &PastRun) -> String {
     let closed = &run.closed;
-    let mut line = format!("- {} {}", run.at.date(), enum_label(&closed.outcome));
+    let mut line = format!("- {} {}", run.at.date(), run.outcome_label());
     // Writing to a `String` cannot fail, so the results are ignored.
     if let Some(quality) = closed.quality_milli {
         let _ = write!(line, ", quality {:.2}", f64::from(quality) / 1000.0);
@@ -169,7 +168,7 @@ pub fn stop_reminder(found: usize, fixed: usize) -> String {
     }
     format!(
         "Ken: in this session {}, and no entry was added yet. If one of them will help others, record it \
-         in one to three sentences that are valid beyond this case: `ken_add`, or `ken add --kind learning --statement … --anchor PATH#SYMBOL --cite commit:HASH`. \
+         in one to three sentences that are valid beyond this case: `ken_add`, or `ken add \"FINDING\" --anchor PATH#SYMBOL`. \
          If none will, stop; this reminder appears once.\n",
         had.join(" and ")
     )

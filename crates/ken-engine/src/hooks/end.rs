@@ -8,8 +8,8 @@ use super::HookSession;
 use super::session_state::{HookState, HookStateLine, append_line, delete_state};
 use crate::engine::Engine;
 use crate::error::EngineError;
-use crate::health;
-use crate::runs::ClosedRun;
+use crate::runs::closing::RunVisibility;
+use crate::{health, runs};
 
 /// Reminds an agent to record its findings. The reminder appears once per session, and only if
 /// there are findings or fixed failures and no entry was added yet.
@@ -35,17 +35,15 @@ pub(crate) fn handle_stop_hook(
     Ok(Some(agent_texts::stop_reminder(found, fixed)))
 }
 
-/// Closes a session's run as abandoned, since its outcome is unknown.
+/// Ends a session's run. Its outcome is unknown, so the run is stored as abandoned; without
+/// results it is deferred and no tracked file changes.
 ///
 /// No agent waits for this hook, so it also updates the health report that the start hook
 /// skipped, unless the ledger is large.
-pub(crate) fn handle_end_hook(
-    engine: &mut Engine,
-    hook: &HookSession,
-) -> Result<Option<ClosedRun>, EngineError> {
+pub(crate) fn handle_end_hook(engine: &mut Engine, hook: &HookSession) -> Result<(), EngineError> {
     let (Some(id), None) = (hook.run_id(), &hook.run) else {
         // A run set by an orchestrator is closed by the orchestrator.
-        return Ok(None);
+        return Ok(());
     };
     if engine
         .open_run_for(&hook.as_main_agent().reader())?
@@ -53,13 +51,17 @@ pub(crate) fn handle_end_hook(
     {
         // The run was closed in another way, for example as abandoned.
         delete_state(&engine.place, &id);
-        return Ok(None);
+        return Ok(());
     }
     let ending = RunEnding::abandoned();
     let (agent, outcome) = (hook.agent.clone(), ending.outcome);
     engine.record_note(&id, RunNote::Ended { agent, outcome }, &hook.agent)?;
-    let closed = engine.close_run(&id, &ending, &hook.agent)?;
+    if engine.run(&id)?.has_results() {
+        engine.close_run(&id, &ending, &hook.agent)?;
+    } else {
+        runs::closing::defer_run(engine, &id, RunVisibility::Complete)?;
+    }
     delete_state(&engine.place, &id);
     health::report::update_small_health_report(engine);
-    Ok(Some(closed))
+    Ok(())
 }

@@ -1,4 +1,6 @@
-//! Failure hook: returns entries about a tool's error and records the failure as friction.
+//! Failure hook: returns entries about a tool's error and counts the failure.
+//!
+//! A failure becomes a friction entry only when it recurs in several runs (`failure_counts`).
 
 use std::path::Path;
 
@@ -8,14 +10,17 @@ use ken_ledger::{GitEnv, discover};
 use serde_json::json;
 
 use super::HookSession;
+use super::failure_counts::{count_failure, failure_hash, mark_recorded};
 use super::session_state::{HookState, HookStateLine, append_line, short_hash};
+use crate::config::RepositoryConfig;
 use crate::engine::Engine;
 use crate::error::EngineError;
-use crate::search::query_from_log;
+use crate::search::query_extraction::query_from_log;
+use crate::validity::WorkTree;
 use crate::{entries, friction, hooks};
 
-/// Maximum number of distinct errors recorded per session.
-const FRICTIONS_MAX: usize = 20;
+/// Maximum number of distinct errors counted per session.
+const FAILURES_MAX: usize = 20;
 
 /// Maximum characters of the command and of the error in a friction entry.
 const COMMAND_CHARS_MAX: usize = 200;
@@ -53,7 +58,7 @@ pub fn record_tool_success(
     }
 }
 
-/// Returns entries about an error, once per error and session, and records it as friction.
+/// Returns entries about an error, once per error and session, and counts the failure.
 pub(crate) fn handle_failure_hook(
     engine: &mut Engine,
     hook: &HookSession,
@@ -61,21 +66,22 @@ pub(crate) fn handle_failure_hook(
     error: &str,
 ) -> Result<Option<String>, EngineError> {
     let telling: Vec<&str> = error.lines().filter(|line| !is_bare_exit(line)).collect();
-    let asked = query_from_log(telling.join("\n").as_bytes());
+    let asked = query_from_log(engine, telling.join("\n").as_bytes())?;
     if asked.text.trim().is_empty() {
         // An exit code alone is not an error: `grep` exits with 1 when nothing matches.
         return Ok(None);
     }
-    if is_repeated_error(engine, hook, call, &asked.text) {
+    let failure = failure_hash(call.tool, &asked.text);
+    if is_repeated_error(engine, hook, call, &failure) {
         return Ok(None);
     }
     let context = if hook.accepts_context {
-        hooks::suggest_entries(engine, hook, asked.text.clone(), asked.paths)?
+        hooks::suggest_entries(engine, hook, asked.clone())?
     } else {
         None
     };
     // The entries are useful even if the friction cannot be recorded.
-    let _ = record_friction(engine, hook, call, &asked.text);
+    let _ = record_recurring(engine, hook, call, &failure, &asked.text);
     Ok(context)
 }
 
@@ -84,40 +90,64 @@ fn is_repeated_error(
     engine: &Engine,
     hook: &HookSession,
     call: AgentToolCall<'_>,
-    error: &str,
+    failure: &str,
 ) -> bool {
     let Some(run) = hook.run_id() else {
         return false;
     };
     let memory = HookState::load(&engine.place, &run);
-    // Digits are line numbers, ports and durations: the same error differs only in them.
-    let first: String = error.lines().next().unwrap_or_default().to_owned();
-    let plain: String = first.chars().filter(|c| !c.is_ascii_digit()).collect();
-    let error = short_hash(&[call.tool, &plain]);
-    if memory.failed.contains_key(&error) || memory.failed.len() >= FRICTIONS_MAX {
+    if memory.failed.contains_key(failure) || memory.failed.len() >= FAILURES_MAX {
         return true;
     }
     let call = call.call_hash();
     let line = HookStateLine::Failed {
-        error: &error,
+        error: failure,
         call: &call,
     };
     append_line(&engine.place, &run, line);
     false
 }
 
-/// Adds a friction entry for a failed call.
+/// Counts a failure, and adds a friction entry once it occurred in enough runs.
+fn record_recurring(
+    engine: &mut Engine,
+    hook: &HookSession,
+    call: AgentToolCall<'_>,
+    failure: &str,
+    error: &str,
+) -> Result<(), EngineError> {
+    // Without a session there is no run to tell a recurrence from a repetition.
+    let Some(run) = hook.run_id() else {
+        return Ok(());
+    };
+    let Some(runs) = count_failure(&engine.place, failure, &run) else {
+        return Ok(());
+    };
+    let needed = RepositoryConfig::load(&WorkTree::new(&engine.place)?)?
+        .friction
+        .runs;
+    if needed == 0 || runs < needed {
+        return Ok(());
+    }
+    record_friction(engine, hook, call, error, runs)?;
+    mark_recorded(&engine.place, failure);
+    Ok(())
+}
+
+/// Adds a friction entry for a failed call. The guard scans it like every entry.
 fn record_friction(
     engine: &mut Engine,
     hook: &HookSession,
     call: AgentToolCall<'_>,
     error: &str,
+    runs: usize,
 ) -> Result<(), EngineError> {
     let short = |text: &str, most: usize| text.chars().take(most).collect::<String>();
     let context = json!({
         "tool": call.tool,
         "asked": short(call.input, COMMAND_CHARS_MAX),
         "error": short(error, ERROR_CHARS_MAX),
+        "runs": runs,
     });
     let by = hook.actor();
     let mut proposal = friction::friction_proposal(FrictionType::ToolError, context, &by)?;

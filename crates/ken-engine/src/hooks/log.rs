@@ -54,26 +54,32 @@ pub fn append_log(start: &Path, git: &GitEnv, now: Timestamp, message: &str) {
             .take(LINE_CHARS_MAX)
             .collect();
         let words: Vec<&str> = short.split_whitespace().collect();
-        let _ = append_line(&dir, format!("{now} {}\n", words.join(" ")).as_bytes());
+        let line = format!("{now} {}\n", words.join(" "));
+        let _ = append_bounded(&dir, LOG_FILE, LOG_BYTES_MAX, line.as_bytes());
     }
 }
 
-/// Appends a line and drops the older half of a log that is too large.
-fn append_line(dir: &RealDir, line: &[u8]) -> std::io::Result<()> {
-    match dir.stat(LOG_FILE)? {
+/// Appends a line to a local file and drops the older half of a file with `bytes_max` bytes.
+pub(super) fn append_bounded(
+    dir: &RealDir,
+    path: &str,
+    bytes_max: u64,
+    line: &[u8],
+) -> std::io::Result<()> {
+    match dir.stat(path)? {
         None => {
             dir.create_dirs(".local")?;
-            dir.create_new(LOG_FILE, line)
+            dir.create_new(path, line)
         }
-        Some(stat) if stat.len < LOG_BYTES_MAX => dir.append(LOG_FILE, line),
+        Some(stat) if stat.len < bytes_max => dir.append(path, line),
         Some(stat) => {
-            let kept = dir.read_from(LOG_FILE, stat.len / 2)?;
+            let kept = dir.read_from(path, stat.len / 2)?;
             // Half of the bytes may start in the middle of a line: begin at the next one.
             let whole = kept
                 .iter()
                 .position(|it| *it == b'\n')
                 .map_or(0, |at| at + 1);
-            dir.replace(LOG_FILE, &[&kept[whole..], line].concat())
+            dir.replace(path, &[&kept[whole..], line].concat())
         }
     }
 }

@@ -12,6 +12,7 @@
 pub(crate) mod end;
 pub(crate) mod exposure;
 pub(crate) mod failure;
+mod failure_counts;
 mod log;
 mod session_state;
 pub(crate) mod start;
@@ -21,7 +22,7 @@ use std::collections::BTreeSet;
 
 use ken_core::ledger::entry::Entry;
 use ken_core::retrieval::brief::drop_single_agent_hits;
-use ken_core::retrieval::surface::{self, EntrySelection};
+use ken_core::retrieval::surface::{self, DetailTier, EntrySelection};
 use ken_core::trust::run::name::session_run_name;
 use ken_core::trust::run::{AGENTS_MAX, ExposureChannel, Run, RunWitness};
 use ken_core::values::actor::{Actor, ActorRole as Party};
@@ -33,11 +34,14 @@ use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::model;
 use crate::runs::{self, EntryReader};
-use crate::search::{RelevanceFloor, SearchOutcome, SearchQuery, SelectionLimits, query_from_text};
+use crate::search::{
+    ExtractedQuery, RelevanceFloor, SearchOutcome, SearchQuery, SelectionLimits, query_from_text,
+};
 use crate::usage::{AnswerUsage, QueryKind, UsageSurface};
 
 pub use exposure::{FileExposure, detect_exposure};
 pub use failure::{AgentToolCall, record_tool_success};
+pub(crate) use failure_counts::count_local_failures;
 pub use ken_index::count_tokens;
 pub use log::{LOG_BYTES_MAX, append_log, is_ken_repository, record_exposure_gap};
 pub use start::{BRIEFING_TOKENS_MAX, SessionStart};
@@ -46,8 +50,8 @@ pub use subagent::SurfacingMode;
 /// Maximum number of entries a hook injects without a query from the agent.
 pub const INJECTED_ENTRIES_MAX: usize = 3;
 
-/// Token budget for these entries.
-const INJECTED_TOKENS_MAX: usize = 300;
+/// Token budget for these entries: about three statements of two sentences in full.
+const INJECTED_TOKENS_MAX: usize = 400;
 
 /// Characters of a prompt used as the query; longer prompts are mostly pasted text.
 const QUERY_CHARS_MAX: usize = 600;
@@ -140,7 +144,7 @@ pub(crate) fn handle_prompt_hook(
     }
     let short: String = prompt.chars().take(QUERY_CHARS_MAX).collect();
     let asked = query_from_text(&short);
-    suggest_entries(engine, hook, asked.text, asked.paths)
+    suggest_entries(engine, hook, asked)
 }
 
 /// Returns the session's run and opens it if needed. A run set by an orchestrator must be open.
@@ -171,25 +175,39 @@ fn join_session_run(
 fn suggest_entries(
     engine: &mut Engine,
     hook: &HookSession,
-    query: String,
-    paths: Vec<String>,
+    asked: ExtractedQuery,
 ) -> Result<Option<String>, EngineError> {
     let search = SearchQuery {
-        query,
-        paths,
+        query: asked.text,
+        paths: asked.paths,
+        frames: asked.frames,
         run: hook.run_id(),
         // The agent did not ask, so an irrelevant entry is worse than a missing one.
         floor: RelevanceFloor::Strict,
         ..SearchQuery::default()
     };
-    let portion = SelectionLimits {
-        cap: INJECTED_ENTRIES_MAX,
+    let (page, served_by) =
+        search_and_deliver(engine, hook, &search, &injected_portion, &|_| true)?;
+    Ok((!page.shown.is_empty()).then(|| surface::render_context_block(&page, served_by)))
+}
+
+/// Returns the limits for as many entries as fit in full. A statement that is cut before its remedy
+/// is of no use, so fewer whole entries are better than several short ones.
+fn injected_portion(known: &SearchOutcome) -> SelectionLimits {
+    let limits = |cap, tier| SelectionLimits {
+        cap,
         budget: INJECTED_TOKENS_MAX,
-        tier: None,
+        tier,
         role: None,
     };
-    let (page, served_by) = search_and_deliver(engine, hook, &search, portion, &|_| true)?;
-    Ok((!page.shown.is_empty()).then(|| surface::render_context_block(&page, served_by)))
+    let full = (1..=INJECTED_ENTRIES_MAX).rev();
+    let mut full = full.map(|cap| limits(cap, Some(DetailTier::Full)));
+    let fits = |portion: &SelectionLimits| {
+        let page = known.page(*portion);
+        page.tier == DetailTier::Full && page.tokens <= portion.budget
+    };
+    // Even the best entry alone may be too long; then it is shortened.
+    full.find(fits).unwrap_or_else(|| limits(1, None))
 }
 
 /// Searches, drops entries already shown or not `wanted`, and delivers a page within the
@@ -198,7 +216,7 @@ fn search_and_deliver(
     engine: &mut Engine,
     hook: &HookSession,
     search: &SearchQuery,
-    portion: SelectionLimits,
+    portion: &dyn Fn(&SearchOutcome) -> SelectionLimits,
     wanted: &dyn Fn(&Entry) -> bool,
 ) -> Result<(EntrySelection, &'static str), EngineError> {
     let thread = engine.reader_thread(&hook.reader())?;
@@ -212,6 +230,7 @@ fn search_and_deliver(
     known
         .hits
         .retain(|hit| wanted(&hit.entry) && !before.contains(&hit.entry.id));
+    let portion = portion(&known);
     let page = deliver_page(
         engine,
         hook,

@@ -244,7 +244,9 @@ fn describe_run_outcomes(
     let mut lines = Vec::new();
     for run in runs::recent_runs(engine, LAST_EVENTS)? {
         let closed = &run.closed;
-        if thread.is_some() && closed.thread.as_ref() != thread {
+        // A session that ended without an outcome teaches nothing, and "abandoned" would read
+        // like a failure.
+        if run.known_outcome().is_none() || thread.is_some() && closed.thread.as_ref() != thread {
             continue;
         }
         lines.push(agent_texts::run_outcome_line(&run));

@@ -141,7 +141,8 @@ fn push_to_subagent(
         let filed = entry.content.as_ref().and_then(|it| it.lens.as_ref());
         lens.is_none() || filed.is_none() || filed == lens.as_ref()
     };
-    let (page, served_by) = hooks::search_and_deliver(engine, hook, &search, portion, &is_ours)?;
+    let (page, served_by) =
+        hooks::search_and_deliver(engine, hook, &search, &|_| portion, &is_ours)?;
     let block = surface::render_context_block(&page, served_by);
     let against = if page.shown.is_empty() {
         ""

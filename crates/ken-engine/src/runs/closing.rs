@@ -1,4 +1,8 @@
 //! Closing a run: gathers the touched entries, decides in the core and appends to the ledger.
+//!
+//! A session in which nothing was learned must not change a tracked file. Its run is deferred: the
+//! notes stay on this machine and are closed with the next run that has results, so that exposures
+//! still count.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +16,7 @@ use ken_core::trust::run::closing::{
     self, RunClosing, RunEnding, TouchedEntry, collect_touched_entries,
 };
 use ken_core::trust::run::exposure::ExposureSet;
-use ken_core::trust::run::{Run, RunNote};
+use ken_core::trust::run::{Run, RunNote, RunRecord};
 use ken_core::values::actor::Actor;
 use ken_core::values::id::EntryId;
 use tracing::field::Empty;
@@ -24,7 +28,7 @@ use crate::{files, health, maintenance, runs, validity};
 
 /// Observed part of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum RunVisibility {
+pub(crate) enum RunVisibility {
     Complete,
     /// The end was not observed.
     Partial,
@@ -75,8 +79,46 @@ pub(super) fn end_run_observed(
         RunVisibility::Complete => {}
         RunVisibility::Partial => run.apply(RunNote::Gap),
     }
+    // Before this run, so that exposures count in the order they happened.
+    record_deferred_runs(engine, &store, by);
+    let closed = append_closing(engine, run, ending, by)?;
+    store.close(&closed.run)?;
+    Ok(closed)
+}
+
+/// Ends a run without results: its notes stay on this machine until a run has some.
+pub(crate) fn defer_run(engine: &Engine, id: &str, seen: RunVisibility) -> Result<(), EngineError> {
+    let store = RunStore::new(&engine.place)?;
+    let _lock = store.lock()?;
+    match seen {
+        RunVisibility::Complete => {}
+        RunVisibility::Partial => store.append(id, &RunRecord::gap())?,
+    }
+    store.defer(&engine.run(id)?)
+}
+
+/// Closes the deferred runs. One that cannot be closed now stays deferred, and must not prevent
+/// the current run from being closed.
+fn record_deferred_runs(engine: &mut Engine, store: &RunStore, by: &Actor) {
+    let runs = store.deferred_runs().unwrap_or_default();
+    for run in runs {
+        let written = append_closing(engine, run, &RunEnding::abandoned(), by)
+            .and_then(|closed| store.close_deferred(&closed.run));
+        if let Err(error) = written {
+            tracing::warn!(%error, "cannot record an ended run; it is tried again later");
+        }
+    }
+}
+
+/// Decides the effects of a run and appends its events.
+fn append_closing(
+    engine: &mut Engine,
+    mut run: Run,
+    ending: &RunEnding,
+    by: &Actor,
+) -> Result<ClosedRun, EngineError> {
     let last = closing_id(&run);
-    // The event exists if a process stopped after the append and before deleting the notes.
+    // The event exists if a process stopped after the append and before moving the notes.
     let is_written = engine.index.event(last)?.is_some();
     let FindingOutcomes { gained, refused } = if is_written {
         FindingOutcomes::default()
@@ -94,7 +136,6 @@ pub(super) fn end_run_observed(
         engine.record_with_ids(new_drafts, by)?;
     }
     files::render_due(engine)?;
-    store.close(&run)?;
     Ok(ClosedRun {
         run,
         closing,

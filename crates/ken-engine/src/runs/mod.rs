@@ -15,7 +15,7 @@ pub(crate) mod store;
 
 use std::collections::BTreeSet;
 
-use ken_core::ledger::event::RunClosed;
+use ken_core::ledger::event::{EntryEffect, RunClosed, RunEffects};
 use ken_core::trust::run::closing::RunEnding;
 use ken_core::trust::run::exposure::ExposureSet;
 use ken_core::trust::run::name::IMPLICIT_PREFIX;
@@ -132,10 +132,30 @@ fn open_runs_matching(engine: &Engine, wanted: fn(&str) -> bool) -> Result<Vec<R
     Ok(runs)
 }
 
-/// Returns the closed runs in the order they ended.
+/// Returns the closed runs in the order they ended, with those that only this machine knows.
 pub(crate) fn past_runs(engine: &Engine) -> Result<Vec<PastRun>, EngineError> {
     let ended = engine.index.of_type::<RunClosed>()?;
-    Ok(ended.iter().filter_map(PastRun::from_event).collect())
+    let mut past: Vec<PastRun> = ended.iter().filter_map(PastRun::from_event).collect();
+    let deferred = RunStore::new(&engine.place)?.deferred_runs()?;
+    past.extend(deferred.iter().map(PastRun::from_unrecorded));
+    // A stable sort: events of one moment keep the order of the ledger.
+    past.sort_by_key(|it| it.at);
+    Ok(past)
+}
+
+/// Returns the effects of a run on entries, from the ledger.
+pub(crate) fn run_effects(engine: &Engine, id: &str) -> Result<Vec<EntryEffect>, EngineError> {
+    let recorded = engine.index.of_type::<RunEffects>()?;
+    let all = recorded
+        .iter()
+        .filter_map(|it| it.event.get::<RunEffects>());
+    let own = all.filter(|it| it.run == id);
+    Ok(own.flat_map(|it| it.effects.iter().cloned()).collect())
+}
+
+/// Returns the notes of an ended run, if they are still on this machine.
+pub(crate) fn ended_run(engine: &Engine, id: &str) -> Result<Option<Run>, EngineError> {
+    RunStore::new(&engine.place)?.ended_run(id)
 }
 
 /// Returns the runs closed within the last `among` events, latest first.
@@ -178,13 +198,13 @@ pub(crate) fn close_abandoned_runs(
 /// later attempt to open another run.
 fn abandon_run(engine: &mut Engine, run: &Run, by: &Actor) -> Result<(), EngineError> {
     // The end was not observed, so unrecorded exposures are possible.
-    let ended = closing::end_run_observed(
-        engine,
-        &run.id,
-        RunVisibility::Partial,
-        &RunEnding::abandoned(),
-        by,
-    );
+    let seen = RunVisibility::Partial;
+    let ended = if run.has_results() {
+        let ending = RunEnding::abandoned();
+        closing::end_run_observed(engine, &run.id, seen, &ending, by).map(drop)
+    } else {
+        closing::defer_run(engine, &run.id, seen)
+    };
     match ended {
         Err(error) if matches!(error.kind(), ErrorKind::User | ErrorKind::Refused) => {
             let store = RunStore::new(&engine.place)?;
@@ -195,8 +215,7 @@ fn abandon_run(engine: &mut Engine, run: &Run, by: &Actor) -> Result<(), EngineE
             tracing::warn!(%error, "cannot close an abandoned run; it is discarded");
             store.close(run)
         }
-        Err(error) => Err(error),
-        Ok(_) => Ok(()),
+        other => other,
     }
 }
 

@@ -1,9 +1,10 @@
 //! Records findings and feedback as part of the reader's run.
 
 use ken_core::decide::{self, Proposal};
+use ken_core::ledger::entry::Entry;
 use ken_core::ledger::event::Feedback;
 use ken_core::trust::run::existing_claim::{ExistingClaim, RecordOutcome, find_existing_claim};
-use ken_core::trust::run::{Run, RunFinding, RunWitness};
+use ken_core::trust::run::{Run, RunFinding, RunNote, RunWitness};
 use ken_core::values::id::EntryId;
 
 use super::EntryReader;
@@ -92,9 +93,29 @@ pub(crate) fn record_feedback(
     decide::check_was_shown(by, &sight, id)?;
     let is_new = !decide::is_repeated_feedback(&engine.history(id)?, by, verdict, since);
     if is_new {
-        engine.feedback(id, verdict, by)?;
+        feedback_in_run(engine, reader, id, verdict)?;
     }
     Ok(is_new)
+}
+
+/// Records feedback and notes it in the agent's run, if one is open: feedback is a result.
+pub(crate) fn feedback_in_run(
+    engine: &mut Engine,
+    reader: &EntryReader,
+    entry: EntryId,
+    verdict: Feedback,
+) -> Result<Entry, EngineError> {
+    let rated = engine.feedback(entry, verdict, &reader.agent)?;
+    let open = engine.open_run_for(reader)?;
+    if let Some(run) = open.filter(|_| reader.is_recorded()) {
+        let note = RunNote::Feedback {
+            agent: reader.agent.clone(),
+            entry,
+            verdict,
+        };
+        engine.record_note(&run.id, note, &reader.agent)?;
+    }
+    Ok(rated)
 }
 
 /// Returns the reader's implicit run if it is open.

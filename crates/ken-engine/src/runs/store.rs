@@ -3,6 +3,9 @@
 //! A note about an exposure is on disk before the entry is shown. An unreadable line is a gap: the
 //! run continues but confirms nothing. Exposures of a session outlive its runs for as long as a
 //! session may last.
+//!
+//! A run is in one of three folders: open, ended but not in the ledger yet (deferred), or ended.
+//! The notes of ended runs answer what an agent was shown; the oldest are deleted.
 
 use std::io;
 
@@ -20,6 +23,12 @@ use crate::files::open_ken_dir;
 const RUNS_DIR: &str = ".local/runs";
 /// Directory of session exposures. A resumed session still knows the entries of its earlier runs.
 const SESSIONS_DIR: &str = ".local/sessions";
+/// Directory of runs that ended without results and whose effects are not in the ledger yet.
+const DEFERRED_DIR: &str = ".local/deferred";
+/// Directory of runs whose effects are in the ledger.
+const ENDED_DIR: &str = ".local/ended";
+/// Maximum number of runs in each of these two; the oldest are deleted first.
+const ENDED_RUNS_MAX: usize = 500;
 const SUFFIX: &str = ".jsonl";
 const LOCK_FILE: &str = ".local/runs/lock";
 
@@ -104,19 +113,92 @@ impl RunStore {
         Ok(locked.map_err(DiskError::on("lock", LOCK_FILE))?)
     }
 
-    /// Stores the exposures of a run's sessions and deletes its notes.
+    /// Stores the exposures of a run's sessions and moves its notes to the ended runs.
     pub(crate) fn close(&self, run: &Run) -> Result<(), EngineError> {
+        self.end(run, ENDED_DIR)
+    }
+
+    /// Like [`Self::close`], for a run whose effects are appended to the ledger later.
+    pub(crate) fn defer(&self, run: &Run) -> Result<(), EngineError> {
+        self.end(run, DEFERRED_DIR)
+    }
+
+    fn end(&self, run: &Run, folder: &str) -> Result<(), EngineError> {
         // Exposures first: after a crash in between, the run is still open and is closed again.
         for (name, agent) in &run.agents {
             if let Some(session) = &agent.member.session {
                 self.add_session_exposures(session, run.exposures(name))?;
             }
         }
-        let path = run_path(RUNS_DIR, &run.id)?;
-        Ok(self
-            .dir
-            .remove(&path)
-            .map_err(DiskError::on("remove", &path))?)
+        self.move_notes(&run_path(RUNS_DIR, &run.id)?, run, folder)
+    }
+
+    /// Marks a deferred run as written to the ledger.
+    pub(crate) fn close_deferred(&self, run: &Run) -> Result<(), EngineError> {
+        self.move_notes(&ended_path(DEFERRED_DIR, run)?, run, ENDED_DIR)
+    }
+
+    fn move_notes(&self, from: &str, run: &Run, folder: &str) -> Result<(), EngineError> {
+        let made = self.dir.create_dirs(folder);
+        made.map_err(DiskError::on("create", folder))?;
+        let moved = self.dir.rename(from, &ended_path(folder, run)?);
+        moved.map_err(DiskError::on("move", from))?;
+        self.delete_oldest(folder)
+    }
+
+    /// Deletes the oldest runs of a folder that has too many.
+    fn delete_oldest(&self, folder: &str) -> Result<(), EngineError> {
+        let names = self.ended_names(folder)?;
+        for name in &names[..names.len().saturating_sub(ENDED_RUNS_MAX)] {
+            let path = format!("{folder}/{name}");
+            let removed = self.dir.remove(&path);
+            removed.map_err(DiskError::on("remove", &path))?;
+        }
+        Ok(())
+    }
+
+    /// Returns the file names of a folder of ended runs, oldest run first.
+    fn ended_names(&self, folder: &str) -> Result<Vec<String>, EngineError> {
+        let listed = self.dir.list(folder);
+        let listed = listed.map_err(DiskError::on("list", folder))?;
+        let mut names: Vec<String> = listed.into_iter().map(|(name, _)| name).collect();
+        // Names begin with the time of opening.
+        names.sort();
+        Ok(names)
+    }
+
+    /// Returns the runs that ended without results and are not in the ledger, oldest first.
+    pub(crate) fn deferred_runs(&self) -> Result<Vec<Run>, EngineError> {
+        let mut runs = Vec::new();
+        for name in self.ended_names(DEFERRED_DIR)? {
+            runs.extend(self.read_ended(DEFERRED_DIR, &name)?);
+        }
+        Ok(runs)
+    }
+
+    /// Returns the latest ended run with this id whose notes are still on this machine.
+    pub(crate) fn ended_run(&self, id: &str) -> Result<Option<Run>, EngineError> {
+        let mut found: Option<Run> = None;
+        for folder in [DEFERRED_DIR, ENDED_DIR] {
+            let names = self.ended_names(folder)?;
+            let suffix = format!("-{id}{SUFFIX}");
+            // A longer id may end with this one, so the run itself is compared as well.
+            for name in names.iter().filter(|it| it.ends_with(&suffix)) {
+                let run = self.read_ended(folder, name)?.filter(|it| it.id == id);
+                if run.as_ref().map(|it| it.opened) > found.as_ref().map(|it| it.opened) {
+                    found = run;
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// Reads the notes of an ended run; `None` if they are damaged.
+    fn read_ended(&self, folder: &str, name: &str) -> Result<Option<Run>, EngineError> {
+        let path = format!("{folder}/{name}");
+        let bytes = self.dir.read(&path);
+        let bytes = bytes.map_err(DiskError::on("read", &path))?;
+        Ok(Run::from_records(parse_notes(&bytes)))
     }
 
     /// Returns the exposures of a session in closed runs.
@@ -204,6 +286,14 @@ fn run_path(folder: &str, id: &str) -> Result<String, EngineError> {
             "`{id}` is not a valid run name: use letters, digits, `-` and `_`, at most {RUN_NAME_BYTES_MAX}"
         )))
     }
+}
+
+/// Returns the path of an ended run's notes. A session can have several runs with the same id, so
+/// the time of opening is part of the name.
+fn ended_path(folder: &str, run: &Run) -> Result<String, EngineError> {
+    let millis = run.opened.millis();
+    run_path(folder, &run.id)?;
+    Ok(format!("{folder}/{millis:015}-{}{SUFFIX}", run.id))
 }
 
 /// Serializes a note as a line.

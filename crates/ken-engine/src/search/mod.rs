@@ -4,6 +4,7 @@
 //! candidates would get a high score.
 
 pub(crate) mod query_extraction;
+mod stack_frames;
 pub(crate) mod unanswered;
 
 use std::sync::Arc;
@@ -30,7 +31,7 @@ use tracing::field::Empty;
 pub use ken_core::retrieval::ranking::{RelevanceFloor, SearchHit, SearchQuery};
 pub use ken_core::retrieval::surface::SelectionLimits;
 pub use ken_index::UnansweredQuery;
-pub use query_extraction::{ExtractedQuery, query_from_file, query_from_log, query_from_text};
+pub use query_extraction::{ExtractedQuery, query_from_file, query_from_text};
 
 /// Maximum number of candidates that are scored; more would not reach the first page.
 const CANDIDATES_MAX: usize = 50;
@@ -116,7 +117,8 @@ pub(crate) fn search(
     };
     let mut answer = ranking::SearchResults::from_candidates(&scorer, found);
     add_contradicting(engine, &mut answer, &mut scorer)?;
-    let ranking::SearchResults { hits, withheld } = answer;
+    let ranking::SearchResults { mut hits, withheld } = answer;
+    ranking::prefer_frames(&mut hits, &search.frames);
     span.record("hits", hits.len());
     span.record("withheld", withheld.len());
     Ok(SearchOutcome {

@@ -1,15 +1,19 @@
 //! Query extraction: builds a query from a diff, a file or the output of a failed command.
 //!
-//! A log contributes its error lines and the files it names. A diff contributes its files and the
-//! identifiers it touches.
+//! A log contributes its error lines, the files it names and its stack frames. A diff contributes
+//! its files and the identifiers it touches.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use ken_anchor::FileTree as _;
+use ken_core::retrieval::ranking::CodeFrame;
 use ken_core::values::text::strip_terminal_codes;
 
+use super::stack_frames::{PrintedFrame, RepositoryFiles, map_to_repository, parse_frames};
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::git;
+use crate::validity::{CodeVersion, VersionReader, WorkTree};
 
 /// Maximum number of bytes read from the start of a file or diff, or from the end of a log.
 const TEXT_BYTES_MAX: usize = 1 << 20;
@@ -23,6 +27,8 @@ const NAMES_MAX: usize = 40;
 const NAME_CHARS: std::ops::RangeInclusive<usize> = 3..=100;
 /// Maximum number of paths in a query.
 const PATHS_MAX: usize = 50;
+/// Maximum number of files that are parsed to find the symbols around the lines of frames.
+const OUTLINES_MAX: usize = 10;
 
 /// Words of error lines, in lower case.
 const ERROR_WORDS: &[&str] = &[
@@ -56,11 +62,12 @@ const ERROR_WORDS: &[&str] = &[
     "caused by",
 ];
 
-/// Query text and paths, extracted from other material.
+/// Query text, paths and stack frames, extracted from other material.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ExtractedQuery {
     pub text: String,
     pub paths: Vec<String>,
+    pub frames: Vec<CodeFrame>,
 }
 
 /// Extracts a query from the diff against `revision`.
@@ -82,10 +89,85 @@ pub(crate) fn changed_paths(engine: &Engine) -> Vec<String> {
     first_unique_paths(&paths.unwrap_or_default())
 }
 
-/// Extracts a query from the output of a failed command.
-pub fn query_from_log(log: &[u8]) -> ExtractedQuery {
-    let log = lossy_tail(log);
-    let plain: Vec<String> = log.lines().map(strip_terminal_codes).collect();
+/// Extracts a query from the output of a failed command, with its paths mapped to this repository.
+pub(crate) fn query_from_log(
+    engine: &mut Engine,
+    log: &[u8],
+) -> Result<ExtractedQuery, EngineError> {
+    let plain = log_lines(log);
+    let mut query = query_from_lines(&plain);
+    let printed = parse_frames(&plain);
+    if printed.is_empty() {
+        return Ok(query);
+    }
+    let tree = WorkTree::new(&engine.place)?;
+    let root = engine.place.root.clone();
+    let files = RepositoryFiles {
+        root: root.display().to_string().replace('\\', "/"),
+        exists: &|path| root.join(path).is_file(),
+        // A tree that cannot be listed has no other files to offer.
+        all: &|| tree.paths().unwrap_or_default(),
+    };
+    let mut frames: Vec<(CodeFrame, PrintedFrame)> = Vec::new();
+    for frame in printed {
+        if let Some(path) = map_to_repository(&frame, &files) {
+            let spot = CodeFrame {
+                path,
+                line: frame.line,
+                symbols: frame.function.iter().cloned().collect(),
+            };
+            frames.push((spot, frame));
+        }
+    }
+    // Paths that were mapped replace what the log says; other relative paths stay.
+    let is_mapped = |path: &String| frames.iter().any(|(_, it)| it.path == *path);
+    query.paths.retain(|path| !is_mapped(path));
+    let mapped = frames.iter().map(|(spot, _)| spot.path.clone());
+    query.paths = first_unique_paths(&mapped.chain(query.paths).collect::<Vec<_>>());
+    query.frames = frames.into_iter().map(|(spot, _)| spot).collect();
+    add_enclosing_symbols(engine, tree, &mut query.frames)?;
+    Ok(query)
+}
+
+/// Adds the symbols around the line of each frame, in files that entries are anchored to.
+fn add_enclosing_symbols(
+    engine: &mut Engine,
+    tree: WorkTree,
+    frames: &mut [CodeFrame],
+) -> Result<(), EngineError> {
+    let mut anchored = BTreeSet::new();
+    for path in frames.iter().map(|it| &it.path).collect::<BTreeSet<_>>() {
+        let entries = engine
+            .index
+            .entries_anchored_at(std::slice::from_ref(path))?;
+        if !entries.is_empty() && anchored.len() < OUTLINES_MAX {
+            anchored.insert(path.clone());
+        }
+    }
+    let (version, now) = (CodeVersion::Work(tree), engine.runtime.now());
+    let mut reader = VersionReader::new(&version, &mut engine.index, now);
+    for frame in frames.iter_mut().filter(|it| anchored.contains(&it.path)) {
+        // A file that cannot be parsed has no symbols; the function of the frame remains.
+        let (Some(line), Ok(Some(outline))) = (frame.line, reader.outline(&frame.path)) else {
+            continue;
+        };
+        let around = outline
+            .symbols()
+            .iter()
+            .filter(|symbol| (symbol.first_line..=symbol.last_line).contains(&line));
+        frame
+            .symbols
+            .extend(around.map(|symbol| symbol.name.clone()));
+    }
+    Ok(())
+}
+
+fn log_lines(log: &[u8]) -> Vec<String> {
+    lossy_tail(log).lines().map(strip_terminal_codes).collect()
+}
+
+/// Extracts the error lines of a log and the relative paths it names.
+fn query_from_lines(plain: &[String]) -> ExtractedQuery {
     let mut seen = BTreeSet::new();
     // Retries and loops repeat a line with other numbers; one of them is enough.
     let lines: Vec<&str> = plain
@@ -117,6 +199,7 @@ pub fn query_from_log(log: &[u8]) -> ExtractedQuery {
                 .flat_map(|line| extract_paths(line))
                 .collect::<Vec<_>>(),
         ),
+        frames: Vec::new(),
     }
 }
 
@@ -126,6 +209,7 @@ pub fn query_from_text(text: &str) -> ExtractedQuery {
     ExtractedQuery {
         text: text.to_owned(),
         paths: first_unique_paths(&paths),
+        frames: Vec::new(),
     }
 }
 
@@ -134,6 +218,7 @@ pub fn query_from_file(path: &str, text: &[u8]) -> ExtractedQuery {
     ExtractedQuery {
         text: frequent_identifiers(&lossy_head(text)),
         paths: vec![path.to_owned()],
+        frames: Vec::new(),
     }
 }
 
@@ -153,6 +238,7 @@ fn query_from_diff_text(diff: &str, paths: &[String]) -> ExtractedQuery {
     ExtractedQuery {
         text: frequent_identifiers(&lines.join("\n")),
         paths: first_unique_paths(paths),
+        frames: Vec::new(),
     }
 }
 
@@ -238,7 +324,7 @@ warning: 3 warnings emitted
 thread 'main' panicked at ./src/queue/mod.rs:9:5:
 called `Option::unwrap()` on a `None` value
 ";
-        let asked = query_from_log(log);
+        let asked = query_from_lines(&log_lines(log));
         assert_eq!(
             asked.text,
             "error[E0382]: borrow of moved value: `order`\n\
@@ -252,7 +338,7 @@ called `Option::unwrap()` on a `None` value
         let log: String = (0..20)
             .map(|n| format!("step {}\n", "x".repeat(n + 1)))
             .collect();
-        let asked = query_from_log(log.as_bytes());
+        let asked = query_from_lines(&log_lines(log.as_bytes()));
         assert_eq!(asked.text.lines().count(), LINES_MAX);
         assert!(asked.text.ends_with(&"x".repeat(20)));
     }
@@ -292,6 +378,9 @@ diff --git a/src/pay.rs b/src/pay.rs
     fn only_the_end_of_a_long_log_is_read() {
         let mut log = vec![b'x'; 2 * TEXT_BYTES_MAX];
         log.extend_from_slice("\nfatal: out of \u{1f4be} space\n".as_bytes());
-        assert_eq!(query_from_log(&log).text, "fatal: out of \u{1f4be} space");
+        assert_eq!(
+            query_from_lines(&log_lines(&log)).text,
+            "fatal: out of \u{1f4be} space"
+        );
     }
 }

@@ -49,6 +49,34 @@ fn a_run_nobody_closed_is_swept_when_the_next_one_begins() {
 }
 
 #[test]
+fn a_run_without_results_is_recorded_with_the_next_one_that_has_some() {
+    let (dir, id) = repository_with_claim();
+    let deferred = dir.path().join(".ken/.local/deferred");
+    let deferred = || fs::read_dir(&deferred).map_or(0, Iterator::count);
+    let mut ken = open_engine(dir.path(), NOON);
+    let shown = |ken: &mut Engine, run: &str| {
+        open_witnessed_run(ken, run, &[("agent:a", RunMember::default())]);
+        ken.record_exposures(&reader("agent:a", run), &[id], ExposureChannel::Pull)
+            .unwrap();
+    };
+    shown(&mut ken, "quiet");
+    let before = derived_state(&mut ken);
+    let mut ken = open_engine(dir.path(), "2026-11-16T12:00:01Z");
+    shown(&mut ken, "later");
+    assert_eq!(deferred(), 1, "the sweep ended it");
+    assert_eq!(derived_state(&mut ken), before, "and wrote nothing");
+    let past = ken.past_runs().unwrap();
+    assert_eq!(past[0].closed.accessed, 1, "{past:?}");
+    ken.observe(&reader("agent:a", "later"), finding(CLAIM_REPHRASED))
+        .unwrap();
+    close_with_outcome(&mut ken, "later", Succeeded);
+    assert_eq!(deferred(), 0);
+    assert_eq!(ken.entry(id).unwrap().tallies.shown, 2, "both count once");
+    assert_eq!(ken.past_runs().unwrap().len(), 2);
+    assert!(ken.ended_run("quiet").unwrap().is_some());
+}
+
+#[test]
 fn a_run_that_cannot_be_closed_is_in_nobodys_way() {
     let (dir, _) = repository_with_claim();
     let mut ken = open_engine(dir.path(), NOON);

@@ -234,7 +234,7 @@ impl WorkspaceSession {
     ) -> Result<Option<Draft>, ServiceError> {
         if entry.scope.value == EntryScope::Thread {
             return Err(ServiceError::Conflict(format!(
-                "{} belongs to a thread; promote it to its workspace first: `ken entry promote {}`",
+                "{} belongs to a thread; promote it to its workspace first: `ken entry promote {} --to workspace`",
                 entry.id, entry.id
             )));
         }

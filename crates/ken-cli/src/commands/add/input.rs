@@ -345,7 +345,7 @@ fn check_alias(engine: &Engine, name: &Alias) -> Result<(), CommandFailure> {
     let id = entry.id;
     Err(
         CommandFailure::refused("alias_taken", format!("`{name}` already names {id}")).with_hint(
-            format!("`ken edit {id}` edits it, `ken entry cite {id} TYPE:REF` adds a citation"),
+            format!("`ken edit {id} --statement TEXT` edits it, `ken entry cite {id} TYPE:REF` adds a citation"),
         ),
     )
 }

@@ -137,7 +137,9 @@ fn direct(
     }
     let next = match goal {
         Goal::Workspace | Goal::Global => format!("`ken entry promote ENTRY --to {to}`"),
-        Goal::Memory(_) => format!("`ken entry promote ENTRY --to {to} --as KIND`"),
+        Goal::Memory(_) => {
+            format!("`ken entry promote ENTRY --to {to} --as KIND --statement TEXT`")
+        }
     };
     Err(
         CommandFailure::usage(format!("cannot promote all of {from} to {to} at once"))

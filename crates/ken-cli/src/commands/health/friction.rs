@@ -84,7 +84,8 @@ fn report(session: &mut Session<'_>) -> Result<CommandExit, CommandFailure> {
         kind: Some(EntryKind::Friction),
         ..EntryFilter::default()
     };
-    let entries = session.read(|engine| Ok(engine.list(&filter)?))?;
+    let (entries, local) =
+        session.read(|engine| Ok((engine.list(&filter)?, engine.local_failures())))?;
     let mut by_type: BTreeMap<&'static str, u64> = TYPES.map(|it| (name(it), 0)).into();
     let mut total = 0;
     for entry in &entries {
@@ -111,6 +112,12 @@ fn report(session: &mut Session<'_>) -> Result<CommandExit, CommandFailure> {
     session
         .printer
         .talk(pluralize(total, "record", "records"))?;
+    if local > 0 {
+        let counted = pluralize(local as u64, "tool failure", "tool failures");
+        session.printer.talk(format_args!(
+            "{counted} counted on this machine; one that recurs in several runs becomes a record"
+        ))?;
+    }
     Ok(CommandExit::Fine)
 }
 

@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::commands::Session;
 use crate::failure::{CommandExit, CommandFailure};
 use crate::print::impact::impact_text;
-use crate::print::truncate_columns;
+use crate::print::{pluralize, truncate_columns};
 
 /// `ken health impact`.
 #[derive(Debug, Args)]
@@ -52,6 +52,9 @@ pub(in crate::commands) fn run(
         |lifts| lifts.entries.iter().map(|(entry, _)| entry.id).collect(),
     )?;
     one(session, None, lifts.all)?;
+    if !session.is_json() {
+        tell_unmeasured(session)?;
+    }
     for (entry, impact) in &lifts.entries {
         one(session, Some(entry), *impact)?;
     }
@@ -59,6 +62,27 @@ pub(in crate::commands) fn run(
         session.printer.hint("to measure impact, open a run with `ken run open` and brief its agents with `ken brief --run RUN`")?;
     }
     Ok(CommandExit::Fine)
+}
+
+/// Prints what the comparison leaves out: runs without an outcome, and feedback.
+fn tell_unmeasured(session: &mut Session<'_>) -> Result<(), CommandFailure> {
+    let (past, feedback) =
+        session.read(|engine| Ok((engine.past_runs()?, engine.feedback_counts()?)))?;
+    let unknown = past.iter().filter(|it| it.known_outcome().is_none());
+    let unknown = unknown.count() as u64;
+    if unknown > 0 {
+        let ended = pluralize(unknown, "session", "sessions");
+        session.printer.line(format_args!(
+            "    {ended} ended without a reported outcome, which cannot be compared"
+        ))?;
+    }
+    let (helpful, unhelpful) = (feedback.helpful, feedback.unhelpful);
+    if helpful + unhelpful > 0 {
+        session.printer.line(format_args!(
+            "    feedback: {helpful} helpful, {unhelpful} unhelpful (changes confidence)"
+        ))?;
+    }
+    Ok(())
 }
 
 fn one(

@@ -124,7 +124,9 @@ pub(in crate::commands) fn run(
         let mut runs: BTreeMap<String, u64> = BTreeMap::new();
         for run in engine.past_runs()? {
             if first <= run.at.date() {
-                *runs.entry(enum_label(&run.closed.outcome)).or_default() += 1;
+                let outcome = run.known_outcome();
+                let label = outcome.map_or_else(|| "unknown".to_owned(), |it| enum_label(&it));
+                *runs.entry(label).or_default() += 1;
             }
         }
         Ok(UsageStats {

@@ -24,13 +24,13 @@ pub(crate) enum RunCommand {
     Note(NoteRunArgs),
     /// Close a run and write its exposures, findings and outcome to the ledger
     Close(CloseArgs),
-    /// Show the participants and exposures of a run
+    /// Show an open or ended run: its agents, what they were shown, feedback and result
     #[command(after_help = "Example:\n  ken run show r1")]
     Show {
         /// The run [default: --run, $KEN_RUN]
         run: Option<String>,
     },
-    /// Record a finding of an agent
+    /// Record a finding of an agent in a run, to be compared with those of others when it is closed
     Observe(Box<ObserveArgs>),
     /// List open and closed runs
     #[command(after_help = "Example:\n  ken run list")]

@@ -4,10 +4,10 @@ mod args;
 mod observe;
 
 use ken_core::json::{ClosedRunJson, OpenRunJson, PastRunJson};
-use ken_core::ledger::event::Outcome;
+use ken_core::ledger::event::{EntryEffect, Outcome};
 use ken_core::trust::review::ReviewPolicy;
 use ken_core::trust::run::closing::RunEnding;
-use ken_core::trust::run::{ExposureChannel, RunNote};
+use ken_core::trust::run::{ExposureChannel, Run, RunNote};
 use ken_core::values::actor::Actor;
 use ken_core::values::id::EntryId;
 use ken_core::values::text::enum_label;
@@ -19,7 +19,7 @@ use super::query_input;
 use crate::commands::Session;
 use crate::failure::{CommandExit, CommandFailure};
 use crate::print::pluralize;
-use crate::print::run_text::{past_run_line, run_line, run_text};
+use crate::print::run_text::{past_run_line, past_run_text, run_line, run_text};
 use args::{CloseArgs, NoteRunArgs, OpenArgs, PolicyArgs};
 
 pub(crate) use args::RunCommand;
@@ -191,11 +191,17 @@ fn tell(session: &mut Session<'_>, closed: &ClosedRun) -> Result<CommandExit, Co
 
 fn show(session: &mut Session<'_>, name: Option<String>) -> Result<CommandExit, CommandFailure> {
     let named = name.or_else(|| session.surroundings.run().map(ToOwned::to_owned));
-    if let Some(ended) = ended(session, named.as_deref())? {
+    if let Some((ended, notes, effects)) = ended(session, named.as_deref())? {
         if session.is_json() {
-            session.printer.json(&PastRunJson::new(&ended))?;
+            let view = PastRunJson::new(&ended);
+            let view = match &notes {
+                Some(run) => view.with_activity(run),
+                None => view,
+            };
+            session.printer.json(&view)?;
         } else {
-            session.printer.line(past_run_line(&ended))?;
+            let text = past_run_text(&ended, notes.as_ref(), &effects);
+            session.printer.text(text)?;
         }
         return Ok(CommandExit::Fine);
     }
@@ -217,8 +223,14 @@ fn show(session: &mut Session<'_>, name: Option<String>) -> Result<CommandExit, 
     Ok(CommandExit::Fine)
 }
 
-/// Returns the closed run with this name, unless a run with the name is open.
-fn ended(session: &mut Session<'_>, name: Option<&str>) -> Result<Option<PastRun>, CommandFailure> {
+/// Ended run, its notes if they are on this machine, and its effects on entries.
+type EndedRun = (PastRun, Option<Run>, Vec<EntryEffect>);
+
+/// Returns the ended run with this name, unless a run with the name is open.
+fn ended(
+    session: &mut Session<'_>,
+    name: Option<&str>,
+) -> Result<Option<EndedRun>, CommandFailure> {
     let Some(name) = name else {
         return Ok(None);
     };
@@ -228,7 +240,11 @@ fn ended(session: &mut Session<'_>, name: Option<&str>) -> Result<Option<PastRun
         }
         let mut past = engine.past_runs()?;
         past.retain(|it| it.closed.run == name);
-        Ok(past.pop())
+        let Some(past) = past.pop() else {
+            return Ok(None);
+        };
+        let effects = engine.run_effects(name)?;
+        Ok(Some((past, engine.ended_run(name)?, effects)))
     })
 }
 

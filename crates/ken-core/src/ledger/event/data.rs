@@ -153,6 +153,19 @@ event_types! {
     DomainOverridden(DomainOverridden) = "domain.overridden" in Procedural;
 }
 
+impl EventBody {
+    /// Returns whether the event counts the use of entries and changes none of their content.
+    pub fn is_usage(&self) -> bool {
+        matches!(
+            self,
+            Self::RunClosed(_)
+                | Self::RunEffects(_)
+                | Self::FeedbackGiven(_)
+                | Self::RetrievalMissed(_)
+        )
+    }
+}
+
 macro_rules! data {
     ($($(#[$doc:meta])* $name:ident { $($(#[$attr:meta])* $field:ident: $type:ty,)* })*) => {$(
         $(#[$doc])*

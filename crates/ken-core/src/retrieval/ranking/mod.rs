@@ -4,6 +4,7 @@
 //! best of several irrelevant candidates would otherwise score 1. The store finds the candidates;
 //! [`surface`](crate::retrieval::surface) decides how many hits are shown and in how much detail.
 
+mod code_frame;
 mod global_hits;
 mod results;
 mod scorer;
@@ -18,6 +19,7 @@ use crate::values::id::EntryId;
 use crate::values::text::Tag;
 use serde::Deserialize;
 
+pub use code_frame::{CodeFrame, prefer_frames};
 pub use global_hits::merge_global_hits;
 pub use results::{ConflictMap, SearchResults};
 pub use scorer::CandidateScorer;
@@ -39,6 +41,8 @@ pub struct SearchQuery {
     pub filter: EntryFilter,
     /// Files and folders of the task; entries anchored there match regardless of their words.
     pub paths: Vec<String>,
+    /// Stack frames of an error; entries anchored in their code come first.
+    pub frames: Vec<CodeFrame>,
     pub role: Option<ReaderRole>,
     /// The thread of work the query comes from.
     pub thread: Option<Tag>,

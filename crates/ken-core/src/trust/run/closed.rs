@@ -2,13 +2,20 @@
 
 use std::collections::BTreeSet;
 
-use super::closing::RunClosing;
+use super::closing::{RunClosing, RunEnding, close_run};
+use super::exposure::ExposureSet;
+use super::name::{IMPLICIT_PREFIX, SESSION_PREFIX};
 use super::{Run, RunFinding};
 use crate::ledger::entry::Entry;
-use crate::ledger::event::{RecordedEvent, RunClosed};
+use crate::ledger::event::{Outcome, RecordedEvent, RunClosed};
+use crate::trust::review::ReviewPolicy;
 use crate::values::actor::Actor;
 use crate::values::id::EntryId;
+use crate::values::text::enum_label;
 use crate::values::time::Timestamp;
+
+/// Label of a session that ended: its hooks see the end, and nobody reported an outcome.
+pub const OUTCOME_UNKNOWN: &str = "ended (outcome unknown)";
 
 /// The result of closing a run.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,6 +52,39 @@ impl PastRun {
             at: recorded.event.at.wall,
             by: recorded.event.by.clone(),
         })
+    }
+
+    /// Returns the view of a run that ended without results and has no event yet.
+    pub fn from_unrecorded(run: &Run) -> Self {
+        let before = |_: &Actor| ExposureSet::default();
+        let policy = ReviewPolicy::default();
+        let ending = RunEnding::abandoned();
+        let mut closed = close_run(run, &ending, &[], &before, policy, run.last).closed;
+        let shown = run.agents.values().flat_map(|it| it.shown.keys());
+        let shown: BTreeSet<&EntryId> = shown.collect();
+        closed.accessed = u32::try_from(shown.len()).unwrap_or(u32::MAX);
+        Self {
+            closed,
+            at: run.last,
+            by: run.by.clone(),
+        }
+    }
+
+    /// Returns the outcome, unless the run is a session that ended without one.
+    ///
+    /// The ledger has no word for that, so sessions are stored as abandoned. Only a run that
+    /// somebody opened on purpose can be abandoned.
+    pub fn known_outcome(&self) -> Option<Outcome> {
+        let run = &self.closed.run;
+        let is_session = run.starts_with(SESSION_PREFIX) || run.starts_with(IMPLICIT_PREFIX);
+        let is_unknown = is_session && self.closed.outcome == Outcome::Abandoned;
+        (!is_unknown).then_some(self.closed.outcome)
+    }
+
+    /// Returns the label of the outcome.
+    pub fn outcome_label(&self) -> String {
+        self.known_outcome()
+            .map_or_else(|| OUTCOME_UNKNOWN.to_owned(), |it| enum_label(&it))
     }
 }
 

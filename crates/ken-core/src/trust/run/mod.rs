@@ -21,7 +21,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::ledger::event::{Arm, Outcome};
+use crate::ledger::event::{Arm, Feedback, Outcome};
 use crate::values::actor::{Actor, ActorRole};
 use crate::values::anchor::Anchor;
 use crate::values::id::EntryId;
@@ -107,6 +107,12 @@ pub enum RunNote {
         #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
         says: BTreeSet<EntryId>,
     },
+    /// An agent said whether an entry it was shown helped.
+    Feedback {
+        agent: Actor,
+        entry: EntryId,
+        verdict: Feedback,
+    },
     /// The work of one agent ended.
     Ended { agent: Actor, outcome: Outcome },
     /// A note was lost or cannot be read.
@@ -126,6 +132,7 @@ impl RunNote {
             | Self::Used { agent, .. }
             | Self::Added { agent, .. }
             | Self::Observed { agent, .. }
+            | Self::Feedback { agent, .. }
             | Self::Ended { agent, .. } => Some(agent),
             Self::Opened { .. } | Self::Gap => None,
         }
@@ -144,6 +151,7 @@ impl RunNote {
             | Self::Used { .. }
             | Self::Added { .. }
             | Self::Observed { .. }
+            | Self::Feedback { .. }
             | Self::Ended { .. }
             | Self::Gap => &[],
         };
@@ -287,6 +295,8 @@ pub struct AgentActivity {
     /// The non-human actors that reported its findings. A report by another actor is not evidence
     /// of the agent itself.
     pub voices: BTreeSet<Actor>,
+    /// Its latest feedback on each entry.
+    pub feedback: BTreeMap<EntryId, Feedback>,
     pub outcome: Option<Outcome>,
 }
 
@@ -334,6 +344,7 @@ impl Run {
             | RunNote::Used { .. }
             | RunNote::Added { .. }
             | RunNote::Observed { .. }
+            | RunNote::Feedback { .. }
             | RunNote::Ended { .. }
             | RunNote::Gap => None,
         };
@@ -424,6 +435,13 @@ impl Run {
                 finding,
                 says,
             } => self.agent_mut(agent).observe(*finding, says),
+            RunNote::Feedback {
+                agent,
+                entry,
+                verdict,
+            } => {
+                self.agent_mut(agent).feedback.insert(entry, verdict);
+            }
             RunNote::Ended { agent, outcome } => self.agent_mut(agent).outcome = Some(outcome),
         }
     }
@@ -440,6 +458,20 @@ impl Run {
     pub fn uses(&self, entry: EntryId) -> bool {
         let mut agents = self.agents.values();
         agents.any(|agent| agent.used.contains(&entry) || agent.cites.contains(&entry))
+    }
+
+    /// Returns whether the run has a result that others need: a finding, an added or used entry,
+    /// feedback, or an outcome. A run without one is read-only work, and its end says nothing.
+    pub fn has_results(&self) -> bool {
+        self.agents.values().any(|agent| {
+            let has_outcome = matches!(agent.outcome, Some(Outcome::Succeeded | Outcome::Failed));
+            let is_silent = agent.findings.is_empty()
+                && agent.added.is_empty()
+                && agent.used.is_empty()
+                && agent.cites.is_empty()
+                && agent.feedback.is_empty();
+            has_outcome || !is_silent
+        })
     }
 
     /// Returns whether `agent` reported exactly this statement.

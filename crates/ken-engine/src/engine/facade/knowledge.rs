@@ -27,7 +27,7 @@ use crate::duplicates::DuplicatePair;
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::export::ExportFormat;
-use crate::impact::{ConfidenceReport, ImpactReport};
+use crate::impact::{ConfidenceReport, FeedbackCounts, ImpactReport};
 use crate::import::ExportImportOutcome;
 use crate::promotion::{
     ApprovalInput, ApprovalValidity, GlobalHome, GlobalOverlay, GlobalPromotion, PendingApproval,
@@ -354,6 +354,11 @@ impl Engine {
         impact::impact_report(self)
     }
 
+    /// Returns the number of helpful and unhelpful feedback events.
+    pub fn feedback_counts(&self) -> Result<FeedbackCounts, EngineError> {
+        impact::feedback_counts(self)
+    }
+
     /// Returns the only entry whose id starts with `wanted` or that has it as an alias.
     pub fn find(&self, wanted: &str) -> Result<Entry, EngineError> {
         lookup::find(self, wanted)
@@ -519,6 +524,11 @@ impl Engine {
     /// Extracts a query from the diff against `revision`.
     pub fn query_from_diff(&self, revision: &str) -> Result<ExtractedQuery, EngineError> {
         search::query_extraction::query_from_diff(self, revision)
+    }
+
+    /// Extracts a query from the output of a failed command.
+    pub fn query_from_log(&mut self, log: &[u8]) -> Result<ExtractedQuery, EngineError> {
+        search::query_extraction::query_from_log(self, log)
     }
 
     /// Returns the paths that differ from the last commit; empty without git.

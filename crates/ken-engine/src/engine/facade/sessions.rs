@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use ken_core::decide::Proposal;
 use ken_core::ledger::entry::Entry;
-use ken_core::ledger::event::Feedback;
+use ken_core::ledger::event::{EntryEffect, Feedback};
 use ken_core::trust::review::ReviewPolicy;
 use ken_core::trust::run::closing::RunEnding;
 use ken_core::trust::run::{ExposureChannel, Run, RunFinding, RunNote, RunWitness};
@@ -43,11 +43,8 @@ impl Engine {
         hooks::end::handle_stop_hook(self, hook)
     }
 
-    /// Closes a session's run as abandoned, since its outcome is unknown.
-    pub fn handle_end_hook(
-        &mut self,
-        hook: &HookSession,
-    ) -> Result<Option<ClosedRun>, EngineError> {
+    /// Ends a session's run, whose outcome is unknown.
+    pub fn handle_end_hook(&mut self, hook: &HookSession) -> Result<(), EngineError> {
         hooks::end::handle_end_hook(self, hook)
     }
 
@@ -222,7 +219,17 @@ impl Engine {
         runs::open_runs(self)
     }
 
-    /// Returns the closed runs in the order they ended.
+    /// Returns the notes of an ended run, if they are still on this machine.
+    pub fn ended_run(&self, id: &str) -> Result<Option<Run>, EngineError> {
+        runs::ended_run(self, id)
+    }
+
+    /// Returns the effects of a run on entries, from the ledger.
+    pub fn run_effects(&self, id: &str) -> Result<Vec<EntryEffect>, EngineError> {
+        runs::run_effects(self, id)
+    }
+
+    /// Returns the closed runs in the order they ended, with those that only this machine knows.
     pub fn past_runs(&self) -> Result<Vec<PastRun>, EngineError> {
         runs::past_runs(self)
     }
@@ -342,6 +349,21 @@ impl Engine {
         verdict: Feedback,
     ) -> Result<bool, EngineError> {
         runs::recording::record_feedback(self, reader, id, verdict)
+    }
+
+    /// Records feedback and notes it in the agent's run, if one is open.
+    pub fn feedback_in_run(
+        &mut self,
+        reader: &EntryReader,
+        id: EntryId,
+        verdict: Feedback,
+    ) -> Result<Entry, EngineError> {
+        runs::recording::feedback_in_run(self, reader, id, verdict)
+    }
+
+    /// Returns the number of distinct tool failures counted on this machine.
+    pub fn local_failures(&self) -> usize {
+        hooks::count_local_failures(&self.place)
     }
 
     /// Returns the run of `agent`'s `session`, opened if needed.

@@ -206,6 +206,8 @@ impl SearchBody {
                 query: self.query,
                 filter,
                 paths: check_paths(self.paths)?,
+                // The hub does not see the code, so it cannot map a stack trace.
+                frames: Vec::new(),
                 role,
                 thread: parse_optional("thread", self.thread.as_deref())?,
                 run: reader.run.clone(),
