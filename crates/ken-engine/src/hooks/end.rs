@@ -59,7 +59,7 @@ pub(crate) fn handle_end_hook(engine: &mut Engine, hook: &HookSession) -> Result
     if engine.run(&id)?.has_results() {
         engine.close_run(&id, &ending, &hook.agent)?;
     } else {
-        runs::closing::defer_run(engine, &id, RunVisibility::Complete)?;
+        runs::closing::defer_run(engine, &id, RunVisibility::Complete, &hook.agent)?;
     }
     delete_state(&engine.place, &id);
     health::report::update_small_health_report(engine);

@@ -20,6 +20,9 @@ const COUNTS_BYTES_MAX: u64 = 256 * 1024;
 /// Second word of the line that marks a failure with an entry.
 const RECORDED: &str = "recorded";
 
+/// Hexadecimal digits of a UUID.
+const UUID_DIGITS: usize = 32;
+
 /// Minimum length of a hexadecimal word that counts as a hash.
 const HASH_CHARS_MIN: usize = 7;
 
@@ -93,6 +96,11 @@ fn normalize_failure(line: &str) -> String {
 
 /// Replaces hashes by `#` and numbers by `0`.
 fn normalize_word(word: &str) -> String {
+    let digits = word.chars().filter(char::is_ascii_hexdigit).count();
+    let is_uuid = |c: char| c.is_ascii_hexdigit() || c == '-';
+    if digits == UUID_DIGITS && word.chars().all(is_uuid) {
+        return "#".to_owned();
+    }
     let mut out = String::with_capacity(word.len());
     let mut rest = word;
     while let Some(first) = rest.chars().next() {

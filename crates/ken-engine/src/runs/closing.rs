@@ -23,7 +23,7 @@ use tracing::field::Empty;
 
 use super::store::RunStore;
 use crate::engine::Engine;
-use crate::error::EngineError;
+use crate::error::{EngineError, ErrorKind};
 use crate::{files, health, maintenance, runs, validity};
 
 /// Observed part of a run.
@@ -87,14 +87,23 @@ pub(super) fn end_run_observed(
 }
 
 /// Ends a run without results: its notes stay on this machine until a run has some.
-pub(crate) fn defer_run(engine: &Engine, id: &str, seen: RunVisibility) -> Result<(), EngineError> {
+pub(crate) fn defer_run(
+    engine: &Engine,
+    id: &str,
+    seen: RunVisibility,
+    by: &Actor,
+) -> Result<(), EngineError> {
     let store = RunStore::new(&engine.place)?;
     let _lock = store.lock()?;
+    let run = engine.run(id)?;
+    // Names that the ledger will refuse must not wait for it.
+    let names = run.agents.keys().map(ToString::to_string);
+    engine.guard.admit_text(&names.collect(), by)?;
     match seen {
         RunVisibility::Complete => {}
         RunVisibility::Partial => store.append(id, &RunRecord::gap())?,
     }
-    store.defer(&engine.run(id)?)
+    store.defer(&run)
 }
 
 /// Closes the deferred runs. One that cannot be closed now stays deferred, and must not prevent
@@ -102,10 +111,15 @@ pub(crate) fn defer_run(engine: &Engine, id: &str, seen: RunVisibility) -> Resul
 fn record_deferred_runs(engine: &mut Engine, store: &RunStore, by: &Actor) {
     let runs = store.deferred_runs().unwrap_or_default();
     for run in runs {
-        let written = append_closing(engine, run, &RunEnding::abandoned(), by)
+        let written = append_closing(engine, run.clone(), &RunEnding::abandoned(), by)
             .and_then(|closed| store.close_deferred(&closed.run));
-        if let Err(error) = written {
-            tracing::warn!(%error, "cannot record an ended run; it is tried again later");
+        let Err(error) = written else {
+            continue;
+        };
+        tracing::warn!(%error, "cannot record an ended run");
+        if matches!(error.kind(), ErrorKind::User | ErrorKind::Refused) {
+            // It would be refused every time.
+            let _ = store.discard_deferred(&run);
         }
     }
 }

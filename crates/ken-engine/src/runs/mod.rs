@@ -203,7 +203,7 @@ fn abandon_run(engine: &mut Engine, run: &Run, by: &Actor) -> Result<(), EngineE
         let ending = RunEnding::abandoned();
         closing::end_run_observed(engine, &run.id, seen, &ending, by).map(drop)
     } else {
-        closing::defer_run(engine, &run.id, seen)
+        closing::defer_run(engine, &run.id, seen, by)
     };
     match ended {
         Err(error) if matches!(error.kind(), ErrorKind::User | ErrorKind::Refused) => {
@@ -213,7 +213,7 @@ fn abandon_run(engine: &mut Engine, run: &Run, by: &Actor) -> Result<(), EngineE
                 return Ok(());
             }
             tracing::warn!(%error, "cannot close an abandoned run; it is discarded");
-            store.close(run)
+            store.discard(run)
         }
         other => other,
     }

@@ -125,12 +125,34 @@ impl RunStore {
 
     fn end(&self, run: &Run, folder: &str) -> Result<(), EngineError> {
         // Exposures first: after a crash in between, the run is still open and is closed again.
+        self.add_exposures(run)?;
+        self.move_notes(&run_path(RUNS_DIR, &run.id)?, run, folder)
+    }
+
+    fn add_exposures(&self, run: &Run) -> Result<(), EngineError> {
         for (name, agent) in &run.agents {
             if let Some(session) = &agent.member.session {
                 self.add_session_exposures(session, run.exposures(name))?;
             }
         }
-        self.move_notes(&run_path(RUNS_DIR, &run.id)?, run, folder)
+        Ok(())
+    }
+
+    /// Stores the exposures of a run's sessions and deletes the notes of a run that no ledger can
+    /// take, such as one with a secret.
+    pub(crate) fn discard(&self, run: &Run) -> Result<(), EngineError> {
+        self.add_exposures(run)?;
+        self.remove(&run_path(RUNS_DIR, &run.id)?)
+    }
+
+    /// Deletes the notes of a deferred run that no ledger can take.
+    pub(crate) fn discard_deferred(&self, run: &Run) -> Result<(), EngineError> {
+        self.remove(&ended_path(DEFERRED_DIR, run)?)
+    }
+
+    fn remove(&self, path: &str) -> Result<(), EngineError> {
+        let removed = self.dir.remove(path);
+        Ok(removed.map_err(DiskError::on("remove", path))?)
     }
 
     /// Marks a deferred run as written to the ledger.
@@ -150,9 +172,7 @@ impl RunStore {
     fn delete_oldest(&self, folder: &str) -> Result<(), EngineError> {
         let names = self.ended_names(folder)?;
         for name in &names[..names.len().saturating_sub(ENDED_RUNS_MAX)] {
-            let path = format!("{folder}/{name}");
-            let removed = self.dir.remove(&path);
-            removed.map_err(DiskError::on("remove", &path))?;
+            self.remove(&format!("{folder}/{name}"))?;
         }
         Ok(())
     }
