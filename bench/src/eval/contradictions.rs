@@ -56,7 +56,7 @@ pub(super) fn report(dir: &Path) -> Result<Vec<Finding>, String> {
         .iter()
         .map(|it| ContradictionSide::from_text(&it.statement))
         .collect();
-    let led = candidate_pairs(&sides);
+    let led = candidate_pairs(&sides, None);
     let seen = led
         .iter()
         .filter(|(a, b)| find_contradiction(&sides[*a], &sides[*b], None).is_some());

@@ -42,5 +42,5 @@ pub use static_table::StaticTable;
 pub use tokens::count_tokens;
 #[cfg(feature = "transformer")]
 pub use transformer::{FolderError, TransformerEmbedder};
-pub use vector::Vector;
+pub use vector::{Vector, VectorTable};
 pub use wordpiece::WordPiece;

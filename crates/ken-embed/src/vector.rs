@@ -69,6 +69,43 @@ impl Vector {
     }
 }
 
+/// Vectors of one model, widened for comparing many pairs of them.
+///
+/// A product of 16-bit numbers has an instruction of its own on every processor we build for, one of
+/// 8-bit numbers does not: this takes twice the memory and half the time.
+#[derive(Clone, Debug)]
+pub struct VectorTable {
+    dimension: usize,
+    components: Vec<i16>,
+    norms: Vec<f64>,
+}
+
+impl VectorTable {
+    /// Copies the vectors, which have the same dimension.
+    #[must_use]
+    pub fn new(vectors: &[Vector]) -> Self {
+        let components = vectors.iter().flat_map(Vector::components);
+        Self {
+            dimension: vectors.first().map_or(0, |it| it.components().len()),
+            components: components.copied().map(i16::from).collect(),
+            norms: vectors.iter().map(Vector::norm).collect(),
+        }
+    }
+
+    /// Returns the [`Vector::cosine`] of two vectors by position.
+    #[must_use]
+    pub fn cosine(&self, one: usize, other: usize) -> f64 {
+        let norms = self.norms[one] * self.norms[other];
+        if norms == 0.0 {
+            return 0.0;
+        }
+        let row = |at: usize| &self.components[at * self.dimension..][..self.dimension];
+        let products = row(one).iter().zip(row(other));
+        let dot: i32 = products.map(|(a, b)| i32::from(*a) * i32::from(*b)).sum();
+        f64::from(dot) / norms
+    }
+}
+
 /// Returns the dot product; cannot overflow below a dimension of 133,000.
 fn dot(a: &[i8], b: &[i8]) -> i32 {
     a.iter()
@@ -103,6 +140,18 @@ mod tests {
             let vector = Vector::quantize(&components);
             assert!(vector.is_zero(), "{components:?}");
             assert_eq!(vector.cosine(&Vector::quantize(&[1.0, 1.0])), 0.0);
+        }
+    }
+
+    #[test]
+    fn a_table_gives_the_cosines_of_its_vectors() {
+        let parts = [[0.5, -2.0, 1.0], [0.0, 0.0, 0.0], [-1.0, 0.25, 3.0]];
+        let vectors: Vec<Vector> = parts.iter().map(|it| Vector::quantize(it)).collect();
+        let table = VectorTable::new(&vectors);
+        for (one, a) in vectors.iter().enumerate() {
+            for (other, b) in vectors.iter().enumerate() {
+                assert_eq!(table.cosine(one, other), a.cosine(b));
+            }
         }
     }
 

@@ -14,7 +14,7 @@ use ken_core::values::content::ContentChanges;
 use ken_core::values::id::EntryId;
 use ken_core::values::kind::Memory;
 use ken_core::values::text::{Note, Tag};
-use ken_index::{Index, Vector};
+use ken_index::Index;
 
 use crate::engine::Engine;
 use crate::error::EngineError;
@@ -33,15 +33,16 @@ pub enum ContradictionResolution {
 
 /// Returns every open contradiction between live entries, flagged or not.
 pub(crate) fn open_contradictions(engine: &mut Engine) -> Result<Vec<Contradiction>, EngineError> {
-    let entries = engine.index.list(&EntryFilter::default())?;
+    let mut entries = engine.index.list(&EntryFilter::default())?;
+    unresolved::retain_comparable(&mut entries);
     let statements: Vec<&str> = entries.iter().map(Entry::statement_text).collect();
-    let vectors = model::built_in_vectors(engine, &statements)?;
+    let table = model::built_in_table(engine, &statements)?;
     let workspace = engine.index.workspace()?;
-    let near = |one: usize, other: usize| {
-        let vectors = vectors.as_ref();
-        vectors.map(|(_, it): &(String, Vec<Vector>)| it[one].cosine(&it[other]))
-    };
-    let mut found = detect_contradictions(&entries, &workspace, &near);
+    let cosine = |one: usize, other: usize| table.as_ref().map_or(0.0, |it| it.cosine(one, other));
+    let near = table
+        .as_ref()
+        .map(|it| (it.model(), &cosine as &dyn Fn(usize, usize) -> f64));
+    let mut found = detect_contradictions(&entries, &workspace, near);
     add_flagged(&engine.index, &workspace, &mut found)?;
     Ok(found)
 }
@@ -56,7 +57,7 @@ pub(crate) fn contradicting_norms(
     }
     // Without a model: `ken add` calls this, and loading one would slow every addition.
     let workspace = engine.index.workspace()?;
-    let mut found = detect_contradictions(&load_norms(&engine.index)?, &workspace, &|_, _| None);
+    let mut found = detect_contradictions(&load_norms(&engine.index)?, &workspace, None);
     found.retain(|it| it.first.id == id || it.second.id == id);
     Ok(found)
 }

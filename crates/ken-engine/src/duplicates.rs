@@ -1,13 +1,12 @@
 //! Duplicate entries: detection, merging and dismissal.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-
 use ken_core::decide;
 use ken_core::ledger::entry::Entry;
 use ken_core::ledger::event::{Origin, PairKind, Relation};
-use ken_core::ledger::store::{DerivedStore as _, EntryFilter};
+use ken_core::ledger::store::DerivedStore as _;
 use ken_core::trust::similarity::{
-    MergeDecision, ModelCosine, TokenizedStatement, compare_statements,
+    MergeDecision, ModelCosine, StatementSet, StatementSketch, TokenizedStatement,
+    compare_statements,
 };
 use ken_core::values::actor::Actor;
 use ken_core::values::id::EntryId;
@@ -18,18 +17,6 @@ use ken_core::values::text::Statement;
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::{files, model, sync};
-
-/// Minimum number of entries from which a word is too common to indicate similarity.
-const COMMON_MIN: usize = 50;
-
-/// With many entries, a word is too common from this fraction (1/n) of them.
-const COMMON_FRACTION: usize = 20;
-
-/// Maximum number of words looked up per entry, rarest first.
-const RARE_MAX: usize = 24;
-
-/// Maximum number of entries compared with each entry.
-const NEIGHBORS_MAX: usize = 32;
 
 /// Default number of pairs listed, as many as a person reviews at a time.
 pub const LISTED_MAX: usize = 20;
@@ -48,48 +35,136 @@ pub struct DuplicatePair {
     pub may_be_opposites: bool,
 }
 
-/// Returns pairs of live entries that may state the same and were not dismissed. Certain
-/// duplicates come first, then the most likely ones.
-pub(crate) fn duplicate_pairs(engine: &mut Engine) -> Result<Vec<DuplicatePair>, EngineError> {
-    let entries = engine.index.list(&EntryFilter::default())?;
+/// The most likely duplicates, and the number of all.
+#[derive(Clone, Debug)]
+pub struct DuplicatePairs {
+    /// Certain duplicates first, then the most likely ones.
+    pub pairs: Vec<DuplicatePair>,
+    pub total: usize,
+}
+
+/// Pairs of live entries that may state the same and were not dismissed, without the entries: there
+/// may be hundreds of thousands of pairs.
+#[derive(Debug)]
+pub(crate) struct DuplicateScan {
+    /// Certain duplicates first, then the most likely ones.
+    pub(crate) pairs: Vec<ScannedPair>,
+    model: Option<String>,
+}
+
+/// A pair of a [`DuplicateScan`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ScannedPair {
+    pub(crate) first: EntryId,
+    pub(crate) second: EntryId,
+    cosine: Option<f64>,
+    score: f64,
+    /// True if both certainly state the same.
+    pub(crate) is_sure: bool,
+}
+
+impl DuplicateScan {
+    /// Loads the entries of a pair and compares them in full.
+    pub(crate) fn load(
+        &self,
+        engine: &Engine,
+        pair: &ScannedPair,
+    ) -> Result<DuplicatePair, EngineError> {
+        let (first, second) = (engine.entry(pair.first)?, engine.entry(pair.second)?);
+        let [one, other] =
+            [&first, &second].map(|it| TokenizedStatement::parse(it.statement_text()));
+        let model = self.model.as_deref().unwrap_or_default();
+        let near = pair.cosine.map(|cosine| ModelCosine { model, cosine });
+        let compared = compare_statements(&one, &other, near);
+        Ok(DuplicatePair {
+            first,
+            second,
+            cosine: pair.cosine,
+            merging: compared.merging,
+            score: compared.score,
+            may_be_opposites: compared.may_be_opposites,
+        })
+    }
+}
+
+/// Returns at most `limit` pairs of live entries that may state the same and were not dismissed.
+pub(crate) fn duplicate_pairs(
+    engine: &mut Engine,
+    limit: usize,
+) -> Result<DuplicatePairs, EngineError> {
+    let scan = scan_duplicates(engine)?;
+    let listed = scan.pairs.iter().take(limit);
+    let pairs = listed.map(|it| scan.load(engine, it));
+    Ok(DuplicatePairs {
+        pairs: pairs.collect::<Result<_, _>>()?,
+        total: scan.pairs.len(),
+    })
+}
+
+/// Returns at most `limit` pairs that a person or an LLM has to decide about.
+pub(crate) fn undecided_pairs(
+    engine: &mut Engine,
+    limit: usize,
+) -> Result<Vec<DuplicatePair>, EngineError> {
+    let scan = scan_duplicates(engine)?;
+    let undecided = scan.pairs.iter().filter(|it| !it.is_sure).take(limit);
+    undecided.map(|it| scan.load(engine, it)).collect()
+}
+
+/// Finds the pairs of live entries that may state the same and were not dismissed.
+pub(crate) fn scan_duplicates(engine: &mut Engine) -> Result<DuplicateScan, EngineError> {
+    let (mut ids, mut statements) = (Vec::new(), Vec::new());
+    engine.index.for_each_live_entry(&mut |entry| {
+        ids.push(entry.id);
+        statements.push(entry.statement_text().to_owned());
+    })?;
+    let texts: Vec<&str> = statements.iter().map(String::as_str).collect();
+    let table = model::built_in_table(engine, &texts)?;
+    let cosine = |one: usize, other: usize| table.as_ref().map_or(0.0, |it| it.cosine(one, other));
+    let sketches: Vec<StatementSketch> =
+        texts.iter().map(|it| StatementSketch::parse(it)).collect();
+    let model = table.as_ref().map(|it| it.model().to_owned());
+    let near = model
+        .as_deref()
+        .map(|it| (it, &cosine as &dyn Fn(usize, usize) -> f64));
+    let set = StatementSet {
+        sketches: &sketches,
+        near,
+    };
     let workspace = engine.index.workspace()?;
-    let statements: Vec<&str> = entries.iter().map(Entry::statement_text).collect();
-    let claims: Vec<TokenizedStatement> = statements
-        .iter()
-        .map(|it| TokenizedStatement::parse(it))
-        .collect();
-    let vectors = model::built_in_vectors(engine, &statements)?;
     let mut pairs = Vec::new();
-    for (one, other) in candidate_pairs(&claims) {
-        let (first, second) = (&entries[one], &entries[other]);
+    for pair in set.similar_pairs() {
+        let (first, second) = (ids[pair.one], ids[pair.other]);
         // Dismissed pairs are stored with the smaller id first.
-        let (low, high) = (first.id.min(second.id), first.id.max(second.id));
-        let dismissed = (low, high, PairKind::Duplicate);
-        let same_prefix = first.id.prefix() == second.id.prefix();
-        if !same_prefix || workspace.dismissed.contains(&dismissed) {
+        let dismissed = (first.min(second), first.max(second), PairKind::Duplicate);
+        if first.prefix() != second.prefix() || workspace.dismissed.contains(&dismissed) {
             continue;
         }
-        let cosine = vectors.as_ref().map(|it| it.1[one].cosine(&it.1[other]));
-        let model = vectors.as_ref().map_or("", |it| it.0.as_str());
-        let near = cosine.map(|cosine| ModelCosine { model, cosine });
-        let compared = compare_statements(&claims[one], &claims[other], near);
-        if compared.merging != MergeDecision::KeepSeparate {
-            pairs.push(DuplicatePair {
-                first: first.clone(),
-                second: second.clone(),
-                cosine,
-                merging: compared.merging,
-                score: compared.score,
-                may_be_opposites: compared.may_be_opposites,
-            });
+        let mut is_sure = false;
+        if pair.needs_comparison {
+            let parsed = [pair.one, pair.other].map(|it| TokenizedStatement::parse(texts[it]));
+            let near = pair.cosine.zip(model.as_deref());
+            let near = near.map(|(cosine, model)| ModelCosine { model, cosine });
+            match compare_statements(&parsed[0], &parsed[1], near).merging {
+                MergeDecision::KeepSeparate => continue,
+                MergeDecision::Undecided => {}
+                MergeDecision::Merge => is_sure = true,
+            }
         }
+        let (cosine, score) = (pair.cosine, pair.score);
+        pairs.push(ScannedPair {
+            first,
+            second,
+            cosine,
+            score,
+            is_sure,
+        });
     }
-    let doubt = |it: &DuplicatePair| it.merging != MergeDecision::Merge;
     pairs.sort_by(|a, b| {
-        let surest = doubt(a).cmp(&doubt(b)).then(b.score.total_cmp(&a.score));
-        surest.then_with(|| (a.first.id, a.second.id).cmp(&(b.first.id, b.second.id)))
+        let surest = b.is_sure.cmp(&a.is_sure).then(b.score.total_cmp(&a.score));
+        surest.then_with(|| (a.first, a.second).cmp(&(b.first, b.second)))
     });
-    Ok(pairs)
+    Ok(DuplicateScan { pairs, model })
 }
 
 /// Merges entries with identical statements and returns the merged pairs.
@@ -100,18 +175,20 @@ pub(crate) fn merge_identical(
     by: &Actor,
 ) -> Result<Vec<DuplicatePair>, EngineError> {
     let mut merged = Vec::new();
-    for pair in engine.duplicate_pairs()? {
-        let is_norm = pair.first.id.prefix().memory() == Memory::Procedural;
-        if pair.merging != MergeDecision::Merge || (is_norm && !by.is_human()) {
+    let scan = scan_duplicates(engine)?;
+    for sure in scan.pairs.iter().take_while(|it| it.is_sure) {
+        let is_norm = sure.first.prefix().memory() == Memory::Procedural;
+        if is_norm && !by.is_human() {
             continue;
         }
-        // Loaded again, because the list was made before the first merge.
-        let (first, second) = (engine.entry(pair.first.id)?, engine.entry(pair.second.id)?);
+        // Loaded now, because an earlier merge may have changed them.
+        let pair = scan.load(engine, sure)?;
+        let (first, second) = (&pair.first, &pair.second);
         // One of them may have been merged as part of an earlier pair.
         if first.merged_into.is_some() || second.merged_into.is_some() {
             continue;
         }
-        let (stays, goes) = if merge_rank(&first) < merge_rank(&second) {
+        let (stays, goes) = if merge_rank(first) < merge_rank(second) {
             (second.id, first.id)
         } else {
             (first.id, second.id)
@@ -199,59 +276,4 @@ pub(crate) fn merge_rank(entry: &Entry) -> MergeRank {
     };
     let origin = entry.created.as_ref().map(|it| it.origin);
     (status, origin == Some(Origin::Human))
-}
-
-/// Returns the pairs of claims worth comparing, each once: those that share the rarest words. This
-/// avoids comparing all pairs.
-pub fn candidate_pairs(claims: &[TokenizedStatement]) -> BTreeSet<(usize, usize)> {
-    let mut positions: HashMap<&String, Vec<usize>> = HashMap::new();
-    for (position, claim) in claims.iter().enumerate() {
-        for stem in claim.stems() {
-            positions.entry(stem).or_default().push(position);
-        }
-    }
-    // Without this limit a common word would make the number of pairs quadratic.
-    let common = COMMON_MIN.max(claims.len() / COMMON_FRACTION);
-    let mut found = BTreeSet::new();
-    for (one, claim) in claims.iter().enumerate() {
-        // Every stem of a claim was inserted above, so the lookup cannot panic.
-        let mut rare: Vec<&Vec<usize>> = claim.stems().iter().map(|it| &positions[it]).collect();
-        rare.retain(|it| it.len() <= common);
-        rare.sort_by_key(|it| it.len());
-        let mut shared: BTreeMap<usize, f64> = BTreeMap::new();
-        for claims_with_stem in rare.into_iter().take(RARE_MAX) {
-            let weight = (1.0 + claims.len() as f64 / claims_with_stem.len() as f64).ln();
-            for other in claims_with_stem.iter().filter(|it| **it != one) {
-                *shared.entry(*other).or_default() += weight;
-            }
-        }
-        let mut neighbors: Vec<(usize, f64)> = shared.into_iter().collect();
-        neighbors.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-        let nearest = neighbors.into_iter().take(NEIGHBORS_MAX);
-        found.extend(nearest.map(|(other, _)| (one.min(other), one.max(other))));
-    }
-    found
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_shares_rare_words_is_compared_and_not_all_with_all() {
-        let mut texts: Vec<String> = (0..400)
-            .map(|number| format!("Entry number {number} is about topic{number} of the store"))
-            .collect();
-        texts.push("A retried payment is charged twice unless its key is kept".to_owned());
-        texts.push("Keep the key of every payment that may be retried".to_owned());
-        let claims: Vec<TokenizedStatement> = texts
-            .iter()
-            .map(|text| TokenizedStatement::parse(text))
-            .collect();
-        let found = candidate_pairs(&claims);
-        assert!(found.contains(&(400, 401)));
-        assert!(found.len() <= NEIGHBORS_MAX * claims.len());
-        assert!(found.iter().all(|(one, other)| one < other));
-        assert!(candidate_pairs(&[]).is_empty());
-    }
 }

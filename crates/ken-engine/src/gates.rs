@@ -41,7 +41,7 @@ pub(crate) fn check_contradictions(
     among: Option<&BTreeSet<EntryId>>,
 ) -> Result<Vec<GateFinding>, EngineError> {
     let workspace = index.workspace()?;
-    let mut found = detect_contradictions(&load_norms(index)?, &workspace, &|_, _| None);
+    let mut found = detect_contradictions(&load_norms(index)?, &workspace, None);
     add_flagged(index, &workspace, &mut found)?;
     let concerns = |pair: &&Contradiction| {
         among.is_none_or(|ids| ids.contains(&pair.first.id) || ids.contains(&pair.second.id))

@@ -53,6 +53,21 @@ impl IndexError {
         matches!(self, Self::Damaged { .. })
     }
 
+    /// Returns whether the database cannot be opened or written, as in a read-only checkout.
+    pub fn is_unwritable(&self) -> bool {
+        let code = match self {
+            Self::Sqlite { source } => source.sqlite_error_code(),
+            Self::Remove { .. } => return true,
+            Self::Damaged { .. } | Self::Busy { .. } | Self::Symlink { .. } | Self::Embed(_) => {
+                return false;
+            }
+        };
+        matches!(
+            code,
+            Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied)
+        )
+    }
+
     /// Wraps the error of a stored value that does not read back.
     pub(crate) fn damaged(cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self::Damaged {

@@ -123,6 +123,11 @@ impl Index {
         })
     }
 
+    /// Calls `each` with every live entry, newest first, without holding all in memory.
+    pub fn for_each_live_entry(&self, each: &mut dyn FnMut(Entry)) -> Result<(), IndexError> {
+        self.checked(|db| listing::for_each_entry(db, &EntryFilter::default(), each))
+    }
+
     /// Calls `each` with every event in canonical order.
     pub fn for_each_event(&self, each: &mut dyn FnMut(&Event)) -> Result<(), IndexError> {
         self.checked(|db| {

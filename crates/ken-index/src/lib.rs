@@ -13,6 +13,7 @@
 
 mod bulk;
 mod change;
+mod cut;
 mod database;
 mod error;
 mod fold;
@@ -32,13 +33,14 @@ mod segment;
 
 pub use ken_embed::{
     Backend, EmbedError, Embedder, EmbeddingModel, ModelChoice, ModelChoiceError, ModelThresholds,
-    Vector, WeightsDigest, count_tokens,
+    Vector, VectorTable, WeightsDigest, count_tokens,
 };
 #[cfg(all(feature = "http", feature = "transformer"))]
 pub use ken_embed::{DEFAULT_HUB, FetchError, FetchOutcome, fetch_model};
 #[cfg(feature = "http")]
 pub use ken_embed::{EmbeddingEndpoint, EndpointDialect, HttpEmbedder, ProbeError};
 
+pub use cut::ShortSegment;
 pub use error::{IndexError, RefreshError};
 pub use held::VectorStatus;
 pub use index::Index;

@@ -39,14 +39,25 @@ pub(crate) fn select_entries(
     query: &str,
     parameters: impl Params,
 ) -> Result<Vec<Entry>, IndexError> {
+    let mut entries = Vec::new();
+    visit_entries(db, query, parameters, &mut |entry| entries.push(entry))?;
+    Ok(entries)
+}
+
+/// Calls `each` with the entries whose JSON a query selects.
+fn visit_entries(
+    db: &Connection,
+    query: &str,
+    parameters: impl Params,
+    each: &mut dyn FnMut(Entry),
+) -> Result<(), IndexError> {
     let mut statement = db.prepare_cached(query)?;
     let mut rows = statement.query(parameters)?;
-    let mut entries = Vec::new();
     while let Some(row) = rows.next()? {
         let json = row.get_ref(0)?.as_str().map_err(IndexError::damaged)?;
-        entries.push(crate::rows::parse_entry(json)?);
+        each(crate::rows::parse_entry(json)?);
     }
-    Ok(entries)
+    Ok(())
 }
 
 /// Returns the entries whose id starts with `beginning`, with or without its letter, or whose alias
@@ -85,13 +96,24 @@ pub(crate) fn list_entries(
     db: &Connection,
     filter: &EntryFilter,
 ) -> Result<Vec<Entry>, IndexError> {
+    let mut entries = Vec::new();
+    for_each_entry(db, filter, &mut |entry| entries.push(entry))?;
+    Ok(entries)
+}
+
+/// Calls `each` with the entries that pass `filter`, newest first.
+pub(crate) fn for_each_entry(
+    db: &Connection,
+    filter: &EntryFilter,
+    each: &mut dyn FnMut(Entry),
+) -> Result<(), IndexError> {
     let (condition, mut values) = where_clause(filter);
     let limit = filter.limit.and_then(|limit| i64::try_from(limit).ok());
     values.push(Value::Integer(limit.unwrap_or(-1)));
     let query = format!(
         "SELECT json FROM entries WHERE {condition} ORDER BY created DESC, id DESC LIMIT ?"
     );
-    select_entries(db, &query, params_from_iter(values))
+    visit_entries(db, &query, params_from_iter(values), each)
 }
 
 /// Selects the entries with a tag or a tag below it. `0` follows `/` in ASCII, so the range from

@@ -11,6 +11,7 @@ use rusqlite::{Connection, TransactionBehavior};
 
 use crate::bulk;
 use crate::change::{self, ApplyError, ApplyOutcome, IndexChange};
+use crate::cut::{self, ShortSegment};
 use crate::database;
 use crate::error::{IndexError, RefreshError};
 use crate::index::Index;
@@ -44,6 +45,8 @@ pub struct RefreshReport {
     pub entries_absorbed: usize,
     /// Segments with a torn tail, including those not read this time.
     pub torn: Vec<TornSegment>,
+    /// Segments that are shorter than when they were indexed, also by an earlier refresh.
+    pub short: Vec<ShortSegment>,
 }
 
 /// Reason for a rebuild.
@@ -172,6 +175,7 @@ impl Index {
             self.scrub_wal()?;
             return Ok(RefreshReport {
                 torn: load_torn_segments(&self.db)?,
+                short: cut::load(&self.db)?,
                 ..RefreshReport::default()
             });
         }
@@ -183,6 +187,9 @@ impl Index {
         let listing = list()?;
         let in_step = listing_digest(&listing, blanked);
         let plan = RefreshPlan::new(&tx, &listing)?;
+        let mut short = cut::load(&tx)?;
+        short.extend(plan.shortened());
+        cut::retain_short(&mut short, &listing);
         let outcome = match plan.rebuild_reason(why) {
             Some(reason) => Err(reason),
             None => {
@@ -204,7 +211,9 @@ impl Index {
             },
         };
         rows::write_meta(&tx, rows::META_LISTING_DIGEST, &in_step)?;
+        cut::store(&tx, &short)?;
         report.torn = load_torn_segments(&tx)?;
+        report.short = short;
         tx.commit().map_err(IndexError::from)?;
         self.after_commit()?;
         Ok(report)
@@ -242,6 +251,15 @@ impl<'a> RefreshPlan<'a> {
         }
         plan.gone = known.into_values().collect();
         Ok(plan)
+    }
+
+    /// Returns the segments that are shorter than when they were indexed.
+    fn shortened(&self) -> Vec<ShortSegment> {
+        let changed = self.to_read.iter();
+        let known = changed.filter_map(|(stat, known)| Some((*stat, known.as_ref()?)));
+        known
+            .filter_map(|(stat, known)| cut::shortened(stat, known))
+            .collect()
     }
 
     /// Returns the reason for a rebuild, if one is required.
@@ -390,6 +408,7 @@ fn build_report(made: ApplyOutcome, segments_read: usize) -> RefreshReport {
         folded: made.folded,
         entries_absorbed: made.entries_absorbed,
         torn: Vec::new(),
+        short: Vec::new(),
     }
 }
 

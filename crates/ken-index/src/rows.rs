@@ -13,6 +13,8 @@ use crate::grounds::ReverseIndexRows;
 
 /// Name of the meta row with the digest of the last refreshed listing and redacted ids.
 pub(crate) const META_LISTING_DIGEST: &str = "in_step";
+/// Name of the meta row with the segments that became shorter.
+pub(crate) const META_CUT: &str = "cut";
 /// Name of the meta row that exists while the write-ahead log may contain redacted text.
 pub(crate) const META_SCRUB: &str = "scrub";
 /// Name of the meta row with the folded workspace as JSON.

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use ken_core::trust::similarity::{
-    MergeDecision, ModelCosine, TokenizedStatement, compare_statements,
+    MergeDecision, ModelCosine, StatementSet, StatementSketch, TokenizedStatement,
+    compare_statements,
 };
-use ken_engine::duplicates::candidate_pairs;
 use ken_index::Embedder;
 
 use super::super::data::{Lesson, Split, lines};
@@ -39,8 +39,16 @@ pub(super) fn report(dir: &Path, split: Split, model: &dyn Embedder) -> Result<(
         .iter()
         .map(|text| TokenizedStatement::parse(text))
         .collect();
+    let said: Vec<&str> = texts.iter().map(String::as_str).collect();
+    let vectors = model.embed(&said).map_err(|error| error.to_string())?;
+    let cosine = |one: usize, other: usize| vectors[one].cosine(&vectors[other]);
+    let sketches: Vec<StatementSketch> = claims.iter().map(|it| it.sketch().clone()).collect();
+    let set = StatementSet {
+        sketches: &sketches,
+        near: Some((&model.model().id, &cosine)),
+    };
     let began = std::time::Instant::now();
-    let found = candidate_pairs(&claims);
+    let found: BTreeSet<(usize, usize)> = set.candidate_pairs().into_iter().collect();
     let took = began.elapsed();
     let wanted: BTreeSet<(usize, usize)> = rewordings
         .iter()
@@ -55,11 +63,9 @@ pub(super) fn report(dir: &Path, split: Split, model: &dyn Embedder) -> Result<(
         wanted.len(),
         percent(reached, wanted.len()),
     );
-    let said: Vec<&str> = texts.iter().map(String::as_str).collect();
-    let vectors = model.embed(&said).map_err(|error| error.to_string())?;
     let id = &model.model().id;
     let band = |(a, b): &(usize, usize)| {
-        let cosine = vectors[*a].cosine(&vectors[*b]);
+        let cosine = cosine(*a, *b);
         let near = Some(ModelCosine { model: id, cosine });
         compare_statements(&claims[*a], &claims[*b], near).merging == MergeDecision::Undecided
     };

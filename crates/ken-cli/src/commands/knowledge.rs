@@ -7,7 +7,7 @@ use clap::Subcommand;
 use super::entry::{promote, reweave};
 use super::health::{friction, report};
 use super::inbox::{collect, compare};
-use super::{Session, add, archive, capture, list, show, verify};
+use super::{GroupArgs, Session, add, archive, capture, list, show, verify};
 use crate::failure::{CommandExit, CommandFailure};
 
 /// `ken knowledge …`.
@@ -33,8 +33,7 @@ pub(crate) enum KnowledgeCommand {
     /// Promote an entry
     Promote(Box<promote::PromoteArgs>),
     /// Record and count friction
-    #[command(subcommand)]
-    Friction(friction::FrictionCommand),
+    Friction(GroupArgs<friction::FrictionCommand>),
     /// Report the health of the knowledge base
     #[command(subcommand)]
     Health(report::KnowledgeHealthCommand),
@@ -63,7 +62,7 @@ pub(super) fn run(
         KnowledgeCommand::Verify(args) => verify::run(session, &args),
         KnowledgeCommand::Archive(args) => archive::run(session, &args),
         KnowledgeCommand::Promote(args) => promote::run(session, *args),
-        KnowledgeCommand::Friction(command) => friction::run(session, command),
+        KnowledgeCommand::Friction(args) => friction::run(session, args.command),
         KnowledgeCommand::Health(command) => report::run(session, &command),
         KnowledgeCommand::Compound(args) => capture::run(session, &args),
     }

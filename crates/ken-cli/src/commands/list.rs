@@ -3,6 +3,7 @@
 use clap::Args;
 use ken_core::json::{EntryJson, lifecycle_labels};
 use ken_core::ledger::entry::Entry;
+use ken_core::ledger::store::EntryFilter;
 use ken_core::trust::run::ExposureChannel;
 
 use super::Session;
@@ -34,10 +35,22 @@ pub(super) fn run(
     session: &mut Session<'_>,
     args: &ListArgs,
 ) -> Result<CommandExit, CommandFailure> {
-    let filter = args.filter.to_filter();
+    print_entries(
+        session,
+        &args.filter.to_filter(),
+        "`ken list --all` includes archived and retracted entries; `ken add --help` shows how to add one",
+    )
+}
+
+/// Prints the entries that pass `filter`, or `hint` if there are none.
+pub(super) fn print_entries(
+    session: &mut Session<'_>,
+    filter: &EntryFilter,
+    hint: &str,
+) -> Result<CommandExit, CommandFailure> {
     let entries = session.read_shown(
         ExposureChannel::Pull,
-        |engine| Ok(engine.list(&filter)?),
+        |engine| Ok(engine.list(filter)?),
         |entries| entries.iter().map(|entry| entry.id).collect(),
     )?;
     if session.is_json() {
@@ -48,7 +61,7 @@ pub(super) fn run(
     }
     if entries.is_empty() {
         session.printer.talk("no entries")?;
-        session.printer.hint("`ken list --all` includes archived and retracted entries; `ken add --help` shows how to add one")?;
+        session.printer.hint(hint)?;
         return Ok(CommandExit::Fine);
     }
     let mut table = TextTable::new(&HEADS, TITLE_COLUMN);

@@ -48,7 +48,7 @@ mod verify;
 use std::ffi::OsString;
 use std::fmt::Display;
 
-use clap::{ArgMatches, FromArgMatches as _, Subcommand};
+use clap::{ArgMatches, Args, FromArgMatches as _, Subcommand};
 use ken_core::json::EntryJson;
 use ken_core::ledger::entry::Entry;
 use ken_core::trust::run::ExposureChannel;
@@ -120,8 +120,7 @@ pub(crate) enum KenCommand {
     /// Review pending claims, approvals, quarantined entries and contradictions
     Inbox(inbox::InboxArgs),
     /// Record agent work: open a run, note exposures, close it with its outcome
-    #[command(subcommand)]
-    Run(Box<run::RunCommand>),
+    Run(Box<GroupArgs<run::RunCommand>>),
     /// Report whether an entry helped
     Feedback(feedback::FeedbackArgs),
     /// Serve the knowledge base to agents over MCP
@@ -134,22 +133,20 @@ pub(crate) enum KenCommand {
     Hook(hook::HookArgs),
     /// Check entries against the code, or a change against the gates
     Verify(verify::VerifyArgs),
-    /// Add norms that a program can check
-    #[command(subcommand)]
-    Norms(norms::NormsCommand),
+    /// List norms, and add norms that a program can check
+    Norms(GroupArgs<norms::NormsCommand>),
     /// Report the health of the knowledge base and recommended actions
     Health(health::HealthArgs),
     /// Scan for secrets and attacks, manage quarantine, revoke a source
-    #[command(subcommand)]
-    Guard(guard::GuardCommand),
+    Guard(GroupArgs<guard::GuardCommand>),
     /// Turn hand edits of entry files into events and update the files
     Sync(sync::SyncArgs),
     /// Maintain the ledger: check, pack, render, recover, redact, export
     #[command(subcommand)]
     Ledger(Box<ledger::LedgerCommand>),
     /// Manage the hubs of this clone
-    #[command(subcommand, after_help = remote::REMOTE_HELP)]
-    Remote(remote::RemoteCommand),
+    #[command(after_help = remote::REMOTE_HELP)]
+    Remote(GroupArgs<remote::RemoteCommand>),
     /// Push events to a hub
     Push(remote::exchange::PushArgs),
     /// Pull events from a hub
@@ -160,8 +157,7 @@ pub(crate) enum KenCommand {
     /// Administer a hub: organizations, workspaces, tokens, quotas
     Hub(Box<hub::HubArgs>),
     /// Show and set ranking weights, the embedding model and the LLM
-    #[command(subcommand)]
-    Config(config::ConfigCommand),
+    Config(GroupArgs<config::ConfigCommand>),
     /// Check the installation and the repository for problems
     #[command(after_help = "Example:\n  ken doctor")]
     Doctor,
@@ -267,6 +263,13 @@ fn hook_words(arguments: &[OsString]) -> Option<Vec<String>> {
     (first == "hook" && !wants_help).then(|| rest.to_vec())
 }
 
+/// A group of commands that prints a list or report without a subcommand.
+#[derive(Debug, Args)]
+pub(crate) struct GroupArgs<C: Subcommand> {
+    #[command(subcommand)]
+    pub(crate) command: Option<C>,
+}
+
 impl Session<'_> {
     fn execute(&mut self, command: KenCommand) -> Result<CommandExit, CommandFailure> {
         self.check_format(&command)?;
@@ -291,22 +294,24 @@ impl Session<'_> {
             KenCommand::Show(args) => show::run(self, &args),
             KenCommand::Log(args) => log::run(self, &args),
             KenCommand::Inbox(args) => inbox::run(self, args),
-            KenCommand::Run(command) => run::run(self, *command),
+            KenCommand::Run(args) => run::run(self, args.command.unwrap_or(run::RunCommand::List)),
             KenCommand::Feedback(args) => feedback::run(self, &args),
             KenCommand::Mcp(args) => mcp::run(self, &args),
             KenCommand::Hook(args) => Ok(hook::run(&args.words)),
             KenCommand::Verify(args) => verify::run(self, &args),
-            KenCommand::Norms(command) => norms::run(self, command),
+            KenCommand::Norms(args) => norms::run(self, args.command),
             KenCommand::Health(args) => health::run(self, args),
-            KenCommand::Guard(command) => guard::run(self, command),
+            KenCommand::Guard(args) => guard::run(self, args.command),
             KenCommand::Sync(args) => sync::run(self, &args),
             KenCommand::Ledger(command) => ledger::run(self, *command),
-            KenCommand::Remote(command) => remote::run(self, command),
+            KenCommand::Remote(args) => {
+                remote::run(self, args.command.unwrap_or(remote::RemoteCommand::List))
+            }
             KenCommand::Push(args) => remote::exchange::push(self, &args),
             KenCommand::Pull(args) => remote::exchange::pull(self, &args),
             KenCommand::Serve(args) => serve::run(self, &args),
             KenCommand::Hub(args) => hub::run(self, &args),
-            KenCommand::Config(command) => config::run(self, command),
+            KenCommand::Config(args) => config::run(self, args.command),
             KenCommand::Doctor => doctor::run(self),
             KenCommand::Installation(command) => installation::run(self, command),
             KenCommand::Knowledge(command) => {

@@ -1,17 +1,22 @@
-//! `ken norms`: example norms that a program can check.
+//! `ken norms`: lists norms, and adds example norms that a program can check.
 
 use clap::{Args, Subcommand};
+use ken_core::ledger::store::EntryFilter;
 use ken_core::values::citation::CitationSource;
+use ken_core::values::kind::Memory;
 use ken_engine::norms::{ExampleNorm, example_norms};
 use serde::Serialize;
 
-use super::Session;
+use super::{Session, list};
 use crate::args::values;
 use crate::failure::{CommandExit, CommandFailure};
 
 /// `ken norms`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum NormsCommand {
+    /// List the norms in force
+    #[command(after_help = "Example:\n  ken norms list")]
+    List,
     /// List example norms with the check of each
     #[command(after_help = "Example:\n  ken norms examples")]
     Examples,
@@ -38,11 +43,12 @@ struct ExampleObject<'a> {
 
 pub(super) fn run(
     session: &mut Session<'_>,
-    command: NormsCommand,
+    command: Option<NormsCommand>,
 ) -> Result<CommandExit, CommandFailure> {
     match command {
-        NormsCommand::Examples => list(session),
-        NormsCommand::Add(args) => {
+        None | Some(NormsCommand::List) => list(session),
+        Some(NormsCommand::Examples) => list_examples(session),
+        Some(NormsCommand::Add(args)) => {
             let entry = session
                 .write(|engine, by| Ok(engine.add_example_norm(&args.name, args.cite, by)?))?;
             session.written(
@@ -54,6 +60,18 @@ pub(super) fn run(
 }
 
 fn list(session: &mut Session<'_>) -> Result<CommandExit, CommandFailure> {
+    let filter = EntryFilter {
+        memory: Some(Memory::Procedural),
+        ..EntryFilter::default()
+    };
+    list::print_entries(
+        session,
+        &filter,
+        "`ken norms examples` lists norms that a program can check; `ken norms add NAME` adds one",
+    )
+}
+
+fn list_examples(session: &mut Session<'_>) -> Result<CommandExit, CommandFailure> {
     for example in &example_norms() {
         if session.is_json() {
             let schema = "ken.norms.example.v1";

@@ -99,9 +99,9 @@ impl Printer {
         self.format.unwrap_or(Format::Text)
     }
 
-    /// Returns true if progress may be shown: stderr is a terminal and `--quiet` is not set.
+    /// Returns true if progress may be shown: stderr is a terminal, and the output is for a person.
     pub(crate) fn shows_progress(&self) -> bool {
-        !self.quiet && io::stderr().is_terminal()
+        !self.quiet && !self.is_json(Format::Text) && io::stderr().is_terminal()
     }
 
     /// Returns true if only results and errors are printed.

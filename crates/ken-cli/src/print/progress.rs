@@ -1,10 +1,15 @@
-//! Progress indicator on stderr, shown on a terminal only.
+//! Progress indicator on stderr, shown on a terminal only, and only for work longer than a second.
 
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::thread;
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::Printer;
+
+/// Time after which work counts as long.
+const SHOWN_AFTER: Duration = Duration::from_secs(1);
 
 /// Milliseconds between two updates.
 const TICK_MS: u64 = 100;
@@ -14,25 +19,45 @@ const BAR_TEMPLATE: &str = "{msg} {wide_bar} {percent}% {eta}";
 
 /// A progress indicator; removed from the screen when dropped.
 #[derive(Clone, Debug)]
-pub(crate) struct ProgressIndicator(ProgressBar);
+pub(crate) struct ProgressIndicator {
+    bar: ProgressBar,
+    /// Dropped with the indicator, which tells the waiting thread that the work was short.
+    _waiting: Option<Sender<()>>,
+}
 
 impl ProgressIndicator {
     /// Starts a bar toward `total`, or a spinner if the total is unknown.
     pub(crate) fn start(printer: &Printer, message: &'static str, total: Option<u64>) -> Self {
         if !printer.shows_progress() {
             // A hidden bar instead of an `Option`: callers need not distinguish the two cases.
-            return Self(ProgressBar::hidden());
+            return Self {
+                bar: ProgressBar::hidden(),
+                _waiting: None,
+            };
         }
-        let (bar, template) = match total {
-            Some(total) => (ProgressBar::new(total), BAR_TEMPLATE),
-            None => (ProgressBar::new_spinner(), "{spinner} {msg} {elapsed}"),
+        let (length, template) = match total {
+            Some(total) => (Some(total), BAR_TEMPLATE),
+            None => (None, "{spinner} {msg} {elapsed}"),
         };
+        let bar = ProgressBar::with_draw_target(length, ProgressDrawTarget::hidden());
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style);
         }
         bar.set_message(message);
-        bar.enable_steady_tick(Duration::from_millis(TICK_MS));
-        Self(bar)
+        let (waiting, ended) = mpsc::channel();
+        let shown = bar.clone();
+        // A thread, because the work itself may report no progress.
+        thread::spawn(move || {
+            let waited = ended.recv_timeout(SHOWN_AFTER);
+            if waited == Err(RecvTimeoutError::Timeout) && !shown.is_finished() {
+                shown.set_draw_target(ProgressDrawTarget::stderr());
+                shown.enable_steady_tick(Duration::from_millis(TICK_MS));
+            }
+        });
+        Self {
+            bar,
+            _waiting: Some(waiting),
+        }
     }
 
     /// Shows the indicator while `act` runs and removes it before any other output.
@@ -45,29 +70,29 @@ impl ProgressIndicator {
 
     /// Hides the indicator while `act` writes to the same terminal.
     pub(crate) fn aside<T>(&self, act: impl FnOnce() -> T) -> T {
-        self.0.suspend(act)
+        self.bar.suspend(act)
     }
 
     /// Sets the progress, for a total that becomes known during the work.
     pub(crate) fn set_progress(&self, done: usize, total: usize) {
         // A spinner has no length; the first total turns it into a bar.
-        if self.0.length() != Some(total as u64) {
-            self.0.set_length(total as u64);
+        if self.bar.length() != Some(total as u64) {
+            self.bar.set_length(total as u64);
             if let Ok(style) = ProgressStyle::with_template(BAR_TEMPLATE) {
-                self.0.set_style(style);
+                self.bar.set_style(style);
             }
         }
-        self.0.set_position(done as u64);
+        self.bar.set_position(done as u64);
     }
 
     /// Advances by `amount`.
     pub(crate) fn advance(&self, amount: u64) {
-        self.0.inc(amount);
+        self.bar.inc(amount);
     }
 }
 
 impl Drop for ProgressIndicator {
     fn drop(&mut self) {
-        self.0.finish_and_clear();
+        self.bar.finish_and_clear();
     }
 }

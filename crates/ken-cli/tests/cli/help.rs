@@ -47,7 +47,7 @@ fn help_groups_commands_by_task() {
       mcp       Serve the knowledge base to agents over MCP
 
     Check and maintain:
-      norms     Add norms that a program can check
+      norms     List norms, and add norms that a program can check
       health    Report the health of the knowledge base and recommended actions
       guard     Scan for secrets and attacks, manage quarantine, revoke a source
       ledger    Maintain the ledger: check, pack, render, recover, redact, export

@@ -151,7 +151,7 @@ fn candidates_lead_to_every_contradiction() {
         .iter()
         .map(|it| ContradictionSide::from_text(it))
         .collect();
-    let led: BTreeSet<(usize, usize)> = candidate_pairs(&sides);
+    let led: BTreeSet<(usize, usize)> = candidate_pairs(&sides, None);
     let all = sides.len() * (sides.len() - 1) / 2;
     assert!(led.len() * 10 < all, "{} of {all} are no index", led.len());
     for one in 0..sides.len() {

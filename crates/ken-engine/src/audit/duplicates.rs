@@ -5,12 +5,13 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use ken_core::trust::contradiction::{
     self, ContradictionReason, ContradictionRule, ContradictionSide, find_certain_contradiction,
 };
-use ken_core::trust::similarity::{SimilarityVerdict, TokenizedStatement, classify_similarity};
+use ken_core::trust::similarity::{
+    SimilarityVerdict, StatementSet, StatementSketch, TokenizedStatement, classify_similarity,
+};
 
 use super::citations::prose_words;
 use super::file_lookup::parent_folder;
 use super::{AuditFinding, AuditedClaim, FindingKind, OtherClaim};
-use crate::duplicates;
 
 /// Returns a finding for each pair of claims that duplicate or contradict each other.
 pub(super) fn check(claims: &[AuditedClaim]) -> Vec<AuditFinding> {
@@ -25,7 +26,12 @@ fn find_duplicates(claims: &[AuditedClaim]) -> Vec<AuditFinding> {
         .iter()
         .map(|it| TokenizedStatement::parse(&it.found.text))
         .collect();
-    let mut pairs = duplicates::candidate_pairs(&compared);
+    let sketches: Vec<StatementSketch> = compared.iter().map(|it| it.sketch().clone()).collect();
+    let set = StatementSet {
+        sketches: &sketches,
+        near: None,
+    };
+    let mut pairs: BTreeSet<(usize, usize)> = set.candidate_pairs().into_iter().collect();
     pairs.extend(identical_word_pairs(claims, &compared));
     let mut first: BTreeMap<usize, usize> = BTreeMap::new();
     for (one, other) in pairs {
@@ -133,7 +139,7 @@ fn find_contradictions(claims: &[AuditedClaim]) -> Vec<AuditFinding> {
         .iter()
         .map(|it| ContradictionSide::from_text(&it.found.text))
         .collect();
-    let pairs = contradiction::candidate_pairs(&sides).into_iter();
+    let pairs = contradiction::candidate_pairs(&sides, None).into_iter();
     let bound = pairs.filter(|(one, other)| {
         let (one, other) = (&claims[*one], &claims[*other]);
         // Descriptions are not followed, so only two instructions can contradict each other.

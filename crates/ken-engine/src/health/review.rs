@@ -63,7 +63,7 @@ pub(crate) fn health_review(
         stale_entries: count_stale(engine)?,
         invalid_entries: engine.invalid_entries()?.len() as u64,
         contradictions: engine.open_contradictions()?.len() as u64,
-        duplicate_pairs: engine.duplicate_pairs()?.len() as u64,
+        duplicate_pairs: engine.duplicate_pairs(0)?.total as u64,
         friction_week: count_friction(engine)?,
         missed_questions: engine.unanswered_queries()?.len() as u64,
         failed_percent: match ended.runs {

@@ -25,6 +25,7 @@ use crate::notice::EngineNotice;
 use crate::runs::lock_closing;
 use crate::{health, scoring};
 
+use services::ServiceLimits;
 pub use services::{OpenDecision, ServiceChange, ServiceOutcome};
 
 /// Local file with the time and ledger state of each service's last run.
@@ -118,13 +119,16 @@ pub(crate) fn set_maintenance_policy(
     engine.maintenance_policy()
 }
 
-/// Runs a service on request, due or not, without a limit.
+/// Runs a service on request, due or not, without a limit of changes. At most `listed` of the
+/// decisions left to a person are in the outcome.
 pub(crate) fn maintain(
     engine: &mut Engine,
     service: MaintenanceService,
+    listed: usize,
     by: &Actor,
 ) -> Result<ServiceOutcome, EngineError> {
-    services::run_service(engine, service, u32::MAX, by)
+    let changes = u32::MAX;
+    services::run_service(engine, service, ServiceLimits { changes, listed }, by)
 }
 
 /// Runs the services that are due and allowed. A failure becomes a notice, not an error.
@@ -156,9 +160,11 @@ fn run_due_services(engine: &mut Engine, by: &Actor) -> Result<(), EngineError> 
             category,
             recent_work(&health::run_outcomes(engine)?, engine.now()),
         ) {
-            MaintenancePermission::Granted(most) => {
-                let served = services::run_service(engine, state.service, most, by)?;
-                let (changed, left) = (served.changed.len(), served.left.len());
+            MaintenancePermission::Granted(changes) => {
+                // Only their number is reported.
+                let limits = ServiceLimits { changes, listed: 0 };
+                let served = services::run_service(engine, state.service, limits, by)?;
+                let (changed, left) = (served.changed.len(), served.left_total);
                 if changed + left > 0 {
                     let task = served.task;
                     engine.notices.push(EngineNotice::Maintained {

@@ -10,7 +10,6 @@ use ken_core::ledger::entry::Entry;
 use ken_core::ledger::event::{EntryEffect, EventBody, Outcome, RunClosed};
 use ken_core::ledger::store::{DerivedStore as _, EntryFilter};
 use ken_core::trust::posterior::outcome_weight;
-use ken_core::trust::similarity::MergeDecision;
 use ken_core::values::actor::Actor;
 use ken_core::values::id::EntryId;
 use ken_core::values::kind::Memory;
@@ -19,7 +18,7 @@ use serde::Serialize;
 
 use crate::engine::Engine;
 use crate::error::EngineError;
-use crate::{files, health, maintenance, sync, validity};
+use crate::{duplicates, files, health, maintenance, sync, validity};
 
 /// Actor of runs created by services.
 const MAINTENANCE_ACTOR: &str = "agent:ken/maintenance";
@@ -33,8 +32,10 @@ pub struct ServiceOutcome {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
     pub changed: Vec<ServiceChange>,
-    /// Decisions left to a person.
+    /// The first decisions left to a person, most important first.
     pub left: Vec<OpenDecision>,
+    /// Number of all decisions left to a person.
+    pub left_total: usize,
 }
 
 /// Change made by a service.
@@ -62,20 +63,35 @@ enum PlannedChange {
     Reset { entry: EntryId },
 }
 
-/// Runs a service that changes at most `most` entries.
+/// Limits of a service.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ServiceLimits {
+    /// Entries that may be changed.
+    pub(super) changes: u32,
+    /// Decisions that are listed.
+    pub(super) listed: usize,
+}
+
+/// The listed decisions and the number of all.
+type LeftDecisions = (Vec<OpenDecision>, usize);
+
+/// Runs a service within `limits`.
 pub(super) fn run_service(
     engine: &mut Engine,
     service: MaintenanceService,
-    most: u32,
+    limits: ServiceLimits,
     by: &Actor,
 ) -> Result<ServiceOutcome, EngineError> {
     // Services must see edits of entry files before they decide.
     sync::sync_before_writing(engine)?;
-    let (plans, left) = match service {
-        MaintenanceService::Dedup => plan_dedup(engine, by)?,
-        MaintenanceService::StaleSweep => (plan_sweep(engine)?, Vec::new()),
-        MaintenanceService::Contradiction => (Vec::new(), list_contradictions(engine)?),
-        MaintenanceService::ConfidenceReset => (plan_reset(engine, by)?, Vec::new()),
+    let none = LeftDecisions::default();
+    let (plans, (left, left_total)) = match service {
+        MaintenanceService::Dedup => plan_dedup(engine, limits.listed, by)?,
+        MaintenanceService::StaleSweep => (plan_sweep(engine)?, none),
+        MaintenanceService::Contradiction => {
+            (Vec::new(), list_contradictions(engine, limits.listed)?)
+        }
+        MaintenanceService::ConfidenceReset => (plan_reset(engine, by)?, none),
     };
     let mut served = ServiceOutcome {
         service,
@@ -83,8 +99,9 @@ pub(super) fn run_service(
         run: None,
         changed: Vec::new(),
         left,
+        left_total,
     };
-    let limit = usize::try_from(most).unwrap_or(usize::MAX);
+    let limit = usize::try_from(limits.changes).unwrap_or(usize::MAX);
     let mut outcome = Outcome::Succeeded;
     for plan in plans.iter().take(limit) {
         match apply_planned_change(engine, plan, by) {
@@ -193,11 +210,22 @@ fn record_service_run(
 /// Plans merges of certain duplicates. Uncertain pairs and norms are left to a person or an LLM.
 fn plan_dedup(
     engine: &mut Engine,
+    listed: usize,
     by: &Actor,
-) -> Result<(Vec<PlannedChange>, Vec<OpenDecision>), EngineError> {
-    let (mut plans, mut left) = (Vec::new(), Vec::new());
+) -> Result<(Vec<PlannedChange>, LeftDecisions), EngineError> {
+    let (mut plans, mut left, mut left_total) = (Vec::new(), Vec::new(), 0);
     let mut taken = BTreeSet::new();
-    for pair in engine.duplicate_pairs()? {
+    let scan = duplicates::scan_duplicates(engine)?;
+    for scanned in &scan.pairs {
+        // Only people change norms.
+        let is_norm = scanned.first.prefix().memory() == Memory::Procedural;
+        let is_left = !scanned.is_sure || is_norm && !by.is_human();
+        left_total += usize::from(is_left);
+        // Loading every pair of a large ledger would take minutes.
+        if is_left && left.len() >= listed {
+            continue;
+        }
+        let pair = scan.load(engine, scanned)?;
         // The older entry stays: it has been shown, cited and linked for longer.
         let born = |it: &Entry| (it.history.first, it.id);
         let (target, source) = if born(&pair.first) <= born(&pair.second) {
@@ -205,9 +233,7 @@ fn plan_dedup(
         } else {
             (pair.second.id, pair.first.id)
         };
-        // Only people change norms.
-        let is_norm = target.prefix().memory() == Memory::Procedural;
-        if pair.merging != MergeDecision::Merge || is_norm && !by.is_human() {
+        if is_left {
             // Opposite claims are similar texts; a merge would lose one of them.
             let (what, command) = if pair.may_be_opposites {
                 ("may be opposites", "ken health duplicates".to_owned())
@@ -226,7 +252,7 @@ fn plan_dedup(
             plans.push(PlannedChange::Merge { target, source });
         }
     }
-    Ok((plans, left))
+    Ok((plans, (left, left_total)))
 }
 
 /// Plans to mark unused or failing entries as stale.
@@ -269,14 +295,14 @@ fn plan_reset(engine: &mut Engine, by: &Actor) -> Result<Vec<PlannedChange>, Eng
 }
 
 /// Lists the open contradictions for a person.
-fn list_contradictions(engine: &mut Engine) -> Result<Vec<OpenDecision>, EngineError> {
-    let found = engine.open_contradictions()?.into_iter();
-    let left = found.map(|pair| OpenDecision {
+fn list_contradictions(engine: &mut Engine, listed: usize) -> Result<LeftDecisions, EngineError> {
+    let found = engine.open_contradictions()?;
+    let left = found.iter().take(listed).map(|pair| OpenDecision {
         entries: vec![pair.first.id, pair.second.id],
         what: format!("contradict each other ({})", pair.why),
         command: format!("ken inbox resolve {} {}", pair.first.id, pair.second.id),
     });
-    Ok(left.collect())
+    Ok((left.collect(), found.len()))
 }
 
 /// Returns the evidence that an outcome adds to an entry.

@@ -14,7 +14,7 @@ pub(crate) mod selection;
 
 use std::sync::Arc;
 
-use ken_index::{Embedder, IndexError, ModelChoice, Vector, VectorStatus};
+use ken_index::{Embedder, IndexError, ModelChoice, Vector, VectorStatus, VectorTable};
 
 use crate::engine::Engine;
 use crate::error::EngineError;
@@ -135,6 +135,37 @@ pub(crate) fn built_in_vectors(
     };
     let vectors = embedder.embed(texts).map_err(IndexError::from)?;
     Ok(Some((embedder.model().id.to_string(), vectors)))
+}
+
+/// The built-in model's vectors of many texts.
+#[derive(Debug)]
+pub(crate) struct BuiltInTable {
+    model: String,
+    vectors: VectorTable,
+}
+
+impl BuiltInTable {
+    /// Returns the cosine of two texts by position.
+    pub(crate) fn cosine(&self, one: usize, other: usize) -> f64 {
+        self.vectors.cosine(one, other)
+    }
+
+    /// Returns the id of the model.
+    pub(crate) fn model(&self) -> &str {
+        &self.model
+    }
+}
+
+/// Like [`built_in_vectors`], for comparing many pairs of `texts`.
+pub(crate) fn built_in_table(
+    engine: &mut Engine,
+    texts: &[&str],
+) -> Result<Option<BuiltInTable>, EngineError> {
+    let vectors = built_in_vectors(engine, texts)?;
+    Ok(vectors.map(|(model, vectors)| BuiltInTable {
+        model,
+        vectors: VectorTable::new(&vectors),
+    }))
 }
 
 /// Switches this process to a fallback and adds a notice with the reason.

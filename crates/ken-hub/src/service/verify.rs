@@ -207,7 +207,7 @@ fn find_contradictions(
     flagged: Vec<Entry>,
     workspace: &WorkspaceState,
 ) -> Vec<GateFinding> {
-    let mut found = detect_contradictions(norms, workspace, &|_, _| None);
+    let mut found = detect_contradictions(norms, workspace, None);
     let by_id: BTreeMap<EntryId, Entry> = flagged.into_iter().map(|it| (it.id, it)).collect();
     let added =
         append_flagged::<Infallible>(workspace, &mut found, &mut |id| Ok(by_id.get(&id).cloned()));

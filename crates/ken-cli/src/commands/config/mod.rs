@@ -6,7 +6,7 @@ mod weights;
 
 use clap::Subcommand;
 
-use super::Session;
+use super::{GroupArgs, Session};
 use crate::failure::{CommandExit, CommandFailure};
 
 /// `ken config …`.
@@ -15,19 +15,25 @@ pub(crate) enum ConfigCommand {
     /// Show or set the weight of each ranking signal
     Weights(weights::WeightsArgs),
     /// Show or select the embedding model of search
-    #[command(subcommand)]
-    Model(model::ModelCommand),
+    Model(GroupArgs<model::ModelCommand>),
     /// Show or select the LLM that Ken may call: a program, an endpoint, or none
     Llm(llm::LlmArgs),
 }
 
 pub(super) fn run(
     session: &mut Session<'_>,
-    command: ConfigCommand,
+    command: Option<ConfigCommand>,
 ) -> Result<CommandExit, CommandFailure> {
     match command {
-        ConfigCommand::Weights(args) => weights::run(session, args.command),
-        ConfigCommand::Model(command) => model::run(session, &command),
-        ConfigCommand::Llm(args) => llm::run(session, args.command),
+        None => {
+            weights::run(session, None)?;
+            model::run(session, &model::ModelCommand::Show)?;
+            llm::run(session, None)
+        }
+        Some(ConfigCommand::Weights(args)) => weights::run(session, args.command),
+        Some(ConfigCommand::Model(args)) => {
+            model::run(session, &args.command.unwrap_or(model::ModelCommand::Show))
+        }
+        Some(ConfigCommand::Llm(args)) => llm::run(session, args.command),
     }
 }

@@ -6,7 +6,7 @@ mod scan;
 
 use clap::Subcommand;
 
-use super::Session;
+use super::{GroupArgs, Session};
 use crate::failure::{CommandExit, CommandFailure};
 
 pub(super) use quarantine::{QuarantinedJson, quarantined_json};
@@ -17,19 +17,19 @@ pub(crate) enum GuardCommand {
     /// Scan files or standard input for secrets and attacks; changes nothing
     Scan(scan::ScanArgs),
     /// List, add and release quarantined entries
-    #[command(subcommand)]
-    Quarantine(quarantine::QuarantineCommand),
+    Quarantine(GroupArgs<quarantine::QuarantineCommand>),
     /// Revoke everything from one author or origin
     Revoke(revoke::RevokeArgs),
 }
 
 pub(super) fn run(
     session: &mut Session<'_>,
-    command: GuardCommand,
+    command: Option<GuardCommand>,
 ) -> Result<CommandExit, CommandFailure> {
     match command {
-        GuardCommand::Scan(args) => scan::run(session, &args),
-        GuardCommand::Quarantine(command) => quarantine::run(session, command),
-        GuardCommand::Revoke(args) => revoke::run(session, &args),
+        None => quarantine::run(session, None),
+        Some(GuardCommand::Scan(args)) => scan::run(session, &args),
+        Some(GuardCommand::Quarantine(args)) => quarantine::run(session, args.command),
+        Some(GuardCommand::Revoke(args)) => revoke::run(session, &args),
     }
 }

@@ -67,12 +67,12 @@ fn statement(it: &QuarantinedEntry) -> Option<String> {
 
 pub(in crate::commands) fn run(
     session: &mut Session<'_>,
-    command: QuarantineCommand,
+    command: Option<QuarantineCommand>,
 ) -> Result<CommandExit, CommandFailure> {
     match command {
-        QuarantineCommand::List => list(session),
-        QuarantineCommand::Add { id, base, reason } => add(session, id, base, reason),
-        QuarantineCommand::Release { id, reason } => release(session, &id, reason),
+        None | Some(QuarantineCommand::List) => list(session),
+        Some(QuarantineCommand::Add { id, base, reason }) => add(session, id, base, reason),
+        Some(QuarantineCommand::Release { id, reason }) => release(session, &id, reason),
     }
 }
 

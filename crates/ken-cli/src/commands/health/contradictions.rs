@@ -4,11 +4,13 @@ use clap::Args;
 use ken_core::trust::run::ExposureChannel;
 use ken_engine::Engine;
 use ken_engine::contradictions::Contradiction;
+use ken_engine::duplicates::LISTED_MAX;
 use serde::Serialize;
 
-use super::dismiss_pair;
+use super::{dismiss_pair, note_more};
 use crate::commands::Session;
 use crate::failure::{CommandExit, CommandFailure};
+use crate::print::progress::ProgressIndicator;
 use crate::print::{pluralize, truncate_columns};
 
 /// `ken health contradictions`.
@@ -17,6 +19,9 @@ use crate::print::{pluralize, truncate_columns};
     after_help = "Example:\n  ken health contradictions\n  ken health contradictions --dismiss L-7k2f L-9d2c"
 )]
 pub(crate) struct ContradictionsArgs {
+    /// Maximum contradictions to list
+    #[arg(long, value_name = "N", default_value_t = LISTED_MAX)]
+    pub(crate) limit: usize,
     /// Record new contradictions, so that search shows both entries together
     #[arg(long, conflicts_with = "dismiss")]
     pub(crate) flag: bool,
@@ -82,22 +87,26 @@ pub(in crate::commands) fn run(
     }
     let mut new = 0;
     if args.flag {
-        new = session
-            .write(|engine, by| Ok(engine.flag_contradictions(by)?))?
-            .len();
+        let progress = ProgressIndicator::start(session.printer, "comparing entries", None);
+        let flagged = session
+            .write(move |engine, by| Ok(progress.during(|_| engine.flag_contradictions(by))?))?;
+        new = flagged.len();
     }
-    let found = read_open(session)?;
+    let (found, total) = read_open(session, args.limit)?;
     for it in &found {
         print(session, it)?;
     }
     if session.is_json() {
-        return Ok(CommandExit::Fine);
+        return note_more(session, found.len(), total);
     }
     match found.first() {
         None => session.printer.talk("no contradictions found")?,
         Some(first) => {
             let (one, other) = (first.first.id, first.second.id);
-            let mut summary = pluralize(found.len() as u64, "contradiction", "contradictions");
+            let mut summary = pluralize(total as u64, "contradiction", "contradictions");
+            if found.len() < total {
+                summary = format!("{} of {summary}; --limit {total} lists all", found.len());
+            }
             if args.flag {
                 summary = format!("{summary}, {new} of them new");
             }
@@ -110,14 +119,22 @@ pub(in crate::commands) fn run(
     Ok(CommandExit::Fine)
 }
 
-/// Reads the open contradictions and records that the reader was shown their entries.
+/// Reads at most `limit` open contradictions and the number of all, and records that the reader was
+/// shown their entries.
 pub(in crate::commands) fn read_open(
     session: &mut Session<'_>,
-) -> Result<Vec<Contradiction>, CommandFailure> {
+    limit: usize,
+) -> Result<(Vec<Contradiction>, usize), CommandFailure> {
+    let progress = ProgressIndicator::start(session.printer, "comparing entries", None);
     session.read_shown(
         ExposureChannel::Pull,
-        |engine| Ok(engine.open_contradictions()?),
-        |pairs| {
+        move |engine| {
+            let mut pairs = progress.during(|_| engine.open_contradictions())?;
+            let total = pairs.len();
+            pairs.truncate(limit);
+            Ok((pairs, total))
+        },
+        |(pairs, _)| {
             let ids = pairs.iter().flat_map(|it| [it.first.id, it.second.id]);
             ids.collect()
         },

@@ -4,11 +4,13 @@ use ken_core::health::drift::{DriftFinding, DriftGroup};
 use ken_core::ledger::cooccurrence::EntryCluster;
 use ken_core::values::id::EntryId;
 use ken_core::values::text::enum_label;
+use ken_engine::EngineError;
 use serde::Serialize;
 
 use crate::commands::Session;
 use crate::failure::{CommandExit, CommandFailure};
 use crate::print::pluralize;
+use crate::print::progress::ProgressIndicator;
 use crate::print::table::TextTable;
 
 /// Maximum ids per row.
@@ -24,8 +26,13 @@ struct DriftObject<'a> {
 }
 
 pub(in crate::commands) fn run(session: &mut Session<'_>) -> Result<CommandExit, CommandFailure> {
-    let (found, clusters) =
-        session.read(|engine| Ok((engine.drift()?, engine.distillation_candidates()?)))?;
+    let progress = ProgressIndicator::start(session.printer, "checking entries", None);
+    let (found, clusters) = session.read(move |engine| {
+        Ok(progress.during(|_| {
+            let found = engine.drift()?;
+            Ok::<_, EngineError>((found, engine.distillation_candidates()?))
+        })?)
+    })?;
     if session.is_json() {
         session.printer.json(&DriftObject {
             schema: "ken.drift.v1",

@@ -4,15 +4,16 @@ use clap::Args;
 use ken_core::trust::run::ExposureChannel;
 use ken_core::trust::similarity::MergeDecision;
 use ken_engine::Engine;
-use ken_engine::duplicates::{DuplicatePair, LISTED_MAX};
+use ken_engine::duplicates::{DuplicatePair, DuplicatePairs, LISTED_MAX};
 use ken_engine::llm::LlmPairOutcome;
 use serde::Serialize;
 
-use super::dismiss_pair;
+use super::{dismiss_pair, note_more};
 use crate::commands::Session;
 use crate::commands::capture::llm::note_missing_answer;
 use crate::commands::config::llm;
 use crate::failure::{CommandExit, CommandFailure};
+use crate::print::progress::ProgressIndicator;
 use crate::print::{pluralize, truncate_columns};
 
 /// `ken health duplicates`.
@@ -72,35 +73,29 @@ pub(in crate::commands) fn run(
 }
 
 fn list(session: &mut Session<'_>, limit: usize) -> Result<CommandExit, CommandFailure> {
-    let (pairs, all) = session.read_shown(
+    let progress = ProgressIndicator::start(session.printer, "comparing entries", None);
+    let DuplicatePairs { pairs, total } = session.read_shown(
         ExposureChannel::Pull,
-        |engine| {
-            let mut pairs = engine.duplicate_pairs()?;
-            let all = pairs.len();
-            pairs.truncate(limit);
-            Ok((pairs, all))
-        },
-        |(pairs, _)| {
-            pairs
-                .iter()
-                .flat_map(|it| [it.first.id, it.second.id])
-                .collect()
+        move |engine| Ok(progress.during(|_| engine.duplicate_pairs(limit))?),
+        |found| {
+            let ids = found.pairs.iter().map(|it| [it.first.id, it.second.id]);
+            ids.flatten().collect()
         },
     )?;
     for pair in &pairs {
         one(session, pair, None)?;
     }
     if session.is_json() {
-        return Ok(CommandExit::Fine);
+        return note_more(session, pairs.len(), total);
     }
     let Some(top) = pairs.first() else {
         session.printer.talk("no duplicates found")?;
         return Ok(CommandExit::Fine);
     };
-    let count = pluralize(all as u64, "pair", "pairs");
-    if pairs.len() < all {
+    let count = pluralize(total as u64, "pair", "pairs");
+    if pairs.len() < total {
         session.printer.talk(format_args!(
-            "{} of {count}, most similar first; --limit {all} lists all",
+            "{} of {count}, most similar first; --limit {total} lists all",
             pairs.len()
         ))?;
     } else {
@@ -122,7 +117,8 @@ fn list(session: &mut Session<'_>, limit: usize) -> Result<CommandExit, CommandF
 /// Merges entries with identical statements.
 fn merge(session: &mut Session<'_>) -> Result<CommandExit, CommandFailure> {
     let (mut engine, by) = session.surroundings.open_to_write()?;
-    let merged = engine.merge_identical(&by)?;
+    let progress = ProgressIndicator::start(session.printer, "merging entries", None);
+    let merged = progress.during(|_| engine.merge_identical(&by))?;
     session.surroundings.remember(&mut engine)?;
     session.printer.notices(&engine.take_notices())?;
     for pair in &merged {
@@ -149,9 +145,8 @@ struct Tally {
 fn ask(session: &mut Session<'_>, limit: usize) -> Result<CommandExit, CommandFailure> {
     let mut llm = llm::open(session)?;
     let (mut engine, _) = session.surroundings.open_to_write()?;
-    let mut pairs = engine.duplicate_pairs()?;
-    pairs.retain(|it| it.merging == MergeDecision::Undecided);
-    pairs.truncate(limit);
+    let progress = ProgressIndicator::start(session.printer, "comparing entries", None);
+    let pairs = progress.during(|_| engine.undecided_pairs(limit))?;
     let mut tally = Tally::default();
     let mut in_a_row = 0;
     for pair in &pairs {

@@ -57,11 +57,11 @@ struct FrictionObject {
 
 pub(in crate::commands) fn run(
     session: &mut Session<'_>,
-    command: FrictionCommand,
+    command: Option<FrictionCommand>,
 ) -> Result<CommandExit, CommandFailure> {
     match command {
-        FrictionCommand::Record(args) => record(session, &args),
-        FrictionCommand::Report => report(session),
+        Some(FrictionCommand::Record(args)) => record(session, &args),
+        None | Some(FrictionCommand::Report) => report(session),
     }
 }
 

@@ -4,6 +4,7 @@ use clap::{Args, Subcommand};
 use ken_core::health::maintenance::{
     MaintenanceCategory, MaintenanceMode, MaintenancePolicy, MaintenanceService,
 };
+use ken_engine::duplicates::LISTED_MAX;
 use ken_engine::maintenance::{MaintenanceStatus, ServiceOutcome};
 use serde::Serialize;
 
@@ -11,6 +12,7 @@ use crate::args::values;
 use crate::commands::Session;
 use crate::failure::{CommandExit, CommandFailure};
 use crate::print::pluralize;
+use crate::print::progress::ProgressIndicator;
 use crate::print::table::TextTable;
 
 /// `ken health maintain`.
@@ -23,6 +25,9 @@ pub(crate) struct MaintainArgs {
     /// Service to run: dedup, stale_sweep, contradiction or confidence_reset [default: list them]
     #[arg(value_name = "SERVICE")]
     pub(crate) service: Option<MaintenanceService>,
+    /// Maximum decisions to list that are left to a person
+    #[arg(long, value_name = "N", default_value_t = LISTED_MAX, requires = "service")]
+    pub(crate) limit: usize,
     #[command(subcommand)]
     pub(crate) command: Option<MaintainCommand>,
 }
@@ -74,7 +79,7 @@ pub(in crate::commands) fn run(
 ) -> Result<CommandExit, CommandFailure> {
     match (args.command, args.service) {
         (Some(MaintainCommand::Policy(args)), _) => policy(session, &args),
-        (None, Some(service)) => serve(session, service),
+        (None, Some(service)) => serve(session, service, args.limit),
         (None, None) => list(session),
     }
 }
@@ -133,8 +138,11 @@ fn tell_policy(session: &mut Session<'_>, found: &MaintenanceStatus) -> Result<(
 fn serve(
     session: &mut Session<'_>,
     service: MaintenanceService,
+    limit: usize,
 ) -> Result<CommandExit, CommandFailure> {
-    let served = session.write(|engine, by| Ok(engine.maintain(service, by)?))?;
+    let progress = ProgressIndicator::start(session.printer, "running maintenance", None);
+    let served = session
+        .write(move |engine, by| Ok(progress.during(|_| engine.maintain(service, limit, by))?))?;
     if session.is_json() {
         let schema = "ken.maintained.v1";
         session.printer.json(&Object {
@@ -164,9 +172,14 @@ fn print_served(session: &mut Session<'_>, served: &ServiceOutcome) -> Result<()
         ))?;
     }
     let changed = pluralize(served.changed.len() as u64, "entry", "entries");
-    let left = served.left.len();
+    let (left, listed) = (served.left_total, served.left.len());
+    let more = if listed < left {
+        format!(" ({listed} listed; --limit {left} lists all)")
+    } else {
+        String::new()
+    };
     session.printer.talk(format_args!(
-        "{}: changed {changed}, left {left} to a person",
+        "{}: changed {changed}, left {left} to a person{more}",
         served.task
     ))
 }

@@ -15,7 +15,7 @@ use ken_core::values::actor::Actor;
 use ken_core::values::id::EntryId;
 use ken_engine::{Engine, EngineError};
 
-use super::Session;
+use super::{GroupArgs, Session};
 use crate::failure::{CommandExit, CommandFailure};
 
 /// `ken health`.
@@ -54,8 +54,7 @@ pub(crate) enum HealthCommand {
     #[command(subcommand)]
     Confidence(confidence::ConfidenceCommand),
     /// Record and count friction: tool errors, rework, failed validation
-    #[command(subcommand)]
-    Friction(friction::FrictionCommand),
+    Friction(GroupArgs<friction::FrictionCommand>),
     /// List maintenance services, run one, or set their policy
     Maintain(maintain::MaintainArgs),
 }
@@ -73,9 +72,22 @@ pub(super) fn run(
         Some(HealthCommand::Stats(args)) => stats::run(session, &args),
         Some(HealthCommand::Impact(args)) => impact::run(session, &args),
         Some(HealthCommand::Confidence(command)) => confidence::run(session, command),
-        Some(HealthCommand::Friction(command)) => friction::run(session, command),
+        Some(HealthCommand::Friction(args)) => friction::run(session, args.command),
         Some(HealthCommand::Maintain(args)) => maintain::run(session, args),
     }
+}
+
+/// Tells a program that a list was cut, which its objects do not say.
+pub(super) fn note_more(
+    session: &mut Session<'_>,
+    listed: usize,
+    total: usize,
+) -> Result<CommandExit, CommandFailure> {
+    if listed < total {
+        let text = format!("listed {listed} of {total}; --limit {total} lists all");
+        session.printer.note(&text)?;
+    }
+    Ok(CommandExit::Fine)
 }
 
 /// Records that two entries are neither duplicates nor opposites.

@@ -12,6 +12,7 @@ use ken_engine::health::{HEALTH_FILE, HealthReport, HealthReview};
 
 use crate::commands::Session;
 use crate::failure::{CommandExit, CommandFailure};
+use crate::print::progress::ProgressIndicator;
 use crate::print::{BAD, DIM, WARN, escape_invisible, pluralize, styled};
 
 /// `ken knowledge health …`.
@@ -44,7 +45,8 @@ pub(in crate::commands) fn run(
 }
 
 pub(super) fn report(session: &mut Session<'_>) -> Result<CommandExit, CommandFailure> {
-    let report = session.read(|engine| Ok(engine.health_report()?))?;
+    let progress = ProgressIndicator::start(session.printer, "checking entries", None);
+    let report = session.read(move |engine| Ok(progress.during(|_| engine.health_report())?))?;
     if session.is_json() {
         session.printer.json(&report)?;
         return Ok(CommandExit::Fine);
@@ -138,7 +140,9 @@ pub(super) fn review(
             })?
         }
     };
-    let review = session.read(|engine| Ok(engine.health_review(&thresholds)?))?;
+    let progress = ProgressIndicator::start(session.printer, "checking entries", None);
+    let review =
+        session.read(|engine| Ok(progress.during(|_| engine.health_review(&thresholds))?))?;
     if session.is_json() {
         session.printer.json(&review)?;
         return Ok(CommandExit::Fine);

@@ -1,11 +1,12 @@
 //! `ken inbox` without a subcommand: one list of everything that is pending for a person.
 
+use ken_engine::duplicates::LISTED_MAX;
 use serde::Serialize;
 
 use super::{approve, claims};
 use crate::commands::Session;
 use crate::commands::guard::{QuarantinedJson, quarantined_json};
-use crate::commands::health::contradictions;
+use crate::commands::health::{contradictions, note_more};
 use crate::failure::{CommandExit, CommandFailure};
 use crate::print::{escape_invisible, pluralize};
 
@@ -28,7 +29,7 @@ pub(super) fn run(session: &mut Session<'_>) -> Result<CommandExit, CommandFailu
             engine.quarantined_entries()?,
         ))
     })?;
-    let conflicts = contradictions::read_open(session)?;
+    let (conflicts, conflicts_total) = contradictions::read_open(session, LISTED_MAX)?;
     if session.is_json() {
         let json = InboxJson {
             schema: "ken.inbox.v1",
@@ -44,7 +45,7 @@ pub(super) fn run(session: &mut Session<'_>) -> Result<CommandExit, CommandFailu
                 .collect(),
         };
         session.printer.json(&json)?;
-        return Ok(CommandExit::Fine);
+        return note_more(session, conflicts.len(), conflicts_total);
     }
     heading(
         session,
@@ -69,12 +70,18 @@ pub(super) fn run(session: &mut Session<'_>) -> Result<CommandExit, CommandFailu
     }
     heading(
         session,
-        conflicts.len(),
+        conflicts_total,
         "contradiction",
         "ken inbox resolve ID ID --keep ID",
     )?;
     for pair in &conflicts {
         contradictions::print(session, pair)?;
+    }
+    if conflicts.len() < conflicts_total {
+        session.printer.talk(format_args!(
+            "{} of {conflicts_total} contradictions; `ken health contradictions` lists more",
+            conflicts.len()
+        ))?;
     }
     if pending.len() + approvals.len() + quarantined.len() + conflicts.len() == 0 {
         session.printer.talk("the inbox is empty")?;

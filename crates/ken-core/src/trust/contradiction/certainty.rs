@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 
 use super::{
     ContradictionReason, ContradictionRule, ContradictionSide, find_contradiction,
-    find_declared_contradiction,
+    find_declared_contradiction, find_false_positive_conflict,
 };
 use crate::trust::similarity::{SimilarityVerdict, classify_similarity};
 
@@ -56,20 +56,24 @@ pub fn find_certain_contradiction(
     b: &ContradictionSide,
     cosine: Option<f64>,
 ) -> Option<ContradictionReason> {
+    // No rule about wording is certain otherwise, and most pairs end here.
+    if !(a.is_plain && b.is_plain) {
+        let declared = || find_declared_contradiction(a, b, cosine);
+        return find_false_positive_conflict(a, b, cosine).or_else(declared);
+    }
     let why = find_contradiction(a, b, cosine)?;
-    let (one, other) = (a.text.clone(), b.text.clone());
-    let plain = || is_plain(&one) && is_plain(&other);
+    let (one, other) = (a.text.as_str(), b.text.as_str());
     let opposed = || classify_similarity(&a.claim, &b.claim, cosine) == SimilarityVerdict::Opposed;
-    let runs = contains_command(&one) || contains_command(&other);
-    let both_deny = denies(&one) && denies(&other);
-    let turned = differs_only_in_modality(&one, &other);
+    let runs = contains_command(one) || contains_command(other);
+    let both_deny = denies(one) && denies(other);
+    let turned = differs_only_in_modality(one, other);
     let certain = match why.rule {
         ContradictionRule::Polarity | ContradictionRule::FalsePositive => true,
         // The same words with and without "never" are the clearest case.
-        ContradictionRule::Modality if turned && plain() => true,
+        ContradictionRule::Modality if turned => true,
         // A tool that appears in a shell command is not thereby the project's choice.
         ContradictionRule::Alternative if !why.differs.contains(" or not ") => {
-            plain() && !is_recipe(&one) && !is_recipe(&other)
+            !is_recipe(one) && !is_recipe(other)
         }
         // "Windows: do not …" limits the rule to the label, so a negation after it proves nothing.
         ContradictionRule::Alternative
@@ -77,7 +81,7 @@ pub fn find_certain_contradiction(
         | ContradictionRule::Number
         | ContradictionRule::Order
         | ContradictionRule::Contrary
-            if is_labeled(&one) || is_labeled(&other) =>
+            if is_labeled(one) || is_labeled(other) =>
         {
             false
         }
@@ -87,7 +91,7 @@ pub fn find_certain_contradiction(
         | ContradictionRule::Modality
         | ContradictionRule::Number
         | ContradictionRule::Order
-        | ContradictionRule::Contrary => plain() && opposed(),
+        | ContradictionRule::Contrary => opposed(),
     };
     if certain {
         Some(why)
@@ -96,7 +100,8 @@ pub fn find_certain_contradiction(
     }
 }
 
-fn is_plain(text: &str) -> bool {
+/// Returns whether a text is a plain rule: short and one sentence.
+pub(super) fn is_plain(text: &str) -> bool {
     text.split_whitespace().count() <= PLAIN_WORDS_MAX && !text.contains(". ")
 }
 

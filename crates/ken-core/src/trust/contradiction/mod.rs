@@ -18,7 +18,7 @@ pub mod unresolved;
 use std::collections::BTreeSet;
 use std::fmt;
 
-pub use candidates::candidate_pairs;
+pub use candidates::{SideCosine, candidate_pairs};
 pub use certainty::find_certain_contradiction;
 use sentence::ParsedSentence;
 
@@ -43,6 +43,8 @@ pub struct ContradictionSide {
     text: String,
     claim: TokenizedStatement,
     sentences: Vec<ParsedSentence>,
+    /// Set for a short rule of one sentence, the only kind whose wording can contradict.
+    is_plain: bool,
     polarity: Option<Polarity>,
     /// Tags and their ancestors: `auth/jwt` also counts as `auth`.
     tags: BTreeSet<String>,
@@ -106,6 +108,7 @@ impl ContradictionSide {
             text: text.to_owned(),
             claim: TokenizedStatement::parse(text),
             sentences: ParsedSentence::parse_all(text),
+            is_plain: certainty::is_plain(text),
             ..Self::default()
         }
     }
@@ -232,11 +235,8 @@ fn find_false_positive_conflict(
     b: &ContradictionSide,
     cosine: Option<f64>,
 ) -> Option<ContradictionReason> {
-    let is_pattern = |side: &ContradictionSide| {
-        matches!(side.kind, Some(EntryKind::Pattern | EntryKind::AntiPattern))
-    };
     let is_false = |side: &ContradictionSide| side.kind == Some(EntryKind::FalsePositive);
-    let facing = (is_pattern(a) && is_false(b)) || (is_pattern(b) && is_false(a));
+    let facing = (is_pattern(a.kind) && is_false(b)) || (is_pattern(b.kind) && is_false(a));
     if !facing {
         return None;
     }
@@ -258,6 +258,10 @@ fn find_false_positive_conflict(
         rule: ContradictionRule::FalsePositive,
         differs,
     })
+}
+
+fn is_pattern(kind: Option<EntryKind>) -> bool {
+    matches!(kind, Some(EntryKind::Pattern | EntryKind::AntiPattern))
 }
 
 /// Detects opposite polarity on a shared subject.

@@ -2,15 +2,19 @@
 //!
 //! Neither side is preferred. A dismissed pair is not reported again.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::certainty::is_plain;
 use super::{
-    ContradictionReason, ContradictionSide, candidate_pairs, find_certain_contradiction,
-    find_contradiction,
+    ContradictionReason, ContradictionSide, SideCosine, candidate_pairs,
+    find_certain_contradiction, find_contradiction, is_pattern,
 };
 use crate::ledger::entry::Entry;
 use crate::ledger::event::PairKind;
 use crate::ledger::workspace::WorkspaceState;
 use crate::values::id::EntryId;
-use crate::values::kind::Memory;
+use crate::values::kind::{EntryKind, Memory};
 
 /// Explanation of a flagged pair that no rule detects.
 const FLAGGED_BY_HAND: &str = "flagged by hand; no rule detects it";
@@ -18,9 +22,9 @@ const FLAGGED_BY_HAND: &str = "flagged by hand; no rule detects it";
 /// Two entries that contradict each other.
 #[derive(Clone, Debug)]
 pub struct Contradiction {
-    /// The entry with the lower id.
-    pub first: Entry,
-    pub second: Entry,
+    /// The entry with the lower id. Shared, because one entry may contradict many.
+    pub first: Arc<Entry>,
+    pub second: Arc<Entry>,
     /// The rule that detected the pair; `None` if it was only flagged by hand.
     pub rule: Option<&'static str>,
     pub why: String,
@@ -31,23 +35,44 @@ pub struct Contradiction {
 impl Contradiction {
     /// Returns whether both sides are norms, which makes the contradiction blocking.
     pub fn is_blocking(&self) -> bool {
-        let is_norm = |entry: &Entry| entry.id.prefix().memory() == Memory::Procedural;
+        let is_norm = |entry: &Arc<Entry>| entry.id.prefix().memory() == Memory::Procedural;
         is_norm(&self.first) && is_norm(&self.second)
     }
 }
 
-/// Returns the contradictions that the rules detect among `entries`, ordered by id.
+/// Removes the entries that cannot contradict another one by the rules: long statements without a
+/// declared polarity, which would cost most of the time and memory.
+pub fn retain_comparable(entries: &mut Vec<Entry>) {
+    let has = |kind: &dyn Fn(Option<EntryKind>) -> bool| entries.iter().any(|it| kind(it.kind()));
+    let is_false = |kind: Option<EntryKind>| kind == Some(EntryKind::FalsePositive);
+    let (has_pattern, has_false) = (has(&is_pattern), has(&is_false));
+    entries.retain(|entry| {
+        let content = entry.content.as_ref();
+        let kind = entry.kind();
+        let faces = (has_false && is_pattern(kind)) || (has_pattern && is_false(kind));
+        let is_declared = content.is_some_and(|it| it.polarity.is_some());
+        faces || is_declared || is_plain(entry.statement_text())
+    });
+}
+
+/// Returns the contradictions that the rules detect among `entries`, ordered by id; `near` is the
+/// similarity of two of them by position.
 pub fn detect_contradictions(
     entries: &[Entry],
     workspace: &WorkspaceState,
-    near: &dyn Fn(usize, usize) -> Option<f64>,
+    near: Option<SideCosine<'_>>,
 ) -> Vec<Contradiction> {
     // An entry without a statement keeps its index as an empty side, which contradicts nothing.
     let sides = entries.iter().map(ContradictionSide::from_entry);
     let sides: Vec<ContradictionSide> = sides.map(Option::unwrap_or_default).collect();
     let open = workspace.open_contradictions();
     let mut found = Vec::new();
-    for (one, other) in candidate_pairs(&sides) {
+    let mut shared: BTreeMap<usize, Arc<Entry>> = BTreeMap::new();
+    let mut share = |at: usize| {
+        let entry = shared.entry(at);
+        Arc::clone(entry.or_insert_with(|| Arc::new(entries[at].clone())))
+    };
+    for (one, other) in candidate_pairs(&sides, near) {
         // Dismissals and open contradictions are stored with the lower id first.
         let (one, other) = if entries[one].id < entries[other].id {
             (one, other)
@@ -61,7 +86,7 @@ pub fn detect_contradictions(
         if !visible || !trusted || workspace.dismissed.contains(&pair) {
             continue;
         }
-        let cosine = near(one, other);
+        let cosine = near.map(|(_, cosine)| cosine(one, other));
         let why: Option<ContradictionReason> =
             find_certain_contradiction(&sides[one], &sides[other], cosine);
         let Some(why) = why else { continue };
@@ -69,8 +94,8 @@ pub fn detect_contradictions(
             .get(&first.id)
             .is_some_and(|it| it.contains(&second.id));
         found.push(Contradiction {
-            first: first.clone(),
-            second: second.clone(),
+            first: share(one),
+            second: share(other),
             rule: Some(why.rule.name()),
             why: why.to_string(),
             flagged,
@@ -86,12 +111,13 @@ pub fn append_flagged<E>(
     found: &mut Vec<Contradiction>,
     entry: &mut dyn FnMut(EntryId) -> Result<Option<Entry>, E>,
 ) -> Result<(), E> {
+    let detected = found.iter().map(|it| (it.first.id, it.second.id));
+    let mut detected: BTreeSet<(EntryId, EntryId)> = detected.collect();
     for (one, other) in workspace.contradictions.values() {
         let (first, second) = (*one.min(other), *one.max(other));
         let pair = (first, second, PairKind::Contradiction);
-        let is_detected = found
-            .iter()
-            .any(|it| (it.first.id, it.second.id) == (first, second));
+        // Also if two events flag one pair.
+        let is_detected = !detected.insert((first, second));
         if is_detected || workspace.dismissed.contains(&pair) {
             continue;
         }
@@ -106,8 +132,8 @@ pub fn append_flagged<E>(
             ContradictionSide::from_entry(&first).zip(ContradictionSide::from_entry(&second));
         let why = sides.and_then(|(one, other)| find_contradiction(&one, &other, None));
         found.push(Contradiction {
-            first,
-            second,
+            first: Arc::new(first),
+            second: Arc::new(second),
             rule: why.as_ref().map(|why| why.rule.name()),
             why: why.map_or_else(|| FLAGGED_BY_HAND.to_owned(), |why| why.to_string()),
             flagged: true,

@@ -77,6 +77,11 @@ impl SimilarityCalibration {
     pub fn score(&self, signals: &SimilaritySignals) -> f64 {
         self.weights.score(signals)
     }
+
+    /// Returns whether a pair with this score and cosine is reviewed.
+    pub(super) fn is_in_band(&self, score: f64, cosine: Option<f64>) -> bool {
+        score >= self.from || cosine.is_some_and(|cosine| cosine >= self.harvest)
+    }
 }
 
 impl SimilarityWeights {

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::sketch::StatementSketch;
 use crate::values::text::comparison_words;
 
 /// Words that negate the words after them.
@@ -83,6 +84,7 @@ pub struct TokenizedStatement {
     pub(super) leading_negations: usize,
     /// All tokens joined and surrounded by spaces, for phrase lookup.
     phrase: String,
+    sketch: StatementSketch,
 }
 
 impl TokenizedStatement {
@@ -90,18 +92,21 @@ impl TokenizedStatement {
     pub fn parse(statement: &str) -> Self {
         let tokens = tokenize(statement);
         let sequence = comparison_words(statement);
-        let content = sequence.iter().filter(|word| !is_negation(word));
         let mut counts = BTreeMap::new();
         for token in &tokens {
             *counts.entry(stem(token)).or_insert(0) += 1;
         }
         let denied = |tokens: &[String]| tokens.iter().filter(|it| is_negation(it)).count();
+        let stems = content_stems(&sequence);
+        let identifiers = find_identifiers(statement);
+        let normal = normalize(statement);
+        let sketch = new_sketch(&stems, &tokens, &identifiers, &normal);
         Self {
             words: sequence.iter().cloned().collect(),
-            stems: content.map(|word| stem(word)).collect(),
+            stems,
             counts,
-            identifiers: find_identifiers(statement),
-            normal: normalize(statement),
+            identifiers,
+            normal,
             numbers: find_numbers(statement, &tokens),
             symbols: find_operators(statement),
             negations: denied(&tokens),
@@ -109,7 +114,13 @@ impl TokenizedStatement {
             phrase: format!(" {} ", tokens.join(" ")),
             sequence,
             tokens,
+            sketch,
         }
+    }
+
+    /// Returns the compact form.
+    pub fn sketch(&self) -> &StatementSketch {
+        &self.sketch
     }
 
     /// Returns the words of [`comparison_words`], in order.
@@ -131,12 +142,7 @@ impl TokenizedStatement {
 
     /// Like [`Self::has_equal_text`], but also ignores articles.
     pub(super) fn has_equal_text_without_articles(&self, other: &Self) -> bool {
-        let bare = |claim: &'_ Self| -> Vec<String> {
-            let words = claim.normal.iter();
-            let words = words.filter(|word| !ARTICLES.contains(&word.as_str()));
-            words.cloned().collect()
-        };
-        bare(self) == bare(other)
+        without_articles(&self.normal).eq(without_articles(&other.normal))
     }
 
     /// Returns whether both have the same code names in a different order.
@@ -181,6 +187,39 @@ impl TokenizedStatement {
         let rest = rest.filter(|token| self.words.contains(*token));
         Some(rest.take(2).map(|token| stem(token)).collect())
     }
+}
+
+impl StatementSketch {
+    /// Analyzes a statement as [`TokenizedStatement::parse`] does, but keeps its sketch only.
+    pub fn parse(statement: &str) -> Self {
+        new_sketch(
+            &content_stems(&comparison_words(statement)),
+            &tokenize(statement),
+            &find_identifiers(statement),
+            &normalize(statement),
+        )
+    }
+}
+
+fn new_sketch(
+    stems: &BTreeSet<String>,
+    tokens: &[String],
+    identifiers: &[String],
+    normal: &[String],
+) -> StatementSketch {
+    let names = identifiers.iter().map(|it| (it, tokenize(it)));
+    StatementSketch::new(stems, tokens, names, without_articles(normal))
+}
+
+/// Returns the stems of the words other than negations.
+fn content_stems(words: &[String]) -> BTreeSet<String> {
+    let content = words.iter().filter(|word| !is_negation(word));
+    content.map(|word| stem(word)).collect()
+}
+
+fn without_articles(words: &[String]) -> impl Iterator<Item = &String> {
+    let words = words.iter();
+    words.filter(|word| !ARTICLES.contains(&word.as_str()))
 }
 
 /// Returns the words of a text in lower case; an apostrophe is part of its word.

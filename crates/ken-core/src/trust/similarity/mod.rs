@@ -9,17 +9,21 @@
 
 mod band;
 mod claim;
+mod neighbors;
 mod opposition;
 mod signals;
+mod sketch;
 
 use std::collections::BTreeSet;
 
 pub use band::{CALIBRATIONS, SimilarityCalibration, SimilarityWeights};
 pub use claim::TokenizedStatement;
 pub(crate) use claim::{is_negation, stem};
+pub use neighbors::{ALL_PAIRS_MAX, SimilarPair, StatementSet};
 pub(crate) use opposition::{has_antonym, is_swapped};
 use opposition::{has_no_opposition, is_opposed};
 pub use signals::SimilaritySignals;
+pub use sketch::StatementSketch;
 
 /// Minimum cosine of duplicate candidates in a batch comparison.
 pub const BATCH_COSINE: f64 = 0.82;
@@ -121,7 +125,7 @@ pub fn compare_statements(
     let is_near = |least: f64| cosine.is_some_and(|cosine| cosine >= least);
     let is_equal =
         a.has_equal_text(b) || (a.has_equal_text_without_articles(b) && is_near(calibration.merge));
-    let is_in_band = score >= calibration.from || is_near(calibration.harvest);
+    let is_in_band = calibration.is_in_band(score, cosine);
     let merging = if is_equal {
         MergeDecision::Merge
     } else if is_in_band || likeness.is_match() {
@@ -149,7 +153,7 @@ pub fn classify_similarity(
     if a.tokens == b.tokens && a.symbols == b.symbols && a.numbers == b.numbers && !is_permuted {
         return SimilarityVerdict::Same;
     }
-    let near = StemOverlap::from_statements(a, b, cosine);
+    let near = StemOverlap::from_sketches(a.sketch(), b.sketch(), cosine);
     // Opposition comes before any match: opposites share nearly all words and a high cosine.
     if near.has_same_subject() && is_opposed(a, b) {
         return SimilarityVerdict::Opposed;
@@ -196,14 +200,10 @@ struct StemOverlap {
 }
 
 impl StemOverlap {
-    fn from_statements(
-        a: &TokenizedStatement,
-        b: &TokenizedStatement,
-        cosine: Option<f64>,
-    ) -> Self {
-        let common = a.stems.intersection(&b.stems).count();
-        let either = a.stems.len() + b.stems.len() - common;
-        let shorter = a.stems.len().min(b.stems.len());
+    fn from_sketches(a: &StatementSketch, b: &StatementSketch, cosine: Option<f64>) -> Self {
+        let common = a.count_common_stems(b);
+        let either = a.stems().len() + b.stems().len() - common;
+        let shorter = a.stems().len().min(b.stems().len());
         let share = |of: usize| common as f64 / of.max(1) as f64;
         Self {
             common,

@@ -3,6 +3,8 @@
 //! Opposites share nearly every word, so neither overlap nor an embedding distinguishes them. They
 //! differ in a negation, an antonym, a number or the order of two things.
 
+use std::sync::LazyLock;
+
 use super::claim::{TokenizedStatement, stem};
 
 /// Pairs of antonyms.
@@ -64,6 +66,14 @@ const ANTONYMS: &[(&str, &str)] = &[
     ("use", "avoid"),
     ("with", "without"),
 ];
+
+/// The stems of [`ANTONYMS`], because the counts of a statement hold stems.
+static ANTONYM_STEMS: LazyLock<Vec<(String, String)>> = LazyLock::new(|| {
+    let pairs = ANTONYMS.iter();
+    pairs
+        .map(|(word, contrary)| (stem(word), stem(contrary)))
+        .collect()
+});
 
 /// Prefixes that turn a word into its antonym.
 const NEGATING_PREFIXES: [&str; 7] = ["un", "in", "im", "ir", "non", "dis", "de"];
@@ -141,18 +151,18 @@ fn any_antonym(
         let of = |claim: &TokenizedStatement| claim.counts.get(word).copied().unwrap_or_default();
         (of(a), of(b))
     };
-    // The list holds dictionary forms, the counts hold stems.
-    let listed = ANTONYMS
+    let listed = ANTONYM_STEMS
         .iter()
-        .any(|(word, contrary)| test(often(&stem(word)), often(&stem(contrary))));
-    let long = |word: &&String| word.len() >= NEGATED_STEM_BYTES_MIN;
-    let words = a.counts.keys().chain(b.counts.keys()).filter(long);
+        .any(|(word, contrary)| test(often(word), often(contrary)));
+    // Looks for the longer word and strips its prefix: most words have none, so this is far cheaper
+    // than looking for every word with every prefix.
+    let mut words = a.counts.keys().chain(b.counts.keys());
     listed
-        || words.into_iter().any(|word| {
-            NEGATING_PREFIXES.iter().any(|beginning| {
-                let contrary = often(&format!("{beginning}{word}"));
-                contrary != (0, 0) && test(often(word), contrary)
-            })
+        || words.any(|contrary| {
+            let words = NEGATING_PREFIXES.iter();
+            let words = words.filter_map(|prefix| contrary.strip_prefix(prefix));
+            let mut words = words.filter(|it| it.len() >= NEGATED_STEM_BYTES_MIN);
+            words.any(|word| often(word) != (0, 0) && test(often(word), often(contrary)))
         })
 }
 

@@ -2,6 +2,7 @@
 
 use super::StemOverlap;
 use super::claim::TokenizedStatement;
+use super::sketch::StatementSketch;
 
 /// Signals of a pair of statements.
 ///
@@ -25,23 +26,15 @@ impl SimilaritySignals {
         b: &TokenizedStatement,
         cosine: Option<f64>,
     ) -> Self {
+        Self::from_sketches(a.sketch(), b.sketch(), cosine)
+    }
+
+    /// Computes the signals from the compact forms of two statements.
+    pub fn from_sketches(a: &StatementSketch, b: &StatementSketch, cosine: Option<f64>) -> Self {
         Self {
             cosine,
-            containment: StemOverlap::from_statements(a, b, cosine).containment,
-            names: shared_name_ratio(a, b),
+            containment: StemOverlap::from_sketches(a, b, cosine).containment,
+            names: a.shared_name_ratio(b),
         }
     }
-}
-
-fn shared_name_ratio(a: &TokenizedStatement, b: &TokenizedStatement) -> f64 {
-    let all = a.identifiers.len() + b.identifiers.len();
-    // Without code names nothing disagrees.
-    if all == 0 {
-        return 1.0;
-    }
-    let known = |names: &[String], by: &TokenizedStatement| {
-        let known = names.iter().filter(|name| by.position_of(name).is_some());
-        known.count()
-    };
-    (known(&a.identifiers, b) + known(&b.identifiers, a)) as f64 / all as f64
 }

@@ -23,7 +23,7 @@ use ken_core::values::time::Date;
 
 use crate::briefing::TaskBriefing;
 use crate::contradictions::{Contradiction, ContradictionResolution};
-use crate::duplicates::DuplicatePair;
+use crate::duplicates::{DuplicatePair, DuplicatePairs};
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::export::ExportFormat;
@@ -120,10 +120,15 @@ impl Engine {
         distill::distill(self, sources, statement, kind, by)
     }
 
-    /// Returns pairs of live entries that may state the same and were not dismissed. Certain
-    /// duplicates come first, then the most likely ones.
-    pub fn duplicate_pairs(&mut self) -> Result<Vec<DuplicatePair>, EngineError> {
-        duplicates::duplicate_pairs(self)
+    /// Returns at most `limit` pairs of live entries that may state the same and were not dismissed,
+    /// and the number of all. Certain duplicates come first, then the most likely ones.
+    pub fn duplicate_pairs(&mut self, limit: usize) -> Result<DuplicatePairs, EngineError> {
+        duplicates::duplicate_pairs(self, limit)
+    }
+
+    /// Returns at most `limit` pairs that a person or an LLM has to decide about.
+    pub fn undecided_pairs(&mut self, limit: usize) -> Result<Vec<DuplicatePair>, EngineError> {
+        duplicates::undecided_pairs(self, limit)
     }
 
     /// Merges entries with identical statements and returns the merged pairs.

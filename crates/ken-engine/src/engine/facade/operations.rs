@@ -154,13 +154,15 @@ impl Engine {
         maintenance::set_maintenance_policy(self, policy, by)
     }
 
-    /// Runs a service on request, due or not, without a limit.
+    /// Runs a service on request, due or not, without a limit of changes. At most `listed` of the
+    /// decisions left to a person are in the outcome.
     pub fn maintain(
         &mut self,
         service: MaintenanceService,
+        listed: usize,
         by: &Actor,
     ) -> Result<ServiceOutcome, EngineError> {
-        maintenance::maintain(self, service, by)
+        maintenance::maintain(self, service, listed, by)
     }
 
     /// Returns the configuration of the model and the state of its vectors.
