@@ -100,8 +100,20 @@ impl RepositoryConfig {
         let text = String::from_utf8_lossy(&bytes);
         // Unknown keys are errors: a misspelled `fail_on` would silently fall back to the default.
         toml::from_str(&text).map_err(|error| {
-            EngineError::Usage(format!("cannot read `{path}`: {}", error.message()))
+            let start = error.span().map_or(0, |span| span.start.min(text.len()));
+            let line = 1 + text.as_bytes()[..start]
+                .iter()
+                .filter(|it| **it == b'\n')
+                .count();
+            let what = error.message().lines().collect::<Vec<_>>().join("; ");
+            EngineError::Usage(format!("`{path}` line {line}: {what}"))
         })
+    }
+
+    /// Loads the file from the work tree; a broken one counts as empty. For readers, which must
+    /// work: opening the ledger adds a notice about it.
+    pub(crate) fn load_or_default(tree: &dyn FileTree) -> Self {
+        Self::load(tree).unwrap_or_default()
     }
 }
 

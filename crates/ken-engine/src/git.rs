@@ -53,6 +53,21 @@ pub(crate) fn sync_blocker(place: &LedgerLocation) -> Result<Option<String>, Git
     Ok((!unmerged.is_empty()).then(|| "there are unmerged paths".to_owned()))
 }
 
+/// Returns the paths of committed segments that differ from HEAD, without deleted ones.
+pub(crate) fn changed_segments(place: &LedgerLocation) -> Result<Vec<String>, GitError> {
+    if head_id(place)?.is_none() {
+        return Ok(Vec::new());
+    }
+    let segments = format!("{KEN_DIR}/**/*.jsonl");
+    let pathspec = format!(":(glob){segments}");
+    let args = ["diff", "--name-only", "-z", "--diff-filter=M", "HEAD", "--"];
+    let out = run_git(place, &[&args[..], &[&pathspec]].concat())?;
+    let names = out.split(|byte| *byte == 0).filter(|it| !it.is_empty());
+    Ok(names
+        .map(|it| String::from_utf8_lossy(it).into_owned())
+        .collect())
+}
+
 /// Returns the names of entry files that differ from HEAD, including new ones.
 pub(crate) fn dirty_entry_files(place: &LedgerLocation) -> Result<BTreeSet<String>, GitError> {
     let folder = entries_folder();

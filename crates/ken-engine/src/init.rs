@@ -7,6 +7,7 @@ use ken_ledger::{Dir as _, DiskError, GitEnv, Ledger, LedgerLocation, RealDir, d
 
 use crate::error::EngineError;
 use crate::files::{open_ken_dir, read_text, write_atomically};
+use crate::validity::is_bare_repository;
 
 /// Markers around Ken's lines in a shared file.
 const BEGIN: &str = "# ken:begin";
@@ -57,6 +58,15 @@ pub enum LedgerRetention {
 
 /// Creates a ledger at the root of the repository that contains `start`, or in `start` itself.
 pub fn init(start: &Path, git: &GitEnv) -> Result<InitOutcome, EngineError> {
+    if is_bare_repository(start) {
+        let why = format!(
+            "`{}` is a bare repository, which has no work tree for entries",
+            start.display()
+        );
+        return Err(EngineError::Usage(format!(
+            "{why}: clone it and run `ken init` in the clone"
+        )));
+    }
     init_at(discover(start, git)?.unwrap_or_else(|| LedgerLocation::plain(start)))
 }
 

@@ -6,15 +6,18 @@ use ken_core::decide;
 use ken_core::ledger::event::BlankReason;
 use ken_core::values::actor::Actor;
 use ken_ledger::check::{LedgerCheck, LedgerSeverity};
+use ken_ledger::cut::CutSegment;
 use ken_ledger::git::{GitOperation, operation_in_progress};
 use ken_ledger::recover::{RecoverScope, RecoveryReport};
 use ken_ledger::replace::{ReplaceError, ReplaceReport};
 use ken_ledger::{SegmentName, layout};
 
+use crate::config::RepositoryConfig;
 use crate::engine::{Engine, READ_TRIES, is_missing_file};
 use crate::error::EngineError;
-use crate::notice::EngineNotice;
-use crate::{files, sync, verify};
+use crate::notice::{EngineNotice, LedgerNotice};
+use crate::validity::WorkTree;
+use crate::{files, git, sync, verify};
 
 /// Number of segments above which `ken doctor` recommends packing.
 pub const SEGMENTS_ADVISED_MAX: usize = 2000;
@@ -130,6 +133,10 @@ pub(crate) fn recover(
     // Recovery comes before the sync, because edits of entry files may be based on recovered
     // events.
     let recovered = engine.ledger.recover(scope, now, &mut *engine.runtime)?;
+    // Segments that are still cut are found again.
+    let is_cut =
+        |it: &EngineNotice| matches!(it, EngineNotice::Ledger(LedgerNotice::SegmentCut { .. }));
+    engine.notices.retain(|it| !is_cut(it));
     engine.refresh()?;
     sync::sync_before_writing(engine)?;
     files::render_due(engine)?;
@@ -155,15 +162,17 @@ pub(crate) fn segment_text(engine: &Engine, path: &str) -> Result<String, Engine
 /// Checks the installation for `ken doctor`.
 pub(crate) fn doctor(engine: &mut Engine) -> Result<Vec<DoctorCheck>, EngineError> {
     let checked = engine.ledger.check()?;
-    let damaged = checked
-        .findings
-        .iter()
-        .filter(|finding| finding.severity == LedgerSeverity::Damage)
-        .count();
+    let cut = cut_segments(engine)?;
+    let damaged = checked.findings.iter().filter(|finding| {
+        let is_cut = cut.iter().any(|it| it.segment.path() == finding.file);
+        finding.severity == LedgerSeverity::Damage && !is_cut
+    });
+    let damaged = damaged.count();
     let segments = engine.ledger.list()?.len();
     let copies = verify::unredacted_copies(engine)?.len();
     let unknown: u32 = engine.workspace()?.unknown.values().sum();
-    Ok(vec![
+    let mut checks: Vec<DoctorCheck> = cut.iter().map(check_cut).collect();
+    checks.extend([
         doctor_check(
             "ledger",
             damaged == 0,
@@ -217,6 +226,131 @@ pub(crate) fn doctor(engine: &mut Engine) -> Result<Vec<DoctorCheck>, EngineErro
             },
         ),
         check_attributes(engine),
+        check_config(engine)?,
+        check_hand_edits(engine)?,
+    ]);
+    checks.extend(check_git(engine)?);
+    Ok(checks)
+}
+
+/// Returns the sealed segments that lost their end, also those whose events only git has.
+fn cut_segments(engine: &Engine) -> Result<Vec<CutSegment>, EngineError> {
+    let mut cut = engine.ledger.cut_segments(None)?;
+    let mut more: Vec<SegmentName> = Vec::new();
+    // Git tracks sealed segments only, and those never change.
+    if engine.place.git.is_some() {
+        let changed = git::changed_segments(&engine.place)?.into_iter();
+        more.extend(changed.filter_map(|it| SegmentName::from_tree_path(&it).ok()));
+    }
+    let short = engine.index.short_segments()?.into_iter();
+    more.extend(short.filter_map(|it| it.segment.parse().ok()));
+    for segment in more {
+        if cut.iter().all(|it| it.segment != segment) {
+            cut.push(CutSegment {
+                segment,
+                missing: 0,
+                whole_len: 0,
+            });
+        }
+    }
+    Ok(cut)
+}
+
+fn check_cut(cut: &CutSegment) -> DoctorCheck {
+    let path = cut.segment.tree_path();
+    let (message, fix) = match cut.missing {
+        0 => (
+            format!("{path} differs from the committed file, which never changes"),
+            format!("git checkout -- {path}"),
+        ),
+        missing => (
+            format!(
+                "{path} is cut short: {} missing",
+                count_noun(missing, "event")
+            ),
+            "ken ledger recover".to_owned(),
+        ),
+    };
+    DoctorCheck {
+        name: "ledger",
+        status: DoctorStatus::Error,
+        message,
+        fix: Some(fix),
+    }
+}
+
+fn check_config(engine: &Engine) -> Result<DoctorCheck, EngineError> {
+    let loaded = RepositoryConfig::load(&WorkTree::new(&engine.place)?);
+    let message = "every key of .ken/config.toml is valid".to_owned();
+    Ok(doctor_check("config", loaded.is_ok(), message, || {
+        let why = loaded.err().map(|error| error.to_string());
+        let fix = "correct .ken/config.toml; the defaults apply until then";
+        (DoctorStatus::Error, why.unwrap_or_default(), fix)
+    }))
+}
+
+fn check_hand_edits(engine: &Engine) -> Result<DoctorCheck, EngineError> {
+    let edits = sync::pending::count_unrecorded_edits(engine)?;
+    let message = "every edit of an entry file is recorded".to_owned();
+    Ok(doctor_check("edits", edits == 0, message, || {
+        let files = match edits {
+            1 => "1 entry file was".to_owned(),
+            more => format!("{more} entry files were"),
+        };
+        let message = format!("{files} edited or deleted and not recorded");
+        (DoctorStatus::Warning, message, "ken sync")
+    }))
+}
+
+/// Checks the git repository: identity, lost events, history.
+fn check_git(engine: &Engine) -> Result<Vec<DoctorCheck>, EngineError> {
+    let Some(dirs) = &engine.place.git else {
+        return Ok(Vec::new());
+    };
+    let identity = git::identity(&engine.place);
+    let who = identity.as_ref().map(ToString::to_string);
+    let lost = engine.ledger.count_lost()?;
+    let is_shallow = dirs.common_dir.join("shallow").exists();
+    Ok(vec![
+        doctor_check(
+            "identity",
+            identity.is_some(),
+            format!("you are {}", who.unwrap_or_default()),
+            || {
+                (
+                    DoctorStatus::Warning,
+                    "git has no user.email, so your entries get the name of your account"
+                        .to_owned(),
+                    "git config user.email YOU@EXAMPLE.ORG",
+                )
+            },
+        ),
+        doctor_check(
+            "recoverable",
+            lost == 0,
+            "no event was lost".to_owned(),
+            || {
+                let are = if lost == 1 { "is" } else { "are" };
+                let events = count_noun(lost, "event");
+                (
+                    DoctorStatus::Warning,
+                    format!("{events} {are} in the journal, but in no branch or work tree"),
+                    "ken ledger recover",
+                )
+            },
+        ),
+        doctor_check(
+            "history",
+            !is_shallow,
+            "git has the whole history".to_owned(),
+            || {
+                (
+                    DoctorStatus::Warning,
+                    "this is a shallow clone: authors of older edits are unknown".to_owned(),
+                    "git fetch --unshallow",
+                )
+            },
+        ),
     ])
 }
 

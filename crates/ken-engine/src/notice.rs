@@ -3,11 +3,12 @@
 use ken_core::values::actor::Actor;
 use ken_core::values::id::EntryId;
 use ken_index::Backend;
+pub use ken_ledger::LedgerNotice;
 
 /// Information for the user; never an error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EngineNotice {
-    Ledger(ken_ledger::LedgerNotice),
+    Ledger(LedgerNotice),
     /// A person's edit of an entry file became an event.
     EditSynced {
         entry: EntryId,
@@ -51,6 +52,14 @@ pub enum EngineNotice {
     },
     /// The index was damaged or of another version and was rebuilt.
     IndexRebuilt,
+    /// The configuration file is broken, and the defaults apply.
+    ConfigInvalid {
+        why: String,
+    },
+    /// The index cannot be written, so this command built one in memory.
+    IndexInMemory {
+        why: String,
+    },
     /// The list of signers is not committed and therefore not in force.
     SignersNotCommitted,
     /// The configured model is not available; another one serves instead.

@@ -1,6 +1,7 @@
 //! Files of other tools in a repository that Ken edits on request, such as an agent's settings.
 //!
-//! Access is confined to the repository and follows no symbolic links. Files are replaced
+//! Access is confined to the repository. A folder may be a symbolic link to another folder of the
+//! repository, such as `.claude/skills`; other links are not followed. Files are replaced
 //! atomically, keep their permissions, and have a size limit.
 
 use std::io;
@@ -55,6 +56,7 @@ impl RootFiles {
 
     /// Returns a file's text, `None` if it does not exist, or the reason why Ken cannot edit it.
     pub fn read(&self, path: &str) -> Result<Option<String>, String> {
+        let path = &self.resolve(path);
         let Some(stat) = self.dir.stat(path).map_err(|error| error.to_string())? else {
             return Ok(None);
         };
@@ -78,8 +80,15 @@ impl RootFiles {
     /// Creates the parent folders of a file; returns the new ones, outermost first.
     pub fn create_parent_folders(&self, path: &str) -> Result<Vec<String>, EngineError> {
         let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
-        let made = self.dir.create_missing_dirs(folder);
-        Ok(made.map_err(DiskError::on("create", folder))?)
+        let real = self.resolve_folder(folder);
+        let made = self.dir.create_missing_dirs(&real);
+        let made = made.map_err(DiskError::on("create", folder))?.len();
+        // New folders are the innermost ones. They are named as the caller does, not by the folder
+        // that a link leads to.
+        let ends = folder.match_indices('/').map(|(end, _)| end);
+        let all: Vec<usize> = ends.chain([folder.len()]).collect();
+        let new = all[all.len().saturating_sub(made)..].iter();
+        Ok(new.map(|end| folder[..*end].to_owned()).collect())
     }
 
     /// Replaces a file's text; its folder must exist.
@@ -87,6 +96,7 @@ impl RootFiles {
         // In a repository, the draft is in `.ken/.local`: an agent might read a temporary file
         // among its settings.
         self.create_parent_folders(self.draft)?;
+        let path = &self.resolve(path);
         let written = self
             .dir
             .replace_keeping_permissions(self.draft, path, text.as_bytes());
@@ -95,10 +105,47 @@ impl RootFiles {
 
     /// Removes a file if it exists.
     pub fn remove(&self, path: &str) -> Result<(), EngineError> {
+        let path = &self.resolve(path);
         match self.dir.remove(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             other => Ok(other.map_err(DiskError::on("remove", path))?),
         }
+    }
+
+    /// Returns the path of a file with links among its folders replaced by the folders they lead to.
+    fn resolve(&self, path: &str) -> String {
+        match path.rsplit_once('/') {
+            None => path.to_owned(),
+            Some((folder, file)) => match self.resolve_folder(folder).as_str() {
+                "" => file.to_owned(),
+                folder => format!("{folder}/{file}"),
+            },
+        }
+    }
+
+    /// Returns the path of a folder, which need not exist, without links.
+    ///
+    /// A link out of the repository, or into `.git` or `.ken`, stays, and the access that follows is
+    /// refused. The access itself follows no link, so a link that changes meanwhile does no harm.
+    fn resolve_folder(&self, folder: &str) -> String {
+        let resolved = || {
+            let root = self.root.canonicalize().ok()?;
+            let mut ancestors = Path::new(folder).ancestors();
+            // The rest does not exist yet, so it contains no link.
+            let found = ancestors.find_map(|it| Some((it, root.join(it).canonicalize().ok()?)));
+            let (existing, real) = found?;
+            let rest = Path::new(folder).strip_prefix(existing).ok()?;
+            let above = real.strip_prefix(&root).ok()?.components();
+            // Not `join`, which ends with a slash if there is no rest.
+            let inside: PathBuf = above.chain(rest.components()).collect();
+            let is_private = inside.starts_with(".git") || inside.starts_with(KEN_DIR);
+            let inside = inside.to_str().filter(|_| !is_private)?;
+            Some(inside.replace(std::path::MAIN_SEPARATOR, "/"))
+        };
+        // A link below `.ken` is always an error.
+        let is_own = Path::new(folder).starts_with(KEN_DIR);
+        let resolved = if is_own { None } else { resolved() };
+        resolved.unwrap_or_else(|| folder.to_owned())
     }
 
     /// Removes empty folders, innermost first.
@@ -107,7 +154,7 @@ impl RootFiles {
         folders: impl DoubleEndedIterator<Item = &'a str>,
     ) -> Result<(), EngineError> {
         for folder in folders.rev() {
-            let removed = self.dir.remove_empty_dir(folder);
+            let removed = self.dir.remove_empty_dir(&self.resolve_folder(folder));
             removed.map_err(DiskError::on("remove", folder))?;
         }
         Ok(())

@@ -66,6 +66,7 @@ impl Ledger {
         self.check_leftovers(&mut checked);
         if self.parts.git.is_some() {
             self.check_journal(&mut checked)?;
+            self.check_cuts(&mut checked)?;
         }
         Ok(checked)
     }
@@ -106,9 +107,29 @@ impl Ledger {
                     );
                 }
                 (_, Err(error)) => checked.damage(&path, None, error.to_string()),
-                (Ok(name), Ok(bytes)) => check_segment(&name, &bytes, checked, seen),
+                (Ok(name), Ok(bytes)) => {
+                    // A write to a sealed segment cannot be in progress.
+                    let torn = if self.is_open_segment(&name) {
+                        LedgerSeverity::Note
+                    } else {
+                        LedgerSeverity::Damage
+                    };
+                    check_segment((&name, torn), &bytes, checked, seen);
+                }
             }
         }
+    }
+
+    fn check_cuts(&self, checked: &mut LedgerCheck) -> Result<(), DiskError> {
+        for cut in self.cut_segments(None)? {
+            let missing = cut.missing;
+            let message = format!(
+                "the file is cut short: {missing} of its events are only in the journal; \
+                 `ken ledger recover` restores it"
+            );
+            checked.damage(&cut.segment.path(), None, message);
+        }
+        Ok(())
     }
 
     fn check_leftovers(&self, checked: &mut LedgerCheck) {
@@ -171,7 +192,7 @@ impl LedgerCheck {
 }
 
 fn check_segment(
-    name: &SegmentName,
+    (name, torn): (&SegmentName, LedgerSeverity),
     bytes: &[u8],
     checked: &mut LedgerCheck,
     seen: &mut SeenEventCopies,
@@ -204,11 +225,8 @@ fn check_segment(
                 }
             }
             (Err(_), LineEnding::None) => {
-                checked.note(
-                    &path,
-                    Some(line),
-                    "the line is incomplete: a write was interrupted".to_owned(),
-                );
+                let message = "the line is incomplete: a write was interrupted".to_owned();
+                checked.find(&path, Some(line), torn, message);
             }
             (Err(damage), LineEnding::Newline) => {
                 checked.damage(&path, Some(line), display_with_causes(&damage));

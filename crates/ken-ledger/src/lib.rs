@@ -13,6 +13,7 @@
 //! change them.
 
 pub mod check;
+pub mod cut;
 pub mod disk;
 pub mod git;
 pub mod journal;

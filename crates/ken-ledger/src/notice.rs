@@ -32,6 +32,9 @@ pub enum LedgerNotice {
     SegmentBehind { segment: SegmentName, error: String },
     /// A journal record is unreadable; events in segments are not affected.
     JournalDamaged { file: String, line: u64 },
+    /// A sealed segment lost its end. The journal has `missing` of its events; with 0, only git may
+    /// have them.
+    SegmentCut { segment: SegmentName, missing: u64 },
     /// The directory was copied, so it received a new node id.
     Copied,
     /// Local state was unreadable and was reset.

@@ -1,5 +1,7 @@
 //! Recovery of events that a reset, clean or deleted worktree removed from every worktree and ref.
 //!
+//! Cut segments are completed first, see [`crate::cut`].
+//!
 //! The journal has every event that this clone wrote. An event that is in no worktree's ledger and
 //! in no file reachable from a ref or stash is lost, and is written into a new segment. An event on
 //! another branch is not lost: it arrives with the merge. `Ledger::event_ids_elsewhere` returns
@@ -81,6 +83,7 @@ impl Ledger {
         if settled.unsaved {
             settled.state.save(&*self.parts.worktree, &self.memo)?;
         }
+        self.restore_cut_segments(&lock, &mut recovered)?;
         let lost = self.lost(&**git, &mut recovered.notices)?;
         if lost.is_empty() {
             return Ok(recovered);
@@ -96,6 +99,14 @@ impl Ledger {
         let lines = self.lines_of(&lost, &blanked, &wanted, &mut recovered)?;
         self.write_recovered(&lock, lines, (now, ids), &mut recovered)?;
         Ok(recovered)
+    }
+
+    /// Returns the number of events that [`Self::recover`] would write into new segments.
+    pub fn count_lost(&self) -> Result<u64, RecoverError> {
+        let Some(git) = &self.parts.git else {
+            return Ok(0);
+        };
+        Ok(self.lost(&**git, &mut Vec::new())?.len() as u64)
     }
 
     /// Returns the ids of events that only the journal has.

@@ -74,12 +74,16 @@ impl Ledger {
             .unwrap_or_default()
     }
 
+    /// Returns whether lines may still be appended to a segment.
+    pub fn is_open_segment(&self, name: &SegmentName) -> bool {
+        let state = OpenState::load(&*self.parts.worktree, &self.memo, &mut Vec::new());
+        state.is_ok_and(|state| state.segments.iter().any(|open| open.name == *name))
+    }
+
     /// Repairs one open segment in which a reader found damage; returns whether to read it again.
     pub fn repair_open_segment(&self, name: &SegmentName) -> bool {
-        let state = OpenState::load(&*self.parts.worktree, &self.memo, &mut Vec::new());
         // Damage in a sealed segment is permanent and must be reported, not hidden by a repair.
-        let open = state.is_ok_and(|state| state.segments.iter().any(|open| open.name == *name));
-        open && self.repair_if_unlocked(ComparisonDepth::Bytes).is_some()
+        self.is_open_segment(name) && self.repair_if_unlocked(ComparisonDepth::Bytes).is_some()
     }
 
     fn repair_if_unlocked(&self, depth: ComparisonDepth) -> Option<Vec<LedgerNotice>> {

@@ -1,7 +1,7 @@
 //! Texts of notices: side effects of a command, with the recommended action.
 
 use ken_engine::model::Backend;
-use ken_engine::notice::{EngineNotice, EntryFileEdit};
+use ken_engine::notice::{EngineNotice, EntryFileEdit, LedgerNotice};
 
 use super::pluralize;
 
@@ -11,7 +11,7 @@ const FILES_MAX: usize = 5;
 /// Renders a notice as one sentence.
 pub(super) fn notice_text(notice: &EngineNotice) -> String {
     match notice {
-        EngineNotice::Ledger(notice) => format!("{notice:?}"),
+        EngineNotice::Ledger(notice) => ledger_notice_text(notice),
         EngineNotice::EditSynced { entry, edit, by } => match edit {
             EntryFileEdit::Reworded => format!("{by} edited {entry} in its file"),
             EntryFileEdit::Confirmed => format!("{by} confirmed {entry} in its file"),
@@ -52,6 +52,12 @@ pub(super) fn notice_text(notice: &EngineNotice) -> String {
         EngineNotice::IndexRebuilt => {
             "the index was damaged or had another version; Ken rebuilt it".to_owned()
         }
+        EngineNotice::ConfigInvalid { why } => {
+            format!("{why}; the defaults apply until you correct it")
+        }
+        EngineNotice::IndexInMemory { why } => format!(
+            "cannot write the index in .ken/.index ({why}); this command reads the whole ledger instead"
+        ),
         EngineNotice::SignersNotCommitted => {
             "`.ken/allowed_signers` is not committed and so not in effect; no signature was required".to_owned()
         }
@@ -79,6 +85,81 @@ pub(super) fn notice_text(notice: &EngineNotice) -> String {
         EngineNotice::MaintenanceFailed { why } => {
             format!("maintenance failed: {why}; see `ken health maintain`")
         }
+    }
+}
+
+/// Renders a notice of the ledger as one sentence.
+fn ledger_notice_text(notice: &LedgerNotice) -> String {
+    let events = |count: u64| pluralize(count, "event", "events");
+    let branch = |name: &str| name.strip_prefix("refs/heads/").unwrap_or(name).to_owned();
+    match notice {
+        LedgerNotice::SegmentCarriedOver {
+            segment,
+            written_on,
+            now_on,
+            events: count,
+        } => format!(
+            "{} written on {} came along to {}: {} is not committed",
+            events(*count),
+            branch(written_on),
+            branch(now_on),
+            segment.tree_path(),
+        ),
+        LedgerNotice::TornTail {
+            file,
+            line,
+            moved_to,
+            ..
+        } => format!("{file} line {line} was an interrupted write, moved to {moved_to}"),
+        LedgerNotice::SegmentRepaired {
+            segment,
+            events: count,
+        } => format!(
+            "{} was damaged by a crash; Ken restored {} from the journal",
+            segment.tree_path(),
+            events(*count),
+        ),
+        LedgerNotice::BytesMovedAside {
+            segment,
+            line,
+            moved_to,
+            ..
+        } => format!(
+            "damaged bytes of {} line {line} were moved to {moved_to}",
+            segment.tree_path()
+        ),
+        LedgerNotice::SegmentBehind { segment, error } => format!(
+            "the events are safe in the journal, but {} could not be written: {error}; the next command that writes retries",
+            segment.tree_path()
+        ),
+        LedgerNotice::JournalDamaged { file, line } => {
+            format!("{file} line {line} is damaged; the events in .ken are not affected")
+        }
+        LedgerNotice::SegmentCut {
+            segment,
+            missing: 0,
+        } => {
+            let path = segment.tree_path();
+            format!(
+                "{path} is cut short, and its last events are missing: `git checkout -- {path}` restores a committed file"
+            )
+        }
+        LedgerNotice::SegmentCut { segment, missing } => format!(
+            "{} is cut short: {} missing; `ken ledger recover` restores it",
+            segment.tree_path(),
+            pluralize(*missing, "event is", "events are"),
+        ),
+        LedgerNotice::Copied => {
+            "this folder is a copy of another one; it has a new node id now".to_owned()
+        }
+        LedgerNotice::StateLost { file } => format!("{file} was unreadable; Ken reset it"),
+        LedgerNotice::ReplacementCompleted { commit } => {
+            let also = if *commit { " and committed it" } else { "" };
+            format!("Ken finished an interrupted pack or redaction{also}")
+        }
+        LedgerNotice::ReplacementPending { error } => format!(
+            "an interrupted pack or redaction is not finished: {error}; the next command that writes retries"
+        ),
     }
 }
 

@@ -22,6 +22,7 @@ mod many;
 mod model;
 mod promotion;
 mod reading;
+mod robustness;
 mod runs;
 mod search;
 mod signatures;

@@ -49,6 +49,34 @@ fn links_are_not_followed() {
 
 #[cfg(unix)]
 #[test]
+fn a_folder_that_is_a_link_inside_the_repository_is_followed() {
+    use std::os::unix::fs::symlink;
+    let env = repository_with_ledger();
+    fs::create_dir(env.root().join("skills")).unwrap();
+    fs::create_dir(env.root().join(".claude")).unwrap();
+    symlink("../skills", env.root().join(".claude/skills")).unwrap();
+    let _ = env.run(["setup", "claude"]).success();
+    assert!(env.read("skills/ken/SKILL.md").contains("ken"));
+    assert!(env.root().join(".claude/skills").is_symlink());
+    let _ = env.run(["setup", "--check", "claude"]).success();
+    let _ = env.run(["setup", "--remove", "--yes"]).success();
+    assert!(!env.root().join("skills/ken").exists());
+    assert!(env.root().join(".claude/skills").is_symlink());
+    // Git's own folder belongs to the repository, but not to its users.
+    fs::remove_file(env.root().join(".claude/skills")).unwrap();
+    symlink("../.git/hooks", env.root().join(".claude/skills")).unwrap();
+    let told = env.run(["setup", "claude"]);
+    assert_eq!(told.exit, 1, "{told}");
+    assert!(
+        told.stderr
+            .contains("`ken setup --print claude-code` prints the configuration"),
+        "{told}"
+    );
+    assert!(!env.root().join(".git/hooks/ken").exists());
+}
+
+#[cfg(unix)]
+#[test]
 fn claude_md_that_is_agents_md_needs_no_import() {
     let env = repository_with_ledger();
     env.write("AGENTS.md", "# Ours\n");
@@ -72,6 +100,7 @@ fn folders_large_files_and_bytes_that_are_no_text_are_refused() {
     note: AGENTS.md: not changed: it is larger than 1024 KiB
     note: .mcp.json: not changed: `.mcp.json` is a directory instead of a file
     note: .claude/settings.json: not changed: it is not UTF-8
+    hint: `ken setup --print claude-code` prints the configuration, to write it by hand
     Ken changes nothing outside the repository, commits nothing and grants no permission; `ken setup --remove` undoes the changes.
     Done: 1 file written.
     hint: restart Claude Code, then commit the files to share them

@@ -6,7 +6,7 @@
 
 mod facade;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,20 +19,24 @@ use ken_core::values::actor::{Actor, ActorRole};
 use ken_core::values::hlc::{DRIFT_MAX_MS, Hlc};
 use ken_core::values::id::{EventId, NodeId};
 use ken_core::values::time::Timestamp;
-use ken_index::{Index, ListedSegment, RebuildReason, RefreshReport, SegmentAppend};
+use ken_index::{
+    Index, IndexError, ListedSegment, RebuildReason, RefreshReport, SegmentAppend, ShortSegment,
+};
 use ken_ledger::layout::{KEN_DIR, SegmentNameError, VERSION, VERSION_FILE};
 use ken_ledger::replace::ReplaceError;
 use ken_ledger::{
-    Dir as _, GitEnv, Ledger, LedgerLocation, ReadError, RealDir, SegmentName, SegmentWrite,
-    discover,
+    Dir as _, GitEnv, Ledger, LedgerLocation, LedgerNotice, ReadError, RealDir, SegmentName,
+    SegmentWrite, discover,
 };
 
+use crate::config::RepositoryConfig;
 use crate::error::EngineError;
 use crate::files::{ViewState, open_ken_dir};
 use crate::guard::Guard;
 use crate::model::ActiveModel;
 use crate::notice::EngineNotice;
 use crate::runtime::Runtime;
+use crate::validity::WorkTree;
 
 /// The index's folder, below `.ken/`.
 const INDEX_DIR: &str = ".index";
@@ -106,7 +110,7 @@ impl Engine {
         let ledger = Ledger::open(&place)?;
         check_version(&place)?;
         let ken = Arc::new(open_ken_dir(&place)?);
-        let index = open_index(&place, &ken)?;
+        let (index, notice) = open_index(&place, &ken)?;
         let mut engine = Self {
             place,
             ken,
@@ -114,7 +118,7 @@ impl Engine {
             index,
             runtime: world,
             caller_actor: actor,
-            notices: Vec::new(),
+            notices: notice.into_iter().collect(),
             views: ViewState::default(),
             retracted_claims: None,
             edits_synced: false,
@@ -123,8 +127,32 @@ impl Engine {
             guard: Guard::default(),
             redacted_secrets: BTreeSet::new(),
         };
-        engine.refresh()?;
+        match engine.refresh() {
+            // For example a read-only checkout.
+            Err(EngineError::Index(error)) if error.is_unwritable() => {
+                engine.use_memory_index(&error)?;
+            }
+            other => other?,
+        }
+        engine.report_broken_config();
         Ok(engine)
+    }
+
+    /// Replaces an index that cannot be written with one in memory.
+    fn use_memory_index(&mut self, error: &IndexError) -> Result<(), EngineError> {
+        self.index = Index::open_in_memory()?;
+        let why = describe_index_error(error);
+        self.notices.push(EngineNotice::IndexInMemory { why });
+        self.refresh()
+    }
+
+    /// Adds a notice if the configuration file is broken.
+    fn report_broken_config(&mut self) {
+        let loaded = WorkTree::new(&self.place).map(|it| RepositoryConfig::load(&it));
+        // Errors other than a broken file are reported by the commands that need the work tree.
+        if let Ok(Err(EngineError::Usage(why))) = loaded {
+            self.notices.push(EngineNotice::ConfigInvalid { why });
+        }
     }
 
     /// Sets the user's guard: names that must not be written, secrets seen before.
@@ -167,7 +195,13 @@ impl Engine {
     pub fn refresh(&mut self) -> Result<(), EngineError> {
         self.notices
             .extend(self.ledger.heal().into_iter().map(EngineNotice::Ledger));
-        let refreshed = self.update_index_with_retries(IndexUpdate::Incremental)?;
+        let mut refreshed = self.update_index_with_retries(IndexUpdate::Incremental)?;
+        let torn = refreshed.torn.iter();
+        // The journal has the events of an open segment.
+        if torn.filter(|it| self.repair_segment(&it.segment)).count() > 0 {
+            refreshed = self.update_index_with_retries(IndexUpdate::Incremental)?;
+        }
+        self.report_cut_segments(&refreshed);
         // The first index and a large change, such as a checkout, are normal; damage is worth a
         // notice.
         if refreshed
@@ -177,6 +211,44 @@ impl Engine {
             self.notices.push(EngineNotice::IndexRebuilt);
         }
         Ok(())
+    }
+
+    /// Adds a notice for each sealed segment that lost its end.
+    fn report_cut_segments(&mut self, refreshed: &RefreshReport) {
+        let torn = refreshed.torn.iter().map(|it| &it.segment);
+        let named = torn.chain(refreshed.short.iter().map(|it| &it.segment));
+        let named: BTreeSet<SegmentName> = named.filter_map(|it| it.parse().ok()).collect();
+        // A new index knows no earlier lengths; then the journal alone can tell.
+        let among = match refreshed.rebuilt {
+            Some(_) => None,
+            None if named.is_empty() => return,
+            None => Some(&named),
+        };
+        // A damaged journal must not keep anyone from reading.
+        let cut = self.ledger.cut_segments(among).unwrap_or_default();
+        let short = cut.iter().map(|it| ShortSegment {
+            segment: it.segment.path(),
+            whole_len: it.whole_len,
+        });
+        let short: Vec<ShortSegment> = short.collect();
+        if short.iter().any(|it| !refreshed.short.contains(it)) {
+            // An index that cannot be written is rebuilt by every command, and found out again.
+            let _ = self.index.remember_short_segments(&short);
+        }
+        let mut missing: BTreeMap<SegmentName, u64> = named.into_iter().map(|it| (it, 0)).collect();
+        missing.extend(cut.into_iter().map(|it| (it.segment, it.missing)));
+        for (segment, missing) in missing {
+            // Another process may be writing to an open segment right now; and a file that lacks
+            // its last newline lacks no event.
+            let has_all = short.iter().any(|it| it.segment == segment.path());
+            if missing == 0 && (has_all || self.ledger.is_open_segment(&segment)) {
+                continue;
+            }
+            let notice = EngineNotice::Ledger(LedgerNotice::SegmentCut { segment, missing });
+            if !self.notices.contains(&notice) {
+                self.notices.push(notice);
+            }
+        }
     }
 
     /// Discards the index and rebuilds it from the segments.
@@ -399,13 +471,31 @@ fn to_index_stat(stat: &ken_ledger::SegmentStat) -> ListedSegment {
     }
 }
 
-/// Opens the index, or one in memory if the tree is not writable.
-fn open_index(place: &LedgerLocation, dir: &RealDir) -> Result<Index, EngineError> {
-    if dir.create_dirs(INDEX_DIR).is_err() {
-        return Ok(Index::open_in_memory()?);
+/// Opens the index, or one in memory with the reason if the tree is not writable.
+fn open_index(
+    place: &LedgerLocation,
+    dir: &RealDir,
+) -> Result<(Index, Option<EngineNotice>), EngineError> {
+    let in_memory = |why: String| {
+        let notice = EngineNotice::IndexInMemory { why };
+        Ok((Index::open_in_memory()?, Some(notice)))
+    };
+    if let Err(error) = dir.create_dirs(INDEX_DIR) {
+        return in_memory(error.to_string());
     }
     let path: PathBuf = place.root.join(KEN_DIR).join(INDEX_DIR).join(INDEX_FILE);
-    Ok(Index::open(&path)?)
+    match Index::open(&path) {
+        Err(error) if error.is_unwritable() => in_memory(describe_index_error(&error)),
+        opened => Ok((opened?, None)),
+    }
+}
+
+/// Returns the cause of an index error on one line.
+fn describe_index_error(error: &IndexError) -> String {
+    match std::error::Error::source(error) {
+        Some(cause) => cause.to_string(),
+        None => error.to_string(),
+    }
 }
 
 /// Rejects a ledger with a newer major version than this build supports.

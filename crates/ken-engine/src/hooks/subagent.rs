@@ -101,7 +101,7 @@ pub(crate) fn handle_subagent_hook(
     if !hook.accepts_context {
         return Ok(None);
     }
-    let own = RepositoryConfig::load(&WorkTree::new(&engine.place)?)?.surfacing;
+    let own = RepositoryConfig::load_or_default(&WorkTree::new(&engine.place)?).surfacing;
     match surfacing_mode(role, own) {
         SurfacingMode::Push => push_to_subagent(engine, hook, role),
         SurfacingMode::Pull => Ok(Some(instructions(agent_texts::PULL, role))),

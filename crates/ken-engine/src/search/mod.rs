@@ -137,7 +137,7 @@ fn thread_visibility(
     if found.iter().all(|it| it.entry.thread().is_none()) {
         return Ok(ThreadVisibility::default());
     }
-    let config = RepositoryConfig::load(&WorkTree::new(&engine.place)?)?;
+    let config = RepositoryConfig::load_or_default(&WorkTree::new(&engine.place)?);
     Ok(config.search.thread_visibility)
 }
 

@@ -169,7 +169,8 @@ pub(crate) fn note_unrecorded_edits(engine: &mut Engine) {
     }
 }
 
-fn count_unrecorded_edits(engine: &Engine) -> Result<usize, EngineError> {
+/// Returns the number of entry files whose edit is not an event yet. Changes nothing.
+pub(crate) fn count_unrecorded_edits(engine: &Engine) -> Result<usize, EngineError> {
     match count_changed_files(&engine.ken)? {
         1..=READ_FILES_MAX => {}
         _ => return Ok(0),

@@ -153,8 +153,7 @@ pub(crate) fn check_entries(
     haste: Effort,
 ) -> Result<Vec<EntryCheck>, EngineError> {
     let version = CodeVersion::Work(WorkTree::new(&engine.place)?);
-    // Reading must work with a broken configuration; `ken verify` reports the error.
-    let config = RepositoryConfig::load(&version).unwrap_or_default();
+    let config = RepositoryConfig::load_or_default(&version);
     let reader = VersionReader::new(&version, &mut engine.index, engine.runtime.now());
     let mut checker = EntryChecker::new(reader, search, haste, &config.facts);
     let mut checked = Vec::with_capacity(entries.len());

@@ -172,6 +172,8 @@ pub(crate) fn absorbed_edits(engine: &mut Engine) -> Vec<String> {
             | EngineNotice::ManyFilesGone { .. }
             | EngineNotice::CopiesRedacted { .. }
             | EngineNotice::RedactionDeferred { .. }
+            | EngineNotice::ConfigInvalid { .. }
+            | EngineNotice::IndexInMemory { .. }
             | EngineNotice::IndexRebuilt
             | EngineNotice::ModelMissing { .. }
             | EngineNotice::ActionRequired { .. }

@@ -160,3 +160,44 @@ fn a_blanked_event_comes_back_blanked() {
     recover_events(&mut repository, &work, RecoverScope::ThisBranch);
     assert_eq!(ledger_lines(&open(&work)), event_lines([&a.redacted(), &b]));
 }
+
+#[test]
+fn every_cut_of_a_sealed_segment_is_found_and_restored() {
+    let mut repository = GitTestRepository::new(&[]);
+    let work = repository.work();
+    let (_, appended) = repository.add();
+    repository.add();
+    repository.git(&["add", "."]);
+    repository.git(&["commit", "-qm", "x"]);
+    // Seals the segment and opens another one.
+    repository.add();
+    let segment = appended.written[0].segment.clone();
+    let path = work.join(segment.tree_path());
+    let whole = fs::read(&path).unwrap();
+    assert_eq!(open(&work).cut_segments(None).unwrap(), []);
+    let first_line = whole.iter().position(|byte| *byte == b'\n').unwrap() + 1;
+    for cut in [
+        0,
+        1,
+        first_line - 1,
+        first_line,
+        first_line + 1,
+        whole.len() - 1,
+    ] {
+        fs::write(&path, &whole[..cut]).unwrap();
+        let found = open(&work).cut_segments(None).unwrap();
+        // A last line without its newline is complete.
+        let kept = [first_line - 1, whole.len() - 1];
+        let missing = kept.iter().filter(|end| cut < **end).count() as u64;
+        assert_eq!(found.len(), 1, "cut at {cut}");
+        assert_eq!(found[0].segment, segment);
+        assert_eq!(found[0].missing, missing, "cut at {cut}");
+        assert_eq!(found[0].whole_len, whole.len() as u64);
+        let recovered = recover_events(&mut repository, &work, RecoverScope::ThisBranch);
+        assert_eq!(recovered.segments, [segment.clone()], "cut at {cut}");
+        let counted: u64 = recovered.restored.values().sum();
+        assert_eq!(counted, missing, "cut at {cut}");
+        assert_eq!(fs::read(&path).unwrap(), whole, "cut at {cut}");
+        assert_eq!(open(&work).cut_segments(None).unwrap(), []);
+    }
+}

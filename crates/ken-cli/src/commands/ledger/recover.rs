@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use clap::Args;
+use ken_engine::notice::{EngineNotice, LedgerNotice};
 use ken_engine::recover::RecoverScope;
 use serde::Serialize;
 
@@ -36,7 +37,11 @@ pub(in crate::commands) fn run(
     } else {
         RecoverScope::ThisBranch
     };
-    let recovered = session.write(|engine, _| Ok(engine.recover(scope)?))?;
+    let (recovered, notices) = session.write_quietly(|engine, _| Ok(engine.recover(scope)?))?;
+    session.printer.notices(&notices)?;
+    let is_cut =
+        |it: &EngineNotice| matches!(it, EngineNotice::Ledger(LedgerNotice::SegmentCut { .. }));
+    let is_whole = !notices.iter().any(is_cut);
     let object = RecoveryObject {
         schema: "ken.recovery.v1",
         segments: recovered
@@ -54,7 +59,7 @@ pub(in crate::commands) fn run(
     for path in &object.segments {
         session.printer.line(path)?;
     }
-    if object.restored.is_empty() {
+    if object.restored.is_empty() && is_whole {
         session.printer.talk("no events are missing")?;
     }
     for (branch, events) in &object.restored {

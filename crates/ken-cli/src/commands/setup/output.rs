@@ -137,6 +137,14 @@ pub(super) fn left_alone(session: &mut Session<'_>, plan: &Plan) -> Result<(), C
                 .note(&format!("{}: {why}", step.target.path))?;
         }
     }
+    let mut refused = plan.steps.iter().filter(|it| it.problem.is_some());
+    let agent = refused.find_map(|it| it.agents.first());
+    if let Some(agent) = agent {
+        session.printer.hint(format_args!(
+            "`ken setup --print {}` prints the configuration, to write it by hand",
+            agent.name()
+        ))?;
+    }
     Ok(())
 }
 
