@@ -27,6 +27,7 @@ measurements:
   eval audit            measure `ken audit` on documents of public packages, or with
                         `--repositories DIR` on the clones in a folder
   eval contradictions   measure how many pairs of statements are flagged
+  eval corrections      measure how many corrections of people `ken capture` finds
   eval duplicates       measure how well the same claim is told from its opposite
   eval guard            measure the guard on labeled data
   hook                  measure every moment of `ken hook` beside a bare program

@@ -8,6 +8,7 @@
 mod audit;
 mod audit_history;
 mod contradictions;
+mod corrections;
 mod data;
 mod duplicates;
 mod figures;
@@ -33,7 +34,7 @@ use figures::{Mean, ndcg};
 use signals::{Draws, SCORED, SignalFigures, scored};
 use xtask::repository::{Finding, Repository};
 
-const USAGE: &str = "usage: cargo ken-bench eval [guard [--verbose] | duplicates [--calibrate | --candidates] | contradictions | audit [--repositories DIR]] [--dir DIR] [--split dev|test] [--model static|transformer]";
+const USAGE: &str = "usage: cargo ken-bench eval [guard [--verbose] | duplicates [--calibrate | --candidates] | contradictions | corrections [--train | --verbose] | audit [--repositories DIR]] [--dir DIR] [--split dev|test] [--model static|transformer]";
 
 /// Shares of the model that are tried beside its own.
 const BLENDS: &[f64] = &[0.5, 0.6, 0.7, 0.8];
@@ -69,6 +70,9 @@ pub(crate) fn run(repository: &Repository, options: &[&str]) -> Result<Vec<Findi
     if let ["guard", options @ ..] = options {
         let dir = repository.root().join("../shared/security");
         return guard::report(&dir, options.contains(&"--verbose"));
+    }
+    if let ["corrections", options @ ..] = options {
+        return corrections::report(repository, options);
     }
     if let ["audit", options @ ..] = options {
         if let ["--repositories", dir] = options {

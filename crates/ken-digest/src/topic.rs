@@ -118,6 +118,9 @@ pub(crate) fn classify_kind(
         | SourceKind::Records
         | SourceKind::Contributing => {}
     }
+    if normalized.starts_with(" we decided ") || says("we have decided, we've decided, we agreed") {
+        return EntryKind::Decision;
+    }
     // A norm asks for something; everything else is a learning.
     if !modality.asks() {
         return EntryKind::Learning;

@@ -1,11 +1,15 @@
 //! Corrections by people: "no, use pnpm", "never edit generated files".
 //!
-//! Most messages are about the current task. A sentence is kept only if it follows an action of the
+//! Most messages are about the current task. A sentence is kept if it follows an action of the
 //! agent, contradicts it or holds in general, names its subject, and is understandable without
-//! earlier messages.
+//! earlier messages. Of a message without such a sentence, the model of [`super::lesson_score`]
+//! decides whether it teaches something.
+
+use ken_core::values::text::Statement;
 
 use super::command::{is_family, parse_command_line};
 use super::extraction::{EXTRACTED_CLAIMS_MAX, ExtractedClaim, ExtractionKind};
+use super::lesson_score::LessonModel;
 use super::{ActionKind, Transcript, TurnContent};
 use crate::modality::{Modality, normalize_words};
 use crate::sentence::split_sentences;
@@ -92,7 +96,7 @@ fn claims_from_message(text: &str, programs: &[String], line: usize) -> Vec<Extr
     let all: Vec<&str> = lines.flat_map(split_sentences).collect();
     let mut found = Vec::new();
     let (mut turns, mut lasts) = (false, false);
-    for sentence in all.into_iter().take(SENTENCES_MAX) {
+    for sentence in all.iter().take(SENTENCES_MAX) {
         let (body, turned, lasting) = strip_openings(sentence);
         turns |= turned;
         lasts |= lasting;
@@ -106,7 +110,43 @@ fn claims_from_message(text: &str, programs: &[String], line: usize) -> Vec<Extr
         turns = turned && body.split_whitespace().count() <= 3;
         lasts = false;
     }
+    if found.is_empty() {
+        found.extend(stated_lesson(text, &all).map(|lesson| correction_claim(&lesson, &[], line)));
+    }
     found
+}
+
+/// Returns the sentences of a message that state a lesson, if the model finds that it teaches one.
+fn stated_lesson(text: &str, sentences: &[&str]) -> Option<String> {
+    let model = LessonModel::built_in();
+    if model.score_message(text) < model.threshold {
+        return None;
+    }
+    let stated = sentences.iter().filter(|it| !it.ends_with('?'));
+    let mut scored: Vec<(usize, &str, f64)> = stated
+        .enumerate()
+        .map(|(place, it)| (place, strip_openings(it).0, model.score_sentence(it)))
+        .filter(|(_, body, _)| body.split_whitespace().count() >= *RULE_WORDS.start())
+        .collect();
+    // Requests around the lesson ("can you take those out") are left out, and the rest fits into
+    // one statement.
+    scored.sort_by(|a, b| b.2.total_cmp(&a.2));
+    let best = scored.first()?.2;
+    scored.retain(|(_, _, score)| *score >= best.min(0.0));
+    scored.truncate(Statement::SENTENCES_MAX);
+    scored.sort_by_key(|(place, _, _)| *place);
+    let parts = scored
+        .iter()
+        .map(|(_, body, _)| body.trim_end_matches(['.', '!', ' ', ',']));
+    let lesson = parts.map(capitalize).collect::<Vec<_>>().join(". ");
+    (!lesson.is_empty()).then_some(lesson)
+}
+
+/// Returns a text with an uppercase first letter.
+fn capitalize(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().into_iter().flat_map(char::to_uppercase);
+    first.chain(letters.as_str().chars()).collect()
 }
 
 /// Strips the openings of a sentence. Returns whether they contradict and whether they announce a
@@ -253,13 +293,7 @@ fn correction_claim(rule: &str, programs: &[String], line: usize) -> ExtractedCl
     {
         text = format!("{text}, not {instead}");
     }
-    let mut letters = text.chars();
-    let first: String = letters
-        .next()
-        .into_iter()
-        .flat_map(char::to_uppercase)
-        .collect();
-    let text = format!("{first}{}.", letters.as_str());
+    let text = format!("{}.", capitalize(&text));
     let modality = Modality::of(&text);
     ExtractedClaim {
         found: ExtractionKind::Correction,

@@ -11,6 +11,7 @@ mod corrections;
 mod extraction;
 mod fixes;
 mod habits;
+pub mod lesson_score;
 mod trouble;
 
 use std::collections::{BTreeMap, BTreeSet};
