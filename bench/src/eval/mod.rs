@@ -17,12 +17,13 @@ mod locomo;
 mod models;
 mod opposites;
 mod signals;
+mod sizes;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use ken_core::ledger::store::{DerivedStore as _, EntryFilter, EventDelta};
-use ken_core::retrieval::ranking::CosineThresholds;
+use ken_core::retrieval::ranking::{CosineThresholds, SumThresholds};
 use ken_core::values::id::EntryId;
 use ken_engine::search::RelevanceFloor;
 use ken_index::{Backend, CandidateQuery, Embedder, Index, MatchThreshold, SearchCandidate};
@@ -34,7 +35,7 @@ use figures::{Mean, ndcg};
 use signals::{Draws, SCORED, SignalFigures, scored};
 use xtask::repository::{Finding, Repository};
 
-const USAGE: &str = "usage: cargo ken-bench eval [guard [--verbose] | duplicates [--calibrate | --candidates] | contradictions | corrections [--train | --verbose] | audit [--repositories DIR]] [--dir DIR] [--split dev|test] [--model static|transformer]";
+const USAGE: &str = "usage: cargo ken-bench eval [guard [--verbose] | duplicates [--calibrate | --candidates] | contradictions | corrections [--train | --verbose] | audit [--repositories DIR] | sizes] [--dir DIR] [--split dev|test] [--model static|transformer]";
 
 /// Shares of the model that are tried beside its own.
 const BLENDS: &[f64] = &[0.5, 0.6, 0.7, 0.8];
@@ -57,6 +58,8 @@ struct Outcome {
     /// The best candidate's cosine and the best coverage: what silence is decided on.
     cosine: f64,
     coverage: f64,
+    /// Whether Ken answers at the floors `relevant` and `strict`.
+    answered: [bool; 2],
 }
 
 /// What is measured.
@@ -89,6 +92,10 @@ pub(crate) fn run(repository: &Repository, options: &[&str]) -> Result<Vec<Findi
     }
     if let ["contradictions", options @ ..] = options {
         return contradictions::report(&parse(repository, options)?.dir);
+    }
+    if let ["sizes", options @ ..] = options {
+        let Plan { dir, split, .. } = parse(repository, options)?;
+        return sizes::report(&dir, split).map(|()| Vec::new());
     }
     if let ["duplicates", options @ ..] = options {
         let (what, options) = match options {
@@ -209,7 +216,7 @@ impl Library {
                     mean(|it| it.recall)
                 );
             }
-            silence(name, &outcomes, embedder);
+            silence(name, &outcomes);
         }
         // Thresholds are chosen on the questions with even indexes and tried, once, on the others.
         let (first, name) = match split {
@@ -217,7 +224,7 @@ impl Library {
             Split::Test => (1, "unrelated, odd"),
         };
         let half: Vec<&Asked> = set.strangers.iter().skip(first).step_by(2).collect();
-        silence(name, &self.outcomes(&half, embedder)?, embedder);
+        silence(name, &self.outcomes(&half, embedder)?);
         Ok(())
     }
 
@@ -265,7 +272,56 @@ impl Library {
             ndcg: ndcg(&hits, asked.relevant.len(), DEPTH),
             cosine: most(|it| it.cosine),
             coverage: most(|it| it.coverage),
+            answered: [
+                self.answers(asked, embedder, RelevanceFloor::Relevant)?,
+                self.answers(asked, embedder, RelevanceFloor::Strict)?,
+            ],
         })
+    }
+
+    /// Returns whether a query gets an answer at `floor`, as `ken search` decides it.
+    fn answers(
+        &self,
+        asked: &Asked,
+        embedder: Option<&dyn Embedder>,
+        floor: RelevanceFloor,
+    ) -> Result<bool, String> {
+        let passed = self.passing(asked, embedder, floor, 1)?;
+        Ok(!passed.is_empty())
+    }
+
+    /// Returns the lessons that answer a query at `floor`, best first.
+    fn passing(
+        &self,
+        asked: &Asked,
+        embedder: Option<&dyn Embedder>,
+        floor: RelevanceFloor,
+        limit: usize,
+    ) -> Result<Vec<&String>, String> {
+        let entries = self.index.searchable_entries();
+        let entries = entries.map_err(|error| error.to_string())?;
+        let thresholds = embedder.map(|it| {
+            let thresholds = it.model().thresholds;
+            CosineThresholds {
+                relevant: thresholds.relevant,
+                strict: thresholds.strict,
+                sums: thresholds.sums.map(|it| SumThresholds {
+                    relevant: it.relevant.for_entries(entries),
+                    strict: it.strict,
+                }),
+            }
+        });
+        let query = CandidateQuery {
+            text: &asked.text,
+            filter: &EntryFilter::default(),
+            paths: &[],
+            least: floor.threshold(thresholds),
+            embedder,
+            limit,
+        };
+        let found = self.index.candidates(&query);
+        let found = found.map_err(|error| error.to_string())?;
+        Ok(found.iter().map(|it| &self.lessons[&it.entry.id]).collect())
     }
 
     /// Returns the names of what is found, best first.
@@ -312,7 +368,7 @@ impl Library {
 }
 
 /// Prints how many queries would be answered at which threshold.
-fn silence(name: &str, outcomes: &[Outcome], embedder: Option<&dyn Embedder>) {
+fn silence(name: &str, outcomes: &[Outcome]) {
     let share = |passes: &dyn Fn(&Outcome) -> bool| {
         100.0 * outcomes.iter().filter(|it| passes(it)).count() as f64 / outcomes.len() as f64
     };
@@ -325,16 +381,8 @@ fn silence(name: &str, outcomes: &[Outcome], embedder: Option<&dyn Embedder>) {
         line += &format!(" {least:.1}:{:.0}%", share(&|it| least <= it.coverage));
     }
     println!("{line}");
-    let thresholds = embedder.map(|it| it.model().thresholds);
-    for (floor, word) in [
-        (RelevanceFloor::Relevant, "relevant"),
-        (RelevanceFloor::Strict, "strict"),
-    ] {
-        let least = floor.threshold(thresholds.map(|it| CosineThresholds {
-            relevant: it.relevant,
-            strict: it.strict,
-        }));
-        let answered = share(&|it| least.is_met(it.cosine, it.coverage));
+    for (at, word) in ["relevant", "strict"].into_iter().enumerate() {
+        let answered = share(&|it| it.answered[at]);
         println!("  {name:<20} answered at {word}: {answered:.1}%");
     }
 }

@@ -9,12 +9,12 @@ use ken_core::ledger::event::{Arm, Origin, SourceRun};
 use ken_core::ledger::state::LedgerState;
 use ken_core::ledger::workspace::WorkspaceState;
 use ken_core::retrieval::brief::{
-    NORMS_MAX, apply_holdout, drop_norms_and_single_agent_hits, drop_single_agent_hits,
-    select_norms,
+    NORMS_MAX, apply_holdout, drop_norms_about_other_files, drop_norms_and_single_agent_hits,
+    drop_single_agent_hits, select_norms,
 };
 use ken_core::retrieval::ranking::{
-    CandidateScorer, ConflictMap, RelevanceFloor, SearchCandidate, SearchHit, SearchQuery,
-    SearchResults, ThreadVisibility, merge_global_hits, sort_hits,
+    CandidateScorer, ConflictMap, CosineThresholds, RelevanceFloor, SearchCandidate, SearchHit,
+    SearchQuery, SearchResults, SumThresholds, ThreadVisibility, merge_global_hits, sort_hits,
 };
 use ken_core::retrieval::score::{ExplainedScore, RankingWeights};
 use ken_core::retrieval::surface::{DetailTier, EntrySelection, HitView, SelectionLimits};
@@ -23,8 +23,11 @@ use ken_core::trust::review::ReviewPolicy;
 use ken_core::trust::run::holdout::assign_entries;
 use ken_core::trust::run::reader::unwitnessed_run_notes;
 use ken_core::trust::run::{HoldoutAssignment, Run, RunMode, RunRecord};
+use ken_core::values::anchor::CodeLocation;
+use ken_core::values::check::NormCheck;
+use ken_core::values::content::{Content, KindDetail, NormDetail};
 use ken_core::values::id::EntryId;
-use ken_core::values::kind::EntryKind;
+use ken_core::values::kind::{EntryKind, IdPrefix};
 use ken_core::values::status::EntryStatus;
 use ken_core::values::time::Timestamp;
 use ken_testkit::build::EventWriter;
@@ -395,6 +398,146 @@ fn norms_are_told_a_line_each_and_no_more_than_a_reader_takes_in() {
     let page = norms(&WorkspaceState::default());
     assert_eq!(page.shown.len(), NORMS_MAX);
     assert_eq!(page.tier, DetailTier::Summary);
+}
+
+#[test]
+fn a_norm_about_files_applies_only_to_those_files() {
+    let mut scribe = EventWriter::new(3);
+    let mut said = Vec::new();
+    let mut norm = |text: &str, change: &dyn Fn(&mut Content)| {
+        let (id, line) = scribe.propose_with(EntryKind::PrExpectation, text, |data| {
+            change(&mut data.content);
+        });
+        said.push(line.event);
+        id
+    };
+    let everywhere = norm("Squash before merging", &|_| {});
+    let owned = norm("Changes to `/src/pay/` must be reviewed", &|it| {
+        it.applies_to = vec!["src/pay/**".parse().unwrap()];
+    });
+    let checked = norm("Two people review migrations", &|it| {
+        let check = NormCheck::Reviewers {
+            paths: vec!["migrations/**".to_owned()],
+            count: 2,
+            from: Vec::new(),
+        };
+        it.detail = Some(KindDetail::Norm(NormDetail { check }));
+    });
+    let anchored = norm("Keep the ledger small", &|it| {
+        it.anchors = vec!["src/ledger.rs".parse::<CodeLocation>().unwrap().into()];
+    });
+    let norms = LedgerState::from_events(&said).entries;
+    for (paths, about) in [
+        (&[][..], &[][..]),
+        (&["README.md"], &[]),
+        (&["src/pay/card.rs"], &[owned]),
+        (&["src/pay"], &[owned]),
+        (&["migrations/1.sql"], &[checked]),
+        (&["src"], &[owned, anchored]),
+    ] {
+        let paths: Vec<String> = paths.iter().map(|it| (*it).to_owned()).collect();
+        let entries: Vec<Entry> = norms.values().cloned().collect();
+        let workspace = WorkspaceState::default();
+        let page = select_norms(
+            entries.clone(),
+            &workspace,
+            &paths,
+            Timestamp::default(),
+            select_within,
+        );
+        let wanted: BTreeSet<EntryId> = about.iter().copied().chain([everywhere]).collect();
+        assert_eq!(
+            page.ids().into_iter().collect::<BTreeSet<_>>(),
+            wanted,
+            "{paths:?}"
+        );
+        let mut hits: Vec<SearchHit> = entries
+            .into_iter()
+            .map(|it| hit(it, EntryStatus::Active, 0.5))
+            .collect();
+        drop_norms_about_other_files(&mut hits, &paths);
+        let pushed: BTreeSet<EntryId> = hits.iter().map(|it| it.entry.id).collect();
+        assert_eq!(pushed, wanted, "{paths:?}");
+    }
+}
+
+#[test]
+fn a_question_about_a_file_puts_the_entries_anchored_there_first() {
+    let workspace = WorkspaceState::default();
+    let mut search = SearchQuery::default();
+    let mut scribe = EventWriter::new(4);
+    let (norm, line) = scribe.propose_with(EntryKind::CommitNorm, "Name the sdk", |_| {});
+    let norm = LedgerState::from_events(&[line.event])
+        .entries
+        .remove(&norm);
+    let candidates = || {
+        let anchored = [1, 2].map(|n| SearchCandidate {
+            relevance: 0.1,
+            anchored: true,
+            ..SearchCandidate::unmatched(propose_entry(n, &unique_statement("file", n)))
+        });
+        let named = SearchCandidate {
+            relevance: 1.0,
+            ..SearchCandidate::unmatched(norm.clone().unwrap())
+        };
+        anchored.into_iter().chain([named]).collect::<Vec<_>>()
+    };
+    let mut first_two = |is_about_paths: bool| {
+        search.is_about_paths = is_about_paths;
+        let scorer = CandidateScorer {
+            search: &search,
+            weights: RankingWeights::default(),
+            workspace: &workspace,
+            validity: Default::default(),
+            threads: ThreadVisibility::default(),
+            now: Timestamp::default(),
+            beside: BTreeSet::new(),
+        };
+        let mut answer = SearchResults::from_candidates(&scorer, candidates());
+        answer.mark_conflicts(&ConflictMap::default());
+        let page = select_hits(&answer.hits, 2);
+        page.ids()
+            .iter()
+            .filter(|id| id.prefix() == IdPrefix::Norm)
+            .count()
+    };
+    assert_eq!(first_two(false), 1, "otherwise every category has its best");
+    assert_eq!(first_two(true), 0);
+}
+
+#[test]
+fn what_may_be_shown_unasked_also_answers_a_question() {
+    let unmeasured = CosineThresholds {
+        relevant: 0.59,
+        strict: 0.65,
+        sums: None,
+    };
+    let sums = SumThresholds {
+        relevant: 0.55,
+        strict: 0.76,
+    };
+    let measured = CosineThresholds {
+        sums: Some(sums),
+        ..unmeasured
+    };
+    let asked = |model| RelevanceFloor::Relevant.threshold(model);
+    let unasked = |model| RelevanceFloor::Strict.threshold(model);
+    for model in [None, Some(measured), Some(unmeasured)] {
+        for (cosine, coverage) in [(0.7, 0.2), (0.0, 0.8), (0.4, 0.4), (0.5, 0.1), (0.0, 0.0)] {
+            let is_strict = unasked(model).is_met(cosine, coverage);
+            assert!(
+                !is_strict || asked(model).is_met(cosine, coverage),
+                "{cosine} {coverage}"
+            );
+        }
+    }
+    // Neither alone would do.
+    assert!(asked(Some(measured)).is_met(0.46, 0.2));
+    assert!(!unasked(Some(measured)).is_met(0.46, 0.2));
+    assert!(!asked(Some(unmeasured)).is_met(0.46, 0.2));
+    assert!(!asked(Some(measured)).is_met(0.46, 0.1));
+    // Words that the model does not know have no meaning to compare.
+    assert!(unasked(Some(measured)).is_met(0.0, 0.8));
 }
 
 #[test]

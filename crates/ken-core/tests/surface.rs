@@ -27,6 +27,7 @@ struct OwnedHitView {
     entry: Entry,
     facts: EntryFacts,
     score: f64,
+    is_about_paths: bool,
     conflicts: Vec<EntryId>,
 }
 
@@ -36,6 +37,7 @@ impl OwnedHitView {
             entry: &self.entry,
             facts: &self.facts,
             score: self.score,
+            is_about_paths: self.is_about_paths,
             conflicts: &self.conflicts,
         }
     }
@@ -150,6 +152,7 @@ fn build_hit(scribe: &mut EventWriter, like: &EntryTraits) -> OwnedHitView {
         facts: EntryFacts::from_entry(&entry, None, Timestamp::default()),
         entry,
         score: like.score,
+        is_about_paths: false,
         conflicts: Vec::new(),
     }
 }
@@ -393,7 +396,7 @@ fn each_tier_adds_to_the_one_before() {
     assert_eq!(preview.map(|(_, said)| said.chars().count()), Some(200));
     let full = text(DetailTier::Full);
     assert!(full.contains(says.trim()), "{full}");
-    assert!(full.contains("  evidence of use: 5.0 for, 5.0 against\n"));
+    assert!(full.contains("  evidence of use: none yet\n"));
 }
 
 #[test]

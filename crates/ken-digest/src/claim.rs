@@ -4,6 +4,7 @@
 //! comment. Greetings, references, questions and lead sentences are not claims. A sentence that
 //! depends on the previous one ("It also …") stays with it.
 
+use ken_core::values::condition::Glob;
 use ken_core::values::kind::EntryKind;
 use ken_core::values::text::Statement;
 use serde::Serialize;
@@ -53,6 +54,9 @@ pub struct DocumentClaim {
     pub kind: EntryKind,
     pub tags: Vec<&'static str>,
     pub mentions: Vec<Mention>,
+    /// Globs of the files that the claim is about, if the document gives some.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub applies_to: Vec<Glob>,
     /// Steps that verify the claim, if the document gives some.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub verify: Vec<String>,
@@ -127,6 +131,7 @@ pub(crate) fn build_claim(
         line: block.line,
         last_line: block.last_line,
         modality,
+        applies_to: Vec::new(),
         verify: Vec::new(),
         text,
     }

@@ -1,5 +1,6 @@
 //! Parsers of structured documents: decision records, reviewer knowledge, lessons, records, owners.
 
+use ken_core::values::condition::Glob;
 use ken_core::values::kind::EntryKind;
 use ken_core::values::text::Statement;
 use serde::Deserialize;
@@ -268,6 +269,10 @@ pub(crate) fn parse_owners(text: &str) -> Vec<DocumentClaim> {
         if owners.is_empty() || pattern.starts_with('[') {
             continue;
         }
+        // Without its files, the rule would seem to apply everywhere.
+        let Some(applies_to) = owned_files(pattern) else {
+            continue;
+        };
         let text = format!(
             "Changes to `{pattern}` must be reviewed by {}.",
             owners.join(" or ")
@@ -281,10 +286,38 @@ pub(crate) fn parse_owners(text: &str) -> Vec<DocumentClaim> {
         let made = build_claim(SourceKind::Owners, &block, text, Modality::Must);
         found.push(DocumentClaim {
             mentions: Vec::new(),
+            applies_to,
             ..made
         });
     }
     found
+}
+
+/// Converts a pattern of a CODEOWNERS file to globs; empty if it matches every file, `None` if it
+/// is not a valid pattern.
+///
+/// The rules are those of `.gitignore`: a pattern with a slash starts at the root, any other
+/// matches at every depth, and a pattern that names a folder covers everything below it.
+fn owned_files(pattern: &str) -> Option<Vec<Glob>> {
+    if ["*", "**", "/**", "/*/**", "/"].contains(&pattern) {
+        return Some(Vec::new());
+    }
+    let path = pattern.trim_end_matches('/');
+    let rooted = match path.strip_prefix('/') {
+        Some(rest) => rest.to_owned(),
+        None if path.contains('/') => path.to_owned(),
+        None => format!("**/{path}"),
+    };
+    let below = format!("{rooted}/**");
+    let last = rooted.rsplit('/').next().unwrap_or_default();
+    // A last part with a wildcard names files: `docs/*` does not cover `docs/a/b.md`.
+    let is_wild = last.contains(['*', '?']);
+    let globs = match (pattern.ends_with('/'), is_wild) {
+        (true, _) => vec![below],
+        (false, true) => vec![rooted],
+        (false, false) => vec![rooted, below],
+    };
+    globs.iter().map(|it| it.parse().ok()).collect()
 }
 
 /// Returns the text between the `---` lines at the start of a document.
@@ -387,5 +420,23 @@ mod tests {
             "Changes to `*.rs` must be reviewed by @core-team."
         );
         assert_eq!(found.len(), 1);
+    }
+
+    #[test]
+    fn an_owner_owns_the_files_of_the_pattern() {
+        for (pattern, wanted) in [
+            ("*", &[][..]),
+            ("*.rs", &["**/*.rs"]),
+            ("/core/", &["core/**"]),
+            ("apps/", &["**/apps/**"]),
+            ("/Cargo.toml", &["Cargo.toml", "Cargo.toml/**"]),
+            ("docs/*", &["docs/*"]),
+            ("/src/**/a.rs", &["src/**/a.rs", "src/**/a.rs/**"]),
+        ] {
+            let found = extract_claims(SourceKind::Owners, &format!("{pattern} @a"));
+            let globs: Vec<&str> = found[0].applies_to.iter().map(Glob::as_str).collect();
+            assert_eq!(globs, wanted, "{pattern}");
+        }
+        assert!(extract_claims(SourceKind::Owners, "/a**b @a").is_empty());
     }
 }

@@ -36,7 +36,8 @@ pub use http::{
 #[cfg(all(feature = "http", feature = "transformer"))]
 pub use hub::{DEFAULT_HUB, FetchError, FetchOutcome, fetch_model};
 pub use model::{
-    EmbedError, Embedder, EmbeddingModel, ModelThresholds, TEXT_BYTES_MAX, WeightsDigest,
+    EmbedError, Embedder, EmbeddingModel, GrowingThreshold, MeasuredSums, ModelThresholds,
+    TEXT_BYTES_MAX, WeightsDigest,
 };
 pub use static_table::StaticTable;
 pub use tokens::count_tokens;

@@ -52,6 +52,41 @@ pub struct ModelThresholds {
     pub relevant: f64,
     /// From here on an entry may be shown without a query.
     pub strict: f64,
+    /// Thresholds of the sum of cosine and half the word coverage; `None` if they were not
+    /// measured.
+    pub sums: Option<MeasuredSums>,
+}
+
+/// Thresholds of the sum of cosine and half the word coverage.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MeasuredSums {
+    /// From here on an entry may answer a query typed by a person.
+    pub relevant: GrowingThreshold,
+    /// From here on an entry may be shown without a query.
+    pub strict: f64,
+}
+
+/// Threshold that grows with the number of entries.
+///
+/// The best of many unrelated entries is nearer to a query than the best of few. A fixed threshold
+/// would be silent in a small knowledge base and talkative in a large one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct GrowingThreshold {
+    /// Value for one entry.
+    pub base: f64,
+    /// Growth per natural logarithm of the number of entries.
+    pub growth: f64,
+    /// Smallest and largest number of entries it was measured with; it is constant beyond them.
+    pub measured: (usize, usize),
+}
+
+impl GrowingThreshold {
+    /// Returns the threshold for a number of entries.
+    #[must_use]
+    pub fn for_entries(self, entries: usize) -> f64 {
+        let (least, most) = self.measured;
+        self.base + self.growth * (entries.clamp(least, most) as f64).ln()
+    }
 }
 
 /// Failure to embed a batch.

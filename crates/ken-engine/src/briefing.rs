@@ -4,7 +4,7 @@ use ken_core::ledger::store::{DerivedStore as _, EntryFilter};
 use ken_core::retrieval::brief::{
     HoldoutResult, apply_holdout, drop_norms_and_single_agent_hits, select_norms,
 };
-use ken_core::retrieval::surface::EntrySelection;
+use ken_core::retrieval::surface::{DetailTier, EntrySelection};
 use ken_core::trust::run::ExposureChannel;
 use ken_core::values::id::EntryId;
 use ken_core::values::kind::Memory;
@@ -14,7 +14,12 @@ use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::health;
 use crate::runs::{self, EntryReader};
-use crate::search::{SearchOutcome, SearchQuery, SelectionLimits, render_findings, render_hits};
+use crate::search::{
+    SearchOutcome, SearchQuery, SelectionLimits, rank_newest, render_findings, render_hits,
+};
+
+/// Maximum number of entries in a briefing without a task, one line each.
+const OVERVIEW_ENTRIES_MAX: usize = 10;
 
 /// The entries an agent receives before it starts work.
 #[derive(Clone, Debug)]
@@ -25,6 +30,9 @@ pub struct TaskBriefing {
     pub results: SearchOutcome,
     /// Relevant entries that rest on a single agent's claim; shown only to readers that search.
     pub single_agent_entries: Vec<EntryId>,
+    /// Set if neither a task nor paths were given and no entry is about the changed files. Then
+    /// the results are the best entries of all.
+    pub is_overview: bool,
 }
 
 /// Returns the briefing for a task described by `search`.
@@ -41,7 +49,14 @@ pub(crate) fn brief(
     );
     let _in = span.enter();
     let mut known = engine.search(search, progress)?;
-    let unsaid = drop_norms_and_single_agent_hits(&mut known.hits);
+    let mut unsaid = drop_norms_and_single_agent_hits(&mut known.hits);
+    // The reader asked for nothing in particular, so an overview is more useful than silence.
+    let is_unspecific = search.query.trim().is_empty() && !search.is_about_paths;
+    let is_overview = is_unspecific && known.hits.is_empty();
+    if is_overview {
+        known = rank_newest(engine, search)?;
+        unsaid = drop_norms_and_single_agent_hits(&mut known.hits);
+    }
     let norms = engine.norms_for(&search.paths)?;
     health::report::update_small_health_report(engine);
     span.record("hits", known.hits.len());
@@ -50,6 +65,7 @@ pub(crate) fn brief(
         norms,
         results: known,
         single_agent_entries: unsaid,
+        is_overview,
     })
 }
 
@@ -63,6 +79,15 @@ pub(crate) fn render_briefing(
     portion: SelectionLimits,
     reader: Option<&EntryReader>,
 ) -> Result<EntrySelection, EngineError> {
+    let portion = if brief.is_overview {
+        SelectionLimits {
+            cap: OVERVIEW_ENTRIES_MAX,
+            tier: Some(DetailTier::Summary),
+            ..portion
+        }
+    } else {
+        portion
+    };
     // Without a reader there is no run to record exposures in, so nothing is withheld.
     let Some(reader) = reader else {
         return Ok(brief.results.page(portion));
@@ -71,6 +96,7 @@ pub(crate) fn render_briefing(
         norms,
         results: known,
         single_agent_entries: unsaid,
+        ..
     } = brief;
     let offers =
         runs::reader::assign_holdout(engine, reader, known.hits.iter().map(|hit| &hit.entry))?;

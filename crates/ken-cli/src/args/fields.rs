@@ -2,6 +2,7 @@
 
 use clap::Args;
 use ken_core::values::anchor::CodeLocation;
+use ken_core::values::condition::Glob;
 use ken_core::values::content::{DecayClass, Polarity};
 use ken_core::values::text::{Condition, Tag};
 
@@ -25,6 +26,9 @@ pub(crate) struct EntryFieldArgs {
     /// Condition of the entry, such as file:GLOB or `not fact:NAME`
     #[arg(long, value_name = "COND")]
     pub(crate) depends_on: Vec<Condition>,
+    /// Glob of the files that the entry is about; a norm applies only to them
+    #[arg(long, value_name = "GLOB")]
+    pub(crate) applies_to: Vec<Glob>,
     /// Review perspective: security, correctness, performance, …
     #[arg(long, value_name = "LENS")]
     pub(crate) lens: Option<Tag>,

@@ -50,6 +50,9 @@ pub(crate) struct Global {
     /// Output format: text, or one versioned JSON object per line; `verify` has three more
     #[arg(long, global = true, value_name = "FORMAT")]
     pub(crate) format: Option<Format>,
+    /// Short for --format json
+    #[arg(long, global = true, conflicts_with = "format")]
+    pub(crate) json: bool,
     /// Print only the result and errors
     #[arg(short, long, global = true)]
     pub(crate) quiet: bool,

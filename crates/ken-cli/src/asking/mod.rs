@@ -187,6 +187,12 @@ impl BriefingResults {
     /// Renders the briefing for an agent.
     pub(crate) fn text(&self) -> String {
         let all = self.global.beside(self.known.clone());
-        surface::render_briefing_block(&self.brief.norms, &all, self.brief.results.served_by.name())
+        let served_by = self.brief.results.served_by.name();
+        let render = if self.brief.is_overview {
+            surface::render_overview_block
+        } else {
+            surface::render_briefing_block
+        };
+        render(&self.brief.norms, &all, served_by)
     }
 }

@@ -26,6 +26,10 @@ pub(crate) enum BrowserAction {
     Back,
     /// Switch between the entry and its history.
     History,
+    /// Show the list of keys, or leave it.
+    Help,
+    /// Restrict the list to the next kind of memory, or to none.
+    Filter,
     Quit,
 }
 
@@ -76,6 +80,7 @@ fn action_for_control(code: KeyCode, focus: PaneFocus) -> Option<BrowserAction> 
     match c.to_ascii_lowercase() {
         'c' | 'q' => Some(BrowserAction::Quit),
         'l' => Some(BrowserAction::History),
+        'f' => Some(BrowserAction::Filter),
         // Bindings with Ctrl work in both panes, because letters alone are text in the list.
         'n' => Some(BrowserAction::Move(MoveStep::Down)),
         'p' => Some(BrowserAction::Move(MoveStep::Up)),
@@ -90,6 +95,7 @@ fn action_for_control(code: KeyCode, focus: PaneFocus) -> Option<BrowserAction> 
 fn action_for_letter(c: char) -> Option<BrowserAction> {
     match c {
         'h' => Some(BrowserAction::History),
+        '?' => Some(BrowserAction::Help),
         'j' => Some(BrowserAction::Move(MoveStep::Down)),
         'k' => Some(BrowserAction::Move(MoveStep::Up)),
         ' ' => Some(BrowserAction::Move(MoveStep::PageDown)),
@@ -117,6 +123,7 @@ fn action_for_special(code: KeyCode, focus: PaneFocus) -> Option<BrowserAction> 
         KeyCode::Enter | KeyCode::Tab if !on_page => Some(BrowserAction::Open),
         KeyCode::Backspace if !on_page => Some(BrowserAction::Edit(QueryEdit::Erase)),
         KeyCode::Esc => Some(BrowserAction::Back),
+        KeyCode::F(1) => Some(BrowserAction::Help),
         _ => None,
     }
 }

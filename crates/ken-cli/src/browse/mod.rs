@@ -170,7 +170,7 @@ impl<'a> EntryBrowser<'a> {
         // The browser records no exposures: a person reads.
         let search = SearchQuery {
             query: self.state.query.clone(),
-            filter: self.filter.clone(),
+            filter: self.filter(),
             floor,
             ..SearchQuery::default()
         };
@@ -183,11 +183,19 @@ impl<'a> EntryBrowser<'a> {
         Ok(rows.map(|hit| ListRow::Found(Box::new(hit))).collect())
     }
 
+    /// Returns the filter of the command line, narrowed by the filter key.
+    fn filter(&self) -> EntryFilter {
+        EntryFilter {
+            memory: self.state.memory.or(self.filter.memory),
+            ..self.filter.clone()
+        }
+    }
+
     fn list(&mut self) -> Result<(), CommandFailure> {
         let filter = EntryFilter {
             // One more than shown reveals whether there are more.
             limit: Some(LISTED_MAX + 1),
-            ..self.filter.clone()
+            ..self.filter()
         };
         let mut entries = self.engine.list(&filter)?;
         let source = if entries.len() > LISTED_MAX {

@@ -10,6 +10,7 @@ use ken_core::ledger::entry::Entry;
 use ken_core::ledger::event::RecordedEvent;
 use ken_core::trust::facts::EntryFacts;
 use ken_core::values::id::EntryId;
+use ken_core::values::kind::Memory;
 use ken_core::values::time::Date;
 use ken_engine::search::SearchHit;
 use ratatui::text::Line;
@@ -68,6 +69,8 @@ pub(crate) struct RowDetail {
 pub(crate) enum PageView {
     Entry,
     History,
+    /// The list of keys.
+    Help,
 }
 
 /// The source of the list.
@@ -101,6 +104,8 @@ pub(crate) struct PaneSize {
 pub(crate) struct BrowserState {
     pub(crate) today: Date,
     pub(crate) query: String,
+    /// The memory that the list is restricted to.
+    pub(crate) memory: Option<Memory>,
     pub(crate) source: ListSource,
     pub(crate) rows: Vec<ListRow>,
     pub(crate) selected: usize,
@@ -121,6 +126,7 @@ impl BrowserState {
         Self {
             today,
             query,
+            memory: None,
             source: ListSource::Initial,
             rows: Vec::new(),
             selected: 0,
@@ -155,6 +161,11 @@ impl BrowserState {
                 BrowserEffect::Nothing
             }
             (BrowserAction::History, _) => self.turn(),
+            (BrowserAction::Help, _) => self.help(),
+            (BrowserAction::Filter, _) => {
+                self.memory = next_memory(self.memory);
+                BrowserEffect::Search
+            }
             (BrowserAction::Back, PaneFocus::List) => self.edit(QueryEdit::Empty),
             (BrowserAction::Back, PaneFocus::Page) => self.back(),
         }
@@ -248,7 +259,7 @@ impl BrowserState {
             (self.focus, self.side) = match (self.focus, self.side) {
                 (PaneFocus::Page, PageView::History) => (PaneFocus::Page, PageView::Entry),
                 // From the list, the history is always shown, whichever view was last open.
-                (PaneFocus::Page, PageView::Entry) | (PaneFocus::List, _) => {
+                (PaneFocus::Page, PageView::Entry | PageView::Help) | (PaneFocus::List, _) => {
                     (PaneFocus::Page, PageView::History)
                 }
             };
@@ -256,13 +267,33 @@ impl BrowserState {
         BrowserEffect::Nothing
     }
 
+    /// Shows the list of keys, or the entry again.
+    fn help(&mut self) -> BrowserEffect {
+        self.scroll = 0;
+        (self.focus, self.side) = match self.side {
+            PageView::Help => (PaneFocus::List, PageView::Entry),
+            PageView::Entry | PageView::History => (PaneFocus::Page, PageView::Help),
+        };
+        BrowserEffect::Nothing
+    }
+
     fn back(&mut self) -> BrowserEffect {
         self.scroll = 0;
         match self.side {
             PageView::History => self.side = PageView::Entry,
+            PageView::Help => return self.help(),
             PageView::Entry => self.focus = PaneFocus::List,
         }
         BrowserEffect::Nothing
+    }
+}
+
+/// Returns the memory that the filter key selects next.
+fn next_memory(memory: Option<Memory>) -> Option<Memory> {
+    match memory {
+        None => Some(Memory::Semantic),
+        Some(Memory::Semantic) => Some(Memory::Procedural),
+        Some(Memory::Procedural | Memory::Episodic) => None,
     }
 }
 

@@ -424,3 +424,38 @@ fn a_screen_wider_than_any_is_drawn() {
     let (_dir, mut engine) = ledger(&LESSONS);
     let _ = TestScreen::new(&mut engine, 3_000, 5);
 }
+
+#[test]
+fn a_key_lists_all_keys_and_leads_back() {
+    let (_dir, mut engine) = ledger(&LESSONS);
+    let mut screen = TestScreen::new(&mut engine, 100, 24);
+    for (open, close) in [
+        (KeyCode::F(1), KeyCode::Esc),
+        (KeyCode::F(1), KeyCode::F(1)),
+    ] {
+        screen.key(open);
+        let shown = format!("{:?}", screen.terminal.backend());
+        assert!(
+            shown.contains("filter: lessons, norms, everything"),
+            "{shown}"
+        );
+        screen.key(close);
+        assert_eq!(screen.browser.state.focus, PaneFocus::List);
+        assert_eq!(screen.browser.state.side, state::PageView::Entry);
+    }
+    screen.key(KeyCode::Enter);
+    screen.text("?");
+    assert_eq!(screen.browser.state.side, state::PageView::Help);
+}
+
+#[test]
+fn the_filter_key_narrows_the_list() {
+    let (_dir, mut engine) = ledger(&LESSONS);
+    let mut screen = TestScreen::new(&mut engine, 80, 24);
+    let mut counts = Vec::new();
+    for _ in 0..3 {
+        let _ = screen.press(&[held('f')]);
+        counts.push(screen.browser.state.rows.len());
+    }
+    assert_eq!(counts, [3, 0, 3], "lessons, norms, everything");
+}

@@ -4,6 +4,7 @@
 //! depends on color: the selected row has a marker, and the key help belongs to the focused pane.
 
 use ken_core::json::lifecycle_labels;
+use ken_core::values::kind::Memory;
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Margin, Rect};
 use ratatui::style::Style;
@@ -94,10 +95,31 @@ pub(crate) fn draw(frame: &mut Frame<'_>, state: &BrowserState, paint: ColorMode
     frame.render_widget(keys, areas.keys);
 }
 
+/// Every key and what it does.
+const KEYS: &str = "\
+Letters in the list search as you type; on the page they are commands.
+
+↑ ↓          select a row, or scroll the page; also ^N ^P
+PgUp PgDn    a page up or down; Home and End go to the ends
+Enter, Tab   open the entry
+Esc          back; in the list, clear the query
+← →          previous and next entry, on the page
+h, ^L        history of the entry
+^F           filter: lessons, norms, everything
+^W, ^U       erase a word, the whole query
+F1, ?        this page; ? on the page only
+^Q, ^C       quit
+
+The browser only reads. To change the selected entry, quit and run
+`ken edit ID`, `ken confirm ID` or `ken retract ID`.
+";
+
 /// Returns the text of the page, with the printer's styles.
 fn page_text(state: &BrowserState, width: usize) -> String {
-    let Some(row) = state.row() else {
-        return String::new();
+    let row = match (state.side, state.row()) {
+        (PageView::Help, _) => return KEYS.to_owned(),
+        (PageView::Entry | PageView::History, None) => return String::new(),
+        (PageView::Entry | PageView::History, Some(row)) => row,
     };
     // While another row is being loaded, the details of the old one must not be shown with it.
     let loaded = |it: &&RowDetail| it.id == row.entry().id;
@@ -108,7 +130,7 @@ fn page_text(state: &BrowserState, width: usize) -> String {
             .iter()
             .map(|recorded| event_text(recorded, width))
             .collect(),
-        PageView::Entry => {
+        PageView::Entry | PageView::Help => {
             let matching = match row {
                 ListRow::Listed(_) => String::new(),
                 ListRow::Found(hit) => match_text(hit),
@@ -203,6 +225,7 @@ fn draw_page(frame: &mut Frame<'_>, area: Rect, state: &BrowserState, paint: Col
     let title = match state.side {
         PageView::Entry => "entry",
         PageView::History => "history",
+        PageView::Help => "keys",
     };
     let mut block = pane_block(title, state.focus == PaneFocus::Page, paint);
     if state.scroll < state.scroll_max() {
@@ -219,11 +242,17 @@ fn draw_page(frame: &mut Frame<'_>, area: Rect, state: &BrowserState, paint: Col
 }
 
 fn list_title(state: &BrowserState) -> String {
-    let count = pluralize(state.rows.len() as u64, "entry", "entries");
+    let (one, many) = match state.memory {
+        None => ("entry", "entries"),
+        Some(Memory::Semantic) => ("lesson", "lessons"),
+        Some(Memory::Procedural) => ("norm", "norms"),
+        Some(Memory::Episodic) => ("observation", "observations"),
+    };
+    let count = pluralize(state.rows.len() as u64, one, many);
     match state.source {
         ListSource::Initial => "reading entries".to_owned(),
         ListSource::Reading(at, all) => format!("reading entries, {at} of {all}"),
-        ListSource::Whole if state.rows.is_empty() => "no entries".to_owned(),
+        ListSource::Whole if state.rows.is_empty() => format!("no {many}"),
         ListSource::Whole => format!("{count}, newest first"),
         ListSource::Newest => format!("the newest {count}"),
         ListSource::Relevant => format!("{count}, best first"),
@@ -235,9 +264,16 @@ fn list_title(state: &BrowserState) -> String {
 /// Returns the help for the keys that work now.
 fn key_help(state: &BrowserState) -> &'static str {
     match (state.focus, state.side) {
-        (PaneFocus::List, _) => "↑↓ row  Enter open  ^L history  Esc clear  ^Q quit",
-        (PaneFocus::Page, PageView::Entry) => "↑↓ scroll  ←→ entry  h history  Esc back  ^Q quit",
-        (PaneFocus::Page, PageView::History) => "↑↓ scroll  ←→ entry  h entry  Esc back  ^Q quit",
+        (PaneFocus::List, _) => {
+            "↑↓ row  Enter open  ^L history  ^F filter  Esc clear  F1 help  ^Q quit"
+        }
+        (PaneFocus::Page, PageView::Help) => "↑↓ scroll  Esc back  ^Q quit",
+        (PaneFocus::Page, PageView::Entry) => {
+            "↑↓ scroll  ←→ entry  h history  Esc back  ? help  ^Q quit"
+        }
+        (PaneFocus::Page, PageView::History) => {
+            "↑↓ scroll  ←→ entry  h entry  Esc back  ? help  ^Q quit"
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::{Session, query_input};
 use crate::asking::QueryService;
-use crate::commands::query_input::{QueryInputArgs, ReaderRoleArg};
+use crate::commands::query_input::{QueryInputArgs, ReaderRoleArg, TypedQuery};
 use crate::failure::{CommandExit, CommandFailure};
 use crate::print::progress::ProgressIndicator;
 
@@ -57,8 +57,9 @@ pub(super) fn run(
     let reader = session.surroundings.reader();
     let run = session.surroundings.run().map(ToOwned::to_owned);
     let surroundings = session.surroundings.clone();
-    let briefed = session.read(|engine| {
-        let mut extracted = query_input::read_query(engine, &start, &args.task, &args.input)?;
+    let (briefed, missing) = session.read(|engine| {
+        let typed = query_input::read_query(engine, &start, &args.task, &args.input)?;
+        let (mut extracted, missing) = typed.into_parts();
         if extracted.paths.is_empty() {
             extracted.paths = engine.changed_paths();
         }
@@ -68,14 +69,19 @@ pub(super) fn run(
         };
         let search = SearchQuery {
             frames: extracted.frames,
+            is_about_paths: args.task.is_empty() && args.input.is_paths(),
             ..SearchQuery::for_briefing(&extracted.text, extracted.paths, role, run)
         };
-        progress.during(|it| {
+        let briefed = progress.during(|it| {
             asker.brief(engine, search, portion, &mut |at, all| {
                 it.set_progress(at, all);
             })
-        })
+        })?;
+        Ok((briefed, missing))
     })?;
+    if let Some(hint) = TypedQuery::hint(&missing) {
+        session.printer.hint(hint)?;
+    }
     session.print_global_error(&briefed.global)?;
     let text = briefed.text();
     if !session.is_json() {

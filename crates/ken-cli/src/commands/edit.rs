@@ -5,6 +5,7 @@ use ken_core::values::content::ContentChanges;
 use ken_core::values::kind::EntryKind;
 use serde_json::{Map, Value};
 
+use super::query_input::resolve_anchors;
 use super::{Session, note};
 use crate::args::fields::EntryFieldArgs;
 use crate::failure::{CommandExit, CommandFailure};
@@ -17,7 +18,7 @@ use crate::failure::{CommandExit, CommandFailure};
 pub(crate) struct EditArgs {
     /// The entry: its id, an unambiguous prefix of it, or its alias
     pub(crate) id: String,
-    /// A list (anchor, verify, tag, depends-on) replaces the old list.
+    /// A list (anchor, verify, tag, depends-on, applies-to) replaces the old list.
     #[command(flatten)]
     pub(crate) fields: EntryFieldArgs,
     /// Field to clear; may be repeated
@@ -35,6 +36,7 @@ pub(crate) enum Field {
     Verify,
     Tag,
     DependsOn,
+    AppliesTo,
     Lens,
     Polarity,
 }
@@ -53,7 +55,13 @@ pub(super) fn run(
             .with_hint("add --statement, --tag or another field; `ken edit --help` lists them"));
     }
     let mut fields = Vec::new();
+    let start = session.surroundings.start.clone();
     let entry = session.write(|engine, by| {
+        if !args.fields.anchor.is_empty() {
+            let mut anchors = args.fields.anchor.clone();
+            resolve_anchors(engine, &start, &mut anchors);
+            changes.anchors = Some(anchors.into_iter().map(Into::into).collect());
+        }
         let entry = engine.find(&args.id)?;
         if let (Some(json), Some(kind)) = (&args.fields.detail, entry.kind()) {
             changes.detail = Some(Some(detail(json, kind)?));
@@ -69,8 +77,9 @@ fn changes(fields: &EntryFieldArgs) -> Result<ContentChanges, CommandFailure> {
     if let Some(text) = &fields.statement {
         changes.statement = Some(text.parse().map_err(CommandFailure::usage)?);
     }
+    // Resolved later, but an edit of the anchors alone is an edit.
     if !fields.anchor.is_empty() {
-        changes.anchors = Some(fields.anchor.iter().cloned().map(Into::into).collect());
+        changes.anchors = Some(Vec::new());
     }
     if !fields.verify.is_empty() {
         let steps: Result<_, _> = fields.verify.iter().map(|step| step.parse()).collect();
@@ -81,6 +90,9 @@ fn changes(fields: &EntryFieldArgs) -> Result<ContentChanges, CommandFailure> {
     }
     if !fields.depends_on.is_empty() {
         changes.depends_on = Some(fields.depends_on.clone());
+    }
+    if !fields.applies_to.is_empty() {
+        changes.applies_to = Some(fields.applies_to.clone());
     }
     changes.lens = fields.lens.clone().map(Some);
     changes.polarity = fields.polarity.map(Some);
@@ -94,6 +106,7 @@ fn clear(changes: &mut ContentChanges, field: Field) {
         Field::Verify => changes.verify = Some(Vec::new()),
         Field::Tag => changes.tags = Some(std::collections::BTreeSet::new()),
         Field::DependsOn => changes.depends_on = Some(Vec::new()),
+        Field::AppliesTo => changes.applies_to = Some(Vec::new()),
         Field::Lens => changes.lens = Some(None),
         Field::Polarity => changes.polarity = Some(None),
     }

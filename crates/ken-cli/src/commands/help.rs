@@ -50,6 +50,32 @@ pub(super) fn run(
     Ok(CommandExit::Fine)
 }
 
+/// Returns a hint for a command that other tools or earlier versions have under this name.
+pub(crate) fn hint_for_other_name(word: &str) -> Option<&'static str> {
+    Some(match word {
+        "lesson" | "learn" | "remember" | "note" | "record" | "new" | "create" => {
+            "`ken add \"…\"` adds an entry"
+        }
+        "rm" | "remove" | "delete" | "del" => {
+            "`ken retract ID` retracts an entry, `ken archive ID` archives it"
+        }
+        "status" => {
+            "`ken health` reports the state of the knowledge base; `ken entry status ID STATUS` sets the status of an entry"
+        }
+        "find" | "grep" | "query" | "ask" | "recall" => "`ken search \"…\"` finds entries",
+        "get" | "cat" | "view" => "`ken show ID` shows an entry",
+        "history" | "blame" => "`ken log ID` shows the history of an entry",
+        "update" | "revise" | "change" => "`ken edit ID` edits an entry",
+        "check" | "lint" => "`ken verify` checks entries against the code",
+        "stage" | "review" | "pending" => "`ken inbox` lists what is pending for you",
+        "stats" => "`ken health stats` shows queries and their results",
+        "lift" => "`ken health impact` shows the measured effect of entries",
+        "export" => "`ken ledger export` exports entries",
+        "install" => "`ken setup` connects coding agents",
+        _ => return None,
+    })
+}
+
 /// Returns the clap command with its grouped help.
 pub(crate) fn command() -> Command {
     let command = Cli::command();

@@ -211,7 +211,7 @@ fn tell(
     }
     session
         .printer
-        .hint("`ken brief` shows the briefing of an agent; `ken list` lists every entry")
+        .hint("`ken list` lists every entry; `ken brief` prints the briefing of an agent")
 }
 
 fn object<'a>(

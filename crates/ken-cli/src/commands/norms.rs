@@ -67,6 +67,7 @@ fn list(session: &mut Session<'_>) -> Result<CommandExit, CommandFailure> {
     list::print_entries(
         session,
         &filter,
+        (&[], list::ListOrder::Added),
         "`ken norms examples` lists norms that a program can check; `ken norms add NAME` adds one",
     )
 }

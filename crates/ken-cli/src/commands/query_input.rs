@@ -6,6 +6,7 @@ use std::path::{Component, Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use ken_core::retrieval::score::ReaderRole;
+use ken_core::values::anchor::CodeLocation;
 use ken_engine::Engine;
 use ken_engine::search::{ExtractedQuery, query_from_file};
 
@@ -40,6 +41,12 @@ impl QueryInputArgs {
         } = self;
         paths.is_empty() && diff.is_none() && file.is_none() && !error
     }
+
+    /// Returns whether the input names files and folders and nothing else.
+    pub(crate) fn is_paths(&self) -> bool {
+        let has_paths = !self.paths.is_empty() || self.file.is_some();
+        has_paths && self.diff.is_none() && !self.error
+    }
 }
 
 /// Role of the reader.
@@ -67,23 +74,51 @@ impl ReaderRoleArg {
 /// Maximum bytes kept of a log or file.
 const READ_MAX: u64 = 16 << 20;
 
+/// A query as typed: its words and paths, and paths that do not exist.
+pub(super) struct TypedQuery {
+    pub(super) extracted: ExtractedQuery,
+    missing: Vec<String>,
+}
+
+impl TypedQuery {
+    /// Returns the hint about paths that do not exist.
+    pub(super) fn hint(missing: &[String]) -> Option<String> {
+        (!missing.is_empty()).then(|| {
+            let missing = missing.join("`, `");
+            format!("`{missing}`: not found in this folder or at the repository root")
+        })
+    }
+
+    /// Splits the query from the paths that do not exist.
+    pub(super) fn into_parts(self) -> (ExtractedQuery, Vec<String>) {
+        (self.extracted, self.missing)
+    }
+}
+
 /// Returns the words and paths of a query: `query` and the other input.
 pub(super) fn read_query(
     engine: &mut Engine,
     start: &Path,
     query: &[String],
     input: &QueryInputArgs,
-) -> Result<ExtractedQuery, CommandFailure> {
+) -> Result<TypedQuery, CommandFailure> {
     let mut extracted = ExtractedQuery {
         text: query.join(" "),
         ..ExtractedQuery::default()
     };
-    for path in &input.paths {
-        let path = below_root(engine.root(), start, path)?;
+    let mut missing = Vec::new();
+    for typed in &input.paths {
+        let path = below_root(engine.root(), start, typed)?;
+        let full = engine.root().join(&path);
+        if !full.exists() {
+            missing.push(typed.display().to_string());
+        }
+        // A folder's name is part of many paths and texts; as a word it would match them all.
+        let text = if full.is_dir() { "" } else { file_stem(&path) };
         add(
             &mut extracted,
             ExtractedQuery {
-                text: path.replace('/', " "),
+                text: text.to_owned(),
                 paths: vec![path],
                 frames: Vec::new(),
             },
@@ -105,11 +140,20 @@ pub(super) fn read_query(
         let log = read_end(io::stdin().lock()).map_err(failed)?;
         add(&mut extracted, engine.query_from_log(&log)?);
     }
-    Ok(extracted)
+    Ok(TypedQuery { extracted, missing })
+}
+
+/// Returns the name of a file without folders and extension.
+fn file_stem(path: &str) -> &str {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    match name.rsplit_once('.') {
+        Some((stem, _)) if !stem.is_empty() => stem,
+        Some(_) | None => name,
+    }
 }
 
 fn add(to: &mut ExtractedQuery, more: ExtractedQuery) {
-    if !to.text.is_empty() {
+    if !to.text.is_empty() && !more.text.is_empty() {
         to.text.push(' ');
     }
     to.text.push_str(&more.text);
@@ -137,12 +181,28 @@ fn read_end(mut source: impl Read) -> io::Result<Vec<u8>> {
     }
 }
 
-/// Converts a path relative to `start` to one relative to the repository root, with `/`.
+/// Resolves anchors that were typed in the folder `start`, as [`below_root`] resolves paths.
+pub(crate) fn resolve_anchors(engine: &Engine, start: &Path, anchors: &mut [CodeLocation]) {
+    for anchor in anchors {
+        let path = below_root(engine.root(), start, Path::new(anchor.path()));
+        // If it cannot be resolved, the engine refuses the anchor and names it as it was typed.
+        if let Some(resolved) = path.ok().and_then(|path| anchor.with_path(&path).ok()) {
+            *anchor = resolved;
+        }
+    }
+}
+
+/// Converts a typed path to one relative to the repository root, with `/`.
+///
+/// The path counts from the folder `start`. If it does not exist there but at the root, it counts
+/// from the root, as anchors in output do.
 pub(crate) fn below_root(
     root: &Path,
     start: &Path,
     typed: &Path,
 ) -> Result<String, CommandFailure> {
+    let is_at_root_only = !start.join(typed).exists() && root.join(typed).exists();
+    let start = if is_at_root_only { root } else { start };
     let start = fs::canonicalize(start).unwrap_or_else(|_| start.to_owned());
     let root = fs::canonicalize(root).unwrap_or_else(|_| root.to_owned());
     let full = plain(&start.join(typed));

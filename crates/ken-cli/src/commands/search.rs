@@ -17,7 +17,7 @@ use serde::Serialize;
 use super::{Session, query_input};
 use crate::args::filter::WhichArgs;
 use crate::asking::{GLOBAL_HEADING, QueryResults, QueryService, SearchRequest};
-use crate::commands::query_input::{QueryInputArgs, ReaderRoleArg};
+use crate::commands::query_input::{QueryInputArgs, ReaderRoleArg, TypedQuery};
 use crate::failure::{CommandExit, CommandFailure};
 use crate::print::answer_json::answer_json;
 use crate::print::hits::{hit_text, score_text};
@@ -153,9 +153,10 @@ pub(super) fn run(
     let run = run.map(ToOwned::to_owned);
     let surroundings = session.surroundings.clone();
     let wants_weak = !session.is_json() && !args.context;
-    let found = session.read(|engine| {
+    let (found, missing) = session.read(|engine| {
         engine.note_unrecorded_edits();
-        let extracted = query_input::read_query(engine, &start, &args.query, &args.input)?;
+        let typed = query_input::read_query(engine, &start, &args.query, &args.input)?;
+        let (extracted, missing) = typed.into_parts();
         let search = SearchQuery {
             query: extracted.text,
             paths: extracted.paths,
@@ -166,6 +167,7 @@ pub(super) fn run(
             run: run.filter(|_| !args.mean),
             floor: args.threshold,
             include_stale: args.include_stale,
+            is_about_paths: args.query.is_empty() && args.input.is_paths(),
         };
         let question = SearchRequest {
             search,
@@ -177,9 +179,13 @@ pub(super) fn run(
             surroundings: &surroundings,
             reader: reader.as_ref(),
         };
-        progress
-            .during(|it| asker.search(engine, question, &mut |at, all| it.set_progress(at, all)))
+        let found = progress
+            .during(|it| asker.search(engine, question, &mut |at, all| it.set_progress(at, all)))?;
+        Ok((found, missing))
     })?;
+    if let Some(hint) = TypedQuery::hint(&missing) {
+        session.printer.hint(hint)?;
+    }
     session.print_global_error(&found.global)?;
     if session.is_json() {
         session.printer.json(&answer_json(&found))?;

@@ -5,6 +5,7 @@ use ken_core::json::EntryJson;
 use ken_core::ledger::canonical;
 use ken_core::ledger::entry::{Entry, EntryApproval};
 use ken_core::ledger::event::RecordedEvent;
+use ken_core::trust::facts::BetaPosterior;
 use ken_core::trust::run::ExposureChannel;
 use ken_engine::Engine;
 use ken_engine::impact::ConfidenceReport;
@@ -47,6 +48,7 @@ pub(super) fn run(
         entry,
         versions,
         approvals,
+        posterior,
         grounds,
     } = session.read_shown(ExposureChannel::Show, ask, |it| vec![it.entry.id])?;
     if !session.printer.is_json(default) {
@@ -54,8 +56,11 @@ pub(super) fn run(
         session.printer.text(entry_text::render_entry(
             &entry, &versions, &approvals, width,
         ))?;
-        if let Some(grounds) = &grounds {
-            session.printer.text(confidence_details(&entry, grounds))?;
+        match &grounds {
+            Some(grounds) => session.printer.text(confidence_details(&entry, grounds))?,
+            None => session
+                .printer
+                .text(entry_text::confidence_line(posterior))?,
         }
         return Ok(CommandExit::Fine);
     }
@@ -76,6 +81,7 @@ struct EntryDetails {
     entry: Entry,
     versions: Vec<RecordedEvent>,
     approvals: Vec<(EntryApproval, ApprovalValidity)>,
+    posterior: BetaPosterior,
     grounds: Option<ConfidenceReport>,
 }
 
@@ -84,12 +90,18 @@ fn load_details(
     entry: Entry,
     explain: bool,
 ) -> Result<EntryDetails, CommandFailure> {
+    // Without evidence the confidence is the prior, whatever a check against the code says.
+    let is_used = !entry.tallies.days.is_empty();
+    let grounds = (explain || is_used)
+        .then(|| engine.explain_confidence(&entry))
+        .transpose()?;
     Ok(EntryDetails {
         versions: versions(engine, &entry)?,
         approvals: engine.approval_validities(&entry)?,
-        grounds: explain
-            .then(|| engine.explain_confidence(&entry))
-            .transpose()?,
+        posterior: grounds
+            .as_ref()
+            .map_or(BetaPosterior::PRIOR, |it| it.posterior),
+        grounds: grounds.filter(|_| explain),
         entry,
     })
 }

@@ -6,6 +6,7 @@ use anstyle::Style;
 use ken_core::json::{describe_citation, describe_confirmation, lifecycle_labels};
 use ken_core::ledger::entry::{Entry, EntryApproval};
 use ken_core::ledger::event::{EventBody, RecordedEvent};
+use ken_core::trust::facts::BetaPosterior;
 use ken_core::values::status::EntryStatus;
 use ken_core::values::text::enum_label;
 use ken_engine::promotion::ApprovalValidity;
@@ -35,6 +36,13 @@ pub(crate) fn render_entry(
     builder.approvals(entry, approvals);
     builder.place(entry);
     builder.out
+}
+
+/// Renders the confidence in an entry and the evidence of use behind it.
+pub(crate) fn confidence_line(posterior: BetaPosterior) -> String {
+    let label = styled(DIM, format_args!("{:<LABEL_WIDTH$}", "confidence"));
+    let (mean, evidence) = (posterior.mean(), posterior.describe_evidence());
+    format!("{label}{mean:.2} (evidence of use: {evidence})\n")
 }
 
 /// Returns the style of a status.
@@ -120,6 +128,8 @@ impl EntryTextBuilder {
         self.one("tags", &tags.join(", "));
         let conditions: Vec<String> = content.depends_on.iter().map(ToString::to_string).collect();
         self.field("conditions", &conditions);
+        let globs: Vec<String> = content.applies_to.iter().map(ToString::to_string).collect();
+        self.field("applies to", &globs);
         self.one(
             "lens",
             content.lens.as_ref().map_or("", |lens| lens.as_str()),

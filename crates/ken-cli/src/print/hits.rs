@@ -100,7 +100,7 @@ fn confidence_bar(confidence: f64) -> String {
     )
 }
 
-/// Renders the validity and the time of the last confirmation.
+/// Renders the validity and the time of the last confirmation, or else of the proposal.
 fn validity_text(facts: &EntryFacts, today: Date) -> String {
     let mark = match facts.validity {
         Validity::Holds => "✓ holds",
@@ -108,11 +108,16 @@ fn validity_text(facts: &EntryFacts, today: Date) -> String {
         Validity::Broken => "✗ broken",
         Validity::Unverifiable => "? unchecked",
     };
+    let how = if facts.confirmation.is_confirmed() {
+        "confirmed"
+    } else {
+        "added"
+    };
     match facts.confirmation.last.map(|last| today.days_since(last)) {
         None => mark.to_owned(),
-        Some(0) => format!("{mark}, confirmed today"),
-        Some(1) => format!("{mark}, confirmed yesterday"),
-        Some(days) => format!("{mark}, confirmed {days} days ago"),
+        Some(0) => format!("{mark}, {how} today"),
+        Some(1) => format!("{mark}, {how} yesterday"),
+        Some(days) => format!("{mark}, {how} {days} days ago"),
     }
 }
 

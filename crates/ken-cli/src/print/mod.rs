@@ -24,12 +24,13 @@ use std::io::{self, IsTerminal as _, Write as _};
 
 use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use ken_engine::guard::without_secrets;
 use ken_engine::notice::EngineNotice;
 use serde::Serialize;
 
 use crate::args::{Color, Format, Global};
+use crate::commands::help::hint_for_other_name;
 use crate::failure::{CommandExit, CommandFailure};
 
 pub(crate) use ken_core::values::text::escape_invisible;
@@ -81,7 +82,7 @@ impl Printer {
     pub(crate) fn new(global: &Global) -> Self {
         let (out, err) = streams(global.color);
         Self {
-            format: global.format,
+            format: global.format.or(global.json.then_some(Format::Json)),
             quiet: global.quiet,
             waiting: String::new(),
             out,
@@ -319,7 +320,9 @@ pub(crate) fn print_usage(error: &clap::Error, arguments: &[OsString]) -> Comman
     let is_json = arguments
         .windows(2)
         .any(|pair| pair[0] == "--format" && pair[1] == "json")
-        || arguments.iter().any(|argument| argument == "--format=json");
+        || arguments
+            .iter()
+            .any(|argument| argument == "--format=json" || argument == "--json");
     if matches!(
         error.kind(),
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion
@@ -335,7 +338,9 @@ pub(crate) fn print_usage(error: &clap::Error, arguments: &[OsString]) -> Comman
         let tip = rest
             .lines()
             .find_map(|line| line.trim().strip_prefix("tip: "));
-        let hint = tip.unwrap_or("`ken COMMAND --help` lists the arguments");
+        let hint = other_name_hint(error)
+            .or(tip)
+            .unwrap_or("`ken COMMAND --help` lists the arguments");
         let failure = CommandFailure::usage(message.trim())
             .with_hint(hint)
             .without_secrets();
@@ -348,8 +353,19 @@ pub(crate) fn print_usage(error: &clap::Error, arguments: &[OsString]) -> Comman
             Cow::Borrowed(_) => drop(error.print()),
             Cow::Owned(clean) => drop(io::stderr().write_all(clean.as_bytes())),
         }
+        if let Some(hint) = other_name_hint(error) {
+            let _ = writeln!(io::stderr(), "hint: {hint}");
+        }
     }
     CommandExit::Failed
+}
+
+/// Returns the hint for a command that Ken has under another name.
+fn other_name_hint(error: &clap::Error) -> Option<&'static str> {
+    match error.get(ContextKind::InvalidSubcommand) {
+        Some(ContextValue::String(word)) => hint_for_other_name(word),
+        Some(_) | None => None,
+    }
 }
 
 fn error_line(failure: &CommandFailure) -> String {

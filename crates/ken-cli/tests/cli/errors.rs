@@ -240,3 +240,22 @@ fn numbers_that_can_be_spelled_two_ways_are_recorded() {
     let _ = env.run(["verify"]).success();
     let _ = env.run(["ledger", "check"]).success();
 }
+
+#[test]
+fn a_command_with_another_name_is_pointed_to() {
+    let env = empty_folder();
+    for (typed, wanted) in [
+        ("lesson", "hint: `ken add"),
+        ("status", "hint: `ken health`"),
+        ("rm", "hint: `ken retract ID`"),
+    ] {
+        let run = env.run([typed]);
+        assert!(run.stderr.contains(wanted), "{run}");
+    }
+    let json = env.run(["--json", "rm"]);
+    assert!(json.stderr.contains("ken retract ID"), "{json}");
+    assert_eq!(
+        env.run(["--json", "list"]).stderr,
+        env.run(["--format", "json", "list"]).stderr
+    );
+}

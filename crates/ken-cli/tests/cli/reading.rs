@@ -2,7 +2,10 @@
 
 use ken_testkit::test_env::TestEnvironment;
 
-use crate::cli::support::{add_lesson, folder_with_ledger};
+use crate::cli::support::{
+    PAY_SOURCE, add_lesson, add_norm, commit_all, folder_with_ledger, repository_with_ledger,
+    write_pay_source,
+};
 
 fn ledger_with_entries() -> TestEnvironment {
     let env = folder_with_ledger();
@@ -51,7 +54,7 @@ fn ledger_with_entries() -> TestEnvironment {
 }
 
 #[test]
-fn list_lines_up_and_shortens_long_titles() {
+fn list_lines_up_and_keeps_long_titles_for_programs() {
     insta::assert_snapshot!(ledger_with_entries().run(["list"]), @"
     exit: 0
     ----- stdout -----
@@ -174,5 +177,89 @@ fn color_comes_only_when_asked_for() {
         !env.run(["list", "--color", "never"])
             .stdout
             .contains('\u{1b}')
+    );
+}
+
+#[test]
+fn list_finds_words_and_sorts() {
+    let env = ledger_with_entries();
+    let kinds = |args: &[&str]| {
+        let listed = env.run(["list", "--json"].iter().chain(args)).success();
+        let kind = |line: &str| {
+            let entry: serde_json::Value = serde_json::from_str(line).unwrap();
+            entry["kind"].as_str().unwrap().to_owned()
+        };
+        listed.stdout.lines().map(kind).collect::<Vec<_>>()
+    };
+    assert_eq!(kinds(&["COOKIE", "crash"]), ["anti-pattern"]);
+    assert_eq!(kinds(&["pay/", "--limit", "1"]), ["bug"]);
+    assert_eq!(kinds(&["cookie", "refund"]), [""; 0]);
+    let sorted = kinds(&["--sort", "title", "--limit", "2"]);
+    assert_eq!(sorted, ["learning", "anti-pattern"]);
+    let last = env.run(["list", "zero", "--json"]).json();
+    let _ = env
+        .run(["confirm", last["id"].as_str().unwrap(), "--cite", "pr:2"])
+        .success();
+    assert_eq!(kinds(&["--sort", "confirmed", "--limit", "1"]), ["bug"]);
+    let listed = env.run(["list", "--sort", "confirmed"]).success().stdout;
+    let mut lines = listed.lines().skip(1);
+    assert!(lines.next().unwrap().contains("2026-01-02"), "{listed}");
+    assert!(lines.all(|line| line.contains("not yet")), "{listed}");
+}
+
+#[test]
+fn entries_whose_code_changed_are_listed_as_stale() {
+    let env = repository_with_ledger();
+    write_pay_source(&env);
+    let norm = add_norm(&env, "Charge once per key", "src/pay.rs#Ledger::charge");
+    let kept = add_norm(&env, "Refund everything", "src/pay.rs#refund");
+    let marked = add_lesson(&env, "Retries are logged");
+    let _ = env.run(["entry", "status", &marked, "stale"]).success();
+    commit_all(&env, "norms");
+    env.write(
+        "src/pay.rs",
+        &PAY_SOURCE.replace("return false", "return true"),
+    );
+    let listed = env.run(["list", "--status", "stale"]).success().stdout;
+    assert!(
+        listed.contains(&norm) && listed.contains("code changed"),
+        "{listed}"
+    );
+    assert!(
+        listed.contains(&marked) && !listed.contains(&kept),
+        "{listed}"
+    );
+    let json = env.run([
+        "list",
+        "--status",
+        "stale",
+        "--kind",
+        "commit-norm",
+        "--json",
+    ]);
+    assert_eq!(json.json()["validity"], "changed");
+    let inbox = env.run(["inbox"]).success().stdout;
+    assert!(
+        inbox.contains("2 stale entries") && inbox.contains(&norm),
+        "{inbox}"
+    );
+    let health = env.run(["health"]).success().stdout;
+    assert!(health.contains("do: ken list --status stale"), "{health}");
+}
+
+#[test]
+fn show_tells_what_feedback_did_to_the_confidence() {
+    let env = folder_with_ledger();
+    let id = add_lesson(&env, "Retry once after a timeout");
+    let line = |env: &TestEnvironment| {
+        let shown = env.run(["show", &id]).success().stdout;
+        let line = shown.lines().find(|it| it.starts_with("confidence"));
+        line.unwrap().to_owned()
+    };
+    assert_eq!(line(&env), "confidence 0.50 (evidence of use: none yet)");
+    let _ = env.run(["feedback", &id, "--helpful"]).success();
+    assert_eq!(
+        line(&env),
+        "confidence 0.52 (evidence of use: 0.5 for, 0.0 against)"
     );
 }

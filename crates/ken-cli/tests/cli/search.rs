@@ -307,3 +307,81 @@ fn a_question_without_a_good_answer_is_noted_here_and_nowhere_else() {
     assert_eq!(of("dark color theme of windows")["times"], 2);
     assert_eq!(of("elephants in the zoo")["top"], id.as_str());
 }
+
+/// Returns a repository with an entry anchored in `sdk/transport.py` and others that only share a
+/// word with its path.
+fn repository_with_sdk() -> (TestEnvironment, String) {
+    let env = repository_with_ledger();
+    env.write("sdk/transport.py", "def parse_limits():\n    pass\n");
+    env.write("sdk/consts.py", "LIMIT = 1\n");
+    commit_all(&env, "sdk");
+    for number in 1..7 {
+        let _ = add_lesson(
+            &env,
+            &format!("Rule {number} of the sdk: keep the transport of sdk small."),
+        );
+    }
+    let norm = [
+        "add",
+        "The sdk needs two reviewers.",
+        "--kind",
+        "commit-norm",
+    ];
+    let _ = env
+        .run(norm.iter().chain(&["--anchor", "sdk/consts.py"]))
+        .success();
+    let bug = ["add", "Header values may lack a scope.", "--kind", "bug"];
+    let anchor = ["--anchor", "sdk/transport.py#parse_limits"];
+    let id = env.run(bug.iter().chain(&anchor)).success().line();
+    (env, id)
+}
+
+#[test]
+fn entries_anchored_in_a_file_come_before_entries_that_share_its_words() {
+    let (env, id) = repository_with_sdk();
+    for args in [
+        &["search", "--paths", "sdk/transport.py", "--json"][..],
+        &["search", "--file", "sdk/transport.py", "--json"],
+    ] {
+        let found = env.run(args).success().json();
+        assert_eq!(found["results"][0]["id"], id.as_str(), "{found}");
+    }
+    let found = env.run(["search", "--paths", "sdk/transport.py", "--explain"]);
+    assert!(!found.success().stderr.contains(&format!("left out: {id}")));
+}
+
+#[test]
+fn the_name_of_a_folder_is_no_word_of_the_query() {
+    let (env, id) = repository_with_sdk();
+    let found = env
+        .run(["search", "--paths", "sdk", "--json"])
+        .success()
+        .json();
+    let results = found["results"].as_array().unwrap();
+    assert_eq!(results.len(), 2, "only what is anchored below it: {found}");
+    assert!(results.iter().any(|it| it["id"] == id.as_str()));
+}
+
+#[test]
+fn a_path_counts_from_the_folder_or_else_from_the_root() {
+    let (env, id) = repository_with_sdk();
+    for path in ["transport.py", "sdk/transport.py"] {
+        let found = env.run(["-C", "sdk", "search", "--paths", path, "--json"]);
+        let found = found.success().json();
+        assert_eq!(found["results"][0]["id"], id.as_str(), "{path}");
+        let anchor = format!("{path}#parse_limits");
+        let text = format!("Found from {}.", path.len());
+        let added = env.run(["-C", "sdk", "add", &text, "--anchor", &anchor]);
+        let added = added.success().line();
+        let shown = env.run(["show", &added]).success().stdout;
+        assert!(
+            shown.contains("anchors    sdk/transport.py#parse_limits"),
+            "{shown}"
+        );
+    }
+    let missing = env
+        .run(["-C", "sdk", "search", "--paths", "gone.py"])
+        .success();
+    let hint = "hint: `gone.py`: not found in this folder or at the repository root";
+    assert!(missing.stderr.contains(hint), "{missing}");
+}

@@ -307,8 +307,16 @@ fn the_first_minute_from_init_to_entries() {
     ----- stderr -----
     2 documents, 10 claims: 4 ok, 6 with problems; found 1 dead citation, 2 broken rules, 1 contradiction, 1 duplicate
     4 entries added; 0 already known, 0 refused
-    hint: `ken brief` shows the briefing of an agent; `ken list` lists every entry
+    hint: `ken list` lists every entry; `ken brief` prints the briefing of an agent
     ");
+    let brief = env.run(["brief"]).success().stdout;
+    for imported in [
+        "Conventional Commits",
+        "The charge lives",
+        "Never log the card",
+    ] {
+        assert!(brief.contains(imported), "{brief}");
+    }
     let again = env.run(["import"]).success();
     assert_eq!(again.stdout, "", "the same documents bring nothing twice");
     let listed = env.run(["list", "--format", "json"]).success().stdout;
@@ -347,6 +355,33 @@ fn a_dry_run_shows_the_claims_and_adds_nothing() {
     assert_eq!(env.run(["inbox", "list"]).success().stdout, "");
     let added = env.run(["import", "--yes"]).success();
     assert_eq!(added.stdout.lines().count(), 4, "{added}");
+}
+
+#[test]
+fn code_owners_are_named_only_to_those_who_touch_their_files() {
+    let env = repository_with_documents();
+    env.write(
+        ".github/CODEOWNERS",
+        "/src/pay* @payments\n/web/ @frontend\n",
+    );
+    let _ = env.run(["init"]).success();
+    let _ = env.run(["import"]).success();
+    let owners = |args: &[&str]| {
+        let told = env.run(["brief"].iter().chain(args)).success().stdout;
+        ["@payments", "@frontend"].map(|it| told.contains(it))
+    };
+    assert_eq!(owners(&[]), [false, false]);
+    assert_eq!(owners(&["review changes of the frontend"]), [false, false]);
+    assert_eq!(owners(&["--paths", "src/pay.rs"]), [true, false]);
+    assert_eq!(owners(&["--paths", "web/a.ts", "src/pay.rs"]), [true, true]);
+    let file = env.names(".ken/entries").into_iter();
+    let mut file = file.filter(|it| it.contains("src-pay"));
+    let file = env.read(&format!(".ken/entries/{}", file.next().unwrap()));
+    assert!(file.contains("applies_to: [\"src/pay*\"]"), "{file}");
+    let _ = env.run(["verify"]).success();
+    let prompt = r#"{"session_id":"s","prompt":"changes to web must be reviewed by the frontend"}"#;
+    let pushed = env.run_with(prompt, ["hook", "claude-code", "prompt"]);
+    assert!(!pushed.stdout.contains("@frontend"), "{pushed}");
 }
 
 #[test]

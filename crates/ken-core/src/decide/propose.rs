@@ -114,6 +114,7 @@ pub(super) fn check_content(kind: EntryKind, content: &Content) -> Result<(), Re
         content.depends_on.len(),
         Content::CONDITIONS_MAX,
     )?;
+    check_at_most("globs", content.applies_to.len(), Content::GLOBS_MAX)?;
     if let Some(KindDetail::Norm(norm)) = &content.detail {
         // An invalid check would silently never be enforced.
         norm.check.validate()?;

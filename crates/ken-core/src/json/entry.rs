@@ -144,9 +144,11 @@ pub fn describe_citation(citation: &Citation) -> String {
 /// Describes the last confirmation and the number of confirmations per provenance.
 pub fn describe_confirmation(entry: &Entry) -> String {
     let confirmation = &entry.confirmation;
-    let last = confirmation
-        .last
-        .map_or("never".to_owned(), |date| date.to_string());
+    let last = match confirmation.last {
+        None => "never".to_owned(),
+        Some(day) if confirmation.is_confirmed() => day.to_string(),
+        Some(day) => format!("not yet; added {day}"),
+    };
     let counts = [
         (confirmation.independent, "independent"),
         (confirmation.manual, "by a person"),
@@ -158,10 +160,8 @@ pub fn describe_confirmation(entry: &Entry) -> String {
         .filter(|(count, _)| *count > 0)
         .map(|(count, how)| format!("{count} {how}"))
         .collect();
-    let how = if parts.is_empty() {
-        "proposed, not confirmed since".to_owned()
-    } else {
-        parts.join(", ")
-    };
-    format!("{last} ({how})")
+    if parts.is_empty() {
+        return last;
+    }
+    format!("{last} ({})", parts.join(", "))
 }

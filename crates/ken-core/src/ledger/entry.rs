@@ -105,6 +105,14 @@ pub struct Confirmation {
     pub unwitnessed: u32,
 }
 
+impl Confirmation {
+    /// Returns whether somebody confirmed the claim after it was added. If not,
+    /// [`last`](Self::last) is the day of the proposal.
+    pub fn is_confirmed(&self) -> bool {
+        self.independent > 0 || self.manual > 0
+    }
+}
+
 /// The archived state of an entry.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Archival {

@@ -35,6 +35,11 @@ pub const SEARCH_HINT: &str = "\
 A briefing includes only entries that clearly match the task and its files. Find more with `ken search` or `ken_search` and your own words.
 ";
 
+/// Hint added to a briefing without a task, whose entries match nothing in particular.
+pub const OVERVIEW_HINT: &str = "\
+No task was given: these are the best entries of the whole knowledge base. Describe the task, as in `ken brief \"add a refund endpoint\"`, to get the entries that match it.
+";
+
 /// Headings of the two parts of a briefing.
 pub const NORMS_HEADING: &str = "norms:";
 pub const ENTRIES_HEADING: &str = "entries:";

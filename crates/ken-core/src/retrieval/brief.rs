@@ -11,6 +11,8 @@ use crate::retrieval::surface::{DetailTier, EntrySelection, HitView, SelectionLi
 use crate::trust::facts::EntryFacts;
 use crate::trust::run::HoldoutAssignment;
 use crate::trust::run::holdout::is_single_agent_claim;
+use crate::values::condition::Glob;
+use crate::values::content::KindDetail;
 use crate::values::id::EntryId;
 use crate::values::kind::IdPrefix;
 use crate::values::time::Timestamp;
@@ -54,21 +56,40 @@ fn applicable_norms(
     hold
 }
 
-/// Returns whether a norm is anchored to one of `paths`.
+/// Returns whether a norm is about one of `paths`.
 pub fn is_norm_for(entry: &Entry, paths: &[String]) -> bool {
     norm_match(entry, paths) == Some(NormMatch::TaskPaths)
 }
 
-/// Returns how a norm applies to `paths`, or `None` if its anchors cover none of them.
+/// Returns how a norm applies to `paths`, or `None` if it is about other files.
+///
+/// The files of a norm are its anchors, its globs and the paths of its check.
 fn norm_match(entry: &Entry, paths: &[String]) -> Option<NormMatch> {
     let content = entry.content.as_ref()?;
-    // A norm without anchors is a rule for the whole repository.
-    if content.anchors.is_empty() {
+    let mut globs = content.applies_to.clone();
+    if let Some(KindDetail::Norm(norm)) = &content.detail {
+        let checked = norm.check.paths().iter();
+        globs.extend(checked.filter_map(|it| it.parse::<Glob>().ok()));
+    }
+    // A norm without files is a rule for the whole repository.
+    if content.anchors.is_empty() && globs.is_empty() {
         return Some(NormMatch::Everywhere);
     }
-    let mut anchors = content.anchors.iter();
-    let covers = anchors.any(|anchor| paths.iter().any(|path| anchor.at.overlaps(path)));
-    covers.then_some(NormMatch::TaskPaths)
+    let covers = |path: &String| {
+        let mut anchors = content.anchors.iter();
+        anchors.any(|anchor| anchor.at.overlaps(path)) || globs.iter().any(|it| it.overlaps(path))
+    };
+    paths.iter().any(covers).then_some(NormMatch::TaskPaths)
+}
+
+/// Removes norms that are about files other than `paths`.
+///
+/// The words of a norm such as "Changes to `src/pay/` must be reviewed" match many prompts. Outside
+/// of its files it is noise.
+pub fn drop_norms_about_other_files(hits: &mut Vec<SearchHit>, paths: &[String]) {
+    hits.retain(|hit| {
+        hit.entry.id.prefix() != IdPrefix::Norm || norm_match(&hit.entry, paths).is_some()
+    });
 }
 
 /// Selects the norms that apply to `paths`, one line each, path-specific ones first.
@@ -87,6 +108,7 @@ pub fn select_norms(
             facts,
             // Norms are already ordered, and selection reads scores only to choose a tier.
             score: 0.0,
+            is_about_paths: false,
             conflicts: &[],
         })
         .collect();

@@ -268,7 +268,8 @@ fn has_words(text: &str, words: &str) -> bool {
     })
 }
 
-/// Returns the content that may leave its repository, without anchors, steps and conditions.
+/// Returns the content that may leave its repository, without anchors, steps, conditions and
+/// globs.
 ///
 /// Those refer to one source tree and mean nothing elsewhere.
 pub fn exportable_content(content: &Content) -> Content {
@@ -276,6 +277,7 @@ pub fn exportable_content(content: &Content) -> Content {
         anchors: Vec::new(),
         verify: Vec::new(),
         depends_on: Vec::new(),
+        applies_to: Vec::new(),
         ..content.clone()
     }
 }

@@ -128,6 +128,18 @@ impl NormCheck {
         }
     }
 
+    /// Returns the globs of the files whose change the check is about; empty means every file.
+    pub fn paths(&self) -> &[String] {
+        match self {
+            Self::ChangedTogether { when, .. } => when,
+            Self::ForbiddenText { paths, .. }
+            | Self::ForbiddenCode { paths, .. }
+            | Self::Reviewers { paths, .. }
+            | Self::RiskTier { paths, .. } => paths,
+            Self::CommitMessage { .. } | Self::DiffSize { .. } => &[],
+        }
+    }
+
     /// Validates the check, except that it does not compile patterns.
     ///
     /// This crate has no regular expression engine; `ken-engine` compiles patterns when it runs the

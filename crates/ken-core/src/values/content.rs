@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::values::anchor::Anchor;
 use crate::values::check::NormCheck;
+use crate::values::condition::Glob;
 use crate::values::id::EntryId;
 use crate::values::kind::{EntryKind, Memory};
 use crate::values::text::{Condition, Note, Statement, Step, Tag};
@@ -231,6 +232,8 @@ content_fields! {
     tags: BTreeSet<Tag> = "BTreeSet::is_empty";
     /// Conditions under which the claim holds.
     depends_on: Vec<Condition> = "Vec::is_empty";
+    /// Globs of the files that the entry is about. A norm with globs applies only to those files.
+    applies_to: Vec<Glob> = "Vec::is_empty";
     polarity: Option<Polarity> = "Option::is_none";
     /// The reviewer's point of view, such as security, correctness or performance.
     lens: Option<Tag> = "Option::is_none";
@@ -258,6 +261,8 @@ impl Content {
     pub const TAGS_MAX: usize = 32;
     /// Maximum number of conditions.
     pub const CONDITIONS_MAX: usize = 32;
+    /// Maximum number of globs.
+    pub const GLOBS_MAX: usize = 32;
 
     /// Creates content with only a statement.
     pub fn new(statement: Statement) -> Self {
@@ -267,6 +272,7 @@ impl Content {
             verify: Vec::new(),
             tags: BTreeSet::new(),
             depends_on: Vec::new(),
+            applies_to: Vec::new(),
             polarity: None,
             lens: None,
             decay: DecayClass::default(),

@@ -130,6 +130,7 @@ fn shown_indexes(entries: &[Entry], cap: usize) -> Vec<usize> {
             entry,
             facts,
             score: 0.5,
+            is_about_paths: false,
             conflicts: &[],
         })
         .collect();

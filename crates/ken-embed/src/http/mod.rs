@@ -37,6 +37,7 @@ const THRESHOLDS_DEFAULT: ModelThresholds = ModelThresholds {
     duplicate: 0.85,
     relevant: 0.55,
     strict: 0.65,
+    sums: None,
 };
 
 /// Text embedded to determine a model's dimension.

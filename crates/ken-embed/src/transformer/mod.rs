@@ -46,6 +46,7 @@ const MEASURED: &[MeasuredModel] = &[MeasuredModel {
         relevant: 0.36,
         // No unrelated query, 99.7 % of prose and 84 % of code queries.
         strict: 0.46,
+        sums: None,
     },
 }];
 
@@ -58,6 +59,7 @@ const UNMEASURED: MeasuredModel = MeasuredModel {
         duplicate: 0.75,
         relevant: 0.45,
         strict: 0.55,
+        sums: None,
     },
 };
 

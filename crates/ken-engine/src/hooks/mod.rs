@@ -21,7 +21,7 @@ pub(crate) mod subagent;
 use std::collections::BTreeSet;
 
 use ken_core::ledger::entry::Entry;
-use ken_core::retrieval::brief::drop_single_agent_hits;
+use ken_core::retrieval::brief::{drop_norms_about_other_files, drop_single_agent_hits};
 use ken_core::retrieval::surface::{self, DetailTier, EntrySelection};
 use ken_core::trust::run::name::session_run_name;
 use ken_core::trust::run::{AGENTS_MAX, ExposureChannel, Run, RunWitness};
@@ -230,6 +230,7 @@ fn search_and_deliver(
     known
         .hits
         .retain(|hit| wanted(&hit.entry) && !before.contains(&hit.entry.id));
+    drop_norms_about_other_files(&mut known.hits, &search.paths);
     let portion = portion(&known);
     let page = deliver_page(
         engine,
@@ -266,6 +267,7 @@ fn deliver_page(
         norms,
         results: known,
         single_agent_entries: unsaid,
+        is_overview: false,
     };
     // Records the exposures before it returns the page.
     let page = engine.render_briefing(&mut brief, portion, Some(&hook.reader()))?;

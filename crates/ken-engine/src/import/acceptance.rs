@@ -103,6 +103,7 @@ fn proposal_from_claim(
             .depends_on
             .push(condition.parse().map_err(|e| message(&e))?);
     }
+    content.applies_to.clone_from(&staged.applies_to);
     for step in staged.verify.iter().take(Content::STEPS_MAX) {
         content.verify.push(step.parse().map_err(|e| message(&e))?);
     }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ken_core::values::actor::Actor;
+use ken_core::values::condition::Glob;
 use ken_core::values::content::Polarity;
 use ken_core::values::kind::{EntryKind, Memory};
 use ken_core::values::text::comparison_words;
@@ -44,6 +45,9 @@ pub struct InboxClaim {
     /// Conditions: the cited files exist.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub depends_on: Vec<String>,
+    /// Globs of the files that the claim is about.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub applies_to: Vec<Glob>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub verify: Vec<String>,
     /// Citation, such as `doc:CLAUDE.md#L12@3fce3b5`.
@@ -82,6 +86,7 @@ impl InboxClaim {
             tags: Vec::new(),
             polarity: None,
             depends_on: Vec::new(),
+            applies_to: Vec::new(),
             verify: Vec::new(),
             cite,
             by: None,
@@ -130,6 +135,7 @@ fn claim_from_audit(
     staged.tags = found.tags.iter().map(|it| (*it).to_owned()).collect();
     staged.verify = found.verify.clone();
     staged.depends_on = file_conditions(claim);
+    staged.applies_to.clone_from(&found.applies_to);
     let about = findings.get(&(claim.document.as_str(), found.line));
     staged.findings = about.cloned().unwrap_or_default();
     staged

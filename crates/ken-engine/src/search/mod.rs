@@ -9,13 +9,15 @@ pub(crate) mod unanswered;
 
 use std::sync::Arc;
 
-use ken_core::ledger::store::DerivedStore as _;
+use ken_core::ledger::store::{DerivedStore as _, EntryFilter};
 use ken_core::retrieval::ranking::{
-    self, CandidateScorer, ConflictMap, CosineThresholds, SearchCandidate, ThreadVisibility,
+    self, CandidateScorer, ConflictMap, CosineThresholds, SearchCandidate, SumThresholds,
+    ThreadVisibility,
 };
 use ken_core::retrieval::score::HiddenReason;
 use ken_core::retrieval::surface::{DetailTier, EntrySelection, HitView};
 use ken_core::values::id::EntryId;
+use ken_core::values::kind::Memory;
 use ken_index::{Backend, CandidateQuery, Embedder, IndexError, ModelThresholds, count_tokens};
 use ken_ledger::layout::KEN_DIR;
 
@@ -35,6 +37,9 @@ pub use query_extraction::{ExtractedQuery, query_from_file, query_from_text};
 
 /// Maximum number of candidates that are scored; more would not reach the first page.
 const CANDIDATES_MAX: usize = 50;
+
+/// Maximum number of entries that are ranked without a query.
+const NEWEST_MAX: usize = 200;
 
 /// The result of a search.
 #[derive(Clone, Debug)]
@@ -105,6 +110,34 @@ pub(crate) fn search(
     );
     let _in = span.enter();
     let (serving, found) = find_candidates(engine, search, progress)?;
+    let answer = score_candidates(engine, search, serving.backend(), found)?;
+    span.record("hits", answer.hits.len());
+    span.record("withheld", answer.withheld.len());
+    Ok(answer)
+}
+
+/// Returns the newest entries without a query, ranked by every signal but relevance.
+pub(crate) fn rank_newest(
+    engine: &mut Engine,
+    search: &SearchQuery,
+) -> Result<SearchOutcome, EngineError> {
+    let newest = EntryFilter {
+        memory: Some(Memory::Semantic),
+        limit: Some(NEWEST_MAX),
+        ..EntryFilter::default()
+    };
+    let found = engine.index.list(&newest)?.into_iter();
+    let found = found.map(SearchCandidate::unmatched).collect();
+    score_candidates(engine, search, Backend::None, found)
+}
+
+/// Scores candidates and adds the entries that contradict them.
+fn score_candidates(
+    engine: &mut Engine,
+    search: &SearchQuery,
+    served_by: Backend,
+    found: Vec<SearchCandidate>,
+) -> Result<SearchOutcome, EngineError> {
     let workspace = engine.index.workspace()?;
     let mut scorer = CandidateScorer {
         search,
@@ -119,10 +152,8 @@ pub(crate) fn search(
     add_contradicting(engine, &mut answer, &mut scorer)?;
     let ranking::SearchResults { mut hits, withheld } = answer;
     ranking::prefer_frames(&mut hits, &search.frames);
-    span.record("hits", hits.len());
-    span.record("withheld", withheld.len());
     Ok(SearchOutcome {
-        served_by: serving.backend(),
+        served_by,
         hits,
         withheld,
     })
@@ -173,11 +204,13 @@ fn index_candidates(
     } else {
         engine.index.prepare_search(embedder, progress).map(drop)?;
     }
+    let entries = engine.index.searchable_entries()?;
+    let thresholds = embedder.map(|it| similarity_thresholds(it, entries));
     Ok(engine.index.candidates(&CandidateQuery {
         text: &search.query,
         filter: &search.filter,
         paths: &search.paths,
-        least: search.floor.threshold(embedder.map(similarity_thresholds)),
+        least: search.floor.threshold(thresholds),
         embedder,
         limit: CANDIDATES_MAX,
     })?)
@@ -216,10 +249,20 @@ fn add_contradicting(
     Ok(())
 }
 
-/// Returns the similarity thresholds of a model.
-pub(crate) fn similarity_thresholds(embedder: &dyn Embedder) -> CosineThresholds {
+/// Returns the similarity thresholds of a model for a search among `entries` entries.
+fn similarity_thresholds(embedder: &dyn Embedder, entries: usize) -> CosineThresholds {
     let ModelThresholds {
-        relevant, strict, ..
+        relevant,
+        strict,
+        sums,
+        ..
     } = embedder.model().thresholds;
-    CosineThresholds { relevant, strict }
+    CosineThresholds {
+        relevant,
+        strict,
+        sums: sums.map(|it| SumThresholds {
+            relevant: it.relevant.for_entries(entries),
+            strict: it.strict,
+        }),
+    }
 }

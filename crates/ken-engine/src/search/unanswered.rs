@@ -1,10 +1,9 @@
 //! Unanswered queries: stored on this machine only, as hints for new entries.
 
-use ken_core::retrieval::ranking::COVERAGE_RELEVANT;
 use ken_guard::{GuardVerdict, ScannedField, TextMode, admit};
 use ken_index::UnansweredQuery;
 
-use super::{SearchOutcome, SearchQuery};
+use super::{RelevanceFloor, SearchOutcome, SearchQuery, similarity_thresholds};
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::model;
@@ -51,7 +50,9 @@ fn has_weak_answer(engine: &mut Engine, answer: &SearchOutcome) -> Result<bool, 
         return Ok(true);
     };
     let serving = model::active_model(engine)?;
-    let relevant = serving.embedder().map(|it| it.model().thresholds.relevant);
-    let is_similar = relevant.is_some_and(|relevant| best.cosine >= relevant);
-    Ok(!is_similar && !best.anchored && best.coverage < COVERAGE_RELEVANT)
+    let entries = engine.index.searchable_entries()?;
+    let thresholds = serving.embedder();
+    let thresholds = thresholds.map(|it| similarity_thresholds(it, entries));
+    let least = RelevanceFloor::Relevant.threshold(thresholds);
+    Ok(!best.anchored && !least.is_met(best.cosine, best.coverage))
 }

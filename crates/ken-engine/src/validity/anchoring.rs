@@ -16,6 +16,7 @@ use ken_core::values::citation::CitationSource;
 use ken_core::values::condition::TruthValue;
 use ken_core::values::content::{Content, ContentChanges, KindDetail};
 use ken_core::values::id::EntryId;
+use ken_core::values::status::EntryStatus;
 use ken_core::values::text::Condition;
 use ken_ledger::LedgerLocation;
 use ken_ledger::git::GitRunner;
@@ -184,6 +185,28 @@ pub(crate) fn invalid_entries(engine: &mut Engine) -> Result<Vec<EntryCheck>, En
     checked.retain(EntryCheck::is_invalid);
     add_diffs(engine, &mut checked)?;
     Ok(checked)
+}
+
+/// Returns the matching entries that are stale: by their status, or because their code changed or
+/// is gone. The status of `filter` is ignored.
+pub(crate) fn stale_entries(
+    engine: &mut Engine,
+    filter: &EntryFilter,
+) -> Result<Vec<(Entry, Option<Validity>)>, EngineError> {
+    let any = EntryFilter {
+        status: None,
+        limit: None,
+        ..filter.clone()
+    };
+    let entries = engine.index.list(&any)?;
+    let validity = validity_of(engine, &entries)?;
+    let stale = entries.into_iter().filter_map(|entry| {
+        let validity = validity.get(&entry.id).copied();
+        let is_changed = matches!(validity, Some(Validity::Changed | Validity::Broken));
+        let is_stale = is_changed || entry.status.value == EntryStatus::Stale;
+        is_stale.then_some((entry, validity))
+    });
+    Ok(stale.take(filter.limit.unwrap_or(usize::MAX)).collect())
 }
 
 /// Adds diffs to changed anchors if git still has the code they were fingerprinted from.

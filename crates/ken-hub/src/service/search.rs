@@ -258,5 +258,7 @@ fn cosine_thresholds() -> CosineThresholds {
     CosineThresholds {
         relevant: thresholds.relevant,
         strict: thresholds.strict,
+        // A hub ranks with another keyword index, for which the sums were not measured.
+        sums: None,
     }
 }

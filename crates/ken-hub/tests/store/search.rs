@@ -240,11 +240,13 @@ fn what_does_not_answer_well_enough_is_left_out() {
     asked.least = MatchThreshold {
         cosine: 2.0,
         coverage: 0.9,
+        sum: f64::INFINITY,
     };
     assert_eq!(candidate_ids(&asked.of(&workspace)), [all[0]]);
     asked.least = MatchThreshold {
         cosine: 2.0,
         coverage: 2.0,
+        sum: f64::INFINITY,
     };
     assert_eq!(asked.of(&workspace), []);
     asked.paths = vec!["src/http".to_owned()];
@@ -359,6 +361,7 @@ fn what_was_laid_aside_reworded_or_blanked_is_not_found_by_what_it_said() {
     asked.least = MatchThreshold {
         cosine: 2.0,
         coverage: 0.1,
+        sum: f64::INFINITY,
     };
     assert_eq!(asked.of(&workspace).len(), 3);
     append_all(&workspace, &[archiving, retracting, rewording]);

@@ -221,7 +221,7 @@ fn inverse_document_frequency(having: usize, all: i64) -> f64 {
 }
 
 /// Returns the number of searchable entries.
-fn read_searchable_count(db: &Connection) -> Result<i64, IndexError> {
+pub(super) fn read_searchable_count(db: &Connection) -> Result<i64, IndexError> {
     let counted = rows::read_meta(db, META_COUNT)?;
     let counted = counted.as_deref().and_then(|value| value.try_into().ok());
     Ok(counted.map_or(0, i64::from_le_bytes))

@@ -48,6 +48,12 @@ pub struct CandidateQuery<'a> {
 }
 
 impl Index {
+    /// Returns the number of entries that a search considers.
+    pub fn searchable_entries(&self) -> Result<usize, IndexError> {
+        let count = self.checked(|db| keywords::read_searchable_count(db))?;
+        Ok(usize::try_from(count).unwrap_or(0))
+    }
+
     /// Returns candidates for `query`, best first.
     ///
     /// Entries changed since [`prepare_search`](Self::prepare_search) are found with their old

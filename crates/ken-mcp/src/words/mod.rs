@@ -139,6 +139,7 @@ fn entry_body(details: &EntryDetails<'_>) -> String {
         facts: &facts,
         // There is no query, so there is no score. It only affects the order of several hits.
         score: 0.0,
+        is_about_paths: false,
         conflicts: details.conflicts,
     };
     let room = SelectionContext {

@@ -89,6 +89,7 @@ impl HistoryGenerator {
                 .pick(&[None, Some("security")])
                 .map(|l| Some(parse_text(l)));
             changes.depends_on = Some(vec![self.text("not file:src/{}/**")]);
+            changes.applies_to = Some(vec![self.text("src/{}/**")]);
         }
         changes
     }

@@ -8,12 +8,13 @@ use serde_json::{Map, Value};
 use super::causality::{CausalWrite, resolve_writes};
 
 /// Every field of an entry's content.
-const FIELDS: [&str; 9] = [
+const FIELDS: [&str; 10] = [
     "statement",
     "evidence",
     "verify",
     "tags",
     "depends_on",
+    "applies_to",
     "polarity",
     "lens",
     "decay",

@@ -4,12 +4,14 @@
 //! error and not ignored.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use ken_core::decide::{Proposal, SCHEMA_VERSION};
 use ken_core::ledger::event::Origin;
 use ken_core::values::actor::{Actor, ActorRole};
 use ken_core::values::anchor::CodeLocation;
 use ken_core::values::citation::{Citation, CitationRef, CitationSource, CitationType};
+use ken_core::values::condition::Glob;
 use ken_core::values::content::{Content, DecayClass, EntryScope, KindDetail, Polarity};
 use ken_core::values::kind::{EntryKind, Memory};
 use ken_core::values::text::{Alias, Condition, Statement, Step, Tag};
@@ -20,6 +22,7 @@ use serde_json::{Map, Value};
 
 use crate::args::filter::NormType;
 use crate::commands::add::AddArgs;
+use crate::commands::query_input::resolve_anchors;
 use crate::failure::CommandFailure;
 
 /// All input fields of an entry.
@@ -42,6 +45,7 @@ pub(crate) struct EntryInput {
     provenance: Vec<ProvenanceInput>,
     tags: BTreeSet<Tag>,
     depends_on: Vec<Condition>,
+    applies_to: Vec<Glob>,
     lens: Option<Tag>,
     polarity: Option<Polarity>,
     decay: Option<DecayClass>,
@@ -109,6 +113,7 @@ impl EntryInput {
         }
         self.tags.extend(fields.tag.iter().cloned());
         self.depends_on.extend(fields.depends_on.iter().cloned());
+        self.applies_to.extend(fields.applies_to.iter().cloned());
         let cited = args.cite.iter();
         self.cite
             .extend(cited.map(|it| format!("{}:{}", it.evidence_type.name(), it.evidence_ref)));
@@ -118,6 +123,12 @@ impl EntryInput {
             self.detail = Some(detail.map_err(|e| CommandFailure::json(&e).at("--detail"))?);
         }
         Ok(())
+    }
+
+    /// Resolves the last `count` anchors, which were typed in the folder `start`.
+    pub(crate) fn resolve_anchors(&mut self, engine: &Engine, start: &Path, count: usize) {
+        let first = self.anchors.len().saturating_sub(count);
+        resolve_anchors(engine, start, &mut self.anchors[first..]);
     }
 
     /// Completes an entry given as plain text: a learning that cites the current commit.
@@ -151,6 +162,7 @@ impl EntryInput {
         content.verify = self.verify;
         content.tags = self.tags;
         content.depends_on = self.depends_on;
+        content.applies_to = self.applies_to;
         content.lens = self.lens;
         content.polarity = self.polarity;
         content.decay = self.decay.unwrap_or_default();

@@ -116,7 +116,9 @@ pub(in crate::commands) fn run(
         None => EntryInput::default(),
     };
     input.apply(args)?;
+    let start = session.surroundings.start.clone();
     let (entry, against) = session.write_as(|engine, reader| {
+        input.resolve_anchors(engine, &start, args.fields.anchor.len());
         if args.text.is_some() {
             input.apply_defaults(engine);
         }

@@ -115,7 +115,8 @@ pub(in crate::commands) fn run(
         "tags": args.tag,
         "lens": args.lens,
     });
-    let input = EntryInput::parse(&input.to_string())?;
+    let mut input = EntryInput::parse(&input.to_string())?;
+    let start = session.surroundings.start.clone();
     let claim = statement.parse().map_err(CommandFailure::usage)?;
     let entry = session.write_as(|engine, reader| {
         if let Some(known) = engine.live_entry_stating(&claim)? {
@@ -128,6 +129,7 @@ pub(in crate::commands) fn run(
                 "`ken entry cite {id} TYPE:REF` adds a citation; `ken show {id}` shows the entry"
             )));
         }
+        input.resolve_anchors(engine, &start, args.anchor.len());
         let proposal = input.proposal(engine, &reader.agent)?;
         let added = engine.add_in_run(reader, vec![proposal])?;
         Ok(engine.entry(added[0])?)

@@ -7,6 +7,7 @@ use clap::{Args, Subcommand};
 use ken_core::health::history::OutcomeAdvice;
 use ken_core::health::thresholds::HealthThresholds;
 use ken_core::health::{HealthInsight, InsightSeverity};
+use ken_core::ledger::store::EntryFilter;
 use ken_core::values::text::enum_label;
 use ken_engine::health::{HEALTH_FILE, HealthReport, HealthReview};
 
@@ -46,13 +47,29 @@ pub(in crate::commands) fn run(
 
 pub(super) fn report(session: &mut Session<'_>) -> Result<CommandExit, CommandFailure> {
     let progress = ProgressIndicator::start(session.printer, "checking entries", None);
-    let report = session.read(move |engine| Ok(progress.during(|_| engine.health_report())?))?;
+    let (report, stale) = session.read(move |engine| {
+        progress.during(|_| {
+            let stale = engine.stale_entries(&EntryFilter::default())?.len();
+            Ok((engine.health_report()?, stale))
+        })
+    })?;
     if session.is_json() {
         session.printer.json(&report)?;
         return Ok(CommandExit::Fine);
     }
     for insight in &report.insights {
         one(session, insight)?;
+    }
+    if stale > 0 {
+        let count = pluralize(stale as u64, "entry is", "entries are");
+        let advice = OutcomeAdvice {
+            what: format!(
+                "{count} stale or no longer {} the code",
+                if stale == 1 { "matches" } else { "match" }
+            ),
+            command: "ken list --status stale".to_owned(),
+        };
+        advise(session, "attention", WARN, &[advice])?;
     }
     advise(session, "escalate", BAD, &report.escalations)?;
     advise(session, "recommend", DIM, &report.recommendations)?;

@@ -1,5 +1,7 @@
 //! `ken inbox` without a subcommand: one list of everything that is pending for a person.
 
+use ken_core::ledger::store::EntryFilter;
+use ken_core::values::id::EntryId;
 use ken_engine::duplicates::LISTED_MAX;
 use serde::Serialize;
 
@@ -18,6 +20,8 @@ struct InboxJson<'a> {
     approvals: Vec<approve::PendingJson>,
     quarantined: Vec<QuarantinedJson>,
     contradictions: Vec<contradictions::PairJson<'a>>,
+    /// Entries that are stale or whose code changed.
+    stale: Vec<EntryId>,
 }
 
 pub(super) fn run(session: &mut Session<'_>) -> Result<CommandExit, CommandFailure> {
@@ -30,6 +34,7 @@ pub(super) fn run(session: &mut Session<'_>) -> Result<CommandExit, CommandFailu
         ))
     })?;
     let (conflicts, conflicts_total) = contradictions::read_open(session, LISTED_MAX)?;
+    let stale = session.read(|engine| Ok(engine.stale_entries(&EntryFilter::default())?))?;
     if session.is_json() {
         let json = InboxJson {
             schema: "ken.inbox.v1",
@@ -43,6 +48,7 @@ pub(super) fn run(session: &mut Session<'_>) -> Result<CommandExit, CommandFailu
                 .iter()
                 .map(contradictions::PairJson::new)
                 .collect(),
+            stale: stale.iter().map(|(entry, _)| entry.id).collect(),
         };
         session.printer.json(&json)?;
         return note_more(session, conflicts.len(), conflicts_total);
@@ -83,7 +89,16 @@ pub(super) fn run(session: &mut Session<'_>) -> Result<CommandExit, CommandFailu
             conflicts.len()
         ))?;
     }
-    if pending.len() + approvals.len() + quarantined.len() + conflicts.len() == 0 {
+    let reanchor = "ken entry reanchor ID, ken retract ID";
+    heading(session, stale.len(), "stale entry", reanchor)?;
+    for (entry, _) in &stale {
+        let title = escape_invisible(&entry.title());
+        session
+            .printer
+            .line(format_args!("{}  {title}", entry.id))?;
+    }
+    let all = pending.len() + approvals.len() + quarantined.len() + conflicts.len() + stale.len();
+    if all == 0 {
         session.printer.talk("the inbox is empty")?;
     }
     Ok(CommandExit::Fine)

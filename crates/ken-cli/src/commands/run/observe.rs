@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use super::args::ten_milli;
 use crate::commands::Session;
+use crate::commands::query_input::resolve_anchors;
 use crate::failure::{CommandExit, CommandFailure};
 
 /// `ken run observe`.
@@ -49,19 +50,20 @@ pub(in crate::commands) fn run(
     session: &mut Session<'_>,
     args: ObserveArgs,
 ) -> Result<CommandExit, CommandFailure> {
-    let anchor = |at| Anchor {
-        at,
-        fingerprint: None,
-    };
-    let finding = RunFinding {
+    let mut finding = RunFinding {
         statement: args.statement,
-        anchors: args.anchor.into_iter().map(anchor).collect(),
+        anchors: Vec::new(),
         verify: args.verify,
         severity_milli: args.severity,
         confidence_milli: args.confidence,
         dismissed: args.dismissed,
     };
-    let run = session.write_as(|engine, reader| Ok(engine.observe(reader, finding)?))?;
+    let (start, mut anchors) = (session.surroundings.start.clone(), args.anchor);
+    let run = session.write_as(|engine, reader| {
+        resolve_anchors(engine, &start, &mut anchors);
+        finding.anchors = anchors.into_iter().map(Anchor::from).collect();
+        Ok(engine.observe(reader, finding)?)
+    })?;
     if session.is_json() {
         session.printer.json(&ObservedObject {
             schema: "ken.observe.v1",

@@ -23,6 +23,7 @@ impl SearchQuery {
     pub fn elsewhere(&self) -> Self {
         Self {
             paths: Vec::new(),
+            is_about_paths: false,
             thread: None,
             include_stale: false,
             ..self.clone()

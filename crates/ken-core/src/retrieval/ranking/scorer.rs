@@ -20,6 +20,13 @@ use crate::values::time::Timestamp;
 /// Minimum relevance of an entry anchored under one of the query's paths.
 const ANCHORED_RELEVANCE: f64 = 0.75;
 
+/// Amount added to the score of an anchored entry if the query asks about paths: as much as all
+/// signals together.
+const PATHS_BOOST: f64 = 1.0;
+
+/// Name of the score part that records it.
+pub(super) const PATHS_PART: &str = "anchored_in_paths";
+
 /// Scores the candidates of one query.
 #[derive(Debug)]
 pub struct CandidateScorer<'a> {
@@ -107,7 +114,10 @@ impl CandidateScorer<'_> {
             None => PosteriorDraw::Mean,
         };
         let ranking = (&self.weights, self.boosts(&entry));
-        let explained = score::score_entry(&facts, found, draw, self.now, ranking);
+        let mut explained = score::score_entry(&facts, found, draw, self.now, ranking);
+        if anchored && self.search.is_about_paths {
+            explained.adjust(PATHS_PART, PATHS_BOOST);
+        }
         SearchHit {
             entry,
             facts,

@@ -9,8 +9,8 @@ use std::fmt::Write as _;
 use super::{CompetingEntry, DetailTier, EntrySelection, HitView, from_failed_run};
 use crate::ledger::entry::Entry;
 use crate::retrieval::agent_texts::{
-    self, ENTRIES_HEADING, KNOWLEDGE_APPLIED, NORMS_HEADING, REPORT_REQUEST, SEARCH_HINT,
-    SPIKE_RULES,
+    self, ENTRIES_HEADING, KNOWLEDGE_APPLIED, NORMS_HEADING, OVERVIEW_HINT, REPORT_REQUEST,
+    SEARCH_HINT, SPIKE_RULES,
 };
 use crate::trust::facts::Validity;
 use crate::values::content::{Content, KindDetail, SpikeConfidence, SpikeDetail};
@@ -35,15 +35,8 @@ pub fn render_briefing_block(
     known: &EntrySelection,
     served_by: &str,
 ) -> String {
-    let mut body = String::new();
-    // Writing to a `String` cannot fail, so the results below are ignored.
-    if !norms.shown.is_empty() {
-        let _ = write!(body, "{NORMS_HEADING}\n{}", render_selection(norms));
-    }
+    let body = render_briefing_body(norms, known);
     let is_known = !known.shown.is_empty();
-    if is_known {
-        let _ = write!(body, "{ENTRIES_HEADING}\n{}", render_selection(known));
-    }
     let mut block = delimited_block(&body, served_by);
     if !is_known {
         // Norms are not search results, so the sentence must not seem to deny them.
@@ -62,6 +55,32 @@ pub fn render_briefing_block(
         .any(|it| it.id.prefix() == IdPrefix::Spike);
     let spikes = if has_spike { SPIKE_RULES } else { "" };
     format!("{block}{spikes}{REPORT_REQUEST}{KNOWLEDGE_APPLIED}")
+}
+
+/// Returns the block of a briefing without a task: norms and the best entries.
+pub fn render_overview_block(
+    norms: &EntrySelection,
+    known: &EntrySelection,
+    served_by: &str,
+) -> String {
+    let body = render_briefing_body(norms, known);
+    let hint = if body.is_empty() {
+        SEARCH_HINT
+    } else {
+        OVERVIEW_HINT
+    };
+    delimited_block(&body, served_by) + hint
+}
+
+fn render_briefing_body(norms: &EntrySelection, known: &EntrySelection) -> String {
+    let mut body = String::new();
+    for (heading, page) in [(NORMS_HEADING, norms), (ENTRIES_HEADING, known)] {
+        if !page.shown.is_empty() {
+            // Writing to a `String` cannot fail.
+            let _ = write!(body, "{heading}\n{}", render_selection(page));
+        }
+    }
+    body
 }
 
 fn render_selection(page: &EntrySelection) -> String {
@@ -210,9 +229,8 @@ fn write_full_details(out: &mut String, finding: &HitView<'_>, content: &Content
     for anchor in &content.anchors {
         let _ = writeln!(out, "  at: {}", single_line(&anchor.at.to_string()));
     }
-    let posterior = finding.facts.posterior;
-    let (alpha, beta) = (posterior.alpha, posterior.beta);
-    let _ = writeln!(out, "  evidence of use: {alpha:.1} for, {beta:.1} against");
+    let evidence = finding.facts.posterior.describe_evidence();
+    let _ = writeln!(out, "  evidence of use: {evidence}");
     let merged = &finding.entry.merged_from;
     if !merged.is_empty() {
         let merged: Vec<String> = merged.iter().map(ToString::to_string).collect();

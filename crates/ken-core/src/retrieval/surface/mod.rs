@@ -25,7 +25,8 @@ use crate::values::status::EntryStatus;
 
 pub use crate::retrieval::agent_texts::{KNOWLEDGE_APPLIED, NOTHING_FOUND};
 pub use context_block::{
-    delimit, delimited_block, render_briefing_block, render_context_block, single_line,
+    delimit, delimited_block, render_briefing_block, render_context_block, render_overview_block,
+    single_line,
 };
 pub use limits::SelectionLimits;
 
@@ -60,6 +61,8 @@ pub struct HitView<'a> {
     pub entry: &'a Entry,
     pub facts: &'a EntryFacts,
     pub score: f64,
+    /// Set if the query asked about paths and the entry is anchored there.
+    pub is_about_paths: bool,
     /// Entries that contradict it.
     pub conflicts: &'a [EntryId],
 }
@@ -291,11 +294,17 @@ fn choose_hits(findings: &[HitView<'_>], cap: usize) -> Vec<usize> {
 }
 
 /// Returns indexes: the best hit of every category, then all others, both best first.
+///
+/// Hits about the paths of the query come before both: an entry of another category must not take
+/// their place.
 fn by_category(findings: &[HitView<'_>]) -> Vec<usize> {
     // `insert` is true for the first hit of a category, which is its best.
     let mut categories = BTreeSet::new();
-    let (mut first, rest): (Vec<usize>, Vec<usize>) =
-        (0..findings.len()).partition(|at| categories.insert(findings[*at].entry.id.prefix()));
+    let (mut first, rest): (Vec<usize>, Vec<usize>) = (0..findings.len()).partition(|at| {
+        let hit = &findings[*at];
+        categories.insert(hit.entry.id.prefix()) || hit.is_about_paths
+    });
+    first.sort_by_key(|at| !findings[*at].is_about_paths);
     first.extend(rest);
     first
 }

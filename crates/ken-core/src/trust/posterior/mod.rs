@@ -264,6 +264,17 @@ pub fn mastery_bonus(
 }
 
 impl BetaPosterior {
+    /// Describes the evidence of use without the prior, which is no evidence.
+    pub fn describe_evidence(self) -> String {
+        let evidence = [self.alpha - Self::PRIOR.alpha, self.beta - Self::PRIOR.beta];
+        // Decayed evidence may be too small to show.
+        if evidence.iter().all(|it| *it < 0.05) {
+            return "none yet".to_owned();
+        }
+        let [for_it, against] = evidence.map(|it| it.max(0.0));
+        format!("{for_it:.1} for, {against:.1} against")
+    }
+
     /// Returns the number of observations beyond the prior.
     pub fn observations(self) -> f64 {
         self.alpha + self.beta - Self::PRIOR.alpha - Self::PRIOR.beta

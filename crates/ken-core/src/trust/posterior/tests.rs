@@ -221,3 +221,13 @@ fn a_quantile_is_that_of_the_beta_distribution() {
         "little history counts as little"
     );
 }
+
+#[test]
+fn the_prior_is_not_told_as_evidence() {
+    assert_eq!(BetaPosterior::PRIOR.describe_evidence(), "none yet");
+    let used = BetaPosterior {
+        alpha: 6.5,
+        beta: 5.0,
+    };
+    assert_eq!(used.describe_evidence(), "1.5 for, 0.0 against");
+}

@@ -8,6 +8,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::values::text_form::text_form;
+
 /// A compiled pattern over paths relative to the repository root.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Glob {
@@ -64,10 +66,27 @@ pub enum GlobError {
     Escape,
 }
 
+text_form!(Glob, "Glob", r"^[^/](.*[^/])?$");
+
 impl Glob {
     /// Returns the pattern as written.
     pub fn as_str(&self) -> &str {
         &self.text
+    }
+
+    /// Returns whether `path` is a matching file, or a folder that contains the literal part of
+    /// the pattern.
+    pub fn overlaps(&self, path: &str) -> bool {
+        let path = path.trim_end_matches('/');
+        // The folders before the first special character: `src/pay` in `src/pay/**/*.rs`.
+        let special = self.text.find(['*', '?', '[', '{', '\\']);
+        let literal = match special {
+            Some(at) => self.text[..at].rsplit_once('/').map_or("", |(it, _)| it),
+            None => &self.text,
+        };
+        let below = literal.strip_prefix(path);
+        let is_folder = below.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+        is_folder || self.matches(path)
     }
 
     /// Returns whether the whole `path` matches.
@@ -376,6 +395,20 @@ mod tests {
                 assert!(!glob.matches(path), "{pattern} should not match {path}");
             }
         }
+    }
+
+    #[test]
+    fn a_folder_overlaps_the_patterns_below_it() {
+        let overlaps = |pattern: &str, path: &str| pattern.parse::<Glob>().unwrap().overlaps(path);
+        for path in ["src/pay", "src/pay/", "src", "src/pay/a.rs", "src/pay/x/b"] {
+            assert!(overlaps("src/pay/**", path), "{path}");
+        }
+        for path in ["src/payroll", "lib", "pay", "src/payroll/a.rs"] {
+            assert!(!overlaps("src/pay/**", path), "{path}");
+        }
+        assert!(overlaps("Cargo.toml", "Cargo.toml"));
+        assert!(overlaps("**/*.rs", "src/a.rs"));
+        assert!(!overlaps("**/*.rs", "src"));
     }
 
     #[test]

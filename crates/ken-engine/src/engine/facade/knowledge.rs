@@ -11,6 +11,7 @@ use ken_core::ledger::store::EntryFilter;
 use ken_core::ledger::workspace::WorkspaceState;
 use ken_core::retrieval::score::RankingWeights;
 use ken_core::retrieval::surface::EntrySelection;
+use ken_core::trust::facts::Validity;
 use ken_core::values::actor::Actor;
 use ken_core::values::anchor::CodeLocation;
 use ken_core::values::citation::CitationSource;
@@ -61,6 +62,14 @@ impl Engine {
         reader: Option<&EntryReader>,
     ) -> Result<EntrySelection, EngineError> {
         briefing::render_briefing(self, brief, portion, reader)
+    }
+
+    /// Returns the matching entries that are stale: by their status, or because their code changed.
+    pub fn stale_entries(
+        &mut self,
+        filter: &EntryFilter,
+    ) -> Result<Vec<(Entry, Option<Validity>)>, EngineError> {
+        validity::anchoring::stale_entries(self, filter)
     }
 
     /// Returns the norms that apply to the whole repository or to `paths`.

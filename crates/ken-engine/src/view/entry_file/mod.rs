@@ -15,6 +15,7 @@ use ken_core::ledger::canonical;
 use ken_core::ledger::entry::Entry;
 use ken_core::ledger::event::Provenance;
 use ken_core::values::anchor::{Anchor, CodeLocation};
+use ken_core::values::condition::Glob;
 use ken_core::values::content::{Content, DecayClass, KindDetail, Polarity};
 use ken_core::values::id::{EntryId, EventId};
 use ken_core::values::text::{Condition, Step, Tag};
@@ -136,6 +137,14 @@ fn write_content_lines(out: &mut String, entry: &Entry, content: &Content) {
     if !conditions.is_empty() {
         let _ = writeln!(out, "depends_on: [{}]", conditions.join(", "));
     }
+    if !content.applies_to.is_empty() {
+        let globs: Vec<String> = content
+            .applies_to
+            .iter()
+            .map(|it| quote(it.as_str()))
+            .collect();
+        let _ = writeln!(out, "applies_to: [{}]", globs.join(", "));
+    }
     if let Some(lens) = &content.lens {
         let _ = writeln!(out, "lens: {}", quote(lens.as_str()));
     }
@@ -203,6 +212,7 @@ pub fn parse(text: &str) -> Result<ParsedEntryFile, EntryFileError> {
         .into_iter()
         .collect::<BTreeSet<_>>();
     content.depends_on = front.list::<Condition>("depends_on")?;
+    content.applies_to = front.list::<Glob>("applies_to")?;
     content.lens = front
         .optional("lens")
         .map(|text| parse_field("lens", &text))
@@ -241,12 +251,16 @@ pub fn parse(text: &str) -> Result<ParsedEntryFile, EntryFileError> {
 /// Returns a digest of the editable content, ignoring whitespace and fingerprints.
 pub fn content_digest(content: &Content) -> String {
     let bare: Vec<&CodeLocation> = content.anchors.iter().map(|anchor| &anchor.at).collect();
-    let wording = serde_json::json!({
+    let mut wording = serde_json::json!({
         "statement": collapse_whitespace(content.statement.as_str()), "evidence": bare,
         "verify": content.verify.iter().map(|step| collapse_whitespace(step.as_str())).collect::<Vec<_>>(),
         "tags": content.tags, "depends_on": content.depends_on, "lens": content.lens,
         "polarity": content.polarity, "decay": content.decay, "detail": content.detail,
     });
+    // Left out if empty: files that an older version rendered keep their digest.
+    if !content.applies_to.is_empty() {
+        wording["applies_to"] = serde_json::json!(content.applies_to);
+    }
     let hash = blake3::hash(canonical::to_string(&wording).as_bytes());
     format!("b3:{}", hash.to_hex())
 }

@@ -217,6 +217,7 @@ impl SearchBody {
                     FloorParam::Strict => RelevanceFloor::Strict,
                 },
                 include_stale: self.include_stale,
+                is_about_paths: false,
             },
             reader,
         })
