@@ -467,3 +467,26 @@ fn taking_one_side_of_recorded_wordings_keeps_both_in_the_ledger() {
         "{shown}"
     );
 }
+
+#[test]
+fn two_branches_that_follow_the_same_move_write_one_event() {
+    let env = repository_with_ledger();
+    write_pay_source(&env);
+    let id = add_lesson(&env, "Refunds reset the total");
+    let anchored = ["edit", &id, "--anchor", "src/pay.rs#refund"];
+    let _ = env.run(anchored).success();
+    commit_all(&env, "lesson");
+    let _ = env.git(["mv", "src/pay.rs", "src/bill.rs"]);
+    let follow = |env: &TestEnvironment| {
+        let run = env.run(["sync"]).success();
+        assert!(
+            run.stderr.contains("updated the anchors of 1 entry"),
+            "{run}"
+        );
+    };
+    assert!(merge_branches(&env, follow, follow), "nothing conflicts");
+    let run = env.run(["sync"]).success();
+    assert!(!run.stderr.contains("concurrent"), "{run}");
+    let log = env.run(["log", &id]).success().stdout;
+    assert_eq!(log.matches("reanchored").count(), 1, "{log}");
+}
