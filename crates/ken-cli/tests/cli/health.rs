@@ -246,16 +246,16 @@ fn what_did_not_answer_is_counted_from_events_without_the_words_of_the_question(
     let _ = env.run(["search", "--threshold", "none", words]).success();
     let missed = env.run(["search", "--unanswered"]).success().stdout;
     run_and_close(&env, &["--outcome", "succeeded"]);
-    let log = env.run(["log", &id]).success().stdout;
+    let log = env.run(["log", &id, "--all"]).success().stdout;
     let is_told =
         missed.contains(words) && log.contains("was the top hit for a query it does not answer");
     assert!(is_told, "{missed}\n{log}");
     assert!(!log.contains("elephants"), "{log}");
     // The miss is recorded once, and survives the loss of the index.
     run_and_close(&env, &["--outcome", "succeeded"]);
-    assert_eq!(env.run(["log", &id]).success().stdout, log);
+    assert_eq!(env.run(["log", &id, "--all"]).success().stdout, log);
     let _ = env.run(["ledger", "index", "rebuild"]).success();
-    assert_eq!(env.run(["log", &id]).success().stdout, log);
+    assert_eq!(env.run(["log", &id, "--all"]).success().stdout, log);
 }
 
 #[test]

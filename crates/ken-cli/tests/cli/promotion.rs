@@ -193,7 +193,7 @@ fn no_direct_way_leads_out_of_episodic_memory() {
     ----- stderr -----
     error: cannot promote all of semantic to procedural at once
 
-    hint: name the entries: `ken entry promote ENTRY --to procedural --as KIND`
+    hint: name the entries: `ken entry promote ENTRY --to procedural --as KIND --statement TEXT`
     ");
 }
 

@@ -464,7 +464,7 @@ fn somebody_looks_and_says_that_the_claim_still_stands() {
                  true
              }
     ----- stderr -----
-    hint: run `ken entry reanchor ID --keep --cite TYPE:REF` if the claim still holds, `ken entry reanchor ID --to PATH#SYMBOL` if the code moved, otherwise `ken edit ID` or `ken retract ID`
+    hint: run `ken entry reanchor ID --keep --cite TYPE:REF` if the claim still holds, `ken entry reanchor ID --to PATH#SYMBOL` if the code moved, otherwise `ken edit ID --statement TEXT` or `ken retract ID`
     ");
     let confirmed =
         env.run(["show", &id, "--format", "json"]).json()["confirmation"]["last"].clone();

@@ -102,7 +102,7 @@ fn folders_large_files_and_bytes_that_are_no_text_are_refused() {
     note: .claude/settings.json: not changed: it is not UTF-8
     hint: `ken setup --print claude-code` prints the configuration, to write it by hand
     Ken changes nothing outside the repository, commits nothing and grants no permission; `ken setup --remove` undoes the changes.
-    Done: 1 file written.
+    Done: 2 files written.
     hint: restart Claude Code, then commit the files to share them
     hint: Claude Code asks once whether to use the server of .mcp.json
     ");

@@ -21,6 +21,7 @@ fn the_plan_is_shown_and_nothing_is_written_where_nobody_can_answer() {
       create  .agents/skills/ken/SKILL.md  skill (Codex)
       create  .codex/config.toml           MCP server (Codex)
       create  .codex/hooks.json            5 hooks (Codex)
+      write   .ken/setup/: 8 records of what Ken wrote, for `ken setup --remove`
     ----- stderr -----
     Connecting Claude Code and Codex changes these files in [root]:
     Ken changes nothing outside the repository, commits nothing and grants no permission; `ken setup --remove` undoes the changes.
@@ -38,10 +39,11 @@ fn a_named_agent_is_set_up_without_a_question() {
     ----- stdout -----
       create  AGENTS.md           instructions
       create  .zed/settings.json  MCP server
+      write   .ken/setup/: 2 records of what Ken wrote, for `ken setup --remove`
     ----- stderr -----
     Connecting Zed changes these files in [root]:
     Ken changes nothing outside the repository, commits nothing and grants no permission; `ken setup --remove` undoes the changes.
-    Done: 2 files written.
+    Done: 4 files written.
     hint: restart Zed, then commit the files to share them
     ");
     insta::assert_snapshot!(env.run(["setup", "zed"]), @"
@@ -60,9 +62,10 @@ fn a_named_agent_is_set_up_without_a_question() {
     ----- stdout -----
       delete  .zed/settings.json  MCP server
       delete  AGENTS.md           instructions
+      remove  .ken/setup/: 2 records of what Ken wrote
     ----- stderr -----
     Removing Ken changes these files in [root]:
-    Done: 2 files restored.
+    Done: 4 files restored or removed.
     ");
 }
 

@@ -136,7 +136,7 @@ fn walk(session: &mut Session<'_>, all: Vec<EntryCheck>) -> Result<CommandExit, 
     }
     if !asks {
         session.printer.hint(
-            "run `ken entry reanchor ID --keep --cite TYPE:REF` if the claim still holds, `ken entry reanchor ID --to PATH#SYMBOL` if the code moved, otherwise `ken edit ID` or `ken retract ID`",
+            "run `ken entry reanchor ID --keep --cite TYPE:REF` if the claim still holds, `ken entry reanchor ID --to PATH#SYMBOL` if the code moved, otherwise `ken edit ID --statement TEXT` or `ken retract ID`",
         )?;
         return Ok(CommandExit::Refused);
     }

@@ -102,14 +102,14 @@ pub(super) fn plan(
     }
     let records = plan.steps.iter().filter(|it| it.changes_record()).count();
     if records > 0 {
-        let action = match direction {
-            SetupDirection::Install => "write",
-            SetupDirection::Remove => "remove",
+        let (action, purpose) = match direction {
+            SetupDirection::Install => ("write", ", for `ken setup --remove`"),
+            SetupDirection::Remove => ("remove", ""),
         };
         let action = styled(GOOD, format_args!("{action:<7}"));
         let records = pluralize(records as u64, "record", "records");
         session.printer.line(format_args!(
-            "  {action} {RECORDS}/: {records} of what Ken wrote, for `ken setup --remove`"
+            "  {action} {RECORDS}/: {records} of what Ken wrote{purpose}"
         ))?;
     }
     left_alone(session, plan)?;
@@ -270,7 +270,7 @@ pub(super) fn done(
         }
         SetupDirection::Install => format!("Done: {files} written."),
         SetupDirection::Remove if done.is_empty() => "Nothing to remove.".to_owned(),
-        SetupDirection::Remove => format!("Done: {files} restored."),
+        SetupDirection::Remove => format!("Done: {files} restored or removed."),
     };
     session.printer.talk(summary)?;
     if direction == SetupDirection::Install && !done.is_empty() {
