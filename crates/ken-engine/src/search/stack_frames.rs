@@ -255,8 +255,7 @@ pub(super) fn map_to_repository(
     if !frame.path.starts_with('/') && !frame.is_package && (files.exists)(&parts.join("/")) {
         return Some(parts.join("/"));
     }
-    let is_library = |part: &&str| frame.path.contains(*part);
-    if LIBRARY_PARTS.iter().any(|part| is_library(&part)) {
+    if LIBRARY_PARTS.iter().any(|part| frame.path.contains(part)) {
         return None;
     }
     // The longest end first. The file name alone is not enough here: it may be another file.
