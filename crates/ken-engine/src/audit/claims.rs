@@ -38,15 +38,7 @@ pub(super) fn load_documents(
         };
         only.is_empty() || only.iter().any(names)
     };
-    for name in only {
-        let name = name.trim_end_matches('/');
-        // A misspelled path must not look like a clean audit.
-        if name != "." && !files.is_file(name) && !files.is_folder(name) {
-            return Err(EngineError::Usage(format!(
-                "`{name}` is not in this repository"
-            )));
-        }
-    }
+    check_names(files, only)?;
     let mut read = LoadedDocuments {
         documents: Vec::new(),
         texts: Vec::new(),
@@ -110,6 +102,20 @@ pub(super) fn load_documents(
         });
     }
     Ok(read)
+}
+
+/// Returns an error if a name is neither a file nor a folder.
+fn check_names(files: &FileLookup, only: &[String]) -> Result<(), EngineError> {
+    for name in only {
+        let name = name.trim_end_matches('/');
+        // A misspelled path must not look like a clean audit.
+        if name != "." && !files.is_file(name) && !files.is_folder(name) {
+            return Err(EngineError::Usage(format!(
+                "`{name}` is not in this repository"
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// Returns the references of a document with their lines.

@@ -386,8 +386,15 @@ fn find_unsafe_text(
             // A quoted attack is an example; the guard still judges it when it is written.
             ScanAxis::Injection if is_quoted(&document.text, hit.span.start) => return None,
             ScanAxis::Injection => FindingKind::Injection,
-            _ if hit.severity >= FindingSeverity::High => FindingKind::Secret,
-            _ => return None,
+            ScanAxis::Credential
+            | ScanAxis::CredentialLeakage
+            | ScanAxis::Exfiltration
+            | ScanAxis::UnsafeCode
+            | ScanAxis::Sanitization
+            | ScanAxis::Hidden
+            | ScanAxis::Unscanned => {
+                (hit.severity >= FindingSeverity::High).then_some(FindingKind::Secret)?
+            }
         };
         Some((hit, kind))
     });
