@@ -170,7 +170,7 @@ fn a_failure_becomes_an_entry_when_it_recurs_in_three_runs() {
     let errors = [
         "error: /home/ada/till/build.rs:12: cannot connect to port 5432 after 30s",
         "error: /tmp/ci-9/till/build.rs:31: cannot connect to port 15432 after 9s",
-        "error: /work/till/build.rs:7: cannot connect to port 5433 after 1s",
+        "error: /opt/till/build.rs:7: cannot connect to port 5433 after 1s",
     ];
     for (number, error) in errors[..2].iter().enumerate() {
         let session = format!("s{number}");
