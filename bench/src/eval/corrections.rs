@@ -1,8 +1,8 @@
 //! How many corrections `ken capture` finds in messages that people typed in their own words:
 //! `cargo ken-bench eval corrections`.
 //!
-//! `bench/data/corrections` has messages in three languages by writers who knew the task ("correct a
-//! coding agent in your own words") and none of the rules. `--train` computes the weights of
+//! `bench/data/corrections` has messages in three languages by writers who knew the task ("correct
+//! a coding agent in your own words") and none of the rules. `--train` computes the weights of
 //! [`LessonModel`] from the development half; the held-out half is only measured.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -176,8 +176,10 @@ fn train(messages: &[&Message]) -> LessonModel {
         *counts.entry(feature).or_default() += 1;
     }
     counts.retain(|_, count| *count >= MESSAGES_MIN);
-    let mut model = LessonModel::default();
-    model.weights = counts.into_keys().map(|it| (it, 0.0)).collect();
+    let mut model = LessonModel {
+        weights: counts.into_keys().map(|it| (it, 0.0)).collect(),
+        ..LessonModel::default()
+    };
     let rows: Vec<(Vec<String>, f64)> = messages
         .iter()
         .map(|it| {

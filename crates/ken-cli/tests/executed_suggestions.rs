@@ -73,6 +73,23 @@ const COMMANDS: &[(&str, &str)] = &[
         "config weights set {}",
         "config weights set semantic=0.38 thompson=0.25 freshness=0.15 status=0.10 thread=0.07 cooccurrence=0.05",
     ),
+    ("entry cite {} {source}", "entry cite $entry pr:7"),
+    (
+        "entry reanchor ID, ken retract ID",
+        "entry reanchor $changed --keep --cite pr:7",
+    ),
+    (
+        "entry reanchor {id} --to ANCHOR",
+        "entry reanchor $changed --to src/pay.rs#charge",
+    ),
+    ("entry status ID STATUS", "entry status $entry active"),
+    (
+        "entry status {entry} {status}",
+        "entry status $entry active",
+    ),
+    ("import FILE", "import entries.jsonl"),
+    ("import {out}", "import entries.jsonl"),
+    ("setup --print {}", "setup --print claude"),
     ("edit {} --decay {to}", "edit $entry --decay permanent"),
     (
         "entry distill --sources {} --statement TEXT",
@@ -327,6 +344,8 @@ impl Scene {
         let log = env.run(["log", &of("$twin"), "--format", "json"]);
         ids.push(("$claim", first_id(&claims)));
         ids.push(("$event", first_id(&log)));
+        let export = env.run(["ledger", "export", "--all"]).success().stdout;
+        env.write("entries.jsonl", &export);
         env.write(
             "src/pay.rs",
             "pub fn charge() {}\n\npub fn refund() {\n    charge();\n}\n",

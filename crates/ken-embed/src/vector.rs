@@ -71,8 +71,8 @@ impl Vector {
 
 /// Vectors of one model, widened for comparing many pairs of them.
 ///
-/// A product of 16-bit numbers has an instruction of its own on every processor we build for, one of
-/// 8-bit numbers does not: this takes twice the memory and half the time.
+/// A product of 16-bit numbers has an instruction of its own on every processor we build for, one
+/// of 8-bit numbers does not: this takes twice the memory and half the time.
 #[derive(Clone, Debug)]
 pub struct VectorTable {
     dimension: usize,

@@ -112,7 +112,8 @@ impl RootFiles {
         }
     }
 
-    /// Returns the path of a file with links among its folders replaced by the folders they lead to.
+    /// Returns the path of a file with links among its folders replaced by the folders they lead
+    /// to.
     fn resolve(&self, path: &str) -> String {
         match path.rsplit_once('/') {
             None => path.to_owned(),
@@ -125,8 +126,9 @@ impl RootFiles {
 
     /// Returns the path of a folder, which need not exist, without links.
     ///
-    /// A link out of the repository, or into `.git` or `.ken`, stays, and the access that follows is
-    /// refused. The access itself follows no link, so a link that changes meanwhile does no harm.
+    /// A link out of the repository, or into `.git` or `.ken`, stays, and the access that follows
+    /// is refused. The access itself follows no link, so a link that changes meanwhile does no
+    /// harm.
     fn resolve_folder(&self, folder: &str) -> String {
         let resolved = || {
             let root = self.root.canonicalize().ok()?;

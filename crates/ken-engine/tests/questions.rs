@@ -1,7 +1,7 @@
 //! Ordinary questions find the entry that answers them, also if the two share few words.
 //!
-//! The entries are short lessons about a Python SDK, the questions those of its users. The relevance
-//! floor was chosen on other data (`cargo ken-bench eval`), never on these.
+//! The entries are short lessons about a Python SDK, the questions those of its users. The
+//! relevance floor was chosen on other data (`cargo ken-bench eval`), never on these.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 

@@ -131,6 +131,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         &[
             "ken-anchor",
             "ken-core",
+            "ken-digest",
             "ken-engine",
             "ken-guard",
             "ken-hub",

@@ -110,7 +110,7 @@ fn at_first_the_newest_entries_are_listed_beside_the_first_of_them() {
     insta::assert_snapshot!(screen.terminal.backend(), @r#"
     "Search: type a query                                                            "
     "┌ 3 entries, newest first ─────────┐┌ entry ───────────────────────────────────┐"
-    "│▸ L-tt8df8ma  learning  candidate ││▮▮▮▯▯ 0.50  ? unchecked, confirmed today  │"
+    "│▸ L-tt8df8ma  learning  candidate ││▮▮▮▯▯ 0.50  ? unchecked, added today      │"
     "│  Color themes are read once, whe…││                                          │"
     "│  L-hst62swp  learning  candidate ││L-tt8df8ma  learning  candidate           │"
     "│  handleRequest takes the session…││                                          │"
@@ -124,14 +124,14 @@ fn at_first_the_newest_entries_are_listed_beside_the_first_of_them() {
     "│                                  ││decay      ephemeral                      │"
     "│                                  ││cites      pr:142 (agent:reviewer,        │"
     "│                                  ││           2026-11-15)                    │"
-    "│                                  ││confirmed  2026-11-15 (proposed, not      │"
-    "│                                  ││           confirmed since)               │"
+    "│                                  ││confirmed  not yet; added 2026-11-15      │"
     "│                                  ││added      2026-11-15 by agent:reviewer,  │"
     "│                                  ││           workspace scope                │"
     "│                                  ││history    1 event, the last on           │"
     "│                                  ││           2026-11-15: `ken log           │"
+    "│                                  ││           L-tt8df8ma`                    │"
     "└──────────────────────────────────┘└────────────────────────────────── ↓ more ┘"
-    "↑↓ row  Enter open  ^L history  Esc clear  ^Q quit                              "
+    "↑↓ row  Enter open  ^L history  ^F filter  Esc clear  F1 help  ^Q quit          "
     "#);
 }
 
@@ -143,7 +143,7 @@ fn typing_searches_and_the_page_says_why_it_matched() {
     insta::assert_snapshot!(screen.terminal.backend(), @r#"
     "Search: session lock                                                            "
     "┌ 1 entry, best first ─────────────┐┌ entry ───────────────────────────────────┐"
-    "│▸ L-hst62swp  learning  candidate ││▮▮▮▯▯ 0.50  ? unchecked, confirmed today  │"
+    "│▸ L-hst62swp  learning  candidate ││▮▮▮▯▯ 0.50  ? unchecked, added today      │"
     "│  handleRequest takes the session…││matches every word, similarity 0.53       │"
     "│                                  ││                                          │"
     "│                                  ││L-hst62swp  learning  candidate           │"
@@ -158,13 +158,13 @@ fn typing_searches_and_the_page_says_why_it_matched() {
     "│                                  ││decay      ephemeral                      │"
     "│                                  ││cites      pr:142 (agent:reviewer,        │"
     "│                                  ││           2026-11-15)                    │"
-    "│                                  ││confirmed  2026-11-15 (proposed, not      │"
-    "│                                  ││           confirmed since)               │"
+    "│                                  ││confirmed  not yet; added 2026-11-15      │"
     "│                                  ││added      2026-11-15 by agent:reviewer,  │"
     "│                                  ││           workspace scope                │"
     "│                                  ││history    1 event, the last on           │"
+    "│                                  ││           2026-11-15: `ken log           │"
     "└──────────────────────────────────┘└────────────────────────────────── ↓ more ┘"
-    "↑↓ row  Enter open  ^L history  Esc clear  ^Q quit                              "
+    "↑↓ row  Enter open  ^L history  ^F filter  Esc clear  F1 help  ^Q quit          "
     "#);
 }
 
@@ -179,7 +179,7 @@ fn where_nothing_is_relevant_that_is_said_above_what_comes_nearest() {
     "│▸ L-hst62swp  learning  candidate               │"
     "│  handleRequest takes the session lock before i…│"
     "└────────────────────────────────────────────────┘"
-    "↑↓ row  Enter open  ^L history  Esc clear  ^Q quit"
+    "↑↓ row  Enter open  ^L history  ^F filter  Esc cle"
     "#);
 }
 
@@ -207,13 +207,13 @@ fn a_narrow_terminal_shows_one_pane_at_a_time() {
     "│                                                │"
     "│                                                │"
     "└────────────────────────────────────────────────┘"
-    "↑↓ row  Enter open  ^L history  Esc clear  ^Q quit"
+    "↑↓ row  Enter open  ^L history  ^F filter  Esc cle"
     "#);
     screen.key(KeyCode::Enter);
     insta::assert_snapshot!(screen.terminal.backend(), @r#"
     "Search: type a query                              "
     "┌ entry ─────────────────────────────────────────┐"
-    "│▮▮▮▯▯ 0.50  ? unchecked, confirmed today        │"
+    "│▮▮▮▯▯ 0.50  ? unchecked, added today            │"
     "│                                                │"
     "│L-tt8df8ma  learning  candidate                 │"
     "│                                                │"
@@ -226,11 +226,11 @@ fn a_narrow_terminal_shows_one_pane_at_a_time() {
     "│tags       auth/jwt                             │"
     "│decay      ephemeral                            │"
     "│cites      pr:142 (agent:reviewer, 2026-11-15)  │"
-    "│confirmed  2026-11-15 (proposed, not confirmed  │"
-    "│           since)                               │"
+    "│confirmed  not yet; added 2026-11-15            │"
     "│added      2026-11-15 by agent:reviewer,        │"
+    "│           workspace scope                      │"
     "└──────────────────────────────────────── ↓ more ┘"
-    "↑↓ scroll  ←→ entry  h history  Esc back  ^Q quit "
+    "↑↓ scroll  ←→ entry  h history  Esc back  ? help  "
     "#);
 }
 
@@ -252,7 +252,7 @@ fn the_history_has_authors_and_a_way_back() {
     "│                                                │"
     "│                                                │"
     "└────────────────────────────────────────────────┘"
-    "↑↓ scroll  ←→ entry  h entry  Esc back  ^Q quit   "
+    "↑↓ scroll  ←→ entry  h entry  Esc back  ? help  ^Q"
     "#);
     screen.key(KeyCode::Esc);
     assert_eq!(screen.browser.state.side, state::PageView::Entry);
@@ -273,7 +273,7 @@ fn a_ledger_without_entries_says_so() {
     "│`ken add --help` shows how to add one           │"
     "│                                                │"
     "└────────────────────────────────────────────────┘"
-    "↑↓ row  Enter open  ^L history  Esc clear  ^Q quit"
+    "↑↓ row  Enter open  ^L history  ^F filter  Esc cle"
     "#);
     for code in [KeyCode::Enter, KeyCode::Down, KeyCode::End, KeyCode::Esc] {
         screen.key(code);

@@ -111,7 +111,7 @@ F1, ?        this page; ? on the page only
 ^Q, ^C       quit
 
 The browser only reads. To change the selected entry, quit and run
-`ken edit ID`, `ken confirm ID` or `ken retract ID`.
+`ken edit ID --statement TEXT`, `ken confirm ID` or `ken retract ID`.
 ";
 
 /// Returns the text of the page, with the printer's styles.

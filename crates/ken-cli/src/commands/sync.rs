@@ -82,7 +82,7 @@ pub(super) fn run(
         tell_anchors(session, &synced.anchors)?;
         for id in &synced.concurrent {
             session.printer.note(&format!(
-                "{id} has concurrent versions; `ken show {id}` shows them, `ken edit {id}` settles them"
+                "{id} has concurrent versions; `ken show {id}` shows them, `ken edit {id} --statement TEXT` settles them"
             ))?;
         }
         for (id, file) in &synced.missing_uncommitted {

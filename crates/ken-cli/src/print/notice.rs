@@ -9,6 +9,7 @@ use super::pluralize;
 const FILES_MAX: usize = 5;
 
 /// Renders a notice as one sentence.
+#[expect(clippy::too_many_lines, reason = "a table: one sentence per notice")]
 pub(super) fn notice_text(notice: &EngineNotice) -> String {
     match notice {
         EngineNotice::Ledger(notice) => ledger_notice_text(notice),
@@ -89,6 +90,7 @@ pub(super) fn notice_text(notice: &EngineNotice) -> String {
 }
 
 /// Renders a notice of the ledger as one sentence.
+#[expect(clippy::too_many_lines, reason = "a table: one sentence per notice")]
 fn ledger_notice_text(notice: &LedgerNotice) -> String {
     let events = |count: u64| pluralize(count, "event", "events");
     let branch = |name: &str| name.strip_prefix("refs/heads/").unwrap_or(name).to_owned();

@@ -57,11 +57,12 @@ fn an_entry_is_added_and_shown_with_everything_it_was_given() {
     polarity   positive
     decay      stable
     cites      commit:3fce3b5 (human:ada@example.org, 2026-01-02)
-    confirmed  2026-01-02 (proposed, not confirmed since)
+    confirmed  not yet; added 2026-01-02
     thread     t1
     added      2026-01-02 by human:ada@example.org, workspace scope
     history    1 event, the last on 2026-01-02: `ken log L-205zr7j2`
     file       .ken/entries/L-205zr7j2-charging-twice-is-safe-the-key-is.md
+    confidence 0.50 (evidence of use: none yet)
     ");
 }
 
@@ -139,11 +140,11 @@ fn a_spike_an_entity_and_a_relationship_carry_their_details() {
     insta::assert_snapshot!(env.run(["list"]), @"
     exit: 0
     ----- stdout -----
-    ID          KIND          STATUS     CONFIRMED   TITLE
-    R-9p9sedqr  relationship  candidate  2026-01-02  The index follows from the ledger
-    E-d95shc1g  entity        candidate  2026-01-02  A part of Ken
-    E-h9xr3ac9  entity        candidate  2026-01-02  A part of Ken
-    S-205zr7j2  spike         candidate  2026-01-02  SQLite holds 100,000 entries in 40 MB
+    ID          KIND          STATUS     CONFIRMED  TITLE
+    R-9p9sedqr  relationship  candidate  not yet    The index follows from the ledger
+    E-d95shc1g  entity        candidate  not yet    A part of Ken
+    E-h9xr3ac9  entity        candidate  not yet    A part of Ken
+    S-205zr7j2  spike         candidate  not yet    SQLite holds 100,000 entries in 40 MB
     ----- stderr -----
     4 entries
     ");
@@ -158,10 +159,11 @@ fn a_spike_an_entity_and_a_relationship_carry_their_details() {
     decay      ephemeral
     details    {"of":"relationship","from":"E-d95shc1g","rel":"follows from","to":"E-h9xr3ac9"}
     cites      test:bench (human:ada, 2026-01-02)
-    confirmed  2026-01-02 (proposed, not confirmed since)
+    confirmed  not yet; added 2026-01-02
     added      2026-01-02 by human:ada, workspace scope
     history    1 event, the last on 2026-01-02: `ken log R-9p9sedqr`
     file       .ken/entries/R-9p9sedqr-the-index-follows-from-the-ledger.md
+    confidence 0.50 (evidence of use: none yet)
     "#);
 }
 
@@ -208,8 +210,8 @@ fn text_no_reader_can_see_is_set_apart_until_a_person_lifts_it() {
     insta::assert_snapshot!(env.run(["list", "--all"]), @r"
     exit: 0
     ----- stdout -----
-    ID          KIND      STATUS     CONFIRMED   TITLE                                   LABELS
-    L-205zr7j2  learning  candidate  2026-01-02  Charging twice is safe\u{202e}, really  quarantined
+    ID          KIND      STATUS     CONFIRMED  TITLE                                   LABELS
+    L-205zr7j2  learning  candidate  not yet    Charging twice is safe\u{202e}, really  quarantined
     ----- stderr -----
     1 entry
     ");

@@ -142,8 +142,8 @@ fn retract_and_restore_are_there_and_back() {
     insta::assert_snapshot!(env.run(["list", "--retracted"]), @"
     exit: 0
     ----- stdout -----
-    ID          KIND      STATUS     CONFIRMED   TITLE                   LABELS
-    L-205zr7j2  learning  candidate  2026-01-02  Charging twice is safe  retracted (obsolete)
+    ID          KIND      STATUS     CONFIRMED  TITLE                   LABELS
+    L-205zr7j2  learning  candidate  not yet    Charging twice is safe  retracted (obsolete)
     ----- stderr -----
     1 entry
     ");
@@ -184,8 +184,8 @@ fn one_entry_is_archived_and_found_on_its_shelf() {
     insta::assert_snapshot!(env.run(["list", "--archived"]), @"
     exit: 0
     ----- stdout -----
-    ID          KIND      STATUS     CONFIRMED   TITLE                   LABELS
-    L-205zr7j2  learning  candidate  2026-01-02  Charging twice is safe  archived
+    ID          KIND      STATUS     CONFIRMED  TITLE                   LABELS
+    L-205zr7j2  learning  candidate  not yet    Charging twice is safe  archived
     ----- stderr -----
     1 entry
     ");
@@ -362,8 +362,8 @@ fn concurrent_wordings_are_both_shown() {
     insta::assert_snapshot!(env.run(["list"]), @"
     exit: 0
     ----- stdout -----
-    ID          KIND      STATUS     CONFIRMED   TITLE                             LABELS
-    L-205zr7j2  learning  candidate  2026-01-02  Charging twice is safe for a day  2 versions
+    ID          KIND      STATUS     CONFIRMED  TITLE                             LABELS
+    L-205zr7j2  learning  candidate  not yet    Charging twice is safe for a day  2 versions
     ----- stderr -----
     1 entry
     ");
@@ -384,9 +384,10 @@ fn concurrent_wordings_are_both_shown() {
     anchors    none
     decay      ephemeral
     cites      commit:3fce3b5 (human:ada@example.org, 2026-01-02)
-    confirmed  2026-01-02 (proposed, not confirmed since)
+    confirmed  not yet; added 2026-01-02
     added      2026-01-02 by human:ada@example.org, workspace scope
     history    3 events, the last on 2026-01-02: `ken log L-205zr7j2`
     file       .ken/entries/L-205zr7j2-charging-twice-is-safe.md
+    confidence 0.50 (evidence of use: none yet)
     ");
 }

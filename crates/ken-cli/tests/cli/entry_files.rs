@@ -57,7 +57,7 @@ fn check_rendered_at_once(env: &TestEnvironment, args: &[&str]) {
 }
 
 /// Commands that change entries `a` to `f`, in an order in which each has something to do.
-fn writing_commands<'a>([a, b, c, d, e, f]: [&'a str; 6]) -> Vec<Vec<&'a str>> {
+fn writing_commands([a, b, c, d, e, f]: [&str; 6]) -> Vec<Vec<&str>> {
     let statement = "Charging twice is safe while the key is kept";
     let anchor = "src/pay.rs#Ledger::charge";
     let summary = "Keys and totals belong together";

@@ -53,7 +53,7 @@ fn jsonl_and_markdown_go_to_stdout() {
     ----- stderr -----
     error: --out writes a bundle; Markdown is one text
 
-    hint: `ken ledger export --format markdown > knowledge.md`
+    hint: `ken ledger export --format markdown` prints one text, for a file of yours
     ");
     insta::assert_snapshot!(env.run(["list", "--format", "markdown"]), @"
     exit: 2

@@ -124,11 +124,11 @@ fn what_other_projects_know_stands_below_labeled_and_discounted() {
     insta::assert_snapshot!(other.run(["search", "money in cents", "--mean"]), @"
     exit: 0
     ----- stdout -----
-    L-d1txc8wm  learning  candidate  ▮▮▮▯▯ 0.50  ? unchecked, confirmed today
+    L-d1txc8wm  learning  candidate  ▮▮▮▯▯ 0.50  ? unchecked, added today
       The money service answers in cents only after warming up
       matches every word, similarity 0.70
     From the global ledger (other projects; not checked here):
-    L-v063ejrv  global  learning  candidate  ▮▮▮▯▯ 0.50  ? unchecked, confirmed today
+    L-v063ejrv  global  learning  candidate  ▮▮▮▯▯ 0.50  ? unchecked, added today
       Amounts of money are integers in cents
       matches every word, similarity 0.83
     ----- stderr -----

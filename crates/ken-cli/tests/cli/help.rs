@@ -3,6 +3,7 @@
 use crate::cli::support::{empty_folder, folder_with_ledger};
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a page of help in one snapshot")]
 fn help_groups_commands_by_task() {
     insta::assert_snapshot!(empty_folder().run(["--help"]), @"
     exit: 0
@@ -73,6 +74,7 @@ fn help_groups_commands_by_task() {
       -C <DIR>               Run as if started in DIR
           --format <FORMAT>  Output format: text, or one versioned JSON object per line; `verify` has
                              three more [possible values: text, json, sarif, github, markdown]
+          --json             Short for --format json
       -q, --quiet            Print only the result and errors
           --color <WHEN>     When to use color; NO_COLOR is honored [default: auto] [possible values:
                              auto, always, never]

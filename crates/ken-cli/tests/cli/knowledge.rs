@@ -118,9 +118,9 @@ fn list_semantic_with_a_limit() {
     insta::assert_snapshot!(env.run(args), @"
     exit: 0
     ----- stdout -----
-    ID          KIND      STATUS     CONFIRMED   TITLE
-    L-d95shc1g  learning  candidate  2026-01-02  Lesson number 3
-    L-h9xr3ac9  learning  candidate  2026-01-02  Lesson number 2
+    ID          KIND      STATUS     CONFIRMED  TITLE
+    L-d95shc1g  learning  candidate  not yet    Lesson number 3
+    L-h9xr3ac9  learning  candidate  not yet    Lesson number 2
     ----- stderr -----
     2 entries; --limit may hide more
     ");
@@ -148,8 +148,8 @@ fn list_procedural_by_norm_type() {
     insta::assert_snapshot!(env.run(args), @"
     exit: 0
     ----- stdout -----
-    ID          KIND         STATUS     CONFIRMED   TITLE
-    N-205zr7j2  commit-norm  candidate  2026-01-02  Use conventional commits
+    ID          KIND         STATUS     CONFIRMED  TITLE
+    N-205zr7j2  commit-norm  candidate  not yet    Use conventional commits
     ----- stderr -----
     1 entry
     ");
@@ -255,11 +255,11 @@ fn friction_record_keeps_type_and_context() {
     insta::assert_snapshot!(env.run(["list"]), @"
     exit: 0
     ----- stdout -----
-    ID          KIND      STATUS     CONFIRMED   TITLE
-    F-9p9sedqr  friction  candidate  2026-01-02  A validation did not pass: test fail
-    F-d95shc1g  friction  candidate  2026-01-02  A validation did not pass: test fail
-    F-h9xr3ac9  friction  candidate  2026-01-02  Work was done again
-    F-205zr7j2  friction  candidate  2026-01-02  A tool failed: exit 101, tool cargo
+    ID          KIND      STATUS     CONFIRMED  TITLE
+    F-9p9sedqr  friction  candidate  not yet    A validation did not pass: test fail
+    F-d95shc1g  friction  candidate  not yet    A validation did not pass: test fail
+    F-h9xr3ac9  friction  candidate  not yet    Work was done again
+    F-205zr7j2  friction  candidate  not yet    A tool failed: exit 101, tool cargo
     ----- stderr -----
     4 entries
     ");

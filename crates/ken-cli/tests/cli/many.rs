@@ -44,12 +44,13 @@ fn many_entries_come_from_a_file_or_standard_input() {
     polarity   positive
     decay      stable
     cites      commit:3fce3b5 (human:ada, 2026-01-02)
-    confirmed  2026-01-02 (proposed, not confirmed since)
+    confirmed  not yet; added 2026-01-02
     alias      pay.twice
     thread     t1
     added      2026-01-02 by human:ada, workspace scope
     history    1 event, the last on 2026-01-02: `ken log L-205zr7j2`
     file       .ken/entries/L-205zr7j2-charging-twice-is-safe.md
+    confidence 0.50 (evidence of use: none yet)
     ");
     let run = env.run_with(
         &jsonl_lines(2),

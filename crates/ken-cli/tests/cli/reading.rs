@@ -58,11 +58,11 @@ fn list_lines_up_and_keeps_long_titles_for_programs() {
     insta::assert_snapshot!(ledger_with_entries().run(["list"]), @"
     exit: 0
     ----- stdout -----
-    ID          KIND          STATUS     CONFIRMED   TITLE                                 TAGS
-    L-9p9sedqr  anti-pattern  candidate  2026-01-02  Never write the session cookie into…  auth, logging
-    N-d95shc1g  commit-norm   candidate  2026-01-02  Use conventional commits
-    L-h9xr3ac9  bug           candidate  2026-01-02  Refunds of zero are sent              pay/refund
-    L-205zr7j2  learning      candidate  2026-01-02  Charging twice is safe                pay/charge
+    ID          KIND          STATUS     CONFIRMED  TITLE                                                                                                 TAGS
+    L-9p9sedqr  anti-pattern  candidate  not yet    Never write the session cookie into a log, a trace or a crash report, because those leave the build…  auth, logging
+    N-d95shc1g  commit-norm   candidate  not yet    Use conventional commits
+    L-h9xr3ac9  bug           candidate  not yet    Refunds of zero are sent                                                                              pay/refund
+    L-205zr7j2  learning      candidate  not yet    Charging twice is safe                                                                                pay/charge
     ----- stderr -----
     4 entries
     ");
@@ -96,8 +96,8 @@ fn list_filters_by_kind_tag_lens_memory_and_status() {
     insta::assert_snapshot!(env.run(["list", "--limit", "1"]), @"
     exit: 0
     ----- stdout -----
-    ID          KIND          STATUS     CONFIRMED   TITLE                                 TAGS
-    L-9p9sedqr  anti-pattern  candidate  2026-01-02  Never write the session cookie into…  auth, logging
+    ID          KIND          STATUS     CONFIRMED  TITLE                                                                                                 TAGS
+    L-9p9sedqr  anti-pattern  candidate  not yet    Never write the session cookie into a log, a trace or a crash report, because those leave the build…  auth, logging
     ----- stderr -----
     1 entry; --limit may hide more
     ");
@@ -106,7 +106,7 @@ fn list_filters_by_kind_tag_lens_memory_and_status() {
     ----- stderr -----
     error: the argument '--all' cannot be used with '--archived'
 
-    Usage: ken list --all
+    Usage: ken list --all [WORD]...
 
     For more information, try '--help'.
     ");
@@ -197,9 +197,7 @@ fn list_finds_words_and_sorts() {
     let sorted = kinds(&["--sort", "title", "--limit", "2"]);
     assert_eq!(sorted, ["learning", "anti-pattern"]);
     let last = env.run(["list", "zero", "--json"]).json();
-    let _ = env
-        .run(["confirm", last["id"].as_str().unwrap(), "--cite", "pr:2"])
-        .success();
+    let _ = env.run(["confirm", last["id"].as_str().unwrap()]).success();
     assert_eq!(kinds(&["--sort", "confirmed", "--limit", "1"]), ["bug"]);
     let listed = env.run(["list", "--sort", "confirmed"]).success().stdout;
     let mut lines = listed.lines().skip(1);

@@ -21,7 +21,7 @@ fn people_see_how_sure_it_is_and_why_it_matched() {
     insta::assert_snapshot!(env.run(["search", "--mean", "session", "lock"]), @"
     exit: 0
     ----- stdout -----
-    L-h9xr3ac9  learning  candidate  ▮▮▮▯▯ 0.50  ? unchecked, confirmed today
+    L-h9xr3ac9  learning  candidate  ▮▮▮▯▯ 0.50  ? unchecked, added today
       handleRequest takes the session lock before it writes the cache.
       matches every word, similarity 0.57
     ----- stderr -----

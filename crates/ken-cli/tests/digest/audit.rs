@@ -375,7 +375,7 @@ fn code_owners_are_named_only_to_those_who_touch_their_files() {
     assert_eq!(owners(&["--paths", "src/pay.rs"]), [true, false]);
     assert_eq!(owners(&["--paths", "web/a.ts", "src/pay.rs"]), [true, true]);
     let file = env.names(".ken/entries").into_iter();
-    let mut file = file.filter(|it| it.contains("src-pay"));
+    let mut file = file.filter(|it| it.contains("changes-to-src-pay"));
     let file = env.read(&format!(".ken/entries/{}", file.next().unwrap()));
     assert!(file.contains("applies_to: [\"src/pay*\"]"), "{file}");
     let _ = env.run(["verify"]).success();

@@ -337,8 +337,8 @@ fn describe_missing(files: &FileLookup, path: &str, deletions: &[&Deletion]) -> 
     let stem = name.split('.').next().unwrap_or(name).to_ascii_lowercase();
     let folder = parts.next();
     if let ([same], false) = (files.namesakes(path), COMMON_STEMS.contains(&stem.as_str()))
-        // A file of the same name in an unrelated folder, or one of many `README.md` files, would be
-        // a guess.
+        // A file of the same name in an unrelated folder, or one of many `README.md` files, would
+        // be a guess.
         && folder.is_none_or(|folder| parent_folder(same).split('/').any(|it| it == folder))
     {
         message.push_str(&format!("; did you mean `{same}`?"));

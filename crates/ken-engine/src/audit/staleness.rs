@@ -1,6 +1,7 @@
 //! Claims whose cited files changed since the line was written.
 //!
-//! Only on request: a change of the file rarely makes the claim wrong. Runs `git blame` once per document and `git log` once for all cited files.
+//! Only on request: a change of the file rarely makes the claim wrong. Runs `git blame` once per
+//! document and `git log` once for all cited files.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -79,7 +79,8 @@ pub(super) fn scan_entry_files(
     Ok(scan)
 }
 
-/// Returns the number of files that changed or disappeared since the last sync, without opening any.
+/// Returns the number of files that changed or disappeared since the last sync, without opening
+/// any.
 pub(super) fn count_changed_files(dir: &RealDir) -> Result<usize, EngineError> {
     let known = SeenFiles::load(dir).unwrap_or_default();
     let listing = dir

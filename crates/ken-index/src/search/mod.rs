@@ -50,7 +50,7 @@ pub struct CandidateQuery<'a> {
 impl Index {
     /// Returns the number of entries that a search considers.
     pub fn searchable_entries(&self) -> Result<usize, IndexError> {
-        let count = self.checked(|db| keywords::read_searchable_count(db))?;
+        let count = self.checked(keywords::read_searchable_count)?;
         Ok(usize::try_from(count).unwrap_or(0))
     }
 

@@ -1,6 +1,8 @@
 //! `ken inbox` without a subcommand: one list of everything that is pending for a person.
 
+use ken_core::ledger::entry::Entry;
 use ken_core::ledger::store::EntryFilter;
+use ken_core::trust::facts::Validity;
 use ken_core::values::id::EntryId;
 use ken_engine::duplicates::LISTED_MAX;
 use serde::Serialize;
@@ -89,19 +91,27 @@ pub(super) fn run(session: &mut Session<'_>) -> Result<CommandExit, CommandFailu
             conflicts.len()
         ))?;
     }
-    let reanchor = "ken entry reanchor ID, ken retract ID";
-    heading(session, stale.len(), "stale entry", reanchor)?;
-    for (entry, _) in &stale {
-        let title = escape_invisible(&entry.title());
-        session
-            .printer
-            .line(format_args!("{}  {title}", entry.id))?;
-    }
+    print_stale(session, &stale)?;
     let all = pending.len() + approvals.len() + quarantined.len() + conflicts.len() + stale.len();
     if all == 0 {
         session.printer.talk("the inbox is empty")?;
     }
     Ok(CommandExit::Fine)
+}
+
+fn print_stale(
+    session: &mut Session<'_>,
+    stale: &[(Entry, Option<Validity>)],
+) -> Result<(), CommandFailure> {
+    let reanchor = "ken entry reanchor ID, ken retract ID";
+    heading(session, stale.len(), "stale entry", reanchor)?;
+    for (entry, _) in stale {
+        let title = escape_invisible(&entry.title());
+        session
+            .printer
+            .line(format_args!("{}  {title}", entry.id))?;
+    }
+    Ok(())
 }
 
 /// Prints the heading of a section that has items, with the command that decides about one.

@@ -45,8 +45,9 @@ pub(in crate::commands) fn run(
     let format = match (&args.out, is_markdown) {
         (Some(_), true) => {
             return Err(
-                CommandFailure::usage("--out writes a bundle; Markdown is one text")
-                    .with_hint("`ken ledger export --format markdown > knowledge.md`"),
+                CommandFailure::usage("--out writes a bundle; Markdown is one text").with_hint(
+                    "`ken ledger export --format markdown` prints one text, for a file of yours",
+                ),
             );
         }
         (Some(_), false) => ExportFormat::Okf,

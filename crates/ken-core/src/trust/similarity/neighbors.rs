@@ -51,12 +51,15 @@ const MATCH_CONTAINMENT: f64 = 0.5;
 /// Positions of two statements, the lower one first.
 type Pair = (u32, u32);
 
+/// Cosine of two statements by position.
+type StatementCosine<'a> = &'a dyn Fn(usize, usize) -> f64;
+
 /// Statements to compare with each other.
 #[derive(Clone, Copy)]
 pub struct StatementSet<'a> {
     pub sketches: &'a [StatementSketch],
     /// Id of the embedding model, and the cosine of two statements by position.
-    pub near: Option<(&'a str, &'a dyn Fn(usize, usize) -> f64)>,
+    pub near: Option<(&'a str, StatementCosine<'a>)>,
 }
 
 /// Two statements that may make the same claim.
@@ -216,7 +219,7 @@ impl StatementSet<'_> {
             let mut nodes = vec![(all, mix(tree))];
             while let Some((members, seed)) = nodes.pop() {
                 if members.len() > LEAF_MAX {
-                    let (left, right) = split_node(members, seed, &cosine);
+                    let (left, right) = split_node(&members, seed, &cosine);
                     nodes.push((left, mix(seed ^ 1)));
                     nodes.push((right, mix(seed ^ 2)));
                     continue;
@@ -301,7 +304,7 @@ impl Nearest {
 
 /// Splits the statements of a node into two halves by the nearer one of two pivots.
 fn split_node(
-    members: Vec<u32>,
+    members: &[u32],
     seed: u64,
     cosine: &dyn Fn(u32, u32) -> f32,
 ) -> (Vec<u32>, Vec<u32>) {
@@ -384,7 +387,7 @@ mod tests {
         fn few_statements_give_the_pairs_of_all_with_all(texts in any_texts(), is_known in any::<bool>()) {
             let sketches = sketches(&texts);
             let cosine = word_cosine(&sketches);
-            let near: Option<(&str, &dyn Fn(usize, usize) -> f64)> = is_known.then_some((MODEL, &cosine));
+            let near: Option<(&str, StatementCosine<'_>)> = is_known.then_some((MODEL, &cosine));
             let found = StatementSet { sketches: &sketches, near }.similar_pairs();
             let claims: Vec<_> = texts.iter().map(|it| TokenizedStatement::parse(it)).collect();
             for one in 0..texts.len() {

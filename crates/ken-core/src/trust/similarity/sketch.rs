@@ -1,8 +1,9 @@
 //! Compact statement for comparing many pairs: hashes of its stems, words and code names.
 //!
-//! A sketch takes about a tenth of the memory of a [`TokenizedStatement`](super::TokenizedStatement)
-//! and is compared without allocating. Words are 64-bit hashes: among a million words, two share one
-//! with a probability below one in ten million, and then a score is slightly off.
+//! A sketch takes about a tenth of the memory of a
+//! [`TokenizedStatement`](super::TokenizedStatement) and is compared without allocating. Words are
+//! 64-bit hashes: among a million words, two share one with a probability below one in ten million,
+//! and then a score is slightly off.
 
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};

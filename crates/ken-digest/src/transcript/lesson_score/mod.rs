@@ -1,8 +1,8 @@
 //! Linear model that scores how likely a message of a person teaches something lasting.
 //!
 //! People seldom correct an agent with "never" or "from now on": they state how things are ("the CI
-//! image has no npm"). No list of phrases covers that, so the words, pairs of neighboring words, the
-//! length and the number of words that are unknown to the model vote. The weights are data:
+//! image has no npm"). No list of phrases covers that, so the words, pairs of neighboring words,
+//! the length and the number of words that are unknown to the model vote. The weights are data:
 //! `cargo ken-bench eval corrections --train` computes them from `bench/data/corrections`.
 
 use std::collections::{BTreeSet, HashMap};

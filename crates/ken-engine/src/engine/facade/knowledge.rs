@@ -129,8 +129,8 @@ impl Engine {
         distill::distill(self, sources, statement, kind, by)
     }
 
-    /// Returns at most `limit` pairs of live entries that may state the same and were not dismissed,
-    /// and the number of all. Certain duplicates come first, then the most likely ones.
+    /// Returns at most `limit` pairs of live entries that may state the same and were not
+    /// dismissed, and the number of all. Certain duplicates come first, then the most likely ones.
     pub fn duplicate_pairs(&mut self, limit: usize) -> Result<DuplicatePairs, EngineError> {
         duplicates::duplicate_pairs(self, limit)
     }
