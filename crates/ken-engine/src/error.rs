@@ -1,5 +1,7 @@
 //! The engine's error type, with a kind that determines exit codes and a hint for the user.
 
+use std::io;
+
 use ken_core::decide::Refusal;
 use ken_core::values::citation::CitationType;
 use ken_core::values::id::EntryId;
@@ -144,6 +146,19 @@ pub enum ErrorKind {
 }
 
 impl EngineError {
+    /// Returns true if a file of this checkout cannot be written, as on a read-only disk.
+    pub(crate) fn is_unwritable(&self) -> bool {
+        let Self::Disk(error) = self else {
+            return false;
+        };
+        matches!(
+            error.source.kind(),
+            io::ErrorKind::ReadOnlyFilesystem
+                | io::ErrorKind::PermissionDenied
+                | io::ErrorKind::NotADirectory
+        )
+    }
+
     /// Returns the kind of the error.
     pub fn kind(&self) -> ErrorKind {
         // No wildcard arm: a new variant must be classified here, because the CLI derives its exit

@@ -5,13 +5,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use ken_core::trust::similarity::{
-    MergeDecision, ModelCosine, StatementSet, StatementSketch, TokenizedStatement,
-    compare_statements,
+    MergeDecision, ModelCosine, SimilarityCalibration, SimilaritySignals, StatementSet,
+    StatementSketch, TokenizedStatement, compare_statements,
 };
 use ken_index::Embedder;
 
 use super::super::data::{Lesson, Split, lines};
 use super::{Row, percent, rows};
+
+/// Numbers of most similar pairs for which the share of candidates is printed.
+const RANKS: [usize; 4] = [20, 100, 1_000, 10_000];
 
 /// Prints how many rewordings of a split are candidates in a store of every lesson and every
 /// rewording.
@@ -77,5 +80,30 @@ pub(super) fn report(dir: &Path, split: Split, model: &dyn Embedder) -> Result<(
         queue.len(),
         percent(both, in_band),
     );
+    report_recall(&set, &found);
     Ok(())
+}
+
+/// Prints how many of the most similar pairs of all with all are candidates.
+fn report_recall(set: &StatementSet<'_>, found: &BTreeSet<(usize, usize)>) {
+    let (model, cosine) = set.near.expect("opened with a model");
+    let calibration = SimilarityCalibration::for_model(Some(model));
+    let mut all = Vec::new();
+    for (one, first) in set.sketches.iter().enumerate() {
+        for (other, second) in set.sketches.iter().enumerate().skip(one + 1) {
+            let near = Some(cosine(one, other));
+            let signals = SimilaritySignals::from_sketches(first, second, near);
+            all.push((calibration.score(&signals), (one, other)));
+        }
+    }
+    all.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+    for count in RANKS.into_iter().filter(|it| *it <= all.len()) {
+        let ranked = all[..count].iter();
+        let reached = ranked.filter(|it| found.contains(&it.1)).count();
+        println!(
+            "the {count} most similar of {} pairs: {} are candidates",
+            all.len(),
+            percent(reached, count),
+        );
+    }
 }

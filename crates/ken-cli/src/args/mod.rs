@@ -47,11 +47,11 @@ pub(crate) struct Global {
     /// Run as if started in DIR
     #[arg(short = 'C', global = true, value_name = "DIR")]
     pub(crate) directory: Option<PathBuf>,
-    /// Output format: text, or one versioned JSON object per line; `verify` has three more
+    /// Output format: text, or one JSON object per line (--json); `verify` has three more
     #[arg(long, global = true, value_name = "FORMAT")]
     pub(crate) format: Option<Format>,
     /// Short for --format json
-    #[arg(long, global = true, conflicts_with = "format")]
+    #[arg(long, global = true, conflicts_with = "format", hide = true)]
     pub(crate) json: bool,
     /// Print only the result and errors
     #[arg(short, long, global = true)]

@@ -72,9 +72,8 @@ fn help_groups_commands_by_task() {
           --run <RUN>        Run that the command belongs to [default: $KEN_RUN]
           --redact           Replace secrets by `[REDACTED:type]` instead of refusing the text
       -C <DIR>               Run as if started in DIR
-          --format <FORMAT>  Output format: text, or one versioned JSON object per line; `verify` has
+          --format <FORMAT>  Output format: text, or one JSON object per line (--json); `verify` has
                              three more [possible values: text, json, sarif, github, markdown]
-          --json             Short for --format json
       -q, --quiet            Print only the result and errors
           --color <WHEN>     When to use color; NO_COLOR is honored [default: auto] [possible values:
                              auto, always, never]

@@ -174,12 +174,15 @@ fn readers_work_where_the_index_cannot_be_written() {
     // A folder in place of the database, because root may write to read-only files.
     fs::remove_dir_all(env.root().join(".ken/.index")).unwrap();
     fs::create_dir_all(env.root().join(".ken/.index/knowledge.db/x")).unwrap();
+    fs::remove_dir_all(env.root().join(".ken/.local")).unwrap();
+    fs::write(env.root().join(".ken/.local"), "").unwrap();
     for command in [
         &["list"][..],
         &["search", "charging"],
         &["show", &id],
         &["brief", "charging"],
         &["verify"],
+        &["health"],
     ] {
         let run = env.run(command).success();
         assert!(
@@ -187,7 +190,7 @@ fn readers_work_where_the_index_cannot_be_written() {
                 .contains("note: cannot write the index in .ken/.index"),
             "{run}"
         );
-        if command != ["verify"] {
+        if !["verify", "health"].contains(&command[0]) {
             assert!(
                 run.stdout.contains("Charging twice is safe"),
                 "{command:?}: {run}"
@@ -337,4 +340,44 @@ fn lists_of_pairs_are_limited_and_say_how_many_there_are() {
         "{dedup}"
     );
     assert!(dedup.stderr.contains("1 listed; --limit "), "{dedup}");
+}
+
+#[cfg(unix)]
+#[test]
+fn an_anchor_that_cannot_be_read_says_exactly_why() {
+    use std::os::unix::fs::symlink;
+    let env = repository_with_ledger();
+    env.write("real/pay.rs", "fn charge() {}\n");
+    fs::create_dir(env.root().join("src")).unwrap();
+    symlink("../real/pay.rs", env.root().join("src/pay.rs")).unwrap();
+    symlink("/etc", env.root().join("outside")).unwrap();
+    fs::write(env.root().join("src/big.bin"), vec![0_u8; 3_000_000]).unwrap();
+    fs::write(
+        env.root().join("src/latin.py"),
+        b"caf\xe9 = 1\ndef f():\n    pass\n",
+    )
+    .unwrap();
+    let add = |anchor: &str| {
+        let text = format!("The code in {anchor} is odd");
+        let args = ["add", &text, "--cite", "pr:9", "--anchor", anchor];
+        env.run(args)
+    };
+    for (anchor, why) in [
+        ("src/none.rs", "the file `src/none.rs` does not exist"),
+        (
+            "src/pay.rs#charge",
+            "`src/pay.rs` is behind a symbolic link, which Ken does not follow; anchor `real/pay.rs` instead",
+        ),
+        ("outside/passwd", "it leads out of the repository"),
+        (
+            "src/big.bin",
+            "the file has 3000000 bytes, more than 2097152",
+        ),
+    ] {
+        let run = add(anchor);
+        assert_ne!(run.exit, 0);
+        assert!(run.stderr.contains(why), "{anchor}: {run}");
+    }
+    let _ = add("real/pay.rs#charge").success();
+    let _ = add("src/latin.py#f").success();
 }

@@ -107,7 +107,13 @@ fn what_was_rejected_or_is_known_does_not_come_again() {
         (4, &1.into())
     );
     let id = first["staged"][0]["id"].as_str().unwrap();
-    let _ = env.run(["inbox", "reject", id]).success();
+    let rejected = env.run(["inbox", "reject", id]).success();
+    assert!(
+        rejected
+            .stderr
+            .contains("`ken capture` will not add them again"),
+        "{rejected}"
+    );
     let again = capture_json(&env, "claude.jsonl");
     assert_eq!(
         (
@@ -303,6 +309,21 @@ fn a_judge_words_what_waits_and_where_it_is_silent_kens_own_findings_wait() {
     let silent = env.run(["capture", "codex.jsonl", "--llm", "--format", "json"]);
     assert_eq!(silent.exit, 1, "{silent}");
     assert_eq!(inbox_statements(&silent.json()).len(), 4);
+}
+
+#[test]
+fn claims_added_at_once_come_from_the_same_short_conversation() {
+    let env = repository_with_transcripts();
+    set_judge(&env, "{\"claims\":[]}");
+    let _ = env
+        .run(["capture", "claude.jsonl", "--llm", "--add"])
+        .success();
+    let asked = fs::read_to_string(env.root().join("../asked")).expect("a question");
+    assert!(asked.contains("ECONNREFUSED"), "{asked}");
+    assert!(
+        !asked.contains("CONTAINER ID") && !asked.contains("sessionId"),
+        "the lines of the transcript stay here: {asked}"
+    );
 }
 
 #[test]

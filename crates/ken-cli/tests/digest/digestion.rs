@@ -222,7 +222,12 @@ fn claims_that_wait_are_accepted_or_rejected_for_good() {
     };
     let dead = id_of("refund");
     let rejected = env.run(["inbox", "reject", &dead]).success();
-    assert!(rejected.stderr.contains("1 claim rejected"), "{rejected}");
+    assert!(
+        rejected
+            .stderr
+            .contains("1 claim rejected; `ken import` will not add them again"),
+        "{rejected}"
+    );
     let _ = env
         .run(["inbox", "accept", &id_of("card number")])
         .success();

@@ -107,7 +107,7 @@ fn describe_event(event: &Event) -> &'static str {
     } else if event.get::<EventBlanked>().is_some() {
         "redaction"
     } else {
-        "event of this type"
+        "change of this type"
     }
 }
 

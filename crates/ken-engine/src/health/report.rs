@@ -39,6 +39,9 @@ pub struct HealthReport {
     /// Advice about settings, derived from outcomes; nothing is changed automatically.
     pub recommendations: Vec<OutcomeAdvice>,
     pub maintenance: MaintenanceStatus,
+    /// Set if the report is in [`HEALTH_FILE`]; a read-only checkout has none.
+    #[serde(skip)]
+    pub is_stored: bool,
 }
 
 /// Member of a stored report that identifies its state.
@@ -66,7 +69,7 @@ pub(super) fn build_health_report(
     }
     let mut recommended = recommendations(facts);
     recommended.extend(super::plateau::plateau_advice(facts));
-    let report = HealthReport {
+    let mut report = HealthReport {
         schema: "ken.health_report.v1",
         at: facts.now,
         state: health_state(engine)?,
@@ -76,8 +79,12 @@ pub(super) fn build_health_report(
         escalations: escalations(facts),
         recommendations: recommended,
         maintenance: maintenance::maintenance_status_from(engine, &facts.outcomes)?,
+        is_stored: true,
     };
-    write_local(engine, HEALTH_FILE, &report)?;
+    match write_local(engine, HEALTH_FILE, &report) {
+        Err(error) if error.is_unwritable() => report.is_stored = false,
+        written => written?,
+    }
     Ok(report)
 }
 

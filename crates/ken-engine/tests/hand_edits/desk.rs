@@ -175,6 +175,8 @@ pub(crate) fn absorbed_edits(engine: &mut Engine) -> Vec<String> {
             | EngineNotice::ConfigInvalid { .. }
             | EngineNotice::IndexInMemory { .. }
             | EngineNotice::IndexRebuilt
+            | EngineNotice::IndexInMemory { .. }
+            | EngineNotice::ConfigInvalid { .. }
             | EngineNotice::ModelMissing { .. }
             | EngineNotice::ActionRequired { .. }
             | EngineNotice::Maintained { .. }

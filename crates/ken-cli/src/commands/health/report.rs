@@ -134,8 +134,13 @@ fn close(session: &mut Session<'_>, report: &HealthReport) -> Result<(), Command
     let entries = pluralize(entries, "entry", "entries");
     let runs = pluralize(report.outcomes.runs, "run", "runs");
     let succeeded = report.outcomes.succeeded;
+    let written = if report.is_stored {
+        format!("; written to .ken/{HEALTH_FILE}")
+    } else {
+        String::new()
+    };
     session.printer.talk(format_args!(
-        "{entries} in use; {runs} closed recently, {succeeded} succeeded; written to .ken/{HEALTH_FILE}"
+        "{entries} in use; {runs} closed recently, {succeeded} succeeded{written}"
     ))
 }
 

@@ -99,6 +99,7 @@ pub(super) fn run(session: &mut Session<'_>) -> Result<CommandExit, CommandFailu
     Ok(CommandExit::Fine)
 }
 
+/// Lists entries that are stale or whose code changed.
 fn print_stale(
     session: &mut Session<'_>,
     stale: &[(Entry, Option<Validity>)],
