@@ -350,8 +350,9 @@ pub(crate) fn actor(text: &str) -> Actor {
 fn citation(dice: &mut Dice, by: &Actor, now: Timestamp) -> Citation {
     let text = match dice.below(3) {
         0 => format!("pr:{}", dice.below(20_000)),
-        1 => format!("doc:docs/adr/{:04}.md", dice.below(400)),
-        _ => format!("commit:{:040x}", dice.random() >> 4),
+        // Sources that no repository can check: the documents and commits would not exist.
+        1 => format!("test:docs/adr/{:04}.md", dice.below(400)),
+        _ => format!("transcript:{:040x}", dice.random() >> 4),
     };
     let evidence: CitationSource = text.parse().expect("a citation");
     evidence.cite(by, now)

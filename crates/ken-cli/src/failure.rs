@@ -10,9 +10,12 @@ use std::io;
 use std::process::ExitCode;
 
 use ken_core::decide::Refusal;
+use ken_core::values::kind::EntryKind;
 use ken_engine::guard::without_secrets;
 use ken_engine::remote::RemoteError;
 use ken_engine::{EngineError, ErrorKind};
+
+use crate::args::values::detail_example;
 
 /// The exit code of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -176,6 +179,7 @@ fn error_code(error: &EngineError) -> &'static str {
         EngineError::Remote(RemoteError::Busy { .. }) => "busy",
         EngineError::Remote(_) => "remote",
         EngineError::UnsupportedByCode { .. } => "ungrounded",
+        EngineError::DanglingCitation { .. } => "dangling_citation",
         EngineError::BulkDeletion { .. } => "bulk_loss",
         EngineError::ArtifactMismatch(_) => "other_artifact",
         EngineError::Signature(_) => "signature",
@@ -237,7 +241,13 @@ fn cli_hint(error: &EngineError) -> Option<String> {
         EngineError::Refused(Refusal::TooMany { .. } | Refusal::TooManySentences { .. }) => {
             "split it into several entries and `ken entry link` them"
         }
-        EngineError::Refused(Refusal::DetailMissing { .. }) => "pass them with --detail JSON",
+        EngineError::Refused(Refusal::DetailMissing { kind, .. }) => {
+            let kind = kind.parse::<EntryKind>().ok()?;
+            return Some(format!("add {}", detail_example(kind)?));
+        }
+        EngineError::Refused(Refusal::CannotUndo { .. }) => {
+            "`ken undo --list` lists your steps; `ken undo STEP` undoes one of them"
+        }
         EngineError::Refused(Refusal::ReadOnly(_)) => "install a newer ken",
         EngineError::Refused(Refusal::AlreadyRetracted(id) | Refusal::AlreadyArchived(id)) => {
             return Some(format!("`ken restore {id}` restores it"));
@@ -291,6 +301,7 @@ fn cli_hint(error: &EngineError) -> Option<String> {
         | EngineError::Place(_)
         | EngineError::Tree(_)
         | EngineError::UnsupportedByCode { .. }
+        | EngineError::DanglingCitation { .. }
         | EngineError::Index(_)
         | EngineError::Damaged { .. } => return None,
     };

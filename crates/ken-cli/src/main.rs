@@ -10,6 +10,7 @@ mod args;
 mod asking;
 mod browse;
 mod commands;
+mod editor;
 mod failure;
 mod logging;
 mod mcp;

@@ -62,6 +62,8 @@ pub(crate) struct Environment {
     by: Option<Actor>,
     run: Option<String>,
     redact: bool,
+    /// Set if the command carries a person's signature, which the engine verifies.
+    is_signed: bool,
     /// The number of times a server process opened the ledger; `None` in a single command.
     turns: Option<Arc<AtomicU64>>,
     /// The surface through which Ken is queried; the command line by default.
@@ -90,10 +92,14 @@ impl Environment {
         let git = git_env();
         let by = match &global.by {
             Some(by) => Some(by.clone()),
-            None => variable("KEN_ACTOR")
-                .map(|text| text.parse())
-                .transpose()
-                .map_err(|e| CommandFailure::usage(format!("KEN_ACTOR: {e}")))?,
+            None => {
+                let named: Option<Actor> = variable("KEN_ACTOR")
+                    .map(|text| text.parse())
+                    .transpose()
+                    .map_err(|e| CommandFailure::usage(format!("KEN_ACTOR: {e}")))?;
+                // A person exports `KEN_ACTOR` for their shell; the agents they start inherit it.
+                named.filter(|it| !it.is_human() || detect_agent().is_none())
+            }
         };
         let run = global.run.clone().or_else(|| variable("KEN_RUN"));
         Ok(Self {
@@ -102,6 +108,7 @@ impl Environment {
             by,
             run,
             redact: global.redact,
+            is_signed: false,
             turns: None,
             surface: UsageSurface::default(),
         })
@@ -125,13 +132,27 @@ impl Environment {
         }
     }
 
+    /// Returns this environment for a command that carries a person's signature.
+    pub(crate) fn signed(&self) -> Self {
+        Self {
+            is_signed: true,
+            ..self.clone()
+        }
+    }
+
+    /// Returns the agent that runs this command in the name of a person, if one does.
+    pub(crate) fn impersonating_agent(&self) -> Option<Actor> {
+        let is_person = self.by.as_ref().is_some_and(Actor::is_human);
+        is_person.then(detect_agent).flatten()
+    }
+
     /// Returns the explicitly named agent. A person in `KEN_ACTOR` is ignored; one in `--by` is an
     /// error.
     pub(crate) fn named_agent(&self) -> Result<Option<Actor>, CommandFailure> {
         let Some(by) = self.by.clone().filter(Actor::is_human) else {
             return Ok(self.by.clone());
         };
-        // A person exports `KEN_ACTOR` for their shell; the agents they start inherit it.
+        // `KEN_ACTOR` is inherited from the person's shell.
         if variable("KEN_ACTOR").is_some_and(|it| it == by.to_string()) {
             return Ok(None);
         }
@@ -148,6 +169,7 @@ impl Environment {
             by: Some(agent.clone()),
             run: None,
             redact: false,
+            is_signed: false,
             turns: None,
             surface: UsageSurface::Hook,
         }
@@ -155,10 +177,23 @@ impl Environment {
 
     /// Opens the ledger for writing; returns it with the actor.
     pub(crate) fn open_to_write(&self) -> Result<(Engine, Actor), CommandFailure> {
-        let actor = self.actor();
+        self.open_as(self.actor()?)
+    }
+
+    /// Opens the ledger for maintenance and checks, which need no identity.
+    pub(crate) fn open_to_maintain(&self) -> Result<(Engine, Actor), CommandFailure> {
+        let named = self.by.clone().or_else(detect_agent);
+        let named = named.or_else(|| git_user(&self.start));
+        // Without an identity the command runs on a build machine.
+        self.open_as(named.unwrap_or_else(|| Actor::from_claim(ActorRole::Ci, "")))
+    }
+
+    fn open_as(&self, actor: Actor) -> Result<(Engine, Actor), CommandFailure> {
         let world = self.world()?;
         let mut engine = Engine::open(&self.start, &self.git, Some(actor.clone()), world)?;
         engine.set_guard(self.guard()?);
+        // One command, or one call of a server, is one step for `ken undo`.
+        engine.start_step();
         Ok((engine, actor))
     }
 
@@ -224,7 +259,9 @@ impl Environment {
 
     /// Returns the agent that reads the output; `None` if a person does.
     pub(crate) fn reader(&self) -> Option<EntryReader> {
-        let agent = self.by.clone().or_else(detect_agent);
+        // An agent that claims to be a person is shown text all the same.
+        let agent = self.impersonating_agent();
+        let agent = agent.or_else(|| self.by.clone()).or_else(detect_agent);
         agent
             .filter(|it| !it.is_human())
             .map(|agent| self.as_reader(&agent))
@@ -246,12 +283,26 @@ impl Environment {
     }
 
     /// Returns the actor.
-    fn actor(&self) -> Actor {
+    fn actor(&self) -> Result<Actor, CommandFailure> {
+        if let (Some(agent), Some(by), false) =
+            (self.impersonating_agent(), &self.by, self.is_signed)
+        {
+            let message = format!("{agent} runs this command and cannot act as {by}");
+            return Err(CommandFailure::refused("person_needed", message).with_hint(
+                "leave out --by; a person can run the command in a terminal of their own",
+            ));
+        }
         // Most specific first. Git is asked only if nothing else names the actor.
         let named = self.by.clone().or_else(detect_agent);
-        named
-            .or_else(|| git_user(&self.start))
-            .unwrap_or_else(os_user)
+        let named = named.or_else(|| git_user(&self.start));
+        // In git, the name of the account would not match the author of any commit.
+        let named = named.or_else(|| os_user().filter(|_| !is_in_git(&self.start)));
+        named.ok_or_else(|| {
+            let message = "git has no identity for you, and every change names its author";
+            CommandFailure::refused("no_identity", message).with_hint(
+                "run `git config --global user.email YOU@EXAMPLE.ORG`, or add --by human:NAME",
+            )
+        })
     }
 }
 
@@ -354,9 +405,27 @@ fn git_user(start: &Path) -> Option<Actor> {
     git.current_dir(start)
         .args(["config", "user.email"])
         .stdin(Stdio::null());
-    let output = git.output().ok().filter(|output| output.status.success())?;
+    let output = git.output().ok().filter(|output| output.status.success());
+    let Some(output) = output else {
+        return git_variables_user();
+    };
     let email = String::from_utf8_lossy(&output.stdout).trim().to_owned();
     (!email.is_empty()).then(|| Actor::from_claim(ActorRole::Human, &email))
+}
+
+/// Returns the user in the variables that git reads.
+fn git_variables_user() -> Option<Actor> {
+    let email = variable("GIT_AUTHOR_EMAIL").or_else(|| variable("EMAIL"))?;
+    Some(Actor::from_claim(ActorRole::Human, &email))
+}
+
+/// Returns whether the folder is in a git repository. Starts a process, so only failures ask.
+fn is_in_git(start: &Path) -> bool {
+    let mut git = Command::new("git");
+    git.current_dir(start)
+        .args(["rev-parse", "--git-dir"])
+        .stdin(Stdio::null());
+    git.output().is_ok_and(|output| output.status.success())
 }
 
 /// Returns the folders of the user's guard, or `None` if the user has no home.
@@ -441,11 +510,9 @@ pub(crate) fn models_folder() -> Result<PathBuf, CommandFailure> {
     })
 }
 
-fn os_user() -> Actor {
-    let name = variable("USER")
-        .or_else(|| variable("USERNAME"))
-        .unwrap_or_default();
-    Actor::from_claim(ActorRole::Human, &name)
+fn os_user() -> Option<Actor> {
+    let name = variable("USER").or_else(|| variable("USERNAME"))?;
+    Some(Actor::from_claim(ActorRole::Human, &name))
 }
 
 fn variable(name: &str) -> Option<String> {

@@ -42,7 +42,10 @@ const PLACEHOLDERS: &[(&str, &str)] = &[
     ("{other}", "$twin"),
     ("{high}", "$twin"),
     ("{low}", "$entry"),
+    ("{new}", "$entry"),
+    ("{old}", "$twin"),
     ("{event}", "$event"),
+    ("STEP", "$event"),
     ("TEXT", "A second charge is dropped by the ledger."),
     ("REASON", "checked"),
     ("FINDING", "A second charge is dropped by the ledger."),
@@ -79,6 +82,10 @@ const COMMANDS: &[(&str, &str)] = &[
         "entry reanchor $changed --keep --cite pr:7",
     ),
     (
+        "entry reanchor {id} --keep --cite TYPE:REF",
+        "entry reanchor $changed --keep --cite pr:7",
+    ),
+    (
         "entry reanchor {id} --to ANCHOR",
         "entry reanchor $changed --to src/pay.rs#charge",
     ),
@@ -91,6 +98,9 @@ const COMMANDS: &[(&str, &str)] = &[
     ("import {out}", "import entries.jsonl"),
     ("setup --print {}", "setup --print claude"),
     ("edit {} --decay {to}", "edit $entry --decay permanent"),
+    // On a terminal, it opens the editor without the option.
+    ("edit ID", "edit $entry --editor"),
+    ("edit {id}", "edit $entry --editor"),
     (
         "entry distill --sources {} --statement TEXT",
         "entry distill --sources $entry $twin --statement \"Charges are dropped or kept by their key.\"",
@@ -182,6 +192,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ),
     ("list --tag {}", "list --tag payments"),
     ("restore ID", "restore $archived"),
+    ("restore L-9d2c", "restore $archived"),
     ("restore {first}", "restore $archived"),
     ("restore {id}", "restore $archived"),
     (
@@ -210,6 +221,7 @@ const COMMANDS: &[(&str, &str)] = &[
 /// Commands that show what there is to decide or to repair, and exit with 1.
 const REPORTS: &[&str] = &[
     "inbox resolve {first} {second}",
+    "inbox resolve {new} {old}",
     "inbox resolve {} {}",
     "setup --check",
 ];
@@ -328,6 +340,7 @@ struct Scene {
 impl Scene {
     fn new() -> Self {
         let env = TestEnvironment::new(env!("CARGO_BIN_EXE_ken")).in_git();
+        let env = env.env("EDITOR", "sed -i s/ten/eleven/");
         env.write("src/pay.rs", "pub fn charge() {}\n\npub fn refund() {}\n");
         env.write(
             "CLAUDE.md",

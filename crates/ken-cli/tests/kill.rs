@@ -38,7 +38,7 @@ fn add_and_kill(root: &Path, n: u32, delay: Duration) -> Option<String> {
         "--statement",
         &statement,
         "--cite",
-        "commit:3fce3b5",
+        "pr:7",
     ];
     let mut child = ken_command(root, &args)
         .stdout(Stdio::piped())

@@ -72,10 +72,17 @@ pub fn extract_claims(source: SourceKind, text: &str) -> Vec<DocumentClaim> {
             .unwrap_or_else(|| claims_from_blocks(source, &parse_blocks(text))),
         SourceKind::Records => forms::parse_records(text),
         SourceKind::Owners => forms::parse_owners(text),
-        SourceKind::Instructions
-        | SourceKind::Memory
-        | SourceKind::Contributing
-        | SourceKind::Template => claims_from_blocks(source, &parse_blocks(text)),
+        SourceKind::Instructions => {
+            let mut found = claims_from_blocks(source, &parse_blocks(text));
+            let globs = forms::scope_globs(text);
+            for claim in &mut found {
+                claim.applies_to.clone_from(&globs);
+            }
+            found
+        }
+        SourceKind::Memory | SourceKind::Contributing | SourceKind::Template => {
+            claims_from_blocks(source, &parse_blocks(text))
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Parsers of structured documents: decision records, reviewer knowledge, lessons, records, owners.
 
 use ken_core::values::condition::Glob;
+use ken_core::values::content::Content;
 use ken_core::values::kind::EntryKind;
 use ken_core::values::text::Statement;
 use serde::Deserialize;
@@ -270,7 +271,7 @@ pub(crate) fn parse_owners(text: &str) -> Vec<DocumentClaim> {
             continue;
         }
         // Without its files, the rule would seem to apply everywhere.
-        let Some(applies_to) = owned_files(pattern) else {
+        let Some(applies_to) = globs_of_pattern(pattern) else {
             continue;
         };
         let text = format!(
@@ -293,12 +294,12 @@ pub(crate) fn parse_owners(text: &str) -> Vec<DocumentClaim> {
     found
 }
 
-/// Converts a pattern of a CODEOWNERS file to globs; empty if it matches every file, `None` if it
+/// Converts a pattern of a document to globs; empty if it matches every file, `None` if it
 /// is not a valid pattern.
 ///
 /// The rules are those of `.gitignore`: a pattern with a slash starts at the root, any other
 /// matches at every depth, and a pattern that names a folder covers everything below it.
-fn owned_files(pattern: &str) -> Option<Vec<Glob>> {
+fn globs_of_pattern(pattern: &str) -> Option<Vec<Glob>> {
     if ["*", "**", "/**", "/*/**", "/"].contains(&pattern) {
         return Some(Vec::new());
     }
@@ -318,6 +319,62 @@ fn owned_files(pattern: &str) -> Option<Vec<Glob>> {
         (false, false) => vec![rooted, below],
     };
     globs.iter().map(|it| it.parse().ok()).collect()
+}
+
+/// Keys of the front matter of rule files that list the files a rule applies to.
+const SCOPE_KEYS: [&str; 3] = ["globs", "applyTo", "paths"];
+
+/// Returns the globs of the files that a rule file applies to; empty if it applies to every file,
+/// or if one of its patterns cannot be read.
+pub(crate) fn scope_globs(text: &str) -> Vec<Glob> {
+    let front = front_matter(text);
+    if front_matter_value(front, "alwaysApply") == Some("true") {
+        return Vec::new();
+    }
+    let globs: Option<Vec<Vec<Glob>>> = SCOPE_KEYS
+        .iter()
+        .flat_map(|key| front_matter_list(front, key))
+        .map(|it| globs_of_pattern(&it).filter(|globs| !globs.is_empty()))
+        .collect();
+    let globs = globs.unwrap_or_default().concat();
+    if globs.len() > Content::GLOBS_MAX {
+        return Vec::new();
+    }
+    globs
+}
+
+/// Returns the values of a list, written in the line of the key (`a, b` or `["a", "b"]`) or one
+/// per line.
+fn front_matter_list(front: &str, key: &str) -> Vec<String> {
+    let Some(inline) = front_matter_value(front, key) else {
+        return Vec::new();
+    };
+    let mut values = Vec::new();
+    if inline.is_empty() {
+        let lines = front.lines().skip_while(|line| {
+            let name = line.split_once(':').map(|(name, _)| name.trim());
+            name != Some(key)
+        });
+        let items = lines.skip(1).map_while(|it| it.trim().strip_prefix("- "));
+        values.extend(items.map(str::to_owned));
+    } else {
+        let mut depth = 0_usize;
+        let of = |c: char| {
+            match c {
+                '{' => depth += 1,
+                '}' => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+            // The commas of `{ts,tsx}` belong to the pattern.
+            c == ',' && depth == 0
+        };
+        let inline = inline.trim_start_matches('[').trim_end_matches(']');
+        values.extend(inline.split(of).map(str::to_owned));
+    }
+    let plain = values
+        .iter()
+        .map(|it| it.trim().trim_matches(['"', '\'']).to_owned());
+    plain.filter(|it| !it.is_empty()).collect()
 }
 
 /// Returns the text between the `---` lines at the start of a document.
@@ -438,5 +495,30 @@ mod tests {
             assert_eq!(globs, wanted, "{pattern}");
         }
         assert!(extract_claims(SourceKind::Owners, "/a**b @a").is_empty());
+    }
+
+    #[test]
+    fn a_rule_file_names_the_files_it_applies_to() {
+        for (front, wanted) in [
+            ("description: Style", &[][..]),
+            ("globs: *.ts", &["**/*.ts"]),
+            (
+                "globs: src/*.{ts,tsx}, docs/*",
+                &["src/*.{ts,tsx}", "docs/*"],
+            ),
+            ("globs: [\"src/*.ts\", 'a/*']", &["src/*.ts", "a/*"]),
+            ("globs: *.ts\nalwaysApply: true", &[]),
+            ("applyTo: \"web/**/*.md\"", &["web/**/*.md"]),
+            ("applyTo: '**'", &[]),
+            (
+                "paths:\n  - src/*.rs\n  - \"b/*\"\nname: x",
+                &["src/*.rs", "b/*"],
+            ),
+        ] {
+            let text = format!("---\n{front}\n---\n\n- Always use tabs in new files.\n");
+            let found = extract_claims(SourceKind::Instructions, &text);
+            let globs: Vec<&str> = found[0].applies_to.iter().map(Glob::as_str).collect();
+            assert_eq!(globs, wanted, "{front}");
+        }
     }
 }

@@ -44,6 +44,16 @@ const FOREIGN: [&str; 14] = [
     "bundle",
 ];
 
+/// Parts of names and folders of documents that no longer apply.
+const SUPERSEDED: [&str; 6] = [
+    "old",
+    "archive",
+    "archived",
+    "deprecated",
+    "obsolete",
+    "bak",
+];
+
 /// Names of instruction files, in lower case.
 const INSTRUCTIONS: [&str; 12] = [
     "claude.md",
@@ -89,6 +99,10 @@ pub fn source_kind(path: &str) -> Option<SourceKind> {
     let (folder, name) = lower.rsplit_once('/').unwrap_or(("", &lower));
     // Before all other rules, because a fixture may contain any of these files.
     if folder.split('/').any(|part| FOREIGN.contains(&part)) {
+        return None;
+    }
+    let mut parts = name.split(['.', '-', '_']).chain(folder.split('/'));
+    if parts.any(|part| SUPERSEDED.contains(&part)) {
         return None;
     }
     let below = |root: &str| {
@@ -176,6 +190,8 @@ mod tests {
             ("CONTRIBUTING.md", Some(Contributing)),
             (".github/CONTRIBUTING.markdown", Some(Contributing)),
             ("CONTRIBUTING.rst", None),
+            ("CONTRIBUTING.old.md", None),
+            ("docs/archive/CLAUDE.md", None),
             (".github/PULL_REQUEST_TEMPLATE.md", Some(Template)),
             (".github/PULL_REQUEST_TEMPLATE/feature.md", Some(Template)),
             (".github/CODEOWNERS", Some(Owners)),

@@ -1,9 +1,10 @@
 //! Duplicate entries: detection, merging and dismissal.
 
-use ken_core::decide;
+use ken_core::decide::{self, MergeWording};
 use ken_core::ledger::entry::Entry;
 use ken_core::ledger::event::{Origin, PairKind, Relation};
 use ken_core::ledger::store::DerivedStore as _;
+use ken_core::trust::contradiction::{ContradictionSide, find_certain_contradiction};
 use ken_core::trust::similarity::{
     MergeDecision, ModelCosine, StatementSet, StatementSketch, TokenizedStatement,
     compare_statements,
@@ -12,11 +13,17 @@ use ken_core::values::actor::Actor;
 use ken_core::values::id::EntryId;
 use ken_core::values::kind::Memory;
 use ken_core::values::status::EntryStatus;
-use ken_core::values::text::Statement;
+use serde::Serialize;
 
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::{files, model, sync};
+
+/// Number of entries with the most words in common that are compared with a new entry.
+const COMPARED_MAX: usize = 32;
+
+/// Maximum number of related entries named when an entry is added.
+const RELATED_MAX: usize = 3;
 
 /// Default number of pairs listed, as many as a person reviews at a time.
 pub const LISTED_MAX: usize = 20;
@@ -33,6 +40,76 @@ pub struct DuplicatePair {
     pub score: f64,
     /// True if there are signs that they state opposites.
     pub may_be_opposites: bool,
+}
+
+/// An entry that a new one may repeat or contradict.
+#[derive(Clone, Debug)]
+pub struct RelatedEntry {
+    pub entry: Entry,
+    pub relation: EntryRelation,
+}
+
+/// The relation of an entry to a new one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EntryRelation {
+    Similar,
+    Opposed,
+}
+
+/// Returns the live entries that the entry `id` may repeat or contradict, the most likely first.
+pub(crate) fn related_entries(
+    engine: &mut Engine,
+    id: EntryId,
+) -> Result<Vec<RelatedEntry>, EngineError> {
+    let own = engine.entry(id)?;
+    if !own.is_live() {
+        return Ok(Vec::new());
+    }
+    engine.index.prepare_words()?;
+    let mut near = engine
+        .index
+        .worded_like(own.statement_text(), COMPARED_MAX)?;
+    near.retain(|entry| entry.id != id && entry.is_live() && entry.id.prefix() == id.prefix());
+    if near.is_empty() {
+        return Ok(Vec::new());
+    }
+    let texts: Vec<&str> = [&own]
+        .into_iter()
+        .chain(&near)
+        .map(Entry::statement_text)
+        .collect();
+    let vectors = model::built_in_vectors(engine, &texts)?;
+    let claims: Vec<TokenizedStatement> = texts
+        .iter()
+        .map(|it| TokenizedStatement::parse(it))
+        .collect();
+    let side = ContradictionSide::from_entry(&own).unwrap_or_default();
+    let mut related = Vec::new();
+    for (at, entry) in near.iter().enumerate() {
+        let cosine = vectors.as_ref().map(|(_, all)| all[0].cosine(&all[at + 1]));
+        let model = vectors.as_ref().map_or("", |it| it.0.as_str());
+        let near = cosine.map(|cosine| ModelCosine { model, cosine });
+        let compared = compare_statements(&claims[0], &claims[at + 1], near);
+        let other = ContradictionSide::from_entry(entry).unwrap_or_default();
+        let is_opposed = find_certain_contradiction(&side, &other, cosine).is_some()
+            || (compared.merging != MergeDecision::KeepSeparate && compared.may_be_opposites);
+        let relation = if is_opposed {
+            EntryRelation::Opposed
+        } else if compared.merging != MergeDecision::KeepSeparate {
+            EntryRelation::Similar
+        } else {
+            continue;
+        };
+        let entry = entry.clone();
+        related.push((compared.score, RelatedEntry { entry, relation }));
+    }
+    related.sort_by(|a, b| b.0.total_cmp(&a.0));
+    Ok(related
+        .into_iter()
+        .map(|(_, it)| it)
+        .take(RELATED_MAX)
+        .collect())
 }
 
 /// The most likely duplicates, and the number of all.
@@ -193,7 +270,7 @@ pub(crate) fn merge_identical(
         } else {
             (first.id, second.id)
         };
-        match engine.merge(stays, &[goes], None, by) {
+        match engine.merge(stays, &[goes], MergeWording::Longer, by) {
             Ok(_) => merged.push(pair),
             // For example a quarantined entry: it stays unchanged.
             Err(EngineError::Refused(_)) => {}
@@ -203,19 +280,19 @@ pub(crate) fn merge_identical(
     Ok(merged)
 }
 
-/// Merges `sources` into `target`; `chosen` is a new statement, if there is one.
+/// Merges `sources` into `target`, whose statement becomes `wording`.
 pub(crate) fn merge(
     engine: &mut Engine,
     target: EntryId,
     sources: &[EntryId],
-    chosen: Option<Statement>,
+    wording: MergeWording,
     by: &Actor,
 ) -> Result<Entry, EngineError> {
     sync::sync_before_writing(engine)?;
     let loaded = sources.iter().map(|id| engine.entry(*id));
     let sources = loaded.collect::<Result<Vec<_>, _>>()?;
     let target_now = engine.entry(target)?;
-    let merge = decide::merge(&target_now, &sources, chosen)?;
+    let merge = decide::merge(&target_now, &sources, wording)?;
     let draft = decide::record_author_origin(merge, &target_now, by);
     engine.record(vec![draft], by)?;
     files::render_due(engine)?;

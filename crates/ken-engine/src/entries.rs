@@ -1,4 +1,4 @@
-//! Operations on entries: add, edit, cite, confirm, retract, restore, archive, link, undo.
+//! Operations on entries: add, edit, cite, confirm, retract, restore, archive, link.
 
 use std::sync::Arc;
 
@@ -6,12 +6,11 @@ use ken_core::decide::retracted_claims::RetractedClaims;
 use ken_core::decide::{self, Draft, Proposal, Refusal};
 use ken_core::ledger::entry::Entry;
 use ken_core::ledger::event::{
-    ArchiveReason, Channel, Event, Feedback, Overlay, RecordedEvent, Relation, RetractReason,
-    Switch,
+    ArchiveReason, Channel, Event, Feedback, Overlay, Relation, RetractReason, Switch,
 };
 use ken_core::ledger::store::{DerivedStore as _, EntryFilter};
 use ken_core::values::actor::Actor;
-use ken_core::values::citation::CitationSource;
+use ken_core::values::citation::{Citation, CitationSource};
 use ken_core::values::content::{ContentChanges, EntryScope};
 use ken_core::values::id::{EntryId, EventId};
 use ken_core::values::status::EntryStatus;
@@ -20,7 +19,7 @@ use ken_core::values::time::Date;
 
 use crate::engine::Engine;
 use crate::error::EngineError;
-use crate::{files, promotion, sync, validity};
+use crate::{citations, files, promotion, sync, validity};
 
 /// Maximum number of events per append, and thus per fsync.
 pub const BATCH_MAX: usize = 100;
@@ -43,9 +42,18 @@ pub(crate) fn add(
 /// All entries are checked before the first is written.
 pub(crate) fn add_many(
     engine: &mut Engine,
-    proposals: Vec<Proposal>,
+    mut proposals: Vec<Proposal>,
     by: &Actor,
 ) -> Result<Vec<EntryId>, EngineError> {
+    // All citations at once, so that git is started once.
+    let cited = proposals.iter().flat_map(|it| it.citations.iter().cloned());
+    let mut cited: Vec<Citation> = cited.collect();
+    citations::check_new(engine, &mut cited)?;
+    let mut cited = cited.into_iter();
+    for proposal in &mut proposals {
+        let count = proposal.citations.len();
+        proposal.citations = cited.by_ref().take(count).collect();
+    }
     let stones = load_retracted_claims(engine)?;
     let mut drafts = Vec::with_capacity(proposals.len());
     let mut ids = Vec::with_capacity(proposals.len());
@@ -124,8 +132,19 @@ pub(crate) fn cite(
     evidence: CitationSource,
     by: &Actor,
 ) -> Result<Entry, EngineError> {
-    let citation = evidence.cite(by, engine.now());
+    let citation = check_citation(engine, evidence, by)?;
     apply_decision(engine, id, by, |entry, _| decide::cite(entry, citation))
+}
+
+/// Returns the citation of an existing source by `by`.
+pub(crate) fn check_citation(
+    engine: &mut Engine,
+    source: CitationSource,
+    by: &Actor,
+) -> Result<Citation, EngineError> {
+    let mut citation = source.cite(by, engine.now());
+    citations::check_new(engine, std::slice::from_mut(&mut citation))?;
+    Ok(citation)
 }
 
 /// Records a confirmation by `by` on the date `on`; today by default.
@@ -165,14 +184,20 @@ pub(crate) fn retract(
     })
 }
 
-/// Restores an archived or retracted entry.
+/// Restores an archived, retracted, merged or superseded entry.
 pub(crate) fn restore(
     engine: &mut Engine,
     id: EntryId,
     reason: Option<Note>,
     by: &Actor,
 ) -> Result<Entry, EngineError> {
-    apply_decision(engine, id, by, |entry, _| decide::restore(entry, reason))
+    sync::sync_before_writing(engine)?;
+    let history = engine.history(id)?;
+    let history: Vec<Event> = history.into_iter().map(|it| it.event).collect();
+    let draft = decide::restore(&engine.entry(id)?, &history, reason)?;
+    engine.record(vec![draft], by)?;
+    files::render_due(engine)?;
+    engine.entry(id)
 }
 
 /// Archives one entry.
@@ -300,30 +325,6 @@ pub(crate) fn release(
     })
 }
 
-/// Reverts the last event by `by`; returns that event and the resulting entry.
-pub(crate) fn undo(engine: &mut Engine, by: &Actor) -> Result<(RecordedEvent, Entry), EngineError> {
-    sync::sync_before_writing(engine)?;
-    let last = engine
-        .index
-        .latest_event_by(by)?
-        .ok_or_else(|| EngineError::Usage(format!("{by} has no event to undo")))?;
-    let id = last
-        .event
-        .entries()
-        .next()
-        .ok_or(Refusal::CannotUndo { what: "event" })?;
-    let entry = engine.entry(id)?;
-    let history: Vec<Event> = engine
-        .history(id)?
-        .into_iter()
-        .map(|recorded| recorded.event)
-        .collect();
-    let draft = decide::undo(&entry, &last.event, &history)?;
-    engine.record(vec![draft], by)?;
-    files::render_due(engine)?;
-    Ok((last, engine.entry(id)?))
-}
-
 /// Syncs edits, calls `decide` with the current entry, records its draft and renders.
 fn apply_decision(
     engine: &mut Engine,
@@ -367,7 +368,7 @@ fn fresh_entry_id(
 }
 
 /// Splits drafts into batches of [`BATCH_MAX`].
-fn batches(
+pub(crate) fn batches(
     drafts: Vec<(Option<EventId>, Draft)>,
 ) -> impl Iterator<Item = Vec<(Option<EventId>, Draft)>> {
     let mut rest = drafts.into_iter();

@@ -51,6 +51,8 @@ pub enum EngineError {
         /// Similar names that exist.
         nearest: Vec<String>,
     },
+    #[error("`{citation}` cannot be cited: {why}")]
+    DanglingCitation { citation: String, why: &'static str },
     #[error("the artifact of {0} differs from the ledger")]
     ArtifactMismatch(EntryId),
     #[error(transparent)]
@@ -179,6 +181,7 @@ impl EngineError {
             | Self::BulkDeletion { .. }
             | Self::ArtifactMismatch(_)
             | Self::Signature(_)
+            | Self::DanglingCitation { .. }
             | Self::UnsupportedByCode { .. } => ErrorKind::Refused,
             Self::Replace(ken_ledger::replace::ReplaceError::Busy(_))
             | Self::Remote(RemoteError::Busy { .. }) => ErrorKind::Busy,
@@ -230,6 +233,9 @@ impl EngineError {
             Self::UnsupportedByCode { .. } => {
                 Some("anchors and conditions must match the current code; cite removed code instead".to_owned())
             }
+            Self::DanglingCitation { .. } => Some(
+                "cite a commit (hash, branch, tag or HEAD), a file of this repository, a pull request, a test or a URL: commit:HEAD, doc:docs/adr/7.md, pr:142, test:NAME, doc:https://…".to_owned(),
+            ),
             Self::Index(error) if error.is_damage() => {
                 Some("run `ken ledger check` to list every damaged line".to_owned())
             }

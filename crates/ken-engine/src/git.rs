@@ -11,7 +11,7 @@ use ken_ledger::layout::KEN_DIR;
 use crate::files::ENTRIES_DIR;
 
 /// Length of an abbreviated commit id in citations.
-const COMMIT_CHARS: usize = 12;
+pub(crate) const COMMIT_CHARS: usize = 12;
 
 /// Author and time of a commit.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -10,7 +10,8 @@
 //!
 //! Reading order:
 //!
-//! - [`engine`]: ledger and index; [`entries`]: operations on entries; [`lookup`]: reading them
+//! - [`engine`]: ledger and index; [`entries`]: operations on entries; [`undo`]: their
+//!   reversal; [`lookup`]: reading them
 //! - [`search`], [`briefing`]: retrieval; [`model`]: the embedding model; [`llm`]: the LLM
 //! - [`validity`], [`verify`]: checks against the code
 //! - [`runs`]: exposures and outcomes; [`hooks`]: agent hooks
@@ -20,6 +21,7 @@
 
 pub mod audit;
 pub mod briefing;
+mod citations;
 pub mod co_occurrence;
 mod config;
 pub mod contradictions;
@@ -55,6 +57,7 @@ pub mod runtime;
 pub mod scoring;
 pub mod search;
 pub mod sync;
+pub mod undo;
 pub mod usage;
 pub mod validity;
 pub mod verify;
@@ -62,5 +65,5 @@ pub mod view;
 
 pub use engine::Engine;
 pub use error::{EngineError, ErrorKind};
-pub use ken_ledger::{GitEnv, check, recover, replace};
+pub use ken_ledger::{GitEnv, SegmentName, check, recover, replace};
 pub use runtime::Runtime;

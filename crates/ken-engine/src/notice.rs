@@ -50,6 +50,11 @@ pub enum EngineNotice {
     RedactionDeferred {
         why: String,
     },
+    /// A citation was accepted although this clone cannot tell whether its source exists.
+    CitationUnchecked {
+        citation: String,
+        why: &'static str,
+    },
     /// The index was damaged or of another version and was rebuilt.
     IndexRebuilt,
     /// The configuration file is broken, and the defaults apply.
@@ -59,6 +64,11 @@ pub enum EngineNotice {
     /// The index cannot be written, so this command built one in memory.
     IndexInMemory {
         why: String,
+    },
+    /// The user of this clone wrote an entry and approved it under another name.
+    SelfApproval {
+        own: Actor,
+        by: Actor,
     },
     /// The list of signers is not committed and therefore not in force.
     SignersNotCommitted,

@@ -20,6 +20,7 @@ use ken_core::health::gates::{
 };
 pub use ken_core::health::gates::{GateFinding, GateLevel, GateResult, GateVerdict};
 
+use crate::citations;
 use crate::config::RepositoryConfig;
 use crate::engine::Engine;
 use crate::error::EngineError;
@@ -92,13 +93,22 @@ pub(crate) fn verify(
             let head = head.transpose()?.map(Arc::new);
             let range = ChangeRange::compare(&engine.place, base, head)?;
             let now = engine.now();
-            verify_change(
+            let mut outcome = verify_change(
                 &mut engine.index,
                 (&range, from),
                 &engine.guard,
                 now,
                 progress,
-            )
+            )?;
+            let changed = outcome.validity.ledger_changes.iter();
+            let changed: BTreeSet<EntryId> = changed.filter_map(|it| it.entry).collect();
+            let changed = changed.into_iter().map(|id| engine.index.entry(id));
+            let changed: Vec<Entry> = changed
+                .filter_map(Result::transpose)
+                .collect::<Result<_, _>>()?;
+            let dangling = citations::dangling_findings(engine, &changed)?;
+            outcome.findings.extend(dangling);
+            Ok(outcome)
         }
     }
 }
@@ -131,6 +141,7 @@ fn verify_everything(
         findings.extend(gates::check_entry(&engine.index, entry)?);
         findings.extend(gates::check_staleness(entry, now.date()));
     }
+    findings.extend(citations::dangling_findings(engine, &entries)?);
     findings.extend(promotion::approval::approval_findings(engine, &entries)?);
     findings.extend(gates::check_contradictions(&engine.index, None)?);
     let version = CodeVersion::Work(WorkTree::new(&engine.place)?);

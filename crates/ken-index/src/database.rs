@@ -11,7 +11,7 @@ use crate::error::IndexError;
 use crate::refresh::RebuildReason;
 
 /// Schema version stored in `PRAGMA user_version`; a database with any other version is recreated.
-pub(crate) const SCHEMA_VERSION: i64 = 9;
+pub(crate) const SCHEMA_VERSION: i64 = 10;
 
 /// Lock timeout. A rebuild of a large ledger in another process takes seconds.
 const BUSY_TIMEOUT_MS: u64 = 60_000;

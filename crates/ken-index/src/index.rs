@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
+use std::ops::ControlFlow;
 use std::path::Path;
 
 use ken_core::ledger::entry::Entry;
@@ -62,21 +63,27 @@ impl Index {
         })
     }
 
-    /// Returns the last event by `actor` in canonical order.
-    pub fn latest_event_by(&self, actor: &Actor) -> Result<Option<RecordedEvent>, IndexError> {
+    /// Calls `each` with the events by `actor`, latest first in canonical order, until it breaks.
+    pub fn for_each_event_by(
+        &self,
+        actor: &Actor,
+        each: &mut dyn FnMut(RecordedEvent) -> ControlFlow<()>,
+    ) -> Result<(), IndexError> {
         self.checked(|db| {
-            let mut statement =
-                db.prepare_cached("SELECT line FROM events ORDER BY at DESC, id DESC")?;
-            let mut rows = statement.query([])?;
+            // The author is not a column, and the line alone may name it elsewhere.
+            let query = "SELECT line FROM events WHERE instr(line, ?1) ORDER BY at DESC, id DESC";
+            let mut statement = db.prepare_cached(query)?;
+            // As JSON, because the name may contain characters that are escaped in a line.
+            let name = serde_json::Value::from(actor.name()).to_string();
+            let mut rows = statement.query([name.trim_matches('"')])?;
             while let Some(row) = rows.next()? {
                 let line: String = row.get(0)?;
                 let copy = RecordedEvent::parse(line.as_bytes()).map_err(IndexError::damaged)?;
-                // The author is not a column. The loop stops at the first match from the end.
-                if copy.event.by == *actor {
-                    return Ok(Some(copy));
+                if copy.event.by == *actor && each(copy).is_break() {
+                    break;
                 }
             }
-            Ok(None)
+            Ok(())
         })
     }
 

@@ -16,6 +16,8 @@ use crate::port::ToolError;
 pub const QUERY_BYTES_MAX: usize = 16 << 10;
 /// Maximum bytes of any other text.
 pub const TEXT_BYTES_MAX: usize = 8 << 10;
+/// Maximum size of a claim: a statement and a body.
+pub const CLAIM_BYTES_MAX: usize = 20 << 10;
 /// Maximum bytes of a list item: a path, a tag, a citation.
 pub const ITEM_BYTES_MAX: usize = 1 << 10;
 /// Maximum items per list.
@@ -95,7 +97,7 @@ pub struct GetArguments {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RecordArguments {
-    /// One to three sentences, general, without secrets
+    /// One to three sentences, general, without secrets; further sentences become the body
     pub statement: String,
     #[schemars(description = EntryKind::lesson_names())]
     #[serde(default = "learning")]
@@ -186,7 +188,7 @@ impl ToolArguments for RecordArguments {
     const EXAMPLE: &'static str = r#"{"statement": "A retry is charged once.", "anchors": ["src/pay.rs#charge"], "cites": ["commit:3fce3b5"]}"#;
 
     fn check(&self) -> Result<(), ToolError> {
-        check_text("statement", &self.statement, TEXT_BYTES_MAX)?;
+        check_text("statement", &self.statement, CLAIM_BYTES_MAX)?;
         check_text("kind", &self.kind, ITEM_BYTES_MAX)?;
         // An empty list of citations is not rejected here: the engine's refusal explains why it is
         // needed.

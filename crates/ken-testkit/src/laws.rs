@@ -343,7 +343,7 @@ fn check_archive_and_restore(entry: &Entry, own: &[&Event]) -> Result<(), TestCa
     prop_assert_eq!(&archived.status, &entry.status);
     prop_assert_eq!(&archived.content, &entry.content);
     prop_assert_eq!(&archived.citations, &entry.citations);
-    let Draft { body, .. } = decide::restore(&archived, None).expect("it is archived");
+    let Draft { body, .. } = decide::restore(&archived, &[], None).expect("it is archived");
     let restoring = build_latest_event(entry.id, body, 2);
     let back = fold_with(entry.id, own, &[&archiving, &restoring]);
     prop_assert_eq!(&back.archived, &None);

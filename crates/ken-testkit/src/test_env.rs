@@ -30,6 +30,15 @@ pub struct TestEnvironment {
     variables: Vec<(OsString, OsString)>,
 }
 
+/// A commit whose hash starts with `3fce3b5`: its number was searched for that.
+const CITED_COMMIT: &str = "\
+tree 4b825dc642cb6eb9a060e54bf8d69288fbee4904
+author Ada <ada@example.org> 1767323045 +0000
+committer Ada <ada@example.org> 1767323045 +0000
+
+The commit that examples cite: 0389898199
+";
+
 /// Exit code and output of one run.
 #[must_use]
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,7 +73,25 @@ impl TestEnvironment {
         for (key, value) in [("user.email", "ada@example.org"), ("user.name", "Ada")] {
             let _ = self.git(["config", key, value]);
         }
+        self.write_cited_commit();
         self
+    }
+
+    /// Writes the commit `3fce3b5`, which examples cite, as an object that no branch has.
+    fn write_cited_commit(&self) {
+        let mut git = self.command(Path::new("git"));
+        git.args(["hash-object", "-w", "-t", "commit", "--stdin"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped());
+        let mut child = git.spawn().expect("git runs");
+        let mut stdin = child.stdin.take().expect("a pipe");
+        stdin.write_all(CITED_COMMIT.as_bytes()).expect("git reads");
+        drop(stdin);
+        let output = child.wait_with_output().expect("git ends");
+        assert!(
+            text(&output.stdout).starts_with("3fce3b5"),
+            "the known hash"
+        );
     }
 
     /// Sets the clock.

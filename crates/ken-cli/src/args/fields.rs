@@ -4,16 +4,19 @@ use clap::Args;
 use ken_core::values::anchor::CodeLocation;
 use ken_core::values::condition::Glob;
 use ken_core::values::content::{DecayClass, Polarity};
-use ken_core::values::text::{Condition, Tag};
+use ken_core::values::text::{Body, Condition, Tag};
 
 use crate::args::values;
 
 /// Content fields of an entry.
 #[derive(Debug, Args)]
 pub(crate) struct EntryFieldArgs {
-    /// The claim: one to three sentences that hold beyond a single case
+    /// The claim: one to three sentences that hold beyond a single case; the rest becomes the body
     #[arg(long, value_name = "TEXT")]
     pub(crate) statement: Option<String>,
+    /// Further explanation, which search finds and `ken show` prints
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) body: Option<Body>,
     /// Anchor in the code, relative to the repository root: PATH, PATH#SYMBOL or PATH:FIRST-LAST
     #[arg(long, value_name = "ANCHOR")]
     pub(crate) anchor: Vec<CodeLocation>,
@@ -38,8 +41,9 @@ pub(crate) struct EntryFieldArgs {
     /// How fast evidence for the entry loses weight
     #[arg(long, value_name = "CLASS", value_parser = values::word::<DecayClass>(&["ephemeral", "stable", "permanent"]))]
     pub(crate) decay: Option<DecayClass>,
-    /// Fields specific to the kind, as JSON: question, answer and confidence of a spike, name of an
-    /// entity, from, rel and to of a relationship
+    /// Fields specific to the kind, as JSON: question, answer and confidence (conclusive or
+    /// inconclusive) of a spike, name of an entity, from, rel and to of a relationship between
+    /// entities
     #[arg(long, value_name = "JSON")]
     pub(crate) detail: Option<String>,
 }

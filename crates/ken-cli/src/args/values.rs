@@ -2,7 +2,7 @@
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use ken_core::values::citation::CitationType;
-use ken_core::values::kind::EntryKind;
+use ken_core::values::kind::{EntryKind, IdPrefix};
 use ken_core::values::status::EntryStatus;
 use serde::de::DeserializeOwned;
 
@@ -26,8 +26,22 @@ where
 
 /// Parses a kind.
 pub(crate) fn kind() -> impl TypedValueParser<Value = EntryKind> {
-    let names = EntryKind::ALL.map(|kind| both_spellings(kind.name()));
+    let names = EntryKind::ALL.map(|kind| both_spellings(kind.name()).help(kind.summary()));
     PossibleValuesParser::new(names).map(|name| parse_kind(&name))
+}
+
+/// Returns an example of the details that entries of a kind require; `None` if they require none.
+pub(crate) fn detail_example(kind: EntryKind) -> Option<&'static str> {
+    match kind.prefix() {
+        IdPrefix::Spike => Some(
+            r#"--detail '{"question":"Is X fast enough?","answer":"Yes, 2 ms","confidence":"conclusive"}' (or "inconclusive")"#,
+        ),
+        IdPrefix::Entity => Some(r#"--detail '{"name":"billing service"}'"#),
+        IdPrefix::Relationship => Some(
+            r#"--detail '{"from":"E-7k2f","rel":"depends on","to":"E-9d2c"}'; from and to are ids or aliases of entities (`ken list --kind entity`)"#,
+        ),
+        IdPrefix::Lesson | IdPrefix::Norm | IdPrefix::Friction => None,
+    }
 }
 
 fn parse_kind(name: &str) -> EntryKind {

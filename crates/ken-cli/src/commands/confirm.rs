@@ -21,10 +21,18 @@ pub(super) fn run(
     session: &mut Session<'_>,
     args: &ConfirmArgs,
 ) -> Result<CommandExit, CommandFailure> {
-    let (entry, is_person) = session.write(|engine, by| {
+    let (entry, is_person, is_invalid) = session.write(|engine, by| {
         let id = engine.find(&args.id)?.id;
-        Ok((engine.confirm(id, args.on, by)?, by.is_human()))
+        let entry = engine.confirm(id, args.on, by)?;
+        let is_invalid = entry.is_live() && engine.check_entry(id)?.is_invalid();
+        Ok((entry, by.is_human(), is_invalid))
     })?;
+    if is_invalid {
+        let id = entry.id;
+        session.printer.note(&format!(
+            "the code of {id} changed since its anchors were recorded, and `ken verify` keeps reporting it; `ken entry reanchor {id} --keep --cite TYPE:REF` records the current code"
+        ))?;
+    }
     let last = entry
         .confirmation
         .last

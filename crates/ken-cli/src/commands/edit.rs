@@ -3,30 +3,40 @@
 use clap::{Args, ValueEnum};
 use ken_core::values::content::ContentChanges;
 use ken_core::values::kind::EntryKind;
+use ken_core::values::text::{ClaimText, Tag};
+use ken_engine::notice::EngineNotice;
+use ken_engine::sync::BulkDeletion;
 use serde_json::{Map, Value};
 
 use super::query_input::resolve_anchors;
 use super::{Session, note};
 use crate::args::fields::EntryFieldArgs;
+use crate::args::values;
+use crate::editor;
 use crate::failure::{CommandExit, CommandFailure};
 
 /// `ken edit`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  ken edit L-7k2f --statement \"Charging twice is safe within 24 hours.\"\n  ken edit L-7k2f --clear tag"
+    after_help = "--tag adds a tag and --untag removes one; --anchor, --verify and --depends-on replace the whole list.\n\nExamples:\n  ken edit L-7k2f\n  ken edit L-7k2f --statement \"Charging twice is safe within 24 hours.\"\n  ken edit L-7k2f --tag payments --untag billing\n  ken edit L-7k2f --clear tag --tag payments"
 )]
 pub(crate) struct EditArgs {
     /// The entry: its id, an unambiguous prefix of it, or its alias
     pub(crate) id: String,
-    /// A list (anchor, verify, tag, depends-on, applies-to) replaces the old list.
     #[command(flatten)]
     pub(crate) fields: EntryFieldArgs,
+    /// Tag to remove; may be repeated
+    #[arg(long, value_name = "TAG")]
+    pub(crate) untag: Vec<Tag>,
     /// Field to clear; may be repeated
     #[arg(long, value_name = "FIELD")]
     pub(crate) clear: Vec<Field>,
     /// Reason, for the history
     #[arg(long, value_name = "TEXT")]
     pub(crate) note: Option<String>,
+    /// Edit the entry's file in $VISUAL or $EDITOR, the default without other options
+    #[arg(short, long)]
+    pub(crate) editor: bool,
 }
 
 /// Fields that can be cleared.
@@ -39,6 +49,7 @@ pub(crate) enum Field {
     AppliesTo,
     Lens,
     Polarity,
+    Body,
 }
 
 pub(super) fn run(
@@ -50,9 +61,18 @@ pub(super) fn run(
     for field in &args.clear {
         clear(&mut changes, *field);
     }
-    if changes.is_empty() && args.fields.detail.is_none() {
-        return Err(CommandFailure::usage("no change was given")
-            .with_hint("add --statement, --tag or another field; `ken edit --help` lists them"));
+    let changes_tags = !args.fields.tag.is_empty() || !args.untag.is_empty();
+    let is_empty = changes.is_empty() && args.fields.detail.is_none() && !changes_tags;
+    if args.editor || (is_empty && editor::is_interactive()) {
+        if !is_empty {
+            return Err(CommandFailure::usage("--editor takes no other changes"));
+        }
+        return edit_file(session, &args.id);
+    }
+    if is_empty {
+        return Err(CommandFailure::usage("no change was given").with_hint(
+            "add --statement, --tag or another field, or --editor; `ken edit --help` lists them",
+        ));
     }
     let mut fields = Vec::new();
     let start = session.surroundings.start.clone();
@@ -63,6 +83,14 @@ pub(super) fn run(
             changes.anchors = Some(anchors.into_iter().map(Into::into).collect());
         }
         let entry = engine.find(&args.id)?;
+        if changes_tags {
+            let cleared = changes.tags.take();
+            let own = entry.content.as_ref().map(|it| it.tags.clone());
+            let mut tags = cleared.or(own).unwrap_or_default();
+            tags.extend(args.fields.tag.iter().cloned());
+            tags.retain(|tag| !args.untag.contains(tag));
+            changes.tags = Some(tags);
+        }
         if let (Some(json), Some(kind)) = (&args.fields.detail, entry.kind()) {
             changes.detail = Some(Some(detail(json, kind)?));
         }
@@ -72,10 +100,50 @@ pub(super) fn run(
     session.written(&entry, format_args!("edited {}", fields.join(", ")))
 }
 
+/// Opens the entry's file in the editor and records the edit.
+fn edit_file(session: &mut Session<'_>, wanted: &str) -> Result<CommandExit, CommandFailure> {
+    let (before, path) = session.read(|engine| {
+        let entry = engine.find(wanted)?;
+        let name = entry.file_name().unwrap_or_default();
+        let path = engine.root().join(".ken/entries").join(name);
+        Ok((entry, path))
+    })?;
+    if !path.exists() {
+        let message = format!("{} has no file", before.id);
+        return Err(CommandFailure::usage(message)
+            .with_hint("`ken ledger render` writes the files of entries"));
+    }
+    editor::edit(&path)?;
+    let opened = session.surroundings.open_to_write()?;
+    let (entry, notices) = session.write_quietly(opened, |engine, _| {
+        engine.sync(BulkDeletion::Refuse)?;
+        Ok(engine.entry(before.id)?)
+    })?;
+    session.printer.notices(&notices)?;
+    if notices
+        .iter()
+        .any(|it| matches!(it, EngineNotice::FileIgnored { .. }))
+    {
+        return Ok(CommandExit::Refused);
+    }
+    let did = if entry.revision == before.revision {
+        "nothing changed"
+    } else {
+        "edited in its file"
+    };
+    session.written(&entry, did)
+}
+
+/// Returns the changes that do not depend on the entry; tags are added to those of the entry.
 fn changes(fields: &EntryFieldArgs) -> Result<ContentChanges, CommandFailure> {
     let mut changes = ContentChanges::default();
     if let Some(text) = &fields.statement {
-        changes.statement = Some(text.parse().map_err(CommandFailure::usage)?);
+        let text: ClaimText = text.parse().map_err(CommandFailure::usage)?;
+        changes.statement = Some(text.statement);
+        changes.body = text.body.map(Some);
+    }
+    if let Some(body) = &fields.body {
+        changes.body = Some(Some(body.clone()));
     }
     // Resolved later, but an edit of the anchors alone is an edit.
     if !fields.anchor.is_empty() {
@@ -84,9 +152,6 @@ fn changes(fields: &EntryFieldArgs) -> Result<ContentChanges, CommandFailure> {
     if !fields.verify.is_empty() {
         let steps: Result<_, _> = fields.verify.iter().map(|step| step.parse()).collect();
         changes.verify = Some(steps.map_err(CommandFailure::usage)?);
-    }
-    if !fields.tag.is_empty() {
-        changes.tags = Some(fields.tag.iter().cloned().collect());
     }
     if !fields.depends_on.is_empty() {
         changes.depends_on = Some(fields.depends_on.clone());
@@ -109,6 +174,7 @@ fn clear(changes: &mut ContentChanges, field: Field) {
         Field::AppliesTo => changes.applies_to = Some(Vec::new()),
         Field::Lens => changes.lens = Some(None),
         Field::Polarity => changes.polarity = Some(None),
+        Field::Body => changes.body = Some(None),
     }
 }
 
@@ -116,7 +182,13 @@ fn detail(
     json: &str,
     kind: EntryKind,
 ) -> Result<ken_core::values::content::KindDetail, CommandFailure> {
-    let failed = |error: serde_json::Error| CommandFailure::json(&error).at("--detail");
+    let failed = |error: serde_json::Error| {
+        let failure = CommandFailure::json(&error).at("--detail");
+        match values::detail_example(kind) {
+            Some(example) => failure.with_hint(format!("a {kind} takes {example}")),
+            None => failure,
+        }
+    };
     let mut members: Map<String, Value> = serde_json::from_str(json).map_err(failed)?;
     members.entry("of").or_insert_with(|| kind.name().into());
     serde_json::from_value(Value::Object(members)).map_err(failed)

@@ -8,7 +8,9 @@ use crate::failure::{CommandExit, CommandFailure};
 
 /// `ken feedback`.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  ken feedback L-7k2f --helpful")]
+#[command(
+    after_help = "The same feedback of a person counts once per day, and once per run.\n\nExample:\n  ken feedback L-7k2f --helpful"
+)]
 #[command(group = clap::ArgGroup::new("verdict").args(["helpful", "unhelpful"]).required(true))]
 pub(crate) struct FeedbackArgs {
     /// The entry: its id, an unambiguous prefix of it, or its alias
@@ -30,12 +32,20 @@ pub(super) fn run(
     } else {
         Feedback::Unhelpful
     };
-    let entry = session.write_as(|engine, reader| {
+    let (entry, is_new) = session.write_as(|engine, reader| {
         let id = engine.find(&args.id)?.id;
-        Ok(engine.feedback_in_run(reader, id, verdict)?)
+        let is_new = if reader.agent.is_human() {
+            engine.record_feedback(reader, id, verdict)?
+        } else {
+            engine.feedback_in_run(reader, id, verdict)?;
+            true
+        };
+        Ok((engine.entry(id)?, is_new))
     })?;
-    session.written(
-        &entry,
-        "recorded; feedback changes the confidence in the entry and confirms nothing",
-    )
+    let said = if is_new {
+        "recorded; feedback changes the confidence in the entry and confirms nothing"
+    } else {
+        "already recorded: the same feedback counts once per day and once per run"
+    };
+    session.written(&entry, said)
 }

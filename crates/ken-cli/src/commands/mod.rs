@@ -66,7 +66,7 @@ use crate::failure::{CommandExit, CommandFailure};
 use crate::print::{self, Printer};
 use crate::world::Environment;
 
-pub(crate) use add::EntryInput;
+pub(crate) use add::{EntryInput, RelatedJson};
 pub(crate) use health::stats::span as stats_span;
 pub(crate) use query_input::below_root;
 pub(crate) use show::versions;
@@ -94,12 +94,12 @@ pub(crate) enum KenCommand {
     Archive(archive::ArchiveArgs),
     /// Retract an entry that is wrong or unwanted
     Retract(retract::RetractArgs),
-    /// Restore an archived or retracted entry
+    /// Restore an archived, retracted, merged or superseded entry
     #[command(after_help = "Example:\n  ken restore L-7k2f --note \"The old API is back\"")]
     Restore(NoteArgs),
-    /// Undo your last change
-    #[command(after_help = "Example:\n  ken undo")]
-    Undo,
+    /// Undo your last change, or redo it: `ken redo`
+    #[command(visible_alias = "redo")]
+    Undo(undo::UndoArgs),
     /// More operations on entries: cite, link, merge, pin, mute, promote …
     #[command(subcommand)]
     Entry(Box<entry::EntryCommand>),
@@ -212,6 +212,7 @@ pub(crate) fn run(arguments: &[OsString]) -> CommandExit {
         return hook::run(&words);
     }
     let mut command = help::command();
+    let arguments = &undo::expand_redo(arguments, &command);
     let parsed = command
         .try_get_matches_from_mut(arguments)
         .and_then(|matches| {
@@ -285,7 +286,7 @@ impl Session<'_> {
             KenCommand::Archive(args) => archive::run(self, &args),
             KenCommand::Retract(args) => retract::run(self, args),
             KenCommand::Restore(args) => restore::run(self, args),
-            KenCommand::Undo => undo::run(self),
+            KenCommand::Undo(args) => undo::run(self, &args),
             KenCommand::Entry(command) => entry::run(self, *command),
             KenCommand::Search(args) => search::run(self, *args),
             KenCommand::Browse(args) => browse::run(self, &args),
@@ -350,6 +351,17 @@ impl Session<'_> {
         result
     }
 
+    /// Like [`Self::write`], for commands that record no decision and need no identity.
+    fn maintain<T>(
+        &mut self,
+        act: impl FnOnce(&mut Engine) -> Result<T, CommandFailure>,
+    ) -> Result<T, CommandFailure> {
+        let (mut engine, _) = self.surroundings.open_to_maintain()?;
+        let result = act(&mut engine);
+        self.printer.notices(&engine.take_notices())?;
+        result
+    }
+
     /// Like [`Self::write`], and passes the actor with its run and session.
     fn write_as<T>(
         &mut self,
@@ -359,12 +371,13 @@ impl Session<'_> {
         self.write(|engine, by| act(engine, &surroundings.as_reader(by)))
     }
 
-    /// Like [`Self::write`], but returns the notices instead of printing them.
+    /// Runs `act` with an open ledger and returns the notices instead of printing them.
     fn write_quietly<T>(
         &mut self,
+        opened: (Engine, Actor),
         act: impl FnOnce(&mut Engine, &Actor) -> Result<T, CommandFailure>,
     ) -> Result<(T, Vec<EngineNotice>), CommandFailure> {
-        let (mut engine, by) = self.surroundings.open_to_write()?;
+        let (mut engine, by) = opened;
         let result = act(&mut engine, &by);
         self.surroundings.remember(&mut engine)?;
         let notices = engine.take_notices();

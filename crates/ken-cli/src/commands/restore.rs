@@ -1,4 +1,4 @@
-//! `ken restore`: restores an archived or retracted entry.
+//! `ken restore`: restores an archived, retracted, merged or superseded entry.
 
 use super::{Session, note};
 use crate::args::id::NoteArgs;

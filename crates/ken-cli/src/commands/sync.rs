@@ -60,7 +60,8 @@ pub(super) fn run(
     } else {
         BulkDeletion::Refuse
     };
-    let (synced, notices) = session.write_quietly(|engine, _| Ok(engine.sync(bulk)?))?;
+    let opened = session.surroundings.open_to_write()?;
+    let (synced, notices) = session.write_quietly(opened, |engine, _| Ok(engine.sync(bulk)?))?;
     let is_deferred = notices
         .iter()
         .any(|notice| matches!(notice, EngineNotice::SyncDeferred { .. }));
@@ -82,7 +83,7 @@ pub(super) fn run(
         tell_anchors(session, &synced.anchors)?;
         for id in &synced.concurrent {
             session.printer.note(&format!(
-                "{id} has concurrent versions; `ken show {id}` shows them, `ken edit {id} --statement TEXT` settles them"
+                "{id} has concurrent versions; `ken show {id}` shows them, `ken edit {id}` settles them"
             ))?;
         }
         for (id, file) in &synced.missing_uncommitted {

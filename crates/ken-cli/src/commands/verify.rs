@@ -91,7 +91,8 @@ pub(super) fn run(
     }
     let progress = ProgressIndicator::start(session.printer, "verifying", None);
     let surroundings = session.surroundings.clone();
-    let verified = session.write(|engine, by| {
+    let opened = session.surroundings.open_to_maintain()?;
+    let (verified, notices) = session.write_quietly(opened, |engine, by| {
         let check =
             |it: &ProgressIndicator| engine.verify(scope, &mut |at, all| it.set_progress(at, all));
         let verified = progress.during(check)?;
@@ -103,6 +104,7 @@ pub(super) fn run(
         )?;
         Ok(verified)
     })?;
+    session.printer.notices(&notices)?;
     finish(session, &verified)
 }
 

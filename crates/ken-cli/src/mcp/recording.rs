@@ -6,6 +6,7 @@ use ken_core::decide::Refusal;
 use ken_core::ledger::event::Feedback;
 use ken_core::values::id::EntryId;
 use ken_engine::EngineError;
+use ken_engine::duplicates::{EntryRelation, RelatedEntry};
 use ken_engine::runs::RecordOutcome;
 use ken_mcp::ToolReply;
 use ken_mcp::ask::{FeedbackArguments, RecordArguments, ReplyFormat};
@@ -13,7 +14,7 @@ use ken_mcp::words::{self, FeedbackJson};
 use serde_json::json;
 
 use super::CallContext;
-use crate::commands::EntryInput;
+use crate::commands::{EntryInput, RelatedJson};
 use crate::failure::CommandFailure;
 
 pub(super) fn record(
@@ -44,10 +45,39 @@ pub(super) fn record(
         RecordOutcome::Noted(seen) => words::RecordReply::Noted(*seen),
         RecordOutcome::Entry(entry) => words::RecordReply::Entry(entry),
     };
+    // Ids only: the text of the entries would be an exposure.
+    let related = match &recorded {
+        RecordOutcome::Entry(entry) => context.engine.related_entries(entry.id)?,
+        RecordOutcome::Noted(_) => Vec::new(),
+    };
     match arguments.format {
-        ReplyFormat::Text => Ok(ToolReply::Text(outcome.text(release_hint))),
-        ReplyFormat::Json => super::json_reply(&outcome.object()),
+        ReplyFormat::Text => {
+            let related = related_text(&related);
+            Ok(ToolReply::Text(outcome.text(release_hint) + &related))
+        }
+        ReplyFormat::Json => {
+            if related.is_empty() {
+                return super::json_reply(&outcome.object());
+            }
+            let related: Vec<_> = related.iter().map(RelatedJson::new).collect();
+            let mut object = json!(outcome.object());
+            object["related"] = json!(related);
+            super::json_reply(&object)
+        }
     }
+}
+
+/// Names the entries that a new one may repeat or contradict.
+fn related_text(related: &[RelatedEntry]) -> String {
+    let line = |relation: EntryRelation, what: &str| {
+        let of_kind = related.iter().filter(|it| it.relation == relation);
+        let ids: Vec<String> = of_kind.map(|it| format!("[{}]", it.entry.id)).collect();
+        if ids.is_empty() {
+            return String::new();
+        }
+        format!("{what} {}; read them with ken_show\n", ids.join(", "))
+    };
+    line(EntryRelation::Similar, "similar to") + &line(EntryRelation::Opposed, "may contradict")
 }
 
 /// Returns the command with which a person releases a quarantined entry.

@@ -74,10 +74,10 @@ impl EntryTextBuilder {
         self.out.push_str("\n\n");
         match &entry.content {
             Some(content) => {
-                for line in escape_invisible(content.statement.as_str()).lines() {
-                    for line in wrap(line, self.width) {
-                        let _ = writeln!(self.out, "{line}");
-                    }
+                self.paragraphs(content.statement.as_str());
+                if let Some(body) = &content.body {
+                    self.out.push('\n');
+                    self.paragraphs(body.as_str());
                 }
             }
             None => self
@@ -85,6 +85,14 @@ impl EntryTextBuilder {
                 .push_str("(no statement: the proposal is missing or was redacted)\n"),
         }
         self.out.push('\n');
+    }
+
+    fn paragraphs(&mut self, text: &str) {
+        for line in escape_invisible(text).lines() {
+            for line in wrap(line, self.width) {
+                let _ = writeln!(self.out, "{line}");
+            }
+        }
     }
 
     /// Writes the versions that were written concurrently; the fold chose one of them.
@@ -105,7 +113,7 @@ impl EntryTextBuilder {
                 let _ = writeln!(self.out, "         {line}");
             }
         }
-        let _ = writeln!(self.out, "  `ken edit {id} --statement TEXT` resolves it\n");
+        let _ = writeln!(self.out, "  `ken edit {id}` resolves it\n");
     }
 
     fn content(&mut self, entry: &Entry) {

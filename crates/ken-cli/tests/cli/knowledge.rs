@@ -24,6 +24,7 @@ fn add_semantic_takes_evidence_and_content() {
     ----- stdout -----
     E-205zr7j2
     ----- stderr -----
+    note: `commit:abc123` was not checked: this folder is not in git
     added as candidate: .ken/entries/E-205zr7j2-charges-cards.md
     ");
     let shown = env
@@ -37,7 +38,7 @@ fn add_semantic_takes_evidence_and_content() {
     ----- stderr -----
     error: `entity.pay` already names E-205zr7j2
 
-    hint: `ken edit E-205zr7j2 --statement TEXT` edits it, `ken entry cite E-205zr7j2 TYPE:REF` adds a citation
+    hint: `ken edit E-205zr7j2` edits it, `ken entry cite E-205zr7j2 TYPE:REF` adds a citation
     ");
 }
 
@@ -441,6 +442,7 @@ fn content_with_a_field_nobody_knows_is_refused_rather_than_dropped() {
     ----- stdout -----
     E-tzt3rsgw
     ----- stderr -----
+    note: `commit:a1` was not checked: this folder is not in git
     added as candidate: .ken/entries/E-tzt3rsgw-a.md
     ");
     assert!(

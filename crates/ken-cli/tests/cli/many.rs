@@ -27,6 +27,7 @@ fn many_entries_come_from_a_file_or_standard_input() {
     L-205zr7j2
     N-fbzyfxk4
     ----- stderr -----
+    note: `commit:3fce3b5` was not checked: this folder is not in git
     added 2 entries
     ");
     insta::assert_snapshot!(env.run(["show", "pay.twice"]), @"

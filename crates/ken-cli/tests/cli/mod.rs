@@ -3,6 +3,7 @@
 mod add;
 mod browse;
 mod changes;
+mod citations;
 mod default_branch;
 mod deleted_files;
 mod elsewhere;
@@ -30,6 +31,7 @@ mod source_tests;
 mod strangers;
 mod support;
 mod surfacing;
+mod undo;
 mod upkeep;
 mod validity;
 mod validity_doc;

@@ -43,6 +43,21 @@ fn result_ids(found: &serde_json::Value) -> Vec<String> {
 }
 
 #[test]
+fn approving_ones_own_norm_under_another_name_is_noticed() {
+    let env = repository_with_ledger();
+    let source = add_lesson(&env, "The formatter runs in CI");
+    let norm = propose_norm(&env, &source, "human:ada@example.org")
+        .success()
+        .line();
+    let own = env.run(["inbox", "approve", &norm]);
+    assert_eq!(own.exit, 1, "{own}");
+    let approved = env.run(["inbox", "approve", &norm, "--by", "human:bob"]);
+    let approved = approved.success();
+    let said = "nothing verifies that human:bob approved it";
+    assert!(approved.stderr.contains(said), "{}", approved.stderr);
+}
+
+#[test]
 fn a_threads_lesson_is_promoted_once_it_has_proven_itself() {
     let env = folder_with_ledger();
     let id = add_to_thread(&env, "Amounts of money are integers in cents");

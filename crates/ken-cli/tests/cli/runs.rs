@@ -464,3 +464,22 @@ fn whatever_prints_an_entry_to_an_agent_is_written_down() {
         );
     }
 }
+
+#[test]
+fn closing_the_run_of_another_session_says_so() {
+    let env = folder_with_ledger();
+    let start = r#"{"session_id":"s1","hook_event_name":"SessionStart"}"#;
+    let _ = env.run_with(start, ["hook", "claude-code", "start"]);
+    let open = env.run(["run", "list", "--format", "json"]).success();
+    assert_eq!(open.stdout.lines().count(), 1, "{open}");
+    let close = [
+        "run",
+        "close",
+        "--outcome",
+        "succeeded",
+        "--by",
+        "agent:claude-code",
+    ];
+    let closed = env.run(close).success();
+    assert!(closed.stderr.contains("it belongs to session"), "{closed}");
+}

@@ -299,3 +299,28 @@ fn where_approvals_are_signed_a_norm_is_not_let_out_without_one() {
     let run = approve(&env, &id, None);
     assert!(run.stderr.contains("ssh-keygen -Y sign -n ken"), "{run}");
 }
+
+#[test]
+fn an_agent_approves_for_a_person_only_with_a_verified_signature() {
+    let (env, id, path) = repository_with_pending_norm(bobs_signer_line);
+    let env = env.env("CLAUDECODE", "1");
+    let unsigned = approve(&env, &id, None);
+    assert!(
+        unsigned
+            .stderr
+            .contains("agent:claude-code runs this command and cannot act as human:bob"),
+        "{unsigned}"
+    );
+    let shown = env.run(["inbox", "approve", &id, "--show"]).success();
+    env.write(&path, &shown.stdout);
+    sign_file(&env, "bob", "ken", &path);
+    let signature = format!("{path}.sig");
+    let _ = approve(&env, &id, Some(&signature)).success();
+    // Without signers, nothing verifies a signature.
+    let env = repository_with_ledger();
+    env.write("any.sig", "x");
+    let env = env.env("CLAUDECODE", "1");
+    let added = env.run(["add", "A norm", "--kind", "commit-norm", "--cite", "pr:1"]);
+    let refused = approve(&env, &added.success().line(), Some("any.sig"));
+    assert!(refused.stderr.contains("cannot act as"), "{refused}");
+}

@@ -172,15 +172,21 @@ fn blank_removes_an_events_data_and_says_how_far_history_holds_it() {
 
     hint: ask a person to run this command
     ");
-    insta::assert_snapshot!(env.run(blank), @"
+    insta::assert_snapshot!(env.run(blank), @r#"
     exit: 0
     ----- stdout -----
     01KDYAMXQ8EV7BZJ26205ZR7J2
     ----- stderr -----
     redacted in the worktree, the journal, the index and the views (1 file replaced)
+    committed the replaced segments; commit the entry files as well: git add .ken && git commit
     git's history still contains the data in 2 commits; anyone with a clone can read it
-    hint: to remove the data there, rewrite the history of every clone
-    ");
+    hint: to remove the data from the history too, commit everything and rewrite it:
+      git filter-repo --invert-paths --path .ken/semantic/v1/2026-01-02t03-05-v07sc3.jsonl --path .ken/entries/L-205zr7j2-the-customer-jane-roe-pays-late.md
+      ken ledger render
+      git add .ken && git commit -m "entry files"
+      git push --force --all
+    Then everyone else clones again.
+    "#);
     insta::assert_snapshot!(env.run(blank), @"
     exit: 1
     ----- stderr -----

@@ -52,6 +52,7 @@ fn ken_actor_beats_what_was_guessed_and_by_beats_both() {
         .env("CLAUDECODE", "1")
         .env("KEN_ACTOR", "ci:nightly");
     assert_eq!(author_of_new_entry(&env), "ci:nightly");
+    let env = repository_with_ledger().env("KEN_ACTOR", "ci:nightly");
     let args = [
         "add",
         "--kind",
@@ -67,6 +68,54 @@ fn ken_actor_beats_what_was_guessed_and_by_beats_both() {
         .run(args.into_iter().chain(["--format", "json"]))
         .success();
     assert_eq!(run.json()["created"]["by"], "human:eve");
+}
+
+#[test]
+fn an_agent_cannot_act_as_a_person() {
+    let env = repository_with_ledger();
+    let id = add_lesson(&env, "Charging twice is safe");
+    let env = env.env("CLAUDECODE", "1");
+    let verify = [
+        "entry",
+        "status",
+        &id,
+        "verified",
+        "--by",
+        "human:ada@example.org",
+    ];
+    insta::assert_snapshot!(env.run(verify), @"
+    exit: 1
+    ----- stderr -----
+    error: agent:claude-code runs this command and cannot act as human:ada@example.org
+
+    hint: leave out --by; a person can run the command in a terminal of their own
+    ");
+    // Reading keeps working.
+    let _ = env
+        .run(["show", &id, "--by", "human:ada@example.org"])
+        .success();
+    // A variable that the person exported for their own shell is not a claim of the agent.
+    let env = env.env("KEN_ACTOR", "human:ada@example.org");
+    assert_eq!(author_of_new_entry(&env), "agent:claude-code");
+}
+
+#[test]
+fn without_an_identity_nothing_is_written_and_everything_is_read() {
+    let env = repository_with_ledger();
+    let id = add_lesson(&env, "Charging twice is safe");
+    let _ = env.git(["config", "--unset", "user.email"]);
+    insta::assert_snapshot!(env.run(["confirm", &id]), @"
+    exit: 1
+    ----- stderr -----
+    error: git has no identity for you, and every change names its author
+
+    hint: run `git config --global user.email YOU@EXAMPLE.ORG`, or add --by human:NAME
+    ");
+    for reading in [["show", &id], ["search", "charging"], ["verify", "--quiet"]] {
+        let _ = env.run(reading).success();
+    }
+    let env = env.env("GIT_AUTHOR_EMAIL", "eve@example.org");
+    assert_eq!(author_of_new_entry(&env), "human:eve@example.org");
 }
 
 #[test]

@@ -11,7 +11,7 @@ mod stats;
 use ken_testkit::test_env::TestEnvironment;
 
 /// Returns a repository with code, an outdated `CLAUDE_MD.md` and no ledger.
-fn repository_with_documents() -> TestEnvironment {
+pub(crate) fn repository_with_documents() -> TestEnvironment {
     let env = TestEnvironment::new(env!("CARGO_BIN_EXE_ken")).in_git();
     env.write("src/pay.rs", "pub fn charge() -> bool {\n    true\n}\n");
     env.write("package.json", "{\"scripts\":{\"build\":\"tsc\"}}\n");

@@ -46,7 +46,7 @@ const CHANNELS: &[&[&str]] = &[
         "--statement",
         "Also fine",
         "--cite",
-        "doc:TEXT",
+        "test:TEXT",
     ],
     &[
         "add",
@@ -81,7 +81,7 @@ const CHANNELS: &[&[&str]] = &[
     ],
     &["edit", "ID", "--statement", "TEXT"],
     &["edit", "ID", "--note", "TEXT", "--tag", "x"],
-    &["entry", "cite", "ID", "doc:TEXT"],
+    &["entry", "cite", "ID", "test:TEXT"],
     &["entry", "annotate", "ID", "--note", "TEXT"],
     &["guard", "quarantine", "add", "ID", "--reason", "TEXT"],
     &["run", "observe", "--statement", "TEXT", "--by", "agent:y"],

@@ -23,7 +23,7 @@ const COMMANDS: &[&[&str]] = &[
         "--statement",
         "The zebracanary is retried",
         "--cite",
-        "pr:quaggacanary",
+        "test:quaggacanary",
         "--tag",
         "okapicanary",
     ],

@@ -200,7 +200,7 @@ ken_add: Record a finding. Record one durable finding about this project, with i
   cites! array Sources that support it: commit:HASH, pr:NUMBER, doc:PATH, test:NAME, transcript:HASH
   format string
   kind string technique, pattern, anti-pattern, decision, convention, learning, bug, incident, false-positive
-  statement! string One to three sentences, general, without secrets
+  statement! string One to three sentences, general, without secrets; further sentences become the body
   tags array
   verify array Steps that verify it
 ken_feedback: Rate an entry. Report whether an entry you were shown helped.
@@ -339,13 +339,22 @@ fn what_cannot_be_recorded_says_what_to_change() {
             "statement is empty",
         ),
         (
-            json!({"statement": "x ".repeat(5_000), "cites": ["pr:1"]}),
-            "statement has",
+            json!({"statement": "x ".repeat(15_000), "cites": ["pr:1"]}),
+            "statement",
         ),
     ] {
         let told = client.refused("ken_add", ask.clone());
         assert!(told.contains(said), "{ask}: {told}");
     }
+    let long = "Drain it. Stop it. Close it. Zebras are lost otherwise.";
+    let long = client.said("ken_add", json!({"statement": long, "cites": ["pr:1"]}));
+    assert!(long.contains("recorded as"), "{long}");
+    let again = json!({"statement": "Zebras: drain it, stop it, close it.", "cites": ["pr:2"]});
+    let again = client.said("ken_add", again);
+    assert!(
+        again.contains("recorded as") || again.contains("noted"),
+        "{again}"
+    );
     let norm = json!({"statement": sound, "cites": ["pr:1"], "kind": "commit-norm"});
     let norm = client.said("ken_add", norm);
     assert!(

@@ -1,10 +1,13 @@
 //! Changes to an existing entry.
 
+use std::collections::BTreeSet;
+
 use crate::ledger::entry::Entry;
 use crate::ledger::event::{
-    ArchiveReason, Archived, BlankReason, Channel, Cited, Confirmed, EventBlanked, EventBody,
-    Linked, MergeStrategy, Origin, Overlay, OverlaySet, Provenance, QuarantineLifted, Reanchored,
-    RecordedEvent, Relation, Restored, RetractReason, Retracted, Revised, StatusChanged, Switch,
+    ArchiveReason, Archived, BlankReason, Channel, Cited, Confirmed, Event, EventBlanked,
+    EventBody, Linked, MergeStrategy, Merged, Origin, Overlay, OverlaySet, Provenance,
+    QuarantineLifted, Reanchored, RecordedEvent, Relation, Restored, RetractReason, Retracted,
+    Revised, StatusChanged, Superseded, Switch,
 };
 use crate::values::actor::Actor;
 use crate::values::anchor::Anchor;
@@ -160,8 +163,8 @@ pub fn archive(entry: &Entry, because: ArchiveReason) -> Result<Draft, Refusal> 
     ))
 }
 
-/// Restores an archived or retracted entry.
-pub fn restore(entry: &Entry, reason: Option<Note>) -> Result<Draft, Refusal> {
+/// Restores an archived, retracted, merged or superseded entry; `history` is all events about it.
+pub fn restore(entry: &Entry, history: &[Event], reason: Option<Note>) -> Result<Draft, Refusal> {
     ensure_writable(entry)?;
     let archived = entry
         .archived
@@ -171,15 +174,29 @@ pub fn restore(entry: &Entry, reason: Option<Note>) -> Result<Draft, Refusal> {
         .retracted
         .iter()
         .flat_map(|retraction| retraction.events.iter());
-    // Names all events of both kinds: a concurrent second retraction is undone too.
-    let undoes: Vec<EventId> = archived.chain(retracted).copied().collect();
+    // Names all events of every kind: a concurrent second retraction is undone too.
+    let mut undoes: Vec<EventId> = archived.chain(retracted).copied().collect();
+    let restorations = history.iter().filter_map(|event| event.get::<Restored>());
+    let restored: BTreeSet<EventId> = restorations.flat_map(|it| &it.undoes).copied().collect();
+    let mut about = BTreeSet::new();
+    for event in history.iter().filter(|event| !restored.contains(&event.id)) {
+        let merged = event.get::<Merged>();
+        let merged = merged.filter(|it| it.target != entry.id && it.sources.contains(&entry.id));
+        // About the target too, which lists its sources.
+        about.extend(merged.map(|it| it.target));
+        let superseded = event.get::<Superseded>();
+        if merged.is_some() || superseded.is_some_and(|it| it.old == entry.id) {
+            undoes.push(event.id);
+        }
+    }
     if undoes.is_empty() {
         return Err(Refusal::NothingToRestore(entry.id));
     }
-    Ok(draft_about(
-        entry,
-        EventBody::Restored(Restored { undoes, reason }),
-    ))
+    let about = std::iter::once(entry.id).chain(about);
+    Ok(Draft {
+        about: about.map(Into::into).collect(),
+        body: EventBody::Restored(Restored { undoes, reason }),
+    })
 }
 
 /// Links an entry to another.
@@ -211,7 +228,7 @@ pub fn link(from: &Entry, to: &Entry, rel: Relation) -> Result<Draft, Refusal> {
 pub fn record_author_origin(mut draft: Draft, entry: &Entry, by: &Actor) -> Draft {
     let own = entry.created.as_ref().map(|created| created.origin);
     if let (EventBody::Revised(data), Some(own)) = (&mut draft.body, own)
-        && data.changes.statement.is_some()
+        && (data.changes.statement.is_some() || data.changes.body.is_some())
     {
         // Omitted unless it lowers trust; absence means that the origin stays.
         let least = own.least_trusted(Origin::from_actor(by));
@@ -283,7 +300,9 @@ pub fn redact(target: &RecordedEvent, by: &Actor, reason: BlankReason) -> Result
     }
     // Redacting the order itself would bring the secret back on other clones.
     if target.event.get::<EventBlanked>().is_some() {
-        return Err(Refusal::CannotUndo { what: "redaction" });
+        return Err(Refusal::CannotUndo {
+            what: "a redaction",
+        });
     }
     let body = EventBody::EventBlanked(EventBlanked {
         event: target.event.id,

@@ -41,7 +41,8 @@ pub use distill::{
 };
 pub use feedback::{FEEDBACK_WEIGHT_MILLI, check_was_shown, give_feedback, is_repeated_feedback};
 pub use pairs::{
-    LONGER_PERCENT, dismiss_pair, flag_contradiction, merge, resolve_contradiction, supersede,
+    LONGER_PERCENT, MergeWording, dismiss_pair, flag_contradiction, merge, resolve_contradiction,
+    supersede,
 };
 pub use promote::{approve, check_scope, keep_scope, widen_scope};
 pub use propose::{CITATIONS_MAX, Proposal, SCHEMA_VERSION, propose};
@@ -50,7 +51,7 @@ pub use run_effects::{
     changes_after_gain, changes_after_run, raise_status, record_confirmation, record_run_effects,
     reset_confidence,
 };
-pub use undo::undo;
+pub use undo::{EntryHistory, UndoDrafts, is_automatic, undo};
 
 /// An event that was decided but has no time, id or admission yet.
 #[derive(Clone, Debug, PartialEq)]
@@ -91,7 +92,7 @@ pub enum Refusal {
     AlreadyRetracted(EntryId),
     #[error("{0} is already archived")]
     AlreadyArchived(EntryId),
-    #[error("{0} is neither archived nor retracted")]
+    #[error("{0} is not archived, retracted, merged or superseded")]
     NothingToRestore(EntryId),
     #[error("{0} is not quarantined")]
     NotQuarantined(EntryId),
@@ -122,7 +123,7 @@ pub enum Refusal {
     MergedAlready { entry: EntryId, into: EntryId },
     #[error("{what} requires a person; {by} is not one")]
     PersonNeeded { what: &'static str, by: Actor },
-    #[error("a {what} cannot be undone")]
+    #[error("{what} cannot be undone")]
     CannotUndo { what: &'static str },
     #[error("event {0} is already redacted")]
     AlreadyRedacted(EventId),

@@ -17,16 +17,20 @@ use super::{Draft, Refusal, ensure_writable};
 /// Minimum length of a source's statement, as a percentage of the target's, to replace it.
 pub const LONGER_PERCENT: usize = 120;
 
+/// The statement of a merged entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MergeWording {
+    /// The target's own, because a person named the target.
+    Target,
+    /// The target's own unless a source's is much longer, for merges that nobody reviewed.
+    Longer,
+    /// A statement selected by a judge or person.
+    Chosen(Statement),
+}
+
 /// Merges entries into `target`. Nothing is lost: each source points to the target, and the target
 /// lists its sources.
-///
-/// `chosen` is a statement selected by a judge or person. Without it, the target keeps its own
-/// unless a source's is much longer.
-pub fn merge(
-    target: &Entry,
-    sources: &[Entry],
-    chosen: Option<Statement>,
-) -> Result<Draft, Refusal> {
+pub fn merge(target: &Entry, sources: &[Entry], wording: MergeWording) -> Result<Draft, Refusal> {
     ensure_writable(target)?;
     let content = target
         .content
@@ -74,7 +78,7 @@ pub fn merge(
         .chain(sources)
         .filter_map(|entry| entry.created.as_ref().map(|created| created.origin))
         .reduce(Origin::least_trusted);
-    let (strategy, statement) = choose_statement(content, longest, chosen);
+    let (strategy, statement) = choose_statement(content, longest, wording);
     let changes = ContentChanges {
         statement,
         tags: (tags != content.tags).then_some(tags),
@@ -98,18 +102,21 @@ pub fn merge(
 fn choose_statement(
     target: &Content,
     longest: &Statement,
-    chosen: Option<Statement>,
+    wording: MergeWording,
 ) -> (MergeStrategy, Option<Statement>) {
-    if let Some(chosen) = chosen {
-        let changed = (chosen != target.statement).then_some(chosen);
-        return (MergeStrategy::LlmSelected, changed);
-    }
     let chars = |statement: &Statement| statement.as_str().chars().count();
-    // Integer arithmetic, so every machine decides the same.
-    if 100 * chars(longest) > LONGER_PERCENT * chars(&target.statement) {
-        (MergeStrategy::KeepLonger, Some(longest.clone()))
-    } else {
-        (MergeStrategy::KeepTarget, None)
+    match wording {
+        MergeWording::Chosen(chosen) => {
+            let changed = (chosen != target.statement).then_some(chosen);
+            (MergeStrategy::LlmSelected, changed)
+        }
+        // Integer arithmetic, so every machine decides the same.
+        MergeWording::Longer
+            if 100 * chars(longest) > LONGER_PERCENT * chars(&target.statement) =>
+        {
+            (MergeStrategy::KeepLonger, Some(longest.clone()))
+        }
+        MergeWording::Longer | MergeWording::Target => (MergeStrategy::KeepTarget, None),
     }
 }
 

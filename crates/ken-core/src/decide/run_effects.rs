@@ -78,7 +78,7 @@ pub fn changes_after_run(
         )?);
     }
     if closing.restored.contains(&id) {
-        drafts.push(restore(entry, None)?);
+        drafts.push(restore(entry, &[], None)?);
     }
     if closing.archived.contains(&id) {
         drafts.push(archive(entry, ArchiveReason::Decay)?);

@@ -9,7 +9,7 @@ use crate::health::drift::STALE_DAYS;
 use crate::ledger::entry::Entry;
 use crate::ledger::event::{ApprovalGranted, Event};
 use crate::trust::contradiction::unresolved::Contradiction;
-use crate::values::citation::CitationType;
+use crate::values::citation::{Citation, CitationType};
 use crate::values::id::{EntryId, EventId};
 use crate::values::kind::Memory;
 use crate::values::time::Date;
@@ -166,6 +166,17 @@ pub fn check_provenance(entry: &Entry) -> Option<GateFinding> {
         );
         new_finding(PROVENANCE_GATE, GateLevel::Error, entry, message)
     })
+}
+
+/// Returns the finding for a citation whose source does not exist, for the reason `why`.
+pub fn dangling_citation(entry: &Entry, citation: &Citation, why: &str) -> GateFinding {
+    // Only a warning: rewriting the history of a branch removes commits that were valid sources.
+    let id = entry.id;
+    let message = format!(
+        "cites `{citation}`: {why}; cite another source with `ken entry cite {id} TYPE:REF`: {}",
+        entry.title()
+    );
+    new_finding(PROVENANCE_GATE, GateLevel::Warning, entry, message)
 }
 
 /// Returns the finding for a link to the unknown entry `to`.

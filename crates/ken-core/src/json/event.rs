@@ -4,9 +4,10 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::ledger::event::{
-    ApprovalGranted, Archived, Cited, Confirmed, EventBlanked, EventBody, KnowledgeDistilled,
-    Linked, OverlaySet, Proposed, QuarantineLifted, RecordedEvent, Restored, Retracted,
-    RetrievalMissed, Revised, ScopeChanged, StatusChanged, Superseded,
+    ApprovalGranted, Archived, Cited, Confirmed, ContradictionFlagged, ContradictionResolved,
+    EventBlanked, EventBody, Keep, KnowledgeDistilled, Linked, Merged, OverlaySet, PairDismissed,
+    Proposed, QuarantineLifted, RecordedEvent, Restored, Retracted, RetrievalMissed, Revised,
+    ScopeChanged, StatusChanged, Superseded,
 };
 use crate::values::text::{Note, enum_label};
 
@@ -128,6 +129,9 @@ fn describe_lifecycle_event(recorded: &RecordedEvent) -> String {
     if let Some(data) = event.get::<Superseded>() {
         return format!("superseded by {}", data.new);
     }
+    if let Some(text) = describe_pair_event(recorded) {
+        return text;
+    }
     if event.get::<RetrievalMissed>().is_some() {
         return "was the top hit for a query it does not answer".to_owned();
     }
@@ -149,6 +153,43 @@ fn describe_lifecycle_event(recorded: &RecordedEvent) -> String {
         return format!("{type_name}, written by a newer version of Ken");
     }
     event.body.type_name().to_owned()
+}
+
+/// Describes a decision about several entries.
+fn describe_pair_event(recorded: &RecordedEvent) -> Option<String> {
+    let event = &recorded.event;
+    if let Some(data) = event.get::<Merged>() {
+        let sources: Vec<String> = data.sources.iter().map(ToString::to_string).collect();
+        return Some(format!(
+            "merged {} into {}",
+            sources.join(", "),
+            data.target
+        ));
+    }
+    if let Some(data) = event.get::<ContradictionResolved>() {
+        let (first, second) = (data.first, data.second);
+        let how = match data.keep {
+            Keep::First => format!("kept {first}"),
+            Keep::Second => format!("kept {second}"),
+            Keep::Both => "kept both".to_owned(),
+        };
+        return Some(format!(
+            "resolved the contradiction between {first} and {second}: {how}"
+        ));
+    }
+    if let Some(data) = event.get::<ContradictionFlagged>() {
+        return Some(format!(
+            "flagged a contradiction between {} and {}",
+            data.first, data.second
+        ));
+    }
+    let data = event.get::<PairDismissed>()?;
+    Some(format!(
+        "dismissed {} and {} as a {}",
+        data.first,
+        data.second,
+        enum_label(&data.as_what)
+    ))
 }
 
 fn format_reason(note: Option<&Note>) -> String {

@@ -12,5 +12,6 @@ pub mod fold;
 pub mod schema;
 pub mod source;
 pub mod state;
+pub mod step;
 pub mod store;
 pub mod workspace;

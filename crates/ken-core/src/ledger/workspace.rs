@@ -11,7 +11,7 @@ use crate::ledger::entry::{BetaTally, Entry};
 use crate::ledger::event::{
     ConfigChanged, ContradictionFlagged, ContradictionResolved, DomainOverridden,
     DomainStrategyChanged, Event, EventBody, EventOrder, OriginRevoked, PairDismissed, PairKind,
-    PeerTrustChanged, Switch,
+    PeerTrustChanged, Restored, Switch,
 };
 use crate::ledger::source::ContributionSource;
 use crate::values::actor::Actor;
@@ -77,18 +77,22 @@ type SettingWrite<'a, T> = (&'a Event, T, &'a [EventId]);
 pub fn concerns_workspace(event: &Event) -> bool {
     // Must list every type that `fold_workspace` and `setting_write` read; others never reach the
     // fold.
-    matches!(
-        event.body,
-        EventBody::ConfigChanged(_)
-            | EventBody::DomainStrategyChanged(_)
-            | EventBody::DomainOverridden(_)
-            | EventBody::OriginRevoked(_)
-            | EventBody::PairDismissed(_)
-            | EventBody::ContradictionFlagged(_)
-            | EventBody::ContradictionResolved(_)
-            | EventBody::PeerTrustChanged(_)
-            | EventBody::Unknown { .. }
-    )
+    // A restoration about a single entry undoes no decision about a pair.
+    let restores_pair =
+        matches!(event.body, EventBody::Restored(_)) && event.entries().nth(1).is_some();
+    restores_pair
+        || matches!(
+            event.body,
+            EventBody::ConfigChanged(_)
+                | EventBody::DomainStrategyChanged(_)
+                | EventBody::DomainOverridden(_)
+                | EventBody::OriginRevoked(_)
+                | EventBody::PairDismissed(_)
+                | EventBody::ContradictionFlagged(_)
+                | EventBody::ContradictionResolved(_)
+                | EventBody::PeerTrustChanged(_)
+                | EventBody::Unknown { .. }
+        )
 }
 
 /// Folds the events about the workspace; others are ignored.
@@ -105,12 +109,20 @@ pub fn fold_workspace<'a>(events: impl IntoIterator<Item = &'a Event>) -> Worksp
     };
     let mut revoked: BTreeMap<&ContributionSource, Vec<SettingWrite<'_, Switch>>> = BTreeMap::new();
     let mut resolved = BTreeSet::new();
+    let restorations: Vec<(&Event, &Restored)> = ordered
+        .values()
+        .filter_map(|event| Some((*event, event.get()?)))
+        .collect();
     for event in ordered.values() {
         if let Some(data) = event.get::<OriginRevoked>() {
             revoked
                 .entry(&data.source)
                 .or_default()
                 .push((event, data.state, &data.replaces));
+        } else if let Some(pair) = pair_of(event)
+            && is_restored(event, pair, &restorations)
+        {
+            // An undone decision has no effect.
         } else if let Some(data) = event.get::<PairDismissed>() {
             // Ordered, because a writer may name the pair in either order.
             let (a, b) = (data.first.min(data.second), data.first.max(data.second));
@@ -140,6 +152,28 @@ pub fn fold_workspace<'a>(events: impl IntoIterator<Item = &'a Event>) -> Worksp
         .map(|(source, _)| source.clone())
         .collect();
     state
+}
+
+/// Returns the entries of a decision about a pair.
+fn pair_of(event: &Event) -> Option<[EntryId; 2]> {
+    let dismissed = event.get::<PairDismissed>();
+    let flagged = event.get::<ContradictionFlagged>();
+    let resolved = event.get::<ContradictionResolved>();
+    let dismissed = dismissed.map(|it| [it.first, it.second]);
+    let flagged = flagged.map(|it| [it.first, it.second]);
+    dismissed
+        .or(flagged)
+        .or(resolved.map(|it| [it.first, it.second]))
+}
+
+/// Returns whether a restoration undoes `event`, a decision about the pair.
+///
+/// It must be about both entries, because its subjects decide who may write it.
+fn is_restored(event: &Event, pair: [EntryId; 2], restorations: &[(&Event, &Restored)]) -> bool {
+    restorations.iter().any(|(by, restored)| {
+        restored.undoes.contains(&event.id)
+            && pair.iter().all(|id| by.entries().any(|about| about == *id))
+    })
 }
 
 fn fold_settings(events: &BTreeMap<EventOrder, &Event>) -> BTreeMap<String, WorkspaceSetting> {

@@ -86,9 +86,48 @@ pub enum CitationError {
     Type(String),
     #[error("a citation reference has 1 to {max} visible characters on one line", max = CitationRef::BYTES_MAX)]
     Ref,
+    #[error("`pr:{0}` is not a pull request; write pr:NUMBER, pr:OWNER/REPO#NUMBER or pr:URL")]
+    PullRequest(String),
+    #[error("`{0}` is not a valid URL; write https://HOST/PATH")]
+    Url(String),
+    #[error("`commit:{0}` is not a commit; write commit:HASH, commit:BRANCH or commit:HEAD")]
+    Commit(String),
 }
 
 impl CitationSource {
+    /// Creates a citation source, if the reference has a form that its type allows.
+    ///
+    /// Whether the cited artifact exists is checked elsewhere.
+    pub fn new(
+        evidence_type: CitationType,
+        evidence_ref: CitationRef,
+    ) -> Result<Self, CitationError> {
+        let text = evidence_ref.as_str();
+        if evidence_ref.looks_like_url() {
+            if !is_url(text) {
+                return Err(CitationError::Url(text.to_owned()));
+            }
+        } else {
+            match evidence_type {
+                CitationType::Pr if !is_pull_request(text) => {
+                    return Err(CitationError::PullRequest(text.to_owned()));
+                }
+                CitationType::Commit if text.contains(char::is_whitespace) => {
+                    return Err(CitationError::Commit(text.to_owned()));
+                }
+                CitationType::Commit
+                | CitationType::Pr
+                | CitationType::Doc
+                | CitationType::Test
+                | CitationType::Transcript => {}
+            }
+        }
+        Ok(Self {
+            evidence_type,
+            evidence_ref,
+        })
+    }
+
     /// Returns the citation of this source by `by` at `now`.
     pub fn cite(self, by: &Actor, now: Timestamp) -> Citation {
         Citation {
@@ -108,6 +147,11 @@ impl CitationRef {
     /// Returns the text.
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// Returns whether the reference is meant as a web address.
+    pub fn looks_like_url(&self) -> bool {
+        self.0.contains("://")
     }
 }
 
@@ -146,11 +190,35 @@ impl FromStr for CitationSource {
         let (name, reference) = text.split_once(':').ok_or_else(error)?;
         let mut known = CitationType::ALL.iter().copied();
         let evidence_type = known.find(|it| it.name() == name).ok_or_else(error)?;
-        Ok(Self {
-            evidence_type,
-            evidence_ref: reference.parse()?,
-        })
+        Self::new(evidence_type, reference.parse()?)
     }
+}
+
+impl fmt::Display for CitationSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.evidence_type.name(), self.evidence_ref)
+    }
+}
+
+/// Returns whether `text` is a web address with a host.
+fn is_url(text: &str) -> bool {
+    let rest = text
+        .strip_prefix("https://")
+        .or_else(|| text.strip_prefix("http://"));
+    rest.is_some_and(|rest| {
+        let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
+        !host.is_empty() && !rest.contains(char::is_whitespace)
+    })
+}
+
+/// Returns whether `text` names a pull request: `142`, `#142`, `!142` or `OWNER/REPO#142`.
+fn is_pull_request(text: &str) -> bool {
+    let (repository, number) = text.rsplit_once(['#', '!']).unwrap_or(("", text));
+    let is_number = number.parse::<u64>().is_ok();
+    let mut parts = repository.split('/');
+    let is_repository = repository.contains('/')
+        && parts.all(|part| !part.is_empty() && !part.contains(char::is_whitespace));
+    is_number && (repository.is_empty() || is_repository)
 }
 
 text_form!(CitationRef, "EvidenceRef", r"^\S(.{0,510}\S)?$");
@@ -178,6 +246,33 @@ mod tests {
             "commit:a\nb",
         ] {
             assert!(bad.parse::<CitationSource>().is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn pull_requests_urls_and_commits_have_a_form() {
+        for good in [
+            "pr:#142",
+            "pr:!7",
+            "pr:owner/repo#142",
+            "pr:group/sub/repo!7",
+            "pr:https://github.com/owner/repo/pull/142",
+            "doc:https://example.org/adr/7#context",
+            "commit:release/2026-01",
+        ] {
+            assert!(good.parse::<CitationSource>().is_ok(), "{good}");
+        }
+        for (bad, accepted) in [
+            ("pr:soon", "pr:NUMBER"),
+            ("pr:repo#142", "pr:OWNER/REPO#NUMBER"),
+            ("pr:owner/#142", "pr:URL"),
+            ("doc:https:// example.org", "https://HOST/PATH"),
+            ("doc:ftp://example.org/a", "https://HOST/PATH"),
+            ("pr:https://", "https://HOST/PATH"),
+            ("commit:the last one", "commit:HASH"),
+        ] {
+            let error = bad.parse::<CitationSource>().unwrap_err().to_string();
+            assert!(error.contains(accepted), "{bad}: {error}");
         }
     }
 

@@ -13,7 +13,7 @@ use crate::values::check::NormCheck;
 use crate::values::condition::Glob;
 use crate::values::id::EntryId;
 use crate::values::kind::{EntryKind, Memory};
-use crate::values::text::{Condition, Note, Statement, Step, Tag};
+use crate::values::text::{Body, ClaimText, Condition, Note, Statement, Step, Tag};
 
 /// States whether an experience speaks for or against its subject.
 #[derive(
@@ -188,6 +188,14 @@ macro_rules! content_fields {
                 self.statement.is_none() $(&& self.$field.is_none())*
             }
 
+            /// Returns these changes without the fields that `other` changes, too.
+            pub fn without(self, other: &Self) -> Self {
+                Self {
+                    statement: self.statement.filter(|_| other.statement.is_none()),
+                    $($field: self.$field.filter(|_| other.$field.is_none()),)*
+                }
+            }
+
             /// Returns the names of the changed fields.
             pub fn fields(&self) -> Vec<&'static str> {
                 let mut names = Vec::new();
@@ -224,6 +232,8 @@ macro_rules! content_fields {
 }
 
 content_fields! {
+    /// Further explanation; builds before 0.2 do not know it and treat the entry as read-only.
+    body: Option<Body> = "Option::is_none";
     /// Anchors into this repository; never exported.
     #[serde(rename = "evidence")]
     anchors: Vec<Anchor> = "Vec::is_empty";
@@ -264,10 +274,19 @@ impl Content {
     /// Maximum number of globs.
     pub const GLOBS_MAX: usize = 32;
 
+    /// Creates content from a text of any length.
+    pub fn from_claim(text: ClaimText) -> Self {
+        Self {
+            body: text.body,
+            ..Self::new(text.statement)
+        }
+    }
+
     /// Creates content with only a statement.
     pub fn new(statement: Statement) -> Self {
         Self {
             statement,
+            body: None,
             anchors: Vec::new(),
             verify: Vec::new(),
             tags: BTreeSet::new(),

@@ -6,11 +6,11 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Defines the kinds: variant, name in text and JSON, id prefix.
+/// Defines the kinds: variant, name in text and JSON, id prefix, summary.
 ///
 /// One list, so that a new kind cannot be missing from [`EntryKind::ALL`].
 macro_rules! entry_kinds {
-    ($($variant:ident $name:literal $prefix:ident),* $(,)?) => {
+    ($($variant:ident $name:literal $prefix:ident $summary:literal),* $(,)?) => {
         /// The kind of an entry. A kind belongs to exactly one [`Memory`].
         #[derive(
             Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
@@ -29,6 +29,11 @@ macro_rules! entry_kinds {
                 match self { $(Self::$variant => $name),* }
             }
 
+            /// Describes the kind in a few words, for help texts.
+            pub fn summary(self) -> &'static str {
+                match self { $(Self::$variant => $summary),* }
+            }
+
             /// Returns the id prefix of this kind.
             pub fn prefix(self) -> IdPrefix {
                 match self { $(Self::$variant => IdPrefix::$prefix),* }
@@ -38,24 +43,24 @@ macro_rules! entry_kinds {
 }
 
 entry_kinds! {
-    Technique "technique" Lesson,
-    Pattern "pattern" Lesson,
-    AntiPattern "anti-pattern" Lesson,
-    Decision "decision" Lesson,
-    Convention "convention" Lesson,
-    Learning "learning" Lesson,
-    Bug "bug" Lesson,
-    Incident "incident" Lesson,
-    FalsePositive "false-positive" Lesson,
-    Spike "spike" Spike,
-    Entity "entity" Entity,
-    Relationship "relationship" Relationship,
-    CommitNorm "commit-norm" Norm,
-    PrExpectation "pr-expectation" Norm,
-    UserExpectation "user-expectation" Norm,
-    RiskTier "risk-tier" Norm,
-    Friction "friction" Friction,
-    Calibration "calibration" Friction,
+    Technique "technique" Lesson "a way of doing something that works here",
+    Pattern "pattern" Lesson "a solution that the code uses again and again",
+    AntiPattern "anti-pattern" Lesson "something to avoid, and why",
+    Decision "decision" Lesson "a choice that was made, with its reason",
+    Convention "convention" Lesson "how things are named, written or laid out",
+    Learning "learning" Lesson "anything else worth knowing; the default",
+    Bug "bug" Lesson "a defect, its cause or its remedy",
+    Incident "incident" Lesson "what happened in production and what follows from it",
+    FalsePositive "false-positive" Lesson "a warning of a tool or review that is wrong here",
+    Spike "spike" Spike "a question that an experiment answered",
+    Entity "entity" Entity "a named thing: a service, table, team or concept",
+    Relationship "relationship" Relationship "how two entities are related",
+    CommitNorm "commit-norm" Norm "a rule for commits",
+    PrExpectation "pr-expectation" Norm "a rule for pull requests",
+    UserExpectation "user-expectation" Norm "what a person expects of every change",
+    RiskTier "risk-tier" Norm "how risky a part of the code is, and who must review it",
+    Friction "friction" Friction "something that got in the way; Ken records it",
+    Calibration "calibration" Friction "how well estimates fit; Ken records it",
 }
 
 /// One of the three separate memories.

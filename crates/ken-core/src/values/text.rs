@@ -62,6 +62,10 @@ plain_text!(
     Statement, "Statement", 4096, r"^[\s\S]{1,4096}$"
 );
 plain_text!(
+    /// Further explanation of a claim, for people and agents that read the whole entry.
+    Body, "Body", 16_384, r"^[\s\S]+$"
+);
+plain_text!(
     /// One step that verifies the claim.
     Step, "Step", 1024, r"^[\s\S]{1,1024}$"
 );
@@ -87,6 +91,14 @@ impl FromStr for Statement {
 
     fn from_str(text: &str) -> Result<Self, TextError> {
         parse_multiline(text, "the statement", Self::BYTES_MAX).map(Self)
+    }
+}
+
+impl FromStr for Body {
+    type Err = TextError;
+
+    fn from_str(text: &str) -> Result<Self, TextError> {
+        parse_multiline(text, "the body", Self::BYTES_MAX).map(Self)
     }
 }
 
@@ -209,16 +221,70 @@ impl Statement {
     ///
     /// Conservative, so that "e.g. Foo" or "v1.2" does not turn one sentence into two.
     pub fn sentence_count(&self) -> usize {
-        const ABBREVIATIONS: [&str; 6] = ["e.g.", "i.e.", "etc.", "vs.", "cf.", "no."];
-        let words: Vec<&str> = self.0.split_whitespace().collect();
-        let breaks = words.windows(2).filter(|pair| {
-            let ends = pair[0].ends_with(['.', '!', '?']);
-            // Compared with the final dot, as written in the list.
-            let known = ABBREVIATIONS.contains(&pair[0].to_lowercase().as_str());
-            ends && !known && pair[1].chars().next().is_some_and(char::is_uppercase)
-        });
-        breaks.count() + 1
+        sentence_starts(&self.0).len() + 1
     }
+}
+
+/// A claim as given: a statement, and a body for the part that does not fit into one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClaimText {
+    pub statement: Statement,
+    pub body: Option<Body>,
+}
+
+impl FromStr for ClaimText {
+    type Err = TextError;
+
+    fn from_str(text: &str) -> Result<Self, TextError> {
+        let text = text.trim().replace("\r\n", "\n");
+        let starts = sentence_starts(&text);
+        let (statement, rest) = text.split_at(statement_end(&text, &starts));
+        let rest = rest.trim();
+        Ok(Self {
+            statement: statement.parse()?,
+            body: (!rest.is_empty()).then(|| rest.parse()).transpose()?,
+        })
+    }
+}
+
+/// Returns the end of the statement in `text`: everything if it fits, else up to three sentences of
+/// the first paragraph.
+fn statement_end(text: &str, starts: &[usize]) -> usize {
+    let fits = |end: &usize| *end <= Statement::BYTES_MAX;
+    if fits(&text.len()) && starts.len() < Statement::SENTENCES_MAX {
+        return text.len();
+    }
+    let paragraph = text.find("\n\n").unwrap_or(text.len());
+    let sentences = starts.get(Statement::SENTENCES_MAX - 1).copied();
+    let end = paragraph.min(sentences.unwrap_or(text.len()));
+    if fits(&end) {
+        return end;
+    }
+    let sentence = starts.iter().copied().rfind(fits);
+    // A single sentence that is too long is cut at a word.
+    let words = || text.char_indices().filter(|(_, c)| c.is_whitespace());
+    let word = || words().map(|(at, _)| at).take_while(fits).last();
+    sentence
+        .or_else(word)
+        .unwrap_or_else(|| text.floor_char_boundary(Statement::BYTES_MAX))
+}
+
+/// Returns the positions at which a sentence starts, without the first one.
+fn sentence_starts(text: &str) -> Vec<usize> {
+    const ABBREVIATIONS: [&str; 6] = ["e.g.", "i.e.", "etc.", "vs.", "cf.", "no."];
+    let mut starts = Vec::new();
+    let mut before = "";
+    for word in text.split_whitespace() {
+        let ends = before.ends_with(['.', '!', '?']);
+        // Compared with the final dot, as written in the list.
+        let known = ABBREVIATIONS.contains(&before.to_lowercase().as_str());
+        if ends && !known && word.chars().next().is_some_and(char::is_uppercase) {
+            // Every word is a slice of the text.
+            starts.push(word.as_ptr() as usize - text.as_ptr() as usize);
+        }
+        before = word;
+    }
+    starts
 }
 
 /// Maximum number of characters in a [`Statement::title`].
@@ -347,6 +413,40 @@ mod tests {
         let long = "x".repeat(Statement::BYTES_MAX);
         assert!(long.parse::<Statement>().is_ok());
         assert!(format!("{long}x").parse::<Statement>().is_err());
+    }
+
+    #[test]
+    fn a_long_text_becomes_a_statement_and_a_body() {
+        let split = |text: &str| {
+            let claim: ClaimText = text.parse().unwrap();
+            let body = claim.body.map(|body| body.to_string());
+            (claim.statement.to_string(), body)
+        };
+        let short = "Retry once. Then give up.";
+        assert_eq!(split(short), (short.to_owned(), None));
+        let four = "Retry once. Then give up. See e.g. Stripe. Never loop.";
+        let expected = (
+            "Retry once. Then give up. See e.g. Stripe.".to_owned(),
+            Some("Never loop.".to_owned()),
+        );
+        assert_eq!(split(four), expected);
+        let paragraphs = "Retry once.\n\nOne. Two. Three. Four.";
+        let expected = (
+            "Retry once.".to_owned(),
+            Some("One. Two. Three. Four.".to_owned()),
+        );
+        assert_eq!(split(paragraphs), expected);
+        let words = "word ".repeat(1200);
+        let (statement, body) = split(&words);
+        assert!(statement.len() <= Statement::BYTES_MAX && statement.ends_with("word"));
+        let body = body.unwrap();
+        assert_eq!(format!("{statement} {body}"), words.trim());
+        let unbroken = "ä".repeat(3000);
+        assert_eq!(split(&unbroken).0.len(), Statement::BYTES_MAX);
+        assert!(
+            "x. ".repeat(9000).parse::<ClaimText>().is_err(),
+            "more than a body holds"
+        );
     }
 
     #[test]

@@ -1,11 +1,12 @@
 //! Requirement matrix: the lifecycle of an entry.
 
-use ken_core::decide::{self, Draft, Refusal};
+use ken_core::decide::{self, Draft, MergeWording, Refusal};
 use ken_core::ledger::entry::Entry;
 use ken_core::ledger::event::{
     AdmissionVerdict, ArchiveReason, Archived, BlankReason, Channel, ConfigChanged, EVENT_TYPES,
-    Event, EventBlanked, EventBody, EventSubject, MergeStrategy, Merged, Overlay, Provenance,
-    QuarantineLifted, RecordedEvent, Relation, RetractReason, RunEffects, StatusChanged, Switch,
+    Event, EventBlanked, EventBody, EventSubject, MergeStrategy, Merged, Overlay, PairKind,
+    Provenance, QuarantineLifted, RecordedEvent, Relation, Restored, RetractReason, RunEffects,
+    StatusChanged, Switch,
 };
 use ken_core::ledger::fold::fold_entry_at;
 use ken_core::ledger::state::{EventSet, LedgerState};
@@ -112,12 +113,12 @@ fn an_archived_entry_comes_back_with_its_old_status() {
     let draft = decide::set_status(&stage.entry(id), EntryStatus::Active, &ada(), None);
     stage.write(draft.unwrap());
     stage.write(decide::archive(&stage.entry(id), ArchiveReason::Age).unwrap());
-    stage.write(decide::restore(&stage.entry(id), None).unwrap());
+    stage.write(decide::restore(&stage.entry(id), &stage.events, None).unwrap());
     let back = stage.entry(id);
     assert!(back.is_live());
     assert_eq!(back.status.value, EntryStatus::Active);
     assert_eq!(
-        decide::restore(&back, None),
+        decide::restore(&back, &stage.events, None),
         Err(Refusal::NothingToRestore(id))
     );
 }
@@ -176,16 +177,15 @@ fn archiving_by_age_preserves_provenance() {
 fn citations_cannot_be_undone() {
     let (mut stage, id) = add_lesson();
     let draft = decide::cite(&stage.entry(id), citation("pr:142")).unwrap();
-    let cited = stage.event(stage.events[0].id);
+    let proposed = stage.events[0].id;
     let event = stage.write(draft);
-    let refusal = decide::undo(&stage.entry(id), &stage.event(event), &stage.events);
+    let refusal = stage.undo(&[event]);
     assert_eq!(
         refusal.unwrap_err().to_string(),
         "a citation (provenance is append-only) cannot be undone"
     );
     // Undoing the proposal retracts the entry; its citations remain.
-    let draft = decide::undo(&stage.entry(id), &cited, &stage.events).unwrap();
-    stage.write(draft);
+    stage.undo(&[proposed]).unwrap();
     let entry = stage.entry(id);
     assert_eq!(entry.retracted.unwrap().reason, RetractReason::Withdrawn);
     assert_eq!(entry.citations.len(), 2);
@@ -321,8 +321,7 @@ fn operator_marks_are_events_and_leave_truth_alone() {
     assert_eq!(pinned.status, before.status);
     let again = decide::set_annotation(&pinned, Overlay::Pin, Switch::On, None);
     assert_eq!(again, Err(Refusal::NothingChanges));
-    let draft = decide::undo(&pinned, &stage.event(pin), &stage.events).unwrap();
-    stage.write(draft);
+    stage.undo(&[pin]).unwrap();
     let mark = stage.entry(id).overlays[&Overlay::Pin].state;
     assert_eq!(mark, Switch::Off);
 }
@@ -387,15 +386,152 @@ fn every_own_change_can_be_taken_back() {
     for draft in drafts {
         let before = stage.entry(id);
         let event = stage.write(draft.unwrap());
-        let draft = decide::undo(&stage.entry(id), &stage.event(event), &stage.events);
         let name = stage.event(event).body.type_name().to_owned();
-        stage.write(draft.unwrap());
-        let after = stage.entry(id);
-        assert_eq!(after.content, before.content, "{name}");
-        assert_eq!(after.status.value, before.status.value, "{name}");
-        assert_eq!(after.confirmation, before.confirmation, "{name}");
-        assert_eq!(after.links, before.links, "{name}");
-        assert_eq!(after.is_live(), before.is_live(), "{name}");
+        let done = stage.entry(id);
+        let undone = stage.undo(&[event]).unwrap();
+        assert_same(&stage.entry(id), &before, &name);
+        // Undoing the undo is a redo.
+        let redone = stage.undo(&undone).unwrap();
+        assert_same(&stage.entry(id), &done, &name);
+        stage.undo(&redone).unwrap();
+        assert_same(&stage.entry(id), &before, &name);
+    }
+}
+
+fn assert_same(one: &Entry, other: &Entry, name: &str) {
+    let links = |entry: &Entry| entry.links.iter().map(|it| it.to).collect::<Vec<_>>();
+    assert_eq!(one.content, other.content, "{name}");
+    assert_eq!(one.concurrent, other.concurrent, "{name}");
+    assert_eq!(one.status.value, other.status.value, "{name}");
+    assert_eq!(one.confirmation.last, other.confirmation.last, "{name}");
+    assert_eq!(one.confirmation.manual, other.confirmation.manual, "{name}");
+    assert_eq!(links(one), links(other), "{name}");
+    assert_eq!(one.merged_from, other.merged_from, "{name}");
+    assert_eq!(one.merged_into, other.merged_into, "{name}");
+    assert_eq!(one.superseded_by, other.superseded_by, "{name}");
+    assert_eq!(one.is_live(), other.is_live(), "{name}");
+}
+
+#[test]
+fn undoing_step_after_step_leads_back_to_the_first_version() {
+    let (mut stage, id) = add_lesson();
+    let mut versions = vec![stage.entry(id)];
+    let mut steps = Vec::new();
+    for (statement, status) in [("B", EntryStatus::Active), ("C", EntryStatus::Stale)] {
+        let changes = ContentChanges {
+            statement: Some(statement.parse().unwrap()),
+            ..ContentChanges::default()
+        };
+        let draft = decide::edit(&stage.entry(id), changes, None, Channel::Command, None);
+        let edited = stage.write(draft.unwrap());
+        let draft = decide::set_status(&stage.entry(id), status, &ada(), None);
+        let changed = stage.write(draft.unwrap());
+        steps.push(vec![edited, changed]);
+        versions.push(stage.entry(id));
+    }
+    let mut undone = Vec::new();
+    for (step, before) in steps.iter().zip(&versions).rev() {
+        undone.push(stage.undo(step).unwrap());
+        assert_same(&stage.entry(id), before, "undo");
+    }
+    for (step, after) in undone.iter().rev().zip(&versions[1..]) {
+        stage.undo(step).unwrap();
+        assert_same(&stage.entry(id), after, "redo");
+    }
+}
+
+#[test]
+fn an_undo_leaves_fields_that_were_edited_since() {
+    let (mut stage, id) = add_lesson();
+    let edit = |stage: &TestLedger, changes| {
+        decide::edit(&stage.entry(id), changes, None, Channel::Command, None).unwrap()
+    };
+    let both = ContentChanges {
+        statement: Some("B".parse().unwrap()),
+        tags: Some(["b".parse().unwrap()].into()),
+        ..ContentChanges::default()
+    };
+    let step = stage.write(edit(&stage, both));
+    let later = ContentChanges {
+        statement: Some("C".parse().unwrap()),
+        ..ContentChanges::default()
+    };
+    stage.write(edit(&stage, later));
+    stage.undo(&[step]).unwrap();
+    let content = stage.entry(id).content.unwrap();
+    assert_eq!(content.statement.as_str(), "C");
+    assert!(content.tags.is_empty());
+}
+
+#[test]
+fn merge_supersede_and_resolve_can_be_undone_and_redone() {
+    let mut stage = TestLedger::new();
+    let [target, one, two] = ["Retry on 503", "503: retry", "Never retry on 503"]
+        .map(|s| stage.add(EntryKind::Learning, s));
+    let entries = |stage: &TestLedger| [target, one, two].map(|id| stage.entry(id));
+    let workspace = fold_state(&stage).workspace;
+    let chosen = MergeWording::Chosen("Retry on 503, once".parse().unwrap());
+    let merge = decide::merge(&stage.entry(target), &[stage.entry(one)], chosen);
+    let (a, b) = (stage.entry(target), stage.entry(two));
+    let resolve = decide::resolve_contradiction(&a, &b, Some(target), &workspace).unwrap();
+    let steps = [
+        vec![merge.unwrap()],
+        vec![decide::supersede(&a, &b).unwrap()],
+        resolve,
+    ];
+    for drafts in steps {
+        let name = drafts[0].body.type_name().to_owned();
+        let before = (entries(&stage), fold_state(&stage).workspace);
+        let step: Vec<EventId> = drafts.into_iter().map(|it| stage.write(it)).collect();
+        let done = (entries(&stage), fold_state(&stage).workspace);
+        assert_ne!(before, done, "{name}");
+        let undone = stage.undo(&step).unwrap();
+        let redone = stage.undo(&undone);
+        let redo_state = (entries(&stage), fold_state(&stage).workspace);
+        for (now, then) in redo_state.0.iter().zip(&done.0) {
+            assert_same(now, then, &name);
+        }
+        assert_eq!(redo_state.1, done.1, "{name}");
+        stage.undo(&redone.unwrap()).unwrap();
+        for (now, then) in entries(&stage).iter().zip(&before.0) {
+            assert_same(now, then, &name);
+        }
+        assert_eq!(fold_state(&stage).workspace, before.1, "{name}");
+    }
+}
+
+#[test]
+fn one_source_of_a_merge_can_be_restored_alone() {
+    let mut stage = TestLedger::new();
+    let [target, one, two] =
+        ["Retry on 503", "503: retry", "On 503, retry"].map(|s| stage.add(EntryKind::Learning, s));
+    let sources = [stage.entry(one), stage.entry(two)];
+    stage.write(decide::merge(&stage.entry(target), &sources, MergeWording::Target).unwrap());
+    let draft = decide::restore(&stage.entry(one), &stage.events, None).unwrap();
+    stage.write(draft);
+    assert!(stage.entry(one).is_live());
+    assert_eq!(stage.entry(two).merged_into, Some(target));
+    assert_eq!(stage.entry(target).merged_from, [two].into());
+    let again = decide::restore(&stage.entry(one), &stage.events, None);
+    assert_eq!(again, Err(Refusal::NothingToRestore(one)));
+}
+
+#[test]
+fn a_restoration_of_one_entry_undoes_no_decision_about_a_pair() {
+    let (mut stage, one) = add_lesson();
+    let other = stage.add(EntryKind::Learning, "Never retry");
+    let workspace = fold_state(&stage).workspace;
+    let (a, b) = (stage.entry(one), stage.entry(other));
+    let draft = decide::dismiss_pair(&a, &b, PairKind::Duplicate, &workspace).unwrap();
+    let dismissal = stage.write(draft);
+    for (about, dismissed) in [(vec![one.into()], 1), (vec![one.into(), other.into()], 0)] {
+        let undoes = vec![dismissal];
+        let body = EventBody::Restored(Restored {
+            undoes,
+            reason: None,
+        });
+        stage.write(Draft { about, body });
+        assert_eq!(fold_state(&stage).workspace.dismissed.len(), dismissed);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use ken_core::decide::{self, Draft, Refusal};
+use ken_core::decide::{self, Draft, MergeWording, Refusal};
 use ken_core::ledger::entry::Entry;
 use ken_core::ledger::event::{EventBody, MergeStrategy, Merged, Origin, PairKind};
 use ken_core::ledger::fold::fold_entry;
@@ -34,15 +34,22 @@ fn a_wording_is_kept_unless_another_is_more_than_a_fifth_longer() {
     let target = entry_with_length(&mut scribe, 100, &[]);
     let just = entry_with_length(&mut scribe, 120, &[]);
     let longer = entry_with_length(&mut scribe, 121, &[]);
-    let kept = expect_merged(decide::merge(&target, &[just], None).unwrap());
+    let kept = expect_merged(decide::merge(&target, &[just], MergeWording::Longer).unwrap());
     assert_eq!(kept.strategy, MergeStrategy::KeepTarget);
     assert_eq!(kept.changes.statement, None);
-    let taken = expect_merged(decide::merge(&target, std::slice::from_ref(&longer), None).unwrap());
+    let taken = expect_merged(
+        decide::merge(&target, std::slice::from_ref(&longer), MergeWording::Longer).unwrap(),
+    );
     assert_eq!(taken.strategy, MergeStrategy::KeepLonger);
     assert_eq!(
         taken.changes.statement,
-        longer.content.map(|it| it.statement)
+        longer.content.clone().map(|it| it.statement)
     );
+    // A person who names the target wants its statement.
+    let named = decide::merge(&target, &[longer], MergeWording::Target).unwrap();
+    let named = expect_merged(named);
+    assert_eq!(named.strategy, MergeStrategy::KeepTarget);
+    assert_eq!(named.changes.statement, None);
 }
 
 #[test]
@@ -51,7 +58,8 @@ fn tags_are_united_and_a_wording_somebody_chose_is_taken() {
     let target = entry_with_length(&mut scribe, 20, &["pay", "retry"]);
     let source = entry_with_length(&mut scribe, 20, &["auth", "pay"]);
     let chosen = "Both say this.".parse().unwrap();
-    let it = expect_merged(decide::merge(&target, &[source], Some(chosen)).unwrap());
+    let it =
+        expect_merged(decide::merge(&target, &[source], MergeWording::Chosen(chosen)).unwrap());
     assert_eq!(it.strategy, MergeStrategy::LlmSelected);
     let tags = it.changes.tags.unwrap();
     let tags: Vec<&str> = tags
@@ -67,7 +75,7 @@ fn words_of_a_judge_make_a_merged_entry_trusted_no_more_than_the_judge() {
     let target = entry_with_length(&mut scribe, 20, &[]);
     let source = entry_with_length(&mut scribe, 20, &[]);
     let by: Actor = "agent:judge/claude".parse().unwrap();
-    let own = target.content.as_ref().map(|it| it.statement.clone());
+    let own = target.content.as_ref().unwrap().statement.clone();
     let origin_of = |chosen| {
         let draft = decide::merge(&target, std::slice::from_ref(&source), chosen).unwrap();
         let it = expect_merged(decide::record_author_origin(draft, &target, &by));
@@ -75,10 +83,10 @@ fn words_of_a_judge_make_a_merged_entry_trusted_no_more_than_the_judge() {
         (it.origin, it.changes.statement.is_some())
     };
     let human = target.created.as_ref().map(|it| it.origin);
-    let reworded = Some("Both say this.".parse().unwrap());
+    let reworded = MergeWording::Chosen("Both say this.".parse().unwrap());
     assert_eq!(origin_of(reworded), (Some(Origin::Agent), true));
     // Text that one of the entries already had is not new, and does not lower its trust.
-    let kept = origin_of(own);
+    let kept = origin_of(MergeWording::Chosen(own));
     assert_eq!(kept, (human, false));
 }
 
@@ -89,7 +97,7 @@ fn a_merge_is_its_own_event_and_names_everything_it_absorbed() {
     let mut source = entry_with_length(&mut scribe, 20, &[]);
     let earlier: EntryId = "L-00000009".parse().unwrap();
     source.merged_from = BTreeSet::from([earlier]);
-    let draft = decide::merge(&target, &[source.clone()], None).unwrap();
+    let draft = decide::merge(&target, &[source.clone()], MergeWording::Longer).unwrap();
     let about = draft.about.len();
     let it = expect_merged(draft);
     assert_eq!(it.sources.len(), 2);
@@ -102,15 +110,15 @@ fn nothing_becomes_part_of_itself_or_of_two() {
     let mut scribe = EventWriter::new(4);
     let target = entry_with_length(&mut scribe, 20, &[]);
     let mut source = entry_with_length(&mut scribe, 20, &[]);
-    let itself = decide::merge(&target, std::slice::from_ref(&target), None);
+    let itself = decide::merge(&target, std::slice::from_ref(&target), MergeWording::Longer);
     assert_eq!(itself.unwrap_err(), Refusal::SelfMerge);
     assert_eq!(
-        decide::merge(&target, &[], None).unwrap_err(),
+        decide::merge(&target, &[], MergeWording::Longer).unwrap_err(),
         Refusal::NothingChanges
     );
     source.merged_into = Some(target.id);
     assert!(matches!(
-        decide::merge(&target, &[source], None),
+        decide::merge(&target, &[source], MergeWording::Longer),
         Err(Refusal::MergedAlready { .. })
     ));
     assert_eq!(

@@ -1,7 +1,7 @@
 //! Sources of entries: a derived entry has the trust of its least trusted source, no source fills
 //! an answer alone, and one event revokes a source.
 
-use ken_core::decide::{self, Refusal};
+use ken_core::decide::{self, MergeWording, Refusal};
 use ken_core::ledger::entry::Entry;
 use ken_core::ledger::event::{AdmissionVerdict, EventBody, Origin, Switch};
 use ken_core::ledger::fold::fold_entry;
@@ -32,7 +32,12 @@ fn what_is_made_of_several_is_trusted_as_the_least_of_them() {
     let mut foreign = proposal(EntryKind::Learning, "Retries need a key, they say");
     foreign.origin = Origin::Web;
     let source = stage.propose(foreign);
-    let draft = decide::merge(&stage.entry(target), &[stage.entry(source)], None).unwrap();
+    let draft = decide::merge(
+        &stage.entry(target),
+        &[stage.entry(source)],
+        MergeWording::Longer,
+    )
+    .unwrap();
     stage.write(draft);
     assert_ne!(own, Origin::Web);
     assert_eq!(stage.entry(target).created.unwrap().origin, Origin::Web);
@@ -53,7 +58,7 @@ fn what_is_quarantined_does_not_get_out_by_being_merged() {
     stage.write_as(id, body.unwrap(), AdmissionVerdict::Quarantined);
     let held = stage.entry(source);
     assert_eq!(held.quarantine, [id], "any event may hold an entry");
-    let refused = decide::merge(&stage.entry(target), &[held], None);
+    let refused = decide::merge(&stage.entry(target), &[held], MergeWording::Longer);
     assert_eq!(refused, Err(Refusal::Quarantined(source)));
 }
 

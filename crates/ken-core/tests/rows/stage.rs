@@ -1,6 +1,6 @@
 //! In-memory ledger for tests that write events through `decide`.
 
-use ken_core::decide::{self, Draft, EventStamper, Proposal};
+use ken_core::decide::{self, Draft, EntryHistory, EventStamper, Proposal, Refusal};
 use ken_core::ledger::entry::Entry;
 use ken_core::ledger::event::{
     Admission, AdmissionVerdict, Confirmed, Event, EventBody, Origin, Provenance, RecordedEvent,
@@ -97,6 +97,18 @@ impl TestLedger {
         let event = clock.stamp_with_id(id, draft, &self.by, admission);
         self.events.push(event);
         id
+    }
+
+    /// Undoes events as one step; returns the events that undid it.
+    pub(crate) fn undo(&mut self, step: &[EventId]) -> Result<Vec<EventId>, Refusal> {
+        let step: Vec<Event> = step.iter().map(|id| self.event(*id)).collect();
+        let ids = step.iter().flat_map(Event::entries);
+        let known = ids.map(|id| {
+            let (entry, events) = (self.entry(id), self.events.clone());
+            (id, EntryHistory { entry, events })
+        });
+        let undo = decide::undo(&step, &known.collect())?;
+        Ok(undo.drafts.into_iter().map(|it| self.write(it)).collect())
     }
 
     /// Returns an unused event id.

@@ -36,7 +36,7 @@ fn find_duplicates(claims: &[AuditedClaim]) -> Vec<AuditFinding> {
     let mut first: BTreeMap<usize, usize> = BTreeMap::new();
     for (one, other) in pairs {
         let (one, other) = (one.min(other), one.max(other));
-        let is_same = apply_together(&claims[one].document, &claims[other].document)
+        let is_same = apply_together(&claims[one], &claims[other])
             && is_duplicate(
                 (&claims[one], &compared[one]),
                 (&claims[other], &compared[other]),
@@ -47,14 +47,35 @@ fn find_duplicates(claims: &[AuditedClaim]) -> Vec<AuditFinding> {
             *earliest = one.min(*earliest);
         }
     }
-    let same = first.into_iter().map(|(later, earlier)| (earlier, later));
-    same.map(|it| pair_finding(claims, it, FindingKind::Duplicate, "repeats"))
+    let mut shared: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+    let documents = |one: usize, other: usize| {
+        (
+            claims[one].document.as_str(),
+            claims[other].document.as_str(),
+        )
+    };
+    for (&later, &earlier) in &first {
+        *shared.entry(documents(earlier, later)).or_default() += 1;
+    }
+    // Two documents may describe one thing in the same few words. Several such lines are a copy.
+    let is_copied = |(earlier, later): &(usize, usize)| {
+        let (one, other) = documents(*earlier, *later);
+        one == other
+            || !is_description(&claims[*later])
+            || shared[&(one, other)] >= COPIED_DESCRIPTIONS_MIN
+    };
+    let same = first.iter().map(|(later, earlier)| (*earlier, *later));
+    same.filter(is_copied)
+        .map(|it| pair_finding(claims, it, FindingKind::Duplicate, "repeats"))
         .collect()
 }
 
 /// Minimum number of words of a rule, or of a fact, that means the same under another heading.
 const FREE_RULE_WORDS_MIN: usize = 8;
 const FREE_FACT_WORDS_MIN: usize = 12;
+
+/// Minimum number of repeated claims that two documents share if one is a mere description.
+const COPIED_DESCRIPTIONS_MIN: usize = 3;
 
 /// Words of headings and lead sentences whose items illustrate instead of stating.
 const EXAMPLE_WORDS: [&str; 8] = [
@@ -67,6 +88,10 @@ fn is_duplicate(
     (other, other_words): (&AuditedClaim, &TokenizedStatement),
 ) -> bool {
     if illustrates(one) || illustrates(other) {
+        return false;
+    }
+    // "Such tests" are other tests below another heading.
+    if refers_back(&one.found.text) && one.found.headings != other.found.headings {
         return false;
     }
     // In one document, a step or a fact is about what its heading or the item above it names: two
@@ -98,14 +123,32 @@ fn is_duplicate(
     }
 }
 
-/// Returns true if a claim is part of an example.
+/// Openings that refer to what stands before a claim.
+const REFERRING_OPENINGS: [&str; 7] = ["such", "this", "these", "those", "it", "they", "both"];
+
+fn refers_back(text: &str) -> bool {
+    let first = text.split_whitespace().next().unwrap_or_default();
+    REFERRING_OPENINGS.contains(&first.to_lowercase().as_str())
+}
+
+/// Returns true if a claim is part of an example, or a quotation.
 fn illustrates(claim: &AuditedClaim) -> bool {
+    if claim.found.text.starts_with(['"', '“']) {
+        return true;
+    }
     let heading = claim.found.headings.last().map_or("", String::as_str);
     let lead = claim.found.lead.as_deref().unwrap_or_default();
     let words = prose_words(heading).chain(prose_words(lead));
     words
         .into_iter()
         .any(|word| EXAMPLE_WORDS.contains(&word.as_str()))
+}
+
+/// Returns true for a short line that says what a name stands for: "`DEPS`: versions and paths".
+fn is_description(claim: &AuditedClaim) -> bool {
+    let found = &claim.found;
+    let is_short = found.text.split_whitespace().count() < FREE_FACT_WORDS_MIN;
+    is_short && !found.modality.asks() && found.text.starts_with('`')
 }
 
 fn code_spans(claim: &AuditedClaim) -> Vec<&str> {
@@ -125,8 +168,7 @@ fn identical_word_pairs(
         let mut words: Vec<&String> = claim.words().iter().collect();
         words.sort();
         let before = seen.entry(words).or_default();
-        let together =
-            |it: &&usize| apply_together(&claims[**it].document, &claims[place].document);
+        let together = |it: &&usize| apply_together(&claims[**it], &claims[place]);
         pairs.extend(before.iter().find(together).map(|it| (*it, place)));
         before.push(place);
     }
@@ -144,7 +186,7 @@ fn find_contradictions(claims: &[AuditedClaim]) -> Vec<AuditFinding> {
         let (one, other) = (&claims[*one], &claims[*other]);
         // Descriptions are not followed, so only two instructions can contradict each other.
         let asks = one.found.modality.asks() && other.found.modality.asks();
-        asks && apply_together(&one.document, &other.document)
+        asks && apply_together(one, other)
     });
     let mut first: BTreeMap<(usize, String), (usize, String)> = BTreeMap::new();
     for (one, other) in bound {
@@ -229,8 +271,16 @@ fn are_siblings(one: &AuditedClaim, other: &AuditedClaim) -> bool {
     one.document == other.document && one.found.headings == other.found.headings
 }
 
-/// Returns true if both documents apply to the same files: the folder of one contains the other's.
-fn apply_together(one: &str, other: &str) -> bool {
+/// Returns true if both claims apply to the same files. Rules for different files may repeat or
+/// contradict each other, because an agent reads one of them at a time.
+fn apply_together(one: &AuditedClaim, other: &AuditedClaim) -> bool {
+    let (ours, theirs) = (&one.found.applies_to, &other.found.applies_to);
+    let have_same_scope = ours.is_empty() || theirs.is_empty() || ours == theirs;
+    have_same_scope && govern_together(&one.document, &other.document)
+}
+
+/// Returns true if the folder of one document contains the other's.
+fn govern_together(one: &str, other: &str) -> bool {
     let (one, other) = (governed_folder(one), governed_folder(other));
     let within = |inner: &str, outer: &str| {
         // `website` starts with `web` but is not below it: a slash must follow.
@@ -277,14 +327,14 @@ mod tests {
 
     #[test]
     fn documents_bind_together_where_one_stands_above_the_other() {
-        assert!(apply_together("CLAUDE.md", "web/AGENTS.md"));
-        assert!(apply_together("web/AGENTS.md", "web/src/AGENTS.md"));
-        assert!(!apply_together("web/AGENTS.md", "website/AGENTS.md"));
-        assert!(!apply_together("web/AGENTS.md", "api/AGENTS.md"));
-        assert!(apply_together(
+        assert!(govern_together("CLAUDE.md", "web/AGENTS.md"));
+        assert!(govern_together("web/AGENTS.md", "web/src/AGENTS.md"));
+        assert!(!govern_together("web/AGENTS.md", "website/AGENTS.md"));
+        assert!(!govern_together("web/AGENTS.md", "api/AGENTS.md"));
+        assert!(govern_together(
             "web/.cursor/rules/a.mdc",
             "web/src/AGENTS.md"
         ));
-        assert!(apply_together(".github/CONTRIBUTING.md", "web/AGENTS.md"));
+        assert!(govern_together(".github/CONTRIBUTING.md", "web/AGENTS.md"));
     }
 }

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use ken_core::decide::retracted_claims::RetractedClaims;
 use ken_core::decide::{Draft, EventStamper};
 use ken_core::ledger::event::{Admission, EventData as _, Proposed, RecordedEvent, Retracted};
+use ken_core::ledger::step::step_subject;
 use ken_core::ledger::store::DerivedStore as _;
 use ken_core::values::actor::{Actor, ActorRole};
 use ken_core::values::hlc::{DRIFT_MAX_MS, Hlc};
@@ -77,6 +78,20 @@ pub struct Engine {
     pub(crate) guard: Guard,
     /// Digests of the secrets that were replaced in this process.
     redacted_secrets: BTreeSet<String>,
+    /// The step that further events of this engine belong to.
+    step: EngineStep,
+}
+
+/// The grouping of events into steps; see [`ken_core::ledger::step`].
+#[derive(Clone, Copy, Debug, Default)]
+enum EngineStep {
+    /// Every call of [`Engine::record`] is a step.
+    #[default]
+    PerRecord,
+    /// All events belong to one step, whose first event is not written yet.
+    Open,
+    /// All events belong to the step with this id.
+    Started(EventId),
 }
 
 impl Engine {
@@ -126,6 +141,7 @@ impl Engine {
             active_model: None,
             guard: Guard::default(),
             redacted_secrets: BTreeSet::new(),
+            step: EngineStep::default(),
         };
         match engine.refresh() {
             // For example a read-only checkout.
@@ -158,6 +174,12 @@ impl Engine {
     /// Sets the user's guard: names that must not be written, secrets seen before.
     pub fn set_guard(&mut self, guard: Guard) {
         self.guard = guard;
+    }
+
+    /// Groups all events that this engine writes from now on into one step, which is undone as a
+    /// whole.
+    pub fn start_step(&mut self) {
+        self.step = EngineStep::Open;
     }
 
     /// Removes and returns the digests of secrets that were replaced so far.
@@ -383,7 +405,12 @@ impl Engine {
         // All drafts are checked before the first is written: a refusal leaves the ledger
         // unchanged.
         let mut batch = Vec::with_capacity(drafts.len());
-        for (id, draft) in drafts {
+        let mut step = match self.step {
+            EngineStep::PerRecord | EngineStep::Open => None,
+            EngineStep::Started(id) => Some(id),
+        };
+        for (id, mut draft) in drafts {
+            draft.about.extend(step.map(step_subject));
             let (draft, mut admission) = self.guard.admit(draft, by)?;
             stricter(&mut admission);
             self.redacted_secrets
@@ -392,9 +419,13 @@ impl Engine {
                 Some(id) => clock.stamp_with_id(id, draft, by, admission),
                 None => clock.stamp(draft, by, admission),
             };
+            step.get_or_insert(event.id);
             batch.push(RecordedEvent::new_verified(event)?);
         }
         self.append(&batch)?;
+        if let (EngineStep::Open, Some(id)) = (self.step, step) {
+            self.step = EngineStep::Started(id);
+        }
         Ok(batch)
     }
 

@@ -6,6 +6,7 @@ use ken_core::values::actor::Actor;
 use ken_core::values::citation::CitationSource;
 use ken_core::values::content::Content;
 use ken_core::values::id::EntryId;
+use ken_core::values::text::ClaimText;
 
 use super::inbox::InboxClaim;
 use crate::engine::Engine;
@@ -94,7 +95,8 @@ fn proposal_from_claim(
     by: &Actor,
 ) -> Result<Proposal, String> {
     let message = |error: &dyn std::fmt::Display| error.to_string();
-    let mut content = Content::new(staged.statement.parse().map_err(|e| message(&e))?);
+    let text = staged.statement.parse::<ClaimText>();
+    let mut content = Content::from_claim(text.map_err(|e| message(&e))?);
     for tag in &staged.tags {
         content.tags.insert(tag.parse().map_err(|e| message(&e))?);
     }

@@ -16,6 +16,7 @@ pub(crate) mod reflection;
 use std::collections::BTreeSet;
 
 use ken_core::ledger::entry::Entry;
+use ken_core::ledger::event::RetractReason;
 use ken_core::ledger::store::{DerivedStore as _, EntryFilter, LifecycleFilter};
 use ken_core::values::actor::Actor;
 use ken_core::values::citation::CitationSource;
@@ -157,14 +158,20 @@ fn sort_claims(
     Ok(reduced)
 }
 
-/// Returns the words of every entry, including archived and retracted ones.
+/// Returns the words of every entry, including archived and retracted ones, but without entries
+/// whose addition was undone.
 fn entry_words(engine: &Engine) -> Result<BTreeSet<Vec<String>>, EngineError> {
     let all = engine.index.list(&EntryFilter {
         lifecycle: LifecycleFilter::All,
         ..EntryFilter::default()
     })?;
+    let is_withdrawn = |entry: &&Entry| {
+        let retracted = entry.retracted.as_ref();
+        retracted.is_some_and(|it| it.reason == RetractReason::Withdrawn)
+    };
     Ok(all
         .iter()
+        .filter(|entry| !is_withdrawn(entry))
         .map(|entry| comparison_words(entry.statement_text()))
         .collect())
 }

@@ -4,6 +4,7 @@
 //! statement that a person wrote or confirmed, or merge possible contradictions: people decide
 //! those.
 
+use ken_core::decide::MergeWording;
 use ken_core::ledger::entry::Entry;
 use ken_core::values::actor::Actor;
 use ken_core::values::id::EntryId;
@@ -77,7 +78,8 @@ fn merge_judged_pair(
     let (target, source, new_statement) = choose_survivor(first, second, keep);
     let statement =
         new_statement.or_else(|| target.content.as_ref().map(|it| it.statement.clone()));
-    engine.merge(target.id, &[source.id], statement, by)?;
+    let wording = statement.map_or(MergeWording::Target, MergeWording::Chosen);
+    engine.merge(target.id, &[source.id], wording, by)?;
     Ok(LlmPairOutcome::Merged {
         into: target.id,
         from: source.id,

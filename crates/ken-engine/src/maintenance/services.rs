@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use ken_core::decide::{self, Draft};
+use ken_core::decide::{self, Draft, MergeWording};
 use ken_core::health::maintenance::{
     MaintenanceService, STRATEGY_PREFIX, StaleReason, format_task, stale_reason,
 };
@@ -128,7 +128,7 @@ fn apply_planned_change(
 ) -> Result<ServiceChange, EngineError> {
     match plan {
         PlannedChange::Merge { target, source } => {
-            engine.merge(*target, &[*source], None, by)?;
+            engine.merge(*target, &[*source], MergeWording::Longer, by)?;
             Ok(ServiceChange {
                 entry: *target,
                 what: format!("merged {source} into it"),

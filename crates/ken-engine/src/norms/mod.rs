@@ -37,6 +37,9 @@ pub fn example_norms() -> Vec<ExampleNorm> {
         .expect("the examples are read in a test")
 }
 
+/// Start of the references to examples of norms.
+pub(crate) const EXAMPLES_PREFIX: &str = "ken-norms-examples/";
+
 /// Adds the example `name`, citing `cited` or else the list of examples.
 pub(crate) fn add_example_norm(
     engine: &mut Engine,
@@ -54,7 +57,7 @@ pub(crate) fn add_example_norm(
     };
     let evidence = match cited {
         Some(evidence) => evidence,
-        None => format!("doc:ken-norms-examples/{name}")
+        None => format!("doc:{EXAMPLES_PREFIX}{name}")
             .parse()
             .map_err(|error| EngineError::Usage(format!("{error}")))?,
     };

@@ -127,7 +127,10 @@ pub(crate) fn approve(
             let signature = signature.ok_or(SignatureError::Missing)?;
             signers.verify(&signature, &artifact.bytes(), by.name(), engine.now())?;
         }
-        None => warn_uncommitted_signers(engine),
+        None => {
+            warn_uncommitted_signers(engine);
+            warn_self_approval(engine, &authors, by);
+        }
     }
     engine.record(vec![draft], by)?;
     files::render_due(engine)?;
@@ -157,6 +160,15 @@ fn warn_uncommitted_signers(engine: &mut Engine) {
     let path = engine.place.root.join(KEN_DIR).join(SIGNERS_FILE);
     if engine.place.git.is_some() && path.exists() {
         engine.notices.push(EngineNotice::SignersNotCommitted);
+    }
+}
+
+/// Adds a notice if the user of this clone wrote the entry and approves it under another name.
+fn warn_self_approval(engine: &mut Engine, authors: &BTreeSet<Actor>, by: &Actor) {
+    let own = crate::git::identity(&engine.place);
+    if let Some(own) = own.filter(|own| own != by && authors.contains(own)) {
+        let by = by.clone();
+        engine.notices.push(EngineNotice::SelfApproval { own, by });
     }
 }
 

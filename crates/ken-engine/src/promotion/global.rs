@@ -32,7 +32,7 @@ use crate::search::{SearchOutcome, SearchQuery, SelectionLimits};
 use crate::{promotion, sync};
 
 /// Prefix of a citation of another ledger's entry: `ken:PROJECT/ENTRY`.
-const CITATION_PREFIX: &str = "ken:";
+pub(crate) const CITATION_PREFIX: &str = "ken:";
 
 /// Number of digits in a project id after its prefix.
 const PROJECT_CHARS: usize = 8;

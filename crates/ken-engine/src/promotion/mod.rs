@@ -218,7 +218,7 @@ fn check_promotion_source(
 
 /// Builds the proposal of a promotion.
 fn promotion_proposal(
-    engine: &Engine,
+    engine: &mut Engine,
     request: PromotionRequest,
     sources: &[Entry],
     by: &Actor,
@@ -237,8 +237,9 @@ fn promotion_proposal(
         }
     };
     let now = engine.now();
-    let given = request.cite.into_iter().map(|it| it.cite(by, now));
-    let mut citations: Vec<Citation> = given.collect();
+    let given = request.cite.into_iter();
+    let given = given.map(|it| entries::check_citation(engine, it, by));
+    let mut citations = given.collect::<Result<Vec<Citation>, _>>()?;
     citations.extend(sources.iter().flat_map(|it| it.citations.iter().cloned()));
     for source in sources {
         let evidence = CitationSource {

@@ -81,8 +81,11 @@ pub(crate) fn record_feedback(
     verdict: Feedback,
 ) -> Result<bool, EngineError> {
     let (by, open) = (&reader.agent, engine.open_run_for(reader)?);
-    // Within one run, the same feedback counts once.
+    // Within one run, the same feedback counts once. A person without a run may give it again on
+    // another day.
+    let today = || engine.now().date().start();
     let since = open.as_ref().map(|it| it.opened);
+    let since = since.or_else(|| by.is_human().then(today));
     let run = match open {
         Some(run) => Some(run),
         // Outside an open run, exposures are in the implicit run.

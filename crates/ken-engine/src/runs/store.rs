@@ -179,8 +179,11 @@ impl RunStore {
 
     /// Returns the file names of a folder of ended runs, oldest run first.
     fn ended_names(&self, folder: &str) -> Result<Vec<String>, EngineError> {
-        let listed = self.dir.list(folder);
-        let listed = listed.map_err(DiskError::on("list", folder))?;
+        let listed = match self.dir.list(folder) {
+            // Where nothing can be written, there is no local state, and readers work without it.
+            Err(error) if error.kind() == io::ErrorKind::NotADirectory => Vec::new(),
+            listed => listed.map_err(DiskError::on("list", folder))?,
+        };
         let mut names: Vec<String> = listed.into_iter().map(|(name, _)| name).collect();
         // Names begin with the time of opening.
         names.sort();

@@ -1,6 +1,7 @@
 //! Fingerprinting and reanchoring: fingerprints for new entries, and updates after code moved.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use ken_anchor::{FileTree as _, ResolveError, TextPattern, resolve, validate_code_pattern};
@@ -31,8 +32,8 @@ use super::{
 use crate::config::RepositoryConfig;
 use crate::engine::Engine;
 use crate::error::EngineError;
-use crate::files;
 use crate::sync::identity::derive_identity;
+use crate::{entries, files};
 
 /// Maximum number of commits of a file searched for the code an anchor was fingerprinted from.
 const SEARCHED_COMMITS_MAX: usize = 32;
@@ -108,12 +109,13 @@ fn fingerprint_and_check(
         Some(ground) => ground,
         none => none.insert(FingerprintContext::open(&engine.place)?),
     };
+    let root = &engine.place.root;
     let reader = VersionReader::new(version, &mut engine.index, engine.runtime.now());
     let mut checker = EntryChecker::new(reader, MoveSearch::Tree, Effort::Full, &config.facts);
     for anchor in evidence {
         // A fingerprint in the input was taken when the claim was made, maybe of older code.
         if anchor.fingerprint.is_none() {
-            fingerprint_anchor(&mut checker, anchor)?;
+            fingerprint_anchor(&mut checker, anchor, root)?;
         }
     }
     for condition in conditions {
@@ -302,7 +304,7 @@ pub(crate) fn accept_current_code(
     });
     let mut drafts = vec![decide::reanchor(&checked.entry, evidence.collect())?];
     if let Some(citation) = citation {
-        let citation = citation.cite(by, engine.now());
+        let citation = entries::check_citation(engine, citation, by)?;
         drafts.push(decide::cite(&checked.entry, citation)?);
     }
     engine.record(drafts, by)?;
@@ -358,6 +360,7 @@ fn find_fingerprinted_version(
 fn fingerprint_anchor(
     checker: &mut EntryChecker<'_>,
     anchor: &mut Anchor,
+    root: &Path,
 ) -> Result<(), EngineError> {
     let at = &anchor.at;
     let refused = |why: String, nearest: Vec<String>| {
@@ -370,15 +373,32 @@ fn fingerprint_anchor(
             Ok(())
         }
         SpotLookup::NoFile if checker.is_folder(at)? => Ok(()),
-        SpotLookup::NoFile => refused(
-            format!("the file `{}` does not exist", at.path()),
-            Vec::new(),
-        ),
+        SpotLookup::NoFile => refused(explain_missing_file(root, at.path()), Vec::new()),
         SpotLookup::Missing(ResolveError::SymbolNotFound { nearest, .. }) => {
             refused("the file has no such symbol".to_owned(), nearest)
         }
         SpotLookup::Missing(other) => refused(other.to_string(), Vec::new()),
         SpotLookup::Unreadable(why) => refused(why, Vec::new()),
+    }
+}
+
+/// Returns why Ken finds no file at `path`: a file behind a symbolic link exists, but only its own
+/// path is the same in every commit and on every system.
+fn explain_missing_file(root: &Path, path: &str) -> String {
+    let real = root.canonicalize().and_then(|root| {
+        let real = root.join(path).canonicalize()?;
+        Ok((root, real))
+    });
+    let Ok((root, real)) = real else {
+        return format!("the file `{path}` does not exist");
+    };
+    let link = format!("`{path}` is behind a symbolic link, which Ken does not follow");
+    match real.strip_prefix(root) {
+        Ok(inside) if inside != Path::new(path) => {
+            format!("{link}; anchor `{}` instead", inside.display())
+        }
+        Ok(_) => format!("`{path}` is not a regular file"),
+        Err(_) => format!("{link}; it leads out of the repository"),
     }
 }
 

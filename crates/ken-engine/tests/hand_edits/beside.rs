@@ -157,10 +157,10 @@ fn confirming_by_hand_renders_the_current_sources() {
     } = two_clones();
     let mut engine = ada.engine();
     let by = engine.actor();
-    let evidence = "commit:77aa001".parse().unwrap();
+    let evidence = "pr:77001".parse().unwrap();
     engine.cite(id, evidence, &by).unwrap();
     drop(engine);
-    assert!(ada.text(id).contains("77aa001"));
+    assert!(ada.text(id).contains("77001"));
     let before = ada.entry(id).confirmation.last.unwrap();
     ada.replace(
         id,
@@ -169,7 +169,7 @@ fn confirming_by_hand_renders_the_current_sources() {
     );
     assert_eq!(ada.sync(), ["Confirmed human:ada@x.org"]);
     let text = ada.text(id);
-    assert!(text.contains("lastConfirmed: 2026-11-16") && text.contains("77aa001"));
+    assert!(text.contains("lastConfirmed: 2026-11-16") && text.contains("77001"));
 }
 
 #[test]

@@ -151,7 +151,7 @@ impl PersonalClone {
 }
 
 pub(crate) fn proposal(statement: &str, engine: &Engine) -> Proposal {
-    let evidence: CitationSource = "commit:3fce3b5".parse().unwrap();
+    let evidence: CitationSource = "pr:7".parse().unwrap();
     Proposal::new(
         EntryKind::Learning,
         Content::new(statement.parse().unwrap()),
@@ -174,9 +174,9 @@ pub(crate) fn absorbed_edits(engine: &mut Engine) -> Vec<String> {
             | EngineNotice::RedactionDeferred { .. }
             | EngineNotice::ConfigInvalid { .. }
             | EngineNotice::IndexInMemory { .. }
+            | EngineNotice::CitationUnchecked { .. }
+            | EngineNotice::SelfApproval { .. }
             | EngineNotice::IndexRebuilt
-            | EngineNotice::IndexInMemory { .. }
-            | EngineNotice::ConfigInvalid { .. }
             | EngineNotice::ModelMissing { .. }
             | EngineNotice::ActionRequired { .. }
             | EngineNotice::Maintained { .. }

@@ -336,5 +336,5 @@ fn statement(text: &str) -> Statement {
 }
 
 fn evidence(word: &str) -> CitationSource {
-    format!("doc:docs/{word}.md").parse().expect("evidence")
+    format!("test:{word}").parse().expect("evidence")
 }

@@ -5,7 +5,8 @@ use std::fmt::Display;
 use std::str::FromStr;
 
 use ken_core::values::anchor::{Anchor, CodeLocation};
-use ken_mcp::ask::{ITEM_BYTES_MAX, ITEMS_MAX, TEXT_BYTES_MAX};
+use ken_core::values::text::ClaimText;
+use ken_mcp::ask::{CLAIM_BYTES_MAX, ITEM_BYTES_MAX, ITEMS_MAX, TEXT_BYTES_MAX};
 
 use super::{AddEntryRequest, EntryReader, ServiceError};
 
@@ -23,9 +24,12 @@ pub struct RawClaimFields<'a> {
 impl AddEntryRequest {
     /// Parses a claim; the error names the invalid field.
     pub fn parse(reader: EntryReader, raw: &RawClaimFields<'_>) -> Result<Self, ServiceError> {
+        let ClaimText { statement, body } =
+            parse_text("statement", raw.statement, CLAIM_BYTES_MAX)?;
         Ok(Self {
             reader,
-            statement: parse_field("statement", raw.statement)?,
+            statement,
+            body,
             kind: parse_field("kind", raw.kind)?,
             anchors: parse_anchors(raw.anchors)?,
             cites: parse_list("cites", raw.cites)?,
@@ -37,10 +41,18 @@ impl AddEntryRequest {
 
 /// Parses one field; the error names it.
 pub fn parse_field<T: FromStr<Err: Display>>(name: &str, text: &str) -> Result<T, ServiceError> {
+    parse_text(name, text, TEXT_BYTES_MAX)
+}
+
+fn parse_text<T: FromStr<Err: Display>>(
+    name: &str,
+    text: &str,
+    max: usize,
+) -> Result<T, ServiceError> {
     // Checked before parsing, so the error never has to quote an arbitrarily long input.
-    if text.len() > TEXT_BYTES_MAX {
+    if text.len() > max {
         return Err(ServiceError::InvalidRequest(format!(
-            "`{name}` must not be longer than {TEXT_BYTES_MAX} bytes"
+            "`{name}` must not be longer than {max} bytes"
         )));
     }
     let read = text.parse();

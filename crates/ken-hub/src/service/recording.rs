@@ -18,7 +18,7 @@ use ken_core::values::citation::CitationSource;
 use ken_core::values::content::Content;
 use ken_core::values::id::{EntryId, EventId};
 use ken_core::values::kind::EntryKind;
-use ken_core::values::text::{Statement, Step, Tag};
+use ken_core::values::text::{Body, Statement, Step, Tag};
 
 use super::{EntryReader, ObservedFinding, ServiceError, WorkspaceSession, record_finding};
 use crate::clock::random_u128;
@@ -34,6 +34,7 @@ const ID_TRIES: usize = 8;
 pub struct AddEntryRequest {
     pub reader: EntryReader,
     pub statement: Statement,
+    pub body: Option<Body>,
     pub kind: EntryKind,
     pub anchors: Vec<Anchor>,
     pub cites: Vec<CitationSource>,
@@ -84,6 +85,7 @@ impl WorkspaceSession {
         let agent = request.reader.agent.clone();
         let now = self.now;
         let mut content = Content::new(request.statement);
+        content.body = request.body;
         content.anchors = request.anchors;
         content.verify = request.verify;
         content.tags = request.tags;

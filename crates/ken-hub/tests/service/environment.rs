@@ -227,6 +227,7 @@ pub(crate) fn agent_reader(name: &str, run: &str) -> EntryReader {
 pub(crate) fn recording(reader: EntryReader, kind: EntryKind, statement: &str) -> AddEntryRequest {
     let cite: CitationSource = "commit:4f2a9c1".parse().unwrap();
     AddEntryRequest {
+        body: None,
         reader,
         statement: statement.parse().unwrap(),
         kind,

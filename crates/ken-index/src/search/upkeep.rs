@@ -296,6 +296,12 @@ fn write_words(db: &Connection, key: i64, entry: Option<&Entry>) -> Result<(), I
 
 fn write_live_words(db: &Connection, key: i64, content: &Content) -> Result<(), IndexError> {
     let joined = |words: Vec<String>| expand_text(&words.join(" "));
+    // A search finds an entry by its body, too.
+    let body = content.body.iter().map(ToString::to_string);
+    let wording = [content.statement.to_string()]
+        .into_iter()
+        .chain(body)
+        .collect();
     let tags = content.tags.iter().map(ToString::to_string).collect();
     let places = content
         .anchors
@@ -305,11 +311,6 @@ fn write_live_words(db: &Connection, key: i64, content: &Content) -> Result<(), 
     db.prepare_cached(
         "INSERT INTO texts (rowid, statement, tags, places) VALUES (?1, ?2, ?3, ?4)",
     )?
-    .execute(params![
-        key,
-        expand_text(content.statement.as_str()),
-        joined(tags),
-        joined(places),
-    ])?;
+    .execute(params![key, joined(wording), joined(tags), joined(places),])?;
     Ok(())
 }

@@ -62,6 +62,17 @@ impl GitObjectReader {
 
     /// Returns the object called `name` if it exists and is a blob.
     pub fn get(&mut self, name: &str) -> Result<Option<GitObject>, GitError> {
+        let found = self.request(name)?;
+        Ok(found.and_then(|(kind, object)| (kind == "blob").then_some(object)))
+    }
+
+    /// Returns the id of the object called `name`, of any type.
+    pub fn id_of(&mut self, name: &str) -> Result<Option<String>, GitError> {
+        Ok(self.request(name)?.map(|(_, object)| object.id))
+    }
+
+    /// Returns the type of the object called `name`, and the object.
+    fn request(&mut self, name: &str) -> Result<Option<(String, GitObject)>, GitError> {
         // The protocol is line-based: a newline would turn one request into two.
         if name.contains('\n') {
             return Ok(None);
@@ -87,6 +98,7 @@ impl GitObjectReader {
         let (Some(id), Some(kind), Some(size)) = (id, kind, size) else {
             return Err(unclear());
         };
+        let kind = kind.to_owned();
         let mut object = GitObject {
             id: id.to_owned(),
             size,
@@ -101,7 +113,7 @@ impl GitObjectReader {
             // Git adds a newline after the content.
             object.content.pop();
         }
-        Ok((kind == "blob").then_some(object))
+        Ok(Some((kind, object)))
     }
 }
 

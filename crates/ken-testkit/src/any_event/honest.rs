@@ -1,6 +1,6 @@
 //! Actions of an honest replica, through `ken_core::decide` where it has a function.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ken_core::decide::{self, Proposal};
 use ken_core::ledger::event::{
@@ -9,6 +9,7 @@ use ken_core::ledger::event::{
     Provenance, Reanchored, Relation, RetractReason, RunEffects, ScopeChanged, SourceRun,
     Superseded, Switch, TrialResult,
 };
+use ken_core::ledger::fold::fold_entry;
 use ken_core::values::citation::CitationSource;
 use ken_core::values::content::EntryScope;
 use ken_core::values::kind::{EntryKind, Memory};
@@ -139,7 +140,7 @@ fn pull_half(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> Option<()> 
 
 fn cite(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> Option<()> {
     let entry = play.pick_entry(turn)?;
-    let evidence: CitationSource = play.text("pr:{}");
+    let evidence: CitationSource = play.text("test:{}");
     let citation = evidence.cite(&turn.by, play.now(turn.replica));
     let draft = decide::cite(&entry, citation).ok()?;
     play.write(turn, draft);
@@ -211,7 +212,12 @@ fn confirm_after_decay(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> O
 
 fn restore(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> Option<()> {
     let entry = play.pick_entry(turn)?;
-    let draft = decide::restore(&entry, Some(play.text("because {}"))).ok()?;
+    let history: Vec<Event> = play
+        .view(turn.replica, entry.id)
+        .into_iter()
+        .cloned()
+        .collect();
+    let draft = decide::restore(&entry, &history, Some(play.text("because {}"))).ok()?;
     play.write(turn, draft);
     Some(())
 }
@@ -259,8 +265,16 @@ fn undo(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> Option<()> {
     // Undo usually concerns recent events.
     let back = turn.choice.below(history.len().div_ceil(2));
     let event = history[history.len() - 1 - back].clone();
-    let draft = decide::undo(&entry, &event, &history).ok()?;
-    play.write(turn, draft);
+    let mut known = BTreeMap::new();
+    for id in event.entries() {
+        let view = play.view(turn.replica, id);
+        let events: Vec<Event> = view.into_iter().cloned().collect();
+        let entry = fold_entry(id, &events)?;
+        known.insert(id, decide::EntryHistory { entry, events });
+    }
+    for draft in decide::undo(&[event], &known).ok()?.drafts {
+        play.write(turn, draft);
+    }
     Some(())
 }
 

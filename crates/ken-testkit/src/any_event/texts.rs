@@ -70,6 +70,9 @@ impl HistoryGenerator {
         if keep == UnchangedFields::Nothing && (has(0) || mask == 0) {
             changes.statement = Some(self.text("Claim {} holds"));
         }
+        if has(1) && has(2) {
+            changes.body = Some(choice.one_in(2).then(|| self.text("Because of {}")));
+        }
         if has(1) {
             changes.tags = Some(BTreeSet::from([self.text("auth/{}")]));
         }

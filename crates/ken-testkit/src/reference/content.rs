@@ -8,8 +8,9 @@ use serde_json::{Map, Value};
 use super::causality::{CausalWrite, resolve_writes};
 
 /// Every field of an entry's content.
-const FIELDS: [&str; 10] = [
+const FIELDS: [&str; 11] = [
     "statement",
+    "body",
     "evidence",
     "verify",
     "tags",

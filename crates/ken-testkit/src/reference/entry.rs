@@ -47,13 +47,16 @@ pub(super) fn fold_entry(id: EntryId, events: &[&Event]) -> Entry {
         merged_from: merges
             .iter()
             .filter(|(_, data)| data.target == id)
-            .flat_map(|(_, data)| data.sources.iter().copied())
+            .flat_map(|(event, data)| data.sources.iter().map(|source| (event.id, *source)))
             // Merging an entry with itself changes nothing.
-            .filter(|source| *source != id)
+            .filter(|(_, source)| *source != id)
+            .filter(|(merge, source)| !is_separated(*merge, *source, events))
+            .map(|(_, source)| source)
             .collect(),
         merged_into: merges
             .iter()
             .filter(|(_, data)| data.target != id && data.sources.contains(&id))
+            .filter(|(event, _)| !is_restored(event.id, events))
             .map(|(_, data)| data.target)
             // The last merge in canonical order wins.
             .next_back(),
@@ -61,6 +64,7 @@ pub(super) fn fold_entry(id: EntryId, events: &[&Event]) -> Entry {
             .iter()
             // An entry cannot supersede itself.
             .filter(|(_, data)| data.old == id && data.new != id)
+            .filter(|(event, _)| !is_restored(event.id, events))
             .map(|(_, data)| data.new)
             .next_back(),
         approvals: approvals(id, events)
@@ -219,6 +223,15 @@ fn is_restored(id: EventId, events: &[&Event]) -> bool {
     events_of_type::<Restored>(events)
         .iter()
         .any(|(_, data)| data.undoes.contains(&id))
+}
+
+/// Returns whether a restoration that names the merge is about the source.
+fn is_separated(merge: EventId, source: EntryId, events: &[&Event]) -> bool {
+    events_of_type::<Restored>(events)
+        .iter()
+        .any(|(event, data)| {
+            data.undoes.contains(&merge) && event.entries().any(|about| about == source)
+        })
 }
 
 fn archived(events: &[&Event]) -> Option<Archival> {

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use ken_core::ledger::event::{
     ConfigChanged, ContradictionFlagged, ContradictionResolved, DomainOverridden,
     DomainStrategyChanged, Event, EventBody, OriginRevoked, PairDismissed, PeerTrustChanged,
-    Switch,
+    Restored, Switch,
 };
 use ken_core::ledger::source::ContributionSource;
 use ken_core::ledger::workspace::{WorkspaceSetting, WorkspaceState};
+use ken_core::values::id::EntryId;
 use serde_json::Value;
 
 use super::causality::{CausalWrite, resolve_writes};
@@ -25,14 +26,21 @@ pub(super) fn fold_workspace(events: &[Event]) -> WorkspaceState {
             state.revoked.insert(data.source.clone());
         }
     }
-    for (_, data) in events_of_type::<PairDismissed>(&events) {
+    for (event, data) in events_of_type::<PairDismissed>(&events) {
+        if is_undone(event, data.first, data.second, &events) {
+            continue;
+        }
         let mut pair = [data.first, data.second];
         // A pair has no direction.
         pair.sort();
         state.dismissed.insert((pair[0], pair[1], data.as_what));
     }
-    let resolutions = events_of_type::<ContradictionResolved>(&events);
+    let mut resolutions = events_of_type::<ContradictionResolved>(&events);
+    resolutions.retain(|(event, it)| !is_undone(event, it.first, it.second, &events));
     for (event, data) in events_of_type::<ContradictionFlagged>(&events) {
+        if is_undone(event, data.first, data.second, &events) {
+            continue;
+        }
         if !resolutions.iter().any(|(_, r)| r.flags.contains(&event.id)) {
             let pair = (data.first, data.second);
             state.contradictions.insert(event.id, pair);
@@ -49,6 +57,17 @@ pub(super) fn fold_workspace(events: &[Event]) -> WorkspaceState {
         }
     }
     state
+}
+
+/// Returns whether an event about both entries of a pair names the decision as undone.
+fn is_undone(decision: &Event, first: EntryId, second: EntryId, events: &[&Event]) -> bool {
+    let all = events_of_type::<Restored>(events);
+    let mut of_pair = all.into_iter().filter(|(event, _)| {
+        let about: Vec<EntryId> = event.entries().collect();
+        // About one entry, it restores that entry and decides nothing about a pair.
+        about.len() > 1 && about.contains(&first) && about.contains(&second)
+    });
+    of_pair.any(|(_, data)| data.undoes.contains(&decision.id))
 }
 
 fn is_revoked(source: &ContributionSource, events: &[&Event]) -> bool {

@@ -14,13 +14,14 @@ use ken_core::values::citation::{Citation, CitationRef, CitationSource, Citation
 use ken_core::values::condition::Glob;
 use ken_core::values::content::{Content, DecayClass, EntryScope, KindDetail, Polarity};
 use ken_core::values::kind::{EntryKind, Memory};
-use ken_core::values::text::{Alias, Condition, Statement, Step, Tag};
+use ken_core::values::text::{Alias, Body, ClaimText, Condition, Step, Tag};
 use ken_core::values::time::Timestamp;
 use ken_engine::Engine;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::args::filter::NormType;
+use crate::args::values;
 use crate::commands::add::AddArgs;
 use crate::commands::query_input::resolve_anchors;
 use crate::failure::CommandFailure;
@@ -38,6 +39,7 @@ pub(crate) struct EntryInput {
     norm_type: Option<NormType>,
     statement: Option<String>,
     description: Option<String>,
+    body: Option<Body>,
     rule: Option<String>,
     anchors: Vec<CodeLocation>,
     verify: Vec<Step>,
@@ -95,10 +97,8 @@ impl EntryInput {
         if let Some(kind) = args.kind {
             self.kind = Some(kind.name().to_owned());
         }
-        replace(
-            &mut self.statement,
-            fields.statement.as_ref().or(args.text.as_ref()),
-        );
+        replace(&mut self.statement, fields.statement.as_ref());
+        replace(&mut self.body, fields.body.as_ref());
         replace(&mut self.lens, fields.lens.as_ref());
         replace(&mut self.polarity, fields.polarity.as_ref());
         replace(&mut self.decay, fields.decay.as_ref());
@@ -131,6 +131,11 @@ impl EntryInput {
         resolve_anchors(engine, start, &mut self.anchors[first..]);
     }
 
+    /// Sets the claim.
+    pub(super) fn set_statement(&mut self, text: String) {
+        self.statement = Some(text);
+    }
+
     /// Completes an entry given as plain text: a learning that cites the current commit.
     pub(super) fn apply_defaults(&mut self, engine: &Engine) {
         let has_kind = self.kind.is_some() || self.memory.is_some() || self.norm_type.is_some();
@@ -155,7 +160,8 @@ impl EntryInput {
             None => None,
         };
         let scope = scope_of(self.scope)?;
-        let mut content = Content::new(self.statement_of(kind)?);
+        let mut content = Content::from_claim(self.text_of(kind)?);
+        content.body = join_bodies(content.body, self.body.clone())?;
         content.detail = self.detail_of(kind, engine)?;
         let citations = citations(self.provenance, &self.cite, by, engine.now())?;
         content.anchors = self.anchors.into_iter().map(Into::into).collect();
@@ -224,7 +230,7 @@ impl EntryInput {
         Ok(kind)
     }
 
-    fn statement_of(&self, kind: EntryKind) -> Result<Statement, CommandFailure> {
+    fn text_of(&self, kind: EntryKind) -> Result<ClaimText, CommandFailure> {
         let given = [&self.statement, &self.rule, &self.description];
         let mut given = given.into_iter().flatten();
         let text = match (given.next(), &self.name) {
@@ -245,7 +251,7 @@ impl EntryInput {
         }
         text.parse().map_err(|error| {
             CommandFailure::usage(error)
-                .with_hint("write one to three sentences, and put details into a cited document")
+                .with_hint("shorten the text, and put details into a cited document")
         })
     }
 
@@ -254,9 +260,10 @@ impl EntryInput {
             |value: &Option<Value>| value.as_ref().and_then(Value::as_str).map(str::to_owned);
         match (word(&self.from), word(&self.rel), word(&self.to)) {
             (Some(from), Some(rel), Some(to)) => Ok(format!("{from} {rel} {to}")),
-            _ => Err(CommandFailure::usage(
-                "a relationship needs from, rel and to",
-            )),
+            _ => Err(
+                CommandFailure::usage("a relationship needs from, rel and to")
+                    .with_hint(detail_hint(EntryKind::Relationship)),
+            ),
         }
     }
 
@@ -296,9 +303,29 @@ impl EntryInput {
         detail.entry("of").or_insert_with(|| of.into());
         let given = detail.keys().cloned().collect::<Vec<_>>().join(", ");
         let read: KindDetail = serde_json::from_value(Value::Object(detail)).map_err(|error| {
-            CommandFailure::usage(format!("invalid details for a {kind} ({given}): {error}"))
+            let message = format!("invalid details for a {kind} ({given}): {error}");
+            CommandFailure::usage(message).with_hint(detail_hint(kind))
         })?;
         Ok(Some(read))
+    }
+}
+
+/// Joins the part of the text that is no statement with a body that was given on its own.
+fn join_bodies(split: Option<Body>, given: Option<Body>) -> Result<Option<Body>, CommandFailure> {
+    match (split, given) {
+        (Some(split), Some(given)) => {
+            let both = format!("{split}\n\n{given}").parse();
+            Ok(Some(both.map_err(CommandFailure::usage)?))
+        }
+        (split, given) => Ok(split.or(given)),
+    }
+}
+
+/// Returns the accepted details of a kind, with an example.
+pub(crate) fn detail_hint(kind: EntryKind) -> String {
+    match values::detail_example(kind) {
+        Some(example) => format!("a {kind} takes {example}"),
+        None => format!("a {kind} takes no details"),
     }
 }
 
@@ -357,7 +384,7 @@ fn check_alias(engine: &Engine, name: &Alias) -> Result<(), CommandFailure> {
     let id = entry.id;
     Err(
         CommandFailure::refused("alias_taken", format!("`{name}` already names {id}")).with_hint(
-            format!("`ken edit {id} --statement TEXT` edits it, `ken entry cite {id} TYPE:REF` adds a citation"),
+            format!("`ken edit {id}` edits it, `ken entry cite {id} TYPE:REF` adds a citation"),
         ),
     )
 }
@@ -370,9 +397,11 @@ fn citations(
 ) -> Result<Vec<Citation>, CommandFailure> {
     let mut citations = Vec::new();
     for it in provenance {
+        let source = CitationSource::new(it.evidence_type, it.evidence_ref);
+        let source = source.map_err(CommandFailure::usage)?;
         citations.push(Citation {
-            evidence_type: it.evidence_type,
-            evidence_ref: it.evidence_ref,
+            evidence_type: source.evidence_type,
+            evidence_ref: source.evidence_ref,
             cited_by: it.cited_by.map_or(Ok(by.clone()), |name| actor(&name))?,
             cited_at: it.cited_at.unwrap_or_else(|| now.seconds()),
         });

@@ -3,27 +3,45 @@
 mod input;
 mod lines;
 
+use std::io::{self, Read as _};
 use std::path::PathBuf;
 
 use clap::Args;
+use ken_core::json::EntryJson;
 use ken_core::ledger::entry::Entry;
 use ken_core::values::citation::CitationSource;
 use ken_core::values::content::EntryScope;
 use ken_core::values::kind::{EntryKind, Memory};
 use ken_core::values::text::{Alias, Tag};
+use ken_engine::duplicates::{EntryRelation, RelatedEntry};
+use serde::Serialize;
 
 use crate::args::fields::EntryFieldArgs;
 use crate::args::filter::NormType;
 use crate::args::values;
 use crate::commands::Session;
+use crate::editor;
 use crate::failure::{CommandExit, CommandFailure};
+use crate::print::escape_invisible;
 
 pub(crate) use input::EntryInput;
+
+/// Maximum size of a claim on standard input.
+const STDIN_BYTES_MAX: u64 = 64 << 10;
+
+const TEMPLATE: &str = "\
+# Write what you learned: one to three sentences that hold beyond a single case.
+# Further sentences and paragraphs become the body of the entry.
+# Lines that start with # are ignored. An empty text records nothing.
+";
 
 const ADD_EXAMPLES: &str = "\
 Examples:
   Add a learning that cites the current commit:
     ken add \"Charging twice is safe: the key is idempotent\"
+
+  Write it in your editor:
+    ken add
 
   Add a lesson that points at code:
     ken add --kind learning --statement \"Charging twice is safe: the key is idempotent\" \\
@@ -36,17 +54,22 @@ Examples:
   Add many entries, one JSON object per line:
     ken add --from-jsonl lessons.jsonl
 
-A statement is one to three sentences that hold beyond a single case. Every entry of the semantic
-and procedural memory needs at least one citation.";
+A statement is one to three sentences that hold beyond a single case; a longer text becomes a
+statement and a body. Every entry of the semantic and procedural memory needs at least one citation.
+Ken checks that a cited commit or document exists, and names similar and contradicting entries.";
 
 /// `ken add`.
 #[derive(Debug, Args)]
 #[command(after_help = ADD_EXAMPLES)]
-#[command(group = clap::ArgGroup::new("input").args(["text", "statement", "content", "from_jsonl"]).required(true))]
+#[command(group = clap::ArgGroup::new("input").args(["text", "statement", "content", "from_jsonl"]))]
 pub(crate) struct AddArgs {
-    /// The claim. Kind and citation then default to learning and the current commit
+    /// The claim, `-` for standard input. Kind and citation then default to learning and the
+    /// current commit [default: the text you write in $VISUAL or $EDITOR]
     #[arg(value_name = "TEXT")]
     pub(crate) text: Option<String>,
+    /// Write the claim in $VISUAL or $EDITOR; a TEXT is the first draft
+    #[arg(short, long, conflicts_with_all = ["statement", "content", "from_jsonl"])]
+    pub(crate) editor: bool,
     /// Kind of the entry
     #[arg(long, value_name = "KIND", value_parser = values::kind(), conflicts_with = "from_jsonl")]
     pub(crate) kind: Option<EntryKind>,
@@ -116,10 +139,14 @@ pub(in crate::commands) fn run(
         None => EntryInput::default(),
     };
     input.apply(args)?;
+    let is_plain = args.fields.statement.is_none() && args.content.is_none();
+    if is_plain {
+        input.set_statement(plain_text(session, args)?);
+    }
     let start = session.surroundings.start.clone();
-    let (entry, against) = session.write_as(|engine, reader| {
+    let (entry, against, related) = session.write_as(|engine, reader| {
         input.resolve_anchors(engine, &start, args.fields.anchor.len());
-        if args.text.is_some() {
+        if is_plain {
             input.apply_defaults(engine);
         }
         let proposal = input.proposal(engine, &reader.agent)?;
@@ -127,9 +154,20 @@ pub(in crate::commands) fn run(
         Ok((
             engine.entry(added[0])?,
             engine.contradicting_norms(added[0])?,
+            engine.related_entries(added[0])?,
         ))
     })?;
     tell_quarantine(session, &entry)?;
+    if session.is_json() {
+        let mut object = EntryJson::new(&entry);
+        if !related.is_empty() {
+            let related: Vec<_> = related.iter().map(RelatedJson::new).collect();
+            object = object.with("related", serde_json::json!(related));
+        }
+        session.printer.json(&object)?;
+        return Ok(CommandExit::Fine);
+    }
+    tell_related(session, &entry, &related)?;
     for it in &against {
         let (one, other) = (it.first.id, it.second.id);
         session.printer.note(&format!(
@@ -142,6 +180,75 @@ pub(in crate::commands) fn run(
         &entry,
         format_args!("added as {}: .ken/entries/{file}", entry.status.value),
     )
+}
+
+/// Returns the claim from the command line, standard input or the editor.
+fn plain_text(session: &Session<'_>, args: &AddArgs) -> Result<String, CommandFailure> {
+    let missing = |message: &str| {
+        CommandFailure::usage(message)
+            .with_hint("`ken add \"TEXT\"` adds a claim; `ken add --help` shows other ways")
+    };
+    match args.text.as_deref() {
+        Some("-") => {
+            let text = io::read_to_string(io::stdin().take(STDIN_BYTES_MAX));
+            return text.map_err(|e| CommandFailure::io("cannot read standard input", &e));
+        }
+        Some(text) if !args.editor => return Ok(text.to_owned()),
+        Some(_) => {}
+        None if args.editor || editor::is_interactive() => {}
+        None => return Err(missing("the claim is missing")),
+    }
+    let root = session.surroundings.open_to_read()?.root().to_owned();
+    let draft = args.text.as_deref().unwrap_or_default();
+    let path = root.join(format!(".ken/.local/ADD_ENTRY.{}.md", std::process::id()));
+    let text = editor::compose(&path, &format!("{draft}\n\n{TEMPLATE}"))?;
+    if text.is_empty() {
+        return Err(missing("nothing was recorded: the text is empty"));
+    }
+    Ok(text)
+}
+
+/// Names entries that the new one may repeat or contradict. The entry is recorded all the same.
+fn tell_related(
+    session: &mut Session<'_>,
+    entry: &Entry,
+    related: &[RelatedEntry],
+) -> Result<(), CommandFailure> {
+    // Agents get ids only: the text would be an exposure.
+    let is_agent = session.surroundings.reader().is_some();
+    for it in related {
+        let (new, old) = (entry.id, it.entry.id);
+        let title = if is_agent {
+            String::new()
+        } else {
+            format!(" (\"{}\")", escape_invisible(&it.entry.title()))
+        };
+        session.printer.note(&match it.relation {
+            EntryRelation::Similar => format!(
+                "similar to {old}{title}; `ken entry merge {new} --into {old}` merges them, `ken undo` removes the new one"
+            ),
+            EntryRelation::Opposed => format!(
+                "may contradict {old}{title}; `ken inbox resolve {new} {old}` decides"
+            ),
+        })?;
+    }
+    Ok(())
+}
+
+/// A similar or contradicting entry in the JSON output.
+#[derive(Debug, Serialize)]
+pub(crate) struct RelatedJson {
+    id: String,
+    relation: EntryRelation,
+}
+
+impl RelatedJson {
+    pub(crate) fn new(related: &RelatedEntry) -> Self {
+        Self {
+            id: related.entry.id.to_string(),
+            relation: related.relation,
+        }
+    }
 }
 
 /// Prints that the guard quarantined the entry, which the result alone does not show.

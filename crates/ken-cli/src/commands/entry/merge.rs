@@ -1,6 +1,7 @@
 //! `ken entry merge`: merges duplicate entries into one.
 
 use clap::Args;
+use ken_core::decide::MergeWording;
 use ken_core::values::text::Statement;
 
 use crate::commands::Session;
@@ -8,7 +9,9 @@ use crate::failure::{CommandExit, CommandFailure};
 
 /// `ken entry merge`.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  ken entry merge L-9d2c --into L-7k2f")]
+#[command(
+    after_help = "Example:\n  ken entry merge L-9d2c --into L-7k2f\n\n`ken undo` undoes the merge, `ken restore L-9d2c` restores one of the merged entries."
+)]
 pub(crate) struct MergeArgs {
     /// The duplicate entries
     #[arg(required = true, value_name = "ID")]
@@ -16,7 +19,7 @@ pub(crate) struct MergeArgs {
     /// The entry that stays
     #[arg(long, value_name = "ID")]
     pub(crate) into: String,
-    /// Statement of the merged entry [default: its own, unless another has much more detail]
+    /// New statement of the merged entry [default: its own]
     #[arg(long, value_name = "TEXT")]
     pub(crate) statement: Option<Statement>,
 }
@@ -29,7 +32,10 @@ pub(in crate::commands) fn run(
         let into = engine.find(&args.into)?.id;
         let sources = args.sources.iter().map(|it| Ok(engine.find(it)?.id));
         let sources: Vec<_> = sources.collect::<Result<_, CommandFailure>>()?;
-        Ok(engine.merge(into, &sources, args.statement, by)?)
+        let wording = args
+            .statement
+            .map_or(MergeWording::Target, MergeWording::Chosen);
+        Ok(engine.merge(into, &sources, wording, by)?)
     })?;
     let from: Vec<String> = entry.merged_from.iter().map(ToString::to_string).collect();
     session.written(&entry, format_args!("merged from {}", from.join(", ")))

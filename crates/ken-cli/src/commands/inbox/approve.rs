@@ -73,8 +73,19 @@ pub(in crate::commands) fn run(
         artifact,
         signature,
     };
+    if args.signature.is_some() {
+        session.surroundings = session.surroundings.signed();
+    }
+    let agent = session.surroundings.impersonating_agent();
     let entry = session.write(|engine, by| {
         let entry = engine.find(wanted)?;
+        // Without a list of signers, nothing would verify that the person signed.
+        if let Some(agent) = agent.filter(|_| !engine.requires_signatures().unwrap_or_default()) {
+            let message = format!(
+                "{agent} runs this command and cannot act as {by}: no `.ken/allowed_signers` verifies the signature"
+            );
+            return Err(CommandFailure::refused("person_needed", message));
+        }
         let approved = engine.approve(entry.id, approving, by);
         approved.map_err(|error| unsigned(engine, &entry, error))
     })?;

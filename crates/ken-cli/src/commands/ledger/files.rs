@@ -59,7 +59,7 @@ pub(super) fn cat(session: &mut Session<'_>, path: &str) -> Result<CommandExit, 
 
 pub(super) fn pack(session: &mut Session<'_>) -> Result<CommandExit, CommandFailure> {
     let progress = ProgressIndicator::start(session.printer, "packing", None);
-    let replaced = session.write(|engine, _| progress.during(|_| Ok(engine.pack()?)))?;
+    let replaced = session.maintain(|engine| progress.during(|_| Ok(engine.pack()?)))?;
     let object = ReplacedObject::new(&replaced);
     if session.is_json() {
         session.printer.json(&object)?;

@@ -37,7 +37,9 @@ pub(in crate::commands) fn run(
     } else {
         RecoverScope::ThisBranch
     };
-    let (recovered, notices) = session.write_quietly(|engine, _| Ok(engine.recover(scope)?))?;
+    let opened = session.surroundings.open_to_maintain()?;
+    let (recovered, notices) =
+        session.write_quietly(opened, |engine, _| Ok(engine.recover(scope)?))?;
     session.printer.notices(&notices)?;
     let is_cut =
         |it: &EngineNotice| matches!(it, EngineNotice::Ledger(LedgerNotice::SegmentCut { .. }));

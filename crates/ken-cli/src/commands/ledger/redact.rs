@@ -2,6 +2,7 @@
 
 use clap::Args;
 use ken_core::ledger::event::BlankReason;
+use ken_engine::SegmentName;
 
 use super::files::ReplacedObject;
 use crate::args::values;
@@ -28,8 +29,13 @@ pub(in crate::commands) fn run(
     session: &mut Session<'_>,
     args: &RedactArgs,
 ) -> Result<CommandExit, CommandFailure> {
-    let replaced =
-        session.write(|engine, by| Ok(engine.redact(&args.event, args.reason, by)?))?;
+    let (replaced, entry_files) = session.write(|engine, by| {
+        let event = engine.event(&args.event)?.event;
+        let entries = event.entries().filter_map(|id| engine.entry(id).ok());
+        let names = entries.filter_map(|entry| entry.file_name());
+        let files: Vec<String> = names.map(|name| format!(".ken/entries/{name}")).collect();
+        Ok((engine.redact(&args.event, args.reason, by)?, files))
+    })?;
     if session.is_json() {
         session.printer.json(&ReplacedObject::new(&replaced))?;
         return Ok(CommandExit::Fine);
@@ -39,6 +45,11 @@ pub(in crate::commands) fn run(
     session.printer.talk(format_args!(
         "redacted in the worktree, the journal, the index and the views ({files} replaced)"
     ))?;
+    if replaced.committed {
+        session.printer.talk(
+            "committed the replaced segments; commit the entry files as well: git add .ken && git commit",
+        )?;
+    }
     match replaced.commits_in_history {
         Some(0) => session
             .printer
@@ -52,8 +63,15 @@ pub(in crate::commands) fn run(
                 BlankReason::Secret => "rotate the secret; ",
                 BlankReason::Personal | BlankReason::Legal | BlankReason::Other => "",
             };
+            let segments = replaced.removed.iter().map(SegmentName::tree_path);
+            let paths: Vec<String> = segments
+                .chain(entry_files)
+                .map(|path| format!(" --path {path}"))
+                .collect();
+            // The pack in the tree has every event of the removed segments, so they can go.
             session.printer.hint(format_args!(
-                "{first}to remove the data there, rewrite the history of every clone"
+                "{first}to remove the data from the history too, commit everything and rewrite it:\n  git filter-repo --invert-paths{}\n  ken ledger render\n  git add .ken && git commit -m \"entry files\"\n  git push --force --all\nThen everyone else clones again.",
+                paths.concat()
             ))
         }
         None => session

@@ -15,7 +15,7 @@ struct RenderObject {
 
 pub(in crate::commands) fn run(session: &mut Session<'_>) -> Result<CommandExit, CommandFailure> {
     let progress = ProgressIndicator::start(session.printer, "rendering", None);
-    let written = session.write(|engine, _| progress.during(|_| Ok(engine.render_all()?)))?;
+    let written = session.maintain(|engine| progress.during(|_| Ok(engine.render_all()?)))?;
     if session.is_json() {
         session.printer.json(&RenderObject {
             schema: "ken.render.v1",

@@ -136,7 +136,7 @@ pub(in crate::commands) fn pushed(
 ) -> Result<(Remote, PushReport), CommandFailure> {
     let progress = ProgressIndicator::start(session.printer, "pushing", None);
     let aside = session.printer.aside();
-    session.write(|engine, _| {
+    session.maintain(|engine| {
         let (remote, mut hub) = opened(engine, name, (&progress, aside))?;
         let report = progress.during(|it| {
             engine.push_events(&remote, &mut *hub, again, &mut |done, all| {
@@ -154,7 +154,7 @@ pub(in crate::commands) fn pulled(
 ) -> Result<(Remote, PullReport), CommandFailure> {
     let progress = ProgressIndicator::start(session.printer, "pulling", None);
     let aside = session.printer.aside();
-    session.write(|engine, _| {
+    session.maintain(|engine| {
         let (remote, mut hub) = opened(engine, name, (&progress, aside))?;
         let report = progress.during(|it| {
             engine.pull_events(&remote, &mut *hub, &mut |done, _| {

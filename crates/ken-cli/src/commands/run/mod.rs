@@ -18,8 +18,8 @@ use serde::Serialize;
 use super::query_input;
 use crate::commands::Session;
 use crate::failure::{CommandExit, CommandFailure};
-use crate::print::pluralize;
 use crate::print::run_text::{past_run_line, past_run_text, run_line, run_text};
+use crate::print::{escape_invisible, pluralize};
 use args::{CloseArgs, NoteRunArgs, OpenArgs, PolicyArgs};
 
 pub(crate) use args::RunCommand;
@@ -128,13 +128,25 @@ fn close(session: &mut Session<'_>, args: CloseArgs) -> Result<CommandExit, Comm
         cost_micros: args.cost,
         strategy: args.strategy,
     };
-    let closed = session.write(|engine, by| {
-        let id = match args.name.as_deref().or(surroundings.run()) {
+    let (closed, other_session) = session.write(|engine, by| {
+        let reader = surroundings.as_reader(by);
+        let named = args.name.as_deref().or(surroundings.run());
+        let id = match named {
             Some(id) => id.to_owned(),
-            None => engine.run_for(&surroundings.as_reader(by))?,
+            None => engine.run_for(&reader)?,
         };
-        Ok(engine.close_run(&id, &ending, by)?)
+        let closed = engine.close_run(&id, &ending, by)?;
+        let own = closed.run.session_of(by).map(ToOwned::to_owned);
+        let is_other = named.is_none() && own.is_some() && own != reader.session;
+        Ok((closed, own.filter(|_| is_other)))
     })?;
+    if let Some(other) = other_session {
+        session.printer.note(&format!(
+            "closed {}, the only open run of this agent; it belongs to session {}, not to this command's",
+            closed.run.id,
+            escape_invisible(&other)
+        ))?;
+    }
     if session.is_json() {
         session.printer.json(&ClosedRunJson::new(&closed))?;
         return Ok(CommandExit::Fine);

@@ -332,7 +332,7 @@ impl<'a> EntryFold<'a> {
         state
     }
 
-    /// Returns the archiving and retracting events that were undone.
+    /// Returns the archiving, retracting, merging and superseding events that were undone.
     fn restored_events(&self) -> BTreeSet<EventId> {
         self.events_of::<Restored>()
             .flat_map(|(_, data)| data.undoes.iter().copied())
@@ -445,23 +445,37 @@ impl<'a> EntryFold<'a> {
     }
 
     fn succession(&self) -> (BTreeSet<EntryId>, Option<EntryId>, Option<EntryId>) {
+        let undone = self.restored_events();
         let (mut from, mut into, mut by) = (BTreeSet::new(), None, None);
-        for (_, data) in self.events_of::<Merged>() {
+        for (event, data) in self.events_of::<Merged>() {
             if data.target == self.id {
+                let separated = self.separated_from(event.id);
                 // A forged merge of an entry into itself is ignored.
-                from.extend(data.sources.iter().copied().filter(|id| *id != self.id));
-            } else if data.sources.contains(&self.id) {
+                let sources = data.sources.iter().copied();
+                from.extend(sources.filter(|id| *id != self.id && !separated.contains(id)));
+            } else if data.sources.contains(&self.id) && !undone.contains(&event.id) {
                 // The last merge in canonical order wins.
                 into = Some(data.target);
             }
         }
-        for (_, data) in self
+        for (event, data) in self
             .events_of::<Superseded>()
             .filter(|(_, data)| data.old == self.id && data.new != self.id)
         {
-            by = Some(data.new);
+            if !undone.contains(&event.id) {
+                by = Some(data.new);
+            }
         }
         (from, into, by)
+    }
+
+    /// Returns the entries that a restoration of `merge` is about: one source of a merge can be
+    /// restored while the others stay merged.
+    fn separated_from(&self, merge: EventId) -> BTreeSet<EntryId> {
+        self.events_of::<Restored>()
+            .filter(|(_, data)| data.undoes.contains(&merge))
+            .flat_map(|(event, _)| event.entries())
+            .collect()
     }
 
     fn tallies(&self) -> EntryTallies {

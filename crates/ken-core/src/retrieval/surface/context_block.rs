@@ -216,6 +216,9 @@ fn spike_certainty(spike: &SpikeDetail) -> &'static str {
 
 /// Appends the lines that only [`DetailTier::Full`] has.
 fn write_full_details(out: &mut String, finding: &HitView<'_>, content: &Content) {
+    if let Some(body) = &content.body {
+        let _ = writeln!(out, "  body: {}", single_line(body.as_str()));
+    }
     if let Some(KindDetail::Spike(spike)) = &content.detail {
         let _ = writeln!(out, "  question: {}", single_line(spike.question.as_str()));
         let _ = writeln!(out, "  answer: {}", single_line(spike.answer.as_str()));

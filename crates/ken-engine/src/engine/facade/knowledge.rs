@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use ken_core::decide::Proposal;
+use ken_core::decide::{MergeWording, Proposal};
 use ken_core::ledger::cooccurrence::EntryCluster;
 use ken_core::ledger::entry::{Entry, EntryApproval};
 use ken_core::ledger::event::{Feedback, Overlay, RecordedEvent, Relation, RetractReason, Switch};
 use ken_core::ledger::state::LedgerState;
+use ken_core::ledger::step::Step;
 use ken_core::ledger::store::EntryFilter;
 use ken_core::ledger::workspace::WorkspaceState;
 use ken_core::retrieval::score::RankingWeights;
@@ -16,7 +17,7 @@ use ken_core::values::actor::Actor;
 use ken_core::values::anchor::CodeLocation;
 use ken_core::values::citation::CitationSource;
 use ken_core::values::content::ContentChanges;
-use ken_core::values::id::EntryId;
+use ken_core::values::id::{EntryId, EventId};
 use ken_core::values::kind::EntryKind;
 use ken_core::values::status::EntryStatus;
 use ken_core::values::text::{Note, Statement, Tag};
@@ -24,7 +25,7 @@ use ken_core::values::time::Date;
 
 use crate::briefing::TaskBriefing;
 use crate::contradictions::{Contradiction, ContradictionResolution};
-use crate::duplicates::{DuplicatePair, DuplicatePairs};
+use crate::duplicates::{DuplicatePair, DuplicatePairs, RelatedEntry};
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::export::ExportFormat;
@@ -37,11 +38,12 @@ use crate::promotion::{
 use crate::runs::EntryReader;
 use crate::scoring::WorkspaceWeights;
 use crate::search::{ExtractedQuery, SearchOutcome, SearchQuery, SelectionLimits, UnansweredQuery};
+use crate::undo::UndoneStep;
 use crate::validity::{EntryCheck, ReanchorOutcome};
 use crate::verify::{VerifyOutcome, VerifyScope};
 use crate::{
     briefing, co_occurrence, contradictions, distill, duplicates, entries, export, files, git,
-    impact, import, lookup, norms, promotion, scoring, search, validity, verify,
+    impact, import, lookup, norms, promotion, scoring, search, undo, validity, verify,
 };
 
 impl Engine {
@@ -140,20 +142,26 @@ impl Engine {
         duplicates::undecided_pairs(self, limit)
     }
 
+    /// Returns the live entries that the entry `id` may repeat or contradict, the most likely
+    /// first.
+    pub fn related_entries(&mut self, id: EntryId) -> Result<Vec<RelatedEntry>, EngineError> {
+        duplicates::related_entries(self, id)
+    }
+
     /// Merges entries with identical statements and returns the merged pairs.
     pub fn merge_identical(&mut self, by: &Actor) -> Result<Vec<DuplicatePair>, EngineError> {
         duplicates::merge_identical(self, by)
     }
 
-    /// Merges `sources` into `target`; `chosen` is a new statement, if there is one.
+    /// Merges `sources` into `target`, whose statement becomes `wording`.
     pub fn merge(
         &mut self,
         target: EntryId,
         sources: &[EntryId],
-        chosen: Option<Statement>,
+        wording: MergeWording,
         by: &Actor,
     ) -> Result<Entry, EngineError> {
-        duplicates::merge(self, target, sources, chosen, by)
+        duplicates::merge(self, target, sources, wording, by)
     }
 
     /// Supersedes `old` with `new`, and links back to it.
@@ -248,7 +256,7 @@ impl Engine {
         entries::retract(self, id, reason, note, by)
     }
 
-    /// Restores an archived or retracted entry.
+    /// Restores an archived, retracted, merged or superseded entry.
     pub fn restore(
         &mut self,
         id: EntryId,
@@ -329,9 +337,20 @@ impl Engine {
         entries::release(self, id, reason, by)
     }
 
-    /// Reverts the last event by `by`; returns that event and the resulting entry.
-    pub fn undo(&mut self, by: &Actor) -> Result<(RecordedEvent, Entry), EngineError> {
-        entries::undo(self, by)
+    /// Undoes the step of `by` that begins with the event `wanted`, or else the newest one.
+    pub fn undo(&mut self, wanted: Option<EventId>, by: &Actor) -> Result<UndoneStep, EngineError> {
+        undo::undo(self, wanted, by)
+    }
+
+    /// Repeats the step of `by` that was undone last.
+    pub fn redo(&mut self, by: &Actor) -> Result<UndoneStep, EngineError> {
+        undo::redo(self, by)
+    }
+
+    /// Returns the newest `limit` steps of `by` that [`Self::undo`] would undo one by one, newest
+    /// first.
+    pub fn undoable_steps(&self, limit: usize, by: &Actor) -> Result<Vec<Step>, EngineError> {
+        undo::undoable_steps(self, limit, by)
     }
 
     /// Exports matching entries as files by path; a single text has the empty path.

@@ -168,6 +168,12 @@ fn write_body(out: &mut String, content: &Content) {
         // Without the backslash, a statement line such as `Verify: …` would parse as a label.
         let _ = writeln!(out, "{}{line}", if needs_escape(line) { "\\" } else { "" });
     }
+    if let Some(body) = &content.body {
+        let _ = writeln!(out, "\n{BODY_LABEL}");
+        for line in body.as_str().lines() {
+            let _ = writeln!(out, "{}{line}", if needs_escape(line) { "\\" } else { "" });
+        }
+    }
     if content.anchors.is_empty() {
         out.push_str("\nEvidence: none (cites no code)\n");
     } else {
@@ -261,6 +267,10 @@ pub fn content_digest(content: &Content) -> String {
     if !content.applies_to.is_empty() {
         wording["applies_to"] = serde_json::json!(content.applies_to);
     }
+    // Absent without a body, so that the digests of older files stay valid.
+    if let Some(body) = &content.body {
+        wording["body"] = collapse_whitespace(body.as_str()).into();
+    }
     let hash = blake3::hash(canonical::to_string(&wording).as_bytes());
     format!("b3:{}", hash.to_hex())
 }
@@ -348,7 +358,10 @@ fn serialized_name(value: &impl Serialize) -> String {
         .unwrap_or_default()
 }
 
-const LABELS: [&str; 3] = ["Evidence:", "Verify:", "Details:"];
+/// The label of the body: a comment, because a word could start a line of an older statement.
+const BODY_LABEL: &str = "<!-- body -->";
+
+const LABELS: [&str; 4] = ["Evidence:", "Verify:", "Details:", BODY_LABEL];
 
 fn needs_escape(line: &str) -> bool {
     line.starts_with('\\') || LABELS.iter().any(|label| line.starts_with(label))
@@ -409,7 +422,7 @@ fn parse_enum<T: serde::de::DeserializeOwned>(
 /// Splits the body at its labels.
 fn parse_body(body: &str) -> Result<Content, EntryFileError> {
     // The statement comes before the first label; then one part per label.
-    let mut parts: [Vec<&str>; 4] = Default::default();
+    let mut parts: [Vec<&str>; 5] = Default::default();
     let mut part = 0;
     for line in body.lines() {
         match LABELS.iter().position(|label| line.starts_with(label)) {
@@ -420,8 +433,21 @@ fn parse_body(body: &str) -> Result<Content, EntryFileError> {
             None => parts[part].push(line),
         }
     }
-    let [statement, evidence, verify, details] = parts;
-    let statement: Vec<&str> = statement
+    let [statement, evidence, verify, details, body] = parts;
+    let mut content = Content::new(parse_field("statement", &unescape(&statement))?);
+    let body = unescape(&body);
+    if !body.trim().is_empty() {
+        content.body = Some(parse_field("body", &body)?);
+    }
+    content.anchors = parse_anchors(&evidence)?;
+    content.verify = parse_steps(&verify)?;
+    content.detail = parse_detail(&details)?;
+    Ok(content)
+}
+
+/// Joins lines of free text without the backslash of those that look like a label.
+fn unescape(lines: &[&str]) -> String {
+    let lines: Vec<&str> = lines
         .iter()
         .map(|line| {
             line.strip_prefix('\\')
@@ -429,11 +455,7 @@ fn parse_body(body: &str) -> Result<Content, EntryFileError> {
                 .unwrap_or(line)
         })
         .collect();
-    let mut content = Content::new(parse_field("statement", &statement.join("\n"))?);
-    content.anchors = parse_anchors(&evidence)?;
-    content.verify = parse_steps(&verify)?;
-    content.detail = parse_detail(&details)?;
-    Ok(content)
+    lines.join("\n")
 }
 
 fn parse_anchors(lines: &[&str]) -> Result<Vec<Anchor>, EntryFileError> {

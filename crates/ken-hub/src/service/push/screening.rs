@@ -217,7 +217,7 @@ impl PushContext {
     fn refusal_reason(&self, event: &Event) -> Option<String> {
         let entry = event.entries().next();
         if let (Some(data), Some(entry)) = (event.get::<Revised>(), entry)
-            && data.changes.statement.is_some()
+            && (data.changes.statement.is_some() || data.changes.body.is_some())
         {
             // An entry unknown here may contain a person's statement, so the most trusted origin is
             // assumed.
