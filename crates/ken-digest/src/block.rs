@@ -2,6 +2,8 @@
 
 use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 
+use crate::mention::{Mention, find_mentions};
+
 /// A self-contained block of text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct MarkdownBlock {
@@ -10,6 +12,8 @@ pub(crate) struct MarkdownBlock {
     pub(crate) text: String,
     /// Link targets.
     pub(crate) links: Vec<String>,
+    /// Code in the labels of links to other sites.
+    pub(crate) foreign_code: Vec<String>,
     /// True if the text begins with a link, as in a list of pages.
     pub(crate) starts_with_link: bool,
     /// Enclosing headings, outermost first.
@@ -76,6 +80,9 @@ struct OpenBlock {
     kind: BlockKind,
     text: String,
     links: Vec<String>,
+    foreign_code: Vec<String>,
+    /// Whether the text belongs to the label of a link to another site.
+    in_foreign_link: bool,
     starts_with_link: bool,
     start: usize,
     end: usize,
@@ -135,7 +142,12 @@ impl<'t> BlockReader<'t> {
             Event::Start(tag) => self.begin(tag, start, end),
             Event::End(tag) => self.finish(tag),
             Event::Text(text) => self.text(&text, start, end),
-            Event::Code(text) => self.text(&format!("`{}`", text.trim()), start, end),
+            Event::Code(text) => {
+                self.text(&format!("`{}`", text.trim()), start, end);
+                if let Some(open) = self.open.as_mut().filter(|it| it.in_foreign_link) {
+                    open.foreign_code.push(text.trim().to_owned());
+                }
+            }
             Event::SoftBreak | Event::HardBreak => self.text(" ", start, end),
             Event::TaskListMarker(_)
             | Event::Html(_)
@@ -198,6 +210,7 @@ impl<'t> BlockReader<'t> {
             Tag::Link { dest_url, .. } => {
                 if let Some(open) = &mut self.open {
                     open.starts_with_link |= open.text.trim().is_empty();
+                    open.in_foreign_link = dest_url.contains("://");
                     open.links.push(dest_url.to_string());
                 }
             }
@@ -246,6 +259,11 @@ impl<'t> BlockReader<'t> {
                 self.announced = None;
             }
             TagEnd::Item | TagEnd::Paragraph | TagEnd::TableRow => self.flush(),
+            TagEnd::Link => {
+                if let Some(open) = &mut self.open {
+                    open.in_foreign_link = false;
+                }
+            }
             TagEnd::TableCell => {
                 if let Some(open) = &mut self.open {
                     open.text.push_str(" | ");
@@ -258,7 +276,6 @@ impl<'t> BlockReader<'t> {
             | TagEnd::Strikethrough
             | TagEnd::Superscript
             | TagEnd::Subscript
-            | TagEnd::Link
             | TagEnd::DefinitionList
             | TagEnd::DefinitionListTitle
             | TagEnd::DefinitionListDefinition => {}
@@ -270,6 +287,8 @@ impl<'t> BlockReader<'t> {
             kind,
             text: String::new(),
             links: Vec::new(),
+            foreign_code: Vec::new(),
+            in_foreign_link: false,
             starts_with_link: false,
             start,
             end,
@@ -332,6 +351,7 @@ impl<'t> BlockReader<'t> {
         let block = self.block(open.kind, text, lines);
         self.blocks.push(MarkdownBlock {
             links: open.links,
+            foreign_code: open.foreign_code,
             starts_with_link: open.starts_with_link,
             lead: self.leads.last().cloned().flatten(),
             ..block
@@ -361,12 +381,21 @@ impl MarkdownBlock {
             kind,
             text,
             links: Vec::new(),
+            foreign_code: Vec::new(),
             starts_with_link: false,
             headings: Vec::new(),
             lead: None,
             line: 1,
             last_line: 1,
         }
+    }
+
+    /// Returns the mentions in `text`, which is in this block, without those that a link to another
+    /// site explains.
+    pub(crate) fn find_mentions(&self, text: &str, links: &[String]) -> Vec<Mention> {
+        let mut found = find_mentions(text, links);
+        found.retain(|it| !self.foreign_code.contains(&it.text));
+        found
     }
 }
 

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::block::{BlockKind, MarkdownBlock, parse_blocks};
 use crate::forms;
-use crate::mention::{Mention, MentionKind, find_mentions, is_command};
+use crate::mention::{Mention, MentionKind, is_command};
 use crate::modality::{Modality, is_instruction, normalize_words};
 use crate::own::blank_own_blocks;
 use crate::sentence::split_sentences;
@@ -132,7 +132,7 @@ pub(crate) fn build_claim(
     DocumentClaim {
         kind: topic::classify_kind(source, modality, &text, &block.headings),
         tags: topic::assign_tags(&text, &block.headings),
-        mentions: find_mentions(&text, links),
+        mentions: block.find_mentions(&text, links),
         headings: block.headings.clone(),
         lead: block.lead.clone(),
         line: block.line,

@@ -44,6 +44,12 @@ pub(crate) fn parse_decision(text: &str) -> Vec<DocumentClaim> {
     {
         return Vec::new();
     }
+    // A banner above the first section says so, too: "> **Superseded** by ADR 12".
+    let is_banner = |it: &&MarkdownBlock| it.headings.len() <= 1 && !under(it, "decision");
+    let said = |it: &MarkdownBlock| prose_start(&it.text).starts_with("superseded");
+    if all.iter().take_while(is_banner).any(said) {
+        return Vec::new();
+    }
     let Some(outcome) = all
         .iter()
         .find(|it| under(it, "decision") && it.kind != BlockKind::Shell)
@@ -67,6 +73,16 @@ pub(crate) fn parse_decision(text: &str) -> Vec<DocumentClaim> {
     };
     let modality = Modality::of(&text);
     vec![build_claim(SourceKind::Decision, outcome, text, modality)]
+}
+
+/// Returns a text in lower case without marks and "Status:" at its start.
+fn prose_start(text: &str) -> String {
+    let lower = text.to_lowercase();
+    let start = lower.trim_start_matches(|c: char| !c.is_alphanumeric());
+    let start = start.strip_prefix("status").unwrap_or(start);
+    start
+        .trim_start_matches(|c: char| !c.is_alphanumeric())
+        .to_owned()
 }
 
 /// Sections of a reviewer's file and the entry kind of their items.
@@ -418,6 +434,8 @@ mod tests {
             text.replace("Accepted", "")
         );
         assert!(extract_claims(SourceKind::Decision, &front).is_empty());
+        let banner = "# 7. Use PostgreSQL\n\n> **Superseded** by 9; kept for the record.\n\n## Decision\n\nWe use PostgreSQL.\n";
+        assert!(extract_claims(SourceKind::Decision, banner).is_empty());
     }
 
     #[test]

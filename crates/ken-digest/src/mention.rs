@@ -152,6 +152,7 @@ fn parse_path(span: &str) -> Option<&str> {
         || bare.starts_with(['/', '@', '-', '+', '('])
         || bare.contains("//")
         || bare.starts_with("..")
+        || is_mail_address(bare)
         || split_phrases(PLACEHOLDERS).any(|it| lower.contains(it))
         || is_host(first)
     {
@@ -181,12 +182,19 @@ fn is_host(part: &str) -> bool {
         .any(|it| part.ends_with(&format!(".{it}")))
 }
 
+/// Returns whether a text is a mail address: `ada@example.edu`, and not `@scope/package`.
+fn is_mail_address(text: &str) -> bool {
+    let domain = text.split_once('@').map(|(_, domain)| domain);
+    domain.is_some_and(|it| it.contains('.') && !text.contains('/'))
+}
+
 /// Returns the target of a link within the repository.
 fn link_target(link: &str) -> Option<&str> {
     let target = link.split(['#', '?']).next().unwrap_or_default();
     let target = target.strip_prefix("./").unwrap_or(target);
     let plain = |c: char| c.is_ascii_alphanumeric() || "._-/+@".contains(c);
     let leads_away = target.contains(':')
+        || is_mail_address(target)
         || target.starts_with(['/', '@'])
         || is_host(target.split('/').next()?);
     let is_path = target.contains('/') || target.contains('.');

@@ -4,7 +4,7 @@
 
 use crate::block::{BlockKind, parse_blocks};
 use crate::claim::extract_claims;
-use crate::mention::{Mention, MentionKind, find_mentions, is_command};
+use crate::mention::{Mention, MentionKind, is_command};
 use crate::own::blank_own_blocks;
 use crate::source::SourceKind;
 
@@ -63,7 +63,7 @@ fn references_from_blocks(text: &str) -> Vec<DocumentReference> {
                     .collect()
             }
             BlockKind::Paragraph | BlockKind::Item | BlockKind::Row => {
-                find_mentions(&block.text, &block.links)
+                block.find_mentions(&block.text, &block.links)
             }
         };
         if !mentions.is_empty() {
@@ -84,6 +84,14 @@ fn references_from_blocks(text: &str) -> Vec<DocumentReference> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_of_other_repositories_and_mail_addresses_are_no_references() {
+        let text = "See [`docs/drive/`](https://example.org/other) and <ada@example.edu>, not `src/a.rs`.\n";
+        let found = find_references(SourceKind::Instructions, text);
+        let named: Vec<_> = found[0].mentions.iter().map(|it| &it.text).collect();
+        assert_eq!(named, ["src/a.rs"]);
+    }
 
     #[test]
     fn a_list_of_files_is_a_reference_though_it_claims_nothing() {

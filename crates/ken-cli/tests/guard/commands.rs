@@ -25,7 +25,7 @@ fn a_scan_says_what_and_where_and_never_the_secret() {
     ----- stdout -----
     notes/a.md:2:5  critical  github-token (github-token, credential)
     ----- stderr -----
-    2 texts, 1 finding: critical (ken-guard/3)
+    2 texts, 1 finding: critical (ken-guard/4)
     ");
     let json = env
         .run(["guard", "scan", "notes", "--format", "json"])

@@ -224,6 +224,7 @@ fn missing_paths<'r>(files: &FileLookup, reference: &'r AuditedReference) -> Vec
         for path in paths {
             let is_missing = files.resolve(path, folder).is_none()
                 && !is_any(text, path)
+                && !is_alternative(files, reference, path)
                 && !is_below_file(files, path, folder)
                 && !is_outside(path, is_link)
                 && (is_link || !gone);
@@ -262,6 +263,17 @@ fn is_any(text: &str, path: &str) -> bool {
         let word = word.trim_matches('*').to_lowercase();
         ["a", "an", "any", "each", "every", "some", "no", "your"].contains(&word.as_str())
     })
+}
+
+/// Returns true if a text names a path beside another one that exists: "`yarn.lock` or
+/// `pnpm-lock.yaml`".
+fn is_alternative(files: &FileLookup, reference: &AuditedReference, path: &str) -> bool {
+    let text = &reference.found.text;
+    let is_beside_or =
+        text.contains(&format!("or `{path}`")) || text.contains(&format!("`{path}` or "));
+    let folder = parent_folder(&reference.document);
+    let mut others = reference.found.mentions.iter();
+    is_beside_or && others.any(|it| it.kind.is_path() && files.resolve(&it.text, folder).is_some())
 }
 
 /// Returns true if a path leads through a submodule or symbolic link, which git lists as a file.

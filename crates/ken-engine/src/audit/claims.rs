@@ -1,6 +1,7 @@
 //! Loads the documents of a repository and extracts their claims.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use ken_digest::{CLAIMS_MAX, source_kind};
 
@@ -90,9 +91,11 @@ pub(super) fn load_documents(
             left_out,
             copy_of,
         });
+        let generated = generated_lines(&text);
         read.claims
             .extend(found.into_iter().map(|found| AuditedClaim {
                 document: path.clone(),
+                is_generated: generated.iter().any(|it| it.contains(&found.line)),
                 found,
                 cites: Vec::new(),
             }));
@@ -102,6 +105,30 @@ pub(super) fn load_documents(
         });
     }
     Ok(read)
+}
+
+/// Returns the lines between marks such as `<!-- tool start -->` and `<!-- tool end -->`.
+fn generated_lines(text: &str) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    let mut open: Option<(usize, String)> = None;
+    for (number, line) in (1..).zip(text.lines()) {
+        let mark = line.trim().strip_prefix("<!--");
+        let Some(mark) = mark.and_then(|it| it.strip_suffix("-->")) else {
+            continue;
+        };
+        let mark = mark.trim().to_lowercase();
+        let name = |word: &str| mark.contains(word).then(|| mark.replace(word, ""));
+        let begin = name("start").or_else(|| name("begin"));
+        match (begin, name("end"), &open) {
+            (Some(name), _, None) => open = Some((number, name)),
+            (_, Some(name), Some((first, opened))) if name == *opened => {
+                found.push(*first..number);
+                open = None;
+            }
+            _ => {}
+        }
+    }
+    found
 }
 
 /// Returns an error if a name is neither a file nor a folder.
@@ -134,4 +161,16 @@ fn references(path: &str, kind: ken_digest::SourceKind, text: &str) -> Vec<Audit
             }
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_between_marks_of_a_program_are_generated() {
+        let text = "a\n<!-- nx configuration start-->\nb\n<!-- nx configuration end-->\nc\n";
+        assert_eq!(generated_lines(text), vec![Range { start: 2, end: 4 }]);
+        assert!(generated_lines("<!-- x start -->\na\n<!-- y end -->\n").is_empty());
+    }
 }

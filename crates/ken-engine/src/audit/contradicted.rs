@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use ken_digest::MentionKind;
 
 use super::file_lookup::FileLookup;
-use super::{AuditFinding, AuditedClaim, FindingKind};
+use super::{AuditFinding, AuditedClaim, AuditedReference, FindingKind};
 
 /// Lockfiles with their package manager and language.
 const LOCKFILES: [(&str, &str, &str); 10] = [
@@ -28,10 +28,18 @@ const INSTALL_SUBCOMMANDS: [&str; 6] = ["install", "ci", "add", "remove", "sync"
 const MANIFESTS_MAX: usize = 1000;
 
 /// Returns findings for claims with commands or package managers that do not exist here.
-pub(super) fn check(files: &FileLookup, claims: &[AuditedClaim]) -> Vec<AuditFinding> {
+pub(super) fn check(
+    files: &FileLookup,
+    references: &[AuditedReference],
+    claims: &[AuditedClaim],
+) -> Vec<AuditFinding> {
     let ours = ProjectDefinitions::read(files);
     let mut findings = Vec::new();
+    let elsewhere = documents_about_other_clones(files, references);
     for (at, claim) in claims.iter().enumerate() {
+        if elsewhere.contains(claim.document.as_str()) {
+            continue;
+        }
         let mut messages: Vec<String> = Vec::new();
         for mention in &claim.found.mentions {
             match mention.kind {
@@ -52,6 +60,49 @@ pub(super) fn check(files: &FileLookup, claims: &[AuditedClaim]) -> Vec<AuditFin
         );
     }
     findings
+}
+
+/// Returns the documents whose commands run in a clone of another repository.
+fn documents_about_other_clones<'r>(
+    files: &FileLookup,
+    references: &'r [AuditedReference],
+) -> BTreeSet<&'r str> {
+    let own = own_names(files);
+    let clones_other = |reference: &&AuditedReference| {
+        let mut commands = reference.found.mentions.iter();
+        commands.any(|it| {
+            it.kind == MentionKind::Command
+                && cloned_name(&it.text).is_some_and(|name| !own.contains(&name))
+        })
+    };
+    let about = references.iter().filter(clones_other);
+    about.map(|it| it.document.as_str()).collect()
+}
+
+/// Returns the name of the repository that a `git clone` command fetches.
+fn cloned_name(command: &str) -> Option<String> {
+    let (_, rest) = command.split_once("git clone ")?;
+    let url = rest.split_whitespace().find(|it| it.contains('/'))?;
+    let name = url.trim_end_matches('/').trim_end_matches(".git");
+    let name = name.rsplit(['/', ':']).next()?;
+    // `<your-fork>` may be this repository.
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    let is_name = !name.is_empty() && name.chars().all(is_plain);
+    is_name.then(|| name.to_lowercase())
+}
+
+/// Returns the names of this repository: of its folder, and those that its manifest gives.
+fn own_names(files: &FileLookup) -> BTreeSet<String> {
+    let mut names: BTreeSet<String> = files.folder_name().into_iter().collect();
+    let manifest = files.read_text("package.json").unwrap_or_default();
+    let manifest: serde_json::Value = serde_json::from_str(&manifest).unwrap_or_default();
+    let repository = &manifest["repository"];
+    let url = repository.as_str().or(repository["url"].as_str());
+    for value in [manifest["name"].as_str(), url].into_iter().flatten() {
+        let value = value.trim_end_matches('/').trim_end_matches(".git");
+        names.extend(value.rsplit(['/', ':']).next().map(str::to_lowercase));
+    }
+    names
 }
 
 /// Scripts, targets, packages and package managers that a repository defines.
@@ -337,6 +388,18 @@ mod tests {
 
     fn set(names: &[&str]) -> Option<BTreeSet<String>> {
         Some(names.iter().map(|it| (*it).to_owned()).collect())
+    }
+
+    #[test]
+    fn a_clone_command_names_its_repository() {
+        for (command, name) in [
+            ("git clone https://example.org/a/Pay.git", Some("pay")),
+            ("git clone --depth 1 git@example.org:a/pay", Some("pay")),
+            ("git clone https://example.org/<you>/<fork>", None),
+            ("git pull", None),
+        ] {
+            assert_eq!(cloned_name(command).as_deref(), name, "{command}");
+        }
     }
 
     #[test]

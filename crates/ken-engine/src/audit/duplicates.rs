@@ -106,7 +106,9 @@ fn is_duplicate(
             } else {
                 FREE_FACT_WORDS_MIN
             };
-            !is_elsewhere || length >= least && !code_spans(one).is_empty()
+            // "Run `make` in the first terminal" is a step of each procedure that needs it.
+            let is_step = one.found.text.starts_with("Run `");
+            !is_elsewhere || length >= least && !code_spans(one).is_empty() && !is_step
         }
         // Reworded claims may differ in detail, so one must contain all words of the other, and a
         // row of a table or a list of names differs in exactly the word that matters.
@@ -131,9 +133,10 @@ fn refers_back(text: &str) -> bool {
     REFERRING_OPENINGS.contains(&first.to_lowercase().as_str())
 }
 
-/// Returns true if a claim is part of an example, or a quotation.
+/// Returns true if a claim is part of an example, a quotation or a text that a program keeps.
 fn illustrates(claim: &AuditedClaim) -> bool {
-    if claim.found.text.starts_with(['"', '“']) {
+    let text = &claim.found.text;
+    if claim.is_generated || text.starts_with(['"', '“']) || text.contains(['✅', '❌']) {
         return true;
     }
     let heading = claim.found.headings.last().map_or("", String::as_str);
@@ -198,6 +201,10 @@ fn find_contradictions(claims: &[AuditedClaim]) -> Vec<AuditFinding> {
             continue;
         }
         if why.rule == ContradictionRule::Modality && !is_plain_negation(claims, one, other) {
+            continue;
+        }
+        // The versions of `tool@1.2.3` in two examples are no rule.
+        if why.rule == ContradictionRule::Number && why.differs.matches('.').count() > 1 {
             continue;
         }
         // "Install with npm" and "start the project with pnpm" are about different steps.

@@ -15,6 +15,8 @@ const FILE_BYTES_MAX: usize = 1 << 20;
 /// Files and folders that git tracks or would offer to add.
 pub(super) struct FileLookup {
     work: WorkTree,
+    /// Name of the repository's folder, in lower case.
+    folder_name: Option<String>,
     paths: Arc<[String]>,
     /// Folders without a trailing slash.
     folders: BTreeSet<String>,
@@ -48,12 +50,19 @@ impl FileLookup {
                 .or_default()
                 .push(path.clone());
         }
+        let folder_name = place.root.file_name();
         Ok(Self {
             work,
+            folder_name: folder_name.map(|it| it.to_string_lossy().to_lowercase()),
             paths,
             folders,
             by_name,
         })
+    }
+
+    /// Returns the name of the repository's folder, in lower case.
+    pub(super) fn folder_name(&self) -> Option<String> {
+        self.folder_name.clone()
     }
 
     /// Returns the number of files.

@@ -85,6 +85,9 @@ pub struct AuditedClaim {
     pub found: DocumentClaim,
     /// Files of the repository that the claim cites.
     pub cites: Vec<String>,
+    /// Whether a program wrote the claim, between marks such as `<!-- tool start -->`.
+    #[serde(skip)]
+    pub(crate) is_generated: bool,
 }
 
 /// Reference and the document it appears in.
@@ -277,7 +280,7 @@ pub(crate) fn audit_at(
         &mut claims,
     ));
     findings.extend(symbols::check(&files, &history, &claims));
-    findings.extend(contradicted::check(&files, &claims));
+    findings.extend(contradicted::check(&files, &read.references, &claims));
     findings.extend(duplicates::check(&claims));
     if options.with_changed {
         findings.extend(staleness::check(&history, &claims, &read.documents));

@@ -67,6 +67,8 @@ const UNRELATED_NAMES: &[&str] = &[
     "bypass",
     "compass",
     "encompass",
+    "passed",
+    "passes",
     "passing",
     "passive",
     "passport",
