@@ -18,7 +18,7 @@ pub(crate) struct MarkdownBlock {
     pub(crate) starts_with_link: bool,
     /// Enclosing headings, outermost first.
     pub(crate) headings: Vec<String>,
-    /// The sentence that introduces a list: "Never commit:".
+    /// The sentence that introduces a list: "Never commit:", or the column names of a table.
     pub(crate) lead: Option<String>,
     /// Counted from 1.
     pub(crate) line: usize,
@@ -97,6 +97,8 @@ enum TextContext {
     Code {
         shell: bool,
     },
+    /// The head of a table.
+    Columns,
     /// Front matter, an image or a footnote, which contain no claims.
     Skipped,
 }
@@ -115,6 +117,8 @@ struct BlockReader<'t> {
     leads: Vec<Option<String>>,
     /// The last paragraph or item, if it ends with a colon.
     announced: Option<String>,
+    /// Column names of the open table.
+    columns: String,
 }
 
 impl<'t> BlockReader<'t> {
@@ -130,6 +134,7 @@ impl<'t> BlockReader<'t> {
             heading: String::new(),
             leads: Vec::new(),
             announced: None,
+            columns: String::new(),
         }
     }
 
@@ -207,16 +212,13 @@ impl<'t> BlockReader<'t> {
                 self.flush();
                 self.start(BlockKind::Row, start, end);
             }
-            Tag::Link { dest_url, .. } => {
-                if let Some(open) = &mut self.open {
-                    open.starts_with_link |= open.text.trim().is_empty();
-                    open.in_foreign_link = dest_url.contains("://");
-                    open.links.push(dest_url.to_string());
-                }
+            Tag::Link { dest_url, .. } => self.link(&dest_url),
+            // Column names are not claims, but may say that the cells below are to be avoided.
+            Tag::TableHead => {
+                self.columns.clear();
+                self.within = TextContext::Columns;
             }
-            // Column names are not claims.
-            Tag::TableHead
-            | Tag::Image { .. }
+            Tag::Image { .. }
             | Tag::MetadataBlock(_)
             | Tag::FootnoteDefinition(_)
             | Tag::HtmlBlock => {
@@ -233,6 +235,14 @@ impl<'t> BlockReader<'t> {
             | Tag::DefinitionList
             | Tag::DefinitionListTitle
             | Tag::DefinitionListDefinition => {}
+        }
+    }
+
+    fn link(&mut self, target: &str) {
+        if let Some(open) = &mut self.open {
+            open.starts_with_link |= open.text.trim().is_empty();
+            open.in_foreign_link = target.contains("://");
+            open.links.push(target.to_owned());
         }
     }
 
@@ -299,6 +309,10 @@ impl<'t> BlockReader<'t> {
         match self.within {
             TextContext::Skipped | TextContext::Code { shell: false } => {}
             TextContext::Heading(_) => self.heading.push_str(text),
+            TextContext::Columns => {
+                self.columns.push_str(text);
+                self.columns.push(' ');
+            }
             TextContext::Code { shell: true } => self.shell(text, start),
             TextContext::Text => {
                 // Tight list items and text after a nested list come without a paragraph event.
@@ -348,12 +362,18 @@ impl<'t> BlockReader<'t> {
             // `end` is exclusive and may lie on the next line.
             self.line_of(end.saturating_sub(1).max(open.start)),
         );
+        let lead = match open.kind {
+            BlockKind::Row => Some(self.columns.trim().to_owned()).filter(|it| !it.is_empty()),
+            BlockKind::Paragraph | BlockKind::Item | BlockKind::Shell => {
+                self.leads.last().cloned().flatten()
+            }
+        };
         let block = self.block(open.kind, text, lines);
         self.blocks.push(MarkdownBlock {
             links: open.links,
             foreign_code: open.foreign_code,
             starts_with_link: open.starts_with_link,
-            lead: self.leads.last().cloned().flatten(),
+            lead,
             ..block
         });
     }
@@ -436,7 +456,7 @@ mod tests {
                 (BlockKind::Item, "deep one", 15, 2, Some("build output")),
                 (BlockKind::Shell, "make test  # all of them", 18, 2, None),
                 (BlockKind::Shell, "make lint", 19, 2, None),
-                (BlockKind::Row, "`src` | code |", 24, 2, None),
+                (BlockKind::Row, "`src` | code |", 24, 2, Some("path what")),
             ]
         );
         assert_eq!(blocks[0].links, ["docs/a.md"]);

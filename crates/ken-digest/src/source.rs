@@ -152,7 +152,7 @@ pub fn source_kind(path: &str) -> Option<SourceKind> {
     let parent = folder.rsplit('/').next().unwrap_or(folder);
     // Indexes and templates in the same folder have no number.
     let is_record = name.starts_with(|c: char| c.is_ascii_digit()) || name.starts_with("adr");
-    if DECISION_FOLDERS.contains(&parent) && is_record {
+    if DECISION_FOLDERS.contains(&parent) && is_record && !name.contains("template") {
         return Some(SourceKind::Decision);
     }
     if is_for_agents && name == "knowledge.md" {
@@ -184,6 +184,7 @@ mod tests {
             (".mulch/mulch.config.yaml", None),
             ("docs/adr/0001-use-postgres.md", Some(Decision)),
             ("docs/adr/README.md", None),
+            ("docs/decisions/adr-template.md", None),
             ("docs/decisions/0007-x.md", Some(Decision)),
             ("reviewers/security/KNOWLEDGE.md", Some(Reviewer)),
             ("plugin/knowledge/retry-keys.md", Some(Lesson)),

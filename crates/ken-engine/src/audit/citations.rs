@@ -225,6 +225,7 @@ fn missing_paths<'r>(files: &FileLookup, reference: &'r AuditedReference) -> Vec
             let is_missing = files.resolve(path, folder).is_none()
                 && !is_any(text, path)
                 && !is_alternative(files, reference, path)
+                && !has_placeholder(files, path, folder)
                 && !is_below_file(files, path, folder)
                 && !is_outside(path, is_link)
                 && (is_link || !gone);
@@ -263,6 +264,18 @@ fn is_any(text: &str, path: &str) -> bool {
         let word = word.trim_matches('*').to_lowercase();
         ["a", "an", "any", "each", "every", "some", "no", "your"].contains(&word.as_str())
     })
+}
+
+/// Returns true if a part of a path stands for others: `src/[name]/index.ts`, unless the folder
+/// `src/[name]` exists.
+fn has_placeholder(files: &FileLookup, path: &str, folder: &str) -> bool {
+    let parts: Vec<&str> = path.trim_end_matches('/').split('/').collect();
+    let bracketed = parts.iter().rposition(|part| part.contains('['));
+    bracketed.is_some_and(|at| files.resolve(&parts[..=at].join("/"), folder).is_none())
+        || path.rsplit('/').next().is_some_and(|name| {
+            let stem = name.split('.').next().unwrap_or(name);
+            ["namespace", "filename", "file_name", "file-name"].contains(&stem)
+        })
 }
 
 /// Returns true if a text names a path beside another one that exists: "`yarn.lock` or

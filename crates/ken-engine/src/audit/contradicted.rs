@@ -118,6 +118,8 @@ struct ProjectDefinitions {
     packages: BTreeSet<String>,
     /// Package managers with a lockfile, by language.
     managers: BTreeMap<&'static str, BTreeSet<&'static str>>,
+    /// Package managers with a lockfile anywhere.
+    nested: BTreeSet<&'static str>,
 }
 
 impl ProjectDefinitions {
@@ -144,6 +146,12 @@ impl ProjectDefinitions {
                 managers.entry(language).or_default().insert(manager);
             }
         }
+        // A package below the root with a lockfile of its own may use another manager.
+        let nested = LOCKFILES
+            .iter()
+            .filter(|(file, ..)| !named(&[*file]).is_empty())
+            .map(|(_, manager, _)| *manager)
+            .collect();
         let makefiles = named(&["Makefile", "makefile", "GNUmakefile"]);
         let justfiles = named(&["justfile", "Justfile", ".justfile"]);
         Self {
@@ -155,6 +163,7 @@ impl ProjectDefinitions {
                 .filter_map(|it| parse_package_name(&files.read_text(it)?))
                 .collect(),
             managers,
+            nested,
         }
     }
 
@@ -217,7 +226,7 @@ impl ProjectDefinitions {
         // A document that mentions both managers offers a choice.
         let mut same_document = claims.iter().filter(|it| it.document == claim.document);
         let mut offered = || same_document.any(|it| mentions_manager(it, other));
-        let broken = !used.contains(stated) && !offered();
+        let broken = !used.contains(stated) && !self.nested.contains(stated) && !offered();
         broken.then(|| format!("it requires {stated}, but `{file}` belongs to {other}"))
     }
 }

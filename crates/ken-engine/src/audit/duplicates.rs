@@ -134,7 +134,7 @@ fn refers_back(text: &str) -> bool {
 }
 
 /// Returns true if a claim is part of an example, a quotation or a text that a program keeps.
-fn illustrates(claim: &AuditedClaim) -> bool {
+pub(super) fn illustrates(claim: &AuditedClaim) -> bool {
     let text = &claim.found.text;
     if claim.is_generated || text.starts_with(['"', '“']) || text.contains(['✅', '❌']) {
         return true;

@@ -8,6 +8,7 @@ use aho_corasick::AhoCorasick;
 use ken_digest::MentionKind;
 
 use super::citations::prose_words;
+use super::duplicates::illustrates;
 use super::file_lookup::{FileLookup, parent_folder};
 use super::history::{History, LineOrigin};
 use super::{AuditFinding, AuditedClaim, FindingKind};
@@ -65,6 +66,7 @@ pub(super) fn check(
     claims: &[AuditedClaim],
 ) -> Vec<AuditFinding> {
     let absent: Vec<NamedSymbol> = (0..claims.len())
+        .filter(|at| !illustrates(&claims[*at]))
         .flat_map(|at| named_symbols(files, claims, at))
         .filter(|it| !it.cited.iter().any(|path| has_name(files, path, it.name)))
         .collect();

@@ -168,6 +168,11 @@ fn is_reference(value: &str) -> bool {
 /// Returns whether a value reads as a name: words in snake, kebab, camel or path case, each with at
 /// most a short number after it.
 pub(super) fn is_identifier(value: &str) -> bool {
+    // Abbreviations with a number in the middle.
+    let value = ["I18n", "i18n", "L10n", "l10n", "A11y", "a11y"]
+        .iter()
+        .fold(value.to_owned(), |value, it| value.replace(it, "Intl"));
+    let value = value.as_str();
     let mut word = IdentifierWord::default();
     let mut previous = 0_u8;
     let has_words = reads_as_camel_case(value);

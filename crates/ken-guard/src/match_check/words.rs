@@ -44,7 +44,8 @@ const PASSWORD_WORDS: &[&str] = &[
 
 /// Prefixes of [`PASSWORD_WORDS`], as in `your-password` or `DB_PASS`.
 const PASSWORD_WORD_PREFIXES: &[&str] = &[
-    "a", "database", "db", "my", "new", "old", "some", "the", "your",
+    "a", "admin", "database", "db", "demo", "dev", "local", "my", "new", "old", "some", "test",
+    "the", "your",
 ];
 
 /// Parts of a value that is computed, looked up or explained instead of written out.
