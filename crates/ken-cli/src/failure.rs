@@ -218,6 +218,7 @@ fn refusal_code(refusal: &Refusal) -> &'static str {
         | Refusal::NotRevoked(_)
         | Refusal::NotStuck(_)
         | Refusal::MergedAlready { .. }
+        | Refusal::NotInUse(_)
         | Refusal::NothingChanges => "nothing_changes",
         Refusal::TooFewSources { .. } | Refusal::NotDistillable(_) => "not_distillable",
         Refusal::SelfLink | Refusal::SelfMerge => "self_link",

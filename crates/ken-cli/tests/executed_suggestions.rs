@@ -193,6 +193,8 @@ const COMMANDS: &[(&str, &str)] = &[
     ("list --tag {}", "list --tag payments"),
     ("restore ID", "restore $archived"),
     ("restore L-9d2c", "restore $archived"),
+    ("restore {0}", "restore $archived"),
+    ("restore {one}", "restore $archived"),
     ("restore {first}", "restore $archived"),
     ("restore {id}", "restore $archived"),
     (

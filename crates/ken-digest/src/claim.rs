@@ -304,7 +304,9 @@ const PARAGRAPH_WORDS_MAX: usize = 60;
 
 /// Returns whether a text is complete and not cut off in the middle of a paragraph.
 fn is_complete(block: &MarkdownBlock, text: &str) -> bool {
-    block.kind != BlockKind::Paragraph || text.ends_with(['.', '!', ')', '`', '"', '*'])
+    // Authors leave out the full stop before a code block.
+    let is_rule = text.ends_with(char::is_alphanumeric) && Modality::of(text).asks();
+    block.kind != BlockKind::Paragraph || is_rule || text.ends_with(['.', '!', ')', '`', '"', '*'])
 }
 
 /// Returns whether a sentence adds nothing: a greeting, a reference or a lead sentence.

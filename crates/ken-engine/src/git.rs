@@ -53,19 +53,81 @@ pub(crate) fn sync_blocker(place: &LedgerLocation) -> Result<Option<String>, Git
     Ok((!unmerged.is_empty()).then(|| "there are unmerged paths".to_owned()))
 }
 
-/// Returns the paths of committed segments that differ from HEAD, without deleted ones.
+/// Returns the paths of segments in HEAD that are modified in this worktree.
 pub(crate) fn changed_segments(place: &LedgerLocation) -> Result<Vec<String>, GitError> {
+    segments_that_differ(place, "--diff-filter=M")
+}
+
+/// Returns the paths of segments in HEAD that are deleted in this worktree.
+pub(crate) fn deleted_segments(place: &LedgerLocation) -> Result<Vec<String>, GitError> {
+    segments_that_differ(place, "--diff-filter=D")
+}
+
+fn segments_that_differ(place: &LedgerLocation, how: &str) -> Result<Vec<String>, GitError> {
     if head_id(place)?.is_none() {
         return Ok(Vec::new());
     }
-    let segments = format!("{KEN_DIR}/**/*.jsonl");
-    let pathspec = format!(":(glob){segments}");
-    let args = ["diff", "--name-only", "-z", "--diff-filter=M", "HEAD", "--"];
-    let out = run_git(place, &[&args[..], &[&pathspec]].concat())?;
+    let pathspec = format!(":(glob){KEN_DIR}/**/*.jsonl");
+    let args = [
+        // `GitRunner` makes pathspecs literal by default.
+        "--no-literal-pathspecs",
+        "diff",
+        "--name-only",
+        "-z",
+        "--no-renames",
+        "--relative",
+        how,
+        "HEAD",
+        "--",
+        &pathspec,
+    ];
+    let out = run_git(place, &args)?;
     let names = out.split(|byte| *byte == 0).filter(|it| !it.is_empty());
     Ok(names
         .map(|it| String::from_utf8_lossy(it).into_owned())
         .collect())
+}
+
+/// Returns the full name of the current branch, or `HEAD` without one.
+pub(crate) fn branch_name(place: &LedgerLocation) -> String {
+    let name = run_git(place, &["symbolic-ref", "-q", "HEAD"]).unwrap_or_default();
+    let name = String::from_utf8_lossy(&name).trim().to_owned();
+    if name.is_empty() {
+        "HEAD".to_owned()
+    } else {
+        name
+    }
+}
+
+/// Returns those of `paths` that git ignores.
+pub(crate) fn ignored_paths(place: &LedgerLocation, paths: &[&str]) -> Vec<String> {
+    // It fails if none is ignored.
+    let args = [&["check-ignore", "--no-index", "--"], paths].concat();
+    let out = run_git(place, &args).unwrap_or_default();
+    let text = String::from_utf8_lossy(&out);
+    text.lines().map(str::to_owned).collect()
+}
+
+/// Paths of a ledger that git must not ignore: one of each kind of file.
+const SHARED_PATHS: [&str; 3] = [
+    ".ken/VERSION",
+    ".ken/semantic/v1/2026-01-02t03-04-abcdef.jsonl",
+    ".ken/entries/L-00000000-an-entry.md",
+];
+
+/// Returns the reason why git would not share the ledger, if there is one.
+pub(crate) fn ledger_is_ignored(place: &LedgerLocation) -> Option<String> {
+    place.git.as_ref()?;
+    let ignored = ignored_paths(place, &SHARED_PATHS);
+    let first = ignored.first()?;
+    Some(format!(
+        "a .gitignore keeps the ledger out of git (`git check-ignore -v --no-index {first}` names the line)"
+    ))
+}
+
+/// Returns the content of a file in HEAD.
+pub(crate) fn content_in_head(place: &LedgerLocation, path: &str) -> Result<Vec<u8>, GitError> {
+    run_git(place, &["cat-file", "blob", &format!("HEAD:./{path}")])
 }
 
 /// Returns the names of entry files that differ from HEAD, including new ones.

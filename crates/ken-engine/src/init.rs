@@ -7,6 +7,7 @@ use ken_ledger::{Dir as _, DiskError, GitEnv, Ledger, LedgerLocation, RealDir, d
 
 use crate::error::EngineError;
 use crate::files::{open_ken_dir, read_text, write_atomically};
+use crate::git;
 use crate::validity::is_bare_repository;
 
 /// Markers around Ken's lines in a shared file.
@@ -19,7 +20,10 @@ const ATTRIBUTES: &str = "\
 .ken/**/*.md text eol=lf
 ";
 /// Ignored files below `.ken/`.
+/// Begins by including everything: a pattern such as `*.jsonl` of the repository would keep the
+/// ledger out of git.
 const GITIGNORE: &str = "\
+!*
 .index/
 .local/
 index.md
@@ -39,6 +43,8 @@ pub struct InitOutcome {
     /// Written paths, relative to the root; empty if everything existed.
     pub written: Vec<String>,
     pub in_git: bool,
+    /// The reason why git would not share the files.
+    pub ignored: Option<String>,
 }
 
 /// The result of `ken self uninstall`.
@@ -81,7 +87,12 @@ pub(crate) fn init_at(place: LedgerLocation) -> Result<InitOutcome, EngineError>
     }
     let dir = open_ken_dir(&place)?;
     for (path, text) in [(".gitignore", GITIGNORE), ("config.toml", DEFAULT_CONFIG)] {
-        if read_text(&dir, path)?.is_none() {
+        let found = read_text(&dir, path)?;
+        // The file that earlier versions wrote.
+        let is_old = found
+            .as_deref()
+            .is_some_and(|it| format!("!*\n{it}") == text);
+        if found.is_none() || is_old {
             write_atomically(&dir, path, text.as_bytes()).map_err(DiskError::on("write", path))?;
             written.push(format!("{KEN_DIR}/{path}"));
         }
@@ -90,10 +101,24 @@ pub(crate) fn init_at(place: LedgerLocation) -> Result<InitOutcome, EngineError>
         written.extend(write_attributes(&place)?);
     }
     Ok(InitOutcome {
+        in_git: place.git.is_some(),
+        ignored: git::ledger_is_ignored(&place),
         root: place.root,
         written,
-        in_git: place.git.is_some(),
     })
+}
+
+/// Returns those of `paths` that git ignores; none outside git.
+pub fn ignored_files(
+    start: &Path,
+    env: &GitEnv,
+    paths: &[String],
+) -> Result<Vec<String>, EngineError> {
+    let Some(place) = discover(start, env)?.filter(|it| it.git.is_some()) else {
+        return Ok(Vec::new());
+    };
+    let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
+    Ok(git::ignored_paths(&place, &paths))
 }
 
 /// Removes the files that [`init`] created; the ledger only if it is empty or `knowledge` says so.

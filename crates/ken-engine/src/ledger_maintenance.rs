@@ -13,6 +13,7 @@ use ken_ledger::replace::{ReplaceError, ReplaceReport};
 use ken_ledger::{SegmentName, layout};
 
 use crate::config::RepositoryConfig;
+use crate::deleted_segments::{DeletedSegment, find_deleted, restore_deleted};
 use crate::engine::{Engine, READ_TRIES, is_missing_file};
 use crate::error::EngineError;
 use crate::notice::{EngineNotice, LedgerNotice};
@@ -132,11 +133,19 @@ pub(crate) fn recover(
     let now = engine.now();
     // Recovery comes before the sync, because edits of entry files may be based on recovered
     // events.
-    let recovered = engine.ledger.recover(scope, now, &mut *engine.runtime)?;
+    let mut recovered = engine.ledger.recover(scope, now, &mut *engine.runtime)?;
     // Segments that are still cut are found again.
     let is_cut =
         |it: &EngineNotice| matches!(it, EngineNotice::Ledger(LedgerNotice::SegmentCut { .. }));
     engine.notices.retain(|it| !is_cut(it));
+    engine.refresh()?;
+    let branch = git::branch_name(&engine.place);
+    for segment in restore_deleted(engine)? {
+        let name = segment.path.strip_prefix(&format!("{}/", layout::KEN_DIR));
+        let name = name.and_then(|it| it.parse().ok());
+        recovered.segments.extend(name);
+        *recovered.restored.entry(branch.clone()).or_default() += segment.missing;
+    }
     engine.refresh()?;
     sync::sync_before_writing(engine)?;
     files::render_due(engine)?;
@@ -145,7 +154,12 @@ pub(crate) fn recover(
 
 /// Verifies every line of every segment and pack.
 pub(crate) fn check_ledger(engine: &Engine) -> Result<LedgerCheck, EngineError> {
-    Ok(engine.ledger.check()?)
+    let mut checked = engine.ledger.check()?;
+    let deleted = find_deleted(engine)?;
+    checked
+        .findings
+        .extend(deleted.iter().map(DeletedSegment::finding));
+    Ok(checked)
 }
 
 /// Returns the lines of a segment or pack as text.
@@ -163,15 +177,15 @@ pub(crate) fn segment_text(engine: &Engine, path: &str) -> Result<String, Engine
 pub(crate) fn doctor(engine: &mut Engine) -> Result<Vec<DoctorCheck>, EngineError> {
     let checked = engine.ledger.check()?;
     let cut = cut_segments(engine)?;
-    let damaged = checked.findings.iter().filter(|finding| {
-        let is_cut = cut.iter().any(|it| it.segment.path() == finding.file);
-        finding.severity == LedgerSeverity::Damage && !is_cut
-    });
+    let is_cut = |file: &str| cut.iter().any(|it| it.segment.path() == file);
+    let damaged = checked.findings.iter();
+    let damaged = damaged.filter(|it| it.severity == LedgerSeverity::Damage && !is_cut(&it.file));
     let damaged = damaged.count();
     let segments = engine.ledger.list()?.len();
     let copies = verify::unredacted_copies(engine)?.len();
     let unknown: u32 = engine.workspace()?.unknown.values().sum();
     let mut checks: Vec<DoctorCheck> = cut.iter().map(check_cut).collect();
+    checks.extend(find_deleted(engine)?.iter().map(check_deleted));
     checks.extend([
         doctor_check(
             "ledger",
@@ -256,6 +270,19 @@ fn cut_segments(engine: &Engine) -> Result<Vec<CutSegment>, EngineError> {
     Ok(cut)
 }
 
+fn check_deleted(segment: &DeletedSegment) -> DoctorCheck {
+    DoctorCheck {
+        name: "ledger",
+        status: DoctorStatus::Error,
+        message: format!(
+            "{} is deleted: {} missing",
+            segment.path,
+            count_noun(segment.missing, "event")
+        ),
+        fix: Some("ken ledger recover".to_owned()),
+    }
+}
+
 fn check_cut(cut: &CutSegment) -> DoctorCheck {
     let path = cut.segment.tree_path();
     let (message, fix) = match cut.missing {
@@ -310,6 +337,7 @@ fn check_git(engine: &Engine) -> Result<Vec<DoctorCheck>, EngineError> {
     let identity = git::identity(&engine.place);
     let who = identity.as_ref().map(ToString::to_string);
     let lost = engine.ledger.count_lost()?;
+    let ignored = git::ledger_is_ignored(&engine.place);
     let is_shallow = dirs.common_dir.join("shallow").exists();
     Ok(vec![
         doctor_check(
@@ -319,10 +347,18 @@ fn check_git(engine: &Engine) -> Result<Vec<DoctorCheck>, EngineError> {
             || {
                 (
                     DoctorStatus::Warning,
-                    "git has no user.email, so your entries get the name of your account"
-                        .to_owned(),
+                    "git has no user.email, so you can read but not write".to_owned(),
                     "git config user.email YOU@EXAMPLE.ORG",
                 )
+            },
+        ),
+        doctor_check(
+            "shared",
+            ignored.is_none(),
+            "git shares the ledger".to_owned(),
+            || {
+                let why = ignored.clone().unwrap_or_default();
+                (DoctorStatus::Error, why, "ken init")
             },
         ),
         doctor_check(

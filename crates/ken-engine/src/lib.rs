@@ -25,6 +25,7 @@ mod citations;
 pub mod co_occurrence;
 mod config;
 pub mod contradictions;
+mod deleted_segments;
 pub mod distill;
 pub mod drift;
 pub mod duplicates;

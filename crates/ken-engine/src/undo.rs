@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
-use ken_core::decide::{self, EntryHistory, UndoDrafts, is_automatic};
+use ken_core::decide::{self, EntryHistory, Refusal, UndoDrafts, is_automatic};
 use ken_core::ledger::event::{Event, EventSubject, RecordedEvent};
 use ken_core::ledger::step::{Step, StepHistory, StepRole, step_of};
 use ken_core::values::actor::Actor;
@@ -35,20 +35,29 @@ pub(crate) fn undo(
     by: &Actor,
 ) -> Result<UndoneStep, EngineError> {
     sync::sync_before_writing(engine)?;
-    let step = find_step(engine, by, |step| {
-        let is_done = !matches!(step.role, StepRole::Undo(_));
-        match wanted {
-            Some(id) if id == step.id && !is_done => ControlFlow::Break(None),
-            Some(id) => found(id == step.id, step),
-            None => found(is_done, step),
+    let mut without_effect = BTreeSet::new();
+    loop {
+        let step = find_step(engine, by, |step| {
+            let is_done = !matches!(step.role, StepRole::Undo(_));
+            match wanted {
+                Some(id) if id == step.id && !is_done => ControlFlow::Break(None),
+                Some(id) => found(id == step.id, step),
+                None => found(is_done && !without_effect.contains(&step.id), step),
+            }
+        })?;
+        let step = step.ok_or_else(|| match wanted {
+            Some(id) => EngineError::Usage(format!("{by} has no step {id} to undo")),
+            None => EngineError::Usage(format!("{by} has no step to undo")),
+        })?;
+        let id = step.id;
+        match reverse(engine, step, StepRole::Undo(id), by) {
+            // A step that changed nothing must not end the stack.
+            Err(EngineError::Refused(Refusal::NothingChanges)) if wanted.is_none() => {
+                without_effect.insert(id);
+            }
+            undone => return undone,
         }
-    })?;
-    let step = step.ok_or_else(|| match wanted {
-        Some(id) => EngineError::Usage(format!("{by} has no step {id} to undo")),
-        None => EngineError::Usage(format!("{by} has no step to undo")),
-    })?;
-    let id = step.id;
-    reverse(engine, step, StepRole::Undo(id), by)
+    }
 }
 
 /// Repeats the step of `by` that was undone last.

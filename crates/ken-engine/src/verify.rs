@@ -22,6 +22,7 @@ pub use ken_core::health::gates::{GateFinding, GateLevel, GateResult, GateVerdic
 
 use crate::citations;
 use crate::config::RepositoryConfig;
+use crate::deleted_segments::{DeletedSegment, find_deleted};
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::files::{self, UnredactedFile};
@@ -164,8 +165,11 @@ fn verify_everything(
         )
     });
     let (checked, impact) = (checked?, impact?);
+    let deleted = find_deleted(engine)?;
+    let damage = checked.findings.into_iter();
+    let damage = damage.chain(deleted.iter().map(DeletedSegment::finding));
     // Damage goes first: it may be the cause of other findings.
-    findings.splice(0..0, checked.findings.into_iter().map(ledger_finding));
+    findings.splice(0..0, damage.map(ledger_finding));
     findings.extend(impact.validity_findings(config.verify.fail_on));
     engine.notices.extend(edit_notices(&pending));
     Ok(VerifyOutcome {

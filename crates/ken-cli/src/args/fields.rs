@@ -17,7 +17,8 @@ pub(crate) struct EntryFieldArgs {
     /// Further explanation, which search finds and `ken show` prints
     #[arg(long, value_name = "TEXT")]
     pub(crate) body: Option<Body>,
-    /// Anchor in the code, relative to the repository root: PATH, PATH#SYMBOL or PATH:FIRST-LAST
+    /// Anchor in the code, relative to the repository root: PATH, PATH#SYMBOL or PATH:FIRST-LAST.
+    /// Of a PATH alone, Ken checks only that it exists
     #[arg(long, value_name = "ANCHOR")]
     pub(crate) anchor: Vec<CodeLocation>,
     /// Step that verifies the claim; at most three

@@ -135,7 +135,7 @@ fn page_text(state: &BrowserState, width: usize) -> String {
                 ListRow::Listed(_) => String::new(),
                 ListRow::Found(hit) => match_text(hit),
             };
-            let sureness = confidence_text(&row.facts(state.today), state.today);
+            let sureness = confidence_text(row.entry(), &row.facts(state.today), state.today);
             let entry = entry_text::render_entry(row.entry(), of(|it| &it.versions), &[], width);
             format!("{sureness}\n{matching}\n{entry}")
         }

@@ -37,6 +37,9 @@ pub(super) fn run(
 ) -> Result<CommandExit, CommandFailure> {
     let surroundings = &session.surroundings;
     let made = ken_engine::init::init(&surroundings.start, &surroundings.git)?;
+    if let Some(why) = &made.ignored {
+        session.printer.note(why)?;
+    }
     let root = made.root.display().to_string();
     if session.is_json() {
         let (written, in_git) = (made.written, made.in_git);

@@ -48,6 +48,7 @@ pub(super) fn run(
         entry,
         versions,
         approvals,
+        merged,
         posterior,
         grounds,
     } = session.read_shown(ExposureChannel::Show, ask, |it| vec![it.entry.id])?;
@@ -56,6 +57,7 @@ pub(super) fn run(
         session.printer.text(entry_text::render_entry(
             &entry, &versions, &approvals, width,
         ))?;
+        session.printer.text(entry_text::merged_lines(&merged))?;
         match &grounds {
             Some(grounds) => session.printer.text(confidence_details(&entry, grounds))?,
             None => session
@@ -81,6 +83,8 @@ struct EntryDetails {
     entry: Entry,
     versions: Vec<RecordedEvent>,
     approvals: Vec<(EntryApproval, ApprovalValidity)>,
+    /// The entries that were merged into it.
+    merged: Vec<Entry>,
     posterior: BetaPosterior,
     grounds: Option<ConfidenceReport>,
 }
@@ -95,7 +99,9 @@ fn load_details(
     let grounds = (explain || is_used)
         .then(|| engine.explain_confidence(&entry))
         .transpose()?;
+    let merged = entry.merged_from.iter().map(|id| engine.entry(*id));
     Ok(EntryDetails {
+        merged: merged.collect::<Result<_, _>>()?,
         versions: versions(engine, &entry)?,
         approvals: engine.approval_validities(&entry)?,
         posterior: grounds

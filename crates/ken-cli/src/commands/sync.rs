@@ -7,7 +7,7 @@ use clap::Args;
 use ken_core::values::id::EntryId;
 use ken_engine::notice::EngineNotice;
 use ken_engine::remote::PushSelection;
-use ken_engine::sync::BulkDeletion;
+use ken_engine::sync::{BulkDeletion, SyncOutcome};
 use ken_engine::validity::ReanchorOutcome;
 use serde::Serialize;
 
@@ -81,11 +81,7 @@ pub(super) fn run(
             .printer
             .talk(format_args!("recorded {edits}{state}"))?;
         tell_anchors(session, &synced.anchors)?;
-        for id in &synced.concurrent {
-            session.printer.note(&format!(
-                "{id} has concurrent versions; `ken show {id}` shows them, `ken edit {id}` settles them"
-            ))?;
-        }
+        tell_unsettled(session, &synced)?;
         for (id, file) in &synced.missing_uncommitted {
             session.printer.note(&format!(
                 ".ken/entries/{file} was deleted before it was committed, so {id} is unchanged"
@@ -124,6 +120,21 @@ pub(super) fn run(
         CommandExit::Refused
     };
     Ok(exchanged.exit.unwrap_or(own))
+}
+
+/// Names the entries that a person has to settle.
+fn tell_unsettled(session: &mut Session<'_>, synced: &SyncOutcome) -> Result<(), CommandFailure> {
+    for id in &synced.concurrent {
+        session.printer.note(&format!(
+            "{id} has concurrent versions; `ken show {id}` shows them, `ken edit {id}` settles them"
+        ))?;
+    }
+    for (one, other) in &synced.mutual {
+        session.printer.note(&format!(
+            "{one} and {other} replace each other, so neither is in use; `ken restore {one}` restores the first"
+        ))?;
+    }
+    Ok(())
 }
 
 /// Returns the file of an edit that was not recorded.

@@ -38,6 +38,21 @@ pub(crate) fn render_entry(
     builder.out
 }
 
+/// Renders the entries that were merged into another one, with their citations.
+pub(crate) fn merged_lines(merged: &[Entry]) -> String {
+    let mut out = String::new();
+    for (at, entry) in merged.iter().enumerate() {
+        let label = if at == 0 { "merged" } else { "" };
+        let label = styled(DIM, format_args!("{label:<LABEL_WIDTH$}"));
+        let cites = entry.citations.iter();
+        let cites = cites.map(|it| format!("{}:{}", it.evidence_type.name(), it.evidence_ref));
+        let cites: Vec<String> = cites.collect();
+        let cites = escape_invisible(&cites.join(", "));
+        let _ = writeln!(out, "{label}{} (cites {cites})", entry.id);
+    }
+    out
+}
+
 /// Renders the confidence in an entry and the evidence of use behind it.
 pub(crate) fn confidence_line(posterior: BetaPosterior) -> String {
     let label = styled(DIM, format_args!("{:<LABEL_WIDTH$}", "confidence"));

@@ -29,7 +29,7 @@ pub(crate) fn hit_text(hit: &SearchHit, today: Date, width: usize) -> String {
         "{}{label}  {kind}  {}  {}\n",
         styled(BOLD, entry.id),
         styled(status_style(status), status.name()),
-        confidence_text(&hit.facts, today),
+        confidence_text(&hit.entry, &hit.facts, today),
     );
     let statement = entry
         .content
@@ -65,8 +65,8 @@ pub(crate) fn match_text(hit: &SearchHit) -> String {
 }
 
 /// Renders the confidence in an entry, its validity and its last confirmation.
-pub(crate) fn confidence_text(facts: &EntryFacts, today: Date) -> String {
-    let standing = styled(DIM, validity_text(facts, today));
+pub(crate) fn confidence_text(entry: &Entry, facts: &EntryFacts, today: Date) -> String {
+    let standing = styled(DIM, validity_text(entry, facts, today));
     format!("{}  {standing}", confidence_bar(facts.posterior.mean()))
 }
 
@@ -101,8 +101,9 @@ fn confidence_bar(confidence: f64) -> String {
 }
 
 /// Renders the validity and the time of the last confirmation, or else of the proposal.
-fn validity_text(facts: &EntryFacts, today: Date) -> String {
+fn validity_text(entry: &Entry, facts: &EntryFacts, today: Date) -> String {
     let mark = match facts.validity {
+        Validity::Holds if entry.is_checked_by_existence() => "✓ file exists",
         Validity::Holds => "✓ holds",
         Validity::Changed => "~ code changed",
         Validity::Broken => "✗ broken",

@@ -64,6 +64,7 @@ pub(crate) fn confidence_details(entry: &Entry, grounds: &ConfidenceReport) -> S
     let validity = match grounds.validity {
         // For an entry without anchors and conditions, "unverifiable" would sound like a defect.
         Validity::Unverifiable => "no anchors or conditions to check".to_owned(),
+        Validity::Holds if entry.is_checked_by_existence() => "the file exists".to_owned(),
         known @ (Validity::Holds | Validity::Changed | Validity::Broken) => enum_label(&known),
     };
     let lines = [

@@ -490,3 +490,83 @@ fn two_branches_that_follow_the_same_move_write_one_event() {
     let log = env.run(["log", &id]).success().stdout;
     assert_eq!(log.matches("reanchored").count(), 1, "{log}");
 }
+
+#[test]
+fn a_file_that_cannot_be_read_is_reported_until_it_is_corrected() {
+    let env = repository_with_ledger();
+    let id = add_lesson(&env, "Charging twice is safe");
+    commit_all(&env, "a lesson");
+    let path = entry_path(&env, &id);
+    let text = env.read(&path);
+    env.write(
+        &path,
+        &text.replacen("schema_version:", "schema_version: [", 1),
+    );
+    for _ in 0..2 {
+        let synced = env.run(["sync"]);
+        assert_eq!(synced.exit, 1, "{synced}");
+        assert!(synced.stderr.contains("was not recorded"), "{synced}");
+        let doctor = env.run(["doctor"]);
+        assert!(
+            !doctor
+                .stdout
+                .contains("every edit of an entry file is recorded"),
+            "{doctor}"
+        );
+    }
+    env.write(&path, &text);
+    let _ = env.run(["sync"]).success();
+}
+
+#[test]
+fn edits_beside_a_source_that_no_event_cites_wait_until_it_is_cited() {
+    let env = repository_with_ledger();
+    let id = add_lesson(&env, "Charging twice is safe");
+    commit_all(&env, "a lesson");
+    let path = entry_path(&env, &id);
+    let text = env.read(&path);
+    let more = text.replace("sources:\n", "sources:\n  - resource: \"pr:777\"\n");
+    assert_ne!(more, text);
+    for wording in ["Charging thrice is safe", "Charging four times is safe"] {
+        env.write(&path, &more.replace("Charging twice is safe", wording));
+        let synced = env.run(["sync"]);
+        assert_eq!(synced.exit, 1, "{synced}");
+        assert!(
+            synced.stderr.contains("no event cites its source"),
+            "{synced}"
+        );
+    }
+    let _ = env.run(["entry", "cite", &id, "pr:777"]).success();
+    let _ = env.run(["sync"]).success();
+    let shown = env.run(["show", &id]).success();
+    assert!(
+        shown.stdout.contains("Charging four times is safe"),
+        "{shown}"
+    );
+    assert!(!shown.stdout.contains("concurrently"), "{shown}");
+}
+
+#[test]
+fn files_that_were_never_written_are_written_by_sync() {
+    let env = repository_with_ledger();
+    let first = add_lesson(&env, "Charging twice is safe");
+    commit_all(&env, "a lesson");
+    let second = add_lesson(&env, "Refunds need a key");
+    // As if the process had been killed before it wrote the file and its records.
+    for known in [true, false] {
+        fs::remove_file(env.root().join(entry_path(&env, &second))).unwrap();
+        let seen = env.root().join(".ken/.local/views-seen");
+        let text = fs::read_to_string(&seen).unwrap_or_default();
+        if known {
+            let kept = text.lines().filter(|line| !line.contains(&second));
+            let kept: Vec<&str> = kept.collect();
+            fs::write(&seen, kept.join("\n") + "\n").unwrap();
+        } else {
+            let _ = fs::remove_file(&seen);
+        }
+        let synced = env.run(["sync"]).success();
+        assert!(!synced.stderr.contains("was deleted"), "{synced}");
+        assert!(env.root().join(entry_path(&env, &second)).exists());
+    }
+    assert!(env.root().join(entry_path(&env, &first)).exists());
+}

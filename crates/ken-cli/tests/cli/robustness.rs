@@ -381,3 +381,55 @@ fn an_anchor_that_cannot_be_read_says_exactly_why() {
     let _ = add("real/pay.rs#charge").success();
     let _ = add("src/latin.py#f").success();
 }
+
+#[test]
+fn a_deleted_segment_is_reported_and_restored_from_git() {
+    let (env, path, [first, _]) = repository_with_sealed_segment();
+    let whole = fs::read(&path).unwrap();
+    fs::remove_file(&path).unwrap();
+    let shown = path.strip_prefix(env.root()).unwrap().display().to_string();
+    let doctor = env.run(["doctor"]);
+    let told = format!("{shown} is deleted: 2 events missing");
+    assert!(doctor.stdout.contains(&told), "{doctor}");
+    for command in [&["verify"][..], &["ledger", "check"]] {
+        let run = env.run(command);
+        assert_ne!(run.exit, 0, "{run}");
+        let all = format!("{}{}", run.stdout, run.stderr);
+        assert!(
+            all.contains("the file is deleted: 2 of its events"),
+            "{run}"
+        );
+    }
+    let recovered = env.run(["ledger", "recover"]).success();
+    assert!(recovered.stdout.contains(&shown), "{recovered}");
+    assert_eq!(fs::read(&path).unwrap(), whole);
+    let _ = env.run(["show", &first]).success();
+    let again = env.run(["ledger", "recover"]).success();
+    assert!(again.stderr.contains("no events are missing"), "{again}");
+}
+
+#[test]
+fn a_gitignore_of_the_repository_does_not_keep_the_ledger_out_of_git() {
+    let env = empty_folder().in_git();
+    env.write(".gitignore", "*.jsonl\n*skills*\n");
+    let _ = env.run(["init"]).success();
+    let _ = add_lesson(&env, "Agent skills are loaded lazily");
+    let tracked = env.git(["status", "--short", "-uall"]);
+    assert!(tracked.contains(".jsonl"), "{tracked}");
+    assert!(tracked.contains("agent-skills"), "{tracked}");
+    assert!(!tracked.contains(".index"), "{tracked}");
+    let doctor = env.run(["doctor"]).success();
+    assert!(doctor.stdout.contains("git shares the ledger"), "{doctor}");
+    // A folder that is ignored as a whole cannot be included from inside.
+    env.write(".gitignore", ".*\n");
+    let doctor = env.run(["doctor"]);
+    assert!(
+        doctor.stdout.contains("keeps the ledger out of git"),
+        "{doctor}"
+    );
+    let init = env.run(["init"]).success();
+    assert!(
+        init.stderr.contains("keeps the ledger out of git"),
+        "{init}"
+    );
+}

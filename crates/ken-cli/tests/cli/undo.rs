@@ -2,7 +2,7 @@
 
 use ken_testkit::test_env::TestEnvironment;
 
-use super::support::{add_lesson, folder_with_ledger};
+use super::support::{add_lesson, commit_all, folder_with_ledger, repository_with_ledger};
 use crate::digest::repository_with_documents;
 
 fn statement(env: &TestEnvironment, id: &str) -> String {
@@ -209,4 +209,96 @@ fn many_lines_are_one_step() {
         redone.stderr
     );
     assert_eq!(live(&env), 150);
+}
+
+#[test]
+fn an_edit_without_effect_is_refused_and_does_not_block_undo() {
+    let env = folder_with_ledger();
+    let id = add_lesson(&env, "First wording");
+    let _ = env.run(["edit", &id, "--tag", "two"]).success();
+    for args in [
+        &["edit", &id, "--tag", "two"][..],
+        &["edit", &id, "--untag", "other"],
+        &["edit", &id, "--statement", "First wording"],
+    ] {
+        let run = env.run(args);
+        assert_eq!(run.exit, 1, "{run}");
+        assert!(run.stderr.contains("nothing would change"), "{run}");
+    }
+    let _ = env.run(["undo"]).success();
+    let shown = env.run(["show", &id, "--format", "json"]).success().json();
+    assert_eq!(shown["tags"], serde_json::Value::Null, "{shown}");
+}
+
+#[test]
+fn a_merge_keeps_anchors_and_steps_and_shows_the_citations_of_both() {
+    let env = folder_with_ledger();
+    env.write("a.md", "hello\n");
+    let text = "The alpha file holds greeting text for the demo.";
+    let first = env.run(["add", text, "--cite", "pr:1", "--verify", "cat a.md"]);
+    let first = first.success().line();
+    let text = "The alpha file holds the greeting text for the demo.";
+    let second = env.run(["add", text, "--cite", "pr:2", "--anchor", "a.md"]);
+    let second = second.success().line();
+    let _ = env
+        .run(["entry", "merge", &second, "--into", &first])
+        .success();
+    let shown = env.run(["show", &first]).success().stdout;
+    for part in [
+        "a.md",
+        "1. cat a.md",
+        "pr:1",
+        &format!("{second} (cites pr:2)"),
+    ] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    let _ = env.run(["undo"]).success();
+    let shown = env.run(["show", &first]).success().stdout;
+    assert!(shown.contains("anchors    none"), "{shown}");
+}
+
+#[test]
+fn entries_do_not_vanish_in_merges_of_both_directions() {
+    for (merge, name) in [("merge", "--into"), ("supersede", "")] {
+        let env = folder_with_ledger();
+        let one = add_lesson(&env, "Run the tests with make test.");
+        let other = add_lesson(&env, "Use make test to run the tests.");
+        let run = |a: &str, b: &str| {
+            let words = ["entry", merge, a, name, b].into_iter();
+            env.run(words.filter(|it| !it.is_empty()))
+        };
+        let _ = run(&one, &other).success();
+        let refused = run(&other, &one);
+        assert_eq!(refused.exit, 1, "{refused}");
+        assert!(refused.stderr.contains("restore it first"), "{refused}");
+        assert_eq!(live(&env), 1);
+    }
+}
+
+#[test]
+fn sync_tells_about_entries_that_two_branches_merged_into_each_other() {
+    let env = repository_with_ledger();
+    let one = add_lesson(&env, "Run the tests with make test.");
+    let other = add_lesson(&env, "Use make test to run the tests.");
+    commit_all(&env, "two lessons");
+    let _ = env.git(["checkout", "-q", "-b", "side"]);
+    let _ = env
+        .run(["entry", "merge", &one, "--into", &other])
+        .success();
+    commit_all(&env, "one into the other");
+    let _ = env.git(["checkout", "-q", "-"]);
+    let _ = env
+        .run(["entry", "merge", &other, "--into", &one])
+        .success();
+    commit_all(&env, "the other into one");
+    // The entry files conflict, the ledger does not.
+    let _ = env.git_succeeds(["merge", "-q", "--no-edit", "side"]);
+    let _ = env.run(["sync"]);
+    commit_all(&env, "merge");
+    let synced = env.run(["sync"]).success();
+    assert!(synced.stderr.contains("replace each other"), "{synced}");
+    let _ = env.run(["restore", &one]).success();
+    assert_eq!(live(&env), 1);
+    let synced = env.run(["sync"]).success();
+    assert!(!synced.stderr.contains("replace each other"), "{synced}");
 }

@@ -619,3 +619,40 @@ fn a_bare_repository_is_checked_from_its_commits_alone() {
     assert_eq!(entry_ids(&found["invalid"]), [id.as_str()]);
     assert!(found["invalid"][0]["anchors"][0]["diff"].is_string());
 }
+
+#[test]
+fn anchors_follow_a_renamed_file() {
+    let (env, symbol) = repository_with_anchored_lesson();
+    let file = add_lesson_with(
+        &env,
+        "The file has the ledger.",
+        &["--anchor", "src/pay.rs"],
+    );
+    let lines = add_lesson_with(&env, "The head is short.", &["--anchor", "src/pay.rs:1-2"]);
+    commit_all(&env, "lessons");
+    let _ = env.git(["mv", "src/pay.rs", "src/till.rs"]);
+    commit_all(&env, "move");
+    let _ = env.git(["mv", "src/till.rs", "src/desk.rs"]);
+    let synced = env.run(["sync"]).success();
+    assert!(
+        synced.stderr.contains("3 entries whose code moved"),
+        "{synced}"
+    );
+    for id in [symbol, file, lines] {
+        let shown = env.run(["show", &id]).success();
+        assert!(shown.stdout.contains("src/desk.rs"), "{shown}");
+    }
+    let verified = env.run(["verify"]).success();
+    assert!(verified.stdout.contains("0 findings"), "{verified}");
+}
+
+#[test]
+fn an_anchor_of_a_whole_file_says_that_the_file_exists() {
+    let (env, _) = repository_with_anchored_lesson();
+    let id = add_lesson_with(&env, "The till has a drawer.", &["--anchor", "src/pay.rs"]);
+    env.write("src/pay.rs", "x\n");
+    let found = env.run(["search", "till drawer"]).success();
+    assert!(found.stdout.contains("✓ file exists"), "{found}");
+    let shown = env.run(["show", &id, "--explain"]).success();
+    assert!(shown.stdout.contains("the file exists"), "{shown}");
+}

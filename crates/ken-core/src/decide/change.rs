@@ -31,6 +31,13 @@ pub fn edit(
 ) -> Result<Draft, Refusal> {
     ensure_writable(entry)?;
     let content = entry.content.clone().ok_or(Refusal::NoContent(entry.id))?;
+    // Fields that already have the value are no change: an edit without effect could not be undone.
+    // An edit that settles concurrent versions, or follows an older one, keeps them.
+    let changes = if entry.concurrent.is_empty() && base.is_none() {
+        content.changes_to(&content.clone().with(changes))
+    } else {
+        changes
+    };
     if changes.is_empty() {
         return Err(Refusal::NothingChanges);
     }

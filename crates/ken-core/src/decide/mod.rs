@@ -121,6 +121,8 @@ pub enum Refusal {
     SelfMerge,
     #[error("{entry} is already merged into {into}")]
     MergedAlready { entry: EntryId, into: EntryId },
+    #[error("{0} is archived, retracted or replaced; restore it first (`ken restore {0}`)")]
+    NotInUse(EntryId),
     #[error("{what} requires a person; {by} is not one")]
     PersonNeeded { what: &'static str, by: Actor },
     #[error("{what} cannot be undone")]

@@ -36,6 +36,10 @@ pub fn merge(target: &Entry, sources: &[Entry], wording: MergeWording) -> Result
         .content
         .as_ref()
         .ok_or(Refusal::NoContent(target.id))?;
+    // Otherwise both entries would disappear.
+    if !target.is_live() {
+        return Err(Refusal::NotInUse(target.id));
+    }
     let mut absorbed: BTreeSet<EntryId> = BTreeSet::new();
     let mut longest = &content.statement;
     let mut tags = content.tags.clone();
@@ -82,7 +86,7 @@ pub fn merge(target: &Entry, sources: &[Entry], wording: MergeWording) -> Result
     let changes = ContentChanges {
         statement,
         tags: (tags != content.tags).then_some(tags),
-        ..ContentChanges::default()
+        ..united_evidence(content, sources)
     };
     let about = [target.id].into_iter().chain(absorbed.iter().copied());
     Ok(Draft {
@@ -96,6 +100,32 @@ pub fn merge(target: &Entry, sources: &[Entry], wording: MergeWording) -> Result
             origin,
         }),
     })
+}
+
+/// Returns the anchors and verification steps of all entries, if they differ from the target's.
+///
+/// Otherwise nothing would check the claim against the code any more.
+fn united_evidence(target: &Content, sources: &[Entry]) -> ContentChanges {
+    let (mut anchors, mut verify) = (target.anchors.clone(), target.verify.clone());
+    for theirs in sources.iter().filter_map(|it| it.content.as_ref()) {
+        for anchor in &theirs.anchors {
+            if anchors.iter().all(|own| own.at != anchor.at) {
+                anchors.push(anchor.clone());
+            }
+        }
+        for step in &theirs.verify {
+            if !verify.contains(step) {
+                verify.push(step.clone());
+            }
+        }
+    }
+    anchors.truncate(Content::ANCHORS_MAX);
+    verify.truncate(Content::STEPS_MAX);
+    ContentChanges {
+        anchors: (anchors != target.anchors).then_some(anchors),
+        verify: (verify != target.verify).then_some(verify),
+        ..ContentChanges::default()
+    }
 }
 
 /// Returns the merge strategy, and the new statement if it differs from the target's.
@@ -129,6 +159,9 @@ pub fn supersede(old: &Entry, new: &Entry) -> Result<Draft, Refusal> {
     }
     if old.superseded_by == Some(new.id) {
         return Err(Refusal::NothingChanges);
+    }
+    if !new.is_live() {
+        return Err(Refusal::NotInUse(new.id));
     }
     Ok(Draft {
         about: vec![old.id.into(), new.id.into()],

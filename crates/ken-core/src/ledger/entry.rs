@@ -15,6 +15,7 @@ use crate::ledger::event::{
     Switch,
 };
 use crate::values::actor::Actor;
+use crate::values::anchor::FilePart;
 use crate::values::citation::Citation;
 use crate::values::content::{Content, DecayClass, EntryScope};
 use crate::values::hlc::Hlc;
@@ -277,6 +278,17 @@ impl Entry {
     pub fn is_checkable(&self) -> bool {
         let content = self.content.as_ref();
         content.is_some_and(|it| !it.anchors.is_empty() || !it.depends_on.is_empty())
+    }
+
+    /// Returns whether a check only looks whether files exist: every anchor is a whole file or
+    /// folder, and there are no conditions.
+    pub fn is_checked_by_existence(&self) -> bool {
+        self.content.as_ref().is_some_and(|content| {
+            let mut anchors = content.anchors.iter();
+            !content.anchors.is_empty()
+                && content.depends_on.is_empty()
+                && anchors.all(|it| *it.at.part() == FilePart::File)
+        })
     }
 
     /// Returns the thread of work the entry belongs to, or `None` once its scope was widened.

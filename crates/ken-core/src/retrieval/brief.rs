@@ -82,6 +82,15 @@ fn norm_match(entry: &Entry, paths: &[String]) -> Option<NormMatch> {
     paths.iter().any(covers).then_some(NormMatch::TaskPaths)
 }
 
+/// Returns whether an entry applies to one of `paths`: it names no globs, or one of them matches.
+/// Without paths, every entry applies.
+pub fn applies_to_paths(entry: &Entry, paths: &[String]) -> bool {
+    let globs = entry.content.as_ref().map(|it| &it.applies_to[..]);
+    let globs = globs.unwrap_or_default();
+    let mut all = paths.iter();
+    globs.is_empty() || paths.is_empty() || all.any(|path| globs.iter().any(|it| it.overlaps(path)))
+}
+
 /// Removes norms that are about files other than `paths`.
 ///
 /// The words of a norm such as "Changes to `src/pay/` must be reviewed" match many prompts. Outside

@@ -19,6 +19,7 @@ pub(super) struct DocumentText {
 }
 
 /// Documents, texts and claims of one audit.
+#[derive(Default)]
 pub(super) struct LoadedDocuments {
     pub(super) documents: Vec<AuditedDocument>,
     pub(super) texts: Vec<DocumentText>,
@@ -40,17 +41,14 @@ pub(super) fn load_documents(
         only.is_empty() || only.iter().any(names)
     };
     check_names(files, only)?;
-    let mut read = LoadedDocuments {
-        documents: Vec::new(),
-        texts: Vec::new(),
-        claims: Vec::new(),
-        references: Vec::new(),
-        unreadable: Vec::new(),
-    };
+    let mut read = LoadedDocuments::default();
     let mut first: HashMap<blake3::Hash, String> = HashMap::new();
+    let mut selected = files.all().iter().filter(|path| wanted(path));
+    let has_known = only.is_empty() || selected.any(|path| source_kind(path).is_some());
     for path in files.all().iter().filter(|path| wanted(path)) {
-        // A file named explicitly is audited even if its name is not a known document.
-        let named = only.contains(path);
+        // A file named explicitly is audited even if its name is not a known document, and so are
+        // the Markdown files of a named folder without known ones.
+        let named = only.contains(path) || !has_known && path.ends_with(".md");
         let Some(kind) =
             source_kind(path).or_else(|| named.then_some(ken_digest::SourceKind::Instructions))
         else {

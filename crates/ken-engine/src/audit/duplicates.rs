@@ -8,20 +8,21 @@ use ken_core::trust::contradiction::{
 use ken_core::trust::similarity::{
     SimilarityVerdict, StatementSet, StatementSketch, TokenizedStatement, classify_similarity,
 };
+use ken_digest::MentionKind;
 
 use super::citations::prose_words;
-use super::file_lookup::parent_folder;
+use super::file_lookup::{FileLookup, parent_folder};
 use super::{AuditFinding, AuditedClaim, FindingKind, OtherClaim};
 
 /// Returns a finding for each pair of claims that duplicate or contradict each other.
-pub(super) fn check(claims: &[AuditedClaim]) -> Vec<AuditFinding> {
-    let mut findings = find_duplicates(claims);
+pub(super) fn check(files: &FileLookup, claims: &[AuditedClaim]) -> Vec<AuditFinding> {
+    let mut findings = find_duplicates(files, claims);
     findings.extend(find_contradictions(claims));
     findings
 }
 
 /// Returns a finding for each pair of duplicates.
-fn find_duplicates(claims: &[AuditedClaim]) -> Vec<AuditFinding> {
+fn find_duplicates(files: &FileLookup, claims: &[AuditedClaim]) -> Vec<AuditFinding> {
     let compared: Vec<TokenizedStatement> = claims
         .iter()
         .map(|it| TokenizedStatement::parse(&it.found.text))
@@ -37,6 +38,7 @@ fn find_duplicates(claims: &[AuditedClaim]) -> Vec<AuditFinding> {
     for (one, other) in pairs {
         let (one, other) = (one.min(other), one.max(other));
         let is_same = apply_together(&claims[one], &claims[other])
+            && !run_in_different_packages(files, &claims[one], &claims[other])
             && is_duplicate(
                 (&claims[one], &compared[one]),
                 (&claims[other], &compared[other]),
@@ -286,6 +288,30 @@ fn apply_together(one: &AuditedClaim, other: &AuditedClaim) -> bool {
     have_same_scope && govern_together(&one.document, &other.document)
 }
 
+/// Manifests of packages, whose commands run in the folder of the manifest.
+const MANIFESTS: [&str; 5] = [
+    "package.json",
+    "Cargo.toml",
+    "pyproject.toml",
+    "go.mod",
+    "Makefile",
+];
+
+/// Returns true if both claims name a command, and one of them is in a package of its own: `make
+/// test` there is not `make test` at the root.
+fn run_in_different_packages(files: &FileLookup, one: &AuditedClaim, other: &AuditedClaim) -> bool {
+    let has_command = |it: &AuditedClaim| {
+        let mut mentions = it.found.mentions.iter();
+        mentions.any(|mention| mention.kind == MentionKind::Command)
+    };
+    let package = |it: &AuditedClaim| {
+        let folder = governed_folder(&it.document);
+        let of = |name: &&str| files.is_file(&format!("{folder}/{name}"));
+        (!folder.is_empty() && MANIFESTS.iter().any(of)).then(|| folder.to_owned())
+    };
+    has_command(one) && has_command(other) && package(one) != package(other)
+}
+
 /// Returns true if the folder of one document contains the other's.
 fn govern_together(one: &str, other: &str) -> bool {
     let (one, other) = (governed_folder(one), governed_folder(other));
@@ -298,7 +324,7 @@ fn govern_together(one: &str, other: &str) -> bool {
 }
 
 /// Returns the folder a document applies to. A document in a hidden folder applies to its parent.
-fn governed_folder(document: &str) -> &str {
+pub(crate) fn governed_folder(document: &str) -> &str {
     let folder = parent_folder(document);
     let hidden = folder
         .match_indices('.')

@@ -131,7 +131,12 @@ impl FileLookup {
     /// Reads a document; `Ok(None)` if it is missing, the reason if it cannot be read.
     pub(super) fn read_document(&self, path: &str) -> Result<Option<String>, &'static str> {
         let Some(bytes) = self.work.read(path).map_err(|_| "it cannot be opened")? else {
-            return Ok(None);
+            let is_link = self.work.is_link(path);
+            return if is_link {
+                Err("it is a symbolic link; name the file it leads to")
+            } else {
+                Ok(None)
+            };
         };
         if bytes.len() > FILE_BYTES_MAX {
             return Err("it is larger than 1 MiB");

@@ -22,6 +22,7 @@ use serde::Serialize;
 
 use crate::error::EngineError;
 use crate::guard::{FindingSeverity, Guard, Mode, ScanAxis};
+pub(crate) use duplicates::governed_folder;
 use file_lookup::FileLookup;
 use history::History;
 
@@ -281,13 +282,17 @@ pub(crate) fn audit_at(
     ));
     findings.extend(symbols::check(&files, &history, &claims));
     findings.extend(contradicted::check(&files, &read.references, &claims));
-    findings.extend(duplicates::check(&claims));
+    findings.extend(duplicates::check(&files, &claims));
     if options.with_changed {
         findings.extend(staleness::check(&history, &claims, &read.documents));
     }
     // The checks run one after another, but readers fix a document from top to bottom.
     findings.sort_by(|a, b| {
         (&a.document, a.line, a.kind, &a.message).cmp(&(&b.document, b.line, b.kind, &b.message))
+    });
+    // A path and its link on one line are one finding.
+    findings.dedup_by(|a, b| {
+        (&a.document, a.line, a.kind, &a.message) == (&b.document, b.line, b.kind, &b.message)
     });
     Ok(AuditReport {
         documents: read.documents,

@@ -139,7 +139,8 @@ pub(crate) fn quarantined_entries(engine: &Engine) -> Result<Vec<QuarantinedEntr
         lifecycle: LifecycleFilter::All,
         ..EntryFilter::default()
     })?;
-    let quarantined = all.into_iter().filter(|entry| !entry.quarantine.is_empty());
+    let waits = |entry: &Entry| !entry.quarantine.is_empty() && entry.retracted.is_none();
+    let quarantined = all.into_iter().filter(waits);
     quarantined
         .map(|entry| {
             let why = quarantine_reason(engine, &entry)?;

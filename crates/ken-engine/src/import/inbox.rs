@@ -12,7 +12,7 @@ use ken_ledger::{Dir as _, DiskError};
 use serde::{Deserialize, Serialize};
 
 use super::{ClaimSelection, inbox_folder};
-use crate::audit::{AuditReport, AuditedClaim};
+use crate::audit::{AuditReport, AuditedClaim, governed_folder};
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::files::write_atomically;
@@ -136,6 +136,13 @@ fn claim_from_audit(
     staged.verify = found.verify.clone();
     staged.depends_on = file_conditions(claim);
     staged.applies_to.clone_from(&found.applies_to);
+    // The rules of `web/AGENTS.md` are about the files below `web`.
+    let folder = governed_folder(&claim.document);
+    if staged.applies_to.is_empty() && !folder.is_empty() {
+        staged
+            .applies_to
+            .extend(format!("{folder}/**").parse::<Glob>().ok());
+    }
     let about = findings.get(&(claim.document.as_str(), found.line));
     staged.findings = about.cloned().unwrap_or_default();
     staged

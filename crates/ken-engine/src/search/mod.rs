@@ -10,6 +10,7 @@ pub(crate) mod unanswered;
 use std::sync::Arc;
 
 use ken_core::ledger::store::{DerivedStore as _, EntryFilter};
+use ken_core::retrieval::brief::applies_to_paths;
 use ken_core::retrieval::ranking::{
     self, CandidateScorer, ConflictMap, CosineThresholds, SearchCandidate, SumThresholds,
     ThreadVisibility,
@@ -148,6 +149,9 @@ fn score_candidates(
         now: engine.now(),
         beside: found.iter().map(|it| it.entry.id).collect(),
     };
+    let mut found = found;
+    // "Avoid classes" of `web/AGENTS.md` is no rule for `src/main.py`.
+    found.retain(|it| applies_to_paths(&it.entry, &search.paths));
     let mut answer = ranking::SearchResults::from_candidates(&scorer, found);
     add_contradicting(engine, &mut answer, &mut scorer)?;
     let ranking::SearchResults { mut hits, withheld } = answer;

@@ -38,11 +38,15 @@ pub(super) fn decide_edits(
     entry: &Entry,
     reading: &ParsedEntryFile,
     author: Option<&CommitAuthorship>,
-) -> [Result<EditDecision, EngineError>; 3] {
+) -> [Result<EditDecision, EngineError>; 2] {
+    // Nothing of a file with a wrong source is recorded: it is not rendered, so its next edit would
+    // be concurrent with this one.
+    if let Err(error) = check_sources(engine, entry, reading) {
+        return [Err(error), Ok(EditDecision::Unchanged)];
+    }
     [
         decide_content_edit(engine, entry, reading, author),
         decide_confirmation_edit(engine, entry, reading, author),
-        check_sources(engine, entry, reading),
     ]
 }
 
@@ -140,9 +144,9 @@ fn check_sources(
     engine: &Engine,
     entry: &Entry,
     reading: &ParsedEntryFile,
-) -> Result<EditDecision, EngineError> {
+) -> Result<(), EngineError> {
     match files::unrecorded_source(engine, entry, reading)? {
-        None => Ok(EditDecision::Unchanged),
+        None => Ok(()),
         Some(source) => Err(EngineError::Usage(format!(
             "no event cites its source `{source}`; run `ken entry cite {} {source}` or remove the source",
             entry.id

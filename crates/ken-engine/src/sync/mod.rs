@@ -11,14 +11,14 @@ pub(crate) mod identity;
 pub(crate) mod pending;
 mod scan;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::Arc;
 
 use ken_core::decide::Draft;
 use ken_core::ledger::entry::Entry;
 use ken_core::ledger::event::RecordedEvent;
-use ken_core::ledger::store::{DerivedStore as _, EntryFilter};
+use ken_core::ledger::store::{DerivedStore as _, EntryFilter, LifecycleFilter};
 use ken_core::values::id::EntryId;
 use ken_core::values::status::EntryStatus;
 use ken_ledger::disk::{LockGuard, LockWait};
@@ -63,6 +63,9 @@ pub struct SyncOutcome {
     pub missing_uncommitted: Vec<(EntryId, String)>,
     /// Live entries with concurrent versions, which a person settles with an edit.
     pub concurrent: Vec<EntryId>,
+    /// Pairs that replace each other, so that neither is in use: two branches merged them in
+    /// opposite directions. A person restores one.
+    pub mutual: Vec<(EntryId, EntryId)>,
 }
 
 /// Missing entry files that are not recorded as deletions.
@@ -106,6 +109,9 @@ pub(crate) fn sync(engine: &mut Engine, bulk: BulkDeletion) -> Result<SyncOutcom
     };
     let absorbed = count(&|notice| matches!(notice, EngineNotice::EditSynced { .. }));
     let is_deferred = count(&|notice| matches!(notice, EngineNotice::SyncDeferred { .. })) > 0;
+    if !is_deferred {
+        mark_unrendered(engine)?;
+    }
     let rendered = files::render_due(engine)? + files::rerender_unredacted(engine)?;
     // In the middle of a git operation the code is as unfinished as the entry files.
     let anchors = if is_deferred {
@@ -125,7 +131,52 @@ pub(crate) fn sync(engine: &mut Engine, bulk: BulkDeletion) -> Result<SyncOutcom
         anchors,
         missing_uncommitted: missing.never_committed,
         concurrent: concurrent_entries(engine)?,
+        mutual: mutual_replacements(engine)?,
     })
+}
+
+/// Marks entries for rendering whose file was never written, because a process was killed.
+fn mark_unrendered(engine: &mut Engine) -> Result<(), EngineError> {
+    let Some(seen) = &engine.views.seen else {
+        return Ok(());
+    };
+    let dir = Arc::clone(&engine.ken);
+    let mut known: BTreeSet<EntryId> = BTreeSet::new();
+    for name in seen.names() {
+        match files::id_from_file_name(name) {
+            Some(id) => drop(known.insert(id)),
+            // A person gave the file another name.
+            None => {
+                let text = files::read_text(&*dir, &format!("{ENTRIES_DIR}/{name}"))?;
+                let parsed = entry_file::parse(&text.unwrap_or_default());
+                known.extend(parsed.map(|it| it.id));
+            }
+        }
+    }
+    let entries = engine.index.list(&EntryFilter {
+        lifecycle: LifecycleFilter::All,
+        ..EntryFilter::default()
+    })?;
+    let mut missing: BTreeMap<String, EntryId> = BTreeMap::new();
+    for entry in entries {
+        let is_expected = entry.retracted.is_none() && !known.contains(&entry.id);
+        let Some(file) = entry.file_name().filter(|_| is_expected) else {
+            continue;
+        };
+        let stat = dir.stat(&format!("{ENTRIES_DIR}/{file}"));
+        if stat.map_err(DiskError::on("stat", &file))?.is_none() {
+            missing.insert(file, entry.id);
+        }
+    }
+    if !missing.is_empty() && engine.place.git.is_some() {
+        // A sparse checkout leaves files out.
+        let in_head = git::entry_files_in_head(&engine.place)?;
+        missing.retain(|file, _| !in_head.contains(file));
+    }
+    engine
+        .views
+        .mark_due(&missing.into_values().collect::<BTreeSet<_>>());
+    Ok(())
 }
 
 /// Returns the live entries with concurrent versions.
@@ -133,6 +184,22 @@ fn concurrent_entries(engine: &Engine) -> Result<Vec<EntryId>, EngineError> {
     let entries = engine.index.list(&EntryFilter::default())?;
     let concurrent = entries.iter().filter(|it| !it.concurrent.is_empty());
     Ok(concurrent.map(|it| it.id).collect())
+}
+
+/// Returns the pairs of entries that are merged into, or superseded by, each other.
+fn mutual_replacements(engine: &Engine) -> Result<Vec<(EntryId, EntryId)>, EngineError> {
+    let entries = engine.index.list(&EntryFilter {
+        lifecycle: LifecycleFilter::All,
+        ..EntryFilter::default()
+    })?;
+    let replaced = entries.iter().filter(|it| it.retracted.is_none());
+    let by: BTreeMap<EntryId, EntryId> = replaced
+        .filter_map(|it| Some((it.id, it.merged_into.or(it.superseded_by)?)))
+        .collect();
+    let pairs = by.iter().map(|(one, other)| (*one, *other));
+    Ok(pairs
+        .filter(|(one, other)| one < other && by.get(other) == Some(one))
+        .collect())
 }
 
 /// Redacts returned copies and syncs edits; every writing command calls this first.
@@ -188,6 +255,8 @@ fn sync_edits(engine: &mut Engine, bulk: BulkDeletion) -> Result<UnrecordedDelet
     };
     for (file, why) in scan.unreadable {
         if !files::remove_if_redacted(engine, &dir, &file, &mut seen)? {
+            // Reported until a person corrects it.
+            seen.forget(&file);
             engine.notices.push(EngineNotice::FileIgnored { file, why });
         }
     }
@@ -219,7 +288,11 @@ fn sync_edits(engine: &mut Engine, bulk: BulkDeletion) -> Result<UnrecordedDelet
         };
         sync_file(engine, &dir, &edited, author.as_ref(), &mut seen)?;
     }
-    let unrecorded = record_deletions(engine, scan.missing, bulk, &mut seen)?;
+    let mut unrecorded = record_deletions(engine, scan.missing, bulk, &mut seen)?;
+    if scan.is_first {
+        // Nothing says that these files were ever written here: the sync writes them.
+        unrecorded.never_committed.clear();
+    }
     engine.views.seen = Some(seen);
     Ok(unrecorded)
 }

@@ -22,6 +22,8 @@ pub(super) struct EntryFileScan {
     /// Files with conflict markers.
     pub conflicted: Vec<String>,
     pub seen: SeenFiles,
+    /// True if no earlier scan of this clone is known.
+    pub is_first: bool,
 }
 
 /// A file whose metadata changed since the last sync, not necessarily by a person.
@@ -59,6 +61,7 @@ pub(super) fn scan_entry_files(
         missing: Vec::new(),
         conflicted: Vec::new(),
         seen: known.unwrap_or_default(),
+        is_first: first_look,
     };
     let mut present = BTreeSet::new();
     let mut ids = BTreeSet::new();

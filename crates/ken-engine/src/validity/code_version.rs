@@ -36,6 +36,14 @@ pub(crate) enum CodeVersion {
 }
 
 impl CodeVersion {
+    /// Returns git and the commit that the version is, or is based on; `None` outside git.
+    pub(crate) fn history(&self) -> Option<(&GitRunner, &str)> {
+        match self {
+            Self::Work(tree) => tree.git.as_ref().map(|git| (git, "HEAD")),
+            Self::Commit(tree) => Some((&tree.git, &tree.commit)),
+        }
+    }
+
     /// Returns the identity of the file at `path` without reading its content.
     pub(crate) fn file_identity(&self, path: &str) -> Result<Option<FileIdentity>, FileTreeError> {
         match self {
@@ -82,6 +90,12 @@ impl WorkTree {
                 .map(|dirs| GitRunner::new(&place.root, dirs)),
             paths: Mutex::default(),
         })
+    }
+
+    /// Returns whether the path is a symbolic link.
+    pub(crate) fn is_link(&self, path: &str) -> bool {
+        let metadata = fs::symlink_metadata(self.root.join(path));
+        metadata.is_ok_and(|it| it.is_symlink())
     }
 
     fn file_identity(&self, path: &str) -> Result<Option<FileIdentity>, FileTreeError> {

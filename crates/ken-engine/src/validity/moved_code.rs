@@ -5,10 +5,17 @@ use std::sync::Arc;
 
 use ken_anchor::{FileTree as _, Fingerprint, Language, LostSymbol, find_moved, find_renamed};
 use ken_core::values::anchor::{Anchor, FilePart};
+use ken_ledger::git::GitRunner;
 
 use super::file_reader::{SpotLookup, VersionReader, unreadable_as_missing};
-use super::range::ChangeRange;
+use super::range::{ChangeRange, parse_raw_diff};
 use crate::error::EngineError;
+
+/// Maximum number of paths whose rename is looked up in the history of git.
+const RENAME_LOOKUPS_MAX: usize = 64;
+
+/// Maximum number of renames that are followed one after another.
+const RENAME_CHAIN_MAX: usize = 8;
 
 /// Files that are parsed in parallel in one batch.
 const PARSE_BATCH_FILES: usize = 1024;
@@ -39,6 +46,8 @@ type FingerprintTable = HashMap<Fingerprint, BTreeSet<Arc<str>>>;
 pub(crate) struct MoveFinder<'a> {
     search: MoveSearch<'a>,
     tables: BTreeMap<Language, FingerprintTable>,
+    /// New names of files that are gone, from the history of git.
+    renames: BTreeMap<String, Option<String>>,
 }
 
 impl<'a> MoveFinder<'a> {
@@ -46,6 +55,7 @@ impl<'a> MoveFinder<'a> {
         Self {
             search,
             tables: BTreeMap::new(),
+            renames: BTreeMap::new(),
         }
     }
 
@@ -101,20 +111,17 @@ impl<'a> MoveFinder<'a> {
 
     /// Looks for the code in the file that git reports as the rename of the anchor's file.
     fn find_renamed(
-        &self,
+        &mut self,
         reader: &mut VersionReader<'_>,
         anchor: &Anchor,
     ) -> Result<Option<MovedAnchor>, EngineError> {
-        let MoveSearch::Change(range) = self.search else {
+        let Some(path) = self.renamed_path(reader, anchor.at.path())? else {
             return Ok(None);
         };
-        let Some(path) = range.renamed.get(anchor.at.path()) else {
+        let Ok(at) = anchor.at.with_path(&path) else {
             return Ok(None);
         };
-        let Ok(at) = anchor.at.with_path(path) else {
-            return Ok(None);
-        };
-        let SpotLookup::Found(found) = reader.resolve_spot(path, at.part())? else {
+        let SpotLookup::Found(found) = reader.resolve_spot(&path, at.part())? else {
             return Ok(None);
         };
         let fingerprint = found.fingerprint.to_string();
@@ -132,6 +139,40 @@ impl<'a> MoveFinder<'a> {
                 fingerprint: Some(fingerprint),
             },
         }))
+    }
+
+    /// Returns the new name of a file that git reports as renamed.
+    fn renamed_path(
+        &mut self,
+        reader: &VersionReader<'_>,
+        path: &str,
+    ) -> Result<Option<String>, EngineError> {
+        match self.search {
+            MoveSearch::File => return Ok(None),
+            MoveSearch::Change(range) => return Ok(range.renamed.get(path).cloned()),
+            MoveSearch::Tree => {}
+        }
+        if let Some(known) = self.renames.get(path) {
+            return Ok(known.clone());
+        }
+        let version = reader.version;
+        if self.renames.len() >= RENAME_LOOKUPS_MAX || version.file_identity(path)?.is_some() {
+            return Ok(None);
+        }
+        let mut name = path.to_owned();
+        let mut found = None;
+        for _ in 0..RENAME_CHAIN_MAX {
+            let Some(next) = version.history().and_then(|it| last_rename(it, &name)) else {
+                break;
+            };
+            if version.file_identity(&next)?.is_some() {
+                found = Some(next);
+                break;
+            }
+            name = next;
+        }
+        self.renames.insert(path.to_owned(), found.clone());
+        Ok(found)
     }
 
     fn fingerprint_table(
@@ -158,6 +199,53 @@ impl<'a> MoveFinder<'a> {
         }
         Ok(&self.tables[&language])
     }
+}
+
+/// Returns the name that the last commit about `path` gave it, or the one staged since then.
+fn last_rename((git, head): (&GitRunner, &str), path: &str) -> Option<String> {
+    let renamed_in = |args: &[&str]| {
+        let mut renamed = BTreeMap::new();
+        let out = git.output(args).ok()?;
+        parse_raw_diff(&out, &mut BTreeSet::new(), &mut renamed);
+        renamed.remove(path)
+    };
+    let staged = || {
+        renamed_in(&[
+            "diff",
+            "--cached",
+            "--raw",
+            "-z",
+            "-M",
+            "--no-ext-diff",
+            "--no-textconv",
+            head,
+        ])
+    };
+    let commit = [
+        "log",
+        "-1",
+        "--format=%H",
+        "--end-of-options",
+        head,
+        "--",
+        path,
+    ];
+    let commit = git.output(&commit).ok()?;
+    let commit = String::from_utf8_lossy(&commit).trim().to_owned();
+    let committed = || {
+        let args = [
+            "diff-tree",
+            "-r",
+            "-M",
+            "--raw",
+            "-z",
+            "--no-commit-id",
+            "--end-of-options",
+        ];
+        let args: Vec<&str> = args.into_iter().chain([commit.as_str()]).collect();
+        (!commit.is_empty()).then(|| renamed_in(&args)).flatten()
+    };
+    staged().or_else(committed)
 }
 
 /// Adds the fingerprints of a file's symbols, including combined ones of symbols that share a name.

@@ -80,24 +80,7 @@ impl ChangeRange {
             CodeVersion::Work(_) => args.extend(["--", ":(top)", &views]),
         }
         let out = self.git.output(&args)?;
-        let mut words = split_nul(&out);
-        while let Some(kind) = words.next() {
-            // A record is `:100644 100644 abc def R087`, then one path, or two for a rename or
-            // copy.
-            let letter = kind
-                .rsplit(' ')
-                .next()
-                .and_then(|status| status.chars().next());
-            let Some(path) = words.next() else { break };
-            self.touched.insert(path.clone());
-            if let Some('R' | 'C') = letter {
-                let Some(new) = words.next() else { break };
-                self.touched.insert(new.clone());
-                if letter == Some('R') {
-                    self.renamed.insert(path, new);
-                }
-            }
-        }
+        parse_raw_diff(&out, &mut self.touched, &mut self.renamed);
         // `git diff` does not list untracked files, which the work tree version includes.
         if let CodeVersion::Work(_) = self.head {
             let views = format!("--exclude=/{KEN_DIR}/{ENTRIES_DIR}/");
@@ -105,6 +88,29 @@ impl ChangeRange {
             self.touched.extend(split_nul(&self.git.output(&new)?));
         }
         Ok(())
+    }
+}
+
+/// Parses the output of `git diff --raw -z -M`: the paths that differ, and the renames.
+pub(super) fn parse_raw_diff(
+    out: &[u8],
+    touched: &mut BTreeSet<String>,
+    renamed: &mut BTreeMap<String, String>,
+) {
+    let mut words = split_nul(out);
+    while let Some(kind) = words.next() {
+        // A record is `:100644 100644 abc def R087`, then one path, or two for a rename or copy.
+        let status = kind.rsplit(' ').next();
+        let letter = status.and_then(|status| status.chars().next());
+        let Some(path) = words.next() else { break };
+        touched.insert(path.clone());
+        if let Some('R' | 'C') = letter {
+            let Some(new) = words.next() else { break };
+            touched.insert(new.clone());
+            if letter == Some('R') {
+                renamed.insert(path, new);
+            }
+        }
     }
 }
 

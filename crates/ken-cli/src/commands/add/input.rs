@@ -43,6 +43,7 @@ pub(crate) struct EntryInput {
     rule: Option<String>,
     anchors: Vec<CodeLocation>,
     verify: Vec<Step>,
+    #[serde(alias = "cites")]
     cite: Vec<String>,
     provenance: Vec<ProvenanceInput>,
     tags: BTreeSet<Tag>,
@@ -250,8 +251,12 @@ impl EntryInput {
             );
         }
         text.parse().map_err(|error| {
-            CommandFailure::usage(error)
-                .with_hint("shorten the text, and put details into a cited document")
+            let is_empty = text.trim().is_empty();
+            CommandFailure::usage(error).with_hint(if is_empty {
+                "write what you learned in a sentence: ken add \"TEXT\""
+            } else {
+                "a statement is a few sentences of plain text; put details into --body"
+            })
         })
     }
 

@@ -47,7 +47,7 @@ pub(crate) struct CaptureArgs {
     /// Add the LLM's claims as candidate entries instead of putting them into the inbox
     #[arg(long, requires = "llm")]
     pub(crate) add: bool,
-    /// Print the claims without adding them
+    /// With --llm --add: print the claims without adding them
     #[arg(long, requires = "add")]
     pub(crate) dry_run: bool,
     /// The problem, in one sentence

@@ -277,6 +277,14 @@ pub(super) fn done(
         for line in next(plan) {
             session.printer.hint(line)?;
         }
+        let (start, git) = (&session.surroundings.start, &session.surroundings.git);
+        let ignored = ken_engine::init::ignored_files(start, git, done)?;
+        if !ignored.is_empty() {
+            let ignored = ignored.join(", ");
+            session.printer.note(&format!(
+                "git ignores {ignored}: your team does not get them until you change .gitignore"
+            ))?;
+        }
     }
     Ok(exit(plan))
 }

@@ -80,6 +80,11 @@ fn render_briefing_body(norms: &EntrySelection, known: &EntrySelection) -> Strin
             let _ = write!(body, "{heading}\n{}", render_selection(page));
         }
     }
+    // Norms are binding: an agent must know that there are more.
+    if !norms.left_out.is_empty() {
+        let more = norms.left_out.len();
+        let _ = writeln!(body, "({more} more: `ken norms` lists all norms)");
+    }
     body
 }
 

@@ -50,6 +50,12 @@ const MODAL_WORDS: [&str; 17] = [
     "please",
 ];
 
+/// Maximum number of words in which sentences of the same form differ.
+const PARALLEL_DIFFERENCES_MAX: usize = 3;
+
+/// Characters of a word that its stem keeps.
+const STEM_CHARS: usize = 4;
+
 /// Returns the reason why two sides contradict each other, if it is certain.
 pub fn find_certain_contradiction(
     a: &ContradictionSide,
@@ -69,6 +75,17 @@ pub fn find_certain_contradiction(
     let turned = differs_only_in_modality(one, other);
     let certain = match why.rule {
         ContradictionRule::Polarity | ContradictionRule::FalsePositive => true,
+        // "The post command waits 60 seconds" and "the get command waits 30" are about two
+        // commands.
+        ContradictionRule::Modality
+        | ContradictionRule::Number
+        | ContradictionRule::Alternative
+        | ContradictionRule::Order
+        | ContradictionRule::Contrary
+            if are_parallel(one, other, &why.differs) =>
+        {
+            false
+        }
         // The same words with and without "never" are the clearest case.
         ContradictionRule::Modality if turned => true,
         // A tool that appears in a shell command is not thereby the project's choice.
@@ -137,6 +154,31 @@ fn differs_only_in_modality(one: &str, other: &str) -> bool {
     differing.all(|word| MODAL_WORDS.contains(&word.as_str()))
 }
 
+/// Returns whether two sentences have the same form and differ in a word that is not part of the
+/// contradiction, so that each is about a subject of its own.
+fn are_parallel(one: &str, other: &str, differs: &str) -> bool {
+    let words = |text: &str| -> Vec<String> {
+        let words = text.split_whitespace().map(str::to_lowercase);
+        words
+            .map(|it| it.trim_matches(|c: char| !c.is_alphanumeric()).to_owned())
+            .collect()
+    };
+    let (one, other) = (words(one), words(other));
+    if one.len() != other.len() {
+        return false;
+    }
+    let differs = differs.to_lowercase();
+    let is_value = |word: &str| {
+        let is_number = word.contains(|c: char| c.is_ascii_digit());
+        // The reason names stems.
+        let stem: String = word.chars().take(STEM_CHARS).collect();
+        is_number || MODAL_WORDS.contains(&word) || differs.contains(&stem)
+    };
+    let pairs: Vec<_> = one.iter().zip(&other).filter(|(a, b)| a != b).collect();
+    pairs.len() <= PARALLEL_DIFFERENCES_MAX
+        && pairs.iter().any(|(a, b)| !is_value(a) && !is_value(b))
+}
+
 fn denies(text: &str) -> bool {
     let lower = text.to_lowercase();
     let spaced = lower.replace(|c: char| !c.is_alphanumeric() && c != '\'', " ");
@@ -158,6 +200,26 @@ mod tests {
             None,
         )
         .is_some()
+    }
+
+    #[test]
+    fn sentences_about_different_subjects_do_not_contradict() {
+        for (one, other) in [
+            (
+                "The http post command waits 60 seconds for an answer.",
+                "The http get command waits 30 seconds for an answer.",
+            ),
+            (
+                "Building the plugin crate takes 90 seconds on CI.",
+                "Building the parser crate takes 20 seconds on CI.",
+            ),
+            (
+                "Always call unwrap in tests.",
+                "Never call unwrap in commands.",
+            ),
+        ] {
+            assert!(!is_certain(one, other), "{one} / {other}");
+        }
     }
 
     #[test]

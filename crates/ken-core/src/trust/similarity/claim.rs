@@ -145,6 +145,13 @@ impl TokenizedStatement {
         without_articles(&self.normal).eq(without_articles(&other.normal))
     }
 
+    /// Returns whether both have the same words in the same places but one: "the default is vi" and
+    /// "the default is emacs".
+    pub(super) fn differs_in_one_word(&self, other: &Self) -> bool {
+        let pairs = self.sequence.iter().zip(&other.sequence);
+        self.sequence.len() == other.sequence.len() && pairs.filter(|(a, b)| a != b).count() == 1
+    }
+
     /// Returns whether both have the same code names in a different order.
     pub(super) fn is_permuted(&self, other: &Self) -> bool {
         let names = |claim: &'_ Self| claim.identifiers.iter().cloned().collect::<BTreeSet<_>>();

@@ -137,7 +137,10 @@ pub fn compare_statements(
         likeness,
         merging,
         score,
-        may_be_opposites: !is_equal && (likeness == SimilarityVerdict::Opposed || a.is_permuted(b)),
+        may_be_opposites: !is_equal
+            && (likeness == SimilarityVerdict::Opposed
+                || a.is_permuted(b)
+                || a.differs_in_one_word(b)),
     }
 }
 
