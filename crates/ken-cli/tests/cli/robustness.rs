@@ -238,6 +238,7 @@ fn doctor_names_edits_lost_events_and_a_shallow_clone() {
     warning  edits          1 entry file was edited or deleted and not recorded
                             do: ken sync
     ok       identity       you are human:ada@example.org
+    ok       shared         git shares the ledger
     warning  recoverable    1 event is in the journal, but in no branch or work tree
                             do: ken ledger recover
     warning  history        this is a shallow clone: authors of older edits are unknown

@@ -17,13 +17,14 @@ fn doctor_looks_the_installation_over() {
     ok       config         every key of .ken/config.toml is valid
     ok       edits          every edit of an entry file is recorded
     ok       identity       you are human:ada@example.org
+    ok       shared         git shares the ledger
     ok       recoverable    no event was lost
     ok       history        git has the whole history
     ");
     insta::assert_snapshot!(env.run(["doctor", "--format", "json"]), @r#"
     exit: 0
     ----- stdout -----
-    {"schema":"ken.doctor.v1","checks":[{"name":"ledger","status":"ok","message":"1 event in 1 file"},{"name":"segments","status":"ok","message":"1 segment"},{"name":"blanked","status":"ok","message":"no redacted data in the tree"},{"name":"readable","status":"ok","message":"this version of Ken knows every event type"},{"name":"gitattributes","status":"ok","message":"line endings are preserved"},{"name":"config","status":"ok","message":"every key of .ken/config.toml is valid"},{"name":"edits","status":"ok","message":"every edit of an entry file is recorded"},{"name":"identity","status":"ok","message":"you are human:ada@example.org"},{"name":"recoverable","status":"ok","message":"no event was lost"},{"name":"history","status":"ok","message":"git has the whole history"}]}
+    {"schema":"ken.doctor.v1","checks":[{"name":"ledger","status":"ok","message":"1 event in 1 file"},{"name":"segments","status":"ok","message":"1 segment"},{"name":"blanked","status":"ok","message":"no redacted data in the tree"},{"name":"readable","status":"ok","message":"this version of Ken knows every event type"},{"name":"gitattributes","status":"ok","message":"line endings are preserved"},{"name":"config","status":"ok","message":"every key of .ken/config.toml is valid"},{"name":"edits","status":"ok","message":"every edit of an entry file is recorded"},{"name":"identity","status":"ok","message":"you are human:ada@example.org"},{"name":"shared","status":"ok","message":"git shares the ledger"},{"name":"recoverable","status":"ok","message":"no event was lost"},{"name":"history","status":"ok","message":"git has the whole history"}]}
     "#);
     std::fs::remove_file(env.root().join(".gitattributes")).unwrap();
     insta::assert_snapshot!(env.run(["doctor"]), @"
@@ -38,6 +39,7 @@ fn doctor_looks_the_installation_over() {
     ok       config         every key of .ken/config.toml is valid
     ok       edits          every edit of an entry file is recorded
     ok       identity       you are human:ada@example.org
+    ok       shared         git shares the ledger
     ok       recoverable    no event was lost
     ok       history        git has the whole history
     ");
