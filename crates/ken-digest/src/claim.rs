@@ -508,6 +508,17 @@ mod tests {
     }
 
     #[test]
+    fn a_rule_before_a_code_block_needs_no_full_stop() {
+        let document =
+            "Heavy dependencies must be imported lazily\n\n```python\nimport pandas\n```\n";
+        assert_eq!(
+            texts(document),
+            ["Heavy dependencies must be imported lazily"]
+        );
+        assert!(texts("The next part\n\n- of a list\n").is_empty());
+    }
+
+    #[test]
     fn an_item_keeps_the_announcement_it_cannot_do_without() {
         let document = "Never commit:\n\n- secrets\n- files that a build made for us\n\nWe use:\n\n- Rust 2024\n- Use `thiserror` for the errors of libraries.\n\n## Do not\n\n- edit the generated client\n";
         assert_eq!(

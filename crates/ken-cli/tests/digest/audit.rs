@@ -247,6 +247,42 @@ fn placeholder_passwords_are_no_secrets() {
     assert_eq!(findings(&env, &["AGENTS.md"]), []);
 }
 
+#[cfg(unix)]
+#[test]
+fn a_document_that_is_a_link_is_named() {
+    let env = repository_with_documents();
+    env.write(
+        "docs/agents.md",
+        "- Always run the linter before you push.\n",
+    );
+    std::fs::remove_file(env.root().join("CLAUDE.md")).unwrap();
+    std::os::unix::fs::symlink("docs/agents.md", env.root().join("CLAUDE.md")).unwrap();
+    let run = env.run(["audit"]);
+    let told = "CLAUDE.md was not read: it is a symbolic link; name the file it leads to";
+    assert!(run.stderr.contains(told), "{run}");
+}
+
+#[test]
+fn rules_of_a_folder_apply_to_its_files() {
+    let env = repository_with_documents();
+    env.write(
+        "web/AGENTS.md",
+        "- Avoid classes in the components of the page.\n",
+    );
+    env.write("web/page.ts", "export const page = 1;\n");
+    env.write("src/main.py", "page = 1\n");
+    let _ = env.git(["add", "-A"]);
+    let _ = env.git(["commit", "-q", "-m", "web"]);
+    let _ = env.run(["init"]).success();
+    let _ = env.run(["import", "--yes", "web/AGENTS.md"]).success();
+    let ask = |path: &str| {
+        let query = ["search", "classes of components", "--paths", path];
+        env.run(query).success().stdout
+    };
+    assert!(ask("web/page.ts").contains("Avoid classes"));
+    assert!(!ask("src/main.py").contains("Avoid classes"));
+}
+
 #[test]
 fn documents_that_cannot_be_read_whole_are_named() {
     let env = repository_with_documents();

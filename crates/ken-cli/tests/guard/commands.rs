@@ -121,6 +121,18 @@ fn revoking_an_author_takes_everything_of_it_out_of_answers_and_can_be_taken_bac
 }
 
 #[test]
+fn a_retracted_entry_no_longer_waits_in_quarantine() {
+    let (env, id) = repository_with_entry();
+    let quarantine = ["guard", "quarantine", "add", &id, "--reason", "unknown"];
+    let _ = env.run(quarantine).success();
+    let listed = || env.run(["guard", "quarantine", "list"]).success().stdout;
+    assert!(listed().contains(&id));
+    let _ = env.run(["retract", &id]).success();
+    assert!(!listed().contains(&id));
+    assert!(!env.run(["inbox"]).success().stdout.contains(&id));
+}
+
+#[test]
 fn what_waits_for_a_person_is_listed_with_its_reason() {
     let (env, id) = repository_with_entry();
     let args = [
