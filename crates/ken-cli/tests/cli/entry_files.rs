@@ -22,6 +22,15 @@ fn entry_path(env: &TestEnvironment, id: &str) -> String {
     format!(".ken/entries/{name}")
 }
 
+/// Returns a repository with a committed lesson, its id and the path of its file.
+fn repository_with_lesson() -> (TestEnvironment, String, String) {
+    let env = repository_with_ledger();
+    let id = add_lesson(&env, "Charging twice is safe");
+    commit_all(&env, "a lesson");
+    let path = entry_path(&env, &id);
+    (env, id, path)
+}
+
 /// Returns the bytes of everything below `.ken` that git tracks.
 fn tracked_bytes(env: &TestEnvironment) -> BTreeMap<String, Vec<u8>> {
     fn collect(root: &Path, folder: &Path, files: &mut BTreeMap<String, Vec<u8>>) {
@@ -166,10 +175,7 @@ fn a_file_shows_status_citations_and_what_replaced_its_entry() {
 
 #[test]
 fn reading_commands_tell_about_edits_and_write_nothing() {
-    let env = repository_with_ledger();
-    let id = add_lesson(&env, "Charging twice is safe");
-    commit_all(&env, "lesson");
-    let path = entry_path(&env, &id);
+    let (env, id, path) = repository_with_lesson();
     let edited = env
         .read(&path)
         .replace("\nCharging twice is safe\n", "\nCharging is safe\n");
@@ -192,10 +198,7 @@ fn reading_commands_tell_about_edits_and_write_nothing() {
 
 #[test]
 fn an_edit_that_the_guard_refuses_fails_the_sync() {
-    let env = repository_with_ledger();
-    let id = add_lesson(&env, "Charging twice is safe");
-    commit_all(&env, "lesson");
-    let path = entry_path(&env, &id);
+    let (env, _, path) = repository_with_lesson();
     let token = ["ghp", "_", "q7Zr2Lx9Vb4Kd8Wm1T", "n6Ys3Pf5Hg0JcAeUoR"].concat();
     let edited = env
         .read(&path)
@@ -214,10 +217,7 @@ fn an_edit_that_the_guard_refuses_fails_the_sync() {
 
 #[test]
 fn a_source_added_by_hand_is_neither_lost_nor_silently_kept() {
-    let env = repository_with_ledger();
-    let id = add_lesson(&env, "Charging twice is safe");
-    commit_all(&env, "lesson");
-    let path = entry_path(&env, &id);
+    let (env, id, path) = repository_with_lesson();
     let source = "  - resource: \"commit:3fce3b5\"\n";
     let edited = env
         .read(&path)
@@ -238,10 +238,7 @@ fn a_source_added_by_hand_is_neither_lost_nor_silently_kept() {
 
 #[test]
 fn a_status_set_by_hand_is_reset_and_not_silently() {
-    let env = repository_with_ledger();
-    let id = add_lesson(&env, "Charging twice is safe");
-    commit_all(&env, "lesson");
-    let path = entry_path(&env, &id);
+    let (env, id, path) = repository_with_lesson();
     let rendered = env.read(&path);
     env.write(
         &path,
@@ -493,10 +490,7 @@ fn two_branches_that_follow_the_same_move_write_one_event() {
 
 #[test]
 fn a_file_that_cannot_be_read_is_reported_until_it_is_corrected() {
-    let env = repository_with_ledger();
-    let id = add_lesson(&env, "Charging twice is safe");
-    commit_all(&env, "a lesson");
-    let path = entry_path(&env, &id);
+    let (env, _, path) = repository_with_lesson();
     let text = env.read(&path);
     env.write(
         &path,
@@ -520,10 +514,7 @@ fn a_file_that_cannot_be_read_is_reported_until_it_is_corrected() {
 
 #[test]
 fn edits_beside_a_source_that_no_event_cites_wait_until_it_is_cited() {
-    let env = repository_with_ledger();
-    let id = add_lesson(&env, "Charging twice is safe");
-    commit_all(&env, "a lesson");
-    let path = entry_path(&env, &id);
+    let (env, id, path) = repository_with_lesson();
     let text = env.read(&path);
     let more = text.replace("sources:\n", "sources:\n  - resource: \"pr:777\"\n");
     assert_ne!(more, text);

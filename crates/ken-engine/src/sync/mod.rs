@@ -125,13 +125,14 @@ pub(crate) fn sync(engine: &mut Engine, bulk: BulkDeletion) -> Result<SyncOutcom
     }
     span.record("absorbed", absorbed);
     span.record("rendered", rendered);
+    let entries = all_entries(engine)?;
     Ok(SyncOutcome {
         edits: absorbed,
         rendered_files: rendered,
         anchors,
         missing_uncommitted: missing.never_committed,
-        concurrent: concurrent_entries(engine)?,
-        mutual: mutual_replacements(engine)?,
+        concurrent: concurrent_entries(&entries),
+        mutual: mutual_replacements(&entries),
     })
 }
 
@@ -153,10 +154,7 @@ fn mark_unrendered(engine: &mut Engine) -> Result<(), EngineError> {
             }
         }
     }
-    let entries = engine.index.list(&EntryFilter {
-        lifecycle: LifecycleFilter::All,
-        ..EntryFilter::default()
-    })?;
+    let entries = all_entries(engine)?;
     let mut missing: BTreeMap<String, EntryId> = BTreeMap::new();
     for entry in entries {
         let is_expected = entry.retracted.is_none() && !known.contains(&entry.id);
@@ -180,26 +178,31 @@ fn mark_unrendered(engine: &mut Engine) -> Result<(), EngineError> {
 }
 
 /// Returns the live entries with concurrent versions.
-fn concurrent_entries(engine: &Engine) -> Result<Vec<EntryId>, EngineError> {
-    let entries = engine.index.list(&EntryFilter::default())?;
-    let concurrent = entries.iter().filter(|it| !it.concurrent.is_empty());
-    Ok(concurrent.map(|it| it.id).collect())
+fn concurrent_entries(entries: &[Entry]) -> Vec<EntryId> {
+    let shown = EntryFilter::default();
+    let live = entries.iter().filter(|it| shown.matches(it));
+    let concurrent = live.filter(|it| !it.concurrent.is_empty());
+    concurrent.map(|it| it.id).collect()
 }
 
 /// Returns the pairs of entries that are merged into, or superseded by, each other.
-fn mutual_replacements(engine: &Engine) -> Result<Vec<(EntryId, EntryId)>, EngineError> {
-    let entries = engine.index.list(&EntryFilter {
-        lifecycle: LifecycleFilter::All,
-        ..EntryFilter::default()
-    })?;
+fn mutual_replacements(entries: &[Entry]) -> Vec<(EntryId, EntryId)> {
     let replaced = entries.iter().filter(|it| it.retracted.is_none());
     let by: BTreeMap<EntryId, EntryId> = replaced
         .filter_map(|it| Some((it.id, it.merged_into.or(it.superseded_by)?)))
         .collect();
     let pairs = by.iter().map(|(one, other)| (*one, *other));
-    Ok(pairs
+    pairs
         .filter(|(one, other)| one < other && by.get(other) == Some(one))
-        .collect())
+        .collect()
+}
+
+/// Returns every entry, also those that are archived, retracted or replaced.
+fn all_entries(engine: &Engine) -> Result<Vec<Entry>, EngineError> {
+    Ok(engine.index.list(&EntryFilter {
+        lifecycle: LifecycleFilter::All,
+        ..EntryFilter::default()
+    })?)
 }
 
 /// Redacts returned copies and syncs edits; every writing command calls this first.
