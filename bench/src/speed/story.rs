@@ -293,6 +293,7 @@ impl Story {
             shown: 1,
             blind: 0,
             since: None,
+            source_outcome: None,
             trials: Vec::new(),
         };
         EventBody::RunEffects(RunEffects {

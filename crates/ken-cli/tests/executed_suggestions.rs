@@ -202,10 +202,6 @@ const COMMANDS: &[(&str, &str)] = &[
         "run close --outcome succeeded --run r1",
     ),
     (
-        "run close --outcome succeeded --strategy {}",
-        "run close --outcome succeeded --run r1 --strategy plan",
-    ),
-    (
         "run open --agent researcher,role=researcher --task {}",
         "run open --agent researcher,role=researcher --task \"Find it out\"",
     ),

@@ -568,11 +568,14 @@ fn opponents_are_brought_along_and_named_either_way_unless_nobody_is_shown_them(
         (high, BTreeSet::from([low])),
     ]);
     assert_eq!(
-        answer.missing_conflicts(&against),
+        answer.missing_conflicts(&against, &workspace),
         BTreeSet::from([absent, gone])
     );
     answer.add_candidates(&scorer, [found(3, 0.0)]);
-    assert_eq!(answer.missing_conflicts(&against), BTreeSet::from([gone]));
+    assert_eq!(
+        answer.missing_conflicts(&against, &workspace),
+        BTreeSet::from([gone])
+    );
     answer.mark_conflicts(&against);
     let conflicts = |id: EntryId| {
         let hit = answer.hits.iter().find(|it| it.entry.id == id).unwrap();

@@ -5,10 +5,11 @@ use std::collections::BTreeSet;
 use ken_core::ledger::entry::{AnnotationState, Entry};
 use ken_core::ledger::event::{Outcome, Overlay, SourceRun, Switch};
 use ken_core::ledger::fold::fold_entry;
+use ken_core::retrieval::agent_texts::SPIKE_RULES;
 use ken_core::retrieval::score::ReaderRole;
 use ken_core::retrieval::surface::{
     DetailTier, ENTRIES_MAX, EntrySelection, HitView, NOTHING_FOUND, OmissionReason,
-    SelectionContext, TOKEN_BUDGET, render_briefing_block, render_context_block,
+    SelectionContext, SelectionLimits, TOKEN_BUDGET, render_briefing_block, render_context_block,
 };
 use ken_core::trust::facts::{EntryFacts, Validity};
 use ken_core::values::content::{KindDetail, SpikeConfidence, SpikeDetail};
@@ -309,7 +310,8 @@ proptest! {
             prop_assert!(block.contains(NOTHING_FOUND));
             return Ok(());
         }
-        let lines: Vec<&str> = block.lines().collect();
+        let data = block.strip_suffix(SPIKE_RULES).unwrap_or(&block);
+        let lines: Vec<&str> = data.lines().collect();
         let mark = lines[2].trim_matches(['<', '>']);
         prop_assert_eq!(lines[lines.len() - 1], format!("</{mark}>"));
         prop_assert_eq!(block.matches(mark).count(), 2);
@@ -386,6 +388,16 @@ fn each_tier_adds_to_the_one_before() {
         text(DetailTier::Summary),
         format!("[{id}] learning, active, confidence 0.50, from human: Retry with the same key\n")
     );
+    for (chars, shown) in [(100, 100), (101, 100), (300, 100)] {
+        let sentence = format!("{} key. It is idempotent.", "r".repeat(chars - 4));
+        let found = build_hits(vec![lesson_traits(&sentence, 0.9)]);
+        let room = selection_context(ENTRIES_MAX, 10_000, Some(DetailTier::Summary));
+        let page = select_entries(&found, &room);
+        let line = page.shown[0].text.trim_end();
+        let (_, title) = line.rsplit_once(": ").unwrap();
+        assert_eq!(title.chars().count(), shown, "{title}");
+        assert_eq!(title.ends_with("key"), chars == 100, "uncut: {title}");
+    }
     let standard = text(DetailTier::Standard);
     assert!(standard.contains("  decay: ephemeral\n"), "{standard}");
     assert!(standard.contains(&format!("  file: {FOLDER}/{id}-")));
@@ -454,4 +466,10 @@ fn the_other_side_stands_beside_although_it_scores_less() {
     let page = select_entries(&found, &selection_context(ENTRIES_MAX, 10_000, None));
     let shown: Vec<EntryId> = page.shown.iter().map(|it| it.id).collect();
     assert_eq!(shown, [ids[0], ids[5], ids[1], ids[2], ids[3]]);
+}
+
+#[test]
+fn the_budget_is_five_hundred_tokens_and_the_cap_five_entries_unless_asked_otherwise() {
+    let limits = SelectionLimits::default();
+    assert_eq!((limits.cap, limits.budget), (5, 500));
 }

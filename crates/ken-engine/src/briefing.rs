@@ -12,14 +12,11 @@ use tracing::field::Empty;
 
 use crate::engine::Engine;
 use crate::error::EngineError;
-use crate::health;
+use crate::health::{self, report::LEDGER_BYTES_ON_BRIEF_MAX};
 use crate::runs::{self, EntryReader};
 use crate::search::{
     SearchOutcome, SearchQuery, SelectionLimits, rank_newest, render_findings, render_hits,
 };
-
-/// Maximum number of entries in a briefing without a task, one line each.
-const OVERVIEW_ENTRIES_MAX: usize = 10;
 
 /// The entries an agent receives before it starts work.
 #[derive(Clone, Debug)]
@@ -58,7 +55,7 @@ pub(crate) fn brief(
         unsaid = drop_norms_and_single_agent_hits(&mut known.hits);
     }
     let norms = engine.norms_for(&search.paths)?;
-    health::report::update_small_health_report(engine);
+    health::report::update_small_health_report(engine, LEDGER_BYTES_ON_BRIEF_MAX);
     span.record("hits", known.hits.len());
     span.record("norms", norms.shown.len());
     Ok(TaskBriefing {
@@ -80,8 +77,8 @@ pub(crate) fn render_briefing(
     reader: Option<&EntryReader>,
 ) -> Result<EntrySelection, EngineError> {
     let portion = if brief.is_overview {
+        // One line each: nobody asked for one of them in particular.
         SelectionLimits {
-            cap: OVERVIEW_ENTRIES_MAX,
             tier: Some(DetailTier::Summary),
             ..portion
         }

@@ -64,13 +64,31 @@ pub(crate) fn check_new(
     Ok(())
 }
 
+/// A citation of an artifact that does not exist.
+#[derive(Debug)]
+pub(crate) struct DanglingCitation<'a> {
+    pub(crate) entry: &'a Entry,
+    pub(crate) citation: &'a Citation,
+    why: &'static str,
+}
+
 /// Returns a finding for every live entry with a citation that dangles and was not replaced since.
 pub(crate) fn dangling_findings<'a>(
     engine: &Engine,
     entries: impl IntoIterator<Item = &'a Entry>,
 ) -> Result<Vec<GateFinding>, EngineError> {
+    let dangling = dangling(engine, entries)?.into_iter();
+    let findings = dangling.map(|it| dangling_citation(it.entry, it.citation, it.why));
+    Ok(findings.collect())
+}
+
+/// Returns, for every live entry, the citation that dangles and was not replaced since.
+pub(crate) fn dangling<'a>(
+    engine: &Engine,
+    entries: impl IntoIterator<Item = &'a Entry>,
+) -> Result<Vec<DanglingCitation<'a>>, EngineError> {
     let mut checker = None;
-    let mut findings = Vec::new();
+    let mut found = Vec::new();
     for entry in entries.into_iter().filter(|it| it.is_live()) {
         // Citations are permanent, so a later one takes the place of one that dangles.
         let mut dangling = None;
@@ -90,9 +108,13 @@ pub(crate) fn dangling_findings<'a>(
                 _ => {}
             }
         }
-        findings.extend(dangling.map(|(it, why)| dangling_citation(entry, it, why)));
+        found.extend(dangling.map(|(citation, why)| DanglingCitation {
+            entry,
+            citation,
+            why,
+        }));
     }
-    Ok(findings)
+    Ok(found)
 }
 
 /// Returns whether the repository can tell if the cited artifact exists.

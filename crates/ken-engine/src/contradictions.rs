@@ -2,13 +2,15 @@
 //!
 //! No side is preferred. A dismissed or resolved pair is not reported again.
 
+use std::collections::BTreeSet;
+
 use ken_core::decide;
 use ken_core::ledger::entry::Entry;
 use ken_core::ledger::event::{Channel, PairKind};
 use ken_core::ledger::store::{DerivedStore as _, EntryFilter};
 use ken_core::ledger::workspace::WorkspaceState;
 pub use ken_core::trust::contradiction::unresolved::Contradiction;
-use ken_core::trust::contradiction::unresolved::{self, detect_contradictions};
+use ken_core::trust::contradiction::unresolved::{self, detect_contradictions, live_opponents};
 use ken_core::values::actor::Actor;
 use ken_core::values::content::ContentChanges;
 use ken_core::values::id::EntryId;
@@ -60,6 +62,24 @@ pub(crate) fn contradicting_norms(
     let mut found = detect_contradictions(&load_norms(&engine.index)?, &workspace, None);
     found.retain(|it| it.first.id == id || it.second.id == id);
     Ok(found)
+}
+
+/// Returns the live entries that contradict `id`: by a link, or by a flag that still stands.
+pub(crate) fn opponents(engine: &Engine, id: EntryId) -> Result<BTreeSet<EntryId>, EngineError> {
+    let workspace = engine.index.workspace()?;
+    let mut linked = engine.index.contradicting([id])?;
+    let linked = linked.remove(&id).unwrap_or_default();
+    let mut flagged = workspace.open_contradictions();
+    let flagged = flagged.remove(&id).unwrap_or_default();
+    let mut others = Vec::new();
+    for other in linked.union(&flagged) {
+        others.extend(engine.index.entry(*other)?);
+    }
+    if others.is_empty() {
+        return Ok(BTreeSet::new());
+    }
+    let entry = engine.entry(id)?;
+    Ok(live_opponents(&entry, &others, &linked, &workspace))
 }
 
 /// Flags new contradictions in the ledger, each only once, and returns them.

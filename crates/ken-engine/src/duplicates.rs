@@ -70,6 +70,14 @@ pub(crate) fn related_entries(
     let mut near = engine
         .index
         .worded_like(own.statement_text(), COMPARED_MAX)?;
+    // A false positive contradicts what was learned about the same file in other words.
+    let anchors = own.content.iter().flat_map(|it| &it.anchors);
+    let files: Vec<String> = anchors.map(|it| it.at.path().to_owned()).collect();
+    let mut beside = engine.index.entries_anchored_at(&files)?;
+    beside.retain(|id| near.iter().all(|it| it.id != *id));
+    for id in beside.into_iter().take(COMPARED_MAX) {
+        near.extend(engine.index.entry(id)?);
+    }
     near.retain(|entry| entry.id != id && entry.is_live() && entry.id.prefix() == id.prefix());
     if near.is_empty() {
         return Ok(Vec::new());
@@ -93,7 +101,9 @@ pub(crate) fn related_entries(
         let compared = compare_statements(&claims[0], &claims[at + 1], near);
         let other = ContradictionSide::from_entry(entry).unwrap_or_default();
         let is_opposed = find_certain_contradiction(&side, &other, cosine).is_some()
-            || (compared.merging != MergeDecision::KeepSeparate && compared.may_be_opposites);
+            || (compared.merging != MergeDecision::KeepSeparate
+                && compared.may_be_opposites
+                && !side.shares_polarity(&other));
         let relation = if is_opposed {
             EntryRelation::Opposed
         } else if compared.merging != MergeDecision::KeepSeparate {

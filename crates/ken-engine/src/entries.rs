@@ -5,9 +5,7 @@ use std::sync::Arc;
 use ken_core::decide::retracted_claims::RetractedClaims;
 use ken_core::decide::{self, Draft, Proposal, Refusal};
 use ken_core::ledger::entry::Entry;
-use ken_core::ledger::event::{
-    ArchiveReason, Channel, Event, Feedback, Overlay, Relation, RetractReason, Switch,
-};
+use ken_core::ledger::event::{ArchiveReason, Channel, Event, Feedback, Relation, RetractReason};
 use ken_core::ledger::store::{DerivedStore as _, EntryFilter};
 use ken_core::values::actor::Actor;
 use ken_core::values::citation::{Citation, CitationSource};
@@ -298,20 +296,6 @@ pub(crate) fn link(
     })
 }
 
-/// Sets or clears an annotation such as a pin or mute.
-pub(crate) fn set_overlay(
-    engine: &mut Engine,
-    id: EntryId,
-    overlay: Overlay,
-    state: Switch,
-    note: Option<Note>,
-    by: &Actor,
-) -> Result<Entry, EngineError> {
-    apply_decision(engine, id, by, |entry, _| {
-        decide::set_annotation(entry, overlay, state, note)
-    })
-}
-
 /// Releases a quarantined entry.
 pub(crate) fn release(
     engine: &mut Engine,
@@ -326,7 +310,7 @@ pub(crate) fn release(
 }
 
 /// Syncs edits, calls `decide` with the current entry, records its draft and renders.
-fn apply_decision(
+pub(crate) fn apply_decision(
     engine: &mut Engine,
     id: EntryId,
     by: &Actor,

@@ -36,6 +36,9 @@ const DRAFT_FILE: &str = ".local/view.tmp";
 /// Maximum number of entries for which every write also renders the lists.
 const LISTS_ON_WRITE_MAX: usize = 1000;
 
+/// Metadata that no file has.
+const UNREAD: (u64, u64) = (u64::MAX, 0);
+
 /// Length and modification time of each file at the last sync.
 #[derive(Debug, Default)]
 pub(crate) struct SeenFiles {
@@ -80,6 +83,12 @@ impl SeenFiles {
     pub(crate) fn record(&mut self, name: &str, stat: &Stat) {
         self.files
             .insert(name.to_owned(), (stat.len, stat.modified_ns));
+    }
+
+    /// Keeps the name of a file whose content could not be read, so that the next sync reads it
+    /// again.
+    pub(crate) fn mark_unread(&mut self, name: &str) {
+        self.files.insert(name.to_owned(), UNREAD);
     }
 
     pub(crate) fn forget(&mut self, name: &str) {

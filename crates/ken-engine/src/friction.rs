@@ -1,12 +1,15 @@
 //! Friction entries: a generated statement plus the verbatim context.
 
 use ken_core::decide::Proposal;
-use ken_core::ledger::event::Origin;
+use ken_core::ledger::event::{FrictionRecorded, Origin, RecordedEvent};
+use ken_core::ledger::store::{DerivedStore as _, EntryFilter};
 use ken_core::values::actor::Actor;
 use ken_core::values::content::{Content, FrictionDetail, FrictionType, KindDetail};
 use ken_core::values::kind::EntryKind;
+use ken_core::values::time::Date;
 use serde_json::Value;
 
+use crate::engine::Engine;
 use crate::error::EngineError;
 
 /// Maximum number of context members in the statement.
@@ -31,6 +34,28 @@ pub fn friction_proposal(
         Origin::from_actor(by),
     );
     Ok(proposal)
+}
+
+/// Returns type and day of all recorded friction: the live entries, and the events of a type that
+/// this version reads but no longer writes.
+pub(crate) fn records(engine: &Engine) -> Result<Vec<(FrictionType, Date)>, EngineError> {
+    let entries = engine.index.list(&EntryFilter {
+        kind: Some(EntryKind::Friction),
+        ..EntryFilter::default()
+    })?;
+    let mut records: Vec<(FrictionType, Date)> = Vec::with_capacity(entries.len());
+    for entry in &entries {
+        let detail = entry.content.as_ref().and_then(|it| it.detail.as_ref());
+        if let Some(KindDetail::Friction(detail)) = detail {
+            records.push((detail.friction, entry.history.first.wall.date()));
+        }
+    }
+    for RecordedEvent { event, .. } in engine.index.of_type::<FrictionRecorded>()? {
+        if let Some(data) = event.get::<FrictionRecorded>() {
+            records.push((data.friction, event.at.wall.date()));
+        }
+    }
+    Ok(records)
 }
 
 /// Returns a short statement; the entry stores the full context separately.

@@ -50,6 +50,7 @@ pub mod maintenance;
 pub mod model;
 pub mod norms;
 pub mod notice;
+mod overlays;
 pub mod promotion;
 pub mod remote;
 pub mod root_files;

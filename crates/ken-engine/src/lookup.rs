@@ -1,10 +1,12 @@
 //! Lookup of entries, events and history.
 
+use ken_core::json::EntityRelationship;
 use ken_core::ledger::entry::Entry;
 use ken_core::ledger::event::RecordedEvent;
 use ken_core::ledger::state::LedgerState;
 use ken_core::ledger::store::{DerivedStore as _, EntryFilter};
 use ken_core::values::id::{EntryId, EventId};
+use ken_core::values::kind::EntryKind;
 
 use crate::engine::Engine;
 use crate::error::EngineError;
@@ -35,6 +37,21 @@ pub(crate) fn entry(engine: &Engine, id: EntryId) -> Result<Entry, EngineError> 
 /// Returns the entries that match, newest first.
 pub(crate) fn list(engine: &Engine, filter: &EntryFilter) -> Result<Vec<Entry>, EngineError> {
     Ok(engine.index.list(filter)?)
+}
+
+/// Returns the relationships that start or end at `entry`; none if it is not an entity.
+pub(crate) fn relationships(
+    engine: &Engine,
+    entry: &Entry,
+) -> Result<Vec<EntityRelationship>, EngineError> {
+    if entry.kind() != Some(EntryKind::Entity) {
+        return Ok(Vec::new());
+    }
+    let stated = engine.index.list(&EntryFilter {
+        kind: Some(EntryKind::Relationship),
+        ..EntryFilter::default()
+    })?;
+    Ok(EntityRelationship::of(entry.id, &stated))
 }
 
 /// Returns every event of an entry in canonical order.

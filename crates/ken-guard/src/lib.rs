@@ -40,4 +40,4 @@ pub use verdict::{
 /// Identifies the rules behind a verdict; the number changes whenever their findings change.
 ///
 /// Recorded in the event with the verdict, so that a later rescan knows which rules were applied.
-pub const RULE_SET: &str = "ken-guard/4";
+pub const RULE_SET: &str = "ken-guard/5";

@@ -63,12 +63,13 @@ impl SecretFingerprint {
 }
 
 impl GuardPolicy {
-    /// Sets names of organizations, customers and projects that no statement may contain.
+    /// Sets names of organizations, customers and projects that no statement, body or verification
+    /// step may contain.
     #[must_use]
     pub fn with_names<'n>(mut self, names: impl IntoIterator<Item = &'n str>) -> Self {
-        let names: Vec<&str> = names
+        let names: Vec<String> = names
             .into_iter()
-            .map(str::trim)
+            .map(|name| collapse_spaces(name.trim()).0)
             .filter(|name| !name.is_empty())
             .collect();
         let build = || {
@@ -94,9 +95,14 @@ impl GuardPolicy {
         self.key.as_ref()
     }
 
+    /// Returns whether the user lists no names and no known secrets.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.names.is_none() && self.known.is_empty()
+    }
+
     pub(crate) fn hits(&self, text: &str, mode: TextMode) -> Vec<RuleHit> {
         let mut hits = self.find_known_secrets(text);
-        if mode == TextMode::Statement {
+        if mode.is_shared() {
             hits.extend(self.named(text));
         }
         hits
@@ -106,13 +112,14 @@ impl GuardPolicy {
         let Some(names) = &self.names else {
             return Vec::new();
         };
+        let (text, offsets) = collapse_spaces(text);
         // Whole words only: a short name occurs inside many others.
         let word = |c: char| c.is_alphanumeric();
         let whole = |start: usize, end: usize| {
             !text[..start].ends_with(word) && !text[end..].starts_with(word)
         };
         names
-            .find_overlapping_iter(text)
+            .find_overlapping_iter(&text)
             .filter(|found| {
                 text.is_char_boundary(found.start()) && text.is_char_boundary(found.end())
             })
@@ -122,7 +129,7 @@ impl GuardPolicy {
                 kind: "listed-name",
                 severity: FindingSeverity::High,
                 axis: ScanAxis::Sanitization,
-                span: found.range(),
+                span: offsets[found.start()]..offsets[found.end() - 1] + 1,
             })
             .collect()
     }
@@ -161,6 +168,23 @@ impl GuardPolicy {
     }
 }
 
+/// Returns the text with each run of spaces and line breaks as one space, and for each of its bytes
+/// the offset in the original.
+fn collapse_spaces(text: &str) -> (String, Vec<usize>) {
+    let mut collapsed = String::with_capacity(text.len());
+    let mut offsets = Vec::with_capacity(text.len());
+    for (at, c) in text.char_indices() {
+        if !c.is_whitespace() {
+            collapsed.push(c);
+            offsets.extend(at..at + c.len_utf8());
+        } else if !collapsed.ends_with(' ') {
+            collapsed.push(' ');
+            offsets.push(at);
+        }
+    }
+    (collapsed, offsets)
+}
+
 /// Returns the words between spaces, quotes and brackets, with their offsets.
 fn split_words(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut start = 0;
@@ -190,7 +214,12 @@ mod tests {
     #[test]
     fn listed_names_are_found_as_whole_words_in_statements() {
         let policy = GuardPolicy::default().with_names(["Umbrella Corp", "ACME", " "]);
-        for text in ["ask acme first", "Umbrella Corp's gate", "(ACME)"] {
+        for text in [
+            "ask acme first",
+            "Umbrella  Corp's gate",
+            "Umbrella\nCorp",
+            "(ACME)",
+        ] {
             assert_eq!(
                 rules(&policy, text, TextMode::Statement),
                 ["listed-name"],

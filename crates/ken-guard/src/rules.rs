@@ -76,6 +76,8 @@ enum RuleApplicability {
     Code,
     /// Statements only: content that is allowed in citations but not in shared sentences.
     Statement,
+    /// Statements, bodies and verification steps: content that is allowed in citations only.
+    Shared,
 }
 
 /// Property that every match of a rule has.
@@ -131,6 +133,7 @@ impl GuardRule {
             RuleApplicability::Everywhere => true,
             RuleApplicability::Code => mode == TextMode::Code,
             RuleApplicability::Statement => mode == TextMode::Statement,
+            RuleApplicability::Shared => mode.is_shared(),
         }
     }
 }

@@ -24,6 +24,7 @@ use crate::recent::EntryCache;
 use crate::rows::{
     self, CopyCounts, EntryKey, IndexEntryRow, LOOSE_BLANK, LOOSE_FULL, StoredEventRow,
 };
+use crate::scanned;
 use crate::search;
 use crate::segment::CopyForm;
 
@@ -494,6 +495,7 @@ fn write_folded(
                 // them, and an unanswered query may quote them.
                 search::remove_search_data(db, key)?;
                 missed::clear_quoted_text(db)?;
+                scanned::clear_scanned(db)?;
             }
             IndexEntryRow::new(entry).write(db, key)
         }

@@ -11,7 +11,7 @@ use crate::error::IndexError;
 use crate::refresh::RebuildReason;
 
 /// Schema version stored in `PRAGMA user_version`; a database with any other version is recreated.
-pub(crate) const SCHEMA_VERSION: i64 = 10;
+pub(crate) const SCHEMA_VERSION: i64 = 11;
 
 /// Lock timeout. A rebuild of a large ledger in another process takes seconds.
 const BUSY_TIMEOUT_MS: u64 = 60_000;
@@ -83,6 +83,7 @@ CREATE TABLE segments (
 CREATE TABLE holdings (segment INTEGER NOT NULL, full BLOB NOT NULL, blank BLOB NOT NULL);
 CREATE TABLE meta (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE unsearched (entry INTEGER PRIMARY KEY, worded INTEGER NOT NULL);
+CREATE TABLE scanned (digest BLOB PRIMARY KEY) WITHOUT ROWID;
 CREATE TABLE missed (query TEXT PRIMARY KEY, times INTEGER NOT NULL, at INTEGER NOT NULL, top TEXT);
 CREATE TABLE vectors (block INTEGER PRIMARY KEY, slots BLOB NOT NULL);
 CREATE VIRTUAL TABLE texts USING fts5(
@@ -214,7 +215,7 @@ pub(crate) fn truncate_wal(db: &Connection) -> Result<bool, IndexError> {
 }
 
 /// Runs deferrable work without waiting for locks of other processes.
-fn without_waiting<T>(
+pub(crate) fn without_waiting<T>(
     db: &Connection,
     act: impl FnOnce() -> rusqlite::Result<T>,
 ) -> Result<T, IndexError> {

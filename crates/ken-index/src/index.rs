@@ -1,12 +1,12 @@
 //! [`Index`]: opening the database and the [`DerivedStore`] implementation.
 
 use std::cell::Cell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use ken_core::ledger::entry::Entry;
-use ken_core::ledger::event::{Event, EventData, RecordedEvent};
+use ken_core::ledger::entry::{AnnotationState, Entry};
+use ken_core::ledger::event::{Event, EventData, Overlay, RecordedEvent};
 use ken_core::ledger::state::LedgerState;
 use ken_core::ledger::store::{DerivedStore, EntryFilter, EventDelta};
 use ken_core::ledger::workspace::WorkspaceState;
@@ -38,7 +38,11 @@ pub struct Index {
     /// Set once the database is in WAL mode; the mode stays.
     in_wal: bool,
     pub(crate) recent: EntryCache,
+    overlays: LocalOverlays,
 }
+
+/// Overlays of this clone. They are in no segment, and each replaces the entry's own.
+pub type LocalOverlays = BTreeMap<EntryId, BTreeMap<Overlay, AnnotationState>>;
 
 impl Index {
     /// Opens the database at `path`, whose directory must exist.
@@ -217,7 +221,20 @@ impl Index {
             damaged: Cell::new(false),
             in_wal: false,
             recent: EntryCache::default(),
+            overlays: LocalOverlays::new(),
         })
+    }
+
+    /// Sets the overlays of this clone, which every entry read from now on shows.
+    pub fn set_local_overlays(&mut self, overlays: LocalOverlays) {
+        self.overlays = overlays;
+    }
+
+    /// Adds the overlays of this clone to an entry.
+    pub(crate) fn add_overlays(&self, entry: &mut Entry) {
+        if let Some(own) = self.overlays.get(&entry.id) {
+            entry.overlays.extend(own.clone());
+        }
     }
 
     /// Deletes the database and opens an empty one.
@@ -304,7 +321,7 @@ impl DerivedStore for Index {
     }
 
     fn entry(&self, id: EntryId) -> Result<Option<Entry>, IndexError> {
-        self.checked(|db| {
+        let mut entry = self.checked(|db| {
             let mut statement = db.prepare_cached("SELECT json FROM entries WHERE id = ?1")?;
             let json: Option<String> = statement
                 .query_row([id.to_string()], |row| row.get(0))
@@ -319,7 +336,9 @@ impl DerivedStore for Index {
             let entry = rows::parse_entry(&json)?;
             self.recent.keep(json, &entry);
             Ok(Some(entry))
-        })
+        })?;
+        entry.iter_mut().for_each(|entry| self.add_overlays(entry));
+        Ok(entry)
     }
 
     fn event(&self, id: EventId) -> Result<Option<RecordedEvent>, IndexError> {
@@ -345,7 +364,11 @@ impl DerivedStore for Index {
     }
 
     fn list(&self, filter: &EntryFilter) -> Result<Vec<Entry>, IndexError> {
-        self.checked(|db| listing::list_entries(db, filter))
+        let mut entries = self.checked(|db| listing::list_entries(db, filter))?;
+        entries
+            .iter_mut()
+            .for_each(|entry| self.add_overlays(entry));
+        Ok(entries)
     }
 
     fn tombstones(&self) -> Result<Vec<Entry>, IndexError> {

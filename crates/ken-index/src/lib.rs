@@ -28,6 +28,7 @@ mod recent;
 mod refresh;
 mod rows;
 mod scan;
+mod scanned;
 mod search;
 mod segment;
 
@@ -43,10 +44,11 @@ pub use ken_embed::{EmbeddingEndpoint, EndpointDialect, HttpEmbedder, ProbeError
 pub use cut::ShortSegment;
 pub use error::{IndexError, RefreshError};
 pub use held::VectorStatus;
-pub use index::Index;
+pub use index::{Index, LocalOverlays};
 pub use ken_core::retrieval::ranking::{MatchThreshold, SearchCandidate};
 pub use missed::UnansweredQuery;
 pub use parsed::FileStat;
 pub use refresh::{RebuildReason, RefreshReport, TornSegment};
+pub use scanned::ScanDigest;
 pub use search::CandidateQuery;
 pub use segment::{ListedSegment, SegmentAppend};

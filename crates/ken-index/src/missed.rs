@@ -31,7 +31,8 @@ impl Index {
         let tx = self.db.transaction()?;
         tx.prepare_cached(
             "INSERT INTO missed VALUES (?1, 1, ?2, ?3) ON CONFLICT (query)
-             DO UPDATE SET times = times + 1, at = excluded.at, top = excluded.top",
+             DO UPDATE SET times = times + 1, at = excluded.at,
+                           top = coalesce(excluded.top, top)",
         )?
         .execute(params![
             query,
@@ -63,17 +64,6 @@ impl Index {
                 });
             }
             Ok(all)
-        })
-    }
-
-    /// Returns how often an entry ranked first without answering.
-    pub fn prediction_errors(&self, id: EntryId) -> Result<u64, IndexError> {
-        self.checked(|db| {
-            let query = "SELECT coalesce(sum(times), 0) FROM missed WHERE top = ?1";
-            let times: i64 = db
-                .prepare_cached(query)?
-                .query_row([id.to_string()], |row| row.get(0))?;
-            Ok(times.cast_unsigned())
         })
     }
 }

@@ -100,6 +100,7 @@ fn further_event(
                     shown: 1,
                     blind: 0,
                     since: None,
+                    source_outcome: None,
                     trials: Vec::new(),
                 })
                 .to_vec(),

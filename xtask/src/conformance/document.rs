@@ -11,7 +11,7 @@ const OPENING: &str = "\
 
 Every requirement Ken is built from, and where it stands:
 
-- **done**: Ken does it, and the tests named in the row show it;
+- **done**: Ken does it, a user reaches it as the row says, and the tests named in the row show it;
 - **different**: Ken does something else on purpose, and the row says why;
 - **planned**: not there yet; the row names the theme it belongs to.
 
@@ -33,8 +33,10 @@ pub(crate) fn render(table: &Table) -> String {
             &mut text,
             format_args!("\n## {}\n\n{}.\n\n", group.code, group.title),
         );
-        text.push_str("| id | level | requirement | figure | state | tests and notes |\n");
-        text.push_str("|---|---|---|---|---|---|\n");
+        text.push_str(
+            "| id | level | requirement | figure | state | reached through | tests and notes |\n",
+        );
+        text.push_str("|---|---|---|---|---|---|---|\n");
         for row in rows_of(table, group.code) {
             push_row(&mut text, row);
         }
@@ -65,18 +67,24 @@ fn push_counts(text: &mut String, name: &str, rows: &[&Row]) {
 
 fn push_row(text: &mut String, row: &Row) {
     let mut last: Vec<String> = row.tests.iter().map(|test| format!("`{test}`")).collect();
+    let reached = match (row.reached.is_empty(), row.pure_law) {
+        (true, _) => String::new(),
+        (false, true) => format!("pure law, reached through {}", row.reached),
+        (false, false) => row.reached.clone(),
+    };
     if !row.note.is_empty() {
         last.push(row.note.clone());
     }
     push(
         text,
         format_args!(
-            "| {} | {} | {} | {} | {} | {} |\n",
+            "| {} | {} | {} | {} | {} | {} | {} |\n",
             row.id,
             row.level.word(),
             cell(&row.requirement),
             cell(&row.figure),
             row.state.word(),
+            cell(&reached),
             cell(&last.join("<br>")),
         ),
     );
@@ -108,12 +116,14 @@ mod tests {
             state: State::Done,
             tests: vec!["a.rs::b".to_owned(), "a.rs::c".to_owned()],
             note: "n".to_owned(),
+            reached: "`ken show`".to_owned(),
+            pure_law: false,
         };
         let mut text = String::new();
         push_row(&mut text, &row);
         assert_eq!(
             text,
-            "| ENT-03 | MUST NOT | a\\|b |  | done | `a.rs::b`<br>`a.rs::c`<br>n |\n"
+            "| ENT-03 | MUST NOT | a\\|b |  | done | `ken show` | `a.rs::b`<br>`a.rs::c`<br>n |\n"
         );
         let summary = render(&Table { rows: vec![row] });
         assert!(

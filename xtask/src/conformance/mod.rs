@@ -7,7 +7,7 @@
 mod document;
 mod table;
 
-use table::Table;
+use table::{State, Table};
 use xtask::repository::{Finding, Repository};
 
 const TABLE: &str = "docs/conformance.toml";
@@ -28,6 +28,11 @@ pub(crate) fn check(repository: &Repository) -> Result<Vec<Finding>, String> {
         .into_iter()
         .map(|problem| Finding::new(TABLE, line_of(&text, &problem.id), problem.message))
         .collect();
+    for (id, name) in uncalled_functions(repository, &table)? {
+        let message =
+            format!("{id} names the function `{name}`, which nothing outside tests calls");
+        findings.push(Finding::new(TABLE, line_of(&text, &id), message));
+    }
     if repository.read(DOCUMENT).unwrap_or_default() != document::render(&table) {
         findings.push(Finding::new(
             DOCUMENT,
@@ -36,6 +41,45 @@ pub(crate) fn check(repository: &Repository) -> Result<Vec<Finding>, String> {
         ));
     }
     Ok(findings)
+}
+
+/// Returns the functions that notes of done rows name and that no code outside tests calls.
+fn uncalled_functions(
+    repository: &Repository,
+    table: &Table,
+) -> Result<Vec<(String, String)>, String> {
+    let done = table.rows.iter().filter(|row| row.state == State::Done);
+    let named: Vec<(&str, &str)> = done
+        .flat_map(|row| {
+            row.named_functions()
+                .into_iter()
+                .map(|it| (row.id.as_str(), it))
+        })
+        .collect();
+    if named.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut sources = String::new();
+    for path in repository.files()? {
+        let is_source = path.starts_with("crates/")
+            && path.contains("/src/")
+            && path.ends_with(".rs")
+            && !path.ends_with("tests.rs");
+        if is_source && !path.contains("/ken-testkit/") {
+            let text = repository.read(&path)?;
+            let end = text.find("#[cfg(test)]").unwrap_or(text.len());
+            sources.push_str(&text[..end]);
+        }
+    }
+    let is_called = |name: &str| {
+        let calls = sources.matches(&format!("{name}(")).count();
+        let definitions = sources.matches(&format!("fn {name}(")).count();
+        calls > definitions
+    };
+    let uncalled = named.into_iter().filter(|(_, name)| !is_called(name));
+    Ok(uncalled
+        .map(|(id, name)| (id.to_owned(), name.to_owned()))
+        .collect())
 }
 
 fn parse(text: &str) -> Result<Table, String> {

@@ -69,7 +69,21 @@ pub(crate) struct Row {
     /// `path/of/file.rs::function`.
     pub(crate) tests: Vec<String>,
     pub(crate) note: String,
+    /// The command, hook, tool, endpoint or file through which a user reaches the behavior.
+    #[serde(default)]
+    pub(crate) reached: String,
+    /// True for a pure law: its tests need not go through a surface, because what is reached does.
+    #[serde(default)]
+    pub(crate) pure_law: bool,
 }
+
+/// Crates with the surfaces of Ken. A test there shows that a user can reach a behavior.
+const SURFACE_CRATES: [&str; 4] = [
+    "crates/ken-cli/",
+    "crates/ken-engine/",
+    "crates/ken-hub/",
+    "crates/ken-mcp/",
+];
 
 /// How strongly the requirement is worded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -172,6 +186,36 @@ impl Table {
 }
 
 impl Row {
+    /// A behavior that no user reaches is not done.
+    fn reach_problems(&self) -> Vec<String> {
+        let id = &self.id;
+        let mut problems = Vec::new();
+        if self.reached.trim().is_empty() {
+            problems.push(format!(
+                "{id} is done but does not say how a user reaches it"
+            ));
+        }
+        let of_surface = |test: &String| SURFACE_CRATES.iter().any(|it| test.starts_with(it));
+        if !self.pure_law && !self.tests.iter().any(of_surface) {
+            problems.push(format!(
+                "{id} names no test of ken-cli, ken-engine, ken-hub or ken-mcp: name one, or set `pure_law`"
+            ));
+        }
+        problems
+    }
+
+    /// Returns the functions that the note names, such as `Engine::flag_contradictions`.
+    pub(crate) fn named_functions(&self) -> Vec<&str> {
+        let spans = self.note.split('`').skip(1).step_by(2);
+        let names = spans.filter_map(|span| {
+            let (_, name) = span.trim_end_matches("()").rsplit_once("::")?;
+            let is_function = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+            (!name.is_empty() && !span.contains('/') && name.chars().all(is_function))
+                .then_some(name)
+        });
+        names.collect()
+    }
+
     fn state_problems(&self) -> Vec<String> {
         let id = &self.id;
         let mut problems = Vec::new();
@@ -189,10 +233,11 @@ impl Row {
             State::Done if self.tests.is_empty() => {
                 problems.push(format!("{id} is done but names no test"));
             }
+            State::Done => problems.extend(self.reach_problems()),
             State::Different if self.note.trim().is_empty() => {
                 problems.push(format!("{id} is different but does not say why"));
             }
-            State::Done | State::Different => {}
+            State::Different => {}
         }
         problems
     }
@@ -271,6 +316,8 @@ fn it_works() {}
             state,
             tests: tests.iter().map(|&test| test.to_owned()).collect(),
             note: note.to_owned(),
+            reached: "`ken show`".to_owned(),
+            pure_law: true,
         }
     }
 
@@ -314,6 +361,28 @@ fn it_works() {}
             messages(row(State::Different, &["a/b.rs::it_works"], " ")).len(),
             1
         );
+    }
+
+    #[test]
+    fn done_says_how_it_is_reached_and_has_a_test_of_a_surface() {
+        let good = row(State::Done, &["a/b.rs::it_works"], "");
+        let hidden = Row {
+            reached: String::new(),
+            ..good.clone()
+        };
+        assert_eq!(messages(hidden).len(), 1);
+        let inner = Row {
+            pure_law: false,
+            ..good
+        };
+        assert_eq!(messages(inner).len(), 1);
+    }
+
+    #[test]
+    fn functions_that_a_note_names_are_found() {
+        let note = "called by `Engine::flag_contradictions` and `decide::merge()`, shown by `ken show`, in `a/b.rs::it_works`";
+        let named = row(State::Done, &[], note);
+        assert_eq!(named.named_functions(), ["flag_contradictions", "merge"]);
     }
 
     #[test]

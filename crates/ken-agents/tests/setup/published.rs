@@ -35,6 +35,10 @@ fn the_claude_code_plugin_is_as_the_source_writes_it() {
     assert_eq!(plugins[0]["source"], "./plugins/ken");
     let command = &at("hooks/hooks.json")["hooks"]["SessionStart"][0]["hooks"][0]["command"];
     assert_eq!(command, "ken hook claude-code start");
+    // Nobody waits for the end of a session, in which its run is closed.
+    let end = &at("hooks/hooks.json")["hooks"]["SessionEnd"][0]["hooks"][0];
+    assert_eq!(end["command"], "ken hook claude-code end");
+    assert_eq!(end["async"], true);
     assert_eq!(at(".mcp.json")["mcpServers"]["ken"]["args"][0], "mcp");
 }
 

@@ -5,8 +5,9 @@
 mod global;
 
 use ken_core::ledger::entry::Entry;
-use ken_core::retrieval::surface::{self, EntrySelection};
-use ken_core::trust::run::ExposureChannel;
+use ken_core::retrieval::agent_texts;
+use ken_core::retrieval::surface::{self, EntrySelection, OmissionReason, OmittedEntry};
+use ken_core::trust::run::{ExposureChannel, SentConclusion};
 use ken_core::values::id::EntryId;
 use ken_core::values::time::Date;
 use ken_engine::briefing::TaskBriefing;
@@ -27,8 +28,19 @@ pub(crate) struct SearchRequest {
     pub(crate) portion: SelectionLimits,
     /// True if the query is text without filters; those without a good hit are recorded.
     pub(crate) is_in_words: bool,
-    /// True if the output can show hits below the threshold.
-    pub(crate) wants_weak: bool,
+    /// Use of the hits below the threshold.
+    pub(crate) weak: WeakHits,
+}
+
+/// Use of the hits below the threshold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WeakHits {
+    /// They are not reported.
+    Drop,
+    /// A person sees the nearest ones if nothing else was found.
+    Suggest,
+    /// All are listed with the omitted entries.
+    Explain,
 }
 
 /// The results of a search in the repository's ledger and the global one.
@@ -38,9 +50,11 @@ pub(crate) struct QueryResults {
     pub(crate) answer: SearchOutcome,
     pub(crate) page: EntrySelection,
     pub(crate) global: GlobalResults,
-    /// The nearest hits below the threshold, if nothing passed it and a person reads. Agents get
-    /// none: an irrelevant entry in their context costs more than silence.
-    pub(crate) weak: Option<SearchOutcome>,
+    /// The hits without a threshold, if the request needs them.
+    pub(crate) nearest: Option<SearchOutcome>,
+    /// True if nothing passed the threshold and a person reads. Agents get no weak hits: an
+    /// irrelevant entry in their context costs more than silence.
+    pub(crate) suggests_nearest: bool,
     pub(crate) today: Date,
 }
 
@@ -50,6 +64,8 @@ pub(crate) struct BriefingResults {
     pub(crate) brief: TaskBriefing,
     pub(crate) known: EntrySelection,
     pub(crate) global: GlobalResults,
+    /// Rendered conclusions that other agents of the run sent to the reader.
+    conclusions: String,
 }
 
 /// Runs queries for one reader.
@@ -72,18 +88,49 @@ impl QueryService<'_> {
             mut search,
             portion,
             is_in_words,
-            wants_weak,
+            weak,
         } = request;
         // An explicit thread of work wins; otherwise the one of the reader's run applies.
         if let (None, Some(reader)) = (&search.thread, self.reader) {
             search.thread = engine.reader_thread(reader)?;
         }
         let answer = engine.search(&search, progress)?;
+        let is_unmatched = answer.hits.is_empty();
+        let wants_nearest = match weak {
+            WeakHits::Drop => is_unmatched && is_in_words,
+            WeakHits::Suggest => is_unmatched,
+            WeakHits::Explain => true,
+        };
+        let nearest = if wants_nearest && search.floor != RelevanceFloor::None {
+            let anything = SearchQuery {
+                floor: RelevanceFloor::None,
+                ..search.clone()
+            };
+            Some(engine.search(&anything, progress)?)
+        } else {
+            None
+        };
         if is_in_words {
             // A failure to record a missed query must not fail the search.
-            let _ = engine.record_unanswered(&search, &answer);
+            let _ = engine.record_unanswered(
+                &search,
+                &answer,
+                nearest.as_ref().filter(|_| is_unmatched),
+            );
         }
-        let page = answer.page(portion);
+        let mut page = answer.page(portion);
+        if let (WeakHits::Explain, Some(nearest)) = (weak, &nearest) {
+            let below = nearest.hits.iter().map(|hit| hit.entry.id);
+            page.left_out
+                .extend(
+                    below
+                        .filter(|id| answer.hit(*id).is_none())
+                        .map(|id| OmittedEntry {
+                            id,
+                            why: OmissionReason::Threshold,
+                        }),
+                );
+        }
         let local = (&answer, &page);
         let global = global::query_global(self.surroundings, engine, &search, local, portion);
         // Recorded before the results leave this function: an unrecorded exposure would let the
@@ -98,22 +145,14 @@ impl QueryService<'_> {
         }
         self.count(engine, (QueryKind::Search, &answer), vec![&page], &global);
         let is_silent = page.shown.is_empty() && global.shown().is_empty();
-        let wants_weak = wants_weak && self.reader.is_none();
-        let weak = if is_silent && wants_weak && search.floor != RelevanceFloor::None {
-            let anything = SearchQuery {
-                floor: RelevanceFloor::None,
-                ..search.clone()
-            };
-            Some(engine.search(&anything, progress)?)
-        } else {
-            None
-        };
+        let suggests_nearest = is_silent && weak != WeakHits::Drop && self.reader.is_none();
         Ok(QueryResults {
             search,
             answer,
             page,
             global,
-            weak,
+            nearest,
+            suggests_nearest,
             today: engine.now().date(),
         })
     }
@@ -138,12 +177,14 @@ impl QueryService<'_> {
             let shown: Vec<EntryId> = global.shown().iter().map(|it| it.id).collect();
             engine.record_exposures(reader, &shown, ExposureChannel::Brief)?;
         }
+        let conclusions = self.conclusions(engine)?;
         let pages = vec![&brief.norms, &known];
         self.count(engine, (QueryKind::Brief, &brief.results), pages, &global);
         Ok(BriefingResults {
             brief,
             known,
             global,
+            conclusions,
         })
     }
 }
@@ -169,6 +210,21 @@ pub(crate) fn with_entry<T>(
 }
 
 impl QueryService<'_> {
+    /// Renders the conclusions that other agents of the run sent to the reader, and records that
+    /// the reader knows of the entries behind them.
+    fn conclusions(self, engine: &mut Engine) -> Result<String, CommandFailure> {
+        let Some(reader) = self.reader else {
+            return Ok(String::new());
+        };
+        let Some(run) = engine.open_run_for(reader)? else {
+            return Ok(String::new());
+        };
+        let sent = run.conclusions_for(&reader.agent);
+        let cites = SentConclusion::cited_entries(&sent);
+        engine.record_exposures(reader, &cites, ExposureChannel::Told)?;
+        Ok(surface::render_conclusions(&sent))
+    }
+
     /// Counts a query whose results were shown on `pages` and in the global results.
     fn count<'p>(
         self,
@@ -193,6 +249,15 @@ impl BriefingResults {
         } else {
             surface::render_briefing_block
         };
-        render(&self.brief.norms, &all, served_by)
+        let mut text = render(&self.brief.norms, &all, served_by);
+        let withheld = self.brief.results.withheld.iter();
+        match withheld.filter(|(_, why)| why.is_about_code()).count() {
+            0 => {}
+            count => {
+                text.push_str(&agent_texts::withheld_line(count));
+                text.push('\n');
+            }
+        }
+        text + &self.conclusions
     }
 }

@@ -15,7 +15,7 @@ use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 use super::keys::PaneFocus;
 use super::state::{BrowserState, ListRow, ListSource, PageView, PaneSize, RowDetail};
 use super::styled::{self, ColorMode};
-use crate::print::entry_text::{self, status_style};
+use crate::print::entry_text::{self, EntrySurroundings, status_style};
 use crate::print::event_text::event_text;
 use crate::print::hits::{confidence_text, match_text};
 use crate::print::{BOLD, WARN, escape_invisible, pluralize, truncate_columns};
@@ -136,7 +136,11 @@ fn page_text(state: &BrowserState, width: usize) -> String {
                 ListRow::Found(hit) => match_text(hit),
             };
             let sureness = confidence_text(row.entry(), &row.facts(state.today), state.today);
-            let entry = entry_text::render_entry(row.entry(), of(|it| &it.versions), &[], width);
+            let surroundings = EntrySurroundings {
+                versions: of(|it| &it.versions),
+                ..EntrySurroundings::default()
+            };
+            let entry = entry_text::render_entry(row.entry(), surroundings, width);
             format!("{sureness}\n{matching}\n{entry}")
         }
     }

@@ -9,7 +9,7 @@ use crate::failure::{CommandExit, CommandFailure};
 /// `ken feedback`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "The same feedback of a person counts once per day, and once per run.\n\nExample:\n  ken feedback L-7k2f --helpful"
+    after_help = "The same feedback of a person counts once per day, and once per run. An agent can only rate an entry it was shown.\n\nExample:\n  ken feedback L-7k2f --helpful"
 )]
 #[command(group = clap::ArgGroup::new("verdict").args(["helpful", "unhelpful"]).required(true))]
 pub(crate) struct FeedbackArgs {
@@ -34,12 +34,7 @@ pub(super) fn run(
     };
     let (entry, is_new) = session.write_as(|engine, reader| {
         let id = engine.find(&args.id)?.id;
-        let is_new = if reader.agent.is_human() {
-            engine.record_feedback(reader, id, verdict)?
-        } else {
-            engine.feedback_in_run(reader, id, verdict)?;
-            true
-        };
+        let is_new = engine.record_feedback(reader, id, verdict)?;
         Ok((engine.entry(id)?, is_new))
     })?;
     let said = if is_new {

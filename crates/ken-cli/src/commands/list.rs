@@ -63,9 +63,13 @@ pub(super) fn run(
     session: &mut Session<'_>,
     args: &ListArgs,
 ) -> Result<CommandExit, CommandFailure> {
+    let mut filter = args.filter.to_filter();
+    if session.surroundings.reader().is_some() {
+        filter = filter.without_raw();
+    }
     print_entries(
         session,
-        &args.filter.to_filter(),
+        &filter,
         (&args.words, args.sort),
         "`ken list --all` includes archived and retracted entries; `ken add --help` shows how to add one",
     )

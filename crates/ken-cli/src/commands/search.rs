@@ -16,7 +16,7 @@ use serde::Serialize;
 
 use super::{Session, query_input};
 use crate::args::filter::WhichArgs;
-use crate::asking::{GLOBAL_HEADING, QueryResults, QueryService, SearchRequest};
+use crate::asking::{GLOBAL_HEADING, QueryResults, QueryService, SearchRequest, WeakHits};
 use crate::commands::query_input::{QueryInputArgs, ReaderRoleArg, TypedQuery};
 use crate::failure::{CommandExit, CommandFailure};
 use crate::print::answer_json::answer_json;
@@ -61,7 +61,7 @@ pub(crate) struct SearchArgs {
     /// Minimum relevance: none, relevant, strict or a cosine similarity
     #[arg(long, value_name = "FLOOR", default_value = "relevant", value_parser = floor)]
     pub(crate) threshold: RelevanceFloor,
-    /// Show the signals of each score and the entries that were withheld
+    /// Show the signals of each score, and every entry considered but not shown
     #[arg(long)]
     pub(crate) explain: bool,
     /// Rank by mean confidence even in a run, where Thompson sampling explores otherwise
@@ -152,7 +152,13 @@ pub(super) fn run(
     let (reader, run) = (session.surroundings.reader(), session.surroundings.run());
     let run = run.map(ToOwned::to_owned);
     let surroundings = session.surroundings.clone();
-    let wants_weak = !session.is_json() && !args.context;
+    let weak = if args.explain {
+        WeakHits::Explain
+    } else if session.is_json() || args.context {
+        WeakHits::Drop
+    } else {
+        WeakHits::Suggest
+    };
     let (found, missing) = session.read(|engine| {
         engine.note_unrecorded_edits();
         let typed = query_input::read_query(engine, &start, &args.query, &args.input)?;
@@ -173,7 +179,7 @@ pub(super) fn run(
             search,
             portion,
             is_in_words: args.input.is_empty(),
-            wants_weak,
+            weak,
         };
         let asker = QueryService {
             surroundings: &surroundings,
@@ -249,15 +255,15 @@ fn list(
     if page.shown.is_empty() {
         session.printer.line(NOTHING_FOUND)?;
     }
-    if let Some(weak) = &found.weak {
-        list_weak(session, weak, *today)?;
+    if let Some(nearest) = found.nearest.as_ref().filter(|_| found.suggests_nearest) {
+        list_weak(session, nearest, *today, explain)?;
     }
     list_hits(session, (answer, page), *today, explain)?;
     if let Some(it) = &global.overlay {
         session.printer.line(GLOBAL_HEADING)?;
         list_hits(session, (&it.answer, &it.page), *today, explain)?;
     }
-    tell(session, answer, page, explain)
+    tell(session, found, explain)
 }
 
 /// Lists the nearest hits below the threshold.
@@ -265,6 +271,7 @@ fn list_weak(
     session: &mut Session<'_>,
     weak: &SearchOutcome,
     today: Date,
+    explain: bool,
 ) -> Result<(), CommandFailure> {
     // An entry that shares neither a word nor a direction with the query is no match at all.
     let is_near = |hit: &&SearchHit| hit.coverage > 0.0 || hit.cosine > 0.0;
@@ -276,6 +283,9 @@ fn list_weak(
     let width = session.printer.width();
     for hit in near.iter().take(WEAK_MAX) {
         session.printer.text(hit_text(hit, today, width))?;
+        if explain {
+            session.printer.text(score_text(hit))?;
+        }
     }
     let more = near.len().saturating_sub(WEAK_MAX) as u64;
     if more > 0 {
@@ -305,13 +315,15 @@ fn list_hits(
 /// Prints notices about hits that the list omits.
 fn tell(
     session: &mut Session<'_>,
-    answer: &SearchOutcome,
-    page: &EntrySelection,
+    found: &QueryResults,
     explain: bool,
 ) -> Result<(), CommandFailure> {
+    let QueryResults { answer, page, .. } = found;
     if explain {
         for OmittedEntry { id, why } in &page.left_out {
-            let score = answer.hit(*id).map_or(0.0, |hit| hit.explained.score);
+            let nearest = found.nearest.as_ref();
+            let hit = answer.hit(*id).or_else(|| nearest?.hit(*id));
+            let score = hit.map_or(0.0, |hit| hit.explained.score);
             let why = enum_label(why);
             let line = format_args!("left out: {id}, score {score:.3}, {why}");
             session.printer.talk(line)?;
@@ -322,9 +334,7 @@ fn tell(
             session.printer.talk(line)?;
         }
     } else if !answer.withheld.is_empty() {
-        let stale = |(_, why): &&(EntryId, HiddenReason)| {
-            matches!(why, HiddenReason::Changed | HiddenReason::Broken)
-        };
+        let stale = |(_, why): &&(EntryId, HiddenReason)| why.is_about_code();
         let stale = answer.withheld.iter().filter(stale).count();
         let count = pluralize(answer.withheld.len() as u64, "entry", "entries");
         let hint = match stale {

@@ -1,7 +1,7 @@
 //! `ken show`: prints one entry; as `ken knowledge show`, in canonical JSON.
 
 use clap::Args;
-use ken_core::json::EntryJson;
+use ken_core::json::{EntityRelationship, EntryJson};
 use ken_core::ledger::canonical;
 use ken_core::ledger::entry::{Entry, EntryApproval};
 use ken_core::ledger::event::RecordedEvent;
@@ -16,7 +16,7 @@ use crate::args::id::IdArgs;
 use crate::args::{Format, Surface};
 use crate::asking;
 use crate::failure::{CommandExit, CommandFailure};
-use crate::print::entry_text;
+use crate::print::entry_text::{self, EntrySurroundings};
 use crate::print::impact::confidence_details;
 
 /// `ken show`.
@@ -49,13 +49,20 @@ pub(super) fn run(
         versions,
         approvals,
         merged,
+        relationships,
         posterior,
         grounds,
     } = session.read_shown(ExposureChannel::Show, ask, |it| vec![it.entry.id])?;
     if !session.printer.is_json(default) {
         let width = session.printer.width();
         session.printer.text(entry_text::render_entry(
-            &entry, &versions, &approvals, width,
+            &entry,
+            EntrySurroundings {
+                versions: &versions,
+                approvals: &approvals,
+                relationships: &relationships,
+            },
+            width,
         ))?;
         session.printer.text(entry_text::merged_lines(&merged))?;
         match &grounds {
@@ -71,6 +78,9 @@ pub(super) fn run(
         let standings: Vec<String> = approvals.iter().map(|(_, it)| standing(it)).collect();
         object = object.with("approval_standings", standings.into());
     }
+    if !relationships.is_empty() {
+        object = object.with("relationships", serde_json::json!(relationships));
+    }
     match session.surface {
         Surface::Top => session.printer.json(&object)?,
         Surface::Knowledge => session.printer.line(canonical::to_string(&object))?,
@@ -85,6 +95,7 @@ struct EntryDetails {
     approvals: Vec<(EntryApproval, ApprovalValidity)>,
     /// The entries that were merged into it.
     merged: Vec<Entry>,
+    relationships: Vec<EntityRelationship>,
     posterior: BetaPosterior,
     grounds: Option<ConfidenceReport>,
 }
@@ -104,6 +115,7 @@ fn load_details(
         merged: merged.collect::<Result<_, _>>()?,
         versions: versions(engine, &entry)?,
         approvals: engine.approval_validities(&entry)?,
+        relationships: engine.relationships(&entry)?,
         posterior: grounds
             .as_ref()
             .map_or(BetaPosterior::PRIOR, |it| it.posterior),

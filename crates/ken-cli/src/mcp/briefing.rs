@@ -64,6 +64,7 @@ pub(super) fn index(context: &mut CallContext<'_>) -> Result<String, CommandFail
         limit: Some(INDEX_MAX + 1),
         ..EntryFilter::default()
     };
+    let filter = filter.without_raw();
     let mut entries = context.engine.list(&filter)?;
     let is_truncated = entries.len() > INDEX_MAX;
     entries.truncate(INDEX_MAX);

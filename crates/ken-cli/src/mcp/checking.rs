@@ -3,7 +3,6 @@
 //! The agent asked explicitly, so the holdout does not apply. Exposures are recorded.
 
 use ken_core::ledger::entry::Entry;
-use ken_core::retrieval::score::HiddenReason;
 use ken_core::retrieval::surface::{DetailTier, EntrySelection, single_line};
 use ken_core::trust::run::ExposureChannel;
 use ken_core::values::id::EntryId;
@@ -140,8 +139,7 @@ fn entries_about(
     });
     let mut withheld = Vec::new();
     for (id, reason) in answer.withheld {
-        let is_stale = matches!(reason, HiddenReason::Changed | HiddenReason::Broken);
-        if is_stale && is_about(&context.engine.entry(id)?, paths) {
+        if reason.is_about_code() && is_about(&context.engine.entry(id)?, paths) {
             withheld.push(id);
         }
     }

@@ -9,7 +9,7 @@ use ken_mcp::ask::{DetailLevel, ReplyFormat, SearchArguments};
 use ken_mcp::{ToolReply, words};
 
 use super::CallContext;
-use crate::asking::{QueryResults, QueryService, SearchRequest};
+use crate::asking::{QueryResults, QueryService, SearchRequest, WeakHits};
 use crate::failure::CommandFailure;
 use crate::print::answer_json::answer_json;
 
@@ -49,7 +49,7 @@ pub(super) fn search(
             role: None,
         },
         is_in_words: arguments.paths.is_empty(),
-        wants_weak: false,
+        weak: WeakHits::Drop,
     };
     let query = QueryService {
         surroundings: context.surroundings,

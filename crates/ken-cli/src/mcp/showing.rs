@@ -1,6 +1,6 @@
 //! `ken_show`: one entry in full, rendered as data between markers.
 
-use ken_core::json::{EntryJson, EventJson};
+use ken_core::json::{EntityRelationship, EntryJson, EventJson};
 use ken_core::ledger::entry::Entry;
 use ken_core::ledger::event::RecordedEvent;
 use ken_core::trust::run::ExposureChannel;
@@ -28,6 +28,7 @@ struct FetchedEntry {
     checked: Option<EntryCheck>,
     /// Entries that contradict it.
     conflicts: Vec<EntryId>,
+    relationships: Vec<EntityRelationship>,
     /// True if its author was revoked.
     is_revoked: bool,
     history: Option<Vec<RecordedEvent>>,
@@ -76,19 +77,9 @@ fn fetch_entry(
         None
     };
     let workspace = engine.workspace()?;
-    let pairs = workspace.contradictions.values();
-    // The entry may be on either side of a pair.
-    let opposites = pairs.filter_map(|(one, other)| {
-        if *one == id {
-            Some(*other)
-        } else if *other == id {
-            Some(*one)
-        } else {
-            None
-        }
-    });
     Ok(FetchedEntry {
-        conflicts: opposites.collect(),
+        conflicts: engine.opponents(id)?.into_iter().collect(),
+        relationships: engine.relationships(&entry)?,
         is_revoked: workspace.is_revoked(&entry),
         history: with_history.then(|| engine.history(id)).transpose()?,
         now: engine.now(),
@@ -103,6 +94,7 @@ fn render_text(fetched: &FetchedEntry) -> String {
         validity: fetched.checked.as_ref().map(|it| it.validity),
         grounds: failed_checks(fetched.checked.as_ref()),
         conflicts: &fetched.conflicts,
+        relationships: &fetched.relationships,
         is_revoked: fetched.is_revoked,
         history: fetched.history.as_deref(),
         now: fetched.now,
@@ -147,6 +139,9 @@ fn entry_json(fetched: &FetchedEntry) -> EntryJson {
     }
     if !fetched.conflicts.is_empty() {
         json = json.with("conflicts", to_value(&fetched.conflicts));
+    }
+    if !fetched.relationships.is_empty() {
+        json = json.with("relationships", to_value(&fetched.relationships));
     }
     if let Some(history) = &fetched.history {
         let events: Vec<EventJson> = history.iter().map(EventJson::new).collect();

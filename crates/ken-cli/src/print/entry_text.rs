@@ -3,9 +3,11 @@
 use std::fmt::Write as _;
 
 use anstyle::Style;
-use ken_core::json::{describe_citation, describe_confirmation, lifecycle_labels};
+use ken_core::json::{
+    EntityRelationship, describe_citation, describe_confirmation, lifecycle_labels,
+};
 use ken_core::ledger::entry::{Entry, EntryApproval};
-use ken_core::ledger::event::{EventBody, RecordedEvent};
+use ken_core::ledger::event::{EventBody, RecordedEvent, Switch};
 use ken_core::trust::facts::BetaPosterior;
 use ken_core::values::status::EntryStatus;
 use ken_core::values::text::enum_label;
@@ -16,13 +18,26 @@ use super::{BAD, BOLD, DIM, GOOD, WARN, escape_invisible, pluralize, styled, wra
 /// Columns of the labels on the left.
 const LABEL_WIDTH: usize = 11;
 
-/// Renders an entry; `versions` are the events of its concurrent versions.
+/// Facts about an entry that it does not contain itself.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct EntrySurroundings<'a> {
+    /// The events of its concurrent versions.
+    pub(crate) versions: &'a [RecordedEvent],
+    pub(crate) approvals: &'a [(EntryApproval, ApprovalValidity)],
+    pub(crate) relationships: &'a [EntityRelationship],
+}
+
+/// Renders an entry.
 pub(crate) fn render_entry(
     entry: &Entry,
-    versions: &[RecordedEvent],
-    approvals: &[(EntryApproval, ApprovalValidity)],
+    surroundings: EntrySurroundings<'_>,
     width: usize,
 ) -> String {
+    let EntrySurroundings {
+        versions,
+        approvals,
+        relationships,
+    } = surroundings;
     let mut builder = EntryTextBuilder {
         out: String::new(),
         width,
@@ -32,6 +47,8 @@ pub(crate) fn render_entry(
         builder.versions(entry, versions);
     }
     builder.content(entry);
+    let relationships: Vec<String> = relationships.iter().map(ToString::to_string).collect();
+    builder.field("related", &relationships);
     builder.trust(entry);
     builder.approvals(entry, approvals);
     builder.place(entry);
@@ -202,6 +219,11 @@ impl EntryTextBuilder {
             .iter()
             .map(|link| format!("{} {}", enum_label(&link.rel), link.to));
         self.field("links", &links.collect::<Vec<_>>());
+        let overlays = entry.overlays.iter();
+        let notes = overlays.filter(|(_, it)| it.state == Switch::On);
+        let notes = notes.filter_map(|(overlay, it)| Some((overlay, it.note.as_ref()?)));
+        let notes = notes.map(|(overlay, note)| format!("{}: {note}", enum_label(overlay)));
+        self.field("notes", &notes.collect::<Vec<_>>());
     }
 
     /// Writes the approvals and the sources of a promoted entry.

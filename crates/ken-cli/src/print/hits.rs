@@ -25,8 +25,11 @@ pub(crate) fn hit_text(hit: &SearchHit, today: Date, width: usize) -> String {
         .map_or("", ken_core::values::kind::EntryKind::name);
     // Entries from other projects were not checked against this code, so they are labeled.
     let label = if is_global(entry) { "  global" } else { "" };
+    let content = entry.content.as_ref();
+    let certainty = content.and_then(|it| it.spike_certainty());
+    let certainty = certainty.map_or_else(String::new, |it| format!(" ({it})"));
     let mut out = format!(
-        "{}{label}  {kind}  {}  {}\n",
+        "{}{label}  {kind}{certainty}  {}  {}\n",
         styled(BOLD, entry.id),
         styled(status_style(status), status.name()),
         confidence_text(&hit.entry, &hit.facts, today),

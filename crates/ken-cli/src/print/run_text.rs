@@ -119,6 +119,11 @@ fn run_details(run: &Run) -> String {
         for finding in &agent.findings {
             let _ = writeln!(text, "  found      {}", finding.finding.statement.title());
         }
+        for sent in run.conclusions.iter().filter(|it| it.from == *name) {
+            let words = escape_invisible(sent.words.as_str());
+            let cites = join_ids(sent.cites.iter().copied());
+            let _ = writeln!(text, "  concluded  {words} [{cites}]");
+        }
     }
     text
 }

@@ -1,6 +1,8 @@
 //! `ken add` with flags.
 
-use crate::cli::support::{folder_with_ledger, repository_with_ledger, write_pay_source};
+use crate::cli::support::{
+    add_lesson, folder_with_ledger, repository_with_ledger, write_pay_source,
+};
 
 const ADD_WITH_ALL_FLAGS: [&str; 25] = [
     "add",
@@ -29,6 +31,31 @@ const ADD_WITH_ALL_FLAGS: [&str; 25] = [
     "--thread",
     "t1",
 ];
+
+#[test]
+fn a_norm_needs_a_citation_of_its_own() {
+    let env = repository_with_ledger();
+    let add = ["add", "Sign every commit", "--kind", "commit-norm"];
+    let refused = env.run(add);
+    assert_eq!(refused.exit, 1, "{refused}");
+    assert!(refused.stderr.contains("provenance required"), "{refused}");
+    let _ = env.run(add.into_iter().chain(["--cite", "pr:7"])).success();
+    // A lesson may cite the commit at which it was learned.
+    let _ = env.run(["add", "Commits are signed here"]).success();
+}
+
+#[test]
+fn an_agent_cannot_cite_in_the_name_of_a_person() {
+    let env = folder_with_ledger();
+    let content = r#"{"statement":"Queues are drained first.","kind":"learning","provenance":[
+        {"evidence_type":"pr","evidence_ref":"7","cited_by":"human:boss","cited_at":5}]}"#;
+    let add = |by: &str| env.run(["add", "--content", content, "--by", by]);
+    let refused = add("agent:evil");
+    assert_eq!(refused.exit, 2, "{refused}");
+    let why = "agent:evil cannot cite in the name of human:boss";
+    assert!(refused.stderr.contains(why), "{refused}");
+    let _ = add("human:ada").success();
+}
 
 #[test]
 fn a_claim_can_be_written_in_the_editor() {
@@ -99,6 +126,43 @@ fn a_long_text_becomes_a_statement_and_a_body() {
         .success()
         .json();
     assert_eq!(cleared["content"].get("body"), None);
+}
+
+#[test]
+fn entries_of_equal_polarity_are_similar_and_not_contradicting() {
+    let env = folder_with_ledger();
+    let add = |statement: &str, polarity: &str| {
+        let args = ["add", statement, "--cite", "pr:7", "--polarity", polarity];
+        env.run(args).success()
+    };
+    let one = add(
+        "Use the repository for database access in handlers",
+        "positive",
+    )
+    .line();
+    let two = add(
+        "Use the repository for database calls in handlers",
+        "positive",
+    );
+    assert!(!two.stderr.contains("may contradict"), "{two}");
+    assert!(two.stderr.contains(&format!("similar to {one}")), "{two}");
+}
+
+#[test]
+fn a_false_positive_about_the_file_of_a_pattern_is_named() {
+    let env = folder_with_ledger();
+    env.write("src/pay.rs", "pub fn charge() {}\n");
+    let add = |kind: &str, statement: &str| {
+        let args = ["add", statement, "--kind", kind, "--cite", "pr:7"];
+        let args = args.into_iter().chain(["--anchor", "src/pay.rs"]);
+        env.run(args).success()
+    };
+    let pattern = add("pattern", "Unchecked sums hide an overflow here").line();
+    let run = add("false-positive", "The additions in this module never wrap");
+    assert!(
+        run.stderr.contains(&format!("may contradict {pattern}")),
+        "{run}"
+    );
 }
 
 #[test]
@@ -341,6 +405,65 @@ fn a_spike_an_entity_and_a_relationship_carry_their_details() {
     file       .ken/entries/R-9p9sedqr-the-index-follows-from-the-ledger.md
     confidence 0.50 (evidence of use: none yet)
     "#);
+}
+
+#[test]
+fn both_ends_of_a_relationship_name_it() {
+    let env = folder_with_ledger();
+    let add = |kind: &str, statement: &str, detail: &str| {
+        let args = [
+            "add",
+            "--kind",
+            kind,
+            "--cite",
+            "pr:1",
+            "--statement",
+            statement,
+        ];
+        env.run(args.into_iter().chain(["--detail", detail]))
+            .success()
+            .line()
+    };
+    let ledger = add("entity", "The source of truth", r#"{"name":"Ledger"}"#);
+    let index = add("entity", "What search reads", r#"{"name":"Index"}"#);
+    let detail = format!(r#"{{"from":"{index}","rel":"follows from","to":"{ledger}"}}"#);
+    let id = add("relationship", "The index follows from the ledger", &detail);
+    for entity in [&index, &ledger] {
+        let run = env.run(["show", entity]).success();
+        let related = format!("related    {index} follows from {ledger} ({id})\n");
+        assert!(run.stdout.contains(&related), "{run}");
+        let json = env.run(["show", entity, "--format", "json"]).json();
+        let edge =
+            serde_json::json!({"id": id, "from": index, "rel": "follows from", "to": ledger});
+        assert_eq!(json["relationships"], serde_json::json!([edge]));
+    }
+    let _ = env.run(["retract", &id]).success();
+    let run = env.run(["show", &ledger]).success();
+    assert!(!run.stdout.contains("related"), "{run}");
+}
+
+#[test]
+fn content_that_breaks_the_schema_leaves_the_ledger_alone() {
+    let env = folder_with_ledger();
+    let _ = add_lesson(&env, "Charging twice is safe");
+    let ledger = || {
+        let names = env.names(".ken/semantic/v1").into_iter();
+        let lines = names.map(|it| env.read(&format!(".ken/semantic/v1/{it}")));
+        lines.collect::<String>()
+    };
+    let before = ledger();
+    for content in [
+        r#"{"statement":"A claim","cite":["pr:1"],"stars":5}"#,
+        r#"{"statement":5,"cite":["pr:1"]}"#,
+        r#"{"statement":"A claim","cite":["pr:1"],"tags":["Not A Tag"]}"#,
+        r#"{"statement":"A claim","cite":["pr:1"],"decay":"never"}"#,
+        r#"{"statement":"A claim","cite":["pr:1"],"kind":"spike"}"#,
+        r#"{"statement":"A claim"}"#,
+    ] {
+        let run = env.run(["add", "--content", content]);
+        assert_ne!(run.exit, 0, "{content}: {run}");
+        assert_eq!(ledger(), before, "{content}");
+    }
 }
 
 #[test]

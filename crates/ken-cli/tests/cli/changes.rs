@@ -195,6 +195,67 @@ fn one_entry_is_archived_and_found_on_its_shelf() {
 }
 
 #[test]
+fn archiving_changes_no_confidence() {
+    let env = folder_with_ledger();
+    let add = [
+        "add",
+        "Charging twice is safe",
+        "--cite",
+        "pr:1",
+        "--decay",
+        "permanent",
+    ];
+    let id = env.run(add).success().line();
+    for _ in 0..8 {
+        let _ = env.run(["feedback", &id, "--helpful"]).success();
+        env.wait_days(1);
+    }
+    env.wait_days(50);
+    let confidence = || {
+        let text = env.run(["show", "--explain", &id]).success().stdout;
+        let line = text.lines().find(|it| it.starts_with("confidence"));
+        line.expect("a line").to_owned()
+    };
+    let before = confidence();
+    assert!(before.contains("0.64 after 4 observations"), "{before}");
+    let _ = env.run(["archive", &id]).success();
+    assert_eq!(confidence(), before);
+    env.wait_days(30);
+    let later = confidence();
+    assert!(later.contains("0.50 after 0 observations"), "{later}");
+    let _ = env.run(["restore", &id]).success();
+    assert_eq!(confidence(), before, "nothing was lost");
+}
+
+#[test]
+fn confidence_fades_when_it_is_read_and_nothing_is_stored() {
+    let env = folder_with_ledger();
+    let id = add_lesson(&env, "Charging twice is safe");
+    for _ in 0..4 {
+        let _ = env.run(["feedback", &id, "--helpful"]).success();
+        env.wait_days(1);
+    }
+    let confidence = || {
+        let text = env.run(["show", "--explain", &id]).success().stdout;
+        let line = text.lines().find(|it| it.starts_with("confidence"));
+        line.expect("a line").to_owned()
+    };
+    let stored = || {
+        let shown = env.run(["show", &id, "--format", "json"]).success().json();
+        let folder = std::fs::read_dir(env.root().join(".ken/entries")).expect("entries");
+        let files = folder.map(|file| std::fs::read(file.expect("a file").path()).expect("text"));
+        (shown["tallies"].clone(), files.collect::<Vec<_>>())
+    };
+    let (before, entry) = (confidence(), stored());
+    assert!(before.contains("0.58 after 2 observations"), "{before}");
+    assert_eq!(entry.0["days"].as_object().expect("days").len(), 4);
+    env.wait_days(180);
+    let after = confidence();
+    assert!(after.contains("0.50 after 0 observations"), "{after}");
+    assert_eq!(stored(), entry);
+}
+
+#[test]
 fn archive_older_than_days_archives_what_nobody_confirmed() {
     let env = folder_with_ledger();
     let old = add_lesson(&env, "Charging twice is safe");
@@ -431,9 +492,9 @@ fn log_names_every_author() {
     insta::assert_snapshot!(env.run(["log", &id, "--format", "json"]), @r#"
     exit: 0
     ----- stdout -----
-    {"schema":"ken.event.v1","id":"01KDYAMXQ8EV7BZJ26205ZR7J2","at":"2026-01-02T03:05:05.000Z/0000/zyfxk4","by":"human:ada@example.org","type":"entry.proposed","about":["L-205zr7j2"],"data":{"admission":{"rules":"ken-guard/4","scan":"safe","verdict":"admitted"},"body":{"citations":[{"cited_at":1767323105,"cited_by":"human:ada@example.org","evidence_ref":"3fce3b5","evidence_type":"commit"}],"content":{"decay":"ephemeral","statement":"Charging twice is safe"},"kind":"learning","origin":"human","schema_version":"1.0.0","scope":"workspace","status":"candidate"},"salt":"2frh3bafrqzcmnhf1wpdxwfcnk"}}
-    {"schema":"ken.event.v1","id":"01KDYAPRA8FZPV6HKFH9XR3AC9","at":"2026-01-02T03:06:05.000Z/0000/zyfxk4","by":"agent:claude-code/7f3a","type":"entry.cited","about":["L-205zr7j2"],"data":{"admission":{"rules":"ken-guard/4","scan":"safe","verdict":"admitted"},"body":{"citation":{"cited_at":1767323165,"cited_by":"agent:claude-code/7f3a","evidence_ref":"7","evidence_type":"pr"}},"salt":"4wxfmadm2gvm0h59v4zdkaqjef"}}
-    {"schema":"ken.event.v1","id":"01KDYARJX8FB5A8X66D95SHC1G","at":"2026-01-02T03:07:05.000Z/0000/zyfxk4","by":"human:ada@example.org","type":"entry.retracted","about":["L-205zr7j2"],"data":{"admission":{"rules":"ken-guard/4","scan":"safe","verdict":"admitted"},"body":{"channel":"command","reason":"duplicate"},"salt":"6vxwczs3kvghfqvs7b1gkf7y4y"}}
+    {"schema":"ken.event.v1","id":"01KDYAMXQ8EV7BZJ26205ZR7J2","at":"2026-01-02T03:05:05.000Z/0000/zyfxk4","by":"human:ada@example.org","type":"entry.proposed","about":["L-205zr7j2"],"data":{"admission":{"rules":"ken-guard/5","scan":"safe","verdict":"admitted"},"body":{"citations":[{"cited_at":1767323105,"cited_by":"human:ada@example.org","evidence_ref":"3fce3b5","evidence_type":"commit"}],"content":{"decay":"ephemeral","statement":"Charging twice is safe"},"kind":"learning","origin":"human","schema_version":"1.0.0","scope":"workspace","status":"candidate"},"salt":"2frh3bafrqzcmnhf1wpdxwfcnk"}}
+    {"schema":"ken.event.v1","id":"01KDYAPRA8FZPV6HKFH9XR3AC9","at":"2026-01-02T03:06:05.000Z/0000/zyfxk4","by":"agent:claude-code/7f3a","type":"entry.cited","about":["L-205zr7j2"],"data":{"admission":{"rules":"ken-guard/5","scan":"safe","verdict":"admitted"},"body":{"citation":{"cited_at":1767323165,"cited_by":"agent:claude-code/7f3a","evidence_ref":"7","evidence_type":"pr"}},"salt":"4wxfmadm2gvm0h59v4zdkaqjef"}}
+    {"schema":"ken.event.v1","id":"01KDYARJX8FB5A8X66D95SHC1G","at":"2026-01-02T03:07:05.000Z/0000/zyfxk4","by":"human:ada@example.org","type":"entry.retracted","about":["L-205zr7j2"],"data":{"admission":{"rules":"ken-guard/5","scan":"safe","verdict":"admitted"},"body":{"channel":"command","reason":"duplicate"},"salt":"6vxwczs3kvghfqvs7b1gkf7y4y"}}
     "#);
 }
 

@@ -97,6 +97,30 @@ fn the_action_fails_where_a_change_contradicts_a_norm_and_writes_its_summary() {
 }
 
 #[test]
+fn the_action_checks_a_release_from_the_tag_before_it() {
+    let env = repository_with_contradiction();
+    let _ = env.git(["tag", "v1"]);
+    commit_all(&env, "a change");
+    env.write("other.txt", "text");
+    commit_all(&env, "another change");
+    let script =
+        last_script(&fs::read_to_string(repository_path("action.yml")).expect("action.yml"));
+    let summary = env.root().join("../summary");
+    let variables = |ref_type: &'static str| {
+        [
+            ("BASE", ""),
+            ("FORK", "false"),
+            ("KEN_ACTOR", "ci:github"),
+            ("GITHUB_REF_TYPE", ref_type),
+            ("GITHUB_STEP_SUMMARY", summary.to_str().expect("a path")),
+            ("SARIF", ""),
+        ]
+    };
+    assert!(run_script(&env, &script, &variables("branch")).0);
+    assert!(!run_script(&env, &script, &variables("tag")).0);
+}
+
+#[test]
 fn the_hook_stops_a_commit_that_contradicts_a_norm() {
     let env = repository_with_contradiction();
     let text = fs::read_to_string(repository_path(".pre-commit-hooks.yaml")).expect("hooks");

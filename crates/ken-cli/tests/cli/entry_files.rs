@@ -169,6 +169,17 @@ fn a_file_shows_status_citations_and_what_replaced_its_entry() {
     shows(&two, &format!("merged_into: {one}"));
     let _ = env.run(["entry", "supersede", &one, &three]).success();
     shows(&one, &format!("superseded_by: {three}"));
+    let index = env.read(".ken/index.md");
+    assert!(index.contains(&three) && !index.contains(&one), "{index}");
+    let newer = env
+        .run(["show", &three, "--format", "json"])
+        .success()
+        .json();
+    let link = &newer["links"][0];
+    assert_eq!(
+        (&link["rel"], &link["to"]),
+        (&"supersedes".into(), &one.as_str().into())
+    );
     let _ = env.run(["archive", &three]).success();
     shows(&three, "archived: yes");
 }

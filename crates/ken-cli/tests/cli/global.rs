@@ -113,6 +113,34 @@ fn a_second_project_that_knows_it_needs_no_persons_word() {
 }
 
 #[test]
+fn showings_in_another_project_count_for_no_global_entry() {
+    let (one, other, _) = two_projects();
+    let id = add_confirmed_lesson(&one, STATEMENT);
+    let copy = promote_to_global(&one, &id, &["--anyway"]).success().line();
+    for _ in 0..10 {
+        let _ = other.run(["run", "open", "work", "--agent", "a"]).success();
+        let search = [
+            "search",
+            "money in cents",
+            "--by",
+            "agent:a",
+            "--run",
+            "work",
+        ];
+        let found = other.run(search).success().stdout;
+        assert!(found.contains(&copy), "{found}");
+        let close = ["run", "close", "work", "--outcome", "succeeded"];
+        let _ = other.run(close).success();
+    }
+    let entry = other
+        .run(["show", &copy, "--format", "json"])
+        .success()
+        .json();
+    assert_eq!(entry["tallies"]["shown"], 0, "{entry}");
+    assert_eq!(entry["archived"], serde_json::Value::Null);
+}
+
+#[test]
 fn what_other_projects_know_stands_below_labeled_and_discounted() {
     let (one, other, _) = two_projects();
     let id = add_confirmed_lesson(&one, STATEMENT);

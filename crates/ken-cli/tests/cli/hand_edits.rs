@@ -87,6 +87,70 @@ fn setting_the_date_confirms_by_hand() {
 }
 
 #[test]
+fn confirming_by_hand_sets_date_and_provenance() {
+    let env = repository_with_ledger();
+    let id = add_lesson(&env, "Charging twice is safe");
+    commit_all(&env, "lesson");
+    let _ = env.run(["confirm", &id, "--by", "agent:x"]).success();
+    let path = entry_file(&env, &id);
+    let primed = env.read(&path);
+    assert!(primed.contains("lastConfirmed: 2026-01-02\nprovenance: primed\n"));
+    let edit = |date: &str, provenance: &str| {
+        let lines = format!("lastConfirmed: {date}\nprovenance: {provenance}\n");
+        let old = "lastConfirmed: 2026-01-02\nprovenance: primed\n";
+        env.write(&path, &primed.replace(old, &lines));
+        env.run(["sync"])
+    };
+    // One of the two alone is no confirmation, and nothing is lost in silence.
+    env.wait_days(30);
+    for (date, provenance, why) in [
+        (
+            "2026-02-01",
+            "primed",
+            "sets `provenance: independent`, too",
+        ),
+        (
+            "2026-01-02",
+            "independent",
+            "sets `lastConfirmed` to today, too",
+        ),
+        ("2026-02-01", "certain", "must be independent or primed"),
+        ("yesterday", "independent", "must be a day such as"),
+    ] {
+        let run = edit(date, provenance);
+        assert_eq!(run.exit, 1, "{date} {provenance}: {run}");
+        assert!(run.stderr.contains(why), "{run}");
+        assert!(
+            env.read(&path)
+                .contains(&format!("provenance: {provenance}\n"))
+        );
+    }
+    let _ = edit("2026-02-01", "independent").success();
+    let shown = |what: &str| {
+        let shown = env.run(["show", &id, "--format", "json"]).success().json();
+        shown["confirmation"][what].clone()
+    };
+    assert_eq!(
+        (shown("last"), shown("manual")),
+        ("2026-02-01".into(), 1.into())
+    );
+    // On the day of the date that the file has, the word alone is edited.
+    let _ = env.run(["confirm", &id, "--by", "agent:x"]).success();
+    let primed = env.read(&path);
+    assert!(primed.contains("lastConfirmed: 2026-02-01\nprovenance: primed\n"));
+    env.write(
+        &path,
+        &primed.replace("provenance: primed", "provenance: independent"),
+    );
+    let run = env.run(["sync"]).success();
+    assert!(run.stderr.contains("recorded 1 hand edit"), "{run}");
+    assert_eq!(
+        (shown("manual"), shown("provenance")),
+        (2.into(), "manual".into())
+    );
+}
+
+#[test]
 fn every_file_shows_its_state_in_the_frontmatter() {
     let env = repository_with_ledger();
     let id = add_lesson(&env, "Charging twice is safe");
@@ -96,7 +160,17 @@ fn every_file_shows_its_state_in_the_frontmatter() {
         "lastConfirmed: 2026-01-02",
         "provenance: independent",
         "archived: no",
+        // Neither is required, and the file says that it is missing.
+        "Evidence: none (cites no code)",
+        "Verify: none",
     ] {
+        assert!(text.lines().any(|found| found == line), "{line} in {text}");
+    }
+    let _ = env.run(["confirm", &id, "--by", "agent:x"]).success();
+    let _ = env.run(["entry", "status", &id, "stale"]).success();
+    let _ = env.run(["archive", &id]).success();
+    let text = env.read(&entry_file(&env, &id));
+    for line in ["status: stale", "provenance: primed", "archived: yes"] {
         assert!(text.lines().any(|found| found == line), "{line} in {text}");
     }
 }

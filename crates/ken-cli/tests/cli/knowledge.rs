@@ -1,5 +1,8 @@
 //! `ken knowledge …`, the spelling of commands in knowledge stores, row by row.
 
+use ken_core::ledger::event::{EventBody, FrictionRecorded};
+use ken_core::values::content::FrictionType;
+use ken_testkit::build::EventWriter;
 use serde_json::{Value, json};
 
 use crate::cli::support::{add_lesson, folder_with_ledger, repository_with_ledger};
@@ -72,6 +75,12 @@ fn add_procedural_takes_a_norm_type() {
         assert_eq!(added["kind"], kind);
         assert_eq!(added["rule"], format!("Mind the {norm}"));
         assert_eq!(added["provenance"][0]["evidence_type"], "pr");
+        let alias = format!("norm.{norm}.001");
+        let show = ["knowledge", "show", &alias, "--format", "json"];
+        let shown = env.run(show).success().json();
+        assert_eq!(shown["id"], alias.as_str(), "{shown}");
+        assert_eq!(shown["type"], kind.replace('-', "_"), "{shown}");
+        assert_eq!(shown["rule"], added["rule"]);
     }
     let args = [
         "knowledge",
@@ -311,6 +320,18 @@ fn friction_report_counts_by_type() {
     ----- stdout -----
     {"schema":"ken.friction.v1","total":3,"by_type":{"redo":2,"tool_error":1,"validation_fail":0}}
     "#);
+    // An event of a type that earlier versions wrote counts, too.
+    let body = EventBody::FrictionRecorded(FrictionRecorded {
+        friction: FrictionType::ValidationFail,
+        context: json!({}),
+    });
+    let earlier = EventWriter::new(5).write(Vec::new(), body);
+    let segment = ".ken/episodic/v1/2026-01-01t00-00-aaaaaa.jsonl";
+    env.write(segment, &format!("{}\n", earlier.line()));
+    let report = ["health", "friction", "report", "--format", "json"];
+    let counted = env.run(report).success().json();
+    assert_eq!(counted["total"], 4);
+    assert_eq!(counted["by_type"]["validation_fail"], 1);
 }
 
 #[test]

@@ -100,6 +100,19 @@ fn a_judge_is_shown_set_and_tested() {
 }
 
 #[test]
+fn a_check_never_asks_the_judge() {
+    let env = repository_with_ledger();
+    set_judge(&env, r#"{"same":true}"#);
+    write_pay_source(&env);
+    let _ = add_norm(&env, "Use tabs", "src/pay.rs");
+    let _ = add_norm(&env, "Use spaces", "src/pay.rs");
+    let first = env.run(["verify"]);
+    assert_eq!(first.exit, 1, "{first}");
+    assert_eq!(env.run(["verify"]).stdout, first.stdout);
+    assert_eq!(judge_input(&env), "");
+}
+
+#[test]
 fn no_file_of_a_repository_names_a_judge() {
     let env = repository_with_ledger();
     let named = "kind = \"command\"\nprogram = [\"/bin/sh\", \"-c\", \"touch hacked\"]\n";

@@ -55,6 +55,42 @@ fn a_service_is_due_once_something_changed_and_a_day_has_passed() {
 }
 
 #[test]
+fn three_services_run_once_per_day_if_something_changed() {
+    let env = folder_with_ledger();
+    let _ = add_lesson(&env, "Refunds are idempotent");
+    let policy = ["health", "maintain", "policy", "--mode", "autonomous"];
+    let _ = env.run(policy).success();
+    let last = || {
+        let listed = run_json(&env, &["health", "maintain"]);
+        let of = |service: &str| {
+            let services = listed["services"].as_array().expect("a list");
+            let found = services.iter().find(|it| it["service"] == service);
+            found.expect("a service")["last"].clone()
+        };
+        ["dedup", "stale_sweep", "contradiction"].map(of)
+    };
+    let open = |name: &str| env.run(["run", "open", name]).success();
+    assert_eq!(last(), [Value::Null, Value::Null, Value::Null]);
+    let _ = open("first");
+    let first = last();
+    assert!(first.iter().all(Value::is_string), "{first:?}");
+    // On the same day, and on the next one without a change, nothing runs.
+    let _ = add_lesson(&env, "Charges are idempotent");
+    let _ = open("second");
+    assert_eq!(last(), first);
+    env.wait_days(1);
+    let _ = open("third");
+    let third = last();
+    assert!(
+        third.iter().zip(&first).all(|(now, then)| now != then),
+        "{third:?}"
+    );
+    env.wait_days(1);
+    let _ = open("fourth");
+    assert_eq!(last(), third);
+}
+
+#[test]
 fn dedup_merges_what_is_sure_and_lists_the_rest() {
     let env = folder_with_ledger();
     let [one, other] = add_duplicates(&env);
@@ -121,6 +157,29 @@ fn what_a_service_changed_is_a_run_whose_outcome_feeds_confidence() {
 }
 
 #[test]
+fn an_entry_that_does_not_answer_five_questions_is_swept() {
+    let env = folder_with_ledger();
+    let id = add_lesson(&env, "Color themes are read once, when the window opens.");
+    let animals = ["giraffe", "walrus", "heron", "beetle", "otter"];
+    for (number, animal) in animals.iter().enumerate() {
+        let swept = run_json(&env, &["health", "maintain", "stale_sweep"]);
+        assert_eq!(swept["changed"], serde_json::json!([]), "{number} misses");
+        let query = format!("does a {animal} ever drink from its window of the lake");
+        let found = env.run(["search", &query, "--by", "agent:codex"]).success();
+        assert!(
+            found.stdout.contains("no relevant entries found"),
+            "{found}"
+        );
+    }
+    let swept = env
+        .run(["health", "maintain", "stale_sweep"])
+        .success()
+        .stdout;
+    let why = "stale: 5 times it was the top hit without an answer, or marked as unhelpful";
+    assert!(swept.contains(&format!("{id} {why}")), "{swept}");
+}
+
+#[test]
 fn the_stale_sweep_marks_what_nobody_asked_for() {
     let env = repository_with_ledger();
     write_pay_source(&env);
@@ -145,7 +204,8 @@ fn the_stale_sweep_marks_what_nobody_asked_for() {
         serde_json::json!([])
     );
     env.wait_days(1);
-    let sweep = env.run(["health", "maintain", "stale_sweep"]).success();
+    let service = "service:consolidation:stale_sweep";
+    let sweep = env.run(["health", "maintain", service]).success();
     assert!(
         sweep
             .stdout
@@ -183,7 +243,8 @@ fn the_contradiction_service_lists_any_entries_that_are_contrary() {
         let rest = ["--polarity", polarity, "--statement", statement];
         let _ = env.run(add.into_iter().chain(rest)).success();
     }
-    let served = run_json(&env, &["health", "maintain", "contradiction"]);
+    let service = "service:consolidation:contradiction";
+    let served = run_json(&env, &["health", "maintain", service]);
     let what = served["left"][0]["what"].as_str().unwrap();
     assert!(what.starts_with("contradict each other ("), "{what}");
     let command = served["left"][0]["command"].as_str().unwrap();
@@ -225,7 +286,8 @@ fn confidence_is_reset_by_hand_and_by_people_only() {
     let agent = env.run(["health", "maintain", "confidence_reset", "--by", "agent:x"]);
     assert_eq!(agent.exit, 1, "{agent}");
     assert!(agent.stderr.contains("requires a person"), "{agent}");
-    let served = run_json(&env, &["health", "maintain", "confidence_reset"]);
+    let service = "service:consolidation:confidence_reset";
+    let served = run_json(&env, &["health", "maintain", service]);
     assert_eq!(served["changed"][0]["entry"], id.as_str());
     let again = run_json(&env, &["health", "maintain", "confidence_reset"]);
     assert_eq!(again["changed"], serde_json::json!([]));
@@ -410,6 +472,16 @@ fn a_solved_problem_becomes_one_sound_entry() {
     let known = env.run(capture);
     assert_eq!(known.exit, 1, "{known}");
     assert!(known.stderr.contains("makes the same claim"), "{known}");
+    let compound = [
+        "knowledge",
+        "compound",
+        "--problem",
+        "The import stopped at a quote",
+        "--solution",
+        "Fields are read with the csv crate",
+    ];
+    let made = env.run(compound.into_iter().chain(["--cite", "pr:7"]));
+    assert!(made.success().stdout.starts_with("L-"));
     let bare = [
         "capture",
         "--problem",

@@ -6,6 +6,7 @@ mod changes;
 mod citations;
 mod default_branch;
 mod deleted_files;
+mod drift;
 mod elsewhere;
 mod entry_files;
 mod errors;

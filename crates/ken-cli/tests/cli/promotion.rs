@@ -95,6 +95,15 @@ fn a_threads_lesson_is_promoted_once_it_has_proven_itself() {
     assert!(shown.contains("workspace scope"), "{shown}");
     let log = env.run(["log", &id]).stdout;
     assert!(log.contains("promoted: workspace scope"), "{log}");
+    let other = add_to_thread(&env, "The bank is down on Sundays");
+    let archived = env.run(["archive", "--thread", "billing"]).success();
+    assert_eq!(
+        archived.line(),
+        other,
+        "only what the thread kept to itself"
+    );
+    let found = run_json(&env, &["search", "money in cents"]);
+    assert_eq!(result_ids(&found["results"]), [id.as_str()]);
 }
 
 #[test]
@@ -119,11 +128,10 @@ fn by_default_a_thread_is_a_bonus_and_strict_keeps_entries_to_it() {
     let _ = env
         .run(["entry", "promote", &id, "--to", "workspace", "--anyway"])
         .success();
-    assert_eq!(
-        result_ids(&found(&[])["results"]),
-        [id.as_str()],
-        "SCP-05: everybody's"
-    );
+    for thread in [&[][..], &["--thread", "billing"], &["--thread", "other"]] {
+        let found = found(thread);
+        assert_eq!(result_ids(&found["results"]), [id.as_str()], "everybody's");
+    }
 }
 
 #[test]

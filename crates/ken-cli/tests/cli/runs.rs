@@ -23,6 +23,7 @@ fn open_review() -> (TestEnvironment, String) {
     let id = env.run(args).success().line();
     let open = ["run", "open", "review-1", "--task", "look at payments"];
     let open = open.into_iter().chain(["--witness", "orchestrator"]);
+    let open = open.chain(["--thread", "payments"]);
     let open = open.chain(["--agent", "a,role=reviewer,lens=security", "--agent", "b"]);
     let _ = env.run(open).success();
     (env, id)
@@ -108,6 +109,42 @@ fn a_run_is_opened_noted_shown_and_closed() {
 }
 
 #[test]
+fn a_file_says_when_and_how_its_entry_was_found_again() {
+    let (env, id) = open_review();
+    let lines = || {
+        let names = env.names(".ken/entries");
+        let name = names.iter().find(|it| it.starts_with(&id)).unwrap();
+        let text = env.read(&format!(".ken/entries/{name}"));
+        let wanted = |line: &&str| line.starts_with("lastConfirmed") || line.starts_with("prov");
+        let lines: Vec<String> = text.lines().filter(wanted).map(str::to_owned).collect();
+        lines.join(", ")
+    };
+    let find = |agent: &str, run: &str| {
+        let by = ["--by", agent, "--run", run, "--statement", CLAIM];
+        let _ = env.run(["run", "observe"].into_iter().chain(by)).success();
+        let close = ["run", "close", run, "--outcome", "succeeded"];
+        let _ = env.run(close).success();
+    };
+    assert_eq!(
+        lines(),
+        "lastConfirmed: 2026-01-02, provenance: independent"
+    );
+    env.wait_days(1);
+    let primed = ["show", &id, "--by", "agent:a", "--run", "review-1"];
+    let _ = env.run(primed).success();
+    find("agent:a", "review-1");
+    assert_eq!(lines(), "lastConfirmed: 2026-01-02, provenance: primed");
+    env.wait_days(1);
+    let open = ["run", "open", "review-2", "--witness", "orchestrator"];
+    let _ = env.run(open.into_iter().chain(["--agent", "b"])).success();
+    find("agent:b", "review-2");
+    assert_eq!(
+        lines(),
+        "lastConfirmed: 2026-01-04, provenance: independent"
+    );
+}
+
+#[test]
 fn what_a_run_is_told_of_another_folder_or_run_is_refused_with_a_way_out() {
     let (env, _) = open_review();
     insta::assert_snapshot!(env.run(["run", "open", "review-1"]), @"
@@ -183,7 +220,9 @@ fn outcomes_are_told_by_the_events_alone() {
         .into_iter()
         .chain(["--cost", "0.25", "--strategy", "pairs"]);
     let _ = env.run(close).success();
-    let _ = env.run(["ledger", "index", "rebuild"]).success();
+    for local in [".ken/.index", ".ken/.local"] {
+        std::fs::remove_dir_all(env.root().join(local)).expect("local state");
+    }
     let past = env
         .run(["run", "list", "--format", "json"])
         .success()
@@ -192,27 +231,165 @@ fn outcomes_are_told_by_the_events_alone() {
     assert_eq!(past["rounds"], 3);
     assert_eq!(past["cost_micros"], 250_000);
     assert_eq!(past["strategy"], "pairs");
-    assert!(past["duration_ms"].is_u64());
+    assert_eq!(past["thread"], "payments");
+    assert_eq!(past["duration_ms"], 60_000);
+}
+
+#[test]
+fn a_closed_run_is_never_changed() {
+    let (env, _) = open_review();
+    let close = |outcome: &str| env.run(["run", "close", "review-1", "--outcome", outcome]);
+    let _ = close("succeeded").success();
+    let list = || {
+        let listed = env.run(["run", "list", "--format", "json"]);
+        listed.success().stdout
+    };
+    let before = list();
+    let again = close("failed");
+    assert_eq!(again.exit, 2, "{again}");
+    let undone = env.run(["undo"]);
+    assert_eq!(undone.exit, 1, "{undone}");
+    assert!(undone.stderr.contains("cannot be undone"), "{undone}");
+    std::fs::remove_dir_all(env.root().join(".ken/.local")).expect("local state");
+    assert_eq!(list(), before);
+}
+
+#[test]
+fn a_finding_that_differs_in_case_and_punctuation_is_skipped() {
+    let env = folder_with_ledger();
+    let id = add_lesson(&env, "Charging twice is safe");
+    let open = ["run", "open", "work", "--agent", "a", "--agent", "b"];
+    let _ = env
+        .run(open.into_iter().chain(["--witness", "orchestrator"]))
+        .success();
+    for agent in ["agent:a", "agent:b"] {
+        let observe = ["run", "observe", "--statement", "charging  TWICE, is safe!"];
+        let more = ["--by", agent, "--run", "work"];
+        let _ = env.run(observe.into_iter().chain(more)).success();
+    }
+    let close = ["run", "close", "work", "--outcome", "succeeded"];
+    let _ = env.run(close).success();
+    let listed = env.run(["list", "--format", "json"]).success();
+    assert_eq!(listed.stdout.lines().count(), 1, "{listed}");
+    // A person who adds it by command is told.
+    let add = ["add", "--kind", "learning", "--cite", "pr:1", "--statement"];
+    let added = env.run(add.into_iter().chain(["charging  TWICE, is safe!"]));
+    let told = format!("similar to {id}");
+    assert!(added.success().stderr.contains(&told));
 }
 
 #[test]
 fn feedback_counts_for_help_and_not_for_truth() {
     let (env, id) = open_review();
-    insta::assert_snapshot!(env.run(["feedback", "--by", "agent:a", id.as_str(), "--helpful"]), @"
+    let by_a = ["--by", "agent:a", "--run", "review-1", id.as_str()];
+    let rate = |verdict: &str| env.run(["feedback", verdict].into_iter().chain(by_a));
+    insta::assert_snapshot!(rate("--helpful"), @"
+    exit: 1
+    ----- stderr -----
+    error: agent:a was not shown L-205zr7j2; read it in the same run or session before you give feedback
+    ");
+    let _ = env.run(["show"].into_iter().chain(by_a)).success();
+    insta::assert_snapshot!(rate("--helpful"), @"
     exit: 0
     ----- stdout -----
     L-205zr7j2
     ----- stderr -----
     recorded; feedback changes the confidence in the entry and confirms nothing
     ");
-    let _ = env
-        .run(["feedback", "--by", "agent:a", id.as_str(), "--unhelpful"])
-        .success();
-    let entry = env
-        .run(["show", id.as_str(), "--format", "json"])
-        .success()
-        .json();
-    assert_eq!(entry["confirmation"]["independent"], 0);
+    let again = rate("--helpful").success();
+    assert!(again.stderr.contains("already recorded"), "{again}");
+    let entry = || {
+        env.run(["show", id.as_str(), "--format", "json"])
+            .success()
+            .json()
+    };
+    let told = serde_json::json!({"2026-01-02": {"alpha_milli": 500, "beta_milli": 0}});
+    assert_eq!(entry()["tallies"]["days"], told, "counted once");
+    let _ = rate("--unhelpful").success();
+    let told = serde_json::json!({"2026-01-02": {"alpha_milli": 500, "beta_milli": 500}});
+    assert_eq!(entry()["tallies"]["days"], told);
+    assert_eq!(entry()["tallies"]["unhelpful"], 1);
+    assert_eq!(entry()["confirmation"]["independent"], 0);
+    let log = env.run(["log", id.as_str(), "--all"]).success().stdout;
+    assert!(log.contains("rated helpful"), "{log}");
+    assert!(log.contains("rated unhelpful"), "{log}");
+}
+
+#[test]
+fn what_a_failed_run_added_is_kept_and_flagged() {
+    for (outcome, is_flagged) in [("failed", true), ("abandoned", true), ("succeeded", false)] {
+        let env = folder_with_ledger();
+        let _ = env.run(["run", "open", "work", "--agent", "a"]).success();
+        let add = [
+            "add", CLAIM, "--cite", "pr:1", "--by", "agent:a", "--run", "work",
+        ];
+        let id = env.run(add).success().line();
+        let _ = env
+            .run(["run", "close", "work", "--outcome", outcome])
+            .success();
+        let context = env.run(["search", "--context", CLAIM]).success().stdout;
+        assert!(context.contains(&id), "kept: {context}");
+        let shown = env.run(["show", &id]).success().stdout;
+        for text in [context, shown] {
+            assert_eq!(
+                text.contains("from a failed run"),
+                is_flagged,
+                "{outcome}: {text}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_conclusion_reaches_the_next_agent_with_its_ids_and_without_the_entry() {
+    let (env, id) = open_review();
+    let by = |agent: &'static str| ["--by", agent, "--run", "review-1"];
+    let says = "Keys make the retry safe, so no lock is needed";
+    let note = [
+        "run", "note", "--cites", &id, "--says", says, "--to", "agent:b",
+    ];
+    let _ = env.run(note.into_iter().chain(by("agent:a"))).success();
+    let line = format!("agent:a: {says} [{id}]");
+    let brief = |agent| env.run(["brief", "bake bread"].into_iter().chain(by(agent)));
+    let received = brief("agent:b").success().stdout;
+    assert!(
+        received.contains(&line) && !received.contains(CLAIM),
+        "{received}"
+    );
+    assert!(
+        !brief("agent:c").success().stdout.contains(says),
+        "not for it"
+    );
+    let run = env.run(["run", "show", "review-1"]).success().stdout;
+    assert!(
+        run.contains(&format!("  concluded  {says} [{id}]")),
+        "{run}"
+    );
+    let run = env.run(["run", "show", "review-1", "--format", "json"]);
+    let sent = run.success().json()["conclusions"][0].clone();
+    assert_eq!(
+        sent,
+        serde_json::json!({"from": "agent:a", "to": ["agent:b"], "words": says, "cites": [id]})
+    );
+}
+
+#[test]
+fn a_conclusion_for_everybody_reaches_who_joins_later_and_counts_as_seen() {
+    let (env, id) = open_review();
+    let by = |agent: &'static str| ["--by", agent, "--run", "review-1"];
+    let note = ["run", "note", "--cites", &id, "--says", "Keys make it safe"];
+    let _ = env.run(note.into_iter().chain(by("agent:a"))).success();
+    let brief = env.run(["brief", "bake bread"].into_iter().chain(by("agent:late")));
+    let brief = brief.success().stdout;
+    assert!(
+        brief.contains(&format!("Keys make it safe [{id}]")),
+        "{brief}"
+    );
+    let run = env.run(["run", "show", "review-1", "--format", "json"]);
+    let run = run.success().json();
+    let mut agents = run["agents"].as_array().unwrap().iter();
+    let late = agents.find(|it| it["agent"] == "agent:late").unwrap();
+    assert_eq!(late["saw"], serde_json::json!([id]), "{run}");
 }
 
 #[test]
@@ -272,6 +449,9 @@ fn the_policy_is_shown_and_set_by_a_person() {
 
     hint: ask a person to run this command
     ");
+    let none = env.run(["run", "policy", "--reviews", "0"]);
+    assert_eq!(none.exit, 2);
+    assert!(none.stderr.contains("0 is not in 1.."), "{}", none.stderr);
 }
 
 #[test]
@@ -482,4 +662,63 @@ fn closing_the_run_of_another_session_says_so() {
     ];
     let closed = env.run(close).success();
     assert!(closed.stderr.contains("it belongs to session"), "{closed}");
+}
+
+#[test]
+fn entries_that_keep_failing_sink_and_stay() {
+    let env = folder_with_ledger();
+    let id = add_lesson(&env, CLAIM);
+    for _ in 0..12 {
+        let _ = env.run(["run", "open", "work", "--agent", "a"]).success();
+        let note = ["run", "note", "work", "--agent", "agent:a", "--used", &id];
+        let _ = env.run(note).success();
+        let close = [
+            "run",
+            "close",
+            "work",
+            "--outcome",
+            "failed",
+            "--quality",
+            "0",
+        ];
+        let _ = env.run(close).success();
+    }
+    let found = env.run(["search", CLAIM, "--mean", "--format", "json"]);
+    let found = found.success().json();
+    let hit = &found["results"][0];
+    assert_eq!(hit["id"], id.as_str(), "{found}");
+    let parts = hit["signals"]["parts"].as_array().unwrap().iter();
+    let thompson = parts.clone().find(|it| it["name"] == "thompson").unwrap();
+    let value = thompson["value"].as_f64().unwrap();
+    assert!(value < 0.2, "{value}");
+    let shown = env.run(["show", "--explain", &id]).success().stdout;
+    assert!(shown.contains("confidence    0.18"), "{shown}");
+}
+
+#[test]
+fn a_confirmation_starts_the_count_of_silent_runs_anew() {
+    let env = folder_with_ledger();
+    let id = add_lesson(&env, CLAIM);
+    let show = |times: usize| {
+        for _ in 0..times {
+            let _ = env.run(["run", "open", "work", "--agent", "a"]).success();
+            let saw = ["show", &id, "--by", "agent:a", "--run", "work"];
+            let _ = env.run(saw).success();
+            let close = ["run", "close", "work", "--outcome", "succeeded"];
+            let _ = env.run(close).success();
+        }
+        let entry = env.run(["show", &id, "--format", "json"]).success().json();
+        entry["archived"]["because"].clone()
+    };
+    let strict = ["run", "policy", "--chances", "0"];
+    let _ = env.run(strict);
+    assert_eq!(show(9), serde_json::Value::Null);
+    let _ = env.run(["confirm", &id]).success();
+    assert_eq!(show(9), serde_json::Value::Null, "counted anew");
+    assert_eq!(show(1), "decay", "the tenth");
+    let restored = env.run(["restore", &id]).success();
+    assert!(
+        restored.stderr.contains(&format!("`ken confirm {id}`")),
+        "{restored}"
+    );
 }

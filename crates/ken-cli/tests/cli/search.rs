@@ -1,8 +1,10 @@
 //! `ken search`, in text and JSON.
 
 use ken_testkit::test_env::TestEnvironment;
+use serde_json::json;
 
 use crate::cli::support::{add_lesson, commit_all, folder_with_ledger, repository_with_ledger};
+use crate::mcp::client::McpTestClient;
 
 fn ledger_with_lessons() -> (TestEnvironment, Vec<String>) {
     let env = folder_with_ledger();
@@ -204,6 +206,18 @@ fn a_workspace_has_its_own_weights() {
     );
     all[0] = "semantic=1";
     let _ = set(&all).success();
+    let segments = ["semantic", "procedural", "episodic"].map(|memory| {
+        let folder = format!(".ken/{memory}/v1");
+        let read = |name: &String| env.read(&format!("{folder}/{name}"));
+        env.names(&folder).iter().map(read).collect::<String>()
+    });
+    let segments = segments.concat();
+    let mut events = segments
+        .lines()
+        .filter(|it| it.contains("\"config.changed\""));
+    let event = events.next().expect("an event");
+    assert!(event.contains("\"key\":\"scoring\""), "{event}");
+    assert_eq!(events.next(), None, "one");
     let answer = env.run(["search", "session lock", "--format", "json"]);
     let answer = answer.success().json();
     let first = &answer["results"][0];
@@ -247,6 +261,56 @@ fn a_pin_raises_and_a_mute_withholds_and_neither_changes_what_is_true() {
     let _ = env.run(["entry", "pin", &ids[2], "--off"]).success();
     let _ = env.run(["entry", "mute", &ids[1], "--off"]).success();
     assert_eq!(ask()["results"][0]["score"], before["results"][0]["score"]);
+    let shown = |id: &str| env.run(["show", id, "--format", "json"]).success().json();
+    let believed = |entry: serde_json::Value| {
+        let facts = ["status", "confirmation", "tallies", "history"];
+        facts.map(|it| entry[it].clone())
+    };
+    let fresh = believed(shown(&ids[1]));
+    let _ = env.run(["entry", "invalidate", &ids[1]]).success();
+    assert_eq!(ask()["withheld"][0]["why"], "invalidated");
+    assert_eq!(believed(shown(&ids[1])), fresh);
+}
+
+#[test]
+fn overlays_belong_to_one_clone_and_are_shown() {
+    let env = repository_with_ledger();
+    let (pinned, muted) = (
+        add_lesson(&env, "Retries are bounded"),
+        add_lesson(&env, "Timeouts are logged"),
+    );
+    commit_all(&env, "know");
+    let note = ["entry", "pin", &pinned, "--note", "for the release"];
+    let _ = env.run(note).success();
+    let _ = env.run(["entry", "mute", &muted]).success();
+    assert_eq!(env.git(["status", "--porcelain"]), "");
+    let run = env.run(["show", &pinned]).success();
+    assert!(run.stdout.contains("candidate  pinned\n"), "{run}");
+    assert!(run.stdout.contains("pin: for the release\n"), "{run}");
+    let run = env.run(["list"]).success();
+    assert!(run.stdout.contains("Timeouts are logged  muted"), "{run}");
+    // The overlays survive an index that is built anew.
+    std::fs::remove_dir_all(env.root().join(".ken/.index")).expect("the index is a folder");
+    let run = env.run(["list"]).success();
+    assert!(run.stdout.contains("Retries are bounded  pinned"), "{run}");
+    // Another clone has neither.
+    let _ = env.git(["clone", "-q", ".", "../other"]);
+    let other = env
+        .ken()
+        .current_dir(env.root().join("../other"))
+        .arg("list")
+        .output();
+    let other = String::from_utf8(other.expect("ken runs").stdout).expect("UTF-8");
+    assert!(other.contains("Retries are bounded"), "{other}");
+    assert!(
+        !other.contains("pinned") && !other.contains("muted"),
+        "{other}"
+    );
+    let _ = env.run(["entry", "pin", &pinned, "--off"]).success();
+    let run = env.run(["show", &pinned]).success();
+    assert!(!run.stdout.contains("pinned"), "{run}");
+    let again = env.run(["entry", "pin", &pinned, "--off"]);
+    assert_eq!(again.exit, 1, "{again}");
 }
 
 #[test]
@@ -308,6 +372,264 @@ fn a_question_without_a_good_answer_is_noted_here_and_nowhere_else() {
     assert_eq!(of("elephants in the zoo")["top"], id.as_str());
 }
 
+/// Returns the hits of a search, best first, as id and score.
+fn ranked(env: &TestEnvironment, query: &str, more: &[&str]) -> Vec<(String, f64)> {
+    let args = ["search", query, "--mean", "--format", "json"];
+    let answer = env.run(args.iter().chain(more)).success().json();
+    let results = answer["results"].as_array().expect("results");
+    let hit = |it: &serde_json::Value| {
+        let score = it["score"].as_f64().expect("a number");
+        (it["id"].as_str().expect("an id").to_owned(), score)
+    };
+    results.iter().map(hit).collect()
+}
+
+#[test]
+fn the_nearest_entry_comes_first_and_a_partial_match_after_it() {
+    let env = folder_with_ledger();
+    let state = add_lesson(&env, "React state management needs one store per page");
+    let speed = add_lesson(&env, "React performance suffers from large lists");
+    for (query, wanted) in [
+        ("React state management", [&state, &speed]),
+        ("React performance of large lists", [&speed, &state]),
+    ] {
+        let found = ranked(&env, query, &["--threshold", "none"]);
+        let ids: Vec<&String> = found.iter().map(|(id, _)| id).collect();
+        assert_eq!(ids, wanted, "{query}");
+        assert!(found[0].1 > found[1].1, "{found:?}");
+    }
+    let found = ranked(&env, "React state management", &[]);
+    assert_eq!(found.len(), 2, "a partial match is found, too: {found:?}");
+}
+
+#[test]
+fn a_role_ranks_its_kinds_first() {
+    let env = folder_with_ledger();
+    let learning = add_lesson(&env, "SQLite is fast enough for a ledger");
+    let detail = r#"{"question":"Is SQLite fast?","answer":"yes","confidence":"conclusive"}"#;
+    let spike = [
+        "add",
+        "SQLite is fast enough for our ledger",
+        "--kind",
+        "spike",
+    ];
+    let spike = spike
+        .into_iter()
+        .chain(["--cite", "pr:7", "--detail", detail]);
+    let spike = env.run(spike).success().line();
+    let role_part = |role: &str, id: &str| {
+        let args = ["search", "SQLite fast ledger", "--for", role, "--mean"];
+        let answer = env.run(args.into_iter().chain(["--format", "json"]));
+        let answer = answer.success().json();
+        let mut results = answer["results"].as_array().expect("results").iter();
+        let hit = results.find(|it| it["id"] == id).expect("a hit");
+        let mut parts = hit["signals"]["parts"].as_array().expect("parts").iter();
+        let part = parts.find(|it| it["name"] == "role").expect("a part");
+        part["adds"].as_f64().expect("a number")
+    };
+    for (role, wanted) in [
+        ("researcher", [0.0, 0.05]),
+        ("planner", [0.05, 0.0]),
+        ("debugger", [0.0, 0.0]),
+        ("executor", [0.0, 0.0]),
+    ] {
+        for (id, wanted) in [&learning, &spike].into_iter().zip(wanted) {
+            assert!((role_part(role, id) - wanted).abs() < 1e-12, "{role} {id}");
+        }
+    }
+    let more = [
+        "Payments are retried once",
+        "Tests run in parallel",
+        "Logs are JSON",
+        "Dates are in UTC",
+        "The cache is warm after a start",
+    ];
+    for statement in more {
+        let _ = add_lesson(&env, statement);
+    }
+    let first = |role: &str| {
+        ranked(&env, "SQLite fast enough ledger", &["--for", role])[0]
+            .0
+            .clone()
+    };
+    // With the default weights, among entries that match alike.
+    assert_eq!(
+        (first("researcher"), first("planner")),
+        (spike.clone(), learning.clone())
+    );
+    // Without relevance both are equal, so the role decides.
+    let equal = "semantic=0 thompson=1 freshness=0 status=0 thread=0 cooccurrence=0";
+    let weights = ["config", "weights", "set"].into_iter();
+    let _ = env.run(weights.chain(equal.split(' '))).success();
+    let first = |role: &str| {
+        ranked(&env, "SQLite fast ledger", &["--for", role])[0]
+            .0
+            .clone()
+    };
+    assert_eq!((first("researcher"), first("planner")), (spike, learning));
+}
+
+#[test]
+fn rejected_and_stale_entries_are_withheld_and_the_others_found() {
+    let (env, ids) = ledger_with_lessons();
+    for (status, is_found) in [
+        ("candidate", true),
+        ("active", true),
+        ("verified", true),
+        ("stale", false),
+        ("rejected", false),
+    ] {
+        let _ = env.run(["entry", "status", &ids[1], status]);
+        let answer = env.run(["search", "session lock", "--format", "json"]);
+        let answer = answer.success().json();
+        if is_found {
+            assert_eq!(answer["results"][0]["id"], ids[1].as_str(), "{status}");
+            let text = answer["results"][0]["text"].as_str().expect("text");
+            assert!(text.contains(&format!("learning, {status},")), "{text}");
+        } else {
+            assert_eq!(answer["results"], serde_json::json!([]), "{status}");
+            assert_eq!(answer["withheld"][0]["why"], status);
+        }
+    }
+}
+
+#[test]
+fn the_files_of_a_project_add_nothing_to_a_query() {
+    let env = repository_with_ledger();
+    let _ = add_lesson(&env, "A retried payment is charged twice.");
+    let before = env
+        .run(["search", "payment", "--mean", "--format", "json"])
+        .stdout;
+    env.write("package.json", r#"{"dependencies":{"react":"19"}}"#);
+    env.write("Cargo.toml", "[package]\nname = \"till\"\n");
+    commit_all(&env, "stack");
+    let after = env
+        .run(["search", "payment", "--mean", "--format", "json"])
+        .stdout;
+    assert!(before.contains("\"query\":\"payment\""), "{before}");
+    assert_eq!(after, before);
+}
+
+#[test]
+fn a_weak_match_below_the_floor_is_noted_as_what_did_not_answer() {
+    let (env, ids) = ledger_with_lessons();
+    let weak = "an elephant in the zoo drinks from a window of the lake";
+    let unrelated = "quetzalcoatl ziggurat";
+    for query in [weak, weak, unrelated] {
+        let _ = env.run(["search", query, "--by", "agent:codex"]).success();
+    }
+    let listed = env.run(["search", "--unanswered", "--format", "json"]);
+    let listed = listed.success().json();
+    let of = |query: &str| {
+        let mut all = listed["questions"].as_array().expect("a list").iter();
+        all.find(|it| it["query"] == query).expect("noted").clone()
+    };
+    assert_eq!(of(weak)["top"], ids[2].as_str(), "{listed}");
+    assert_eq!(of(weak)["times"], 2);
+    assert_eq!(of(unrelated)["top"], serde_json::Value::Null, "{listed}");
+}
+
+#[test]
+fn an_explanation_lists_what_was_considered_and_too_weak() {
+    let (env, ids) = ledger_with_lessons();
+    let query = ["search", "session lock of the house", "--mean"];
+    let told = env.run(query.into_iter().chain(["--explain"])).success();
+    assert!(told.stdout.starts_with(&ids[1]), "{told}");
+    let line = format!("left out: {}, score 0.", ids[2]);
+    let below = told.stderr.lines().find(|it| it.starts_with(&line));
+    assert!(
+        below.is_some_and(|it| it.ends_with(", threshold")),
+        "{told}"
+    );
+    let json = env.run(query.into_iter().chain(["--explain", "--format", "json"]));
+    let left_out = json.success().json()["left_out"].to_string();
+    assert!(left_out.contains("\"threshold\""), "{left_out}");
+    let plain = env.run(query).success();
+    assert!(!plain.stderr.contains("left out"), "{plain}");
+}
+
+#[test]
+fn a_cosine_as_floor_keeps_the_words_as_second_way() {
+    let (env, ids) = ledger_with_lessons();
+    let found = |args: &[&str]| {
+        let search = ["search", "--format", "json", "--mean"].iter().chain(args);
+        let answer = env.run(search).success().json();
+        let results = answer["results"].as_array().expect("results").clone();
+        let ids = results.iter().filter_map(|it| it["id"].as_str());
+        ids.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let cosine = |query: &str| {
+        let args = ["search", query, "--format", "json", "--threshold", "none"];
+        let answer = env.run(args).success().json();
+        let results = answer["results"].as_array().expect("results").clone();
+        let hit = results.iter().find(|it| it["id"] == ids[1].as_str());
+        hit.expect("a hit")["cosine"].as_f64().expect("a number")
+    };
+    // Half of the words: the cosine decides, on both sides of the floor.
+    let half = "session giraffe";
+    let near = cosine(half);
+    let (above, below) = (
+        format!("{:.3}", near + 0.001),
+        format!("{:.3}", near - 0.001),
+    );
+    assert_eq!(found(&[half, "--threshold", &above]), [""; 0]);
+    assert_eq!(found(&[half, "--threshold", &below]), [ids[1].as_str()]);
+    // All words: no floor keeps them out, with a model or without one.
+    let all = ["session lock cache", "--threshold", "0.95"];
+    assert_eq!(found(&all), [ids[1].as_str()]);
+    let _ = env.run(["config", "model", "use", "none"]).success();
+    assert_eq!(
+        found(&["session lock cache", "--threshold", "0.3"]),
+        [ids[1].as_str()]
+    );
+    assert_eq!(
+        found(&["giraffe zoo lake lock", "--threshold", "0.3"]),
+        [""; 0]
+    );
+}
+
+#[test]
+fn an_experiment_says_how_sure_it_is_wherever_it_is_listed() {
+    let env = folder_with_ledger();
+    let detail = r#"{"question":"Is SQLite fast?","answer":"maybe","confidence":"inconclusive"}"#;
+    let spike = [
+        "add",
+        "SQLite may be fast enough.",
+        "--kind",
+        "spike",
+        "--cite",
+        "pr:7",
+    ];
+    let _ = env
+        .run(spike.into_iter().chain(["--detail", detail]))
+        .success();
+    let certainty = "inconclusive: check before you adopt it";
+    let rule = "adopt one if technology, constraints and scale match your question and its code did not change much; you decide. \
+        Name its ID and the reason. If it answers only a part, adopt that part and name the gap; give an incidental answer less weight and say so.";
+    let plain = env.run(["search", "--for", "researcher", "SQLite fast enough"]);
+    let plain = plain.success().stdout;
+    assert!(plain.contains(&format!("spike ({certainty})")), "{plain}");
+    let index = env.read(".ken/index.md");
+    assert!(index.contains(&format!("spike ({certainty})")), "{index}");
+    let context = env.run(["search", "--context", "SQLite fast enough"]);
+    let overview = env.run(["brief", "--by", "agent:x"]);
+    let mut client = McpTestClient::older(&env, "claude-code");
+    let tool = client.said("ken_search", json!({"query": "SQLite fast enough"}));
+    for text in [context.stdout, overview.stdout, tool] {
+        assert!(text.contains(certainty) && text.contains(rule), "{text}");
+    }
+    let listed = client.read("ken://index");
+    assert!(listed.contains(certainty), "{listed}");
+    // One query finds lessons and experiments alike.
+    let lesson = add_lesson(&env, "SQLite is fast enough for small ledgers.");
+    let both = client.said("ken_search", json!({"query": "SQLite fast enough"}));
+    assert!(both.contains(&lesson) && both.contains("[S-"), "{both}");
+    let other = folder_with_ledger();
+    let _ = add_lesson(&other, "SQLite is fast enough.");
+    let plain = other.run(["search", "--context", "SQLite fast enough"]);
+    assert!(!plain.success().stdout.contains("Experiments"));
+}
+
 /// Returns a repository with an entry anchored in `sdk/transport.py` and others that only share a
 /// word with its path.
 fn repository_with_sdk() -> (TestEnvironment, String) {
@@ -326,6 +648,8 @@ fn repository_with_sdk() -> (TestEnvironment, String) {
         "The sdk needs two reviewers.",
         "--kind",
         "commit-norm",
+        "--cite",
+        "pr:9",
     ];
     let _ = env
         .run(norm.iter().chain(&["--anchor", "sdk/consts.py"]))

@@ -1,7 +1,9 @@
 //! Verification against the code: refused anchors, the effect of changes on entries, and the gate.
 
 use ken_testkit::test_env::TestEnvironment;
-use serde_json::Value;
+use serde_json::{Value, json};
+
+use crate::mcp::client::McpTestClient;
 
 use crate::cli::support::{
     PAY_SOURCE, add_norm, commit_all, folder_with_ledger, repository_with_ledger, write_pay_source,
@@ -42,6 +44,18 @@ fn search_ids(env: &TestEnvironment, more: &[&str]) -> Vec<String> {
         .into_iter()
         .map(ToOwned::to_owned)
         .collect()
+}
+
+/// Returns the freshness of a hit for `retried payment`.
+fn freshness(env: &TestEnvironment, id: &str) -> f64 {
+    let args = ["search", "retried payment", "--mean", "--format", "json"];
+    let answer = env.run(args).success().json();
+    let results = answer["results"].as_array().expect("results");
+    let hit = results.iter().find(|it| it["id"] == id).expect("a hit");
+    let parts = hit["signals"]["parts"].as_array().expect("parts");
+    let part = parts.iter().find(|it| it["name"] == "freshness");
+    let value = &part.expect("freshness")["value"];
+    value.as_f64().expect("a number")
 }
 
 #[test]
@@ -152,19 +166,104 @@ fn what_nobody_can_check_is_shown_with_a_caveat_and_what_holds_does_not_age() {
     let (env, id) = repository_with_anchored_lesson();
     let other = add_lesson_with(&env, "Another retried payment is never seen.", &[]);
     env.wait_days(90);
-    let args = ["search", "retried payment", "--mean", "--format", "json"];
-    let answer = env.run(args).success().json();
-    let freshness = |wanted: &str| {
-        let results = answer["results"].as_array().expect("results");
-        let hit = results.iter().find(|it| it["id"] == wanted).expect("a hit");
-        let parts = hit["signals"]["parts"].as_array().expect("parts");
-        let part = parts.iter().find(|it| it["name"] == "freshness");
-        part.expect("freshness")["value"]
-            .as_f64()
-            .expect("a number")
+    assert!((freshness(&env, &id) - 1.0).abs() < 1e-9, "its code stands");
+    let age = freshness(&env, &other);
+    assert!((age - 0.5).abs() < 1e-9, "ninety days old: {age}");
+}
+
+#[test]
+fn a_condition_that_cannot_be_checked_ages_and_is_marked_for_agents() {
+    let env = repository_with_ledger();
+    let on = ["--depends-on", "pkg:cargo/tokio@>=1.40"];
+    let id = add_lesson_with(&env, "A retried payment waits for the runtime.", &on);
+    let free = add_lesson_with(&env, "A retried payment is never seen.", &[]);
+    for (days, wanted) in [(0, 1.0), (90, 0.5), (90, 0.25)] {
+        env.wait_days(days);
+        for id in [&id, &free] {
+            let age = freshness(&env, id);
+            assert!((age - wanted).abs() < 1e-9, "{id}: {age}");
+        }
+    }
+    let asked = "why a retried payment waits for the runtime";
+    let brief = env.run(["brief", asked]).success().stdout;
+    let context = env.run(["search", "--context", asked]).success().stdout;
+    let mut client = McpTestClient::older(&env, "claude-code");
+    let tool = client.said("ken_search", json!({ "query": asked }));
+    for text in [brief, context, tool] {
+        let line = |id: &str| {
+            let mut lines = text.lines();
+            let line = lines.find(|it| it.starts_with(&format!("[{id}]")));
+            line.unwrap_or_else(|| panic!("{id}: {text}")).to_owned()
+        };
+        assert!(line(&id).contains(", unchecked, "), "{text}");
+        assert!(
+            !line(&free).contains("unchecked"),
+            "no code to check: {text}"
+        );
+    }
+}
+
+#[test]
+fn one_broken_condition_is_seen_wherever_entries_are_read() {
+    let env = repository_with_ledger();
+    env.write("app.toml", "[till]\nmode = \"strict\"\n");
+    commit_all(&env, "settings");
+    let on = ["--depends-on", "config:app.toml#till.mode=strict"];
+    let lesson = add_lesson_with(&env, "A retried payment is refused at the till.", &on);
+    let detail = r#"{"question":"Is it refused?","answer":"yes","confidence":"conclusive"}"#;
+    let spike = [
+        "add",
+        "A retried payment is refused in tests.",
+        "--kind",
+        "spike",
+    ];
+    let spike = spike
+        .into_iter()
+        .chain(["--cite", "pr:7", "--detail", detail]);
+    let spike = env.run(spike.chain(on)).success().line();
+    env.write("app.toml", "[till]\nmode = \"lax\"\n");
+    let mut both = [lesson.as_str(), spike.as_str()];
+    both.sort_unstable();
+    let sorted = |list: &Value| {
+        let mut ids: Vec<String> = entry_ids(list).into_iter().map(str::to_owned).collect();
+        ids.sort_unstable();
+        ids
     };
-    assert!((freshness(&id) - 1.0).abs() < 1e-9, "its code stands");
-    assert!((freshness(&other) - 0.5).abs() < 1e-9, "ninety days old");
+    assert_eq!(sorted(&verify_json(&env, &[])["invalid"]), both);
+    let answer = env.run(["search", "retried payment", "--format", "json"]);
+    let answer = answer.success().json();
+    assert_eq!(entry_ids(&answer["results"]), [""; 0]);
+    assert_eq!(sorted(&answer["withheld"]), both);
+    let listed = env.run(["list", "--status", "stale", "--format", "json"]);
+    let listed = listed.success().stdout;
+    assert_eq!(listed.lines().count(), 2, "{listed}");
+    let brief = env
+        .run(["brief", "retried payment is refused"])
+        .success()
+        .stdout;
+    assert!(
+        brief.contains("2 entries withheld because the code changed\n"),
+        "{brief}"
+    );
+    // A reader is told that something may be stale, never what to do about it.
+    for advice in ["reanchor", "retract", "ask a person"] {
+        assert!(!brief.contains(advice), "{brief}");
+    }
+}
+
+#[test]
+fn another_function_of_the_same_file_may_change() {
+    let (env, id) = repository_with_anchored_lesson();
+    env.write(
+        "src/pay.rs",
+        &PAY_SOURCE.replace("ledger.total = 0", "ledger.total = 1"),
+    );
+    assert_eq!(verify_json(&env, &[])["findings"], Value::Array(Vec::new()));
+    env.wait_days(300);
+    assert!(
+        (freshness(&env, &id) - 1.0).abs() < 1e-9,
+        "time is no change"
+    );
 }
 
 #[test]
@@ -551,7 +650,7 @@ fn an_entry_whose_file_is_gone_needs_review() {
     GROUP     DRIFT     ACTION        ENTRIES
     learning  orphaned  needs review  L-205zr7j2
     ----- stderr -----
-    hint: `ken archive --older-than DAYS` archives old entries; `ken entry reanchor` reviews entries whose code changed
+    hint: `ken archive --older-than DAYS` archives old entries; `ken entry reanchor` reviews entries whose code changed; `ken health contradictions` shows the pairs
     ");
 }
 

@@ -111,6 +111,35 @@ fn an_older_ken_reads_a_newer_ledger_and_leaves_alone_what_it_does_not_know() {
 }
 
 #[test]
+fn a_later_format_beside_this_one_is_left_alone() {
+    let env = repository_with_ledger();
+    let id = add_lesson(&env, "Charging twice is safe with a key");
+    commit_all(&env, "lesson");
+    let later = ".ken/semantic/v2/2027-01-01t00-00-aaaaaa.jsonl";
+    let text = "{\"v\":2,\"of\":\"another format\"}\n";
+    env.write(later, text);
+    for args in [
+        &["list"][..],
+        &["verify"],
+        &["sync"],
+        &["ledger", "check"],
+        &["ledger", "pack"],
+    ] {
+        let _ = env.run(args).success();
+        assert_eq!(env.read(later), text, "{args:?}");
+    }
+    let listed = env.run(["list"]).success();
+    assert!(listed.stdout.contains(&id), "{listed}");
+    // A later minor version is read, a later major version is refused.
+    env.write(".ken/VERSION", "1.1.0\n");
+    let _ = env.run(["list"]).success();
+    env.write(".ken/VERSION", "2.0.0\n");
+    let refused = env.run(["list"]);
+    assert_ne!(refused.exit, 0, "{refused}");
+    assert!(refused.stderr.contains("newer version"), "{refused}");
+}
+
+#[test]
 fn what_an_older_ken_wrote_reads_the_same_today() {
     let mut env = repository_with_ledger();
     let older = unpack_older_program(&env);

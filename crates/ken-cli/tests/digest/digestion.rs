@@ -10,6 +10,20 @@ fn repository_with_ledger() -> TestEnvironment {
     env
 }
 
+/// Adds an entry as a person and returns its id.
+fn add_claim(env: &TestEnvironment, kind: &str, statement: &str) -> String {
+    let args = [
+        "add",
+        "--kind",
+        kind,
+        "--cite",
+        "pr:1",
+        "--statement",
+        statement,
+    ];
+    env.run(args).success().line()
+}
+
 fn inbox_claims(env: &TestEnvironment) -> Vec<serde_json::Value> {
     let listed = env
         .run(["inbox", "list", "--format", "json"])
@@ -24,10 +38,9 @@ fn inbox_claims(env: &TestEnvironment) -> Vec<serde_json::Value> {
 #[test]
 fn reduce_lands_in_staging_and_never_in_the_ledger() {
     let env = repository_with_ledger();
-    let told = env
-        .run(["import", "--review", "CLAUDE.md", "--format", "json"])
-        .success()
-        .json();
+    let reduce = ["knowledge", "reduce", "--sources", "CLAUDE.md"];
+    let told = env.run(reduce.into_iter().chain(["--format", "json"]));
+    let told = told.success().json();
     assert_eq!(told["schema"], "ken.inbox.collect.v1");
     assert_eq!(told["staged"].as_array().unwrap().len(), 7);
     assert_eq!(env.names(".ken/.local/staging/semantic").len(), 7);
@@ -114,18 +127,7 @@ fn each_step_starts_from_what_is_on_disk() {
 #[test]
 fn reflect_links_dedupes_and_finds_contradictions() {
     let env = repository_with_ledger();
-    let known = env
-        .run([
-            "add",
-            "--kind",
-            "convention",
-            "--statement",
-            "Use tabs for indentation, everywhere.",
-            "--cite",
-            "pr:1",
-        ])
-        .success()
-        .line();
+    let known = add_claim(&env, "convention", "Use tabs for indentation, everywhere.");
     let charge = env
         .run([
             "add",
@@ -141,8 +143,15 @@ fn reflect_links_dedupes_and_finds_contradictions() {
         .success()
         .line();
     let _ = env.run(["import", "--review", "CLAUDE.md"]).success();
+    // Added after the claim was collected: an entry that is known is not collected.
+    let again = add_claim(&env, "convention", "never log  the CARD number!");
+    let spaces = add_claim(
+        &env,
+        "convention",
+        "Use spaces for indentation, everywhere.",
+    );
     let report = env
-        .run(["inbox", "compare", "--format", "json"])
+        .run(["knowledge", "reflect", "--format", "json"])
         .success()
         .json();
     assert_eq!(report["schema"], "ken.reflect.v1");
@@ -153,12 +162,21 @@ fn reflect_links_dedupes_and_finds_contradictions() {
     };
     assert!(has("contradiction", &known), "{seen:?}");
     assert!(has("link", &charge), "{seen:?}");
+    assert!(has("duplicate", &again), "{seen:?}");
     let duplicates = seen.iter().filter(|it| it["relation"] == "duplicate");
     assert_eq!(
         duplicates.count(),
-        0,
+        1,
         "the audit named the repeated line already, and it has the same name"
     );
+    // Entries of the ledger that contradict each other are in the report, too.
+    let sides = [known.as_str(), spaces.as_str()];
+    let of_ledger = seen.iter().filter(|it| {
+        let ends = [&it["staged"], &it["with"]];
+        it["relation"] == "contradiction"
+            && ends.iter().all(|it| sides.iter().any(|id| **it == *id))
+    });
+    assert_eq!(of_ledger.count(), 1, "{seen:?}");
     let kept: serde_json::Value =
         serde_json::from_str(&env.read(".ken/.local/reflect/report.json")).unwrap();
     assert_eq!(kept, report);

@@ -1,6 +1,6 @@
 //! `ken health contradictions` and `ken inbox resolve` on the command line.
 
-use crate::gates::{add_entry, repository_with_ledger};
+use crate::gates::{add_entry, gate_findings, repository_with_ledger};
 
 #[test]
 fn a_pair_is_shown_side_by_side_flagged_once_and_gone_when_dismissed() {
@@ -118,7 +118,6 @@ fn competitors_come_with_id_title_and_confidence() {
         "learning",
         "Indent the importer with spaces, which its diff tool aligns",
     );
-    let _ = env.run(["health", "contradictions", "--flag"]).success();
     let search = ["search", "how is the importer indented", "--tier"];
     for tier in ["standard", "full"] {
         let args = search.into_iter().chain([tier, "--context"]);
@@ -136,10 +135,41 @@ fn competitors_come_with_id_title_and_confidence() {
         .run(search.into_iter().chain(["summary", "--context"]))
         .success();
     assert!(!run.stdout.contains("competing_with"), "{run}");
-    // The pairs follow from the ledger alone, so a rebuilt index has them too.
-    let _ = env.run(["ledger", "index", "rebuild"]).success();
+    // The pairs follow from the ledger alone, so an index that a search rebuilds has them too.
+    std::fs::remove_dir_all(env.root().join(".ken/.index")).expect("the index is a folder");
     let run = env
         .run(search.into_iter().chain(["full", "--context"]))
         .success();
     assert!(run.stdout.contains("competing_with"), "{run}");
+}
+
+#[test]
+fn a_flag_has_no_effect_after_an_edit_that_removes_the_contradiction() {
+    let env = repository_with_ledger();
+    let one = add_entry(&env, "learning", "Use tabs in the importer");
+    let other = add_entry(&env, "learning", "Use spaces in the importer");
+    let _ = env.run(["health", "contradictions", "--flag"]).success();
+    let conflicts = || {
+        let args = ["search", "importer", "--mean", "--format", "json"];
+        let found = env.run(args).success().json();
+        let results = found["results"].as_array().expect("results").clone();
+        let of_one = results.iter().find(|it| it["id"] == one.as_str());
+        of_one.expect("the first entry is found")["conflicts"].clone()
+    };
+    assert_eq!(conflicts(), serde_json::json!([other]));
+    let edit = |statement: &str| {
+        let args = ["edit", &other, "--statement", statement];
+        let _ = env.run(args).success();
+    };
+    edit("Prefer short functions in the importer");
+    assert_eq!(conflicts(), serde_json::json!([]));
+    let run = env.run(["health", "contradictions"]).success();
+    assert!(run.stderr.contains("no contradictions found"), "{run}");
+    let verified = env.run(["verify"]).success();
+    let findings = gate_findings(&verified, "knowledge.contradictions");
+    assert_eq!(findings, [""; 0], "{verified}");
+    let drift = env.run(["health", "drift"]).success();
+    assert!(drift.stdout.contains("No drift found."), "{drift}");
+    edit("Use spaces in the importer");
+    assert_eq!(conflicts(), serde_json::json!([other]));
 }

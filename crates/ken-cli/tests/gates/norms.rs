@@ -232,12 +232,28 @@ fn a_norm_a_change_brings_binds_the_next_one() {
 }
 
 #[test]
+fn a_release_is_checked_from_the_tag_before_it() {
+    let (env, _) = repository_with_norm("no-debug-output");
+    let _ = env.git(["tag", "v1"]);
+    env.write("a.js", "debugger;\n");
+    commit_all(&env, "feat: a");
+    env.write("b.js", "run();\n");
+    commit_all(&env, "feat: b");
+    let _ = env.git(["tag", "v2"]);
+    let since = |base: &str| env.run(["verify", "--base", base, "--head", "v2"]);
+    let run = since("v1");
+    assert_eq!((run.exit, gate_findings(&run, GATE).len()), (1, 1), "{run}");
+    assert_eq!(since("v2~1").exit, 0, "the last commit alone breaks none");
+}
+
+#[test]
 fn only_norms_in_force_bind() {
     let by_agent = ["--by", "agent:helper", "norms", "add", "no-debug-output"];
     for (what, binds) in [
         ("agent", false),
         ("lifted", true),
-        ("muted", false),
+        // A mute hides it in one clone, and the gate must say the same everywhere.
+        ("muted", true),
         ("stale", false),
     ] {
         let env = repository_with_ledger();
@@ -286,6 +302,44 @@ fn facts_never_block_a_change() {
     let _ = env.git(["checkout", "-q", "-b", "work"]);
     env.write("a.js", "console.log(1);\n");
     assert_eq!(verify_change(&env).exit, 0);
+}
+
+#[test]
+fn a_change_that_breaks_an_entity_is_told_and_friction_never_blocks() {
+    let env = repository_with_ledger();
+    env.write("src/pay.rs", "pub fn charge() {}\n");
+    commit_all(&env, "feat: pay");
+    let entity = [
+        "add",
+        "--kind",
+        "entity",
+        "--statement",
+        "Charges cards",
+        "--detail",
+        "{\"name\":\"Payments\"}",
+        "--cite",
+        "pr:1",
+        "--depends-on",
+        "file:src/pay.rs",
+    ];
+    let id = env.run(entity).success().line();
+    let context = ["--type", "tool_error", "--context", "{\"tool\":\"cargo\"}"];
+    let record = ["health", "friction", "record"].into_iter().chain(context);
+    let _ = env.run(record).success();
+    commit_all(&env, "feat: known");
+    let _ = env.git(["checkout", "-q", "-b", "work"]);
+    let _ = env.git(["rm", "-q", "src/pay.rs"]);
+    commit_all(&env, "feat: no pay");
+    let run = verify_change(&env);
+    assert_eq!(run.exit, 0, "{run}");
+    let told = gate_findings(&run, "knowledge.validity");
+    assert!(
+        told.iter()
+            .any(|it| it.starts_with(&format!("warning {id}"))),
+        "{run}"
+    );
+    let run = env.run(["verify"]);
+    assert_eq!(run.exit, 0, "{run}");
 }
 
 #[test]

@@ -1,7 +1,9 @@
 //! Each of the six gates, passed and failed once, with its name, message and exit code.
 
 use ken_core::ledger::event::RecordedEvent;
+use ken_core::values::citation::CitationSource;
 use ken_core::values::kind::EntryKind;
+use ken_core::values::time::Timestamp;
 use ken_testkit::build::EventWriter;
 use ken_testkit::test_env::TestEnvironment;
 
@@ -53,7 +55,24 @@ fn an_edit_that_breaks_the_schema_fails_the_gate() {
     let wanted = format!(
         "error {path}: this edit cannot be recorded: its `tags` cannot be read: tag `Not A Tag`: write lowercase words joined by `/`, such as auth/jwt; correct the file and run `ken sync` [knowledge.schema]"
     );
-    assert_eq!((exit, told), (1, vec![wanted]));
+    assert_eq!((exit, told), (1, vec![wanted.clone()]));
+    // A sync refuses the edit, writes nothing, and leaves the file for the next check.
+    let ledger = || {
+        let names = env.names(".ken/semantic/v1").into_iter();
+        let texts = names.map(|it| env.read(&format!(".ken/semantic/v1/{it}")));
+        texts.collect::<Vec<_>>()
+    };
+    let before = ledger();
+    for _ in 0..2 {
+        assert_eq!(env.run(["sync"]).exit, 1);
+        assert_eq!(ledger(), before);
+        let (exit, told) = verify_gate(&env, "knowledge.schema");
+        assert_eq!((exit, told), (1, vec![wanted.clone()]));
+    }
+    // A deletion of the broken file is still a deletion.
+    std::fs::remove_file(env.root().join(&path)).expect("its file");
+    let _ = env.run(["sync"]).success();
+    assert_eq!(verify_gate(&env, "knowledge.schema"), (0, Vec::new()));
 }
 
 #[test]
@@ -151,34 +170,58 @@ fn norms_that_contradict_block_and_facts_that_do_are_told() {
     assert!(told[0].starts_with("warning "), "{told:?}");
 }
 
+/// Records friction and returns its id.
+fn record_friction(env: &TestEnvironment) -> String {
+    let args = ["health", "friction", "record", "--type", "tool_error"];
+    let args = args.into_iter().chain(["--context", "{}"]);
+    env.run(args).success().line()
+}
+
+#[test]
+fn a_write_that_brings_friction_into_another_memory_is_refused() {
+    let env = repository_with_ledger();
+    let known = add_entry(&env, "learning", "The linter runs twice");
+    let friction = record_friction(&env);
+    let cited = format!("transcript:{friction}");
+    let quoted = format!("The linter is flaky, see {friction}");
+    let add = |kind, statement, cite| {
+        let args = ["add", "--kind", kind, "--statement", statement];
+        args.into_iter().chain(["--cite", cite]).collect()
+    };
+    let attempts: [Vec<&str>; 6] = [
+        add("learning", "The linter is flaky", &cited),
+        add("commit-norm", "Run the linter twice", &cited),
+        add("learning", &quoted, "pr:1"),
+        vec!["entry", "cite", &known, &cited],
+        vec!["entry", "link", &known, &friction],
+        vec!["edit", &known, "--statement", &quoted],
+    ];
+    for args in attempts {
+        for by in ["human:ada@example.org", "agent:helper"] {
+            let refused = env.run(args.iter().copied().chain(["--by", by]));
+            assert_eq!(refused.exit, 1, "{args:?}: {refused}");
+            let why = "directional flow violation";
+            assert!(refused.stderr.contains(why), "{args:?}: {refused}");
+        }
+    }
+    assert_eq!(verify_gate(&env, "episodic.no_backflow"), (0, Vec::new()));
+}
+
 #[test]
 fn nothing_episodic_gets_into_another_memory_without_a_person() {
     let env = repository_with_ledger();
     let _ = add_entry(&env, "learning", "Charging twice is safe with a key");
     assert_eq!(verify_gate(&env, "episodic.no_backflow"), (0, Vec::new()));
-    let friction = [
-        "health",
-        "friction",
-        "record",
-        "--type",
-        "tool_error",
-        "--context",
-        "{}",
-    ];
-    let friction = env.run(friction).success().line();
-    let args = [
-        "add",
-        "--kind",
-        "learning",
-        "--statement",
-        "The linter is flaky",
-        "--cite",
-    ];
+    let friction = record_friction(&env);
     let cited = format!("transcript:{friction}");
-    let id = env
-        .run(args.into_iter().chain([cited.as_str()]))
-        .success()
-        .line();
+    // A line that no command writes, as a merge may bring it.
+    let mut writer = EventWriter::new(10);
+    let (id, forged) = writer.propose_with(EntryKind::Learning, "The linter is flaky", |it| {
+        let source: CitationSource = cited.parse().expect("a citation");
+        let by = "agent:helper".parse().expect("an actor");
+        it.citations.push(source.cite(&by, Timestamp::default()));
+    });
+    write_segment(&env, "semantic", &[&forged]);
     let wanted = format!(
         "error {id}: directional flow violation: {friction} is episodic and no person approved moving it to semantic memory; `ken entry promote` requests the approval [episodic.no_backflow]"
     );
@@ -189,7 +232,7 @@ fn nothing_episodic_gets_into_another_memory_without_a_person() {
     // An agent's approval does not count; a person's does.
     let approval = |by: &str, seed: u64| {
         let mut scribe = EventWriter::new(seed);
-        let entry = id.parse().expect("an id");
+        let entry = id;
         scribe.by(by).at("2026-03-01T00:00:00Z").about(
             entry,
             ken_core::ledger::event::EventBody::ApprovalGranted(
@@ -203,12 +246,12 @@ fn nothing_episodic_gets_into_another_memory_without_a_person() {
         )
     };
     let agents = approval("agent:helper", 11);
-    write_segment(&env, "semantic", &[&agents]);
+    write_segment(&env, "semantic", &[&forged, &agents]);
     assert_eq!(verify_gate(&env, "episodic.no_backflow"), (1, vec![wanted]));
     write_segment(
         &env,
         "semantic",
-        &[&agents, &approval("human:ada@example.org", 12)],
+        &[&forged, &agents, &approval("human:ada@example.org", 12)],
     );
     assert_eq!(verify_gate(&env, "episodic.no_backflow"), (0, Vec::new()));
 }

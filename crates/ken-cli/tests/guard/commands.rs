@@ -25,7 +25,7 @@ fn a_scan_says_what_and_where_and_never_the_secret() {
     ----- stdout -----
     notes/a.md:2:5  critical  github-token (github-token, credential)
     ----- stderr -----
-    2 texts, 1 finding: critical (ken-guard/4)
+    2 texts, 1 finding: critical (ken-guard/5)
     ");
     let json = env
         .run(["guard", "scan", "notes", "--format", "json"])
@@ -268,6 +268,10 @@ fn lines_that_todays_rules_would_refuse_are_reported() {
         "{run}"
     );
     assert!(!run.to_string().contains(&sample_secret("stripe-key")));
+    // Nor does a search show it.
+    let found = env.run(["search", "--mean", "--explain", "the hook is"]);
+    assert!(!found.stdout.contains("The hook is"), "{found}");
+    assert!(found.stderr.contains(", refused"), "{found}");
 }
 
 #[test]
@@ -286,9 +290,15 @@ fn a_high_scan_is_refused_and_sec_12_anything_less_is_a_candidate() {
             "json",
         ])
     };
-    let refused = add(&format!("Deploys use {}", sample_secret("gitlab-token")));
-    assert_eq!(refused.exit, 1, "{refused}");
-    assert!(refused.stderr.contains("\"code\":\"guarded\""), "{refused}");
+    // Critical, and high.
+    for statement in [
+        format!("Deploys use {}", sample_secret("gitlab-token")),
+        "Deploys use ci7.build.corp".to_owned(),
+    ] {
+        let refused = add(&statement);
+        assert_eq!(refused.exit, 1, "{refused}");
+        assert!(refused.stderr.contains("\"code\":\"guarded\""), "{refused}");
+    }
     let found = env.run(["search", "--mean", "deploys use"]).stdout;
     assert!(!found.contains("Deploys use"), "{found}");
     // Safe, low (an example), and medium (instructions to a model: quarantined, but still a
@@ -395,4 +405,129 @@ fn a_norms_file_that_was_edited_waits_while_an_agent_is_at_work() {
             .stdout
             .contains("Commits say nothing")
     );
+}
+
+#[test]
+fn statements_about_one_organization_are_refused_and_heuristics_are_not() {
+    let (env, _) = repository_with_entry();
+    let before = env.run(["list"]).success().stdout;
+    let add = |statement: &str| {
+        let args = ["add", "--kind", "learning", "--cite", "pr:1", "--statement"];
+        env.run(args.into_iter().chain([statement]))
+    };
+    let home = format!("The cache lies in /{}/mkessler/work/other-project", "home");
+    for (statement, kind) in [
+        (
+            "middleware/auth.go in Project X has a bug at line 47",
+            "project fact",
+        ),
+        (home.as_str(), "foreign path"),
+        (
+            "Copy the parser from ~/work/other-project/src/main.rs",
+            "foreign path",
+        ),
+        (
+            "The parser of /opt/acme/billing/src/main.go is faster",
+            "foreign path",
+        ),
+        ("Ask ci7.build.corp for the logs", "internal host"),
+        ("It runs at https://wiki.intranet/page", "internal host"),
+        ("The queue answers on 10.4.2.17:5672", "internal endpoint"),
+        (
+            "Restart jenkins01.example-company.com first",
+            "machine name",
+        ),
+        ("Customer 48213377 pays by invoice", "customer identifier"),
+        (
+            "The upload form is still exploitable: send two dots in the file name",
+            "exploit detail",
+        ),
+    ] {
+        let run = add(statement);
+        assert_eq!(run.exit, 1, "{statement}: {run}");
+        assert!(run.stderr.contains(kind), "{statement}: {run}");
+    }
+    let body = "The parser is in ~/work/other-project/src/main.rs";
+    let step = format!("cat /{}/mkessler/work/other-project/x.rs", "home");
+    for more in [["--body", body], ["--verify", &step]] {
+        let add = ["add", "Parsers keep spans", "--cite", "pr:1"];
+        let run = env.run(add.into_iter().chain(more));
+        assert_eq!(run.exit, 1, "{more:?}: {run}");
+        assert!(run.stderr.contains("foreign path"), "{more:?}: {run}");
+    }
+    assert_eq!(env.run(["list"]).success().stdout, before);
+    let heuristic = "Auth middleware often swallows context cancellation errors — check for ctx.Err() after upstream calls";
+    let _ = add(heuristic).success();
+    let step = ["--verify", "ssh ci7.build.corp and read the log"];
+    let args = ["add", "--kind", "learning", "--cite", "pr:1"].into_iter();
+    let args = args.chain(["--statement", "Logs are kept for a week"]);
+    let run = env.run(args.chain(step));
+    assert_eq!(run.exit, 1, "{run}");
+    assert!(run.stderr.contains("`verify[0]`"), "{run}");
+}
+
+#[test]
+fn names_on_the_list_of_the_user_are_refused_and_withheld() {
+    let (env, _) = repository_with_entry();
+    let id = add_entry(&env, "learning", "ACME pays on Fridays");
+    let search = ["search", "--mean", "pays on Fridays", "--format", "json"];
+    assert_eq!(env.run(search).json()["results"][0]["id"], id.as_str());
+    env.write("guard/guard.toml", "names = [\"Acme\"]\n");
+    let folder = env.root().join("guard").display().to_string();
+    let env = env.env("KEN_GUARD", &folder);
+    let found = env.run(search).success().json();
+    assert_eq!(found["withheld"][0]["id"], id.as_str(), "{found}");
+    assert_eq!(found["withheld"][0]["why"], "refused");
+    let ids = found["results"].as_array().expect("results").iter();
+    assert!(ids.map(|it| &it["id"]).all(|it| *it != id.as_str()));
+    let args = ["add", "--kind", "learning", "--cite", "pr:1", "--statement"];
+    let run = env.run(args.into_iter().chain(["Invoices of ACME are monthly"]));
+    assert_eq!(run.exit, 1, "{run}");
+    let tagged = ["Invoices are monthly", "--tag", "acme"];
+    let run = env.run(args.into_iter().chain(tagged));
+    assert_eq!(run.exit, 1, "{run}");
+    for question in ["Does Acme pay?", "Does ci7.build.corp answer?"] {
+        let content = serde_json::json!({
+            "statement": "Invoices are paid late", "question": question, "answer": "Yes",
+            "confidence": "conclusive",
+        });
+        let content = content.to_string();
+        let spike = ["add", "--kind", "spike", "--cite", "pr:1", "--content"];
+        let run = env.run(spike.into_iter().chain([content.as_str()]));
+        assert_eq!(run.exit, 1, "{run}");
+        assert!(run.stderr.contains("the guard refused"), "{run}");
+    }
+}
+
+#[test]
+fn a_weak_entry_of_an_agent_waits_in_the_quarantine() {
+    let (env, _) = repository_with_entry();
+    let add = |cited_at: u64| {
+        let content = serde_json::json!({
+            "statement": "Clear the cache with rm -rf / if the build hangs",
+            "question": "Does it help?", "answer": "Perhaps", "confidence": "inconclusive",
+            "provenance": [{
+                "evidence_type": "test", "evidence_ref": "cache", "cited_at": cited_at
+            }],
+        });
+        let content = content.to_string();
+        let args = ["add", "--kind", "spike", "--by", "agent:x", "--content"];
+        let run = env.run(
+            args.into_iter()
+                .chain([content.as_str(), "--format", "json"]),
+        );
+        run.success().json()["id"]
+            .as_str()
+            .expect("an id")
+            .to_owned()
+    };
+    // The clock of the tests is in January 2026; sources of a year ago and of today.
+    let (old, new) = (add(1_700_000_000), add(1_767_000_000));
+    let held = env.run(["guard", "quarantine", "list"]).success();
+    assert!(held.stdout.contains(&old), "{held}");
+    assert!(
+        held.stdout.contains("its quality score is low (0.347)"),
+        "{held}"
+    );
+    assert!(!held.stdout.contains(&new), "{held}");
 }

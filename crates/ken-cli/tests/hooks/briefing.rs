@@ -21,6 +21,12 @@ fn the_start_is_told_norms_and_how_to_ask() {
         "{said}"
     );
     assert!(
+        said.contains("Search before a decision, after an error and when you change direction"),
+        "{said}"
+    );
+    assert!(said.contains("`## Knowledge Applied`"), "{said}");
+    assert!(said.contains("best first (none)"), "no search ran: {said}");
+    assert!(
         said.contains("the plan may do so on purpose"),
         "INJ-27: {said}"
     );
@@ -142,6 +148,122 @@ fn a_briefing_stays_within_its_room_whatever_is_known() {
     let said = context_text(&house.run_hook_with("claude-code", "prompt", &prompt));
     let shown = said.lines().filter(|it| it.starts_with("[L-")).count();
     assert!((1..=INJECTED_ENTRIES_MAX).contains(&shown), "{said}");
+}
+
+/// Closes a run on `thread` in which two agents found `claim`, and returns the new entry.
+fn gain(house: &HookTestEnvironment, run: &str, thread: &str, claim: &str) -> String {
+    let open = [
+        "run",
+        "open",
+        run,
+        "--thread",
+        thread,
+        "--witness",
+        "orchestrator",
+    ];
+    let open = open.into_iter().chain(["--agent", "a", "--agent", "b"]);
+    let _ = house.env.run(open).success();
+    for agent in ["agent:a", "agent:b"] {
+        let observe = [
+            "run",
+            "observe",
+            "--by",
+            agent,
+            "--run",
+            run,
+            "--statement",
+            claim,
+        ];
+        let _ = house.env.run(observe).success();
+    }
+    let close = [
+        "run",
+        "close",
+        run,
+        "--outcome",
+        "succeeded",
+        "--quality",
+        "0.8",
+    ];
+    let closed = house.env.run(close.into_iter().chain(["--format", "json"]));
+    let gained = closed.success().json()["gained"][0].clone();
+    gained.as_str().expect("an entry").to_owned()
+}
+
+#[test]
+fn a_start_tells_recent_findings_and_outcomes_of_its_thread() {
+    let house = HookTestEnvironment::new();
+    let found = gain(
+        &house,
+        "r1",
+        "wip/42",
+        "The till prints receipts before it is paid",
+    );
+    let _ = gain(
+        &house,
+        "r2",
+        "other",
+        "The bank answers within a second at night",
+    );
+    let _ = house.env.git(["checkout", "-q", "-b", "wip/42"]);
+    let said = context_text(&house.hook("claude-code", "start", "start"));
+    let (_, recent) = said.split_once("recent findings:\n").expect("a part");
+    let (recent, outcomes) = recent
+        .split_once("outcomes of the last runs:\n")
+        .expect("a part");
+    assert!(recent.contains(&found), "{said}");
+    let line = "- 2026-01-02 succeeded, quality 0.80, agents: 2, entries added: 1\n";
+    assert_eq!(outcomes.matches(line).count(), 1, "of this thread: {said}");
+}
+
+#[test]
+fn a_start_shows_at_most_five_entries_in_all() {
+    let house = HookTestEnvironment::new();
+    for n in 0..6 {
+        let _ = add_lesson(
+            &house.env,
+            &format!("Export {n} of the currency table leaves out rows nobody knows"),
+        );
+    }
+    for n in 0..3 {
+        let claim = format!("Printer {n} of the till loses its paper on Mondays");
+        let _ = gain(&house, &format!("r{n}"), "till", &claim);
+    }
+    let _ = house.env.git(["add", "-A"]);
+    let _ = house.env.git(["commit", "-q", "-m", "more"]);
+    let _ = house
+        .env
+        .git(["checkout", "-q", "-b", "nightly-export-currency-rows"]);
+    let said = context_text(&house.hook("claude-code", "start", "start"));
+    let shown = said.lines().filter(|it| it.starts_with('[')).count();
+    assert_eq!(shown, 5, "{said}");
+}
+
+#[test]
+fn a_start_updates_the_health_report_and_names_what_needs_a_person() {
+    let house = HookTestEnvironment::new();
+    let report = ".ken/.local/health/latest.json";
+    let _ = house.hook("claude-code", "start", "start");
+    let stored: serde_json::Value =
+        serde_json::from_str(&house.env.read(report)).expect("a report");
+    assert_eq!(stored["schema"], "ken.health_report.v1");
+    for (polarity, statement) in [
+        ("positive", "Retry the payment call after a timeout"),
+        ("negative", "Waiting for the bank helps nobody"),
+    ] {
+        let add = ["add", statement, "--cite", "pr:5", "--tag", "pay"];
+        let add = add.into_iter().chain(["--polarity", polarity]);
+        let id = house.env.run(add).success().line();
+        let status = ["entry", "status", &id, "verified"];
+        let _ = house.env.run(status).success();
+    }
+    let next = house.recorded("claude-code", "start");
+    let next = next.replace("4f1c9a52", "5f1c9a52");
+    let said = context_text(&house.run_hook_with("claude-code", "start", &next));
+    assert!(
+        said.contains("The knowledge base has 1 problem that needs a person"),
+        "{said}"
+    );
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::fs;
 use ken_testkit::test_env::CommandRun;
 use serde_json::{Value, json};
 
-use crate::hooks::{HookTestEnvironment, context_text};
+use crate::hooks::{HookTestEnvironment, RETRY, add_lesson, context_text};
 
 impl HookTestEnvironment {
     /// Runs a hook of Claude Code in a session.
@@ -104,6 +104,26 @@ fn exposures_of_a_quiet_session_are_recorded_with_the_next_result() {
     );
     let runs = house.env.run(["run", "list", "--format", "json"]).success();
     assert_eq!(runs.stdout.lines().count(), 2, "{runs}");
+}
+
+#[test]
+fn what_a_quiet_session_was_shown_is_not_swept_as_unused() {
+    let house = HookTestEnvironment::new();
+    house.env.wait_days(85);
+    let _ = house.start("s1");
+    assert!(house.prompt("s1").contains(&house.retry));
+    house.end("s1");
+    let implicit = ["show", &house.export, "--by", "agent:codex"];
+    let _ = house.env.run(implicit).success();
+    house.env.wait_days(6);
+    let sweep = ["health", "maintain", "stale_sweep", "--format", "json"];
+    let changed = house.env.run(sweep).success().json()["changed"].to_string();
+    assert!(changed.contains(&house.rounding), "91 days: {changed}");
+    assert!(
+        !changed.contains(&house.retry),
+        "an ended session: {changed}"
+    );
+    assert!(!changed.contains(&house.export), "an open run: {changed}");
 }
 
 #[test]
@@ -270,7 +290,7 @@ fn a_prompt_shows_fewer_entries_rather_than_cut_ones() {
         )
     };
     for number in 1..=3 {
-        crate::hooks::add_lesson(&house.env, &long(number));
+        add_lesson(&house.env, &long(number));
     }
     let _ = house.start("s1");
     let asked =
@@ -281,4 +301,25 @@ fn a_prompt_shows_fewer_entries_rather_than_cut_ones() {
     for line in shown {
         assert!(line.contains("with the same key"), "cut: {line}");
     }
+}
+
+#[test]
+fn a_session_without_results_runs_the_maintenance_that_a_person_allowed() {
+    let house = HookTestEnvironment::new();
+    let twin = add_lesson(&house.env, &format!("{RETRY}."));
+    let merged = || {
+        let shown = house.env.run(["show", &twin, "--format", "json"]).success();
+        shown.json()["merged_into"].clone()
+    };
+    let _ = house.start("s1");
+    house.end("s1");
+    assert!(merged().is_null(), "nobody allowed it");
+    let policy = ["health", "maintain", "policy", "--mode", "auto_notify"];
+    let _ = house
+        .env
+        .run(policy.into_iter().chain(["--auto", "dedup"]))
+        .success();
+    let _ = house.start("s2");
+    house.end("s2");
+    assert_eq!(merged(), house.retry.as_str());
 }

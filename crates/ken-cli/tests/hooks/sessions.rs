@@ -255,3 +255,25 @@ fn a_conversation_that_ended_can_still_be_looked_at() {
     let other = house.env.run(["run", "show", "C-unknown"]);
     assert_eq!(other.exit, 2, "{other}");
 }
+
+#[test]
+fn what_two_subagents_found_is_an_entry_when_the_session_ends() {
+    let house = HookTestEnvironment::new();
+    let _ = house.hook("claude-code", "start", "start");
+    let claim = "The clock of the till runs late in winter because its crystal is cold";
+    for (id, kind) in [("r1", "code-reviewer"), ("r2", "security-reviewer")] {
+        let input = house.recorded("claude-code", "subagent");
+        let input = input.replace("a1b2c3", id).replace("code-reviewer", kind);
+        let _ = house.run_hook_with("claude-code", "subagent", &input);
+        let by = format!("agent:claude-code/{id}");
+        let mut observe = house.env.ken();
+        observe.args(["run", "observe", "--by", &by, "--statement", claim]);
+        observe.env("KEN_SESSION", "4f1c9a52-8d0e-4c7b-9d61-2f6f1f0a7e11");
+        let run = house.open_run()["run"].as_str().expect("open").to_owned();
+        observe.args(["--run", &run]);
+        assert!(observe.status().expect("it runs").success());
+    }
+    assert_eq!(house.hook("claude-code", "end", "end").stdout, "");
+    let listed = house.env.run(["list", "--format", "json"]).success().stdout;
+    assert!(listed.contains(claim), "{listed}");
+}

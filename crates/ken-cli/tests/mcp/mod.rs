@@ -3,7 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
-mod client;
+pub(crate) mod client;
 mod exposure;
 mod hostile;
 mod http;

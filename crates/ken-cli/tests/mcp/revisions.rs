@@ -264,6 +264,8 @@ fn lines_come_first_and_all_of_one_on_request() {
     let mut client = McpTestClient::older(&shop.env, "cursor-vscode");
     let line = client.said("ken_search", json!({"query": "split a refused charge"}));
     assert!(!line.contains("  at: "), "{line}");
+    let one = client.said("ken_show", json!({"id": shop.lesson}));
+    assert!(one.contains("src/pay.rs#Ledger::charge"), "{one}");
     let full = client.said(
         "ken_search",
         json!({"query": "split a refused charge", "detail": "full"}),
@@ -380,4 +382,24 @@ fn without_a_ledger_the_agent_is_told_how_to_get_one() {
         "this repository has no ledger\nnext: run `ken init` at the top of the repository"
     );
     assert_eq!(client.end().exit, Some(0));
+}
+
+#[test]
+fn an_entity_is_shown_with_its_relationships() {
+    let shop = test_environment();
+    let add = |kind: &str, statement: &str, detail: &str| {
+        let args = ["add", "--kind", kind, "--cite", "pr:1", "--detail", detail];
+        let args = args.into_iter().chain(["--statement", statement]);
+        shop.env.run(args).success().line()
+    };
+    let till = add("entity", "Takes the money", r#"{"name":"Till"}"#);
+    let book = add("entity", "Keeps the receipts", r#"{"name":"Book"}"#);
+    let detail = format!(r#"{{"from":"{till}","rel":"writes to","to":"{book}"}}"#);
+    let id = add("relationship", "The till writes to the book", &detail);
+    let mut client = McpTestClient::newer(&shop.env, "claude-code");
+    for entity in [&till, &book] {
+        let shown = client.said("ken_show", json!({"id": entity}));
+        let related = format!("  related: {till} writes to {book} ({id})\n");
+        assert!(shown.contains(&related), "{shown}");
+    }
 }

@@ -18,7 +18,7 @@ use crate::values::status::EntryStatus;
 use crate::values::text::Note;
 use crate::values::time::Date;
 
-use super::propose::{check_conditions, check_content};
+use super::propose::{check_conditions, check_content, check_flow};
 use super::{Draft, Refusal, draft_about, ensure_human, ensure_writable};
 
 /// Edits some fields, based on the current revision or on `base` if given.
@@ -45,6 +45,8 @@ pub fn edit(
     if let Some(conditions) = &changes.depends_on {
         check_conditions(conditions, &content.depends_on)?;
     }
+    let statement = changes.statement.iter().map(|it| it.as_str());
+    ensure_flow(entry, statement)?;
     // Limits apply to the result, not to the changes alone.
     check_content(kind, &content.with(changes.clone()))?;
     // `base` is the revision the author saw. An edit of an older entry file then stays concurrent
@@ -83,7 +85,20 @@ pub fn cite(entry: &Entry, citation: Citation) -> Result<Draft, Refusal> {
     if entry.citations.contains(&citation) {
         return Err(Refusal::NothingChanges);
     }
+    ensure_flow(entry, [citation.evidence_ref.as_str()])?;
     Ok(draft_about(entry, EventBody::Cited(Cited { citation })))
+}
+
+/// Refuses a change that brings an episodic entry into another memory, unless a person approves
+/// the entry anyway.
+pub(super) fn ensure_flow<'t>(
+    entry: &Entry,
+    texts: impl IntoIterator<Item = &'t str>,
+) -> Result<(), Refusal> {
+    if entry.is_promoted() || !entry.approvals.is_empty() {
+        return Ok(());
+    }
+    check_flow(entry.id.prefix().memory(), texts)
 }
 
 /// Confirms an entry.
@@ -219,6 +234,7 @@ pub fn link(from: &Entry, to: &Entry, rel: Relation) -> Result<Draft, Refusal> {
     {
         return Err(Refusal::NothingChanges);
     }
+    ensure_flow(from, [to.id.to_string().as_str()])?;
     let body = EventBody::Linked(Linked {
         to: to.id,
         rel,

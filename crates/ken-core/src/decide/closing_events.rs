@@ -4,9 +4,10 @@
 //! comes last: its presence proves that all others were written.
 
 use super::{Draft, Proposal, Refusal, changes_after_run, record_run_effects};
-use crate::ledger::event::{EntryEffect, EventBody, Origin, Outcome, SourceRun};
+use crate::ledger::event::{EntryEffect, EventBody, Origin, SourceRun};
 use crate::trust::run::Run;
 use crate::trust::run::accumulation::AcceptedFinding;
+use crate::trust::run::closed::known_outcome;
 use crate::trust::run::closing::{RunClosing, RunEnding, TouchedEntry};
 use crate::values::citation::{CitationError, CitationSource, CitationType};
 use crate::values::content::Content;
@@ -110,11 +111,10 @@ pub fn proposal_for(
     };
     let cited = evidence.cite(finder.unwrap_or(&run.by), now);
     let mut proposal = Proposal::new(gained.kind, content, vec![cited], Origin::Agent);
-    // A session that simply ended reported no outcome; "abandoned" would count as a failure.
-    let has_outcome = ending.outcome != Outcome::Abandoned || !run.is_end_observed(ending.outcome);
     proposal.run = Some(SourceRun {
         id: run.id.clone(),
-        outcome: has_outcome.then_some(ending.outcome),
+        // A session that simply ended reported no outcome; "abandoned" would count as a failure.
+        outcome: known_outcome(&run.id, ending.outcome),
     });
     proposal.thread.clone_from(&run.thread);
     Ok(proposal)

@@ -115,6 +115,7 @@ pub fn distill(
         shown: 0,
         blind: 0,
         since: None,
+        source_outcome: None,
         trials: Vec::new(),
     };
     let has_earned = effect.alpha_milli + effect.beta_milli > 0;
@@ -133,26 +134,27 @@ pub fn distill(
     Ok(drafts)
 }
 
-/// Returns the posterior of a distilled entry: the sum of its sources' evidence, limited to
-/// [`DISTILLED_ALPHA_MAX`].
+/// Returns the posterior of a distilled entry: the evidence of all its sources at their mean, with
+/// an alpha of at most [`DISTILLED_ALPHA_MAX`].
 ///
-/// Alpha and beta are scaled by the same factor, so the mean stays within the range of the sources.
+/// The mean stays within the range of the sources: one run may have confirmed them all, so their
+/// sum is more evidence but no better evidence.
 pub fn distilled_posterior(sources: &[Entry], today: Date) -> BetaPosterior {
+    let prior = BetaPosterior::PRIOR;
     let (mut alpha, mut beta) = (0.0, 0.0);
+    let (mut alpha_evidence, mut beta_evidence) = (0.0, 0.0);
     for source in sources {
         let posterior = source.posterior(Validity::Unverifiable, today);
-        alpha += posterior.alpha - BetaPosterior::PRIOR.alpha;
-        beta += posterior.beta - BetaPosterior::PRIOR.beta;
+        alpha += posterior.alpha;
+        beta += posterior.beta;
+        alpha_evidence += posterior.alpha - prior.alpha;
+        beta_evidence += posterior.beta - prior.beta;
     }
-    let alpha_limit = DISTILLED_ALPHA_MAX - BetaPosterior::PRIOR.alpha;
-    let scale = if alpha > alpha_limit {
-        alpha_limit / alpha
-    } else {
-        1.0
-    };
+    let observations = prior.alpha + prior.beta + alpha_evidence + beta_evidence;
+    let distilled_alpha = (observations * alpha / (alpha + beta)).min(DISTILLED_ALPHA_MAX);
     BetaPosterior {
-        alpha: BetaPosterior::PRIOR.alpha + scale * alpha,
-        beta: BetaPosterior::PRIOR.beta + scale * beta,
+        alpha: distilled_alpha,
+        beta: distilled_alpha * beta / alpha,
     }
 }
 

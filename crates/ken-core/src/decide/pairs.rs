@@ -12,6 +12,7 @@ use crate::values::content::{Content, ContentChanges};
 use crate::values::id::{EntryId, EventId};
 use crate::values::text::{Note, Statement};
 
+use super::change::ensure_flow;
 use super::{Draft, Refusal, ensure_writable};
 
 /// Minimum length of a source's statement, as a percentage of the target's, to replace it.
@@ -66,6 +67,7 @@ pub fn merge(target: &Entry, sources: &[Entry], wording: MergeWording) -> Result
         if !source.quarantine.is_empty() && target.quarantine.is_empty() {
             return Err(Refusal::Quarantined(source.id));
         }
+        ensure_flow(target, [source.id.to_string().as_str()])?;
         absorbed.insert(source.id);
         // Earlier merges are flattened, so no entry points to a target that is itself merged.
         absorbed.extend(&source.merged_from);

@@ -1,5 +1,6 @@
 //! Proposals of new entries and their requirements.
 
+use crate::health::gates::find_episodic_name;
 use crate::ledger::event::{CopiedFrom, EventBody, Origin, Proposed, SourceRun};
 use crate::values::citation::Citation;
 use crate::values::condition;
@@ -65,6 +66,11 @@ pub fn propose(id: EventId, proposal: Proposal) -> Result<Draft, Refusal> {
     check_provenance(&proposal)?;
     check_content(proposal.kind, &proposal.content)?;
     check_conditions(&proposal.content.depends_on, &[])?;
+    if proposal.promoted_from.is_empty() {
+        let cited = proposal.citations.iter().map(|it| it.evidence_ref.as_str());
+        let texts = cited.chain([proposal.content.statement.as_str()]);
+        check_flow(proposal.kind.memory(), texts)?;
+    }
     let entry = EntryId::created_by(id, proposal.kind);
     let body = EventBody::Proposed(Proposed {
         kind: proposal.kind,
@@ -98,6 +104,23 @@ fn check_provenance(proposal: &Proposal) -> Result<(), Refusal> {
         return Err(Refusal::ProvenanceRequired);
     }
     check_at_most("citations", proposal.citations.len(), CITATIONS_MAX)
+}
+
+/// Refuses texts that bring an episodic entry into another memory: that needs a promotion, which a
+/// person approves.
+pub(super) fn check_flow<'t>(
+    memory: Memory,
+    texts: impl IntoIterator<Item = &'t str>,
+) -> Result<(), Refusal> {
+    match memory {
+        Memory::Episodic => return Ok(()),
+        Memory::Semantic | Memory::Procedural => {}
+    }
+    let source = texts.into_iter().find_map(find_episodic_name);
+    source.map_or(Ok(()), |from| {
+        let to = memory.to_string();
+        Err(Refusal::DirectionalFlow { from, to })
+    })
 }
 
 /// Checks the limits and the required detail of content of `kind`.

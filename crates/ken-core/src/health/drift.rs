@@ -28,7 +28,7 @@ pub enum DriftSignal {
     Bloated,
     /// Another live entry contradicts the entry.
     Contradictory,
-    /// An anchored file no longer exists.
+    /// A file that the entry is anchored to, depends on or cites no longer exists.
     Orphaned,
 }
 
@@ -63,7 +63,7 @@ pub struct DriftFinding {
 pub struct DriftFacts {
     /// Set if the entry is valid against the current code.
     pub holds: bool,
-    /// Set if an anchored file no longer exists.
+    /// Set if a file that the entry refers to no longer exists.
     pub orphaned: bool,
     /// Live entries that contradict the entry.
     pub against: BTreeSet<EntryId>,

@@ -253,7 +253,7 @@ fn episodic_source(entry: &Entry) -> Option<String> {
 }
 
 /// Returns an episodic entry id or file named in `text`.
-fn find_episodic_name(text: &str) -> Option<String> {
+pub fn find_episodic_name(text: &str) -> Option<String> {
     if text.contains(EPISODIC_DIR) {
         return Some(text.to_owned());
     }

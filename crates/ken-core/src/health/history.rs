@@ -5,7 +5,7 @@
 use serde::Serialize;
 
 use super::performance::{better_strategy, counted_outcomes, strategy_qualities};
-use super::{HealthFacts, RunOutcome, shell_quote};
+use super::{HealthFacts, RunOutcome};
 use crate::ledger::event;
 use crate::values::text::Tag;
 
@@ -97,10 +97,7 @@ pub fn recommendations(facts: &HealthFacts) -> Vec<OutcomeAdvice> {
             what: format!(
                 "`{best}` has the best outcomes here (quality {quality:.2}): use it first"
             ),
-            command: format!(
-                "ken run close --outcome succeeded --strategy {}",
-                shell_quote(best.as_str())
-            ),
+            command: "ken run list".to_owned(),
         });
     }
     let all = summarize_outcomes(facts);

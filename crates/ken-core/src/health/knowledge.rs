@@ -11,6 +11,7 @@ use crate::ledger::entry::Entry;
 use crate::ledger::event::PairKind;
 use crate::trust::facts::{BetaPosterior, Validity};
 use crate::trust::posterior::{self, EvidenceDecay};
+use crate::trust::similarity::{SimilarityVerdict, TokenizedStatement, classify_similarity};
 use crate::values::content::Polarity;
 use crate::values::id::EntryId;
 use crate::values::status::EntryStatus;
@@ -241,6 +242,10 @@ pub fn merge_opportunity(facts: &HealthFacts) -> Vec<HealthInsight> {
         if is_settled || !alike || first.id.prefix() != second.id.prefix() {
             continue;
         }
+        // Opposites are similar texts; a merge would lose one of them.
+        if are_opposed(first, second) {
+            continue;
+        }
         let what = format!(
             "possible duplicates: {} / {}",
             quoted_title(first),
@@ -251,6 +256,15 @@ pub fn merge_opportunity(facts: &HealthFacts) -> Vec<HealthInsight> {
         found.push(insight.with_entries([low, high]).with_command(command));
     }
     found
+}
+
+fn are_opposed(first: &Entry, second: &Entry) -> bool {
+    let (Some(first), Some(second)) = (&first.content, &second.content) else {
+        return false;
+    };
+    let [first, second] =
+        [first, second].map(|it| TokenizedStatement::parse(it.statement.as_str()));
+    classify_similarity(&first, &second, None) == SimilarityVerdict::Opposed
 }
 
 /// Returns the index pairs of entries that share a tag, each once, ignoring very common tags.

@@ -358,7 +358,7 @@ impl fmt::Display for StaleReason {
             Self::NotAsked(days) => write!(f, "it was not used for {days} days"),
             Self::NoAnswer(times) => write!(
                 f,
-                "it was the top hit {times} times without answering the query"
+                "{times} times it was the top hit without an answer, or marked as unhelpful"
             ),
         }
     }

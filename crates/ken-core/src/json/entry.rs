@@ -5,6 +5,7 @@
 //! the same names.
 
 use crate::ledger::entry::Entry;
+use crate::ledger::event::Overlay;
 use crate::values::citation::Citation;
 use crate::values::content::KindDetail;
 use crate::values::kind::{EntryKind, Memory};
@@ -108,7 +109,8 @@ fn statement_key(kind: EntryKind) -> Option<&'static str> {
     }
 }
 
-/// Returns labels for everything that distinguishes the entry from a live one without conflicts.
+/// Returns labels for everything that distinguishes the entry from a live one without conflicts and
+/// overlays, and for an entry from a failed run.
 pub fn lifecycle_labels(entry: &Entry) -> Vec<String> {
     let mut marks = Vec::new();
     if !entry.concurrent.is_empty() {
@@ -123,11 +125,23 @@ pub fn lifecycle_labels(entry: &Entry) -> Vec<String> {
     if let Some(retraction) = &entry.retracted {
         marks.push(format!("retracted ({})", enum_label(&retraction.reason)));
     }
+    if entry.failed_source().is_some() {
+        marks.push("from a failed run".to_owned());
+    }
     if let Some(target) = entry.merged_into {
         marks.push(format!("merged into {target}"));
     }
     if let Some(newer) = entry.superseded_by {
         marks.push(format!("superseded by {newer}"));
+    }
+    for (overlay, label) in [
+        (Overlay::Pin, "pinned"),
+        (Overlay::Mute, "muted"),
+        (Overlay::Invalidate, "invalidated"),
+    ] {
+        if entry.has_annotation(overlay) {
+            marks.push(label.to_owned());
+        }
     }
     if entry.is_read_only() {
         marks.push("read-only: a newer version of Ken wrote part of it".to_owned());

@@ -5,9 +5,9 @@ use serde_json::Value;
 
 use crate::ledger::event::{
     ApprovalGranted, Archived, Cited, Confirmed, ContradictionFlagged, ContradictionResolved,
-    EventBlanked, EventBody, Keep, KnowledgeDistilled, Linked, Merged, OverlaySet, PairDismissed,
-    Proposed, QuarantineLifted, RecordedEvent, Restored, Retracted, RetrievalMissed, Revised,
-    ScopeChanged, StatusChanged, Superseded,
+    EventBlanked, EventBody, FeedbackGiven, Keep, KnowledgeDistilled, Linked, Merged, OverlaySet,
+    PairDismissed, Proposed, QuarantineLifted, RecordedEvent, Restored, Retracted, RetrievalMissed,
+    Revised, ScopeChanged, StatusChanged, Superseded,
 };
 use crate::values::text::{Note, enum_label};
 
@@ -90,6 +90,9 @@ pub fn describe_event(recorded: &RecordedEvent) -> String {
 /// Describes events of the lifecycle, and all remaining types.
 fn describe_lifecycle_event(recorded: &RecordedEvent) -> String {
     let event = &recorded.event;
+    if let Some(data) = event.get::<FeedbackGiven>() {
+        return format!("rated {}", enum_label(&data.verdict));
+    }
     if let Some(data) = event.get::<Archived>() {
         return format!("archived ({})", enum_label(&data.because));
     }

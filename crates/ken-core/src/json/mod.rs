@@ -4,10 +4,12 @@
 
 mod entry;
 mod event;
+mod relationships;
 mod run;
 mod search;
 
 pub use entry::{EntryJson, describe_citation, describe_confirmation, lifecycle_labels};
 pub use event::{EventJson, describe_event};
+pub use relationships::EntityRelationship;
 pub use run::{ClosedRunJson, OpenRunJson, PastRunJson, withheld_entries};
 pub use search::{SearchJson, SearchResult};

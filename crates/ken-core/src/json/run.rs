@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::ledger::event::{Arm, Feedback, RunClosed};
 use crate::trust::run::closed::{ClosedRun, PastRun};
 use crate::trust::run::closing::RunClosing;
-use crate::trust::run::{AgentActivity, HoldoutAssignment, Run, RunMode};
+use crate::trust::run::{AgentActivity, HoldoutAssignment, Run, RunMode, SentConclusion};
 use crate::values::id::EntryId;
 use crate::values::text::{Tag, enum_label};
 
@@ -26,6 +26,8 @@ pub struct OpenRunJson<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     task: Option<String>,
     agents: Vec<RunAgentJson>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    conclusions: &'a [SentConclusion],
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -95,6 +97,7 @@ impl<'a> OpenRunJson<'a> {
             thread: run.thread.as_ref().map(Tag::as_str),
             task: run.task.as_ref().map(ToString::to_string),
             agents: run_agents(run),
+            conclusions: &run.conclusions,
         }
     }
 }

@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::ledger::cooccurrence::CooccurrencePartners;
 use crate::ledger::event::{
-    ArchiveReason, CopiedFrom, Origin, Overlay, Provenance, Relation, RetractReason, SourceRun,
-    Switch,
+    ArchiveReason, CopiedFrom, Origin, Outcome, Overlay, Provenance, Relation, RetractReason,
+    SourceRun, Switch,
 };
 use crate::values::actor::Actor;
 use crate::values::anchor::FilePart;
@@ -20,7 +20,7 @@ use crate::values::citation::Citation;
 use crate::values::content::{Content, DecayClass, EntryScope};
 use crate::values::hlc::Hlc;
 use crate::values::id::{EntryId, EventId};
-use crate::values::kind::EntryKind;
+use crate::values::kind::{EntryKind, Memory};
 use crate::values::status::EntryStatus;
 use crate::values::text::{Alias, Note, Tag};
 use crate::values::time::Date;
@@ -186,6 +186,9 @@ pub struct EntryTallies {
     pub together: CooccurrencePartners,
     /// The last day a person reset the confidence.
     pub reset: Option<Date>,
+    /// How the run that added the entry ended, if it failed or was abandoned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source_outcome: Option<Outcome>,
 }
 
 /// Number of exposures, and of opportunities to find the claim without one.
@@ -328,6 +331,21 @@ impl Entry {
             && self.retracted.is_none()
             && self.merged_into.is_none()
             && self.superseded_by.is_none()
+    }
+
+    /// Returns how the run that produced the entry ended, if it failed or was abandoned.
+    pub fn failed_source(&self) -> Option<Outcome> {
+        let run = self.created.as_ref().and_then(|it| it.run.as_ref());
+        // A run that extracts an entry knows its outcome; one that adds an entry ends later.
+        let outcome = run
+            .and_then(|it| it.outcome)
+            .or(self.tallies.source_outcome);
+        outcome.filter(|it| matches!(it, Outcome::Failed | Outcome::Abandoned))
+    }
+
+    /// Returns whether the entry is a raw signal, such as friction: shown on request only.
+    pub fn is_raw(&self) -> bool {
+        self.id.prefix().memory() == Memory::Episodic
     }
 
     /// Returns whether the annotation `mark` is on.

@@ -89,6 +89,20 @@ pub trait DerivedStore {
 }
 
 impl EntryFilter {
+    /// Excludes episodic entries such as friction, unless the filter asks for them by kind or
+    /// memory.
+    #[must_use]
+    pub fn without_raw(mut self) -> Self {
+        let is_asked = self.memory.is_some() || self.kind.is_some() || !self.kinds.is_empty();
+        if !is_asked {
+            let kinds = EntryKind::ALL.into_iter();
+            self.kinds = kinds
+                .filter(|kind| kind.memory() != Memory::Episodic)
+                .collect();
+        }
+        self
+    }
+
     /// Returns whether `entry` matches, ignoring the limit.
     pub fn matches(&self, entry: &Entry) -> bool {
         // Without content there is nothing to list: the proposal is missing or redacted.

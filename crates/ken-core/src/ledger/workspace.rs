@@ -47,13 +47,25 @@ impl WorkspaceState {
             .any(|source| source.matches_entry(entry))
     }
 
-    /// Returns the unresolved contradictions of each entry, in both directions.
+    /// Returns the unresolved flags of contradictions that nobody dismissed, with the lower id
+    /// first.
+    pub fn open_flags(&self) -> impl Iterator<Item = (EventId, EntryId, EntryId)> + '_ {
+        let flags = self.contradictions.iter();
+        // Flags written by other builds may name the pair in either order.
+        let pairs = flags.map(|(flag, (a, b))| (*flag, *a.min(b), *a.max(b)));
+        pairs.filter(|(_, first, second)| {
+            let pair = (*first, *second, PairKind::Contradiction);
+            !self.dismissed.contains(&pair)
+        })
+    }
+
+    /// Returns the flagged, unresolved contradictions of each entry, in both directions.
     pub fn open_contradictions(&self) -> BTreeMap<EntryId, BTreeSet<EntryId>> {
         let mut open: BTreeMap<EntryId, BTreeSet<EntryId>> = BTreeMap::new();
-        for (one, other) in self.contradictions.values() {
-            open.entry(*one).or_default().insert(*other);
+        for (_, one, other) in self.open_flags() {
+            open.entry(one).or_default().insert(other);
             // Both directions, because a search may return either entry.
-            open.entry(*other).or_default().insert(*one);
+            open.entry(other).or_default().insert(one);
         }
         open
     }

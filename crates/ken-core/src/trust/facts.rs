@@ -11,6 +11,7 @@ use crate::values::time::Timestamp;
 pub struct EntryFacts {
     pub posterior: BetaPosterior,
     pub validity: Validity,
+    /// Time of the last check that found the entry valid.
     pub last_verified: Option<Timestamp>,
     pub confirmation: Confirmation,
     pub status: EntryStatus,
@@ -71,7 +72,8 @@ impl EntryFacts {
         Self {
             posterior: entry.posterior(validity, now.date()),
             validity,
-            last_verified: checked.map(|_| now),
+            // A check that cannot decide, such as one without a lockfile, verifies nothing.
+            last_verified: (validity == Validity::Holds).then_some(now),
             confirmation: entry.confirmation.clone(),
             status: entry.status.value,
             quarantined: !entry.quarantine.is_empty(),
@@ -98,5 +100,8 @@ mod tests {
             }
         );
         assert!((BetaPosterior::PRIOR.mean() - 0.5).abs() < f64::EPSILON);
+        let (alpha, beta) = (9.0, 3.0);
+        let confidence = BetaPosterior { alpha, beta }.mean();
+        assert!((confidence - 0.75).abs() < f64::EPSILON);
     }
 }

@@ -78,6 +78,16 @@ pub enum SpikeConfidence {
     Inconclusive,
 }
 
+impl SpikeConfidence {
+    /// Describes the certainty for a reader who may adopt the answer.
+    pub fn describe(self) -> &'static str {
+        match self {
+            Self::Conclusive => "conclusive",
+            Self::Inconclusive => "inconclusive: check before you adopt it",
+        }
+    }
+}
+
 /// A named thing in the codebase.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EntityDetail {
@@ -280,6 +290,39 @@ impl Content {
             body: text.body,
             ..Self::new(text.statement)
         }
+    }
+
+    /// Returns the certainty of an experiment, if the entry is one.
+    pub fn spike_certainty(&self) -> Option<&'static str> {
+        match &self.detail {
+            Some(KindDetail::Spike(spike)) => Some(spike.confidence.describe()),
+            Some(
+                KindDetail::Entity(_)
+                | KindDetail::Relationship(_)
+                | KindDetail::Friction(_)
+                | KindDetail::Norm(_),
+            )
+            | None => None,
+        }
+    }
+
+    /// Returns the texts in which a keyword search looks for words: everything a person wrote into
+    /// the entry file, except tags and code locations.
+    pub fn searchable_texts(&self) -> Vec<&str> {
+        let mut texts = vec![self.statement.as_str()];
+        texts.extend(self.body.as_ref().map(Body::as_str));
+        texts.extend(self.verify.iter().map(Step::as_str));
+        match &self.detail {
+            Some(KindDetail::Spike(spike)) => {
+                texts.extend([spike.question.as_str(), spike.answer.as_str()]);
+                texts.extend(spike.constraints.iter().map(Note::as_str));
+            }
+            Some(KindDetail::Entity(entity)) => texts.push(entity.name.as_str()),
+            Some(KindDetail::Relationship(relationship)) => texts.push(relationship.rel.as_str()),
+            // Output of a tool and configuration of a check are not prose.
+            Some(KindDetail::Friction(_) | KindDetail::Norm(_)) | None => {}
+        }
+        texts
     }
 
     /// Creates content with only a statement.

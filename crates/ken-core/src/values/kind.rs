@@ -60,7 +60,7 @@ entry_kinds! {
     UserExpectation "user-expectation" Norm "what a person expects of every change",
     RiskTier "risk-tier" Norm "how risky a part of the code is, and who must review it",
     Friction "friction" Friction "something that got in the way; Ken records it",
-    Calibration "calibration" Friction "how well estimates fit; Ken records it",
+    Calibration "calibration" Friction "how well estimates fit",
 }
 
 /// One of the three separate memories.

@@ -139,6 +139,10 @@ impl FromStr for Condition {
         const SCHEMES: [&str; 7] = ["file", "symbol", "text", "code", "config", "pkg", "fact"];
         // Checks only the scheme: a newer build may have written a form this build cannot parse.
         let text = parse_single_line(text, "a condition", Self::BYTES_MAX)?;
+        let text = match text.strip_prefix("NOT ") {
+            Some(positive) => format!("not {positive}"),
+            None => text,
+        };
         let positive = text.strip_prefix("not ").unwrap_or(&text);
         match positive.split_once(':') {
             Some((scheme, rest)) if SCHEMES.contains(&scheme) && !rest.trim().is_empty() => {
@@ -473,8 +477,10 @@ mod tests {
     #[test]
     fn conditions_may_be_negated() {
         assert!("not file:src/legacy/**".parse::<Condition>().is_ok());
+        let shouted: Condition = "NOT fact:monorepo".parse().unwrap();
+        assert_eq!(shouted.as_str(), "not fact:monorepo");
         assert!("pkg:cargo/tokio@>=1.40".parse::<Condition>().is_ok());
-        for bad in ["NOT x", "file:", "weather:rain", "not "] {
+        for bad in ["NOT x", "not x", "file:", "weather:rain", "not "] {
             assert!(bad.parse::<Condition>().is_err(), "{bad}");
         }
     }

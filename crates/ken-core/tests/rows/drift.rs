@@ -1,8 +1,7 @@
 //! Requirement matrix: drift.
 
 use ken_core::health::drift::{
-    DriftFacts, DriftFinding, DriftGroup, DriftRecommendation, DriftSignal, GROUP_ENTRIES_MAX,
-    detect_drift,
+    DriftFacts, DriftFinding, DriftGroup, DriftRecommendation, DriftSignal, detect_drift,
 };
 use ken_core::ledger::entry::Entry;
 use ken_core::values::kind::EntryKind;
@@ -88,7 +87,7 @@ fn stale_begins_after_ninety_days_unless_the_code_bears_it_out() {
 
 #[test]
 fn a_shelf_with_more_than_fifty_entries_is_bloated() {
-    let entries = unconfirmed_entries(GROUP_ENTRIES_MAX + 1);
+    let entries = unconfirmed_entries(51);
     let fine = DriftFacts::default();
     assert_eq!(drift_signals(&entries[1..], &fine, "2026-11-15"), []);
     assert_eq!(

@@ -276,6 +276,9 @@ fn more_than_half_of_tags_and_more_than_half_of_a_title_make_a_merge_opportunity
         1,
         "two thirds of them"
     );
+    let always = "Always retry the payment of an order";
+    let never = "Never retry the payment of an order";
+    assert_eq!(told((always, &["x"]), (never, &["x"])), [], "opposites");
 }
 
 #[test]
@@ -325,6 +328,13 @@ fn only_rules_2_4_and_5_suggest_research_and_all_of_theirs_do() {
         assert_eq!(insight.research.is_some(), carries, "{insight:?}");
         assert!(insight.command.is_some(), "{insight:?}");
     }
+}
+
+#[test]
+fn three_of_fourteen_rules_suggest_research() {
+    let suggests = RULES.iter().filter(|it| it.suggests_research());
+    let numbers: Vec<u8> = suggests.map(|it| it.number()).collect();
+    assert_eq!((numbers, RULES.len()), (vec![2, 4, 5], 14));
 }
 
 #[test]

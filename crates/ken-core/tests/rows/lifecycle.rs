@@ -203,6 +203,7 @@ fn a_merge_names_everything_it_absorbed() {
     let mut stage = TestLedger::new();
     let [target, one, two] = ["Retry on 503", "Retry on 503 errors", "503: retry"]
         .map(|s| stage.add(EntryKind::Learning, s));
+    let before = stage.entry(one);
     for source in [one, two] {
         let body = EventBody::Merged(Merged {
             target,
@@ -220,6 +221,9 @@ fn a_merge_names_everything_it_absorbed() {
     assert_eq!(merged.content.unwrap().statement.as_str(), "Retry on 503");
     let absorbed = stage.entry(one);
     assert_eq!(absorbed.merged_into, Some(target));
+    assert_eq!(absorbed.citations, before.citations);
+    assert!(!absorbed.citations.is_empty());
+    assert_eq!(absorbed.status, before.status, "not rejected");
     assert!(!absorbed.is_live() && absorbed.content.is_some());
 }
 
@@ -331,6 +335,15 @@ fn marks_are_replayed_and_never_touch_what_is_believed() {
     let (mut stage, id) = add_lesson();
     let today = "2026-11-15".parse().unwrap();
     let believed = |entry: &Entry| entry.posterior(Validity::Unverifiable, today);
+    let effect = json!({
+        "entry": id, "alpha_milli": 1500, "beta_milli": 0, "shown": 1, "blind": 0,
+    });
+    let body = RunEffects {
+        run: "run-1".to_owned(),
+        effects: vec![serde_json::from_value(effect).unwrap()],
+    };
+    stage.about(id, EventBody::RunEffects(body));
+    assert!(believed(&stage.entry(id)).alpha > 6.0, "there is evidence");
     let before = stage.entry(id);
     for overlay in [
         Overlay::Pin,
@@ -340,6 +353,7 @@ fn marks_are_replayed_and_never_touch_what_is_believed() {
     ] {
         let entry = stage.entry(id);
         let draft = decide::set_annotation(&entry, overlay, Switch::On, None).unwrap();
+        assert!(matches!(draft.body, EventBody::OverlaySet(_)));
         stage.write(draft);
         let marked = stage.entry(id);
         assert!(marked.has_annotation(overlay));

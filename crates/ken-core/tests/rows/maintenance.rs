@@ -7,7 +7,9 @@ use ken_core::health::maintenance::{
     MaintenanceCategory, MaintenanceMode, MaintenancePermission, MaintenancePolicy,
     MaintenanceService, MaintenanceUsage, StaleReason, format_task, stale_reason,
 };
-use ken_core::ledger::cooccurrence::{CooccurrenceEdge, CooccurrenceWeight, cooccurrence_edges};
+use ken_core::ledger::cooccurrence::{
+    CooccurrenceEdge, CooccurrenceWeight, cooccurrence_edges, strongest_weight,
+};
 use ken_core::ledger::entry::{AnnotationState, BetaTally, Entry};
 use ken_core::ledger::event::{KnowledgeDistilled, Origin, Overlay, Relation, Switch};
 use ken_core::trust::facts::{BetaPosterior, Validity};
@@ -173,6 +175,32 @@ fn norms_and_what_is_pinned_are_never_swept() {
     assert_eq!(stale_reason(&pinned, 9, false, days_ago(0)), None);
 }
 
+#[test]
+fn the_strongest_weight_is_that_of_a_partner_among_the_results() {
+    let [mut entry, two, three, five] = add_entries(["One", "Two", "Three", "Five"]);
+    let today = days_ago(0);
+    let partner = |other: &Entry, weight_milli| {
+        let on = today;
+        (other.id, CooccurrenceWeight { weight_milli, on })
+    };
+    entry.tallies.together = [
+        partner(&two, 2000),
+        partner(&three, 3000),
+        partner(&five, 5000),
+    ]
+    .into();
+    let among = |results: &[&Entry]| {
+        let ids = results.iter().map(|it| it.id).collect();
+        strongest_weight(&entry, &ids, today)
+    };
+    assert!(
+        (among(&[&entry, &two, &three]) - 3.0).abs() < 1e-9,
+        "five is no result"
+    );
+    assert!((among(&[&entry, &five]) - 5.0).abs() < 1e-9);
+    assert!(among(&[&entry]).abs() < 1e-9);
+}
+
 /// Returns five entries used together with this weight, each with these `alpha` and `beta` tallies.
 fn cluster_with_tallies(alpha_milli: u64, beta_milli: u64, weight_milli: u32) -> Vec<Entry> {
     let mut all = add_entries(["One", "Two", "Three", "Four", "Five"]);
@@ -206,6 +234,22 @@ fn distillation<'a>(
         policy,
         today: days_ago(0),
     }
+}
+
+#[test]
+fn a_pair_is_one_edge_with_the_lower_id_first() {
+    let mut sources = cluster_with_tallies(1000, 0, 2_000);
+    // The two ends of a pair may have different weights; the larger one counts.
+    let (one, other) = (sources[0].id, sources[1].id);
+    let weaker = sources[0].tallies.together.get_mut(&other).unwrap();
+    weaker.weight_milli = 1_500;
+    let edges = cooccurrence_edges(&sources, days_ago(0));
+    assert_eq!(edges.len(), 10, "five entries have ten pairs");
+    assert!(edges.iter().all(|it| it.first < it.second), "{edges:?}");
+    let pair = edges
+        .iter()
+        .find(|it| (it.first, it.second) == (one.min(other), one.max(other)));
+    assert_eq!(pair.unwrap().weight, 2.0);
 }
 
 #[test]
@@ -284,15 +328,21 @@ fn the_event_names_entry_sources_and_weight_and_the_sources_stay() {
 #[test]
 fn alpha_is_raised_to_thirty_at_most_and_confidence_is_not() {
     let today = days_ago(0);
-    // Five sources with five successes each add 25 to the prior: exactly thirty.
-    let exactly = distilled_posterior(&cluster_with_tallies(5_000, 1_000, 0), today);
-    assert!((exactly.alpha - 30.0).abs() < 1e-9 && (exactly.beta - 10.0).abs() < 1e-9);
-    let more = distilled_posterior(&cluster_with_tallies(50_000, 10_000, 0), today);
+    // Five sources with five successes and one failure each, 10 and 6 with the prior: 30
+    // observations more than the prior's ten, at the mean of the sources.
+    let below = distilled_posterior(&cluster_with_tallies(5_000, 1_000, 0), today);
+    assert!((below.alpha - 25.0).abs() < 1e-9 && (below.beta - 15.0).abs() < 1e-9);
+    let sources = cluster_with_tallies(50_000, 10_000, 0);
+    let more = distilled_posterior(&sources, today);
     assert!((more.alpha - 30.0).abs() < 1e-9);
-    assert!((more.beta - 10.0).abs() < 1e-9, "scaled alike");
-    let source =
-        cluster_with_tallies(50_000, 10_000, 0)[0].posterior(Validity::Unverifiable, today);
-    assert!(more.mean() <= source.mean());
+    for (distilled, sources) in [
+        (below, cluster_with_tallies(5_000, 1_000, 0)),
+        (more, sources),
+    ] {
+        let source = sources[0].posterior(Validity::Unverifiable, today);
+        assert!((distilled.mean() - source.mean()).abs() < 1e-9);
+        assert!(distilled.alpha > source.alpha.min(29.9));
+    }
     assert_eq!(
         distilled_posterior(&cluster_with_tallies(0, 0, 0), today),
         BetaPosterior::PRIOR
@@ -324,8 +374,8 @@ fn what_is_folded_is_what_was_decided() {
     assert_eq!(
         believed,
         BetaPosterior {
-            alpha: 25.0,
-            beta: 15.0
+            alpha: 22.5,
+            beta: 17.5
         }
     );
 }

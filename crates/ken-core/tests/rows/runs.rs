@@ -535,6 +535,7 @@ fn what_closing_writes_fits_into_lines_however_many_trials_there_were() {
             shown: 1,
             blind: 1,
             since: Some("01KDYAMXQ8EV7BZJ26205ZR7J2".parse().unwrap()),
+            source_outcome: None,
             trials: vec![trial; trials],
         };
         let mut closing = close_successfully(&run, &[]);

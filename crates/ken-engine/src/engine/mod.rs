@@ -36,6 +36,7 @@ use crate::files::{ViewState, open_ken_dir};
 use crate::guard::Guard;
 use crate::model::ActiveModel;
 use crate::notice::EngineNotice;
+use crate::overlays;
 use crate::runtime::Runtime;
 use crate::validity::WorkTree;
 
@@ -232,6 +233,12 @@ impl Engine {
         {
             self.notices.push(EngineNotice::IndexRebuilt);
         }
+        self.load_overlays()
+    }
+
+    /// Loads the overlays of this clone, which another process may have changed.
+    pub(crate) fn load_overlays(&mut self) -> Result<(), EngineError> {
+        self.index.set_local_overlays(overlays::load(&self.ken)?);
         Ok(())
     }
 
@@ -393,6 +400,21 @@ impl Engine {
             events = drafts.len()
         );
         let _in = span.enter();
+        let batch = self.stamp(drafts, by, stricter)?;
+        self.append(&batch)?;
+        if let (EngineStep::Open, Some(first)) = (self.step, batch.first()) {
+            self.step = EngineStep::Started(first.event.id);
+        }
+        Ok(batch)
+    }
+
+    /// Checks drafts with the guard and stamps them, without writing them.
+    pub(crate) fn stamp(
+        &mut self,
+        drafts: Vec<(Option<EventId>, Draft)>,
+        by: &Actor,
+        stricter: &mut dyn FnMut(&mut Admission),
+    ) -> Result<Vec<RecordedEvent>, EngineError> {
         let now = self.runtime.now();
         let seen = self.latest_clock(now)?;
         let node = self.ledger.node(&mut *self.runtime)?;
@@ -411,7 +433,7 @@ impl Engine {
         };
         for (id, mut draft) in drafts {
             draft.about.extend(step.map(step_subject));
-            let (draft, mut admission) = self.guard.admit(draft, by)?;
+            let (draft, mut admission) = self.guard.admit(draft, by, now)?;
             stricter(&mut admission);
             self.redacted_secrets
                 .extend(admission.redacted.iter().cloned());
@@ -421,10 +443,6 @@ impl Engine {
             };
             step.get_or_insert(event.id);
             batch.push(RecordedEvent::new_verified(event)?);
-        }
-        self.append(&batch)?;
-        if let (EngineStep::Open, Some(id)) = (self.step, step) {
-            self.step = EngineStep::Started(id);
         }
         Ok(batch)
     }

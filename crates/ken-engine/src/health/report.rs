@@ -20,8 +20,12 @@ use crate::notice::EngineNotice;
 /// Path of the latest report, below `.ken/`.
 pub const HEALTH_FILE: &str = ".local/health/latest.json";
 
-/// Maximum bytes of the ledger for which the report is updated while an agent waits.
-const LEDGER_BYTES_ON_BRIEF_MAX: u64 = 4 * 1024 * 1024;
+/// Maximum bytes of the ledger for which the report is updated while an agent waits for a briefing:
+/// about 5,000 entries and 200 ms.
+pub(crate) const LEDGER_BYTES_ON_BRIEF_MAX: u64 = 4 * 1024 * 1024;
+
+/// The same for the start hook, which delays every session: about 50 ms.
+pub(crate) const LEDGER_BYTES_ON_START_MAX: u64 = 1024 * 1024;
 
 /// Health report.
 #[derive(Clone, Debug, Serialize)]
@@ -111,10 +115,10 @@ fn refresh_health_report(engine: &mut Engine) -> usize {
     found.len()
 }
 
-/// Updates the report while a caller waits, but only if the ledger is small.
-pub(crate) fn update_small_health_report(engine: &mut Engine) {
+/// Updates the report while a caller waits, but only if the ledger has at most `bytes_max`.
+pub(crate) fn update_small_health_report(engine: &mut Engine, bytes_max: u64) {
     let listed = engine.ledger.list().unwrap_or_default();
-    if listed.iter().map(|it| it.len).sum::<u64>() <= LEDGER_BYTES_ON_BRIEF_MAX {
+    if listed.iter().map(|it| it.len).sum::<u64>() <= bytes_max {
         refresh_health_report(engine);
     }
 }

@@ -7,9 +7,7 @@ use ken_core::health::drift::DriftSignal;
 use ken_core::health::history::summarize_outcomes;
 use ken_core::health::thresholds::{HealthCounts, HealthThresholds, TrippedThreshold};
 use ken_core::health::{HealthInsight, InsightSeverity, evaluate_rules};
-use ken_core::ledger::store::{DerivedStore as _, EntryFilter};
 use ken_core::values::id::EntryId;
-use ken_core::values::kind::EntryKind;
 use ken_core::values::time::Timestamp;
 use ken_ledger::{Dir as _, DiskError};
 use serde::Serialize;
@@ -115,16 +113,11 @@ fn count_stale(engine: &mut Engine) -> Result<u64, EngineError> {
     Ok(stale.len() as u64)
 }
 
-/// Counts the recent friction entries.
+/// Counts the recent friction.
 fn count_friction(engine: &Engine) -> Result<u64, EngineError> {
-    let filter = EntryFilter {
-        kind: Some(EntryKind::Friction),
-        ..EntryFilter::default()
-    };
     let today = engine.now().date();
-    let is_recent = |on: ken_core::values::time::Date| today.days_since(on) <= FRICTION_DAYS;
-    let all = engine.index.list(&filter)?.into_iter();
-    let recent = all.filter(|it| is_recent(it.history.first.wall.date()));
+    let records = engine.friction_records()?.into_iter();
+    let recent = records.filter(|(_, on)| today.days_since(*on) <= FRICTION_DAYS);
     Ok(recent.count() as u64)
 }
 

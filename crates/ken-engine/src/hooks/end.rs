@@ -8,8 +8,9 @@ use super::HookSession;
 use super::session_state::{HookState, HookStateLine, append_line, delete_state};
 use crate::engine::Engine;
 use crate::error::EngineError;
+use crate::health::report::LEDGER_BYTES_ON_BRIEF_MAX;
 use crate::runs::closing::RunVisibility;
-use crate::{health, runs};
+use crate::{health, maintenance, runs};
 
 /// Reminds an agent to record its findings. The reminder appears once per session, and only if
 /// there are findings or fixed failures and no entry was added yet.
@@ -36,10 +37,10 @@ pub(crate) fn handle_stop_hook(
 }
 
 /// Ends a session's run. Its outcome is unknown, so the run is stored as abandoned; without
-/// results it is deferred and no tracked file changes.
+/// results it is deferred, and no tracked file changes unless the policy allows maintenance.
 ///
-/// No agent waits for this hook, so it also updates the health report that the start hook
-/// skipped, unless the ledger is large.
+/// No agent waits for this hook, so it also updates the health report for the next session, unless
+/// the ledger is large.
 pub(crate) fn handle_end_hook(engine: &mut Engine, hook: &HookSession) -> Result<(), EngineError> {
     let (Some(id), None) = (hook.run_id(), &hook.run) else {
         // A run set by an orchestrator is closed by the orchestrator.
@@ -60,8 +61,10 @@ pub(crate) fn handle_end_hook(engine: &mut Engine, hook: &HookSession) -> Result
         engine.close_run(&id, &ending, &hook.agent)?;
     } else {
         runs::closing::defer_run(engine, &id, RunVisibility::Complete, &hook.agent)?;
+        // Closing a run asks for it, too. It changes nothing unless a person allowed it.
+        maintenance::run_due_maintenance(engine, &hook.agent);
     }
     delete_state(&engine.place, &id);
-    health::report::update_small_health_report(engine);
+    health::report::update_small_health_report(engine, LEDGER_BYTES_ON_BRIEF_MAX);
     Ok(())
 }

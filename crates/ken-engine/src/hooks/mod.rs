@@ -186,6 +186,12 @@ fn suggest_entries(
         floor: RelevanceFloor::Strict,
         ..SearchQuery::default()
     };
+    if !subagent::gets_entries(engine, hook)? {
+        // Only that there are entries: what they say is for the agent to ask.
+        let mut known = find_unseen(engine, hook, &search, &|_| true)?;
+        drop_single_agent_hits(&mut known.hits);
+        return Ok((!known.hits.is_empty()).then(|| subagent::match_hint(hook)));
+    }
     let (page, served_by) =
         search_and_deliver(engine, hook, &search, &injected_portion, &|_| true)?;
     Ok((!page.shown.is_empty()).then(|| surface::render_context_block(&page, served_by)))
@@ -219,18 +225,8 @@ fn search_and_deliver(
     portion: &dyn Fn(&SearchOutcome) -> SelectionLimits,
     wanted: &dyn Fn(&Entry) -> bool,
 ) -> Result<(EntrySelection, &'static str), EngineError> {
-    let thread = engine.reader_thread(&hook.reader())?;
-    let search = SearchQuery {
-        thread: search.thread.clone().or(thread),
-        ..search.clone()
-    };
-    let mut known = search_without_waiting(engine, &search)?;
+    let known = find_unseen(engine, hook, search, wanted)?;
     let served_by = known.served_by.name();
-    let before = already_shown(engine, hook)?;
-    known
-        .hits
-        .retain(|hit| wanted(&hit.entry) && !before.contains(&hit.entry.id));
-    drop_norms_about_other_files(&mut known.hits, &search.paths);
     let portion = portion(&known);
     let page = deliver_page(
         engine,
@@ -240,6 +236,27 @@ fn search_and_deliver(
         portion,
     )?;
     Ok((page, served_by))
+}
+
+/// Searches and drops entries already shown or not `wanted`.
+fn find_unseen(
+    engine: &mut Engine,
+    hook: &HookSession,
+    search: &SearchQuery,
+    wanted: &dyn Fn(&Entry) -> bool,
+) -> Result<SearchOutcome, EngineError> {
+    let thread = engine.reader_thread(&hook.reader())?;
+    let search = SearchQuery {
+        thread: search.thread.clone().or(thread),
+        ..search.clone()
+    };
+    let mut known = search_without_waiting(engine, &search)?;
+    let before = already_shown(engine, hook)?;
+    known
+        .hits
+        .retain(|hit| wanted(&hit.entry) && !before.contains(&hit.entry.id));
+    drop_norms_about_other_files(&mut known.hits, &search.paths);
+    Ok(known)
 }
 
 /// Searches without loading a model or calling a network service.

@@ -26,10 +26,10 @@ use serde::Deserialize;
 use super::HookSession;
 use crate::engine::Engine;
 use crate::error::EngineError;
-use crate::health::HEALTH_FILE;
+use crate::health::report::{HEALTH_FILE, LEDGER_BYTES_ON_START_MAX};
 use crate::search::{RelevanceFloor, SearchHit, SearchOutcome, SearchQuery, SelectionLimits};
 use crate::usage::QueryKind;
-use crate::{git, hooks, runs};
+use crate::{git, health, hooks, runs, validity};
 
 /// Token budget of the whole start briefing.
 pub const BRIEFING_TOKENS_MAX: usize = 1_500;
@@ -159,9 +159,10 @@ fn build_start_briefing(
     parts.divide_budget(
         &known,
         &lately,
-        BRIEFING_TOKENS_MAX - count_tokens(&frame).min(BRIEFING_TOKENS_MAX),
+        BRIEFING_TOKENS_MAX
+            .saturating_sub(count_tokens(&frame) + spike_tokens(&known) + spike_tokens(&lately)),
     );
-    let (known_portion, lately_portion) = (parts.known, parts.recent);
+    let (known_portion, mut lately_portion) = (parts.known, parts.recent);
     // Norms go with the first page only, so that their exposures are recorded once.
     let norms = std::mem::replace(&mut parts.norms, EntrySelection::empty());
     let known = hooks::deliver_page(
@@ -171,21 +172,38 @@ fn build_start_briefing(
         (norms.clone(), known),
         known_portion,
     )?;
-    let lately = hooks::deliver_page(
-        engine,
-        hook,
-        None,
-        (EntrySelection::empty(), lately),
-        lately_portion,
-    )?;
+    // The cap is that of the whole block, not of each part.
+    lately_portion.cap = lately_portion.cap.min(ENTRIES_MAX - known.shown.len());
+    let lately = if lately_portion.cap == 0 {
+        EntrySelection::empty()
+    } else {
+        hooks::deliver_page(
+            engine,
+            hook,
+            None,
+            (EntrySelection::empty(), lately),
+            lately_portion,
+        )?
+    };
     parts.norms = norms;
     let body = parts.body(&known, &lately);
+    let spikes = surface::spike_rules(&known.followed_by(&lately));
     let block = if body.is_empty() {
         String::new()
     } else {
         surface::delimited_block(&body, served_by)
     };
-    Ok(Some(format!("{block}{frame}")))
+    Ok(Some(format!("{block}{spikes}{frame}")))
+}
+
+/// Returns the tokens of the text that follows if one of the hits is an experiment.
+fn spike_tokens(found: &SearchOutcome) -> usize {
+    let mut hits = found.hits.iter();
+    if hits.any(|hit| hit.entry.id.prefix() == IdPrefix::Spike) {
+        count_tokens(agent_texts::SPIKE_RULES)
+    } else {
+        0
+    }
 }
 
 /// Returns entries about the current work; empty if neither branch nor changed files name it.
@@ -208,7 +226,7 @@ fn search_current_work(
 
 /// Returns the newest entries from runs that rest on more than a single agent's claim.
 fn recent_findings(
-    engine: &Engine,
+    engine: &mut Engine,
     before: &BTreeSet<EntryId>,
     known: &SearchOutcome,
 ) -> Result<SearchOutcome, EngineError> {
@@ -217,15 +235,18 @@ fn recent_findings(
         limit: Some(NEWEST_ENTRIES_SCANNED),
         ..EntryFilter::default()
     })?;
+    let is_recent = |entry: &Entry| {
+        let is_found = entry.created.as_ref().is_some_and(|it| it.run.is_some());
+        let is_known = before.contains(&entry.id) || known.hit(entry.id).is_some();
+        is_found && !is_known && !is_single_agent_claim(entry)
+    };
+    let newest: Vec<Entry> = newest.into_iter().filter(is_recent).collect();
+    let validity = validity::anchoring::validity_of(engine, &newest)?;
     let workspace = engine.workspace()?;
     let mut lately = empty_answer();
     for entry in newest {
-        let is_found = entry.created.as_ref().is_some_and(|it| it.run.is_some());
-        let is_known = before.contains(&entry.id) || known.hit(entry.id).is_some();
-        if !is_found || is_known || is_single_agent_claim(&entry) {
-            continue;
-        }
-        let mut facts = EntryFacts::from_entry(&entry, None, engine.now());
+        let checked = validity.get(&entry.id).copied();
+        let mut facts = EntryFacts::from_entry(&entry, checked, engine.now());
         facts.revoked = workspace.is_revoked(&entry);
         // These entries bypass the search, so its filter must be applied here.
         if score::hidden_reason(&entry, &facts).is_none() {
@@ -284,7 +305,7 @@ fn describe_own_findings(
 
 /// Returns the text after the entries: how to search, and how many problems need a person.
 fn briefing_instructions(
-    engine: &Engine,
+    engine: &mut Engine,
     before: &BTreeSet<EntryId>,
     beginning: SessionStart,
 ) -> String {
@@ -301,9 +322,10 @@ fn briefing_instructions(
     frame
 }
 
-/// Counts the insights of the last health report that require action.
-fn count_urgent_insights(engine: &Engine) -> usize {
-    // Reads the stored report: measuring health here would delay the start of the session.
+/// Updates the health report and counts its insights that require action. The report of a large
+/// ledger is the stored one: computing it here would delay the start of the session.
+fn count_urgent_insights(engine: &mut Engine) -> usize {
+    health::report::update_small_health_report(engine, LEDGER_BYTES_ON_START_MAX);
     let read = engine.ken.read(HEALTH_FILE).ok();
     let report = read.and_then(|it| serde_json::from_slice::<StoredHealthReport>(&it).ok());
     let insights = report.map(|it| it.insights).unwrap_or_default();
@@ -427,7 +449,8 @@ fn any_entry() -> EntryFilter {
 /// Returns an empty search answer.
 fn empty_answer() -> SearchOutcome {
     SearchOutcome {
-        served_by: Backend::ALL[0],
+        // No search ran, so no model served it.
+        served_by: Backend::None,
         hits: Vec::new(),
         withheld: Vec::new(),
     }

@@ -101,13 +101,28 @@ pub(crate) fn handle_subagent_hook(
     if !hook.accepts_context {
         return Ok(None);
     }
-    let own = RepositoryConfig::load_or_default(&WorkTree::new(&engine.place)?).surfacing;
-    match surfacing_mode(role, own) {
+    match configured_mode(engine, role)? {
         SurfacingMode::Push => push_to_subagent(engine, hook, role),
         SurfacingMode::Pull => Ok(Some(instructions(agent_texts::PULL, role))),
         SurfacingMode::MandatoryPull => Ok(Some(instructions(agent_texts::MANDATORY_PULL, role))),
         SurfacingMode::OnDeviation => Ok(Some(instructions(agent_texts::ON_DEVIATION, role))),
     }
+}
+
+/// Returns whether entries are injected for the acting agent. The main agent gets them.
+pub(super) fn gets_entries(engine: &Engine, hook: &HookSession) -> Result<bool, EngineError> {
+    let Some(subagent) = &hook.subagent else {
+        return Ok(true);
+    };
+    let mode = configured_mode(engine, infer_role(&subagent.kind))?;
+    Ok(mode == SurfacingMode::Push)
+}
+
+/// Returns the hint to search for a subagent that gets no entries.
+pub(super) fn match_hint(hook: &HookSession) -> String {
+    let kind = hook.subagent.as_ref().map(|it| it.kind.as_str());
+    let role = kind.and_then(infer_role).map(role_name);
+    agent_texts::fill_placeholders(agent_texts::MATCH_HINT, role)
 }
 
 /// Injects entries relevant to the subagent's kind, its task and the files being changed.
@@ -158,6 +173,15 @@ fn push_to_subagent(
 /// Returns the instructions for a role.
 fn instructions(text: &str, role: Option<ReaderRole>) -> String {
     agent_texts::subagent_instructions(text, role.map(role_name))
+}
+
+/// Returns the surfacing mode of a role in this repository.
+fn configured_mode(
+    engine: &Engine,
+    role: Option<ReaderRole>,
+) -> Result<SurfacingMode, EngineError> {
+    let own = RepositoryConfig::load_or_default(&WorkTree::new(&engine.place)?).surfacing;
+    Ok(surfacing_mode(role, own))
 }
 
 /// Returns the configured surfacing mode of a role, or its default.

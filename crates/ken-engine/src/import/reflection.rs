@@ -32,9 +32,11 @@ pub struct ReflectReport {
     pub seen: Vec<ClaimRelation>,
 }
 
-/// Relation of an inbox claim to an entry or to another inbox claim.
+/// Relation of an inbox claim to an entry or to another inbox claim, or of two entries that
+/// contradict each other.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ClaimRelation {
+    /// Id of an inbox claim, or of an entry.
     pub staged: String,
     pub relation: RelationKind,
     /// Id of an entry or of another inbox claim.
@@ -53,12 +55,23 @@ pub enum RelationKind {
     Link,
 }
 
-/// Compares inbox claims with the ledger and with each other, and stores the report.
+/// Compares inbox claims with the ledger and with each other, adds the contradictions of the
+/// ledger, and stores the report.
 pub(crate) fn reflect_inbox(engine: &mut Engine) -> Result<ReflectReport, EngineError> {
     let staged = engine.inbox_claims()?;
     let entries = engine.index.list(&EntryFilter::default())?;
     let known: Vec<KnownClaim> = entries.iter().map(KnownClaim::from_entry).collect();
-    let reflection = reflect(&staged, &known);
+    let mut reflection = reflect(&staged, &known);
+    let contradictions = engine.open_contradictions()?.into_iter();
+    reflection
+        .seen
+        .extend(contradictions.map(|it| ClaimRelation {
+            staged: it.first.id.to_string(),
+            relation: RelationKind::Contradiction,
+            with: it.second.id.to_string(),
+            says: it.first.statement_text().to_owned(),
+            other_says: it.second.statement_text().to_owned(),
+        }));
     let dir = &*engine.ken;
     let bytes = serde_json::to_vec_pretty(&reflection).unwrap_or_default();
     write_atomically(dir, REPORT_FILE, &bytes)

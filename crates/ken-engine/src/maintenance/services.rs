@@ -18,7 +18,7 @@ use serde::Serialize;
 
 use crate::engine::Engine;
 use crate::error::EngineError;
-use crate::{duplicates, files, health, maintenance, sync, validity};
+use crate::{duplicates, files, health, maintenance, runs, sync, validity};
 
 /// Actor of runs created by services.
 const MAINTENANCE_ACTOR: &str = "agent:ken/maintenance";
@@ -258,7 +258,8 @@ fn plan_dedup(
 /// Plans to mark unused or failing entries as stale.
 fn plan_sweep(engine: &mut Engine) -> Result<Vec<PlannedChange>, EngineError> {
     let today = engine.now().date();
-    let entries = engine.index.list(&EntryFilter::default())?;
+    let mut entries = engine.index.list(&EntryFilter::default())?;
+    runs::add_unrecorded_exposures(engine, &mut entries)?;
     let missed = health::misses::missed_entries(engine)?;
     let errors = ken_core::health::count_errors(missed, &entries);
     let misses = |entry: &Entry| errors.get(&entry.id).copied().unwrap_or_default();
@@ -317,6 +318,7 @@ fn outcome_effect(entry: EntryId, outcome: Outcome) -> EntryEffect {
         shown: 0,
         blind: 0,
         since: None,
+        source_outcome: None,
         trials: Vec::new(),
     }
 }

@@ -106,7 +106,7 @@ fn widening_draft(
         .get(&id)
         .copied();
     let facts = EntryFacts::from_entry(&entry, validity, engine.now());
-    let against = open_contradiction(engine, id)?;
+    let against = engine.opponents(id)?.pop_first();
     let overridden = match judgment {
         PromotionDecider::Rules => None,
         PromotionDecider::Person => Some(by),
@@ -114,21 +114,6 @@ fn widening_draft(
     Ok(decide::widen_scope(
         &entry, &facts, against, to, overridden,
     )?)
-}
-
-/// Returns a live entry that contradicts this one, if the contradiction is open.
-fn open_contradiction(engine: &Engine, id: EntryId) -> Result<Option<EntryId>, EngineError> {
-    let mut open = engine.workspace()?.open_contradictions();
-    let mut linked = engine.index.contradicting([id])?;
-    let mut against = open.remove(&id).unwrap_or_default();
-    // Open flags and links between entries are separate sources of contradictions.
-    against.extend(linked.remove(&id).unwrap_or_default());
-    for other in against {
-        if engine.entry(other).is_ok_and(|it| it.is_live()) {
-            return Ok(Some(other));
-        }
-    }
-    Ok(None)
 }
 
 /// Returns the promotable entries of a thread, which are worth keeping before it is archived.
@@ -208,7 +193,7 @@ fn check_promotion_source(
             source.id
         )));
     }
-    if let Some(other) = open_contradiction(engine, source.id)? {
+    if let Some(other) = engine.opponents(source.id)?.pop_first() {
         let why = ken_core::trust::promotion::PromotionBarrier::Contradicted(other);
         let entry = source.id;
         return Err(Refusal::Unfit { entry, why }.into());

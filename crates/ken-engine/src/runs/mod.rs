@@ -15,9 +15,10 @@ pub(crate) mod store;
 
 use std::collections::BTreeSet;
 
+use ken_core::ledger::entry::Entry;
 use ken_core::ledger::event::{EntryEffect, RunClosed, RunEffects};
 use ken_core::trust::run::closing::RunEnding;
-use ken_core::trust::run::exposure::ExposureSet;
+use ken_core::trust::run::exposure::{ExposureSet, shown_days};
 use ken_core::trust::run::name::IMPLICIT_PREFIX;
 use ken_core::trust::run::opening::{check_finding, opening_notes};
 use ken_core::trust::run::{ABANDONED_AFTER_MS, Run, RunFinding, RunNote, RunRecord};
@@ -141,6 +142,22 @@ pub(crate) fn past_runs(engine: &Engine) -> Result<Vec<PastRun>, EngineError> {
     // A stable sort: events of one moment keep the order of the ledger.
     past.sort_by_key(|it| it.at);
     Ok(past)
+}
+
+/// Adds to `entries` the exposures of runs that are open or deferred, as closing them would.
+pub(crate) fn add_unrecorded_exposures(
+    engine: &Engine,
+    entries: &mut [Entry],
+) -> Result<(), EngineError> {
+    let unrecorded = RunStore::new(&engine.place)?.unrecorded_notes()?;
+    let runs: Vec<_> = unrecorded.iter().map(|notes| shown_days(notes)).collect();
+    for entry in entries {
+        for day in runs.iter().filter_map(|shown| shown.get(&entry.id)) {
+            entry.tallies.shown += 1;
+            entry.tallies.days.entry(*day).or_default();
+        }
+    }
+    Ok(())
 }
 
 /// Returns the effects of a run on entries, from the ledger.

@@ -102,7 +102,7 @@ pub(crate) fn record_feedback(
 }
 
 /// Records feedback and notes it in the agent's run, if one is open: feedback is a result.
-pub(crate) fn feedback_in_run(
+fn feedback_in_run(
     engine: &mut Engine,
     reader: &EntryReader,
     entry: EntryId,

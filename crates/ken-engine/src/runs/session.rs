@@ -30,7 +30,7 @@ pub(crate) fn ensure_session_run(
 /// Like [`Engine::ensure_session_run`], on a thread of work.
 ///
 /// An agent waits for the result, so unlike [`Engine::open_run`] this does not update the health
-/// report. The end hook does, unless the ledger is large.
+/// report. The start and end hooks do, unless the ledger is large.
 pub(crate) fn ensure_session_run_on_thread(
     engine: &mut Engine,
     agent: &Actor,

@@ -199,6 +199,25 @@ impl RunStore {
         Ok(runs)
     }
 
+    /// Returns the notes of every run whose effects are not in the ledger: open and deferred ones.
+    pub(crate) fn unrecorded_notes(&self) -> Result<Vec<Vec<RunRecord>>, EngineError> {
+        let open = self.list_open()?.into_iter();
+        let open = open.map(|id| run_path(RUNS_DIR, &id));
+        let deferred = self.ended_names(DEFERRED_DIR)?.into_iter();
+        let deferred = deferred.map(|name| Ok(format!("{DEFERRED_DIR}/{name}")));
+        let mut runs = Vec::new();
+        for path in open.chain(deferred) {
+            let path = path?;
+            match self.dir.read(&path) {
+                Ok(bytes) => runs.push(parse_notes(&bytes)),
+                // Another process closed the run since it was listed.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(DiskError::on("read", &path)(error).into()),
+            }
+        }
+        Ok(runs)
+    }
+
     /// Returns the latest ended run with this id whose notes are still on this machine.
     pub(crate) fn ended_run(&self, id: &str) -> Result<Option<Run>, EngineError> {
         let mut found: Option<Run> = None;

@@ -9,6 +9,7 @@ pub(crate) mod unanswered;
 
 use std::sync::Arc;
 
+use ken_core::ledger::entry::Entry;
 use ken_core::ledger::store::{DerivedStore as _, EntryFilter};
 use ken_core::retrieval::brief::applies_to_paths;
 use ken_core::retrieval::ranking::{
@@ -132,14 +133,47 @@ pub(crate) fn rank_newest(
     score_candidates(engine, search, Backend::None, found)
 }
 
+/// Removes the items whose entries the guard would refuse today, and returns those entries.
+///
+/// Building the rules costs more than a search, so texts that passed are recorded and not scanned
+/// again.
+fn remove_refused<T>(
+    engine: &mut Engine,
+    items: &mut Vec<T>,
+    entry_of: impl Fn(&T) -> &Entry,
+) -> Result<Vec<EntryId>, EngineError> {
+    let (mut kept, mut refused, mut passed) = (Vec::new(), Vec::new(), Vec::new());
+    for item in items.drain(..) {
+        let entry = entry_of(&item);
+        let digest = engine.guard.scan_digest(entry);
+        let is_scanned = match &digest {
+            Some(digest) => engine.index.is_scanned(digest)?,
+            None => false,
+        };
+        if !is_scanned {
+            if engine.guard.refuses_entry(entry) {
+                refused.push(entry.id);
+                continue;
+            }
+            passed.extend(digest);
+        }
+        kept.push(item);
+    }
+    *items = kept;
+    engine.index.record_scanned(&passed)?;
+    Ok(refused)
+}
+
 /// Scores candidates and adds the entries that contradict them.
 fn score_candidates(
     engine: &mut Engine,
     search: &SearchQuery,
     served_by: Backend,
-    found: Vec<SearchCandidate>,
+    mut found: Vec<SearchCandidate>,
 ) -> Result<SearchOutcome, EngineError> {
     let workspace = engine.index.workspace()?;
+    // The rules may have changed since an entry was admitted, and merges bring in any text.
+    let refused = remove_refused(engine, &mut found, |it| &it.entry)?;
     let mut scorer = CandidateScorer {
         search,
         weights: WorkspaceWeights::from_workspace(&workspace).weights,
@@ -153,9 +187,20 @@ fn score_candidates(
     // "Avoid classes" of `web/AGENTS.md` is no rule for `src/main.py`.
     found.retain(|it| applies_to_paths(&it.entry, &search.paths));
     let mut answer = ranking::SearchResults::from_candidates(&scorer, found);
+    let refused = refused.into_iter();
+    answer
+        .withheld
+        .extend(refused.map(|id| (id, HiddenReason::Refused)));
     add_contradicting(engine, &mut answer, &mut scorer)?;
     let ranking::SearchResults { mut hits, withheld } = answer;
     ranking::prefer_frames(&mut hits, &search.frames);
+    // One event per entry considered, for hooks and servers whose answers cannot be explained.
+    for hit in &hits {
+        tracing::debug!(entry = %hit.entry.id, score = hit.explained.score, "found");
+    }
+    for (entry, why) in &withheld {
+        tracing::debug!(%entry, ?why, "withheld");
+    }
     Ok(SearchOutcome {
         served_by,
         hits,
@@ -227,29 +272,19 @@ fn add_contradicting(
     scorer: &mut CandidateScorer<'_>,
 ) -> Result<(), EngineError> {
     let hits = answer.hits.iter().map(|hit| hit.entry.id);
-    // Contradictions come from two sources: links in entries, and pairs reported but
-    // unresolved.
-    let mut against: ConflictMap = engine.index.contradicting(hits.clone())?;
-    let open = scorer.workspace.open_contradictions();
-    for id in hits {
-        if let Some(others) = open.get(&id) {
-            against.entry(id).or_default().extend(others);
-        }
-    }
-    let missing = answer.missing_conflicts(&against);
+    let linked: ConflictMap = engine.index.contradicting(hits)?;
+    // Links and flags name entries that the query may not match; rules compare the hits alone.
+    let missing = answer.missing_conflicts(&linked, scorer.workspace);
     let mut opponents = Vec::with_capacity(missing.len());
     for id in missing {
         opponents.extend(engine.index.entry(id)?);
     }
+    remove_refused(engine, &mut opponents, |it| it)?;
     // The scorer only knows the validity of the candidates it was created with.
     scorer
         .validity
         .extend(validity::anchoring::validity_of(engine, &opponents)?);
-    answer.add_candidates(
-        scorer,
-        opponents.into_iter().map(SearchCandidate::unmatched),
-    );
-    answer.mark_conflicts(&against);
+    answer.add_opponents(scorer, opponents, &linked);
     Ok(())
 }
 

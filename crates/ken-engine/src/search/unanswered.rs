@@ -13,16 +13,21 @@ const QUERY_CHARS_MAX: usize = 300;
 
 /// Records a query if its best hit is weak; returns true if it is.
 ///
+/// `nearest` are the hits without a relevance floor, if the query has none above it. The first one
+/// is recorded as the entry that did not answer, if it shares a word with the query: an entry about
+/// something else is not to blame.
+///
 /// Not every search is a person's question, so callers that know it is call this explicitly.
 /// Queries that the guard would not admit to the ledger are not recorded.
 pub(crate) fn record_unanswered(
     engine: &mut Engine,
     search: &SearchQuery,
     answer: &SearchOutcome,
+    nearest: Option<&SearchOutcome>,
 ) -> Result<bool, EngineError> {
     let query = search.query.trim();
     let is_question = (1..=QUERY_CHARS_MAX).contains(&query.chars().count());
-    if !is_question || !has_weak_answer(engine, answer)? {
+    if !is_question || !has_weak_answer(engine, nearest.unwrap_or(answer))? {
         return Ok(false);
     }
     let text = ScannedField {
@@ -32,7 +37,9 @@ pub(crate) fn record_unanswered(
     };
     // A query may contain a pasted secret, which must not be stored.
     if let GuardVerdict::Admit { .. } = admit(&engine.guard.policy, &[text]) {
-        let top = answer.hits.first().map(|hit| hit.entry.id);
+        let nearest = nearest.and_then(|it| it.hits.first());
+        let nearest = nearest.filter(|hit| hit.coverage > 0.0);
+        let top = answer.hits.first().or(nearest).map(|hit| hit.entry.id);
         let now = engine.now();
         engine.index.record_unanswered(query, top, now)?;
     }

@@ -19,7 +19,7 @@ use crate::error::EngineError;
 use crate::files;
 use crate::git::{self, CommitAuthorship};
 use crate::notice::EntryFileEdit;
-use crate::view::entry_file::{self, ParsedEntryFile};
+use crate::view::entry_file::{self, INDEPENDENT, MachineLines, PRIMED, ParsedEntryFile};
 
 /// The decision about one possible edit.
 #[derive(Debug)]
@@ -109,29 +109,58 @@ fn decide_content_edit(
     decide_derived(engine, EntryFileEdit::Reworded, (derived, draft), author)
 }
 
-/// Decides about a new `lastConfirmed` that a person set.
+/// Decides about a confirmation by hand: a person sets `lastConfirmed` to the day and leaves or
+/// sets `provenance: independent`.
 fn decide_confirmation_edit(
     engine: &Engine,
     entry: &Entry,
     reading: &ParsedEntryFile,
     author: Option<&CommitAuthorship>,
 ) -> Result<EditDecision, EngineError> {
-    let edited = reading
-        .last_confirmed
-        .filter(|_| !reading.machine_is_rendered);
-    let Some(on) = edited.filter(|on| entry.confirmation.last < Some(*on)) else {
+    if reading.machine_is_rendered {
         return Ok(EditDecision::Unchanged);
+    }
+    let at = author.map_or_else(|| engine.now(), |author| author.at);
+    let (provenance, date) = (&reading.machine.provenance, &reading.machine.last_confirmed);
+    let was_primed = MachineLines::from_entry(entry).provenance == PRIMED;
+    if provenance != INDEPENDENT && provenance != PRIMED {
+        let why = format!("its `provenance` must be {INDEPENDENT} or {PRIMED}");
+        return Err(EngineError::Usage(why));
+    }
+    let Some(on) = reading.last_confirmed else {
+        return if date.is_empty() {
+            Ok(EditDecision::Unchanged)
+        } else {
+            let why = "its `lastConfirmed` must be a day such as 2026-01-31".to_owned();
+            Err(EngineError::Usage(why))
+        };
     };
-    // The author's local date may be a day ahead of UTC.
-    let latest = author
-        .map_or_else(|| engine.now(), |author| author.at)
-        .plus_millis(DAY_MS);
-    if latest.date() < on {
+    let is_newer = entry.confirmation.last < Some(on);
+    let is_witnessed = was_primed && provenance == INDEPENDENT;
+    if !is_newer && !is_witnessed {
+        return Ok(EditDecision::Unchanged);
+    }
+    // The author's local date may be a day ahead of UTC, or a day behind.
+    if at.plus_millis(DAY_MS).date() < on {
         return Err(EngineError::Usage(format!(
             "lastConfirmed {on} is in the future"
         )));
     }
-    let derived = derive_identity(entry, "confirmed", &on.to_string(), &[]);
+    if is_newer && provenance == PRIMED {
+        let why = format!("a confirmation by hand sets `provenance: {INDEPENDENT}`, too");
+        return Err(EngineError::Usage(why));
+    }
+    if !is_newer && at.date().days_since(on) > 1 {
+        let why = "a confirmation by hand sets `lastConfirmed` to today, too".to_owned();
+        return Err(EngineError::Usage(why));
+    }
+    // An entry may be confirmed by hand twice on one day, before and after an agent was shown it.
+    let what = if is_newer {
+        on.to_string()
+    } else {
+        format!("{on} {INDEPENDENT}")
+    };
+    let derived = derive_identity(entry, "confirmed", &what, &[]);
     let draft = decide::confirm(entry, &editor(engine, author), on)?;
     decide_derived(engine, EntryFileEdit::Confirmed, (derived, draft), author)
 }

@@ -494,7 +494,7 @@ fn record_edit(
         // A committed edit does not go through `record_with_ids`: its time and node must be equal
         // in every clone.
         Some(author) => {
-            let (draft, admission) = engine.guard.admit(draft, &by)?;
+            let (draft, admission) = engine.guard.admit(draft, &by, author.at)?;
             let event = derived.event(draft, author.at, &by, admission);
             engine.append(&[RecordedEvent::new_verified(event)?])?;
         }

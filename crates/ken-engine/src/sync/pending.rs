@@ -146,8 +146,8 @@ impl PendingEdits {
         author: Option<&CommitAuthorship>,
     ) -> Result<(), EngineError> {
         let by = editor(engine, author);
-        let (draft, admission) = engine.guard.admit(draft, &by)?;
         let at = author.map_or_else(|| engine.now(), |author| author.at);
+        let (draft, admission) = engine.guard.admit(draft, &by, at)?;
         // A file may be reworded and confirmed at once; the state shows both.
         let edits = self.events.entry(id).or_default();
         edits.push(derived.event(draft, at, &by, admission));

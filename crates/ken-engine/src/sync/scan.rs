@@ -73,8 +73,11 @@ pub(super) fn scan_entry_files(
         .filter(|(file, _)| file.ends_with(".md"))
     {
         if !scan.seen.is_unchanged(&file, &stat) {
-            read_entry_file(dir, &file, &mut scan, &mut ids)?;
-            scan.seen.record(&file, &stat);
+            if read_entry_file(dir, &file, &mut scan, &mut ids)? {
+                scan.seen.record(&file, &stat);
+            } else {
+                scan.seen.mark_unread(&file);
+            }
         }
         present.insert(file);
     }
@@ -95,12 +98,13 @@ pub(super) fn count_changed_files(dir: &RealDir) -> Result<usize, EngineError> {
     Ok(changed.count() + missing)
 }
 
+/// Reads a file into the scan. Returns whether it could be parsed.
 fn read_entry_file(
     dir: &RealDir,
     file: &str,
     scan: &mut EntryFileScan,
     ids: &mut BTreeSet<EntryId>,
-) -> Result<(), EngineError> {
+) -> Result<bool, EngineError> {
     let text = read_text(dir, &format!("{ENTRIES_DIR}/{file}"))?.unwrap_or_default();
     match entry_file::parse(&text) {
         Ok(reading) => {
@@ -109,11 +113,12 @@ fn read_entry_file(
                 file: file.to_owned(),
                 parsed: reading,
             });
+            return Ok(true);
         }
         Err(EntryFileError::ConflictMarkers) => scan.conflicted.push(file.to_owned()),
         Err(error) => scan.unreadable.push((file.to_owned(), error.to_string())),
     }
-    Ok(())
+    Ok(false)
 }
 
 /// Returns entries that are not retracted and whose file disappeared.

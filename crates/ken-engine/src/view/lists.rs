@@ -52,7 +52,10 @@ pub fn render_lists(entries: &[Entry]) -> BTreeMap<String, String> {
 /// Renders the entries by tag.
 fn render_index(entries: &[Entry]) -> String {
     let mut by_tag: BTreeMap<&str, Vec<&Entry>> = BTreeMap::new();
-    for entry in entries.iter().filter(|entry| entry.is_live()) {
+    // Raw signals are counted, not read: an agent that reads the index must not take them for
+    // knowledge.
+    let is_listed = |entry: &&Entry| entry.is_live() && !entry.is_raw();
+    for entry in entries.iter().filter(is_listed) {
         let tags = entry.content.iter().flat_map(|content| content.tags.iter());
         let mut tagged = false;
         for tag in tags {
@@ -126,8 +129,10 @@ fn entry_line(entry: &Entry, folder: &str) -> String {
         return String::new();
     };
     let kind = entry.kind().map_or("", EntryKind::name);
+    let certainty = content.spike_certainty();
+    let certainty = certainty.map_or_else(String::new, |it| format!(" ({it})"));
     format!(
-        "- [{}]({folder}{file}) {kind}: {}\n",
+        "- [{}]({folder}{file}) {kind}{certainty}: {}\n",
         entry.id,
         content.statement.title()
     )

@@ -142,7 +142,7 @@ fn what_a_file_says_of_ken_s_own_lines_is_put_right_and_confirms_nothing() {
         ..
     } = two_clones();
     let rendered = ada.text(id);
-    ada.replace(id, "provenance: ", "provenance: 9");
+    ada.replace(id, "status: ", "status: 9");
     assert_eq!(ada.sync(), NO_EDITS);
     assert_eq!(ada.text(id), rendered);
 }

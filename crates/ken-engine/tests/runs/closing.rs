@@ -4,11 +4,13 @@ use std::fs;
 use std::path::PathBuf;
 
 use ken_core::ledger::entry::Entry;
-use ken_core::ledger::event::Outcome::Succeeded;
-use ken_core::ledger::event::{ArchiveReason, Outcome, Provenance, RetractReason};
+use ken_core::ledger::event::Outcome::{Failed, Succeeded};
+use ken_core::ledger::event::{
+    ArchiveReason, Outcome, Proposed, Provenance, RetractReason, RunEffects,
+};
 use ken_core::trust::review::ReviewPolicy;
 use ken_core::trust::run::{ExposureChannel, RunFinding, RunMember, RunNote};
-use ken_core::values::content::EntryScope;
+use ken_core::values::content::{DecayClass, EntryScope};
 use ken_core::values::id::EntryId;
 use ken_core::values::kind::EntryKind;
 use ken_core::values::status::EntryStatus;
@@ -125,6 +127,54 @@ fn silence_lays_aside_and_recurrence_brings_back_with_its_history() {
 }
 
 #[test]
+fn as_many_reviews_as_the_policy_says_archive_an_entry() {
+    let (dir, id) = repository_with_claim();
+    let mut ken = open_engine(dir.path(), NOON);
+    let policy = ReviewPolicy {
+        reviews: 13,
+        ..ReviewPolicy::STRICT
+    };
+    ken.set_review_policy(Some(policy), &actor("human:lead"))
+        .unwrap();
+    for number in 1..=13 {
+        let run = format!("run-{number}");
+        open_witnessed_run(&mut ken, &run, &[("agent:a", RunMember::default())]);
+        ken.record_exposures(&reader("agent:a", &run), &[id], ExposureChannel::Pull)
+            .unwrap();
+        let closed = close_with_outcome(&mut ken, &run, Succeeded);
+        assert_eq!(closed.closing.archived.len(), usize::from(number == 13));
+    }
+}
+
+#[test]
+fn a_finding_about_the_current_change_makes_no_entry() {
+    let (dir, _) = repository_with_claim();
+    let mut ken = open_engine(dir.path(), NOON);
+    for (run, statement, entries) in [
+        (
+            "change",
+            "This PR adds up amounts as floats in the ledger",
+            0,
+        ),
+        (
+            "lasting",
+            "This process adds up amounts as integers in the ledger",
+            1,
+        ),
+    ] {
+        let agents = ["agent:a", "agent:b"];
+        let members = agents.map(|it| (it, RunMember::default()));
+        open_witnessed_run(&mut ken, run, &members);
+        for agent in agents {
+            ken.observe(&reader(agent, run), finding(statement))
+                .unwrap();
+        }
+        let closed = close_with_outcome(&mut ken, run, Succeeded);
+        assert_eq!(closed.gained.len(), entries, "{statement}");
+    }
+}
+
+#[test]
 fn two_agents_make_an_entry_and_the_same_again_makes_none() {
     let (dir, _) = repository_with_claim();
     let mut ken = open_engine(dir.path(), NOON);
@@ -136,8 +186,11 @@ fn two_agents_make_an_entry_and_the_same_again_makes_none() {
     let again = |ken: &mut Engine, run: &str| {
         open_witnessed_run(ken, run, &agents);
         for agent in ["agent:a", "agent:b"] {
-            ken.observe(&reader(agent, run), finding(statement))
-                .unwrap();
+            let found = RunFinding {
+                verify: vec!["cargo test cents".parse().unwrap()],
+                ..finding(statement)
+            };
+            ken.observe(&reader(agent, run), found).unwrap();
         }
         close_with_outcome(ken, run, Succeeded)
     };
@@ -149,9 +202,22 @@ fn two_agents_make_an_entry_and_the_same_again_makes_none() {
     assert_eq!(entry.status.value, EntryStatus::Active);
     assert_eq!(entry.confirmation.provenance, Some(Provenance::Independent));
     assert_eq!(entry.confirmation.last, Some("2026-11-15".parse().unwrap()));
+    let content = entry.content.unwrap();
+    assert_eq!(content.statement.as_str(), statement);
+    assert_eq!(content.verify[0].as_str(), "cargo test cents");
     let created = entry.created.unwrap();
     assert_eq!(created.by, actor("agent:a"));
     assert_eq!(created.run.unwrap().id, "one");
+    let proposed = ken.history(id).unwrap().into_iter();
+    let proposed = proposed.filter(|it| it.event.get::<Proposed>().is_some());
+    assert_eq!(proposed.count(), 1, "one event");
+    let search = SearchQuery {
+        query: "where are amounts integers in cents".to_owned(),
+        ..SearchQuery::default()
+    };
+    let found = ken.search(&search, &mut |_, _| {}).unwrap();
+    assert_eq!(found.hits[0].entry.id, id, "in the index at once");
+    assert!(found.hits[0].cosine > 0.0, "with a vector");
     let second = again(&mut ken, "two");
     assert!(second.gained.is_empty());
     assert_eq!(second.closing.found[&id], Provenance::Independent);
@@ -296,6 +362,47 @@ fn only_what_was_used_gains_from_a_success() {
     };
     assert_eq!(alpha(ken.entry(id).unwrap()), 1_300, "0.5 and the quality");
     assert_eq!(alpha(ken.entry(other).unwrap()), 0);
+    for (id, wanted) in [(id, 1_300), (other, 0)] {
+        let history = ken.history(id).unwrap();
+        let effects = history.iter().filter_map(|it| it.event.get::<RunEffects>());
+        let [event] = effects.collect::<Vec<_>>()[..] else {
+            panic!("one event: {history:?}")
+        };
+        assert_eq!(event.run, "run");
+        let effect = event.effects.iter().find(|it| it.entry == id).unwrap();
+        assert_eq!(effect.alpha_milli, wanted);
+    }
+}
+
+#[test]
+fn a_success_after_a_long_silence_earns_the_mastery_bonus() {
+    let (dir, _) = repository_with_claim();
+    let mut ken = open_engine(dir.path(), "2026-01-01T12:00:00Z");
+    let mut stable = proposal("The clock of the till runs late in winter");
+    stable.content.decay = DecayClass::Stable;
+    let id = ken.add(stable, &actor("agent:author")).unwrap().id;
+    let succeed = |ken: &mut Engine, run: &str| {
+        open_witnessed_run(ken, run, &[("agent:a", RunMember::default())]);
+        let used = RunNote::Used {
+            agent: actor("agent:a"),
+            entries: vec![id],
+        };
+        ken.record_note(run, used, &actor("agent:a")).unwrap();
+        close_with_outcome(ken, run, Succeeded);
+    };
+    for number in 0..24 {
+        succeed(&mut ken, &format!("run-{number}"));
+    }
+    // 24 successes of 1.3 make a peak of 36.2; less than half of it is left after 180 days.
+    let mut ken = open_engine(dir.path(), "2026-06-30T12:00:00Z");
+    succeed(&mut ken, "later");
+    let days = ken.entry(id).unwrap().tallies.days;
+    let last = days.values().next_back().unwrap().alpha_milli;
+    let left = 5.0 + 31.2 * 0.995_f64.powi(180);
+    assert!(left < 18.1, "{left}");
+    let wanted = 1.3 + 0.2 * (36.2 - left);
+    let earned = last as f64 / 1000.0;
+    assert!((earned - wanted).abs() < 0.002, "{earned} {wanted}");
 }
 
 #[test]
@@ -304,7 +411,7 @@ fn what_a_run_wrote_is_active_once_it_succeeded() {
     let mut ken = open_engine(dir.path(), NOON);
     for (run, outcome, expected) in [
         ("good", Succeeded, EntryStatus::Active),
-        ("bad", Outcome::Failed, EntryStatus::Candidate),
+        ("bad", Failed, EntryStatus::Candidate),
     ] {
         open_witnessed_run(&mut ken, run, &[("agent:a", RunMember::default())]);
         let statement = format!("What run {run} wrote down about the cache of sessions");
@@ -377,7 +484,7 @@ fn the_same_ledger_gives_the_same_posteriors_ranks_and_archive_decisions_on_anot
         };
         ken.record_note(&run, used, &actor("agent:a")).unwrap();
         let outcome = match number % 3 {
-            0 => Outcome::Failed,
+            0 => Failed,
             _ => Succeeded,
         };
         close_with_outcome(&mut ken, &run, outcome);
@@ -390,7 +497,7 @@ fn the_same_ledger_gives_the_same_posteriors_ranks_and_archive_decisions_on_anot
     let mut clone = open_engine(elsewhere.path(), "2027-03-01T00:00:00Z");
     assert_eq!(derived_state(&mut clone), told);
     insta::assert_snapshot!(told, @"
-    L-ty2sm185 BetaPosterior { alpha: 5.000014194773592, beta: 5.000002985033989 } (true, Candidate, ExposureCount { shown: 12, blind: 0 }) TooFew { shown: 0, withheld: 0 }
+    L-ty2sm185 BetaPosterior { alpha: 5.000021349031977, beta: 5.000005371443528 } (true, Candidate, ExposureCount { shown: 12, blind: 0 }) TooFew { shown: 0, withheld: 0 }
     L-z5fp2g9t BetaPosterior { alpha: 15.400000000000004, beta: 7.800000000000001 } (false, Candidate, ExposureCount { shown: 0, blind: 0 }) TooFew { shown: 0, withheld: 0 }
     one L-z5fp2g9t 0.46674286986719377
     two L-z5fp2g9t 0.46674286986719377
@@ -439,6 +546,14 @@ fn entries_that_are_used_together_gather_and_rank_together() {
         ken.record_note(&run, used, &actor("agent:a")).unwrap();
         close_with_outcome(&mut ken, &run, Succeeded);
     }
+    // A failed run pairs nothing.
+    open_witnessed_run(&mut ken, "failed", &[("agent:a", RunMember::default())]);
+    let used = RunNote::Used {
+        agent: actor("agent:a"),
+        entries: vec![entries[0], alone],
+    };
+    ken.record_note("failed", used, &actor("agent:a")).unwrap();
+    close_with_outcome(&mut ken, "failed", Failed);
     let clusters = ken.distillation_candidates().unwrap();
     assert_eq!(clusters.len(), 1);
     assert!(

@@ -18,8 +18,9 @@ use ken_core::ledger::event::{
 };
 use ken_core::trust::run::RunRecord;
 use ken_core::values::actor::Actor;
-use ken_core::values::kind::Memory;
+use ken_core::values::kind::{EntryKind, Memory};
 use ken_core::values::status::EntryStatus;
+use ken_core::values::time::Timestamp;
 use serde::Deserialize as _;
 use serde_json::Value;
 
@@ -38,6 +39,19 @@ const FOREIGN_DATA_KEYS: [&str; 2] = ["context", "value"];
 
 /// Key of the text meant to be shared; it contains no citations, anchors or commands.
 const STATEMENT_KEY: &str = "statement";
+
+/// Keys of the texts that explain a statement and travel with it.
+const EXPLANATION_KEYS: [&str; 9] = [
+    "body",
+    "verify",
+    "question",
+    "answer",
+    "constraints",
+    "name",
+    "rel",
+    "tags",
+    "aliases",
+];
 
 /// The guard with one user's configuration.
 #[derive(Clone, Debug, Default)]
@@ -66,11 +80,13 @@ pub enum WriteRejection {
 }
 
 impl Guard {
-    /// Checks a draft; returns it in the form to write, with its admission.
+    /// Checks a draft that is written at `now`; returns it in the form to write, with its
+    /// admission.
     pub fn admit(
         &self,
         mut draft: Draft,
         by: &Actor,
+        now: Timestamp,
     ) -> Result<(Draft, Admission), WriteRejection> {
         // Policy checks come first: they are cheap and do not depend on the text.
         ensure_person_for_norm(&draft, by)?;
@@ -87,7 +103,7 @@ impl Guard {
         }
         // Only new entries are scored; a later event changes an entry that was already admitted.
         if let EventBody::Proposed(proposed) = &draft.body {
-            self.weigh(proposed, &mut admission)?;
+            self.weigh(proposed, &mut admission, now)?;
             if let Some(why) = review_reason(proposed, by) {
                 admission.verdict = AdmissionVerdict::Quarantined;
                 // A finding is the more specific reason and takes precedence.
@@ -152,8 +168,14 @@ impl Guard {
     }
 
     /// Scores a new entry by its seven signals.
-    fn weigh(&self, proposed: &Proposed, admission: &mut Admission) -> Result<(), WriteRejection> {
-        let score = signals::compute_signals(proposed, admission.scan).score(&self.weights);
+    fn weigh(
+        &self,
+        proposed: &Proposed,
+        admission: &mut Admission,
+        now: Timestamp,
+    ) -> Result<(), WriteRejection> {
+        let signals = signals::compute_signals(proposed, admission.scan, now);
+        let score = signals.score(&self.weights);
         let reach = if proposed.origin.is_foreign() {
             WorkspaceOrigin::Foreign
         } else {
@@ -309,6 +331,11 @@ fn collect_texts(data: &Value, by: &Actor) -> Vec<DraftText> {
         mode: TextMode::Prose,
     }];
     collect_strings(&mut texts, "", data, TextMode::Prose);
+    // Friction repeats the output of tools and never leaves the repository without a person.
+    let is_raw = data.get("kind").and_then(Value::as_str) == Some(EntryKind::Friction.name());
+    for text in texts.iter_mut().filter(|it| is_raw && it.mode.is_shared()) {
+        text.mode = TextMode::Prose;
+    }
     texts
 }
 
@@ -350,6 +377,8 @@ fn mode_for_key(key: &str, mode: TextMode) -> TextMode {
         TextMode::Code
     } else if key == STATEMENT_KEY {
         TextMode::Statement
+    } else if EXPLANATION_KEYS.contains(&key) {
+        TextMode::Explanation
     } else {
         mode
     }

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use ken_core::decide::Draft;
+use ken_core::ledger::entry::Entry;
 use ken_core::ledger::event::{
     AdmissionVerdict, ApprovalGranted, ContradictionFlagged, ContradictionResolved, Event,
     EventBody, KnowledgeDistilled, Linked, Merged, PairDismissed, Proposed, RecordedEvent,
@@ -67,6 +68,36 @@ impl fmt::Display for RescanFinding {
 }
 
 impl Guard {
+    /// Returns whether the content of an entry would be rejected today.
+    pub fn refuses_entry(&self, entry: &Entry) -> bool {
+        let (Some(content), Some(created)) = (&entry.content, &entry.created) else {
+            return false;
+        };
+        let data = serde_json::to_value(content).expect("content is plain data");
+        matches!(
+            self.verdict(&data, &created.by),
+            GuardVerdict::Reject { .. }
+        )
+    }
+
+    /// Returns a digest under which the result of [`refuses_entry`](Self::refuses_entry) can be
+    /// stored: it changes with the content, the author and the rules.
+    ///
+    /// Returns `None` if the user lists names or secrets of their own, which the digest does not
+    /// cover.
+    pub fn scan_digest(&self, entry: &Entry) -> Option<[u8; 16]> {
+        let (Some(content), Some(created)) = (&entry.content, &entry.created) else {
+            return None;
+        };
+        if !self.policy.is_empty() {
+            return None;
+        }
+        let scanned = (RULE_SET, content, &created.by);
+        let text = serde_json::to_vec(&scanned).expect("content is plain data");
+        let digest = blake3::hash(&text);
+        digest.as_bytes()[..16].try_into().ok()
+    }
+
     /// Returns the finding for a stored event that would be rejected today.
     pub fn refuses_now(&self, event: &Event) -> Option<RescanFinding> {
         if matches!(
@@ -136,7 +167,7 @@ impl Guard {
                 Ok(admission.held_for)
             };
         };
-        self.weigh(proposed, &mut admission)?;
+        self.weigh(proposed, &mut admission, copy.event.at.wall)?;
         let waits = review_reason(proposed, by).map(ToOwned::to_owned);
         Ok(admission.held_for.or(waits))
     }

@@ -63,6 +63,8 @@ pub(crate) enum MatchCheck {
     OwnFolder,
     /// A host name is not a file name or a reserved name.
     Host,
+    /// A number identifies one customer: it is neither a round number nor filler.
+    Identifier,
 }
 
 /// A match of a rule's expression.
@@ -158,6 +160,7 @@ impl MatchCheck {
             Self::Disorder => secret_if(shape::has_high_entropy(matched.secret)),
             Self::OwnFolder => secret_if(host::is_personal_directory(matched.secret)),
             Self::Host => secret_if(host::is_internal_host(matched.secret)),
+            Self::Identifier => secret_if(words::is_identifier(matched.secret)),
         }
     }
 }

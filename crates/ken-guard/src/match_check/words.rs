@@ -244,6 +244,15 @@ fn is_password_word(password: &str) -> bool {
     bare || named || PASSWORD_WORDS.contains(&word.as_str())
 }
 
+/// Returns whether the digits of a value identify something: they are neither a round number, nor
+/// one digit repeated, nor counted up.
+pub(super) fn is_identifier(value: &str) -> bool {
+    let digits: Vec<u8> = value.bytes().filter(u8::is_ascii_digit).collect();
+    let is_repeated = digits.windows(2).all(|pair| pair[0] == pair[1]);
+    let is_counted = digits.windows(2).all(|pair| pair[1] == pair[0] + 1);
+    !is_repeated && !is_counted && !digits.ends_with(b"000")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

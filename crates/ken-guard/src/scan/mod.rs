@@ -30,8 +30,18 @@ pub enum TextMode {
     Prose,
     /// Sentences meant to be shared; rules about organization-specific content apply too.
     Statement,
+    /// Bodies and verification steps: they may name files and lines of the project, but no machine
+    /// or customer.
+    Explanation,
     /// Source code, configuration and commands.
     Code,
+}
+
+impl TextMode {
+    /// Returns whether the text is shared beyond the project with its entry.
+    pub(crate) fn is_shared(self) -> bool {
+        matches!(self, Self::Statement | Self::Explanation)
+    }
 }
 
 /// A match before it is assigned to a field.

@@ -41,6 +41,7 @@ fn every_rule_has_a_sample_and_finds_it_at_its_place() {
         let ours = hits.iter().find(|hit| hit.rule == sample.rule);
         let hit = ours.unwrap_or_else(|| panic!("{} missed; found {hits:?}", sample.rule));
         assert_eq!(hit.kind, sample.kind);
+        assert_eq!(hit.axis, sample.axis);
         let place = "é ".len()..text.len() - " — end".len();
         assert!(
             place.start <= hit.span.start && hit.span.end <= place.end,
@@ -395,8 +396,83 @@ fn folders_hosts_and_endpoints_of_one_organization_are_found_in_statements() {
         "Configuration lies in ~/.config and /etc/ken; src/auth.rs reads it",
         "Bind to 0.0.0.0:8080 or 127.0.0.1; 10.0.0.0/8 is private",
         "`crate::internal` is not public, and mod.internal neither",
+        "Import types from ../types/date.ts, and GET /static/app.js is cached",
+        "Tools look into ~/.config/ken/guard.toml, /opt/ and ~/bin; D:\\ is a drive",
+        "It includes /usr/include/stdio.h, and logs go to /var/log/app.log and /tmp/x.txt",
+        "Version 2 of web3.js and node18.x run; see https://api2.example.com and docs.rs",
+        "The task-live-view has three columns, and pre-production hosts run staging builds",
+        "A customer 10000 pages away still waits; each client retries 5 times",
+        "A client 12345 is an example, and tenant_id 00000 means nobody",
     ] {
         assert_eq!(found(text, TextMode::Statement), [] as [&str; 0], "{text}");
+    }
+}
+
+#[test]
+fn other_checkouts_machines_and_customers_are_found_in_statements() {
+    let cases = [
+        (
+            "Copy it from ~/work/other-project/src/main.rs",
+            "other-checkout",
+        ),
+        (
+            "The parser of /opt/acme/billing/src/main.go is faster",
+            "other-checkout",
+        ),
+        ("See `/srv/git/other-project/src/x.rs`", "other-checkout"),
+        (r"It is in D:\work\other-project\x.c", "other-checkout"),
+        ("As in /var/www/other/src/index.php", "other-checkout"),
+        ("As in /usr/local/src/other/main.c", "other-checkout"),
+        ("As in /data/repos/other/main.c", "other-checkout"),
+        ("As in /workspace/other/main.py", "other-checkout"),
+        (
+            "See file:///build/other-project/notes.txt",
+            "other-checkout",
+        ),
+        (
+            "Restart jenkins01.example-company.com first",
+            "machine-name",
+        ),
+        ("The replica db-prod-03 lags", "machine-name"),
+        ("Customer 48213377 pays by invoice", "customer-identifier"),
+        (
+            "Tenant id: AC-40917 has a queue of its own",
+            "customer-identifier",
+        ),
+    ];
+    for (text, rule) in cases {
+        assert_eq!(found(text, TextMode::Statement), [rule], "{text}");
+        let cited = found(text, TextMode::Prose);
+        assert_eq!(cited, [] as [&str; 0], "evidence may: {text}");
+    }
+}
+
+#[test]
+fn bodies_and_steps_name_no_machine_or_customer() {
+    for (text, rule) in [
+        ("ssh ci7.build.corp and look", "internal-host"),
+        ("curl 10.4.2.17:5672", "internal-endpoint"),
+        ("ask db-prod-03", "machine-name"),
+        ("ask payments-db.acme.local", "internal-host"),
+        ("open smb://files.office.local/share", "internal-host"),
+        ("compare customer 48213377", "customer-identifier"),
+        ("where customer_id = 48213377", "customer-identifier"),
+        ("find customerId 48213377", "customer-identifier"),
+        ("set tenant-id: 'ac-7213377'", "customer-identifier"),
+        ("It is at /home/ann/other/src/x.rs", "personal-folder"),
+        ("see ~/work/other-project/src/main.rs", "other-checkout"),
+        (
+            "diff /tmp/other-repo/src/main.rs src/main.rs",
+            "other-checkout",
+        ),
+    ] {
+        assert_eq!(found(text, TextMode::Explanation), [rule], "{text}");
+    }
+    for own in [
+        "middleware/auth.go has it at line 47; ../types/date.ts imports it",
+        "config/.env.local and settings.local.json hold what threading.local does not",
+    ] {
+        assert_eq!(found(own, TextMode::Explanation), [] as [&str; 0], "{own}");
     }
 }
 
@@ -404,6 +480,8 @@ fn folders_hosts_and_endpoints_of_one_organization_are_found_in_statements() {
 fn secrets_and_ways_to_exploit_what_is_not_mended_are_found() {
     let exploit = "The upload form is still exploitable: send two dots in the file name";
     assert_eq!(found(exploit, TextMode::Statement), ["exploit-detail"]);
+    let open = "Unpatched images are not deployed";
+    assert_eq!(found(open, TextMode::Statement), ["open-vulnerability"]);
     let secret = a("stripe-key").text;
     assert_eq!(found(&secret, TextMode::Statement), ["stripe-key"]);
     let lesson = "File names from users are cut at separators before they are joined to a path";

@@ -102,6 +102,9 @@ pub(super) async fn get(
         if !found.conflicts.is_empty() {
             object = object.with("conflicts", serde_json::json!(found.conflicts));
         }
+        if !found.relationships.is_empty() {
+            object = object.with("relationships", serde_json::json!(found.relationships));
+        }
         if let Some(history) = &history {
             let events: Vec<EventJson> = history.iter().map(EventJson::new).collect();
             object = object.with("history", serde_json::json!(events));
@@ -113,6 +116,7 @@ pub(super) async fn get(
         validity: None,
         grounds: Vec::new(),
         conflicts: &found.conflicts,
+        relationships: &found.relationships,
         is_revoked: found.is_revoked,
         history: history.as_deref(),
         now: found.now,
@@ -244,7 +248,7 @@ pub(super) async fn brief(
 }
 
 pub(super) async fn index(call: &mut HubToolCall) -> Result<String, ServiceError> {
-    let filter = EntryFilter::default();
+    let filter = EntryFilter::default().without_raw();
     let listing =
         service::list_entries(&mut call.session, &call.reader, &filter, None, INDEX_MAX).await?;
     let (name, _) = call.session.workspace_label().await?;

@@ -9,7 +9,7 @@ use ken_core::retrieval::brief::{
 use ken_core::retrieval::ranking::{SearchQuery, SearchResults};
 use ken_core::retrieval::score::ReaderRole as Work;
 use ken_core::retrieval::surface::{self, EntrySelection, SelectionLimits};
-use ken_core::trust::run::ExposureChannel;
+use ken_core::trust::run::{ExposureChannel, SentConclusion};
 use ken_core::values::kind::Memory;
 
 use super::search::{render_findings, render_hits, served_by};
@@ -37,6 +37,8 @@ pub struct WorkspaceBriefing {
     /// The relevant entries, without norms.
     pub entries: EntrySelection,
     pub organization_hits: OrganizationHits,
+    /// Rendered conclusions that other agents of the run sent to the reader.
+    pub conclusions: String,
     /// Results of the health rules, most severe first.
     pub insights: Vec<HealthInsight>,
 }
@@ -46,7 +48,7 @@ impl WorkspaceBriefing {
     #[must_use]
     pub fn text(&self) -> String {
         let known = self.organization_hits.append_to(self.entries.clone());
-        surface::render_briefing_block(&self.norms, &known, served_by())
+        surface::render_briefing_block(&self.norms, &known, served_by()) + &self.conclusions
     }
 }
 
@@ -68,10 +70,12 @@ pub async fn brief(
     // The run's name seeds the sampling, so every agent of a run draws the same ranking.
     let seed = reader.run.clone();
     let mut search = SearchQuery::for_briefing(&task, paths, role, seed);
-    search.thread = session
-        .load_context_run(&mut reader_context)
-        .await?
-        .and_then(|run| run.thread.clone());
+    let run = session.load_context_run(&mut reader_context).await?;
+    search.thread = run.and_then(|run| run.thread.clone());
+    let sent = run.map(|run| run.conclusions_for(&reader.agent));
+    let sent = sent.unwrap_or_default();
+    let conclusions = surface::render_conclusions(&sent);
+    let cited = SentConclusion::cited_entries(&sent);
     let portion = SelectionLimits {
         role,
         ..SelectionLimits::default()
@@ -98,6 +102,9 @@ pub async fn brief(
         .record_exposures(&reader_context, &shown, ExposureChannel::Brief)
         .await?;
     session
+        .record_exposures(&reader_context, &cited, ExposureChannel::Told)
+        .await?;
+    session
         .record_holdout(&reader_context, offers, passed)
         .await?;
     let facts = session.health_facts().await?;
@@ -105,6 +112,7 @@ pub async fn brief(
         norms,
         entries: known,
         organization_hits: beside,
+        conclusions,
         // The rules compare up to two thousand entries pairwise, too long for an async worker
         // thread.
         insights: crate::blocking::run_blocking(move || evaluate_rules(&facts)).await?,

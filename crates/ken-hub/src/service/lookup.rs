@@ -1,10 +1,12 @@
 //! Read operations on entries: details, lists and history.
 
+use ken_core::json::EntityRelationship;
 use ken_core::ledger::entry::Entry;
 use ken_core::ledger::event::RecordedEvent as Event;
 use ken_core::ledger::store::EntryFilter;
 use ken_core::trust::run::ExposureChannel;
 use ken_core::values::id::EntryId;
+use ken_core::values::kind::EntryKind;
 use ken_core::values::time::Timestamp;
 
 use super::{EntryReader, ServiceError, WorkspaceSession};
@@ -20,6 +22,8 @@ pub struct EntryWithConflicts {
     pub entry: Entry,
     /// Entries that contradict this one.
     pub conflicts: Vec<EntryId>,
+    /// Relationships that start or end at it, if it is an entity.
+    pub relationships: Vec<EntityRelationship>,
     /// True if its author or origin is revoked.
     pub is_revoked: bool,
     pub now: Timestamp,
@@ -46,16 +50,36 @@ pub async fn show_entry(
     let entry = session.find(wanted).await?;
     session.ensure_visible(&entry)?;
     let workspace = session.workspace().await?;
-    let against = session.load_contradictions(&[entry.id], &workspace).await?;
+    let conflicts = session.load_opponents(&entry, &workspace).await?;
+    let relationships = session.load_relationships(&entry).await?;
     session
         .record_exposures(&reader_context, &[entry.id], ExposureChannel::Show)
         .await?;
     Ok(EntryWithConflicts {
-        conflicts: against.into_values().flatten().collect(),
+        relationships,
+        conflicts: conflicts.into_iter().collect(),
         is_revoked: workspace.is_revoked(&entry),
         now: session.now,
         entry,
     })
+}
+
+impl WorkspaceSession {
+    /// Returns the relationships that start or end at `entry`; none if it is not an entity.
+    async fn load_relationships(
+        &mut self,
+        entry: &Entry,
+    ) -> Result<Vec<EntityRelationship>, ServiceError> {
+        if entry.kind() != Some(EntryKind::Entity) {
+            return Ok(Vec::new());
+        }
+        let filter = EntryFilter {
+            kind: Some(EntryKind::Relationship),
+            ..EntryFilter::default()
+        };
+        let stated = self.tx.list(&filter, None, None).await?;
+        Ok(EntityRelationship::of(entry.id, &stated))
+    }
 }
 
 /// Returns an entry's latest thousand events in canonical order and records the exposure.

@@ -208,7 +208,7 @@ impl WorkspaceSession {
         if !may_qualify(&entry, &facts, workspace) || queue.candidates.len() >= LISTED_MAX {
             return Ok(());
         }
-        let against = self.find_contradiction(entry.id, workspace).await?;
+        let against = self.load_opponents(&entry, workspace).await?.pop_first();
         let history = self.load_entry_events(entry.id).await?;
         let artifact = PromotionArtifact::from_entry(&entry).map(|it| it.digest());
         if let (None, false, Some(artifact)) =
@@ -252,7 +252,8 @@ impl WorkspaceSession {
             )));
         }
         let facts = EntryFacts::from_entry(entry, None, self.now);
-        let against = self.find_contradiction(entry.id, &workspace).await?;
+        // The smallest id, so repeated requests name the same entry in their error.
+        let against = self.load_opponents(entry, &workspace).await?.pop_first();
         let overridden = despite.then_some(by);
         if is_global_unapproved(entry, history) {
             decide::check_scope(entry, &facts, against, overridden)?;
@@ -260,20 +261,6 @@ impl WorkspaceSession {
         }
         let widened = decide::widen_scope(entry, &facts, against, EntryScope::Global, overridden)?;
         Ok(Some(widened))
-    }
-
-    /// Returns a live entry that contradicts this one in an unresolved contradiction.
-    async fn find_contradiction(
-        &mut self,
-        id: EntryId,
-        workspace: &WorkspaceState,
-    ) -> Result<Option<EntryId>, ServiceError> {
-        let against = self.load_contradictions(&[id], workspace).await?;
-        let others: Vec<EntryId> = against.into_values().flatten().collect();
-        let others = self.tx.entries(&others).await?.into_iter();
-        // The smallest id, so repeated requests name the same entry in their error.
-        let live = others.filter(Entry::is_live).map(|it| it.id);
-        Ok(live.min())
     }
 
     pub(super) async fn load_entry_events(

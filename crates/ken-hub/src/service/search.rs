@@ -4,13 +4,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ken_core::json::SearchResult;
+use ken_core::ledger::entry::Entry;
 use ken_core::ledger::workspace::WorkspaceState;
 use ken_core::retrieval::ranking::{
-    CandidateScorer, ConflictMap, CosineThresholds, SearchCandidate, SearchHit, SearchQuery,
-    SearchResults, ThreadVisibility, merge_global_hits,
+    CandidateScorer, CosineThresholds, SearchHit, SearchQuery, SearchResults, ThreadVisibility,
+    merge_global_hits,
 };
 use ken_core::retrieval::score::{HiddenReason, RankingWeights};
 use ken_core::retrieval::surface::{EntrySelection, HitView, SelectionLimits};
+use ken_core::trust::contradiction::unresolved::live_opponents;
 use ken_core::trust::run::ExposureChannel;
 use ken_core::values::id::EntryId;
 use ken_embed::{Backend, count_tokens};
@@ -151,7 +153,11 @@ impl WorkspaceSession {
         &mut self,
         search: &SearchQuery,
     ) -> Result<SearchResults, ServiceError> {
-        let found = self.tx.candidates(&query(search)).await?;
+        let mut found = self.tx.candidates(&query(search)).await?;
+        // The rules may have changed since an entry was admitted.
+        let guard = &self.services.guard;
+        let refused = found.extract_if(.., |it| guard.refuses_entry(&it.entry));
+        let refused: Vec<EntryId> = refused.map(|it| it.entry.id).collect();
         let workspace = self.workspace().await?;
         let scorer = CandidateScorer {
             search,
@@ -164,35 +170,36 @@ impl WorkspaceSession {
             beside: found.iter().map(|it| it.entry.id).collect(),
         };
         let mut answer = SearchResults::from_candidates(&scorer, found);
+        let withheld = refused.into_iter().map(|id| (id, HiddenReason::Refused));
+        answer.withheld.extend(withheld);
         let ids: Vec<EntryId> = answer.hits.iter().map(|hit| hit.entry.id).collect();
-        let against = self.load_contradictions(&ids, &workspace).await?;
-        let missing: Vec<EntryId> = answer.missing_conflicts(&against).into_iter().collect();
+        let linked = self.tx.contradicting(&ids).await?;
+        let missing = answer.missing_conflicts(&linked, &workspace);
+        let missing: Vec<EntryId> = missing.into_iter().collect();
+        let mut opponents = Vec::new();
         if !missing.is_empty() {
-            let mut opponents = self.tx.entries(&missing).await?;
+            opponents = self.tx.entries(&missing).await?;
             opponents.sort_by_key(|it| it.id);
-            answer.add_candidates(
-                &scorer,
-                opponents.into_iter().map(SearchCandidate::unmatched),
-            );
+            let guard = &self.services.guard;
+            opponents.retain(|it| !guard.refuses_entry(it));
         }
-        answer.mark_conflicts(&against);
+        answer.add_opponents(&scorer, opponents, &linked);
         Ok(answer)
     }
 
-    /// Returns the entries that contradict each of `ids`: by a link, or flagged and unresolved.
-    pub(super) async fn load_contradictions(
+    /// Returns the live entries that contradict `entry`: by a link, or by a flag that still stands.
+    pub(super) async fn load_opponents(
         &mut self,
-        ids: &[EntryId],
+        entry: &Entry,
         workspace: &WorkspaceState,
-    ) -> Result<ConflictMap, ServiceError> {
-        let mut against = self.tx.contradicting(ids).await?;
-        let open = workspace.open_contradictions();
-        for id in ids {
-            if let Some(others) = open.get(id) {
-                against.entry(*id).or_default().extend(others);
-            }
-        }
-        Ok(against)
+    ) -> Result<BTreeSet<EntryId>, ServiceError> {
+        let mut linked = self.tx.contradicting(&[entry.id]).await?;
+        let linked = linked.remove(&entry.id).unwrap_or_default();
+        let mut flagged = workspace.open_contradictions();
+        let flagged = flagged.remove(&entry.id).unwrap_or_default();
+        let others: Vec<EntryId> = linked.union(&flagged).copied().collect();
+        let others = self.tx.entries(&others).await?;
+        Ok(live_opponents(entry, &others, &linked, workspace))
     }
 
     /// Searches the organization's other workspaces, within the token budget that this workspace's

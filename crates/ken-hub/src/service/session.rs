@@ -241,7 +241,7 @@ impl WorkspaceSession {
         };
         let mut batch = Vec::with_capacity(drafts.len());
         for (id, draft) in drafts {
-            let (draft, admission) = guard.admit(draft, by)?;
+            let (draft, admission) = guard.admit(draft, by, self.now)?;
             let event = match id {
                 Some(id) => stamper.stamp_with_id(id, draft, by, admission),
                 None => stamper.stamp(draft, by, admission),

@@ -95,7 +95,15 @@ impl SearchTableRow {
         let paths: Vec<&str> = content.anchors.iter().map(|it| it.at.path()).collect();
         let (statement, tags) = statement_and_tags(content);
         let mut words = TextSearchVector::default();
-        words.add(statement, EntryTextPart::Statement);
+        if entry.is_live() {
+            // A search finds an entry by every part of its content, as in a repository.
+            words.add(
+                &content.searchable_texts().join(" "),
+                EntryTextPart::Statement,
+            );
+        } else {
+            words.add(statement, EntryTextPart::Statement);
+        }
         words.add(&tags, EntryTextPart::Tags);
         words.add(&places.join(" "), EntryTextPart::Anchors);
         Ok(Some(Self {

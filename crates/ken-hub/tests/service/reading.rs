@@ -4,7 +4,9 @@ use ken_core::ledger::event::{Feedback, Outcome};
 use ken_core::ledger::store::EntryFilter;
 use ken_core::retrieval::ranking::{RelevanceFloor, SearchQuery};
 use ken_core::retrieval::surface::NOTHING_FOUND;
+use ken_core::trust::run::RunNote;
 use ken_core::trust::run::closing::RunEnding;
+use ken_core::trust::run::reader::EntryReader;
 use ken_core::values::id::EntryId;
 use ken_core::values::kind::{EntryKind, Memory};
 use ken_hub::identity::AuthenticatedCaller;
@@ -281,6 +283,48 @@ fn tru_feedback_counts_once_and_only_from_who_had_the_entry() {
     );
     assert!(give(Feedback::Unhelpful).unwrap().is_new);
     assert_eq!(place.events("feedback.given"), 2);
+}
+
+#[test]
+fn a_briefing_hands_on_what_another_agent_of_the_run_concluded() {
+    let place = ServiceTestEnvironment::new();
+    let (ada, bot) = (place.ada(), place.bot());
+    let known = place.add(&ada, EntryKind::Learning, LESSONS[0]);
+    let wish = OpenRunRequest {
+        id: Some("R-c".to_owned()),
+        ..OpenRunRequest::default()
+    };
+    place
+        .act(&bot, async |desk| service::load_open_run(desk, wish).await)
+        .unwrap();
+    let said = RunNote::Said {
+        agent: "agent:bot/up".parse().unwrap(),
+        words: Some("No lock is needed".parse().unwrap()),
+        cites: vec![known.id],
+        to: Vec::new(),
+    };
+    place
+        .act(&bot, async |desk| {
+            service::record_note(desk, "R-c", said).await
+        })
+        .unwrap();
+    let down = EntryReader {
+        agent: "agent:bot/down".parse().unwrap(),
+        ..reader(&bot, Some("R-c"))
+    };
+    let briefing = BriefingRequest {
+        reader: down.clone(),
+        task: "bake bread".to_owned(),
+        paths: Vec::new(),
+        role: None,
+    };
+    let briefed = place.act(&bot, async |desk| service::brief(desk, briefing).await);
+    let text = briefed.unwrap().text();
+    let line = format!("agent:bot/up: No lock is needed [{}]", known.id);
+    assert!(text.contains(&line), "{text}");
+    let run = place.act(&bot, async |desk| service::get_open_run(desk, "R-c").await);
+    let seen = run.unwrap().exposures(&down.agent);
+    assert!(seen.contains(known.id), "{seen:?}");
 }
 
 #[test]

@@ -68,9 +68,13 @@ impl Index {
         };
         // One transaction gives a consistent view and takes the locks once instead of per
         // statement.
-        self.checked(|db| {
+        let mut found = self.checked(|db| {
             collect_candidates(&*db.unchecked_transaction()?, query, meaning.as_ref())
-        })
+        })?;
+        for candidate in &mut found {
+            self.add_overlays(&mut candidate.entry);
+        }
+        Ok(found)
     }
 }
 

@@ -296,21 +296,17 @@ fn write_words(db: &Connection, key: i64, entry: Option<&Entry>) -> Result<(), I
 
 fn write_live_words(db: &Connection, key: i64, content: &Content) -> Result<(), IndexError> {
     let joined = |words: Vec<String>| expand_text(&words.join(" "));
-    // A search finds an entry by its body, too.
-    let body = content.body.iter().map(ToString::to_string);
-    let wording = [content.statement.to_string()]
-        .into_iter()
-        .chain(body)
-        .collect();
-    let tags = content.tags.iter().map(ToString::to_string).collect();
-    let places = content
-        .anchors
-        .iter()
-        .map(|anchor| anchor.at.to_string())
-        .collect();
+    // A search finds an entry by every part of its file, not only by its statement.
+    let wording = expand_text(&content.searchable_texts().join(" "));
+    let tags = content.tags.iter().chain(&content.lens);
+    let tags = tags.map(ToString::to_string).collect();
+    let anchors = content.anchors.iter().map(|anchor| anchor.at.to_string());
+    let conditions = content.depends_on.iter().map(ToString::to_string);
+    let globs = content.applies_to.iter().map(ToString::to_string);
+    let places = anchors.chain(conditions).chain(globs).collect();
     db.prepare_cached(
         "INSERT INTO texts (rowid, statement, tags, places) VALUES (?1, ?2, ?3, ?4)",
     )?
-    .execute(params![key, joined(wording), joined(tags), joined(places),])?;
+    .execute(params![key, wording, joined(tags), joined(places)])?;
     Ok(())
 }

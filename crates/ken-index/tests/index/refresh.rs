@@ -28,6 +28,7 @@ fn write_effects(scribe: &mut EventWriter, entry: EntryId) -> RecordedEvent {
         shown: 1,
         blind: 0,
         since: None,
+        source_outcome: None,
         trials: Vec::new(),
     };
     let body = EventBody::RunEffects(RunEffects {

@@ -1,9 +1,12 @@
 //! Search results, and their consistency with the entries.
 
+use std::collections::BTreeSet;
+
 use ken_core::ledger::event::{
     BlankReason, Channel, EventBlanked, EventBody, RecordedEvent, RetractReason, Retracted,
 };
 use ken_core::ledger::store::{DerivedStore as _, EntryFilter};
+use ken_core::values::content::{KindDetail, SpikeConfidence, SpikeDetail};
 use ken_core::values::id::{EntryId, EventId};
 use ken_core::values::kind::EntryKind;
 use ken_index::{Backend, CandidateQuery, Embedder, Index, MatchThreshold, SearchCandidate};
@@ -112,6 +115,42 @@ fn a_common_word_alone_finds_the_newest_too() {
 }
 
 #[test]
+fn a_word_of_any_part_of_the_file_finds_the_entry() {
+    let mut index = Index::open_in_memory().unwrap();
+    let (mut scribe, _, mut branch) = index_statements(&mut index);
+    let (spike, copy) = scribe.propose_with(EntryKind::Spike, "SQLite is fast", |data| {
+        let content = &mut data.content;
+        content.body = Some("It was tried on an okapi.".parse().unwrap());
+        content.verify.push("run the walrus suite".parse().unwrap());
+        content.tags.insert("heron".parse().unwrap());
+        content.lens = Some("performance".parse().unwrap());
+        content.depends_on.push("pkg:cargo/ibis@*".parse().unwrap());
+        content.detail = Some(KindDetail::Spike(SpikeDetail {
+            question: "Is it faster than a giraffe?".parse().unwrap(),
+            answer: "As fast as an otter".parse().unwrap(),
+            confidence: SpikeConfidence::Conclusive,
+            constraints: vec!["only near a beetle".parse().unwrap()],
+        }));
+    });
+    branch.append("a", &[copy]);
+    branch.refresh(&mut index).unwrap();
+    for word in [
+        "sqlite",
+        "okapi",
+        "walrus",
+        "heron",
+        "performance",
+        "ibis",
+        "giraffe",
+        "otter",
+        "beetle",
+    ] {
+        let found = find_candidates(&mut index, word, None);
+        assert_eq!(first_entry(&found), Some(spike), "{word}");
+    }
+}
+
+#[test]
 fn words_nobody_wrote_and_no_words_find_nothing() {
     let mut index = Index::open_in_memory().unwrap();
     index_statements(&mut index);
@@ -141,7 +180,13 @@ fn a_filter_is_asked_before_entries_are_ranked() {
     let (other, copy) = scribe.propose_with(EntryKind::Learning, cold, |data| {
         data.content.tags.insert("deploy/cold".parse().unwrap());
     });
-    branch.append("a", &[copy]);
+    let exact = scribe.propose_with(EntryKind::Learning, "A session needs a deploy", |data| {
+        data.content.tags.insert("deploy".parse().unwrap());
+    });
+    let alike = scribe.propose_with(EntryKind::Learning, "A session has a lock", |data| {
+        data.content.tags.insert("deployment".parse().unwrap());
+    });
+    branch.append("a", &[copy, exact.1, alike.1]);
     branch.refresh(&mut index).unwrap();
     let filter = EntryFilter {
         tag: Some("deploy".parse().unwrap()),
@@ -153,8 +198,8 @@ fn a_filter_is_asked_before_entries_are_ranked() {
         Some(&*static_model()),
         &filter,
     );
-    let ids: Vec<EntryId> = found.iter().map(|it| it.entry.id).collect();
-    assert_eq!(ids, [other]);
+    let ids: BTreeSet<EntryId> = found.iter().map(|it| it.entry.id).collect();
+    assert_eq!(ids, [other, exact.0].into(), "the tag and those below it");
     let all = find_candidates(&mut index, "session lock cache", None);
     assert_eq!(first_entry(&all), Some(entries[0]));
 }
@@ -227,11 +272,16 @@ fn blanked_words_leave_the_file_with_the_next_refresh() {
     let found = find_candidates(&mut index, "marzipanschlüssel", Some(&*static_model()));
     assert_eq!(first_entry(&found), Some(entry));
     assert!(is_on_disk(folder.path(), "marzipan"));
+    index.record_scanned(&[[7; 16]]).unwrap();
+    assert!(index.is_scanned(&[7; 16]).unwrap());
+    assert!(!index.is_scanned(&[8; 16]).unwrap());
     branch.append("a", &[write_redaction(&mut scribe, secret)]);
     branch.refresh(&mut index).unwrap();
     assert!(index.event(secret).unwrap().unwrap().is_redacted());
     assert!(!is_on_disk(folder.path(), "marzipan"));
     assert!(find_candidates(&mut index, "marzipanschlüssel", None).is_empty());
+    // A digest may be that of the redacted text.
+    assert!(!index.is_scanned(&[7; 16]).unwrap());
 }
 
 proptest! {

@@ -87,7 +87,7 @@ impl<'a> ApplicableKnowledge<'a> {
             let ids: Vec<String> = self.withheld.iter().map(ToString::to_string).collect();
             let _ = writeln!(
                 out,
-                "withheld because their code changed: {}; open one with ken_show; ask a person to update it if it is outdated",
+                "withheld because their code changed: {}; ken_show shows one with the reason",
                 ids.join(", ")
             );
         }

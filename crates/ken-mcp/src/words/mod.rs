@@ -6,9 +6,12 @@ mod applies;
 
 use std::fmt::Write as _;
 
-use ken_core::json::{describe_citation, describe_confirmation, describe_event, lifecycle_labels};
+use ken_core::json::{
+    EntityRelationship, describe_citation, describe_confirmation, describe_event, lifecycle_labels,
+};
 use ken_core::ledger::entry::Entry;
 use ken_core::ledger::event::RecordedEvent as Line;
+use ken_core::retrieval::agent_texts;
 use ken_core::retrieval::score::HiddenReason;
 use ken_core::retrieval::surface::{
     self, DetailTier, EntrySelection, HitView, OmissionReason, OmittedEntry, SelectionContext,
@@ -37,18 +40,13 @@ pub fn search_text(
     withheld: &[(EntryId, HiddenReason)],
 ) -> String {
     let mut out = surface::render_context_block(page, served_by);
-    let is_changed =
-        |reason: &HiddenReason| matches!(reason, HiddenReason::Changed | HiddenReason::Broken);
-    let changed = withheld.iter().filter(|(_, reason)| is_changed(reason));
+    let changed = withheld.iter().filter(|(_, why)| why.is_about_code());
     // Without this line, an agent would not know that `include_stale` finds more.
     match changed.count() {
         0 => {}
         count => {
-            let entries = if count == 1 { "entry" } else { "entries" };
-            let _ = writeln!(
-                out,
-                "{count} {entries} withheld because the code changed; see include_stale"
-            );
+            let line = agent_texts::withheld_line(count);
+            let _ = writeln!(out, "{line}; see include_stale");
         }
     }
     let beyond = |it: &&OmittedEntry| it.why == OmissionReason::Cap;
@@ -76,6 +74,8 @@ pub struct EntryDetails<'a> {
     pub grounds: Vec<(&'static str, String)>,
     /// Entries that contradict it.
     pub conflicts: &'a [EntryId],
+    /// Relationships that start or end at it, if it is an entity.
+    pub relationships: &'a [EntityRelationship],
     /// True if its author was revoked.
     pub is_revoked: bool,
     pub history: Option<&'a [Line]>,
@@ -106,6 +106,9 @@ pub fn entry_text(details: &EntryDetails<'_>) -> String {
     line("confirmed", &describe_confirmation(details.entry));
     for link in &details.entry.links {
         line("link", &format!("{} {}", enum_label(&link.rel), link.to));
+    }
+    for relationship in details.relationships {
+        line("related", &relationship.to_string());
     }
     if let Some(created) = &details.entry.created {
         // The day is enough; a full timestamp costs tokens.
@@ -265,9 +268,12 @@ pub fn index_text(workspace: &str, entries: &[Entry], newest: Option<usize>) -> 
     for entry in entries {
         let kind = entry.kind().map_or("", EntryKind::name);
         let (id, status) = (entry.id, entry.status.value.name());
+        let content = entry.content.as_ref();
+        let certainty = content.and_then(|it| it.spike_certainty());
+        let certainty = certainty.map_or_else(String::new, |it| format!(", {it}"));
         let _ = writeln!(
             body,
-            "[{id}] {kind}, {status}: {}",
+            "[{id}] {kind}, {status}{certainty}: {}",
             single_line(&entry.title())
         );
     }

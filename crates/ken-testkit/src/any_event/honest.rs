@@ -376,6 +376,7 @@ fn record_effects(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> Option
         shown: 2,
         blind: 1,
         since,
+        source_outcome: weight.is_multiple_of(2).then_some(Outcome::Failed),
         trials: vec![trial],
     };
     let body = EventBody::RunEffects(RunEffects {

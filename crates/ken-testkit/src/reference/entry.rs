@@ -459,6 +459,9 @@ fn tallies(id: EntryId, events: &[&Event]) -> EntryTallies {
                 tally.beta_milli += u64::from(effect.beta_milli);
                 sums.shown += u64::from(effect.shown);
                 sums.blind += u64::from(effect.blind);
+                if effect.source_outcome > sums.source_outcome {
+                    sums.source_outcome = effect.source_outcome;
+                }
                 if let Some(since) = effect.since {
                     let seen = sums.since.entry(since).or_default();
                     seen.shown += u64::from(effect.shown);

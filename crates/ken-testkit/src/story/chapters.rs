@@ -148,6 +148,7 @@ fn effects_of_runs_add_up_in_any_order<S: DerivedStore>(scenario: &mut StoreScen
         shown: 1,
         blind: 0,
         since: None,
+        source_outcome: None,
         trials: Vec::new(),
     };
     let body = EventBody::RunEffects(RunEffects {

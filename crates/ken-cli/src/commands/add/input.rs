@@ -137,13 +137,16 @@ impl EntryInput {
         self.statement = Some(text);
     }
 
-    /// Completes an entry given as plain text: a learning that cites the current commit.
+    /// Completes an entry given as plain text: a learning that cites the current commit. A norm
+    /// has no default citation: the current commit is not where it was decided.
     pub(super) fn apply_defaults(&mut self, engine: &Engine) {
         let has_kind = self.kind.is_some() || self.memory.is_some() || self.norm_type.is_some();
         if !has_kind {
             self.kind = Some(EntryKind::Learning.name().to_owned());
         }
-        if self.cite.is_empty() {
+        let kind = self.kind_wanted().ok();
+        let is_norm = kind.is_some_and(|kind| kind.memory() == Memory::Procedural);
+        if self.cite.is_empty() && !is_norm {
             let head = engine.head_commit();
             self.cite.extend(head.map(|hash| format!("commit:{hash}")));
         }
@@ -407,7 +410,9 @@ fn citations(
         citations.push(Citation {
             evidence_type: source.evidence_type,
             evidence_ref: source.evidence_ref,
-            cited_by: it.cited_by.map_or(Ok(by.clone()), |name| actor(&name))?,
+            cited_by: it
+                .cited_by
+                .map_or(Ok(by.clone()), |name| actor(&name, by))?,
             cited_at: it.cited_at.unwrap_or_else(|| now.seconds()),
         });
     }
@@ -423,12 +428,18 @@ fn citations(
     Ok(citations)
 }
 
-/// Parses the author of a citation; a bare name is an agent, as in other knowledge stores.
-fn actor(name: &str) -> Result<Actor, CommandFailure> {
-    if name.contains(':') {
-        return name
-            .parse()
-            .map_err(|error| CommandFailure::usage(error).at("cited_by"));
+/// Parses the author of a citation; a bare name is an agent, as in other knowledge stores. Only a
+/// person can cite in the name of a person.
+fn actor(name: &str, by: &Actor) -> Result<Actor, CommandFailure> {
+    if !name.contains(':') {
+        return Ok(Actor::from_claim(ActorRole::Agent, name));
     }
-    Ok(Actor::from_claim(ActorRole::Agent, name))
+    let actor: Actor = name
+        .parse()
+        .map_err(|error| CommandFailure::usage(error).at("cited_by"))?;
+    if actor.is_human() && !by.is_human() {
+        let why = format!("{by} cannot cite in the name of {actor}");
+        return Err(CommandFailure::usage(why).at("cited_by"));
+    }
+    Ok(actor)
 }

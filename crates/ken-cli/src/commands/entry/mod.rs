@@ -26,16 +26,16 @@ pub(crate) enum EntryCommand {
     Link(link::LinkArgs),
     /// Set the status: candidate, active, verified, stale, rejected
     Status(status::StatusArgs),
-    /// Pin an entry, so that it ranks higher
+    /// Pin an entry, so that it ranks higher in this clone
     #[command(after_help = "Example:\n  ken entry pin L-7k2f\n  ken entry pin L-7k2f --off")]
     Pin(overlay::OverlayArgs),
-    /// Mute an entry, so that search and briefings leave it out
+    /// Mute an entry, so that search and briefings of this clone leave it out
     #[command(after_help = "Example:\n  ken entry mute L-7k2f --note \"Too noisy here\"")]
     Mute(overlay::OverlayArgs),
-    /// Mark an entry as invalid without retracting it
+    /// Mark an entry as invalid in this clone, without retracting it
     #[command(after_help = "Example:\n  ken entry invalidate L-7k2f --note \"Under discussion\"")]
     Invalidate(overlay::OverlayArgs),
-    /// Attach a note to an entry
+    /// Attach a note for every reader to an entry
     #[command(
         after_help = "Example:\n  ken entry annotate L-7k2f --note \"See the incident report\""
     )]

@@ -75,7 +75,7 @@ fn print_groups(session: &mut Session<'_>, found: &[DriftFinding]) -> Result<(),
     let width = session.printer.width();
     session.printer.text(table.render(width))?;
     session.printer.hint(
-        "`ken archive --older-than DAYS` archives old entries; `ken entry reanchor` reviews entries whose code changed",
+        "`ken archive --older-than DAYS` archives old entries; `ken entry reanchor` reviews entries whose code changed; `ken health contradictions` shows the pairs",
     )?;
     Ok(())
 }

@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 
 use clap::{Args, Subcommand};
-use ken_core::ledger::store::EntryFilter;
-use ken_core::values::content::{FrictionType, KindDetail};
-use ken_core::values::kind::EntryKind;
+use ken_core::values::content::FrictionType;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -80,24 +78,13 @@ fn record(session: &mut Session<'_>, args: &RecordArgs) -> Result<CommandExit, C
 }
 
 fn report(session: &mut Session<'_>) -> Result<CommandExit, CommandFailure> {
-    let filter = EntryFilter {
-        kind: Some(EntryKind::Friction),
-        ..EntryFilter::default()
-    };
-    let (entries, local) =
-        session.read(|engine| Ok((engine.list(&filter)?, engine.local_failures())))?;
+    let (records, local) =
+        session.read(|engine| Ok((engine.friction_records()?, engine.local_failures())))?;
     let mut by_type: BTreeMap<&'static str, u64> = TYPES.map(|it| (name(it), 0)).into();
-    let mut total = 0;
-    for entry in &entries {
-        let detail = entry
-            .content
-            .as_ref()
-            .and_then(|content| content.detail.as_ref());
-        if let Some(KindDetail::Friction(friction)) = detail {
-            *by_type.entry(name(friction.friction)).or_default() += 1;
-            total += 1;
-        }
+    for (friction, _) in &records {
+        *by_type.entry(name(*friction)).or_default() += 1;
     }
+    let total = records.len() as u64;
     if session.is_json() {
         session.printer.json(&FrictionObject {
             schema: "ken.friction.v1",

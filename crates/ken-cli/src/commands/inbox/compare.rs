@@ -1,5 +1,7 @@
 //! `ken inbox compare`: lists entries that pending claims repeat, contradict or relate to.
 
+use ken_core::trust::run::ExposureChannel;
+use ken_core::values::id::EntryId;
 use ken_engine::import::RelationKind;
 
 use crate::commands::Session;
@@ -7,7 +9,18 @@ use crate::failure::{CommandExit, CommandFailure};
 use crate::print::{escape_invisible, pluralize, truncate_columns};
 
 pub(in crate::commands) fn run(session: &mut Session<'_>) -> Result<CommandExit, CommandFailure> {
-    let reflection = session.read(|engine| Ok(engine.reflect()?))?;
+    let reflection = session.read_shown(
+        ExposureChannel::Pull,
+        |engine| Ok(engine.reflect()?),
+        |reflection| {
+            let named = reflection.seen.iter().flat_map(|it| [&it.staged, &it.with]);
+            // The others are inbox claims.
+            let mut entries: Vec<EntryId> = named.filter_map(|it| it.parse().ok()).collect();
+            entries.sort();
+            entries.dedup();
+            entries
+        },
+    )?;
     if session.is_json() {
         session.printer.json(&reflection)?;
         return Ok(CommandExit::Fine);

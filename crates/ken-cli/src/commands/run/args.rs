@@ -135,7 +135,7 @@ pub(crate) struct CloseArgs {
 )]
 pub(crate) struct PolicyArgs {
     /// Runs that must have shown an entry before it can be archived
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) reviews: Option<u32>,
     /// Runs in which an agent that was not shown the entry could have found it
     #[arg(long, value_name = "N")]

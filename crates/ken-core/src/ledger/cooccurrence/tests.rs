@@ -20,6 +20,7 @@ fn used(entries: &[(usize, u32)]) -> RunEffects {
         shown: 1,
         blind: 0,
         since: None,
+        source_outcome: None,
         trials: Vec::new(),
     };
     RunEffects {

@@ -344,7 +344,8 @@ data! {
     FeedbackGiven { verdict: Feedback, weight_milli: u32, }
     /// A search returned no hit above the threshold.
     RetrievalMissed { query: Note, top_milli: u16, }
-    /// Friction: a tool failed, work was redone or a validation failed.
+    /// Friction as earlier versions recorded it. `ken health friction record` proposes an entry
+    /// instead, and the report counts both.
     FrictionRecorded { friction: FrictionType, context: Value, }
     /// A person approved content that an agent may not approve.
     ApprovalGranted {
@@ -418,6 +419,9 @@ pub struct EntryEffect {
     /// The latest confirmation known to the run; the two counts above are since that event.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<EventId>,
+    /// How the run ended, if it added the entry and failed or was abandoned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source_outcome: Option<Outcome>,
     /// Outcomes of agents whose exposure was randomized.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub trials: Vec<TrialResult>,

@@ -552,6 +552,8 @@ impl EntryTallies {
         let (shown, blind) = (u64::from(effect.shown), u64::from(effect.blind));
         self.shown += shown;
         self.blind += blind;
+        // The maximum, so that the order of events does not matter.
+        self.source_outcome = self.source_outcome.max(effect.source_outcome);
         if let Some(since) = effect.since {
             let seen = self.since.entry(since).or_default();
             seen.shown += shown;

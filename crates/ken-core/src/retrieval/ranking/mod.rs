@@ -75,7 +75,7 @@ pub enum RelevanceFloor {
     Relevant,
     /// For entries shown unasked, as in a briefing or a hook.
     Strict,
-    /// A cosine similarity chosen by the caller.
+    /// A cosine similarity chosen by the caller, or nearly all words of the query.
     Cosine(f64),
 }
 
@@ -211,8 +211,11 @@ impl RelevanceFloor {
         };
         match (self, model.and_then(|it| it.sums)) {
             (Self::None, _) => MatchThreshold::NOTHING,
-            // An explicit cosine replaces word coverage: infinity disables the coverage branch.
-            (Self::Cosine(least), _) => by_either(Some(least), f64::INFINITY),
+            // Words still count: the model may not know them, or there may be no model.
+            (Self::Cosine(least), _) => match model {
+                Some(_) => by_either(Some(least), COVERAGE_SUFFICIENT),
+                None => by_either(None, COVERAGE_RELEVANT),
+            },
             (Self::Relevant, Some(sums)) => by_sum(sums.relevant),
             (Self::Strict, Some(sums)) => by_sum(sums.strict),
             (Self::Relevant, None) => by_either(model.map(|it| it.relevant), COVERAGE_RELEVANT),

@@ -3,7 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{CandidateScorer, SearchCandidate, SearchHit, sort_hits};
+use crate::ledger::entry::Entry;
+use crate::ledger::workspace::WorkspaceState;
 use crate::retrieval::score::HiddenReason;
+use crate::trust::contradiction::unresolved::contradicting_pairs;
 use crate::values::id::EntryId;
 
 /// The entries that contradict each entry.
@@ -40,12 +43,18 @@ impl SearchResults {
         }
     }
 
-    /// Returns the entries that contradict a hit and were not among the candidates.
-    pub fn missing_conflicts(&self, against: &ConflictMap) -> BTreeSet<EntryId> {
+    /// Returns the entries that a link or flag sets against a hit and that were not candidates.
+    pub fn missing_conflicts(
+        &self,
+        linked: &ConflictMap,
+        workspace: &WorkspaceState,
+    ) -> BTreeSet<EntryId> {
+        let flagged = workspace.open_contradictions();
         let hits = self.hits.iter().map(|hit| hit.entry.id);
         let mut missing: BTreeSet<EntryId> = hits
             .clone()
-            .filter_map(|id| against.get(&id))
+            .flat_map(|id| [linked.get(&id), flagged.get(&id)])
+            .flatten()
             .flatten()
             .copied()
             .collect();
@@ -54,6 +63,29 @@ impl SearchResults {
             missing.remove(&id);
         }
         missing
+    }
+
+    /// Adds the entries that contradict a hit, sets the conflicts of each hit and sorts the hits.
+    ///
+    /// `opponents` are the entries of [`SearchResults::missing_conflicts`]; one that contradicts no
+    /// hit any more is left out. `linked` are the contradictions that links of entries declare.
+    pub fn add_opponents(
+        &mut self,
+        scorer: &CandidateScorer<'_>,
+        mut opponents: Vec<Entry>,
+        linked: &ConflictMap,
+    ) {
+        let hits = self.hits.iter().map(|hit| &hit.entry);
+        let known: Vec<&Entry> = hits.chain(&opponents).collect();
+        let mut against = linked.clone();
+        for (first, second) in contradicting_pairs(&known, scorer.workspace) {
+            against.entry(first).or_default().insert(second);
+        }
+        let opposed: BTreeSet<EntryId> = against.values().flatten().copied().collect();
+        opponents.retain(|it| against.contains_key(&it.id) || opposed.contains(&it.id));
+        let opponents = opponents.into_iter().map(SearchCandidate::unmatched);
+        self.add_candidates(scorer, opponents);
+        self.mark_conflicts(&against);
     }
 
     /// Sets the conflicts of each hit and sorts the hits, best first.

@@ -14,7 +14,6 @@ use crate::retrieval::score::{
 use crate::trust::facts::{EntryFacts, Validity};
 use crate::values::content::EntryScope;
 use crate::values::id::EntryId;
-use crate::values::kind::Memory;
 use crate::values::time::Timestamp;
 
 /// Minimum relevance of an entry anchored under one of the query's paths.
@@ -63,8 +62,7 @@ impl CandidateScorer<'_> {
         let asked = named || filter.memory.is_some();
         // Episodic entries such as friction are raw material: shown only when a filter asks for
         // them.
-        let raw = entry.id.prefix().memory() == Memory::Episodic;
-        if raw && !asked {
+        if entry.is_raw() && !asked {
             return Some(HiddenReason::Raw);
         }
         if self.is_in_another_thread(entry) {

@@ -101,6 +101,8 @@ pub enum HiddenReason {
     /// Archived, retracted, merged or superseded.
     LaidAside,
     Quarantined,
+    /// The current rules of the guard would refuse its text.
+    Refused,
     /// The author or origin was revoked.
     Revoked,
     Rejected,
@@ -115,6 +117,13 @@ pub enum HiddenReason {
     Changed,
     /// The anchored code is gone, or a condition fails.
     Broken,
+}
+
+impl HiddenReason {
+    /// Returns whether the entry is hidden because its code changed or is gone.
+    pub fn is_about_code(self) -> bool {
+        matches!(self, Self::Changed | Self::Broken)
+    }
 }
 
 impl SignalVector {

@@ -6,14 +6,15 @@
 
 use std::fmt::Write as _;
 
-use super::{CompetingEntry, DetailTier, EntrySelection, HitView, from_failed_run};
+use super::{CompetingEntry, DetailTier, EntrySelection, HitView, SelectedEntry};
 use crate::ledger::entry::Entry;
 use crate::retrieval::agent_texts::{
-    self, ENTRIES_HEADING, KNOWLEDGE_APPLIED, NORMS_HEADING, OVERVIEW_HINT, REPORT_REQUEST,
-    SEARCH_HINT, SPIKE_RULES,
+    self, CONCLUSIONS_HEADING, ENTRIES_HEADING, KNOWLEDGE_APPLIED, NORMS_HEADING, OVERVIEW_HINT,
+    REPORT_REQUEST, SEARCH_HINT, SPIKE_RULES,
 };
 use crate::trust::facts::Validity;
-use crate::values::content::{Content, KindDetail, SpikeConfidence, SpikeDetail};
+use crate::trust::run::SentConclusion;
+use crate::values::content::{Content, KindDetail};
 use crate::values::kind::{EntryKind, IdPrefix};
 use crate::values::status::EntryStatus;
 use crate::values::text::{enum_label, escape_invisible, truncate};
@@ -26,7 +27,17 @@ const DELIMITER_DIGITS: usize = 8;
 
 /// Returns the `Knowledge Context` block of a selection.
 pub fn render_context_block(page: &EntrySelection, served_by: &str) -> String {
-    delimited_block(&render_selection(page), served_by)
+    delimited_block(&render_selection(page), served_by) + spike_rules(page)
+}
+
+/// Returns the instructions for using experiments if the selection has one.
+pub fn spike_rules(page: &EntrySelection) -> &'static str {
+    let is_spike = |it: &SelectedEntry| it.id.prefix() == IdPrefix::Spike;
+    if page.shown.iter().any(is_spike) {
+        SPIKE_RULES
+    } else {
+        ""
+    }
 }
 
 /// Returns the briefing block: applicable norms, relevant entries and the report template.
@@ -49,11 +60,7 @@ pub fn render_briefing_block(
     if body.is_empty() {
         return block;
     }
-    let has_spike = known
-        .shown
-        .iter()
-        .any(|it| it.id.prefix() == IdPrefix::Spike);
-    let spikes = if has_spike { SPIKE_RULES } else { "" };
+    let spikes = spike_rules(known);
     format!("{block}{spikes}{REPORT_REQUEST}{KNOWLEDGE_APPLIED}")
 }
 
@@ -69,7 +76,22 @@ pub fn render_overview_block(
     } else {
         OVERVIEW_HINT
     };
-    delimited_block(&body, served_by) + hint
+    delimited_block(&body, served_by) + spike_rules(known) + hint
+}
+
+/// Returns the block of conclusions that other agents of a run sent to the reader: their words and
+/// the ids they rest on, not the entries.
+pub fn render_conclusions(sent: &[&SentConclusion]) -> String {
+    let mut body = String::new();
+    for it in sent {
+        let cites: Vec<String> = it.cites.iter().map(|id| format!("[{id}]")).collect();
+        let words = single_line(it.words.as_str());
+        let _ = writeln!(body, "{}: {words} {}", it.from, cites.join(" "));
+    }
+    if body.is_empty() {
+        return body;
+    }
+    format!("{CONCLUSIONS_HEADING}{}", delimit(&body))
 }
 
 fn render_briefing_body(norms: &EntrySelection, known: &EntrySelection) -> String {
@@ -176,6 +198,7 @@ fn status_text(finding: &HitView<'_>) -> String {
 /// Returns kind, status, confidence and warnings of an entry.
 fn entry_header(finding: &HitView<'_>, content: &Content) -> String {
     let facts = finding.facts;
+    let is_norm = finding.entry.id.prefix() == IdPrefix::Norm;
     let mut words = vec![
         finding.entry.kind().map_or("", EntryKind::name).to_owned(),
         status_text(finding),
@@ -185,7 +208,11 @@ fn entry_header(finding: &HitView<'_>, content: &Content) -> String {
         Validity::Holds => words.push("valid".to_owned()),
         Validity::Changed => words.push("its code changed".to_owned()),
         Validity::Broken => words.push("broken".to_owned()),
-        // The common case is not impact a word on every line.
+        // An entry that names no code cannot be checked by anybody, which is no warning. Norms are
+        // rules: no code makes them true.
+        Validity::Unverifiable if finding.entry.is_checkable() && !is_norm => {
+            words.push("unchecked".to_owned());
+        }
         Validity::Unverifiable => {}
     }
     if let Some(created) = &finding.entry.created {
@@ -195,12 +222,10 @@ fn entry_header(finding: &HitView<'_>, content: &Content) -> String {
     if let Some(from) = created.and_then(|it| it.copied_from.as_ref()) {
         words.push(format!("global: from another project ({})", from.project));
     }
-    if from_failed_run(finding.entry) {
+    if finding.entry.failed_source().is_some() {
         words.push("from a failed run".to_owned());
     }
-    if let Some(KindDetail::Spike(spike)) = &content.detail {
-        words.push(spike_certainty(spike).to_owned());
-    }
+    words.extend(content.spike_certainty().map(str::to_owned));
     let against: Vec<String> = finding
         .conflicts
         .iter()
@@ -210,13 +235,6 @@ fn entry_header(finding: &HitView<'_>, content: &Content) -> String {
         words.push(format!("CONFLICTS with {}", against.join(", ")));
     }
     words.join(", ")
-}
-
-fn spike_certainty(spike: &SpikeDetail) -> &'static str {
-    match spike.confidence {
-        SpikeConfidence::Conclusive => "conclusive",
-        SpikeConfidence::Inconclusive => "inconclusive: check before you adopt it",
-    }
 }
 
 /// Appends the lines that only [`DetailTier::Full`] has.

@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use crate::ledger::entry::Entry;
-use crate::ledger::event::{Origin, Outcome, Overlay};
+use crate::ledger::event::{Origin, Overlay};
 use crate::ledger::source::ContributionSource;
 use crate::retrieval::score::ReaderRole;
 use crate::trust::facts::EntryFacts;
@@ -25,8 +25,8 @@ use crate::values::status::EntryStatus;
 
 pub use crate::retrieval::agent_texts::{KNOWLEDGE_APPLIED, NOTHING_FOUND};
 pub use context_block::{
-    delimit, delimited_block, render_briefing_block, render_context_block, render_overview_block,
-    single_line,
+    delimit, delimited_block, render_briefing_block, render_conclusions, render_context_block,
+    render_overview_block, single_line, spike_rules,
 };
 pub use limits::SelectionLimits;
 
@@ -128,6 +128,8 @@ pub struct OmittedEntry {
 pub enum OmissionReason {
     Cap,
     Budget,
+    /// The match is weaker than the relevance floor; listed on request only.
+    Threshold,
 }
 
 impl std::fmt::Debug for SelectionContext<'_> {
@@ -393,16 +395,4 @@ fn is_critical(finding: &HitView<'_>) -> bool {
     let incident = finding.entry.kind() == Some(EntryKind::Incident);
     finding.entry.has_annotation(Overlay::Pin)
         || (incident && finding.facts.status == EntryStatus::Verified)
-}
-
-/// Returns whether the source run of an entry failed or was abandoned.
-fn from_failed_run(entry: &Entry) -> bool {
-    let run = entry
-        .created
-        .as_ref()
-        .and_then(|created| created.run.as_ref());
-    matches!(
-        run.and_then(|run| run.outcome),
-        Some(Outcome::Failed | Outcome::Abandoned)
-    )
 }

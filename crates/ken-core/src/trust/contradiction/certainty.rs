@@ -214,6 +214,10 @@ mod tests {
                 "Building the parser crate takes 20 seconds on CI.",
             ),
             (
+                "Payment number 1 was charged twice.",
+                "Payment number 2 was charged twice.",
+            ),
+            (
                 "Always call unwrap in tests.",
                 "Never call unwrap in commands.",
             ),

@@ -113,6 +113,11 @@ impl ContradictionSide {
         }
     }
 
+    /// Returns whether both sides declare the same polarity.
+    pub fn shares_polarity(&self, other: &Self) -> bool {
+        self.polarity.is_some() && self.polarity == other.polarity
+    }
+
     /// Analyzes the content of an entry.
     pub fn from_content(kind: EntryKind, content: &Content) -> Self {
         let mut side = Self::from_text(content.statement.as_str());

@@ -297,9 +297,18 @@ fn is_number(word: &str) -> bool {
     word.starts_with(|c: char| c.is_ascii_digit())
 }
 
+/// Words before a number that names one of several things instead of counting.
+const NUMBERED: [&str; 11] = [
+    "number", "no", "issue", "pr", "ticket", "rule", "step", "chapter", "section", "phase", "case",
+];
+
 fn find_numbers(tokens: &[String]) -> Vec<NumberMention> {
     let counted = tokens.iter().enumerate().filter_map(|(place, token)| {
         let value = parse_number(token)?;
+        let label = place.checked_sub(1).map(|it| tokens[it].as_str());
+        if label.is_some_and(|it| NUMBERED.contains(&it)) {
+            return None;
+        }
         let before = tokens[..place].iter().rev().find(|it| is_content_word(it));
         // A comma ends the counted noun phrase: in "2, lines" the number does not count lines.
         let mut after = tokens[place + 1..].iter().take_while(|it| *it != ",");

@@ -40,6 +40,8 @@ pub const STUCK_MEANS: (f64, f64) = (0.35, 0.65);
 pub struct EvidenceDecay {
     /// Share of the evidence that remains after one day.
     pub gamma: f64,
+    /// The day of archiving, from which evidence decays with [`ARCHIVED_GAMMA`].
+    pub archived: Option<Date>,
 }
 
 /// The amount of evidence behind a posterior.
@@ -70,27 +72,29 @@ impl EvidenceDecay {
             Validity::Holds => 1.0,
             Validity::Changed | Validity::Broken | Validity::Unverifiable => class.gamma(),
         };
-        Self { gamma }
-    }
-
-    /// Returns the decay for an archived entry.
-    pub fn for_archived(class: DecayClass) -> Self {
         Self {
-            gamma: class.gamma().min(ARCHIVED_GAMMA),
+            gamma,
+            archived: None,
         }
     }
 
     fn for_entry(entry: &Entry, validity: Validity) -> Self {
-        let class = entry.decay_class();
-        match entry.archived {
-            Some(_) => Self::for_archived(class),
-            None => Self::for_live(class, validity),
+        Self {
+            archived: entry.archived.as_ref().map(|it| it.since),
+            ..Self::for_live(entry.decay_class(), validity)
         }
     }
 
-    /// Returns the share of evidence that remains after `days`.
-    fn remaining(self, days: u32) -> f64 {
-        libm::pow(self.gamma, f64::from(days.min(AGE_DAYS_MAX)))
+    /// Returns the share of the evidence of one day that remains on another day.
+    fn remaining(self, from: Date, to: Date) -> f64 {
+        let share = |gamma: f64, days: u32| libm::pow(gamma, f64::from(days.min(AGE_DAYS_MAX)));
+        // Only the days after archiving count at the faster rate: archiving must not change the
+        // confidence of the day on which it happens.
+        let archived = self
+            .archived
+            .map_or(to, |since| since.clamp(from.min(to), to));
+        share(self.gamma, archived.days_since(from))
+            * share(self.gamma.min(ARCHIVED_GAMMA), to.days_since(archived))
     }
 }
 
@@ -121,7 +125,7 @@ pub fn compute_posterior(
     // `days_since` gives them age 0.
     let mut now = BetaPosterior::PRIOR;
     for (day, tally) in days_since_reset(tallies) {
-        let left = ageing.remaining(today.days_since(day));
+        let left = ageing.remaining(day, today);
         now.alpha += left * from_milli(tally.alpha_milli);
         now.beta += left * from_milli(tally.beta_milli);
     }
@@ -136,7 +140,7 @@ pub fn compute_posterior_on(
 ) -> BetaPosterior {
     let mut then = BetaPosterior::PRIOR;
     for (other, tally) in days_since_reset(tallies).take_while(|(other, _)| *other <= day) {
-        let left = ageing.remaining(day.days_since(other));
+        let left = ageing.remaining(other, day);
         then.alpha += left * from_milli(tally.alpha_milli);
         then.beta += left * from_milli(tally.beta_milli);
     }
@@ -212,7 +216,7 @@ pub fn peak_alpha(tallies: &EntryTallies, ageing: EvidenceDecay, today: Date) ->
     let on = |day: Date| {
         let until = days_since_reset(tallies).take_while(|(other, _)| *other <= day);
         let left = |(other, tally): (Date, BetaTally)| {
-            ageing.remaining(day.days_since(other)) * from_milli(tally.alpha_milli)
+            ageing.remaining(other, day) * from_milli(tally.alpha_milli)
         };
         BetaPosterior::PRIOR.alpha + until.map(left).sum::<f64>()
     };

@@ -24,6 +24,7 @@ fn tallies(days: &[(u32, u64, u64)]) -> EntryTallies {
 fn ageing(class: DecayClass) -> EvidenceDecay {
     EvidenceDecay {
         gamma: class.gamma(),
+        archived: None,
     }
 }
 
@@ -45,10 +46,13 @@ fn without_evidence_it_is_the_prior() {
 #[test]
 fn half_of_evidence_is_left_after_34_and_139_days_and_all_of_permanent() {
     for (class, days) in [(DecayClass::Ephemeral, 34), (DecayClass::Stable, 139)] {
-        let left = ageing(class).remaining(days);
+        let left = ageing(class).remaining(day(0), day(days));
         assert!((left - 0.5).abs() < 0.005, "{class:?}: {left}");
     }
-    assert!(close(ageing(DecayClass::Permanent).remaining(180), 1.0));
+    assert!(close(
+        ageing(DecayClass::Permanent).remaining(day(0), day(180)),
+        1.0
+    ));
 }
 
 #[test]
@@ -98,6 +102,17 @@ fn outcomes_count_by_quality_between_a_half_and_one_and_a_half() {
 }
 
 #[test]
+fn ten_observations_weigh_as_much_as_the_prior() {
+    let mean = |successes| {
+        let evidence = tallies(&[(0, successes, 0)]);
+        compute_posterior(&evidence, ageing(DecayClass::Permanent), day(0)).mean()
+    };
+    // Half way from the prior's 0.5 to the 1.0 of the observations.
+    assert!(close(mean(10), 0.75));
+    assert!(mean(9) < 0.75 && mean(11) > 0.75);
+}
+
+#[test]
 fn observations_and_bands() {
     for (sum, observations, strength) in [
         (10.0, 0.0, EvidenceStrength::Prior),
@@ -105,6 +120,7 @@ fn observations_and_bands() {
         (15.0, 5.0, EvidenceStrength::Early),
         (29.9, 19.9, EvidenceStrength::Early),
         (30.0, 20.0, EvidenceStrength::Moderate),
+        (59.9, 49.9, EvidenceStrength::Moderate),
         (60.0, 50.0, EvidenceStrength::Strong),
     ] {
         let it = BetaPosterior {
@@ -174,33 +190,55 @@ fn a_success_gives_back_a_fifth_of_mastery_below_half_its_peak() {
 
 #[test]
 fn laying_aside_ages_evidence_faster_and_changes_none_of_it() {
-    for class in [
-        DecayClass::Ephemeral,
-        DecayClass::Stable,
-        DecayClass::Permanent,
+    let evidence = tallies(&[(0, 8, 0)]);
+    for (class, gamma) in [
+        (DecayClass::Ephemeral, 0.98),
+        (DecayClass::Stable, 0.995),
+        (DecayClass::Permanent, 1.0),
     ] {
-        let open = EvidenceDecay::for_live(class, Validity::Unverifiable).gamma;
-        assert!(close(open, class.gamma()));
-        let aside = EvidenceDecay::for_archived(class).gamma;
-        assert!(close(aside, ARCHIVED_GAMMA) && aside < open);
+        let live = EvidenceDecay::for_live(class, Validity::Unverifiable);
+        assert!(close(live.gamma, gamma), "{class:?}");
+        let archived = EvidenceDecay {
+            archived: Some(day(58)),
+            ..live
+        };
+        let alpha = |decay, n| compute_posterior(&evidence, decay, day(n)).alpha;
+        for before in [0, 57, 58] {
+            assert!(
+                close(alpha(archived, before), alpha(live, before)),
+                "{class:?}"
+            );
+        }
+        let left = libm::pow(gamma, 58.0);
+        assert!(
+            close(alpha(archived, 59), 5.0 + 8.0 * left * 0.85),
+            "{class:?}"
+        );
+        let later = 5.0 + 8.0 * left * libm::pow(0.85, 10.0);
+        assert!(close(alpha(archived, 68), later), "{class:?}");
     }
 }
 
 #[test]
 fn what_the_code_bears_out_does_not_age() {
     for class in [DecayClass::Ephemeral, DecayClass::Stable] {
-        assert!(close(
-            EvidenceDecay::for_live(class, Validity::Holds).gamma,
-            1.0
-        ));
+        let gamma = |validity| EvidenceDecay::for_live(class, validity).gamma;
+        assert!(close(gamma(Validity::Holds), 1.0));
+        assert!(gamma(Validity::Unverifiable) < 1.0);
     }
+    let unchecked = EvidenceDecay::for_live(DecayClass::Ephemeral, Validity::Unverifiable);
+    assert!(close(unchecked.gamma, 0.98));
 }
 
 #[test]
 fn no_age_takes_it_below_the_prior() {
     let evidence = tallies(&[(0, 1, 1)]);
-    let now = compute_posterior(&evidence, EvidenceDecay { gamma: 0.0 }, day(400));
-    assert!(now.alpha >= BetaPosterior::PRIOR.alpha && now.beta >= BetaPosterior::PRIOR.beta);
+    let gone = EvidenceDecay {
+        gamma: 0.0,
+        archived: Some(day(0)),
+    };
+    let now = compute_posterior(&evidence, gone, day(400));
+    assert!(now.alpha >= 5.0 && now.beta >= 5.0, "never near 1.0");
 }
 
 #[test]

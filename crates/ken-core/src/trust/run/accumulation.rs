@@ -26,18 +26,34 @@ pub const PATTERN_CONFIDENCE_MILLI: u16 = 8_000;
 /// Maximum of severity and confidence.
 pub const SCALE_MILLI: u16 = 10_000;
 
-/// Phrases of findings about the current change, which do not outlive it.
-const CHANGE_PHRASES: [&str; 10] = [
-    "this pr",
-    "this pull request",
-    "this commit",
-    "this diff",
-    "this change",
-    "this patch",
-    "this branch",
-    "this review",
-    "this run",
-    "on line ",
+/// Words for the current change, if "this" or "current" stands before them.
+const CHANGE_NOUNS: [&str; 13] = [
+    "pr", "pull", "mr", "merge", "commit", "diff", "change", "patch", "branch", "review", "run",
+    "session", "task",
+];
+
+/// Pairs of words that limit a finding to the current change.
+const CHANGE_PAIRS: [(&str, &str); 8] = [
+    ("right", "now"),
+    ("for", "now"),
+    ("added", "here"),
+    ("changed", "here"),
+    ("just", "added"),
+    ("just", "changed"),
+    ("newly", "added"),
+    ("newly", "introduced"),
+];
+
+/// Words after "the PR" with which it is a rule about all of them.
+const REQUEST_PARTS: [&str; 8] = [
+    "template",
+    "title",
+    "titles",
+    "description",
+    "checks",
+    "gate",
+    "author",
+    "number",
 ];
 
 /// A finding that is accepted as a new entry.
@@ -105,7 +121,28 @@ fn kind_by_severity(finding: &RunFinding) -> Option<EntryKind> {
 /// Returns whether a finding outlives the change in which it was made.
 fn is_durable(statement: &str) -> bool {
     let lower = statement.to_lowercase();
-    !CHANGE_PHRASES.iter().any(|words| lower.contains(words))
+    let words: Vec<&str> = lower
+        .split(|c: char| !c.is_alphanumeric())
+        .filter(|word| !word.is_empty())
+        .collect();
+    let is_number = |word: &str| word.bytes().all(|byte| byte.is_ascii_digit());
+    let is_of_change = |(at, pair): (usize, &[&str])| {
+        let [first, second] = pair else { return false };
+        match *first {
+            "this" | "current" => CHANGE_NOUNS.contains(second),
+            "the" if matches!(*second, "pr" | "mr") => !words
+                .get(at + 2)
+                .is_some_and(|it| REQUEST_PARTS.contains(it)),
+            "line" | "lines" => is_number(second),
+            _ => CHANGE_PAIRS.contains(&(*first, *second)),
+        }
+    };
+    let names_line = lower.split_whitespace().any(|word| {
+        let word = word.trim_end_matches(|c: char| !c.is_ascii_digit());
+        let place = word.rsplit_once(':');
+        place.is_some_and(|(path, line)| path.contains('.') && !line.is_empty() && is_number(line))
+    });
+    !names_line && !words.windows(2).enumerate().any(is_of_change)
 }
 
 impl Run {
@@ -300,8 +337,16 @@ mod tests {
     fn what_speaks_of_the_change_at_hand_is_no_lasting_knowledge() {
         for (statement, durable) in [
             ("This PR forgets the key", false),
+            ("The PR forgets to bump the version number", false),
+            ("The retry in the current change forgets its key", false),
+            ("The new test added here is flaky right now", false),
             ("The key is missing on line 42", false),
+            ("src/pay.rs:47 has a bug", false),
             ("Retries must carry the same key", true),
+            ("The PR template asks for a changelog line", true),
+            ("This process and this property have this problem", true),
+            ("Editors disagree on line endings", true),
+            ("This runtime supports at most 8 workers: more wait", true),
         ] {
             assert_eq!(is_durable(statement), durable, "{statement}");
         }

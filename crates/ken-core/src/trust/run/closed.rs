@@ -71,14 +71,8 @@ impl PastRun {
     }
 
     /// Returns the outcome, unless the run is a session that ended without one.
-    ///
-    /// The ledger has no word for that, so sessions are stored as abandoned. Only a run that
-    /// somebody opened on purpose can be abandoned.
     pub fn known_outcome(&self) -> Option<Outcome> {
-        let run = &self.closed.run;
-        let is_session = run.starts_with(SESSION_PREFIX) || run.starts_with(IMPLICIT_PREFIX);
-        let is_unknown = is_session && self.closed.outcome == Outcome::Abandoned;
-        (!is_unknown).then_some(self.closed.outcome)
+        known_outcome(&self.closed.run, self.closed.outcome)
     }
 
     /// Returns the label of the outcome.
@@ -86,6 +80,16 @@ impl PastRun {
         self.known_outcome()
             .map_or_else(|| OUTCOME_UNKNOWN.to_owned(), |it| enum_label(&it))
     }
+}
+
+/// Returns the outcome of a run, unless it is a session that ended without one.
+///
+/// The ledger has no word for that, so sessions are stored as abandoned. Only a run that somebody
+/// opened on purpose can be abandoned.
+pub fn known_outcome(run: &str, outcome: Outcome) -> Option<Outcome> {
+    let is_session = run.starts_with(SESSION_PREFIX) || run.starts_with(IMPLICIT_PREFIX);
+    let is_unknown = is_session && outcome == Outcome::Abandoned;
+    (!is_unknown).then_some(outcome)
 }
 
 /// Returns an entry with all entries that make the same claim: merged, superseding and linked

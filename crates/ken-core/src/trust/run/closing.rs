@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::closed::entries_with_same_claim;
+use super::closed::{entries_with_same_claim, known_outcome};
 use super::exposure::{ExposureSet, may_be_same_actor};
 use super::{AgentActivity, Run, RunMode, RunWitness};
 use crate::ledger::entry::{Entry, ExposureCount};
@@ -221,10 +221,20 @@ impl RunCloser<'_> {
             shown: u32::from(shown),
             blind: u32::from(blind),
             since: it.entry.confirmation.by.filter(|_| self.is_review()),
+            source_outcome: self.failure().filter(|_| {
+                let mut agents = agents();
+                agents.any(|(_, agent)| agent.added.contains(&id))
+            }),
             trials: agents()
                 .filter_map(|(_, agent)| self.trial(agent, id))
                 .collect(),
         }
+    }
+
+    /// Returns the outcome if the run failed or was abandoned.
+    fn failure(&self) -> Option<Outcome> {
+        let outcome = known_outcome(&self.run.id, self.ending.outcome)?;
+        matches!(outcome, Outcome::Failed | Outcome::Abandoned).then_some(outcome)
     }
 
     /// Returns whether an agent could have found the entry independently: it was relevant to the
@@ -392,7 +402,9 @@ fn may_be_archived(entry: &Entry) -> bool {
 
 fn is_empty_effect(effect: &EntryEffect) -> bool {
     let weight = effect.alpha_milli + effect.beta_milli;
-    weight + effect.shown + effect.blind == 0 && effect.trials.is_empty()
+    weight + effect.shown + effect.blind == 0
+        && effect.trials.is_empty()
+        && effect.source_outcome.is_none()
 }
 
 #[expect(

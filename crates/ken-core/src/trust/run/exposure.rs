@@ -4,12 +4,13 @@
 //! counts as exposed and as unwitnessed. Both errors only cost a confirmation; the opposite error
 //! would let a claim confirm itself.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Run, RunMode, RunWitness};
-use crate::ledger::event::Provenance;
+use super::{Run, RunMode, RunNote, RunRecord, RunWitness};
+use crate::ledger::event::{Arm, Provenance};
 use crate::values::actor::Actor;
 use crate::values::id::EntryId;
+use crate::values::time::Date;
 
 /// The line that stands for every entry.
 const EVERYTHING: &str = "*";
@@ -59,6 +60,35 @@ impl ExposureSet {
     pub fn contains(&self, entry: EntryId) -> bool {
         self.everything || self.entries.contains(&entry)
     }
+}
+
+/// Returns the last day on which the notes of a run show each entry.
+pub fn shown_days(notes: &[RunRecord]) -> BTreeMap<EntryId, Date> {
+    let mut days = BTreeMap::new();
+    for noted in notes {
+        let shown: Vec<EntryId> = match &noted.note {
+            RunNote::Shown { entries, .. } | RunNote::Used { entries, .. } => entries.clone(),
+            RunNote::Pushed { offers, .. } => {
+                let shown = offers.iter().filter(|offer| offer.arm == Arm::Shown);
+                shown.map(|offer| offer.entry).collect()
+            }
+            RunNote::Said { cites, .. } => cites.clone(),
+            RunNote::Opened { .. }
+            | RunNote::Joined { .. }
+            | RunNote::SawEverything { .. }
+            | RunNote::Passed { .. }
+            | RunNote::Added { .. }
+            | RunNote::Observed { .. }
+            | RunNote::Feedback { .. }
+            | RunNote::Ended { .. }
+            | RunNote::Gap => Vec::new(),
+        };
+        for entry in shown {
+            let last = days.entry(entry).or_default();
+            *last = noted.at.date().max(*last);
+        }
+    }
+    days
 }
 
 impl Run {

@@ -34,6 +34,9 @@ pub const AGENTS_MAX: usize = 64;
 /// Maximum number of findings per agent and run.
 pub const FINDINGS_MAX: usize = 256;
 
+/// Maximum number of conclusions that a briefing hands on; the latest are kept.
+pub const CONCLUSIONS_MAX: usize = 8;
+
 /// Milliseconds after its last note at which an open run counts as abandoned.
 pub const ABANDONED_AFTER_MS: u64 = DAY_MS;
 
@@ -273,8 +276,21 @@ pub struct Run {
     pub thread: Option<Tag>,
     pub task: Option<Words>,
     pub agents: BTreeMap<Actor, AgentActivity>,
+    /// Conclusions with their words, in the order they were sent.
+    pub conclusions: Vec<SentConclusion>,
     /// Set while no note was lost.
     pub is_complete: bool,
+}
+
+/// A conclusion that one agent sent to others, with the entries it rests on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SentConclusion {
+    pub from: Actor,
+    /// The recipients; empty means every agent of the run.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub to: Vec<Actor>,
+    pub words: Words,
+    pub cites: Vec<EntryId>,
 }
 
 /// The activity of one agent in a run.
@@ -298,6 +314,14 @@ pub struct AgentActivity {
     /// Its latest feedback on each entry.
     pub feedback: BTreeMap<EntryId, Feedback>,
     pub outcome: Option<Outcome>,
+}
+
+impl SentConclusion {
+    /// Returns the entries that conclusions rest on.
+    pub fn cited_entries(sent: &[&Self]) -> Vec<EntryId> {
+        let cites: BTreeSet<EntryId> = sent.iter().flat_map(|it| &it.cites).copied().collect();
+        cites.into_iter().collect()
+    }
 }
 
 impl RunRecord {
@@ -376,6 +400,7 @@ impl Run {
             thread,
             task,
             agents: BTreeMap::new(),
+            conclusions: Vec::new(),
             is_complete: true,
         })
     }
@@ -425,8 +450,19 @@ impl Run {
                 }
             }
             RunNote::Said {
-                agent, cites, to, ..
-            } => self.apply_said(&agent, &cites, to),
+                agent,
+                words,
+                cites,
+                to,
+            } => {
+                self.conclusions.extend(words.map(|words| SentConclusion {
+                    from: agent.clone(),
+                    to: to.clone(),
+                    words,
+                    cites: cites.clone(),
+                }));
+                self.apply_said(&agent, &cites, to);
+            }
             RunNote::Passed { agent, entries } => self.agent_mut(agent).passed.extend(entries),
             RunNote::Used { agent, entries } => self.agent_mut(agent).used.extend(entries),
             RunNote::Added { agent, entries } => self.agent_mut(agent).added.extend(entries),
@@ -484,6 +520,15 @@ impl Run {
     /// Returns the session of `agent`, if it started before the run.
     pub fn session_of(&self, agent: &Actor) -> Option<&str> {
         self.agents.get(agent)?.member.session.as_deref()
+    }
+
+    /// Returns the latest conclusions that other agents sent to `agent`, in order. One without
+    /// recipients also reaches an agent that joins later.
+    pub fn conclusions_for(&self, agent: &Actor) -> Vec<&SentConclusion> {
+        let is_addressed = |it: &&SentConclusion| it.to.is_empty() || it.to.contains(agent);
+        let sent = self.conclusions.iter().filter(|it| it.from != *agent);
+        let sent: Vec<&SentConclusion> = sent.filter(is_addressed).collect();
+        sent[sent.len().saturating_sub(CONCLUSIONS_MAX)..].to_vec()
     }
 
     fn apply_said(&mut self, agent: &Actor, cites: &[EntryId], to: Vec<Actor>) {

@@ -8,7 +8,7 @@
 //! (`docs/explanation/duplicates.md`).
 
 use super::signals::SimilaritySignals;
-use super::{BATCH_COSINE, MERGE_COSINE, PROPOSAL_COSINE};
+use super::{BATCH_COSINE, MERGE_COSINE};
 
 /// Thresholds and weights for one embedding model, or for none.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -17,8 +17,6 @@ pub struct SimilarityCalibration {
     pub model: Option<&'static str>,
     /// Cosine from which a pair is reviewed regardless of its words.
     pub harvest: f64,
-    /// Cosine from which a proposal may duplicate an existing entry.
-    pub inline: f64,
     /// Cosine from which statements that differ only in articles may be merged automatically.
     pub merge: f64,
     /// Score from which a pair is reviewed. 80 % of the rewordings in the development split reach
@@ -42,7 +40,6 @@ pub const CALIBRATIONS: [SimilarityCalibration; 2] = [BUILT_IN, WORDS_ALONE];
 const BUILT_IN: SimilarityCalibration = SimilarityCalibration {
     model: Some("ken-static-256/2"),
     harvest: BATCH_COSINE,
-    inline: PROPOSAL_COSINE,
     merge: MERGE_COSINE,
     from: 0.355,
     weights: SimilarityWeights {

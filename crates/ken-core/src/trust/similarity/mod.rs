@@ -25,10 +25,10 @@ use opposition::{has_no_opposition, is_opposed};
 pub use signals::SimilaritySignals;
 pub use sketch::StatementSketch;
 
-/// Minimum cosine of duplicate candidates in a batch comparison.
+/// Minimum cosine of duplicates in other words, between stored entries and for a new claim alike.
+///
+/// The words must agree, too: by the cosine alone, a statement equals its own negation.
 pub const BATCH_COSINE: f64 = 0.82;
-/// Minimum cosine at which a proposal may duplicate an existing entry.
-pub const PROPOSAL_COSINE: f64 = 0.92;
 /// Minimum cosine for an automatic merge of statements that are equal apart from articles.
 ///
 /// The cosine alone is never enough: a statement with two names swapped has a higher one.

@@ -1,8 +1,9 @@
 //! Methods on entries: adding, finding, comparing, promoting and checking them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ken_core::decide::{MergeWording, Proposal};
+use ken_core::json::EntityRelationship;
 use ken_core::ledger::cooccurrence::EntryCluster;
 use ken_core::ledger::entry::{Entry, EntryApproval};
 use ken_core::ledger::event::{Feedback, Overlay, RecordedEvent, Relation, RetractReason, Switch};
@@ -16,7 +17,7 @@ use ken_core::trust::facts::Validity;
 use ken_core::values::actor::Actor;
 use ken_core::values::anchor::CodeLocation;
 use ken_core::values::citation::CitationSource;
-use ken_core::values::content::ContentChanges;
+use ken_core::values::content::{ContentChanges, FrictionType};
 use ken_core::values::id::{EntryId, EventId};
 use ken_core::values::kind::EntryKind;
 use ken_core::values::status::EntryStatus;
@@ -42,8 +43,9 @@ use crate::undo::UndoneStep;
 use crate::validity::{EntryCheck, ReanchorOutcome};
 use crate::verify::{VerifyOutcome, VerifyScope};
 use crate::{
-    briefing, co_occurrence, contradictions, distill, duplicates, entries, export, files, git,
-    impact, import, lookup, norms, promotion, scoring, search, undo, validity, verify,
+    briefing, co_occurrence, contradictions, distill, duplicates, entries, export, files, friction,
+    git, impact, import, lookup, norms, overlays, promotion, scoring, search, undo, validity,
+    verify,
 };
 
 impl Engine {
@@ -92,6 +94,11 @@ impl Engine {
     /// Returns contradictions with the norm `id`; empty if it is not a norm.
     pub fn contradicting_norms(&self, id: EntryId) -> Result<Vec<Contradiction>, EngineError> {
         contradictions::contradicting_norms(self, id)
+    }
+
+    /// Returns the live entries that contradict `id`: by a link, or by a flag that still stands.
+    pub fn opponents(&self, id: EntryId) -> Result<BTreeSet<EntryId>, EngineError> {
+        contradictions::opponents(self, id)
     }
 
     /// Flags new contradictions in the ledger, each only once, and returns them.
@@ -320,7 +327,7 @@ impl Engine {
         entries::link(self, from, to, rel, by)
     }
 
-    /// Sets or clears an annotation such as a pin or mute.
+    /// Sets or removes an overlay; pins, mutes and invalidations concern this clone alone.
     pub fn set_overlay(
         &mut self,
         id: EntryId,
@@ -329,7 +336,7 @@ impl Engine {
         note: Option<Note>,
         by: &Actor,
     ) -> Result<Entry, EngineError> {
-        entries::set_overlay(self, id, overlay, state, note, by)
+        overlays::set(self, id, overlay, (state, note), by)
     }
 
     /// Releases a quarantined entry.
@@ -405,6 +412,16 @@ impl Engine {
     /// Returns the entries that match, newest first.
     pub fn list(&self, filter: &EntryFilter) -> Result<Vec<Entry>, EngineError> {
         lookup::list(self, filter)
+    }
+
+    /// Returns the relationships that start or end at `entry`; none if it is not an entity.
+    pub fn relationships(&self, entry: &Entry) -> Result<Vec<EntityRelationship>, EngineError> {
+        lookup::relationships(self, entry)
+    }
+
+    /// Returns type and day of all recorded friction.
+    pub fn friction_records(&self) -> Result<Vec<(FrictionType, Date)>, EngineError> {
+        friction::records(self)
     }
 
     /// Returns every event of an entry in canonical order.
@@ -569,13 +586,15 @@ impl Engine {
         search::query_extraction::changed_paths(self)
     }
 
-    /// Records a query if its best hit is weak; returns true if it is.
+    /// Records a query if its best hit is weak; returns true if it is. `nearest` are the hits
+    /// without a relevance floor.
     pub fn record_unanswered(
         &mut self,
         search: &SearchQuery,
         answer: &SearchOutcome,
+        nearest: Option<&SearchOutcome>,
     ) -> Result<bool, EngineError> {
-        search::unanswered::record_unanswered(self, search, answer)
+        search::unanswered::record_unanswered(self, search, answer, nearest)
     }
 
     /// Returns the queries without a good hit, newest first.

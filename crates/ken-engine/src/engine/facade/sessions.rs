@@ -351,16 +351,6 @@ impl Engine {
         runs::recording::record_feedback(self, reader, id, verdict)
     }
 
-    /// Records feedback and notes it in the agent's run, if one is open.
-    pub fn feedback_in_run(
-        &mut self,
-        reader: &EntryReader,
-        id: EntryId,
-        verdict: Feedback,
-    ) -> Result<Entry, EngineError> {
-        runs::recording::feedback_in_run(self, reader, id, verdict)
-    }
-
     /// Returns the number of distinct tool failures counted on this machine.
     pub fn local_failures(&self) -> usize {
         hooks::count_local_failures(&self.place)

@@ -46,6 +46,12 @@ impl ParsedEntryFile {
     }
 }
 
+/// Provenance of an entry whose last confirmation counts, as the file shows it.
+pub(crate) const INDEPENDENT: &str = "independent";
+
+/// Provenance of an entry whose last confirmation came from a reader of the entry.
+pub(crate) const PRIMED: &str = "primed";
+
 /// Machine state in the form of the file's lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MachineLines {
@@ -312,8 +318,8 @@ impl MachineLines {
     pub fn from_entry(entry: &Entry) -> Self {
         let confirmation = &entry.confirmation;
         let provenance = match confirmation.provenance {
-            Some(Provenance::Primed | Provenance::Unwitnessed) => "primed",
-            Some(Provenance::Independent | Provenance::Manual) | None => "independent",
+            Some(Provenance::Primed | Provenance::Unwitnessed) => PRIMED,
+            Some(Provenance::Independent | Provenance::Manual) | None => INDEPENDENT,
         };
         Self {
             status: entry.status.value.to_string(),

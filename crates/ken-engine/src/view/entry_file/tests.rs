@@ -81,6 +81,18 @@ fn what_is_written_reads_back_the_same() {
         assert!(reading.machine_is_rendered);
         assert_eq!(parse(&text.replace('\n', "\r\n")).unwrap(), reading);
     }
+    let text = render(&entry(EntryKind::Learning, full_content())).unwrap();
+    assert!(text.contains("\nEvidence:\n"), "{text}");
+    assert!(text.contains("\n- `src/pay.rs#Ledger::charge`\n"), "{text}");
+    assert!(text.contains("\nVerify:\n"), "{text}");
+    assert!(text.contains("\n1. "), "{text}");
+    let bare = Content::new("Charging twice is safe".parse().unwrap());
+    let text = render(&entry(EntryKind::Learning, bare)).unwrap();
+    assert!(
+        text.contains("\nEvidence: none (cites no code)\n"),
+        "{text}"
+    );
+    assert!(text.contains("\nVerify: none\n"), "{text}");
 }
 
 #[test]

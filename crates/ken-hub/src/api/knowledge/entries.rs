@@ -280,6 +280,9 @@ async fn get_entry(
     if !found.conflicts.is_empty() {
         object = object.with("conflicts", to_json(&found.conflicts));
     }
+    if !found.relationships.is_empty() {
+        object = object.with("relationships", to_json(&found.relationships));
+    }
     if found.is_revoked {
         object = object.with("revoked", true.into());
     }
