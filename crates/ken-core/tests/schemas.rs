@@ -161,6 +161,18 @@ fn every_event_type_and_kind_has_a_schema_of_draft_2020_12() {
         assert!(files.contains_key(&format!("entry.{kind}.json")), "{kind}");
     }
     assert_eq!(files.len(), EVENT_TYPES.len() + EntryKind::ALL.len() + 1);
+    let validators = validators();
+    for kind in ["commit-norm", "pr-expectation", "user-expectation"] {
+        let schema = &validators[&format!("entry.{kind}.json")];
+        let norm = |detail: Value| json!({"statement": "A", "decay": "stable", "detail": detail});
+        let check = json!({"kind": "diff-size", "lines": 10});
+        let checked = norm(json!({"of": "norm", "check": check}));
+        assert!(schema.is_valid(&checked), "{kind}");
+        let entity = norm(json!({"of": "entity", "name": "Ledger"}));
+        assert!(!schema.is_valid(&entity), "{kind}: details of another kind");
+        let empty = json!({"decay": "stable"});
+        assert!(!schema.is_valid(&empty), "{kind}: no rule");
+    }
 }
 
 #[test]

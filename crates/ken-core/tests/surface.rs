@@ -441,6 +441,7 @@ fn a_briefing_with_a_spike_says_when_to_adopt_it() {
     let told = render_briefing_block(&nothing, &with, "static");
     for rule in [
         "technology, constraints and scale match your question",
+        "its code did not change much",
         "you decide",
         "Name its ID and the reason",
         "name the gap",
@@ -453,6 +454,29 @@ fn a_briefing_with_a_spike_says_when_to_adopt_it() {
         &selection_context(ENTRIES_MAX, TOKEN_BUDGET, None),
     );
     assert!(!render_briefing_block(&nothing, &without, "static").contains("Experiments"));
+}
+
+#[test]
+fn entries_become_one_liners_before_the_last_is_left_out() {
+    let found = build_hits(vec![
+        lesson_traits("Retry with the same key. It is idempotent.", 0.9),
+        lesson_traits("Log every retry. The cause is seen there.", 0.8),
+        lesson_traits("Close the pool in the hook. It leaks otherwise.", 0.7),
+    ]);
+    let ids: Vec<EntryId> = found.iter().map(|it| it.entry.id).collect();
+    let page = |budget, tier| {
+        let room = selection_context(ENTRIES_MAX, budget, Some(tier));
+        select_entries(&found, &room)
+    };
+    let one_liners = page(10_000, DetailTier::Summary).tokens;
+    let all = page(one_liners, DetailTier::Full);
+    assert_eq!((all.tier, all.ids()), (DetailTier::Summary, ids.clone()));
+    let fewer = page(one_liners - 1, DetailTier::Full);
+    assert_eq!(fewer.ids(), ids[..2]);
+    let [dropped] = &fewer.left_out[..] else {
+        panic!("{fewer:?}")
+    };
+    assert_eq!((dropped.id, dropped.why), (ids[2], OmissionReason::Budget));
 }
 
 #[test]

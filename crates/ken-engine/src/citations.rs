@@ -124,8 +124,14 @@ fn is_checkable(citation: &Citation) -> bool {
     match citation.evidence_type {
         CitationType::Commit => !citation.evidence_ref.looks_like_url(),
         CitationType::Doc => !citation.evidence_ref.looks_like_url() && !is_own(),
-        CitationType::Pr | CitationType::Test | CitationType::Transcript => false,
+        CitationType::Test => is_outside(text),
+        CitationType::Pr | CitationType::Transcript => false,
     }
+}
+
+/// Returns whether a path of a test is not below the repository root.
+fn is_outside(text: &str) -> bool {
+    text.starts_with(['/', '~']) || text.get(1..3) == Some(":\\")
 }
 
 /// Looks up cited artifacts, with one git process for all of them.
@@ -162,6 +168,9 @@ impl<'a> CitationChecker<'a> {
         let state = match citation.evidence_type {
             CitationType::Commit => self.commit_state(text)?,
             CitationType::Doc => self.document_state(text)?,
+            CitationType::Test if is_outside(text) => {
+                CitationState::Missing("a test is a name or a path below the repository root")
+            }
             CitationType::Pr | CitationType::Test | CitationType::Transcript => {
                 CitationState::Exists
             }

@@ -61,6 +61,7 @@ fn each_lens_has_a_knowledge_file_with_three_sections() {
     assert!(at("## Patterns Found") < at(&pattern.to_string()));
     assert!(at(&pattern.to_string()) < at("## False Positives to Avoid"));
     assert!(at("## False Positives to Avoid") < at(&dismissed.to_string()));
+    assert!(at(&dismissed.to_string()) < at("## Incidents Prevented"));
     assert!(at("## Incidents Prevented") < at(&incident.to_string()));
     // Each line has its date, author and source.
     assert!(text.contains("(2026-11-15, agent:reviewer, pr:142)"));

@@ -443,6 +443,77 @@ fn both_ends_of_a_relationship_name_it() {
 }
 
 #[test]
+fn kinds_polarities_and_decay_classes_are_those_listed() {
+    let env = folder_with_ledger();
+    let add = |flag: &str, value: &str| {
+        let statement = format!("A claim about {value}");
+        let args = ["add", &statement, flag, value, "--cite", "pr:7"];
+        env.run(args.into_iter().chain(["--format", "json"]))
+    };
+    for kind in ["decision", "convention", "learning", "bug"] {
+        let entry = add("--kind", kind).success().json();
+        assert_eq!(entry["kind"], kind);
+        assert_eq!(entry["memory"], "semantic");
+    }
+    for (field, value) in [
+        ("polarity", "positive"),
+        ("polarity", "negative"),
+        ("decay", "ephemeral"),
+        ("decay", "stable"),
+        ("decay", "permanent"),
+    ] {
+        let entry = add(&format!("--{field}"), value).success().json();
+        assert_eq!(entry["content"][field], value);
+        let id = entry["id"].as_str().expect("an id");
+        let shown = env.run(["show", id]).success().stdout;
+        let line = format!("{field:<10} {value}");
+        assert!(shown.lines().any(|it| it == line), "{line} in {shown}");
+    }
+    for (flag, value) in [
+        ("--kind", "opinion"),
+        ("--polarity", "neutral"),
+        ("--decay", "never"),
+    ] {
+        let refused = add(flag, value);
+        assert_eq!(refused.exit, 2, "{refused}");
+    }
+    let plain = add("--tag", "pay").success().json();
+    assert_eq!(plain["content"]["decay"], "ephemeral");
+    let id = plain["id"].as_str().expect("an id");
+    let edit = ["edit", id, "--polarity", "negative"];
+    let edited = env.run(edit.into_iter().chain(["--format", "json"]));
+    let edited = edited.success().json();
+    assert_eq!(edited["content"]["polarity"], "negative");
+    let text = env.read(edited["file"].as_str().expect("a path"));
+    assert!(text.contains("\npolarity: negative\n"), "{text}");
+}
+
+#[test]
+fn each_of_the_five_citation_types_is_kept_with_its_reference() {
+    let env = folder_with_ledger();
+    let add = |cite: &str| {
+        let statement = format!("A claim that cites {cite}");
+        let args = ["add", &statement, "--cite", cite, "--format", "json"];
+        env.run(args)
+    };
+    for cite in [
+        "commit:3fce3b5",
+        "pr:142",
+        "doc:docs/a.md",
+        "test:ci/17",
+        "transcript:ab12",
+    ] {
+        let entry = add(cite).success().json();
+        let citation = &entry["citations"][0];
+        let (kind, reference) = cite.split_once(':').expect("a type");
+        assert_eq!(citation["evidence_type"], kind);
+        assert_eq!(citation["evidence_ref"], reference);
+    }
+    let refused = add("hearsay:bob");
+    assert_eq!(refused.exit, 2, "{refused}");
+}
+
+#[test]
 fn content_that_breaks_the_schema_leaves_the_ledger_alone() {
     let env = folder_with_ledger();
     let _ = add_lesson(&env, "Charging twice is safe");
@@ -622,6 +693,7 @@ fn plain_text_is_a_learning_that_cites_the_current_commit() {
 fn plain_text_needs_a_citation_where_there_is_no_commit() {
     let env = folder_with_ledger();
     let run = env.run(["add", "Charging twice is safe with a key"]);
+    assert_eq!(env.run(["list"]).success().stdout, "", "nothing is written");
     assert_eq!(run.exit, 1, "{run}");
     assert!(run.stderr.contains("provenance required"), "{run}");
 }

@@ -88,6 +88,10 @@ fn confirm_tells_a_person_from_an_agent_that_has_seen_the_entry() {
     ----- stderr -----
     confirmed; last confirmed 2026-01-12
     ");
+    let names = env.names(".ken/entries");
+    let name = names.iter().find(|it| it.starts_with(&id)).expect("a file");
+    let file = env.read(&format!(".ken/entries/{name}"));
+    assert!(file.contains("lastConfirmed: 2026-01-12\n"), "{file}");
     let run = env
         .run(["confirm", &id, "--on", "2026-01-05", "--format", "json"])
         .success();
@@ -228,6 +232,31 @@ fn archiving_changes_no_confidence() {
 }
 
 #[test]
+fn each_class_fades_at_its_own_speed() {
+    let env = folder_with_ledger();
+    let ids = ["ephemeral", "stable", "permanent"].map(|class| {
+        let statement = format!("Evidence of the class {class} fades");
+        let add = ["add", &statement, "--cite", "pr:1", "--decay", class];
+        env.run(add).success().line()
+    });
+    for _ in 0..10 {
+        for id in &ids {
+            let _ = env.run(["feedback", id, "--helpful"]).success();
+        }
+        env.wait_days(1);
+    }
+    env.wait_days(139);
+    for (id, wanted) in ids.iter().zip([
+        "0.51 after 0 observations",
+        "0.60 after 2 observations",
+        "0.67 after 5 observations",
+    ]) {
+        let shown = env.run(["show", "--explain", id]).success().stdout;
+        assert!(shown.contains(wanted), "{shown}");
+    }
+}
+
+#[test]
 fn confidence_fades_when_it_is_read_and_nothing_is_stored() {
     let env = folder_with_ledger();
     let id = add_lesson(&env, "Charging twice is safe");
@@ -262,6 +291,8 @@ fn archive_older_than_days_archives_what_nobody_confirmed() {
     let kept = add_lesson(&env, "Refunds are asynchronous");
     env.wait_days(91);
     let _ = env.run(["confirm", &kept]).success();
+    let none = env.run(["archive", "--older-than", "91", "--format", "json"]);
+    assert_eq!(none.success().json()["archived"], serde_json::json!([]));
     insta::assert_snapshot!(env.run(["knowledge", "archive", "--older-than", "90"]), @"
     exit: 0
     ----- stdout -----

@@ -241,10 +241,13 @@ fn a_project_is_not_told_its_own_lesson_twice() {
 
 #[test]
 fn nobody_without_a_global_ledger_pays_for_one() {
-    let (one, _, folder) = two_projects();
+    let (one, other, folder) = two_projects();
     let _ = add_lesson(&one, STATEMENT);
     let found = search(&one, "money in cents");
     assert!(found.get("global").is_none());
+    let elsewhere = search(&other, "money in cents");
+    assert_eq!(elsewhere["results"], serde_json::json!([]));
+    assert!(elsewhere.get("global").is_none());
     assert!(!folder.exists(), "reading makes none");
 }
 

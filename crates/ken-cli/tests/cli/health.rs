@@ -91,6 +91,12 @@ fn the_report_names_the_command_that_acts() {
     let opened = env.run(["run", "open", "work"]).success();
     let told = "note: 1 finding requires action; see `ken health report`";
     assert!(opened.stderr.contains(told), "{opened}");
+    let _ = env.run(["brief", "payments"]).success();
+    assert!(env.root().join(REPORT_PATH).exists());
+    assert!(
+        !env.root().join(PROPOSAL_PATH).exists(),
+        "a limit is reached, and only a review says so"
+    );
     let again = env.run(["run", "open", "more"]).success();
     assert!(
         !again.stderr.contains(told),
@@ -252,6 +258,14 @@ fn rules_about_work_recommend_and_change_nothing() {
         (weights, policy, runs, lines)
     };
     let before = settings();
+    let fresh = repository_with_ledger();
+    let untouched = [
+        ["config", "weights"].as_slice(),
+        ["health", "maintain", "policy"].as_slice(),
+        ["run", "policy"].as_slice(),
+    ]
+    .map(|args| fresh.run(args.iter().copied()).success().stdout);
+    assert_eq!([&before.0, &before.1, &before.2], untouched.each_ref());
     let report = env.run(["health", "report", "--format", "json"]).success();
     let report = report.json();
     let insights = report["insights"].as_array().expect("insights").iter();

@@ -1,6 +1,8 @@
 //! `ken init` and `ken self uninstall`.
 
-use crate::cli::support::{add_lesson, empty_folder, repository_with_ledger};
+use crate::cli::support::{
+    add_lesson, add_norm, commit_all, empty_folder, repository_with_ledger, write_pay_source,
+};
 
 #[test]
 fn init_in_git_shows_what_it_wrote_and_what_to_do_next() {
@@ -59,6 +61,43 @@ fn init_works_from_below_and_with_a_directory() {
     ----- stderr -----
     error: the folder `nowhere` does not exist
     ");
+}
+
+#[test]
+fn each_memory_has_json_lines_beside_a_database() {
+    let env = repository_with_ledger();
+    write_pay_source(&env);
+    let _ = add_lesson(&env, "Charging twice is safe");
+    let _ = add_norm(&env, "Sign every tag", "src/pay.rs");
+    let friction = ["health", "friction", "record", "--type", "tool_error"];
+    let _ = env
+        .run(friction.into_iter().chain(["--context", "{}"]))
+        .success();
+    commit_all(&env, "knowledge");
+    let shared = env.git(["ls-files", ".ken"]);
+    for memory in ["semantic", "procedural", "episodic"] {
+        let names = env.names(&format!(".ken/{memory}/v1"));
+        assert_eq!(names.len(), 1, "{memory}: {names:?}");
+        let path = format!(".ken/{memory}/v1/{}", names[0]);
+        assert!(path.ends_with(".jsonl"), "{path}");
+        assert!(shared.lines().any(|it| it == path), "{path} in {shared}");
+        let text = env.read(&path);
+        assert_eq!(text.lines().count(), 1, "{text}");
+        let event: serde_json::Value = serde_json::from_str(&text).expect("a line of JSON");
+        assert_eq!(event["type"], "entry.proposed");
+    }
+    assert!(!shared.contains(".index"), "{shared}");
+    let database = std::fs::read(env.root().join(".ken/.index/knowledge.db"));
+    assert!(database.expect("a file").starts_with(b"SQLite format 3\0"));
+    assert_eq!(env.read(".ken/VERSION"), "1.0.0\n");
+    let entries = env.names(".ken/entries");
+    assert_eq!(entries.len(), 3, "{entries:?}");
+    for name in entries {
+        let text = env.read(&format!(".ken/entries/{name}"));
+        let version = "schema_version: 1.0.0";
+        assert!(text.lines().any(|it| it == version), "{name}: {text}");
+    }
+    let _ = env.run(["ledger", "check"]).success();
 }
 
 #[test]

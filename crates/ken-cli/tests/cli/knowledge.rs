@@ -36,6 +36,11 @@ fn add_semantic_takes_evidence_and_content() {
         .json();
     assert_eq!(shown["provenance"][0]["evidence_type"], "commit");
     assert_eq!(shown["provenance"][0]["evidence_ref"], "abc123");
+    assert_eq!(shown["memory"], "semantic");
+    assert_eq!(shown["type"], "entity");
+    assert_eq!(shown["name"], "Payments");
+    assert_eq!(shown["description"], "Charges cards");
+    assert_eq!(env.names(".ken/semantic/v1").len(), 1);
     insta::assert_snapshot!(env.run(args), @"
     exit: 1
     ----- stderr -----
@@ -134,6 +139,14 @@ fn list_semantic_with_a_limit() {
     ----- stderr -----
     2 entries; --limit may hide more
     ");
+    let norm = ["add", "--kind", "commit-norm", "--cite", "pr:1"];
+    let norm = norm.into_iter().chain(["--statement", "Sign every commit"]);
+    let norm = env.run(norm).success().line();
+    let all = env
+        .run(["knowledge", "list", "--type", "semantic"])
+        .success();
+    assert_eq!(all.stdout.lines().count(), 4, "{all}");
+    assert!(!all.stdout.contains(&norm), "{all}");
 }
 
 #[test]
@@ -163,6 +176,7 @@ fn list_procedural_by_norm_type() {
     ----- stderr -----
     1 entry
     ");
+    let _ = add_lesson(&env, "Commits are signed here");
     let all = env
         .run(["knowledge", "list", "--type", "procedural"])
         .success();
@@ -281,6 +295,14 @@ fn friction_record_keeps_type_and_context() {
         "tool_error",
         "--context",
     ];
+    let redo = ["knowledge", "friction", "record", "--type", "redo"];
+    let redo = redo
+        .into_iter()
+        .chain(["--context", r#"["second try"]"#, "--format", "json"]);
+    let kept = env.run(redo).success().json();
+    let detail = &kept["content"]["detail"];
+    assert_eq!(detail["context"], json!(["second try"]));
+    assert_eq!(detail["friction"], "redo");
     insta::assert_snapshot!(env.run(record.into_iter().chain(["not json"])), @r#"
     exit: 2
     ----- stderr -----
@@ -355,6 +377,8 @@ fn what_is_added_reads_back_the_same() {
     ];
     let _ = env.run(args).success();
     let shown = env.run(["knowledge", "show", "entity.test.001"]).success();
+    let canonical = ken_core::ledger::canonical::check(shown.stdout.trim_end());
+    assert_eq!(canonical.err(), None, "{shown}");
     let read = shown.json();
     for (key, value) in given.as_object().unwrap() {
         assert_eq!(&read[key], value, "{key}");
@@ -391,6 +415,21 @@ fn provenance_inside_the_content_needs_no_evidence_flag() {
     let added = env.run(args).success().json();
     assert_eq!(added["provenance"][0]["cited_by"], "agent:agent-test");
     assert_eq!(added["provenance"][0]["cited_at"], 1_767_323_105);
+    let show = ["knowledge", "show", "norm.commit.001"];
+    let shown = env.run(show).success().json();
+    assert_eq!(shown["id"], "norm.commit.001");
+    assert_eq!(shown["type"], "commit_norm");
+    assert_eq!(shown["rule"], "Use conventional commits");
+    assert_eq!(shown["provenance"], added["provenance"]);
+    let cites_commit = content
+        .replace("\"doc\"", "\"commit\"")
+        .replace("CONTRIBUTING.md", "abc123");
+    let add = ["knowledge", "add", "--type", "procedural", "--content"];
+    let in_git = repository_with_ledger();
+    let refused = in_git.run(add.into_iter().chain([cites_commit.as_str()]));
+    assert_eq!(refused.exit, 1, "{refused}");
+    let why = "`commit:abc123` cannot be cited: no such commit";
+    assert!(refused.stderr.contains(why), "{refused}");
 }
 
 #[test]
@@ -412,6 +451,9 @@ fn friction_record_accepts_raw_json_context() {
     let expected: Value = serde_json::from_str(context).unwrap();
     assert_eq!(added["content"]["detail"]["context"], expected);
     assert_eq!(added["content"]["detail"]["friction"], "tool_error");
+    let under_knowledge = ["knowledge"].into_iter().chain(args.into_iter().skip(1));
+    let added = env.run(under_knowledge).success().json();
+    assert_eq!(added["content"]["detail"]["context"], expected);
 }
 
 #[test]

@@ -194,6 +194,32 @@ fn what_a_person_wrote_keeps_its_words_whatever_the_judge_would_rather_say() {
 }
 
 #[test]
+fn the_health_report_asks_no_judge_and_says_the_same_again() {
+    let env = folder_with_ledger();
+    for statement in [STATEMENT, STATEMENT_REPHRASED] {
+        let add = [
+            "add", "--kind", "learning", "--cite", "pr:1", "--tag", "pay",
+        ];
+        let add = add.into_iter().chain(["--statement", statement]);
+        let _ = env.run(add).success();
+    }
+    set_judge(&env, r#"{"same":false,"keep":null,"statement":null}"#);
+    let report = || {
+        let report = env.run(["health", "report", "--format", "json"]);
+        let mut report = report.success().json();
+        report["at"] = serde_json::Value::Null;
+        report
+    };
+    let first = report();
+    assert_eq!(first["insights"][0]["rule"], "merge_opportunity");
+    assert_eq!(report(), first);
+    let _ = env.run(["health", "review"]).success();
+    let _ = env.run(["run", "open", "work"]).success();
+    let _ = env.run(["brief", "payments"]).success();
+    assert_eq!(judge_input(&env), "");
+}
+
+#[test]
 fn a_denied_pair_is_dismissed_for_good() {
     let env = folder_with_ledger();
     let (one, other) = (

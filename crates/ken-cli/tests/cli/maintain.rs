@@ -88,6 +88,15 @@ fn three_services_run_once_per_day_if_something_changed() {
     env.wait_days(1);
     let _ = open("fourth");
     assert_eq!(last(), third);
+    // The end of a run asks, too.
+    let _ = add_lesson(&env, "Payouts are paid weekly");
+    let close = ["run", "close", "fourth", "--outcome", "succeeded"];
+    let _ = env.run(close).success();
+    let closed = last();
+    assert!(
+        closed.iter().zip(&third).all(|(now, then)| now != then),
+        "{closed:?}"
+    );
 }
 
 #[test]
@@ -126,6 +135,50 @@ fn dedup_merges_what_is_sure_and_lists_the_rest() {
         Value::Null,
         "nothing was done, so nothing is told"
     );
+}
+
+#[test]
+fn a_merge_keeps_the_much_longer_wording_and_all_tags_and_rejects_nothing() {
+    let env = folder_with_ledger();
+    let add = |statement: &str, tags: [&str; 2]| {
+        let args = ["add", "--kind", "learning", "--cite", "pr:1"];
+        let args = args.into_iter().chain(["--statement", statement]);
+        let args = args.chain(["--tag", tags[0], "--tag", tags[1]]);
+        env.run(args).success().line()
+    };
+    // 28 and 35 characters, and 29 and 31.
+    let short = add("Retry the payment call twice", ["pay", "retry"]);
+    let long = add("Retry (the) payment call: twice!!!!", ["auth", "pay"]);
+    let first = add("Amounts are integers in cents", ["cents", "money"]);
+    let again = add("Amounts are integers, in cents!", ["money", "sums"]);
+    let _ = env.run(["health", "maintain", "dedup"]).success();
+    for (target, source, strategy, statement, tags) in [
+        (
+            short,
+            long,
+            "keep_longer",
+            "Retry (the) payment call: twice!!!!",
+            ["auth", "pay", "retry"],
+        ),
+        (
+            first,
+            again,
+            "keep_target",
+            "Amounts are integers in cents",
+            ["cents", "money", "sums"],
+        ),
+    ] {
+        let kept = run_json(&env, &["show", &target]);
+        assert_eq!(kept["content"]["statement"], statement);
+        assert_eq!(kept["content"]["tags"], serde_json::json!(tags));
+        let merged = run_json(&env, &["show", &source]);
+        assert_eq!(merged["merged_into"], target.as_str());
+        assert_eq!(merged["status"]["value"], "candidate", "not rejected");
+        let log = env.run(["log", &source, "--format", "json"]).success();
+        let wanted = ["\"type\":\"entry.merged\"", strategy];
+        assert!(wanted.iter().all(|it| log.stdout.contains(it)), "{log}");
+        assert!(!log.stdout.contains("rejected"), "{log}");
+    }
 }
 
 #[test]
@@ -286,9 +339,20 @@ fn confidence_is_reset_by_hand_and_by_people_only() {
     let agent = env.run(["health", "maintain", "confidence_reset", "--by", "agent:x"]);
     assert_eq!(agent.exit, 1, "{agent}");
     assert!(agent.stderr.contains("requires a person"), "{agent}");
+    let explained = || env.run(["show", "--explain", &id]).success().stdout;
+    let stuck = explained();
+    assert!(stuck.contains("0.50 after 52 observations"), "{stuck}");
     let service = "service:consolidation:confidence_reset";
     let served = run_json(&env, &["health", "maintain", service]);
     assert_eq!(served["changed"][0]["entry"], id.as_str());
+    let shown = env.run(["show", "--explain", &id]).success();
+    let prior = "confidence    0.50 after 0 observations (prior)";
+    assert!(shown.stdout.contains(prior), "{shown}");
+    let reset = explained();
+    assert!(
+        reset.contains("0.50 after 0 observations (prior)"),
+        "{reset}"
+    );
     let again = run_json(&env, &["health", "maintain", "confidence_reset"]);
     assert_eq!(again["changed"], serde_json::json!([]));
 }
@@ -380,6 +444,63 @@ fn autonomy_ends_where_the_budget_does() {
 }
 
 #[test]
+fn no_more_services_run_within_a_day_than_the_policy_allows() {
+    let env = folder_with_ledger();
+    let _ = add_duplicates(&env);
+    let unused = add_lesson(&env, "Refunds are idempotent");
+    let policy = [
+        "health",
+        "maintain",
+        "policy",
+        "--mode",
+        "autonomous",
+        "--max-runs",
+        "1",
+    ];
+    let _ = env.run(policy).success();
+    env.wait_days(91);
+    let opened = env.run(["run", "open", "work"]).success();
+    assert!(opened.stderr.contains("[maintenance:dedup]"), "{opened}");
+    let status = || run_json(&env, &["show", &unused])["status"]["value"].clone();
+    assert_eq!(status(), "candidate", "one run is all the policy allows");
+    assert!(is_due(&env, "stale_sweep"));
+    env.wait_days(1);
+    let _ = env.run(["run", "open", "more"]).success();
+    assert_eq!(status(), "stale");
+}
+
+#[test]
+fn policies_are_events_and_survive_a_new_index() {
+    let env = folder_with_ledger();
+    let maintenance = ["health", "maintain", "policy"];
+    let runs = ["run", "policy"];
+    let _ = env
+        .run(maintenance.into_iter().chain(["--max-runs", "1"]))
+        .success();
+    let _ = env
+        .run(runs.into_iter().chain(["--reviews", "3"]))
+        .success();
+    let lines = ["semantic", "procedural", "episodic"].map(|memory| {
+        let folder = format!(".ken/{memory}/v1");
+        let read = |name: &String| env.read(&format!("{folder}/{name}"));
+        env.names(&folder).iter().map(read).collect::<String>()
+    });
+    let lines = lines.concat();
+    let events: Vec<Value> = lines
+        .lines()
+        .map(|it| serde_json::from_str(it).unwrap())
+        .collect();
+    for key in ["maintenance", "review"] {
+        let is_set =
+            |it: &&Value| it["type"] == "config.changed" && it["data"]["body"]["key"] == key;
+        assert_eq!(events.iter().filter(is_set).count(), 1, "{key}: {lines}");
+    }
+    std::fs::remove_dir_all(env.root().join(".ken/.index")).unwrap();
+    assert_eq!(run_json(&env, &maintenance)["max_maintenance_colonies"], 1);
+    assert_eq!(run_json(&env, &runs)["reviews"], 3);
+}
+
+#[test]
 fn only_people_set_the_policy() {
     let env = folder_with_ledger();
     let set = [
@@ -408,6 +529,81 @@ fn only_people_set_the_policy() {
     assert_eq!(set["max_maintenance_colonies"], 1);
     let reset = run_json(&env, &["health", "maintain", "policy", "--reset"]);
     assert_eq!(reset["max_maintenance_colonies"], 3);
+}
+
+#[test]
+fn an_agent_distills_what_is_used_together_once_the_policy_allows_it() {
+    let env = folder_with_ledger();
+    let topics = ["locks", "keys", "amounts", "refunds", "receipts"];
+    let ids = topics.map(|it| add_lesson(&env, &format!("The ledger of payments keeps its {it}")));
+    let work = |outcome: &str, entries: &[String]| {
+        let _ = env.run(["run", "open", "work", "--agent", "a"]).success();
+        let note = ["run", "note", "work", "--agent", "agent:a"].into_iter();
+        let used = entries.iter().flat_map(|id| ["--used", id.as_str()]);
+        let _ = env.run(note.chain(used)).success();
+        let close = ["run", "close", "work", "--outcome", outcome];
+        let _ = env.run(close).success();
+    };
+    let together = |id: &str| run_json(&env, &["show", id])["tallies"]["together"].clone();
+    work("failed", &ids[..2]);
+    assert_eq!(together(&ids[0]), Value::Null);
+    for weight in [1000, 1050] {
+        work("succeeded", &ids);
+        for id in &ids {
+            let partners = together(id);
+            assert_eq!(partners.as_object().unwrap().len(), 4, "{partners}");
+            for other in ids.iter().filter(|it| *it != id) {
+                let partner = &partners[other.as_str()];
+                assert_eq!(partner["weight_milli"], weight, "{id} {other}");
+            }
+        }
+    }
+    let query = ["search", "ledger of payments", "--mean"];
+    let found = run_json(&env, &query);
+    let parts = found["results"][0]["signals"]["parts"].as_array().unwrap();
+    let boost = parts
+        .iter()
+        .find(|it| it["name"] == "cooccurrence")
+        .unwrap();
+    assert_eq!(boost["weight"], 0.05);
+    assert!(boost["adds"].as_f64().unwrap() > 0.02, "{boost}");
+    // 1.05 to the power of 23 is more than three.
+    for _ in 2..24 {
+        work("succeeded", &ids);
+    }
+    let mut sorted = ids.to_vec();
+    sorted.sort();
+    let weight = || {
+        let groups = run_json(&env, &["entry", "distill"])["candidates"].clone();
+        assert_eq!(groups.as_array().unwrap().len(), 1, "{groups}");
+        assert_eq!(groups[0]["entries"], serde_json::json!(sorted));
+        groups[0]["weight"].as_f64().unwrap()
+    };
+    assert!((weight() - 3.073).abs() < 1e-9);
+    let drift = run_json(&env, &["health", "drift"]);
+    assert_eq!(
+        drift["distillable"][0]["entries"],
+        serde_json::json!(sorted)
+    );
+    env.wait_days(1);
+    assert!((weight() - 3.073 * 0.995).abs() < 1e-9);
+
+    let distill = ["entry", "distill", "--statement", "Payments keep it all"];
+    let distill = distill.into_iter().chain(["--sources"]);
+    let distill = distill.chain(ids.iter().map(String::as_str));
+    let by_agent = distill.chain(["--by", "agent:x", "--format", "json"]);
+    let allow = ["health", "maintain", "policy", "--auto", "distillation"];
+    assert_eq!(env.run(by_agent.clone()).exit, 1, "nobody allowed it");
+    let _ = env.run(allow).success();
+    assert_eq!(env.run(by_agent.clone()).exit, 1, "the mode only suggests");
+    let allow = allow.into_iter().chain(["--mode", "auto_notify"]);
+    let _ = env.run(allow).success();
+    let made = env.run(by_agent).success().json();
+    assert_eq!(made["content"]["decay"], "stable");
+    // With the five of the prior, alpha is thirty.
+    let evidence = made["tallies"]["days"].as_object().unwrap();
+    let alpha: Vec<&Value> = evidence.values().map(|it| &it["alpha_milli"]).collect();
+    assert_eq!(alpha, [25_000]);
 }
 
 #[test]

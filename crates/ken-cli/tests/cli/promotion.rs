@@ -132,6 +132,14 @@ fn by_default_a_thread_is_a_bonus_and_strict_keeps_entries_to_it() {
         let found = found(thread);
         assert_eq!(result_ids(&found["results"]), [id.as_str()], "everybody's");
     }
+    let plain = add_lesson(&env, "Parcels are weighed before they leave");
+    let scope = &run_json(&env, &["show", &plain])["scope"]["value"];
+    assert_eq!(*scope, "workspace");
+    for thread in [&[][..], &["--thread", "billing"], &["--thread", "other"]] {
+        let query = ["search", "parcels are weighed"].iter().chain(thread);
+        let found = run_json(&env, &query.copied().collect::<Vec<&str>>());
+        assert_eq!(result_ids(&found["results"]), [plain.as_str()]);
+    }
 }
 
 #[test]
@@ -159,7 +167,44 @@ fn archiving_a_thread_names_what_is_worth_keeping() {
     let _ = env.run(["confirm", &kept]).success();
     let run = env.run(["archive", "--thread", "billing"]).success();
     assert!(run.stderr.contains("1 of them has proven useful"), "{run}");
-    assert!(run.stderr.contains(&kept), "{run}");
+    let advice = format!(
+        "run `ken restore {kept}` and `ken entry promote {kept} --to workspace` to keep it"
+    );
+    assert!(run.stderr.contains(&advice), "{run}");
+    let scope = || run_json(&env, &["show", &kept])["scope"]["value"].clone();
+    assert_eq!(scope(), "thread");
+    let _ = env.run(["restore", &kept]).success();
+    let promote = ["entry", "promote", &kept, "--to", "workspace"];
+    let _ = env.run(promote).success();
+    assert_eq!(scope(), "workspace");
+}
+
+#[test]
+fn what_is_unsure_or_about_the_work_itself_is_not_promoted() {
+    let env = folder_with_ledger();
+    let own = add_to_thread(&env, "In this thread amounts of money are in cents");
+    let unsure = add_to_thread(&env, "Refunds are idempotent for every bank");
+    for _ in 0..4 {
+        let _ = env.run(["feedback", &unsure, "--unhelpful"]).success();
+        env.wait_days(1);
+    }
+    for (id, why) in [
+        (
+            &own,
+            "its statement refers to the work it came from (`this thread`)",
+        ),
+        (
+            &unsure,
+            "its confidence is low (0.42; at least 0.50 is needed)",
+        ),
+    ] {
+        let _ = env.run(["confirm", id]).success();
+        let run = env.run(["entry", "promote", id, "--to", "workspace"]);
+        assert_eq!(run.exit, 1, "{run}");
+        assert!(run.stderr.contains(why), "{run}");
+        let shown = run_json(&env, &["show", id]);
+        assert_eq!(shown["scope"]["value"], "thread");
+    }
 }
 
 #[test]

@@ -8,7 +8,7 @@ const CLAIM: &str = "A retried payment is charged once because the request carri
 
 /// Returns a ledger with an agent's claim, the claim's id, and an open run with two agents and an
 /// orchestrator as witness.
-fn open_review() -> (TestEnvironment, String) {
+pub(super) fn open_review() -> (TestEnvironment, String) {
     let env = folder_with_ledger();
     let args = [
         "add",
@@ -232,7 +232,44 @@ fn outcomes_are_told_by_the_events_alone() {
     assert_eq!(past["cost_micros"], 250_000);
     assert_eq!(past["strategy"], "pairs");
     assert_eq!(past["thread"], "payments");
+    assert_eq!(past["roles"], serde_json::json!({"reviewer": 1}));
     assert_eq!(past["duration_ms"], 60_000);
+    // Neither the outcome nor a report about it has an event of its own.
+    let _ = env.run(["health", "report"]).success();
+    let memories = [".ken/semantic/v1", ".ken/episodic/v1"].map(|memory| {
+        let names = env.names(memory).into_iter();
+        let texts = names.map(|it| env.read(&format!("{memory}/{it}")));
+        texts.collect::<String>()
+    });
+    let types = memories.iter().flat_map(|it| it.lines()).map(|line| {
+        let event: serde_json::Value = serde_json::from_str(line).expect("an event");
+        event["type"].as_str().expect("a type").to_owned()
+    });
+    let types: Vec<String> = types.collect();
+    assert_eq!(types, ["entry.proposed", "run.closed"]);
+}
+
+#[test]
+fn a_run_ends_in_one_of_three_ways_and_tells_how_long_it_took() {
+    let env = folder_with_ledger();
+    for outcome in ["succeeded", "failed", "abandoned"] {
+        let _ = env.run(["run", "open", outcome, "--agent", "a"]).success();
+        let close = ["run", "close", outcome, "--outcome", outcome];
+        let _ = env.run(close).success();
+    }
+    let listed = env.run(["run", "list", "--format", "json"]).success();
+    let told = listed.stdout.lines().map(|line| {
+        let run: serde_json::Value = serde_json::from_str(line).expect("a run");
+        let outcome = run["outcome"].as_str().expect("an outcome").to_owned();
+        (outcome, run["duration_ms"].as_u64().expect("a duration"))
+    });
+    let told: Vec<(String, u64)> = told.collect();
+    let wanted = [("succeeded", 60_000), ("failed", 60_000), ("abandoned", 0)];
+    let wanted = wanted.map(|(outcome, took)| (outcome.to_owned(), took));
+    assert_eq!(told, wanted);
+    let listed = env.run(["run", "list"]).success();
+    let summary = "0 open, 3 closed, 1 of them succeeded";
+    assert!(listed.stderr.contains(summary), "{listed}");
 }
 
 #[test]
@@ -252,30 +289,6 @@ fn a_closed_run_is_never_changed() {
     assert!(undone.stderr.contains("cannot be undone"), "{undone}");
     std::fs::remove_dir_all(env.root().join(".ken/.local")).expect("local state");
     assert_eq!(list(), before);
-}
-
-#[test]
-fn a_finding_that_differs_in_case_and_punctuation_is_skipped() {
-    let env = folder_with_ledger();
-    let id = add_lesson(&env, "Charging twice is safe");
-    let open = ["run", "open", "work", "--agent", "a", "--agent", "b"];
-    let _ = env
-        .run(open.into_iter().chain(["--witness", "orchestrator"]))
-        .success();
-    for agent in ["agent:a", "agent:b"] {
-        let observe = ["run", "observe", "--statement", "charging  TWICE, is safe!"];
-        let more = ["--by", agent, "--run", "work"];
-        let _ = env.run(observe.into_iter().chain(more)).success();
-    }
-    let close = ["run", "close", "work", "--outcome", "succeeded"];
-    let _ = env.run(close).success();
-    let listed = env.run(["list", "--format", "json"]).success();
-    assert_eq!(listed.stdout.lines().count(), 1, "{listed}");
-    // A person who adds it by command is told.
-    let add = ["add", "--kind", "learning", "--cite", "pr:1", "--statement"];
-    let added = env.run(add.into_iter().chain(["charging  TWICE, is safe!"]));
-    let told = format!("similar to {id}");
-    assert!(added.success().stderr.contains(&told));
 }
 
 #[test]
@@ -313,6 +326,29 @@ fn feedback_counts_for_help_and_not_for_truth() {
     let log = env.run(["log", id.as_str(), "--all"]).success().stdout;
     assert!(log.contains("rated helpful"), "{log}");
     assert!(log.contains("rated unhelpful"), "{log}");
+}
+
+#[test]
+fn what_comes_from_a_run_carries_the_thread_of_the_run() {
+    let (env, _) = open_review();
+    let add = ["add", "Refunds are idempotent", "--cite", "pr:7"];
+    let add = add
+        .into_iter()
+        .chain(["--by", "agent:a", "--run", "review-1"]);
+    let id = env.run(add).success().line();
+    let shown = env.run(["show", &id]).success().stdout;
+    assert!(shown.contains("\nthread     payments\n"), "{shown}");
+    let found = "Amounts are integers in cents wherever the ledger adds them up";
+    for agent in ["agent:a", "agent:b"] {
+        let by = ["--by", agent, "--run", "review-1", "--statement", found];
+        let _ = env.run(["run", "observe"].into_iter().chain(by)).success();
+    }
+    let close = ["run", "close", "review-1", "--outcome", "succeeded"];
+    let _ = env.run(close).success();
+    let listed = env.run(["list", "--format", "json"]).success().stdout;
+    let of_thread = |line: &&str| line.contains(r#""thread":"payments""#);
+    assert_eq!(listed.lines().count(), 3, "{listed}");
+    assert_eq!(listed.lines().filter(of_thread).count(), 2, "{listed}");
 }
 
 #[test]
@@ -500,10 +536,13 @@ fn a_run_says_how_many_entries_it_used_and_left() {
         .run(["show", id.as_str()].into_iter().chain(as_a))
         .success();
     let severe = ["run", "observe", "--severity", "9", "--statement"];
-    let severe = severe
-        .into_iter()
-        .chain(["The proxy writes cookies to its log"]);
-    let _ = env.run(severe.chain(as_a)).success();
+    for finding in [
+        "The proxy writes cookies to its log",
+        "Backups of the till are never tested",
+    ] {
+        let severe = severe.into_iter().chain([finding]);
+        let _ = env.run(severe.chain(as_a)).success();
+    }
     let close = ["run", "close", "review-1", "--outcome", "succeeded"];
     let _ = env.run(close).success();
     let past = env
@@ -512,78 +551,8 @@ fn a_run_says_how_many_entries_it_used_and_left() {
         .json();
     assert_eq!(
         (&past["accessed"], &past["extracted"]),
-        (&1.into(), &1.into())
+        (&1.into(), &2.into())
     );
-}
-
-#[test]
-fn entries_that_say_the_same_are_listed_merged_and_told_apart() {
-    let env = folder_with_ledger();
-    let one = add_lesson(&env, "Retry the payment call twice after a network timeout");
-    let same = add_lesson(
-        &env,
-        "After a network timeout, retry the payment call twice",
-    );
-    let opposite = add_lesson(
-        &env,
-        "Never retry the payment call twice after a network timeout",
-    );
-    insta::assert_snapshot!(env.run(["health", "duplicates"]), @"
-    exit: 0
-    ----- stdout -----
-    same claim with probability 0.97
-      L-h9xr3ac9  After a network timeout, retry the payment call twice
-      L-205zr7j2  Retry the payment call twice after a network timeout
-    same claim with probability 0.97, may be opposites
-      L-d95shc1g  Never retry the payment call twice after a network timeout
-      L-h9xr3ac9  After a network timeout, retry the payment call twice
-    same claim with probability 0.97, may be opposites
-      L-d95shc1g  Never retry the payment call twice after a network timeout
-      L-205zr7j2  Retry the payment call twice after a network timeout
-    ----- stderr -----
-    3 pairs
-    hint: `ken entry merge L-205zr7j2 --into L-h9xr3ac9` merges the pair, `ken health duplicates --dismiss L-h9xr3ac9 L-205zr7j2` dismisses the pair
-    ");
-    insta::assert_snapshot!(env.run(["entry", "merge", same.as_str(), "--into", one.as_str()]), @"
-    exit: 0
-    ----- stdout -----
-    L-205zr7j2
-    ----- stderr -----
-    merged from L-h9xr3ac9
-    ");
-    insta::assert_snapshot!(env.run(["health", "duplicates"]), @"
-    exit: 0
-    ----- stdout -----
-    same claim with probability 0.97, may be opposites
-      L-d95shc1g  Never retry the payment call twice after a network timeout
-      L-205zr7j2  Retry the payment call twice after a network timeout
-    ----- stderr -----
-    1 pair
-    hint: `ken health duplicates --dismiss L-d95shc1g L-205zr7j2` dismisses the pair
-    ");
-    let merged = env
-        .run(["show", same.as_str(), "--format", "json"])
-        .success()
-        .json();
-    assert_eq!(merged["merged_into"], one.as_str());
-    let again = env.run(["entry", "merge", same.as_str(), "--into", opposite.as_str()]);
-    insta::assert_snapshot!(again, @"
-    exit: 1
-    ----- stderr -----
-    error: L-h9xr3ac9 is already merged into L-205zr7j2
-    ");
-    insta::assert_snapshot!(env.run(["entry", "supersede", one.as_str(), opposite.as_str()]), @"
-    exit: 0
-    ----- stdout -----
-    L-d95shc1g
-    ----- stderr -----
-    supersedes L-205zr7j2, which is kept
-    ");
-    insta::assert_snapshot!(env.run(["health", "duplicates", "--dismiss", one.as_str(), opposite.as_str()]), @"
-    exit: 0
-    ----- stderr -----
-    dismissed; the pair is not listed again
-    ");
 }
 
 #[test]
@@ -668,6 +637,12 @@ fn closing_the_run_of_another_session_says_so() {
 fn entries_that_keep_failing_sink_and_stay() {
     let env = folder_with_ledger();
     let id = add_lesson(&env, CLAIM);
+    let score = || {
+        let found = env.run(["search", CLAIM, "--mean", "--format", "json"]);
+        let found = found.success().json();
+        found["results"][0]["score"].as_f64().unwrap()
+    };
+    let before = score();
     for _ in 0..12 {
         let _ = env.run(["run", "open", "work", "--agent", "a"]).success();
         let note = ["run", "note", "work", "--agent", "agent:a", "--used", &id];
@@ -693,6 +668,30 @@ fn entries_that_keep_failing_sink_and_stay() {
     assert!(value < 0.2, "{value}");
     let shown = env.run(["show", "--explain", &id]).success().stdout;
     assert!(shown.contains("confidence    0.18"), "{shown}");
+    assert!(score() < before - 0.05, "{} after {before}", score());
+}
+
+#[test]
+fn a_run_counts_only_if_an_agent_was_shown_the_entry() {
+    let env = folder_with_ledger();
+    let id = add_lesson(&env, CLAIM);
+    let other = add_lesson(&env, "Color themes are read once, when the window opens.");
+    let policy = ["run", "policy", "--chances", "0", "--reviews", "2"];
+    let _ = env.run(policy).success();
+    let archived_after_showing = |shown: &str| {
+        let _ = env.run(["run", "open", "work", "--agent", "a"]).success();
+        let note = ["run", "note", "work", "--agent", "agent:a", "--saw", shown];
+        let _ = env.run(note).success();
+        let close = ["run", "close", "work", "--outcome", "succeeded"];
+        let _ = env.run(close).success();
+        let entry = env.run(["show", &id, "--format", "json"]).success().json();
+        entry["archived"]["because"].clone()
+    };
+    for _ in 0..2 {
+        assert_eq!(archived_after_showing(&other), serde_json::Value::Null);
+    }
+    assert_eq!(archived_after_showing(&id), serde_json::Value::Null);
+    assert_eq!(archived_after_showing(&id), "decay");
 }
 
 #[test]
@@ -721,4 +720,8 @@ fn a_confirmation_starts_the_count_of_silent_runs_anew() {
         restored.stderr.contains(&format!("`ken confirm {id}`")),
         "{restored}"
     );
+    let _ = env.run(["run", "policy", "--reviews", "3"]).success();
+    let _ = env.run(["confirm", &id]).success();
+    assert_eq!(show(2), serde_json::Value::Null);
+    assert_eq!(show(1), "decay", "the third, as configured");
 }

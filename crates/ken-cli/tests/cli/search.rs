@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::cli::support::{add_lesson, commit_all, folder_with_ledger, repository_with_ledger};
 use crate::mcp::client::McpTestClient;
 
-fn ledger_with_lessons() -> (TestEnvironment, Vec<String>) {
+pub(super) fn ledger_with_lessons() -> (TestEnvironment, Vec<String>) {
     let env = folder_with_ledger();
     let ids = [
         "A retried payment is charged twice unless the key of the request is kept.",
@@ -65,6 +65,16 @@ fn a_search_explores_only_in_a_run() {
     let _ = env.run(["run", "open", "work"]).success();
     assert_ne!(scores(&["--run", "work"]), mean);
     assert_eq!(scores(&["--run", "work", "--mean"]), mean);
+    let asked = |mut client: McpTestClient| {
+        client.shake_hands("claude-code");
+        let found = client.call("ken_search", json!({"query": "payment", "format": "json"}));
+        let _ = client.end();
+        found["structuredContent"]["results"][0]["score"].to_string()
+    };
+    let named = McpTestClient::start(env.ken().arg("mcp").env("KEN_RUN", "work"));
+    assert_eq!(asked(named), scores(&["--run", "work"])[0]);
+    let conversation = McpTestClient::start(env.ken().arg("mcp"));
+    assert_eq!(asked(conversation), mean[0], "nobody opened this run");
 }
 
 #[test]
@@ -122,6 +132,13 @@ fn what_is_rejected_is_withheld_and_tags_match_from_above() {
     let _ = env
         .run(["edit", &ids[1], "--tag", "cache/session"])
         .success();
+    let count = |tag: &str| {
+        let args = ["search", "session lock", "--tag", tag, "--format", "json"];
+        let answer = env.run(args).success().json();
+        answer["results"].as_array().map(Vec::len)
+    };
+    assert_eq!(["cache", "cache/session"].map(count), [Some(1); 2]);
+    assert_eq!(["cach", "payments"].map(count), [Some(0); 2]);
     let _ = env.run(["entry", "status", &ids[1], "rejected"]).success();
     let args = [
         "search",
@@ -230,90 +247,6 @@ fn a_workspace_has_its_own_weights() {
 }
 
 #[test]
-fn a_pin_raises_and_a_mute_withholds_and_neither_changes_what_is_true() {
-    let (env, ids) = ledger_with_lessons();
-    let ask = || {
-        let args = [
-            "search",
-            "the session cache and the window",
-            "--mean",
-            "--threshold",
-            "none",
-        ];
-        let answer = env.run(args.into_iter().chain(["--format", "json"]));
-        answer.success().json()
-    };
-    let before = ask();
-    let score = |answer: &serde_json::Value, id: &str| {
-        let results = answer["results"].as_array().unwrap().clone();
-        let hit = results.into_iter().find(|hit| hit["id"] == id);
-        hit.map(|hit| hit["score"].as_f64().unwrap())
-    };
-    let _ = env
-        .run(["entry", "pin", &ids[2], "--note", "for the release"])
-        .success();
-    let _ = env.run(["entry", "mute", &ids[1]]).success();
-    let after = ask();
-    let raised = score(&after, &ids[2]).unwrap() - score(&before, &ids[2]).unwrap();
-    assert!((raised - 0.15).abs() < 1e-9, "{raised}");
-    assert_eq!(score(&after, &ids[1]), None);
-    assert_eq!(after["withheld"][0]["why"], "muted");
-    let _ = env.run(["entry", "pin", &ids[2], "--off"]).success();
-    let _ = env.run(["entry", "mute", &ids[1], "--off"]).success();
-    assert_eq!(ask()["results"][0]["score"], before["results"][0]["score"]);
-    let shown = |id: &str| env.run(["show", id, "--format", "json"]).success().json();
-    let believed = |entry: serde_json::Value| {
-        let facts = ["status", "confirmation", "tallies", "history"];
-        facts.map(|it| entry[it].clone())
-    };
-    let fresh = believed(shown(&ids[1]));
-    let _ = env.run(["entry", "invalidate", &ids[1]]).success();
-    assert_eq!(ask()["withheld"][0]["why"], "invalidated");
-    assert_eq!(believed(shown(&ids[1])), fresh);
-}
-
-#[test]
-fn overlays_belong_to_one_clone_and_are_shown() {
-    let env = repository_with_ledger();
-    let (pinned, muted) = (
-        add_lesson(&env, "Retries are bounded"),
-        add_lesson(&env, "Timeouts are logged"),
-    );
-    commit_all(&env, "know");
-    let note = ["entry", "pin", &pinned, "--note", "for the release"];
-    let _ = env.run(note).success();
-    let _ = env.run(["entry", "mute", &muted]).success();
-    assert_eq!(env.git(["status", "--porcelain"]), "");
-    let run = env.run(["show", &pinned]).success();
-    assert!(run.stdout.contains("candidate  pinned\n"), "{run}");
-    assert!(run.stdout.contains("pin: for the release\n"), "{run}");
-    let run = env.run(["list"]).success();
-    assert!(run.stdout.contains("Timeouts are logged  muted"), "{run}");
-    // The overlays survive an index that is built anew.
-    std::fs::remove_dir_all(env.root().join(".ken/.index")).expect("the index is a folder");
-    let run = env.run(["list"]).success();
-    assert!(run.stdout.contains("Retries are bounded  pinned"), "{run}");
-    // Another clone has neither.
-    let _ = env.git(["clone", "-q", ".", "../other"]);
-    let other = env
-        .ken()
-        .current_dir(env.root().join("../other"))
-        .arg("list")
-        .output();
-    let other = String::from_utf8(other.expect("ken runs").stdout).expect("UTF-8");
-    assert!(other.contains("Retries are bounded"), "{other}");
-    assert!(
-        !other.contains("pinned") && !other.contains("muted"),
-        "{other}"
-    );
-    let _ = env.run(["entry", "pin", &pinned, "--off"]).success();
-    let run = env.run(["show", &pinned]).success();
-    assert!(!run.stdout.contains("pinned"), "{run}");
-    let again = env.run(["entry", "pin", &pinned, "--off"]);
-    assert_eq!(again.exit, 1, "{again}");
-}
-
-#[test]
 fn an_entry_of_two_fields_ranks_higher_where_both_are_asked_for() {
     let (env, ids) = ledger_with_lessons();
     let _ = env
@@ -335,6 +268,14 @@ fn an_entry_of_two_fields_ranks_higher_where_both_are_asked_for() {
     };
     assert!(boost("session lock in auth").abs() < 1e-12);
     assert!((boost("session lock in auth and database") - 0.05).abs() < 1e-12);
+    let best = |query: &str, more: &[&str]| ranked(&env, query, more)[0].clone();
+    for tag in ["auth", "database"] {
+        assert_eq!(best(tag, &[]).0, ids[1], "{tag}");
+        assert_eq!(best("session lock", &["--tag", tag]).0, ids[1], "{tag}");
+        let one = best(&format!("session lock in {tag}"), &[]);
+        let both = best("session lock in auth and database", &[]);
+        assert!(one.1 < both.1, "{one:?} {both:?}");
+    }
 }
 
 #[test]
@@ -457,6 +398,14 @@ fn a_role_ranks_its_kinds_first() {
         (first("researcher"), first("planner")),
         (spike.clone(), learning.clone())
     );
+    let briefed = |role: &str| {
+        let brief = ["brief", "SQLite fast enough ledger", "--for", role];
+        let text = env.run(brief).success().stdout;
+        let first = text.lines().find(|it| it.starts_with('['));
+        first.expect("an entry").to_owned()
+    };
+    assert!(briefed("researcher").starts_with(&format!("[{spike}]")));
+    assert!(briefed("planner").starts_with(&format!("[{learning}]")));
     // Without relevance both are equal, so the role decides.
     let equal = "semantic=0 thompson=1 freshness=0 status=0 thread=0 cooccurrence=0";
     let weights = ["config", "weights", "set"].into_iter();
@@ -486,6 +435,12 @@ fn rejected_and_stale_entries_are_withheld_and_the_others_found() {
             assert_eq!(answer["results"][0]["id"], ids[1].as_str(), "{status}");
             let text = answer["results"][0]["text"].as_str().expect("text");
             assert!(text.contains(&format!("learning, {status},")), "{text}");
+            let parts = answer["results"][0]["signals"]["parts"].as_array();
+            let mut parts = parts.expect("parts").iter();
+            let bonus = parts.find(|it| it["name"] == "status").expect("a part");
+            let bonus = (status, bonus["value"].as_f64().expect("a number"));
+            let wanted = [("candidate", 0.5), ("active", 0.8), ("verified", 1.0)];
+            assert!(wanted.contains(&bonus), "{bonus:?}");
         } else {
             assert_eq!(answer["results"], serde_json::json!([]), "{status}");
             assert_eq!(answer["withheld"][0]["why"], status);
@@ -546,6 +501,31 @@ fn an_explanation_lists_what_was_considered_and_too_weak() {
     assert!(left_out.contains("\"threshold\""), "{left_out}");
     let plain = env.run(query).success();
     assert!(!plain.stderr.contains("left out"), "{plain}");
+}
+
+#[test]
+fn what_means_the_same_is_found_without_a_common_word() {
+    let (env, _) = ledger_with_lessons();
+    let id = add_lesson(&env, "The cat sleeps on the sofa");
+    let found = |more: &[&str]| {
+        let args = ["search", "kitten naps", "--mean", "--format", "json"];
+        let answer = env.run(args.iter().chain(more)).success().json();
+        answer["results"].as_array().expect("results").clone()
+    };
+    let near = found(&[]);
+    assert_eq!(near.len(), 1, "{near:?}");
+    assert_eq!(near[0]["id"], id.as_str());
+    assert_eq!(near[0]["coverage"], 0.0, "no word in common");
+    let cosine = |hit: &serde_json::Value| hit["cosine"].as_f64().expect("a number");
+    assert!(cosine(&near[0]) > 0.3, "{near:?}");
+    let all = found(&["--threshold", "none"]);
+    assert_eq!((all.len(), &all[0]["id"]), (4, &json!(id)), "{all:?}");
+    assert!(all[1..].iter().all(|hit| cosine(hit) < cosine(&all[0])));
+    let mut client = McpTestClient::older(&env, "claude-code");
+    let said = client.said("ken_search", json!({"query": "kitten naps"}));
+    assert!(said.contains(&format!("[{id}]")), "{said}");
+    let _ = env.run(["config", "model", "use", "none"]).success();
+    assert!(found(&[]).is_empty(), "words alone find nothing");
 }
 
 #[test]
@@ -615,7 +595,20 @@ fn an_experiment_says_how_sure_it_is_wherever_it_is_listed() {
     let overview = env.run(["brief", "--by", "agent:x"]);
     let mut client = McpTestClient::older(&env, "claude-code");
     let tool = client.said("ken_search", json!({"query": "SQLite fast enough"}));
-    for text in [context.stdout, overview.stdout, tool] {
+    let brief = env.run(["brief", "SQLite fast enough"]);
+    let review = client.prompt("review", json!({"task": "SQLite fast enough"}));
+    let prompted = json!({
+        "session_id": "s1", "cwd": env.root(), "prompt": "SQLite fast enough",
+    });
+    let prompted = env.run_with(&prompted.to_string(), ["hook", "claude-code", "prompt"]);
+    for text in [
+        context.stdout,
+        overview.stdout,
+        tool,
+        brief.stdout,
+        review,
+        prompted.stdout,
+    ] {
         assert!(text.contains(certainty) && text.contains(rule), "{text}");
     }
     let listed = client.read("ken://index");
@@ -624,6 +617,15 @@ fn an_experiment_says_how_sure_it_is_wherever_it_is_listed() {
     let lesson = add_lesson(&env, "SQLite is fast enough for small ledgers.");
     let both = client.said("ken_search", json!({"query": "SQLite fast enough"}));
     assert!(both.contains(&lesson) && both.contains("[S-"), "{both}");
+    let detail = r#"{"question":"Is it durable?","answer":"yes","confidence":"conclusive"}"#;
+    let spike = ["add", "Zebra ledgers survive a crash.", "--kind", "spike"];
+    let spike = spike
+        .into_iter()
+        .chain(["--cite", "pr:8", "--detail", detail]);
+    let _ = env.run(spike).success();
+    let sure = env.run(["search", "--context", "zebra ledgers survive a crash"]);
+    let sure = sure.success().stdout;
+    assert!(sure.contains(", conclusive: Zebra ledgers"), "{sure}");
     let other = folder_with_ledger();
     let _ = add_lesson(&other, "SQLite is fast enough.");
     let plain = other.run(["search", "--context", "SQLite fast enough"]);

@@ -218,6 +218,24 @@ fn contrary_entries_that_nobody_flagged_are_marked_in_search_and_briefing() {
             assert!(run.stdout.contains(&mark), "{run}");
         }
     }
+    // Neither a later confirmation nor more confidence hides the other side.
+    env.wait_days(31);
+    let _ = env.run(["confirm", &one]).success();
+    let _ = env.run(["run", "open", "work", "--agent", "a"]).success();
+    let used = ["run", "note", "work", "--agent", "agent:a", "--used", &one];
+    let _ = env.run(used).success();
+    let close = ["run", "close", "work", "--outcome", "succeeded"];
+    let _ = env.run(close).success();
+    let run = env
+        .run(["search", "indent the importer", "--context"])
+        .success();
+    for mean in ["confidence 0.55, from", "confidence 0.50, from"] {
+        assert!(run.stdout.contains(mean), "{mean}: {run}");
+    }
+    for against in [&one, &other] {
+        let mark = format!("CONFLICTS with [{against}]");
+        assert!(run.stdout.contains(&mark), "{run}");
+    }
     let dismiss = ["health", "contradictions", "--dismiss", &one, &other];
     let _ = env.run(dismiss).success();
     let args = ["search", "indent the importer", "--context"];
@@ -270,6 +288,75 @@ fn the_cap_the_budget_and_what_they_left_out() {
 }
 
 #[test]
+fn beyond_the_cap_every_category_keeps_a_place() {
+    let env = folder_with_ledger();
+    for shop in ["A", "B", "C", "D", "E", "F", "G"] {
+        let statement = format!("Payment of shop {shop} was charged twice by a retry.");
+        let _ = add_lesson(&env, &statement);
+    }
+    let detail = r#"{"question":"Is it charged?","answer":"yes","confidence":"conclusive"}"#;
+    let spike = [
+        "add",
+        "A payment is charged twice in tests",
+        "--kind",
+        "spike",
+    ];
+    let spike = spike
+        .into_iter()
+        .chain(["--cite", "pr:7", "--detail", detail]);
+    let spike = env.run(spike).success().line();
+    let asked = "payment of a shop charged twice by a retry";
+    for command in [&["search", "--context", asked][..], &["brief", asked]] {
+        let text = env.run(command).success().stdout;
+        let shown: Vec<&str> = text.lines().filter(|it| it.starts_with('[')).collect();
+        assert_eq!(shown.len(), 5, "{text}");
+        let last = format!("[{spike}]");
+        assert!(shown[4].starts_with(&last), "the lowest score: {text}");
+    }
+}
+
+#[test]
+fn every_tier_costs_about_as_many_tokens_as_it_promises() {
+    let env = folder_with_ledger();
+    let body = "The gateway keeps no state between two requests, so the client has to. ".repeat(12);
+    let add = ["add", "--kind", "learning", "--cite", "pr:7", "--statement"];
+    let add = add.into_iter().chain([STATEMENT, "--body", body.as_str()]);
+    let _ = env.run(add).success();
+    let ask = |more: &[&str]| {
+        let args = [
+            "search",
+            "payment charged twice",
+            "--mean",
+            "--format",
+            "json",
+        ];
+        let answer = env.run(args.into_iter().chain(more.iter().copied()));
+        answer.success().json()
+    };
+    let tokens = |tier: &str| {
+        let answer = ask(&["--tier", tier]);
+        assert_eq!(answer["tier"], tier);
+        answer["tokens"].as_u64().expect("a number")
+    };
+    let summary = ask(&["--tier", "summary"]);
+    let line = summary["results"][0]["text"].as_str().expect("a line");
+    let (_, title) = line.split_once(": ").expect("a title");
+    let said = ken_engine::hooks::count_tokens(title);
+    assert!(said.abs_diff(15) <= 5, "{said}: {title}");
+    let (short, preview, all) = (tokens("summary"), tokens("standard"), tokens("full"));
+    assert!(short <= 45, "with its header: {short}");
+    assert!(preview.abs_diff(75) <= 10, "{preview}");
+    assert!(all >= 200, "{all}");
+    assert_eq!(ask(&[])["tier"], "standard", "one source");
+    let other = "A payment charged twice is refunded by the nightly job.";
+    let other = ["add", other, "--cite", "pr:5", "--by", "agent:x"];
+    let _ = env.run(other).success();
+    let answer = ask(&[]);
+    assert_eq!(answer["tier"], "summary", "two sources: {answer}");
+    assert!(answer["results"][0]["score"].as_f64().expect("a score") > 0.5);
+}
+
+#[test]
 fn raw_signals_are_shown_only_to_who_asks_for_them() {
     let env = folder_with_ledger();
     let friction = [
@@ -298,6 +385,8 @@ fn raw_signals_are_shown_only_to_who_asks_for_them() {
     assert_eq!(result_ids(&answer), [""; 0]);
     assert_eq!(answer["withheld"][0]["why"], "raw");
     assert_eq!(result_ids(&ask(&["--memory", "episodic"])), [&id]);
+    assert_eq!(result_ids(&ask(&["--kind", "friction"])), [&id]);
+    assert_eq!(result_ids(&ask(&["--kind", "learning"])), [""; 0]);
     let list = |more: &[&str]| {
         let args = ["list", "--by", "agent:x"].into_iter();
         env.run(args.chain(more.iter().copied())).success().stdout

@@ -258,6 +258,33 @@ fn a_merge_keeps_anchors_and_steps_and_shows_the_citations_of_both() {
 }
 
 #[test]
+fn a_merge_of_a_merge_names_all_it_absorbed() {
+    let env = folder_with_ledger();
+    let [first, second, third] = [
+        "Retries are bounded",
+        "Timeouts are logged",
+        "Queues are drained",
+    ]
+    .map(|it| add_lesson(&env, it));
+    for (from, into) in [(&first, &second), (&second, &third)] {
+        let _ = env.run(["entry", "merge", from, "--into", into]).success();
+    }
+    let show = |id: &str| env.run(["show", id, "--format", "json"]).success().json();
+    let merged = show(&third)["merged_from"].to_string();
+    assert!(
+        merged.contains(&first) && merged.contains(&second),
+        "{merged}"
+    );
+    let absorbed = show(&first);
+    assert_eq!(absorbed["merged_into"], third.as_str());
+    assert_eq!(absorbed["status"]["value"], "candidate", "not rejected");
+    assert_eq!(absorbed["statement"], "Retries are bounded");
+    assert_eq!(absorbed["citations"][0]["evidence_ref"], "3fce3b5");
+    let log = env.run(["log", &third, "--format", "json"]).success();
+    assert!(log.stdout.contains(r#""strategy":"keep_target""#), "{log}");
+}
+
+#[test]
 fn entries_do_not_vanish_in_merges_of_both_directions() {
     for (merge, name) in [("merge", "--into"), ("supersede", "")] {
         let env = folder_with_ledger();

@@ -177,6 +177,16 @@ fn a_condition_that_cannot_be_checked_ages_and_is_marked_for_agents() {
     let on = ["--depends-on", "pkg:cargo/tokio@>=1.40"];
     let id = add_lesson_with(&env, "A retried payment waits for the runtime.", &on);
     let free = add_lesson_with(&env, "A retried payment is never seen.", &[]);
+    let norm = [
+        "add",
+        "--kind",
+        "commit-norm",
+        "--cite",
+        "pr:9",
+        "--statement",
+    ];
+    let norm = norm.into_iter().chain(["Payments name the runtime"]);
+    let norm = env.run(norm.chain(on)).success().line();
     for (days, wanted) in [(0, 1.0), (90, 0.5), (90, 0.25)] {
         env.wait_days(days);
         for id in [&id, &free] {
@@ -187,9 +197,13 @@ fn a_condition_that_cannot_be_checked_ages_and_is_marked_for_agents() {
     let asked = "why a retried payment waits for the runtime";
     let brief = env.run(["brief", asked]).success().stdout;
     let context = env.run(["search", "--context", asked]).success().stdout;
+    let prompt = json!({"session_id": "s1", "cwd": env.root(), "prompt": asked}).to_string();
+    let hook = env.run_with(&prompt, ["hook", "claude-code", "prompt"]);
+    let hook = hook.success().json()["hookSpecificOutput"]["additionalContext"].clone();
+    let hook = hook.as_str().expect("a context").to_owned();
     let mut client = McpTestClient::older(&env, "claude-code");
     let tool = client.said("ken_search", json!({ "query": asked }));
-    for text in [brief, context, tool] {
+    for text in [brief, context, tool, hook] {
         let line = |id: &str| {
             let mut lines = text.lines();
             let line = lines.find(|it| it.starts_with(&format!("[{id}]")));
@@ -200,6 +214,7 @@ fn a_condition_that_cannot_be_checked_ages_and_is_marked_for_agents() {
             !line(&free).contains("unchecked"),
             "no code to check: {text}"
         );
+        assert!(!line(&norm).contains("unchecked"), "a rule: {text}");
     }
 }
 
@@ -246,8 +261,21 @@ fn one_broken_condition_is_seen_wherever_entries_are_read() {
         "{brief}"
     );
     // A reader is told that something may be stale, never what to do about it.
-    for advice in ["reanchor", "retract", "ask a person"] {
-        assert!(!brief.contains(advice), "{brief}");
+    let mut client = McpTestClient::older(&env, "claude-code");
+    let query = json!({"query": "retried payment is refused"});
+    let found = client.said("ken_search", query);
+    let checked = client.said("ken_check", json!({}));
+    assert!(
+        found.contains("2 entries withheld because the code changed"),
+        "{found}"
+    );
+    for id in both {
+        assert!(checked.contains(&format!("[{id}]")), "{checked}");
+    }
+    for text in [brief, found, checked] {
+        for advice in ["reanchor", "retract", "ask a person"] {
+            assert!(!text.contains(advice), "{text}");
+        }
     }
 }
 

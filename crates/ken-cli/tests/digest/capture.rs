@@ -139,6 +139,14 @@ fn what_is_accepted_cites_the_transcript_in_the_agents_name_and_is_not_approved(
         .success()
         .json();
     assert_eq!(accepted["entries"].as_array().unwrap().len(), 4);
+    let listed = env.run(["list", "--format", "json"]).success().stdout;
+    let kind = |line: &str| serde_json::from_str::<Value>(line).unwrap()["kind"].clone();
+    let mut kinds: Vec<String> = listed.lines().map(|it| kind(it).to_string()).collect();
+    kinds.sort_unstable();
+    assert_eq!(
+        kinds.join(" "),
+        r#""bug" "convention" "convention" "technique""#
+    );
     for id in accepted["entries"].as_array().unwrap() {
         let entry = env
             .run(["show", id.as_str().unwrap(), "--format", "json"])
@@ -188,6 +196,30 @@ fn notes_are_taken_apart_like_documents() {
         ]
     );
     assert_eq!(told["source"], "notes");
+}
+
+#[test]
+fn notes_that_differ_from_an_entry_in_case_and_punctuation_are_known() {
+    let env = repository_with_transcripts();
+    let known = [
+        "add",
+        "--kind",
+        "convention",
+        "--statement",
+        "Never log the card number",
+        "--cite",
+        "pr:1",
+    ];
+    let _ = env.run(known).success();
+    env.write(
+        "notes.md",
+        "# What I learned\n\n- never LOG the card number!\n",
+    );
+    let told = capture_json(&env, "notes.md");
+    assert_eq!(
+        (inbox_statements(&told).len(), &told["known"]),
+        (0, &1.into())
+    );
 }
 
 #[test]
@@ -376,6 +408,13 @@ fn lessons_and_spikes_answer_and_raw_signals_and_waiting_claims_do_not() {
         !found.contains("connection to the database refused"),
         "{found}"
     );
+    let brief = env.run(["brief", "webhook tests database"]);
+    let brief = brief.success().stdout;
+    assert!(brief.contains("[L-") && brief.contains("[S-"), "{brief}");
+    assert!(brief.contains(", conclusive: "), "{brief}");
+    for raw in ["ECONNREFUSED", "connection to the database refused"] {
+        assert!(!brief.contains(raw), "{brief}");
+    }
 }
 
 /// Returns a transcript with `text` wherever a person, a shell or a file supplies text.

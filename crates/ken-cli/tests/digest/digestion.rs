@@ -53,6 +53,11 @@ fn reduce_lands_in_staging_and_never_in_the_ledger() {
         (again["staged"].as_array().unwrap().len(), &again["waiting"]),
         (0, &7.into())
     );
+    let both = reduce.into_iter().chain([".github/CONTRIBUTING.md"]);
+    let both = env.run(both.chain(["--format", "json"])).success().json();
+    assert_eq!(both["sources"], 2);
+    let cite = both["staged"][0]["cite"].as_str().unwrap();
+    assert!(cite.starts_with("doc:.github/CONTRIBUTING.md#L"), "{cite}");
     let ignored = env.git(["status", "--porcelain", "--", ".ken/.local"]);
     assert_eq!(ignored, "", "what waits is nobody else's business");
 }
@@ -116,12 +121,31 @@ fn each_step_starts_from_what_is_on_disk() {
             .join(format!(".ken/.local/staging/semantic/{victim}.json")),
     )
     .unwrap();
+    let reflect = ["knowledge", "reflect", "--format", "json"];
+    let reflected = env.run(reflect).success().json();
+    assert_eq!(reflected["staged"], before.len() - 1, "what was removed");
     let _ = env.run(["import", "--review"]).success();
     assert_eq!(
         inbox_claims(&env),
         before,
         "the same source gives the same claims under the same names"
     );
+    let known = add_claim(&env, "learning", "Parcels are weighed before they leave.");
+    let forget = || std::fs::remove_dir_all(env.root().join(".ken/.index")).unwrap();
+    for step in [reflect, ["knowledge", "verify", "--format", "json"]] {
+        let told = env.run(step).stdout;
+        forget();
+        assert_eq!(env.run(step).stdout, told, "{step:?}");
+    }
+    forget();
+    let reweave = ["knowledge", "reweave", "--entry", known.as_str()];
+    let reweave = reweave.into_iter().chain(["--evidence", "pr:9"]);
+    let _ = env.run(reweave).success();
+    env.wait_days(91);
+    forget();
+    let archive = ["knowledge", "archive", "--older-than", "90"];
+    let archived = env.run(archive).success().stdout;
+    assert!(archived.contains(&known), "{archived}");
 }
 
 #[test]
@@ -180,6 +204,8 @@ fn reflect_links_dedupes_and_finds_contradictions() {
     let kept: serde_json::Value =
         serde_json::from_str(&env.read(".ken/.local/reflect/report.json")).unwrap();
     assert_eq!(kept, report);
+    let compared = env.run(["inbox", "compare", "--format", "json"]);
+    assert_eq!(compared.success().json(), report);
 }
 
 #[test]
@@ -209,6 +235,13 @@ fn reweave_adds_evidence_and_words() {
         .success();
     let told = env.run(["show", &id, "--format", "json"]).success().json();
     assert_eq!(told["citations"].as_array().unwrap().len(), 2, "{told}");
+    let added = &told["provenance"][1];
+    assert_eq!(
+        (&added["evidence_type"], &added["evidence_ref"]),
+        (&"commit".into(), &"3fce3b5".into())
+    );
+    assert_eq!(told["citations"][1]["evidence_type"], "commit");
+    assert_eq!(told["citations"][1]["evidence_ref"], "3fce3b5");
     let _ = env
         .run([
             "knowledge",
@@ -224,6 +257,7 @@ fn reweave_adds_evidence_and_words() {
     let told = env.run(["show", &id, "--format", "json"]).success().json();
     assert_eq!(told["statement"], "Charging twice needs a key.");
     assert_eq!(told["citations"].as_array().unwrap().len(), 3);
+    assert_eq!(told["provenance"][2]["evidence_ref"], "9");
 }
 
 #[test]

@@ -35,6 +35,9 @@ fn a_pair_is_shown_side_by_side_flagged_once_and_gone_when_dismissed() {
         "{again}"
     );
     assert!(!again.stdout.contains("new"), "{again}");
+    std::fs::remove_dir_all(env.root().join(".ken/.index")).expect("the index is a folder");
+    let rebuilt = env.run(["health", "contradictions"]).success();
+    assert_eq!(rebuilt.stdout, again.stdout, "the flag is in the ledger");
     let _ = env
         .run(["health", "contradictions", "--dismiss", first, second])
         .success();
@@ -130,6 +133,16 @@ fn competitors_come_with_id_title_and_confidence() {
             run.stdout.contains(&format!("  competing_with: [{one}] ")),
             "{run}"
         );
+        let args = search.into_iter().chain([tier, "--format", "json"]);
+        let answer = env.run(args).success().json();
+        let results = answer["results"].as_array().expect("results");
+        let of_one = results.iter().find(|it| it["id"] == one.as_str());
+        let title = "Indent the importer with spaces, which its diff tool aligns";
+        assert_eq!(
+            of_one.expect("the first entry is found")["competing_with"],
+            serde_json::json!([{"id": other, "title": title, "confidence": 0.5}]),
+            "{tier}"
+        );
     }
     let run = env
         .run(search.into_iter().chain(["summary", "--context"]))
@@ -141,6 +154,37 @@ fn competitors_come_with_id_title_and_confidence() {
         .run(search.into_iter().chain(["full", "--context"]))
         .success();
     assert!(run.stdout.contains("competing_with"), "{run}");
+}
+
+#[test]
+fn opposite_polarity_contradicts_if_more_than_three_tenths_of_the_tags_are_shared() {
+    let tags: Vec<String> = (0..10).map(|it| format!("tag{it}")).collect();
+    for (polarity, common, is_found) in [
+        ("negative", 3, false),
+        ("negative", 4, true),
+        ("positive", 4, false),
+    ] {
+        let env = repository_with_ledger();
+        let add = |statement: &str, polarity: &str, tags: &[String]| {
+            let mut args = vec!["add", statement, "--kind", "learning", "--cite", "pr:3"];
+            args.extend(["--polarity", polarity]);
+            args.extend(tags.iter().flat_map(|it| ["--tag", it.as_str()]));
+            let _ = env.run(args).success();
+        };
+        add(
+            "Pooling connections speeds the importer up",
+            "positive",
+            &tags,
+        );
+        add(
+            "The importer starves when connections are pooled",
+            polarity,
+            &tags[..common],
+        );
+        let run = env.run(["health", "contradictions"]).success();
+        let found = run.stdout.starts_with("polarity: ");
+        assert_eq!(found, is_found, "{polarity}, {common} of 10: {run}");
+    }
 }
 
 #[test]

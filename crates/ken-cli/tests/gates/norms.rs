@@ -359,6 +359,14 @@ fn norms_of_every_kind_carry_a_check_and_only_they_do() {
         let shown = env.run(["show", &id, "--format", "json"]).success();
         assert!(shown.stdout.contains("\"diff-size\""), "{shown}");
     }
+    commit_all(&env, "feat: norms");
+    let _ = env.git(["checkout", "-q", "-b", "work"]);
+    env.write("a.txt", &"x\n".repeat(11));
+    let run = verify_change(&env);
+    let told = gate_findings(&run, GATE).len();
+    assert_eq!((run.exit, told), (1, 4), "every kind blocks: {run}");
+    env.write("a.txt", &"x\n".repeat(10));
+    assert_eq!(verify_change(&env).exit, 0);
     let run = env.run(["add", "--content", &content.replace("KIND", "learning")]);
     assert_ne!(run.exit, 0, "{run}");
     let wrong = content.replace("KIND", "commit-norm").replace(

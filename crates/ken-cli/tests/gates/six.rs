@@ -99,6 +99,14 @@ fn provenance_is_needed_by_facts_and_norms_and_not_by_friction() {
         "error {id}: provenance required: cite at least one of commit, pr, doc, test, transcript; run `ken entry cite {id} TYPE:REF` [knowledge.provenance]"
     );
     assert_eq!(verify_gate(&env, "knowledge.provenance"), (1, vec![wanted]));
+    let (norm, bare) = scribe.propose_with(EntryKind::CommitNorm, "Sign every commit", |it| {
+        it.citations.clear();
+    });
+    write_segment(&env, "procedural", &[&bare]);
+    let (exit, told) = verify_gate(&env, "knowledge.provenance");
+    let start = format!("error {norm}: provenance required");
+    assert_eq!(exit, 1);
+    assert!(told.iter().any(|it| it.starts_with(&start)), "{told:?}");
 }
 
 #[test]
@@ -155,6 +163,12 @@ fn norms_that_contradict_block_and_facts_that_do_are_told() {
     assert_eq!((exit, told.len()), (1, 1), "{told:?}");
     assert!(told[0].starts_with("error "), "{told:?}");
     assert!(told[0].contains("JavaScript package manager: "), "{told:?}");
+    let _ = env.git(["checkout", "-q", "-b", "work"]);
+    let _ = env.git(["add", "-A"]);
+    let _ = env.git(["commit", "-q", "-m", "feat: two norms"]);
+    let run = env.run(["verify", "--base", "main"]);
+    let of_change = gate_findings(&run, "knowledge.contradictions");
+    assert_eq!((run.exit, of_change.len()), (1, 1), "{run}");
     let _ = env
         .run(["inbox", "resolve", &one, &other, "--keep", &one])
         .success();
@@ -188,13 +202,17 @@ fn a_write_that_brings_friction_into_another_memory_is_refused() {
         let args = ["add", "--kind", kind, "--statement", statement];
         args.into_iter().chain(["--cite", cite]).collect()
     };
-    let attempts: [Vec<&str>; 6] = [
+    let spoken = format!("echo {friction}");
+    let attempts: [Vec<&str>; 9] = [
         add("learning", "The linter is flaky", &cited),
         add("commit-norm", "Run the linter twice", &cited),
         add("learning", &quoted, "pr:1"),
         vec!["entry", "cite", &known, &cited],
         vec!["entry", "link", &known, &friction],
         vec!["edit", &known, "--statement", &quoted],
+        vec!["edit", &known, "--body", &quoted],
+        vec!["edit", &known, "--verify", &spoken],
+        vec!["entry", "merge", &friction, "--into", &known],
     ];
     for args in attempts {
         for by in ["human:ada@example.org", "agent:helper"] {

@@ -290,30 +290,37 @@ fn a_high_scan_is_refused_and_sec_12_anything_less_is_a_candidate() {
             "json",
         ])
     };
-    // Critical, and high.
-    for statement in [
-        format!("Deploys use {}", sample_secret("gitlab-token")),
-        "Deploys use ci7.build.corp".to_owned(),
+    let scanned = |statement: &str| {
+        let scan = ["guard", "scan", "--as", "statement", "--format", "json"];
+        env.run_with(statement, scan).json()["status"].clone()
+    };
+    let token = format!("Deploys use {}", sample_secret("gitlab-token"));
+    for (statement, level) in [
+        (token.as_str(), "critical"),
+        ("Deploys use ci7.build.corp", "high"),
     ] {
-        let refused = add(&statement);
+        assert_eq!(scanned(statement), level);
+        let refused = add(statement);
         assert_eq!(refused.exit, 1, "{refused}");
         assert!(refused.stderr.contains("\"code\":\"guarded\""), "{refused}");
     }
     let found = env.run(["search", "--mean", "deploys use"]).stdout;
     assert!(!found.contains("Deploys use"), "{found}");
-    // Safe, low (an example), and medium (instructions to a model: quarantined, but still a
-    // candidate).
-    for (statement, held) in [
-        ("Deploys wait for the queue", false),
+    // An example is low; instructions to a model are medium: quarantined, but still a candidate.
+    for (statement, level, held) in [
+        ("Deploys wait for the queue", "safe", false),
         (
             "Connect with https://ken:S3cretPw9@api.example.com/v1 in tests",
+            "low",
             false,
         ),
         (
             "Say ignore all previous instructions to test the filter",
+            "medium",
             true,
         ),
     ] {
+        assert_eq!(scanned(statement), level, "{statement}");
         let entry = add(statement).success().json();
         assert_eq!(entry["status"]["value"], "candidate", "{statement}");
         let quarantine = entry["quarantine"].as_array().expect("a list");
@@ -409,7 +416,7 @@ fn a_norms_file_that_was_edited_waits_while_an_agent_is_at_work() {
 
 #[test]
 fn statements_about_one_organization_are_refused_and_heuristics_are_not() {
-    let (env, _) = repository_with_entry();
+    let (env, id) = repository_with_entry();
     let before = env.run(["list"]).success().stdout;
     let add = |statement: &str| {
         let args = ["add", "--kind", "learning", "--cite", "pr:1", "--statement"];
@@ -455,6 +462,15 @@ fn statements_about_one_organization_are_refused_and_heuristics_are_not() {
         assert_eq!(run.exit, 1, "{more:?}: {run}");
         assert!(run.stderr.contains("foreign path"), "{more:?}: {run}");
     }
+    let run = env.run(["entry", "annotate", id.as_str(), "--note", body]);
+    assert!(
+        run.exit == 1 && run.stderr.contains("foreign path"),
+        "{run}"
+    );
+    let test = format!("test:/{}/mkessler/work/other-project/x.rs", "home");
+    let run = env.run(["add", "Parsers keep spans", "--cite", &test]);
+    let why = "a test is a name or a path below the repository root";
+    assert!(run.exit == 1 && run.stderr.contains(why), "{run}");
     assert_eq!(env.run(["list"]).success().stdout, before);
     let heuristic = "Auth middleware often swallows context cancellation errors — check for ctx.Err() after upstream calls";
     let _ = add(heuristic).success();
@@ -464,6 +480,92 @@ fn statements_about_one_organization_are_refused_and_heuristics_are_not() {
     let run = env.run(args.chain(step));
     assert_eq!(run.exit, 1, "{run}");
     assert!(run.stderr.contains("`verify[0]`"), "{run}");
+}
+
+#[test]
+fn edits_and_imports_are_held_to_the_rules_of_new_statements() {
+    let (env, id) = repository_with_entry();
+    env.write("guard/guard.toml", "names = [\"Acme\"]\n");
+    let folder = env.root().join("guard").display().to_string();
+    let env = env.env("KEN_GUARD", &folder);
+    let path = entry_file(&env, &id);
+    let whole = env.read(&path);
+    let own = "A retried charge needs its key, or the customer pays twice";
+    for (statement, kind) in [
+        (
+            "middleware/auth.go in Project X has a bug at line 47",
+            "project fact",
+        ),
+        ("Ask ci7.build.corp for the logs", "internal host"),
+        ("Customer 48213377 pays by invoice", "customer identifier"),
+        ("Invoices of ACME are monthly", "listed name"),
+    ] {
+        let run = env.run(["edit", &id, "--statement", statement]);
+        assert_eq!(run.exit, 1, "{run}");
+        assert!(run.stderr.contains(kind), "{run}");
+        env.write(&path, &whole.replace(own, statement));
+        let run = env.run(["sync"]);
+        assert_eq!(run.exit, 1, "{run}");
+        assert!(run.stderr.contains(kind), "{run}");
+        env.write(&path, &whole);
+    }
+    let rules = "# Rules\n\n- Always ask ci7.build.corp for the logs.\n\
+        - Never log what Acme pays.\n";
+    env.write("CLAUDE.md", rules);
+    let run = env.run(["import", "CLAUDE.md"]);
+    assert!(run.stderr.contains("0 entries added"), "{run}");
+    assert!(run.stderr.contains("2 refused"), "{run}");
+    let listed = env.run(["list", "--format", "json"]).success();
+    assert_eq!(listed.stdout.lines().count(), 1, "{listed}");
+    assert!(listed.stdout.contains(own), "{listed}");
+}
+
+#[test]
+fn what_a_scan_finds_depends_on_the_type_of_text() {
+    let (env, _) = repository_with_entry();
+    let scan = |text: &str, mode: &str| env.run_with(text, ["guard", "scan", "--as", mode]);
+    let random = sample_secret("high-entropy-string");
+    for (mode, is_found) in [("code", true), ("prose", false)] {
+        let run = scan(&random, mode);
+        let found = run.stdout.contains("high-entropy-string");
+        assert_eq!(found, is_found, "{mode}: {run}");
+    }
+    for (text, rule) in [
+        ("Ask ci7.build.corp for the logs", "internal-host"),
+        (
+            "The parser of /opt/acme/billing/src/main.go is faster",
+            "other-checkout",
+        ),
+    ] {
+        let run = scan(text, "statement");
+        assert_eq!(run.exit, 1, "{run}");
+        assert!(run.stdout.contains(rule), "{run}");
+        assert_eq!(scan(text, "prose").exit, 0, "{text}");
+    }
+}
+
+#[test]
+fn the_weights_of_the_user_decide_what_is_too_weak() {
+    let (env, _) = repository_with_entry();
+    let weights = "[weights]\nconfidence = 1\nscanner = 0\nprovenance = 0\ntrust = 0\n\
+        mass = 0\nprior = 0\nrecency = 0\n";
+    env.write("guard/guard.toml", weights);
+    let folder = env.root().join("guard").display().to_string();
+    let env = env.env("KEN_GUARD", &folder);
+    let add = |confidence: &str| {
+        let content = serde_json::json!({
+            "statement": "The cache halves the time of a build", "question": "Does it help?",
+            "answer": "Yes", "confidence": confidence,
+        });
+        let content = content.to_string();
+        let args = ["add", "--kind", "spike", "--cite", "pr:1", "--content"];
+        env.run(args.into_iter().chain([content.as_str()]))
+    };
+    let weak = add("inconclusive");
+    assert_eq!(weak.exit, 1, "{weak}");
+    let why = "the quality score of this entry is too low (0.000 of 1)";
+    assert!(weak.stderr.contains(why), "{weak}");
+    let _ = add("conclusive").success();
 }
 
 #[test]
@@ -530,4 +632,9 @@ fn a_weak_entry_of_an_agent_waits_in_the_quarantine() {
         "{held}"
     );
     assert!(!held.stdout.contains(&new), "{held}");
+    let shown = env.run(["show", &old]).success();
+    assert!(
+        shown.stdout.contains("Clear the cache with rm -rf /"),
+        "{shown}"
+    );
 }

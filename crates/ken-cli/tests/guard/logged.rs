@@ -115,13 +115,16 @@ fn no_word_of_anybody_is_in_the_log() {
 
 #[test]
 fn nothing_is_said_unless_somebody_asks_and_never_on_standard_output() {
-    let (env, _) = repository_with_entry();
+    let (env, id) = repository_with_entry();
     let quiet = env.run(["search", "charge"]);
     assert!(!quiet.stderr.contains("INFO"), "{quiet}");
     let env = env.env("KEN_LOG", "info");
     let logged = env.run(["search", "charge"]);
     assert!(logged.stderr.contains("INFO ken:search: "), "{logged}");
     assert!(!logged.stdout.contains("INFO"), "{logged}");
+    let env = env.env("KEN_LOG", "debug");
+    let told = env.run(["search", "retried charge"]).stderr;
+    assert!(told.contains(&format!("found entry={id} ")), "{told}");
     let wrong = env.env("KEN_LOG", "loud").run(["list"]).success();
     assert!(
         wrong

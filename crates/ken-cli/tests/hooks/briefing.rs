@@ -21,13 +21,18 @@ fn the_start_is_told_norms_and_how_to_ask() {
         "{said}"
     );
     assert!(
+        said.contains(r#"`ken search "goal, technology, problem"`"#),
+        "{said}"
+    );
+    assert!(
         said.contains("Search before a decision, after an error and when you change direction"),
         "{said}"
     );
     assert!(said.contains("`## Knowledge Applied`"), "{said}");
     assert!(said.contains("best first (none)"), "no search ran: {said}");
     assert!(
-        said.contains("the plan may do so on purpose"),
+        said.contains("the plan may do so on purpose")
+            && said.contains("name the entry and your reason in one line"),
         "INJ-27: {said}"
     );
     assert!(
@@ -247,6 +252,10 @@ fn a_start_updates_the_health_report_and_names_what_needs_a_person() {
     let stored: serde_json::Value =
         serde_json::from_str(&house.env.read(report)).expect("a report");
     assert_eq!(stored["schema"], "ken.health_report.v1");
+    // The end of a session writes it for the next one.
+    std::fs::remove_file(house.env.root().join(report)).expect("the report");
+    let _ = house.hook("claude-code", "end", "end");
+    assert!(house.env.root().join(report).exists());
     for (polarity, statement) in [
         ("positive", "Retry the payment call after a timeout"),
         ("negative", "Waiting for the bank helps nobody"),

@@ -48,10 +48,12 @@ fn only_reviewers_are_handed_entries() {
         assert!(researcher.contains(words), "{words}: {researcher}");
     }
     let executor = start_subagent(&house, "e", "executor");
-    assert!(
-        executor.contains("Ask a person before you change the architecture (rule 4)"),
-        "{executor}"
-    );
+    for words in [
+        "While you follow the plan, do not search",
+        "Ask a person before you change the architecture (rule 4)",
+    ] {
+        assert!(executor.contains(words), "{words}: {executor}");
+    }
 }
 
 #[test]
@@ -82,6 +84,29 @@ fn a_reviewer_is_handed_what_fits_when_it_is_started() {
         said.contains(&house.retry) && !said.contains(&house.rounding),
         "{said}"
     );
+}
+
+#[test]
+fn a_review_goes_on_without_a_semantic_model() {
+    let house = HookTestEnvironment::new();
+    let _ = house.env.run(["config", "model", "use", "none"]).success();
+    let _ = house.hook("claude-code", "start", "start");
+    let without = start_subagent(&house, "a1", "code-reviewer");
+    house
+        .env
+        .write(".git/ken/model.toml", "rung = \"transformer\"\n");
+    let missing = start_subagent(&house, "a2", "code-reviewer");
+    for said in [without, missing] {
+        assert!(
+            said.contains("checked knowledge base, no relevant entries found"),
+            "{said}"
+        );
+        assert!(said.contains("`ken_search`"), "{said}");
+    }
+    let _ = house
+        .env
+        .run(["brief", "Look at a retried payment"])
+        .success();
 }
 
 #[test]

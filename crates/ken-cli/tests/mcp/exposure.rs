@@ -87,6 +87,26 @@ fn a_finding_that_is_known_is_an_observation_that_names_no_entry() {
 }
 
 #[test]
+fn what_ken_add_tells_in_a_watched_run_confirms() {
+    let McpTestEnvironment { env, lesson, .. } = test_environment();
+    env.wait_days(2);
+    let open = ["run", "open", "review-1", "--agent", "claude-code"];
+    let open = open.into_iter().chain(["--witness", "orchestrator"]);
+    let _ = env.run(open).success();
+    let mut client = McpTestClient::start(env.ken().arg("mcp").env("KEN_RUN", "review-1"));
+    client.shake_hands("claude-code");
+    let ask = json!({"statement": STATEMENT_REPHRASED, "cites": ["pr:7"]});
+    let _ = client.said("ken_add", ask);
+    let _ = client.end();
+    let close = ["run", "close", "review-1", "--outcome", "succeeded"];
+    let _ = env.run(close).success();
+    let entry = env.run(["show", &lesson, "--format", "json"]).success();
+    let found = entry.json()["confirmation"].clone();
+    assert_eq!(found["independent"], 1, "{found}");
+    assert_eq!(found["last"], "2026-01-04", "{found}");
+}
+
+#[test]
 fn only_who_was_shown_an_entry_says_whether_it_helped() {
     let McpTestEnvironment { env, lesson, .. } = test_environment();
     let mut client = McpTestClient::older(&env, "gemini-cli-mcp-client");

@@ -81,7 +81,12 @@ fn read_resources_and_prompts(
     );
     env.write("src/new.rs", "fn new() {}\n");
     env.write("src/pay.rs", &format!("{}\n", env.read("src/pay.rs")));
-    for uri in ["ken://briefing", "ken://briefing/root"] {
+    let (_, named) = index
+        .split_once("## Entries of workspace p-")
+        .expect("the project's id");
+    let id = named.lines().next().expect("a line");
+    let by_id = format!("ken://briefing/p-{id}");
+    for uri in ["ken://briefing", "ken://briefing/root", &by_id] {
         let briefing = client.read(uri);
         assert!(briefing.contains(&format!("[{norm}]")), "{uri}: {briefing}");
         assert!(
@@ -91,8 +96,22 @@ fn read_resources_and_prompts(
     }
     let research = client.prompt("research", json!({"task": "Pay in parts"}));
     assert!(research.contains("call `ken_search`") && research.contains("Pay in parts"));
+    assert!(research.contains("\nSpikes avoided: N (IDs)"), "{research}");
     let review = client.prompt("review", json!({"task": "Look at charges"}));
     assert!(review.contains(&format!("[{norm}]")), "{review}");
+    assert!(review.contains(&format!("[{lesson}]")), "{review}");
+    assert!(
+        review.contains("Cite entries as [ID] in your findings"),
+        "{review}"
+    );
+    for prompt in [&research, &review] {
+        for line in [
+            "\n## Knowledge Applied\n- [ID]: the entry in your words",
+            "\n- [ID] not followed: reason (only if it contradicts your approach)\n",
+        ] {
+            assert!(prompt.contains(line), "{line}: {prompt}");
+        }
+    }
     let capture = client.prompt("capture", json!({"task": "Charges are split"}));
     assert!(capture.contains("call `ken_add` once"), "{capture}");
     assert!(capture.ends_with(ken_core::retrieval::surface::KNOWLEDGE_APPLIED));
@@ -127,6 +146,13 @@ fn the_newer_revision_has_every_tool_resource_and_prompt() {
             .unwrap()
             .contains("ken_search")
     );
+    for words in [
+        "ken_search with your goal, technology and problem in your own words",
+        "A search returns one line per entry; decide which matter",
+    ] {
+        let told = result["instructions"].as_str().unwrap();
+        assert!(told.contains(words), "{told}");
+    }
     assert_eq!(
         result["_meta"]["io.modelcontextprotocol/serverInfo"]["name"],
         "ken"
@@ -240,6 +266,9 @@ fn a_search_is_narrowed_by_kinds_and_tags() {
     );
     assert_eq!(ids(json!({"tags": ["auth", "pay"]})), lesson);
     assert_eq!(ids(json!({"tags": ["auth"]})), Vec::<String>::new());
+    assert_eq!(ids(json!({"query": "zebra"})), Vec::<String>::new());
+    let about = ids(json!({"query": "zebra", "paths": ["src/pay.rs"]}));
+    assert!(about.contains(&lesson[0]), "{about:?}");
     let wrong = client.refused("ken_search", json!({"query": "x", "kinds": ["lesson"]}));
     assert!(
         wrong.contains("`lesson` is not a valid kind; known: technique"),

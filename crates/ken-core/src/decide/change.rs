@@ -45,8 +45,7 @@ pub fn edit(
     if let Some(conditions) = &changes.depends_on {
         check_conditions(conditions, &content.depends_on)?;
     }
-    let statement = changes.statement.iter().map(|it| it.as_str());
-    ensure_flow(entry, statement)?;
+    ensure_flow(entry, changes.texts())?;
     // Limits apply to the result, not to the changes alone.
     check_content(kind, &content.with(changes.clone()))?;
     // `base` is the revision the author saw. An edit of an older entry file then stays concurrent

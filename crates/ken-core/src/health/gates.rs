@@ -10,6 +10,7 @@ use crate::ledger::entry::Entry;
 use crate::ledger::event::{ApprovalGranted, Event};
 use crate::trust::contradiction::unresolved::Contradiction;
 use crate::values::citation::{Citation, CitationType};
+use crate::values::content::{Content, ContentChanges};
 use crate::values::id::{EntryId, EventId};
 use crate::values::kind::Memory;
 use crate::values::time::Date;
@@ -242,14 +243,14 @@ fn episodic_source(entry: &Entry) -> Option<String> {
     if let Some(id) = source {
         return Some(id.to_string());
     }
-    // The statement is searched too, so that quoting an id does not bypass the gate.
+    // The texts are searched too, so that quoting an id does not bypass the gate.
+    let content = entry.content.clone().map(Content::into_changes);
+    let texts = content.iter().flat_map(ContentChanges::texts);
     let cited = entry
         .citations
         .iter()
         .map(|citation| citation.evidence_ref.as_str());
-    cited
-        .chain([entry.statement_text()])
-        .find_map(find_episodic_name)
+    cited.chain(texts).find_map(find_episodic_name)
 }
 
 /// Returns an episodic entry id or file named in `text`.

@@ -46,8 +46,7 @@ pub const CLUSTER_ERRORS: u64 = 3;
 pub const MERGE_TAGS: f64 = 0.5;
 /// Rule 6: Jaccard index of title words that merge candidates exceed.
 pub const MERGE_TITLE: f64 = 0.5;
-/// Rule 6: entries with one tag above which it pairs none of them; `ken health duplicates` checks
-/// all pairs.
+/// Rule 6: entries with one tag above which it pairs none of them.
 pub const MERGE_TAG_ENTRIES_MAX: usize = 200;
 
 /// Maximum length of a quoted title, in characters.

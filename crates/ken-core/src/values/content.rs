@@ -127,6 +127,20 @@ pub enum FrictionType {
     ValidationFail,
 }
 
+impl ContentChanges {
+    /// Returns the texts in which an author may name other entries.
+    pub fn texts(&self) -> Vec<&str> {
+        let mut texts: Vec<&str> = self.statement.iter().map(Statement::as_str).collect();
+        texts.extend(self.body.iter().flatten().map(Body::as_str));
+        texts.extend(self.verify.iter().flatten().map(Step::as_str));
+        if let Some(Some(KindDetail::Spike(spike))) = &self.detail {
+            texts.extend([spike.question.as_str(), spike.answer.as_str()]);
+            texts.extend(spike.constraints.iter().map(Note::as_str));
+        }
+        texts
+    }
+}
+
 impl KindDetail {
     /// Returns whether entries of `kind` carry this detail.
     pub fn belongs_to(&self, kind: EntryKind) -> bool {

@@ -81,6 +81,7 @@ fn same_polarity_is_no_contradiction() {
 
 #[test]
 fn domains_must_overlap_by_more_than_three_tenths() {
+    assert!((DOMAIN_JACCARD - 0.3).abs() < f64::EPSILON);
     let tags: Vec<String> = (0..10).map(|it| format!("tag{it}")).collect();
     let tags: Vec<&str> = tags.iter().map(String::as_str).collect();
     for (common, wanted) in [(3, None), (4, Some(ContradictionRule::Polarity))] {

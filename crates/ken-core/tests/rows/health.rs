@@ -76,6 +76,11 @@ fn there_are_fourteen_rules_and_the_same_facts_give_the_same_words() {
     assert_eq!(RULES.len(), 14);
     let numbers: Vec<u8> = RULES.iter().map(|rule| rule.number()).collect();
     assert_eq!(numbers, (1..=14).collect::<Vec<u8>>());
+    let is_performance = |rule: &HealthRule| rule.category() == "performance";
+    let split = RULES.split(is_performance).map(<[HealthRule]>::len);
+    let split: Vec<usize> = split.filter(|count| *count > 0).collect();
+    let performance = RULES.iter().filter(|it| is_performance(it)).count();
+    assert_eq!((split, performance), (vec![7, 3], 4), "7 + 4 + 3");
     let facts = facts_for_every_rule();
     assert!(!evaluate_rules(&facts).is_empty());
     assert_eq!(evaluate_rules(&facts), evaluate_rules(&facts.clone()));
@@ -239,7 +244,9 @@ fn a_cluster_in_which_every_entry_has_more_than_three_errors_is_stale() {
     assert_eq!(found.len(), 1);
     assert_eq!(found[0].severity, InsightSeverity::Attention);
     assert_eq!(found[0].entries.len(), 3);
-    assert!(found[0].research.is_some());
+    let research = found[0].research.as_ref().unwrap();
+    assert_eq!(research.role, "researcher");
+    assert!(research.task.starts_with("[maintenance:staleness] "));
     let loose = apply_rule(
         HealthRule::StaleCluster,
         &cluster_with_errors(2_000, [4, 4, 4]),

@@ -95,6 +95,14 @@ fn a_strategy_more_than_15_percent_below_the_best_is_told_once_both_ran_three_ti
     assert_eq!(found[0].severity, InsightSeverity::Info);
     assert!(found[0].what.contains("`other` averages"));
     assert_eq!(poor(849, 2), [], "twice is not often enough");
+    let ended = |ago: u32| {
+        let at = days_ago(ago).start();
+        let all = [("best", 1000), ("other", 849)].into_iter();
+        let all = all.flat_map(|(name, quality)| vec![run_with_strategy(name, quality); 3]);
+        let all = all.map(|it| RunOutcome { at, ..it }).collect();
+        apply_rule_to_runs(HealthRule::StrategyEfficiency, all).len()
+    };
+    assert_eq!((ended(90), ended(91)), (1, 0), "the last 90 days count");
     let rarely_best = [
         vec![run_with_strategy("best", 1000); 2],
         vec![run_with_strategy("other", 100); 3],

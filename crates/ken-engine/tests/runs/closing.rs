@@ -201,6 +201,7 @@ fn two_agents_make_an_entry_and_the_same_again_makes_none() {
     let entry = ken.entry(id).unwrap();
     assert_eq!(entry.status.value, EntryStatus::Active);
     assert_eq!(entry.confirmation.provenance, Some(Provenance::Independent));
+    assert_eq!(entry.citations[0].to_string(), "transcript:one");
     assert_eq!(entry.confirmation.last, Some("2026-11-15".parse().unwrap()));
     let content = entry.content.unwrap();
     assert_eq!(content.statement.as_str(), statement);

@@ -41,7 +41,7 @@ const FOREIGN_DATA_KEYS: [&str; 2] = ["context", "value"];
 const STATEMENT_KEY: &str = "statement";
 
 /// Keys of the texts that explain a statement and travel with it.
-const EXPLANATION_KEYS: [&str; 9] = [
+const EXPLANATION_KEYS: [&str; 10] = [
     "body",
     "verify",
     "question",
@@ -51,6 +51,7 @@ const EXPLANATION_KEYS: [&str; 9] = [
     "rel",
     "tags",
     "aliases",
+    "note",
 ];
 
 /// The guard with one user's configuration.

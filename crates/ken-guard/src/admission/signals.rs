@@ -154,6 +154,20 @@ mod tests {
             compute_signals(it, ScanStatus::Safe, now()).score(&QualityWeights::default())
         };
         assert!((score(&plain) - score(&praised)).abs() < f64::EPSILON);
+        // What it says, and so which questions it fits, adds nothing either.
+        praised.content.statement = "Invoices are paid late".parse().unwrap();
+        praised.content.tags = ["billing".parse().unwrap()].into_iter().collect();
+        assert!((score(&plain) - score(&praised)).abs() < f64::EPSILON);
+        let mut weak = weak_spike(Origin::Agent, 400);
+        weak.run = praised.run;
+        let signals = compute_signals(&weak, ScanStatus::Medium, now());
+        assert_eq!(
+            decide_by_score(
+                signals.score(&QualityWeights::default()),
+                WorkspaceOrigin::Own
+            ),
+            QualityVerdict::Demote
+        );
     }
 
     #[test]

@@ -308,13 +308,21 @@ fn every_axis_has_rules() {
 fn the_sanitizer_lets_heuristics_in_and_facts_about_a_line_not() {
     let heuristic = "Auth middleware often swallows context cancellation errors — check for ctx.Err() after upstream calls";
     assert_eq!(found(heuristic, TextMode::Statement), [] as [&str; 0]);
-    let fact = "middleware/auth.go in Project X has a bug at line 47";
-    assert_eq!(found(fact, TextMode::Statement), ["fact-about-a-line"]);
-    assert_eq!(
-        found(fact, TextMode::Prose),
-        [] as [&str; 0],
-        "evidence may say so"
-    );
+    for fact in [
+        "middleware/auth.go in Project X has a bug at line 47",
+        "src/pay.rs:47 has a bug",
+        "pay.rs#L47 leaks",
+        "Line 47 of src/pay.rs is wrong",
+        "Lines 40-47 in src/pay.rs leak",
+    ] {
+        assert_eq!(
+            found(fact, TextMode::Statement),
+            ["fact-about-a-line"],
+            "{fact}"
+        );
+        let evidence = found(fact, TextMode::Prose);
+        assert_eq!(evidence, [] as [&str; 0], "evidence may say so");
+    }
 }
 
 #[test]

@@ -265,6 +265,18 @@ fn a_review_over_http_from_its_beginning_to_its_end() {
         (Some("ken.search.v1"), Some("static"))
     );
     assert_eq!(found["results"][0]["id"], json!(id));
+    for (kind, wanted) in [("learning", 1), ("bug", 0)] {
+        let only = hub.post(
+            &format!("{base}/search"),
+            &token,
+            &json!({
+            "query": "gateway timeout of a payment", "kinds": [kind], "run": "R-1",
+            "agent": "agent:a"}),
+        );
+        assert_eq!(only.status, 200, "{}", only.text());
+        let results = only.json()["results"].as_array().map_or(0, Vec::len);
+        assert_eq!(results, wanted, "{kind}");
+    }
     let run = hub.get(&format!("{base}/runs/R-1"), &token).json();
     assert_eq!(run_agent(&run, "agent:a")["saw"], json!([id]));
     assert_eq!(run_agent(&run, "agent:b")["saw"], json!([]));

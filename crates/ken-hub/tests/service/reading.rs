@@ -413,6 +413,57 @@ fn outcomes_are_told_from_the_log_alone() {
 }
 
 #[test]
+fn outcomes_come_with_what_the_rules_find_about_runs() {
+    let place = ServiceTestEnvironment::new();
+    let bot = place.bot();
+    for number in 0..6 {
+        let id = format!("R-{number}");
+        let (strategy, outcome, quality) = if number < 3 {
+            ("fast", Outcome::Succeeded, 900)
+        } else {
+            ("slow", Outcome::Failed, 400)
+        };
+        let wish = OpenRunRequest {
+            id: Some(id.clone()),
+            ..OpenRunRequest::default()
+        };
+        let ending = RunEnding {
+            outcome,
+            quality_milli: Some(quality),
+            rounds: 3,
+            cost_micros: 0,
+            strategy: Some(strategy.parse().unwrap()),
+        };
+        place
+            .act(&bot, async |desk| service::load_open_run(desk, wish).await)
+            .unwrap();
+        place.later(2_000);
+        place
+            .act(&bot, async |desk| {
+                service::close_run(desk, &id, &ending).await
+            })
+            .unwrap();
+    }
+    let reading = place.caller(Role::Reader, "human:eve@example.org");
+    let period: ReportPeriod = "7d".parse().unwrap();
+    let told = place
+        .act(&reading, async |desk| {
+            service::report_outcomes(desk, period).await
+        })
+        .unwrap();
+    let rules: Vec<u8> = told.insights.iter().map(|it| it.number).collect();
+    assert_eq!(rules, [8]);
+    assert_eq!(
+        told.escalations[0].what,
+        "the last 3 runs outside any thread failed; a person should investigate"
+    );
+    assert_eq!(
+        told.recommendations[0].what,
+        "`fast` has the best outcomes here (quality 0.90): use it first"
+    );
+}
+
+#[test]
 fn a_run_that_touched_nothing_took_as_long_as_it_was_open() {
     let place = ServiceTestEnvironment::new();
     let bot = place.bot();

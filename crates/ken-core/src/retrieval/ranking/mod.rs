@@ -268,3 +268,33 @@ pub fn sort_hits(hits: &mut [SearchHit]) {
         by_score.then(a.entry.id.cmp(&b.entry.id))
     });
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn enough_words_pass_a_floor_with_a_model_and_without() {
+        let model = CosineThresholds {
+            relevant: 0.5,
+            strict: 0.6,
+            sums: Some(SumThresholds {
+                relevant: 2.0,
+                strict: 2.0,
+            }),
+        };
+        for (floor, model, words) in [
+            (RelevanceFloor::Relevant, None, 0.4),
+            (RelevanceFloor::Strict, None, 0.5),
+            (RelevanceFloor::Cosine(0.3), None, 0.4),
+            (RelevanceFloor::Cosine(0.3), Some(model), 0.8),
+            (RelevanceFloor::Relevant, Some(model), 0.8),
+        ] {
+            let least = floor.threshold(model);
+            assert!(least.is_met(0.0, words), "{floor:?}");
+            assert!(!least.is_met(0.0, words - 0.01), "{floor:?}");
+        }
+        let least = RelevanceFloor::Cosine(0.3).threshold(Some(model));
+        assert!(least.is_met(0.3, 0.0) && !least.is_met(0.29, 0.79));
+    }
+}

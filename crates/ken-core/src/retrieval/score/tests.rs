@@ -259,10 +259,61 @@ fn parts_sum_to_the_score() {
     assert!((told.score - sum).abs() < 1e-9);
     let plain = signals.explain(&RankingWeights::default(), ScoreBoosts::default());
     assert!(plain.score <= 1.0);
+    let wanted = [
+        ("semantic", 0.7, 0.38),
+        ("thompson", 0.5, 0.25),
+        ("freshness", 1.0, 0.15),
+        ("status", 0.8, 0.10),
+        ("thread", 1.0, 0.07),
+        ("cooccurrence", 1.0 - libm::exp(-1.2), 0.05),
+    ];
+    for (part, (name, value, weight)) in plain.parts.iter().zip(wanted) {
+        assert_eq!(part.name, name);
+        assert!(
+            near(part.value, value) && near(part.weight, weight),
+            "{name}"
+        );
+        assert!(near(part.adds, value * weight), "{name}");
+    }
     assert!(near(
         told.score - plain.score,
         PIN_BOOST + CROSS_DOMAIN_BOOST
     ));
+}
+
+#[test]
+fn every_signal_lies_between_zero_and_one() {
+    for (semantic, cooccurrence, silence, last) in [
+        (-0.5, -3.0, 0, "2027-01-01"),
+        (1.7, 100.0, u64::MAX, "1970-01-01"),
+        (0.5, 1.0, 3, "2026-11-15"),
+    ] {
+        for status in EntryStatus::ALL {
+            let facts = EntryFacts {
+                posterior: BetaPosterior {
+                    alpha: 900.0,
+                    beta: 0.5,
+                },
+                confirmation: Confirmation {
+                    last: Some(last.parse().unwrap()),
+                    ..Confirmation::default()
+                },
+                status,
+                cooccurrence,
+                silence,
+                ..facts()
+            };
+            let found = QueryMatch {
+                semantic,
+                in_thread: true,
+            };
+            let signals = signals(&facts, found);
+            for (name, value) in signals.named() {
+                assert!((0.0..=1.0).contains(&value), "{name}: {value}");
+            }
+            assert!(near(signals.semantic, semantic.clamp(0.0, 1.0)));
+        }
+    }
 }
 
 #[test]
