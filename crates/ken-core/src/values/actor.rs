@@ -2,9 +2,11 @@
 //!
 //! An actor's name is a claim. Nothing in this crate authenticates it.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
+use crate::values::text::escape_invisible;
 use crate::values::text_form::text_form;
 
 /// The author of an event, such as `human:ada@example.org`, `agent:claude-code/7f3a` or
@@ -63,6 +65,25 @@ impl Actor {
         Self { role, name }
     }
 
+    /// Creates an actor from the subject that an identity provider asserts.
+    ///
+    /// The subject identifies somebody, so nothing is trimmed, replaced or cut: two subjects must
+    /// never become one actor. The exception is case: an e-mail address is folded to lower case,
+    /// because providers and git spell the same address differently.
+    pub fn from_subject(role: ActorRole, subject: &str) -> Result<Self, ActorError> {
+        let is_hidden = |c: char| matches!(c, '\u{200c}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}');
+        if escape_invisible(subject) != subject || subject.chars().any(is_hidden) {
+            return Err(ActorError::Name);
+        }
+        format!("{}:{}", role.name(), fold_address(subject)).parse()
+    }
+
+    /// Returns whether both are the same person: equal names, where the case of an e-mail address
+    /// does not matter.
+    pub fn is_same_person(&self, other: &Self) -> bool {
+        self.role == other.role && fold_address(&self.name) == fold_address(&other.name)
+    }
+
     /// Returns the role, the word before the colon.
     pub fn role(&self) -> ActorRole {
         self.role
@@ -97,6 +118,15 @@ impl Actor {
             role: self.role,
             name: name.to_owned(),
         }
+    }
+}
+
+/// Folds the case of a name that is an e-mail address. Other names may differ by case only.
+fn fold_address(name: &str) -> Cow<'_, str> {
+    if name.contains('@') {
+        name.to_lowercase().into()
+    } else {
+        name.into()
     }
 }
 
@@ -186,6 +216,43 @@ mod tests {
             ("agent:/x", "agent:/x"),
         ] {
             assert_eq!(actor(text).without_session(), actor(family), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_subject_is_refused_rather_than_repaired() {
+        let subject = |text: &str| {
+            let actor = Actor::from_subject(ActorRole::Human, text);
+            actor.map(|it| it.to_string()).ok()
+        };
+        for (text, actor) in [
+            ("ada@example.org", Some("human:ada@example.org")),
+            ("Ada@Example.ORG", Some("human:ada@example.org")),
+            ("u-17", Some("human:u-17")),
+            ("U-17", Some("human:U-17")),
+            ("", None),
+            (" ada@example.org ", None),
+            ("ada@example.org\n", None),
+            ("ada\u{200b}@example.org", None),
+            ("ada\u{200d}@example.org", None),
+            ("ada\u{7}@example.org", None),
+        ] {
+            assert_eq!(subject(text).as_deref(), actor, "{text:?}");
+        }
+        let long = "a".repeat(Actor::NAME_BYTES_MAX);
+        assert!(subject(&long).is_some() && subject(&format!("{long}a")).is_none());
+    }
+
+    #[test]
+    fn the_case_of_an_address_makes_no_other_person() {
+        let actor = |text: &str| text.parse::<Actor>().unwrap();
+        for (one, other, same) in [
+            ("human:Ada@acme.example", "human:ada@Acme.example", true),
+            ("human:ada@acme.example", "human:eve@acme.example", false),
+            ("human:ada@acme.example", "agent:ada@acme.example", false),
+            ("human:U-17", "human:u-17", false),
+        ] {
+            assert_eq!(actor(one).is_same_person(&actor(other)), same, "{one}");
         }
     }
 

@@ -221,6 +221,7 @@ impl From<tokens::IssueTokenError> for Problem {
             IssueTokenError::Name
             | IssueTokenError::Days
             | IssueTokenError::NoActor
+            | IssueTokenError::Actor
             | IssueTokenError::RoleMismatch(_)
             | IssueTokenError::Workspaces
             | IssueTokenError::NoWorkspace(_) => Self::invalid(error.to_string()),

@@ -47,6 +47,8 @@ pub enum IssueTokenError {
     Days,
     #[error("a curator or admin token needs an actor, such as human:ada@example.org or ci:main")]
     NoActor,
+    #[error("the name of an actor must not contain invisible characters")]
+    Actor,
     #[error(transparent)]
     RoleMismatch(#[from] RoleMismatch),
     #[error("name 1 to {WORKSPACES_MAX} workspaces, or none for access to all workspaces")]
@@ -186,6 +188,10 @@ fn resolve_actor(named: Option<Actor>, name: &str, role: Role) -> Result<Actor, 
         (None, Role::Curator | Role::Admin) => return Err(IssueTokenError::NoActor),
     };
     role.check_actor(&actor)?;
+    // A name that cannot be told from another by its looks would be somebody else.
+    if Actor::from_subject(actor.role(), actor.name()).is_err() {
+        return Err(IssueTokenError::Actor);
+    }
     Ok(actor)
 }
 
@@ -319,6 +325,7 @@ mod tests {
             (Some("agent:x"), Role::Curator, None),
             (Some("agent:x"), Role::Admin, None),
             (Some("ci:main"), Role::Curator, Some("ci:main")),
+            (Some("human:ada\u{200b}"), Role::Curator, None),
         ];
         for (named, role, made) in cases {
             let actor = named.map(|it| it.parse().expect("an actor"));

@@ -96,7 +96,7 @@ fn map_claims(settings: &OidcSettings, claims: &Map<String, Value>) -> Option<Cl
     let subject = claim_at(claims, &settings.subject_claim)?.as_str()?;
     let person_claim = settings.person_claim.as_deref();
     let person_claim = person_claim.and_then(|path| claim_at(claims, path));
-    let is_person = person_claim.is_some_and(|it| !it.is_null() && *it != Value::Bool(false));
+    let is_person = person_claim.is_some_and(is_person);
     // Only curators and admins can be people here: an agent's name must never look like a person's.
     // A program with a curator's role is reduced to an agent, because only people may approve.
     let (actor, role) = match role {
@@ -105,13 +105,36 @@ fn map_claims(settings: &OidcSettings, claims: &Map<String, Value>) -> Option<Cl
             (ActorRole::Agent, role.min(Role::Agent))
         }
     };
-    let actor = Actor::from_claim(actor, subject);
+    let actor = subject_actor(actor, subject)?;
     role.check_actor(&actor).ok()?;
     Some(ClaimedIdentity {
         organization,
         actor,
         role,
     })
+}
+
+/// Returns whether the claim that only people have is present.
+///
+/// A flag such as `email_verified` must be true; some issuers send it as text. An address such as
+/// `email` counts as well. Any other value, such as the text `false` or a number, does not: issuers
+/// send claims that say no in many forms.
+fn is_person(claim: &Value) -> bool {
+    match claim {
+        Value::Bool(flag) => *flag,
+        Value::String(text) => text == "true" || text.contains('@'),
+        Value::Null | Value::Number(_) | Value::Array(_) | Value::Object(_) => false,
+    }
+}
+
+/// Returns the actor of a subject; `None` if the name is not exactly one that can identify
+/// somebody.
+fn subject_actor(role: ActorRole, subject: &str) -> Option<Actor> {
+    // Compatibility forms of a letter look alike and would be different people.
+    if !unicode_normalization::is_nfkc(subject) {
+        return None;
+    }
+    Actor::from_subject(role, subject).ok()
 }
 
 /// Returns the claim at a path, where dots lead into objects. A claim whose own name contains dots

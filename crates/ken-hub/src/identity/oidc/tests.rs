@@ -297,6 +297,16 @@ async fn an_agents_name_never_reads_as_a_persons() {
         // A program with a curator's role lacks the claim that only people have.
         ("email_verified", Value::Null),
         ("email_verified", json!(false)),
+        ("email_verified", json!("false")),
+        ("email_verified", json!("False")),
+        ("email_verified", json!("TRUE ")),
+        ("email_verified", json!("yes")),
+        ("email_verified", json!("")),
+        ("email_verified", json!(0)),
+        ("email_verified", json!(1)),
+        ("email_verified", json!([])),
+        ("email_verified", json!([true])),
+        ("email_verified", json!({})),
     ] {
         let mut all = all.clone();
         all[member] = value;
@@ -308,6 +318,46 @@ async fn an_agents_name_never_reads_as_a_persons() {
         assert_eq!(found.actor.to_string(), "agent:ada@example.org", "{member}");
         // Its role is reduced as well, so it cannot push events that only people may push.
         assert!(found.role <= Role::Agent, "{member}: {}", found.role);
+    }
+}
+
+#[test]
+fn a_flag_may_be_text_and_an_address_is_a_claim_of_a_person() {
+    let mut settings = settings("https://login.example.org");
+    let mut all = claims(&settings.issuer);
+    all["email_verified"] = json!("true");
+    let all = all.as_object().expect("claims");
+    let found = map_claims(&settings, all).expect("a person");
+    assert_eq!(found.actor.to_string(), "human:ada@example.org");
+    settings.person_claim = Some("email".to_owned());
+    let found = map_claims(&settings, all).expect("a person");
+    assert_eq!(found.role, Role::Curator);
+}
+
+#[test]
+fn two_subjects_never_become_one_person() {
+    let settings = settings("https://login.example.org");
+    let person = |subject: &str| {
+        let mut all = claims(&settings.issuer);
+        all["email"] = json!(subject);
+        let found = map_claims(&settings, all.as_object().expect("claims"));
+        found.map(|it| it.actor.to_string())
+    };
+    // One address in two spellings is one person, who cannot approve their own words.
+    assert_eq!(
+        person("Ada@Acme.example").as_deref(),
+        Some("human:ada@acme.example")
+    );
+    let long = format!("{}@acme.example", "a".repeat(128));
+    for refused in [
+        "",
+        " ceo@acme.example ",
+        "ceo@acme.example\n",
+        "ceo\u{200b}@acme.example",
+        "\u{ff43}eo@acme.example",
+        &long,
+    ] {
+        assert_eq!(person(refused), None, "{refused:?}");
     }
 }
 
