@@ -40,7 +40,7 @@ pub use model::{
     TEXT_BYTES_MAX, WeightsDigest,
 };
 pub use static_table::StaticTable;
-pub use tokens::count_tokens;
+pub use tokens::{count_tokens, rarity};
 #[cfg(feature = "transformer")]
 pub use transformer::{FolderError, TransformerEmbedder};
 pub use vector::{Vector, VectorTable};

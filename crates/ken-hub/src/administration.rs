@@ -13,8 +13,8 @@ use uuid::Uuid;
 use crate::config::{DefaultQuotas, OrganizationQuotas, QuotaExceeded};
 use crate::database::audit::{AuditAction, AuditActor};
 use crate::database::{
-    DatabaseError, DatabaseSettings, HubDatabase, HubName, HubNameError, OrganizationTx,
-    WorkspaceRow, WorkspaceTx,
+    DatabaseError, DatabaseSettings, HubDatabase, HubName, HubNameError, InstanceCheck,
+    OrganizationTx, WorkspaceRow, WorkspaceTx,
 };
 use crate::identity::tokens::{self, IssueTokenError, TokenRecord, TokenSpec};
 use crate::identity::{IdentityError, TokenSecret};
@@ -151,7 +151,16 @@ impl Administration {
         let mut settings = DatabaseSettings::new(url);
         settings.connections_max = CONNECTIONS_MAX;
         let database = HubDatabase::connect(&settings).await?;
+        // Before the first command on a restored database: a token issued by it must be newer than
+        // the time from which older ones are refused.
+        database.note_alive(InstanceCheck::Command).await?;
         Ok(Self { database })
+    }
+
+    /// Accepts a database that was restored from a backup. Tokens issued before are refused from
+    /// then on, unless they are kept.
+    pub async fn accept_restore(&self, keeps_tokens: bool) -> Result<(), AdministrationError> {
+        Ok(self.database.accept_restore(keeps_tokens).await?)
     }
 
     /// Creates an organization unless one of that name exists.

@@ -25,9 +25,12 @@ pub(crate) struct ServeArgs {
     /// Address to listen on
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8750", value_parser = address)]
     pub(crate) bind: SocketAddr,
-    /// Address that serves metrics without a token [default: no metrics]
+    /// Address that serves metrics and health probes without a token [default: none]
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = address)]
     pub(crate) metrics: Option<SocketAddr>,
+    /// Maximum open connections per client address; raise it behind a reverse proxy
+    #[arg(long, value_name = "COUNT", default_value = "256", value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    pub(crate) connections_per_address: u32,
     /// Maximum database connections of this process
     #[arg(long, value_name = "COUNT", default_value = "16", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) connections: u32,
@@ -188,6 +191,7 @@ fn settings(args: &ServeArgs) -> Result<ken_hub::config::ServeSettings, CommandF
     settings.bind = args.bind;
     settings.metrics = args.metrics;
     settings.connections = args.connections;
+    settings.limits.connections_per_address = args.connections_per_address as usize;
     settings.public_url.clone_from(&args.public_url);
     settings.oidc = oidc(&args.oidc)?;
     settings.log = ken_hub::operator_log::OperatorLog::new(
@@ -273,6 +277,10 @@ mod tests {
         assert_eq!(
             default_of(&serve, "connections"),
             hub.connections.to_string()
+        );
+        assert_eq!(
+            default_of(&serve, "connections_per_address"),
+            hub.limits.connections_per_address.to_string()
         );
         let token = TokenArgs::augment_args(clap::Command::new("create"));
         assert_eq!(default_of(&token, "days"), tokens::DAYS.to_string());

@@ -59,7 +59,9 @@ struct HitJson<'a> {
     text: &'a str,
     /// Every term of the score.
     signals: &'a ExplainedScore,
-    entry: EntryJson,
+    /// The whole entry, unless the reader asked for the texts only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    entry: Option<EntryJson>,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -69,6 +71,15 @@ struct WithheldHitJson {
 }
 
 impl<'a> SearchJson<'a> {
+    /// Returns the view with the texts of the hits only, which the token budget bounds.
+    #[must_use]
+    pub fn without_entries(mut self) -> Self {
+        for hit in self.results.iter_mut().chain(&mut self.global) {
+            hit.entry = None;
+        }
+        self
+    }
+
     /// Builds the view of a search result.
     #[must_use]
     pub fn new(result: SearchResult<'a>) -> Self {
@@ -105,7 +116,7 @@ fn hits_to_json<'a>(hits: &'a [SearchHit], page: &'a EntrySelection) -> Vec<HitJ
         coverage: hit.coverage,
         confidence: hit.facts.posterior.mean(),
         signals: &hit.explained,
-        entry: EntryJson::new(&hit.entry),
+        entry: Some(EntryJson::new(&hit.entry)),
     };
     // In the order of the page, which may differ from the ranking of `hits`.
     let views = page.shown.iter().filter_map(|shown| {

@@ -4,6 +4,8 @@
 //! accents. It cannot know that `handleRequest` is two words or that Chinese and Japanese are
 //! written without spaces; this module adds those splits.
 
+use std::collections::BTreeMap;
+
 /// Words that occur in nearly every text and carry no information. Sorted for binary search.
 const STOP_WORDS: &[&str] = &[
     "a", "an", "and", "are", "as", "at", "be", "been", "but", "by", "can", "could", "das", "der",
@@ -75,9 +77,12 @@ pub fn expand_text(text: &str) -> String {
 pub fn query_words(query: &str) -> Vec<(String, usize)> {
     let spread = expand_text(query).to_lowercase();
     let mut words: Vec<(String, usize)> = Vec::new();
+    // The order of words must be kept, and a query may be a whole error log, which a linear search
+    // would take too long for.
+    let mut positions: BTreeMap<&str, usize> = BTreeMap::new();
     for word in spread.split(' ').filter(|word| !word.is_empty()) {
-        // A linear search: queries are short, and the order of words must be kept.
-        match words.iter_mut().find(|(known, _)| known == word) {
+        let at = *positions.entry(word).or_insert(words.len());
+        match words.get_mut(at) {
             Some((_, times)) => *times += 1,
             None => words.push((word.to_owned(), 1)),
         }

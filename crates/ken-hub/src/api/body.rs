@@ -1,22 +1,26 @@
 //! Request extractors: JSON body, path parameters, query parameters.
 //!
-//! Invalid input is rejected with a [`Problem`], never with a panic. Handlers list these
-//! extractors after the authenticating one, so a body is read only from an authenticated caller,
-//! and only up to its maximum length.
+//! Invalid input is rejected with a [`Problem`], never with a panic. A body is received by the
+//! admission middleware, only from an authenticated caller and only up to its maximum length.
+//! Its depth and the length of its lists are checked before anything is allocated for them, and a
+//! large body is parsed off the runtime threads.
 
 use std::error::Error as _;
 
-use axum::body::{Body, Bytes};
+use axum::body::{Body, BodyDataStream, Bytes, to_bytes};
 use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::HeaderMap;
 use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use axum::http::request::Parts;
 use futures_util::StreamExt as _;
+use ken_remote::wire::{PUSH_BYTES_MAX, PUSH_EVENTS_MAX};
 use serde::de::DeserializeOwned;
 use serde_json::error::Category;
 
+use super::AppState;
 use super::problem::{Kind, Problem};
+use crate::blocking::run_blocking;
 
 /// Default maximum size of a body after decompression, in bytes.
 pub const BODY_BYTES_MAX: usize = 1 << 20;
@@ -24,12 +28,21 @@ pub const BODY_BYTES_MAX: usize = 1 << 20;
 /// Bytes read and discarded from an oversized body before the request is rejected.
 const DISCARDED_BYTES_MAX: usize = 8 << 20;
 
+/// Bytes received between two points at which other tasks of the thread can run.
+const BYTES_PER_TURN: usize = 64 << 10;
+
+/// Maximum size of a body that is parsed on a runtime thread: well below a millisecond of work.
+const INLINE_BYTES_MAX: usize = 16 << 10;
+
 /// Maximum nesting depth of a body.
 pub const DEPTH_MAX: usize = 64;
 
-/// A JSON body of at most `BYTES` bytes after decompression.
+/// Maximum length of a list that is a member of the body. No operation accepts a longer one.
+pub const LIST_ITEMS_MAX: usize = PUSH_EVENTS_MAX;
+
+/// A JSON body.
 #[derive(Debug)]
-pub struct JsonBody<T, const BYTES: usize = BODY_BYTES_MAX>(pub T);
+pub struct JsonBody<T>(pub T);
 
 /// An optional JSON body. An empty body yields the default value and needs no content type.
 #[derive(Debug)]
@@ -43,35 +56,30 @@ pub struct PathParams<T>(pub T);
 #[derive(Debug)]
 pub struct QueryParams<T>(pub T);
 
-impl<S, T, const BYTES: usize> FromRequest<S> for JsonBody<T, BYTES>
-where
-    S: Send + Sync,
-    T: DeserializeOwned,
-{
+impl<T: DeserializeOwned + Send + 'static> FromRequest<AppState> for JsonBody<T> {
     type Rejection = Problem;
 
-    async fn from_request(request: Request, _state: &S) -> Result<Self, Problem> {
+    async fn from_request(request: Request, app: &AppState) -> Result<Self, Problem> {
         check_content_type(request.headers())?;
-        let bytes = read_body(request.into_body(), BYTES).await?;
-        parse_json(&bytes).map(Self)
+        let bytes = received_body(request.into_body()).await?;
+        parse_body(app, bytes).await.map(Self)
     }
 }
 
-impl<S, T> FromRequest<S> for OptionalJsonBody<T>
+impl<T> FromRequest<AppState> for OptionalJsonBody<T>
 where
-    S: Send + Sync,
-    T: DeserializeOwned + Default,
+    T: DeserializeOwned + Default + Send + 'static,
 {
     type Rejection = Problem;
 
-    async fn from_request(request: Request, _state: &S) -> Result<Self, Problem> {
+    async fn from_request(request: Request, app: &AppState) -> Result<Self, Problem> {
         let (parts, body) = request.into_parts();
-        let bytes = read_body(body, BODY_BYTES_MAX).await?;
+        let bytes = received_body(body).await?;
         if bytes.is_empty() {
             return Ok(Self(T::default()));
         }
         check_content_type(&parts.headers)?;
-        parse_json(&bytes).map(Self)
+        parse_body(app, bytes).await.map(Self)
     }
 }
 
@@ -111,47 +119,100 @@ where
     }
 }
 
-/// Reads a body of at most `max` bytes.
+/// Receives a body of at most `max` bytes.
 ///
 /// Part of an oversized body is read and discarded, because a client that is still sending would
 /// not read the error response.
-pub(crate) async fn read_body(body: Body, max: usize) -> Result<Bytes, Problem> {
-    let mut stream = body.into_data_stream();
-    let (mut bytes, mut length) = (Vec::new(), 0_usize);
-    while let Some(chunk) = stream.next().await {
-        let chunk = chunk.map_err(|_| {
-            let detail = "the body is incomplete or cannot be decompressed; send it again";
-            Problem::new(Kind::Malformed, detail)
-        })?;
-        // Counted after decompression, so a small gzip body cannot expand without bound.
-        length = length.saturating_add(chunk.len());
-        if length <= max {
-            bytes.extend_from_slice(&chunk);
-        } else {
-            // Free the buffer at once: nothing of an oversized body is used.
-            bytes = Vec::new();
-            if length > max.saturating_add(DISCARDED_BYTES_MAX) {
-                break;
-            }
-        }
-    }
-    if length > max {
-        let detail = format!("the body is larger than {max} bytes; send a smaller one");
-        return Err(Problem::new(Kind::TooLarge, detail));
-    }
-    Ok(bytes.into())
+#[derive(Debug)]
+pub(super) struct BodyReader {
+    stream: BodyDataStream,
+    max: usize,
+    bytes: Vec<u8>,
+    length: usize,
+    /// Bytes since other tasks could run.
+    turn: usize,
 }
 
-/// Parses JSON that nests no deeper than [`DEPTH_MAX`].
+impl BodyReader {
+    pub(super) fn new(body: Body, max: usize) -> Self {
+        Self {
+            stream: body.into_data_stream(),
+            max,
+            bytes: Vec::new(),
+            length: 0,
+            turn: 0,
+        }
+    }
+
+    /// Returns the bytes received so far, also those of an oversized body.
+    ///
+    /// Counted after decompression, so a small gzip body cannot expand without bound.
+    pub(super) fn length(&self) -> usize {
+        self.length
+    }
+
+    /// Receives the next part. Returns `false` at the end.
+    pub(super) async fn read_chunk(&mut self) -> Result<bool, Problem> {
+        if self.turn >= BYTES_PER_TURN {
+            // Decompression is ready with the next chunk at once, for megabytes on end.
+            self.turn = 0;
+            tokio::task::yield_now().await;
+        }
+        let Some(chunk) = self.stream.next().await else {
+            return Ok(false);
+        };
+        let chunk = chunk.map_err(|_| incomplete_body())?;
+        self.length = self.length.saturating_add(chunk.len());
+        self.turn += chunk.len();
+        if self.length <= self.max {
+            self.bytes.extend_from_slice(&chunk);
+        } else {
+            // Free the buffer at once: nothing of an oversized body is used.
+            self.bytes = Vec::new();
+        }
+        Ok(self.length <= self.max.saturating_add(DISCARDED_BYTES_MAX))
+    }
+
+    /// Returns the received body.
+    pub(super) fn take(&mut self) -> Result<Bytes, Problem> {
+        if self.length > self.max {
+            let max = self.max;
+            let detail = format!("the body is larger than {max} bytes; send a smaller one");
+            return Err(Problem::new(Kind::TooLarge, detail));
+        }
+        Ok(std::mem::take(&mut self.bytes).into())
+    }
+}
+
+fn incomplete_body() -> Problem {
+    let detail = "the body is incomplete or cannot be decompressed; send it again";
+    Problem::new(Kind::Malformed, detail)
+}
+
+/// Returns a body that the admission middleware received.
+pub(super) async fn received_body(body: Body) -> Result<Bytes, Problem> {
+    let bytes = to_bytes(body, PUSH_BYTES_MAX).await;
+    bytes.map_err(|_| incomplete_body())
+}
+
+/// Parses a body, off the runtime threads if it is large.
+async fn parse_body<T: DeserializeOwned + Send + 'static>(
+    app: &AppState,
+    bytes: Bytes,
+) -> Result<T, Problem> {
+    if bytes.len() <= INLINE_BYTES_MAX {
+        return parse_json(&bytes);
+    }
+    let _permit = app.limiter.acquire_parser().await;
+    run_blocking(move || parse_json(&bytes)).await?
+}
+
+/// Parses JSON that nests no deeper than [`DEPTH_MAX`] and has no list longer than
+/// [`LIST_ITEMS_MAX`].
 pub(crate) fn parse_json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     // serde_json's own limit is 128 levels and does not apply to `RawValue`, which pushed events
-    // are read into.
-    if nesting_depth(bytes) > DEPTH_MAX {
-        return Err(Problem::new(
-            Kind::Malformed,
-            format!("the body is nested more than {DEPTH_MAX} levels deep"),
-        ));
-    }
+    // are read into. It has no limit for lists, and a list of zeros takes 24 bytes per byte sent.
+    check_shape(bytes)?;
     serde_json::from_slice(bytes).map_err(|error| {
         let (line, column) = (error.line(), error.column());
         match error.classify() {
@@ -180,12 +241,15 @@ pub(crate) fn truncate_message(text: &str) -> String {
     format!("{} …", text[..whole].trim_end())
 }
 
-/// Returns the nesting depth of a text, whether it is valid JSON or not.
-fn nesting_depth(bytes: &[u8]) -> usize {
-    let (mut deepest, mut depth) = (0_usize, 0_usize);
+/// Refuses a text that is nested too deeply or has too long a list, whether it is valid JSON or
+/// not. Reads no further than that point and allocates nothing.
+fn check_shape(bytes: &[u8]) -> Result<(), Problem> {
+    // Only lists that are members of the body are counted; those inside an event belong to it.
+    const LIST_DEPTH: usize = 2;
+    let (mut depth, mut is_list, mut commas) = (0_usize, false, 0_usize);
     let (mut quoted, mut escaped) = (false, false);
     for byte in bytes {
-        // Brackets inside string literals do not nest.
+        // Brackets and commas inside string literals are text.
         if quoted {
             quoted = escaped || *byte != b'"';
             escaped = !escaped && *byte == b'\\';
@@ -193,13 +257,28 @@ fn nesting_depth(bytes: &[u8]) -> usize {
         }
         match byte {
             b'"' => quoted = true,
-            b'{' | b'[' => depth += 1,
+            b'{' | b'[' => {
+                depth += 1;
+                if depth == LIST_DEPTH {
+                    (is_list, commas) = (*byte == b'[', 0);
+                }
+            }
             b'}' | b']' => depth = depth.saturating_sub(1),
+            b',' if depth == LIST_DEPTH && is_list => commas += 1,
             _ => {}
         }
-        deepest = deepest.max(depth);
+        if depth > DEPTH_MAX {
+            let detail = format!("the body is nested more than {DEPTH_MAX} levels deep");
+            return Err(Problem::new(Kind::Malformed, detail));
+        }
+        if commas >= LIST_ITEMS_MAX {
+            let detail = format!(
+                "a list of the body has more than {LIST_ITEMS_MAX} items; split the request into several"
+            );
+            return Err(Problem::new(Kind::TooLarge, detail));
+        }
     }
-    deepest
+    Ok(())
 }
 
 /// Rejects a body that is not declared as JSON, or is compressed with an unsupported encoding.
@@ -261,17 +340,34 @@ mod tests {
     }
 
     #[test]
-    fn depth_is_counted_outside_of_texts() {
-        let cases: [(&str, usize); 6] = [
-            ("1", 0),
-            ("[]", 1),
-            (r#"{"a":[[]],"b":{}}"#, 3),
-            (r#"["[[[["]"#, 1),
-            (r#"["\"[[", []]"#, 2),
-            (r#"["\\", [[]]]"#, 3),
+    fn depth_and_lists_are_counted_outside_of_texts() {
+        let deep = "[".repeat(DEPTH_MAX + 1);
+        let items = |count: usize| vec!["0"; count].join(",");
+        let too_large = Some(Kind::TooLarge);
+        let cases: [(String, Option<Kind>); 9] = [
+            ("1".to_owned(), None),
+            (r#"{"a":[[]],"b":{}}"#.to_owned(), None),
+            (deep.clone(), Some(Kind::Malformed)),
+            (format!(r#"["{deep}"]"#), None),
+            (format!(r#"["\"{deep}"]"#), None),
+            (format!(r#"["\\",{deep}]"#), Some(Kind::Malformed)),
+            (format!(r#"{{"a":[{}]}}"#, items(LIST_ITEMS_MAX)), None),
+            (
+                format!(r#"{{"a":[{}]}}"#, items(LIST_ITEMS_MAX + 1)),
+                too_large,
+            ),
+            // Several lists, each within the limit, and a text full of commas.
+            (
+                format!(
+                    r#"{{"a":[{0}],"b":[{0}],"c":["{0}"]}}"#,
+                    items(LIST_ITEMS_MAX)
+                ),
+                None,
+            ),
         ];
-        for (text, deep) in cases {
-            assert_eq!(nesting_depth(text.as_bytes()), deep, "{text}");
+        for (text, kind) in cases {
+            let found = check_shape(text.as_bytes()).err().map(|it| it.kind());
+            assert_eq!(found, kind, "{}", truncate_message(&text));
         }
     }
 

@@ -17,11 +17,12 @@ use axum::http::request::Parts;
 use uuid::Uuid;
 
 use super::AppState;
+use super::admission::limit_owner;
 use super::problem::{Kind, Problem};
 use crate::database::HubName;
-use crate::identity::{AuthRefusal, AuthenticatedCaller};
+use crate::identity::{AuthRefusal, AuthenticatedCaller, TokenSecret};
 use crate::ids::{OrganizationId, Role, WorkspaceId};
-use crate::limits::RequestSlot;
+use crate::limits::{CallerKey, RequestSlot};
 
 /// A minimum role as a type.
 pub trait MinimumRole: Send + Sync + 'static {
@@ -117,7 +118,7 @@ impl<N: MinimumRole> FromRequestParts<AppState> for RequireWorkspaceRole<N> {
     }
 }
 
-/// Authenticates the caller and applies the organization's rate and concurrency limits.
+/// Authenticates the caller and applies the rate limits of its token and organization.
 ///
 /// The result is stored in the request's extensions, so a request authenticates and counts only
 /// once. Middleware calls this function; handlers use [`RequireRole`] or [`RequireWorkspaceRole`].
@@ -128,7 +129,7 @@ pub async fn authenticate(
     if let Some(caller) = parts.extensions.get::<AuthenticatedCaller>() {
         return Ok(caller.clone());
     }
-    let caller = verify_token(app, &parts.headers).await?;
+    let (caller, key) = verify_token(app, &parts.headers).await?;
     // First, so that the log names the organization of a request that a limit rejects.
     if let Some(slot) = parts.extensions.get::<RequestSlot>() {
         slot.set_organization(caller.organization);
@@ -141,25 +142,30 @@ pub async fn authenticate(
         let own = organization.and_then(|row| row.quotas.requests_per_minute);
         app.limiter.cache_rate(caller.organization, own);
     }
-    app.limiter
-        .consume_rate(caller.organization)
-        .map_err(|wait| {
-            let seconds = wait.as_secs_f64().ceil().max(1.0);
-            let detail =
-                format!("your organization exceeded its request rate; retry in {seconds} s");
-            Problem::too_many(detail, wait)
-        })?;
-    // After the rate, which is cheap: only requests within the rate may wait for a permit.
-    if let Some(slot) = parts.extensions.get::<RequestSlot>() {
-        let permit = app.limiter.acquire_organization(caller.organization).await;
-        slot.hold(permit.ok_or_else(|| {
-            let detail =
-                "your organization has reached its limit of concurrent requests; retry shortly";
-            Problem::too_many(detail, Duration::from_secs(1))
-        })?);
-    }
+    app.limiter.consume_rate(key).map_err(|exceeded| {
+        let seconds = exceeded.wait.as_secs_f64().ceil().max(1.0);
+        let whose = limit_owner(&exceeded);
+        let detail = format!("{whose} exceeded its request rate; retry in {seconds} s");
+        Problem::too_many(detail, exceeded.wait)
+    })?;
+    parts.extensions.insert(key);
     parts.extensions.insert(caller.clone());
     Ok(caller)
+}
+
+/// Returns the key that a caller's limits are counted under: the token itself, or the actor of an
+/// issuer's tokens, of which a client can get as many as it likes.
+fn caller_key(caller: &AuthenticatedCaller, token: &str) -> CallerKey {
+    let digest = match TokenSecret::parse(token) {
+        Some(secret) => secret.digest(),
+        None => *blake3::hash(caller.actor.to_string().as_bytes()).as_bytes(),
+    };
+    let mut short = [0; 16];
+    short.copy_from_slice(&digest[..16]);
+    CallerKey {
+        organization: caller.organization,
+        digest: short,
+    }
 }
 
 /// Resolves a workspace by name or id and checks that the caller has access to it.
@@ -217,7 +223,10 @@ pub fn ensure_role(caller: &AuthenticatedCaller, role: Role) -> Result<(), Probl
     Ok(())
 }
 
-async fn verify_token(app: &AppState, headers: &HeaderMap) -> Result<AuthenticatedCaller, Problem> {
+async fn verify_token(
+    app: &AppState,
+    headers: &HeaderMap,
+) -> Result<(AuthenticatedCaller, CallerKey), Problem> {
     let Some(token) = bearer_token(headers) else {
         return Err(Problem::unauthenticated(
             "send exactly one `Authorization: Bearer TOKEN` header with a token of this hub",
@@ -227,7 +236,7 @@ async fn verify_token(app: &AppState, headers: &HeaderMap) -> Result<Authenticat
     let now = app.clock.now();
     let proven = app.identity.authenticate(&app.database, token, now).await?;
     // One message for unknown, expired and revoked: a caller must not learn which tokens existed.
-    proven.map_err(|refused| match refused {
+    let caller = proven.map_err(|refused| match refused {
         AuthRefusal::InvalidToken => Problem::unauthenticated(
             "the token is not valid; ask an admin of your organization for another",
             app.challenge(Some("invalid_token")),
@@ -236,7 +245,9 @@ async fn verify_token(app: &AppState, headers: &HeaderMap) -> Result<Authenticat
             Kind::Forbidden,
             "your access token is valid, but names no role or organization of this hub; ask the operator of the hub",
         ),
-    })
+    })?;
+    let key = caller_key(&caller, token);
+    Ok((caller, key))
 }
 
 /// Returns the bearer token if there is exactly one `Authorization` header.

@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use utoipa::openapi::OpenApi;
 use utoipa::{PartialSchema as _, ToSchema as _};
 
+use super::idempotency::READ_ROUTES;
 use super::problem::{Kind, MEDIA_TYPE, ProblemBody};
 
 /// Name of the only security scheme.
@@ -73,7 +74,8 @@ fn complete_operation(path: &str, method: &str, operation: &mut Map<String, Valu
         && operation["responses"]["200"]["content"]
             .get("application/json")
             .is_some();
-    if posts {
+    let is_keyed = posts && !READ_ROUTES.contains(&path);
+    if is_keyed {
         add_parameter(operation, &idempotency_key_parameter());
     }
     if guarded && reads_json {
@@ -111,11 +113,15 @@ fn complete_operation(path: &str, method: &str, operation: &mut Map<String, Valu
         kinds.push(Kind::NotFound);
     }
     if has_body {
-        kinds.extend([Kind::TooLarge, Kind::MediaType, Kind::Invalid]);
+        kinds.extend([Kind::MediaType, Kind::Invalid]);
     }
-    if posts {
-        // Idempotency reads the body of every keyed post, and a key can conflict or be reused.
-        kinds.extend([Kind::Conflict, Kind::Invalid, Kind::TooLarge]);
+    if guarded && method != "get" {
+        // A body is received whether the operation reads it or not.
+        kinds.extend([Kind::TooLarge, Kind::Timeout]);
+    }
+    if is_keyed {
+        // A key can conflict or be reused.
+        kinds.extend([Kind::Conflict, Kind::Invalid]);
     }
     kinds.extend([Kind::Internal, Kind::Unavailable]);
     for kind in kinds {
@@ -155,6 +161,7 @@ fn problem_response(kind: Kind) -> Value {
         | Kind::Quota
         | Kind::NotFound
         | Kind::MethodNotAllowed
+        | Kind::Timeout
         | Kind::Conflict
         | Kind::CursorUnknown
         | Kind::TooLarge

@@ -3,7 +3,10 @@
 //! Keys are scoped to the organization. The row of a key is claimed before the request runs and
 //! filled afterwards; a request that arrives in between is answered with a conflict. Only requests
 //! that succeeded, or may have succeeded, keep their key. A refusal may quote the request, so it is
-//! not stored and its key is released. For a response with a secret only the fact is stored.
+//! not stored and its key is released. For a response with a secret only the fact is stored. A
+//! search changes nothing that a repetition could change again, so its key is ignored and nothing
+//! of its response is stored. A redaction deletes every stored response of its organization,
+//! because any of them may contain the redacted text.
 //!
 //! A process that dies between the two steps leaves a claimed key, which expires [`CLAIM_GRACE`]
 //! after the request timeout. The request can then run a second time, unless its effect is
@@ -12,7 +15,7 @@
 use std::time::Duration;
 
 use axum::body::{Body, Bytes, to_bytes};
-use axum::extract::{Request, State};
+use axum::extract::{MatchedPath, Request, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
@@ -22,8 +25,9 @@ use ken_core::values::time::{DAY_MS, Timestamp};
 use ken_remote::wire::PUSH_BYTES_MAX;
 
 use super::AppState;
-use super::body::read_body;
+use super::body::received_body;
 use super::caller::authenticate;
+use super::knowledge::SEARCH_ROUTE;
 use super::problem::{Kind, MEDIA_TYPE, Problem, UncertainOutcome};
 use crate::database::{OrganizationTx, millis};
 use crate::identity::AuthenticatedCaller;
@@ -47,8 +51,17 @@ const CLAIM_GRACE: Duration = Duration::from_secs(90);
 /// Maximum size of a stored response, in bytes.
 const STORED_BYTES_MAX: usize = 1 << 20;
 
-/// Expired rows deleted per claim.
-const EXPIRED_ROWS_MAX: i64 = 64;
+/// Maximum size of all stored responses of an organization, in bytes. The oldest are deleted first.
+const KEPT_BYTES_MAX: i64 = 64 << 20;
+
+/// Bytes that a stored response counts for beside its body.
+const ROW_BYTES: usize = 256;
+
+/// Rows deleted per claim.
+const CLEARED_ROWS_MAX: i64 = 64;
+
+/// Posts that only read.
+pub(super) const READ_ROUTES: [&str; 1] = [SEARCH_ROUTE];
 
 /// Response extension: the response contains a secret and must not be stored.
 #[derive(Clone, Copy, Debug)]
@@ -70,7 +83,10 @@ pub(super) async fn enforce_idempotency(
     request: Request,
     next: Next,
 ) -> Response {
-    if request.method() != Method::POST || !request.headers().contains_key(KEY_HEADER) {
+    let matched = request.extensions().get::<MatchedPath>();
+    let is_read = matched.is_some_and(|it| READ_ROUTES.contains(&it.as_str()));
+    let is_keyed = request.headers().contains_key(KEY_HEADER);
+    if request.method() != Method::POST || is_read || !is_keyed {
         return next.run(request).await;
     }
     match run_keyed(&app, request, next).await {
@@ -82,10 +98,8 @@ pub(super) async fn enforce_idempotency(
 async fn run_keyed(app: &AppState, request: Request, next: Next) -> Result<Response, Problem> {
     let (mut parts, body) = request.into_parts();
     let key = parse_key(&parts.headers)?;
-    // Before the body is read: an unauthenticated sender must not make the hub buffer 8 MiB.
     let caller = authenticate(&mut parts, app).await?;
-    // The whole body is needed for the digest, so the largest limit of any operation applies here.
-    let body = read_body(body, PUSH_BYTES_MAX).await?;
+    let body = received_body(body).await?;
     let digest = request_digest(&caller, &parts, &body);
     let now = app.clock.now();
     let organization = caller.organization;
@@ -164,7 +178,7 @@ async fn claim_key(
     now: Timestamp,
 ) -> Result<KeyState, Problem> {
     let mut tx = app.database.begin_organization(organization).await?;
-    delete_expired(&mut tx, now).await?;
+    clear_answers(&mut tx, now).await?;
     let longest = app.limiter.limits().request_timeout + CLAIM_GRACE;
     let until = now.plus_millis(u64::try_from(longest.as_millis()).unwrap_or(u64::MAX));
     // One statement both checks and claims, so of two concurrent requests only one gets the key.
@@ -173,7 +187,8 @@ async fn claim_key(
         "INSERT INTO ken.idempotency AS old (organization_id, key, digest, created_at, expires_at)
          VALUES ($1, $2, $3, $4, $5)
          ON CONFLICT (organization_id, key) DO UPDATE
-         SET digest = $3, status = NULL, content_type = NULL, body = NULL, created_at = $4, expires_at = $5
+         SET digest = $3, status = NULL, content_type = NULL, body = NULL, keep_body = NULL, created_at = $4,
+             expires_at = $5
          WHERE old.expires_at <= $4",
     )
     .bind(organization.0)
@@ -211,21 +226,18 @@ async fn claim_key(
     })
 }
 
-/// Deletes some expired rows of the organization.
+/// Deletes some rows of the organization that expired or exceed its limit.
 ///
-/// Cleanup runs with each claim, so no background job is needed. It is bounded, so no request pays
-/// for a large backlog, and `SKIP LOCKED` keeps concurrent cleanups from waiting for each other.
-async fn delete_expired(tx: &mut OrganizationTx, now: Timestamp) -> Result<(), Problem> {
-    sqlx::query(
-        "DELETE FROM ken.idempotency WHERE organization_id = $1 AND key IN (
-             SELECT key FROM ken.idempotency WHERE organization_id = $1 AND expires_at <= $2
-             LIMIT $3 FOR UPDATE SKIP LOCKED)",
-    )
-    .bind(tx.id().0)
-    .bind(millis(now))
-    .bind(EXPIRED_ROWS_MAX)
-    .execute(tx.connection())
-    .await?;
+/// Cleanup runs with each claim and is bounded, so no request pays for a large backlog. A background
+/// task clears the rows of organizations that send no more requests.
+async fn clear_answers(tx: &mut OrganizationTx, now: Timestamp) -> Result<(), Problem> {
+    sqlx::query("SELECT ken.clear_answers($1, $2, $3, $4)")
+        .bind(tx.id().0)
+        .bind(millis(now))
+        .bind(KEPT_BYTES_MAX)
+        .bind(CLEARED_ROWS_MAX)
+        .execute(tx.connection())
+        .await?;
     Ok(())
 }
 
@@ -257,15 +269,20 @@ async fn store_response(
     };
     let query = match answer {
         Some((status, content_type, body)) => sqlx::query(
-            "UPDATE ken.idempotency SET status = $3, content_type = $4, body = $5, expires_at = $6
-             WHERE organization_id = $1 AND key = $2",
+            "WITH kept AS (
+                 UPDATE ken.idempotency SET status = $3, content_type = $4, expires_at = $6,
+                     body = CASE WHEN keep_body IS NOT FALSE THEN $5 END
+                 WHERE organization_id = $1 AND key = $2 RETURNING octet_length(body) + $7 AS bytes)
+             UPDATE ken.organizations SET kept_bytes = coalesce(kept_bytes, 0) + kept.bytes
+             FROM kept WHERE id = $1 AND kept.bytes IS NOT NULL",
         )
         .bind(organization.0)
         .bind(key)
         .bind(status.as_u16().cast_signed())
         .bind(content_type)
         .bind(body)
-        .bind(millis(app.clock.now().plus_millis(RETENTION_MS))),
+        .bind(millis(app.clock.now().plus_millis(RETENTION_MS)))
+        .bind(ROW_BYTES as i64),
         None => sqlx::query("DELETE FROM ken.idempotency WHERE organization_id = $1 AND key = $2")
             .bind(organization.0)
             .bind(key),
@@ -291,7 +308,7 @@ fn replay_response(
     let Some((content_type, body)) = answer else {
         return Err(Problem::new(
             Kind::Conflict,
-            "that request succeeded, but its response was not stored because it contained a secret or was too large. If you lost the secret, revoke the token and send a request with a new key",
+            "that request succeeded, but its response is not stored: it contained a secret, was too large, or something was redacted since. If you lost the secret of a token, revoke the token and send a request with a new key",
         ));
     };
     let mut response = (status, body).into_response();

@@ -5,13 +5,14 @@
 //! [`problem`]; `workspaces.rs` documents the pattern. Limits, timeouts and metrics apply to every
 //! request and are middleware in [`crate::server`].
 
+pub(crate) mod admission;
 mod audit;
 pub mod body;
 pub mod caller;
 mod document;
 mod etag;
 pub(crate) mod events;
-mod health;
+pub(crate) mod health;
 mod idempotency;
 mod knowledge;
 pub mod page;
@@ -56,6 +57,7 @@ pub fn router(app: AppState) -> (Router, Arc<Value>) {
             app.clone(),
             idempotency::enforce_idempotency,
         ))
+        .layer(from_fn_with_state(app.clone(), admission::admit_request))
         .layer(from_fn(etag::add_etag))
         .merge(documentation_routes(&document, &app))
         .fallback(not_found)

@@ -88,6 +88,9 @@ problem_kinds! {
     /// The path exists, but not with this method.
     MethodNotAllowed METHOD_NOT_ALLOWED "method-not-allowed" "method not allowed"
         "See /v1/openapi.json for the methods of each path.",
+    /// The body did not arrive in time.
+    Timeout REQUEST_TIMEOUT "timeout" "the request arrived too slowly"
+        "The body of the request did not arrive in time. Nothing was changed. Send it again; a push can be split into smaller ones.",
     /// The request conflicts with the current state.
     Conflict CONFLICT "conflict" "conflict with the current state"
         "The request conflicts with the current state of the hub. The detail names the conflict.",

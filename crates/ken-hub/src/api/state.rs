@@ -9,7 +9,7 @@ use super::caller::WorkspaceCache;
 use super::events::LogNotifier;
 use crate::clock::HubClock;
 use crate::config::ServeSettings;
-use crate::database::HubDatabase;
+use crate::database::{HubDatabase, ReadinessProbe};
 use crate::identity::{Authenticator, IssuerKeysError};
 use crate::limits::LoadLimiter;
 use crate::metrics::HubMetrics;
@@ -25,6 +25,8 @@ pub struct AppState {
     pub clock: HubClock,
     pub identity: Arc<Authenticator>,
     pub limiter: Arc<LoadLimiter>,
+    /// Answers the readiness check of this runtime.
+    pub readiness: Arc<ReadinessProbe>,
     /// Canceled when the process shuts down: ends streams and fails the readiness check.
     pub shutting_down: CancellationToken,
     pub(super) workspace_cache: Arc<WorkspaceCache>,
@@ -41,6 +43,7 @@ impl AppState {
         // The database stamps rows with the same clock, so a test moves both at once.
         let clock = database.clock().clone();
         Ok(Self {
+            readiness: Arc::new(database.readiness_probe()),
             database,
             guard: Arc::default(),
             metrics: Arc::new(HubMetrics::new()),

@@ -2,6 +2,11 @@
 
 use std::fmt;
 
+/// Part of a workspace's bytes that run notes and quarantined events may take: one in this many.
+///
+/// The SQL function `ken.take_places` relies on it.
+const WAITING_SHARE: u64 = 2;
+
 /// Quotas of an organization whose row sets none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DefaultQuotas {
@@ -9,7 +14,7 @@ pub struct DefaultQuotas {
     pub workspaces: u64,
     /// Events per workspace.
     pub events: u64,
-    /// Bytes of events per workspace.
+    /// Bytes of events, run notes and quarantined events per workspace.
     pub bytes: u64,
     /// Tokens per organization that are neither expired nor revoked.
     pub tokens: u64,
@@ -49,6 +54,8 @@ pub struct WorkspaceUsage {
     pub events: u64,
     /// Size of the events' lines in bytes.
     pub bytes: u64,
+    /// Size of what may become events: notes of runs and quarantined events.
+    pub waiting_bytes: u64,
     pub events_max: Option<u64>,
     pub bytes_max: Option<u64>,
 }
@@ -69,8 +76,18 @@ impl DefaultQuotas {
     pub fn check(&self, usage: &WorkspaceUsage) -> Result<(), QuotaExceeded> {
         let events_max = usage.events_max.unwrap_or(self.events);
         QuotaExceeded::check("events in this workspace", usage.events, events_max)?;
+        let stored = usage.bytes.saturating_add(usage.waiting_bytes);
         let bytes_max = usage.bytes_max.unwrap_or(self.bytes);
-        QuotaExceeded::check("bytes of events in this workspace", usage.bytes, bytes_max)
+        QuotaExceeded::check("bytes stored in this workspace", stored, bytes_max)
+    }
+
+    /// Checks what waits in a workspace: it may take half of the bytes, and not more than the events
+    /// leave.
+    pub fn check_waiting(&self, usage: &WorkspaceUsage) -> Result<(), QuotaExceeded> {
+        let bytes_max = usage.bytes_max.unwrap_or(self.bytes);
+        let what = "bytes of run notes and quarantined events in this workspace";
+        QuotaExceeded::check(what, usage.waiting_bytes, bytes_max / WAITING_SHARE)?;
+        self.check(usage)
     }
 }
 
@@ -90,5 +107,34 @@ impl QuotaExceeded {
             return Err(Self { what, wanted, max });
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_waits_counts_and_takes_at_most_half() {
+        let quotas = DefaultQuotas {
+            bytes: 100,
+            ..DefaultQuotas::default()
+        };
+        for (bytes, waiting_bytes, fits, may_wait) in [
+            (0, 50, true, true),
+            (0, 51, true, false),
+            (60, 40, true, true),
+            (60, 41, false, false),
+        ] {
+            let usage = WorkspaceUsage {
+                events: 1,
+                bytes,
+                waiting_bytes,
+                events_max: None,
+                bytes_max: None,
+            };
+            assert_eq!(quotas.check(&usage).is_ok(), fits, "{usage:?}");
+            assert_eq!(quotas.check_waiting(&usage).is_ok(), may_wait, "{usage:?}");
+        }
     }
 }

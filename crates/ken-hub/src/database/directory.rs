@@ -283,19 +283,20 @@ impl WorkspaceTx {
 
     /// Returns the workspace's usage and the limits of its organization's row.
     pub async fn workspace_usage(&mut self) -> Result<WorkspaceUsage, DatabaseError> {
-        let query = "SELECT w.events, w.bytes, o.events_max, o.bytes_max FROM ken.workspaces w
-             JOIN ken.organizations o ON o.id = w.organization_id
+        let query = "SELECT w.events, w.bytes, ken.waiting_bytes(w.id), o.events_max, o.bytes_max
+             FROM ken.workspaces w JOIN ken.organizations o ON o.id = w.organization_id
              WHERE w.organization_id = $1 AND w.id = $2";
         let (organization, workspace) = (self.organization(), self.workspace_id());
-        let (events, bytes, events_max, bytes_max): (i64, i64, Option<i64>, Option<i64>) =
-            sqlx::query_as(query)
-                .bind(organization.0)
-                .bind(workspace.0)
-                .fetch_one(self.read_connection())
-                .await?;
+        type UsageRow = (i64, i64, i64, Option<i64>, Option<i64>);
+        let (events, bytes, waiting, events_max, bytes_max): UsageRow = sqlx::query_as(query)
+            .bind(organization.0)
+            .bind(workspace.0)
+            .fetch_one(self.read_connection())
+            .await?;
         Ok(WorkspaceUsage {
             events: events.unsigned_abs(),
             bytes: bytes.unsigned_abs(),
+            waiting_bytes: waiting.unsigned_abs(),
             events_max: events_max.map(i64::unsigned_abs),
             bytes_max: bytes_max.map(i64::unsigned_abs),
         })

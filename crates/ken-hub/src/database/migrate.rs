@@ -35,6 +35,7 @@ pub const MIGRATIONS: &[Migration] = migrations![
     "0007_sessions",
     "0008_silent_runs",
     "0009_short_way",
+    "0010_limits",
 ];
 
 /// Key of the advisory lock that serializes concurrent migrations; the bytes spell "ken_hub".

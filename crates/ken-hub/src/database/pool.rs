@@ -105,13 +105,9 @@ impl ConnectionPool {
         }
     }
 
-    /// Pings the server.
-    pub(crate) async fn ping(&self) -> Result<(), sqlx::Error> {
-        // Pings again: a recently used connection is returned without a ping.
-        let mut lease = self.acquire_live().await?;
-        lease.connection().ping().await?;
-        lease.release();
-        Ok(())
+    /// Returns the options that connections are opened with.
+    pub(super) fn options(&self) -> &PgConnectOptions {
+        &self.inner.options
     }
 
     async fn connect(&self) -> Result<PooledConnection, sqlx::Error> {

@@ -10,10 +10,12 @@ use axum::response::{IntoResponse as _, Response};
 use ken_mcp::ProvenIdentity;
 
 use crate::api::AppState;
+use crate::api::admission::admit;
 use crate::api::caller::{authenticate, resolve_workspace, workspace_param};
 use crate::api::problem::{Kind, Problem};
 use crate::identity::AuthenticatedCaller;
 use crate::ids::WorkspaceId;
+use crate::limits::CallerKey;
 
 const WORKSPACE_HEADER: &str = "ken-workspace";
 const RUN_HEADER: &str = "ken-run";
@@ -28,6 +30,8 @@ pub(super) struct McpRequestContext {
     pub(super) run: Option<String>,
     /// Session named by the client.
     pub(super) session: Option<String>,
+    /// Key of the caller's limits.
+    pub(super) limits: CallerKey,
 }
 
 /// Middleware that authenticates a request and adds its context as an extension.
@@ -36,15 +40,18 @@ pub(super) async fn authenticate_mcp(
     request: Request,
     next: Next,
 ) -> Response {
-    let (mut parts, body) = request.into_parts();
-    match request_context(&mut parts, &app).await {
+    match admit_mcp(&app, request).await {
         Err(problem) => problem.into_response(),
-        Ok(context) => {
-            // The MCP crate knows no hub types: it passes this extension through to the tools.
-            parts.extensions.insert(ProvenIdentity::new(context));
-            next.run(Request::from_parts(parts, body)).await
-        }
+        Ok(request) => next.run(request).await,
     }
+}
+
+async fn admit_mcp(app: &AppState, request: Request) -> Result<Request, Problem> {
+    let (mut parts, body) = admit(app, request).await?.into_parts();
+    let context = request_context(&mut parts, app).await?;
+    // The MCP crate knows no hub types: it passes this extension through to the tools.
+    parts.extensions.insert(ProvenIdentity::new(context));
+    Ok(Request::from_parts(parts, body))
 }
 
 async fn request_context(parts: &mut Parts, app: &AppState) -> Result<McpRequestContext, Problem> {
@@ -63,7 +70,9 @@ async fn request_context(parts: &mut Parts, app: &AppState) -> Result<McpRequest
         (None, Some(header)) => header,
         (None, None) => only_workspace(&caller)?,
     };
+    let limits = parts.extensions.get::<CallerKey>().copied();
     Ok(McpRequestContext {
+        limits: limits.expect("authentication adds the key of the caller"),
         workspace: resolve_workspace(app, &caller, &reference).await?,
         caller,
         run: single_header(parts, RUN_HEADER)?,

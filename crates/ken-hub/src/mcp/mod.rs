@@ -10,6 +10,7 @@ mod tools;
 
 use axum::Router;
 use axum::middleware::from_fn_with_state;
+use ken_core::retrieval::ranking::SearchQuery;
 use ken_core::values::actor::{Actor, ActorRole};
 use ken_mcp::ask::{
     BriefingArguments, CheckArguments, FeedbackArguments, GetArguments, RecordArguments,
@@ -20,6 +21,7 @@ use ken_mcp::{KnowledgeBackend, McpCaller, McpServer, ToolError, ToolReply, Tool
 use serde::Serialize;
 
 use crate::api::AppState;
+use crate::api::admission::admit_search;
 use crate::api::problem::{Kind, Problem};
 use crate::service::{self, EntryReader, ServiceError, WorkspaceSession};
 use auth::{McpRequestContext, authenticate_mcp};
@@ -65,10 +67,7 @@ impl HubBackend {
         caller: &McpCaller,
         intent: CallIntent,
     ) -> Result<HubToolCall, ToolError> {
-        let context = caller.proven.get::<McpRequestContext>();
-        // The middleware always adds the context; its absence is a bug and must not grant access.
-        let context = context.ok_or_else(|| ToolError::ours("the request is not authenticated"))?;
-        self.open_call(caller, context, intent)
+        self.open_call(caller, request_context(caller)?, intent)
             .await
             .map_err(to_tool_error)
     }
@@ -105,6 +104,13 @@ impl HubBackend {
     }
 }
 
+/// Returns the context that the middleware added to a request.
+fn request_context(caller: &McpCaller) -> Result<&McpRequestContext, ToolError> {
+    let context = caller.proven.get::<McpRequestContext>();
+    // The middleware always adds the context; its absence is a bug and must not grant access.
+    context.ok_or_else(|| ToolError::ours("the request is not authenticated"))
+}
+
 /// Returns the actor of an MCP client: the token's actor, or for a person's token an agent that is
 /// named after the client and the person.
 fn agent_actor(actor: &Actor, client: &str) -> Actor {
@@ -136,7 +142,11 @@ fn agent_actor(actor: &Actor, client: &str) -> Actor {
 
 /// Converts a failure of a use case to an MCP error.
 fn to_tool_error(failure: ServiceError) -> ToolError {
-    let problem = Problem::from(failure);
+    to_tool_problem(&Problem::from(failure))
+}
+
+/// Converts a problem to an MCP error.
+fn to_tool_problem(problem: &Problem) -> ToolError {
     let whose = match problem.kind() {
         Kind::NotFound => ErrorCause::Missing,
         Kind::Internal | Kind::Unavailable => ErrorCause::Ours,
@@ -145,6 +155,7 @@ fn to_tool_error(failure: ServiceError) -> ToolError {
         | Kind::Forbidden
         | Kind::Quota
         | Kind::MethodNotAllowed
+        | Kind::Timeout
         | Kind::Conflict
         | Kind::CursorUnknown
         | Kind::TooLarge
@@ -174,6 +185,15 @@ impl KnowledgeBackend for HubBackend {
     }
 
     async fn search(&self, caller: McpCaller, ask: SearchArguments) -> ToolResult {
+        let query = SearchQuery {
+            query: ask.query.clone(),
+            paths: ask.paths.clone(),
+            ..SearchQuery::default()
+        };
+        // Before the call, which takes a database connection. Held until the reply is there.
+        let limits = request_context(&caller)?.limits;
+        let admitted = admit_search(&self.app, limits, &query).await;
+        let _permit = admitted.map_err(|problem| to_tool_problem(&problem))?;
         let mut call = self.begin_call(&caller, CallIntent::Reads).await?;
         let reply = tools::search(&mut call, ask).await;
         commit_call(call, reply).await

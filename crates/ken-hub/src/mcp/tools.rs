@@ -68,7 +68,13 @@ pub(super) async fn search(
     };
     let found = service::search(&mut call.session, query).await?;
     Ok(match ask.format {
-        ReplyFormat::Json => json_reply(&SearchJson::new(found.to_response())),
+        ReplyFormat::Json => {
+            let reply = SearchJson::new(found.to_response());
+            json_reply(&match ask.detail {
+                DetailLevel::Concise => reply.without_entries(),
+                DetailLevel::Full => reply,
+            })
+        }
         ReplyFormat::Text => {
             let page = found.organization_hits.append_to(found.page);
             ToolReply::Text(words::search_text(&page, served_by(), &found.withheld))

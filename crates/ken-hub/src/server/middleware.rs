@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::body::HttpBody as _;
-use axum::extract::{MatchedPath, Request, State};
+use axum::extract::{ConnectInfo, MatchedPath, Request, State};
 use axum::http::header::{
     CONNECTION, CONTENT_SECURITY_POLICY, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
 };
@@ -17,7 +17,9 @@ use tower_http::compression::CompressionLayer;
 use tower_http::decompression::RequestDecompressionLayer;
 use tracing::Instrument as _;
 
+use super::listener::PeerConnection;
 use crate::api::AppState;
+use crate::api::health::{PROBE_ROUTES, READY_ROUTE};
 use crate::api::problem::Problem;
 use crate::limits::RequestSlot;
 use crate::operator_log::ProblemLog;
@@ -26,12 +28,6 @@ use crate::operator_log::RequestLogLine;
 /// Default content security policy: nothing is loaded.
 const DEFAULT_CONTENT_POLICY: HeaderValue =
     HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'; base-uri 'none'");
-
-/// Routes exempt from the load limit: an orchestrator would restart a busy hub as a dead one.
-const PROBE_ROUTES: [&str; 2] = ["/healthz", READY_ROUTE];
-
-/// Route of the readiness probe.
-const READY_ROUTE: &str = "/readyz";
 
 /// `Retry-After` of an overloaded hub.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
@@ -51,6 +47,9 @@ pub(super) fn with_middleware(router: Router, app: AppState) -> Router {
 /// Runs a request and records its span, metrics, log line and response headers.
 async fn observe_request(State(app): State<AppState>, request: Request, next: Next) -> Response {
     let began = Instant::now();
+    let connection = request.extensions().get::<ConnectInfo<PeerConnection>>();
+    // Bound to a name: the bytes of a body are told from those of a head until it is dropped.
+    let _running = connection.map(|ConnectInfo(connection)| connection.begin_request());
     // The pattern, not the path: the number of metric labels must be bounded.
     let matched = request.extensions().get::<MatchedPath>();
     let route = matched.map_or("none", MatchedPath::as_str).to_owned();

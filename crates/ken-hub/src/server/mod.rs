@@ -1,20 +1,18 @@
-//! The server process: listeners, middleware, metrics endpoint, graceful shutdown.
+//! The server process: listeners, middleware, graceful shutdown.
 //!
-//! Metrics have a separate listener that needs no token and must not be public. Scrapers therefore
-//! need no tenant's secret, and no metric label names a tenant.
+//! Metrics and probes have a separate listener that needs no token and must not be public. Scrapers
+//! therefore need no tenant's secret, and no metric label names a tenant.
 
 mod listener;
 mod middleware;
+mod probes;
+mod upkeep;
 
 use std::future::{Future, IntoFuture as _};
 use std::io;
 use std::time::Duration;
 
 use axum::Router;
-use axum::extract::State;
-use axum::http::header::CONTENT_TYPE;
-use axum::response::IntoResponse;
-use axum::routing::get;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
@@ -22,8 +20,9 @@ use crate::api::{self, AppState};
 use crate::config::ServeSettings;
 use crate::database::{self, DatabaseError, HubDatabase};
 use crate::identity::IssuerKeysError;
+use crate::limits::HubLimits;
 use crate::mcp;
-use listener::LimitedListener;
+use listener::{LimitedListener, PeerConnection};
 
 /// Timeout for closing the database connections at shutdown.
 const POOL_CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -79,17 +78,18 @@ pub async fn serve(
             Some(listener)
         }
     };
-    let (ending, grace) = (
-        app.shutting_down.clone(),
-        app.limiter.limits().shutdown_grace,
-    );
-    let silence = app.limiter.limits().idle_timeout;
-    let public = serve_on(listener, router(app.clone()), silence, ending.clone());
+    let instance = upkeep::note_start(&app).await?;
+    let upkeep = tokio::spawn(upkeep::run(app.clone(), instance));
+    let (ending, limits) = (app.shutting_down.clone(), *app.limiter.limits());
+    let grace = limits.shutdown_grace;
+    let public = serve_on(listener, router(app.clone()), limits, ending.clone());
+    let probing = metrics.map(|listener| probes::spawn(&app, listener, ending.clone()));
+    let probing = probing.transpose().map_err(ServeError::Serve)?;
     let private = async {
-        match metrics {
-            Some(listener) => {
-                let router = metrics_router(app.clone());
-                serve_on(listener, router, silence, ending.clone()).await
+        match probing {
+            Some(ended) => {
+                let gone = |_| Err(io::Error::other("the probe listener failed"));
+                ended.await.unwrap_or_else(gone)
             }
             None => Ok(()),
         }
@@ -115,6 +115,14 @@ pub async fn serve(
             }
         }
     };
+    // A listener that failed ends the process as well.
+    ending.cancel();
+    if tokio::time::timeout(POOL_CLOSE_TIMEOUT, upkeep)
+        .await
+        .is_err()
+    {
+        tracing::warn!("the background task did not end in time");
+    }
     // Ends the sessions in order, instead of leaving PostgreSQL to log broken connections.
     if tokio::time::timeout(POOL_CLOSE_TIMEOUT, app.database.pool().close())
         .await
@@ -143,28 +151,13 @@ impl AppState {
 fn serve_on(
     listener: TcpListener,
     router: Router,
-    silence: Duration,
+    limits: HubLimits,
     ending: CancellationToken,
 ) -> impl Future<Output = io::Result<()>> {
-    axum::serve(LimitedListener::new(listener, silence), router)
+    let service = router.into_make_service_with_connect_info::<PeerConnection>();
+    axum::serve(LimitedListener::new(listener, limits), service)
         .with_graceful_shutdown(async move { ending.cancelled().await })
         .into_future()
-}
-
-/// Returns the router of the metrics listener. It has a liveness probe of its own.
-fn metrics_router(app: AppState) -> Router {
-    let health = get(|| async { "ok\n" });
-    Router::new()
-        .route("/metrics", get(get_metrics))
-        .route("/healthz", health)
-        .with_state(app)
-}
-
-async fn get_metrics(State(app): State<AppState>) -> impl IntoResponse {
-    let text = app
-        .metrics
-        .render(app.limiter.in_flight(), app.database.pool().count());
-    ([(CONTENT_TYPE, "text/plain; version=0.0.4")], text)
 }
 
 /// Checks the public URL, which is required with an issuer.

@@ -43,7 +43,10 @@ pub use promotion::{
     ApprovalQueue, ApprovalQueueItem, ApprovalRequest, PromotionCandidate, approve,
     load_approval_queue, reject,
 };
-pub use push::{PushOutcome, Pusher, ScanVerdict, ScreenedLine, add_decision, screen_lines};
+pub use push::{
+    CITATIONS_MAX, ENTRY_EVENTS_MAX, PushOutcome, Pusher, ScanVerdict, ScreenedLine, add_decision,
+    screen_lines,
+};
 pub use quarantine::{
     APPROVAL_HINT, ENTRY_QUARANTINE_HINT, EVENT_QUARANTINE_HINT, QuarantinedLogEntry,
     ReleaseMethod, discard_entry, discard_event, list_quarantined_entries, list_quarantined_events,
@@ -55,6 +58,8 @@ pub use runs::{
     ObservedFinding, close_run, get_open_run, list_open_runs, list_past_runs, load_open_run,
     record_finding, record_note,
 };
-pub use search::{HubSearchRequest, HubSearchResult, search, search_filtered, served_by};
+pub use search::{
+    HubSearchRequest, HubSearchResult, is_expensive, search, search_filtered, served_by,
+};
 pub use session::{ServiceContext, WorkspaceSession};
 pub use verify::{WorkspaceVerification, verify};

@@ -276,10 +276,18 @@ impl WorkspaceSession {
             id = self.ensure_implicit_run(reader).await?;
             full = self.add_note(&id, &noted).await?;
         }
-        match full {
-            Some(size) if size.notes > OWN_RUN_NOTES_MAX => self.reset_run(&id, reader).await,
-            Some(_) | None => Ok(()),
+        let Some(size) = full else {
+            return Ok(());
+        };
+        // A read must not fail because of a full workspace, so the notes are dropped instead.
+        let is_over_quota = match self.check_note_quota(size).await {
+            Err(ServiceError::Quota(_)) => true,
+            checked => checked.map(|()| false)?,
+        };
+        if is_over_quota || size.notes > OWN_RUN_NOTES_MAX {
+            self.reset_run(&id, reader).await?;
         }
+        Ok(())
     }
 
     /// Resets an implicit or conversation run with too many notes. From then on the reader counts

@@ -10,6 +10,13 @@ use super::{ServiceError, WorkspaceSession};
 /// Maximum size of a note in bytes.
 const NOTE_BYTES_MAX: usize = 16 << 10;
 
+/// Size of a note from which its run is checked against the quota at once, in bytes.
+const LARGE_NOTE_BYTES: i64 = 1 << 10;
+
+/// Growth of a run by small notes between two checks against the quota, in bytes. Most notes record
+/// an exposure and are small, and a search should not pay for the sum over all runs.
+const CHECKED_BYTES: i64 = 16 << 10;
+
 /// Number of implicit runs, latest first, that are searched for an agent's exposures.
 const IMPLICIT_MAX: u32 = 16;
 
@@ -18,6 +25,16 @@ const IMPLICIT_MAX: u32 = 16;
 pub(super) struct RunSize {
     pub(super) notes: i64,
     pub(super) bytes: i64,
+    /// Bytes that were added last.
+    added: i64,
+}
+
+impl RunSize {
+    /// Returns whether the last note is a reason to check the quota.
+    fn needs_check(self) -> bool {
+        let before = self.bytes - self.added;
+        self.added >= LARGE_NOTE_BYTES || before / CHECKED_BYTES < self.bytes / CHECKED_BYTES
+    }
 }
 
 impl WorkspaceSession {
@@ -37,7 +54,21 @@ impl WorkspaceSession {
         }
         let lines = notes.iter().map(encode_note);
         let lines = lines.collect::<Result<Vec<String>, ServiceError>>()?;
-        Ok(self.tx.append_run_notes(id, &lines).await?)
+        Ok(self.tx.append_run_notes(id, &lines).await?.is_some())
+    }
+
+    /// Refuses more notes and quarantined events than the workspace's quota allows.
+    pub(super) async fn check_waiting_quota(&mut self) -> Result<(), ServiceError> {
+        let usage = self.tx.workspace_usage().await?;
+        Ok(self.services.quotas.check_waiting(&usage)?)
+    }
+
+    /// Checks the quota after a note, if the note is a reason to.
+    pub(super) async fn check_note_quota(&mut self, size: RunSize) -> Result<(), ServiceError> {
+        if size.needs_check() {
+            self.check_waiting_quota().await?;
+        }
+        Ok(())
     }
 
     /// Adds a note to a run and returns the run's new size; `None` if the run is not open.
@@ -46,11 +77,14 @@ impl WorkspaceSession {
         id: &str,
         noted: &RunRecord,
     ) -> Result<Option<RunSize>, ServiceError> {
-        if !self.tx.append_run_notes(id, &[encode_note(noted)?]).await? {
-            return Ok(None);
-        }
-        let (notes, bytes) = self.tx.count_notes(id).await?;
-        Ok(Some(RunSize { notes, bytes }))
+        let line = encode_note(noted)?;
+        let added = i64::try_from(line.len()).unwrap_or(i64::MAX);
+        let size = self.tx.append_run_notes(id, &[line]).await?;
+        Ok(size.map(|(notes, bytes)| RunSize {
+            notes,
+            bytes,
+            added,
+        }))
     }
 
     /// Loads an open run by folding its notes.

@@ -30,6 +30,16 @@ const SCORED_MAX: u32 = 50;
 /// Directory of entry files in a repository. A truncated entry refers to its file there.
 const ENTRIES_DIR: &str = ".ken/entries";
 
+/// Cost from which a search counts as expensive: more words, paths and filters than a question has,
+/// as in an error log.
+const EXPENSIVE_COST: usize = 24;
+
+/// Returns whether a search is so expensive that only a few may run at the same time.
+#[must_use]
+pub fn is_expensive(search: &SearchQuery) -> bool {
+    query(search).cost() > EXPENSIVE_COST
+}
+
 /// A search, its token budget and its reader.
 #[derive(Clone, Debug)]
 pub struct HubSearchRequest {

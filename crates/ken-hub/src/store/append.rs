@@ -69,6 +69,7 @@ impl WorkspaceTx {
         let preload_query = PreloadQuery::for_events(&change.incoming, &others);
         let rows = self.preload_rows(&preload_query).await?;
         let head = rows.head;
+        let forced = !change.redacted.is_empty();
         let effects = if change.incoming.len() <= INLINE_MAX {
             plan_effects(change, preload_query, rows)?
         } else {
@@ -90,6 +91,9 @@ impl WorkspaceTx {
         if !resolved.new.is_empty() || !resolved.only_adds() {
             end = self.write(head, &resolved, &projection).await?;
         }
+        if forced || !resolved.redactions.is_empty() {
+            self.forget_answers().await?;
+        }
         // Changed events move to the end of the log, after the new ones.
         let moved = resolved.changed.last().map(|(_, now)| now.event.id);
         let last = moved.or(resolved.new.last().map(|copy| copy.event.id));
@@ -100,6 +104,17 @@ impl WorkspaceTx {
                 None => self.log_end().await?,
             },
         })
+    }
+
+    /// Deletes the responses stored for idempotency keys of the organization: any of them may
+    /// contain the text that is redacted.
+    async fn forget_answers(&mut self) -> Result<(), StoreError> {
+        let organization = self.organization();
+        sqlx::query("SELECT ken.forget_answers($1)")
+            .bind(organization.0)
+            .execute(self.connection())
+            .await?;
+        Ok(())
     }
 
     /// Stores ids of events that are redacted whatever the log says.

@@ -4,10 +4,11 @@
 //! long and handles neither compound identifiers nor scripts without spaces.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::RangeInclusive;
 
 use ken_core::retrieval::words::{expand_text, query_words};
+use ken_embed::rarity;
 use sqlx::encode::IsNull;
 use sqlx::error::BoxDynError;
 use sqlx::postgres::{PgArgumentBuffer, PgHasArrayType, PgTypeInfo};
@@ -74,21 +75,53 @@ impl TextSearchVector {
     }
 }
 
-/// Returns the lexemes of a query, each with the number of its occurrences.
-pub(super) fn query_lexemes(text: &str) -> Vec<(String, usize)> {
-    let mut words: Vec<(String, usize)> = Vec::new();
+/// Returns the lexemes of a query, each with the number of its occurrences: of a query with more
+/// than `max`, the rarest.
+pub(super) fn query_lexemes(text: &str, max: usize) -> Vec<(String, usize)> {
+    let mut words: Vec<QueryLexeme> = Vec::new();
+    let mut positions: HashMap<String, usize> = HashMap::new();
     for (word, times) in query_words(&strip_accents(text)) {
-        let word = lexeme(&word);
-        if word.is_empty() {
+        let stem = lexeme(&word);
+        if stem.is_empty() {
             continue;
         }
-        // Different words may share a stem; their occurrences add up.
-        match words.iter_mut().find(|(stem, _)| *stem == word) {
-            Some((_, n)) => *n += times,
-            None => words.push((word, times)),
+        let at = *positions.entry(stem.clone()).or_insert(words.len());
+        match words.get_mut(at) {
+            // Different words may share a stem; their occurrences add up.
+            Some(known) => known.times += times,
+            None => words.push(QueryLexeme { stem, word, times }),
         }
     }
-    words
+    if words.len() > max {
+        keep_rarest(&mut words, max);
+    }
+    words.into_iter().map(|it| (it.stem, it.times)).collect()
+}
+
+/// A word of a query.
+struct QueryLexeme {
+    stem: String,
+    /// The first word with that stem.
+    word: String,
+    times: usize,
+}
+
+/// Keeps the `max` rarest words, in their order. Frequent words match most entries and decide
+/// little, and they are the ones whose rank takes long to compute.
+fn keep_rarest(words: &mut Vec<QueryLexeme>, max: usize) {
+    let mut ranked: Vec<(u32, usize)> = words
+        .iter()
+        .enumerate()
+        .map(|(at, it)| (rarity(&it.word), at))
+        .collect();
+    // Rarest first; of equally rare words the earlier ones.
+    ranked.sort_by_key(|(rank, at)| (std::cmp::Reverse(*rank), *at));
+    let kept: BTreeSet<usize> = ranked.iter().take(max).map(|(_, at)| *at).collect();
+    let mut at = 0;
+    words.retain(|_| {
+        at += 1;
+        kept.contains(&(at - 1))
+    });
 }
 
 fn lexeme(word: &str) -> String {
@@ -137,8 +170,6 @@ impl Encode<'_, Postgres> for TextSearchVector {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use super::*;
 
     #[test]
@@ -149,14 +180,25 @@ mod tests {
             EntryTextPart::Statement,
         );
         lexemes.add("auth/jwt", EntryTextPart::Tags);
-        for (word, _) in query_lexemes("retries of a payment? HANDLE requests; JWT") {
+        for (word, _) in query_lexemes("retries of a payment? HANDLE requests; JWT", 48) {
             assert!(lexemes.words.contains_key(&word), "{word}");
         }
         assert_eq!(lexemes.count(), 8);
         assert_eq!(
-            query_lexemes("retry retries RETRYING"),
+            query_lexemes("retry retries RETRYING", 48),
             [("retri".to_owned(), 3)]
         );
+    }
+
+    #[test]
+    fn of_too_many_words_the_rarest_are_asked_for() {
+        let found = query_lexemes("time flux9x first people idempotency time", 2);
+        assert_eq!(
+            found,
+            [("flux9x".to_owned(), 1), (lexeme("idempotency"), 1)]
+        );
+        let many: String = (0..5_000).map(|n| format!("w{n} ")).collect();
+        assert_eq!(query_lexemes(&many, 48).len(), 48);
     }
 
     #[test]
@@ -164,7 +206,7 @@ mod tests {
         let words = |text: &str| {
             let mut lexemes = TextSearchVector::default();
             lexemes.add(text, EntryTextPart::Statement);
-            let asked: BTreeSet<String> = query_lexemes(text)
+            let asked: BTreeSet<String> = query_lexemes(text, 48)
                 .into_iter()
                 .map(|(word, _)| word)
                 .collect();

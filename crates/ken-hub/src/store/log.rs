@@ -1,7 +1,9 @@
 //! Log queries, in the order in which the hub received the events.
 
-use ken_core::ledger::event::{EventData, RecordedEvent};
-use ken_core::values::id::EventId;
+use std::collections::BTreeMap;
+
+use ken_core::ledger::event::{Cited, EventData, RecordedEvent};
+use ken_core::values::id::{EntryId, EventId};
 use ken_remote::wire::LogCursor;
 
 use super::append::cursor;
@@ -32,7 +34,44 @@ pub struct LogPage {
     pub more: bool,
 }
 
+/// Number of events about an entry.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EntryEventCount {
+    pub events: u64,
+    /// Those that cite a source.
+    pub citations: u64,
+}
+
 impl WorkspaceTx {
+    /// Returns the number of events about each of the entries; entries without events are left out.
+    pub async fn count_entry_events(
+        &mut self,
+        entries: &[EntryId],
+    ) -> Result<BTreeMap<EntryId, EntryEventCount>, StoreError> {
+        let key = self.key();
+        let names: Vec<String> = entries.iter().map(ToString::to_string).collect();
+        let query = "SELECT s.entry, count(*), count(*) FILTER (WHERE e.type = $3)
+             FROM ken.subjects s JOIN ken.events e ON e.workspace_id = $1 AND e.seq = s.seq
+             WHERE s.workspace_id = $1 AND s.entry = ANY ($2) GROUP BY s.entry";
+        let rows = sqlx::query(query)
+            .bind(key)
+            .bind(names)
+            .bind(Cited::TYPE)
+            .fetch_all(self.read_connection())
+            .await?;
+        let mut counts = BTreeMap::new();
+        for row in &rows {
+            let (name, events, citations): (String, i64, i64) =
+                (column(row, 0)?, column(row, 1)?, column(row, 2)?);
+            let count = EntryEventCount {
+                events: events.unsigned_abs(),
+                citations: citations.unsigned_abs(),
+            };
+            counts.insert(name.parse().map_err(StoreError::damaged)?, count);
+        }
+        Ok(counts)
+    }
+
     /// Returns the end of the log.
     pub async fn log_end(&mut self) -> Result<LogCursor, StoreError> {
         let key = self.key();

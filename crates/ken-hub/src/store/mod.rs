@@ -43,7 +43,7 @@ use crate::database::DatabaseError;
 pub use append::{AppendReceipt, CopyOutcome};
 pub use fast_append::FastAppendOptions;
 pub(crate) use fast_append::are_self_contained;
-pub use log::{LogPage, LoggedEvent};
+pub use log::{EntryEventCount, LogPage, LoggedEvent};
 pub use quarantine::QuarantinedEvent;
 pub use read::{ENTRIES_MAX, EVENTS_MAX, EntryPosition};
 pub(crate) use rows::{embedding_model, embedding_table};

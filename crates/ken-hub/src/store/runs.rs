@@ -44,6 +44,27 @@ impl WorkspaceTx {
         rows.iter().map(run_from_row).collect()
     }
 
+    /// Returns the number of open runs whose names start with none of the prefixes, in total and of
+    /// `by`.
+    pub async fn count_open_runs(
+        &mut self,
+        by: &str,
+        prefixes: [&str; 2],
+    ) -> Result<(u64, u64), StoreError> {
+        let key = self.key();
+        let query = "SELECT count(*), count(*) FILTER (WHERE by = $2) FROM ken.runs
+             WHERE workspace_id = $1 AND closed_at IS NULL AND NOT (starts_with(id, $3) OR starts_with(id, $4))";
+        let row = sqlx::query(query)
+            .bind(key)
+            .bind(without_nul(by))
+            .bind(prefixes[0])
+            .bind(prefixes[1])
+            .fetch_one(self.read_connection())
+            .await?;
+        let (all, own): (i64, i64) = (column(&row, 0)?, column(&row, 1)?);
+        Ok((all.unsigned_abs(), own.unsigned_abs()))
+    }
+
     /// Returns the names of up to `limit` open runs without notes since `before`, longest inactive
     /// first.
     pub async fn silent_runs(
@@ -64,21 +85,21 @@ impl WorkspaceTx {
         rows.iter().map(|row| column(row, 0)).collect()
     }
 
-    /// Returns the names of up to `limit` open runs of `by` that start with one of the prefixes,
-    /// excluding the `kept` most recently used ones.
+    /// Returns the names of up to `limit` open runs, of `by` or of everybody, that start with one of
+    /// the prefixes, excluding the `kept` most recently used ones.
     pub async fn excess_run_ids(
         &mut self,
-        by: &str,
+        by: Option<&str>,
         beginnings: [&str; 2],
         (kept, limit): (u32, u32),
     ) -> Result<Vec<String>, StoreError> {
         let key = self.key();
         let query = "SELECT id FROM ken.runs
-             WHERE workspace_id = $1 AND closed_at IS NULL AND by = $2 AND (starts_with(id, $3) OR starts_with(id, $4))
+             WHERE workspace_id = $1 AND closed_at IS NULL AND ($2::text IS NULL OR by = $2) AND (starts_with(id, $3) OR starts_with(id, $4))
              ORDER BY coalesce(noted_at, opened_at) DESC, id OFFSET $5 LIMIT $6";
         let rows = sqlx::query(query)
             .bind(key)
-            .bind(without_nul(by))
+            .bind(by.map(without_nul))
             .bind(beginnings[0])
             .bind(beginnings[1])
             .bind(i64::from(kept))
@@ -88,27 +109,35 @@ impl WorkspaceTx {
         rows.iter().map(|row| column(row, 0)).collect()
     }
 
-    /// Appends notes to a run. Returns false if it is not open.
+    /// Appends notes to a run. Returns the number of its notes and their bytes, or `None` if it is
+    /// not open.
     pub async fn append_run_notes(
         &mut self,
         id: &str,
         notes: &[String],
-    ) -> Result<bool, StoreError> {
+    ) -> Result<Option<(i64, i64)>, StoreError> {
         let (key, now) = (self.key(), self.now());
+        let notes: Vec<String> = notes.iter().map(|note| without_nul(note)).collect();
+        let bytes: usize = notes.iter().map(String::len).sum();
         // The update locks the run's row, so concurrent transactions number their notes one after
-        // the other.
-        let query = "UPDATE ken.runs SET noted_at = greatest(noted_at, $3)
-             WHERE workspace_id = $1 AND id = $2 AND closed_at IS NULL";
-        let open = sqlx::query(query)
+        // the other. Runs from before these columns are counted once.
+        let query = "UPDATE ken.runs r SET noted_at = greatest(noted_at, $3),
+                 notes = coalesce(notes, (SELECT count(*) FROM ken.run_notes n
+                     WHERE n.workspace_id = $1 AND n.run = $2)) + $4,
+                 bytes = coalesce(bytes, (SELECT coalesce(sum(octet_length(note)), 0)::bigint FROM ken.run_notes n
+                     WHERE n.workspace_id = $1 AND n.run = $2)) + $5
+             WHERE workspace_id = $1 AND id = $2 AND closed_at IS NULL RETURNING notes, bytes";
+        let size = sqlx::query(query)
             .bind(key)
             .bind(without_nul(id))
             .bind(millis(now))
-            .execute(self.connection())
+            .bind(i64::try_from(notes.len()).unwrap_or(i64::MAX))
+            .bind(i64::try_from(bytes).unwrap_or(i64::MAX))
+            .fetch_optional(self.connection())
             .await?;
-        if open.rows_affected() == 0 {
-            return Ok(false);
-        }
-        let notes: Vec<String> = notes.iter().map(|note| without_nul(note)).collect();
+        let Some(size) = size else {
+            return Ok(None);
+        };
         sqlx::query(
             "INSERT INTO ken.run_notes (workspace_id, run, n, note)
              SELECT $1, $2, (SELECT coalesce(max(n), 0) FROM ken.run_notes WHERE workspace_id = $1 AND run = $2) + ord, note
@@ -119,7 +148,7 @@ impl WorkspaceTx {
         .bind(notes)
         .execute(self.connection())
         .await?;
-        Ok(true)
+        Ok(Some((column(&size, 0)?, column(&size, 1)?)))
     }
 
     /// Returns the notes of a run in order.

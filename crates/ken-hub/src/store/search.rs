@@ -19,7 +19,7 @@ use super::{StoreError, column};
 use crate::database::{EagerQuery, HubDatabase, OrganizationTx, WorkspaceTx, without_nul};
 use crate::ids::{OrganizationId, WorkspaceId};
 
-/// Maximum number of distinct query words.
+/// Maximum number of distinct query words; of more, the rarest are used.
 const WORDS_MAX: usize = 48;
 
 /// Maximum weight of a repeated query word.
@@ -197,7 +197,7 @@ struct CompiledQuery {
 impl CompiledQuery {
     fn compile(text: &str) -> Result<Self, StoreError> {
         let text = &text[..text.floor_char_boundary(QUERY_BYTES_MAX)];
-        let words = lexemes::query_lexemes(text).into_iter().take(WORDS_MAX);
+        let words = lexemes::query_lexemes(text, WORDS_MAX).into_iter();
         let times = |times: usize| i32::try_from(times.min(TIMES_MAX)).unwrap_or(1);
         let quoted = |word: &str| format!("'{word}'");
         let (words, times) = words.map(|(word, n)| (quoted(&word), times(n))).unzip();
@@ -280,6 +280,15 @@ impl CompiledQuery {
 }
 
 impl StoreQuery<'_> {
+    /// Returns the cost of the query in words: a path or a tag is compared with every entry, as a
+    /// word is.
+    #[must_use]
+    pub fn cost(&self) -> usize {
+        let text = &self.text[..self.text.floor_char_boundary(QUERY_BYTES_MAX)];
+        let words = lexemes::query_lexemes(text, WORDS_MAX).len();
+        words + self.paths.len() + self.filter.tags.len() + self.filter.kinds.len()
+    }
+
     /// Returns whether the prepared query can be used: no paths and no filter.
     fn is_plain(&self) -> bool {
         self.paths.is_empty() && *self.filter == EntryFilter::default()

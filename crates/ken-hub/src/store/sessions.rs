@@ -31,20 +31,6 @@ impl WorkspaceTx {
         Ok(())
     }
 
-    /// Returns the number of a run's notes and their total size in bytes.
-    pub async fn count_notes(&mut self, id: &str) -> Result<(i64, i64), StoreError> {
-        let key = self.key();
-        let query =
-            "SELECT count(*), coalesce(sum(octet_length(note)), 0)::bigint FROM ken.run_notes
-             WHERE workspace_id = $1 AND run = $2";
-        let row = sqlx::query(query)
-            .bind(key)
-            .bind(without_nul(id))
-            .fetch_one(self.connection())
-            .await?;
-        Ok((column(&row, 0)?, column(&row, 1)?))
-    }
-
     /// Returns the names of up to `limit` open runs opened by one of `by` whose names start with
     /// `beginning`, latest first.
     pub async fn runs_by(

@@ -29,7 +29,7 @@ impl WorkspaceTx {
         text: &str,
         limit: u32,
     ) -> Result<Vec<Entry>, StoreError> {
-        let mut words = lexemes::query_lexemes(text);
+        let mut words = lexemes::query_lexemes(text, usize::MAX);
         words.sort_by_key(|(word, _)| std::cmp::Reverse(word.chars().count()));
         words.truncate(WORDS_MAX);
         let words: Vec<String> = words.iter().map(|(word, _)| format!("'{word}'")).collect();

@@ -2,6 +2,7 @@
 //! and limits.
 
 mod authority;
+mod availability;
 mod canaries;
 mod events;
 mod hostile;

@@ -6,8 +6,9 @@ use std::collections::BTreeSet;
 use crate::environment::StoreTestEnvironment;
 
 /// Tables that belong to an organization or to no tenant, rather than to one workspace.
-const TABLES_WITHOUT_WORKSPACE: [&str; 6] = [
+const TABLES_WITHOUT_WORKSPACE: [&str; 7] = [
     "migrations",
+    "instance",
     "organizations",
     "workspaces",
     "tokens",

@@ -41,17 +41,28 @@ impl TokenBucket {
 
     /// Takes one request; returns the time to wait if none is left.
     pub fn take(&mut self, rate: RateLimit, now: Duration) -> Result<(), Duration> {
-        let gained = now.saturating_sub(self.at).as_secs_f64() * rate.per_second;
-        self.left = (self.left + gained).min(rate.burst);
-        // Concurrent requests may arrive with an earlier time; time must not run backwards, or the
-        // same interval would be credited twice.
-        self.at = self.at.max(now);
+        self.refill(rate, now);
         if self.left < 1.0 {
             let missing = (1.0 - self.left) / rate.per_second;
             return Err(Duration::from_secs_f64(missing));
         }
         self.left -= 1.0;
         Ok(())
+    }
+
+    /// Subtracts the cost of a request that was let through. The bucket may go into debt, by at
+    /// most one burst, which the following requests wait for.
+    pub fn charge(&mut self, rate: RateLimit, now: Duration, cost: f64) {
+        self.refill(rate, now);
+        self.left = (self.left - cost).max(-rate.burst);
+    }
+
+    fn refill(&mut self, rate: RateLimit, now: Duration) {
+        let gained = now.saturating_sub(self.at).as_secs_f64() * rate.per_second;
+        self.left = (self.left + gained).min(rate.burst);
+        // Concurrent requests may arrive with an earlier time; time must not run backwards, or the
+        // same interval would be credited twice.
+        self.at = self.at.max(now);
     }
 
     /// Returns true if the bucket is full, so its state need not be kept.
@@ -70,6 +81,16 @@ mod tests {
         per_second: 2.0,
         burst: 3.0,
     };
+
+    #[test]
+    fn a_debt_is_at_most_one_burst() {
+        let mut bucket = TokenBucket::new(RATE);
+        assert_eq!(bucket.take(RATE, Duration::ZERO), Ok(()));
+        bucket.charge(RATE, Duration::ZERO, 1_000.0);
+        let wait = bucket.take(RATE, Duration::ZERO);
+        assert_eq!(wait, Err(Duration::from_secs(2)));
+        assert_eq!(bucket.take(RATE, Duration::from_secs(2)), Ok(()));
+    }
 
     #[test]
     fn a_bucket_empties_and_fills_with_time() {

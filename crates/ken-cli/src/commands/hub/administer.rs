@@ -65,6 +65,7 @@ async fn act(
         | HubCommand::Rebuild(_)
         | HubCommand::Evict(_)
         | HubCommand::Quota(_)
+        | HubCommand::AcceptRestore(_)
         | HubCommand::Status { .. } => {
             let hub = Administration::open(url).await;
             let hub = hub.map_err(|e| administered(&e))?;
@@ -119,6 +120,10 @@ async fn administer(session: &mut Session<'_>, hub: &Administration, command: &H
             output::evicted(session, &attempt!(evicting.await))?;
         }
         HubCommand::Quota(args) => return quota(session, hub, args).await,
+        HubCommand::AcceptRestore(args) => {
+            attempt!(hub.accept_restore(args.keep_tokens).await);
+            output::restore_accepted(session, args.keep_tokens)?;
+        }
         HubCommand::Workspace(WorkspaceCommand::List { organization })
         | HubCommand::Status { organization } => {
             let rows = attempt!(hub.list_workspaces(organization).await);

@@ -51,12 +51,32 @@ pub(crate) enum HubCommand {
     Evict(WorkspaceArgs),
     /// Show or set the quotas of an organization
     Quota(QuotaArgs),
+    /// Accept a database that was restored from a backup
+    AcceptRestore(AcceptRestoreArgs),
     /// Show the workspaces of an organization and their size
     #[command(after_help = "Example:\n  ken hub status acme")]
     Status {
         /// The organization
         organization: String,
     },
+}
+
+/// Text below the options of `ken hub accept-restore --help`.
+const ACCEPT_RESTORE_HELP: &str = "\
+Example:
+  ken hub accept-restore
+
+A backup contains tokens that were revoked after it was made, so a hub refuses all tokens of a
+restored database until you run this command. Without `--keep-tokens` they stay invalid: create new
+ones. With it, first revoke again what was revoked since the backup.";
+
+/// `ken hub accept-restore`.
+#[derive(Debug, Args)]
+#[command(after_help = ACCEPT_RESTORE_HELP)]
+pub(crate) struct AcceptRestoreArgs {
+    /// Keep the tokens that were valid when the backup was made
+    #[arg(long)]
+    pub(crate) keep_tokens: bool,
 }
 
 /// `ken hub organization …`.

@@ -301,6 +301,30 @@ pub(super) fn evicted(
         .line(format_args!("{name}: evicted{before}, {events} kept"))
 }
 
+#[derive(Serialize)]
+struct RestoreAcceptedObject {
+    schema: &'static str,
+    keeps_tokens: bool,
+}
+
+pub(super) fn restore_accepted(
+    session: &mut Session<'_>,
+    keeps_tokens: bool,
+) -> Result<(), CommandFailure> {
+    if session.is_json() {
+        let schema = "ken.hub.restore-accepted.v1";
+        return session.printer.json(&RestoreAcceptedObject {
+            schema,
+            keeps_tokens,
+        });
+    }
+    session.printer.line(if keeps_tokens {
+        "accepted; the tokens of the backup are valid again"
+    } else {
+        "accepted; tokens issued before now stay invalid: create new ones with `ken hub token create`"
+    })
+}
+
 pub(super) fn quotas(
     session: &mut Session<'_>,
     organization: &str,

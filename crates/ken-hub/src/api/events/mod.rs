@@ -19,6 +19,7 @@ use super::problem::Problem;
 use crate::store::{LogPage, StoreError};
 use query::PullQuery;
 
+pub(super) use push::PUSH_ROUTE;
 pub(crate) use stream::LogNotifier;
 
 /// Returns the event routes.

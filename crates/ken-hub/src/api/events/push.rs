@@ -4,9 +4,7 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use ken_remote::wire::{
-    EventVerdict, PUSH_BYTES_MAX, PUSH_EVENTS_MAX, PushRequest, PushResponse, PushVerdict,
-};
+use ken_remote::wire::{EventVerdict, PushRequest, PushResponse, PushVerdict};
 
 use crate::api::AppState;
 use crate::api::body::JsonBody;
@@ -14,6 +12,9 @@ use crate::api::caller::{AtLeastAgent, RequireWorkspaceRole};
 use crate::api::problem::{Kind, Problem};
 use crate::blocking::run_blocking;
 use crate::service::{self, Pusher, screen_lines};
+
+/// Route of a push, which may have a larger body than other requests.
+pub(in crate::api) const PUSH_ROUTE: &str = "/v1/workspaces/{workspace}/events";
 
 /// Accepts events. Each event gets its own verdict: admitted, known, quarantined or refused.
 ///
@@ -26,14 +27,8 @@ use crate::service::{self, Pusher, screen_lines};
 pub(super) async fn push_events(
     State(app): State<AppState>,
     access: RequireWorkspaceRole<AtLeastAgent>,
-    JsonBody(push): JsonBody<PushRequest, PUSH_BYTES_MAX>,
+    JsonBody(push): JsonBody<PushRequest>,
 ) -> Result<Json<PushResponse>, Problem> {
-    if push.events.len() > PUSH_EVENTS_MAX {
-        let detail = format!(
-            "a push contains at most {PUSH_EVENTS_MAX} events; split it into several pushes"
-        );
-        return Err(Problem::new(Kind::TooLarge, detail));
-    }
     let sender = Pusher::new(&access.caller, app.clock.now());
     let guard = Arc::clone(&app.guard);
     // Parsing and scanning up to 8 MiB is CPU-bound and would block the other requests of an async

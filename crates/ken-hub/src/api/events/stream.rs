@@ -11,6 +11,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use axum::Extension;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::http::header::CACHE_CONTROL;
@@ -26,7 +27,7 @@ use crate::api::body::QueryParams;
 use crate::api::caller::{AtLeastReader, RequireWorkspaceRole, bearer_token};
 use crate::api::problem::{Kind, Problem};
 use crate::ids::{OrganizationId, WorkspaceId};
-use crate::limits::StreamPermit;
+use crate::limits::{CallerKey, StreamPermit};
 use crate::metrics::HubMetrics;
 use crate::store::{LoggedEvent, StoreError};
 
@@ -115,15 +116,16 @@ impl Drop for StreamGuard {
 pub(super) async fn stream_events(
     State(app): State<AppState>,
     access: RequireWorkspaceRole<AtLeastReader>,
+    Extension(caller): Extension<CallerKey>,
     headers: HeaderMap,
     QueryParams(query): QueryParams<StreamQuery>,
 ) -> Result<Response, Problem> {
     let cursor = start_cursor(&headers, query.after.as_deref())?;
     let lifetime = app.limiter.limits().stream_lifetime;
     let organization = access.caller.organization;
-    let permit = app.limiter.acquire_stream(organization).ok_or_else(|| {
+    let permit = app.limiter.acquire_stream(caller).ok_or_else(|| {
         let detail =
-            "your organization has reached its limit of open streams; close one or retry later";
+            "your token or organization has reached its limit of open streams; close one or retry later";
         Problem::too_many(detail, RETRY_DELAY)
     })?;
     app.metrics.record_stream(true);

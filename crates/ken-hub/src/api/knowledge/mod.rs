@@ -27,6 +27,8 @@ use super::caller::RequireWorkspaceRole;
 use super::problem::{Kind, Problem};
 use crate::service::{self, EntryReader, ServiceError, WorkspaceSession, parse};
 
+pub(super) use search::SEARCH_ROUTE;
+
 /// Returns the knowledge routes.
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()

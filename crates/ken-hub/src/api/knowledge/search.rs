@@ -2,8 +2,8 @@
 //!
 //! A query may be a whole error log, which is too long for a URL, so it is sent as a body.
 
-use axum::Json;
 use axum::extract::State;
+use axum::{Extension, Json};
 use ken_core::json::SearchJson;
 use ken_core::ledger::store::EntryFilter;
 use ken_core::retrieval::ranking::{RelevanceFloor, SearchQuery};
@@ -19,10 +19,15 @@ use utoipa_axum::routes;
 
 use super::{check_length, check_paths, parse_agent_role, parse_optional, reader_params, to_json};
 use crate::api::AppState;
+use crate::api::admission::admit_search;
 use crate::api::body::JsonBody;
 use crate::api::caller::{AtLeastReader, RequireWorkspaceRole};
 use crate::api::problem::Problem;
+use crate::limits::CallerKey;
 use crate::service::{self, HubSearchRequest, SelectionLimits, WorkspaceSession, parse};
+
+/// Route of a search, a post that only reads.
+pub(in crate::api) const SEARCH_ROUTE: &str = "/v1/workspaces/{workspace}/search";
 
 /// Request body of a search.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -79,6 +84,9 @@ pub(super) struct SearchBody {
     #[serde(default = "default_budget")]
     #[schema(minimum = 1, maximum = 100000, default = 500)]
     budget: u32,
+    /// Adds the whole entry to each hit. It does not count against the token budget.
+    #[serde(default)]
+    entries: bool,
     /// Level of detail per entry. Default: chosen by the token budget.
     #[serde(default)]
     #[schema(nullable = false)]
@@ -151,9 +159,13 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
 async fn search(
     State(app): State<AppState>,
     access: RequireWorkspaceRole<AtLeastReader>,
+    Extension(limits): Extension<CallerKey>,
     JsonBody(body): JsonBody<SearchBody>,
 ) -> Result<Json<SearchResponse>, Problem> {
+    let with_entries = body.entries;
     let query = body.into_query(&access.caller.actor)?;
+    // Before the session, which takes a database connection. Held until the response is built.
+    let _permit = admit_search(&app, limits, &query.search).await?;
     let (database, context) = (&app.database, app.service_context());
     let (caller, workspace) = (access.caller, access.workspace);
     // Unlike other sessions, this one sends the search in the round trip that begins the
@@ -163,9 +175,11 @@ async fn search(
     let mut session = session.await?;
     let found = service::search(&mut session, query).await?;
     session.commit().await?;
-    Ok(Json(SearchResponse(to_json(&SearchJson::new(
-        found.to_response(),
-    )))))
+    let mut response = SearchJson::new(found.to_response());
+    if !with_entries {
+        response = response.without_entries();
+    }
+    Ok(Json(SearchResponse(to_json(&response))))
 }
 
 impl SearchBody {

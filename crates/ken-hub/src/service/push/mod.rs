@@ -1,6 +1,7 @@
 //! Push: receives events written elsewhere. Each line is decided on its own; all admitted lines are
 //! appended in one transaction.
 
+mod growth;
 mod screening;
 
 use std::collections::BTreeSet;
@@ -20,6 +21,7 @@ use crate::database::audit::NewAuditRecord;
 use crate::identity::AuthenticatedCaller;
 use crate::ids::{Role, WorkspaceId};
 use crate::store::{AppendReceipt, CopyOutcome, FastAppendOptions, are_self_contained};
+pub use growth::{CITATIONS_MAX, ENTRY_EVENTS_MAX};
 use screening::{PushContext, PushDecision, StoredCopies, decide_line};
 
 pub use screening::{Pusher, ScanVerdict, ScreenedLine, screen_lines};
@@ -66,12 +68,13 @@ pub async fn add_decision(
 /// cannot change between the decision and the write.
 async fn append_push(
     session: &mut WorkspaceSession,
-    lines: Vec<ScreenedLine>,
+    mut lines: Vec<ScreenedLine>,
 ) -> Result<PushOutcome, ServiceError> {
     session.require_role(Role::Agent, "pushing events")?;
     if lines.is_empty() {
         return Ok(PushOutcome::default());
     }
+    session.limit_growth(&mut lines).await?;
     let mut batch = PushPlan::default();
     let pusher = Pusher::new(&session.caller, session.now);
     let mut push_context = session.load_push_context(&lines, &pusher).await?;
@@ -93,6 +96,9 @@ async fn append_push(
     if batch.grows_log {
         let usage = session.tx.workspace_usage().await?;
         session.services.quotas.check(&usage)?;
+    }
+    if batch.grows_quarantine {
+        session.check_waiting_quota().await?;
     }
     let cursor = match batch.cursor {
         Some(cursor) => cursor,
@@ -118,6 +124,9 @@ async fn try_fast_push(
         .filter_map(ScreenedLine::event)
         .map(|it| &it.event);
     if caller.role < Role::Agent || !lines.iter().all(is_fine) || !are_self_contained(events) {
+        return Ok(None);
+    }
+    if growth::exceeds_limits(lines) {
         return Ok(None);
     }
     let pusher = Pusher::new(caller, database.clock().now());
@@ -187,6 +196,8 @@ struct PushPlan {
     /// True if the log grew. A push of redactions only is exempt from the quota: a full workspace
     /// must still be able to remove a leaked secret.
     grows_log: bool,
+    /// True if events were quarantined.
+    grows_quarantine: bool,
     /// End of the log after an append.
     cursor: Option<LogCursor>,
 }
@@ -392,6 +403,7 @@ impl WorkspaceSession {
                 continue;
             }
             self.tx.quarantine_event(&copy, &why, &by).await?;
+            batch.grows_quarantine = true;
             let reason = format!("{why}; {EVENT_QUARANTINE_HINT}");
             batch.answer(index, id, PushVerdict::Quarantined, Some(reason));
         }

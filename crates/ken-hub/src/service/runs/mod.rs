@@ -20,6 +20,7 @@ use super::health::recent_period_start;
 use super::reader::invalid_run_name;
 use super::{EntryReader, ServiceError, WorkspaceSession};
 use crate::clock::random_u128;
+use crate::config::QuotaExceeded;
 use crate::ids::Role;
 
 /// Abandoned runs closed per opened run; the rest is left to later requests, so no request takes
@@ -31,6 +32,16 @@ const SWEPT_BY_READING: u32 = 1;
 
 /// Implicit and conversation runs per agent; beyond that, the least recently used ones are deleted.
 const MADE_MAX: u32 = 64;
+
+/// Implicit and conversation runs per workspace; beyond that, the least recently used ones are
+/// deleted. An agent may read under any number of names below its own.
+const MADE_TOTAL_MAX: u32 = 2_000;
+
+/// Maximum number of explicitly opened runs per workspace.
+const OPENED_MAX: u64 = 1_000;
+
+/// Maximum number of explicitly opened runs per actor and workspace.
+const OPENED_PER_ACTOR_MAX: u64 = 200;
 
 /// Maximum number of open runs listed, oldest first.
 const OPEN_MAX: u32 = 50;
@@ -69,6 +80,7 @@ pub async fn load_open_run(
     session.lock().await?;
     session.close_abandoned_runs(SWEPT_MAX).await?;
     let by = session.caller.actor.clone();
+    session.ensure_run_capacity(&by).await?;
     // The name is chosen by the caller and ends up in events, so it must not contain a secret
     // either.
     session
@@ -84,6 +96,7 @@ pub async fn load_open_run(
             "a run `{id}` is already open; choose another id or omit it"
         )));
     }
+    session.check_waiting_quota().await?;
     get_open_run(session, &id).await
 }
 
@@ -258,7 +271,9 @@ impl WorkspaceSession {
         let noted = self.guard_note(self.stamp_note(note, by))?;
         match self.add_note(id, &noted).await? {
             None => Err(run_not_found(id)),
-            Some(size) if size.notes <= NOTES_MAX && size.bytes <= NOTES_BYTES_MAX => Ok(()),
+            Some(size) if size.notes <= NOTES_MAX && size.bytes <= NOTES_BYTES_MAX => {
+                self.check_note_quota(size).await
+            }
             Some(_) => Err(ServiceError::Conflict(format!(
                 "run `{id}` has reached the limit of {NOTES_MAX} notes or {NOTES_BYTES_MAX} bytes; close it and open another run"
             ))),
@@ -279,6 +294,18 @@ impl WorkspaceSession {
         Ok(self.services.guard.admit_note(noted)?)
     }
 
+    /// Refuses another open run of an actor if it or the workspace has too many.
+    async fn ensure_run_capacity(&mut self, by: &Actor) -> Result<(), ServiceError> {
+        let prefixes = [IMPLICIT_PREFIX, SESSION_PREFIX];
+        let (all, own) = self.tx.count_open_runs(&by.to_string(), prefixes).await?;
+        QuotaExceeded::check("open runs of one actor", own + 1, OPENED_PER_ACTOR_MAX)?;
+        Ok(QuotaExceeded::check(
+            "open runs in this workspace",
+            all + 1,
+            OPENED_MAX,
+        )?)
+    }
+
     /// Makes room for another implicit run of `agent`: closes an abandoned run, and deletes the
     /// agent's least recently used runs beyond the limit.
     pub(super) async fn trim_agent_runs(&mut self, agent: &Actor) -> Result<(), ServiceError> {
@@ -288,9 +315,13 @@ impl WorkspaceSession {
         }
         let (by, prefixes) = (agent.to_string(), [IMPLICIT_PREFIX, SESSION_PREFIX]);
         // One less than the limit leaves room for the run that is about to be opened.
-        let kept_and_limit = (MADE_MAX - 1, SWEPT_MAX);
-        let excess = self.tx.excess_run_ids(&by, prefixes, kept_and_limit);
-        for id in excess.await? {
+        let own = (Some(by.as_str()), (MADE_MAX - 1, SWEPT_MAX));
+        let all = (None, (MADE_TOTAL_MAX - 1, SWEPT_MAX));
+        let mut excess = Vec::new();
+        for (by, kept_and_limit) in [own, all] {
+            excess.extend(self.tx.excess_run_ids(by, prefixes, kept_and_limit).await?);
+        }
+        for id in excess {
             match self.read_run(&id).await? {
                 Some(run) => self.remove_run(&run).await?,
                 None => drop(self.tx.delete_open_run(&id).await?),

@@ -1,0 +1,118 @@
+//! The installation: whether its database was restored from a backup.
+//!
+//! A backup contains tokens that were revoked after it was made. So a hub refuses the tokens of a
+//! restored database until an operator accepts it. It recognizes such a database by three signs:
+//!
+//! - The server or the database is another one than the last hub noted, as after a restored dump.
+//! - The last hub did not end in order and has not been heard of for [`SILENCE_MAX`], as in a copy
+//!   of the data directory of a running server.
+//! - A running hub finds an older note than it wrote itself.
+
+use std::time::Duration;
+
+use ken_core::values::time::Timestamp;
+
+use super::{DatabaseError, HubDatabase, millis, timestamp};
+
+/// Longest time without a sign of a hub that did not end in order. After a longer one the database
+/// counts as restored.
+pub const SILENCE_MAX: Duration = Duration::from_secs(15 * 60);
+
+/// State of the installation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InstanceState {
+    /// Time of the last sign of a hub, with this one.
+    pub alive_at: Timestamp,
+    /// When the database was found to be restored, unless the operator accepted it since.
+    pub restored_at: Option<Timestamp>,
+}
+
+/// What a process knows about the installation when it asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InstanceCheck {
+    /// An operator's command, which is no sign of a hub.
+    Command,
+    /// A hub starts.
+    Start,
+    /// A hub runs; it has seen this time of the last sign.
+    Running(Timestamp),
+}
+
+/// Notes a sign of life, and the restoration if there is one. The parameters are: now, the longest
+/// silence, the last time the process saw, whether it is a running hub, and whether it is a hub.
+const NOTE: &str = "WITH here AS (
+        SELECT (SELECT system_identifier FROM pg_control_system())::text || '/' || oid::text AS place
+        FROM pg_database WHERE datname = current_database()
+    ), old AS (SELECT * FROM ken.instance FOR UPDATE), found AS (
+        SELECT here.place, (old.place <> here.place OR old.alive_at < $3::bigint
+            OR (NOT $4 AND NOT old.stopped AND old.alive_at < $1 - $2)) IS TRUE AS is_restored
+        FROM here, old
+    )
+    UPDATE ken.instance i SET place = found.place,
+        alive_at = CASE WHEN $5 OR is_restored THEN greatest(old.alive_at, $1) ELSE old.alive_at END,
+        stopped = NOT $5 AND (is_restored OR old.stopped),
+        restored_at = CASE WHEN is_restored THEN $1 ELSE old.restored_at END
+    FROM found, old RETURNING coalesce(i.alive_at, $1), i.restored_at";
+
+impl HubDatabase {
+    /// Notes that a hub runs, and returns whether the database was restored.
+    pub async fn note_alive(&self, check: InstanceCheck) -> Result<InstanceState, DatabaseError> {
+        let seen = match check {
+            InstanceCheck::Command | InstanceCheck::Start => None,
+            InstanceCheck::Running(seen) => Some(seen),
+        };
+        let silence = i64::try_from(SILENCE_MAX.as_millis()).unwrap_or(i64::MAX);
+        let mut lease = self.pool().acquire_live().await?;
+        let (alive_at, restored_at): (i64, Option<i64>) = sqlx::query_as(NOTE)
+            .bind(millis(self.clock().now()))
+            .bind(silence)
+            .bind(seen.map(millis))
+            .bind(seen.is_some())
+            .bind(check != InstanceCheck::Command)
+            .fetch_one(lease.connection())
+            .await?;
+        lease.release();
+        Ok(InstanceState {
+            alive_at: timestamp(alive_at),
+            restored_at: restored_at.map(timestamp),
+        })
+    }
+
+    /// Notes that a hub ended in order.
+    pub async fn note_stopped(&self) -> Result<(), DatabaseError> {
+        self.run_instance("UPDATE ken.instance SET stopped = true")
+            .await
+    }
+
+    /// Accepts a restored database, and keeps or refuses the tokens that were issued before.
+    pub async fn accept_restore(&self, keeps_tokens: bool) -> Result<(), DatabaseError> {
+        // Also notes where the database is now: it may not have been noticed yet.
+        self.note_alive(InstanceCheck::Command).await?;
+        if !keeps_tokens {
+            let refuse = format!(
+                "UPDATE ken.instance SET tokens_from = {}",
+                millis(self.clock().now())
+            );
+            self.run_instance(&refuse).await?;
+        }
+        self.run_instance("UPDATE ken.instance SET restored_at = NULL")
+            .await
+    }
+
+    /// Deletes the kept answers of every organization that have expired.
+    pub async fn clear_expired_answers(&self) -> Result<(), DatabaseError> {
+        let now = millis(self.clock().now());
+        self.run_instance(&format!("SELECT ken.clear_expired_answers({now})"))
+            .await
+    }
+
+    /// Runs a statement that belongs to no tenant and whose text is safe.
+    async fn run_instance(&self, statement: &str) -> Result<(), DatabaseError> {
+        let mut lease = self.pool().acquire_live().await?;
+        sqlx::raw_sql(sqlx::AssertSqlSafe(statement.to_owned()))
+            .execute(lease.connection())
+            .await?;
+        lease.release();
+        Ok(())
+    }
+}

@@ -1,0 +1,60 @@
+//! Background task of a hub process: signs of life and the deletion of expired answers.
+
+use std::time::Duration;
+
+use tokio::time::{Instant, MissedTickBehavior, interval};
+
+use crate::api::AppState;
+use crate::database::{DatabaseError, InstanceCheck, InstanceState};
+
+/// Interval of signs of life.
+const ALIVE_INTERVAL: Duration = Duration::from_secs(30);
+
+/// Interval at which expired answers are deleted.
+const CLEAR_INTERVAL: Duration = Duration::from_secs(10 * 60);
+
+/// Notes the start of a process, and tells the operator if the database was restored.
+pub(super) async fn note_start(app: &AppState) -> Result<InstanceState, DatabaseError> {
+    let state = app.database.note_alive(InstanceCheck::Start).await?;
+    log_restored(app, &state);
+    Ok(state)
+}
+
+/// Runs until the process shuts down. Failures are left to the next time: the database being away
+/// is reported by the requests that need it.
+pub(super) async fn run(app: AppState, mut state: InstanceState) {
+    let mut ticks = interval(ALIVE_INTERVAL);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut cleared_at: Option<Instant> = None;
+    loop {
+        tokio::select! {
+            () = app.shutting_down.cancelled() => break,
+            _ = ticks.tick() => {}
+        }
+        let noted = app
+            .database
+            .note_alive(InstanceCheck::Running(state.alive_at));
+        if let Ok(noted) = noted.await {
+            if noted.restored_at != state.restored_at {
+                log_restored(&app, &noted);
+            }
+            state = noted;
+        }
+        if cleared_at.is_none_or(|at| at.elapsed() >= CLEAR_INTERVAL)
+            && app.database.clear_expired_answers().await.is_ok()
+        {
+            cleared_at = Some(Instant::now());
+        }
+    }
+    if let Err(error) = app.database.note_stopped().await {
+        tracing::warn!(%error, "the end of this process was not noted");
+    }
+}
+
+fn log_restored(app: &AppState, state: &InstanceState) {
+    if let Some(at) = state.restored_at {
+        app.log_process(format_args!(
+            "the database was restored from a backup, or no hub ended in order: tokens issued before {at} are refused; run `ken hub accept-restore`"
+        ));
+    }
+}
