@@ -100,6 +100,9 @@ fn check_restored(
     before: &BTreeMap<String, (String, String)>,
 ) {
     hubs.move_to(server);
+    let url = server.url(DATABASE);
+    // The hubs refuse the tokens of a restored database until an operator accepts it.
+    run_ken(&["hub", "--database", &url, "accept-restore", "--keep-tokens"]);
     assert_eq!(
         &workspace_hashes(server, tenant),
         before,
@@ -112,7 +115,7 @@ fn check_restored(
         run_ken(&[
             "hub",
             "--database",
-            &server.url(DATABASE),
+            &url,
             "rebuild",
             ORGANIZATION,
             workspace,

@@ -89,8 +89,9 @@ impl HubDatabase {
         // Also notes where the database is now: it may not have been noticed yet.
         self.note_alive(InstanceCheck::Command).await?;
         if !keeps_tokens {
+            // Tokens issued after the restoration was noticed are valid, and stay so.
             let refuse = format!(
-                "UPDATE ken.instance SET tokens_from = {}",
+                "UPDATE ken.instance SET tokens_from = coalesce(restored_at, {})",
                 millis(self.clock().now())
             );
             self.run_instance(&refuse).await?;

@@ -12,4 +12,5 @@ mod process;
 mod reading;
 mod reference;
 mod schemathesis;
+mod stored;
 mod tokens;

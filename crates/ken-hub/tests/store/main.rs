@@ -11,6 +11,7 @@ mod laws;
 mod migrations;
 mod pool;
 mod quarantine;
+mod restore;
 mod run_notes;
 mod schema;
 mod search;
