@@ -3,6 +3,7 @@
 //! Never part of a shipped binary.
 
 pub mod any_event;
+pub mod attacks;
 pub mod build;
 pub mod http;
 pub mod hub_story;

@@ -9,7 +9,7 @@ use axum::extract::{ConnectInfo, MatchedPath, Request, State};
 use axum::http::header::{
     CONNECTION, CONTENT_SECURITY_POLICY, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
 };
-use axum::http::{HeaderValue, Method};
+use axum::http::{HeaderValue, Method, StatusCode};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
 use futures_util::FutureExt as _;
@@ -28,6 +28,10 @@ use crate::operator_log::RequestLogLine;
 /// Default content security policy: nothing is loaded.
 const DEFAULT_CONTENT_POLICY: HeaderValue =
     HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'; base-uri 'none'");
+
+/// Delay of a response that tells a client to come back later. A client that ignores `Retry-After`
+/// would otherwise keep the hub busy with refusals.
+const REFUSAL_DELAY: Duration = Duration::from_secs(1);
 
 /// `Retry-After` of an overloaded hub.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
@@ -76,6 +80,10 @@ async fn observe_request(State(app): State<AppState>, request: Request, next: Ne
         problem: response.extensions().get::<ProblemLog>(),
     };
     log_request(&app, &line);
+    if response.status() == StatusCode::TOO_MANY_REQUESTS {
+        // After the permits were released: a delayed response takes no place from anybody.
+        let _ = tokio::time::timeout(REFUSAL_DELAY, app.shutting_down.cancelled()).await;
+    }
     let refused = response.status().is_client_error() || response.status().is_server_error();
     let headers = response.headers_mut();
     if has_body && refused {

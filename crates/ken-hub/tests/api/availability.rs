@@ -6,20 +6,12 @@ use std::time::{Duration, Instant};
 
 use crate::hub::{ApiHubEnvironment, bearer, create_token, http_agent, send};
 use ken_hub::ids::Role;
+use ken_testkit::attacks::pack_zeros;
 
 const EVENTS_PATH: &str = "/v1/workspaces/shop/events";
 
 /// A limit for waits that a correct hub never reaches.
 const PATIENCE: Duration = Duration::from_secs(10);
-
-/// Packs a push whose list has as many zeros as a body may have bytes.
-fn packed_zeros() -> Vec<u8> {
-    let zeros = "0,".repeat((ken_remote::wire::PUSH_BYTES_MAX - 64) / 2);
-    let body = format!(r#"{{"events":[{zeros}0]}}"#);
-    let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
-    packer.write_all(body.as_bytes()).expect("packed");
-    packer.finish().expect("packed")
-}
 
 fn connect(address: SocketAddr) -> TcpStream {
     let stream = TcpStream::connect(address).expect("connected");
@@ -57,7 +49,7 @@ fn a_list_of_millions_is_refused_and_paid_for_by_the_token_that_sent_it() {
         ("content-type", "application/json"),
         ("content-encoding", "gzip"),
     ];
-    let bomb = packed_zeros();
+    let bomb = pack_zeros();
     assert!(bomb.len() < 16 << 10, "{}", bomb.len());
     let answer = hub.send("POST", EVENTS_PATH, &headers, Some(&bomb));
     assert_eq!(answer.status, 413, "{}", answer.text());
