@@ -6,6 +6,7 @@
 //! what was printed.
 
 mod append;
+mod attacks;
 mod growth;
 mod http;
 mod rows;
@@ -19,12 +20,16 @@ use world::World;
 use xtask::repository::{Finding, Repository};
 
 const SCALE: &str = "docs/scale.md";
+/// Part of the attacks' connections and entries in a smaller run.
+const QUICK_PART: usize = 8;
 const USAGE: &str = "\
 usage: cargo ken-bench hub [options]
 
 options:
   --entries N      entries to load; 100,000 unless said
   --workspaces N   workspaces they are in; 1,000 unless said
+  --attacks        instead measure what another tenant sees while one attacks; with --entries a
+                   part of the connections
   --growth         also load ten times as much, step by step, and measure at each
   --write          put the figures into docs/performance.md, and with --growth into docs/scale.md
 ";
@@ -65,6 +70,7 @@ impl Sizes {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Options {
     sizes: Sizes,
+    attacks: bool,
     grows: bool,
     writes: bool,
 }
@@ -73,6 +79,7 @@ impl Options {
     fn parse(args: &[&str]) -> Result<Self, String> {
         let mut options = Self {
             sizes: Sizes::FULL,
+            attacks: false,
             grows: false,
             writes: false,
         };
@@ -85,6 +92,7 @@ impl Options {
             match *arg {
                 "--entries" => options.sizes.entries = number()?,
                 "--workspaces" => options.sizes.workspaces = number()?,
+                "--attacks" => options.attacks = true,
                 "--growth" => options.grows = true,
                 "--write" => options.writes = true,
                 _ => return Err(USAGE.to_owned()),
@@ -110,6 +118,12 @@ pub(crate) fn run(repository: &Repository, args: &[&str]) -> Result<Vec<Finding>
         Size::Quick
     };
     let bench = Bench::new(repository, size)?;
+    if options.attacks {
+        let part = if size == Size::Full { 1 } else { QUICK_PART };
+        let mut report = Report::default();
+        attacks::run(part, &mut report)?;
+        return bench.tell(repository, "hub-attacks", &report, options.writes);
+    }
     let described = machine::described(repository, &bench.cache);
     let runtime = tokio::runtime::Runtime::new().map_err(said("cannot begin a runtime"))?;
     let mut report = Report::default();
