@@ -81,7 +81,7 @@ pub(crate) fn run(part: usize, report: &mut Report) -> Result<(), String> {
     }
     report.note(format!(
         "The attacked workspace has {ATTACKED_ENTRIES} entries, the other tenant's {OTHER_ENTRIES}. The other tenant searches \
-         without a pause on one connection, {} s before and {} s during each attack; probes ask `/readyz` of the probe \
+         at most 100 times per second on one connection, {} s before and {} s during each attack; probes ask `/readyz` of the probe \
          listener on a new connection every 20 ms. Attacker, tenant, hub and server share the processor. The attacker's \
          responses are counted by status; 0 is a connection without one.",
         LASTS.as_secs(),
@@ -124,10 +124,7 @@ fn tell(
 }
 
 /// Makes both tenants and their entries.
-async fn prepare(
-    world: &mut World,
-    part: usize,
-) -> Result<(AttackTarget, WatchedTenant), String> {
+async fn prepare(world: &mut World, part: usize) -> Result<(AttackTarget, WatchedTenant), String> {
     let attacked = world.add_workspaces(1).await?;
     let attacked = *attacked.first().ok_or("no workspace")?;
     let words = fill(world, world.organization, attacked, ATTACKED_ENTRIES / part).await?;
@@ -197,11 +194,7 @@ async fn fill(
     Ok(questions)
 }
 
-async fn token(
-    world: &World,
-    organization: OrganizationId,
-    role: Role,
-) -> Result<String, String> {
+async fn token(world: &World, organization: OrganizationId, role: Role) -> Result<String, String> {
     let spec = TokenSpec {
         name: Some("bench".to_owned()),
         role,

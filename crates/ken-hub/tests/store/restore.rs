@@ -185,7 +185,10 @@ fn a_running_hub_notices_an_older_database_and_a_pause_in_order_is_none() {
         assert_eq!(hub.note_alive(again).await.unwrap().restored_at, None);
         noted
     });
-    server.sql(DATABASE, "update ken.instance set alive_at = alive_at - 60000");
+    server.sql(
+        DATABASE,
+        "update ken.instance set alive_at = alive_at - 60000",
+    );
     let check = InstanceCheck::Running(noted.alive_at);
     assert!(world.restored_at(&world.hub, check).is_some());
     assert!(!world.is_valid(&world.hub, &old));
