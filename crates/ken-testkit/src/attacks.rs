@@ -144,9 +144,10 @@ impl HubAttack {
                     let (request, hub) = (Arc::clone(&request), target.hub);
                     tokio::spawn(async move {
                         while !stop.load(Ordering::Relaxed) {
-                            let status = self.attack_once(hub, &request, &stop).await;
+                            let count = |status| *lock(&counts).entry(status).or_default() += 1;
+                            let status = self.attack_once(hub, &request, &stop, &count).await;
                             let status = status.unwrap_or_default();
-                            *lock(&counts).entry(status).or_default() += 1;
+                            count(status);
                             if status == 0 {
                                 // A refused connection is tried again, but not in a busy loop.
                                 tokio::time::sleep(PROBE_INTERVAL).await;
@@ -198,12 +199,13 @@ impl HubAttack {
         }
     }
 
-    /// Sends one request, and returns the status of the response.
+    /// Attacks on one connection, counts the responses and returns the status of the last one.
     async fn attack_once(
         self,
         hub: SocketAddr,
         request: &[u8],
         stop: &AtomicBool,
+        count: &(impl Fn(u16) + Sync),
     ) -> io::Result<u16> {
         let socket = TcpSocket::new_v4()?;
         socket.bind(SocketAddr::from((ATTACKER, 0)))?;
@@ -215,6 +217,7 @@ impl HubAttack {
                 // The same connection again and again, as long as the hub keeps it.
                 let mut status = read_response(&mut stream).await?;
                 while status < 400 && !stop.load(Ordering::Relaxed) {
+                    count(status);
                     stream.write_all(request).await?;
                     status = read_response(&mut stream).await?;
                 }

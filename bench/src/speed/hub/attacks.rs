@@ -1,4 +1,5 @@
-//! `cargo ken-bench hub --attacks`: what another tenant and the probes see while one tenant attacks.
+//! `cargo ken-bench hub --attacks`: the view of another tenant and of the probes while one tenant
+//! attacks.
 //!
 //! Each attack runs at full strength, bounded in connections and time, against a hub in this
 //! process with the limits it ships with. The other tenant's searches are measured right before

@@ -228,8 +228,8 @@ async fn claim_key(
 
 /// Deletes some rows of the organization that expired or exceed its limit.
 ///
-/// Cleanup runs with each claim and is bounded, so no request pays for a large backlog. A background
-/// task clears the rows of organizations that send no more requests.
+/// Cleanup runs with each claim and is bounded, so no request pays for a large backlog. A
+/// background task clears the rows of organizations that send no more requests.
 async fn clear_answers(tx: &mut OrganizationTx, now: Timestamp) -> Result<(), Problem> {
     sqlx::query("SELECT ken.clear_answers($1, $2, $3, $4)")
         .bind(tx.id().0)

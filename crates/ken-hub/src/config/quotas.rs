@@ -81,8 +81,8 @@ impl DefaultQuotas {
         QuotaExceeded::check("bytes stored in this workspace", stored, bytes_max)
     }
 
-    /// Checks what waits in a workspace: it may take half of the bytes, and not more than the events
-    /// leave.
+    /// Checks what waits in a workspace: it may take half of the bytes, and not more than the
+    /// events leave.
     pub fn check_waiting(&self, usage: &WorkspaceUsage) -> Result<(), QuotaExceeded> {
         let bytes_max = usage.bytes_max.unwrap_or(self.bytes);
         let what = "bytes of run notes and quarantined events in this workspace";

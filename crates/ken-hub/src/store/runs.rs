@@ -85,8 +85,8 @@ impl WorkspaceTx {
         rows.iter().map(|row| column(row, 0)).collect()
     }
 
-    /// Returns the names of up to `limit` open runs, of `by` or of everybody, that start with one of
-    /// the prefixes, excluding the `kept` most recently used ones.
+    /// Returns the names of up to `limit` open runs, of `by` or of everybody, that start with one
+    /// of the prefixes, excluding the `kept` most recently used ones.
     pub async fn excess_run_ids(
         &mut self,
         by: Option<&str>,

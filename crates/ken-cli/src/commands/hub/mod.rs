@@ -107,7 +107,7 @@ pub(crate) struct QuotaArgs {
     /// Maximum events per workspace
     #[arg(long, value_name = "COUNT|default", value_parser = max)]
     pub(crate) events: Option<MaxArg>,
-    /// Maximum bytes of events per workspace
+    /// Maximum bytes per workspace: events, run notes and quarantined events
     #[arg(long, value_name = "COUNT|default", value_parser = max)]
     pub(crate) bytes: Option<MaxArg>,
     /// Maximum requests per minute and hub process
