@@ -146,6 +146,12 @@ impl Environment {
         is_person.then(detect_agent).flatten()
     }
 
+    /// Returns the actor in `--by` or `KEN_ACTOR`.
+    #[cfg(feature = "hub")]
+    pub(crate) fn named_actor(&self) -> Option<Actor> {
+        self.by.clone()
+    }
+
     /// Returns the explicitly named agent. A person in `KEN_ACTOR` is ignored; one in `--by` is an
     /// error.
     pub(crate) fn named_agent(&self) -> Result<Option<Actor>, CommandFailure> {

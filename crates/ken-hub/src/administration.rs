@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 
+use ken_core::values::actor::Actor;
 use ken_core::values::time::Timestamp;
 use uuid::Uuid;
 
@@ -143,6 +144,8 @@ impl AdministrationError {
 #[derive(Debug)]
 pub struct Administration {
     database: HubDatabase,
+    /// Name that the operator gave for the audit log.
+    by: Option<Actor>,
 }
 
 impl Administration {
@@ -154,7 +157,17 @@ impl Administration {
         // Before the first command on a restored database: a token issued by it must be newer than
         // the time from which older ones are refused.
         database.note_alive(InstanceCheck::Command).await?;
-        Ok(Self { database })
+        Ok(Self { database, by: None })
+    }
+
+    /// Returns the same connection for an operator who gave a name.
+    #[must_use]
+    pub fn by(self, by: Option<Actor>) -> Self {
+        Self { by, ..self }
+    }
+
+    fn operator(&self) -> AuditActor<'_> {
+        AuditActor::Operator(self.by.as_ref())
     }
 
     /// Accepts a database that was restored from a backup. Tokens issued before are refused from
@@ -178,7 +191,7 @@ impl Administration {
         // The audit line is written in a second transaction: its tenant exists only from here on.
         let mut tx = self.database.begin_organization(created).await?;
         let act = AuditAction::OrganizationCreated;
-        tx.audit(AuditActor::Operator, act, &name).await?;
+        tx.audit(self.operator(), act, &name).await?;
         tx.commit().await?;
         Ok(ChangeOutcome::Changed(created))
     }
@@ -204,7 +217,7 @@ impl Administration {
             let existing = self.find_workspace(organization, name.as_str()).await?;
             return Ok(ChangeOutcome::Unchanged(existing.id));
         };
-        tx.audit(AuditActor::Operator, AuditAction::WorkspaceCreated, &name)
+        tx.audit(self.operator(), AuditAction::WorkspaceCreated, &name)
             .await?;
         tx.commit().await?;
         Ok(ChangeOutcome::Changed(created))
@@ -230,7 +243,7 @@ impl Administration {
         change(&mut own);
         let mut tx = self.begin_organization(organization).await?;
         tx.set_quotas(own).await?;
-        tx.audit(AuditActor::Operator, AuditAction::QuotaChanged, own)
+        tx.audit(self.operator(), AuditAction::QuotaChanged, own)
             .await?;
         tx.commit().await?;
         Ok(EffectiveQuotas { own })
@@ -245,7 +258,7 @@ impl Administration {
         let mut tx = self.begin_organization(organization).await?;
         let max = DefaultQuotas::default().tokens;
         let (token, secret) = tokens::issue(&mut tx, new, max).await?;
-        tx.audit(AuditActor::Operator, AuditAction::TokenCreated, &token)
+        tx.audit(self.operator(), AuditAction::TokenCreated, &token)
             .await?;
         let names = load_workspace_names(&mut tx).await?;
         tx.commit().await?;
@@ -296,7 +309,7 @@ impl Administration {
         if token.revoked_at != Some(now) {
             return Ok(ChangeOutcome::Unchanged(TokenListing::new(token, &names)));
         }
-        tx.audit(AuditActor::Operator, AuditAction::TokenRevoked, &token)
+        tx.audit(self.operator(), AuditAction::TokenRevoked, &token)
             .await?;
         tx.commit().await?;
         Ok(ChangeOutcome::Changed(TokenListing::new(token, &names)))
@@ -312,7 +325,7 @@ impl Administration {
         let rebuilding = self.database.begin_rebuild(found.organization, found.id);
         let mut tenant = rebuilding.await?;
         let (entries, workspace) = (tenant.count_entries().await?, tenant.workspace_row().await?);
-        commit_audited(tenant, AuditAction::WorkspaceRebuilt).await?;
+        commit_audited(tenant, self.operator(), AuditAction::WorkspaceRebuilt).await?;
         Ok(RebuiltWorkspace { workspace, entries })
     }
 
@@ -324,7 +337,12 @@ impl Administration {
     ) -> Result<WorkspaceRow, AdministrationError> {
         let found = self.find_workspace(organization, workspace).await?;
         let evicting = self.database.begin_eviction(found.organization, found.id);
-        commit_audited(evicting.await?, AuditAction::WorkspaceEvicted).await?;
+        commit_audited(
+            evicting.await?,
+            self.operator(),
+            AuditAction::WorkspaceEvicted,
+        )
+        .await?;
         Ok(found)
     }
 
@@ -362,9 +380,13 @@ impl Administration {
 }
 
 /// Writes an audit line about a workspace and commits it together with the change.
-async fn commit_audited(mut tenant: WorkspaceTx, act: AuditAction) -> Result<(), DatabaseError> {
+async fn commit_audited(
+    mut tenant: WorkspaceTx,
+    by: AuditActor<'_>,
+    act: AuditAction,
+) -> Result<(), DatabaseError> {
     let subject = tenant.workspace_id().0;
-    tenant.audit(AuditActor::Operator, act, subject).await?;
+    tenant.audit(by, act, subject).await?;
     tenant.commit().await
 }
 

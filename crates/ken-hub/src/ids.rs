@@ -21,7 +21,10 @@ pub enum Role {
     Reader,
     /// Adds entries and gives feedback. Never approves and never acts for a person.
     Agent,
-    /// Acts for people: pushes any event, releases quarantined events and approves.
+    /// A person who writes: decides in their own name, and pushes events of others that decide
+    /// nothing.
+    Member,
+    /// Reviews: releases quarantined events, approves, and vouches for decisions of programs.
     Curator,
     /// Creates workspaces and tokens, and reads the audit log.
     Admin,
@@ -29,12 +32,18 @@ pub enum Role {
 
 /// Error for an unknown role name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not a valid role; use reader, agent, curator or admin")]
+#[error("`{0}` is not a valid role; use reader, agent, member, curator or admin")]
 pub struct RoleError(String);
 
 impl Role {
     /// All roles, weakest first.
-    pub const ALL: [Self; 4] = [Self::Reader, Self::Agent, Self::Curator, Self::Admin];
+    pub const ALL: [Self; 5] = [
+        Self::Reader,
+        Self::Agent,
+        Self::Member,
+        Self::Curator,
+        Self::Admin,
+    ];
 
     /// Returns the role's name.
     #[must_use]
@@ -42,20 +51,29 @@ impl Role {
         match self {
             Self::Reader => "reader",
             Self::Agent => "agent",
+            Self::Member => "member",
             Self::Curator => "curator",
             Self::Admin => "admin",
         }
     }
 
-    /// Refuses actors that do not fit the role: an agent must not write as a person, and a curator
-    /// must not be an agent.
+    /// Refuses actors that do not fit the role: an agent must not write as a person, a member must
+    /// be a person, and a curator must not be an agent.
     ///
-    /// Readers write nothing, so any actor may be one.
+    /// Readers write nothing, so any actor may be one. No token acts as a person's MCP client: such
+    /// an actor exists only while that person's token is used.
     pub fn check_actor(self, actor: &Actor) -> Result<(), RoleMismatch> {
+        if actor.is_client() {
+            return Err(RoleMismatch::Client);
+        }
         match (self, actor.role()) {
             (Self::Agent, ActorRole::Human) => Err(RoleMismatch::Person),
+            (
+                Self::Member,
+                ActorRole::Agent | ActorRole::Ci | ActorRole::Import | ActorRole::Peer,
+            ) => Err(RoleMismatch::Program),
             (Self::Curator | Self::Admin, ActorRole::Agent) => Err(RoleMismatch::Agent),
-            (Self::Reader, ActorRole::Human)
+            (Self::Reader | Self::Member, ActorRole::Human)
             | (
                 Self::Reader | Self::Agent,
                 ActorRole::Agent | ActorRole::Ci | ActorRole::Import | ActorRole::Peer,
@@ -72,9 +90,15 @@ impl Role {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RoleMismatch {
     #[error(
-        "a token with the role agent cannot act as a person: name an agent such as agent:ada-laptop, or use the role reader, which cannot write"
+        "a token with the role agent cannot act as a person: name an agent such as agent:ada-laptop, or use the role reader, which cannot write, or member"
     )]
     Person,
+    #[error(
+        "a token with the role member must act as a person, such as human:ada@example.org: use the role agent for a program"
+    )]
+    Program,
+    #[error("`agent:human:` names the MCP clients of people: a token cannot act as one")]
+    Client,
     #[error(
         "agents never approve: a curator or admin token must act as a person, a pipeline or an import"
     )]

@@ -5,6 +5,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use ken_core::values::actor::Actor;
 use ken_core::values::id::EventId;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -68,6 +69,10 @@ pub struct EventVerdict {
     /// The reason for a quarantine or refusal, without the offending text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// The person who has to push or sign a refused event: it decides in their name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schema(value_type = Option<String>, nullable = false))]
+    pub awaits: Option<Actor>,
 }
 
 /// A hub's decision on an event.

@@ -104,6 +104,7 @@ impl MemoryHub {
 
     fn take(&mut self, raw: &RawValue) -> EventVerdict {
         let answered = |id, verdict, reason: Option<&str>| EventVerdict {
+            awaits: None,
             id,
             verdict,
             reason: reason.map(ToOwned::to_owned),

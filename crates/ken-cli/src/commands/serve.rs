@@ -232,9 +232,9 @@ fn oidc(args: &OidcArgs) -> Result<Option<ken_hub::config::OidcSettings>, Comman
     };
     let roles = args.oidc_role.iter().map(role);
     let roles = roles.collect::<Result<BTreeMap<String, Role>, CommandFailure>>()?;
-    let needs_person = roles.values().any(|role| Role::Curator <= *role);
+    let needs_person = roles.values().any(|role| Role::Member <= *role);
     if needs_person && args.oidc_person_claim.is_none() {
-        let message = "the roles curator and admin require --oidc-person-claim";
+        let message = "the roles member, curator and admin require --oidc-person-claim";
         return Err(CommandFailure::usage(message)
             .with_hint("name a claim that only people have, such as --oidc-person-claim email"));
     }

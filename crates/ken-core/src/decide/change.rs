@@ -73,7 +73,11 @@ pub fn reanchor(entry: &Entry, anchors: Vec<Anchor>) -> Result<Draft, Refusal> {
     let replaces = entry.revision.clone();
     Ok(draft_about(
         entry,
-        EventBody::Reanchored(Reanchored { anchors, replaces }),
+        EventBody::Reanchored(Reanchored {
+            anchors,
+            replaces,
+            origin: None,
+        }),
     ))
 }
 
@@ -246,15 +250,19 @@ pub fn link(from: &Entry, to: &Entry, rel: Relation) -> Result<Draft, Refusal> {
     })
 }
 
-/// Records the author's origin on an edit or merge if it is less trusted than the entry's.
+/// Records the author's origin on a change of content if it is less trusted than the entry's.
 pub fn record_author_origin(mut draft: Draft, entry: &Entry, by: &Actor) -> Draft {
     let own = entry.created.as_ref().map(|created| created.origin);
-    if let (EventBody::Revised(data), Some(own)) = (&mut draft.body, own)
-        && (data.changes.statement.is_some() || data.changes.body.is_some())
-    {
-        // Omitted unless it lowers trust; absence means that the origin stays.
+    // Omitted unless it lowers trust; absence means that the origin stays.
+    let lower = own.and_then(|own| {
         let least = own.least_trusted(Origin::from_actor(by));
-        data.origin = (least != own).then_some(least);
+        (least != own).then_some(least)
+    });
+    if let EventBody::Revised(data) = &mut draft.body {
+        data.origin = lower;
+    }
+    if let EventBody::Reanchored(data) = &mut draft.body {
+        data.origin = lower;
     }
     if let EventBody::Merged(data) = &mut draft.body
         // Other strategies keep a statement that an existing entry already had.

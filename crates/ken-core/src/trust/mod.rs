@@ -3,6 +3,7 @@
 //! An entry gains trust from independent confirmation and measured outcomes, never from being
 //! repeated by an agent that was shown it.
 
+pub mod authority;
 pub mod contradiction;
 pub mod facts;
 pub mod impact;

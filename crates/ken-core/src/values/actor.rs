@@ -108,6 +108,25 @@ impl Actor {
             && suffix.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     }
 
+    /// Returns the agent that `client` is while it uses the token of this person:
+    /// `agent:human:ada@example.org/claude-code`.
+    #[must_use]
+    pub fn client(&self, client: &str) -> Self {
+        Self::from_claim(ActorRole::Agent, &format!("{self}/{client}"))
+    }
+
+    /// Returns whether the actor is a client of a person ([`Self::client`]), whoever that is.
+    pub fn is_client(&self) -> bool {
+        let person = self.name.strip_prefix(ActorRole::Human.name());
+        self.role == ActorRole::Agent && person.is_some_and(|rest| rest.starts_with(':'))
+    }
+
+    /// Returns whether the actor is a client of `person`.
+    pub fn is_client_of(&self, person: &Self) -> bool {
+        let rest = self.name.strip_prefix(&person.to_string());
+        person.is_human() && self.is_client() && rest.is_some_and(|rest| rest.starts_with('/'))
+    }
+
     /// Returns the actor without its session: `agent:bot` for `agent:bot/7f3a`.
     #[must_use]
     pub fn without_session(&self) -> Self {
@@ -254,6 +273,31 @@ mod tests {
         ] {
             assert_eq!(actor(one).is_same_person(&actor(other)), same, "{one}");
         }
+    }
+
+    #[test]
+    fn a_client_belongs_to_one_person_and_no_agent_covers_it() {
+        let actor = |text: &str| text.parse::<Actor>().unwrap();
+        let ada = actor("human:ada@example.org");
+        let client = ada.client("claude-code");
+        assert_eq!(
+            client.to_string(),
+            "agent:human:ada@example.org/claude-code"
+        );
+        assert!(client.is_client() && client.is_client_of(&ada));
+        assert!(!client.is_client_of(&actor("human:ada@example.or")));
+        assert!(!actor("agent:claude-code/ada@example.org").is_client_of(&ada));
+        for other in [
+            "agent:claude-code",
+            "agent:ada@example.org",
+            "human:ada@example.org",
+            "agent:humans",
+        ] {
+            let other = actor(other);
+            assert!(!other.covers(&client) && !other.is_client(), "{other}");
+        }
+        // The one agent that covers it is a client itself, which no token may be.
+        assert!(actor("agent:human:ada@example.org").is_client());
     }
 
     #[test]

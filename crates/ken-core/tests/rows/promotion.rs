@@ -151,6 +151,7 @@ fn write_reanchored(
     let body = EventBody::Reanchored(Reanchored {
         anchors: Vec::new(),
         replaces: replaces.to_vec(),
+        origin: None,
     });
     scribe.about(entry, body)
 }

@@ -299,6 +299,7 @@ fn an_answer_about_other_events_is_believed_in_nothing() {
         ) -> Result<ken_remote::wire::PushResponse, ken_remote::HubError> {
             let other = EventWriter::new(77).next_id();
             let answered = ken_remote::wire::EventVerdict {
+                awaits: None,
                 id: Some(other),
                 verdict: PushVerdict::Admitted,
                 reason: None,

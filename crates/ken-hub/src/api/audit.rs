@@ -1,8 +1,10 @@
 //! Audit log endpoints for admins, newest line first.
 
+use std::str::FromStr;
+
 use axum::Json;
 use axum::extract::State;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -10,9 +12,9 @@ use utoipa_axum::routes;
 use super::AppState;
 use super::body::QueryParams;
 use super::caller::{AtLeastAdmin, RequireRole, RequireWorkspaceRole};
-use super::page::{ListPage, PageParams};
-use super::problem::Problem;
-use crate::database::audit::AuditRecord;
+use super::page::{self, ListPage, PageParams};
+use super::problem::{Kind, Problem};
+use crate::database::audit::{AuditFilter, AuditRecord};
 
 /// One line of the audit log.
 #[derive(Debug, Serialize, ToSchema)]
@@ -21,15 +23,38 @@ pub(super) struct AuditLineResponse {
     #[schema(format = "uuid")]
     id: String,
     at: String,
-    /// Actor that performed the action.
+    /// Actor that performed the action: the pusher of events, who need not be their author.
     by: String,
-    /// Role of the actor's token.
+    /// Role of the actor's token; `operator` for a command on the database.
     role: String,
     #[schema(example = "token.created")]
     act: String,
     /// Id or name of the changed object; for a token also its role and actor, for a push the
     /// number of events.
     subject: String,
+    /// Id of the token; absent for an operator and for callers of an OpenID Connect issuer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(format = "uuid", nullable = false)]
+    token: Option<String>,
+    /// Address the request came from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    address: Option<String>,
+    /// `done`, or the kind of refusal: `refused`, `quarantined` or `forbidden`.
+    outcome: String,
+    /// Ids of the events, at most 1,000.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    events: Vec<String>,
+    /// Number of events, listed or not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    event_count: Option<u64>,
+    /// Authors of the events, at most 100.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    authors: Vec<String>,
+    /// Entries that the events are about, at most 100.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    entries: Vec<String>,
 }
 
 impl AuditLineResponse {
@@ -41,8 +66,93 @@ impl AuditLineResponse {
             role: line.role,
             act: line.act,
             subject: line.subject,
+            token: line.token.map(|it| it.to_string()),
+            address: line.address,
+            outcome: line.outcome,
+            events: line.events.iter().map(ToString::to_string).collect(),
+            event_count: Some(line.event_count).filter(|it| *it > 0),
+            authors: line.authors,
+            entries: line.entries,
         }
     }
+}
+
+/// Query parameters that select lines of the audit log.
+#[derive(Debug, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub(super) struct AuditQuery {
+    /// Start of the page: `next` of the previous page. Omit it for the first page.
+    #[serde(default)]
+    #[param(max_length = 128, nullable = false)]
+    after: Option<String>,
+    /// Maximum number of items.
+    #[serde(
+        default = "page::default_limit",
+        deserialize_with = "page::deserialize_limit"
+    )]
+    #[param(minimum = 1, maximum = 1000, default = 100, required = false)]
+    limit: u32,
+    /// Actor that performed the action, such as `human:ada@example.org`.
+    #[serde(default)]
+    #[param(nullable = false, max_length = 256)]
+    by: Option<String>,
+    /// Action, such as `events.pushed`.
+    #[serde(default)]
+    #[param(nullable = false, max_length = 64)]
+    act: Option<String>,
+    /// Outcome: `done`, `refused`, `quarantined` or `forbidden`.
+    #[serde(default)]
+    #[param(nullable = false, max_length = 64)]
+    outcome: Option<String>,
+    /// Earliest time, such as `2026-01-31T08:00:00Z`.
+    #[serde(default)]
+    #[param(nullable = false, format = "date-time")]
+    since: Option<String>,
+    /// Time before which the lines were written.
+    #[serde(default)]
+    #[param(nullable = false, format = "date-time")]
+    until: Option<String>,
+    /// Id of a token.
+    #[serde(default)]
+    #[param(nullable = false, format = "uuid")]
+    token: Option<String>,
+    /// Id of an event that the line is about.
+    #[serde(default)]
+    #[param(nullable = false, max_length = 26)]
+    event: Option<String>,
+    /// Id of an entry that the line is about.
+    #[serde(default)]
+    #[param(nullable = false, max_length = 26)]
+    entry: Option<String>,
+}
+
+impl AuditQuery {
+    fn filter(&self) -> Result<AuditFilter, Problem> {
+        Ok(AuditFilter {
+            by: self.by.clone(),
+            act: self.act.clone(),
+            outcome: self.outcome.clone(),
+            since: parsed("since", self.since.as_deref())?,
+            until: parsed("until", self.until.as_deref())?,
+            token: parsed("token", self.token.as_deref())?,
+            event: parsed("event", self.event.as_deref())?,
+            entry: parsed("entry", self.entry.as_deref())?,
+        })
+    }
+
+    fn paging(&self) -> PageParams {
+        PageParams {
+            after: self.after.clone(),
+            limit: self.limit,
+        }
+    }
+}
+
+/// Parses the parameter `name`.
+fn parsed<T: FromStr>(name: &str, text: Option<&str>) -> Result<Option<T>, Problem> {
+    let wrong = |_| Problem::new(Kind::Malformed, format!("`{name}` is not valid"));
+    text.map(str::parse).transpose().map_err(wrong)
 }
 
 /// Returns the audit routes.
@@ -54,19 +164,22 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
 
 /// Lists changes to the organization: workspaces created, tokens created and revoked, quotas.
 #[utoipa::path(get, path = "/v1/audit", operation_id = "list_audit", tag = "audit",
-    security(("token" = ["admin"])), params(PageParams),
+    security(("token" = ["admin"])), params(AuditQuery),
     responses((status = 200, description = "A page of the audit log.", body = ListPage<AuditLineResponse>)))]
 async fn list_audit(
     State(app): State<AppState>,
     access: RequireRole<AtLeastAdmin>,
-    QueryParams(paging): QueryParams<PageParams>,
+    QueryParams(query): QueryParams<AuditQuery>,
 ) -> Result<Json<ListPage<AuditLineResponse>>, Problem> {
+    let (filter, paging) = (query.filter()?, query.paging());
     // The list is sorted newest first, so `after` in the list means before in time.
     let before = paging.after_id()?;
     let organization = access.caller.organization;
     let mut tx = app.database.begin_organization(organization).await?;
     // One more than the limit shows whether there is a next page.
-    let found = tx.list_audit_records(before, paging.limit + 1).await?;
+    let found = tx
+        .list_audit_records(&filter, before, paging.limit + 1)
+        .await?;
     tx.commit().await?;
     Ok(Json(to_page(found, paging.limit)))
 }
@@ -74,20 +187,23 @@ async fn list_audit(
 /// Lists changes to a workspace: pushes, evictions, releases from quarantine, approvals.
 #[utoipa::path(get, path = "/v1/workspaces/{workspace}/audit", operation_id = "list_workspace_audit", tag = "audit",
     security(("token" = ["admin"])),
-    params(("workspace" = String, Path, description = "Name or id of the workspace."), PageParams),
+    params(("workspace" = String, Path, description = "Name or id of the workspace."), AuditQuery),
     responses((status = 200, description = "A page of the audit log.", body = ListPage<AuditLineResponse>)))]
 async fn list_workspace_audit(
     State(app): State<AppState>,
     access: RequireWorkspaceRole<AtLeastAdmin>,
-    QueryParams(paging): QueryParams<PageParams>,
+    QueryParams(query): QueryParams<AuditQuery>,
 ) -> Result<Json<ListPage<AuditLineResponse>>, Problem> {
+    let (filter, paging) = (query.filter()?, query.paging());
     let before = paging.after_id()?;
     let organization = access.caller.organization;
     let mut tx = app
         .database
         .begin_log(organization, access.workspace)
         .await?;
-    let found = tx.list_audit_records(before, paging.limit + 1).await?;
+    let found = tx
+        .list_audit_records(&filter, before, paging.limit + 1)
+        .await?;
     tx.commit().await?;
     Ok(Json(to_page(found, paging.limit)))
 }

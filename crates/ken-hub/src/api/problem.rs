@@ -78,7 +78,7 @@ problem_kinds! {
         "Send `Authorization: Bearer TOKEN` with a token of this hub that is neither expired nor revoked, or with an access token of the issuer this hub trusts. An admin of your organization creates tokens with POST /v1/tokens or `ken hub token create`.",
     /// The caller's role does not allow the operation.
     Forbidden FORBIDDEN "forbidden" "your token does not permit this"
-        "The token is valid, but its role or actor does not permit the request. Each operation in /v1/openapi.json names the role it requires: reader, agent, curator or admin. An admin can create a token with a higher role.",
+        "The token is valid, but its role or actor does not permit the request. Each operation in /v1/openapi.json names the role it requires: reader, agent, member, curator or admin. An admin can create a token with a higher role.",
     /// A quota of the organization is used up.
     Quota FORBIDDEN QUOTA "quota exceeded"
         "The hub limits the workspaces and tokens per organization, and the events and bytes per workspace. Nothing was changed. The operator of the hub can raise the quota.",

@@ -54,6 +54,7 @@ pub(super) struct TokenResponse {
 pub(super) enum RoleParam {
     Reader,
     Agent,
+    Member,
     Curator,
     Admin,
 }
@@ -68,7 +69,8 @@ pub(super) struct CreateTokenBody {
     name: String,
     role: RoleParam,
     /// Actor the token acts as. Default: an agent with the token's name. The role agent is not
-    /// allowed for a person, nor curator and admin for an agent; a person may have a reader token.
+    /// allowed for a person, member only for a person, and curator and admin not for an agent; a
+    /// person may have a reader token.
     #[schema(pattern = r"^(human|agent|ci|import|peer):\S{1,128}$")]
     actor: Option<String>,
     /// Names or ids of the workspaces it can access. Default: all.
@@ -94,6 +96,7 @@ impl From<RoleParam> for Role {
         match name {
             RoleParam::Reader => Self::Reader,
             RoleParam::Agent => Self::Agent,
+            RoleParam::Member => Self::Member,
             RoleParam::Curator => Self::Curator,
             RoleParam::Admin => Self::Admin,
         }
@@ -105,6 +108,7 @@ impl From<Role> for RoleParam {
         match role {
             Role::Reader => Self::Reader,
             Role::Agent => Self::Agent,
+            Role::Member => Self::Member,
             Role::Curator => Self::Curator,
             Role::Admin => Self::Admin,
         }

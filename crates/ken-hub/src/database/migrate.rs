@@ -36,6 +36,7 @@ pub const MIGRATIONS: &[Migration] = migrations![
     "0008_silent_runs",
     "0009_short_way",
     "0010_limits",
+    "0011_pushers",
 ];
 
 /// Key of the advisory lock that serializes concurrent migrations; the bytes spell "ken_hub".

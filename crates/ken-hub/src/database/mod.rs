@@ -27,7 +27,7 @@ use sqlx::{Connection as _, PgConnection, Row as _};
 use crate::clock::HubClock;
 use crate::ids::{OrganizationId, WorkspaceId};
 
-pub(crate) use columns::{millis, timestamp, without_nul};
+pub(crate) use columns::{event_id, event_uuid, millis, timestamp, without_nul};
 pub use directory::{Organization, OrganizationRow, WorkspaceRow};
 pub use error::{DatabaseError, causes};
 pub use instance::{InstanceCheck, InstanceState, SILENCE_MAX};
@@ -39,7 +39,7 @@ use rebuild_queue::RebuildQueue;
 use retraction_cache::RetractionCache;
 pub use settings::DatabaseSettings;
 pub(crate) use tenant::{EagerQuery, ProjectionState};
-pub use tenant::{OrganizationTx, WorkspaceTx};
+pub use tenant::{EventPusher, OrganizationTx, WorkspaceTx};
 pub(crate) use transaction::{is_connection_lost, is_unique_violation};
 
 /// The role that executes every statement of the hub.

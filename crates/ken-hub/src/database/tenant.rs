@@ -9,6 +9,14 @@ use super::transaction::Transaction;
 use super::{DatabaseError, HubDatabase};
 use crate::ids::{OrganizationId, WorkspaceId};
 
+/// The caller that brings events to the hub. The author of an event may be another actor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EventPusher {
+    pub actor: String,
+    /// The token's id; `None` for a caller of an OpenID Connect issuer, whom the actor names.
+    pub token: Option<Uuid>,
+}
+
 /// A transaction on one workspace, which also sees the organization's shared rows.
 ///
 /// Rolled back unless [`commit`](Self::commit) succeeds.
@@ -19,6 +27,8 @@ pub struct WorkspaceTx {
     workspace: WorkspaceId,
     /// Start of the transaction; the timestamp of all its writes.
     now: Timestamp,
+    /// Stored with every event that this transaction adds.
+    pusher: Option<EventPusher>,
     /// True if the transaction may have written.
     wrote: bool,
     /// Rows of the query in the first message; invalid as soon as anything is written.
@@ -144,6 +154,7 @@ impl WorkspaceTx {
             organization,
             workspace,
             now: database.clock().now(),
+            pusher: None,
             wrote: false,
             eager_rows: None,
         };
@@ -191,6 +202,16 @@ impl WorkspaceTx {
     #[must_use]
     pub fn now(&self) -> Timestamp {
         self.now
+    }
+
+    /// Returns the pusher of the events that this transaction adds.
+    pub(crate) fn pusher(&self) -> Option<&EventPusher> {
+        self.pusher.as_ref()
+    }
+
+    /// Sets the pusher of the events that this transaction adds, and returns the previous one.
+    pub fn set_pusher(&mut self, pusher: Option<EventPusher>) -> Option<EventPusher> {
+        std::mem::replace(&mut self.pusher, pusher)
     }
 
     /// Returns the organization.

@@ -7,12 +7,15 @@ mod oidc;
 mod secret;
 pub mod tokens;
 
+use std::net::IpAddr;
+
 use ken_core::values::actor::Actor;
 use ken_core::values::time::Timestamp;
+use uuid::Uuid;
 
 use crate::config::OidcSettings;
 use crate::database::audit::AuditActor;
-use crate::database::{DatabaseError, HubDatabase, HubName};
+use crate::database::{DatabaseError, EventPusher, HubDatabase, HubName};
 use crate::ids::{OrganizationId, Role, WorkspaceId};
 use oidc::{OidcIssuer, TokenVerdict};
 
@@ -28,6 +31,10 @@ pub struct AuthenticatedCaller {
     pub role: Role,
     /// The workspaces it may access; `None` means all workspaces of the organization.
     pub workspaces: Option<Vec<WorkspaceId>>,
+    /// Id of its token; `None` if an OpenID Connect issuer vouches for it.
+    pub token: Option<Uuid>,
+    /// Address the request came from, if known.
+    pub address: Option<IpAddr>,
 }
 
 /// Authenticates callers.
@@ -61,11 +68,22 @@ impl<'a> From<&'a AuthenticatedCaller> for AuditActor<'a> {
         Self::Caller {
             actor: &caller.actor,
             role: caller.role,
+            token: caller.token,
+            address: caller.address,
         }
     }
 }
 
 impl AuthenticatedCaller {
+    /// Returns the caller as the pusher of events.
+    #[must_use]
+    pub fn pusher(&self) -> EventPusher {
+        EventPusher {
+            actor: self.actor.to_string(),
+            token: self.token,
+        }
+    }
+
     /// Returns whether the caller may access a workspace of its organization.
     #[must_use]
     pub fn may_enter(&self, workspace: WorkspaceId) -> bool {
@@ -113,6 +131,8 @@ impl Authenticator {
                 actor: claimed.actor,
                 role: claimed.role,
                 workspaces: None,
+                token: None,
+                address: None,
             }))
     }
 }

@@ -45,7 +45,7 @@ pub enum IssueTokenError {
     Name,
     #[error("a token must expire in 1 to {DAYS_MAX} days")]
     Days,
-    #[error("a curator or admin token needs an actor, such as human:ada@example.org or ci:main")]
+    #[error("a member, curator or admin token needs an actor, such as human:ada@example.org")]
     NoActor,
     #[error("the name of an actor must not contain invisible characters")]
     Actor,
@@ -107,11 +107,11 @@ pub async fn authenticate_secret(
     secret: &TokenSecret,
     now: Timestamp,
 ) -> Result<Option<AuthenticatedCaller>, IdentityError> {
-    type CallerRow = (Uuid, String, String, Option<Vec<Uuid>>);
+    type CallerRow = (Uuid, Uuid, String, String, Option<Vec<Uuid>>);
     // No tenant is known yet. The SQL function shows only the row whose digest is presented.
     let mut lease = database.pool().acquire_live().await?;
     let found: Option<CallerRow> = sqlx::query_as(
-        "SELECT organization_id, actor, role, workspaces FROM ken.token_by_hash($1)
+        "SELECT organization_id, id, actor, role, workspaces FROM ken.token_by_hash($1)
          WHERE revoked_at IS NULL AND (expires_at IS NULL OR $2 < expires_at)",
     )
     .bind(secret.digest().as_slice())
@@ -119,18 +119,22 @@ pub async fn authenticate_secret(
     .fetch_optional(lease.connection())
     .await?;
     lease.release();
-    Ok(found.and_then(|(organization, actor, role, workspaces)| {
-        // Rows edited by hand may contain anything. A row that cannot be parsed or is inconsistent
-        // authenticates no one.
-        let (actor, role): (Actor, Role) = (actor.parse().ok()?, role.parse().ok()?);
-        role.check_actor(&actor).ok()?;
-        Some(AuthenticatedCaller {
-            organization: OrganizationId(organization),
-            actor,
-            role,
-            workspaces: workspaces.map(|ids| ids.into_iter().map(WorkspaceId).collect()),
-        })
-    }))
+    Ok(
+        found.and_then(|(organization, token, actor, role, workspaces)| {
+            // Rows edited by hand may contain anything. A row that cannot be parsed or is inconsistent
+            // authenticates no one.
+            let (actor, role): (Actor, Role) = (actor.parse().ok()?, role.parse().ok()?);
+            role.check_actor(&actor).ok()?;
+            Some(AuthenticatedCaller {
+                organization: OrganizationId(organization),
+                actor,
+                role,
+                workspaces: workspaces.map(|ids| ids.into_iter().map(WorkspaceId).collect()),
+                token: Some(token),
+                address: None,
+            })
+        }),
+    )
 }
 
 /// Issues a token if the organization has fewer than `max` live ones. This is the only way to
@@ -185,7 +189,7 @@ fn resolve_actor(named: Option<Actor>, name: &str, role: Role) -> Result<Actor, 
     let actor = match (named, role) {
         (Some(actor), _) => actor,
         (None, Role::Reader | Role::Agent) => Actor::from_claim(ActorRole::Agent, name),
-        (None, Role::Curator | Role::Admin) => return Err(IssueTokenError::NoActor),
+        (None, Role::Member | Role::Curator | Role::Admin) => return Err(IssueTokenError::NoActor),
     };
     role.check_actor(&actor)?;
     // A name that cannot be told from another by its looks would be somebody else.
@@ -322,6 +326,12 @@ mod tests {
             (Some("human:ada"), Role::Agent, None),
             (Some("human:ada"), Role::Reader, Some("human:ada")),
             (Some("human:ada"), Role::Curator, Some("human:ada")),
+            (Some("human:ada"), Role::Member, Some("human:ada")),
+            (Some("agent:x"), Role::Member, None),
+            (Some("ci:main"), Role::Member, None),
+            (None, Role::Member, None),
+            (Some("agent:human:ada/claude-code"), Role::Agent, None),
+            (Some("agent:human:ada"), Role::Reader, None),
             (Some("agent:x"), Role::Curator, None),
             (Some("agent:x"), Role::Admin, None),
             (Some("ci:main"), Role::Curator, Some("ci:main")),

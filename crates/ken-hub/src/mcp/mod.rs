@@ -112,7 +112,7 @@ fn request_context(caller: &McpCaller) -> Result<&McpRequestContext, ToolError> 
 }
 
 /// Returns the actor of an MCP client: the token's actor, or for a person's token an agent that is
-/// named after the client and the person.
+/// named after the person and the client. No token covers that name.
 fn agent_actor(actor: &Actor, client: &str) -> Actor {
     match actor.role() {
         ActorRole::Agent | ActorRole::Ci | ActorRole::Import | ActorRole::Peer => actor.clone(),
@@ -135,7 +135,7 @@ fn agent_actor(actor: &Actor, client: &str) -> Actor {
                 "" => "unknown",
                 client => client,
             };
-            Actor::from_claim(ActorRole::Agent, &format!("{client}/{}", actor.name()))
+            actor.client(client)
         }
     }
 }
@@ -257,14 +257,18 @@ mod tests {
             (
                 "human:ada@example.org",
                 "claude-code",
-                "agent:claude-code/ada@example.org",
+                "agent:human:ada@example.org/claude-code",
             ),
             (
                 "human:ada@example.org",
                 "human:eve",
-                "agent:human-eve/ada@example.org",
+                "agent:human:ada@example.org/human-eve",
             ),
-            ("human:ada@example.org", "", "agent:unknown/ada@example.org"),
+            (
+                "human:ada@example.org",
+                "",
+                "agent:human:ada@example.org/unknown",
+            ),
         ] {
             let actor: Actor = actor.parse().expect("an actor");
             let found = agent_actor(&actor, client);

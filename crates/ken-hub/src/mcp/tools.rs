@@ -98,7 +98,8 @@ pub(super) async fn get(
         return Err(ServiceError::Quarantined(found.entry.id));
     }
     let history = if ask.history {
-        Some(service::history(&mut call.session, &call.reader, wanted).await?)
+        let events = service::history(&mut call.session, &call.reader, wanted).await?;
+        Some(events.into_iter().map(|it| it.event).collect::<Vec<_>>())
     } else {
         None
     };

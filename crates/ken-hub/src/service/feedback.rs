@@ -5,6 +5,7 @@ use ken_core::ledger::event::Feedback;
 use ken_core::values::id::EntryId;
 
 use super::{EntryReader, ServiceError, WorkspaceSession};
+use crate::database::audit::AuditAction;
 use crate::ids::Role;
 
 /// Result of giving feedback.
@@ -46,7 +47,10 @@ pub async fn give_feedback(
     let is_new = !decide::is_repeated_feedback(&history, by, verdict, since);
     if is_new {
         let draft = decide::give_feedback(&entry, verdict)?;
-        session.append_drafts(vec![(None, draft)], by).await?;
+        let record = (AuditAction::EventsRecorded, &*id.to_string());
+        session
+            .append_drafts(vec![(None, draft)], by, record)
+            .await?;
     }
     Ok(FeedbackOutcome {
         id,

@@ -5,7 +5,7 @@ use ken_core::ledger::entry::Entry;
 use ken_core::ledger::event::RecordedEvent as Event;
 use ken_core::ledger::store::EntryFilter;
 use ken_core::trust::run::ExposureChannel;
-use ken_core::values::id::EntryId;
+use ken_core::values::id::{EntryId, EventId};
 use ken_core::values::kind::EntryKind;
 use ken_core::values::time::Timestamp;
 
@@ -15,6 +15,13 @@ use crate::store::EntryPosition;
 
 /// Maximum number of events returned per history.
 const HISTORY_MAX: usize = 1_000;
+
+/// An event of a history, with its pusher and the time it was received, if they are known.
+#[derive(Clone, Debug)]
+pub struct HistoryEvent {
+    pub event: Event,
+    pub arrival: Option<(String, Timestamp)>,
+}
 
 /// Details of one entry.
 #[derive(Clone, Debug)]
@@ -87,7 +94,7 @@ pub async fn history(
     session: &mut WorkspaceSession,
     reader: &EntryReader,
     wanted: &str,
-) -> Result<Vec<Event>, ServiceError> {
+) -> Result<Vec<HistoryEvent>, ServiceError> {
     let reader_context = session.resolve_reader(reader).await?;
     let entry = session.find(wanted).await?;
     session.ensure_visible(&entry)?;
@@ -98,7 +105,14 @@ pub async fn history(
         .await?;
     let mut history = session.tx.history(entry.id).await?;
     let excess = history.len().saturating_sub(HISTORY_MAX);
-    Ok(history.split_off(excess))
+    let events = history.split_off(excess);
+    let ids: Vec<EventId> = events.iter().map(|copy| copy.event.id).collect();
+    let mut arrivals = session.tx.arrivals(&ids).await?;
+    let with_arrival = |event: Event| HistoryEvent {
+        arrival: arrivals.remove(&event.event.id),
+        event,
+    };
+    Ok(events.into_iter().map(with_arrival).collect())
 }
 
 /// Lists entries, newest first, and records the exposures.

@@ -34,7 +34,7 @@ pub use global::OrganizationHits;
 pub use impact::{measure_entry_impact, measure_impacts};
 pub use ken_core::retrieval::surface::SelectionLimits;
 pub use ken_core::trust::run::opening::OpenRunRequest;
-pub use lookup::{EntryPage, EntryWithConflicts, history, list_entries, show_entry};
+pub use lookup::{EntryPage, EntryWithConflicts, HistoryEvent, history, list_entries, show_entry};
 pub use outcomes::{
     OutcomeReport, OutcomeTotals, ReportPeriod, ReportPeriodError, report_outcomes,
     summarize_outcomes,
@@ -44,8 +44,8 @@ pub use promotion::{
     load_approval_queue, reject,
 };
 pub use push::{
-    CITATIONS_MAX, ENTRY_EVENTS_MAX, PushOutcome, Pusher, ScanVerdict, ScreenedLine, add_decision,
-    screen_lines,
+    CITATIONS_MAX, ENTRY_EVENTS_MAX, PushOutcome, PushRefusal, Pusher, ScanVerdict, ScreenedLine,
+    add_decision, screen_lines,
 };
 pub use quarantine::{
     APPROVAL_HINT, ENTRY_QUARANTINE_HINT, EVENT_QUARANTINE_HINT, QuarantinedLogEntry,

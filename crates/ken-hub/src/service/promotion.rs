@@ -280,8 +280,8 @@ impl WorkspaceSession {
         act: AuditAction,
     ) -> Result<Entry, ServiceError> {
         let drafts = drafts.into_iter().map(|draft| (None, draft)).collect();
-        self.append_drafts(drafts, by).await?;
-        self.audit(act, &id.to_string()).await?;
+        self.append_drafts(drafts, by, (act, &id.to_string()))
+            .await?;
         self.load_entry(id).await
     }
 }

@@ -7,16 +7,18 @@
 
 use std::collections::BTreeSet;
 
-use ken_core::decide::{self, Refusal};
+use ken_core::decide::{self, Draft, Refusal};
 use ken_core::ledger::entry::Entry;
 use ken_core::ledger::event::{Channel, Event, RetractReason};
+use ken_core::trust::authority::changed_content;
 use ken_core::values::id::EventId;
+use ken_core::values::status::EntryStatus;
 use ken_core::values::text::Note;
 use ken_guard::ReceiveVerdict;
 
 use super::promotion::needs_approval;
 use super::{ServiceError, WorkspaceSession};
-use crate::database::audit::AuditAction;
+use crate::database::audit::{AuditAction, AuditedEvents};
 use crate::ids::Role;
 use crate::store::{EntryPosition, QuarantinedEvent};
 
@@ -75,9 +77,18 @@ pub async fn release_event(
     if let ReceiveVerdict::Turned(rejection) = session.services.guard.receive(&event.copy) {
         return Err(rejection.into());
     }
+    let events = AuditedEvents::of([&event.copy.event]);
+    // The event came with its pusher; the release is in the audit log.
+    let lowered = session.draft_lower_status(&event.copy.event).await?;
+    let releaser = session.tx.set_pusher(Some(event.pusher));
     session.append_events(vec![event.copy]).await?;
+    session.tx.set_pusher(releaser);
+    let act = AuditAction::QuarantinedEventReleased;
+    session.audit_events(act, &id.to_string(), events).await?;
+    let by = session.caller.actor.clone();
+    let drafts = lowered.into_iter().map(|draft| (None, draft)).collect();
     session
-        .audit(AuditAction::QuarantinedEventReleased, &id.to_string())
+        .append_drafts(drafts, &by, (act, &id.to_string()))
         .await
 }
 
@@ -89,10 +100,10 @@ pub async fn discard_event(
     session.require_person("discarding a quarantined event")?;
     session.lock().await?;
     let discarded = session.tx.take_quarantined_event(id).await?;
-    discarded.ok_or_else(|| event_not_found(id))?;
-    session
-        .audit(AuditAction::QuarantinedEventDiscarded, &id.to_string())
-        .await
+    let event = discarded.ok_or_else(|| event_not_found(id))?;
+    let events = AuditedEvents::of([&event.copy.event]);
+    let act = AuditAction::QuarantinedEventDiscarded;
+    session.audit_events(act, &id.to_string(), events).await
 }
 
 /// Lists quarantined entries after `after`, newest first.
@@ -175,6 +186,29 @@ pub async fn discard_entry(
             AuditAction::QuarantinedEntryDiscarded,
         )
         .await
+}
+
+impl WorkspaceSession {
+    /// Returns the draft that ends the status `verified` of an entry whose content the event
+    /// changes: others than people do not change what stays verified, even with a person's consent.
+    async fn draft_lower_status(&mut self, event: &Event) -> Result<Option<Draft>, ServiceError> {
+        let Some(changed) = changed_content(event).filter(|_| !event.by.is_human()) else {
+            return Ok(None);
+        };
+        let entry = self.tx.entry(changed).await?;
+        let verified = entry.filter(|it| it.status.value == EntryStatus::Verified);
+        let Some(entry) = verified else {
+            return Ok(None);
+        };
+        let by = self.caller.actor.clone();
+        let reason = format!("{} changed its content", event.by).parse().ok();
+        Ok(Some(decide::set_status(
+            &entry,
+            EntryStatus::Active,
+            &by,
+            reason,
+        )?))
+    }
 }
 
 /// Returns the guard's findings on the events that keep an entry quarantined.

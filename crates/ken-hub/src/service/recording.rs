@@ -22,6 +22,7 @@ use ken_core::values::text::{Body, Statement, Step, Tag};
 
 use super::{EntryReader, ObservedFinding, ServiceError, WorkspaceSession, record_finding};
 use crate::clock::random_u128;
+use crate::database::audit::AuditAction;
 use crate::ids::Role;
 
 pub use ken_core::trust::run::existing_claim::RecordOutcome;
@@ -122,7 +123,9 @@ impl WorkspaceSession {
         // clock.
         let (event, entry) = self.generate_entry_id(proposal.kind).await?;
         let draft = decide::propose(event, proposal)?;
-        self.append_drafts(vec![(Some(event), draft)], by).await?;
+        let record = (AuditAction::EventsRecorded, &*entry.to_string());
+        self.append_drafts(vec![(Some(event), draft)], by, record)
+            .await?;
         self.load_entry(entry).await
     }
 

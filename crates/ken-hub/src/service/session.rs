@@ -17,7 +17,7 @@ use ken_guard::Guard;
 use super::{EntryReader, ServiceError};
 use crate::clock::HubClock;
 use crate::config::DefaultQuotas;
-use crate::database::audit::AuditAction;
+use crate::database::audit::{AuditAction, AuditedEvents, NewAuditRecord};
 use crate::database::{HubDatabase, WorkspaceTx};
 use crate::identity::AuthenticatedCaller;
 use crate::ids::{Role, WorkspaceId};
@@ -60,10 +60,11 @@ impl WorkspaceSession {
 
     /// Wraps a transaction that has already begun.
     pub(super) fn with_tx(
-        tx: WorkspaceTx,
+        mut tx: WorkspaceTx,
         services: &ServiceContext,
         caller: AuthenticatedCaller,
     ) -> Self {
+        tx.set_pusher(Some(caller.pusher()));
         Self {
             now: tx.now(),
             tx,
@@ -119,9 +120,10 @@ impl WorkspaceSession {
     }
 
     /// Returns whether the caller may act in `agent`'s name: as itself, as an agent below it
-    /// (`agent:bot/reviewer`), or as any agent if the caller is a curator.
+    /// (`agent:bot/reviewer`), as its own MCP client, or as any agent if the caller is a curator.
     pub(super) fn may_act_as(&self, agent: &Actor) -> bool {
-        self.caller.role >= Role::Curator || self.caller.actor.covers(agent)
+        let actor = &self.caller.actor;
+        self.caller.role >= Role::Curator || actor.covers(agent) || agent.is_client_of(actor)
     }
 
     /// Refuses to read or record findings for another agent, unless the caller opened that agent's
@@ -182,24 +184,31 @@ impl WorkspaceSession {
         Ok(ReviewPolicy::from_workspace(&workspace))
     }
 
-    /// Adds a record to the audit log.
-    pub(super) async fn audit(
+    /// Adds a record about events to the audit log.
+    pub(super) async fn audit_events(
         &mut self,
         act: AuditAction,
         subject: &str,
+        events: AuditedEvents,
     ) -> Result<(), ServiceError> {
-        Ok(self.tx.audit(&self.caller, act, subject).await?)
+        let record = NewAuditRecord::new((&self.caller).into(), act, &subject);
+        Ok(self.tx.add_audit_record(record.with_events(events)).await?)
     }
 
     /// Appends drafts in the name of `by`: the only write path for events the hub creates itself.
     ///
     /// Every draft passes the guard, receives a timestamp later than any event of the workspace,
-    /// and is parsed back like a received line before it is appended.
+    /// and is parsed back like a received line before it is appended. The audit log gets a record of
+    /// the action `act` on `subject`.
     pub(super) async fn append_drafts(
         &mut self,
         drafts: Vec<DraftWithId>,
         by: &Actor,
+        (act, subject): (AuditAction, &str),
     ) -> Result<(), ServiceError> {
+        if drafts.is_empty() {
+            return Ok(());
+        }
         self.lock().await?;
         // A pushed event may carry a clock that is far ahead. Ignoring readings beyond the allowed
         // drift keeps one bad client from dragging the hub's clock forward.
@@ -210,7 +219,9 @@ impl WorkspaceSession {
         };
         let seen = self.tx.latest_clock(limit).await?;
         let batch = self.stamp_drafts(drafts, by, seen)?;
-        self.append_events(batch).await
+        let events = AuditedEvents::of(batch.iter().map(|it| &it.event));
+        self.append_events(batch).await?;
+        self.audit_events(act, subject, events).await
     }
 
     /// Appends events whose lines are final. Fails if the workspace then exceeds its quota.

@@ -21,12 +21,11 @@ use super::append::{AppendReceipt, INLINE_MAX, cursor, plan_effects, run_blockin
 use super::copies::{LogChange, ResolvedChange};
 use super::preload::{EntryHistories, PreloadQuery, PreloadedRows};
 use super::project::ProjectionUpdate;
-use super::write::{LogColumns, WRITE_FAST, bind_rows};
-use crate::clock::new_uuid_at;
+use super::write::{EventArrival, LogColumns, WRITE_FAST, bind_rows};
 use crate::config::DefaultQuotas;
-use crate::database::audit::NewAuditRecord;
+use crate::database::audit::{NewAuditRecord, bind_record};
 use crate::database::{
-    DatabaseError, HubDatabase, is_connection_lost, is_unique_violation, millis, without_nul,
+    DatabaseError, EventPusher, HubDatabase, is_connection_lost, is_unique_violation, millis,
 };
 use crate::ids::{OrganizationId, WorkspaceId};
 
@@ -37,6 +36,8 @@ pub struct FastAppendOptions<'a> {
     pub quotas: Option<&'a DefaultQuotas>,
     /// True if the events contain proposals that must be compared with retracted claims.
     pub check_retractions: bool,
+    /// Stored with every event.
+    pub pusher: Option<EventPusher>,
     /// Record for the audit log.
     pub audit_record: Option<NewAuditRecord>,
 }
@@ -98,25 +99,22 @@ impl HubDatabase {
         options: FastAppendOptions<'_>,
     ) -> Result<Option<i64>, StoreError> {
         let now = self.clock().now();
-        let log = LogColumns::after(0, &plan.resolved.new);
+        let arrival = EventArrival::new(options.pusher.as_ref(), now);
+        let new = plan.resolved.new.iter().map(|copy| (copy, &arrival));
+        let log = LogColumns::after(0, new);
         let limit = |read: fn(&DefaultQuotas) -> u64| {
             let limit = options.quotas.map(read);
             limit.map(|it| i64::try_from(it).unwrap_or(i64::MAX))
         };
-        let note = options.audit_record.as_ref();
         let mut lease = self.pool().acquire_live().await?;
-        let written = bind_rows(WRITE_FAST, workspace.0, &log, &plan.projection)
+        let statement = bind_rows(WRITE_FAST, workspace.0, &log, &plan.projection)
             .bind(organization.0)
             .bind(log.bytes)
             .bind(millis(now))
             .bind(options.check_retractions)
             .bind(limit(|it| it.events))
-            .bind(limit(|it| it.bytes))
-            .bind(note.map(|_| new_uuid_at(now)))
-            .bind(note.map(|it| without_nul(&it.by)))
-            .bind(note.map(|it| it.role.name()))
-            .bind(note.map(|it| it.act.name()))
-            .bind(note.map(|it| without_nul(&it.subject)))
+            .bind(limit(|it| it.bytes));
+        let written = bind_record(statement, options.audit_record.as_ref(), now)
             .fetch_one(lease.connection())
             .await;
         match written {

@@ -39,6 +39,7 @@ use uuid::Uuid;
 
 use crate::blocking::BlockingTaskError;
 use crate::database::DatabaseError;
+use crate::database::{event_id, event_uuid as uuid};
 
 pub use append::{AppendReceipt, CopyOutcome};
 pub use fast_append::FastAppendOptions;
@@ -86,16 +87,6 @@ fn column<'r, T: Decode<'r, Postgres> + Type<Postgres>>(
     Ok(row.try_get(at)?)
 }
 
-/// Converts an event id to its column value.
-fn uuid(id: EventId) -> Uuid {
-    Uuid::from_bytes(id.to_bytes())
-}
-
 fn uuids<'a>(ids: impl IntoIterator<Item = &'a EventId>) -> Vec<Uuid> {
     ids.into_iter().copied().map(uuid).collect()
-}
-
-/// Converts a column value to an event id.
-fn event_id(id: Uuid) -> EventId {
-    EventId::from_bytes(id.into_bytes())
 }

@@ -14,7 +14,7 @@ use sqlx::postgres::PgRow;
 use super::copies::parse;
 use super::read::{EntryPosition, entry_from_row};
 use super::{StoreError, column, event_id, uuid, uuids};
-use crate::database::{WorkspaceTx, millis, timestamp, without_nul};
+use crate::database::{EventPusher, WorkspaceTx, millis, timestamp, without_nul};
 
 /// Entries per page while searching for quarantined ones.
 const PAGE: i64 = 500;
@@ -25,8 +25,7 @@ pub struct QuarantinedEvent {
     pub copy: RecordedEvent,
     /// The guard's finding; never the matched text, which may be a secret.
     pub finding: String,
-    /// The pusher.
-    pub pusher: String,
+    pub pusher: EventPusher,
     pub at: Timestamp,
 }
 
@@ -36,16 +35,19 @@ impl WorkspaceTx {
         &mut self,
         copy: &RecordedEvent,
         why: &str,
-        by: &str,
+        pusher: &EventPusher,
     ) -> Result<(), StoreError> {
         let (key, now) = (self.key(), self.now());
-        sqlx::query("INSERT INTO ken.held VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING")
+        let insert = "INSERT INTO ken.held (workspace_id, event, line, why, by, at, token_id)
+             VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING";
+        sqlx::query(insert)
             .bind(key)
             .bind(uuid(copy.event.id))
             .bind(copy.line())
             .bind(without_nul(why))
-            .bind(without_nul(by))
+            .bind(without_nul(&pusher.actor))
             .bind(millis(now))
+            .bind(pusher.token)
             .execute(self.connection())
             .await?;
         Ok(())
@@ -58,7 +60,7 @@ impl WorkspaceTx {
         limit: u32,
     ) -> Result<Vec<QuarantinedEvent>, StoreError> {
         let key = self.key();
-        let query = "SELECT line, why, by, at FROM ken.held
+        let query = "SELECT line, why, by, at, token_id FROM ken.held
              WHERE workspace_id = $1 AND ($2::uuid IS NULL OR $2 < event) ORDER BY event LIMIT $3";
         let rows = sqlx::query(query)
             .bind(key)
@@ -150,7 +152,7 @@ impl WorkspaceTx {
     ) -> Result<Option<QuarantinedEvent>, StoreError> {
         let key = self.key();
         let delete = "DELETE FROM ken.held WHERE workspace_id = $1 AND event = $2
-             RETURNING line, why, by, at";
+             RETURNING line, why, by, at, token_id";
         let row = sqlx::query(delete)
             .bind(key)
             .bind(uuid(id))
@@ -164,7 +166,10 @@ fn quarantined_events(row: &PgRow) -> Result<QuarantinedEvent, StoreError> {
     Ok(QuarantinedEvent {
         copy: parse(column(row, 0)?)?,
         finding: column(row, 1)?,
-        pusher: column(row, 2)?,
+        pusher: EventPusher {
+            actor: column(row, 2)?,
+            token: column(row, 4)?,
+        },
         at: timestamp(column(row, 3)?),
     })
 }

@@ -7,10 +7,12 @@ use ken_core::ledger::event::RecordedEvent;
 use ken_core::ledger::state::LedgerState;
 use ken_core::ledger::store::{EntryFilter, LifecycleFilter};
 use ken_core::ledger::workspace::WorkspaceState;
+use ken_core::values::actor::Actor;
 use ken_core::values::hlc::Hlc;
 use ken_core::values::id::{EntryId, EventId};
 use ken_core::values::kind::IdPrefix;
 use ken_core::values::text::Tag;
+use ken_core::values::time::Timestamp;
 use sqlx::postgres::PgRow;
 use sqlx::{Postgres, QueryBuilder};
 
@@ -18,7 +20,7 @@ use super::copies::parse;
 use super::preload::WORKSPACE_NAME;
 use super::project::read_entry;
 use super::{StoreError, column, event_id, uuid, uuids};
-use crate::database::{WorkspaceTx, without_nul};
+use crate::database::{WorkspaceTx, timestamp, without_nul};
 
 /// Maximum number of candidates listed for an ambiguous id prefix.
 const CANDIDATES_MAX: i64 = 20;
@@ -103,6 +105,54 @@ impl WorkspaceTx {
             .fetch_all(self.read_connection())
             .await?;
         let read = |row| parse(column(row, 0)?).map(|copy| (copy.event.id, copy));
+        rows.iter().map(read).collect()
+    }
+
+    /// Returns those of `ids` that `actor` wrote or pushed.
+    pub async fn events_of_actor(
+        &mut self,
+        ids: &[EventId],
+        actor: &Actor,
+    ) -> Result<Vec<EventId>, StoreError> {
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let key = self.key();
+        let query = "SELECT line, pusher FROM ken.events WHERE workspace_id = $1 AND id = ANY ($2)";
+        let rows = sqlx::query(query)
+            .bind(key)
+            .bind(uuids(ids))
+            .fetch_all(self.read_connection())
+            .await?;
+        let mut own = Vec::new();
+        for row in &rows {
+            let event = parse(column(row, 0)?)?.event;
+            let pusher: Option<String> = column(row, 1)?;
+            if event.by == *actor || pusher == Some(actor.to_string()) {
+                own.push(event.id);
+            }
+        }
+        Ok(own)
+    }
+
+    /// Returns who pushed events and when, by event. Nothing is known of events that came before
+    /// the hub recorded it.
+    pub async fn arrivals(
+        &mut self,
+        ids: &[EventId],
+    ) -> Result<BTreeMap<EventId, (String, Timestamp)>, StoreError> {
+        let key = self.key();
+        let query = "SELECT id, pusher, received_at FROM ken.events
+             WHERE workspace_id = $1 AND id = ANY ($2) AND pusher IS NOT NULL AND received_at IS NOT NULL";
+        let rows = sqlx::query(query)
+            .bind(key)
+            .bind(uuids(ids))
+            .fetch_all(self.read_connection())
+            .await?;
+        let read = |row| {
+            let arrival = (column(row, 1)?, timestamp(column(row, 2)?));
+            Ok((event_id(column(row, 0)?), arrival))
+        };
         rows.iter().map(read).collect()
     }
 

@@ -1,8 +1,11 @@
 //! Writes a resolved change and its projections, in one statement if no row has to be deleted.
 
+use std::collections::BTreeMap;
+
 use ken_core::ledger::event::RecordedEvent;
 use ken_core::ledger::workspace::concerns_workspace;
 use ken_core::values::id::EntryId;
+use ken_core::values::time::Timestamp;
 use pgvector::HalfVector;
 use sqlx::Postgres;
 use sqlx::postgres::PgArguments;
@@ -13,20 +16,21 @@ use super::copies::ResolvedChange;
 use super::preload::WORKSPACE_NAME;
 use super::project::ProjectionUpdate;
 use super::rows::{BETWEEN_PATHS, BETWEEN_TAGS, EntryTableRow, SearchTableRow, embedding_model};
-use super::{StoreError, uuid, uuids};
-use crate::database::{WorkspaceTx, millis};
+use super::{StoreError, column, uuid, uuids};
+use crate::database::{EventPusher, WorkspaceTx, millis, without_nul};
 
-/// Inserts events, subjects, entries and search rows. Parameters: `$1` the workspace, `$2` to `$34`
+/// Inserts events, subjects, entries and search rows. Parameters: `$1` the workspace, `$2` to `$37`
 /// the columns of [`bind_rows`]. `$at` is the log position before the events, or null to insert
 /// nothing; `$entry` and `$found` are the conflict clauses; `$end` is the final statement.
 macro_rules! rows {
     ($at:literal, $entry:literal, $found:literal, $end:literal) => {
         concat!(
             "WITH at AS MATERIALIZED (SELECT ", $at, " AS last), logged AS (
-    INSERT INTO ken.events (workspace_id, seq, id, at, type, blanked, line)
-    SELECT $1, at.last + u.seq, u.id, u.at, u.type, u.blanked, u.line
-    FROM at, unnest($2::bigint[], $3::uuid[], $4::text[], $5::text[], $6::boolean[], $7::text[])
-        AS u (seq, id, at, type, blanked, line)
+    INSERT INTO ken.events (workspace_id, seq, id, at, type, blanked, line, pusher, token_id, received_at)
+    SELECT $1, at.last + u.seq, u.id, u.at, u.type, u.blanked, u.line, u.pusher, u.token_id, u.received_at
+    FROM at, unnest($2::bigint[], $3::uuid[], $4::text[], $5::text[], $6::boolean[], $7::text[],
+        $35::text[], $36::uuid[], $37::bigint[])
+        AS u (seq, id, at, type, blanked, line, pusher, token_id, received_at)
     WHERE 0 <= at.last
 ), about AS (
     INSERT INTO ken.subjects (workspace_id, entry, seq)
@@ -64,10 +68,10 @@ macro_rules! write_at {
             "0::bigint",
             $entry,
             $found,
-            "UPDATE ken.workspaces SET head = $36, folded = $36, events = events + $37, bytes = bytes + $38,
-    appended_at = CASE WHEN 0 < cardinality($2::bigint[]) THEN $39 ELSE appended_at END,
+            "UPDATE ken.workspaces SET head = $39, folded = $39, events = events + $40, bytes = bytes + $41,
+    appended_at = CASE WHEN 0 < cardinality($2::bigint[]) THEN $42 ELSE appended_at END,
     taken_back = taken_back OR true = ANY ($22)
-WHERE organization_id = $35 AND id = $1"
+WHERE organization_id = $38 AND id = $1"
         )
     };
 }
@@ -90,15 +94,37 @@ const WRITE_OVER: &str = write_at!(
 /// its log and adds a record to the audit log. Returns the position before the events; null or a
 /// negative number if nothing was written.
 pub(super) const WRITE_FAST: &str = rows!(
-    "ken.take_places($35, $1, $3, $8, $36, $37, $38, $39, $40)",
+    "ken.take_places($38, $1, $3, $8, $39, $40, $41, $42, $43)",
     "",
     "",
     ", noted AS (
-    INSERT INTO ken.audit (workspace_id, id, at, by, role, act, subject)
-    SELECT $1, $41::uuid, $37, $42, $43, $44, $45 FROM at WHERE 0 <= at.last AND $41 IS NOT NULL
+    INSERT INTO ken.audit (workspace_id, id, at, by, role, act, subject, token_id, address, outcome, events,
+        event_count, authors, entries)
+    SELECT $1, $44::uuid, $40, $45, $46, $47, $48, $49::uuid, $50, $51, $52::uuid[], $53::bigint,
+        $54::text[], $55::text[]
+    FROM at WHERE 0 <= at.last AND $44 IS NOT NULL
 )
 SELECT last FROM at"
 );
+
+/// How an event reached the hub. All members are `None` for events of before this was recorded.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct EventArrival {
+    pusher: Option<String>,
+    token: Option<Uuid>,
+    received: Option<i64>,
+}
+
+impl EventArrival {
+    /// Returns the arrival of an event at `now`.
+    pub(super) fn new(pusher: Option<&EventPusher>, now: Timestamp) -> Self {
+        Self {
+            pusher: pusher.map(|it| without_nul(&it.actor)),
+            token: pusher.and_then(|it| it.token),
+            received: Some(millis(now)),
+        }
+    }
+}
 
 /// Events as column arrays.
 #[derive(Default)]
@@ -109,6 +135,9 @@ pub(super) struct LogColumns<'a> {
     types: Vec<&'a str>,
     blanked: Vec<bool>,
     lines: Vec<&'a str>,
+    pushers: Vec<Option<String>>,
+    tokens: Vec<Option<Uuid>>,
+    received: Vec<Option<i64>>,
     subjects: Vec<String>,
     subject_seqs: Vec<i64>,
     /// Total size of the lines in bytes.
@@ -116,11 +145,17 @@ pub(super) struct LogColumns<'a> {
 }
 
 impl<'a> LogColumns<'a> {
-    /// Returns events as columns, at consecutive positions after `last`.
-    pub(super) fn after(last: i64, copies: impl IntoIterator<Item = &'a RecordedEvent>) -> Self {
+    /// Returns events with their arrival as columns, at consecutive positions after `last`.
+    pub(super) fn after<'r>(
+        last: i64,
+        copies: impl IntoIterator<Item = (&'a RecordedEvent, &'r EventArrival)>,
+    ) -> Self {
         let mut columns = Self::default();
-        for (seq, copy) in (last + 1..).zip(copies) {
+        for (seq, (copy, arrival)) in (last + 1..).zip(copies) {
             columns.push(seq, copy);
+            columns.pushers.push(arrival.pusher.clone());
+            columns.tokens.push(arrival.token);
+            columns.received.push(arrival.received);
         }
         columns
     }
@@ -160,7 +195,7 @@ fn subjects(copy: &RecordedEvent) -> Vec<String> {
     names
 }
 
-/// Binds the rows to write to a statement, `$1` to `$34`.
+/// Binds the rows to write to a statement, `$1` to `$37`.
 pub(super) fn bind_rows(
     statement: &'static str,
     key: Uuid,
@@ -216,6 +251,9 @@ pub(super) fn bind_rows(
         .bind(vectors)
         .bind(BETWEEN_PATHS)
         .bind(embedding_model().id.as_ref())
+        .bind(&log.pushers)
+        .bind(&log.tokens)
+        .bind(&log.received)
 }
 
 fn bytes(copy: &RecordedEvent) -> i64 {
@@ -239,10 +277,18 @@ impl WorkspaceTx {
     ) -> Result<i64, StoreError> {
         // Old forms are deleted first: their new forms reuse the event ids, which are unique per
         // workspace.
-        let removed = self.delete_displaced(resolved).await?;
+        let (removed, arrivals) = self.delete_displaced(resolved).await?;
         self.write_redactions(resolved).await?;
-        let now = resolved.changed.iter().map(|(_, now)| now);
-        let columns = LogColumns::after(head, resolved.new.iter().chain(now));
+        let fresh = EventArrival::new(self.pusher(), self.now());
+        let changed = resolved.changed.iter().map(|(before, now)| {
+            // A redaction changes the form of an event, not how the event came here. Another
+            // version of the event came with this push.
+            let is_same = before.copy.redacted().line() == now.redacted().line();
+            let arrival = arrivals.get(&before.seq).filter(|_| is_same);
+            (now, arrival.unwrap_or(&fresh))
+        });
+        let new = resolved.new.iter().map(|copy| (copy, &fresh));
+        let columns = LogColumns::after(head, new.chain(changed));
         let head = head + columns.count();
         self.write_rows(head, &columns, projection, removed).await?;
         self.delete_obsolete_rows(projection).await?;
@@ -288,16 +334,16 @@ impl WorkspaceTx {
         Ok(())
     }
 
-    /// Deletes replaced and removed events from their positions. The positions are kept in
-    /// `ken.moved`, so that cursors of readers stay valid.
+    /// Deletes replaced and removed events from their positions, and returns how they came. The
+    /// positions are kept in `ken.moved`, so that cursors of readers stay valid.
     async fn delete_displaced(
         &mut self,
         resolved: &ResolvedChange,
-    ) -> Result<RemovedTotals, StoreError> {
+    ) -> Result<(RemovedTotals, BTreeMap<i64, EventArrival>), StoreError> {
         let changed = resolved.changed.iter().map(|(displaced, _)| displaced);
         let displaced: Vec<_> = changed.chain(&resolved.removed).collect();
         if displaced.is_empty() {
-            return Ok(RemovedTotals::default());
+            return Ok((RemovedTotals::default(), BTreeMap::new()));
         }
         let key = self.key();
         let seqs: Vec<i64> = displaced.iter().map(|event| event.seq).collect();
@@ -308,25 +354,38 @@ impl WorkspaceTx {
                 subject_seqs.push(event.seq);
             }
         }
-        sqlx::query(
+        let rows = sqlx::query(
             "WITH gone AS (
-                 DELETE FROM ken.events WHERE workspace_id = $1 AND seq = ANY ($2) RETURNING seq, id
+                 DELETE FROM ken.events WHERE workspace_id = $1 AND seq = ANY ($2)
+                 RETURNING seq, id, pusher, token_id, received_at
              ), about AS (
                  DELETE FROM ken.subjects WHERE workspace_id = $1
                      AND (entry, seq) IN (SELECT * FROM unnest($3::text[], $4::bigint[]))
+             ), moved AS (
+                 INSERT INTO ken.moved (workspace_id, seq, event) SELECT $1, seq, id FROM gone
              )
-             INSERT INTO ken.moved (workspace_id, seq, event) SELECT $1, seq, id FROM gone",
+             SELECT seq, pusher, token_id, received_at FROM gone",
         )
         .bind(key)
         .bind(&seqs)
         .bind(&names)
         .bind(&subject_seqs)
-        .execute(self.connection())
+        .fetch_all(self.connection())
         .await?;
-        Ok(RemovedTotals {
+        let mut arrivals = BTreeMap::new();
+        for row in &rows {
+            let arrival = EventArrival {
+                pusher: column(row, 1)?,
+                token: column(row, 2)?,
+                received: column(row, 3)?,
+            };
+            arrivals.insert(column(row, 0)?, arrival);
+        }
+        let totals = RemovedTotals {
             events: i64::try_from(displaced.len()).unwrap_or(i64::MAX),
             bytes: displaced.iter().map(|event| bytes(&event.copy)).sum(),
-        })
+        };
+        Ok((totals, arrivals))
     }
 
     async fn write_redactions(&mut self, resolved: &ResolvedChange) -> Result<(), StoreError> {

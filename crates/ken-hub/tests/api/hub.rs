@@ -44,6 +44,8 @@ pub(crate) struct TenantFixture {
     pub(crate) name: String,
     pub(crate) reader: String,
     pub(crate) agent: String,
+    /// Of `human:mel@example.org`.
+    pub(crate) member: String,
     pub(crate) curator: String,
     pub(crate) admin: String,
     pub(crate) expired: String,
@@ -272,6 +274,7 @@ async fn create_tenant(app: &AppState, organization: &str, workspace: &str) -> T
     for (role, expires, revoked) in [
         (Role::Reader, None, false),
         (Role::Agent, None, false),
+        (Role::Member, None, false),
         (Role::Curator, None, false),
         (Role::Admin, Some(now.plus_millis(DAY_MS)), false),
         (
@@ -293,18 +296,20 @@ async fn create_tenant(app: &AppState, organization: &str, workspace: &str) -> T
         ids.push(id.to_string());
         secrets.push(secret.reveal().to_owned());
     }
-    let [reader, agent, curator, admin, expired, revoked] = secrets.try_into().expect("six tokens");
+    let [reader, agent, member, curator, admin, expired, revoked] =
+        secrets.try_into().expect("seven tokens");
     TenantFixture {
         organization: id,
         workspace: workspace_id,
         name: workspace.to_owned(),
         reader,
         agent,
+        member,
         curator,
         admin,
         expired,
         revoked,
-        admin_id: ids[3].clone(),
+        admin_id: ids[4].clone(),
     }
 }
 
@@ -323,6 +328,7 @@ pub(crate) async fn create_token(
 ) -> (uuid::Uuid, TokenSecret) {
     let actor = match role {
         Role::Reader | Role::Agent => "agent:tester",
+        Role::Member => "human:mel@example.org",
         Role::Curator | Role::Admin => "human:ada@example.org",
     };
     let token = tokens::TokenRecord {

@@ -16,11 +16,12 @@ enum RequiredRole {
     Nobody,
     Reader,
     Agent,
+    Member,
     Curator,
     Admin,
 }
 
-use RequiredRole::{Admin, Agent, Curator, Nobody, Reader};
+use RequiredRole::{Admin, Agent, Curator, Member, Nobody, Reader};
 
 /// Every operation with the minimum role that may call it.
 const REQUIRED_ROLES: &[(&str, RequiredRole)] = &[
@@ -123,10 +124,11 @@ fn call_operation(
     hub.send(&operation.method, &path, &headers, body)
 }
 
-fn callers(tenant: &TenantFixture) -> [(RequiredRole, &str); 4] {
+fn callers(tenant: &TenantFixture) -> [(RequiredRole, &str); 5] {
     [
         (Reader, &tenant.reader),
         (Agent, &tenant.agent),
+        (Member, &tenant.member),
         (Curator, &tenant.curator),
         (Admin, &tenant.admin),
     ]
@@ -153,6 +155,7 @@ fn the_document_names_the_role_each_operation_needs() {
             None => Nobody,
             Some("reader") => Reader,
             Some("agent") => Agent,
+            Some("member") => Member,
             Some("curator") => Curator,
             Some("admin") => Admin,
             Some(other) => panic!("{}: {other}", operation.id),

@@ -137,6 +137,8 @@ impl EndpointHubEnvironment {
             actor: "human:ada@example.org".parse().unwrap(),
             role: Role::Curator,
             workspaces: None,
+            token: None,
+            address: None,
         };
         let it = recording(reader(&caller, None), kind, statement);
         self.runtime.block_on(async {

@@ -94,6 +94,8 @@ impl ServiceTestEnvironment {
             actor: actor.parse().unwrap(),
             role,
             workspaces: None,
+            token: None,
+            address: None,
         }
     }
 
@@ -176,7 +178,11 @@ impl ServiceTestEnvironment {
                 .unwrap();
             let why = "it looks like an instruction";
             tenant
-                .quarantine_event(line, why, "agent:remote")
+                .quarantine_event(
+                    line,
+                    why,
+                    &self.caller(Role::Agent, "agent:remote").pusher(),
+                )
                 .await
                 .unwrap();
             tenant.commit().await.unwrap();

@@ -194,6 +194,7 @@ fn scp_what_reaches_all_stays_when_its_code_moves_and_comes_back_when_new_words_
     let body = EventBody::Reanchored(Reanchored {
         anchors: Vec::new(),
         replaces: current_entry(&place, id).revision,
+        origin: None,
     });
     append_event(&place, id, body);
     assert_eq!(

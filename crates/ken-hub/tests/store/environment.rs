@@ -9,7 +9,7 @@ use ken_core::ledger::store::{DerivedStore, EntryFilter, EventDelta};
 use ken_core::ledger::workspace::WorkspaceState;
 use ken_core::values::hlc::Hlc;
 use ken_core::values::id::{EntryId, EventId};
-use ken_hub::database::{DatabaseSettings, HubDatabase, MIGRATIONS, WorkspaceTx};
+use ken_hub::database::{DatabaseSettings, EventPusher, HubDatabase, MIGRATIONS, WorkspaceTx};
 use ken_hub::ids::{OrganizationId, WorkspaceId};
 use ken_hub::store::{AppendReceipt, FastAppendOptions, StoreError};
 use ken_testkit::postgres::{self, PostgresServer};
@@ -22,6 +22,12 @@ pub(crate) struct StoreTestEnvironment {
     pub(crate) organization: OrganizationId,
     /// Last, so that connections are closed before the database is dropped.
     pub(crate) bare: postgres::TestDatabase,
+}
+
+/// Returns a pusher without a token.
+pub(crate) fn pusher(actor: &str) -> EventPusher {
+    let actor = actor.to_owned();
+    EventPusher { actor, token: None }
 }
 
 /// One workspace with a blocking interface.

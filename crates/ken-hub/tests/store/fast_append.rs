@@ -5,13 +5,12 @@ use ken_core::ledger::event::{
 };
 use ken_core::ledger::store::{DerivedStore as _, EventDelta};
 use ken_hub::config::DefaultQuotas;
-use ken_hub::database::audit::NewAuditRecord;
-use ken_hub::database::audit::{AuditAction, AuditActor};
+use ken_hub::database::audit::{AuditAction, AuditActor, AuditFilter, NewAuditRecord};
 use ken_hub::store::{CopyOutcome, FastAppendOptions};
 use ken_testkit::build::EventWriter;
 use ken_testkit::laws;
 
-use crate::environment::{BlockingWorkspace, StoreTestEnvironment};
+use crate::environment::{BlockingWorkspace, StoreTestEnvironment, pusher};
 
 /// Tries a fast append with these options; returns true if it succeeded.
 fn try_fast_append(
@@ -108,7 +107,7 @@ fn the_act_is_noted_with_the_events_and_not_without() {
     let (_, proposal) = EventWriter::new(1).propose("One");
     let note = || {
         Some(NewAuditRecord::new(
-            AuditActor::Operator,
+            AuditActor::Operator(None),
             AuditAction::EventsPushed,
             &"1 event",
         ))
@@ -120,7 +119,11 @@ fn the_act_is_noted_with_the_events_and_not_without() {
         };
         let copies = std::slice::from_ref(&proposal);
         assert_eq!(try_fast_append(&workspace, copies, terms), is_new);
-        let acts = workspace.ask(async |tenant| Ok(tenant.list_audit_records(None, 10).await?));
+        let acts = workspace.ask(async |tenant| {
+            Ok(tenant
+                .list_audit_records(&AuditFilter::default(), None, 10)
+                .await?)
+        });
         let acts = acts.unwrap().into_iter();
         acts.filter(|it| it.act == "events.pushed").count()
     });
@@ -162,7 +165,11 @@ fn remember_redaction(workspace: &BlockingWorkspace, copy: &RecordedEvent, _: &m
 
 fn quarantine_copy(workspace: &BlockingWorkspace, copy: &RecordedEvent, _: &mut EventWriter) {
     workspace
-        .ask(async |tenant| tenant.quarantine_event(copy, "why", "agent:x").await)
+        .ask(async |tenant| {
+            tenant
+                .quarantine_event(copy, "why", &pusher("agent:x"))
+                .await
+        })
         .unwrap();
 }
 

@@ -3,7 +3,7 @@
 use ken_core::ledger::store::DerivedStore as _;
 use ken_testkit::build::EventWriter;
 
-use crate::environment::StoreTestEnvironment;
+use crate::environment::{StoreTestEnvironment, pusher};
 
 #[test]
 fn a_quarantined_event_is_not_in_the_log_until_it_is_released() {
@@ -16,7 +16,7 @@ fn a_quarantined_event_is_not_in_the_log_until_it_is_released() {
         .ask(async |tenant| {
             for copy in [&one, &two, &one] {
                 tenant
-                    .quarantine_event(copy, "looks like an instruction", "agent:x")
+                    .quarantine_event(copy, "looks like an instruction", &pusher("agent:x"))
                     .await?;
             }
             let first = tenant.quarantined_events(None, 1).await?;

@@ -2,14 +2,14 @@
 //! be edited.
 
 use ken_core::ledger::store::DerivedStore as _;
-use ken_hub::database::audit::{AuditAction, AuditActor};
+use ken_hub::database::audit::{AuditAction, AuditActor, AuditFilter};
 use ken_hub::database::{DatabaseError, DatabaseSettings, HubDatabase};
 use ken_hub::ids::{OrganizationId, WorkspaceId};
 use ken_testkit::build::EventWriter;
 use sqlx::Row as _;
 use uuid::Uuid;
 
-use crate::environment::{BlockingWorkspace, StoreTestEnvironment};
+use crate::environment::{BlockingWorkspace, StoreTestEnvironment, pusher};
 
 /// Inserts rows into every table of a workspace and its organization.
 fn fill_tables(workspace: &BlockingWorkspace, seed: u64) {
@@ -21,10 +21,10 @@ fn fill_tables(workspace: &BlockingWorkspace, seed: u64) {
         .ask(async |tenant| {
             let copies = vec![proposal.clone(), foreign.clone()];
             tenant.append(copies).await?;
-            tenant.quarantine_event(&waiting, "injection", "agent:x").await?;
+            tenant.quarantine_event(&waiting, "injection", &pusher("agent:x")).await?;
             tenant.insert_run("r1", "agent:x").await?;
             tenant.append_run_notes("r1", &["shown".to_owned()]).await?;
-            tenant.audit(AuditActor::Operator, AuditAction::WorkspaceCreated, "w").await?;
+            tenant.audit(AuditActor::Operator(None), AuditAction::WorkspaceCreated, "w").await?;
             let key = tenant.workspace_id().0;
             for insert in [
                 "INSERT INTO ken.orders VALUES ($1, gen_random_uuid(), gen_random_uuid())",
@@ -206,7 +206,11 @@ fn nobody_edits_the_audit_log_not_even_its_owner() {
         });
     }
     let acts = workspace
-        .ask(async |tenant| Ok(tenant.list_audit_records(None, 10).await?))
+        .ask(async |tenant| {
+            Ok(tenant
+                .list_audit_records(&AuditFilter::default(), None, 10)
+                .await?)
+        })
         .unwrap();
     assert_eq!(acts.len(), 1);
     assert_eq!(

@@ -326,6 +326,7 @@ fn reanchor(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> Option<()> {
     let body = EventBody::Reanchored(Reanchored {
         anchors: vec![target.into()],
         replaces: entry.revision,
+        origin: None,
     });
     play.write_about(turn, entry.id, body);
     Some(())

@@ -101,6 +101,11 @@ fn created(id: EntryId, events: &[&Event]) -> Option<EntryCreation> {
                     .iter()
                     .filter_map(|(_, revised)| revised.origin),
             )
+            .chain(
+                events_of_type::<Reanchored>(events)
+                    .iter()
+                    .filter_map(|(_, moved)| moved.origin),
+            )
             .fold(data.origin, Origin::least_trusted),
         schema_version: data.schema_version.clone(),
         slug: slug(data.content.statement.as_str()),

@@ -69,6 +69,7 @@ async fn act(
         | HubCommand::Status { .. } => {
             let hub = Administration::open(url).await;
             let hub = hub.map_err(|e| administered(&e))?;
+            let hub = hub.by(session.surroundings.named_actor());
             administer(session, &hub, command)
                 .await?
                 .map_err(|e| administered(&e))

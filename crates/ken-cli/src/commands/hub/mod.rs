@@ -179,13 +179,13 @@ pub(crate) enum TokenCommand {
 /// `ken hub token create`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Example:\n  ken hub token create acme --role curator --actor human:ada@example.org"
+    after_help = "Example:\n  ken hub token create acme --role member --actor human:ada@example.org"
 )]
 pub(crate) struct TokenArgs {
     /// The organization
     pub(crate) organization: String,
     /// Role of the token holder
-    #[arg(long, value_name = "ROLE", value_parser = ["reader", "agent", "curator", "admin"])]
+    #[arg(long, value_name = "ROLE", value_parser = ["reader", "agent", "member", "curator", "admin"])]
     pub(crate) role: String,
     /// Actor of the token holder: human:NAME, agent:NAME, ci:NAME, import:NAME or peer:NAME
     #[arg(long, value_name = "ACTOR")]

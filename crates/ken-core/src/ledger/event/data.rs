@@ -295,6 +295,9 @@ data! {
         #[serde(rename = "evidence")]
         anchors: Vec<Anchor>,
         replaces: Vec<EventId>,
+        /// The origin of the new anchors, if less trusted than the entry's origin.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        origin: Option<Origin>,
     }
     /// A person released a quarantined entry.
     QuarantineLifted { lifts: Vec<EventId>, reason: Note, }

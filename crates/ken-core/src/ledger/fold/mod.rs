@@ -177,9 +177,13 @@ impl<'a> EntryFold<'a> {
         let edited = self
             .events_of::<Revised>()
             .filter_map(|(_, data)| data.origin);
+        let moved = self
+            .events_of::<Reanchored>()
+            .filter_map(|(_, data)| data.origin);
         merged
             .filter_map(|(_, data)| data.origin)
             .chain(edited)
+            .chain(moved)
             .fold(own, Origin::least_trusted)
     }
 

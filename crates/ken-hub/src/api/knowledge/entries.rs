@@ -22,7 +22,7 @@ use crate::api::caller::{AtLeastAgent, AtLeastReader, RequireWorkspaceRole};
 use crate::api::page::{self, ListPage};
 use crate::api::problem::{Kind as Trouble, MEDIA_TYPE, Problem, ProblemBody};
 use crate::service::parse::RawClaimFields;
-use crate::service::{self, AddEntryRequest, RecordOutcome};
+use crate::service::{self, AddEntryRequest, HistoryEvent, RecordOutcome};
 use crate::store::EntryPosition;
 
 /// Query parameters of an entry list.
@@ -100,12 +100,26 @@ enum LifecycleParam {
     "schema": "ken.entry.v1", "id": "L-7k2f5qm3", "kind": "learning", "statement": "Retry a payment once."}))]
 pub(super) struct EntryResponse(Value);
 
-/// An event, `ken.event.v1`.
+/// An event, `ken.event.v1`, with its pusher and the time the hub received it.
+///
+/// The author, `by`, is a claim of the event. `pushed_by` is the actor of the token that brought it.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Event, value_type = Object, example = json!({
     "schema": "ken.event.v1", "id": "01JCPQ3W6M7Y2K8T4D5F6G7H8J", "at": "2026-11-14T22:51:03.120Z/0004/k3f9w2",
-    "by": "agent:reviewer-1", "type": "entry.proposed", "about": ["L-7k2f5qm3"], "data": {}}))]
+    "by": "agent:reviewer-1", "type": "entry.proposed", "about": ["L-7k2f5qm3"], "data": {},
+    "pushed_by": "human:ada@example.org", "received_at": "2026-11-14T22:51:04Z"}))]
 pub(super) struct EventResponse(Value);
+
+impl EventResponse {
+    fn new(event: &HistoryEvent) -> Self {
+        let mut json = to_json(&EventJson::new(&event.event));
+        if let Some((pusher, at)) = &event.arrival {
+            json["pushed_by"] = Value::from(pusher.as_str());
+            json["received_at"] = Value::from(at.to_string());
+        }
+        Self(json)
+    }
+}
 
 /// Request body for a new entry.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -307,9 +321,8 @@ async fn get_history(
     let mut session = open_session(&app, access).await?;
     let history = service::history(&mut session, &reader, &wanted).await?;
     session.commit().await?;
-    let response = |event| EventResponse(to_json(&EventJson::new(event)));
     Ok(Json(ListPage {
-        items: history.iter().map(response).collect(),
+        items: history.iter().map(EventResponse::new).collect(),
         next: None,
     }))
 }

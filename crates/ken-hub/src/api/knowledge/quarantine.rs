@@ -112,7 +112,7 @@ async fn list_quarantined_events(
             id: quarantined.copy.event.id.to_string(),
             event: serde_json::from_str(quarantined.copy.line()).map_err(StoreError::damaged)?,
             why: quarantined.finding,
-            by: quarantined.pusher,
+            by: quarantined.pusher.actor,
             at: quarantined.at.to_string(),
         });
     }

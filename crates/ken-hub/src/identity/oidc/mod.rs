@@ -97,11 +97,11 @@ fn map_claims(settings: &OidcSettings, claims: &Map<String, Value>) -> Option<Cl
     let person_claim = settings.person_claim.as_deref();
     let person_claim = person_claim.and_then(|path| claim_at(claims, path));
     let is_person = person_claim.is_some_and(is_person);
-    // Only curators and admins can be people here: an agent's name must never look like a person's.
-    // A program with a curator's role is reduced to an agent, because only people may approve.
+    // Only members, curators and admins can be people here: an agent's name must never look like a
+    // person's. A program with such a role is reduced to an agent, because only people may decide.
     let (actor, role) = match role {
-        Role::Curator | Role::Admin if is_person => (ActorRole::Human, role),
-        Role::Reader | Role::Agent | Role::Curator | Role::Admin => {
+        Role::Member | Role::Curator | Role::Admin if is_person => (ActorRole::Human, role),
+        Role::Reader | Role::Agent | Role::Member | Role::Curator | Role::Admin => {
             (ActorRole::Agent, role.min(Role::Agent))
         }
     };

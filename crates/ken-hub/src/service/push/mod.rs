@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 
 use ken_core::decide::retracted_claims::RetractedClaims;
 use ken_core::ledger::event::{Event, EventBlanked, EventBody, Proposed, RecordedEvent};
+use ken_core::trust::authority::{changed_content, content_protection};
 use ken_core::values::id::{EntryId, EventId};
 use ken_core::values::kind::Memory;
 use ken_remote::wire::{EventVerdict, LogCursor, PushVerdict};
@@ -16,15 +17,14 @@ use super::quarantine::{APPROVAL_HINT, ENTRY_QUARANTINE_HINT, EVENT_QUARANTINE_H
 use super::session::ensure_workspace_access;
 use super::{ServiceContext, ServiceError, WorkspaceSession};
 use crate::database::HubDatabase;
-use crate::database::audit::AuditAction;
-use crate::database::audit::NewAuditRecord;
+use crate::database::audit::{AuditAction, AuditedEvents, NewAuditRecord, OUTCOME_DONE};
 use crate::identity::AuthenticatedCaller;
 use crate::ids::{Role, WorkspaceId};
 use crate::store::{AppendReceipt, CopyOutcome, FastAppendOptions, are_self_contained};
 pub use growth::{CITATIONS_MAX, ENTRY_EVENTS_MAX};
 use screening::{PushContext, PushDecision, StoredCopies, decide_line};
 
-pub use screening::{Pusher, ScanVerdict, ScreenedLine, screen_lines};
+pub use screening::{PushRefusal, Pusher, ScanVerdict, ScreenedLine, screen_lines};
 
 /// Maximum number of quarantined events per workspace; more than curators can review.
 const QUARANTINE_MAX: u64 = 10_000;
@@ -32,6 +32,10 @@ const QUARANTINE_MAX: u64 = 10_000;
 /// Maximum number of quarantined events per pusher below curator, so a pusher that fills the list
 /// only blocks itself.
 const QUARANTINE_PER_PUSHER_MAX: u64 = 200;
+
+/// Maximum number of refused events per push that the audit log names: nothing else limits how many
+/// refused events a pusher sends.
+const REFUSED_AUDITED_MAX: usize = 100;
 
 /// Result of a push.
 #[derive(Clone, Debug, Default)]
@@ -79,18 +83,22 @@ async fn append_push(
     let pusher = Pusher::new(&session.caller, session.now);
     let mut push_context = session.load_push_context(&lines, &pusher).await?;
     for line in lines {
-        batch.add_decision(decide_line(line, &mut push_context, &pusher));
+        let event = line.event().map(|it| it.event.clone());
+        let decision = decide_line(line, &mut push_context, &pusher);
+        if let (PushDecision::Answered(answer), Some(event)) = (&decision, event)
+            && answer.verdict == PushVerdict::Refused
+        {
+            batch.refused.push(event);
+        }
+        batch.add_decision(decision);
     }
+    session.audit_push(&batch).await?;
     if batch.admitted.is_empty() && batch.quarantined.is_empty() {
         let cursor = session.tx.log_end().await?;
         return Ok(batch.into_outcome(cursor));
     }
-    let count = batch.admitted.len() + batch.quarantined.len();
     session.append_admitted(&mut batch).await?;
     session.quarantine_pushed(&mut batch).await?;
-    session
-        .audit(AuditAction::EventsPushed, &describe_count(count))
-        .await?;
     // Checked after the write, because only the row's counters know the final size. An error rolls
     // the push back.
     if batch.grows_log {
@@ -140,16 +148,16 @@ async fn try_fast_push(
     if copies.len() < lines.len() {
         return Ok(None);
     }
+    let events = AuditedEvents::of(copies.iter().map(|(_, copy)| &copy.event));
+    let act = AuditAction::EventsPushed;
+    let record = NewAuditRecord::new(caller.into(), act, &events.to_string());
     let options = FastAppendOptions {
+        pusher: Some(caller.pusher()),
         quotas: Some(&services.quotas),
         check_retractions: copies
             .iter()
             .any(|(_, copy)| is_program_proposal(&copy.event)),
-        audit_record: Some(NewAuditRecord::new(
-            caller.into(),
-            AuditAction::EventsPushed,
-            &describe_count(copies.len()),
-        )),
+        audit_record: Some(record.with_events(events)),
     };
     let (slots, copies) = split_slots(copies);
     let appended = database.fast_append(caller.organization, workspace, copies, options);
@@ -164,13 +172,6 @@ async fn try_fast_push(
 /// repeat retracted claims.
 fn is_program_proposal(event: &Event) -> bool {
     event.get::<Proposed>().is_some() && !event.by.is_human()
-}
-
-fn describe_count(events: usize) -> String {
-    match events {
-        1 => "1 event".to_owned(),
-        count => format!("{count} events"),
-    }
 }
 
 /// Index of the answer about an event, its id, and where it is quarantined, if it is.
@@ -192,6 +193,8 @@ struct PushPlan {
     admitted: Vec<(usize, RecordedEvent)>,
     /// Events to quarantine, with the index of their answer and the reason.
     quarantined: Vec<(usize, RecordedEvent, String)>,
+    /// Refused events, for the audit log.
+    refused: Vec<Event>,
     log_changed: bool,
     /// True if the log grew. A push of redactions only is exempt from the quota: a full workspace
     /// must still be able to remove a leaked secret.
@@ -223,6 +226,7 @@ impl PushPlan {
             id: Some(id),
             verdict,
             reason,
+            awaits: None,
         });
     }
 
@@ -306,8 +310,22 @@ impl WorkspaceSession {
         if events().any(is_program_proposal) {
             push_context.retracted_claims = RetractedClaims::new(self.tx.tombstones().await?);
         }
-        // Curators may send any event, so the remaining checks do not apply to them.
-        if pusher.role >= Role::Curator {
+        let edited: BTreeSet<EntryId> = events().filter_map(changed_content).collect();
+        let edited: Vec<EntryId> = edited.into_iter().collect();
+        for entry in self.tx.entries(&edited).await? {
+            let origin = entry.created.as_ref().map(|it| it.origin);
+            push_context.origins.extend(origin.map(|it| (entry.id, it)));
+            let protection = content_protection(&entry);
+            push_context.protections.insert(entry.id, protection);
+        }
+        if pusher.role == Role::Member {
+            let redactions = events().filter_map(Event::get::<EventBlanked>);
+            let targets: Vec<EventId> = redactions.map(|it| it.event).collect();
+            let own = self.tx.events_of_actor(&targets, &pusher.actor).await?;
+            push_context.own_events.extend(own);
+        }
+        // Agents push their own feedback only, which counts once a day.
+        if pusher.role >= Role::Member {
             return Ok(push_context);
         }
         let subjects_of = |is_wanted: fn(&EventBody) -> bool| -> Vec<EntryId> {
@@ -315,11 +333,6 @@ impl WorkspaceSession {
             let entries: BTreeSet<EntryId> = wanted.flat_map(Event::entries).collect();
             entries.into_iter().collect()
         };
-        let edited = subjects_of(|body| matches!(body, EventBody::Revised(_)));
-        for entry in self.tx.entries(&edited).await? {
-            let origin = entry.created.as_ref().map(|it| it.origin);
-            push_context.origins.extend(origin.map(|it| (entry.id, it)));
-        }
         let rated = subjects_of(|body| matches!(body, EventBody::FeedbackGiven(_)));
         // Compared by family: sub-agents of one token must not multiply its feedback.
         let family = pusher.actor.without_session();
@@ -331,6 +344,27 @@ impl WorkspaceSession {
             }
         }
         Ok(push_context)
+    }
+
+    /// Adds one record per outcome of a push to the audit log.
+    async fn audit_push(&mut self, batch: &PushPlan) -> Result<(), ServiceError> {
+        let admitted = batch.admitted.iter().map(|(_, copy)| &copy.event);
+        let quarantined = batch.quarantined.iter().map(|(_, copy, _)| &copy.event);
+        let refused = batch.refused.iter().take(REFUSED_AUDITED_MAX);
+        for (outcome, events) in [
+            (OUTCOME_DONE, AuditedEvents::of(admitted)),
+            ("quarantined", AuditedEvents::of(quarantined)),
+            ("refused", AuditedEvents::of(refused)),
+        ] {
+            if events.is_empty() {
+                continue;
+            }
+            let act = AuditAction::EventsPushed;
+            let record = NewAuditRecord::new((&self.caller).into(), act, &events.to_string());
+            let record = record.with_events(events).with_outcome(outcome);
+            self.tx.add_audit_record(record).await?;
+        }
+        Ok(())
     }
 
     /// Appends the admitted events. Quarantined events that they redact are deleted.
@@ -376,8 +410,8 @@ impl WorkspaceSession {
             .map(|(_, copy, _)| copy.event.id)
             .collect();
         let redacted_ids = self.tx.redacted_ids(&ids).await?;
-        let by = self.caller.actor.to_string();
-        let (mut all, mut own) = self.tx.count_quarantined(&by).await?;
+        let by = self.caller.pusher();
+        let (mut all, mut own) = self.tx.count_quarantined(&by.actor).await?;
         let mut redacted = Vec::new();
         for (index, copy, why) in quarantined {
             let id = copy.event.id;

@@ -8,11 +8,17 @@
 //! [`decide_line`] compares a screened line with the stored state, which is only valid while the
 //! workspace's row is locked.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ken_core::decide::FEEDBACK_WEIGHT_MILLI;
 use ken_core::decide::retracted_claims::RetractedClaims;
-use ken_core::ledger::event::{Event, EventBody, Origin, Proposed, RecordedEvent, Revised};
+use ken_core::ledger::event::{
+    Cited, Event, EventBlanked, EventBody, Origin, Proposed, RecordedEvent, Revised,
+};
+use ken_core::trust::authority::{
+    ContentProtection, EventAuthority, added_protection, changed_content,
+    changes_protected_content, declared_origin, event_authority,
+};
 use ken_core::values::actor::Actor;
 use ken_core::values::content::EntryScope;
 use ken_core::values::id::{EntryId, EventId};
@@ -45,6 +51,15 @@ pub struct Pusher {
 }
 
 impl Pusher {
+    /// Returns whether the pusher is the author `by`, or `by` is an agent below the pusher.
+    fn is(&self, by: &Actor) -> bool {
+        if by.is_human() {
+            self.actor == *by
+        } else {
+            self.actor.covers(by)
+        }
+    }
+
     /// Returns the pusher for a caller and a time.
     #[must_use]
     pub fn new(caller: &AuthenticatedCaller, now: Timestamp) -> Self {
@@ -80,7 +95,36 @@ pub enum ScanVerdict {
     Admitted,
     /// Quarantine until a curator decides, with the reason.
     Quarantined(String),
-    Refused(String),
+    Refused(PushRefusal),
+}
+
+/// Refusal of an event.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PushRefusal {
+    /// Never contains text of the event.
+    pub reason: String,
+    /// The person whose token or signature the event needs.
+    pub awaits: Option<Actor>,
+}
+
+impl From<String> for PushRefusal {
+    fn from(reason: String) -> Self {
+        let awaits = None;
+        Self { reason, awaits }
+    }
+}
+
+impl PushRefusal {
+    /// Returns the refusal of an event that counts only if its author stands by it.
+    fn awaits_author(event: &Event, what: &str) -> Self {
+        let by = &event.by;
+        Self {
+            reason: format!(
+                "{what} in the name of {by}: only a token of {by} may push it, or a valid signature of {by} has to be part of it"
+            ),
+            awaits: Some(by.clone()),
+        }
+    }
 }
 
 /// Stored copies of one event.
@@ -100,6 +144,10 @@ pub(super) struct PushContext {
     pub(super) retracted_claims: RetractedClaims,
     /// Origins of edited entries, including entries that this push adds.
     pub(super) origins: BTreeMap<EntryId, Origin>,
+    /// Protection of edited entries, including entries that this push adds.
+    pub(super) protections: BTreeMap<EntryId, ContentProtection>,
+    /// Events of the pusher, written or pushed, that a redaction in this push may name.
+    pub(super) own_events: BTreeSet<EventId>,
     /// Feedback of the pusher and its sub-agents, by entry and day.
     pub(super) feedback: BTreeMap<(EntryId, Date), EventId>,
 }
@@ -135,13 +183,15 @@ fn scan_event(guard: &Guard, copy: &RecordedEvent, pusher: &Pusher) -> ScanVerdi
     // An event with a far-future clock would sort after every later change.
     if copy.event.at.wall > pusher.now.plus_millis(AHEAD_MAX_MS) {
         let reason = "the clock of the event is more than a day ahead of the hub's clock";
-        return ScanVerdict::Refused(reason.to_owned());
+        return ScanVerdict::Refused(reason.to_owned().into());
     }
     // Permissions come before the scan: the scan is the expensive part.
-    if pusher.role < Role::Curator
-        && let Some(reason) = agent_refusal_reason(&copy.event, pusher)
-    {
-        return ScanVerdict::Refused(with_curator_hint(&reason));
+    if pusher.role < Role::Member {
+        if let Some(reason) = agent_refusal_reason(&copy.event, pusher) {
+            return ScanVerdict::Refused(with_curator_hint(&reason).into());
+        }
+    } else if let Some(refusal) = authority_refusal(&copy.event, pusher) {
+        return ScanVerdict::Refused(refusal);
     }
     if copy.is_redacted() {
         // A redacted event has no text to scan, provided that only the digest is left: text could
@@ -149,14 +199,18 @@ fn scan_event(guard: &Guard, copy: &RecordedEvent, pusher: &Pusher) -> ScanVerdi
         return if is_digest_only(copy) {
             ScanVerdict::Admitted
         } else {
-            ScanVerdict::Refused("the data of the redacted event is not a digest".to_owned())
+            ScanVerdict::Refused(
+                "the data of the redacted event is not a digest"
+                    .to_owned()
+                    .into(),
+            )
         };
     }
     match guard.receive(copy) {
         ReceiveVerdict::Taken => ScanVerdict::Admitted,
         ReceiveVerdict::Held(why) => ScanVerdict::Quarantined(why),
         // The rejection names the kind of finding and the field, never the matched text.
-        ReceiveVerdict::Turned(rejection) => ScanVerdict::Refused(rejection.to_string()),
+        ReceiveVerdict::Turned(rejection) => ScanVerdict::Refused(rejection.to_string().into()),
     }
 }
 
@@ -173,7 +227,14 @@ pub(super) fn decide_line(
         ScreenedLine::Event(copy, scan) => (copy, scan),
     };
     let id = copy.event.id;
-    let refused = |reason: String| answered(Some(id), PushVerdict::Refused, Some(reason));
+    let refused = |refusal: PushRefusal| {
+        PushDecision::Answered(EventVerdict {
+            id: Some(id),
+            verdict: PushVerdict::Refused,
+            reason: Some(refusal.reason),
+            awaits: refusal.awaits,
+        })
+    };
     let not_stored = StoredCopies::default();
     let stored = context.events.get(&id).unwrap_or(&not_stored);
     let logged = stored.logged.as_ref();
@@ -182,9 +243,11 @@ pub(super) fn decide_line(
     if let Some(decision) = logged.and_then(|logged| compare(&copy, logged, pusher)) {
         return decision;
     }
-    if let ScanVerdict::Refused(reason) = scan {
-        return refused(reason);
-    }
+    let scan = match scan {
+        ScanVerdict::Refused(refusal) => return refused(refusal),
+        ScanVerdict::Admitted => None,
+        ScanVerdict::Quarantined(why) => Some(why),
+    };
     if let Some(line) = &stored.quarantined {
         if *line == copy.line() {
             let reason = format!("the event is quarantined: {EVENT_QUARANTINE_HINT}");
@@ -192,43 +255,95 @@ pub(super) fn decide_line(
         }
         if pusher.role < Role::Curator {
             let reason = "another version of this event is quarantined; a curator of this hub has to decide on it first";
-            return refused(reason.to_owned());
+            return refused(reason.to_owned().into());
         }
     }
     if let Some(reason) = retraction_reason(&copy.event, &context.retracted_claims) {
-        return refused(reason);
+        return refused(reason.into());
     }
-    if pusher.role < Role::Curator
-        && let Some(reason) = context.refusal_reason(&copy.event)
-    {
-        return refused(with_curator_hint(&reason));
+    if let Some(refusal) = context.refusal(&copy.event, pusher) {
+        return refused(refusal);
+    }
+    // A change that waits must not protect or unprotect anything yet.
+    if let Some(why) = context.review_reason(&copy.event) {
+        return PushDecision::Quarantine(copy, scan.unwrap_or(why));
     }
     // Later lines of the same push see this event, as if it had been pushed before.
     context.add_admitted(&copy.event);
     match scan {
-        ScanVerdict::Admitted => PushDecision::Append(copy),
-        ScanVerdict::Quarantined(why) => PushDecision::Quarantine(copy, why),
-        ScanVerdict::Refused(reason) => refused(reason),
+        None => PushDecision::Append(copy),
+        Some(why) => PushDecision::Quarantine(copy, why),
     }
 }
 
 impl PushContext {
-    /// Returns the reason why the stored state forbids an agent to push an event, if it does.
-    fn refusal_reason(&self, event: &Event) -> Option<String> {
-        let entry = event.entries().next();
-        if let (Some(data), Some(entry)) = (event.get::<Revised>(), entry)
-            && (data.changes.statement.is_some() || data.changes.body.is_some())
-        {
-            // An entry unknown here may contain a person's statement, so the most trusted origin is
-            // assumed.
-            let stored = self.origins.get(&entry).copied();
-            let origin = data.origin.or(stored).unwrap_or(Origin::Human);
-            return is_trusted_more(origin, &event.by).then(|| {
-                format!(
-                    "the edit of {entry} does not declare an agent as the origin of the statement"
-                )
-            });
+    /// Returns the refusal of an event that the stored state forbids.
+    fn refusal(&self, event: &Event, pusher: &Pusher) -> Option<PushRefusal> {
+        if let Some(refusal) = self.content_refusal(event, pusher) {
+            return Some(refusal);
         }
+        match pusher.role {
+            Role::Reader | Role::Agent => {
+                let reason = self.feedback_refusal_reason(event)?;
+                Some(with_curator_hint(&reason).into())
+            }
+            Role::Member => {
+                let target = event.get::<EventBlanked>()?.event;
+                let is_own = self.own_events.contains(&target);
+                let reason =
+                    "only a curator's token may redact events that you neither wrote nor pushed";
+                (!is_own).then(|| reason.to_owned().into())
+            }
+            Role::Curator | Role::Admin => None,
+        }
+    }
+
+    /// Returns the protection of an entry. An unknown entry may contain a person's statement.
+    fn protection(&self, entry: EntryId) -> ContentProtection {
+        let known = self.protections.get(&entry).copied();
+        known.unwrap_or(ContentProtection::Written)
+    }
+
+    /// Returns the refusal of a change of content that hides its origin, or that claims to be by
+    /// another person than the pusher.
+    fn content_refusal(&self, event: &Event, pusher: &Pusher) -> Option<PushRefusal> {
+        let entry = changed_content(event)?;
+        let protection = self.protection(entry);
+        if event.by.is_human() {
+            let is_forgeable = protection == ContentProtection::Verified && !pusher.is(&event.by);
+            let what = format!("the event changes {entry}, which is verified,");
+            return is_forgeable.then(|| PushRefusal::awaits_author(event, &what));
+        }
+        let sets_text = event
+            .get::<Revised>()
+            .is_some_and(|it| it.changes.statement.is_some() || it.changes.body.is_some());
+        if !sets_text && !changes_protected_content(protection, &event.by) {
+            return None;
+        }
+        let stored = self.origins.get(&entry).copied();
+        let origin = declared_origin(event).or(stored).unwrap_or(Origin::Human);
+        is_trusted_more(origin, &event.by).then(|| {
+            format!(
+                "the change of {entry} does not declare its author's kind as the origin of the content: `origin` is missing or claims more trust"
+            )
+            .into()
+        })
+    }
+
+    /// Returns the reason why a change of content waits for a person, if it does.
+    fn review_reason(&self, event: &Event) -> Option<String> {
+        let entry = changed_content(event)?;
+        changes_protected_content(self.protection(entry), &event.by).then(|| {
+            format!(
+                "it changes {entry}, which a person wrote or verified, and {} is not a person",
+                event.by
+            )
+        })
+    }
+
+    /// Returns the reason to refuse repeated feedback of an agent.
+    fn feedback_refusal_reason(&self, event: &Event) -> Option<String> {
+        let entry = event.entries().next();
         if let (EventBody::FeedbackGiven(_), Some(entry)) = (&event.body, entry) {
             let day = event.at.wall.date();
             let given = self.feedback.get(&(entry, day));
@@ -243,6 +358,15 @@ impl PushContext {
 
     /// Adds an admitted event to the state that later lines are compared with.
     fn add_admitted(&mut self, event: &Event) {
+        self.own_events.insert(event.id);
+        let added = added_protection(event);
+        for entry in event.entries() {
+            // A new entry has the protection of its proposal; another one keeps a stronger one.
+            if event.get::<Proposed>().is_some() || added > ContentProtection::None {
+                let known = self.protections.entry(entry).or_default();
+                *known = added.max(*known);
+            }
+        }
         let Some(entry) = event.entries().next() else {
             return;
         };
@@ -317,6 +441,51 @@ fn retraction_reason(event: &Event, stones: &RetractedClaims) -> Option<String> 
     ))
 }
 
+/// Returns the refusal of an event that its pusher may not carry, for members, curators and admins.
+///
+/// Events of others arrive through clones and keep their author. They are welcome unless they
+/// decide: then the pusher would decide in another's name.
+fn authority_refusal(event: &Event, pusher: &Pusher) -> Option<PushRefusal> {
+    let name = event.body.type_name();
+    let authority = match event_authority(event) {
+        // A newer version may attach a decision to members that this hub does not know.
+        _ if event.unknown_fields > 0 => EventAuthority::Review,
+        authority => authority,
+    };
+    let hides = event.is_quarantined() && event.get::<Proposed>().is_none();
+    if event.by.is_human() && !pusher.is(&event.by) {
+        let decides = authority.decides() || (hides && pusher.role < Role::Curator);
+        let what = format!("a `{name}` event decides");
+        return decides.then(|| PushRefusal::awaits_author(event, &what));
+    }
+    let claims_trust = event
+        .get::<Proposed>()
+        .is_some_and(|it| is_trusted_more(it.origin, &event.by));
+    if claims_trust && pusher.role < Role::Curator {
+        let reason = "the proposal claims an origin that is trusted more than its author";
+        return Some(reason.to_owned().into());
+    }
+    let may = match authority {
+        EventAuthority::Contribution | EventAuthority::Derived => true,
+        // Members may redact events of their own, which only the stored state shows.
+        EventAuthority::Review if event.get::<EventBlanked>().is_some() => {
+            event.by.is_human() || (pusher.role >= Role::Curator && pusher.actor.is_human())
+        }
+        EventAuthority::Decision if event.by.is_human() => true,
+        EventAuthority::Decision => {
+            pusher.role >= Role::Curator && (pusher.actor.is_human() || pusher.is(&event.by))
+        }
+        // A program never reviews, whatever its role.
+        EventAuthority::Review => pusher.role >= Role::Curator && pusher.actor.is_human(),
+    };
+    (!may).then(|| {
+        format!(
+            "a `{name}` event decides; only the token of a person with the role curator may push it"
+        )
+        .into()
+    })
+}
+
 /// Returns the reason why agents may not push an event, if they may not.
 ///
 /// An agent proposes, edits, cites, links and reports in its own name. Changes of trust, scope or
@@ -337,6 +506,11 @@ fn agent_refusal_reason(event: &Event, pusher: &Pusher) -> Option<String> {
         return Some(reason.to_owned());
     }
     let name = event.body.type_name();
+    if let Some(other) = foreign_citer(event) {
+        return Some(format!(
+            "a citation claims to be by {other}, not by the author"
+        ));
+    }
     let is_about_one = event.entries().count() == 1;
     match &event.body {
         EventBody::Proposed(proposed) => proposal_refusal_reason(proposed, &event.by),
@@ -396,6 +570,15 @@ fn agent_refusal_reason(event: &Event, pusher: &Pusher) -> Option<String> {
     }
 }
 
+/// Returns the actor that a citation names as its author, if it is not the author of the event.
+fn foreign_citer(event: &Event) -> Option<&Actor> {
+    let proposed = event.get::<Proposed>().into_iter();
+    let cited = event.get::<Cited>().map(|it| &it.citation);
+    let mut citations = proposed.flat_map(|it| &it.citations).chain(cited);
+    let foreign = citations.find(|it| it.cited_by != event.by);
+    foreign.map(|it| &it.cited_by)
+}
+
 /// Returns the reason why a proposal claims more than an agent may, if it does.
 fn proposal_refusal_reason(proposed: &Proposed, by: &Actor) -> Option<String> {
     let reason = if proposed.status != EntryStatus::Candidate {
@@ -417,5 +600,6 @@ fn answered(id: Option<EventId>, verdict: PushVerdict, reason: Option<String>) -
         id,
         verdict,
         reason,
+        awaits: None,
     })
 }

@@ -16,6 +16,7 @@ use ken_core::trust::run::exposure::ExposureSet;
 use ken_core::values::actor::Actor;
 use ken_core::values::id::EntryId;
 
+use crate::database::audit::AuditAction;
 use crate::service::{ServiceError, WorkspaceSession};
 
 impl WorkspaceSession {
@@ -36,7 +37,8 @@ impl WorkspaceSession {
         // the run. Here both are one transaction, and predictable ids could be taken by an attacker
         // who knows the run.
         let drafts = drafts.into_iter().map(|(_, draft)| (None, draft)).collect();
-        self.append_drafts(drafts, by).await?;
+        let record = (AuditAction::EventsRecorded, &*run.id);
+        self.append_drafts(drafts, by, record).await?;
         self.remove_run(&run).await?;
         Ok(ClosedRun {
             run,
@@ -144,7 +146,8 @@ impl WorkspaceSession {
         let drafts =
             decide::changes_after_gain(&entry, gained, run, ending.outcome, self.now.date())?;
         let drafts = drafts.into_iter().map(|draft| (None, draft)).collect();
-        self.append_drafts(drafts, by).await?;
+        let record = (AuditAction::EventsRecorded, &*entry.id.to_string());
+        self.append_drafts(drafts, by, record).await?;
         Ok(entry.id)
     }
 }
