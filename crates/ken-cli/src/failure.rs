@@ -223,7 +223,7 @@ fn refusal_code(refusal: &Refusal) -> &'static str {
         Refusal::TooFewSources { .. } | Refusal::NotDistillable(_) => "not_distillable",
         Refusal::SelfLink | Refusal::SelfMerge => "self_link",
         Refusal::Quarantined(_) => "quarantined",
-        Refusal::PersonNeeded { .. } => "person_needed",
+        Refusal::PersonNeeded { .. } | Refusal::ProtectedContent { .. } => "person_needed",
         Refusal::CannotUndo { .. } => "cannot_undo",
         Refusal::Tombstone { .. } => "tombstone",
         Refusal::DirectionalFlow { .. } => "directional_flow",
@@ -254,6 +254,11 @@ fn cli_hint(error: &EngineError) -> Option<String> {
             return Some(format!("`ken restore {id}` restores it"));
         }
         EngineError::Refused(Refusal::PersonNeeded { .. }) => "ask a person to run this command",
+        EngineError::Refused(Refusal::ProtectedContent { entry, .. }) => {
+            return Some(format!(
+                "propose your version with `ken add` and link it: `ken entry link NEW {entry} --rel refines`; a person can edit {entry}"
+            ));
+        }
         EngineError::Refused(Refusal::Tombstone { entry, .. }) => {
             return Some(format!("`ken show {entry}` shows who retracted it and why"));
         }

@@ -157,7 +157,7 @@ pub(crate) fn resolve_contradiction(
             ..ContentChanges::default()
         };
         let draft = decide::edit(entry, changes, None, Channel::Command, None)?;
-        drafts.push(decide::record_author_origin(draft, entry, by));
+        drafts.push(decide::attribute_change(draft, entry, by)?);
     }
     // A single append: a resolution without its tags would be wrong.
     engine.record(drafts, by)?;

@@ -303,7 +303,7 @@ pub(crate) fn merge(
     let sources = loaded.collect::<Result<Vec<_>, _>>()?;
     let target_now = engine.entry(target)?;
     let merge = decide::merge(&target_now, &sources, wording)?;
-    let draft = decide::record_author_origin(merge, &target_now, by);
+    let draft = decide::attribute_change(merge, &target_now, by)?;
     engine.record(vec![draft], by)?;
     files::render_due(engine)?;
     engine.entry(target)

@@ -119,7 +119,7 @@ pub(crate) fn edit(
     validity::anchoring::fingerprint_changes(engine, &mut changes)?;
     apply_decision(engine, id, by, |entry, by| {
         let draft = decide::edit(entry, changes, None, Channel::Command, reason)?;
-        Ok(decide::record_author_origin(draft, entry, by))
+        decide::attribute_change(draft, entry, by)
     })
 }
 

@@ -12,7 +12,7 @@ use ken_core::values::time::Timestamp;
 use uuid::Uuid;
 
 use crate::config::{DefaultQuotas, OrganizationQuotas, QuotaExceeded};
-use crate::database::audit::{AuditAction, AuditActor};
+use crate::database::audit::{AuditAction, AuditActor, AuditFilter, AuditRecord};
 use crate::database::{
     DatabaseError, DatabaseSettings, HubDatabase, HubName, HubNameError, InstanceCheck,
     OrganizationTx, WorkspaceRow, WorkspaceTx,
@@ -353,6 +353,26 @@ impl Administration {
     ) -> Result<Vec<WorkspaceRow>, AdministrationError> {
         let mut tx = self.begin_organization(organization).await?;
         Ok(load_workspaces(&mut tx).await?)
+    }
+
+    /// Returns audit records about a workspace, or about the organization itself, latest first.
+    pub async fn audit_records(
+        &self,
+        organization: &str,
+        workspace: Option<&str>,
+        filter: &AuditFilter,
+        limit: u32,
+    ) -> Result<Vec<AuditRecord>, AdministrationError> {
+        let Some(workspace) = workspace else {
+            let mut tx = self.begin_organization(organization).await?;
+            return Ok(tx.list_audit_records(filter, None, limit).await?);
+        };
+        let found = self.find_workspace(organization, workspace).await?;
+        let mut tx = self
+            .database
+            .begin_log(found.organization, found.id)
+            .await?;
+        Ok(tx.list_audit_records(filter, None, limit).await?)
     }
 
     async fn find_workspace(

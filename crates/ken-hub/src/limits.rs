@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 use ken_mcp::http::{RateLimit, TokenBucket};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use uuid::Uuid;
+
 use crate::ids::OrganizationId;
 
 /// Maximum number of organizations and tokens with a bucket. Full buckets are dropped first, which
@@ -38,6 +40,7 @@ pub struct RequestSlot(Arc<Mutex<RequestSlotState>>);
 #[derive(Debug, Default)]
 struct RequestSlotState {
     organization: Option<OrganizationId>,
+    token: Option<Uuid>,
     permit: Option<StagePermit>,
 }
 
@@ -51,6 +54,17 @@ impl RequestSlot {
     #[must_use]
     pub fn organization(&self) -> Option<OrganizationId> {
         lock(&self.0).organization
+    }
+
+    /// Sets the token of the request.
+    pub fn set_token(&self, token: Option<Uuid>) {
+        lock(&self.0).token = token;
+    }
+
+    /// Returns the id of the caller's token, if it has one.
+    #[must_use]
+    pub fn token(&self) -> Option<Uuid> {
+        lock(&self.0).token
     }
 
     /// Holds a permit, and releases the one held before.

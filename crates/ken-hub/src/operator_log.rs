@@ -11,6 +11,8 @@ use std::time::Duration;
 
 use ken_core::values::time::Timestamp;
 
+use uuid::Uuid;
+
 use crate::ids::OrganizationId;
 
 /// Maximum request lines per second. Further lines are only counted.
@@ -55,6 +57,8 @@ pub(crate) struct RequestLogLine<'a> {
     pub(crate) took: Duration,
     /// Organization of the caller. `None` if the request was not authenticated.
     pub(crate) organization: Option<OrganizationId>,
+    /// Id of the caller's token, never its secret.
+    pub(crate) token: Option<Uuid>,
     pub(crate) problem: Option<&'a ProblemLog>,
 }
 
@@ -174,6 +178,9 @@ impl fmt::Display for RequestLogLine<'_> {
         if let Some(organization) = self.organization {
             write!(f, " organization {}", organization.0)?;
         }
+        if let Some(token) = self.token {
+            write!(f, " token {token}")?;
+        }
         let Some(trouble) = self.problem else {
             return Ok(());
         };
@@ -205,6 +212,7 @@ mod tests {
             status,
             took: Duration::from_millis(7),
             organization: None,
+            token: None,
             problem: trouble,
         }
     }

@@ -167,6 +167,12 @@ pub trait KnowledgeBackend: Clone + Send + Sync + 'static {
         CodeAccess::Available
     }
 
+    /// Returns whether the caller may use tools that add data; others are not listed.
+    fn may_add(&self, caller: &McpCaller) -> bool {
+        let _ = caller;
+        true
+    }
+
     /// Searches entries.
     fn search(
         &self,

@@ -200,12 +200,15 @@ impl<K: KnowledgeBackend> ServerHandler for McpServer<K> {
     async fn list_tools(
         &self,
         _request: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let tools = tools::definitions(self.knowledge.code());
+        let mut tools = tools::definitions(self.knowledge.code());
+        let may_add = self.knowledge.may_add(&McpCaller::of(&context));
+        tools.retain(|tool| may_add || tools::only_reads(tool));
         Ok(ListToolsResult::with_all_items(tools)
             .with_ttl_ms(LISTS_TTL_MS)
-            .with_cache_scope(CacheScope::Public))
+            // The list depends on the caller's role, so shared caches must not store it.
+            .with_cache_scope(CacheScope::Private))
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {

@@ -35,6 +35,12 @@ enum ToolEffect {
     Adds,
 }
 
+/// Returns whether a tool changes nothing.
+pub(crate) fn only_reads(tool: &Tool) -> bool {
+    let hints = tool.annotations.as_ref();
+    hints.and_then(|it| it.read_only_hint) == Some(true)
+}
+
 /// Returns the tool definitions.
 pub(crate) fn definitions(code: CodeAccess) -> Vec<Tool> {
     let [search, get, record, feedback, check] = TOOLS;

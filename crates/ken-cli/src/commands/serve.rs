@@ -37,6 +37,10 @@ pub(crate) struct ServeArgs {
     /// Public URL of this hub, such as `https://hub.example.org`
     #[arg(long, value_name = "URL")]
     pub(crate) public_url: Option<String>,
+    /// Proxy in front of this hub, whose `X-Forwarded-For` header names the client in the audit log;
+    /// may be repeated
+    #[arg(long, value_name = "ADDRESS[/PREFIX]")]
+    pub(crate) trusted_proxy: Vec<String>,
     /// Log to standard error: nothing, refused and failed requests, or every request
     #[arg(long, value_name = "HOW", default_value = "problems")]
     pub(crate) log: LogArg,
@@ -193,6 +197,10 @@ fn settings(args: &ServeArgs) -> Result<ken_hub::config::ServeSettings, CommandF
     settings.connections = args.connections;
     settings.limits.connections_per_address = args.connections_per_address as usize;
     settings.public_url.clone_from(&args.public_url);
+    let proxies = args.trusted_proxy.iter().map(|text| text.parse());
+    settings.trusted_proxies = proxies
+        .collect::<Result<_, ken_hub::config::TrustedProxyError>>()
+        .map_err(CommandFailure::usage)?;
     settings.oidc = oidc(&args.oidc)?;
     settings.log = ken_hub::operator_log::OperatorLog::new(
         match args.log {

@@ -9,6 +9,7 @@ use crate::ledger::event::{
     QuarantineLifted, Reanchored, RecordedEvent, Relation, Restored, RetractReason, Retracted,
     Revised, StatusChanged, Superseded, Switch,
 };
+use crate::trust::authority::{changes_protected_content, content_protection};
 use crate::values::actor::Actor;
 use crate::values::anchor::Anchor;
 use crate::values::citation::Citation;
@@ -250,8 +251,18 @@ pub fn link(from: &Entry, to: &Entry, rel: Relation) -> Result<Draft, Refusal> {
     })
 }
 
-/// Records the author's origin on a change of content if it is less trusted than the entry's.
-pub fn record_author_origin(mut draft: Draft, entry: &Entry, by: &Actor) -> Draft {
+/// Makes `by` the author of a change of content: records its origin if that is less trusted than
+/// the entry's. Refuses others than people where a person wrote or verified the content.
+pub fn attribute_change(mut draft: Draft, entry: &Entry, by: &Actor) -> Result<Draft, Refusal> {
+    let merged = if let EventBody::Merged(data) = &draft.body {
+        data.changes.is_empty()
+    } else {
+        false
+    };
+    if !merged && changes_protected_content(content_protection(entry), by) {
+        let (entry, by) = (entry.id, by.clone());
+        return Err(Refusal::ProtectedContent { entry, by });
+    }
     let own = entry.created.as_ref().map(|created| created.origin);
     // Omitted unless it lowers trust; absence means that the origin stays.
     let lower = own.and_then(|own| {
@@ -272,7 +283,7 @@ pub fn record_author_origin(mut draft: Draft, entry: &Entry, by: &Actor) -> Draf
         let merged = data.origin.unwrap_or(Origin::from_actor(by));
         data.origin = Some(merged.least_trusted(Origin::from_actor(by)));
     }
-    draft
+    Ok(draft)
 }
 
 /// Releases a quarantined entry; only a person may.

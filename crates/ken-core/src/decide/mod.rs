@@ -31,7 +31,7 @@ use crate::values::id::{EntryId, EventId, IdSource, NodeId, Salt};
 use crate::values::time::Timestamp;
 
 pub use change::{
-    archive, cite, confirm, edit, link, reanchor, record_author_origin, redact, release_quarantine,
+    archive, attribute_change, cite, confirm, edit, link, reanchor, redact, release_quarantine,
     restore, retract, set_annotation, set_status,
 };
 pub use configure::configure;
@@ -125,6 +125,8 @@ pub enum Refusal {
     NotInUse(EntryId),
     #[error("{what} requires a person; {by} is not one")]
     PersonNeeded { what: &'static str, by: Actor },
+    #[error("{by} cannot change {entry}: a person wrote or verified it")]
+    ProtectedContent { entry: EntryId, by: Actor },
     #[error("{what} cannot be undone")]
     CannotUndo { what: &'static str },
     #[error("event {0} is already redacted")]

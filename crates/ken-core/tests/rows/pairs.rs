@@ -78,7 +78,7 @@ fn words_of_a_judge_make_a_merged_entry_trusted_no_more_than_the_judge() {
     let own = target.content.as_ref().unwrap().statement.clone();
     let origin_of = |chosen| {
         let draft = decide::merge(&target, std::slice::from_ref(&source), chosen).unwrap();
-        let it = expect_merged(decide::record_author_origin(draft, &target, &by));
+        let it = expect_merged(decide::attribute_change(draft, &target, &by).unwrap());
         assert_eq!(it.strategy, MergeStrategy::LlmSelected);
         (it.origin, it.changes.statement.is_some())
     };

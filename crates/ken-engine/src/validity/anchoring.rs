@@ -45,7 +45,8 @@ pub struct ReanchorOutcome {
     pub fingerprinted: Vec<EntryId>,
     /// Entries whose anchors now point at the new location of their code.
     pub moved: Vec<EntryId>,
-    /// Entries that need a person, because their code changed or is gone.
+    /// Entries that need a person, because their code changed or is gone, or because a person wrote
+    /// or verified them and the author is not one.
     pub unresolved: Vec<EntryId>,
 }
 
@@ -267,11 +268,22 @@ fn reanchor_checked(
         let digest = canonical::to_string(&evidence);
         let id_of_event = derive_identity(entry, "reanchored", &digest, &entry.revision).id;
         let draft = decide::reanchor(entry, evidence)?;
-        engine.record_with_ids(vec![(Some(id_of_event), draft)], by)?;
-        if checked.has_moved() {
-            done.moved.push(id);
-        } else {
-            done.fingerprinted.push(id);
+        let is_left = match decide::attribute_change(draft, entry, by) {
+            Ok(draft) => {
+                engine.record_with_ids(vec![(Some(id_of_event), draft)], by)?;
+                let list = if checked.has_moved() {
+                    &mut done.moved
+                } else {
+                    &mut done.fingerprinted
+                };
+                list.push(id);
+                false
+            }
+            // A person wrote or verified it, so a person has to update its anchors.
+            Err(_) => true,
+        };
+        if is_left && !checked.is_invalid() {
+            done.unresolved.push(id);
         }
     }
     // Not exclusive: one anchor of an entry may have moved while another one changed.
@@ -302,7 +314,8 @@ pub(crate) fn accept_current_code(
         let old = Anchor::from(check.at.clone());
         check.now.clone().unwrap_or(old)
     });
-    let mut drafts = vec![decide::reanchor(&checked.entry, evidence.collect())?];
+    let draft = decide::reanchor(&checked.entry, evidence.collect())?;
+    let mut drafts = vec![decide::attribute_change(draft, &checked.entry, by)?];
     if let Some(citation) = citation {
         let citation = entries::check_citation(engine, citation, by)?;
         drafts.push(decide::cite(&checked.entry, citation)?);

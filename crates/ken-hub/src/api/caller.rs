@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 use std::marker::PhantomData;
+use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -19,10 +20,19 @@ use uuid::Uuid;
 use super::AppState;
 use super::admission::limit_owner;
 use super::problem::{Kind, Problem};
+use super::refusals::RefusalContext;
+use crate::config::client_address;
 use crate::database::HubName;
 use crate::identity::{AuthRefusal, AuthenticatedCaller, TokenSecret};
 use crate::ids::{OrganizationId, Role, WorkspaceId};
 use crate::limits::{CallerKey, RequestSlot};
+
+/// Header in which proxies name the addresses they saw.
+const FORWARDED_FOR: &str = "x-forwarded-for";
+
+/// Address of the other end of a connection: a client or a proxy.
+#[derive(Clone, Copy, Debug)]
+pub struct PeerAddress(pub IpAddr);
 
 /// A minimum role as a type.
 pub trait MinimumRole: Send + Sync + 'static {
@@ -109,6 +119,9 @@ impl<N: MinimumRole> FromRequestParts<AppState> for RequireWorkspaceRole<N> {
         let reference = param.ok_or_else(|| Problem::not_found(WORKSPACE_PARAM))?;
         // Before the role check: "forbidden" would reveal that the workspace exists.
         let workspace = resolve_workspace(app, &caller, &reference).await?;
+        if let Some(refusals) = parts.extensions.get::<RefusalContext>() {
+            refusals.set_workspace(workspace);
+        }
         ensure_role(&caller, N::ROLE)?;
         Ok(Self {
             caller,
@@ -129,10 +142,12 @@ pub async fn authenticate(
     if let Some(caller) = parts.extensions.get::<AuthenticatedCaller>() {
         return Ok(caller.clone());
     }
-    let (caller, key) = verify_token(app, &parts.headers).await?;
+    let (mut caller, key) = verify_token(app, &parts.headers).await?;
+    caller.address = request_address(parts, app);
     // First, so that the log names the organization of a request that a limit rejects.
     if let Some(slot) = parts.extensions.get::<RequestSlot>() {
         slot.set_organization(caller.organization);
+        slot.set_token(caller.token);
     }
     // Cached, so that rate limiting itself does not cost a query per request.
     if app.limiter.cached_rate(caller.organization).is_none() {
@@ -149,6 +164,9 @@ pub async fn authenticate(
         Problem::too_many(detail, exceeded.wait)
     })?;
     parts.extensions.insert(key);
+    if let Some(refusals) = parts.extensions.get::<RefusalContext>() {
+        refusals.set_caller(&caller);
+    }
     parts.extensions.insert(caller.clone());
     Ok(caller)
 }
@@ -166,6 +184,15 @@ fn caller_key(caller: &AuthenticatedCaller, token: &str) -> CallerKey {
         organization: caller.organization,
         digest: short,
     }
+}
+
+/// Returns the address that a request came from.
+fn request_address(parts: &Parts, app: &AppState) -> Option<IpAddr> {
+    let PeerAddress(peer) = parts.extensions.get::<PeerAddress>()?;
+    let forwarded = parts.headers.get_all(FORWARDED_FOR).iter();
+    let forwarded: Vec<&str> = forwarded.filter_map(|it| it.to_str().ok()).collect();
+    let proxies = &app.settings.trusted_proxies;
+    Some(client_address(proxies, *peer, &forwarded))
 }
 
 /// Resolves a workspace by name or id and checks that the caller has access to it.

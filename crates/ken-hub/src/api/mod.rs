@@ -18,6 +18,7 @@ mod knowledge;
 pub mod page;
 mod pages;
 pub mod problem;
+pub(crate) mod refusals;
 mod state;
 mod tokens;
 mod workspaces;
@@ -59,6 +60,7 @@ pub fn router(app: AppState) -> (Router, Arc<Value>) {
         ))
         .layer(from_fn_with_state(app.clone(), admission::admit_request))
         .layer(from_fn(etag::add_etag))
+        .layer(from_fn_with_state(app.clone(), refusals::record_refusals))
         .merge(documentation_routes(&document, &app))
         .fallback(not_found)
         .method_not_allowed_fallback(method_not_allowed)

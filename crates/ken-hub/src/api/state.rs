@@ -7,6 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::caller::WorkspaceCache;
 use super::events::LogNotifier;
+use super::refusals::RecentRefusals;
 use crate::clock::HubClock;
 use crate::config::ServeSettings;
 use crate::database::{HubDatabase, ReadinessProbe};
@@ -31,6 +32,7 @@ pub struct AppState {
     pub shutting_down: CancellationToken,
     pub(super) workspace_cache: Arc<WorkspaceCache>,
     pub(crate) log_notifier: Arc<LogNotifier>,
+    pub(crate) recent_refusals: Arc<RecentRefusals>,
 }
 
 /// Path of the RFC 9728 metadata.
@@ -56,6 +58,7 @@ impl AppState {
             shutting_down: CancellationToken::new(),
             workspace_cache: Arc::default(),
             log_notifier: Arc::default(),
+            recent_refusals: Arc::default(),
             settings: Arc::new(settings),
         })
     }

@@ -1,6 +1,7 @@
 //! Settings of a hub process: addresses, limits, quotas, issuer.
 
 mod oidc;
+mod proxies;
 mod quotas;
 
 use std::net::{Ipv4Addr, SocketAddr};
@@ -9,6 +10,7 @@ use crate::limits::HubLimits;
 use crate::operator_log::OperatorLog;
 
 pub use oidc::{ClaimedOrganization, OidcSettings};
+pub use proxies::{TrustedProxy, TrustedProxyError, client_address};
 pub use quotas::{DefaultQuotas, OrganizationQuotas, QuotaExceeded, WorkspaceUsage};
 
 /// Settings of a hub process. All of them come from the operator, none from a tenant.
@@ -24,6 +26,8 @@ pub struct ServeSettings {
     pub connections: u32,
     /// Public URL of the hub, such as `https://ken.example.org`, without a trailing slash.
     pub public_url: Option<String>,
+    /// Proxies whose `X-Forwarded-For` header names the client in the audit log.
+    pub trusted_proxies: Vec<TrustedProxy>,
     pub limits: HubLimits,
     pub quotas: DefaultQuotas,
     /// Operator log.
@@ -48,6 +52,7 @@ impl ServeSettings {
             database,
             connections: Self::CONNECTIONS,
             public_url: None,
+            trusted_proxies: Vec::new(),
             limits: HubLimits::default(),
             quotas: DefaultQuotas::default(),
             log: OperatorLog::default(),

@@ -23,11 +23,16 @@ use serde::Serialize;
 use crate::api::AppState;
 use crate::api::admission::admit_search;
 use crate::api::problem::{Kind, Problem};
+use crate::api::refusals::record_refusal;
+use crate::ids::Role;
 use crate::service::{self, EntryReader, ServiceError, WorkspaceSession};
 use auth::{McpRequestContext, authenticate_mcp};
 
 /// Maximum characters of the client's name in an actor.
 const CLIENT_CHARS_MAX: usize = 32;
+
+/// Operation of a writing tool in the audit log.
+const MCP_WRITE: &str = "MCP tool that adds data";
 
 /// Implementation of the MCP tools on the hub.
 #[derive(Clone, Debug)]
@@ -67,7 +72,15 @@ impl HubBackend {
         caller: &McpCaller,
         intent: CallIntent,
     ) -> Result<HubToolCall, ToolError> {
-        self.open_call(caller, request_context(caller)?, intent)
+        let context = request_context(caller)?;
+        // Checked for all tools in one place: a tool that writes must not rely on its use case alone.
+        if intent == CallIntent::Writes && context.caller.role < Role::Agent {
+            let (caller, workspace) = (&context.caller, Some(context.workspace));
+            record_refusal(&self.app, caller, workspace, MCP_WRITE).await;
+            let (what, needs, has) = ("adding data", Role::Agent, caller.role);
+            return Err(to_tool_error(ServiceError::Forbidden { what, needs, has }));
+        }
+        self.open_call(caller, context, intent)
             .await
             .map_err(to_tool_error)
     }
@@ -182,6 +195,11 @@ fn json_reply(object: &impl Serialize) -> ToolReply {
 impl KnowledgeBackend for HubBackend {
     fn code(&self) -> CodeAccess {
         CodeAccess::Elsewhere
+    }
+
+    fn may_add(&self, caller: &McpCaller) -> bool {
+        let context = caller.proven.get::<McpRequestContext>();
+        context.is_some_and(|it| it.caller.role >= Role::Agent)
     }
 
     async fn search(&self, caller: McpCaller, ask: SearchArguments) -> ToolResult {

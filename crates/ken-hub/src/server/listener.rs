@@ -20,6 +20,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, Sleep, sleep_until};
 
+use crate::api::caller::PeerAddress;
 use crate::limits::HubLimits;
 
 /// Bits of an IPv6 address that identify a client's network.
@@ -63,7 +64,11 @@ struct RequestProgress {
 
 /// The connection of a request, as a request extension.
 #[derive(Clone, Debug)]
-pub(super) struct PeerConnection(Arc<RequestProgress>);
+pub(super) struct PeerConnection {
+    progress: Arc<RequestProgress>,
+    /// Address of the other end.
+    pub(super) address: PeerAddress,
+}
 
 /// A request whose handler runs; ends on drop.
 #[derive(Debug)]
@@ -134,7 +139,10 @@ impl Listener for LimitedListener {
 
 impl Connected<IncomingStream<'_, LimitedListener>> for PeerConnection {
     fn connect_info(stream: IncomingStream<'_, LimitedListener>) -> Self {
-        Self(Arc::clone(&stream.io().progress))
+        Self {
+            progress: Arc::clone(&stream.io().progress),
+            address: PeerAddress(stream.remote_addr().ip()),
+        }
     }
 }
 
@@ -142,8 +150,8 @@ impl PeerConnection {
     /// Marks the head of a request as complete, and the request as running until the result is
     /// dropped.
     pub(super) fn begin_request(&self) -> RunningRequest {
-        self.0.begun.fetch_add(1, Ordering::Relaxed);
-        RunningRequest(Arc::clone(&self.0))
+        self.progress.begun.fetch_add(1, Ordering::Relaxed);
+        RunningRequest(Arc::clone(&self.progress))
     }
 }
 

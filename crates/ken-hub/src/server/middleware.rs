@@ -49,11 +49,19 @@ pub(super) fn with_middleware(router: Router, app: AppState) -> Router {
 }
 
 /// Runs a request and records its span, metrics, log line and response headers.
-async fn observe_request(State(app): State<AppState>, request: Request, next: Next) -> Response {
+async fn observe_request(
+    State(app): State<AppState>,
+    mut request: Request,
+    next: Next,
+) -> Response {
     let began = Instant::now();
     let connection = request.extensions().get::<ConnectInfo<PeerConnection>>();
+    let connection = connection.map(|ConnectInfo(connection)| connection.clone());
     // Bound to a name: the bytes of a body are told from those of a head until it is dropped.
-    let _running = connection.map(|ConnectInfo(connection)| connection.begin_request());
+    let _running = connection.as_ref().map(PeerConnection::begin_request);
+    if let Some(connection) = connection {
+        request.extensions_mut().insert(connection.address);
+    }
     // The pattern, not the path: the number of metric labels must be bounded.
     let matched = request.extensions().get::<MatchedPath>();
     let route = matched.map_or("none", MatchedPath::as_str).to_owned();
@@ -77,6 +85,7 @@ async fn observe_request(State(app): State<AppState>, request: Request, next: Ne
         status,
         took,
         organization: slot.organization(),
+        token: slot.token(),
         problem: response.extensions().get::<ProblemLog>(),
     };
     log_request(&app, &line);

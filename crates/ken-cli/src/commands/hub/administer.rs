@@ -12,7 +12,7 @@ use serde::Serialize;
 use tokio::runtime::Builder;
 
 use super::super::Session;
-use super::output;
+use super::{audit, output};
 use crate::commands::hub::{
     HubArgs, HubCommand, MaxArg, OrganizationCommand, QuotaArgs, TokenArgs, TokenCommand,
     WorkspaceArgs, WorkspaceCommand,
@@ -66,6 +66,7 @@ async fn act(
         | HubCommand::Evict(_)
         | HubCommand::Quota(_)
         | HubCommand::AcceptRestore(_)
+        | HubCommand::Audit(_)
         | HubCommand::Status { .. } => {
             let hub = Administration::open(url).await;
             let hub = hub.map_err(|e| administered(&e))?;
@@ -124,6 +125,12 @@ async fn administer(session: &mut Session<'_>, hub: &Administration, command: &H
         HubCommand::AcceptRestore(args) => {
             attempt!(hub.accept_restore(args.keep_tokens).await);
             output::restore_accepted(session, args.keep_tokens)?;
+        }
+        HubCommand::Audit(args) => {
+            let workspace = args.workspace.as_deref();
+            let filter = audit::filter(args);
+            let records = hub.audit_records(&args.organization, workspace, &filter, args.limit);
+            audit::print(session, &attempt!(records.await))?;
         }
         HubCommand::Workspace(WorkspaceCommand::List { organization })
         | HubCommand::Status { organization } => {

@@ -2,6 +2,7 @@
 
 #[cfg(feature = "hub")]
 mod administer;
+mod audit;
 #[cfg(feature = "hub")]
 mod output;
 
@@ -10,6 +11,7 @@ use ken_core::values::actor::Actor;
 
 use crate::commands::Session;
 use crate::failure::{CommandExit, CommandFailure};
+pub(crate) use audit::AuditArgs;
 
 /// Database of the hub.
 #[derive(Debug, Args)]
@@ -53,6 +55,8 @@ pub(crate) enum HubCommand {
     Quota(QuotaArgs),
     /// Accept a database that was restored from a backup
     AcceptRestore(AcceptRestoreArgs),
+    /// List who did what, latest first
+    Audit(AuditArgs),
     /// Show the workspaces of an organization and their size
     #[command(after_help = "Example:\n  ken hub status acme")]
     Status {

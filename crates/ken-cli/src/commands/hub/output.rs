@@ -353,7 +353,7 @@ pub(super) fn quotas(
     print(session, &table)
 }
 
-fn print(session: &mut Session<'_>, table: &TextTable) -> Result<(), CommandFailure> {
+pub(super) fn print(session: &mut Session<'_>, table: &TextTable) -> Result<(), CommandFailure> {
     let width = session.printer.width();
     session.printer.text(table.render(width))
 }

@@ -174,9 +174,10 @@ impl From<ServiceError> for Problem {
     fn from(failure: ServiceError) -> Self {
         let text = failure.to_string();
         match failure {
-            ServiceError::Forbidden { .. } | ServiceError::PersonNeeded { .. } => {
-                Self::new(Kind::Forbidden, format!("{text}; ask a curator"))
-            }
+            ServiceError::Forbidden { .. } | ServiceError::PersonNeeded { .. } => Self::new(
+                Kind::Forbidden,
+                format!("{text}; ask an admin for another token"),
+            ),
             ServiceError::NotPermittedForAgent { .. } => Self::new(Kind::Forbidden, text),
             ServiceError::Quota { .. } => Self::new(Kind::Quota, text),
             ServiceError::Refused(Refusal::Unfit { why, .. }) if why.may_be_overridden() => {

@@ -54,7 +54,7 @@ impl Pusher {
     /// Returns whether the pusher is the author `by`, or `by` is an agent below the pusher.
     fn is(&self, by: &Actor) -> bool {
         if by.is_human() {
-            self.actor == *by
+            self.actor.is_same_person(by)
         } else {
             self.actor.covers(by)
         }
