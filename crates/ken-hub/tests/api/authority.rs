@@ -177,12 +177,12 @@ fn an_agent_says_of_its_words_that_they_are_an_agents() {
     // An edit of a person's text must declare the agent as its origin.
     let silent = reworded(&mut scribe, persons, &written, None);
     let why = push_refused(&hub, &silent);
-    assert!(why.contains("origin of the statement"), "{why}");
+    assert!(why.contains("origin of the content"), "{why}");
     let lying = reworded(&mut scribe, persons, &written, Some(Origin::Ci));
     push_refused(&hub, &lying);
     let honest = reworded(&mut scribe, persons, &written, Some(Origin::Agent));
     let answer = hub.push(&hub.acme, &hub.acme.agent, &[honest]);
-    assert_eq!(first_verdict(&answer), "admitted", "{}", answer.text());
+    assert_eq!(first_verdict(&answer), "quarantined", "{}", answer.text());
     // The agent's own entry already has that origin, even in the same push.
     let again = reworded(&mut scribe, own, &fine, None);
     let answer = hub.push(&hub.acme, &hub.acme.agent, &[fine, again]);

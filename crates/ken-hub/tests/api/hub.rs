@@ -318,6 +318,14 @@ async fn organization_of(app: &AppState, secret: &TokenSecret) -> uuid::Uuid {
     caller.expect("a database").expect("a token").organization.0
 }
 
+impl ApiHubEnvironment {
+    /// Creates a token of `acme` for an actor and returns its secret.
+    pub(crate) fn token_of(&self, role: Role, actor: &str) -> String {
+        let made = insert_token(&self.app, self.acme.organization, (role, actor), None, None);
+        self.runtime.block_on(made).1.reveal().to_owned()
+    }
+}
+
 /// Creates a token.
 pub(crate) async fn create_token(
     app: &AppState,
@@ -331,6 +339,16 @@ pub(crate) async fn create_token(
         Role::Member => "human:mel@example.org",
         Role::Curator | Role::Admin => "human:ada@example.org",
     };
+    insert_token(app, organization, (role, actor), workspaces, expires_at).await
+}
+
+async fn insert_token(
+    app: &AppState,
+    organization: OrganizationId,
+    (role, actor): (Role, &str),
+    workspaces: Option<Vec<WorkspaceId>>,
+    expires_at: Option<Timestamp>,
+) -> (uuid::Uuid, TokenSecret) {
     let token = tokens::TokenRecord {
         id: app.clock.new_uuid(),
         name: role.name().to_owned(),

@@ -45,11 +45,14 @@ fn what_was_refused_is_written_down_without_what_was_sent() {
     hub.get("/v1/workspaces", "ken_sesame")
         .problem("unauthenticated");
     let organization = hub.acme.organization.0;
+    let sql = "select id from ken.tokens t join ken.organizations o on o.id = t.organization_id
+               where o.name = 'acme' and role = 'reader'";
+    let token = hub.database.sql(sql).trim().to_owned();
     drop(hub);
     let lines = lines.lock().expect("lines").clone();
     // Each line starts with its timestamp.
     let said: Vec<&str> = lines.iter().map(|it| it[25..].trim_end()).collect();
-    let refused = format!("organization {organization} forbidden");
+    let refused = format!("organization {organization} token {token} forbidden");
     assert!(said[0].starts_with("403 POST /v1/workspaces ") && said[0].ends_with(&refused));
     assert!(said[1].starts_with("404 GET /v1/workspaces/{workspace} "));
     assert!(said[2].starts_with("401 GET /v1/workspaces ") && said[2].ends_with("unauthenticated"));

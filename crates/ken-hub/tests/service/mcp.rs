@@ -89,7 +89,8 @@ fn a_hub_has_no_code_and_promises_nothing_about_it() {
         assert!(!told.contains(promise), "{promise}: {told}");
         assert!(!listed.to_string().contains(promise), "{promise}: {listed}");
     }
-    let check = &listed["result"]["tools"][4]["inputSchema"]["properties"];
+    let tools = listed["result"]["tools"].as_array().expect("tools");
+    let check = &tools.last().expect("a tool")["inputSchema"]["properties"];
     assert!(
         check["paths"].is_object() && check.get("base").is_none(),
         "{check}"
@@ -258,7 +259,7 @@ fn mcp_a_reader_records_nothing_and_a_persons_token_speaks_as_an_agent() {
     let by = entries["items"][0]["created"]["by"]
         .as_str()
         .expect("a name");
-    assert_eq!(by, "agent:test/ada@example.org");
+    assert_eq!(by, "agent:human:ada@example.org/test");
     // An agent's norm awaits a person, even under a person's token.
     let norm =
         json!({"statement": "Commits name their ticket", "kind": "commit-norm", "cites": ["pr:7"]});
@@ -267,6 +268,39 @@ fn mcp_a_reader_records_nothing_and_a_persons_token_speaks_as_an_agent() {
         !failed && said.contains("quarantined until a person reviews it"),
         "{said}"
     );
+}
+
+#[test]
+fn a_persons_reader_token_reads_and_is_shown_the_reading_tools_only() {
+    let hub = EndpointHubEnvironment::start();
+    let id = hub.add(
+        EntryKind::Learning,
+        "Retry a payment once after a gateway timeout",
+    );
+    let names = |token: &str| -> Vec<String> {
+        let listed = call_method(&hub, "/mcp/shop", token, &[], "tools/list", json!({})).json();
+        let tools = listed["result"]["tools"].as_array().expect("tools").iter();
+        tools
+            .map(|it| it["name"].as_str().expect("a name").to_owned())
+            .collect()
+    };
+    let rita = hub.token(Role::Reader, "human:rita@example.org", None);
+    assert_eq!(names(&rita), ["ken_search", "ken_show", "ken_check"]);
+    for (tool, arguments) in [
+        ("ken_search", json!({"query": "payment timeout"})),
+        ("ken_show", json!({"id": id})),
+        ("ken_check", json!({"paths": ["src/pay.rs"]})),
+    ] {
+        let (failed, said) = call_tool(&hub, "/mcp/shop", &rita, &[], tool, &arguments);
+        assert!(!failed, "{tool}: {said}");
+    }
+    let claim = json!({"statement": "Queues are drained before a deployment", "cites": ["pr:7"]});
+    let (failed, said) = call_tool(&hub, "/mcp/shop", &rita, &[], "ken_add", &claim);
+    assert!(failed && said.contains("role"), "{said}");
+    let mel = hub.token(Role::Member, "human:mel@example.org", None);
+    assert_eq!(names(&mel).len(), 5);
+    let (failed, said) = call_tool(&hub, "/mcp/shop", &mel, &[], "ken_add", &claim);
+    assert!(!failed, "{said}");
 }
 
 #[test]

@@ -77,7 +77,7 @@ fn what_is_new_goes_the_short_way_and_is_where_the_long_one_would_have_put_it() 
         let key = of.workspace.0;
         let of = |table: &str| {
             let sql = format!(
-                "SELECT to_jsonb(t) - 'workspace_id' FROM ken.{table} t WHERE workspace_id = '{key}' ORDER BY 1"
+                "SELECT to_jsonb(t) - 'workspace_id' - 'received_at' FROM ken.{table} t WHERE workspace_id = '{key}' ORDER BY 1"
             );
             world.bare.sql(&sql)
         };

@@ -215,7 +215,7 @@ fn nobody_edits_the_audit_log_not_even_its_owner() {
     assert_eq!(acts.len(), 1);
     assert_eq!(
         (acts[0].act.as_str(), acts[0].role.as_str()),
-        ("workspace.created", "admin")
+        ("workspace.created", "operator")
     );
 }
 
