@@ -65,6 +65,10 @@ pub enum EngineNotice {
     IndexInMemory {
         why: String,
     },
+    /// A decision was recorded without the signature that git's configuration asks for.
+    NotSigned {
+        why: String,
+    },
     /// The user of this clone wrote an entry and approved it under another name.
     SelfApproval {
         own: Actor,

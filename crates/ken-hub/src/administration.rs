@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 
 use ken_core::values::actor::Actor;
 use ken_core::values::time::Timestamp;
+use ken_sign::AllowedSigners;
 use uuid::Uuid;
 
 use crate::config::{DefaultQuotas, OrganizationQuotas, QuotaExceeded};
@@ -25,6 +26,9 @@ use crate::store::StoreError;
 
 /// Database connections of an operator command.
 const CONNECTIONS_MAX: u32 = 2;
+
+/// Maximum size of an organization's list of signers in bytes.
+const SIGNERS_BYTES_MAX: usize = 256 << 10;
 
 /// Workspaces or tokens per query.
 const PAGE_ROWS: u32 = 500;
@@ -105,6 +109,10 @@ pub enum AdministrationError {
     NoWorkspace(String),
     #[error("the organization has no token `{0}`")]
     NoToken(String),
+    #[error("line {0} is not a valid signer in OpenSSH's format")]
+    Signers(usize),
+    #[error("a list of signers has at most {SIGNERS_BYTES_MAX} bytes")]
+    TooManySigners,
     #[error(transparent)]
     Token(#[from] IssueTokenError),
     #[error(transparent)]
@@ -131,6 +139,8 @@ impl AdministrationError {
             Self::NoOrganization(_)
             | Self::NoWorkspace(_)
             | Self::NoToken(_)
+            | Self::Signers(_)
+            | Self::TooManySigners
             | Self::Token(_)
             | Self::QuotaExceeded(_)
             | Self::Name(_)
@@ -353,6 +363,33 @@ impl Administration {
     ) -> Result<Vec<WorkspaceRow>, AdministrationError> {
         let mut tx = self.begin_organization(organization).await?;
         Ok(load_workspaces(&mut tx).await?)
+    }
+
+    /// Returns an organization's signers, in the format of OpenSSH's `allowed_signers`.
+    pub async fn signers(&self, organization: &str) -> Result<Option<String>, AdministrationError> {
+        let mut tx = self.begin_organization(organization).await?;
+        Ok(tx.signers().await?)
+    }
+
+    /// Replaces an organization's signers, whose signatures back decisions that others push.
+    pub async fn set_signers(
+        &self,
+        organization: &str,
+        signers: Option<&str>,
+    ) -> Result<(), AdministrationError> {
+        let text = signers.unwrap_or_default();
+        if text.len() > SIGNERS_BYTES_MAX {
+            return Err(AdministrationError::TooManySigners);
+        }
+        // A line that is not understood adds no signer, which its author would learn too late.
+        if let Some(line) = AllowedSigners::parse(text).invalid_lines.first() {
+            return Err(AdministrationError::Signers(*line));
+        }
+        let mut tx = self.begin_organization(organization).await?;
+        tx.set_signers(signers).await?;
+        tx.audit(self.operator(), AuditAction::SignersChanged, organization)
+            .await?;
+        Ok(tx.commit().await?)
     }
 
     /// Returns audit records about a workspace, or about the organization itself, latest first.

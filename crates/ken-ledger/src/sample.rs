@@ -35,6 +35,7 @@ pub(crate) fn event_of(n: u64, kind: EntryKind) -> RecordedEvent {
             friction: serde_json::from_value(serde_json::json!("tool_error")).expect("a type"),
             context: serde_json::json!({ "text": format!("secret {n} ünïcode") }),
         }),
+        signature: None,
         unknown_fields: 0,
     })
 }

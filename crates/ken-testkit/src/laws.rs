@@ -378,6 +378,7 @@ fn build_latest_event(entry: EntryId, body: EventBody, n: u16) -> Event {
         salt: None,
         admission: None,
         body,
+        signature: None,
         unknown_fields: 0,
     }
 }

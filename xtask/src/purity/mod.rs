@@ -84,6 +84,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("ken-ledger", &["ken-core"]),
     ("ken-mcp", &["ken-core"]),
     ("ken-remote", &["ken-core", "ken-http"]),
+    ("ken-sign", &["ken-core"]),
     (
         "ken-hub",
         &[
@@ -92,6 +93,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "ken-guard",
             "ken-mcp",
             "ken-remote",
+            "ken-sign",
         ],
     ),
     (
@@ -105,6 +107,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "ken-index",
             "ken-ledger",
             "ken-remote",
+            "ken-sign",
         ],
     ),
     (

@@ -62,6 +62,9 @@ pub(super) fn notice_text(notice: &EngineNotice) -> String {
         EngineNotice::IndexInMemory { why } => format!(
             "cannot write the index in .ken/.index ({why}); this command reads the whole ledger instead"
         ),
+        EngineNotice::NotSigned { why } => {
+            format!("the decision is not signed: {why}; a hub accepts it only from your own token")
+        }
         EngineNotice::SelfApproval { own, by } => format!(
             "git knows you as {own}, who wrote this entry, and nothing verifies that {by} approved it; list the keys of approvers in `.ken/allowed_signers` to require signatures"
         ),

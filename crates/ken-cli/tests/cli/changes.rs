@@ -588,3 +588,43 @@ fn concurrent_wordings_are_both_shown() {
     confidence 0.50 (evidence of use: none yet)
     ");
 }
+
+#[test]
+fn an_agent_cannot_change_any_field_of_what_a_person_wrote() {
+    let env = repository_with_ledger();
+    let id = add_lesson(&env, "Refunds are booked before the receipt is printed.");
+    for change in [
+        ["--tag", "money"],
+        ["--verify", "make refunds"],
+        ["--statement", "Refunds are booked after the receipt."],
+    ] {
+        let args = ["edit", &id, change[0], change[1], "--by", "agent:codex"];
+        let run = env.run(args);
+        assert_eq!(run.exit, 1, "{run}");
+        assert!(
+            run.stderr.contains("a person wrote or verified it"),
+            "{run}"
+        );
+        assert!(run.stderr.contains("ken add"), "{run}");
+    }
+    // It changes its own entries, until a person confirms one.
+    let own = env.run([
+        "add",
+        "--kind",
+        "learning",
+        "--statement",
+        "Queues are drained before a deployment starts.",
+        "--cite",
+        "commit:3fce3b5",
+        "--by",
+        "agent:codex",
+    ]);
+    let own = own.success().line();
+    let _ = env
+        .run(["edit", &own, "--tag", "queues", "--by", "agent:codex"])
+        .success();
+    let _ = env.run(["confirm", &own]).success();
+    let run = env.run(["edit", &own, "--tag", "money", "--by", "agent:codex"]);
+    assert_eq!(run.exit, 1, "{run}");
+    let _ = env.run(["edit", &id, "--tag", "money"]).success();
+}

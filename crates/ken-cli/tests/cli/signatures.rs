@@ -6,7 +6,7 @@ use std::process::Command;
 
 use ken_testkit::test_env::{CommandRun, TestEnvironment};
 
-use crate::cli::support::{commit_all, repository_with_ledger};
+use crate::cli::support::{add_lesson, commit_all, repository_with_ledger};
 
 const SIGNERS_PATH: &str = ".ken/allowed_signers";
 
@@ -323,4 +323,62 @@ fn an_agent_approves_for_a_person_only_with_a_verified_signature() {
     let added = env.run(["add", "A norm", "--kind", "commit-norm", "--cite", "pr:1"]);
     let refused = approve(&env, &added.success().line(), Some("any.sig"));
     assert!(refused.stderr.contains("cannot act as"), "{refused}");
+}
+
+#[test]
+fn decisions_are_signed_where_git_signs_with_ssh_and_contributions_are_not() {
+    let env = repository_with_ledger();
+    let id = add_lesson(&env, "Refunds are booked before the receipt is printed.");
+    create_key(&env, "ada", "ed25519");
+    let key = env.root().join("../ada");
+    let key = key.to_str().expect("UTF-8");
+    let _ = env.run(["confirm", &id]).success();
+    assert!(
+        !all_segments(&env).contains("SSH SIGNATURE"),
+        "nothing asks for a signature"
+    );
+    let _ = env.git(["config", "user.signingkey", key]);
+    let _ = env.git(["config", "gpg.format", "ssh"]);
+    let _ = env.git(["config", "commit.gpgsign", "true"]);
+    let _ = env.run(["edit", &id, "--tag", "money"]).success();
+    assert!(
+        !all_segments(&env).contains("SSH SIGNATURE"),
+        "an edit decides nothing"
+    );
+    let _ = env.run(["retract", &id, "--reason", "obsolete"]).success();
+    assert!(
+        all_segments(&env).contains("BEGIN SSH SIGNATURE"),
+        "{}",
+        last_event(&env, &id)
+    );
+    let _ = env.git(["config", "ken.sign", "false"]);
+    let before = all_segments(&env).matches("BEGIN SSH").count();
+    let _ = env.run(["restore", &id]).success();
+    assert_eq!(all_segments(&env).matches("BEGIN SSH").count(), before);
+    // A key that cannot sign leaves a valid decision and says so.
+    let _ = env.git(["config", "ken.sign", "true"]);
+    let _ = env.git(["config", "user.signingkey", "/nonexistent/key"]);
+    let run = env.run(["confirm", &id]).success();
+    assert!(
+        run.stderr.contains("the decision is not signed"),
+        "{}",
+        run.stderr
+    );
+}
+
+/// Returns all lines of the ledger.
+fn all_segments(env: &TestEnvironment) -> String {
+    let mut folders = vec![env.root().join(".ken")];
+    let mut text = String::new();
+    while let Some(folder) = folders.pop() {
+        for found in fs::read_dir(folder).expect("a folder") {
+            let path = found.expect("an entry").path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|it| it == "jsonl") {
+                text.push_str(&fs::read_to_string(path).unwrap_or_default());
+            }
+        }
+    }
+    text
 }

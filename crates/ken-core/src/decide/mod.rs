@@ -199,6 +199,7 @@ impl EventStamper<'_> {
             salt: Some(Salt::new(self.ids.random())),
             admission: Some(admission),
             body: draft.body,
+            signature: None,
             unknown_fields: 0,
         }
     }

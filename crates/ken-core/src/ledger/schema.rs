@@ -61,7 +61,12 @@ fn event_schema(name: &str, data: &Schema, mut generator: SchemaGenerator) -> Va
     let id = generator.subschema_for::<EventId>();
     let full = json!({
         "type": "object",
-        "properties": { "admission": admission, "body": data, "salt": salt },
+        "properties": {
+            "admission": admission,
+            "body": data,
+            "salt": salt,
+            "signature": { "type": "string", "description": "SSH signature of the author over the event, namespace `ken`." },
+        },
         "required": ["body", "salt"],
     });
     let blanked = json!({

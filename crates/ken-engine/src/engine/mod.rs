@@ -37,6 +37,7 @@ use crate::guard::Guard;
 use crate::model::ActiveModel;
 use crate::notice::EngineNotice;
 use crate::overlays;
+use crate::promotion::signing;
 use crate::runtime::Runtime;
 use crate::validity::WorkTree;
 
@@ -427,6 +428,8 @@ impl Engine {
         // All drafts are checked before the first is written: a refusal leaves the ledger
         // unchanged.
         let mut batch = Vec::with_capacity(drafts.len());
+        // Read once, and only if there is a decision to sign.
+        let mut key = None;
         let mut step = match self.step {
             EngineStep::PerRecord | EngineStep::Open => None,
             EngineStep::Started(id) => Some(id),
@@ -437,10 +440,19 @@ impl Engine {
             stricter(&mut admission);
             self.redacted_secrets
                 .extend(admission.redacted.iter().cloned());
-            let event = match id {
+            let mut event = match id {
                 Some(id) => clock.stamp_with_id(id, draft, by, admission),
                 None => clock.stamp(draft, by, admission),
             };
+            if signing::is_signable(&event)
+                && let Some(key) = key.get_or_insert_with(|| signing::signing_key(&self.place))
+            {
+                // An unsigned decision is valid here; only others cannot push it.
+                match signing::sign(&event, key) {
+                    Ok(signature) => event.signature = Some(signature),
+                    Err(why) => self.notices.push(EngineNotice::NotSigned { why }),
+                }
+            }
             step.get_or_insert(event.id);
             batch.push(RecordedEvent::new_verified(event)?);
         }

@@ -18,8 +18,9 @@ use ken_core::values::id::{EntryId, EventId};
 use ken_index::Index;
 use ken_ledger::layout::KEN_DIR;
 use ken_ledger::{Dir as _, DiskError};
+use ken_sign::{AllowedSigners, NAMESPACE, SignatureError};
 
-use super::signers::{AllowedSigners, NAMESPACE, SIGNERS_FILE, SignatureError};
+use super::signers::{SIGNERS_FILE, load_signers, load_signers_in_force};
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::files::{self, read_text, write_atomically};
@@ -112,7 +113,7 @@ pub(crate) fn approve(
     let signature = request.signature.map(|text| text.trim().to_owned());
     // Decided first: an author must not approve, whatever the signature.
     let draft = decide::approve(&entry, &authors, by, signature.clone())?;
-    let signers = AllowedSigners::load_in_force(&engine.place)?;
+    let signers = load_signers_in_force(&engine.place)?;
     // An approved entry may be approved again if its approval became invalid, for example
     // because signatures are required now.
     if !has_pending_statement(engine, &entry)?
@@ -174,7 +175,7 @@ fn warn_self_approval(engine: &mut Engine, authors: &BTreeSet<Actor>, by: &Actor
 
 /// Returns true if approvals must be signed in this repository.
 pub(crate) fn requires_signatures(engine: &Engine) -> Result<bool, EngineError> {
-    Ok(AllowedSigners::load_in_force(&engine.place)?.is_some())
+    Ok(load_signers_in_force(&engine.place)?.is_some())
 }
 
 /// Returns the command that signs the artifact at `path`.
@@ -191,7 +192,7 @@ pub(crate) fn approval_validities(
     if entry.approvals.is_empty() {
         return Ok(Vec::new());
     }
-    let signers = AllowedSigners::load_in_force(&engine.place)?;
+    let signers = load_signers_in_force(&engine.place)?;
     check_approvals(&engine.index, entry, signers.as_ref())
 }
 
@@ -207,7 +208,7 @@ pub(crate) fn approval_findings(
     if approved.is_empty() {
         return Ok(Vec::new());
     }
-    let signers = AllowedSigners::load_in_force(&engine.place)?;
+    let signers = load_signers_in_force(&engine.place)?;
     find_invalid_approvals(&engine.index, &approved, signers.as_ref())
 }
 
@@ -260,7 +261,7 @@ pub(crate) fn check_new_approvals(
         entries.extend(index.entry(*id)?);
     }
     // The signers of the base: a change must not add the signer that approves it.
-    let signers = AllowedSigners::load(base)?;
+    let signers = load_signers(base)?;
     find_invalid_approvals(index, &entries.iter().collect::<Vec<_>>(), signers.as_ref())
 }
 

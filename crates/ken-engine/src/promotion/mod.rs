@@ -9,6 +9,7 @@
 pub(crate) mod approval;
 pub(crate) mod global;
 mod signers;
+pub(crate) mod signing;
 
 use ken_core::decide::{self, CITATIONS_MAX, Proposal, Refusal};
 use ken_core::ledger::entry::Entry;
@@ -30,7 +31,8 @@ use crate::{entries, files, sync, validity};
 pub(crate) use approval::check_new_approvals;
 pub use approval::{ApprovalInput, ApprovalValidity, PROMOTIONS_DIR, PendingApproval};
 pub use global::{GlobalHome, GlobalOverlay, GlobalPromotion};
-pub use signers::{AllowedSigners, NAMESPACE, SIGNERS_FILE, SignatureError};
+pub use ken_sign::{AllowedSigners, NAMESPACE, SignatureError};
+pub use signers::SIGNERS_FILE;
 
 /// Maximum number of source entries per promotion.
 pub const SOURCES_MAX: usize = 16;

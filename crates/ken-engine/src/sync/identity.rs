@@ -75,6 +75,7 @@ impl DerivedIdentity {
             salt: Some(self.salt),
             admission: Some(admission),
             body: draft.body,
+            signature: None,
             unknown_fields: 0,
         }
     }

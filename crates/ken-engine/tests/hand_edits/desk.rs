@@ -175,6 +175,7 @@ pub(crate) fn absorbed_edits(engine: &mut Engine) -> Vec<String> {
             | EngineNotice::ConfigInvalid { .. }
             | EngineNotice::IndexInMemory { .. }
             | EngineNotice::CitationUnchecked { .. }
+            | EngineNotice::NotSigned { .. }
             | EngineNotice::SelfApproval { .. }
             | EngineNotice::IndexRebuilt
             | EngineNotice::ModelMissing { .. }

@@ -26,6 +26,9 @@ const DIGEST_HEX: usize = 32;
 /// Maximum number of hex digits of a secret's fingerprint.
 const FINGERPRINT_HEX_MAX: usize = 64;
 
+/// Maximum bytes of a signature; those of Ed25519 and P-256 keys have a few hundred.
+const SIGNATURE_BYTES_MAX: usize = 4096;
+
 /// A stored line that the current rules would reject.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RescanFinding {
@@ -229,6 +232,7 @@ fn scannable_texts(line: &str) -> Value {
         data.retain(|name, value| match name.as_str() {
             "blanked" => !is_digest(value),
             "salt" => !is_salt(value),
+            "signature" => !is_signature(value),
             _ => true,
         });
         if let Some(Value::Object(admission)) = data.get_mut("admission")
@@ -271,6 +275,15 @@ fn is_salt(value: &Value) -> bool {
     value
         .as_str()
         .is_some_and(|text| text.parse::<Salt>().is_ok())
+}
+
+/// Returns whether a value has the form of an SSH signature: marks around lines of base64.
+fn is_signature(value: &Value) -> bool {
+    let text = value.as_str().unwrap_or_default().trim_end();
+    let inner = text.strip_prefix("-----BEGIN SSH SIGNATURE-----\n");
+    let inner = inner.and_then(|it| it.strip_suffix("\n-----END SSH SIGNATURE-----"));
+    let is_base64 = |byte: u8| byte.is_ascii_alphanumeric() || b"+/=\n".contains(&byte);
+    text.len() <= SIGNATURE_BYTES_MAX && inner.is_some_and(|it| it.bytes().all(is_base64))
 }
 
 fn is_fingerprint(value: &Value) -> bool {

@@ -70,6 +70,7 @@ impl AppState {
             clock: self.clock.clone(),
             guard: Arc::clone(&self.guard),
             quotas: self.settings.quotas,
+            signers: None,
         }
     }
 

@@ -118,6 +118,28 @@ impl HubDatabase {
 }
 
 impl OrganizationTx {
+    /// Returns the organization's signers, in the format of OpenSSH's `allowed_signers`.
+    pub async fn signers(&mut self) -> Result<Option<String>, DatabaseError> {
+        let id = self.id();
+        let query = "SELECT signers FROM ken.organizations WHERE id = $1";
+        let row = sqlx::query(query)
+            .bind(id.0)
+            .fetch_optional(self.connection())
+            .await?;
+        Ok(row.map(|row| row.try_get(0)).transpose()?.flatten())
+    }
+
+    /// Sets the organization's signers; `None` removes them.
+    pub async fn set_signers(&mut self, signers: Option<&str>) -> Result<(), DatabaseError> {
+        let id = self.id();
+        sqlx::query("UPDATE ken.organizations SET signers = $2 WHERE id = $1")
+            .bind(id.0)
+            .bind(signers.map(without_nul))
+            .execute(self.connection())
+            .await?;
+        Ok(())
+    }
+
     /// Returns the organization; `None` if it does not exist.
     pub async fn organization(&mut self) -> Result<Option<Organization>, DatabaseError> {
         let query = "SELECT name, workspaces_max, events_max, bytes_max, requests_per_minute

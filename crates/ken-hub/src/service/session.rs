@@ -13,6 +13,7 @@ use ken_core::values::hlc::{DRIFT_MAX_MS, Hlc};
 use ken_core::values::id::NodeId;
 use ken_core::values::time::Timestamp;
 use ken_guard::Guard;
+use ken_sign::AllowedSigners;
 
 use super::{EntryReader, ServiceError};
 use crate::clock::HubClock;
@@ -29,6 +30,8 @@ pub struct ServiceContext {
     pub guard: Arc<Guard>,
     /// Default limits per workspace; an organization's own row overrides them.
     pub quotas: DefaultQuotas,
+    /// Signers of the caller's organization; loaded for a push with signatures.
+    pub signers: Option<Arc<AllowedSigners>>,
 }
 
 /// One transaction on one workspace, together with the caller and the time of the request.

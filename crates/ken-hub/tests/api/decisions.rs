@@ -121,7 +121,7 @@ fn no_token_decides_in_another_persons_name() {
         }
     }
     let shown = entry_json(&hub, entry);
-    assert_eq!(shown["status"], "candidate", "{shown}");
+    assert_eq!(shown["status"]["value"], "candidate", "{shown}");
     // The same events from Zoe's own clone. An approval needs a curator, everything else a member.
     let zoe = hub.token_of(Role::Member, "human:Zoe@example.org");
     let told = push(&hub, &zoe, &forged);
@@ -234,7 +234,7 @@ fn a_programs_change_of_what_a_person_verified_waits_and_ends_the_verification()
     );
     assert_eq!(verdicts(&told), ["quarantined"; 3], "{told}");
     let shown = entry_json(&hub, entry);
-    assert_eq!(shown["status"], "verified", "{shown}");
+    assert_eq!(shown["status"]["value"], "verified", "{shown}");
     assert_eq!(
         shown["content"]["verify"][0], "make restore-drill",
         "{shown}"
@@ -249,7 +249,7 @@ fn a_programs_change_of_what_a_person_verified_waits_and_ends_the_verification()
         shown["content"]["verify"][0], "make another-drill",
         "{shown}"
     );
-    assert_eq!(shown["status"], "active", "{shown}");
+    assert_eq!(shown["status"]["value"], "active", "{shown}");
     assert_eq!(shown["created"]["origin"], "agent", "{shown}");
     let row = hub.database.sql(&format!(
         "select pusher from ken.events where line like '%{id}%' and type = 'entry.revised'"
@@ -393,4 +393,88 @@ fn the_audit_log_says_who_did_it_and_what_was_refused() {
     }
     hub.get("/v1/workspaces/shop/audit?event=nonsense", &hub.acme.admin)
         .problem("malformed");
+}
+
+/// Signs an event with the key at `key`, as `ken` does.
+fn signed(copy: &RecordedEvent, key: &std::path::Path) -> RecordedEvent {
+    let mut event = copy.event.clone();
+    let file = key.with_extension("decision");
+    std::fs::write(&file, event.decision_bytes().expect("a typed event")).expect("written");
+    let signature = file.with_extension("decision.sig");
+    let _ = std::fs::remove_file(&signature);
+    run_keygen(&[
+        "-q",
+        "-Y",
+        "sign",
+        "-n",
+        "ken",
+        "-f",
+        path(key),
+        path(&file),
+    ]);
+    event.signature = Some(std::fs::read_to_string(signature).expect("a signature"));
+    RecordedEvent::new_verified(event).expect("an event")
+}
+
+fn path(path: &std::path::Path) -> &str {
+    path.to_str().expect("UTF-8")
+}
+
+fn run_keygen(args: &[&str]) {
+    let output = std::process::Command::new("ssh-keygen").args(args).output();
+    let output = output.expect("ssh-keygen is installed");
+    assert!(output.status.success(), "{args:?}: {output:?}");
+}
+
+#[test]
+fn a_signature_of_its_author_carries_a_decision_through_any_clone() {
+    let hub = ApiHubEnvironment::start();
+    let folder = tempfile::tempdir().expect("a folder");
+    let keys = ["zoe", "eve"].map(|name| {
+        let key = folder.path().join(name);
+        run_keygen(&["-q", "-t", "ed25519", "-N", "", "-f", path(&key)]);
+        key
+    });
+    let public = std::fs::read_to_string(keys[0].with_extension("pub")).expect("a key");
+    let signers = format!("zoe@example.org {public}");
+    hub.runtime.block_on(async {
+        let tx = hub.app.database.begin_organization(hub.acme.organization);
+        let mut tx = tx.await.expect("a transaction");
+        tx.set_signers(Some(&signers)).await.expect("set");
+        tx.commit().await.expect("committed");
+    });
+    let mut scribe = EventWriter::new(8);
+    let (entry, proposed) = scribe.propose(DRILL);
+    push(&hub, &hub.acme.curator, &[proposed]);
+    scribe.by("human:zoe@example.org");
+    let confirmed = scribe.about(entry, manual_confirmation());
+    let fine = signed(&confirmed, &keys[0]);
+    // Another key, another event's signature, and a changed event carry nothing.
+    let mut moved = scribe.about(entry, status(EntryStatus::Verified)).event;
+    moved.signature.clone_from(&fine.event.signature);
+    let mut later = fine.event.clone();
+    later.body = status(EntryStatus::Rejected);
+    for forged in [
+        signed(&confirmed, &keys[1]),
+        RecordedEvent::new(moved),
+        RecordedEvent::new(later),
+    ] {
+        let told = push(&hub, &hub.acme.curator, std::slice::from_ref(&forged));
+        assert_eq!(verdicts(&told), ["refused"], "{told}");
+    }
+    let told = push(&hub, &hub.acme.agent, std::slice::from_ref(&fine));
+    assert_eq!(
+        verdicts(&told),
+        ["refused"],
+        "an agent pushes its own events only: {told}"
+    );
+    let pipeline = hub.token_of(Role::Curator, "ci:pipeline");
+    let told = push(&hub, &pipeline, std::slice::from_ref(&fine));
+    assert_eq!(verdicts(&told), ["admitted"], "{told}");
+    assert_eq!(entry_json(&hub, entry)["confirmation"]["manual"], 1);
+    // The signature travels byte for byte.
+    let pulled = hub
+        .get("/v1/workspaces/shop/events", &hub.acme.reader)
+        .text();
+    assert!(pulled.contains(fine.line()));
 }

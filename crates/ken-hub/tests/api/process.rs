@@ -45,7 +45,7 @@ fn what_was_refused_is_written_down_without_what_was_sent() {
     hub.get("/v1/workspaces", "ken_sesame")
         .problem("unauthenticated");
     let organization = hub.acme.organization.0;
-    let sql = "select id from ken.tokens t join ken.organizations o on o.id = t.organization_id
+    let sql = "select t.id from ken.tokens t join ken.organizations o on o.id = t.organization_id
                where o.name = 'acme' and role = 'reader'";
     let token = hub.database.sql(sql).trim().to_owned();
     drop(hub);

@@ -62,6 +62,7 @@ impl ServiceTestEnvironment {
             runtime,
             database,
             house: ServiceContext {
+                signers: None,
                 clock,
                 guard: Arc::default(),
                 quotas: DefaultQuotas::default(),

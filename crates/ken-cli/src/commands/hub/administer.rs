@@ -14,8 +14,8 @@ use tokio::runtime::Builder;
 use super::super::Session;
 use super::{audit, output};
 use crate::commands::hub::{
-    HubArgs, HubCommand, MaxArg, OrganizationCommand, QuotaArgs, TokenArgs, TokenCommand,
-    WorkspaceArgs, WorkspaceCommand,
+    HubArgs, HubCommand, MaxArg, OrganizationCommand, QuotaArgs, SignersArgs, TokenArgs,
+    TokenCommand, WorkspaceArgs, WorkspaceCommand,
 };
 use crate::failure::{CommandExit, CommandFailure};
 use crate::print::pluralize;
@@ -67,6 +67,7 @@ async fn act(
         | HubCommand::Quota(_)
         | HubCommand::AcceptRestore(_)
         | HubCommand::Audit(_)
+        | HubCommand::Signers(_)
         | HubCommand::Status { .. } => {
             let hub = Administration::open(url).await;
             let hub = hub.map_err(|e| administered(&e))?;
@@ -126,6 +127,7 @@ async fn administer(session: &mut Session<'_>, hub: &Administration, command: &H
             attempt!(hub.accept_restore(args.keep_tokens).await);
             output::restore_accepted(session, args.keep_tokens)?;
         }
+        HubCommand::Signers(args) => return signers(session, hub, args).await,
         HubCommand::Audit(args) => {
             let workspace = args.workspace.as_deref();
             let filter = audit::filter(args);
@@ -194,6 +196,32 @@ async fn quota(session: &mut Session<'_>, hub: &Administration, args: &QuotaArgs
         let effect = "running hubs apply the new rate within a minute, other quotas immediately";
         session.printer.talk(effect)?;
     }
+    Ok(Ok(()))
+}
+
+async fn signers(session: &mut Session<'_>, hub: &Administration, args: &SignersArgs) -> Done {
+    let organization = args.organization.as_str();
+    if args.set.is_none() && !args.clear {
+        let text = attempt!(hub.signers(organization).await);
+        match text {
+            Some(text) => session.printer.text(text)?,
+            None => session.printer.talk("the organization has no signers")?,
+        }
+        return Ok(Ok(()));
+    }
+    let text = match &args.set {
+        None => None,
+        Some(path) => {
+            let read = std::fs::read_to_string(path);
+            let shown = format!("cannot read `{}`", path.display());
+            Some(read.map_err(|e| CommandFailure::io(&shown, &e))?)
+        }
+    };
+    attempt!(hub.set_signers(organization, text.as_deref()).await);
+    let done = if text.is_some() { "set" } else { "removed" };
+    session
+        .printer
+        .talk(format_args!("{done} the signers of `{organization}`"))?;
     Ok(Ok(()))
 }
 
@@ -276,7 +304,9 @@ fn administered(error: &AdministrationError) -> CommandFailure {
         AdministrationError::QuotaExceeded(_) | AdministrationError::Token(IssueTokenError::QuotaExceeded(_)) => {
             failure.with_hint("`ken hub quota ORGANIZATION` shows and sets the quotas")
         }
-        AdministrationError::Token(_)
+        AdministrationError::Signers(_)
+        | AdministrationError::TooManySigners
+        | AdministrationError::Token(_)
         | AdministrationError::Database(_)
         | AdministrationError::Name(_)
         | AdministrationError::Identity(_)

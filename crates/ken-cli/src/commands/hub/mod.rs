@@ -6,6 +6,8 @@ mod audit;
 #[cfg(feature = "hub")]
 mod output;
 
+use std::path::PathBuf;
+
 use clap::{Args, Subcommand};
 use ken_core::values::actor::Actor;
 
@@ -57,6 +59,8 @@ pub(crate) enum HubCommand {
     AcceptRestore(AcceptRestoreArgs),
     /// List who did what, latest first
     Audit(AuditArgs),
+    /// Show or set the people whose signed decisions anyone may push
+    Signers(SignersArgs),
     /// Show the workspaces of an organization and their size
     #[command(after_help = "Example:\n  ken hub status acme")]
     Status {
@@ -117,6 +121,22 @@ pub(crate) struct QuotaArgs {
     /// Maximum requests per minute and hub process
     #[arg(long, value_name = "COUNT|default", value_parser = max)]
     pub(crate) requests_per_minute: Option<MaxArg>,
+}
+
+/// `ken hub signers`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  ken hub signers acme\n  ken hub signers acme --set .ken/allowed_signers"
+)]
+pub(crate) struct SignersArgs {
+    /// The organization
+    pub(crate) organization: String,
+    /// File in the format of OpenSSH's `allowed_signers` that replaces the list
+    #[arg(long, value_name = "FILE", conflicts_with = "clear")]
+    pub(crate) set: Option<PathBuf>,
+    /// Remove the list
+    #[arg(long)]
+    pub(crate) clear: bool,
 }
 
 /// A limit: a number, or the hub's default.

@@ -78,6 +78,8 @@ struct UnsummedData<'a> {
     admission: Option<&'a Admission>,
     body: &'a serde_json::Value,
     salt: Salt,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    signature: Option<&'a str>,
 }
 
 #[derive(Deserialize)]
@@ -100,6 +102,7 @@ struct EnvelopeData<'a> {
     #[serde(borrow)]
     body: &'a RawValue,
     salt: Salt,
+    signature: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -133,6 +136,7 @@ impl RecordedEvent {
                 admission: event.admission.as_ref(),
                 body: &body,
                 salt,
+                signature: event.signature.as_deref(),
             },
             id: event.id,
             sum: "",
@@ -213,6 +217,7 @@ impl RecordedEvent {
             body: EventBody::Blanked {
                 type_name: self.event.body.type_name().to_owned(),
             },
+            signature: None,
             unknown_fields: 0,
             ..self.event.clone()
         };
@@ -300,8 +305,14 @@ impl<'a> CheckedLine<'a> {
 impl LineEnvelope<'_> {
     fn into_event(self, blanked: bool, data_members: usize) -> Event {
         let type_name = || self.type_name.to_owned();
-        let read = |body| (None, None, body, 0);
-        let (salt, admission, body, unknown_fields) = if blanked {
+        let read = |body| DecodedData {
+            salt: None,
+            admission: None,
+            body,
+            signature: None,
+            unknown_fields: 0,
+        };
+        let data = if blanked {
             read(EventBody::Blanked {
                 type_name: type_name(),
             })
@@ -324,30 +335,43 @@ impl LineEnvelope<'_> {
             at,
             by,
             about,
-            salt,
-            admission,
-            body,
-            unknown_fields,
+            salt: data.salt,
+            admission: data.admission,
+            body: data.body,
+            signature: data.signature,
+            unknown_fields: data.unknown_fields,
         }
     }
 
     /// Decodes the data, which has `members` members at all depths. Returns `None` for an unknown
     /// type or value.
-    fn read_data(
-        &self,
-        members: usize,
-    ) -> Option<(Option<Salt>, Option<Admission>, EventBody, u32)> {
+    fn read_data(&self, members: usize) -> Option<DecodedData> {
         let data: EnvelopeData<'_> = serde_json::from_str(self.data.get()).ok()?;
         let body = EventBody::read(self.type_name, data.body.get())?.ok()?;
         // A field this build does not know is dropped by serde, so the counts differ by the number
         // of unknown members.
-        let unknown = members.abs_diff(known_members(&body, data.admission.as_ref()));
-        let unknown = u32::try_from(unknown).unwrap_or(u32::MAX);
-        Some((Some(data.salt), data.admission, body, unknown))
+        let signature = usize::from(data.signature.is_some());
+        let known = known_members(&body, data.admission.as_ref()) + signature;
+        Some(DecodedData {
+            salt: Some(data.salt),
+            admission: data.admission,
+            body,
+            signature: data.signature,
+            unknown_fields: u32::try_from(members.abs_diff(known)).unwrap_or(u32::MAX),
+        })
     }
 }
 
-/// Returns the number of members that encoding the data again would write.
+/// The data of a line, decoded.
+struct DecodedData {
+    salt: Option<Salt>,
+    admission: Option<Admission>,
+    body: EventBody,
+    signature: Option<String>,
+    unknown_fields: u32,
+}
+
+/// Returns the number of members that encoding the data again would write, without a signature.
 fn known_members(body: &EventBody, admission: Option<&Admission>) -> usize {
     let salt = 1;
     let parts = [

@@ -15,6 +15,7 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::ledger::canonical;
 use crate::values::actor::Actor;
 use crate::values::hlc::Hlc;
 use crate::values::id::{EntryId, EventId, Salt};
@@ -43,6 +44,8 @@ pub struct Event {
     pub salt: Option<Salt>,
     pub admission: Option<Admission>,
     pub body: EventBody,
+    /// The author's SSH signature over [`Self::decision_bytes`]. The fold does not verify it.
+    pub signature: Option<String>,
     /// Number of fields in a known type that this build does not know.
     pub unknown_fields: u32,
 }
@@ -136,6 +139,34 @@ impl Event {
             // The first subject decides, so all events of an entry are stored in the folder of its
             // memory.
             .map_or_else(|| self.body.home(), |id| id.prefix().memory())
+    }
+
+    /// Returns the bytes that an author signs to stand by an event: one line of canonical JSON.
+    ///
+    /// They contain everything that gives the event its meaning, and neither salt nor admission,
+    /// which say nothing about the author's will. `None` if only the line has the data.
+    pub fn decision_bytes(&self) -> Option<Vec<u8>> {
+        #[derive(Serialize)]
+        struct SignedDecision<'e> {
+            schema: &'static str,
+            id: EventId,
+            at: Hlc,
+            by: &'e Actor,
+            about: &'e [EventSubject],
+            #[serde(rename = "type")]
+            type_name: &'e str,
+            body: serde_json::Value,
+        }
+        let decision = SignedDecision {
+            schema: "ken.decision.v1",
+            id: self.id,
+            at: self.at,
+            by: &self.by,
+            about: &self.about,
+            type_name: self.body.type_name(),
+            body: self.body.to_json()?,
+        };
+        Some((canonical::to_string(&decision) + "\n").into_bytes())
     }
 
     /// Returns the event's data if it has type `T`.

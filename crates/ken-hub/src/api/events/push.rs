@@ -6,11 +6,14 @@ use axum::Json;
 use axum::extract::State;
 use ken_remote::wire::{EventVerdict, PushRequest, PushResponse, PushVerdict};
 
+use ken_sign::AllowedSigners;
+
 use crate::api::AppState;
 use crate::api::body::JsonBody;
 use crate::api::caller::{AtLeastAgent, RequireWorkspaceRole};
 use crate::api::problem::{Kind, Problem};
 use crate::blocking::run_blocking;
+use crate::identity::AuthenticatedCaller;
 use crate::service::{self, Pusher, screen_lines};
 
 /// Route of a push, which may have a larger body than other requests.
@@ -29,14 +32,17 @@ pub(super) async fn push_events(
     access: RequireWorkspaceRole<AtLeastAgent>,
     JsonBody(push): JsonBody<PushRequest>,
 ) -> Result<Json<PushResponse>, Problem> {
-    let sender = Pusher::new(&access.caller, app.clock.now());
+    let lines = push.events.iter().map(|line| line.get());
+    let signers = load_signers(&app, &access.caller, lines).await?;
+    let sender = Pusher::new(&access.caller, app.clock.now()).with_signers(signers.clone());
     let guard = Arc::clone(&app.guard);
     // Parsing and scanning up to 8 MiB is CPU-bound and would block the other requests of an async
     // worker thread. It also happens before the transaction, so no database lock is held meanwhile.
     let screen = move || screen_lines(&guard, push.events.iter().map(|line| line.get()), &sender);
     let screened = run_blocking(screen).await?;
     let workspace = access.workspace;
-    let (database, context) = (&app.database, app.service_context());
+    let (database, mut context) = (&app.database, app.service_context());
+    context.signers = signers;
     let outcome =
         service::add_decision(database, &context, access.caller, workspace, screened).await?;
     let (answers, cursor) = (outcome.answers, outcome.cursor);
@@ -55,6 +61,22 @@ pub(super) async fn push_events(
         events: answers,
         cursor,
     }))
+}
+
+/// Loads the signers of the caller's organization if an event of the push is signed.
+async fn load_signers(
+    app: &AppState,
+    caller: &AuthenticatedCaller,
+    mut lines: impl Iterator<Item = &str>,
+) -> Result<Option<Arc<AllowedSigners>>, Problem> {
+    // The mark of every SSH signature; most pushes have none and need no query.
+    if !lines.any(|line| line.contains("BEGIN SSH SIGNATURE")) {
+        return Ok(None);
+    }
+    let mut tx = app.database.begin_organization(caller.organization).await?;
+    let text = tx.signers().await?;
+    tx.commit().await?;
+    Ok(text.map(|text| Arc::new(AllowedSigners::parse(&text))))
 }
 
 /// Adds the verdicts of a push to the metrics.

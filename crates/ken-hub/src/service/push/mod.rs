@@ -80,7 +80,8 @@ async fn append_push(
     }
     session.limit_growth(&mut lines).await?;
     let mut batch = PushPlan::default();
-    let pusher = Pusher::new(&session.caller, session.now);
+    let signers = session.services.signers.clone();
+    let pusher = Pusher::new(&session.caller, session.now).with_signers(signers);
     let mut push_context = session.load_push_context(&lines, &pusher).await?;
     for line in lines {
         let event = line.event().map(|it| it.event.clone());
@@ -137,7 +138,8 @@ async fn try_fast_push(
     if growth::exceeds_limits(lines) {
         return Ok(None);
     }
-    let pusher = Pusher::new(caller, database.clock().now());
+    let signers = services.signers.clone();
+    let pusher = Pusher::new(caller, database.clock().now()).with_signers(signers);
     let (mut batch, mut push_context) = (PushPlan::default(), PushContext::default());
     for line in lines {
         batch.add_decision(decide_line(line.clone(), &mut push_context, &pusher));

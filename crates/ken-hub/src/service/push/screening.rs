@@ -9,6 +9,7 @@
 //! workspace's row is locked.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use ken_core::decide::FEEDBACK_WEIGHT_MILLI;
 use ken_core::decide::retracted_claims::RetractedClaims;
@@ -26,6 +27,7 @@ use ken_core::values::status::EntryStatus;
 use ken_core::values::time::{DAY_MS, Date, Timestamp};
 use ken_guard::{Guard, ReceiveVerdict};
 use ken_remote::wire::{EventVerdict, PushVerdict};
+use ken_sign::AllowedSigners;
 use serde_json::Value;
 
 use super::super::EVENT_QUARANTINE_HINT;
@@ -48,6 +50,8 @@ pub struct Pusher {
     pub actor: Actor,
     pub role: Role,
     pub now: Timestamp,
+    /// Signers of the organization; `None` if no event is signed.
+    pub signers: Option<Arc<AllowedSigners>>,
 }
 
 impl Pusher {
@@ -60,6 +64,23 @@ impl Pusher {
         }
     }
 
+    /// Returns the pusher with the signers that events are checked against.
+    #[must_use]
+    pub fn with_signers(self, signers: Option<Arc<AllowedSigners>>) -> Self {
+        Self { signers, ..self }
+    }
+
+    /// Returns whether the author of an event stands by it: the author pushes or signed it.
+    ///
+    /// A signature counts whoever brings it: nobody else could have made it.
+    fn is_backed(&self, event: &Event) -> bool {
+        let signers = self.signers.as_ref().filter(|_| event.by.is_human());
+        // A signature does not cover members that this hub does not know.
+        let is_signed =
+            event.unknown_fields == 0 && signers.is_some_and(|it| it.verify_event(event).is_ok());
+        self.is(&event.by) || is_signed
+    }
+
     /// Returns the pusher for a caller and a time.
     #[must_use]
     pub fn new(caller: &AuthenticatedCaller, now: Timestamp) -> Self {
@@ -67,6 +88,7 @@ impl Pusher {
             actor: caller.actor.clone(),
             role: caller.role,
             now,
+            signers: None,
         }
     }
 }
@@ -310,7 +332,8 @@ impl PushContext {
         let entry = changed_content(event)?;
         let protection = self.protection(entry);
         if event.by.is_human() {
-            let is_forgeable = protection == ContentProtection::Verified && !pusher.is(&event.by);
+            let is_forgeable =
+                protection == ContentProtection::Verified && !pusher.is_backed(event);
             let what = format!("the event changes {entry}, which is verified,");
             return is_forgeable.then(|| PushRefusal::awaits_author(event, &what));
         }
@@ -454,6 +477,9 @@ fn authority_refusal(event: &Event, pusher: &Pusher) -> Option<PushRefusal> {
     };
     let hides = event.is_quarantined() && event.get::<Proposed>().is_none();
     if event.by.is_human() && !pusher.is(&event.by) {
+        if pusher.is_backed(event) {
+            return None;
+        }
         let decides = authority.decides() || (hides && pusher.role < Role::Curator);
         let what = format!("a `{name}` event decides");
         return decides.then(|| PushRefusal::awaits_author(event, &what));
