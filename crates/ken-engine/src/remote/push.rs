@@ -40,6 +40,8 @@ pub struct PushReport {
     /// Events the hub keeps out of its log until a person there decides.
     pub quarantined: Vec<RejectedEvent>,
     pub refused: Vec<RejectedEvent>,
+    /// Decisions of other people, which the hub accepts from their authors or signed.
+    pub awaiting: Vec<RejectedEvent>,
     /// Events rejected by an earlier push and not sent again.
     pub rejected_before: Vec<RejectedEvent>,
     /// Set if the hub lost events it had, so that everything was sent again.
@@ -104,7 +106,8 @@ pub(crate) fn push_events(
     }
     done += push_batch(remote, &mut known, hub, (&batch, done, &mut report))?;
     progress(done, Some(offered.len()));
-    let rejected = report.refused.iter().chain(&report.quarantined);
+    let rejected = report.refused.iter().chain(&report.awaiting);
+    let rejected = rejected.chain(&report.quarantined);
     let now: BTreeSet<EventId> = rejected.map(|it| it.event).collect();
     // Declined events came from the hub, so they were never part of a push.
     let before =
@@ -180,7 +183,12 @@ fn push_batch(
                 continue;
             }
             PushVerdict::Refused => {
-                report.refused.push(rejection(RejectionKind::Refused));
+                let list = if answered.awaits.is_some() {
+                    &mut report.awaiting
+                } else {
+                    &mut report.refused
+                };
+                list.push(rejection(RejectionKind::Refused));
                 rejected.push((rejection(RejectionKind::Refused), &*sent.line));
                 continue;
             }

@@ -40,7 +40,7 @@ pub(super) struct AuditLineResponse {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     address: Option<String>,
-    /// `done`, or the kind of refusal: `refused`, `quarantined` or `forbidden`.
+    /// `done`, or the kind of refusal: `refused`, `quarantined`, `forbidden` or `quota`.
     outcome: String,
     /// Ids of the events, at most 1,000.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -101,7 +101,7 @@ pub(super) struct AuditQuery {
     #[serde(default)]
     #[param(nullable = false, max_length = 64)]
     act: Option<String>,
-    /// Outcome: `done`, `refused`, `quarantined` or `forbidden`.
+    /// Outcome: `done`, `refused`, `quarantined`, `forbidden` or `quota`.
     #[serde(default)]
     #[param(nullable = false, max_length = 64)]
     outcome: Option<String>,

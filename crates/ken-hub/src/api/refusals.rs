@@ -18,6 +18,7 @@ use crate::database::DatabaseError;
 use crate::database::audit::{AuditAction, NewAuditRecord};
 use crate::identity::AuthenticatedCaller;
 use crate::ids::WorkspaceId;
+use crate::operator_log::ProblemLog;
 
 /// Time in which a refused operation of a token is recorded once.
 const INTERVAL: Duration = Duration::from_secs(60);
@@ -25,8 +26,8 @@ const INTERVAL: Duration = Duration::from_secs(60);
 /// Maximum number of operations that are remembered. Forgetting them costs further records only.
 const REMEMBERED_MAX: usize = 10_000;
 
-/// Outcome of a refused request.
-const FORBIDDEN: &str = "forbidden";
+/// Outcome of a request that the caller's role does not permit.
+pub(crate) const FORBIDDEN: &str = "forbidden";
 
 /// Caller and workspace of a request, known to the layer around the handler.
 #[derive(Clone, Debug, Default)]
@@ -87,26 +88,29 @@ pub(super) async fn record_refusals(
     let operation = format!("{} {route}", request.method());
     let response = next.run(request).await;
     if response.status() == StatusCode::FORBIDDEN {
+        // The kind of problem: the role, or a quota.
+        let problem = response.extensions().get::<ProblemLog>();
+        let outcome = problem.map_or(FORBIDDEN, |it| it.slug);
         let state = std::mem::take(&mut *lock(&context.0));
         if let Some(caller) = state.caller {
-            record_refusal(&app, &caller, state.workspace, &operation).await;
+            record_refusal(&app, &caller, state.workspace, (&operation, outcome)).await;
         }
     }
     response
 }
 
-/// Records that a caller was refused `operation`.
+/// Records that a caller was refused an operation, with the outcome.
 pub(crate) async fn record_refusal(
     app: &AppState,
     caller: &AuthenticatedCaller,
     workspace: Option<WorkspaceId>,
-    operation: &str,
+    (operation, outcome): (&str, &'static str),
 ) {
     if !app.recent_refusals.is_due(caller, operation) {
         return;
     }
     let act = AuditAction::RequestRefused;
-    let record = NewAuditRecord::new(caller.into(), act, &operation).with_outcome(FORBIDDEN);
+    let record = NewAuditRecord::new(caller.into(), act, &operation).with_outcome(outcome);
     // The refusal stands whether or not it can be recorded.
     if let Err(error) = write(app, caller, workspace, record).await {
         tracing::warn!(%error, "a refusal could not be recorded in the audit log");

@@ -23,7 +23,7 @@ use serde::Serialize;
 use crate::api::AppState;
 use crate::api::admission::admit_search;
 use crate::api::problem::{Kind, Problem};
-use crate::api::refusals::record_refusal;
+use crate::api::refusals::{FORBIDDEN, record_refusal};
 use crate::ids::Role;
 use crate::service::{self, EntryReader, ServiceError, WorkspaceSession};
 use auth::{McpRequestContext, authenticate_mcp};
@@ -76,7 +76,7 @@ impl HubBackend {
         // Checked for all tools in one place: a tool that writes must not rely on its use case alone.
         if intent == CallIntent::Writes && context.caller.role < Role::Agent {
             let (caller, workspace) = (&context.caller, Some(context.workspace));
-            record_refusal(&self.app, caller, workspace, MCP_WRITE).await;
+            record_refusal(&self.app, caller, workspace, (MCP_WRITE, FORBIDDEN)).await;
             let (what, needs, has) = ("adding data", Role::Agent, caller.role);
             return Err(to_tool_error(ServiceError::Forbidden { what, needs, has }));
         }

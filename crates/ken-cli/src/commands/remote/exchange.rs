@@ -52,6 +52,8 @@ pub(in crate::commands) struct PushObject {
     set_apart: usize,
     quarantined: Vec<RejectedJson>,
     refused: Vec<RejectedJson>,
+    /// Decisions of other people, which the hub accepts from their authors or signed.
+    awaiting: Vec<RejectedJson>,
     /// Events that the hub rejected before and that were not pushed again.
     remembered: Vec<RejectedJson>,
     /// Whether the hub had lost events, so that every event was pushed.
@@ -244,6 +246,7 @@ pub(in crate::commands) fn push_object(remote: &Remote, report: &PushReport) -> 
         set_apart: report.quarantined_here,
         quarantined: rejected_json(&report.quarantined),
         refused: rejected_json(&report.refused),
+        awaiting: rejected_json(&report.awaiting),
         remembered: rejected_json(&report.rejected_before),
         restarted: report.restarted,
     }
@@ -324,7 +327,9 @@ pub(in crate::commands) fn tell_push(
     part(*known, "already known");
     part(pending, "pending a curator's review");
     part(refused, "refused");
-    let all = admitted + known + pending + refused;
+    let awaiting = report.awaiting.len();
+    part(awaiting, "left to their authors");
+    let all = admitted + known + pending + refused + awaiting;
     match all {
         0 if report.rejected_before.is_empty() => session
             .printer
@@ -339,6 +344,10 @@ pub(in crate::commands) fn tell_push(
                 .printer
                 .talk(format_args!("pushed {events} to `{name}`: {parts}"))?;
         }
+    }
+    if awaiting > 0 {
+        let message = "the hub accepts a decision of another person when that person pushes it, or signed; see `ken remote show`";
+        session.printer.talk(message)?;
     }
     if report.quarantined_here > 0 {
         let (are, them) = match report.quarantined_here {
