@@ -460,7 +460,7 @@ fn undo_takes_back_ones_own_last_change() {
     let id = add_lesson(&env, "Charging twice is safe");
     let _ = env.run(["confirm", &id]).success();
     let _ = env
-        .run(["edit", &id, "--tag", "theirs", "--by", "agent:other"])
+        .run(["edit", &id, "--tag", "theirs", "--by", "human:other"])
         .success();
     insta::assert_snapshot!(env.run(["undo"]), @"
     exit: 0
@@ -469,7 +469,7 @@ fn undo_takes_back_ones_own_last_change() {
     ----- stderr -----
     undid: confirmed on 2026-01-02 (manual)
     ");
-    insta::assert_snapshot!(env.run(["undo", "--by", "agent:other", "--format", "json"]), @r#"
+    insta::assert_snapshot!(env.run(["undo", "--by", "human:other", "--format", "json"]), @r#"
     exit: 0
     ----- stdout -----
     {"schema":"ken.undo.v1","entry":"L-205zr7j2","undone":"01KDYARJX8FB5A8X66D95SHC1G","type":"entry.revised","entries":["L-205zr7j2"],"events":1,"kept":[]}
@@ -486,11 +486,11 @@ fn undo_takes_back_ones_own_last_change() {
         proposed: Charging twice is safe
     2026-01-02 03:06  human:ada  01KDYAPRA8FZPV6HKFH9XR3AC9
         confirmed on 2026-01-02 (manual)
-    2026-01-02 03:07  agent:other  01KDYARJX8FB5A8X66D95SHC1G
+    2026-01-02 03:07  human:other  01KDYARJX8FB5A8X66D95SHC1G
         edited tags
     2026-01-02 03:08  human:ada  01KDYATDG8EDD815SH9P9SEDQR
         withdrew a confirmation
-    2026-01-02 03:09  agent:other  01KDYAW838E00B4GCXP8WN3QWS
+    2026-01-02 03:09  human:other  01KDYAW838E00B4GCXP8WN3QWS
         edited tags
     ");
 }

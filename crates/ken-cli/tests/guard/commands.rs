@@ -381,14 +381,13 @@ fn no_agent_hides_or_rewords_what_people_wrote() {
         .stdout;
     assert!(brief.contains("Commits say why"), "{brief}");
     let reworded = "A retried charge needs no key at all";
-    let _ = env
-        .run(["edit", &id, "--statement", reworded, "--by", "agent:evil"])
-        .success();
+    let run = env.run(["edit", &id, "--statement", reworded, "--by", "agent:evil"]);
+    assert_eq!(run.exit, 1, "{run}");
     let found = env
         .run(["search", "--mean", "--context", "retried charge key"])
         .stdout;
     assert!(
-        !found.contains("from human"),
+        found.contains("from human") && !found.contains("no key at all"),
         "an agent's words are not a person's: {found}"
     );
 }
