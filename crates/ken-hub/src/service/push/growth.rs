@@ -54,7 +54,7 @@ impl WorkspaceSession {
                 continue;
             }
             if let Some(reason) = count_event(&mut counts, &copy.event) {
-                *verdict = ScanVerdict::Refused(reason);
+                *verdict = ScanVerdict::Refused(reason.into());
             }
         }
         Ok(())
