@@ -470,10 +470,11 @@ fn retraction_reason(event: &Event, stones: &RetractedClaims) -> Option<String> 
 /// decide: then the pusher would decide in another's name.
 fn authority_refusal(event: &Event, pusher: &Pusher) -> Option<PushRefusal> {
     let name = event.body.type_name();
-    let authority = match event_authority(event) {
-        // A newer version may attach a decision to members that this hub does not know.
-        _ if event.unknown_fields > 0 => EventAuthority::Review,
-        authority => authority,
+    // A newer version may attach a decision to members that this hub does not know.
+    let authority = if event.unknown_fields > 0 {
+        EventAuthority::Review
+    } else {
+        event_authority(event)
     };
     let hides = event.is_quarantined() && event.get::<Proposed>().is_none();
     if event.by.is_human() && !pusher.is(&event.by) {
@@ -531,12 +532,17 @@ fn agent_refusal_reason(event: &Event, pusher: &Pusher) -> Option<String> {
         let reason = "the event claims to be quarantined, which would hide entries of others";
         return Some(reason.to_owned());
     }
-    let name = event.body.type_name();
     if let Some(other) = foreign_citer(event) {
         return Some(format!(
             "a citation claims to be by {other}, not by the author"
         ));
     }
+    type_refusal_reason(event, pusher)
+}
+
+/// Returns the reason why agents may not push an event of this type, if they may not.
+fn type_refusal_reason(event: &Event, pusher: &Pusher) -> Option<String> {
+    let name = event.body.type_name();
     let is_about_one = event.entries().count() == 1;
     match &event.body {
         EventBody::Proposed(proposed) => proposal_refusal_reason(proposed, &event.by),
