@@ -239,55 +239,12 @@ fn refusal_code(refusal: &Refusal) -> &'static str {
 /// Returns a hint for errors where the engine, which knows no command line, has none.
 fn cli_hint(error: &EngineError) -> Option<String> {
     let text = match error {
-        EngineError::Refused(Refusal::TooMany { .. } | Refusal::TooManySentences { .. }) => {
-            "split it into several entries and `ken entry link` them"
-        }
-        EngineError::Refused(Refusal::DetailMissing { kind, .. }) => {
-            let kind = kind.parse::<EntryKind>().ok()?;
-            return Some(format!("add {}", detail_example(kind)?));
-        }
-        EngineError::Refused(Refusal::CannotUndo { .. }) => {
-            "`ken undo --list` lists your steps; `ken undo STEP` undoes one of them"
-        }
-        EngineError::Refused(Refusal::ReadOnly(_)) => "install a newer ken",
-        EngineError::Refused(Refusal::AlreadyRetracted(id) | Refusal::AlreadyArchived(id)) => {
-            return Some(format!("`ken restore {id}` restores it"));
-        }
-        EngineError::Refused(Refusal::PersonNeeded { .. }) => "ask a person to run this command",
-        EngineError::Refused(Refusal::ProtectedContent { entry, .. }) => {
-            return Some(format!(
-                "propose your version with `ken add` and link it: `ken entry link NEW {entry} --rel refines`; a person can edit {entry}"
-            ));
-        }
-        EngineError::Refused(Refusal::Tombstone { entry, .. }) => {
-            return Some(format!("`ken show {entry}` shows who retracted it and why"));
-        }
-        EngineError::Refused(Refusal::Quarantined(id)) => {
-            return Some(format!(
-                "`ken guard quarantine release {id} --reason …` releases it"
-            ));
-        }
-        EngineError::Refused(Refusal::DirectionalFlow { .. }) => {
-            "propose it and let a person approve it: `ken entry promote ENTRY --to procedural --as KIND --statement TEXT`"
-        }
-        EngineError::Refused(Refusal::Unfit { why, .. }) if why.may_be_overridden() => {
-            "a person can promote it with `--anyway`"
-        }
-        EngineError::Refused(Refusal::OneProject(_)) => "a person can promote it with `--anyway`",
-        EngineError::Refused(Refusal::OwnContent { entry, .. }) => {
-            return Some(format!(
-                "ask another person to run `ken inbox approve {entry}`"
-            ));
-        }
-        EngineError::Refused(Refusal::ApprovalNeeded(id)) => {
-            return Some(format!("`ken inbox approve {id}` approves it"));
-        }
+        EngineError::Refused(refusal) => return refusal_hint(refusal),
         EngineError::NoSuchEvent(_) => "`ken log ID` lists the events of an entry",
         EngineError::TooLarge(_) => "shorten the text, or cite a document that contains it",
         EngineError::Git(_) => "run `ken doctor` to check the installation",
         EngineError::NotInitialized
         | EngineError::TooNew { .. }
-        | EngineError::Refused(_)
         | EngineError::RejectedByGuard(_)
         | EngineError::QualityTooLow { .. }
         | EngineError::NotFound(_)
@@ -310,6 +267,77 @@ fn cli_hint(error: &EngineError) -> Option<String> {
         | EngineError::DanglingCitation { .. }
         | EngineError::Index(_)
         | EngineError::Damaged { .. } => return None,
+    };
+    Some(text.to_owned())
+}
+
+/// Returns a hint for a refused operation.
+fn refusal_hint(refusal: &Refusal) -> Option<String> {
+    let text = match refusal {
+        Refusal::TooMany { .. } | Refusal::TooManySentences { .. } => {
+            "split it into several entries and `ken entry link` them"
+        }
+        Refusal::DetailMissing { kind, .. } => {
+            let kind = kind.parse::<EntryKind>().ok()?;
+            return Some(format!("add {}", detail_example(kind)?));
+        }
+        Refusal::CannotUndo { .. } => {
+            "`ken undo --list` lists your steps; `ken undo STEP` undoes one of them"
+        }
+        Refusal::ReadOnly(_) => "install a newer ken",
+        Refusal::AlreadyRetracted(id) | Refusal::AlreadyArchived(id) => {
+            return Some(format!("`ken restore {id}` restores it"));
+        }
+        Refusal::PersonNeeded { .. } => "ask a person to run this command",
+        Refusal::ProtectedContent { entry, .. } => {
+            return Some(format!(
+                "propose your version with `ken add`, or ask a person to edit {entry}"
+            ));
+        }
+        Refusal::Tombstone { entry, .. } => {
+            return Some(format!("`ken show {entry}` shows who retracted it and why"));
+        }
+        Refusal::Quarantined(id) => {
+            return Some(format!(
+                "`ken guard quarantine release {id} --reason …` releases it"
+            ));
+        }
+        Refusal::DirectionalFlow { .. } => {
+            "propose it and let a person approve it: `ken entry promote ENTRY --to procedural --as KIND --statement TEXT`"
+        }
+        Refusal::Unfit { why, .. } if why.may_be_overridden() => {
+            "a person can promote it with `--anyway`"
+        }
+        Refusal::OneProject(_) => "a person can promote it with `--anyway`",
+        Refusal::OwnContent { entry, .. } => {
+            return Some(format!(
+                "ask another person to run `ken inbox approve {entry}`"
+            ));
+        }
+        Refusal::ApprovalNeeded(id) => {
+            return Some(format!("`ken inbox approve {id}` approves it"));
+        }
+        Refusal::ProvenanceRequired
+        | Refusal::DetailMisplaced { .. }
+        | Refusal::Condition(_)
+        | Refusal::Check(_)
+        | Refusal::NoContent(_)
+        | Refusal::AlreadyRedacted(_)
+        | Refusal::NothingToRestore(_)
+        | Refusal::NotQuarantined(_)
+        | Refusal::AlreadyRevoked(_)
+        | Refusal::NotRevoked(_)
+        | Refusal::NotStuck(_)
+        | Refusal::MergedAlready { .. }
+        | Refusal::NotInUse(_)
+        | Refusal::NothingChanges
+        | Refusal::TooFewSources { .. }
+        | Refusal::NotDistillable(_)
+        | Refusal::SelfLink
+        | Refusal::SelfMerge
+        | Refusal::Unfit { .. }
+        | Refusal::NotPending(_)
+        | Refusal::NotShown { .. } => return None,
     };
     Some(text.to_owned())
 }

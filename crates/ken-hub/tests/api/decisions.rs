@@ -230,7 +230,7 @@ fn a_programs_change_of_what_a_person_verified_waits_and_ends_the_verification()
     let told = push(
         &hub,
         &hub.acme.agent,
-        &[&[honest.clone()], &others[..]].concat(),
+        &[std::slice::from_ref(&honest), &others[..]].concat(),
     );
     assert_eq!(verdicts(&told), ["quarantined"; 3], "{told}");
     let shown = entry_json(&hub, entry);
