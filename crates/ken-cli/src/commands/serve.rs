@@ -37,8 +37,7 @@ pub(crate) struct ServeArgs {
     /// Public URL of this hub, such as `https://hub.example.org`
     #[arg(long, value_name = "URL")]
     pub(crate) public_url: Option<String>,
-    /// Proxy in front of this hub, whose `X-Forwarded-For` header names the client in the audit log;
-    /// may be repeated
+    /// Proxy whose `X-Forwarded-For` header names the client in the audit log; may be repeated
     #[arg(long, value_name = "ADDRESS[/PREFIX]")]
     pub(crate) trusted_proxy: Vec<String>,
     /// Log to standard error: nothing, refused and failed requests, or every request

@@ -1,6 +1,6 @@
 //! Refused requests in the audit log.
 //!
-//! A caller whose role does not permit a request leaves a record, so that an admin sees what a token
+//! A caller whose role does not permit a request leaves a record: an admin sees what a token
 //! tried. Nothing limits how often a caller is refused, so each operation of a token is recorded at
 //! most once per [`INTERVAL`].
 

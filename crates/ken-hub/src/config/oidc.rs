@@ -18,8 +18,8 @@ pub struct OidcSettings {
     /// Claim that identifies the subject, the same in all of its tokens; usually `sub`. A token
     /// without it is refused: under two names, one person could approve their own content.
     pub subject_claim: String,
-    /// Claim that only people have, such as `email`. A member, curator or admin with this claim is a person
-    /// and may approve. Every other token belongs to a program, which is at most an agent.
+    /// Claim that only people have, such as `email`. A member, curator or admin with this claim is
+    /// a person and may decide. Every other token belongs to a program, which is at most an agent.
     pub person_claim: Option<String>,
     /// Claim with the roles, a text or a list. Dots select nested objects, as in
     /// `realm_access.roles`.

@@ -121,8 +121,8 @@ pub async fn authenticate_secret(
     lease.release();
     Ok(
         found.and_then(|(organization, token, actor, role, workspaces)| {
-            // Rows edited by hand may contain anything. A row that cannot be parsed or is inconsistent
-            // authenticates no one.
+            // Rows edited by hand may contain anything. A row that cannot be parsed or is
+            // inconsistent authenticates no one.
             let (actor, role): (Actor, Role) = (actor.parse().ok()?, role.parse().ok()?);
             role.check_actor(&actor).ok()?;
             Some(AuthenticatedCaller {

@@ -73,7 +73,7 @@ impl HubBackend {
         intent: CallIntent,
     ) -> Result<HubToolCall, ToolError> {
         let context = request_context(caller)?;
-        // Checked for all tools in one place: a tool that writes must not rely on its use case alone.
+        // Checked for all tools in one place, so that every refusal is recorded.
         if intent == CallIntent::Writes && context.caller.role < Role::Agent {
             let (caller, workspace) = (&context.caller, Some(context.workspace));
             record_refusal(&self.app, caller, workspace, (MCP_WRITE, FORBIDDEN)).await;

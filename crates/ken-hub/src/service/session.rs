@@ -201,8 +201,8 @@ impl WorkspaceSession {
     /// Appends drafts in the name of `by`: the only write path for events the hub creates itself.
     ///
     /// Every draft passes the guard, receives a timestamp later than any event of the workspace,
-    /// and is parsed back like a received line before it is appended. The audit log gets a record of
-    /// the action `act` on `subject`.
+    /// and is parsed back like a received line before it is appended. The audit log gets a record
+    /// of the action `act` on `subject`.
     pub(super) async fn append_drafts(
         &mut self,
         drafts: Vec<DraftWithId>,

@@ -1,4 +1,5 @@
-//! Decisions of people: pushed by that person, and what programs may change of what people verified.
+//! Decisions of people, pushed or signed by that person, and changes of programs to verified
+//! content.
 
 use ken_core::ledger::event::{
     ApprovalGranted, Channel, Cited, Confirmed, EventBody, Origin, Proposed, Provenance,

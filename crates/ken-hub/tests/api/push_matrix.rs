@@ -253,7 +253,8 @@ fn expected(token: (Role, &str), effect: Effect, by: &str, is_protected: bool) -
     }
 }
 
-/// Pushes fresh entries: one that nobody verified, by an agent, and one that Ada wrote and verified.
+/// Pushes fresh entries: one by an agent without a verification, and one that Ada wrote and
+/// verified.
 fn fresh_targets(hub: &ApiHubEnvironment, scribe: &mut EventWriter, own: EventId) -> [Targets; 2] {
     let mut copies = Vec::new();
     let mut entries = Vec::new();

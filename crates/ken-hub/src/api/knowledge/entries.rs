@@ -102,7 +102,8 @@ pub(super) struct EntryResponse(Value);
 
 /// An event, `ken.event.v1`, with its pusher and the time the hub received it.
 ///
-/// The author, `by`, is a claim of the event. `pushed_by` is the actor of the token that brought it.
+/// The author, `by`, is a claim of the event. `pushed_by` is the actor of the token that brought
+/// it.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Event, value_type = Object, example = json!({
     "schema": "ken.event.v1", "id": "01JCPQ3W6M7Y2K8T4D5F6G7H8J", "at": "2026-11-14T22:51:03.120Z/0004/k3f9w2",
