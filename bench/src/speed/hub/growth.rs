@@ -61,7 +61,7 @@ pub(crate) async fn run(
         }
         let load = load(world, new, sizes, &mut questions).await?;
         workspaces = wanted;
-        settle(world).await?;
+        world.settle().await?;
         let step = Step {
             entries: wanted * sizes.each(),
             workspaces,
@@ -113,19 +113,9 @@ async fn load(
     Ok(took)
 }
 
-/// Lets the server do what it would have done meanwhile, had the load taken a year.
-async fn settle(world: &mut World) -> Result<(), String> {
-    use sqlx::Executor as _;
-    for statement in ["vacuum (analyze)", "checkpoint"] {
-        let done = world.owner.execute(statement).await;
-        done.map_err(super::super::fixture::said("cannot settle"))?;
-    }
-    Ok(())
-}
-
 async fn weigh(world: &mut World) -> Result<Bytes, String> {
     let weight = "select coalesce(sum(pg_total_relation_size(c.oid)) filter (where c.relname ~ '^(events|subjects|orders|remembered|moved)'), 0)::float8, \
-         coalesce(sum(pg_total_relation_size(c.oid)) filter (where c.relname ~ '^(entries|searchable|workspace_states|global_entries)'), 0)::float8 \
+         coalesce(sum(pg_total_relation_size(c.oid)) filter (where c.relname ~ '^(entries|searchable|workspace_states|global_entries|segments|postings|path_places)'), 0)::float8 \
          from pg_class c where c.relnamespace = 'ken'::regnamespace and c.relkind = 'r'";
     let found: (f64, f64) = sqlx::query_as(weight)
         .fetch_one(&mut world.owner)

@@ -9,6 +9,7 @@ mod append;
 mod attacks;
 mod growth;
 mod http;
+mod large;
 mod rows;
 mod search;
 mod server;
@@ -31,6 +32,8 @@ options:
   --attacks        instead measure what another tenant sees while one attacks; with --entries a
                    part of the connections
   --growth         also load ten times as much, step by step, and measure at each
+  --large          only search in one workspace of 1,000, 50,000 and 200,000 entries
+  --share N        with --large, load one in N entries
   --write          put the figures into docs/performance.md, and with --growth into docs/scale.md
 ";
 
@@ -72,6 +75,8 @@ struct Options {
     sizes: Sizes,
     attacks: bool,
     grows: bool,
+    /// One in how many entries is loaded, where only large workspaces are measured.
+    large: Option<usize>,
     writes: bool,
 }
 
@@ -81,6 +86,7 @@ impl Options {
             sizes: Sizes::FULL,
             attacks: false,
             grows: false,
+            large: None,
             writes: false,
         };
         let mut args = args.iter();
@@ -93,6 +99,8 @@ impl Options {
                 "--entries" => options.sizes.entries = number()?,
                 "--workspaces" => options.sizes.workspaces = number()?,
                 "--attacks" => options.attacks = true,
+                "--large" => options.large = options.large.or(Some(1)),
+                "--share" => options.large = Some(number()?),
                 "--growth" => options.grows = true,
                 "--write" => options.writes = true,
                 _ => return Err(USAGE.to_owned()),
@@ -108,6 +116,9 @@ impl Options {
 /// Measures; a missed bar is a finding, except in a smaller run, which proves nothing.
 pub(crate) fn run(repository: &Repository, args: &[&str]) -> Result<Vec<Finding>, String> {
     let options = Options::parse(args)?;
+    if let Some(share) = options.large {
+        return measure_large(repository, share, options.writes);
+    }
     // A smaller run shows that it works, which a debug build shows as well.
     if cfg!(debug_assertions) && options.sizes == Sizes::FULL {
         return in_release(repository, "hub", args).map(|()| Vec::new());
@@ -146,6 +157,24 @@ pub(crate) fn run(repository: &Repository, args: &[&str]) -> Result<Vec<Finding>
         return Ok(findings);
     }
     Ok(findings)
+}
+
+/// Measures large workspaces only. Not in release: the server does the work, and both sides of
+/// each ratio are built alike.
+fn measure_large(
+    repository: &Repository,
+    share: usize,
+    writes: bool,
+) -> Result<Vec<Finding>, String> {
+    let size = if share == 1 { Size::Full } else { Size::Quick };
+    let bench = Bench::new(repository, size)?;
+    let runtime = tokio::runtime::Runtime::new().map_err(said("cannot begin a runtime"))?;
+    let mut report = Report::default();
+    runtime.block_on(async {
+        let mut world = World::begin().await?;
+        large::run(&mut world, large::Share(1.0 / share as f64), &mut report).await
+    })?;
+    bench.tell(repository, "hub-large", &report, writes)
 }
 
 async fn throughput(bench: &Bench, sizes: Sizes, report: &mut Report) -> Result<(), String> {

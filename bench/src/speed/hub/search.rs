@@ -5,6 +5,8 @@ use std::time::{Duration, Instant};
 
 use ken_core::ledger::store::EntryFilter;
 use ken_core::retrieval::ranking::MatchThreshold;
+use ken_hub::database::HubDatabase;
+use ken_hub::ids::OrganizationId;
 use ken_hub::store::{StoreQuery, any_word};
 use sqlx::Row as _;
 
@@ -20,8 +22,10 @@ const OF_BARE_MAX: f64 = 1.5;
 /// Questions asked before anything is timed, and timed.
 const WARM_UP: usize = 50;
 const LAPS: usize = 500;
+/// Questions the bare statement is asked in a large workspace.
+const BARE_LAPS: usize = 20;
 /// Entries a search gets to choose from.
-const LIMIT: u32 = 50;
+pub(crate) const LIMIT: u32 = 50;
 
 /// What the engine does anyway: the nearest and the best worded rows of one workspace, fused by
 /// rank. Neither BM25 nor coverage, no threshold, no policy, no transaction.
@@ -55,7 +59,7 @@ pub(crate) async fn run(
     for lap in 0..WARM_UP + LAPS {
         let at = lap * 7 % questions.len();
         let began = Instant::now();
-        let found = search(world, &questions[at]).await?;
+        let found = search(&world.hub, world.organization, &questions[at]).await?;
         let took = began.elapsed();
         let bare_took = bare[at].run(world).await?;
         if found == 0 {
@@ -108,7 +112,8 @@ pub(crate) async fn latency(world: &World, questions: &[Question]) -> Result<Lat
             before = process_cpu() + server::cpu(&data);
         }
         let began = Instant::now();
-        search(world, &questions[lap * 7 % questions.len()]).await?;
+        let question = &questions[lap * 7 % questions.len()];
+        search(&world.hub, world.organization, question).await?;
         if lap >= WARM_UP {
             times.push(began.elapsed());
         }
@@ -122,7 +127,12 @@ pub(crate) async fn latency(world: &World, questions: &[Question]) -> Result<Lat
     })
 }
 
-async fn search(world: &World, question: &Question) -> Result<usize, String> {
+/// Searches as the hub does, and returns the number of candidates.
+pub(crate) async fn search(
+    hub: &HubDatabase,
+    organization: OrganizationId,
+    question: &Question,
+) -> Result<usize, String> {
     let query = StoreQuery {
         text: &question.text,
         filter: &EntryFilter::default(),
@@ -130,9 +140,8 @@ async fn search(world: &World, question: &Question) -> Result<usize, String> {
         least: MatchThreshold::NOTHING,
         limit: LIMIT,
     };
-    let tenant = world
-        .hub
-        .begin_search(world.organization, question.workspace, &query)
+    let tenant = hub
+        .begin_search(organization, question.workspace, &query)
         .await;
     let mut tenant = tenant.map_err(said("cannot enter a workspace"))?;
     let found = tenant
@@ -141,6 +150,19 @@ async fn search(world: &World, question: &Question) -> Result<usize, String> {
         .map_err(said("cannot search"))?;
     tenant.commit().await.map_err(said("cannot end a search"))?;
     Ok(found.len())
+}
+
+/// Measures the bare statement alone; returns its median.
+pub(crate) async fn bare_latency(
+    world: &mut World,
+    questions: &[Question],
+) -> Result<Duration, String> {
+    let few: Vec<Question> = questions.iter().take(BARE_LAPS).cloned().collect();
+    let mut times = Vec::new();
+    for bare in prepare(world, &few).await? {
+        times.push(bare.run(world).await?);
+    }
+    Ok(percentiles(&mut times).0)
 }
 
 /// A question as the bare statement is asked it.

@@ -137,6 +137,15 @@ impl World {
         timed(self.server.data(), work).await
     }
 
+    /// Lets the server do what it would have done meanwhile, had the load taken a year.
+    pub(crate) async fn settle(&mut self) -> Result<(), String> {
+        for statement in ["vacuum (analyze)", "checkpoint"] {
+            let done = self.owner.execute(statement).await;
+            done.map_err(said("cannot settle"))?;
+        }
+        Ok(())
+    }
+
     pub(crate) fn url(&self) -> String {
         self.server.url(HUB)
     }

@@ -37,6 +37,7 @@ pub const MIGRATIONS: &[Migration] = migrations![
     "0009_short_way",
     "0010_limits",
     "0011_pushers",
+    "0012_search_index",
 ];
 
 /// Key of the advisory lock that serializes concurrent migrations; the bytes spell "ken_hub".

@@ -12,6 +12,7 @@ pub mod audit;
 mod columns;
 mod directory;
 mod error;
+mod index_tasks;
 mod instance;
 mod migrate;
 mod pool;
@@ -30,6 +31,7 @@ use crate::ids::{OrganizationId, WorkspaceId};
 pub(crate) use columns::{event_id, event_uuid, millis, timestamp, without_nul};
 pub use directory::{Organization, OrganizationRow, WorkspaceRow};
 pub use error::{DatabaseError, causes};
+use index_tasks::IndexTasks;
 pub use instance::{InstanceCheck, InstanceState, SILENCE_MAX};
 pub use ken_remote::name::{HubName, HubNameError};
 pub use migrate::{MIGRATIONS, Migration};
@@ -53,6 +55,8 @@ pub struct HubDatabase {
     clock: HubClock,
     /// Workspaces that this process is rebuilding.
     rebuilds: RebuildQueue,
+    /// Workspaces that this process is indexing.
+    indexing: IndexTasks,
     /// Workspaces with retractions, where the fast append of proposals cannot succeed.
     retractions: RetractionCache,
     /// The login role of the URL, if it could see every tenant.
@@ -79,6 +83,7 @@ impl HubDatabase {
             pool,
             clock: HubClock::default(),
             rebuilds: RebuildQueue::new(settings.connections_max),
+            indexing: IndexTasks::default(),
             retractions: RetractionCache::default(),
             privileged_login: overseer,
         })
@@ -88,6 +93,10 @@ impl HubDatabase {
     #[must_use]
     pub fn with_clock(self, clock: HubClock) -> Self {
         Self { clock, ..self }
+    }
+
+    pub(crate) fn indexing(&self) -> &IndexTasks {
+        &self.indexing
     }
 
     pub(crate) fn rebuilds(&self) -> &RebuildQueue {

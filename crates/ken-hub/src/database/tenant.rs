@@ -178,6 +178,11 @@ impl WorkspaceTx {
         self.eager_rows.is_some()
     }
 
+    /// Returns the first row of the first message's query, if it has any.
+    pub(crate) fn first_eager_row(&self) -> Option<&PgRow> {
+        self.eager_rows.as_ref()?.rows.first()
+    }
+
     /// Returns the rows of the first message's query if its key is `key`; at most once.
     pub(crate) fn take_eager_rows(&mut self, key: &str) -> Option<Vec<PgRow>> {
         let foreseen = self.eager_rows.take()?;

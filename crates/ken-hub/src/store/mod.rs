@@ -26,6 +26,7 @@ mod rebuild;
 mod rows;
 mod runs;
 mod search;
+mod search_index;
 mod sessions;
 mod similar;
 mod stem;
@@ -50,6 +51,7 @@ pub use read::{ENTRIES_MAX, EVENTS_MAX, EntryPosition};
 pub(crate) use rows::{embedding_model, embedding_table};
 pub use runs::RunRow;
 pub use search::{GlobalCandidate, StoreQuery, any_word};
+pub use search_index::FRESH_MAX;
 
 /// Error of the store.
 #[derive(Debug, thiserror::Error)]

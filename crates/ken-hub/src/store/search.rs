@@ -35,26 +35,48 @@ const PER_SIDE: i64 = 200;
 /// faster and misses few.
 const EXACT_MAX: i64 = 5_000;
 
+/// Candidates taken from a workspace's graph of vectors; six times as many are taken by words.
+const CANDIDATES: i32 = 100;
+
+/// The same for a search with a filter, which removes some of them.
+const CANDIDATES_FILTERED: i32 = 500;
+
+/// Entries at the query's paths that are read.
+const ANCHORED_MAX: i64 = 1_000;
+
+/// Places of posting lists that are read, rarest word first.
+const POSTINGS_MAX: i64 = 20_000;
+
+/// Column of the workspace query with the number of entries that were compared one by one.
+const FRESH_COLUMN: usize = 6;
+
 /// Ranks rows by BM25, with `ts_rank` as term frequency weighted by position. Rare words weigh
 /// more, and coverage is the weighted share of the query's words.
 ///
-/// Expects the CTEs `read` (entry, words, length, has_some, cosine, anchored, wanted) and `asked`
-/// (ord, query, times), and provides `blended`.
+/// Expects the CTEs `read` (entry, words, length, has_some, cosine, anchored, wanted, fresh),
+/// `asked` (ord, query, times), `indexed` (n, length) and `frequent` (ord, n), and provides
+/// `blended`. Statistics of the words are those of the rows that are `fresh`, which are all there
+/// are outside the index, and of the index.
 macro_rules! ranked {
     () => {
         ", counted AS (
-    SELECT count(*)::float8 AS n, greatest(avg(length), 1)::float8 AS average,
-        min(cosine) FILTER (WHERE wanted) AS low, max(cosine) FILTER (WHERE wanted) AS high
-    FROM read
+    SELECT i.n + c.n AS n, greatest((i.length + c.length) / nullif(i.n + c.n, 0), 1) AS average, c.low, c.high
+    FROM indexed i, (
+        SELECT count(*) FILTER (WHERE fresh)::float8 AS n, coalesce(sum(length) FILTER (WHERE fresh), 0)::float8 AS length,
+            min(cosine) FILTER (WHERE wanted) AS low, max(cosine) FILTER (WHERE wanted) AS high
+        FROM read
+    ) AS c
 ), had AS MATERIALIZED (
-    SELECT r.entry, a.ord, a.times, r.length,
+    SELECT r.entry, r.fresh, a.ord, a.times, r.length,
         1.644934 * ts_rank('{0.5, 0.5, 1, 1}', r.words, a.query)::float8 AS often
     FROM read r JOIN asked a ON r.words @@ a.query
     WHERE r.has_some
+), tally AS (
+    SELECT ord, count(*)::float8 AS n FROM had WHERE fresh GROUP BY ord
 ), weighed AS (
-    SELECT a.ord, ln(1 + (c.n - coalesce(h.n, 0) + 0.5) / (coalesce(h.n, 0) + 0.5)) AS weight
-    FROM asked a CROSS JOIN counted c
-        LEFT JOIN (SELECT ord, count(*)::float8 AS n FROM had GROUP BY ord) AS h ON h.ord = a.ord
+    SELECT a.ord, ln(1 + (c.n - h.n + 0.5) / (h.n + 0.5)) AS weight
+    FROM asked a CROSS JOIN counted c LEFT JOIN tally t ON t.ord = a.ord LEFT JOIN frequent f ON f.ord = a.ord
+        CROSS JOIN LATERAL (SELECT coalesce(t.n, 0) + coalesce(f.n, 0) AS n) AS h
 ), worded AS (
     SELECT h.entry,
         sum(w.weight * h.times * h.often * 2.2 / (h.often + 1.2 * (0.25 + 0.75 * h.length / c.average))) AS keywords,
@@ -72,18 +94,70 @@ macro_rules! ranked {
     };
 }
 
-/// First part of the workspace query, up to the columns `anchored` and `wanted`. Parameters: `$1`
-/// words, `$2` times each occurs, `$3` any of the words, `$4` vector, `$5` model id, `$6`
-/// workspace, `$7` weight of the vector similarity, `$8` and `$9` minimum cosine and coverage,
-/// `$10` limit.
-macro_rules! read {
+/// First part of the workspace query, up to the places of the entries at the query's paths.
+/// Parameters: `$1` words, `$2` times each occurs, `$3` any of the words, `$4` vector, `$5` model
+/// id, `$6` workspace, `$7` weight of the vector similarity, `$8` and `$9` minimum cosine and
+/// coverage, `$10` limit, `$11` candidates from the graph, `$12` places read of posting lists.
+///
+/// Posting lists are read rarest word first; of frequent words only the entries with the highest
+/// impact are read. The entry farthest from the vector is a candidate as well, because the scale
+/// of the cosines begins with it.
+macro_rules! indexed {
     () => {
         "WITH asked AS (
-    SELECT ord, word::tsquery AS query, times::float8
+    SELECT ord, trim(word, '''') AS word, word::tsquery AS query, times::float8
     FROM unnest($1::text[], $2::integer[]) WITH ORDINALITY AS u (word, times, ord)
+), indexed AS MATERIALIZED (
+    SELECT coalesce(sum(entries - stale), 0)::float8 AS n,
+        coalesce(sum(length::float8 * (entries - stale) / entries), 0) AS length
+    FROM ken.segments WHERE workspace_id = $6
+), listed AS MATERIALIZED (
+    SELECT a.ord, a.times, p.last, p.entries, p.places, p.impacts, p.top_places, p.top_impacts
+    FROM asked a JOIN ken.postings p ON p.workspace_id = $6 AND p.word = a.word
+    WHERE 0 < (SELECT n FROM indexed)
+), frequent AS MATERIALIZED (
+    SELECT l.ord, least(sum(l.entries), i.n)::float8 AS n, ln(1 + (i.n - least(sum(l.entries), i.n) + 0.5)
+        / (least(sum(l.entries), i.n) + 0.5)) * max(l.times) AS weight
+    FROM listed l CROSS JOIN indexed i GROUP BY l.ord, i.n
+), budgeted AS (
+    SELECT l.places, l.impacts, l.top_places, l.top_impacts, f.weight, sum(l.entries) OVER (ORDER BY f.n, l.ord, l.last) <= $12 AS whole
+    FROM listed l JOIN frequent f ON f.ord = l.ord
+), by_words AS (
+    SELECT u.place FROM budgeted b CROSS JOIN LATERAL unnest(
+        CASE WHEN b.whole THEN b.places ELSE b.top_places END,
+        CASE WHEN b.whole THEN b.impacts ELSE b.top_impacts END) AS u (place, impact)
+    GROUP BY u.place ORDER BY sum(b.weight * u.impact) DESC LIMIT 6 * $11
+), by_vector AS (
+    SELECT n.place FROM ken.near_places($6, $5, $4::halfvec, $11) AS n (place) WHERE 0 < (SELECT n FROM indexed)
+    UNION ALL
+    SELECT f.place FROM ken.far_place($6, $5, $4::halfvec) AS f (place) WHERE 0 < (SELECT n FROM indexed)
+), by_path AS ("
+    };
+}
+
+/// Part of the workspace query between the places of the query's paths and the columns `anchored`
+/// and `wanted`.
+macro_rules! read {
+    () => {
+        "), found AS (
+    SELECT place FROM by_words UNION SELECT place FROM by_vector UNION SELECT place FROM by_path
 ), read AS MATERIALIZED (
     SELECT s.entry, s.words, s.length, s.words @@ (SELECT $3::tsquery) AS has_some,
-        CASE WHEN s.model = $5 THEN 1 - (s.vector <=> $4::halfvec) END AS cosine"
+        CASE WHEN s.model = $5 THEN 1 - (s.vector <=> $4::halfvec) END AS cosine, s.place IS NULL AS fresh"
+    };
+}
+
+/// Rows of the workspace query: every entry that is not indexed, and the entries found. Each of
+/// the latter is looked up: a join might read the whole workspace to find a hundred.
+macro_rules! rows {
+    () => {
+        " FROM (
+        SELECT t.* FROM ken.searchable t WHERE t.workspace_id = $6 AND t.live AND t.place IS NULL
+        UNION ALL
+        SELECT i.* FROM found f CROSS JOIN LATERAL (
+            SELECT * FROM ken.searchable p WHERE p.workspace_id = $6 AND p.live AND p.place = f.place OFFSET 0
+        ) AS i
+    ) AS s"
     };
 }
 
@@ -92,11 +166,10 @@ macro_rules! best {
     () => {
         concat!(
             "
-    WHERE s.live AND s.workspace_id = $6
 )",
             ranked!(),
             "
-SELECT e.json, keywords, coverage, cosine, relevance, anchored
+SELECT e.json, keywords, coverage, cosine, relevance, anchored, (SELECT count(*) FROM read WHERE fresh) AS fresh
 FROM (
     SELECT *, (1 - $7) * by_words + $7 * by_meaning AS relevance FROM blended
     WHERE anchored OR $8 <= cosine OR $9 <= coverage ORDER BY anchored DESC, relevance DESC, entry LIMIT $10
@@ -109,9 +182,40 @@ ORDER BY anchored DESC, relevance DESC, entry"
 /// Prepares the most frequent query on a connection. It is then planned once, and `EXECUTE` can
 /// travel in the simple-protocol message that begins the transaction.
 const PREPARE: &str = concat!(
-    "PREPARE ken_candidates (text[], integer[], text, halfvec, text, uuid, float8, float8, float8, bigint) AS ",
+    "PREPARE ken_candidates (text[], integer[], text, halfvec, text, uuid, float8, float8, float8, bigint,
+    integer, bigint) AS ",
+    indexed!(),
+    "SELECT NULL::integer AS place WHERE false",
     read!(),
-    ", false AS anchored, true AS wanted FROM ken.searchable s",
+    ", false AS anchored, true AS wanted",
+    rows!(),
+    best!()
+);
+
+/// First part of a query that uses no index of a workspace, so that the rows it reads are all there
+/// are.
+macro_rules! unindexed {
+    () => {
+        "WITH asked AS (
+    SELECT ord, word::tsquery AS query, times::float8
+    FROM unnest($1::text[], $2::integer[]) WITH ORDINALITY AS u (word, times, ord)
+), indexed AS (
+    SELECT 0::float8 AS n, 0::float8 AS length
+), frequent AS (
+    SELECT 0::bigint AS ord, 0::float8 AS n WHERE false
+)"
+    };
+}
+
+/// Compares every entry of a workspace, to measure what the index misses. Parameters as in the
+/// workspace query, without those of the index.
+const EXACT: &str = concat!(
+    unindexed!(),
+    ", read AS MATERIALIZED (
+    SELECT s.entry, s.words, s.length, s.words @@ (SELECT $3::tsquery) AS has_some,
+        CASE WHEN s.model = $5 THEN 1 - (s.vector <=> $4::halfvec) END AS cosine, true AS fresh,
+        false AS anchored, true AS wanted
+    FROM ken.searchable s WHERE s.workspace_id = $6 AND s.live",
     best!()
 );
 
@@ -120,10 +224,8 @@ const PREPARE: &str = concat!(
 macro_rules! global {
     ($near:literal) => {
         concat!(
-    "WITH asked AS (
-    SELECT ord, word::tsquery AS query, times::float8
-    FROM unnest($1::text[], $2::integer[]) WITH ORDINALITY AS u (word, times, ord)
-), found AS MATERIALIZED (
+    unindexed!(),
+    ", found AS MATERIALIZED (
     (SELECT s.workspace_id, s.entry FROM ken.global_entries s
      WHERE s.organization_id = $3 AND s.workspace_id IS DISTINCT FROM $4 AND s.vector IS NOT NULL
      ORDER BY ", $near, " LIMIT $8)
@@ -134,7 +236,7 @@ macro_rules! global {
 ), read AS MATERIALIZED (
     SELECT s.workspace_id::text || ' ' || s.entry AS entry, s.words, s.length, s.words @@ (SELECT $7::tsquery) AS has_some,
         CASE WHEN s.model = $6 THEN 1 - (s.vector <=> $5::halfvec) END AS cosine,
-        false AS anchored, true AS wanted
+        false AS anchored, true AS wanted, true AS fresh
     FROM found f JOIN ken.global_entries s
         ON s.organization_id = $3 AND s.workspace_id = f.workspace_id AND s.entry = f.entry
 )",
@@ -240,7 +342,8 @@ impl CompiledQuery {
         // doubled.
         let quoted = |text: String| text.replace('\'', "''");
         format!(
-            "EXECUTE ken_candidates ('{}', '{{{}}}', '{}', {vector}, '{}', '{}', {}, '{}', '{}', {})",
+            "EXECUTE ken_candidates ('{}', '{{{}}}', '{}', {vector}, '{}', '{}', {}, '{}', '{}', {}, \
+             {CANDIDATES}, {POSTINGS_MAX})",
             quoted(self.list()),
             times.join(","),
             quoted(self.any()),
@@ -253,12 +356,12 @@ impl CompiledQuery {
         )
     }
 
-    /// Begins a statement with the parameters of the same query.
-    fn begin_statement(
+    /// Returns the parameters of the same query, without those of the index.
+    fn arguments(
         &self,
         workspace: Uuid,
         query: &StoreQuery<'_>,
-    ) -> Result<QueryBuilder<Postgres>, StoreError> {
+    ) -> Result<PgArguments, StoreError> {
         let mut values = PgArguments::default();
         let added = [
             values.add(&self.words),
@@ -275,7 +378,21 @@ impl CompiledQuery {
         for added in added {
             added.map_err(sqlx::Error::Encode)?;
         }
-        Ok(QueryBuilder::with_arguments(read!(), values))
+        Ok(values)
+    }
+
+    /// Begins a statement with the parameters of the same query.
+    fn begin_statement(
+        &self,
+        workspace: Uuid,
+        query: &StoreQuery<'_>,
+    ) -> Result<QueryBuilder<Postgres>, StoreError> {
+        let mut values = self.arguments(workspace, query)?;
+        let added = [values.add(query.candidates_max()), values.add(POSTINGS_MAX)];
+        for added in added {
+            added.map_err(sqlx::Error::Encode)?;
+        }
+        Ok(QueryBuilder::with_arguments(indexed!(), values))
     }
 }
 
@@ -292,6 +409,15 @@ impl StoreQuery<'_> {
     /// Returns whether the prepared query can be used: no paths and no filter.
     fn is_plain(&self) -> bool {
         self.paths.is_empty() && *self.filter == EntryFilter::default()
+    }
+
+    /// Returns the number of candidates taken from the graph.
+    fn candidates_max(&self) -> i32 {
+        if *self.filter == EntryFilter::default() {
+            CANDIDATES
+        } else {
+            CANDIDATES_FILTERED
+        }
     }
 
     /// Returns a key that distinguishes this query from others on the same workspace.
@@ -317,9 +443,13 @@ impl HubDatabase {
             sql: CompiledQuery::compile(query.text)?.execute_sql(workspace.0, query),
             prepare: Some(PREPARE),
         };
-        Ok(self
+        let tx = self
             .begin_with_query(organization, workspace, eager_query)
-            .await?)
+            .await?;
+        if let Some(row) = tx.first_eager_row() {
+            self.index_if_due(organization, workspace, column(row, FRESH_COLUMN)?);
+        }
+        Ok(tx)
     }
 }
 
@@ -331,6 +461,20 @@ impl WorkspaceTx {
         query: &StoreQuery<'_>,
     ) -> Result<Vec<SearchCandidate>, StoreError> {
         let rows = self.fetch_candidate_rows(query).await?;
+        rows.iter().map(candidate_from_row).collect()
+    }
+
+    /// Returns the candidates of a search without paths and filter that compares every entry; for
+    /// measurements.
+    #[doc(hidden)]
+    pub async fn exact_candidates(
+        &mut self,
+        query: &StoreQuery<'_>,
+    ) -> Result<Vec<SearchCandidate>, StoreError> {
+        let values = CompiledQuery::compile(query.text)?.arguments(self.key(), query)?;
+        let rows = sqlx::query_with(EXACT, values)
+            .fetch_all(self.read_connection())
+            .await?;
         rows.iter().map(candidate_from_row).collect()
     }
 
@@ -368,15 +512,21 @@ impl WorkspaceTx {
                 .await?);
         }
         let mut sql = CompiledQuery::compile(query.text)?.begin_statement(key, query)?;
+        push_path_places(&mut sql, key, query.paths);
+        sql.push(read!());
         push_anchored(&mut sql, query.paths);
         // The filter is a column and not a `WHERE` condition: word statistics cover the whole
         // workspace, so the weight of a word does not depend on the filter.
         if *query.filter == EntryFilter::default() {
-            sql.push(", true AS wanted FROM ken.searchable s");
+            sql.push(concat!(", true AS wanted", rows!()));
         } else {
             sql.push(", (true");
             push_condition(&mut sql, query.filter);
-            sql.push(") AS wanted FROM ken.searchable s JOIN ken.entries e ON e.workspace_id = s.workspace_id AND e.id = s.entry");
+            sql.push(concat!(
+                ") AS wanted",
+                rows!(),
+                " JOIN ken.entries e ON e.workspace_id = s.workspace_id AND e.id = s.entry"
+            ));
         }
         sql.push(best!());
         Ok(sql.build().fetch_all(self.read_connection()).await?)
@@ -454,6 +604,43 @@ async fn search_published(
     rows.iter().map(read).collect()
 }
 
+/// A query's paths, in the forms they are compared in.
+struct PathForms {
+    /// The paths and the folders around them.
+    ancestors: Vec<String>,
+    /// The paths as folders.
+    folders: Vec<String>,
+}
+
+impl PathForms {
+    fn new(paths: &[String]) -> Self {
+        let trimmed = paths
+            .iter()
+            .map(|path| without_nul(path.trim_end_matches('/')));
+        let paths: Vec<String> = trimmed.collect();
+        let around = paths.iter().flat_map(|path| path_and_ancestors(path));
+        Self {
+            ancestors: around.map(str::to_owned).collect(),
+            folders: paths.iter().map(|path| format!("{path}/")).collect(),
+        }
+    }
+}
+
+/// Appends the query for the places of indexed entries at one of the paths, below it, or at a
+/// folder around it.
+fn push_path_places(sql: &mut QueryBuilder<Postgres>, workspace: Uuid, paths: &[String]) {
+    let PathForms {
+        mut ancestors,
+        folders,
+    } = PathForms::new(paths);
+    // `ken.path_keys` of an entry contains its path, and the folders around it with a slash.
+    ancestors.extend(folders);
+    sql.push("SELECT place FROM ken.path_places WHERE workspace_id = ")
+        .push_bind(workspace);
+    sql.push(" AND key = ANY (").push_bind(ancestors);
+    sql.push(") LIMIT ").push_bind(ANCHORED_MAX);
+}
+
 /// Appends the column `anchored`: whether a row is anchored at one of the paths, below it, or at a
 /// folder around it.
 fn push_anchored(sql: &mut QueryBuilder<Postgres>, paths: &[String]) {
@@ -461,16 +648,10 @@ fn push_anchored(sql: &mut QueryBuilder<Postgres>, paths: &[String]) {
         sql.push(", false AS anchored");
         return;
     }
-    let trimmed = paths
-        .iter()
-        .map(|path| without_nul(path.trim_end_matches('/')));
-    let paths: Vec<String> = trimmed.collect();
-    let around = paths.iter().flat_map(|path| path_and_ancestors(path));
-    let ancestors: Vec<String> = around.map(str::to_owned).collect();
-    let below: Vec<String> = paths.iter().map(|path| format!("{path}/")).collect();
+    let PathForms { ancestors, folders } = PathForms::new(paths);
     sql.push(", (s.paths && ").push_bind(ancestors);
     sql.push(" OR EXISTS (SELECT FROM unnest(s.paths) AS u (path), unnest(")
-        .push_bind(below);
+        .push_bind(folders);
     sql.push(") AS f (folder) WHERE starts_with(path, folder))) AS anchored");
 }
 

@@ -87,7 +87,7 @@ const WRITE_OVER: &str = write_at!(
         retracted = excluded.retracted, tombstone = excluded.tombstone, global = excluded.global,
         tags = excluded.tags, json = excluded.json",
     "ON CONFLICT (workspace_id, entry) DO UPDATE SET live = excluded.live, words = excluded.words, length = excluded.length,
-        paths = excluded.paths, model = excluded.model, vector = excluded.vector"
+        paths = excluded.paths, model = excluded.model, vector = excluded.vector, place = NULL"
 );
 
 /// Fast append of new events, a transaction of its own: enters the workspace, reserves positions in

@@ -7,6 +7,7 @@ mod concurrency;
 mod cursors;
 mod environment;
 mod fast_append;
+mod large;
 mod laws;
 mod migrations;
 mod pool;

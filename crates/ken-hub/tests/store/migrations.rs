@@ -10,7 +10,7 @@ use crate::environment::StoreTestEnvironment;
 
 /// Rows of two tenants for the tables of each version; the owner is a superuser here and sees
 /// everything.
-const FILL_STATEMENTS: [&str; 11] = [
+const FILL_STATEMENTS: [&str; 12] = [
     "INSERT INTO ken.organizations (id, name, created_at) SELECT o, 'o' || n, 1 FROM tenants;
      INSERT INTO ken.workspaces (organization_id, id, name, created_at) SELECT o, w, 'w', 1 FROM tenants;
      INSERT INTO ken.tokens VALUES ((SELECT min(o::text)::uuid FROM tenants), gen_random_uuid(), 'h', 'n', 'agent:x', 'agent', NULL, 1);
@@ -39,6 +39,7 @@ const FILL_STATEMENTS: [&str; 11] = [
     "UPDATE ken.events SET pusher = 'agent:x', received_at = 1; UPDATE ken.held SET token_id = gen_random_uuid();
      UPDATE ken.organizations SET signers = '';
      INSERT INTO ken.audit SELECT w, gen_random_uuid(), 1, 'human:ann', 'admin', 'made', 'w', NULL, '::1', 'done' FROM tenants;",
+    "SELECT ken.index_entries(w, 5) FROM tenants;",
 ];
 
 const CREATE_TENANTS: &str = "CREATE TABLE tenants AS SELECT gen_random_uuid() AS o, gen_random_uuid() AS w, n FROM generate_series(1, 2) n";

@@ -31,6 +31,9 @@ fn fill_tables(workspace: &BlockingWorkspace, seed: u64) {
                 "INSERT INTO ken.remembered VALUES ($1, gen_random_uuid())",
                 "INSERT INTO ken.moved VALUES ($1, 1000, gen_random_uuid())",
                 "INSERT INTO ken.sessions VALUES ($1, 'hash', '*', 0)",
+                "INSERT INTO ken.segments VALUES ($1, 1, 1, 1)",
+                "INSERT INTO ken.postings VALUES ($1, 'word', 1, 1, '{1}', '{1}', '{1}', '{1}')",
+                "INSERT INTO ken.path_places VALUES ($1, 'src/', 1)",
             ] {
                 sqlx::query(insert).bind(key).execute(tenant.connection()).await?;
             }
