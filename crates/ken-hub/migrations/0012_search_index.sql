@@ -30,9 +30,9 @@ CREATE TABLE ken.postings (
     entries integer NOT NULL,
     places integer[] NOT NULL,
     impacts smallint[] NOT NULL,
-    -- The beginning of a list again: of a frequent word no more is read, and the rest need not be fetched.
-    top_places integer[] NOT NULL,
-    top_impacts smallint[] NOT NULL,
+    -- The beginning of a long list again: of a frequent word no more is read, and the rest need not be fetched.
+    top_places integer[],
+    top_impacts smallint[],
     PRIMARY KEY (workspace_id, word, last)
 );
 
@@ -66,8 +66,12 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON ken.path_places TO ken_app;
 -- An indexed entry that changes is compared one by one again; its segment counts it as stale.
 CREATE FUNCTION ken.count_stale() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    UPDATE ken.segments g SET stale = g.stale + 1 WHERE g.workspace_id = OLD.workspace_id AND g.last = (
-        SELECT min(n.last) FROM ken.segments n WHERE n.workspace_id = OLD.workspace_id AND OLD.place <= n.last);
+    -- A segment that was merged while this waited for it is gone; the next statement sees the merged one.
+    FOR attempt IN 1..2 LOOP
+        UPDATE ken.segments g SET stale = g.stale + 1 WHERE g.workspace_id = OLD.workspace_id AND g.last = (
+            SELECT min(n.last) FROM ken.segments n WHERE n.workspace_id = OLD.workspace_id AND OLD.place <= n.last);
+        EXIT WHEN FOUND;
+    END LOOP;
     RETURN NULL;
 END
 $$;
@@ -75,6 +79,11 @@ CREATE TRIGGER searchable_changed AFTER UPDATE OF place ON ken.searchable FOR EA
     WHEN (OLD.place IS NOT NULL AND NEW.place IS NULL) EXECUTE FUNCTION ken.count_stale();
 CREATE TRIGGER searchable_deleted AFTER DELETE ON ken.searchable FOR EACH ROW
     WHEN (OLD.place IS NOT NULL) EXECUTE FUNCTION ken.count_stale();
+
+-- A list of places with their impacts, as it is stored: of a long list the beginning again.
+CREATE FUNCTION ken.list_top(list anycompatiblearray) RETURNS anycompatiblearray LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT CASE WHEN 512 < cardinality(list) THEN list[:256] END
+$$;
 
 -- Indexes up to `most` entries as a new segment and returns how many. Nothing is done, and 0 returned, while another
 -- transaction indexes or rebuilds the workspace. Never waits for an append: rows in use are left to the next batch.
@@ -88,7 +97,7 @@ BEGIN
     IF NOT pg_try_advisory_xact_lock(uuid_hash_extended(which, 11)) THEN
         RETURN 0;
     END IF;
-    PERFORM ken.release_segment(which);
+    PERFORM ken.compact_segments(which);
     SELECT coalesce(max(last), 0) INTO base FROM ken.segments WHERE workspace_id = which;
     WITH chosen AS MATERIALIZED (
         SELECT entry FROM ken.searchable WHERE workspace_id = which AND live AND place IS NULL
@@ -106,7 +115,7 @@ BEGIN
         WHERE workspace_id = which AND live AND place > base;
     SELECT greatest(sum(length) / sum(entries), 1) INTO average FROM ken.segments WHERE workspace_id = which;
     INSERT INTO ken.postings (workspace_id, word, last, entries, places, impacts, top_places, top_impacts)
-        SELECT which, word, base + taken, cardinality(places), places, impacts, places[:64], impacts[:64]
+        SELECT which, word, base + taken, cardinality(places), places, impacts, ken.list_top(places), ken.list_top(impacts)
         FROM (
             SELECT word, array_agg(place ORDER BY impact DESC, place) AS places,
                 array_agg(impact ORDER BY impact DESC, place) AS impacts
@@ -128,32 +137,70 @@ BEGIN
 END
 $$;
 
--- Dissolves the first segment of which more than a quarter is stale: its entries are indexed again with the next batches.
-CREATE FUNCTION ken.release_segment(which uuid) RETURNS void LANGUAGE plpgsql AS $$
+-- Keeps lists few and short: a search reads one list per word and segment. A segment of which more than a quarter is stale is
+-- written anew, and eight neighbors of about the same size become one, so that their number grows with the logarithm of the
+-- entries. Segments of more than 65,536 entries are not merged further, which bounds the work of one call.
+CREATE FUNCTION ken.compact_segments(which uuid) RETURNS void LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
-    worn record;
-    first integer;
-    free integer;
+    range record;
 BEGIN
-    SELECT last, entries - stale AS left INTO worn FROM ken.segments
-        WHERE workspace_id = which AND entries < 4 * stale ORDER BY last LIMIT 1;
-    IF NOT FOUND THEN
-        RETURN;
+    FOR range IN
+        WITH sized AS (
+            SELECT last, entries, stale, coalesce(lag(last) OVER (ORDER BY last), 0) AS before,
+                floor(log(8, greatest(entries, 2000) * 1.5 / 2000)) AS tier
+            FROM ken.segments WHERE workspace_id = which
+        ), runs AS (
+            SELECT *, row_number() OVER (ORDER BY last) - row_number() OVER (PARTITION BY tier ORDER BY last) AS run FROM sized
+        )
+        SELECT before, last FROM sized WHERE entries < 4 * stale
+        UNION ALL
+        SELECT min(before), max(last) FROM runs WHERE entries <= 65536 GROUP BY tier, run HAVING 8 <= count(*)
+        ORDER BY 1 LIMIT 1
+    LOOP
+        PERFORM ken.rewrite_segments(which, range.before, range.last);
+    END LOOP;
+END
+$$;
+
+-- Writes the segments after place `first` up to `final` as one, without the places of stale entries.
+CREATE FUNCTION ken.rewrite_segments(which uuid, first integer, final integer) RETURNS void LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+    kept integer[];
+    words bigint;
+    known bigint;
+    now_stale bigint;
+BEGIN
+    -- One statement, so that all of it is of one moment. Entries that become stale later are counted by their trigger.
+    SELECT array_agg(place), sum(length), (SELECT sum(stale) FROM ken.segments
+            WHERE workspace_id = which AND last > first AND last <= final)
+        INTO kept, words, known
+        FROM ken.searchable WHERE workspace_id = which AND live AND place > first AND place <= final;
+    -- No segment ends at place 0: the old lists are kept there until they are merged.
+    UPDATE ken.postings SET last = 0 WHERE workspace_id = which AND last = final;
+    INSERT INTO ken.postings (workspace_id, word, last, entries, places, impacts, top_places, top_impacts)
+        SELECT which, word, final, cardinality(places), places, impacts, ken.list_top(places), ken.list_top(impacts)
+        FROM (
+            SELECT p.word, array_agg(u.place ORDER BY u.impact DESC, u.place) AS places,
+                array_agg(u.impact ORDER BY u.impact DESC, u.place) AS impacts
+            FROM ken.postings p CROSS JOIN unnest(p.places, p.impacts) AS u (place, impact)
+                JOIN unnest(kept) AS k (place) ON k.place = u.place
+            WHERE p.workspace_id = which AND (p.last = 0 OR p.last > first AND p.last < final)
+            GROUP BY p.word
+        ) AS lists;
+    DELETE FROM ken.postings WHERE workspace_id = which AND (last = 0 OR last > first AND last < final);
+    DELETE FROM ken.path_places p WHERE workspace_id = which AND place > first AND place <= final
+        AND NOT EXISTS (SELECT FROM unnest(kept) AS k (place) WHERE k.place = p.place);
+    -- Last, because an append that makes an entry stale waits for its segment.
+    WITH gone AS (
+        DELETE FROM ken.segments WHERE workspace_id = which AND last > first AND last <= final RETURNING stale
+    )
+    SELECT sum(stale) INTO now_stale FROM gone;
+    IF 0 < cardinality(kept) THEN
+        INSERT INTO ken.segments (workspace_id, last, entries, length, stale)
+            VALUES (which, final, cardinality(kept), words, now_stale - known);
     END IF;
-    SELECT coalesce(max(last), 0) INTO first FROM ken.segments WHERE workspace_id = which AND last < worn.last;
-    SELECT count(*) INTO free FROM (
-        SELECT FROM ken.searchable WHERE workspace_id = which AND live AND place > first AND place <= worn.last
-        FOR UPDATE SKIP LOCKED) AS locked;
-    -- An append holds one of its entries and may wait for the segment's row: this can wait as well.
-    IF free <> worn.left THEN
-        RETURN;
-    END IF;
-    DELETE FROM ken.segments WHERE workspace_id = which AND last = worn.last;
-    DELETE FROM ken.postings WHERE workspace_id = which AND last = worn.last;
-    DELETE FROM ken.path_places WHERE workspace_id = which AND place > first AND place <= worn.last;
-    UPDATE ken.searchable SET place = NULL
-        WHERE workspace_id = which AND live AND place > first AND place <= worn.last;
 END
 $$;
 

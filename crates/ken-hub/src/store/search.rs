@@ -124,8 +124,8 @@ macro_rules! indexed {
     FROM listed l JOIN frequent f ON f.ord = l.ord
 ), by_words AS (
     SELECT u.place FROM budgeted b CROSS JOIN LATERAL unnest(
-        CASE WHEN b.whole THEN b.places ELSE b.top_places END,
-        CASE WHEN b.whole THEN b.impacts ELSE b.top_impacts END) AS u (place, impact)
+        CASE WHEN b.whole THEN b.places ELSE coalesce(b.top_places, b.places) END,
+        CASE WHEN b.whole THEN b.impacts ELSE coalesce(b.top_impacts, b.impacts) END) AS u (place, impact)
     GROUP BY u.place ORDER BY sum(b.weight * u.impact) DESC LIMIT 6 * $11
 ), by_vector AS (
     SELECT n.place FROM ken.near_places($6, $5, $4::halfvec, $11) AS n (place) WHERE 0 < (SELECT n FROM indexed)
