@@ -87,6 +87,8 @@ impl HubTestEnvironment {
         let sql = |text: String| self.server.sql("postgres", &text);
         sql(format!("drop database {name}"));
         sql(format!("create database {name} template {backup}"));
+        // Its tokens are refused until then.
+        self.administer(&["accept-restore", "--keep-tokens"]);
         self.start();
     }
 

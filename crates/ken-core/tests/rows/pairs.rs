@@ -4,12 +4,13 @@ use std::collections::BTreeSet;
 
 use ken_core::decide::{self, Draft, MergeWording, Refusal};
 use ken_core::ledger::entry::Entry;
-use ken_core::ledger::event::{EventBody, MergeStrategy, Merged, Origin, PairKind};
+use ken_core::ledger::event::{EventBody, MergeStrategy, Merged, Origin, PairKind, Proposed};
 use ken_core::ledger::fold::fold_entry;
 use ken_core::ledger::workspace::WorkspaceState;
 use ken_core::values::actor::Actor;
 use ken_core::values::id::EntryId;
 use ken_core::values::kind::EntryKind;
+use ken_core::values::text::Statement;
 use ken_testkit::build::EventWriter;
 
 /// Returns an entry with a statement of `chars` characters and these tags.
@@ -72,22 +73,29 @@ fn tags_are_united_and_a_wording_somebody_chose_is_taken() {
 #[test]
 fn words_of_a_judge_make_a_merged_entry_trusted_no_more_than_the_judge() {
     let mut scribe = EventWriter::new(6);
-    let target = entry_with_length(&mut scribe, 20, &[]);
-    let source = entry_with_length(&mut scribe, 20, &[]);
+    let written = entry_with_length(&mut scribe, 20, &[]);
+    let other = entry_with_length(&mut scribe, 20, &[]);
+    let noted = |data: &mut Proposed| data.origin = Origin::Agent;
+    let (id, copy) = scribe.propose_with(EntryKind::Learning, "Noted by an agent", noted);
+    let noted = fold_entry(id, [&copy.event]).unwrap();
     let by: Actor = "agent:judge/claude".parse().unwrap();
-    let own = target.content.as_ref().unwrap().statement.clone();
-    let origin_of = |chosen| {
-        let draft = decide::merge(&target, std::slice::from_ref(&source), chosen).unwrap();
-        let it = expect_merged(decide::attribute_change(draft, &target, &by).unwrap());
+    let merge = |target: &Entry, source: &Entry, chosen: &Statement| {
+        let wording = MergeWording::Chosen(chosen.clone());
+        let draft = decide::merge(target, std::slice::from_ref(source), wording).unwrap();
+        let it = expect_merged(decide::attribute_change(draft, target, &by)?);
         assert_eq!(it.strategy, MergeStrategy::LlmSelected);
-        (it.origin, it.changes.statement.is_some())
+        Ok((it.origin, it.changes.statement.is_some()))
     };
-    let human = target.created.as_ref().map(|it| it.origin);
-    let reworded = MergeWording::Chosen("Both say this.".parse().unwrap());
-    assert_eq!(origin_of(reworded), (Some(Origin::Agent), true));
-    // Text that one of the entries already had is not new, and does not lower its trust.
-    let kept = origin_of(MergeWording::Chosen(own));
-    assert_eq!(kept, (human, false));
+    let reworded = "Both say this.".parse().unwrap();
+    let agents = merge(&noted, &written, &reworded);
+    assert_eq!(agents, Ok((Some(Origin::Agent), true)));
+    let (entry, author) = (written.id, by.clone());
+    let refusal = Refusal::ProtectedContent { entry, by: author };
+    assert_eq!(merge(&written, &noted, &reworded), Err(refusal));
+    // Text that the person's entry already had is not new, and does not lower its trust.
+    let own = &written.content.as_ref().unwrap().statement;
+    let origin = written.created.as_ref().map(|it| it.origin);
+    assert_eq!(merge(&written, &other, own), Ok((origin, false)));
 }
 
 #[test]

@@ -130,9 +130,9 @@ pub(super) struct AuditQuery {
 impl AuditQuery {
     fn filter(&self) -> Result<AuditFilter, Problem> {
         Ok(AuditFilter {
-            by: self.by.clone(),
-            act: self.act.clone(),
-            outcome: self.outcome.clone(),
+            by: bounded("by", self.by.as_deref(), 256)?,
+            act: bounded("act", self.act.as_deref(), 64)?,
+            outcome: bounded("outcome", self.outcome.as_deref(), 64)?,
             since: parsed("since", self.since.as_deref())?,
             until: parsed("until", self.until.as_deref())?,
             token: parsed("token", self.token.as_deref())?,
@@ -147,6 +147,15 @@ impl AuditQuery {
             limit: self.limit,
         }
     }
+}
+
+/// Returns the parameter `name` if it has at most `max` characters, as the description says.
+fn bounded(name: &str, text: Option<&str>, max: usize) -> Result<Option<String>, Problem> {
+    if text.is_some_and(|it| it.chars().count() > max) {
+        let detail = format!("`{name}` has more than {max} characters");
+        return Err(Problem::new(Kind::Malformed, detail));
+    }
+    Ok(text.map(str::to_owned))
 }
 
 /// Parses the parameter `name`.
