@@ -160,6 +160,7 @@ fn problem_response(kind: Kind) -> Value {
         | Kind::Forbidden
         | Kind::Quota
         | Kind::NotFound
+        | Kind::Renamed
         | Kind::MethodNotAllowed
         | Kind::Timeout
         | Kind::Conflict

@@ -19,6 +19,7 @@ pub mod page;
 mod pages;
 pub mod problem;
 pub(crate) mod refusals;
+mod removed_workspaces;
 mod state;
 mod tokens;
 mod workspaces;
@@ -45,6 +46,7 @@ pub fn router(app: AppState) -> (Router, Arc<Value>) {
         .routes(routes!(health::healthz))
         .routes(routes!(health::readyz))
         .merge(workspaces::routes())
+        .merge(removed_workspaces::routes())
         .merge(tokens::routes())
         .merge(audit::routes())
         .merge(events::routes())

@@ -167,6 +167,7 @@ fn to_tool_problem(problem: &Problem) -> ToolError {
         | Kind::Unauthenticated
         | Kind::Forbidden
         | Kind::Quota
+        | Kind::Renamed
         | Kind::MethodNotAllowed
         | Kind::Timeout
         | Kind::Conflict

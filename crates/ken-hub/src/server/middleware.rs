@@ -79,6 +79,9 @@ async fn observe_request(
     let (status, took) = (response.status().as_u16(), began.elapsed());
     span.record("status", status);
     app.metrics.record_request(&route, method, status, took);
+    if let Some(problem) = response.extensions().get::<ProblemLog>() {
+        app.metrics.record_refusal(problem.slug);
+    }
     let line = RequestLogLine {
         method,
         route: &route,

@@ -358,6 +358,7 @@ async fn insert_token(
         created_at: app.clock.now(),
         expires_at,
         revoked_at: None,
+        used_at: None,
     };
     let secret = TokenSecret::generate();
     let mut tx = app

@@ -1,6 +1,7 @@
 //! The hub over HTTP on a real PostgreSQL: problems, permissions, hostile input, tenant isolation
 //! and limits.
 
+mod administration;
 mod attacks;
 mod authority;
 mod availability;

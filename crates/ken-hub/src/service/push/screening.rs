@@ -597,8 +597,11 @@ fn type_refusal_reason(event: &Event, pusher: &Pusher) -> Option<String> {
         | EventBody::ForageCompleted(_)
         | EventBody::DomainStrategyChanged(_)
         | EventBody::DomainOverridden(_)
-        | EventBody::Blanked { .. }
-        | EventBody::Unknown { .. } => Some(format!("an agent may not push a `{name}` event")),
+        | EventBody::Blanked { .. } => Some(format!("an agent may not push a `{name}` event")),
+        // Not named: an unknown type is text of the sender, and may be a secret.
+        EventBody::Unknown { .. } => {
+            Some("an agent may not push an event of a type that this hub does not know".to_owned())
+        }
     }
 }
 
