@@ -1,7 +1,7 @@
 //! Prometheus metrics of a hub process.
 //!
-//! Labels have fixed values (route, method, status, verdict, problem). They never contain tenant data, so
-//! the number of time series is bounded.
+//! Labels have fixed values (route, method, status, verdict, problem). They never contain tenant
+//! data, so the number of time series is bounded.
 
 use std::time::Duration;
 

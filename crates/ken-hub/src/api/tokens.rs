@@ -238,8 +238,8 @@ fn secret_response(token: &tokens::TokenRecord, secret: &TokenSecret) -> Respons
     response
 }
 
-/// Replaces a token by a new one with the same name, actor, role, workspaces and lifetime. Only this
-/// response contains its secret. The old token stays valid for the overlap.
+/// Replaces a token by a new one with the same name, actor, role, workspaces and lifetime. Only
+/// this response contains its secret. The old token stays valid for the overlap.
 #[utoipa::path(post, path = "/v1/tokens/{token}/rotate", operation_id = "rotate_token", tag = "tokens",
     security(("token" = ["admin"])), request_body = RotateTokenBody,
     params(("token" = String, Path, description = "Id of the token.")),
@@ -262,8 +262,8 @@ async fn rotate_token(
     Ok(secret_response(&rotated.new, &rotated.secret))
 }
 
-/// Revokes all tokens of an actor immediately, for instance of a person who leaves. Access tokens of
-/// an OpenID Connect issuer end with the account there.
+/// Revokes all tokens of an actor immediately, for instance of a person who leaves. Access tokens
+/// of an OpenID Connect issuer end with the account there.
 #[utoipa::path(post, path = "/v1/tokens/revoke", operation_id = "revoke_tokens", tag = "tokens",
     security(("token" = ["admin"])), request_body = RevokeTokensBody,
     responses((status = 200, description = "The tokens that were revoked.", body = RevokedTokensResponse)))]

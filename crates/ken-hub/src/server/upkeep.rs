@@ -1,5 +1,5 @@
-//! Background tasks of a hub process: signs of life, the deletion of expired answers, and the erasure
-//! of what was removed.
+//! Background tasks of a hub process: signs of life, the deletion of expired answers, and the
+//! erasure of what was removed.
 
 use std::time::Duration;
 
