@@ -56,6 +56,14 @@ impl MinimumRole for AtLeastAgent {
     const ROLE: Role = Role::Agent;
 }
 
+/// Requires at least a member, a person who decides in their own name.
+#[derive(Clone, Copy, Debug)]
+pub struct AtLeastMember;
+
+impl MinimumRole for AtLeastMember {
+    const ROLE: Role = Role::Member;
+}
+
 /// Requires at least a curator, which decides on behalf of people.
 #[derive(Clone, Copy, Debug)]
 pub struct AtLeastCurator;

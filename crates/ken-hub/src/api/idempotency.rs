@@ -27,7 +27,7 @@ use ken_remote::wire::PUSH_BYTES_MAX;
 use super::AppState;
 use super::body::received_body;
 use super::caller::authenticate;
-use super::knowledge::SEARCH_ROUTE;
+use super::knowledge::{EVERYWHERE_ROUTE, SEARCH_ROUTE};
 use super::problem::{Kind, MEDIA_TYPE, Problem, UncertainOutcome};
 use crate::database::{OrganizationTx, millis};
 use crate::identity::AuthenticatedCaller;
@@ -61,7 +61,7 @@ const ROW_BYTES: usize = 256;
 const CLEARED_ROWS_MAX: i64 = 64;
 
 /// Posts that only read.
-pub(super) const READ_ROUTES: [&str; 1] = [SEARCH_ROUTE];
+pub(super) const READ_ROUTES: [&str; 2] = [SEARCH_ROUTE, EVERYWHERE_ROUTE];
 
 /// Response extension: the response contains a secret and must not be stored.
 #[derive(Clone, Copy, Debug)]

@@ -20,6 +20,7 @@ mod pages;
 pub mod problem;
 pub(crate) mod refusals;
 mod removed_workspaces;
+mod schemas;
 mod state;
 mod tokens;
 mod workspaces;
@@ -37,6 +38,7 @@ use serde_json::{Value, json};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+pub(crate) use knowledge::everywhere_json;
 use problem::{Kind, Problem};
 pub use state::AppState;
 

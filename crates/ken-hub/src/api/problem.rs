@@ -289,7 +289,7 @@ impl Problem {
     }
 
     /// Returns the JSON body.
-    pub(super) fn to_json(&self) -> Value {
+    pub(crate) fn to_json(&self) -> Value {
         let status = self.kind.status().as_u16();
         let mut members = json!({
             "type": format!("/problems/{}", self.kind.slug()),

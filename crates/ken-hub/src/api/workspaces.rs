@@ -22,6 +22,7 @@ use super::page::{ListPage, PageParams};
 use super::problem::{Kind, Problem};
 use crate::database::audit::AuditAction;
 use crate::database::{HubName, HubNameError, NameTaken, WorkspaceRow};
+use crate::service;
 
 /// A workspace.
 #[derive(Debug, Serialize, ToSchema)]
@@ -101,24 +102,9 @@ async fn list_workspaces(
     let after = after.map_err(|error| Problem::new(Kind::Malformed, error.to_string()))?;
     // One more than the limit shows whether there is a next page.
     let fetched_max = paging.limit + 1;
-    let organization = access.caller.organization;
-    let mut tx = app.database.begin_organization(organization).await?;
-    let rows = match &access.caller.workspaces {
-        None => tx.workspaces(after.as_ref(), fetched_max).await?,
-        // A restricted token names its workspaces by id, while pages are sorted by name: load all
-        // of its rows and cut the page here.
-        Some(ids) => {
-            let mut rows = Vec::with_capacity(ids.len());
-            for id in ids {
-                rows.extend(tx.workspace(&id.0.to_string()).await?);
-            }
-            rows.retain(|row| after.as_ref().is_none_or(|after| row.name > *after));
-            rows.sort_by(|a, b| a.name.cmp(&b.name));
-            rows.truncate(fetched_max as usize);
-            rows
-        }
-    };
-    tx.commit().await?;
+    let listed =
+        service::list_workspaces(&app.database, &access.caller, after.as_ref(), fetched_max);
+    let rows = listed.await?;
     let page = ListPage::from_items(rows, paging.limit, |row| row.name.to_string());
     Ok(Json(page.map(|row| WorkspaceResponse::from_row(&row))))
 }

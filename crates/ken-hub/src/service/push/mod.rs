@@ -5,10 +5,13 @@ mod growth;
 mod screening;
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
+use ken_core::decide::Draft;
 use ken_core::decide::retracted_claims::RetractedClaims;
 use ken_core::ledger::event::{Event, EventBlanked, EventBody, Proposed, RecordedEvent};
 use ken_core::trust::authority::{changed_content, content_protection};
+use ken_core::values::actor::Actor;
 use ken_core::values::id::{EntryId, EventId};
 use ken_core::values::kind::Memory;
 use ken_remote::wire::{EventVerdict, LogCursor, PushVerdict};
@@ -22,7 +25,7 @@ use crate::identity::AuthenticatedCaller;
 use crate::ids::{Role, WorkspaceId};
 use crate::store::{AppendReceipt, CopyOutcome, FastAppendOptions, are_self_contained};
 pub use growth::{CITATIONS_MAX, ENTRY_EVENTS_MAX};
-use screening::{PushContext, PushDecision, StoredCopies, decide_line};
+use screening::{PushContext, PushDecision, StoredCopies, decide_line, screen_event};
 
 pub use screening::{PushRefusal, Pusher, ScanVerdict, ScreenedLine, screen_lines};
 
@@ -63,7 +66,8 @@ pub async fn add_decision(
     }
     let mut session =
         WorkspaceSession::begin_push(database, services, caller, workspace, &lines).await?;
-    let outcome = append_push(&mut session, lines).await?;
+    let act = AuditAction::EventsPushed;
+    let outcome = append_push(&mut session, lines, act).await?;
     session.commit().await?;
     Ok(outcome)
 }
@@ -73,6 +77,7 @@ pub async fn add_decision(
 async fn append_push(
     session: &mut WorkspaceSession,
     mut lines: Vec<ScreenedLine>,
+    act: AuditAction,
 ) -> Result<PushOutcome, ServiceError> {
     session.require_role(Role::Agent, "pushing events")?;
     if lines.is_empty() {
@@ -93,7 +98,7 @@ async fn append_push(
         }
         batch.add_decision(decision);
     }
-    session.audit_push(&batch).await?;
+    session.audit_push(&batch, act).await?;
     if batch.admitted.is_empty() && batch.quarantined.is_empty() {
         let cursor = session.tx.log_end().await?;
         return Ok(batch.into_outcome(cursor));
@@ -114,6 +119,36 @@ async fn append_push(
         None => session.tx.log_end().await?,
     };
     Ok(batch.into_outcome(cursor))
+}
+
+/// Writes drafts in the name of `by` as if the caller had pushed them: the rules about pushed
+/// events decide, and all drafts are admitted or none.
+///
+/// An event that has to wait for a curator is quarantined, as a pushed one is.
+pub(in crate::service) async fn submit_drafts(
+    session: &mut WorkspaceSession,
+    drafts: Vec<Draft>,
+    by: &Actor,
+) -> Result<PushOutcome, ServiceError> {
+    session.lock().await?;
+    let seen = session.latest_clock().await?;
+    let drafts = drafts.into_iter().map(|draft| (None, draft)).collect();
+    let batch = session.stamp_drafts(drafts, by, seen)?;
+    let pusher = Pusher::new(&session.caller, session.now);
+    let guard = Arc::clone(&session.services.guard);
+    let screened = batch
+        .into_iter()
+        .map(|copy| screen_event(&guard, copy, &pusher));
+    let act = AuditAction::EventsRecorded;
+    let outcome = append_push(session, screened.collect(), act).await?;
+    session.workspace = None;
+    let mut answers = outcome.answers.iter();
+    if let Some(refused) = answers.find(|it| it.verdict == PushVerdict::Refused) {
+        // The error rolls back the events that were admitted.
+        let reason = refused.reason.clone().unwrap_or_default();
+        return Err(ServiceError::SubmissionRefused(reason));
+    }
+    Ok(outcome)
 }
 
 /// Appends lines that can be decided without any stored state. Returns `None`, without having
@@ -349,7 +384,7 @@ impl WorkspaceSession {
     }
 
     /// Adds one record per outcome of a push to the audit log.
-    async fn audit_push(&mut self, batch: &PushPlan) -> Result<(), ServiceError> {
+    async fn audit_push(&mut self, batch: &PushPlan, act: AuditAction) -> Result<(), ServiceError> {
         let admitted = batch.admitted.iter().map(|(_, copy)| &copy.event);
         let quarantined = batch.quarantined.iter().map(|(_, copy, _)| &copy.event);
         let refused = batch.refused.iter().take(REFUSED_AUDITED_MAX);
@@ -361,7 +396,6 @@ impl WorkspaceSession {
             if events.is_empty() {
                 continue;
             }
-            let act = AuditAction::EventsPushed;
             let record = NewAuditRecord::new((&self.caller).into(), act, &events.to_string());
             let record = record.with_events(events).with_outcome(outcome);
             self.tx.add_audit_record(record).await?;

@@ -192,13 +192,16 @@ pub fn screen_lines<'a>(
     pusher: &Pusher,
 ) -> Vec<ScreenedLine> {
     let screen = |line: &str| match RecordedEvent::parse(line.as_bytes()) {
-        Ok(copy) => {
-            let verdict = scan_event(guard, &copy, pusher);
-            ScreenedLine::Event(Box::new(copy), verdict)
-        }
+        Ok(copy) => screen_event(guard, copy, pusher),
         Err(error) => ScreenedLine::Unreadable(format!("not a valid event: {error}")),
     };
     lines.map(screen).collect()
+}
+
+/// Scans an event as if the pusher had sent its line.
+pub(super) fn screen_event(guard: &Guard, copy: RecordedEvent, pusher: &Pusher) -> ScreenedLine {
+    let verdict = scan_event(guard, &copy, pusher);
+    ScreenedLine::Event(Box::new(copy), verdict)
 }
 
 fn scan_event(guard: &Guard, copy: &RecordedEvent, pusher: &Pusher) -> ScanVerdict {
