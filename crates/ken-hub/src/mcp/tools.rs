@@ -17,8 +17,8 @@ use super::{HubToolCall, json_reply};
 use crate::api::everywhere_json;
 use crate::service::parse::{self, RawClaimFields, RawEditFields};
 use crate::service::{
-    self, AddEntryRequest, BriefingRequest, ChangeOutcome, EntryReader, EverywhereResult,
-    HubSearchRequest, RecordOutcome, SelectionLimits, ServiceError, served_by,
+    self, AddEntryRequest, BriefingRequest, EntryReader, EverywhereResult, HubSearchRequest,
+    RecordOutcome, SelectionLimits, ServiceError, VerbOutcome, served_by,
 };
 
 /// Prefix of an entry's URI.
@@ -240,7 +240,7 @@ pub(super) async fn cite(
     Ok(change_reply(&changed, ask.format))
 }
 
-fn change_reply(changed: &ChangeOutcome, format: ReplyFormat) -> ToolReply {
+fn change_reply(changed: &VerbOutcome, format: ReplyFormat) -> ToolReply {
     let id = changed.entries.first().expect("a change is about an entry");
     let view = ChangeJson::new(*id, changed.waits_for());
     match format {

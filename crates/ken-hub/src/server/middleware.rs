@@ -49,8 +49,8 @@ pub(super) fn with_middleware(router: Router, app: AppState) -> Router {
         .layer(CompressionLayer::new())
 }
 
-/// Names the encoding of a body as the decompression layer expects it: codings are case-insensitive,
-/// and `identity` means none (RFC 9110, 8.4).
+/// Names the encoding of a body as the decompression layer expects it: codings are
+/// case-insensitive, and `identity` means none (RFC 9110, 8.4).
 async fn normalize_content_encoding(mut request: Request) -> Request {
     let headers = request.headers_mut();
     let mut values = headers.get_all(CONTENT_ENCODING).iter();

@@ -71,7 +71,7 @@ pub use search_everywhere::{
 pub use session::{ServiceContext, WorkspaceSession};
 pub(crate) use verbs::list_workspaces;
 pub use verbs::{
-    ChangeOutcome, EditRequest, RevokeRequest, RevokedWorkspace, cite_entry, confirm_entry,
+    EditRequest, RevokeRequest, RevokedWorkspace, VerbOutcome, cite_entry, confirm_entry,
     edit_entry, redact_event, resolve_contradiction, retract_entry, revoke_everywhere,
     revoke_source,
 };

@@ -32,7 +32,7 @@ const WORKSPACES_PAGE: u32 = 200;
 
 /// Result of a verb.
 #[derive(Clone, Debug)]
-pub struct ChangeOutcome {
+pub struct VerbOutcome {
     /// The entries that the events are about; empty for a revocation.
     pub entries: Vec<EntryId>,
     /// One verdict per event: admitted, or quarantined until a curator decides.
@@ -41,7 +41,7 @@ pub struct ChangeOutcome {
     pub log_changed: bool,
 }
 
-impl ChangeOutcome {
+impl VerbOutcome {
     fn new(entries: Vec<EntryId>, outcome: PushOutcome) -> Self {
         Self {
             entries,
@@ -79,7 +79,7 @@ pub struct RevokeRequest {
 #[derive(Debug)]
 pub struct RevokedWorkspace {
     pub workspace: WorkspaceRow,
-    pub result: Result<ChangeOutcome, ServiceError>,
+    pub result: Result<VerbOutcome, ServiceError>,
 }
 
 /// Confirms an entry on the date `on`; today by default.
@@ -87,7 +87,7 @@ pub async fn confirm_entry(
     session: &mut WorkspaceSession,
     wanted: &str,
     on: Option<Date>,
-) -> Result<ChangeOutcome, ServiceError> {
+) -> Result<VerbOutcome, ServiceError> {
     let by = session.caller.actor.clone();
     let on = on.unwrap_or_else(|| session.now.date());
     session
@@ -103,7 +103,7 @@ pub async fn edit_entry(
     wanted: &str,
     edit: EditRequest,
     by: &Actor,
-) -> Result<ChangeOutcome, ServiceError> {
+) -> Result<VerbOutcome, ServiceError> {
     let mut changes = edit.changes;
     session
         .change_entry(wanted, by, |entry| {
@@ -124,7 +124,7 @@ pub async fn cite_entry(
     wanted: &str,
     cites: Vec<CitationSource>,
     by: &Actor,
-) -> Result<ChangeOutcome, ServiceError> {
+) -> Result<VerbOutcome, ServiceError> {
     if cites.is_empty() {
         return Err(Refusal::ProvenanceRequired.into());
     }
@@ -143,7 +143,7 @@ pub async fn retract_entry(
     wanted: &str,
     reason: RetractReason,
     note: Option<Note>,
-) -> Result<ChangeOutcome, ServiceError> {
+) -> Result<VerbOutcome, ServiceError> {
     let by = session.caller.actor.clone();
     session
         .change_entry(wanted, &by, |entry| {
@@ -158,7 +158,7 @@ pub async fn redact_event(
     session: &mut WorkspaceSession,
     id: EventId,
     reason: BlankReason,
-) -> Result<ChangeOutcome, ServiceError> {
+) -> Result<VerbOutcome, ServiceError> {
     session.lock().await?;
     let target = session.tx.event(id).await?;
     let target = target.ok_or_else(|| ServiceError::NotFound {
@@ -169,7 +169,7 @@ pub async fn redact_event(
     let draft = decide::redact(&target, &by, reason)?;
     let entries = target.event.entries().collect();
     let outcome = submit_drafts(session, vec![draft], &by).await?;
-    Ok(ChangeOutcome::new(entries, outcome))
+    Ok(VerbOutcome::new(entries, outcome))
 }
 
 /// Resolves a contradiction between two entries.
@@ -177,7 +177,7 @@ pub async fn resolve_contradiction(
     session: &mut WorkspaceSession,
     (one, other): (&str, &str),
     how: impl FnOnce(EntryId, EntryId) -> Result<ContradictionResolution, ServiceError>,
-) -> Result<ChangeOutcome, ServiceError> {
+) -> Result<VerbOutcome, ServiceError> {
     session.lock().await?;
     let (one, other) = (session.find(one).await?, session.find(other).await?);
     session.ensure_visible(&one)?;
@@ -187,14 +187,14 @@ pub async fn resolve_contradiction(
     let how = how(one.id, other.id)?;
     let drafts = decide::resolve_contradiction(&one, &other, how, &workspace, &by)?;
     let outcome = submit_drafts(session, drafts, &by).await?;
-    Ok(ChangeOutcome::new(vec![one.id, other.id], outcome))
+    Ok(VerbOutcome::new(vec![one.id, other.id], outcome))
 }
 
 /// Revokes an author or origin in one workspace, or ends that.
 pub async fn revoke_source(
     session: &mut WorkspaceSession,
     request: &RevokeRequest,
-) -> Result<ChangeOutcome, ServiceError> {
+) -> Result<VerbOutcome, ServiceError> {
     session.lock().await?;
     let source = &request.source;
     let earlier = session.tx.events_of_type::<OriginRevoked>(None).await?;
@@ -207,7 +207,7 @@ pub async fn revoke_source(
     let by = session.caller.actor.clone();
     let draft = decide::revoke(&workspace, source.clone(), request.state, earlier, &by)?;
     let outcome = submit_drafts(session, vec![draft], &by).await?;
-    Ok(ChangeOutcome::new(Vec::new(), outcome))
+    Ok(VerbOutcome::new(Vec::new(), outcome))
 }
 
 /// Revokes an author or origin in every workspace that the caller may enter, or ends that.
@@ -246,7 +246,7 @@ async fn revoke_in(
     caller: &AuthenticatedCaller,
     workspace: &WorkspaceRow,
     request: &RevokeRequest,
-) -> Result<ChangeOutcome, ServiceError> {
+) -> Result<VerbOutcome, ServiceError> {
     let begun = WorkspaceSession::begin(database, services, caller.clone(), workspace.id);
     let mut session = begun.await?;
     let outcome = revoke_source(&mut session, request).await?;
@@ -288,7 +288,7 @@ impl WorkspaceSession {
         wanted: &str,
         by: &Actor,
         decide: impl FnOnce(&Entry) -> Result<Vec<Draft>, Refusal>,
-    ) -> Result<ChangeOutcome, ServiceError> {
+    ) -> Result<VerbOutcome, ServiceError> {
         self.ensure_may_write_as(by)?;
         self.lock().await?;
         let entry = self.find(wanted).await?;
@@ -298,6 +298,6 @@ impl WorkspaceSession {
             return Err(ServiceError::Quarantined(entry.id));
         }
         let outcome = submit_drafts(self, decide(&entry)?, by).await?;
-        Ok(ChangeOutcome::new(vec![entry.id], outcome))
+        Ok(VerbOutcome::new(vec![entry.id], outcome))
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! A verb writes events of a type, and the rules about pushed events of that type decide over every
 //! protocol. So a row names the event type, and the expected answer is that of
-//! [`push_matrix`](crate::push_matrix). The verbs come from the OpenAPI document and from the list of
-//! tools: one without a row fails the test.
+//! [`push_matrix`](crate::push_matrix). The verbs come from the OpenAPI document and from the list
+//! of tools: one without a row fails the test.
 
 use std::collections::BTreeSet;
 

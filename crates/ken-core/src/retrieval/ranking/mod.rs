@@ -140,8 +140,8 @@ impl SearchCandidate {
     /// Returns a relevance that does not depend on the other entries of its ledger: coverage and
     /// cosine, blended with the weight `blend` of the cosine.
     ///
-    /// [`Self::relevance`] is scaled over all entries of a ledger, so the best candidate of a ledger
-    /// has about 1 even if it hardly matches. Candidates of several ledgers are compared by this.
+    /// [`Self::relevance`] is scaled over all entries of a ledger, so its best candidate has about 1
+    /// even if it hardly matches. Candidates of several ledgers are compared by this.
     pub fn absolute_relevance(&self, blend: f64) -> f64 {
         let by_words = self.coverage.clamp(0.0, 1.0);
         let by_meaning = self.cosine.clamp(0.0, 1.0);

@@ -28,7 +28,7 @@ use crate::database::HubName;
 use crate::ids::WorkspaceId;
 use crate::service::parse::{self, RawEditFields};
 use crate::service::{
-    self, ChangeOutcome, RevokeRequest, RevokedWorkspace, ServiceError, WorkspaceSession,
+    self, RevokeRequest, RevokedWorkspace, ServiceError, VerbOutcome, WorkspaceSession,
 };
 
 /// Result of a verb, `ken.change.v1`.
@@ -555,7 +555,7 @@ async fn commit_change(
     app: &AppState,
     session: WorkspaceSession,
     workspace: WorkspaceId,
-    changed: ChangeOutcome,
+    changed: VerbOutcome,
 ) -> Result<(StatusCode, Json<ChangeResponse>), Problem> {
     session.commit().await?;
     if changed.log_changed {
