@@ -3,7 +3,7 @@
 use ken_core::ledger::event::{Confirmed, ContradictionFlagged, EventBody, Origin, Provenance};
 use ken_core::values::id::EntryId;
 use ken_core::values::kind::EntryKind;
-use ken_hub::ids::Role;
+use ken_hub::ids::{Role, WorkspaceId};
 use ken_testkit::build::EventWriter;
 use serde_json::{Value, json};
 
@@ -186,7 +186,7 @@ fn second_workspace(hub: &ApiHubEnvironment, name: &str) -> TenantFixture {
     let id = made.json()["id"].as_str().expect("an id").parse();
     TenantFixture {
         name: name.to_owned(),
-        workspace: ken_hub::ids::WorkspaceId(id.expect("a uuid")),
+        workspace: WorkspaceId(id.expect("a uuid")),
         ..hub.acme.clone()
     }
 }
@@ -388,29 +388,7 @@ fn one_search_finds_the_best_of_all_workspaces_and_names_them() {
     let ids = hit_ids(&told);
     let id = both.event.entries().next().expect("an entry").to_string();
     assert_eq!(ids.iter().filter(|it| **it == id).count(), 1, "{told}");
-    // Named workspaces, and those of a restricted token.
-    let mut named = question.clone();
-    named["workspaces"] = json!(["second"]);
-    let told = ask(&hub.acme.reader, &named).json();
-    assert_eq!(told["searched"], json!(["second"]), "{told}");
-    named["workspaces"] = json!(["vault"]);
-    let foreign = ask(&hub.acme.reader, &named);
-    named["workspaces"] = json!(["nowhere"]);
-    assert_eq!(ask(&hub.acme.reader, &named).body, foreign.body);
-    foreign.problem("not-found");
-    let workspaces = Some(vec![second.workspace]);
-    let made = create_token(
-        &hub.app,
-        hub.acme.organization,
-        Role::Reader,
-        workspaces,
-        None,
-    );
-    let (_, narrow) = hub.runtime.block_on(made);
-    let told = ask(narrow.reveal(), &question).json();
-    assert_eq!(told["searched"], json!(["second"]), "{told}");
-    named["workspaces"] = json!(["shop"]);
-    ask(narrow.reveal(), &named).problem("not-found");
+    check_named_workspaces(&hub, second.workspace, &question);
     // Over MCP, with the workspace of each hit.
     let asked = json!({"query": "retry a failed card payment", "all_workspaces": true});
     let told = call_tool(&hub, &hub.acme.agent, "ken_search", &asked);
@@ -424,6 +402,33 @@ fn one_search_finds_the_best_of_all_workspaces_and_names_them() {
     let path = format!("/v1/workspaces/second/entries/{}/feedback", rated[0]);
     let told = hub.post(&path, &hub.acme.agent, r#"{"helpful":true}"#);
     assert_eq!(told.status, 200, "{}", told.text());
+}
+
+/// Checks searches in named workspaces, and those with a token of the workspace `second`.
+fn check_named_workspaces(hub: &ApiHubEnvironment, second: WorkspaceId, question: &Value) {
+    let ask = |token: &str, body: &Value| hub.post("/v1/search", token, &body.to_string());
+    let mut named = question.clone();
+    named["workspaces"] = json!(["second"]);
+    let told = ask(&hub.acme.reader, &named).json();
+    assert_eq!(told["searched"], json!(["second"]), "{told}");
+    named["workspaces"] = json!(["vault"]);
+    let foreign = ask(&hub.acme.reader, &named);
+    named["workspaces"] = json!(["nowhere"]);
+    assert_eq!(ask(&hub.acme.reader, &named).body, foreign.body);
+    foreign.problem("not-found");
+    let workspaces = Some(vec![second]);
+    let made = create_token(
+        &hub.app,
+        hub.acme.organization,
+        Role::Reader,
+        workspaces,
+        None,
+    );
+    let (_, narrow) = hub.runtime.block_on(made);
+    let told = ask(narrow.reveal(), question).json();
+    assert_eq!(told["searched"], json!(["second"]), "{told}");
+    named["workspaces"] = json!(["shop"]);
+    ask(narrow.reveal(), &named).problem("not-found");
 }
 
 fn named_in(question: &Value, workspace: &str) -> Value {

@@ -206,7 +206,7 @@ fn a_removed_workspace_is_missing_until_it_is_restored_with_all_it_had() {
     let world = StoreTestEnvironment::new();
     let workspace = world.workspace("shop");
     let (_, proposal) = EventWriter::new(1).propose("Charge only once");
-    workspace.wait(workspace.append(vec![proposal.clone()]));
+    workspace.wait(workspace.append(vec![proposal]));
     let (database, organization) = (&world.database, world.organization);
     let find = |name: &str| -> Option<WorkspaceRow> {
         world.runtime.block_on(async {
