@@ -1,7 +1,7 @@
 //! Definitions of the tools: names, descriptions, schemas and hints, in a fixed order.
 //!
 //! A model reads all of it on every turn. A test limits the total to 1,500 tokens in a repository,
-//! where an agent edits with the command line, and to 1,800 at a hub.
+//! where an agent edits with the command line, and to 2,000 at a hub.
 
 use std::sync::Arc;
 

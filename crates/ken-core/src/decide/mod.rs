@@ -149,7 +149,7 @@ pub enum Refusal {
         "{0} cannot be promoted: only this project has it; global scope requires at least {PROJECTS_MIN} projects"
     )]
     OneProject(EntryId),
-    #[error("{by} wrote {entry}; another person must approve it")]
+    #[error("{by} wrote or recorded {entry}; another person must decide about it")]
     OwnContent { entry: EntryId, by: Actor },
     #[error("{0} is not pending approval")]
     NotPending(EntryId),

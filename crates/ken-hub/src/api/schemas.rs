@@ -18,12 +18,13 @@ pub(super) fn add_members(document: &mut Value) {
         "kind": {"type": "string", "enum": EntryKind::ALL.map(EntryKind::name)},
         "memory": {"type": "string", "enum": Memory::ALL.map(Memory::name)},
         "statement": {"type": "string"},
-        "content": {"$ref": "#/components/schemas/EntryContent"},
+        "content": {"anyOf": [{"$ref": "#/components/schemas/EntryContent"}, {"type": "null"}],
+            "description": "Null if its proposal was redacted."},
         "status": {"type": "object", "required": ["value"], "properties": {
             "value": {"type": "string", "enum": EntryStatus::ALL.map(EntryStatus::name)}}},
         "scope": {"type": "object", "required": ["value"], "properties": {
             "value": {"type": "string", "enum": ["thread", "workspace", "global"]}}},
-        "created": {"type": "object", "description": "Author, time and origin of the proposal."},
+        "created": {"type": ["object", "null"], "description": "Author, time and origin of the proposal."},
         "confirmation": {"type": "object", "description": "Confirmations by people and runs."},
         "citations": {"type": "array", "items": {"$ref": "#/components/schemas/Citation"}},
         "quarantine": {"type": "array", "items": {"type": "string"}, "description": "Events that keep it hidden."},

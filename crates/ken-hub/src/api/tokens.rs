@@ -18,8 +18,10 @@ use super::caller::{AtLeastAdmin, RequireRole};
 use super::idempotency::SecretResponse;
 use super::page::{ListPage, PageParams};
 use super::problem::{Kind, Problem};
+use crate::database::OrganizationTx;
 use crate::database::audit::AuditAction;
-use crate::identity::{TokenSecret, tokens};
+use crate::identity::tokens::TokenRecord;
+use crate::identity::{AuthenticatedCaller, TokenSecret, tokens};
 use crate::ids::{Role, WorkspaceId};
 
 /// A token without its secret.
@@ -150,7 +152,7 @@ impl From<Role> for RoleParam {
 }
 
 impl TokenResponse {
-    fn from_token(token: &tokens::TokenRecord) -> Self {
+    fn from_token(token: &TokenRecord) -> Self {
         let text = |at: Option<Timestamp>| at.map(|at| at.to_string());
         let ids = |ids: &Vec<WorkspaceId>| ids.iter().map(|id| id.0.to_string()).collect();
         Self {
@@ -218,7 +220,9 @@ async fn create_token(
     };
     let mut tx = app.database.begin_organization(caller.organization).await?;
     let max = app.settings.quotas.tokens;
+    ensure_still_valid(&mut tx, &caller).await?;
     let (token, secret) = tokens::issue(&mut tx, request, max).await?;
+    ensure_may_hold(&caller, &token)?;
     tx.audit(&caller, AuditAction::TokenCreated, &token).await?;
     // Commit before the response is built: the secret must not leave the hub for a token that a
     // failed commit would discard.
@@ -226,8 +230,31 @@ async fn create_token(
     Ok(secret_response(&token, &secret))
 }
 
+/// Refuses a caller whose own token was revoked since it authenticated.
+async fn ensure_still_valid(
+    tx: &mut OrganizationTx,
+    caller: &AuthenticatedCaller,
+) -> Result<(), Problem> {
+    if tokens::is_still_valid(tx, caller).await? {
+        return Ok(());
+    }
+    Err(Problem::new(
+        Kind::Forbidden,
+        "the token is no longer valid",
+    ))
+}
+
+/// Refuses a program the secret of a person's token: it could decide in that person's name.
+fn ensure_may_hold(caller: &AuthenticatedCaller, token: &TokenRecord) -> Result<(), Problem> {
+    if token.actor.is_human() && !caller.actor.is_human() {
+        let detail = "creating or rotating the token of a person requires a person";
+        return Err(Problem::new(Kind::Forbidden, detail));
+    }
+    Ok(())
+}
+
 /// Returns the response with a new token and its secret.
-fn secret_response(token: &tokens::TokenRecord, secret: &TokenSecret) -> Response {
+fn secret_response(token: &TokenRecord, secret: &TokenSecret) -> Response {
     let created = CreateTokenResponse {
         secret: secret.reveal().to_owned(),
         token: TokenResponse::from_token(token),
@@ -255,7 +282,9 @@ async fn rotate_token(
     let organization = access.caller.organization;
     let mut tx = app.database.begin_organization(organization).await?;
     let max = app.settings.quotas.tokens;
+    ensure_still_valid(&mut tx, &access.caller).await?;
     let rotated = tokens::rotate(&mut tx, id, overlap, max).await?;
+    ensure_may_hold(&access.caller, &rotated.new)?;
     tx.audit(&access.caller, AuditAction::TokenRotated, &rotated)
         .await?;
     tx.commit().await?;
@@ -333,6 +362,7 @@ impl From<tokens::IssueTokenError> for Problem {
             | IssueTokenError::Days
             | IssueTokenError::NoActor
             | IssueTokenError::Actor
+            | IssueTokenError::PersonName
             | IssueTokenError::RoleMismatch(_)
             | IssueTokenError::Workspaces
             | IssueTokenError::NoWorkspace(_) => Self::invalid(error.to_string()),

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::net::IpAddr;
 
-use ken_core::ledger::event::Event;
+use ken_core::ledger::event::{Event, EventBody};
 use ken_core::values::actor::Actor;
 use ken_core::values::id::{EntryId, EventId};
 use ken_core::values::time::Timestamp;
@@ -104,6 +104,10 @@ pub enum AuditAction {
     EventsPushed,
     /// The hub wrote events for a caller, through REST or MCP.
     EventsRecorded,
+    /// The hub wrote the redaction of an event for a caller.
+    EventRedacted,
+    /// The hub wrote the revocation of an author or origin for a caller, or its end.
+    SourceRevoked,
     QuarantinedEventReleased,
     QuarantinedEventDiscarded,
     EntryApproved,
@@ -177,6 +181,17 @@ pub struct AuditFilter {
 }
 
 impl AuditAction {
+    /// Returns the action of a caller for whom the hub wrote `body`.
+    pub(crate) fn of_recorded(body: &EventBody) -> Self {
+        if matches!(body, EventBody::EventBlanked(_)) {
+            Self::EventRedacted
+        } else if matches!(body, EventBody::OriginRevoked(_)) {
+            Self::SourceRevoked
+        } else {
+            Self::EventsRecorded
+        }
+    }
+
     /// Returns the action's name in the log.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -203,6 +218,8 @@ impl AuditAction {
             Self::TokenRevoked => "token.revoked",
             Self::EventsPushed => "events.pushed",
             Self::EventsRecorded => "events.recorded",
+            Self::EventRedacted => "event.redacted",
+            Self::SourceRevoked => "source.revoked",
             Self::QuarantinedEventReleased => "held.released",
             Self::QuarantinedEventDiscarded => "held.discarded",
             Self::EntryApproved => "entry.approved",

@@ -25,6 +25,9 @@ pub const DAYS_MAX: u16 = 366;
 /// Default lifetime of a token in days.
 pub const DAYS: u16 = 90;
 
+/// Signs in the name of a person with a token: those of addresses and of issuers' subjects.
+const PERSON_NAME_SIGNS: &str = "._%+-@'|=";
+
 const HOUR_MS: u64 = DAY_MS / 24;
 
 /// Default time in hours in which a rotated token stays valid beside its successor.
@@ -61,6 +64,10 @@ pub enum IssueTokenError {
     NoActor,
     #[error("the name of an actor must not contain invisible characters")]
     Actor,
+    #[error(
+        "the name of a person must consist of ASCII letters, digits and the signs {PERSON_NAME_SIGNS}, so that none looks like another"
+    )]
+    PersonName,
     #[error(transparent)]
     RoleMismatch(#[from] RoleMismatch),
     #[error("name 1 to {WORKSPACES_MAX} workspaces, or none for access to all workspaces")]
@@ -228,6 +235,7 @@ pub async fn issue(
         None => None,
         Some(named) => Some(resolve_workspaces(tx, &named).await?),
     };
+    lock(tx).await?;
     let now = tx.now();
     QuotaExceeded::check("tokens", count_live(tx, now).await? + 1, max)?;
     let token = TokenRecord {
@@ -272,6 +280,7 @@ pub async fn rotate(
     if overlap_hours > OVERLAP_HOURS_MAX {
         return Err(RotateTokenError::Overlap);
     }
+    lock(tx).await?;
     let now = tx.now();
     let old = find(tx, id).await?.ok_or(RotateTokenError::NoToken)?;
     if !old.is_live(now) {
@@ -324,6 +333,10 @@ fn resolve_actor(named: Option<Actor>, name: &str, role: Role) -> Result<Actor, 
     // A name that cannot be told from another by its looks would be somebody else.
     if Actor::from_subject(actor.role(), actor.name()).is_err() {
         return Err(IssueTokenError::Actor);
+    }
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || PERSON_NAME_SIGNS.contains(c);
+    if actor.is_human() && !actor.name().chars().all(is_plain) {
+        return Err(IssueTokenError::PersonName);
     }
     Ok(actor)
 }
@@ -428,6 +441,30 @@ async fn find(tx: &mut OrganizationTx, id: Uuid) -> Result<Option<TokenRecord>, 
     Ok(row.and_then(token_from_row))
 }
 
+/// Lets changes of an organization's tokens happen one after the other, until the transaction ends:
+/// a token that is issued while its actor's tokens are revoked would stay.
+async fn lock(tx: &mut OrganizationTx) -> Result<(), IdentityError> {
+    sqlx::query("SELECT pg_advisory_xact_lock(uuid_hash_extended($1, 14))")
+        .bind(tx.id().0)
+        .execute(tx.connection())
+        .await?;
+    Ok(())
+}
+
+/// Returns whether the token that a caller authenticated with is still valid, with changes of
+/// tokens locked. An issuer's access token has no row.
+pub async fn is_still_valid(
+    tx: &mut OrganizationTx,
+    caller: &AuthenticatedCaller,
+) -> Result<bool, IdentityError> {
+    lock(tx).await?;
+    let Some(id) = caller.token else {
+        return Ok(true);
+    };
+    let now = tx.now();
+    Ok(find(tx, id).await?.is_some_and(|it| it.is_live(now)))
+}
+
 /// Lets a token expire at `end`, unless it expires earlier.
 async fn expire_at(
     tx: &mut OrganizationTx,
@@ -452,6 +489,7 @@ pub async fn revoke_actor(
     actor: &Actor,
     now: Timestamp,
 ) -> Result<Vec<TokenRecord>, IdentityError> {
+    lock(tx).await?;
     let rows: Vec<TokenRow> = sqlx::query_as(sqlx::AssertSqlSafe(format!(
         "UPDATE ken.tokens SET revoked_at = $3 WHERE organization_id = $1 AND actor = $2
              AND revoked_at IS NULL AND (expires_at IS NULL OR $3 < expires_at)

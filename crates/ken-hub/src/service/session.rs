@@ -127,10 +127,12 @@ impl WorkspaceSession {
     }
 
     /// Returns whether the caller may act in `agent`'s name: as itself, as an agent below it
-    /// (`agent:bot/reviewer`), as its own MCP client, or as any agent if the caller is a curator.
+    /// (`agent:bot/reviewer`), as its own MCP client, or, as a curator, as
+    /// any agent but another person's client.
     pub(super) fn may_act_as(&self, agent: &Actor) -> bool {
         let actor = &self.caller.actor;
-        self.caller.role >= Role::Curator || actor.covers(agent) || agent.is_client_of(actor)
+        let is_any = self.caller.role >= Role::Curator && !agent.is_client();
+        is_any || actor.covers(agent) || agent.is_client_of(actor)
     }
 
     /// Refuses to read or record findings for another agent, unless the caller opened that agent's
@@ -147,6 +149,10 @@ impl WorkspaceSession {
         }
         let what = "reading or reporting for another agent outside a run that you opened";
         self.require_role(Role::Agent, what)?;
+        // Nobody reports for another person, nor for the person's MCP client.
+        if reader.agent.is_human() || reader.agent.is_client() {
+            return Err(ServiceError::NotPermittedForAgent { what });
+        }
         let run = match &reader.run {
             Some(id) => self.load_open_run(id).await?,
             None => None,

@@ -19,6 +19,7 @@ use ken_core::values::time::Date;
 use ken_remote::name::HubName;
 use ken_remote::wire::{EventVerdict, PushVerdict};
 
+use super::promotion::ensure_artifact_matches;
 use super::push::submit_drafts;
 use super::{PushOutcome, ServiceContext, ServiceError, WorkspaceSession};
 use crate::database::{HubDatabase, WorkspaceRow};
@@ -82,14 +83,25 @@ pub struct RevokedWorkspace {
     pub result: Result<VerbOutcome, ServiceError>,
 }
 
-/// Confirms an entry on the date `on`; today by default.
+/// Confirms an entry on the date `on`; today by default. `artifact` is the digest of the text that
+/// the person read: an agent may edit the entry between reading and confirming.
 pub async fn confirm_entry(
     session: &mut WorkspaceSession,
     wanted: &str,
     on: Option<Date>,
+    artifact: Option<&str>,
 ) -> Result<VerbOutcome, ServiceError> {
     let by = session.caller.actor.clone();
-    let on = on.unwrap_or_else(|| session.now.date());
+    let today = session.now.date();
+    let on = on.unwrap_or(today);
+    if today < on {
+        let detail = "a confirmation cannot be in the future";
+        return Err(ServiceError::InvalidRequest(detail.to_owned()));
+    }
+    if let Some(artifact) = artifact {
+        session.lock().await?;
+        ensure_artifact_matches(&session.find(wanted).await?, artifact)?;
+    }
     session
         .change_entry(wanted, &by, |entry| {
             Ok(vec![decide::confirm(entry, &by, on)?])

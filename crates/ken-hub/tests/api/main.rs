@@ -8,6 +8,7 @@ mod availability;
 mod canaries;
 mod decisions;
 mod events;
+mod four_eyes;
 mod hostile;
 mod hub;
 mod matrix;

@@ -351,6 +351,11 @@ fn organization_operations() -> BTreeMap<&'static str, Option<Value>> {
             Some(json!({"role": "reader", "actor": "agent:new", "name": "n"})),
         ),
         ("revoke_token", None),
+        ("rotate_token", Some(json!({}))),
+        ("revoke_tokens", Some(json!({"actor": "agent:canary"}))),
+        ("list_removed_workspaces", None),
+        ("restore_workspace", Some(json!({}))),
+        ("purge_workspace", Some(json!({}))),
         ("list_audit", None),
         (
             "search_everywhere",
@@ -417,6 +422,7 @@ fn every_operation_keeps_to_the_workspaces_of_its_token() {
             (narrow, &of_shop[..]),
         ] {
             let path = operation.path.replace("{token}", &hub.other.admin_id);
+            let path = path.replace("{removed}", &vault.to_string());
             let bearer = bearer(token);
             let mut headers = vec![("authorization", bearer.as_str())];
             headers.extend(body.as_ref().map(|_| ("content-type", "application/json")));

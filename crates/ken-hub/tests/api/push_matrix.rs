@@ -149,7 +149,7 @@ fn body(name: &str, by: &str, at: &Targets) -> Value {
         "retrieval.missed" => json!({"query": "refunds", "top_milli": 1}),
         "friction.recorded" => json!({"friction": "redo", "context": {}}),
         "approval.granted" => {
-            json!({"entry": entry, "artifact": "b3:00", "covers": [at.own_event.to_string()]})
+            json!({"entry": entry, "artifact": "b3:00", "covers": ["01JCPQ3W6M7Y2K8T4D5F6G7H8J"]})
         }
         "origin.revoked" => json!({"source": "peer:nobody", "state": "on", "replaces": []}),
         "config.changed" => json!({"key": "decay/runs", "value": 10, "replaces": []}),

@@ -304,7 +304,7 @@ fn a_persons_reader_token_reads_and_is_shown_the_reading_tools_only() {
     let (failed, said) = call_tool(&hub, "/mcp/shop", &rita, &[], "ken_add", &claim);
     assert!(failed && said.contains("role"), "{said}");
     let mel = hub.token(Role::Member, "human:mel@example.org", None);
-    assert_eq!(names(&mel).len(), 5);
+    assert_eq!(names(&mel).len(), 7);
     let (failed, said) = call_tool(&hub, "/mcp/shop", &mel, &[], "ken_add", &claim);
     assert!(!failed, "{said}");
 }

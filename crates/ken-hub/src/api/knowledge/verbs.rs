@@ -66,6 +66,11 @@ pub(super) struct ConfirmBody {
     #[serde(default)]
     #[schema(nullable = false, format = "date")]
     on: Option<String>,
+    /// Digest of the text that you read, `artifact` of the entry. If the entry has another text by
+    /// now, nothing is confirmed.
+    #[serde(default)]
+    #[schema(nullable = false, max_length = 128)]
+    artifact: Option<String>,
 }
 
 /// Changes of an entry. A field that is absent stays; an empty text or list clears the field.
@@ -339,7 +344,8 @@ async fn confirm_entry(
     let on = parse_optional("on", body.on.as_deref())?;
     let workspace = access.workspace;
     let mut session = open_session(&app, access).await?;
-    let changed = service::confirm_entry(&mut session, &wanted, on).await?;
+    let changed =
+        service::confirm_entry(&mut session, &wanted, on, body.artifact.as_deref()).await?;
     commit_change(&app, session, workspace, changed).await
 }
 

@@ -9,7 +9,9 @@ use std::sync::Arc;
 
 use ken_core::decide::Draft;
 use ken_core::decide::retracted_claims::RetractedClaims;
-use ken_core::ledger::event::{Event, EventBlanked, EventBody, Proposed, RecordedEvent};
+use ken_core::ledger::event::{
+    ApprovalGranted, Event, EventBlanked, EventBody, Proposed, RecordedEvent,
+};
 use ken_core::trust::authority::{changed_content, content_protection};
 use ken_core::values::actor::Actor;
 use ken_core::values::id::{EntryId, EventId};
@@ -132,6 +134,9 @@ pub(in crate::service) async fn submit_drafts(
 ) -> Result<PushOutcome, ServiceError> {
     session.lock().await?;
     let seen = session.latest_clock().await?;
+    let act = drafts.first().map_or(AuditAction::EventsRecorded, |it| {
+        AuditAction::of_recorded(&it.body)
+    });
     let drafts = drafts.into_iter().map(|draft| (None, draft)).collect();
     let batch = session.stamp_drafts(drafts, by, seen)?;
     let pusher = Pusher::new(&session.caller, session.now);
@@ -139,7 +144,6 @@ pub(in crate::service) async fn submit_drafts(
     let screened = batch
         .into_iter()
         .map(|copy| screen_event(&guard, copy, &pusher));
-    let act = AuditAction::EventsRecorded;
     let outcome = append_push(session, screened.collect(), act).await?;
     session.workspace = None;
     let mut answers = outcome.answers.iter();
@@ -355,12 +359,14 @@ impl WorkspaceSession {
             let protection = content_protection(&entry);
             push_context.protections.insert(entry.id, protection);
         }
-        if pusher.role == Role::Member {
-            let redactions = events().filter_map(Event::get::<EventBlanked>);
-            let targets: Vec<EventId> = redactions.map(|it| it.event).collect();
-            let own = self.tx.events_of_actor(&targets, &pusher.actor).await?;
-            push_context.own_events.extend(own);
-        }
+        let redactions = events().filter_map(Event::get::<EventBlanked>);
+        let approvals = events().filter_map(Event::get::<ApprovalGranted>);
+        let targets = redactions.map(|it| it.event);
+        let targets: Vec<EventId> = targets
+            .chain(approvals.flat_map(|it| it.covers.clone()))
+            .collect();
+        let own = self.tx.events_of_actor(&targets, &pusher.actor).await?;
+        push_context.own_events.extend(own);
         // Agents push their own feedback only, which counts once a day.
         if pusher.role >= Role::Member {
             return Ok(push_context);
@@ -411,8 +417,20 @@ impl WorkspaceSession {
             .filter_map(|(_, copy)| copy.event.get::<EventBlanked>());
         let targets: Vec<EventId> = redactions.map(|it| it.event).collect();
         let only_redactions = targets.len() == copies.len();
+        let changes: Vec<Event> = copies
+            .iter()
+            .filter(|(_, copy)| changed_content(&copy.event).is_some())
+            .map(|(_, copy)| copy.event.clone())
+            .collect();
         self.append_all(batch, copies).await?;
         batch.grows_log = batch.log_changed && !only_redactions;
+        for change in &changes {
+            let lowered = self.draft_lower_status(change).await?;
+            let by = self.caller.actor.clone();
+            let drafts = lowered.into_iter().map(|draft| (None, draft)).collect();
+            let record = (AuditAction::EventsRecorded, &*change.id.to_string());
+            self.append_drafts(drafts, &by, record).await?;
+        }
         // Not every redaction is authorized, so the store decides which targets are redacted.
         for id in self.tx.redacted_ids(&targets).await? {
             self.tx.take_quarantined_event(id).await?;

@@ -14,7 +14,8 @@ use std::sync::Arc;
 use ken_core::decide::FEEDBACK_WEIGHT_MILLI;
 use ken_core::decide::retracted_claims::RetractedClaims;
 use ken_core::ledger::event::{
-    Cited, Event, EventBlanked, EventBody, Origin, Proposed, RecordedEvent, Revised,
+    ApprovalGranted, Cited, Event, EventBlanked, EventBody, Origin, Proposed, RecordedEvent,
+    Revised,
 };
 use ken_core::trust::authority::{
     ContentProtection, EventAuthority, added_protection, changed_content,
@@ -306,6 +307,12 @@ impl PushContext {
     fn refusal(&self, event: &Event, pusher: &Pusher) -> Option<PushRefusal> {
         if let Some(refusal) = self.content_refusal(event, pusher) {
             return Some(refusal);
+        }
+        let approved = event.get::<ApprovalGranted>();
+        let covered = approved.iter().flat_map(|it| &it.covers);
+        if pusher.is(&event.by) && covered.clone().any(|it| self.own_events.contains(it)) {
+            let reason = "you wrote or pushed what it approves; another person must approve it";
+            return Some(reason.to_owned().into());
         }
         match pusher.role {
             Role::Reader | Role::Agent => {
