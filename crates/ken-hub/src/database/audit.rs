@@ -141,7 +141,7 @@ pub struct AuditRecord {
     pub address: Option<String>,
     /// [`OUTCOME_DONE`], or the kind of refusal.
     pub outcome: String,
-    /// Ids of the events, at most [`EVENT_IDS_MAX`].
+    /// Ids of the events, at most `EVENT_IDS_MAX`.
     pub events: Vec<EventId>,
     /// Number of the events, listed or not.
     pub event_count: u64,
