@@ -27,7 +27,7 @@ use crate::wire::{
 
 /// Time limit for one request, from the first byte sent to the last received.
 const TIMEOUT: Duration = Duration::from_secs(60);
-/// Maximum attempts per request. With [`RETRY_DELAY_FIRST`] they take 7.5 seconds, in which a hub
+/// Maximum attempts per request. With `RETRY_DELAY_FIRST` they take 7.5 seconds, in which a hub
 /// can restart.
 pub const ATTEMPTS_MAX: u32 = 5;
 /// The delay before the first retry; it doubles with every retry.
