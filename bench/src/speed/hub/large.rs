@@ -54,7 +54,8 @@ pub(crate) async fn run(
     many_clients(world, report).await?;
     let mut times = Vec::new();
     for size in SIZES {
-        let questions = load(world, share.of(size), report).await?;
+        let size = share.of(size);
+        let questions = load(world, size, report).await?;
         let took = latency(world, &questions).await?;
         let bare = bare_latency(world, &questions).await?;
         report.push(

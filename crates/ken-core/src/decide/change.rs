@@ -254,12 +254,8 @@ pub fn link(from: &Entry, to: &Entry, rel: Relation) -> Result<Draft, Refusal> {
 /// Makes `by` the author of a change of content, as [`declare_origin`] does. Refuses others than
 /// people where a person wrote or verified the content.
 pub fn attribute_change(draft: Draft, entry: &Entry, by: &Actor) -> Result<Draft, Refusal> {
-    let merged = if let EventBody::Merged(data) = &draft.body {
-        data.changes.is_empty()
-    } else {
-        false
-    };
-    if !merged && changes_protected_content(content_protection(entry), by) {
+    let keeps_content = matches!(&draft.body, EventBody::Merged(data) if data.changes.is_empty());
+    if !keeps_content && changes_protected_content(content_protection(entry), by) {
         let (entry, by) = (entry.id, by.clone());
         return Err(Refusal::ProtectedContent { entry, by });
     }

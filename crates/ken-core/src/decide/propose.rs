@@ -68,8 +68,8 @@ pub fn propose(id: EventId, proposal: Proposal) -> Result<Draft, Refusal> {
     check_conditions(&proposal.content.depends_on, &[])?;
     if proposal.promoted_from.is_empty() {
         let cited = proposal.citations.iter().map(|it| it.evidence_ref.as_str());
-        let content = proposal.content.clone().into_changes();
-        check_flow(proposal.kind.memory(), cited.chain(content.texts()))?;
+        let texts = cited.chain(proposal.content.texts());
+        check_flow(proposal.kind.memory(), texts)?;
     }
     let entry = EntryId::created_by(id, proposal.kind);
     let body = EventBody::Proposed(Proposed {

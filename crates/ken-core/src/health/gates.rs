@@ -10,7 +10,7 @@ use crate::ledger::entry::Entry;
 use crate::ledger::event::{ApprovalGranted, Event};
 use crate::trust::contradiction::unresolved::Contradiction;
 use crate::values::citation::{Citation, CitationType};
-use crate::values::content::{Content, ContentChanges};
+use crate::values::content::Content;
 use crate::values::id::{EntryId, EventId};
 use crate::values::kind::Memory;
 use crate::values::time::Date;
@@ -244,8 +244,7 @@ fn episodic_source(entry: &Entry) -> Option<String> {
         return Some(id.to_string());
     }
     // The texts are searched too, so that quoting an id does not bypass the gate.
-    let content = entry.content.clone().map(Content::into_changes);
-    let texts = content.iter().flat_map(ContentChanges::texts);
+    let texts = entry.content.iter().flat_map(Content::texts);
     let cited = entry
         .citations
         .iter()

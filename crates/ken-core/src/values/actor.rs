@@ -121,6 +121,11 @@ impl Actor {
         self.role == ActorRole::Agent && person.is_some_and(|rest| rest.starts_with(':'))
     }
 
+    /// Returns whether the actor is a person or the MCP client of one: nobody else speaks for it.
+    pub fn acts_for_person(&self) -> bool {
+        self.is_human() || self.is_client()
+    }
+
     /// Returns whether the actor is a client of `person`.
     pub fn is_client_of(&self, person: &Self) -> bool {
         let rest = self.name.strip_prefix(&person.to_string());

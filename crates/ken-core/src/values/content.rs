@@ -139,15 +139,35 @@ impl ContentChanges {
 
     /// Returns the texts in which an author may name other entries.
     pub fn texts(&self) -> Vec<&str> {
-        let mut texts: Vec<&str> = self.statement.iter().map(Statement::as_str).collect();
-        texts.extend(self.body.iter().flatten().map(Body::as_str));
-        texts.extend(self.verify.iter().flatten().map(Step::as_str));
-        if let Some(Some(KindDetail::Spike(spike))) = &self.detail {
-            texts.extend([spike.question.as_str(), spike.answer.as_str()]);
-            texts.extend(spike.constraints.iter().map(Note::as_str));
-        }
-        texts
+        let body = self.body.as_ref().and_then(Option::as_ref);
+        let detail = self.detail.as_ref().and_then(Option::as_ref);
+        let verify = self.verify.as_deref().unwrap_or_default();
+        collect_texts(self.statement.as_ref(), body, verify, detail)
     }
+}
+
+impl Content {
+    /// Returns the texts in which an author may name other entries.
+    pub fn texts(&self) -> Vec<&str> {
+        let (body, detail) = (self.body.as_ref(), self.detail.as_ref());
+        collect_texts(Some(&self.statement), body, &self.verify, detail)
+    }
+}
+
+fn collect_texts<'a>(
+    statement: Option<&'a Statement>,
+    body: Option<&'a Body>,
+    verify: &'a [Step],
+    detail: Option<&'a KindDetail>,
+) -> Vec<&'a str> {
+    let mut texts: Vec<&str> = statement.map(Statement::as_str).into_iter().collect();
+    texts.extend(body.map(Body::as_str));
+    texts.extend(verify.iter().map(Step::as_str));
+    if let Some(KindDetail::Spike(spike)) = detail {
+        texts.extend([spike.question.as_str(), spike.answer.as_str()]);
+        texts.extend(spike.constraints.iter().map(Note::as_str));
+    }
+    texts
 }
 
 impl KindDetail {

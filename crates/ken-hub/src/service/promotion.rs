@@ -14,7 +14,7 @@ use ken_core::ledger::workspace::WorkspaceState;
 use ken_core::trust::facts::EntryFacts;
 use ken_core::trust::promotion::{
     PromotionArtifact, has_quarantined_statement, is_approved, is_approved_outright,
-    is_widening_declined, promotion_barrier, requires_approval, sets_statement, statement_authors,
+    is_widening_declined, promotion_barrier, requires_approval, sets_statement,
 };
 use ken_core::values::actor::Actor;
 use ken_core::values::content::EntryScope;
@@ -139,7 +139,9 @@ pub async fn approve(
         widening.await?
     };
     ensure_artifact_matches(&entry, &approval.artifact)?;
-    let authors = session.load_authors(&entry, &history).await?;
+    let authors = session
+        .load_statement_contributors(&entry, &history)
+        .await?;
     let signature = approval.signature.map(|text| text.trim().to_owned());
     let granted = decide::approve(&entry, &authors, &by, signature)?;
     // Organization-wide entries need both events: the wider scope and the approval by a person who
@@ -186,7 +188,7 @@ impl WorkspaceSession {
         if may_wait && !entry.quarantine.is_empty() {
             let history = self.load_entry_events(entry.id).await?;
             if needs_approval(&entry, &history) && queue.pending.len() < LISTED_MAX {
-                let authors = self.load_authors(&entry, &history).await?;
+                let authors = self.load_statement_contributors(&entry, &history).await?;
                 queue.pending.extend(ApprovalQueueItem::new(entry, authors));
             }
             return Ok(());
@@ -196,7 +198,7 @@ impl WorkspaceSession {
                 let history = self.load_entry_events(entry.id).await?;
                 if is_global_unapproved(&entry, &history) && !is_widening_declined(&entry, &history)
                 {
-                    let authors = self.load_authors(&entry, &history).await?;
+                    let authors = self.load_statement_contributors(&entry, &history).await?;
                     let item = ApprovalQueueItem::new(entry, authors);
                     queue.promoted.extend(item);
                 }
@@ -262,28 +264,28 @@ impl WorkspaceSession {
         Ok(Some(widened))
     }
 
-    /// Returns the authors of an entry's statement and the owners of the tokens that brought it.
-    ///
-    /// An author is a claim, and a curator may name any agent. The token is a fact.
-    async fn load_authors(
+    /// Returns the contributors of an entry's statement, who may not approve it.
+    async fn load_statement_contributors(
         &mut self,
         entry: &Entry,
         history: &[Event],
     ) -> Result<BTreeSet<Actor>, ServiceError> {
         let worded = history.iter().filter(|it| sets_statement(entry.id, it));
-        let worded: Vec<EventId> = worded.map(|it| it.id).collect();
-        let mut authors = statement_authors(entry.id, history.iter());
-        authors.extend(self.load_pushers(&worded).await?);
-        Ok(authors)
+        self.load_contributors(worded).await
     }
 
-    /// Returns the owners of the tokens that brought events.
-    pub(super) async fn load_pushers(
+    /// Returns the authors of events and the owners of the tokens that brought them.
+    ///
+    /// An author is a claim, and a curator may name any agent. The token is a fact.
+    pub(super) async fn load_contributors<'a>(
         &mut self,
-        events: &[EventId],
+        events: impl Iterator<Item = &'a Event>,
     ) -> Result<BTreeSet<Actor>, ServiceError> {
-        let arrivals = self.tx.arrivals(events).await?.into_values();
-        Ok(arrivals.filter_map(|(by, _)| by.parse().ok()).collect())
+        let (ids, mut contributors): (Vec<EventId>, BTreeSet<Actor>) =
+            events.map(|it| (it.id, it.by.clone())).unzip();
+        let arrivals = self.tx.arrivals(&ids).await?.into_values();
+        contributors.extend(arrivals.filter_map(|(by, _)| by.parse().ok()));
+        Ok(contributors)
     }
 
     pub(super) async fn load_entry_events(

@@ -5,7 +5,7 @@
 //! where they were written. They are in the log and in every clone, but hidden from readers until a
 //! curator releases them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ken_core::decide::{self, Draft, Refusal};
 use ken_core::ledger::entry::Entry;
@@ -74,10 +74,10 @@ pub async fn release_event(
     session.lock().await?;
     let removed = session.tx.take_quarantined_event(id).await?;
     let event = removed.ok_or_else(|| event_not_found(id))?;
-    let brought = event.pusher.actor.parse::<Actor>().ok();
-    let authors = brought.into_iter().chain([event.copy.event.by.clone()]);
+    let mut contributors = BTreeSet::from([event.copy.event.by.clone()]);
+    contributors.extend(event.pusher.actor.parse::<Actor>());
     if let Some(entry) = event.copy.event.entries().next() {
-        ensure_other_person(&authors.collect(), &session.caller.actor, entry)?;
+        ensure_other_person(&contributors, &session.caller.actor, entry)?;
     }
     // The rules may have become stricter since the event arrived. The error rolls the removal back.
     if let ReceiveVerdict::Turned(rejection) = session.services.guard.receive(&event.copy) {
@@ -85,7 +85,8 @@ pub async fn release_event(
     }
     let events = AuditedEvents::of([&event.copy.event]);
     // The event came with its pusher; the release is in the audit log.
-    let lowered = session.draft_lower_status(&event.copy.event).await?;
+    let changed = session.lesser_changes([&event.copy.event].into_iter());
+    let lowered = session.draft_lower_statuses(&changed).await?;
     let releaser = session.tx.set_pusher(Some(event.pusher));
     session.append_events(vec![event.copy]).await?;
     session.tx.set_pusher(releaser);
@@ -151,12 +152,9 @@ pub async fn release_entry(
         return Err(Refusal::ApprovalNeeded(entry.id).into());
     }
     let by = session.caller.actor.clone();
-    let held_by = history
-        .iter()
-        .filter(|it| entry.quarantine.contains(&it.id));
-    let mut authors: BTreeSet<Actor> = held_by.map(|it| it.by.clone()).collect();
-    authors.extend(session.load_pushers(&entry.quarantine).await?);
-    ensure_other_person(&authors, &by, entry.id)?;
+    let held = quarantined_events(&entry, &history);
+    let contributors = session.load_contributors(held).await?;
+    ensure_other_person(&contributors, &by, entry.id)?;
     let reason = reason.map_or_else(
         || {
             DEFAULT_RELEASE_REASON
@@ -201,40 +199,53 @@ pub async fn discard_entry(
 }
 
 impl WorkspaceSession {
-    /// Returns the draft that ends the status `verified` of an entry whose content the event
-    /// changes: only a curator changes what stays verified, and programs do not, even with a
-    /// person's consent.
-    pub(super) async fn draft_lower_status(
+    /// Returns the entries whose content these events change and which do not stay verified, each
+    /// with the author of the change: only a curator changes what stays verified, and programs do
+    /// not, even with a person's consent.
+    pub(super) fn lesser_changes<'a>(
+        &self,
+        events: impl Iterator<Item = &'a Event>,
+    ) -> BTreeMap<EntryId, Actor> {
+        let is_member = self.caller.role < Role::Curator;
+        let lesser = events.filter(|it| is_member || !it.by.is_human());
+        let changed = lesser.filter_map(|it| Some((changed_content(it)?, it.by.clone())));
+        changed.collect()
+    }
+
+    /// Returns the drafts that end the status `verified` of changed entries.
+    pub(super) async fn draft_lower_statuses(
         &mut self,
-        event: &Event,
-    ) -> Result<Option<Draft>, ServiceError> {
-        let is_lesser = !event.by.is_human() || self.caller.role < Role::Curator;
-        let Some(changed) = changed_content(event).filter(|_| is_lesser) else {
-            return Ok(None);
-        };
-        let entry = self.tx.entry(changed).await?;
-        let verified = entry.filter(|it| it.status.value == EntryStatus::Verified);
-        let Some(entry) = verified else {
-            return Ok(None);
-        };
+        changed: &BTreeMap<EntryId, Actor>,
+    ) -> Result<Vec<Draft>, ServiceError> {
+        if changed.is_empty() {
+            return Ok(Vec::new());
+        }
+        let ids: Vec<EntryId> = changed.keys().copied().collect();
         let by = self.caller.actor.clone();
-        let reason = format!("{} changed its content", event.by).parse().ok();
-        Ok(Some(decide::set_status(
-            &entry,
-            EntryStatus::Active,
-            &by,
-            reason,
-        )?))
+        let mut drafts = Vec::new();
+        for entry in self.tx.entries(&ids).await? {
+            if entry.status.value == EntryStatus::Verified {
+                let reason = format!("{} changed its content", changed[&entry.id]);
+                let reason = reason.parse().ok();
+                drafts.push(decide::set_status(
+                    &entry,
+                    EntryStatus::Active,
+                    &by,
+                    reason,
+                )?);
+            }
+        }
+        Ok(drafts)
     }
 }
 
 /// Refuses a person who wrote or brought what is quarantined: a second person looks at it.
 fn ensure_other_person(
-    authors: &BTreeSet<Actor>,
+    contributors: &BTreeSet<Actor>,
     by: &Actor,
     entry: EntryId,
 ) -> Result<(), ServiceError> {
-    if authors.iter().any(|author| author.is_same_person(by)) {
+    if contributors.iter().any(|it| it.is_same_person(by)) {
         let by = by.clone();
         return Err(Refusal::OwnContent { entry, by }.into());
     }
@@ -243,11 +254,18 @@ fn ensure_other_person(
 
 /// Returns the guard's findings on the events that keep an entry quarantined.
 fn quarantine_findings(entry: &Entry, history: &[Event]) -> BTreeSet<String> {
-    let quarantined = history
-        .iter()
-        .filter(|event| entry.quarantine.contains(&event.id));
+    let quarantined = quarantined_events(entry, history);
     let findings = quarantined.filter_map(|it| it.admission.as_ref()?.held_for.clone());
     findings.collect()
+}
+
+/// Returns the events that keep an entry quarantined.
+fn quarantined_events<'a>(
+    entry: &'a Entry,
+    history: &'a [Event],
+) -> impl Iterator<Item = &'a Event> {
+    let is_quarantined = |event: &&Event| entry.quarantine.contains(&event.id);
+    history.iter().filter(is_quarantined)
 }
 
 fn event_not_found(id: EventId) -> ServiceError {

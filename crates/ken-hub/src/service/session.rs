@@ -150,7 +150,7 @@ impl WorkspaceSession {
         let what = "reading or reporting for another agent outside a run that you opened";
         self.require_role(Role::Agent, what)?;
         // Nobody reports for another person, nor for the person's MCP client.
-        if reader.agent.is_human() || reader.agent.is_client() {
+        if reader.agent.acts_for_person() {
             return Err(ServiceError::NotPermittedForAgent { what });
         }
         let run = match &reader.run {

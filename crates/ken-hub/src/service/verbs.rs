@@ -98,12 +98,11 @@ pub async fn confirm_entry(
         let detail = "a confirmation cannot be in the future";
         return Err(ServiceError::InvalidRequest(detail.to_owned()));
     }
-    if let Some(artifact) = artifact {
-        session.lock().await?;
-        ensure_artifact_matches(&session.find(wanted).await?, artifact)?;
-    }
     session
         .change_entry(wanted, &by, |entry| {
+            if let Some(artifact) = artifact {
+                ensure_artifact_matches(entry, artifact)?;
+            }
             Ok(vec![decide::confirm(entry, &by, on)?])
         })
         .await
@@ -144,7 +143,9 @@ pub async fn cite_entry(
     session
         .change_entry(wanted, by, |entry| {
             let cited = cites.into_iter().map(|it| it.cite(by, now));
-            cited.map(|it| decide::cite(entry, it)).collect()
+            let drafts: Result<Vec<Draft>, Refusal> =
+                cited.map(|it| decide::cite(entry, it)).collect();
+            Ok(drafts?)
         })
         .await
 }
@@ -299,7 +300,7 @@ impl WorkspaceSession {
         &mut self,
         wanted: &str,
         by: &Actor,
-        decide: impl FnOnce(&Entry) -> Result<Vec<Draft>, Refusal>,
+        decide: impl FnOnce(&Entry) -> Result<Vec<Draft>, ServiceError>,
     ) -> Result<VerbOutcome, ServiceError> {
         self.ensure_may_write_as(by)?;
         self.lock().await?;

@@ -417,20 +417,17 @@ impl WorkspaceSession {
             .filter_map(|(_, copy)| copy.event.get::<EventBlanked>());
         let targets: Vec<EventId> = redactions.map(|it| it.event).collect();
         let only_redactions = targets.len() == copies.len();
-        let changes: Vec<Event> = copies
-            .iter()
-            .filter(|(_, copy)| changed_content(&copy.event).is_some())
-            .map(|(_, copy)| copy.event.clone())
-            .collect();
+        let changed = self.lesser_changes(copies.iter().map(|(_, copy)| &copy.event));
         self.append_all(batch, copies).await?;
         batch.grows_log = batch.log_changed && !only_redactions;
-        for change in &changes {
-            let lowered = self.draft_lower_status(change).await?;
-            let by = self.caller.actor.clone();
-            let drafts = lowered.into_iter().map(|draft| (None, draft)).collect();
-            let record = (AuditAction::EventsRecorded, &*change.id.to_string());
-            self.append_drafts(drafts, &by, record).await?;
-        }
+        let lowered = self.draft_lower_statuses(&changed).await?;
+        let lowered: Vec<_> = lowered.into_iter().map(|draft| (None, draft)).collect();
+        let (by, subject) = (
+            self.caller.actor.clone(),
+            format!("{} no longer verified", lowered.len()),
+        );
+        let record = (AuditAction::EventsRecorded, &*subject);
+        self.append_drafts(lowered, &by, record).await?;
         // Not every redaction is authorized, so the store decides which targets are redacted.
         for id in self.tx.redacted_ids(&targets).await? {
             self.tx.take_quarantined_event(id).await?;

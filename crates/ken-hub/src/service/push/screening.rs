@@ -169,7 +169,7 @@ pub(super) struct PushContext {
     pub(super) origins: BTreeMap<EntryId, Origin>,
     /// Protection of edited entries, including entries that this push adds.
     pub(super) protections: BTreeMap<EntryId, ContentProtection>,
-    /// Events of the pusher, written or pushed, that a redaction in this push may name.
+    /// Events of the pusher, written or pushed, that a redaction or an approval in this push names.
     pub(super) own_events: BTreeSet<EventId>,
     /// Feedback of the pusher and its sub-agents, by entry and day.
     pub(super) feedback: BTreeMap<(EntryId, Date), EventId>,

@@ -132,8 +132,8 @@ pub async fn record_note(
     ensure_agent_capacity(&open, &note)?;
     let is_foreign = note.agent().is_some_and(|agent| !session.may_act_as(agent));
     // Whoever opened a run reports for its agents, but for no person and no person's client.
-    let is_person = |agent: &Actor| agent.is_human() || agent.is_client();
-    if is_foreign && (open.by != session.caller.actor || note.agent().is_some_and(is_person)) {
+    let is_person = note.agent().is_some_and(Actor::acts_for_person);
+    if is_foreign && (open.by != session.caller.actor || is_person) {
         let what =
             "adding a note about a person, or about another agent to a run that you did not open";
         return Err(ServiceError::NotPermittedForAgent { what });
