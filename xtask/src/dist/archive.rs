@@ -5,8 +5,9 @@
 
 use std::io::Write as _;
 
+pub(super) use flate2::Compression;
+use flate2::Crc;
 use flate2::write::{DeflateEncoder, GzEncoder};
-use flate2::{Compression, Crc};
 
 /// Date of every file: 1980-01-01, the earliest that zip can express.
 const EPOCH_SECONDS: u64 = 315_532_800;
@@ -89,15 +90,10 @@ fn tar_header(file: &ArchiveFile) -> Result<[u8; TAR_BLOCK_BYTES], String> {
 }
 
 /// Compresses with gzip, without name and date.
-pub(super) fn gzip(bytes: &[u8]) -> Result<Vec<u8>, String> {
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
-    let written = encoder
-        .write_all(bytes)
-        .and_then(|()| encoder.try_finish());
-    written.map_err(|error| format!("cannot compress: {error}"))?;
-    encoder
-        .finish()
-        .map_err(|error| format!("cannot compress: {error}"))
+pub(super) fn gzip(bytes: &[u8], level: Compression) -> Result<Vec<u8>, String> {
+    let mut encoder = GzEncoder::new(Vec::new(), level);
+    let packed = encoder.write_all(bytes).and_then(|()| encoder.finish());
+    packed.map_err(|error| format!("cannot compress: {error}"))
 }
 
 /// Writes an ar archive, the container of `.deb`.
@@ -105,7 +101,10 @@ pub(super) fn ar(members: &[(&str, Vec<u8>)]) -> Vec<u8> {
     let mut archive = b"!<arch>\n".to_vec();
     for (name, bytes) in members {
         let size = bytes.len();
-        let header = format!("{name:<16}{EPOCH_SECONDS:<12}{0:<6}{0:<6}{1:<8}{size:<10}`\n", 0, 100_644);
+        let header = format!(
+            "{name:<16}{EPOCH_SECONDS:<12}{0:<6}{0:<6}{1:<8}{size:<10}`\n",
+            0, 100_644
+        );
         archive.extend(header.as_bytes());
         archive.extend(bytes);
         if size % 2 == 1 {
@@ -116,14 +115,14 @@ pub(super) fn ar(members: &[(&str, Vec<u8>)]) -> Vec<u8> {
 }
 
 /// Writes a zip archive with Unix modes.
-pub(super) fn zip(files: &[ArchiveFile]) -> Result<Vec<u8>, String> {
+pub(super) fn zip(files: &[ArchiveFile], level: Compression) -> Result<Vec<u8>, String> {
     let mut archive = Vec::new();
     let mut directory = Vec::new();
     for file in files {
         let offset = zip_size(archive.len())?;
         let mut checksum = Crc::new();
         checksum.update(&file.bytes);
-        let mut encoder = DeflateEncoder::new(Vec::new(), Compression::best());
+        let mut encoder = DeflateEncoder::new(Vec::new(), level);
         let packed = encoder
             .write_all(&file.bytes)
             .and_then(|()| encoder.finish());
@@ -190,7 +189,13 @@ mod tests {
         let computed: u32 = header
             .iter()
             .enumerate()
-            .map(|(at, byte)| if (148..156).contains(&at) { 32 } else { u32::from(*byte) })
+            .map(|(at, byte)| {
+                if (148..156).contains(&at) {
+                    32
+                } else {
+                    u32::from(*byte)
+                }
+            })
             .sum();
         assert_eq!(u32::from_str_radix(stored, 8), Ok(computed));
         assert_eq!(archive[TAR_BLOCK_BYTES], b'x');
@@ -199,7 +204,7 @@ mod tests {
     #[test]
     fn gzip_gives_the_bytes_back() {
         let mut read = Vec::new();
-        let packed = gzip(b"knowledge").unwrap();
+        let packed = gzip(b"knowledge", Compression::best()).unwrap();
         flate2::read::GzDecoder::new(packed.as_slice())
             .read_to_end(&mut read)
             .unwrap();

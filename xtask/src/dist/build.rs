@@ -33,8 +33,16 @@ pub(super) fn build(repository: &Repository, target: &str) -> Result<PathBuf, St
     let is_auditable = is_installed("cargo-auditable");
     let is_zig = is_linux_gnu && is_installed("cargo-zigbuild");
     for (name, is_used, lost) in [
-        ("cargo-auditable", is_auditable, "the program does not list its dependencies"),
-        ("cargo-zigbuild", is_zig || !is_linux_gnu, "the program needs this machine's glibc"),
+        (
+            "cargo-auditable",
+            is_auditable,
+            "the program does not list its dependencies",
+        ),
+        (
+            "cargo-zigbuild",
+            is_zig || !is_linux_gnu,
+            "the program needs this machine's glibc",
+        ),
     ] {
         if !is_used {
             eprintln!("warning: `{name}` is not installed: {lost}");
@@ -51,20 +59,37 @@ pub(super) fn build(repository: &Repository, target: &str) -> Result<PathBuf, St
         target.to_owned()
     };
     command
-        .args(["--locked", "--profile", "dist", "--package", "ken-cli", "--bin", "ken"])
+        .args([
+            "--locked",
+            "--profile",
+            "dist",
+            "--package",
+            "ken-cli",
+            "--bin",
+            "ken",
+        ])
         .args(["--features", FEATURES, "--target", &built_target])
-        .env("CARGO_ENCODED_RUSTFLAGS", remap_flags(repository.root()).join("\u{1f}"))
+        .env(
+            "CARGO_ENCODED_RUSTFLAGS",
+            remap_flags(repository.root()).join("\u{1f}"),
+        )
         // C code of tree-sitter and SQLite names files in assertions.
         .env("CFLAGS", c_remap_flags(repository.root()).join(" "))
         .env("SOURCE_DATE_EPOCH", "315532800")
         .env("CARGO_INCREMENTAL", "0");
-    let status = command.status().map_err(|error| format!("cannot start cargo: {error}"))?;
+    let status = command
+        .status()
+        .map_err(|error| format!("cannot start cargo: {error}"))?;
     if !status.success() {
         return Err(format!("the build failed: {status}"));
     }
     let folder = std::env::var_os("CARGO_TARGET_DIR")
         .map_or_else(|| repository.root().join("target"), PathBuf::from);
-    let name = if target.contains("windows") { "ken.exe" } else { "ken" };
+    let name = if target.contains("windows") {
+        "ken.exe"
+    } else {
+        "ken"
+    };
     Ok(folder.join(target).join("dist").join(name))
 }
 

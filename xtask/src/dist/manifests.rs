@@ -32,8 +32,14 @@ const RELEASE_MANIFESTS: &[(&str, &str)] = &[
     ("nix/flake.nix", "flake.nix.in"),
     ("scoop/ken.json", "scoop.json.in"),
     ("winget/{{winget}}.yaml", "winget-version.yaml.in"),
-    ("winget/{{winget}}.installer.yaml", "winget-installer.yaml.in"),
-    ("winget/{{winget}}.locale.en-US.yaml", "winget-locale.yaml.in"),
+    (
+        "winget/{{winget}}.installer.yaml",
+        "winget-installer.yaml.in",
+    ),
+    (
+        "winget/{{winget}}.locale.en-US.yaml",
+        "winget-locale.yaml.in",
+    ),
 ];
 
 /// Writes the generated parts of the repository.
@@ -45,15 +51,11 @@ pub(super) fn write(repository: &Repository, facts: &ReleaseFacts) -> Result<(),
 }
 
 /// Finds generated parts of the repository that differ from the facts.
-pub(super) fn check(
-    repository: &Repository,
-    facts: &ReleaseFacts,
-) -> Result<Vec<Finding>, String> {
+pub(super) fn check(repository: &Repository, facts: &ReleaseFacts) -> Result<Vec<Finding>, String> {
     let mut findings = Vec::new();
     for (path, text) in generated(repository, facts)? {
         if repository.read(path)? != text {
-            let message =
-                format!("differs from `{FACTS_FILE}`: run `cargo xtask dist manifests`");
+            let message = format!("differs from `{FACTS_FILE}`: run `cargo xtask dist manifests`");
             findings.push(Finding::new(path, 1, message));
         }
     }
@@ -67,7 +69,9 @@ fn generated(
     let values = facts.values();
     let render = |template: &str| {
         let text = repository.read(&format!("packaging/templates/{template}"))?;
-        values.render(&text).map_err(|error| format!("`{template}`: {error}"))
+        values
+            .render(&text)
+            .map_err(|error| format!("`{template}`: {error}"))
     };
     let mut files = Vec::new();
     for (path, template) in BLOCKS {
@@ -117,7 +121,9 @@ fn archive_name(facts: &ReleaseFacts, target: &BuildTarget) -> String {
 pub(super) fn release_notes(changelog: &str, version: &str) -> Option<String> {
     let section = |name: &str| {
         let heading = format!("## [{name}]");
-        let start = changelog.lines().position(|line| line.starts_with(&heading))?;
+        let start = changelog
+            .lines()
+            .position(|line| line.starts_with(&heading))?;
         let lines = changelog.lines().skip(start + 1);
         let lines: Vec<&str> = lines.take_while(|line| !line.starts_with("## ")).collect();
         let notes = lines.join("\n").trim().to_owned();
@@ -141,9 +147,16 @@ mod tests {
 
     #[test]
     fn notes_are_the_section_of_the_version() {
-        let changelog = "# Changelog\n\n## [Unreleased]\n\n- new\n\n## [0.1.0] - 2026-01-01\n\n- old\n";
-        assert_eq!(release_notes(changelog, "0.1.0").as_deref(), Some("- old\n"));
-        assert_eq!(release_notes(changelog, "0.2.0").as_deref(), Some("- new\n"));
+        let changelog =
+            "# Changelog\n\n## [Unreleased]\n\n- new\n\n## [0.1.0] - 2026-01-01\n\n- old\n";
+        assert_eq!(
+            release_notes(changelog, "0.1.0").as_deref(),
+            Some("- old\n")
+        );
+        assert_eq!(
+            release_notes(changelog, "0.2.0").as_deref(),
+            Some("- new\n")
+        );
         assert_eq!(release_notes("# Changelog\n", "0.1.0"), None);
     }
 

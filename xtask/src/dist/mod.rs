@@ -19,7 +19,7 @@ use std::process::Command;
 
 use xtask::repository::{Finding, Repository};
 
-use archive::ArchiveFile;
+use archive::{ArchiveFile, Compression};
 use checksum::sha256_hex;
 use facts::ReleaseFacts;
 use manifests::write_file;
@@ -42,6 +42,7 @@ options:
   --version VERSION     version of the release; that of the workspace by default
   --out DIR             folder of the release; `target/dist` by default
   --key FILE            SSH key that signs SHA256SUMS
+  --fast                compress quickly, for tests
 ";
 
 /// Name of the file with the checksums, and the namespace of its signature.
@@ -58,6 +59,7 @@ struct DistOptions {
     out: Option<PathBuf>,
     key: Option<PathBuf>,
     check: bool,
+    fast: bool,
 }
 
 impl DistOptions {
@@ -65,8 +67,13 @@ impl DistOptions {
         let mut options = Self::default();
         let mut args = args.iter();
         while let Some(name) = args.next() {
-            if *name == "--check" {
-                options.check = true;
+            let flag = match *name {
+                "--check" => Some(&mut options.check),
+                "--fast" => Some(&mut options.fast),
+                _ => None,
+            };
+            if let Some(flag) = flag {
+                *flag = true;
                 continue;
             }
             let value = args.next().ok_or_else(|| USAGE.to_owned())?;
@@ -110,14 +117,20 @@ pub(crate) fn run(repository: &Repository, args: &[&str]) -> Result<Vec<Finding>
             package(repository, &facts, &options)?;
             assemble(repository, &facts, &options)?;
         }
-        "build" => println!("{}", build::build(repository, &options.target()?)?.display()),
+        "build" => println!(
+            "{}",
+            build::build(repository, &options.target()?)?.display()
+        ),
         "package" => package(repository, &facts, &options)?,
         "assemble" => assemble(repository, &facts, &options)?,
         "manifests" if options.check => return manifests::check(repository, &facts),
         "manifests" => manifests::write(repository, &facts)?,
         "notes" => {
             let notes = manifests::release_notes(&repository.read("CHANGELOG.md")?, &facts.version);
-            print!("{}", notes.ok_or("CHANGELOG.md has no notes for this version")?);
+            print!(
+                "{}",
+                notes.ok_or("CHANGELOG.md has no notes for this version")?
+            );
         }
         _ => return Err(USAGE.to_owned()),
     }
@@ -142,16 +155,30 @@ fn package(
     let folder = format!("{stem}/");
     let inside: Vec<ArchiveFile> = files.iter().map(|it| it.below(&folder)).collect();
     let tar = archive::tar(&inside)?;
-    write_file(&out.join(format!("{stem}.tar.gz")), &archive::gzip(&tar)?)?;
-    write_zstd(&out.join(format!("{stem}.tar")), &tar)?;
+    let (level, zstd_level) = if options.fast {
+        (Compression::fast(), "-1")
+    } else {
+        (Compression::best(), "-19")
+    };
+    write_file(
+        &out.join(format!("{stem}.tar.gz")),
+        &archive::gzip(&tar, level)?,
+    )?;
+    write_zstd(&out.join(format!("{stem}.tar")), &tar, zstd_level)?;
     if target.is_windows() {
-        write_file(&out.join(format!("{stem}.zip")), &archive::zip(&inside)?)?;
+        write_file(
+            &out.join(format!("{stem}.zip")),
+            &archive::zip(&inside, level)?,
+        )?;
     }
     let contents: String = files
         .iter()
         .map(|it| format!("{}  {}\n", sha256_hex(&it.bytes), it.path))
         .collect();
-    write_file(&out.join(format!("{stem}.contents.sha256")), contents.as_bytes())?;
+    write_file(
+        &out.join(format!("{stem}.contents.sha256")),
+        contents.as_bytes(),
+    )?;
     let sbom = sbom::document(repository, facts, target)?;
     write_file(&out.join(format!("{stem}.cdx.json")), sbom.as_bytes())?;
     let input = PackageInput {
@@ -159,6 +186,7 @@ fn package(
         facts,
         target,
         files: &files,
+        level,
     };
     let mut made = vec![packages::wheel(&input)?, packages::npm_platform(&input)?];
     if target.os == "linux" {
@@ -171,10 +199,10 @@ fn package(
 }
 
 /// Compresses with the program `zstd`, which leaves out name and date.
-fn write_zstd(tar: &Path, bytes: &[u8]) -> Result<(), String> {
+fn write_zstd(tar: &Path, bytes: &[u8], level: &str) -> Result<(), String> {
     write_file(tar, bytes)?;
     let status = Command::new("zstd")
-        .args(["-19", "--quiet", "--force", "--rm"])
+        .args([level, "--quiet", "--force", "--rm"])
         .arg(tar)
         .status();
     match status {

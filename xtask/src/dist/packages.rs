@@ -5,13 +5,15 @@ use std::fmt::Write as _;
 
 use xtask::repository::Repository;
 
-use super::archive::{ArchiveFile, FILE_MODE, PROGRAM_MODE, ar, gzip, tar, zip};
+use super::archive::{ArchiveFile, Compression, PROGRAM_MODE, ar, gzip, tar, zip};
 use super::checksum::sha256_base64;
 use super::facts::{BuildTarget, ReleaseFacts};
 use super::payload::glibc_floor;
 
 /// Mode of the file with the hub's secrets.
 const SECRET_MODE: u32 = 0o600;
+
+const LICENSES: [&str; 2] = ["LICENSE-APACHE", "LICENSE-MIT"];
 
 /// What a package is made from.
 pub(super) struct PackageInput<'a> {
@@ -20,6 +22,7 @@ pub(super) struct PackageInput<'a> {
     pub(super) target: &'a BuildTarget,
     /// Installed files relative to the prefix.
     pub(super) files: &'a [ArchiveFile],
+    pub(super) level: Compression,
 }
 
 impl PackageInput<'_> {
@@ -42,17 +45,24 @@ pub(super) fn deb(input: &PackageInput<'_>) -> Result<(String, Vec<u8>), String>
         let file = file.below("./usr/");
         // Debian's policy: manual pages are compressed.
         if file.path.contains("/share/man/") {
-            let packed = gzip(&file.bytes)?;
+            let packed = gzip(&file.bytes, input.level)?;
             files.push(ArchiveFile::new(format!("{}.gz", file.path), packed));
         } else {
             files.push(file);
         }
     }
     let unit = input.repository.read("packaging/deb/ken-hub.service")?;
-    files.push(ArchiveFile::new("./usr/lib/systemd/system/ken-hub.service", unit));
+    files.push(ArchiveFile::new(
+        "./usr/lib/systemd/system/ken-hub.service",
+        unit,
+    ));
     let settings = input.repository.read("packaging/deb/hub.env")?;
     files.push(ArchiveFile::new("./etc/ken/hub.env", settings).with_mode(SECRET_MODE));
-    let installed_kib = files.iter().map(|it| it.bytes.len()).sum::<usize>().div_ceil(1024);
+    let installed_kib = files
+        .iter()
+        .map(|it| it.bytes.len())
+        .sum::<usize>()
+        .div_ceil(1024);
     let (major, minor) = input.glibc()?;
     let mut values = facts.values();
     values.set("machine", input.target.deb_machine());
@@ -75,8 +85,11 @@ pub(super) fn deb(input: &PackageInput<'_>) -> Result<(String, Vec<u8>), String>
     );
     let package = ar(&[
         ("debian-binary", b"2.0\n".to_vec()),
-        ("control.tar.gz", gzip(&tar(&members)?)?),
-        ("data.tar.gz", gzip(&tar(&with_folders(files))?)?),
+        ("control.tar.gz", gzip(&tar(&members)?, input.level)?),
+        (
+            "data.tar.gz",
+            gzip(&tar(&with_folders(files))?, input.level)?,
+        ),
     ]);
     Ok((name, package))
 }
@@ -116,17 +129,23 @@ pub(super) fn wheel(input: &PackageInput<'_>) -> Result<(String, Vec<u8>), Strin
     let program = input.program()?;
     let script = format!("{stem}.data/scripts/{}", input.target.executable());
     files.push(ArchiveFile::new(script, program.bytes.clone()).with_mode(PROGRAM_MODE));
-    for license in ["LICENSE-APACHE", "LICENSE-MIT"] {
+    for license in LICENSES {
         let text = input.repository.read(license)?;
         files.push(ArchiveFile::new(format!("{info}/licenses/{license}"), text));
     }
-    let metadata = format!("{}\n{}", read("METADATA.in")?, input.repository.read("README.md")?);
+    let metadata = format!(
+        "{}\n{}",
+        read("METADATA.in")?,
+        input.repository.read("README.md")?
+    );
     files.push(ArchiveFile::new(format!("{info}/METADATA"), metadata));
     let entry_points = read("entry_points.txt.in")?;
-    files.push(ArchiveFile::new(format!("{info}/entry_points.txt"), entry_points));
-    let wheel = format!(
-        "Wheel-Version: 1.0\nGenerator: ken xtask\nRoot-Is-Purelib: false\nTag: {tag}\n"
-    );
+    files.push(ArchiveFile::new(
+        format!("{info}/entry_points.txt"),
+        entry_points,
+    ));
+    let wheel =
+        format!("Wheel-Version: 1.0\nGenerator: ken xtask\nRoot-Is-Purelib: false\nTag: {tag}\n");
     files.push(ArchiveFile::new(format!("{info}/WHEEL"), wheel));
     let mut record = String::new();
     for file in &files {
@@ -138,7 +157,7 @@ pub(super) fn wheel(input: &PackageInput<'_>) -> Result<(String, Vec<u8>), Strin
     record.push_str(&own);
     record.push_str(",,\n");
     files.push(ArchiveFile::new(own, record));
-    Ok((format!("{stem}-{tag}.whl"), zip(&files)?))
+    Ok((format!("{stem}-{tag}.whl"), zip(&files, input.level)?))
 }
 
 /// Platform tag of a wheel.
@@ -180,7 +199,9 @@ pub(super) fn npm_platform(input: &PackageInput<'_>) -> Result<(String, Vec<u8>)
         manifest["libc"] = serde_json::json!(["glibc"]);
     }
     let program = input.program()?.below("package/");
-    npm_archive(input.repository, &name, &facts.version, &manifest, vec![program])
+    let files = npm_files(input.repository, &manifest, vec![program])?;
+    let name = format!("{name}-{}.tgz", facts.version);
+    Ok((name, gzip(&tar(&files)?, input.level)?))
 }
 
 /// Returns name and bytes of the npm package that users install.
@@ -192,7 +213,12 @@ pub(super) fn npm_main(
     let platforms: serde_json::Map<String, serde_json::Value> = facts
         .targets
         .iter()
-        .map(|target| (npm_platform_name(facts, target), facts.version.clone().into()))
+        .map(|target| {
+            (
+                npm_platform_name(facts, target),
+                facts.version.clone().into(),
+            )
+        })
         .collect();
     let manifest = serde_json::json!({
         "name": name,
@@ -207,24 +233,29 @@ pub(super) fn npm_main(
         "engines": { "node": ">=18" },
         "optionalDependencies": platforms,
     });
-    let script = facts.values().render(&repository.read("packaging/npm/ken.js.in")?)?;
+    let script = facts
+        .values()
+        .render(&repository.read("packaging/npm/ken.js.in")?)?;
     let script = ArchiveFile::new("package/bin/ken.js", script).with_mode(PROGRAM_MODE);
     let readme = ArchiveFile::new("package/README.md", repository.read("README.md")?);
-    npm_archive(repository, name, &facts.version, &manifest, vec![script, readme])
+    let files = npm_files(repository, &manifest, vec![script, readme])?;
+    let name = format!("{name}-{}.tgz", facts.version);
+    Ok((name, gzip(&tar(&files)?, Compression::best())?))
 }
 
-fn npm_archive(
+/// Adds manifest and licenses to the files of an npm package.
+fn npm_files(
     repository: &Repository,
-    name: &str,
-    version: &str,
     manifest: &serde_json::Value,
     mut files: Vec<ArchiveFile>,
-) -> Result<(String, Vec<u8>), String> {
+) -> Result<Vec<ArchiveFile>, String> {
     let text = serde_json::to_string_pretty(manifest).map_err(|error| error.to_string())?;
     files.insert(0, ArchiveFile::new("package/package.json", text + "\n"));
-    for license in ["LICENSE-APACHE", "LICENSE-MIT"] {
-        let text = repository.read(license)?;
-        files.push(ArchiveFile::new(format!("package/{license}"), text).with_mode(FILE_MODE));
+    for license in LICENSES {
+        files.push(ArchiveFile::new(
+            format!("package/{license}"),
+            repository.read(license)?,
+        ));
     }
-    Ok((format!("{name}-{version}.tgz"), gzip(&tar(&files)?)?))
+    Ok(files)
 }

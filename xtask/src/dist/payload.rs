@@ -3,7 +3,9 @@
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+use std::sync::LazyLock;
 
+use regex::bytes::Regex;
 use xtask::repository::Repository;
 
 use super::archive::{ArchiveFile, PROGRAM_MODE};
@@ -18,7 +20,12 @@ const COMPLETIONS: &[(&str, &str)] = &[
 ];
 
 /// Documents of the repository that every installation has.
-pub(super) const DOCUMENTS: &[&str] = &["CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT", "README.md"];
+pub(super) const DOCUMENTS: &[&str] =
+    &["CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT", "README.md"];
+
+/// Symbol version of glibc, as the program's string table names it.
+static GLIBC_VERSION: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"(?-u)GLIBC_2\.([0-9]{1,2})").expect("the pattern is a constant"));
 
 /// Returns the installed files, sorted by path. `runnable` prints manual pages and completions; it
 /// differs from `binary` if that is for another system.
@@ -43,7 +50,10 @@ pub(super) fn collect(
         files.push(ArchiveFile::new(format!("share/doc/ken/{document}"), text));
     }
     let pages = std::env::temp_dir().join(format!("ken-man-{}", std::process::id()));
-    run_program(runnable, &["self", "man", "--out", &pages.display().to_string()])?;
+    run_program(
+        runnable,
+        &["self", "man", "--out", &pages.display().to_string()],
+    )?;
     let listed = fs::read_dir(&pages).map_err(|error| read_error(&pages, &error))?;
     for page in listed {
         let page = page.map_err(|error| read_error(&pages, &error))?;
@@ -61,26 +71,11 @@ pub(super) fn collect(
 /// Returns the newest glibc version whose symbols the program names, at least the floor of
 /// `manylinux2014`.
 pub(super) fn glibc_floor(program: &[u8]) -> (u32, u32) {
-    const NEEDLE: &[u8] = b"GLIBC_2.";
     /// Oldest version of a `manylinux` tag that pip still accepts everywhere.
     const FLOOR: (u32, u32) = (2, 17);
-    let mut floor = FLOOR;
-    for start in memory_find(program, NEEDLE) {
-        let digits = program[start + NEEDLE.len()..].iter().take(2);
-        let digits: String = digits
-            .take_while(|byte| byte.is_ascii_digit())
-            .map(|byte| char::from(*byte))
-            .collect();
-        if let Ok(minor) = digits.parse() {
-            floor = floor.max((2, minor));
-        }
-    }
-    floor
-}
-
-fn memory_find<'a>(bytes: &'a [u8], needle: &'a [u8]) -> impl Iterator<Item = usize> + 'a {
-    let windows = bytes.windows(needle.len()).enumerate();
-    windows.filter_map(move |(at, window)| (window == needle).then_some(at))
+    let versions = GLIBC_VERSION.captures_iter(program);
+    let minors = versions.filter_map(|found| std::str::from_utf8(&found[1]).ok()?.parse().ok());
+    minors.map(|minor: u32| (2, minor)).fold(FLOOR, Ord::max)
 }
 
 pub(super) fn read_bytes(path: &Path) -> Result<Vec<u8>, String> {
@@ -100,7 +95,11 @@ fn run_program(program: &Path, args: &[&str]) -> Result<Vec<u8>, String> {
         Ok(output.stdout)
     } else {
         let talk = String::from_utf8_lossy(&output.stderr);
-        Err(format!("`{} {}` failed: {talk}", program.display(), args.join(" ")))
+        Err(format!(
+            "`{} {}` failed: {talk}",
+            program.display(),
+            args.join(" ")
+        ))
     }
 }
 
@@ -110,7 +109,10 @@ mod tests {
 
     #[test]
     fn the_glibc_floor_is_the_newest_version_named() {
-        assert_eq!(glibc_floor(b"GLIBC_2.2.5\0GLIBC_2.34\0GLIBC_2.28\0"), (2, 34));
+        assert_eq!(
+            glibc_floor(b"GLIBC_2.2.5\0GLIBC_2.34\0GLIBC_2.28\0"),
+            (2, 34)
+        );
         assert_eq!(glibc_floor(b"GLIBC_2.2.5\0GLIBC_2.14\0"), (2, 17));
         assert_eq!(glibc_floor(b""), (2, 17));
     }

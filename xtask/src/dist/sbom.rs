@@ -73,8 +73,11 @@ pub(super) fn document(
         .into_iter()
         .filter_map(|it| Some(((it.name, it.version), it.checksum?)))
         .collect();
-    let packages: BTreeMap<&str, &Package> =
-        metadata.packages.iter().map(|it| (it.id.as_str(), it)).collect();
+    let packages: BTreeMap<&str, &Package> = metadata
+        .packages
+        .iter()
+        .map(|it| (it.id.as_str(), it))
+        .collect();
     let root = packages
         .values()
         .find(|it| it.name == facts.packages.crates)
@@ -133,8 +136,12 @@ fn read_metadata(repository: &Repository, target: &BuildTarget) -> Result<Metada
 
 /// Returns the packages reachable from `root` by normal dependencies, with those each one uses.
 fn linked_packages(metadata: &Metadata, root: &str) -> BTreeMap<String, BTreeSet<String>> {
-    let nodes: BTreeMap<&str, &Node> =
-        metadata.resolve.nodes.iter().map(|it| (it.id.as_str(), it)).collect();
+    let nodes: BTreeMap<&str, &Node> = metadata
+        .resolve
+        .nodes
+        .iter()
+        .map(|it| (it.id.as_str(), it))
+        .collect();
     let mut linked = BTreeMap::new();
     let mut open = vec![root.to_owned()];
     while let Some(id) = open.pop() {
@@ -145,8 +152,12 @@ fn linked_packages(metadata: &Metadata, root: &str) -> BTreeMap<String, BTreeSet
             continue;
         };
         let normal = |it: &&Dependency| it.dep_kinds.iter().any(|kind| kind.kind.is_none());
-        let uses: BTreeSet<String> =
-            node.deps.iter().filter(normal).map(|it| it.pkg.clone()).collect();
+        let uses: BTreeSet<String> = node
+            .deps
+            .iter()
+            .filter(normal)
+            .map(|it| it.pkg.clone())
+            .collect();
         open.extend(uses.iter().cloned());
         linked.insert(id, uses);
     }
