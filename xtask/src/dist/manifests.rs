@@ -17,13 +17,7 @@ const BLOCKS: &[(&str, &str)] = &[
 ];
 
 /// Files of the repository that are generated as a whole.
-const SOURCES: &[(&str, &str)] = &[
-    ("crates/ken-agents/src/setup/packages.rs", "packages.rs.in"),
-    (
-        "crates/ken-cli/src/commands/installation/release_facts.rs",
-        "release_facts.rs.in",
-    ),
-];
+const SOURCES: &[(&str, &str)] = &[("crates/ken-agents/src/setup/packages.rs", "packages.rs.in")];
 
 /// Manifests of a release, which contain the checksums of its files. No one of them has been
 /// installed by us.
