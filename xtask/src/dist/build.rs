@@ -1,7 +1,7 @@
 //! Builds `ken` with the profile `dist`, the same bytes in every folder.
 //!
-//! Uses `cargo auditable` (list of dependencies inside the program) and `cargo zigbuild` (old glibc)
-//! if they are installed, and says which one is missing.
+//! Uses `cargo auditable` (list of dependencies inside the program) and `cargo zigbuild` (old
+//! glibc) if they are installed, and says which one is missing.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

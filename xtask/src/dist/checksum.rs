@@ -1,4 +1,4 @@
-//! SHA-256 checksums, in hexadecimal as `sha256sum` prints them and in the form of a wheel's RECORD.
+//! SHA-256 checksums, as `sha256sum` prints them and in the form of a wheel's RECORD.
 
 use std::fmt::Write as _;
 

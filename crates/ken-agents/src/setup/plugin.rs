@@ -1,7 +1,7 @@
 //! Plugin packages: a Claude Code marketplace with one plugin, and the MCP registry entry.
 //!
-//! The registry entry names the npm and the Python package. Nothing is published from here: the names
-//! come from `packaging/release.toml`.
+//! The registry entry names the npm and the Python package of `packaging/release.toml`. Nothing is
+//! published from here.
 
 use super::json::{JsonText, json_array, json_object, json_string};
 use super::packages::{MCP_NAME, NPM_PACKAGE, PYTHON_PACKAGE};
