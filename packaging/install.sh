@@ -27,6 +27,7 @@ usage: install.sh [options]
   --mirror URL        folder of releases; \$KEN_INSTALL_MIRROR or the project's by default
   --key FILE          public SSH key that signs releases; \$KEN_INSTALL_KEY or the project's by default
   --checksum SHA256   accept only an archive with this checksum; replaces the signature
+  --archive FILE      install this archive without a download; needs --version and --checksum
   --no-signature      verify the checksum in SHA256SUMS only
   --uninstall         remove what this script installed to the prefix
   --quiet             print errors only
@@ -143,6 +144,22 @@ uninstall() {
     say "removed ken from $prefix; knowledge in your repositories stays"
 }
 
+# Copies and verifies an archive that is already on this machine.
+fetch_local() {
+    if [ -z "$version" ] || [ -z "$checksum" ]; then
+        fail "--archive needs --version and --checksum"
+    fi
+    archive=ken-$version-$target.tar.gz
+    cp "$archive_file" "$work/$archive" || fail "cannot read $archive_file"
+    expect_checksum "$checksum"
+}
+
+# Compares the checksum of the archive with the given one.
+expect_checksum() {
+    found=$(checksum_of "$work/$archive")
+    [ "$found" = "$1" ] || fail "$archive has the checksum $found instead of $1; nothing was installed"
+}
+
 # Downloads and verifies the archive; sets `archive` and `version`.
 fetch() {
     if [ -n "$version" ]; then
@@ -165,8 +182,7 @@ fetch() {
     wanted=${checksum:-$(listed_checksum "$archive")}
     [ -n "$wanted" ] || fail "SHA256SUMS does not list $archive"
     download "$from/$archive" "$work/$archive"
-    found=$(checksum_of "$work/$archive")
-    [ "$found" = "$wanted" ] || fail "$archive has the checksum $found instead of $wanted; nothing was installed"
+    expect_checksum "$wanted"
 }
 
 install() {
@@ -175,7 +191,7 @@ install() {
             "remove it, or choose another folder with --prefix"
     fi
     target=$(detect_target)
-    fetch
+    if [ -n "$archive_file" ]; then fetch_local; else fetch; fi
     mkdir "$work/unpacked"
     tar -xzf "$work/$archive" -C "$work/unpacked" || fail "cannot unpack $archive"
     tree=$work/unpacked/ken-$version-$target
@@ -209,13 +225,14 @@ main() {
     action=install
     signature=yes
     checksum=
+    archive_file=
     version=${KEN_INSTALL_VERSION:-}
     prefix=${KEN_INSTALL_PREFIX:-${HOME:-}/.local}
     mirror=${KEN_INSTALL_MIRROR:-$KEN_DOWNLOADS}
     key_file=${KEN_INSTALL_KEY:-}
     while [ $# -gt 0 ]; do
         case $1 in
-            --version | --prefix | --mirror | --key | --checksum)
+            --version | --prefix | --mirror | --key | --checksum | --archive)
                 [ $# -ge 2 ] || fail "$1 needs a value"
                 case $1 in
                     --version) version=${2#v} ;;
@@ -223,6 +240,7 @@ main() {
                     --mirror) mirror=$2 ;;
                     --key) key_file=$2 ;;
                     --checksum) checksum=$2 ;;
+                    --archive) archive_file=$2 ;;
                 esac
                 shift
                 ;;

@@ -12,12 +12,19 @@ const BLOCKS: &[(&str, &str)] = &[
     ("Cargo.toml", "cargo-workspace.toml.in"),
     ("action.yml", "action.yml.in"),
     ("crates/ken-cli/Cargo.toml", "binstall.toml.in"),
+    ("deploy/helm/ken-hub/Chart.yaml", "chart.yaml.in"),
     ("packaging/install.ps1", "install.ps1.in"),
     ("packaging/install.sh", "install.sh.in"),
 ];
 
 /// Files of the repository that are generated as a whole.
-const SOURCES: &[(&str, &str)] = &[("crates/ken-agents/src/setup/packages.rs", "packages.rs.in")];
+const SOURCES: &[(&str, &str)] = &[
+    ("crates/ken-agents/src/setup/packages.rs", "packages.rs.in"),
+    (
+        "crates/ken-cli/src/commands/installation/release_facts.rs",
+        "release_facts.rs.in",
+    ),
+];
 
 /// Manifests of a release, which contain the checksums of its files. No one of them has been
 /// installed by us.
