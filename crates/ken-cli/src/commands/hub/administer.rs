@@ -55,6 +55,9 @@ async fn act(
     match command {
         // Connects as the owner of the tables; the server uses a role with fewer rights.
         HubCommand::Migrate => migrate(session, url).await,
+        // Runs before a database is opened.
+        #[cfg(feature = "remote")]
+        HubCommand::Health(_) => Ok(()),
         HubCommand::Organization(OrganizationCommand::List) => {
             let rows = HubDatabase::organizations(url).await;
             output::organizations(session, &rows.map_err(|e| administered(&e.into()))?)
@@ -94,6 +97,8 @@ macro_rules! attempt {
 async fn administer(session: &mut Session<'_>, hub: &Administration, command: &HubCommand) -> Done {
     match command {
         HubCommand::Migrate | HubCommand::Organization(OrganizationCommand::List) => {}
+        #[cfg(feature = "remote")]
+        HubCommand::Health(_) => {}
         HubCommand::Organization(OrganizationCommand::Add { name }) => {
             let made = attempt!(hub.add_organization(name).await);
             let known = matches!(made, ChangeOutcome::Unchanged(_));
