@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use clap::Args;
 use ken_http::{DownloadError, FileHost};
+use ken_sign::SignerKey;
 use sha2::{Digest as _, Sha256};
-use ssh_key::{PublicKey, SshSig};
 
 use super::release_facts::{DOWNLOADS, RELEASE_KEY};
 use crate::failure::CommandFailure;
@@ -44,7 +44,7 @@ pub(super) struct ReleaseArgs {
 pub(super) struct ReleaseSource {
     base: String,
     host: FileHost,
-    key: PublicKey,
+    key: SignerKey,
 }
 
 /// Verified checksums of a release by file name.
@@ -64,8 +64,9 @@ impl ReleaseSource {
                 CommandFailure::refused("no_release_key", "this build has no release key");
             return Err(failure.with_hint("pass the public key of your releases with --key"));
         }
-        let key = PublicKey::from_openssh(line.trim())
-            .map_err(|_| CommandFailure::usage("the release key is not a public SSH key"))?;
+        let key = SignerKey::parse(&line).ok_or_else(|| {
+            CommandFailure::usage("the release key is not a public Ed25519 or ECDSA P-256 key")
+        })?;
         let host = FileHost::open(base, TIMEOUT);
         let host = host.map_err(|error| CommandFailure::usage(format_args!("--from: {error}")))?;
         Ok(Self {
@@ -79,7 +80,11 @@ impl ReleaseSource {
     pub(super) fn sums(&self, folder: &str) -> Result<ReleaseSums, CommandFailure> {
         let sums = self.download(folder, "SHA256SUMS", TEXT_BYTES_MAX)?;
         let signature = self.download(folder, "SHA256SUMS.sig", TEXT_BYTES_MAX)?;
-        verify_signature(&self.key, &sums, &signature)?;
+        let signature = String::from_utf8_lossy(&signature);
+        if !self.key.has_signed(&signature, NAMESPACE, &sums) {
+            let message = "the signature of SHA256SUMS is not valid for the release key";
+            return Err(CommandFailure::refused("signature", message));
+        }
         Ok(ReleaseSums::parse(&String::from_utf8_lossy(&sums)))
     }
 
@@ -148,17 +153,6 @@ impl ReleaseSums {
         let mut names = self.0.keys();
         names.find_map(|name| name.strip_prefix("ken-")?.strip_suffix(suffix.as_str()))
     }
-}
-
-fn verify_signature(key: &PublicKey, bytes: &[u8], signature: &[u8]) -> Result<(), CommandFailure> {
-    let text = String::from_utf8_lossy(signature);
-    let is_valid = SshSig::from_pem(text.trim_end())
-        .is_ok_and(|signature| key.verify(NAMESPACE, bytes, &signature).is_ok());
-    if is_valid {
-        return Ok(());
-    }
-    let message = "the signature of SHA256SUMS is not valid for the release key";
-    Err(CommandFailure::refused("signature", message))
 }
 
 pub(super) fn sha256_hex(bytes: &[u8]) -> String {
