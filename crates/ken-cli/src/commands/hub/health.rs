@@ -65,7 +65,7 @@ pub(in crate::commands) fn run(
     }
     if session.is_json() {
         session.printer.json(&HubHealthObject {
-            schema: "ken.hub_health.v1",
+            schema: "ken.hub.health.v1",
             status: "ok",
             ready: args.ready,
         })?;

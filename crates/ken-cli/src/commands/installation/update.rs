@@ -78,7 +78,7 @@ pub(in crate::commands) fn run(
     }
     if session.is_json() {
         session.printer.json(&SelfUpdateObject {
-            schema: "ken.self_update.v1",
+            schema: "ken.self.update.v1",
             from: OWN_VERSION,
             to: version,
             changed: is_new,

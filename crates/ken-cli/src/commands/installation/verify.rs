@@ -52,7 +52,7 @@ pub(in crate::commands) fn run(
     }
     if session.is_json() {
         session.printer.json(&SelfVerifyObject {
-            schema: "ken.self_verify.v1",
+            schema: "ken.self.verify.v1",
             version,
             target,
             sha256,
