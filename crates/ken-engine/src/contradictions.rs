@@ -5,33 +5,22 @@
 use std::collections::BTreeSet;
 
 use ken_core::decide;
+pub use ken_core::decide::ContradictionResolution;
 use ken_core::ledger::entry::Entry;
-use ken_core::ledger::event::{Channel, PairKind};
+use ken_core::ledger::event::PairKind;
 use ken_core::ledger::store::{DerivedStore as _, EntryFilter};
 use ken_core::ledger::workspace::WorkspaceState;
 pub use ken_core::trust::contradiction::unresolved::Contradiction;
 use ken_core::trust::contradiction::unresolved::{self, detect_contradictions, live_opponents};
 use ken_core::values::actor::Actor;
-use ken_core::values::content::ContentChanges;
 use ken_core::values::id::EntryId;
 use ken_core::values::kind::Memory;
-use ken_core::values::text::{Note, Tag};
+use ken_core::values::text::Note;
 use ken_index::Index;
 
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::{duplicates, files, model, sync};
-
-/// Resolution of a contradiction.
-#[derive(Clone, Debug)]
-pub enum ContradictionResolution {
-    /// One entry stays and supersedes the other.
-    Keep(EntryId),
-    /// Both entries stay, as competing hypotheses.
-    Both,
-    /// Both entries stay, each limited by a new tag.
-    Scoped(Vec<(EntryId, Tag)>),
-}
 
 /// Returns every open contradiction between live entries, flagged or not.
 pub(crate) fn open_contradictions(engine: &mut Engine) -> Result<Vec<Contradiction>, EngineError> {
@@ -141,24 +130,7 @@ pub(crate) fn resolve_contradiction(
     sync::sync_before_writing(engine)?;
     let (one, other) = (engine.entry(one)?, engine.entry(other)?);
     let workspace = engine.index.workspace()?;
-    let (kept, scopes) = match how {
-        ContradictionResolution::Keep(id) => (Some(id), Vec::new()),
-        ContradictionResolution::Both => (None, Vec::new()),
-        ContradictionResolution::Scoped(scopes) => (None, scopes),
-    };
-    let mut drafts = decide::resolve_contradiction(&one, &other, kept, &workspace)?;
-    for (id, tag) in scopes {
-        let entry = if id == one.id { &one } else { &other };
-        let content = entry.content.as_ref();
-        let mut tags = content.map(|it| it.tags.clone()).unwrap_or_default();
-        tags.insert(tag);
-        let changes = ContentChanges {
-            tags: Some(tags),
-            ..ContentChanges::default()
-        };
-        let draft = decide::edit(entry, changes, None, Channel::Command, None)?;
-        drafts.push(decide::attribute_change(draft, entry, by)?);
-    }
+    let drafts = decide::resolve_contradiction(&one, &other, how, &workspace, by)?;
     // A single append: a resolution without its tags would be wrong.
     engine.record(drafts, by)?;
     files::render_due(engine)?;

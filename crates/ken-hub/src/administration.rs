@@ -15,10 +15,10 @@ use uuid::Uuid;
 use crate::config::{DefaultQuotas, OrganizationQuotas, QuotaExceeded};
 use crate::database::audit::{AuditAction, AuditActor, AuditFilter, AuditRecord};
 use crate::database::{
-    DatabaseError, DatabaseSettings, HubDatabase, HubName, HubNameError, InstanceCheck,
-    OrganizationTx, WorkspaceRow, WorkspaceTx,
+    DatabaseError, DatabaseSettings, HubDatabase, HubName, HubNameError, InstanceCheck, NameTaken,
+    OrganizationTx, RemovedOrganization, RemovedWorkspace, WorkspaceRow, WorkspaceTx,
 };
-use crate::identity::tokens::{self, IssueTokenError, TokenRecord, TokenSpec};
+use crate::identity::tokens::{self, IssueTokenError, RotateTokenError, TokenRecord, TokenSpec};
 use crate::identity::{IdentityError, TokenSecret};
 use crate::ids::{OrganizationId, WorkspaceId};
 use crate::limits::HubLimits;
@@ -86,6 +86,14 @@ pub struct TokenListing {
     pub workspaces: Option<Vec<String>>,
 }
 
+/// A rotated token, its successor and the successor's secret.
+#[derive(Debug)]
+pub struct RotatedTokenListing {
+    pub old: TokenListing,
+    pub new: TokenListing,
+    pub secret: TokenSecret,
+}
+
 type WorkspaceNames = BTreeMap<WorkspaceId, String>;
 
 impl TokenListing {
@@ -109,6 +117,24 @@ pub enum AdministrationError {
     NoWorkspace(String),
     #[error("the organization has no token `{0}`")]
     NoToken(String),
+    #[error("the organization `{0}` was removed and will be erased at {1}")]
+    OrganizationRemoved(String, Timestamp),
+    #[error("the organization has no removed workspace `{0}`")]
+    NoRemovedWorkspace(String),
+    #[error("there is no removed organization `{0}`")]
+    NoRemovedOrganization(String),
+    #[error("the grace period of `{0}` has ended, and its data is being erased")]
+    GraceEnded(String),
+    #[error("the workspace `{former}` was renamed to `{now}`")]
+    WorkspaceRenamed { former: String, now: HubName },
+    #[error(
+        "there already is an organization `{0}`, or one that was removed and is not erased yet"
+    )]
+    OrganizationNameTaken(HubName),
+    #[error(transparent)]
+    NameTaken(#[from] NameTaken),
+    #[error(transparent)]
+    Rotate(#[from] RotateTokenError),
     #[error("line {0} is not a valid signer in OpenSSH's format")]
     Signers(usize),
     #[error("a list of signers has at most {SIGNERS_BYTES_MAX} bytes")]
@@ -134,11 +160,20 @@ impl AdministrationError {
         match self {
             Self::Database(error)
             | Self::Token(IssueTokenError::Database(error))
+            | Self::Rotate(RotateTokenError::Identity(IdentityError::Database(error)))
             | Self::Identity(IdentityError::Database(error))
             | Self::Store(StoreError::Database(error)) => Some(error),
             Self::NoOrganization(_)
             | Self::NoWorkspace(_)
             | Self::NoToken(_)
+            | Self::OrganizationRemoved(..)
+            | Self::NoRemovedWorkspace(_)
+            | Self::NoRemovedOrganization(_)
+            | Self::GraceEnded(_)
+            | Self::WorkspaceRenamed { .. }
+            | Self::OrganizationNameTaken(_)
+            | Self::NameTaken(_)
+            | Self::Rotate(_)
             | Self::Signers(_)
             | Self::TooManySigners
             | Self::Token(_)
@@ -194,9 +229,10 @@ impl Administration {
         let name: HubName = name.parse()?;
         // Insert first and look up on conflict: two concurrent calls cannot both create it.
         let Some(created) = self.database.create_organization(&name).await? else {
-            let existing = self.database.organization_named(&name).await?;
-            let unknown = || AdministrationError::NoOrganization(name.to_string());
-            return Ok(ChangeOutcome::Unchanged(existing.ok_or_else(unknown)?));
+            return match self.database.organization_named(&name).await? {
+                Some(existing) => Ok(ChangeOutcome::Unchanged(existing)),
+                None => Err(self.unknown_organization(name.as_str()).await?),
+            };
         };
         // The audit line is written in a second transaction: its tenant exists only from here on.
         let mut tx = self.database.begin_organization(created).await?;
@@ -224,8 +260,14 @@ impl Administration {
             // A concurrent transaction created it. A new transaction sees the committed row at any
             // isolation level, and ending this one releases the lock of the quota check.
             drop(tx);
-            let existing = self.find_workspace(organization, name.as_str()).await?;
-            return Ok(ChangeOutcome::Unchanged(existing.id));
+            let mut tx = self.begin_organization(organization).await?;
+            return match tx.name_taken(&name).await? {
+                Some(NameTaken::Exists(_)) | None => {
+                    let existing = self.find_workspace(organization, name.as_str()).await?;
+                    Ok(ChangeOutcome::Unchanged(existing.id))
+                }
+                Some(taken) => Err(taken.into()),
+            };
         };
         tx.audit(self.operator(), AuditAction::WorkspaceCreated, &name)
             .await?;
@@ -273,6 +315,52 @@ impl Administration {
         let names = load_workspace_names(&mut tx).await?;
         tx.commit().await?;
         Ok((TokenListing::new(token, &names), secret))
+    }
+
+    /// Replaces a token: issues a successor and lets the old one end after `overlap_hours`.
+    pub async fn rotate_token(
+        &self,
+        organization: &str,
+        id: &str,
+        overlap_hours: u16,
+    ) -> Result<RotatedTokenListing, AdministrationError> {
+        let missing = || AdministrationError::NoToken(id.to_owned());
+        let wanted = Uuid::try_parse(id).map_err(|_| missing())?;
+        let mut tx = self.begin_organization(organization).await?;
+        let max = DefaultQuotas::default().tokens;
+        let rotated = match tokens::rotate(&mut tx, wanted, overlap_hours, max).await {
+            Err(RotateTokenError::NoToken) => return Err(missing()),
+            other => other?,
+        };
+        let subject = rotated.to_string();
+        tx.audit(self.operator(), AuditAction::TokenRotated, subject)
+            .await?;
+        let names = load_workspace_names(&mut tx).await?;
+        tx.commit().await?;
+        Ok(RotatedTokenListing {
+            old: TokenListing::new(rotated.old, &names),
+            new: TokenListing::new(rotated.new, &names),
+            secret: rotated.secret,
+        })
+    }
+
+    /// Revokes all live tokens of an actor and returns them.
+    pub async fn revoke_actor(
+        &self,
+        organization: &str,
+        actor: &Actor,
+    ) -> Result<Vec<TokenListing>, AdministrationError> {
+        let mut tx = self.begin_organization(organization).await?;
+        let now = tx.now();
+        let revoked = tokens::revoke_actor(&mut tx, actor, now).await?;
+        for token in &revoked {
+            tx.audit(self.operator(), AuditAction::TokenRevoked, token)
+                .await?;
+        }
+        let names = load_workspace_names(&mut tx).await?;
+        tx.commit().await?;
+        let listed = |token| TokenListing::new(token, &names);
+        Ok(revoked.into_iter().map(listed).collect())
     }
 
     /// Returns an organization's tokens without their secrets, oldest first.
@@ -418,8 +506,7 @@ impl Administration {
         workspace: &str,
     ) -> Result<WorkspaceRow, AdministrationError> {
         let mut tx = self.begin_organization(organization).await?;
-        let found = tx.workspace(workspace).await?;
-        found.ok_or_else(|| AdministrationError::NoWorkspace(workspace.to_owned()))
+        find_workspace(&mut tx, workspace).await
     }
 
     /// Begins a transaction restricted to the organization of that name.
@@ -430,10 +517,190 @@ impl Administration {
         let unknown = || AdministrationError::NoOrganization(organization.to_owned());
         // No organization can have an invalid name, so it is reported as missing, not as invalid.
         let name: HubName = organization.parse().map_err(|_| unknown())?;
-        let found = self.database.organization_named(&name).await?;
-        let id = found.ok_or_else(unknown)?;
-        Ok(self.database.begin_organization(id).await?)
+        match self.database.organization_named(&name).await? {
+            Some(id) => Ok(self.database.begin_organization(id).await?),
+            None => Err(self.unknown_organization(organization).await?),
+        }
     }
+
+    /// Returns the error for an organization that is not there: missing or removed.
+    async fn unknown_organization(
+        &self,
+        name: &str,
+    ) -> Result<AdministrationError, AdministrationError> {
+        Ok(match self.find_removed_organization(name).await {
+            Ok(removed) => {
+                AdministrationError::OrganizationRemoved(name.to_owned(), removed.erase_at)
+            }
+            Err(AdministrationError::NoRemovedOrganization(name)) => {
+                AdministrationError::NoOrganization(name)
+            }
+            Err(error) => return Err(error),
+        })
+    }
+
+    async fn find_removed_organization(
+        &self,
+        name: &str,
+    ) -> Result<RemovedOrganization, AdministrationError> {
+        let unknown = || AdministrationError::NoRemovedOrganization(name.to_owned());
+        let name: HubName = name.parse().map_err(|_| unknown())?;
+        let removed = self.database.removed_organization(&name).await?;
+        removed.ok_or_else(unknown)
+    }
+}
+
+/// Removal and renaming.
+impl Administration {
+    /// Removes a workspace. It can be restored until it is erased.
+    pub async fn remove_workspace(
+        &self,
+        organization: &str,
+        workspace: &str,
+    ) -> Result<RemovedWorkspace, AdministrationError> {
+        let mut tx = self.begin_organization(organization).await?;
+        let found = find_workspace(&mut tx, workspace).await?;
+        let removed = tx.remove_workspace(self.operator(), &found).await?;
+        tx.commit().await?;
+        Ok(removed)
+    }
+
+    /// Renames a workspace, which keeps its id.
+    pub async fn rename_workspace(
+        &self,
+        organization: &str,
+        workspace: &str,
+        to: &str,
+    ) -> Result<WorkspaceRow, AdministrationError> {
+        let to: HubName = to.parse()?;
+        let mut tx = self.begin_organization(organization).await?;
+        let found = find_workspace(&mut tx, workspace).await?;
+        tx.rename_workspace(self.operator(), &found, &to).await??;
+        tx.commit().await?;
+        Ok(WorkspaceRow { name: to, ..found })
+    }
+
+    /// Restores a removed workspace.
+    pub async fn restore_workspace(
+        &self,
+        organization: &str,
+        workspace: &str,
+    ) -> Result<RemovedWorkspace, AdministrationError> {
+        let mut tx = self.begin_organization(organization).await?;
+        let removed = find_removed_workspace(&mut tx, workspace).await?;
+        if !tx.restore_workspace(self.operator(), &removed).await? {
+            return Err(AdministrationError::GraceEnded(workspace.to_owned()));
+        }
+        tx.commit().await?;
+        // Other workspaces see what it published again, without waiting for its next read.
+        let (organization, id) = (removed.workspace.organization, removed.workspace.id);
+        self.database.rebuild(organization, id).await?;
+        Ok(removed)
+    }
+
+    /// Erases a removed workspace now.
+    pub async fn purge_workspace(
+        &self,
+        organization: &str,
+        workspace: &str,
+    ) -> Result<RemovedWorkspace, AdministrationError> {
+        let mut tx = self.begin_organization(organization).await?;
+        let removed = find_removed_workspace(&mut tx, workspace).await?;
+        tx.purge_workspace(self.operator(), &removed).await?;
+        tx.commit().await?;
+        self.database.erase_due(self.operator()).await?;
+        Ok(removed)
+    }
+
+    /// Returns an organization's removed workspaces, sorted by name.
+    pub async fn removed_workspaces(
+        &self,
+        organization: &str,
+    ) -> Result<Vec<RemovedWorkspace>, AdministrationError> {
+        let mut tx = self.begin_organization(organization).await?;
+        Ok(tx.removed_workspaces().await?)
+    }
+
+    /// Removes an organization with its workspaces and tokens.
+    pub async fn remove_organization(
+        &self,
+        organization: &str,
+    ) -> Result<RemovedOrganization, AdministrationError> {
+        let mut tx = self.begin_organization(organization).await?;
+        let name: HubName = organization.parse()?;
+        let removed = tx.remove_organization(self.operator(), &name).await?;
+        tx.commit().await?;
+        Ok(removed)
+    }
+
+    /// Renames an organization, which keeps its id.
+    pub async fn rename_organization(
+        &self,
+        organization: &str,
+        to: &str,
+    ) -> Result<OrganizationId, AdministrationError> {
+        let to: HubName = to.parse()?;
+        let mut tx = self.begin_organization(organization).await?;
+        let from: HubName = organization.parse()?;
+        let id = tx.id();
+        if !tx.rename_organization(self.operator(), &from, &to).await? {
+            return Err(AdministrationError::OrganizationNameTaken(to));
+        }
+        tx.commit().await?;
+        Ok(id)
+    }
+
+    /// Restores a removed organization.
+    pub async fn restore_organization(
+        &self,
+        organization: &str,
+    ) -> Result<RemovedOrganization, AdministrationError> {
+        let removed = self.find_removed_organization(organization).await?;
+        let mut tx = self.database.begin_organization(removed.id).await?;
+        let restored = tx.restore_organization(self.operator(), &removed.name);
+        if !restored.await? {
+            return Err(AdministrationError::GraceEnded(organization.to_owned()));
+        }
+        tx.commit().await?;
+        Ok(removed)
+    }
+
+    /// Erases a removed organization now.
+    pub async fn purge_organization(
+        &self,
+        organization: &str,
+    ) -> Result<RemovedOrganization, AdministrationError> {
+        let removed = self.find_removed_organization(organization).await?;
+        let mut tx = self.database.begin_organization(removed.id).await?;
+        tx.purge_organization(self.operator(), &removed.name)
+            .await?;
+        tx.commit().await?;
+        self.database.erase_due(self.operator()).await?;
+        Ok(removed)
+    }
+}
+
+/// Returns a workspace by name or id, and the new name of one that was renamed as an error.
+async fn find_workspace(
+    tx: &mut OrganizationTx,
+    workspace: &str,
+) -> Result<WorkspaceRow, AdministrationError> {
+    if let Some(found) = tx.workspace(workspace).await? {
+        return Ok(found);
+    }
+    let former = workspace.to_owned();
+    Err(match tx.renamed_workspace(workspace).await? {
+        Some((_, now)) => AdministrationError::WorkspaceRenamed { former, now },
+        None => AdministrationError::NoWorkspace(former),
+    })
+}
+
+async fn find_removed_workspace(
+    tx: &mut OrganizationTx,
+    workspace: &str,
+) -> Result<RemovedWorkspace, AdministrationError> {
+    let removed = tx.removed_workspace(workspace).await?;
+    removed.ok_or_else(|| AdministrationError::NoRemovedWorkspace(workspace.to_owned()))
 }
 
 /// Writes an audit line about a workspace and commits it together with the change.

@@ -72,16 +72,17 @@ impl Role {
                 Self::Member,
                 ActorRole::Agent | ActorRole::Ci | ActorRole::Import | ActorRole::Peer,
             ) => Err(RoleMismatch::Program),
-            (Self::Curator | Self::Admin, ActorRole::Agent) => Err(RoleMismatch::Agent),
+            (Self::Curator | Self::Admin, ActorRole::Agent | ActorRole::Peer) => {
+                Err(RoleMismatch::Agent)
+            }
             (Self::Reader | Self::Member, ActorRole::Human)
             | (
                 Self::Reader | Self::Agent,
                 ActorRole::Agent | ActorRole::Ci | ActorRole::Import | ActorRole::Peer,
             )
-            | (
-                Self::Curator | Self::Admin,
-                ActorRole::Human | ActorRole::Ci | ActorRole::Import | ActorRole::Peer,
-            ) => Ok(()),
+            | (Self::Curator | Self::Admin, ActorRole::Human | ActorRole::Ci | ActorRole::Import) => {
+                Ok(())
+            }
         }
     }
 }
@@ -100,7 +101,7 @@ pub enum RoleMismatch {
     #[error("`agent:human:` names the MCP clients of people: a token cannot act as one")]
     Client,
     #[error(
-        "agents never approve: a curator or admin token must act as a person, a pipeline or an import"
+        "agents never approve, nor do peers: a curator or admin token must act as a person, a pipeline or an import"
     )]
     Agent,
 }

@@ -1,4 +1,4 @@
-//! Arguments of the five tools, their JSON schemas and their limits.
+//! Arguments of the tools, their JSON schemas and their limits.
 //!
 //! The doc comment of a field is its description in the schema. Agents read it on every turn, so
 //! it is short.
@@ -76,6 +76,9 @@ pub struct SearchArguments {
     /// Include entries that no longer match the code
     #[serde(default)]
     pub include_stale: bool,
+    /// Every workspace you may read; ken_show reads this one only, so ask for full detail
+    #[serde(default)]
+    pub all_workspaces: bool,
     #[serde(default)]
     pub format: ReplyFormat,
 }
@@ -122,6 +125,43 @@ pub struct RecordArguments {
 pub struct FeedbackArguments {
     pub id: String,
     pub helpful: bool,
+    #[serde(default)]
+    pub format: ReplyFormat,
+}
+
+/// Arguments of `ken_edit`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EditArguments {
+    pub id: String,
+    #[serde(default)]
+    pub statement: String,
+    /// Replace its code locations
+    #[serde(default)]
+    pub anchors: Vec<String>,
+    /// Replace its steps
+    #[serde(default)]
+    pub verify: Vec<String>,
+    /// Tags to add
+    #[serde(default)]
+    pub tags: Vec<String>,
+    /// Tags to remove
+    #[serde(default)]
+    pub untag: Vec<String>,
+    /// Reason
+    #[serde(default)]
+    pub note: String,
+    #[serde(default)]
+    pub format: ReplyFormat,
+}
+
+/// Arguments of `ken_cite`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CiteArguments {
+    pub id: String,
+    /// As in ken_add
+    pub cites: Vec<String>,
     #[serde(default)]
     pub format: ReplyFormat,
 }
@@ -204,6 +244,30 @@ impl ToolArguments for FeedbackArguments {
 
     fn check(&self) -> Result<(), ToolError> {
         check_text("id", &self.id, ITEM_BYTES_MAX)
+    }
+}
+
+impl ToolArguments for EditArguments {
+    const EXAMPLE: &'static str =
+        r#"{"id": "L-7k2f5qm3", "statement": "A retry is charged once."}"#;
+
+    fn check(&self) -> Result<(), ToolError> {
+        check_text("id", &self.id, ITEM_BYTES_MAX)?;
+        check_length("statement", &self.statement, CLAIM_BYTES_MAX)?;
+        check_length("note", &self.note, TEXT_BYTES_MAX)?;
+        check_items("anchors", &self.anchors)?;
+        check_items("verify", &self.verify)?;
+        check_items("tags", &self.tags)?;
+        check_items("untag", &self.untag)
+    }
+}
+
+impl ToolArguments for CiteArguments {
+    const EXAMPLE: &'static str = r#"{"id": "L-7k2f5qm3", "cites": ["commit:3fce3b5"]}"#;
+
+    fn check(&self) -> Result<(), ToolError> {
+        check_text("id", &self.id, ITEM_BYTES_MAX)?;
+        check_items("cites", &self.cites)
     }
 }
 

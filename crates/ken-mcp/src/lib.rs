@@ -20,4 +20,4 @@ pub use tokio_util::sync::CancellationToken;
 
 pub use port::{KnowledgeBackend, McpCaller, ProvenIdentity, ToolError, ToolReply, ToolResult};
 pub use server::McpServer;
-pub use tools::TOOLS;
+pub use tools::{HUB_TOOLS, TOOLS};

@@ -12,8 +12,8 @@ use rmcp::service::RequestContext;
 use serde_json::Value;
 
 use crate::ask::{
-    BriefingArguments, CheckArguments, FeedbackArguments, GetArguments, RecordArguments,
-    SearchArguments,
+    BriefingArguments, CheckArguments, CiteArguments, EditArguments, FeedbackArguments,
+    GetArguments, RecordArguments, SearchArguments,
 };
 
 /// Maximum bytes kept of a client's claim about itself.
@@ -200,6 +200,30 @@ pub trait KnowledgeBackend: Clone + Send + Sync + 'static {
         caller: McpCaller,
         ask: FeedbackArguments,
     ) -> impl Future<Output = ToolResult> + Send + '_;
+
+    /// Edits an entry. Only a backend without access to the code offers it.
+    fn edit(
+        &self,
+        caller: McpCaller,
+        ask: EditArguments,
+    ) -> impl Future<Output = ToolResult> + Send + '_ {
+        let _ = (caller, ask);
+        std::future::ready(Err(ToolError::ours(
+            "this server has no tool to edit entries",
+        )))
+    }
+
+    /// Adds citations to an entry. Only a backend without access to the code offers it.
+    fn cite(
+        &self,
+        caller: McpCaller,
+        ask: CiteArguments,
+    ) -> impl Future<Output = ToolResult> + Send + '_ {
+        let _ = (caller, ask);
+        std::future::ready(Err(ToolError::ours(
+            "this server has no tool to add citations",
+        )))
+    }
 
     /// Returns the norms and entries that apply to paths or a change, and the entries the change
     /// would invalidate.

@@ -1,6 +1,7 @@
-//! Definitions of the five tools: names, descriptions, schemas and hints, in a fixed order.
+//! Definitions of the tools: names, descriptions, schemas and hints, in a fixed order.
 //!
-//! A model reads all of it on every turn. A test limits the total to 1,500 tokens.
+//! A model reads all of it on every turn. A test limits the total to 1,500 tokens in a repository,
+//! where an agent edits with the command line, and to 2,000 at a hub.
 
 use std::sync::Arc;
 
@@ -9,8 +10,8 @@ use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
 use crate::ask::{
-    CheckArguments, FeedbackArguments, GetArguments, RecordArguments, SearchArguments,
-    ToolArguments,
+    CheckArguments, CiteArguments, EditArguments, FeedbackArguments, GetArguments, RecordArguments,
+    SearchArguments, ToolArguments,
 };
 use crate::port::{CodeAccess, ToolError};
 
@@ -23,6 +24,9 @@ pub const TOOLS: [&str; 5] = [
     "ken_check",
 ];
 
+/// The names of the tools that only a server without the code has, listed after [`TOOLS`].
+pub const HUB_TOOLS: [&str; 2] = ["ken_edit", "ken_cite"];
+
 /// Metadata key that makes a client with deferred tool loading show this tool at once.
 const ALWAYS_LOAD: &str = "anthropic/alwaysLoad";
 
@@ -33,6 +37,8 @@ enum ToolEffect {
     Reads,
     /// Adds data; repeating the call adds nothing more.
     Adds,
+    /// Changes data; everything stays in the history.
+    Changes,
 }
 
 /// Returns whether a tool changes nothing.
@@ -59,14 +65,17 @@ pub(crate) fn definitions(code: CodeAccess) -> Vec<Tool> {
     };
     let mut always = MetaObject::new();
     always.insert(ALWAYS_LOAD.to_owned(), Value::Bool(true));
-    vec![
-        define_tool::<SearchArguments>(
-            search,
-            "Search project knowledge",
-            finds,
-            ToolEffect::Reads,
-        )
-        .with_meta(always),
+    let mut searching = define_tool::<SearchArguments>(
+        search,
+        "Search project knowledge",
+        finds,
+        ToolEffect::Reads,
+    );
+    if code == CodeAccess::Available {
+        searching = remove_argument(searching, "all_workspaces");
+    }
+    let mut tools = vec![
+        searching.with_meta(always),
         define_tool::<GetArguments>(
             get,
             "Show one entry",
@@ -95,6 +104,29 @@ pub(crate) fn definitions(code: CodeAccess) -> Vec<Tool> {
                 remove_argument(tool, "base")
             }
         },
+    ];
+    if code == CodeAccess::Elsewhere {
+        tools.extend(hub_definitions());
+    }
+    tools
+}
+
+/// Returns the definitions of [`HUB_TOOLS`].
+fn hub_definitions() -> [Tool; 2] {
+    let [edit, cite] = HUB_TOOLS;
+    [
+        define_tool::<EditArguments>(
+            edit,
+            "Edit an entry",
+            "Correct an entry. A person reviews the edit of an entry that people wrote or verified.",
+            ToolEffect::Changes,
+        ),
+        define_tool::<CiteArguments>(
+            cite,
+            "Cite sources",
+            "Add sources to an entry.",
+            ToolEffect::Changes,
+        ),
     ]
 }
 
@@ -135,6 +167,7 @@ fn define_tool<A: ToolArguments>(
         ToolEffect::Reads => base.read_only(true),
         // By default, MCP treats a tool that writes as destructive.
         ToolEffect::Adds => base.destructive(false).idempotent(true),
+        ToolEffect::Changes => base.destructive(false),
     };
     Tool::new(name, description, Arc::new(argument_schema::<A>()))
         .with_title(title)

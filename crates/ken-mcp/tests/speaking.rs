@@ -6,11 +6,13 @@
 use std::future::ready;
 
 use ken_mcp::ask::{
-    BriefingArguments, CheckArguments, FeedbackArguments, GetArguments, RecordArguments,
-    ReplyFormat, SearchArguments,
+    BriefingArguments, CheckArguments, CiteArguments, EditArguments, FeedbackArguments,
+    GetArguments, RecordArguments, ReplyFormat, SearchArguments,
 };
+use ken_mcp::port::CodeAccess;
 use ken_mcp::{
-    KnowledgeBackend, McpCaller, McpServer, TOOLS, ToolError, ToolReply, ToolResult, stdio,
+    HUB_TOOLS, KnowledgeBackend, McpCaller, McpServer, TOOLS, ToolError, ToolReply, ToolResult,
+    stdio,
 };
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, Lines};
@@ -19,9 +21,14 @@ use tokio_util::sync::CancellationToken;
 /// Maximum tokens of all definitions together.
 const DEFINITIONS_TOKENS_MAX: usize = 1_500;
 
+/// The same at a hub, where agents edit and cite with tools.
+const HUB_DEFINITIONS_TOKENS_MAX: usize = 2_000;
+
 /// Backend that returns its arguments.
 #[derive(Clone, Debug)]
-struct EchoKnowledge;
+struct EchoKnowledge {
+    code: CodeAccess,
+}
 
 fn reply(format: ReplyFormat, what: String) -> ToolResult {
     Ok(match format {
@@ -31,6 +38,29 @@ fn reply(format: ReplyFormat, what: String) -> ToolResult {
 }
 
 impl KnowledgeBackend for EchoKnowledge {
+    fn code(&self) -> CodeAccess {
+        self.code
+    }
+
+    fn edit(
+        &self,
+        _: McpCaller,
+        ask: EditArguments,
+    ) -> impl Future<Output = ToolResult> + Send + '_ {
+        ready(reply(ask.format, format!("{} {}", ask.id, ask.statement)))
+    }
+
+    fn cite(
+        &self,
+        _: McpCaller,
+        ask: CiteArguments,
+    ) -> impl Future<Output = ToolResult> + Send + '_ {
+        ready(reply(
+            ask.format,
+            format!("{} {}", ask.id, ask.cites.join(" ")),
+        ))
+    }
+
     fn search(
         &self,
         caller: McpCaller,
@@ -102,11 +132,17 @@ struct PipeClient {
 
 impl PipeClient {
     fn new() -> Self {
+        Self::with(EchoKnowledge {
+            code: CodeAccess::Available,
+        })
+    }
+
+    fn with(knowledge: EchoKnowledge) -> Self {
         let (ours, theirs) = tokio::io::duplex(1 << 16);
         let (reader, writer) = tokio::io::split(theirs);
         let serving = tokio::spawn(async move {
             let stop = CancellationToken::new();
-            stdio::serve(McpServer::new(EchoKnowledge), reader, writer, stop)
+            stdio::serve(McpServer::new(knowledge), reader, writer, stop)
                 .await
                 .unwrap();
         });
@@ -179,6 +215,40 @@ async fn all_definitions_together_cost_at_most_1500_tokens() {
 }
 
 #[tokio::test]
+async fn a_hub_has_two_tools_more_and_a_repository_does_not_know_them() {
+    let code = CodeAccess::Elsewhere;
+    let mut client = PipeClient::with(EchoKnowledge { code });
+    client.ask(initialize()).await;
+    let listed = client.ask(request("tools/list", json!({}))).await;
+    let tools = listed["result"]["tools"].as_array().unwrap();
+    let names: Vec<&str> = tools
+        .iter()
+        .map(|it| it["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, [&TOOLS[..], &HUB_TOOLS].concat());
+    let definitions = listed["result"].to_string();
+    let tokens = ken_embed::count_tokens(&definitions);
+    assert!(tokens <= HUB_DEFINITIONS_TOKENS_MAX, "{tokens} tokens");
+    let searches = &tools[0]["inputSchema"]["properties"];
+    assert!(searches["all_workspaces"].is_object(), "{searches}");
+    for tool in &tools[TOOLS.len()..] {
+        let hints = json!({"destructiveHint": false, "openWorldHint": false});
+        assert_eq!(tool["annotations"], hints);
+    }
+    let edit = json!({"id": "L-1", "statement": "It is."});
+    let cite = json!({"id": "L-1", "cites": ["pr:1"]});
+    let answer = client.call("ken_edit", edit.clone()).await;
+    assert_eq!(answer_text(&answer), "L-1 It is.");
+    let answer = client.call("ken_cite", cite).await;
+    assert_eq!(answer_text(&answer), "L-1 pr:1");
+    client.end().await;
+    let mut client = PipeClient::begun().await;
+    let answer = client.call("ken_edit", edit).await;
+    assert_eq!(answer["error"]["code"], -32602, "{answer}");
+    client.end().await;
+}
+
+#[tokio::test]
 async fn definitions_are_flat_and_say_exactly_what_is_true() {
     let mut client = PipeClient::begun().await;
     let listed = client.ask(request("tools/list", json!({}))).await;
@@ -188,6 +258,8 @@ async fn definitions_are_flat_and_say_exactly_what_is_true() {
         .map(|it| it["name"].as_str().unwrap())
         .collect();
     assert_eq!(names, TOOLS);
+    let searches = &tools[0]["inputSchema"]["properties"];
+    assert!(searches.get("all_workspaces").is_none(), "{searches}");
     let all = listed["result"].to_string();
     for never in [
         "$ref",
@@ -276,7 +348,7 @@ async fn what_an_agent_can_mend_is_the_tools_answer() {
         (
             "ken_search",
             json!({}),
-            "missing field `query`\nnext: known arguments: detail, format",
+            "missing field `query`\nnext: known arguments: all_workspaces, detail, format",
         ),
         (
             "ken_search",
@@ -348,7 +420,10 @@ async fn what_is_not_there_is_said_as_each_revision_says_it() {
     let listed = client
         .ask(request("tools/list", json!({"_meta": meta})))
         .await;
-    assert_eq!(listed["result"]["cacheScope"], "public");
+    assert_eq!(
+        listed["result"]["cacheScope"], "private",
+        "it depends on the role"
+    );
     assert_eq!(listed["result"]["ttlMs"], 3_600_000);
     let params = json!({"uri": "ken://index", "_meta": meta});
     let read = client.ask(request("resources/read", params)).await;

@@ -27,7 +27,8 @@ use crate::wire::{
 
 /// Time limit for one request, from the first byte sent to the last received.
 const TIMEOUT: Duration = Duration::from_secs(60);
-/// Maximum attempts per request.
+/// Maximum attempts per request. With `RETRY_DELAY_FIRST` they take 7.5 seconds, in which a hub
+/// can restart.
 pub const ATTEMPTS_MAX: u32 = 5;
 /// The delay before the first retry; it doubles with every retry.
 const RETRY_DELAY_FIRST: Duration = Duration::from_millis(500);
@@ -50,6 +51,9 @@ struct ProblemDetails {
     title: String,
     #[serde(default)]
     detail: String,
+    /// The new name of a renamed workspace.
+    #[serde(default)]
+    name: String,
     /// The verdicts, if every event was refused.
     events: Option<Vec<EventVerdict>>,
 }
@@ -194,13 +198,13 @@ impl HttpHubClient {
             hub: self.hub.clone(),
             why: describe_error(error),
         };
-        // An unknown or refusing host will not recover within seconds; a broken connection may.
+        // An unknown host will not recover within seconds. A broken connection may, and so may a
+        // host that refuses one: a hub that restarts does not listen for some seconds.
         match error {
             error if is_host_not_found(error) => RequestAttempt::Failed(unreachable),
-            ureq::Error::Io(it) if it.kind() != std::io::ErrorKind::ConnectionRefused => {
+            ureq::Error::Io(_) | ureq::Error::Timeout(_) => {
                 RequestAttempt::Retry(unreachable, None)
             }
-            ureq::Error::Timeout(_) => RequestAttempt::Retry(unreachable, None),
             _ => RequestAttempt::Failed(unreachable),
         }
     }
@@ -212,6 +216,11 @@ impl HttpHubClient {
             (401, _) => HubError::Token { hub, told },
             (403, problem::QUOTA) => HubError::Quota { hub, told },
             (403, _) => HubError::Forbidden { hub, told },
+            (404, problem::RENAMED) => HubError::Renamed {
+                hub,
+                workspace: self.workspace.clone(),
+                now: sanitize(&problem.name),
+            },
             (404, _) => HubError::NoWorkspace {
                 hub,
                 workspace: self.workspace.clone(),
@@ -286,6 +295,10 @@ impl HubClient for HttpHubClient {
             answered.reason = answered.reason.take().map(|it| sanitize(&it));
         }
         Ok(pushed)
+    }
+
+    fn token(&self) -> Option<&HubToken> {
+        Some(&self.token)
     }
 
     fn pull(&mut self, after: LogCursor, limit: u32) -> Result<PullResponse, HubError> {

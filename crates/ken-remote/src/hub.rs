@@ -1,5 +1,6 @@
 //! Interface of a repository to a hub. Synchronization depends on it and opens no socket itself.
 
+use crate::token::HubToken;
 use crate::wire::{LogCursor, PullResponse, PushResponse};
 
 /// One workspace of a hub.
@@ -11,6 +12,12 @@ pub trait HubClient {
 
     /// Pulls at most `limit` events after a cursor of the workspace's log.
     fn pull(&mut self, after: LogCursor, limit: u32) -> Result<PullResponse, HubError>;
+
+    /// Returns the token that requests are sent with, if there is one. What a hub refuses may
+    /// depend on it.
+    fn token(&self) -> Option<&HubToken> {
+        None
+    }
 
     /// Returns true if the workspace's log contains a cursor. It does not after the hub was
     /// restored from an older backup.
@@ -44,6 +51,12 @@ pub enum HubError {
     Quota { hub: String, told: String },
     #[error("`{hub}` has no workspace `{workspace}` for this token")]
     NoWorkspace { hub: String, workspace: String },
+    #[error("`{hub}` has renamed the workspace `{workspace}` to `{now}`")]
+    Renamed {
+        hub: String,
+        workspace: String,
+        now: String,
+    },
     #[error("the log of `{hub}` does not contain this cursor")]
     CursorUnknown { hub: String },
     #[error("`{hub}` received too many requests{}", said(.told))]
@@ -79,6 +92,9 @@ impl HubError {
             Self::Quota { .. } => "nothing is lost: the next push sends the remaining events again",
             Self::NoWorkspace { .. } => {
                 "`ken remote list` shows the address; an administrator creates a workspace with `ken hub workspace add`"
+            }
+            Self::Renamed { .. } => {
+                "run `ken remote remove NAME`, then `ken remote add NAME URL` with the new name of the workspace; nothing is lost"
             }
             Self::CursorUnknown { .. } => {
                 "the hub was restored from an older backup; `ken sync --remote` starts over"

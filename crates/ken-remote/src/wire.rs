@@ -16,6 +16,8 @@ pub mod problem {
     pub const CURSOR_UNKNOWN: &str = "cursor-unknown";
     /// The organization or workspace has reached its quota.
     pub const QUOTA: &str = "quota";
+    /// The workspace has another name now.
+    pub const RENAMED: &str = "renamed";
 }
 
 /// Maximum events per push.

@@ -196,12 +196,15 @@ fn why_it_waits_is_said_in_the_hubs_words() {
     serving.join().unwrap();
 }
 
+/// Returns a port that nobody listens on.
+fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().port()
+}
+
 #[test]
-fn nobody_listening_is_said_at_once() {
-    let port = {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        listener.local_addr().unwrap().port()
-    };
+fn nobody_listening_is_said_after_some_seconds() {
+    let port = free_port();
     let failed = client_for(port).pull(LogCursor::default(), 1).unwrap_err();
     assert_eq!(
         failed.to_string(),
@@ -212,7 +215,39 @@ fn nobody_listening_is_said_at_once() {
         "{}",
         failed.hint()
     );
-    assert!(recorded_waits().is_empty());
+    assert_eq!(recorded_waits(), [500, 1_000, 2_000, 4_000]);
+}
+
+#[test]
+fn a_hub_that_restarts_is_waited_for() {
+    let port = free_port();
+    let serving = std::rc::Rc::new(RefCell::new(None));
+    let started = std::rc::Rc::clone(&serving);
+    let mut client = client_for(port).with_retry_callback(move |_, _| {
+        let mut started = started.borrow_mut();
+        if started.is_none() {
+            let listener = TcpListener::bind(("127.0.0.1", port)).unwrap();
+            *started = Some(thread::spawn(move || {
+                let (stream, _) = listener.accept().unwrap();
+                answer_request(stream, &admitted_response(1))
+            }));
+        }
+    });
+    client.push(&["{}"]).unwrap();
+    let serving = serving.borrow_mut().take().expect("it was tried again");
+    serving.join().unwrap();
+}
+
+#[test]
+fn a_renamed_workspace_is_named() {
+    let moved = br#"{"type":"/problems/renamed","detail":"renamed","name":"billing"}"#;
+    let (mut client, serving) = serve_answers(vec![http_response(404, "", moved)]);
+    let failed = client.push(&["{}"]).unwrap_err().to_string();
+    assert!(
+        failed.ends_with("has renamed the workspace `pay` to `billing`"),
+        "{failed}"
+    );
+    serving.join().unwrap();
 }
 
 #[test]

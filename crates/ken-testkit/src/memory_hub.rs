@@ -14,7 +14,7 @@ use ken_remote::wire::{
     EventVerdict, LogCursor, PUSH_BYTES_MAX, PUSH_EVENTS_MAX, PullResponse, PushRequest,
     PushResponse, PushVerdict,
 };
-use ken_remote::{HubClient, HubError};
+use ken_remote::{HubClient, HubError, HubToken};
 use serde_json::value::RawValue;
 
 /// Verdict of a test on an event instead of admitting it.
@@ -39,6 +39,8 @@ pub struct MemoryHub {
     pub pushes: Vec<usize>,
     /// Start of each requested page.
     pub pulls: Vec<u64>,
+    /// Token that the client sends.
+    pub token: Option<HubToken>,
 }
 
 impl Default for MemoryHub {
@@ -54,6 +56,7 @@ impl Default for MemoryHub {
             breaks_after: None,
             pushes: Vec::new(),
             pulls: Vec::new(),
+            token: None,
         }
     }
 }
@@ -165,6 +168,10 @@ impl MemoryHub {
 }
 
 impl HubClient for MemoryHub {
+    fn token(&self) -> Option<&HubToken> {
+        self.token.as_ref()
+    }
+
     fn push(&mut self, lines: &[&str]) -> Result<PushResponse, HubError> {
         self.count_request()?;
         let push = PushRequest::of(lines.iter().copied()).expect("JSON");

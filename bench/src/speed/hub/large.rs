@@ -51,7 +51,7 @@ pub(crate) async fn run(
     share: Share,
     report: &mut Report,
 ) -> Result<(), String> {
-    many_clients(world, share, report).await?;
+    many_clients(world, report).await?;
     let mut times = Vec::new();
     for size in SIZES {
         let questions = load(world, share.of(size), report).await?;
@@ -170,10 +170,10 @@ fn first(all: &[SearchCandidate]) -> BTreeSet<EntryId> {
 }
 
 /// Several clients at once in many small workspaces.
-async fn many_clients(world: &mut World, share: Share, report: &mut Report) -> Result<(), String> {
+async fn many_clients(world: &mut World, report: &mut Report) -> Result<(), String> {
     let mut questions: Vec<Question> = Vec::new();
-    for workspace in world.add_workspaces(share.of(WORKSPACES)).await? {
-        let (lessons, asked) = world.lessons(share.of(ENTRIES));
+    for workspace in world.add_workspaces(WORKSPACES).await? {
+        let (lessons, asked) = world.lessons(ENTRIES);
         questions.extend(asked.into_iter().map(|text| Question { workspace, text }));
         for batch in lessons.chunks(BATCH) {
             world.append(workspace, batch.to_vec()).await?;

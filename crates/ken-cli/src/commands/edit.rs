@@ -84,12 +84,8 @@ pub(super) fn run(
         }
         let entry = engine.find(&args.id)?;
         if changes_tags {
-            let cleared = changes.tags.take();
-            let own = entry.content.as_ref().map(|it| it.tags.clone());
-            let mut tags = cleared.or(own).unwrap_or_default();
-            tags.extend(args.fields.tag.iter().cloned());
-            tags.retain(|tag| !args.untag.contains(tag));
-            changes.tags = Some(tags);
+            let content = entry.content.as_ref();
+            changes.change_tags(content, &args.fields.tag, &args.untag);
         }
         if let (Some(json), Some(kind)) = (&args.fields.detail, entry.kind()) {
             changes.detail = Some(Some(detail(json, kind)?));

@@ -147,7 +147,7 @@ pub(super) fn run(
         let bound = listener.local_addr().map_err(cannot)?;
         session
             .printer
-            .talk(format_args!("listening on http://{bound}"))?;
+            .talk(format_args!("{} listening on http://{bound}", app.clock.now()))?;
         let served = server::serve(app, listener, stop).await;
         served.map_err(|e| failed(&e))
     });

@@ -23,6 +23,11 @@ pub(super) fn search(
     context: &mut CallContext<'_>,
     arguments: SearchArguments,
 ) -> Result<ToolReply, CommandFailure> {
+    if arguments.all_workspaces {
+        return Err(CommandFailure::usage(
+            "a repository has one workspace; leave out all_workspaces",
+        ));
+    }
     let mut paths = context.places(&arguments.paths)?;
     let filter = build_filter(&arguments)?;
     let parsed = parse_query(context, arguments.query)?;

@@ -340,7 +340,7 @@ fn nobody_approves_their_own_words() {
     insta::assert_snapshot!(env.run(["inbox", "approve", &id, "--by", "human:ada@example.org"]), @"
     exit: 1
     ----- stderr -----
-    error: human:ada@example.org wrote N-h9xr3ac9; another person must approve it
+    error: human:ada@example.org wrote or recorded N-h9xr3ac9; another person must decide about it
 
     hint: ask another person to run `ken inbox approve N-h9xr3ac9`
     ");

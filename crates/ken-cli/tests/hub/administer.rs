@@ -111,7 +111,16 @@ fn what_is_made_twice_is_made_once_and_everything_is_listed() {
     site.administer(&held);
     let tokens = site.administer(&["token", "list", "acme"]);
     let heads: Vec<&str> = tokens.lines().next().unwrap().split_whitespace().collect();
-    assert_eq!(heads, ["ID", "ROLE", "ACTOR", "WORKSPACES", "EXPIRES"]);
+    let wanted = [
+        "ID",
+        "ROLE",
+        "ACTOR",
+        "WORKSPACES",
+        "LAST",
+        "USED",
+        "EXPIRES",
+    ];
+    assert_eq!(heads, wanted);
     let row: Vec<&str> = tokens.lines().nth(1).unwrap().split_whitespace().collect();
     assert_eq!(row[1..4], ["reader", "human:eve", "search"]);
     for said in ["revoked the reader token", "already revoked at"] {
@@ -119,6 +128,143 @@ fn what_is_made_twice_is_made_once_and_everything_is_listed() {
         let run = run_hub(site.database.url(), &revoke);
         assert!(run.stderr.contains(said), "{run}");
     }
+}
+
+#[test]
+fn a_workspace_is_renamed_removed_restored_and_erased() {
+    let site = HubTestEnvironment::new();
+    let one = site.clone(1);
+    add_entry(&one, "Charging twice is safe: the key makes it one charge.");
+    let _ = one.run(["push"]).success();
+    let id = site.administer(&["workspace", "rename", ORGANIZATION, WORKSPACE, "billing"]);
+    // Another hub process may know the former name for a minute; a new one does not.
+    let run = run_hub(site.database.url(), &["rebuild", ORGANIZATION, WORKSPACE]);
+    assert!(run.stderr.contains("was renamed to `billing`"), "{run}");
+    let removed = run_hub(
+        site.database.url(),
+        &["workspace", "remove", ORGANIZATION, "billing"],
+    );
+    assert_eq!(removed.stdout.trim(), id, "{removed}");
+    assert!(removed.stderr.contains("will be erased on"), "{removed}");
+    let left = site.administer(&["workspace", "list", ORGANIZATION]);
+    assert_eq!(left, "");
+    let listed = site.administer(&["workspace", "list", ORGANIZATION, "--removed"]);
+    assert!(listed.contains("billing"), "{listed}");
+    assert_eq!(one.run(["push", "--everything"]).exit, 2);
+    assert_eq!(
+        site.administer(&["workspace", "restore", ORGANIZATION, "billing"]),
+        id
+    );
+    assert_eq!(site.events(), 1);
+    let words = ["workspace", "purge", ORGANIZATION, "billing"];
+    let run = run_hub(site.database.url(), &words);
+    assert_eq!(run.exit, 2, "only what was removed is erased: {run}");
+    site.administer(&["workspace", "remove", ORGANIZATION, "billing"]);
+    assert_eq!(site.administer(&words), id);
+    let events = site.database.sql("select count(*) from ken.events");
+    assert_eq!(events.trim(), "0");
+}
+
+#[test]
+fn a_clone_of_a_renamed_workspace_is_told_its_new_name() {
+    let mut site = HubTestEnvironment::new();
+    let one = site.clone(1);
+    add_entry(&one, "Charging twice is safe: the key makes it one charge.");
+    site.administer(&["workspace", "rename", ORGANIZATION, WORKSPACE, "billing"]);
+    site.stop();
+    site.start();
+    let pushed = one.run(["push"]);
+    assert_eq!(pushed.exit, 2, "{pushed}");
+    assert!(
+        pushed
+            .stderr
+            .contains("has renamed the workspace `payments` to `billing`"),
+        "{pushed}"
+    );
+}
+
+#[test]
+fn an_organization_is_renamed_removed_restored_and_erased() {
+    let site = HubTestEnvironment::new();
+    let id = site.administer(&["organization", "rename", ORGANIZATION, "acme-labs"]);
+    site.administer(&["organization", "add", ORGANIZATION]);
+    let taken = run_hub(
+        site.database.url(),
+        &["organization", "rename", ORGANIZATION, "acme-labs"],
+    );
+    assert_eq!(taken.exit, 2, "{taken}");
+    assert_eq!(
+        site.administer(&["organization", "remove", "acme-labs"]),
+        id
+    );
+    for words in [
+        ["workspace", "list", "acme-labs"],
+        ["organization", "add", "acme-labs"],
+    ] {
+        let run = run_hub(site.database.url(), &words);
+        assert_eq!(run.exit, 2, "{run}");
+        assert!(
+            run.stderr.contains("`ken hub organization restore NAME`"),
+            "{run}"
+        );
+    }
+    assert_eq!(
+        site.administer(&["organization", "restore", "acme-labs"]),
+        id
+    );
+    let listed = site.administer(&["workspace", "list", "acme-labs"]);
+    assert!(listed.contains(WORKSPACE), "{listed}");
+    site.administer(&["organization", "remove", "acme-labs"]);
+    assert_eq!(site.administer(&["organization", "purge", "acme-labs"]), id);
+    let left = site.database.sql("select name from ken.organizations");
+    assert_eq!(left.trim(), ORGANIZATION);
+}
+
+#[test]
+fn tokens_are_rotated_and_those_of_one_person_revoked_at_once() {
+    let site = HubTestEnvironment::new();
+    let old = site.token("member", "human:eve@example.org");
+    let listed = site.administer(&["token", "list", ORGANIZATION, "--format", "json"]);
+    let listed: serde_json::Value = serde_json::from_str(listed.lines().next().unwrap()).unwrap();
+    let id = listed["id"].as_str().unwrap();
+    let again = run_hub(
+        site.database.url(),
+        &["token", "rotate", ORGANIZATION, id, "--overlap", "0"],
+    );
+    assert_eq!(again.exit, 0, "{again}");
+    assert!(
+        again.stdout.starts_with("ken_") && again.stdout.trim() != old,
+        "{again}"
+    );
+    assert!(
+        again
+            .stderr
+            .contains(&format!("replaces {id}, which is revoked")),
+        "{again}"
+    );
+    // A second token for the same actor is pointed out.
+    let words = "token create acme --role reader --actor human:eve@example.org";
+    let words: Vec<&str> = words.split(' ').collect();
+    let second = run_hub(site.database.url(), &words);
+    assert!(
+        second.stderr.contains("has 1 other valid token"),
+        "{second}"
+    );
+    let revoke = [
+        "token",
+        "revoke",
+        ORGANIZATION,
+        "--actor",
+        "human:eve@example.org",
+    ];
+    let revoked = run_hub(site.database.url(), &revoke);
+    assert!(
+        revoked
+            .stderr
+            .contains("revoked 2 tokens of human:eve@example.org"),
+        "{revoked}"
+    );
+    assert_eq!(revoked.stdout.lines().count(), 2, "{revoked}");
 }
 
 #[test]

@@ -126,6 +126,10 @@ fn offline_everything_stays_as_it_was() {
     insta::assert_snapshot!(one.run(["push"]).to_string().replace(&hub, "HUB"), @"
     exit: 2
     ----- stderr -----
+    note: cannot reach `HUB`: connection refused; retrying in 1 s
+    note: cannot reach `HUB`: connection refused; retrying in 1 s
+    note: cannot reach `HUB`: connection refused; retrying in 2 s
+    note: cannot reach `HUB`: connection refused; retrying in 4 s
     error: cannot reach `HUB`: connection refused
 
     hint: nothing changed and nothing is lost; retry when the hub is reachable

@@ -39,18 +39,58 @@ fn a_secret_is_refused_there_although_nobody_looked_here() {
     }
     // The refusal is remembered and shown; the event is sent again only on request.
     let again = one.run(["push"]);
-    assert_eq!(again.exit, 0, "{again}");
+    assert_eq!(again.exit, 1, "{again}");
+    assert!(
+        again.stdout.starts_with(&format!("refused {id}: ")),
+        "{again}"
+    );
     assert_eq!(
         again.stderr,
         "no new events for `hub`\n1 event was refused before; not pushed again\n\
-         hint: `ken remote show hub` shows the reasons; `ken push hub --again` pushes them again\n"
+         hint: `ken remote show hub` shows the reasons; `ken push hub --again` pushes them again, and so does another token\n"
     );
+    assert_eq!(one.run(["sync", "--remote"]).exit, 1);
     let shown = one.run(["remote", "show"]).success();
     assert!(
         shown.stdout.contains(&format!("refused      {id}: ")),
         "{shown}"
     );
     assert_eq!(one.run(["push", "--again"]).exit, 1);
+}
+
+#[test]
+fn a_refusal_is_forgotten_with_the_token_it_was_about() {
+    let site = HubTestEnvironment::new();
+    let one = site.create_clone_as(1, &site.token("agent", "agent:builder"));
+    add_entry(&one, "Charging twice is safe: the key makes it one charge.");
+    assert_eq!(one.run(["push"]).exit, 1);
+    assert_eq!(one.run(["push"]).exit, 1, "it stays behind");
+    let member = site.token("member", "human:ada@example.org");
+    let _ = one
+        .run_with(&member, ["remote", "add", &site.url(), "--token-stdin"])
+        .success();
+    let pushed = one.run(["push"]).success();
+    assert_eq!(pushed.stderr, "pushed 1 event to `hub`: 1 new\n");
+    assert_eq!(site.events(), 1);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_token_file_that_others_can_read_is_warned_about() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let site = HubTestEnvironment::new();
+    let one = site.create_clone_as(1, &site.token("member", "human:ada@example.org"));
+    let path = one.root().join("token");
+    std::fs::write(&path, site.token("member", "human:ada@example.org")).unwrap();
+    for (mode, is_warned) in [(0o644, true), (0o600, false)] {
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+        let url = site.url();
+        let added = one.run(["remote", "add", &url, "--token-file", "token"]);
+        for run in [added.success(), one.run(["push"]).success()] {
+            assert_eq!(run.stderr.contains("chmod 600"), is_warned, "{run}");
+        }
+    }
 }
 
 #[test]

@@ -251,9 +251,9 @@ pub fn link(from: &Entry, to: &Entry, rel: Relation) -> Result<Draft, Refusal> {
     })
 }
 
-/// Makes `by` the author of a change of content: records its origin if that is less trusted than
-/// the entry's. Refuses others than people where a person wrote or verified the content.
-pub fn attribute_change(mut draft: Draft, entry: &Entry, by: &Actor) -> Result<Draft, Refusal> {
+/// Makes `by` the author of a change of content, as [`declare_origin`] does. Refuses others than
+/// people where a person wrote or verified the content.
+pub fn attribute_change(draft: Draft, entry: &Entry, by: &Actor) -> Result<Draft, Refusal> {
     let merged = if let EventBody::Merged(data) = &draft.body {
         data.changes.is_empty()
     } else {
@@ -263,6 +263,15 @@ pub fn attribute_change(mut draft: Draft, entry: &Entry, by: &Actor) -> Result<D
         let (entry, by) = (entry.id, by.clone());
         return Err(Refusal::ProtectedContent { entry, by });
     }
+    Ok(declare_origin(draft, entry, by))
+}
+
+/// Records the origin of `by` in a change of content if it is less trusted than the entry's.
+///
+/// It refuses nothing: where a change of protected content may wait for a person, as at a hub, that
+/// is decided when the event is admitted.
+#[must_use]
+pub fn declare_origin(mut draft: Draft, entry: &Entry, by: &Actor) -> Draft {
     let own = entry.created.as_ref().map(|created| created.origin);
     // Omitted unless it lowers trust; absence means that the origin stays.
     let lower = own.and_then(|own| {
@@ -283,7 +292,7 @@ pub fn attribute_change(mut draft: Draft, entry: &Entry, by: &Actor) -> Result<D
         let merged = data.origin.unwrap_or(Origin::from_actor(by));
         data.origin = Some(merged.least_trusted(Origin::from_actor(by)));
     }
-    Ok(draft)
+    draft
 }
 
 /// Releases a quarantined entry; only a person may.

@@ -31,8 +31,8 @@ use crate::values::id::{EntryId, EventId, IdSource, NodeId, Salt};
 use crate::values::time::Timestamp;
 
 pub use change::{
-    archive, attribute_change, cite, confirm, edit, link, reanchor, redact, release_quarantine,
-    restore, retract, set_annotation, set_status,
+    archive, attribute_change, cite, confirm, declare_origin, edit, link, reanchor, redact,
+    release_quarantine, restore, retract, set_annotation, set_status,
 };
 pub use configure::configure;
 pub use distill::{
@@ -41,8 +41,8 @@ pub use distill::{
 };
 pub use feedback::{FEEDBACK_WEIGHT_MILLI, check_was_shown, give_feedback, is_repeated_feedback};
 pub use pairs::{
-    LONGER_PERCENT, MergeWording, dismiss_pair, flag_contradiction, merge, resolve_contradiction,
-    supersede,
+    ContradictionResolution, LONGER_PERCENT, MergeWording, dismiss_pair, flag_contradiction, merge,
+    resolve_contradiction, supersede,
 };
 pub use promote::{approve, check_scope, keep_scope, widen_scope};
 pub use propose::{CITATIONS_MAX, Proposal, SCHEMA_VERSION, propose};
@@ -149,7 +149,7 @@ pub enum Refusal {
         "{0} cannot be promoted: only this project has it; global scope requires at least {PROJECTS_MIN} projects"
     )]
     OneProject(EntryId),
-    #[error("{by} wrote {entry}; another person must approve it")]
+    #[error("{by} wrote or recorded {entry}; another person must decide about it")]
     OwnContent { entry: EntryId, by: Actor },
     #[error("{0} is not pending approval")]
     NotPending(EntryId),

@@ -4,15 +4,16 @@ use std::collections::BTreeSet;
 
 use crate::ledger::entry::Entry;
 use crate::ledger::event::{
-    ContradictionFlagged, ContradictionResolved, EventBody, Keep, MergeStrategy, Merged, Origin,
-    PairDismissed, PairKind, Superseded,
+    Channel, ContradictionFlagged, ContradictionResolved, EventBody, Keep, MergeStrategy, Merged,
+    Origin, PairDismissed, PairKind, Superseded,
 };
 use crate::ledger::workspace::WorkspaceState;
+use crate::values::actor::Actor;
 use crate::values::content::{Content, ContentChanges};
 use crate::values::id::{EntryId, EventId};
-use crate::values::text::{Note, Statement};
+use crate::values::text::{Note, Statement, Tag};
 
-use super::change::ensure_flow;
+use super::change::{attribute_change, edit, ensure_flow};
 use super::{Draft, Refusal, ensure_writable};
 
 /// Minimum length of a source's statement, as a percentage of the target's, to replace it.
@@ -219,10 +220,52 @@ pub fn flag_contradiction(
     })
 }
 
-/// Resolves a contradiction: `kept` is the entry that remains in force; `None` keeps both.
+/// Resolution of a contradiction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ContradictionResolution {
+    /// One entry stays and supersedes the other.
+    Keep(EntryId),
+    /// Both entries stay, as competing hypotheses.
+    Both,
+    /// Both entries stay, each limited by a new tag.
+    Scoped(Vec<(EntryId, Tag)>),
+}
+
+/// Resolves a contradiction in the name of `by`. The drafts belong in a single append: a
+/// resolution without its tags would be wrong.
 ///
 /// The pair is also dismissed, so that it is not flagged again.
 pub fn resolve_contradiction(
+    one: &Entry,
+    other: &Entry,
+    how: ContradictionResolution,
+    workspace: &WorkspaceState,
+    by: &Actor,
+) -> Result<Vec<Draft>, Refusal> {
+    let (kept, scopes) = match how {
+        ContradictionResolution::Keep(id) => (Some(id), Vec::new()),
+        ContradictionResolution::Both => (None, Vec::new()),
+        ContradictionResolution::Scoped(scopes) => (None, scopes),
+    };
+    let mut drafts = close_contradiction(one, other, kept, workspace)?;
+    for (id, tag) in scopes {
+        let entry = if id == one.id { one } else { other };
+        let content = entry.content.as_ref();
+        let mut tags = content.map(|it| it.tags.clone()).unwrap_or_default();
+        tags.insert(tag);
+        let changes = ContentChanges {
+            tags: Some(tags),
+            ..ContentChanges::default()
+        };
+        let draft = edit(entry, changes, None, Channel::Command, None)?;
+        drafts.push(attribute_change(draft, entry, by)?);
+    }
+    Ok(drafts)
+}
+
+/// Returns the drafts that close a contradiction: `kept` is the entry that remains in force; `None`
+/// keeps both.
+fn close_contradiction(
     one: &Entry,
     other: &Entry,
     kept: Option<EntryId>,

@@ -128,6 +128,15 @@ pub enum FrictionType {
 }
 
 impl ContentChanges {
+    /// Adds and removes tags: of those these changes set, or else of those of `content`.
+    pub fn change_tags(&mut self, content: Option<&Content>, add: &[Tag], remove: &[Tag]) {
+        let own = || content.map(|it| it.tags.clone());
+        let mut tags = self.tags.take().or_else(own).unwrap_or_default();
+        tags.extend(add.iter().cloned());
+        tags.retain(|tag| !remove.contains(tag));
+        self.tags = Some(tags);
+    }
+
     /// Returns the texts in which an author may name other entries.
     pub fn texts(&self) -> Vec<&str> {
         let mut texts: Vec<&str> = self.statement.iter().map(Statement::as_str).collect();

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use ken_core::decide::{Refusal, flag_contradiction, resolve_contradiction};
+use ken_core::decide::{
+    ContradictionResolution, Refusal, flag_contradiction, resolve_contradiction,
+};
 use ken_core::ledger::event::{EventBody, Keep, PairKind};
 use ken_core::ledger::workspace::WorkspaceState;
 use ken_core::values::kind::EntryKind;
@@ -28,7 +30,11 @@ fn a_pair_is_flagged_once_and_never_again_when_settled() {
     workspace.contradictions.insert(flag, (second, first));
     let again = flag_contradiction(&other, &one, why(), &workspace);
     assert_eq!(again, Err(Refusal::NothingChanges));
-    let drafts = resolve_contradiction(&one, &other, None, &workspace).expect("it is open");
+    let (both, by) = (
+        ContradictionResolution::Both,
+        "human:ann".parse().expect("an actor"),
+    );
+    let drafts = resolve_contradiction(&one, &other, both, &workspace, &by).expect("it is open");
     let EventBody::ContradictionResolved(data) = &drafts[0].body else {
         panic!("{drafts:?}");
     };

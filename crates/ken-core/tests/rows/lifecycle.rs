@@ -487,7 +487,9 @@ fn merge_supersede_and_resolve_can_be_undone_and_redone() {
     let chosen = MergeWording::Chosen("Retry on 503, once".parse().unwrap());
     let merge = decide::merge(&stage.entry(target), &[stage.entry(one)], chosen);
     let (a, b) = (stage.entry(target), stage.entry(two));
-    let resolve = decide::resolve_contradiction(&a, &b, Some(target), &workspace).unwrap();
+    let keep = decide::ContradictionResolution::Keep(target);
+    let by = "human:ann".parse().unwrap();
+    let resolve = decide::resolve_contradiction(&a, &b, keep, &workspace, &by).unwrap();
     let steps = [
         vec![merge.unwrap()],
         vec![decide::supersede(&a, &b).unwrap()],

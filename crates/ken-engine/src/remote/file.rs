@@ -203,6 +203,30 @@ pub(crate) fn remote_token(
     Ok(Some(HubToken::parse(&text).map_err(RemoteError::from)?))
 }
 
+/// Returns the token file of a remote if other users of the machine can read or change it.
+#[must_use]
+pub fn exposed_token_file(remote: &Remote) -> Option<&Path> {
+    match &remote.token {
+        TokenLocation::File(path) if is_exposed(path) => Some(path),
+        TokenLocation::File(_) | TokenLocation::Stored | TokenLocation::PerCall => None,
+    }
+}
+
+/// Returns whether users other than the owner and the group can read or write a file.
+#[cfg(unix)]
+fn is_exposed(path: &Path) -> bool {
+    /// Permission of all others to read or write.
+    const OTHERS: u32 = 0o006;
+    let mode =
+        fs::metadata(path).map(|it| std::os::unix::fs::PermissionsExt::mode(&it.permissions()));
+    mode.is_ok_and(|mode| mode & OTHERS != 0)
+}
+
+#[cfg(not(unix))]
+fn is_exposed(_path: &Path) -> bool {
+    false
+}
+
 fn load_remotes(engine: &Engine) -> Result<RemotesFile, EngineError> {
     if engine.place.git.is_none() {
         return Ok(RemotesFile::default());

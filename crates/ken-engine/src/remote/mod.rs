@@ -21,7 +21,7 @@ use std::str::FromStr;
 use ken_remote::HubName;
 
 pub use error::RemoteError;
-pub use file::{Remote, TokenLocation, TokenSource};
+pub use file::{Remote, TokenLocation, TokenSource, exposed_token_file};
 pub use ken_remote::{
     HubAddress, HubAddressError, HubClient, HubError, HubToken, HubTokenError, PlaintextPolicy,
 };

@@ -48,6 +48,19 @@ pub struct PushReport {
     pub restarted: bool,
 }
 
+impl PushReport {
+    /// Returns whether events stay behind that only a change here can bring to the hub: refused now
+    /// or before, or quarantined by this push. Decisions of other people are left to them, and what
+    /// was quarantined before is in the hands of a curator.
+    #[must_use]
+    pub fn leaves_events_behind(&self) -> bool {
+        let was_refused = |it: &RejectedEvent| it.kind == RejectionKind::Refused;
+        !self.refused.is_empty()
+            || !self.quarantined.is_empty()
+            || self.rejected_before.iter().any(was_refused)
+    }
+}
+
 /// The events of one request.
 type PushBatch = Vec<OutgoingEvent>;
 
@@ -82,6 +95,7 @@ pub(crate) fn push_events(
         known.reset()?;
         report.restarted = true;
     }
+    known.record_token(hub.token())?;
     let offered = events_to_push(engine, &known, again)?;
     let (mut done, mut batch, mut bytes) = (0, PushBatch::new(), ENVELOPE_BYTES);
     progress(done, Some(offered.len()));
@@ -183,13 +197,13 @@ fn push_batch(
                 continue;
             }
             PushVerdict::Refused => {
-                let list = if answered.awaits.is_some() {
-                    &mut report.awaiting
+                let (kind, list) = if answered.awaits.is_some() {
+                    (RejectionKind::Awaiting, &mut report.awaiting)
                 } else {
-                    &mut report.refused
+                    (RejectionKind::Refused, &mut report.refused)
                 };
-                list.push(rejection(RejectionKind::Refused));
-                rejected.push((rejection(RejectionKind::Refused), &*sent.line));
+                list.push(rejection(kind));
+                rejected.push((rejection(kind), &*sent.line));
                 continue;
             }
         }

@@ -9,6 +9,7 @@ use std::io;
 use ken_core::values::id::{EntryId, EventId};
 use ken_ledger::disk::{LockGuard, LockWait};
 use ken_ledger::{Dir as _, DiskError, LedgerLocation, RealDir};
+use ken_remote::HubToken;
 use ken_remote::wire::LogCursor;
 use serde::{Deserialize, Serialize};
 
@@ -53,6 +54,8 @@ pub enum RejectionKind {
     Quarantined,
     /// The hub refused the event.
     Refused,
+    /// The event decides in another person's name: the hub accepts it from that person, or signed.
+    Awaiting,
     /// This clone's guard declined the event.
     Declined,
 }
@@ -68,6 +71,9 @@ struct RemoteStateFile {
     /// The version of Ken that found unreadable lines; a different version pulls them again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     unread_by: Option<String>,
+    /// Digest of the token of the last push; another token may be permitted more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    token: Option<String>,
 }
 
 /// One line of `told.jsonl`.
@@ -93,6 +99,7 @@ pub(super) struct RemoteState {
     /// events come after pulled ones. A hub that does not know it anymore lost confirmed events.
     pub(super) reached: LogCursor,
     unread_by: Option<String>,
+    token: Option<String>,
     known_events: BTreeMap<EventId, LineDigest>,
     rejected: BTreeMap<EventId, RejectedEventLine>,
     /// Lock of this remote; `None` for a read-only view.
@@ -134,6 +141,7 @@ impl RemoteState {
             cursor: LogCursor::default(),
             reached: LogCursor::default(),
             unread_by: None,
+            token: None,
             known_events: BTreeMap::new(),
             rejected: BTreeMap::new(),
             lock: None,
@@ -150,6 +158,7 @@ impl RemoteState {
         self.cursor = state.cursor;
         self.reached = later_cursor(state.reached, state.cursor);
         self.unread_by = state.unread_by;
+        self.token = state.token;
         let held = self.read(KNOWN_FILE)?;
         // `chunks_exact` ignores a last record that a crash cut short.
         for record in held.chunks_exact(RECORD_BYTES) {
@@ -211,9 +220,31 @@ impl RemoteState {
             cursor: self.cursor,
             reached: self.reached,
             unread_by: self.unread_by.clone(),
+            token: self.token.clone(),
         };
         let bytes = serde_json::to_vec(&state).expect("plain data");
         self.put(STATE_FILE, &bytes)
+    }
+
+    /// Records the token of a push. With another token than before, refusals are forgotten: they
+    /// may have been about the token.
+    pub(super) fn record_token(&mut self, token: Option<&HubToken>) -> Result<(), EngineError> {
+        let token = token.map(digest_token);
+        if token == self.token {
+            return Ok(());
+        }
+        let before = self.rejected.len();
+        self.rejected.retain(|_, it| match it.why {
+            RejectionKind::Refused | RejectionKind::Awaiting => false,
+            // These do not depend on the token: a curator decides, or this clone did.
+            RejectionKind::Quarantined | RejectionKind::Declined => true,
+        });
+        if self.rejected.len() < before {
+            self.store_rejections()?;
+        }
+        // Last: after a crash before, the refusals are forgotten again.
+        self.token = token;
+        self.store_state()
     }
 
     /// Returns true if another version of Ken found lines that this one may be able to read.
@@ -411,6 +442,14 @@ fn digest_line(line: &str) -> LineDigest {
     let mut digest = [0; DIGEST_BYTES];
     digest.copy_from_slice(&hash.as_bytes()[..DIGEST_BYTES]);
     digest
+}
+
+/// Returns a digest from which the token cannot be guessed: tokens are long and random.
+fn digest_token(token: &HubToken) -> String {
+    let key = blake3::derive_key("ken 2026-11 token of a remote", token.secret().as_bytes());
+    let mut digest = [0; DIGEST_BYTES];
+    digest.copy_from_slice(&key[..DIGEST_BYTES]);
+    to_hex(digest)
 }
 
 fn to_hex(digest: LineDigest) -> String {

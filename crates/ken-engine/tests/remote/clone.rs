@@ -173,6 +173,13 @@ impl RemoteTestClone {
         fs::remove_dir_all(self.root().join(".ken/.local/remotes")).unwrap();
     }
 
+    /// Returns whether a file of the remote's local state contains a text.
+    pub(crate) fn local_files_contain(&self, text: &str) -> bool {
+        let files = fs::read_dir(self.root().join(".ken/.local/remotes/hub")).unwrap();
+        let mut files = files.map(|it| fs::read(it.unwrap().path()).unwrap());
+        files.any(|bytes| String::from_utf8_lossy(&bytes).contains(text))
+    }
+
     pub(crate) fn hub_events_file(&self) -> std::path::PathBuf {
         self.root().join(".ken/.local/remotes/hub/held")
     }

@@ -5,7 +5,7 @@ use std::fs;
 use ken_core::ledger::event::{BlankReason, RecordedEvent};
 use ken_core::ledger::state::redaction_target;
 use ken_engine::EngineError;
-use ken_engine::remote::{PushSelection, RejectionKind, RemoteError};
+use ken_engine::remote::{HubToken, PushSelection, RejectionKind, RemoteError};
 use ken_remote::wire::{PUSH_EVENTS_MAX, PushVerdict};
 use ken_testkit::build::EventWriter;
 use ken_testkit::memory_hub::MemoryHub;
@@ -154,6 +154,37 @@ fn what_a_hub_did_not_take_is_remembered_with_its_reason() {
     drop(engine);
     let last = one.push(&mut hub);
     assert_eq!((last.admitted, last.rejected_before.len()), (2, 0));
+}
+
+#[test]
+fn another_token_forgets_what_was_refused_to_the_one_before() {
+    let one = RemoteTestClone::new(1);
+    one.merge_in(&proposals(2));
+    let mut hub = MemoryHub::default();
+    let token = |text: &str| HubToken::parse(text).ok();
+    hub.token = token("ken_of_a_reader");
+    hub.set_rule(|copy| {
+        Some(if copy.line().contains("Shard 0") {
+            (
+                PushVerdict::Refused,
+                "an agent's token speaks for no person",
+            )
+        } else {
+            (PushVerdict::Quarantined, "it waits for a curator")
+        })
+    });
+    assert!(one.push(&mut hub).leaves_events_behind());
+    let again = one.push(&mut hub);
+    assert_eq!(again.rejected_before.len(), 2);
+    assert!(again.leaves_events_behind(), "{again:?}");
+    // The secret is in no file of the clone.
+    assert!(!one.local_files_contain("ken_of_a_reader"));
+    hub.set_rule(|_| None);
+    hub.token = token("ken_of_a_member");
+    let last = one.push(&mut hub);
+    // What waits for a curator is not sent again and fails no push.
+    assert_eq!((last.admitted, last.rejected_before.len()), (1, 1));
+    assert!(!last.leaves_events_behind(), "{last:?}");
 }
 
 #[test]

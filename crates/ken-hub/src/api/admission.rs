@@ -80,8 +80,15 @@ pub(crate) async fn admit_search(
     if !is_expensive(search) {
         return Ok(None);
     }
-    let permit = acquire_stage(app, caller, RequestStage::ExpensiveSearch).await?;
-    Ok(Some(permit))
+    Ok(Some(admit_expensive_search(app, caller).await?))
+}
+
+/// Waits for a place of an expensive search, such as one in many workspaces.
+pub(crate) async fn admit_expensive_search(
+    app: &AppState,
+    caller: CallerKey,
+) -> Result<StagePermit, Problem> {
+    acquire_stage(app, caller, RequestStage::ExpensiveSearch).await
 }
 
 /// Returns the pattern of the route, which is empty for a path without one.

@@ -56,6 +56,14 @@ impl MinimumRole for AtLeastAgent {
     const ROLE: Role = Role::Agent;
 }
 
+/// Requires at least a member, a person who decides in their own name.
+#[derive(Clone, Copy, Debug)]
+pub struct AtLeastMember;
+
+impl MinimumRole for AtLeastMember {
+    const ROLE: Role = Role::Member;
+}
+
 /// Requires at least a curator, which decides on behalf of people.
 #[derive(Clone, Copy, Debug)]
 pub struct AtLeastCurator;
@@ -97,11 +105,8 @@ impl<N: MinimumRole> FromRequestParts<AppState> for RequireRole<N> {
         let caller = authenticate(parts, app).await?;
         ensure_role(&caller, N::ROLE)?;
         // A restricted token could otherwise create an unrestricted one.
-        if N::ROLE == Role::Admin && caller.workspaces.is_some() {
-            return Err(Problem::new(
-                Kind::Forbidden,
-                "this operation needs access to the whole organization, and your token is restricted to certain workspaces; use an unrestricted token",
-            ));
+        if N::ROLE == Role::Admin {
+            ensure_unrestricted(&caller)?;
         }
         Ok(Self {
             caller,
@@ -205,7 +210,7 @@ pub async fn resolve_workspace(
     let workspace = match app.workspace_cache.get(caller.organization, named) {
         Some(cached) => cached,
         None => {
-            let found = find_workspace(app, caller.organization, named).await?;
+            let found = find_workspace(app, caller, named).await?;
             // A missing workspace is not cached: it may be created at any moment.
             let workspace = found.ok_or_else(missing)?;
             app.workspace_cache
@@ -222,7 +227,7 @@ pub async fn resolve_workspace(
 
 async fn find_workspace(
     app: &AppState,
-    organization: OrganizationId,
+    caller: &AuthenticatedCaller,
     named: &str,
 ) -> Result<Option<WorkspaceId>, Problem> {
     // An invalid name never reaches the database: PostgreSQL fails on a text with a NUL character,
@@ -230,10 +235,29 @@ async fn find_workspace(
     if !is_workspace_reference(named) {
         return Ok(None);
     }
-    let mut tx = app.database.begin_organization(organization).await?;
+    let mut tx = app.database.begin_organization(caller.organization).await?;
     let found = tx.workspace(named).await?;
+    let renamed = match &found {
+        Some(_) => None,
+        None => tx.renamed_workspace(named).await?,
+    };
     tx.commit().await?;
+    // A caller without access learns of no rename.
+    if let Some((_, now)) = renamed.filter(|(id, _)| caller.may_enter(*id)) {
+        return Err(Problem::renamed(&now));
+    }
     Ok(found.map(|row| row.id))
+}
+
+/// Rejects a caller whose token is restricted to certain workspaces.
+pub(super) fn ensure_unrestricted(caller: &AuthenticatedCaller) -> Result<(), Problem> {
+    if caller.workspaces.is_some() {
+        return Err(Problem::new(
+            Kind::Forbidden,
+            "this operation needs access to the whole organization, and your token is restricted to certain workspaces; use an unrestricted token",
+        ));
+    }
+    Ok(())
 }
 
 /// Rejects a caller whose role is too weak.
@@ -302,8 +326,9 @@ pub(crate) async fn workspace_param(parts: &mut Parts) -> Option<String> {
 
 /// Cache of workspace ids by name or id.
 ///
-/// A workspace never changes its name or id. Only restoring an older database can make a cached
-/// value wrong, for at most `TTL`.
+/// A cached value is wrong for at most `KEPT` after another process renamed or purged a workspace:
+/// the former name then still leads to the same workspace, and never to another one, because it
+/// stays taken for longer.
 #[derive(Debug, Default)]
 pub struct WorkspaceCache {
     workspaces: Mutex<HashMap<(OrganizationId, String), (WorkspaceId, Instant)>>,
@@ -324,6 +349,15 @@ impl WorkspaceCache {
             .unwrap_or_else(PoisonError::into_inner);
         let (workspace, at) = found.get(&(organization, named.to_owned()))?;
         (at.elapsed() < Self::KEPT).then_some(*workspace)
+    }
+
+    /// Forgets the workspaces of an organization.
+    pub(super) fn forget(&self, organization: OrganizationId) {
+        let mut found = self
+            .workspaces
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        found.retain(|(owner, _), _| *owner != organization);
     }
 
     fn put(&self, organization: OrganizationId, named: &str, workspace: WorkspaceId) {

@@ -3,12 +3,16 @@
 //! A handler describes only its own parameters and responses. Common error responses, `ETag` on
 //! reads and `Idempotency-Key` on posts are added here, so no handler can omit them.
 
+use ken_core::values::kind::{EntryKind, Memory};
+use ken_core::values::status::EntryStatus;
 use serde_json::{Map, Value, json};
 use utoipa::openapi::OpenApi;
 use utoipa::{PartialSchema as _, ToSchema as _};
 
 use super::idempotency::READ_ROUTES;
+use super::knowledge::AGENT_ROLES;
 use super::problem::{Kind, MEDIA_TYPE, ProblemBody};
+use super::schemas;
 
 /// Name of the only security scheme.
 pub(super) const SECURITY_SCHEME: &str = "token";
@@ -25,10 +29,14 @@ Times are RFC 3339 in UTC (`2026-11-14T22:51:03.120Z`). Events and entries are r
 
 Agents use the Model Context Protocol (streamable HTTP) at `/mcp/WORKSPACE` with the same token, or at `/mcp` with the header `Ken-Workspace: WORKSPACE`. \
 A token with access to exactly one workspace may omit the header. The headers `Ken-Run` and `Ken-Session` name the run and the session of a call. \
-The tools are those of `ken mcp` in a repository: `ken_search`, `ken_show`, `ken_add`, `ken_feedback`, `ken_check`.";
+The tools are those of `ken mcp` in a repository (`ken_search`, `ken_show`, `ken_add`, `ken_feedback`, `ken_check`), and `ken_edit` and `ken_cite`.";
 
 /// Operations whose body is optional, which utoipa cannot express for our extractor.
-const OPTIONAL_BODY_OPERATIONS: [&str; 3] = [
+const OPTIONAL_BODY_OPERATIONS: [&str; 7] = [
+    "confirm_entry",
+    "retract_entry",
+    "pin_entry",
+    "mute_entry",
     "reject_promotion",
     "release_quarantined_entry",
     "discard_quarantined_entry",
@@ -54,6 +62,8 @@ pub(super) fn complete_document(gathered: &OpenApi) -> Value {
     // Most references to the problem schema are added below, after utoipa collected the schemas.
     let schema = serde_json::to_value(ProblemBody::schema()).unwrap_or_default();
     document["components"]["schemas"][ProblemBody::name().as_ref()] = schema;
+    add_enums(&mut document);
+    schemas::add_members(&mut document);
     if let Some(paths) = document["paths"].as_object_mut() {
         for (path, item) in paths {
             for method in METHODS {
@@ -64,6 +74,30 @@ pub(super) fn complete_document(gathered: &OpenApi) -> Value {
         }
     }
     document
+}
+
+/// Adds the words of the domain as enums: kinds, memories, states and roles of agents. They come
+/// from the types that parse them, so the document cannot name others.
+fn add_enums(document: &mut Value) {
+    let kinds = EntryKind::ALL.map(EntryKind::name);
+    let memories = Memory::ALL.map(Memory::name);
+    let states = EntryStatus::ALL.map(EntryStatus::name);
+    let roles = AGENT_ROLES.map(|(name, _)| name);
+    let schemas = &mut document["components"]["schemas"];
+    schemas["SearchBody"]["properties"]["kinds"]["items"]["enum"] = json!(kinds);
+    schemas["SearchBody"]["properties"]["memory"]["enum"] = json!(memories);
+    schemas["SearchBody"]["properties"]["status"]["enum"] = json!(states);
+    schemas["SearchBody"]["properties"]["role"]["enum"] = json!(roles);
+    schemas["AddEntryBody"]["properties"]["kind"]["enum"] = json!(kinds);
+    let list = &mut document["paths"]["/v1/workspaces/{workspace}/entries"]["get"]["parameters"];
+    for parameter in list.as_array_mut().into_iter().flatten() {
+        match parameter["name"].as_str() {
+            Some("kind") => parameter["schema"]["enum"] = json!(kinds),
+            Some("memory") => parameter["schema"]["enum"] = json!(memories),
+            Some("status") => parameter["schema"]["enum"] = json!(states),
+            Some(_) | None => {}
+        }
+    }
 }
 
 fn complete_operation(path: &str, method: &str, operation: &mut Map<String, Value>) {
@@ -160,6 +194,7 @@ fn problem_response(kind: Kind) -> Value {
         | Kind::Forbidden
         | Kind::Quota
         | Kind::NotFound
+        | Kind::Renamed
         | Kind::MethodNotAllowed
         | Kind::Timeout
         | Kind::Conflict

@@ -1,6 +1,6 @@
 //! `Idempotency-Key` middleware: a post repeated with the same key gets the first response.
 //!
-//! Keys are scoped to the organization. The row of a key is claimed before the request runs and
+//! Keys are scoped to the caller. The row of a key is claimed before the request runs and
 //! filled afterwards; a request that arrives in between is answered with a conflict. Only requests
 //! that succeeded, or may have succeeded, keep their key. A refusal may quote the request, so it is
 //! not stored and its key is released. For a response with a secret only the fact is stored. A
@@ -27,7 +27,7 @@ use ken_remote::wire::PUSH_BYTES_MAX;
 use super::AppState;
 use super::body::received_body;
 use super::caller::authenticate;
-use super::knowledge::SEARCH_ROUTE;
+use super::knowledge::{EVERYWHERE_ROUTE, SEARCH_ROUTE};
 use super::problem::{Kind, MEDIA_TYPE, Problem, UncertainOutcome};
 use crate::database::{OrganizationTx, millis};
 use crate::identity::AuthenticatedCaller;
@@ -61,7 +61,7 @@ const ROW_BYTES: usize = 256;
 const CLEARED_ROWS_MAX: i64 = 64;
 
 /// Posts that only read.
-pub(super) const READ_ROUTES: [&str; 1] = [SEARCH_ROUTE];
+pub(super) const READ_ROUTES: [&str; 2] = [SEARCH_ROUTE, EVERYWHERE_ROUTE];
 
 /// Response extension: the response contains a secret and must not be stored.
 #[derive(Clone, Copy, Debug)]
@@ -99,6 +99,8 @@ async fn run_keyed(app: &AppState, request: Request, next: Next) -> Result<Respo
     let (mut parts, body) = request.into_parts();
     let key = parse_key(&parts.headers)?;
     let caller = authenticate(&mut parts, app).await?;
+    // One caller's key must not block another's.
+    let key = format!("{} {key}", caller.actor);
     let body = received_body(body).await?;
     let digest = request_digest(&caller, &parts, &body);
     let now = app.clock.now();

@@ -19,6 +19,8 @@ pub mod page;
 mod pages;
 pub mod problem;
 pub(crate) mod refusals;
+mod removed_workspaces;
+mod schemas;
 mod state;
 mod tokens;
 mod workspaces;
@@ -36,6 +38,7 @@ use serde_json::{Value, json};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+pub(crate) use knowledge::everywhere_json;
 use problem::{Kind, Problem};
 pub use state::AppState;
 
@@ -45,6 +48,7 @@ pub fn router(app: AppState) -> (Router, Arc<Value>) {
         .routes(routes!(health::healthz))
         .routes(routes!(health::readyz))
         .merge(workspaces::routes())
+        .merge(removed_workspaces::routes())
         .merge(tokens::routes())
         .merge(audit::routes())
         .merge(events::routes())

@@ -9,7 +9,7 @@ use std::time::Duration;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use ken_remote::wire::problem::{CURSOR_UNKNOWN, QUOTA};
+use ken_remote::wire::problem::{CURSOR_UNKNOWN, QUOTA, RENAMED};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
@@ -17,7 +17,7 @@ use utoipa::ToSchema;
 use crate::blocking::BlockingTaskError;
 use crate::clock;
 use crate::config::QuotaExceeded;
-use crate::database::DatabaseError;
+use crate::database::{DatabaseError, HubName};
 use crate::identity::{IdentityError, IssuerKeysError};
 use crate::operator_log::{LoggedFailure, ProblemLog};
 use crate::store::StoreError;
@@ -85,6 +85,9 @@ problem_kinds! {
     /// The object does not exist, or belongs to another organization.
     NotFound NOT_FOUND "not-found" "not found"
         "The requested object does not exist, or your token has no access to it; the hub does not reveal which. GET /v1/workspaces lists the workspaces your token can access.",
+    /// The workspace has another name now.
+    Renamed NOT_FOUND RENAMED "workspace renamed"
+        "The workspace was renamed; `name` has its new name. Use it in the address: in a clone run `ken remote remove NAME` and `ken remote add NAME URL`. Nothing is lost. The former name is answered like this for 30 days.",
     /// The path exists, but not with this method.
     MethodNotAllowed METHOD_NOT_ALLOWED "method-not-allowed" "method not allowed"
         "See /v1/openapi.json for the methods of each path.",
@@ -196,6 +199,13 @@ impl Problem {
         )
     }
 
+    /// Creates the response for the former name of a workspace.
+    #[must_use]
+    pub(super) fn renamed(now: &HubName) -> Self {
+        let detail = format!("the workspace was renamed to `{now}`; use this name in the address");
+        Self::new(Kind::Renamed, detail).with_member("name", json!(now.as_str()))
+    }
+
     /// Creates the response for a body with invalid values.
     pub fn invalid(detail: impl Into<String>) -> Self {
         Self::new(Kind::Invalid, detail)
@@ -279,7 +289,7 @@ impl Problem {
     }
 
     /// Returns the JSON body.
-    pub(super) fn to_json(&self) -> Value {
+    pub(crate) fn to_json(&self) -> Value {
         let status = self.kind.status().as_u16();
         let mut members = json!({
             "type": format!("/problems/{}", self.kind.slug()),

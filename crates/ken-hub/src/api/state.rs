@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use ken_guard::Guard;
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use super::caller::WorkspaceCache;
@@ -30,6 +31,8 @@ pub struct AppState {
     pub readiness: Arc<ReadinessProbe>,
     /// Canceled when the process shuts down: ends streams and fails the readiness check.
     pub shutting_down: CancellationToken,
+    /// Wakes the background task that erases what was removed.
+    pub(crate) erasure_due: Arc<Notify>,
     pub(super) workspace_cache: Arc<WorkspaceCache>,
     pub(crate) log_notifier: Arc<LogNotifier>,
     pub(crate) recent_refusals: Arc<RecentRefusals>,
@@ -56,6 +59,7 @@ impl AppState {
                 settings.limits.for_connections(settings.connections),
             )),
             shutting_down: CancellationToken::new(),
+            erasure_due: Arc::default(),
             workspace_cache: Arc::default(),
             log_notifier: Arc::default(),
             recent_refusals: Arc::default(),

@@ -1,4 +1,4 @@
-//! Token endpoints for admins: list, create, revoke.
+//! Token endpoints for admins: list, create, rotate, revoke.
 
 use axum::Json;
 use axum::extract::State;
@@ -17,9 +17,11 @@ use super::body::{JsonBody, PathParams, QueryParams};
 use super::caller::{AtLeastAdmin, RequireRole};
 use super::idempotency::SecretResponse;
 use super::page::{ListPage, PageParams};
-use super::problem::Problem;
+use super::problem::{Kind, Problem};
+use crate::database::OrganizationTx;
 use crate::database::audit::AuditAction;
-use crate::identity::tokens;
+use crate::identity::tokens::TokenRecord;
+use crate::identity::{AuthenticatedCaller, TokenSecret, tokens};
 use crate::ids::{Role, WorkspaceId};
 
 /// A token without its secret.
@@ -45,6 +47,10 @@ pub(super) struct TokenResponse {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     revoked_at: Option<String>,
+    /// Time of its last use, up to an hour too early. Absent if it was never used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    used_at: Option<String>,
 }
 
 /// Role of a token. Each role includes the permissions of the roles before it.
@@ -91,6 +97,36 @@ pub(super) struct CreateTokenResponse {
     token: TokenResponse,
 }
 
+/// Request body for the rotation of a token.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = RotateTokenBody)]
+pub(super) struct RotateTokenBody {
+    /// Hours in which the old token stays valid. 0 revokes it at once. Default: 24.
+    #[schema(minimum = 0, maximum = 168)]
+    overlap_hours: Option<u16>,
+}
+
+/// Request body that names an actor.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = RevokeTokensBody)]
+pub(super) struct RevokeTokensBody {
+    /// Actor whose tokens are revoked.
+    #[schema(
+        example = "human:ada@example.org",
+        pattern = r"^(human|agent|ci|import|peer):\S{1,128}$"
+    )]
+    actor: String,
+}
+
+/// Revoked tokens.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = RevokedTokensResponse)]
+pub(super) struct RevokedTokensResponse {
+    items: Vec<TokenResponse>,
+}
+
 impl From<RoleParam> for Role {
     fn from(name: RoleParam) -> Self {
         match name {
@@ -116,7 +152,7 @@ impl From<Role> for RoleParam {
 }
 
 impl TokenResponse {
-    fn from_token(token: &tokens::TokenRecord) -> Self {
+    fn from_token(token: &TokenRecord) -> Self {
         let text = |at: Option<Timestamp>| at.map(|at| at.to_string());
         let ids = |ids: &Vec<WorkspaceId>| ids.iter().map(|id| id.0.to_string()).collect();
         Self {
@@ -128,6 +164,7 @@ impl TokenResponse {
             created_at: token.created_at.to_string(),
             expires_at: text(token.expires_at),
             revoked_at: text(token.revoked_at),
+            used_at: text(token.used_at),
         }
     }
 }
@@ -136,7 +173,9 @@ impl TokenResponse {
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .routes(routes!(list_tokens, create_token))
+        .routes(routes!(revoke_tokens))
         .routes(routes!(revoke_token))
+        .routes(routes!(rotate_token))
 }
 
 /// Lists the organization's tokens without their secrets, oldest first.
@@ -181,19 +220,103 @@ async fn create_token(
     };
     let mut tx = app.database.begin_organization(caller.organization).await?;
     let max = app.settings.quotas.tokens;
+    ensure_still_valid(&mut tx, &caller).await?;
     let (token, secret) = tokens::issue(&mut tx, request, max).await?;
+    ensure_may_hold(&caller, &token)?;
     tx.audit(&caller, AuditAction::TokenCreated, &token).await?;
     // Commit before the response is built: the secret must not leave the hub for a token that a
     // failed commit would discard.
     tx.commit().await?;
+    Ok(secret_response(&token, &secret))
+}
+
+/// Refuses a caller whose own token was revoked since it authenticated.
+async fn ensure_still_valid(
+    tx: &mut OrganizationTx,
+    caller: &AuthenticatedCaller,
+) -> Result<(), Problem> {
+    if tokens::is_still_valid(tx, caller).await? {
+        return Ok(());
+    }
+    Err(Problem::new(
+        Kind::Forbidden,
+        "the token is no longer valid",
+    ))
+}
+
+/// Refuses a program the secret of a person's token: it could decide in that person's name.
+fn ensure_may_hold(caller: &AuthenticatedCaller, token: &TokenRecord) -> Result<(), Problem> {
+    if token.actor.is_human() && !caller.actor.is_human() {
+        let detail = "creating or rotating the token of a person requires a person";
+        return Err(Problem::new(Kind::Forbidden, detail));
+    }
+    Ok(())
+}
+
+/// Returns the response with a new token and its secret.
+fn secret_response(token: &TokenRecord, secret: &TokenSecret) -> Response {
     let created = CreateTokenResponse {
         secret: secret.reveal().to_owned(),
-        token: TokenResponse::from_token(&token),
+        token: TokenResponse::from_token(token),
     };
     let mut response = (StatusCode::CREATED, Json(created)).into_response();
     // The idempotency table must not contain the secret in plain text.
     response.extensions_mut().insert(SecretResponse);
-    Ok(response)
+    response
+}
+
+/// Replaces a token by a new one with the same name, actor, role, workspaces and lifetime. Only
+/// this response contains its secret. The old token stays valid for the overlap.
+#[utoipa::path(post, path = "/v1/tokens/{token}/rotate", operation_id = "rotate_token", tag = "tokens",
+    security(("token" = ["admin"])), request_body = RotateTokenBody,
+    params(("token" = String, Path, description = "Id of the token.")),
+    responses((status = 201, description = "The new token.", body = CreateTokenResponse)))]
+async fn rotate_token(
+    State(app): State<AppState>,
+    access: RequireRole<AtLeastAdmin>,
+    PathParams(id): PathParams<String>,
+    JsonBody(body): JsonBody<RotateTokenBody>,
+) -> Result<Response, Problem> {
+    let id = Uuid::try_parse(&id).map_err(|_| Problem::not_found("token"))?;
+    let overlap = body.overlap_hours.unwrap_or(tokens::OVERLAP_HOURS);
+    let organization = access.caller.organization;
+    let mut tx = app.database.begin_organization(organization).await?;
+    let max = app.settings.quotas.tokens;
+    ensure_still_valid(&mut tx, &access.caller).await?;
+    let rotated = tokens::rotate(&mut tx, id, overlap, max).await?;
+    ensure_may_hold(&access.caller, &rotated.new)?;
+    tx.audit(&access.caller, AuditAction::TokenRotated, &rotated)
+        .await?;
+    tx.commit().await?;
+    Ok(secret_response(&rotated.new, &rotated.secret))
+}
+
+/// Revokes all tokens of an actor immediately, for instance of a person who leaves. Access tokens
+/// of an OpenID Connect issuer end with the account there.
+#[utoipa::path(post, path = "/v1/tokens/revoke", operation_id = "revoke_tokens", tag = "tokens",
+    security(("token" = ["admin"])), request_body = RevokeTokensBody,
+    responses((status = 200, description = "The tokens that were revoked.", body = RevokedTokensResponse)))]
+async fn revoke_tokens(
+    State(app): State<AppState>,
+    access: RequireRole<AtLeastAdmin>,
+    JsonBody(body): JsonBody<RevokeTokensBody>,
+) -> Result<Json<RevokedTokensResponse>, Problem> {
+    let actor: Actor =
+        body.actor
+            .parse()
+            .map_err(|error: ken_core::values::actor::ActorError| {
+                Problem::invalid(error.to_string())
+            })?;
+    let organization = access.caller.organization;
+    let mut tx = app.database.begin_organization(organization).await?;
+    let revoked = tokens::revoke_actor(&mut tx, &actor, app.clock.now()).await?;
+    for token in &revoked {
+        tx.audit(&access.caller, AuditAction::TokenRevoked, token)
+            .await?;
+    }
+    tx.commit().await?;
+    let items = revoked.iter().map(TokenResponse::from_token).collect();
+    Ok(Json(RevokedTokensResponse { items }))
 }
 
 /// Revokes a token immediately. A revoked token keeps its time of revocation.
@@ -218,6 +341,19 @@ async fn revoke_token(
     Ok(Json(TokenResponse::from_token(&token)))
 }
 
+impl From<tokens::RotateTokenError> for Problem {
+    fn from(error: tokens::RotateTokenError) -> Self {
+        use tokens::RotateTokenError;
+        match error {
+            RotateTokenError::NoToken => Self::not_found("token"),
+            RotateTokenError::Ended => Self::new(Kind::Conflict, error.to_string()),
+            RotateTokenError::Overlap => Self::invalid(error.to_string()),
+            RotateTokenError::QuotaExceeded(beyond) => beyond.into(),
+            RotateTokenError::Identity(error) => error.into(),
+        }
+    }
+}
+
 impl From<tokens::IssueTokenError> for Problem {
     fn from(error: tokens::IssueTokenError) -> Self {
         use tokens::IssueTokenError;
@@ -226,6 +362,7 @@ impl From<tokens::IssueTokenError> for Problem {
             | IssueTokenError::Days
             | IssueTokenError::NoActor
             | IssueTokenError::Actor
+            | IssueTokenError::PersonName
             | IssueTokenError::RoleMismatch(_)
             | IssueTokenError::Workspaces
             | IssueTokenError::NoWorkspace(_) => Self::invalid(error.to_string()),

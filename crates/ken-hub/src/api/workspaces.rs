@@ -21,7 +21,8 @@ use super::caller::{AtLeastAdmin, AtLeastReader, RequireRole, RequireWorkspaceRo
 use super::page::{ListPage, PageParams};
 use super::problem::{Kind, Problem};
 use crate::database::audit::AuditAction;
-use crate::database::{HubName, WorkspaceRow};
+use crate::database::{HubName, HubNameError, NameTaken, WorkspaceRow};
+use crate::service;
 
 /// A workspace.
 #[derive(Debug, Serialize, ToSchema)]
@@ -51,13 +52,13 @@ pub(super) struct WorkspaceResponse {
 #[serde(deny_unknown_fields)]
 #[schema(as = CreateWorkspaceBody)]
 pub(super) struct CreateWorkspaceBody {
-    /// Its name, which cannot be changed later.
+    /// Its name.
     #[schema(pattern = "^[a-z0-9][a-z0-9._-]{0,62}$", example = "shop-api")]
     name: String,
 }
 
 impl WorkspaceResponse {
-    fn from_row(row: &WorkspaceRow) -> Self {
+    pub(super) fn from_row(row: &WorkspaceRow) -> Self {
         Self {
             id: row.id.0.to_string(),
             name: row.name.to_string(),
@@ -68,6 +69,12 @@ impl WorkspaceResponse {
             warm: row.is_warm,
         }
     }
+}
+
+/// Parses the name of a workspace.
+pub(super) fn parse_name(text: &str) -> Result<HubName, Problem> {
+    text.parse()
+        .map_err(|error: HubNameError| Problem::invalid(error.to_string()))
 }
 
 /// Returns the workspace routes.
@@ -95,24 +102,9 @@ async fn list_workspaces(
     let after = after.map_err(|error| Problem::new(Kind::Malformed, error.to_string()))?;
     // One more than the limit shows whether there is a next page.
     let fetched_max = paging.limit + 1;
-    let organization = access.caller.organization;
-    let mut tx = app.database.begin_organization(organization).await?;
-    let rows = match &access.caller.workspaces {
-        None => tx.workspaces(after.as_ref(), fetched_max).await?,
-        // A restricted token names its workspaces by id, while pages are sorted by name: load all
-        // of its rows and cut the page here.
-        Some(ids) => {
-            let mut rows = Vec::with_capacity(ids.len());
-            for id in ids {
-                rows.extend(tx.workspace(&id.0.to_string()).await?);
-            }
-            rows.retain(|row| after.as_ref().is_none_or(|after| row.name > *after));
-            rows.sort_by(|a, b| a.name.cmp(&b.name));
-            rows.truncate(fetched_max as usize);
-            rows
-        }
-    };
-    tx.commit().await?;
+    let listed =
+        service::list_workspaces(&app.database, &access.caller, after.as_ref(), fetched_max);
+    let rows = listed.await?;
     let page = ListPage::from_items(rows, paging.limit, |row| row.name.to_string());
     Ok(Json(page.map(|row| WorkspaceResponse::from_row(&row))))
 }
@@ -126,20 +118,15 @@ async fn create_workspace(
     access: RequireRole<AtLeastAdmin>,
     JsonBody(body): JsonBody<CreateWorkspaceBody>,
 ) -> Result<(StatusCode, Json<WorkspaceResponse>), Problem> {
-    let name: HubName = body.name.parse().map_err(|error| {
-        let error: crate::database::HubNameError = error;
-        Problem::invalid(error.to_string())
-    })?;
+    let name = parse_name(&body.name)?;
     let organization = access.caller.organization;
     let mut tx = app.database.begin_organization(organization).await?;
     let max = app.settings.quotas.workspaces;
     // Locks the organization's row, so two requests cannot both use the last free place.
     tx.check_workspace_quota(max).await??;
     let Some(id) = tx.create_workspace(&name).await? else {
-        return Err(Problem::new(
-            Kind::Conflict,
-            format!("a workspace `{name}` already exists; use it or choose another name"),
-        ));
+        let taken = tx.name_taken(&name).await?;
+        return Err(taken.unwrap_or(NameTaken::Exists(name)).into());
     };
     tx.audit(&access.caller, AuditAction::WorkspaceCreated, &name)
         .await?;

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::net::IpAddr;
 
-use ken_core::ledger::event::Event;
+use ken_core::ledger::event::{Event, EventBody};
 use ken_core::values::actor::Actor;
 use ken_core::values::id::{EntryId, EventId};
 use ken_core::values::time::Timestamp;
@@ -33,6 +33,9 @@ const NAMES_MAX: usize = 100;
 /// Outcome of an action that was carried out.
 pub const OUTCOME_DONE: &str = "done";
 
+/// Actor and role of what the hub does by itself.
+const HUB: &str = "hub";
+
 /// Actor of an audit record.
 #[derive(Clone, Copy, Debug)]
 pub enum AuditActor<'a> {
@@ -45,6 +48,8 @@ pub enum AuditActor<'a> {
     },
     /// The operator, who has access to the database, and the name they gave, if any.
     Operator(Option<&'a Actor>),
+    /// The hub itself, in the background.
+    Hub,
 }
 
 impl AuditActor<'_> {
@@ -56,6 +61,7 @@ impl AuditActor<'_> {
             // A name that an operator gives proves nothing, so the record must not look like that
             // of an admin's token.
             Self::Operator(_) => "operator",
+            Self::Hub => HUB,
         }
     }
 }
@@ -65,6 +71,7 @@ impl fmt::Display for AuditActor<'_> {
         match self {
             Self::Caller { actor, .. } | Self::Operator(Some(actor)) => actor.fmt(f),
             Self::Operator(None) => f.write_str("operator"),
+            Self::Hub => f.write_str(HUB),
         }
     }
 }
@@ -73,17 +80,34 @@ impl fmt::Display for AuditActor<'_> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AuditAction {
     OrganizationCreated,
+    OrganizationRenamed,
+    OrganizationRemoved,
+    OrganizationRestored,
+    /// The grace period of a removed organization was ended.
+    OrganizationPurged,
+    OrganizationErased,
     QuotaChanged,
     SignersChanged,
     WorkspaceCreated,
     WorkspaceEvicted,
     WorkspaceRebuilt,
+    WorkspaceRenamed,
+    WorkspaceRemoved,
+    WorkspaceRestored,
+    /// The grace period of a removed workspace was ended.
+    WorkspacePurged,
+    WorkspaceErased,
     TokenCreated,
+    TokenRotated,
     TokenRevoked,
     /// Events written elsewhere were pushed.
     EventsPushed,
     /// The hub wrote events for a caller, through REST or MCP.
     EventsRecorded,
+    /// The hub wrote the redaction of an event for a caller.
+    EventRedacted,
+    /// The hub wrote the revocation of an author or origin for a caller, or its end.
+    SourceRevoked,
     QuarantinedEventReleased,
     QuarantinedEventDiscarded,
     EntryApproved,
@@ -117,7 +141,7 @@ pub struct AuditRecord {
     pub address: Option<String>,
     /// [`OUTCOME_DONE`], or the kind of refusal.
     pub outcome: String,
-    /// Ids of the events, at most [`EVENT_IDS_MAX`].
+    /// Ids of the events, at most `EVENT_IDS_MAX`.
     pub events: Vec<EventId>,
     /// Number of the events, listed or not.
     pub event_count: u64,
@@ -157,21 +181,45 @@ pub struct AuditFilter {
 }
 
 impl AuditAction {
+    /// Returns the action of a caller for whom the hub wrote `body`.
+    pub(crate) fn of_recorded(body: &EventBody) -> Self {
+        if matches!(body, EventBody::EventBlanked(_)) {
+            Self::EventRedacted
+        } else if matches!(body, EventBody::OriginRevoked(_)) {
+            Self::SourceRevoked
+        } else {
+            Self::EventsRecorded
+        }
+    }
+
     /// Returns the action's name in the log.
     #[must_use]
     pub fn name(self) -> &'static str {
         // Names are stored in the database, so they stay the same when the API renames a concept.
         match self {
             Self::OrganizationCreated => "organization.created",
+            Self::OrganizationRenamed => "organization.renamed",
+            Self::OrganizationRemoved => "organization.removed",
+            Self::OrganizationRestored => "organization.restored",
+            Self::OrganizationPurged => "organization.purged",
+            Self::OrganizationErased => "organization.erased",
             Self::QuotaChanged => "quota.changed",
             Self::SignersChanged => "signers.changed",
             Self::WorkspaceCreated => "workspace.created",
             Self::WorkspaceEvicted => "workspace.evicted",
             Self::WorkspaceRebuilt => "workspace.rebuilt",
+            Self::WorkspaceRenamed => "workspace.renamed",
+            Self::WorkspaceRemoved => "workspace.removed",
+            Self::WorkspaceRestored => "workspace.restored",
+            Self::WorkspacePurged => "workspace.purged",
+            Self::WorkspaceErased => "workspace.erased",
             Self::TokenCreated => "token.created",
+            Self::TokenRotated => "token.rotated",
             Self::TokenRevoked => "token.revoked",
             Self::EventsPushed => "events.pushed",
             Self::EventsRecorded => "events.recorded",
+            Self::EventRedacted => "event.redacted",
+            Self::SourceRevoked => "source.revoked",
             Self::QuarantinedEventReleased => "held.released",
             Self::QuarantinedEventDiscarded => "held.discarded",
             Self::EntryApproved => "entry.approved",
@@ -225,7 +273,7 @@ impl NewAuditRecord {
     pub fn new(who: AuditActor<'_>, act: AuditAction, subject: &dyn fmt::Display) -> Self {
         let (token, address) = match who {
             AuditActor::Caller { token, address, .. } => (token, address),
-            AuditActor::Operator(_) => (None, None),
+            AuditActor::Operator(_) | AuditActor::Hub => (None, None),
         };
         Self {
             by: who.to_string(),

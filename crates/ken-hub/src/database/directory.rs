@@ -47,10 +47,12 @@ pub struct OrganizationRow {
     pub created_at: Timestamp,
     pub workspaces: u64,
     pub events: u64,
+    /// Time from which it is erased, if it was removed.
+    pub erase_at: Option<Timestamp>,
 }
 
 /// Columns of a [`WorkspaceRow`], in the order that [`workspace_row`] reads them.
-const WORKSPACE_COLUMNS: &str =
+pub(super) const WORKSPACE_COLUMNS: &str =
     "organization_id, id, name, created_at, head, events, bytes, appended_at, folded IS NOT NULL";
 
 impl HubDatabase {
@@ -61,8 +63,9 @@ impl HubDatabase {
         let connecting = PgConnection::connect_with(&options);
         let mut connection = connecting.await.map_err(DatabaseError::Connect)?;
         let query =
-            "SELECT o.id, o.name, o.created_at, count(w.id), coalesce(sum(w.events), 0)::bigint
-             FROM ken.organizations o LEFT JOIN ken.workspaces w ON w.organization_id = o.id
+            "SELECT o.id, o.name, o.created_at, count(w.id), coalesce(sum(w.events), 0)::bigint, o.erase_at
+             FROM ken.organizations o LEFT JOIN ken.workspaces w
+                 ON w.organization_id = o.id AND w.removed_at IS NULL
              GROUP BY o.id ORDER BY o.name";
         let rows = sqlx::query(query).fetch_all(&mut connection).await?;
         let _ = connection.close().await;
@@ -74,6 +77,7 @@ impl HubDatabase {
                 created_at: timestamp(row.try_get(2)?),
                 workspaces: count(3)?,
                 events: count(4)?,
+                erase_at: row.try_get::<Option<i64>, _>(5)?.map(timestamp),
             })
         };
         rows.iter().map(read).collect()
@@ -199,13 +203,9 @@ impl OrganizationTx {
             .bind(id.0)
             .fetch_optional(self.connection())
             .await?;
-        let query = "SELECT count(*) FROM ken.workspaces WHERE organization_id = $1";
-        let count: i64 = sqlx::query_scalar(query)
-            .bind(id.0)
-            .fetch_one(self.connection())
-            .await?;
+        // Removed ones count until they are erased, or removing would make room for more data.
+        let wanted = self.count_workspaces().await? + 1;
         let override_max = row.and_then(|(max,)| max).map(i64::unsigned_abs);
-        let wanted = count.unsigned_abs() + 1;
         Ok(QuotaExceeded::check(
             "workspaces",
             wanted,
@@ -213,7 +213,7 @@ impl OrganizationTx {
         ))
     }
 
-    /// Creates a workspace; `None` if there is one of that name.
+    /// Creates a workspace; `None` if the [name is taken](Self::name_taken).
     ///
     /// A name that is a valid id would be ambiguous and is [refused](DatabaseError::NameIsId).
     pub async fn create_workspace(
@@ -222,6 +222,9 @@ impl OrganizationTx {
     ) -> Result<Option<WorkspaceId>, DatabaseError> {
         if Uuid::try_parse(name.as_str()).is_ok() {
             return Err(DatabaseError::NameIsId);
+        }
+        if self.renamed_workspace(name.as_str()).await?.is_some() {
+            return Ok(None);
         }
         let (organization, now) = (self.id(), self.now());
         let id = WorkspaceId(new_uuid_at(now));
@@ -325,7 +328,7 @@ impl WorkspaceTx {
     }
 }
 
-fn workspace_row(row: &PgRow) -> Result<WorkspaceRow, DatabaseError> {
+pub(super) fn workspace_row(row: &PgRow) -> Result<WorkspaceRow, DatabaseError> {
     let count = |at: usize| -> Result<u64, DatabaseError> {
         Ok(row.try_get::<i64, _>(at)?.cast_unsigned())
     };
@@ -342,7 +345,7 @@ fn workspace_row(row: &PgRow) -> Result<WorkspaceRow, DatabaseError> {
     })
 }
 
-fn name(row: &PgRow, at: usize) -> Result<HubName, DatabaseError> {
+pub(super) fn name(row: &PgRow, at: usize) -> Result<HubName, DatabaseError> {
     let text: String = row.try_get(at)?;
     text.parse()
         .map_err(|error: HubNameError| DatabaseError::Damaged(error.to_string()))

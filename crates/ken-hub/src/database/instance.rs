@@ -107,6 +107,17 @@ impl HubDatabase {
             .await
     }
 
+    /// Returns the number of quarantined events and of open runs in all workspaces.
+    pub async fn count_waiting(&self) -> Result<(u64, u64), DatabaseError> {
+        let mut lease = self.pool().acquire_live().await?;
+        let (events, runs): (i64, i64) =
+            sqlx::query_as("SELECT quarantined_events, open_runs FROM ken.count_waiting()")
+                .fetch_one(lease.connection())
+                .await?;
+        lease.release();
+        Ok((events.unsigned_abs(), runs.unsigned_abs()))
+    }
+
     /// Runs a statement that belongs to no tenant and whose text is safe.
     async fn run_instance(&self, statement: &str) -> Result<(), DatabaseError> {
         let mut lease = self.pool().acquire_live().await?;

@@ -38,6 +38,8 @@ pub const MIGRATIONS: &[Migration] = migrations![
     "0010_limits",
     "0011_pushers",
     "0012_search_index",
+    "0013_overlays",
+    "0014_removal",
 ];
 
 /// Key of the advisory lock that serializes concurrent migrations; the bytes spell "ken_hub".

@@ -8,6 +8,7 @@
 //! one in the middle of a transaction.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -39,6 +40,9 @@ struct PoolState {
     /// One permit per allowed connection.
     permits: Arc<Semaphore>,
     idle: Mutex<VecDeque<PooledConnection>>,
+    /// Connections that were asked for, and the time that was waited for them.
+    acquired: AtomicU64,
+    waited_micros: AtomicU64,
 }
 
 #[derive(Debug)]
@@ -68,6 +72,8 @@ impl ConnectionPool {
             timeout: patience,
             permits: Arc::new(Semaphore::new(max as usize)),
             idle: Mutex::default(),
+            acquired: AtomicU64::new(0),
+            waited_micros: AtomicU64::new(0),
         };
         Self {
             inner: Arc::new(inner),
@@ -76,6 +82,17 @@ impl ConnectionPool {
 
     /// Acquires a connection, which may have died while idle.
     pub(super) async fn acquire(&self) -> Result<LeasedConnection, sqlx::Error> {
+        let began = Instant::now();
+        let acquired = self.acquire_untimed().await;
+        let micros = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
+        self.inner.acquired.fetch_add(1, Ordering::Relaxed);
+        self.inner
+            .waited_micros
+            .fetch_add(micros, Ordering::Relaxed);
+        acquired
+    }
+
+    async fn acquire_untimed(&self) -> Result<LeasedConnection, sqlx::Error> {
         let permit = Arc::clone(&self.inner.permits).acquire_owned();
         let acquired = tokio::time::timeout(self.inner.timeout, permit).await;
         let acquired = acquired.map_err(|_| sqlx::Error::PoolTimedOut)?;
@@ -134,6 +151,14 @@ impl ConnectionPool {
             (self.inner.max as usize).saturating_sub(free),
             self.idle().len(),
         )
+    }
+
+    /// Returns how often a connection was asked for, and the time that was waited for them.
+    #[must_use]
+    pub fn waits(&self) -> (u64, Duration) {
+        let micros = self.inner.waited_micros.load(Ordering::Relaxed);
+        let acquired = self.inner.acquired.load(Ordering::Relaxed);
+        (acquired, Duration::from_micros(micros))
     }
 
     /// Waits until all connections are released, refuses new requests, and closes the pool.

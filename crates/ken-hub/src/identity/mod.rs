@@ -99,6 +99,12 @@ impl Authenticator {
         Ok(Self { issuer })
     }
 
+    /// Returns how often the issuer's keys could not be fetched.
+    #[must_use]
+    pub fn key_failures(&self) -> u64 {
+        self.issuer.as_ref().map_or(0, OidcIssuer::key_failures)
+    }
+
     /// Authenticates the bearer of a token.
     pub async fn authenticate(
         &self,

@@ -25,6 +25,21 @@ pub const DAYS_MAX: u16 = 366;
 /// Default lifetime of a token in days.
 pub const DAYS: u16 = 90;
 
+/// Signs in the name of a person with a token: those of addresses and of issuers' subjects.
+const PERSON_NAME_SIGNS: &str = "._%+-@'|=";
+
+const HOUR_MS: u64 = DAY_MS / 24;
+
+/// Default time in hours in which a rotated token stays valid beside its successor.
+pub const OVERLAP_HOURS: u16 = 24;
+
+/// Maximum time in hours in which a rotated token stays valid.
+pub const OVERLAP_HOURS_MAX: u16 = 168;
+
+/// Age at which the time of a token's last use is written again. Not on every request: that would
+/// make every read a write.
+const USED_RESOLUTION_MS: u64 = HOUR_MS;
+
 /// Input for issuing a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TokenSpec {
@@ -49,6 +64,10 @@ pub enum IssueTokenError {
     NoActor,
     #[error("the name of an actor must not contain invisible characters")]
     Actor,
+    #[error(
+        "the name of a person must consist of ASCII letters, digits and the signs {PERSON_NAME_SIGNS}, so that none looks like another"
+    )]
+    PersonName,
     #[error(transparent)]
     RoleMismatch(#[from] RoleMismatch),
     #[error("name 1 to {WORKSPACES_MAX} workspaces, or none for access to all workspaces")]
@@ -61,6 +80,21 @@ pub enum IssueTokenError {
     Identity(#[from] IdentityError),
     #[error(transparent)]
     Database(#[from] DatabaseError),
+}
+
+/// Error of rotating a token.
+#[derive(Debug, thiserror::Error)]
+pub enum RotateTokenError {
+    #[error("the organization has no such token")]
+    NoToken,
+    #[error("the token is expired or revoked; create a new one")]
+    Ended,
+    #[error("a rotated token stays valid for at most {OVERLAP_HOURS_MAX} hours")]
+    Overlap,
+    #[error(transparent)]
+    QuotaExceeded(#[from] QuotaExceeded),
+    #[error(transparent)]
+    Identity(#[from] IdentityError),
 }
 
 /// A token without its secret.
@@ -76,6 +110,16 @@ pub struct TokenRecord {
     pub created_at: Timestamp,
     pub expires_at: Option<Timestamp>,
     pub revoked_at: Option<Timestamp>,
+    /// Time of its last use, up to an hour too early.
+    pub used_at: Option<Timestamp>,
+}
+
+impl TokenRecord {
+    /// Returns whether the token is neither expired nor revoked.
+    #[must_use]
+    pub fn is_live(&self, now: Timestamp) -> bool {
+        self.revoked_at.is_none() && self.expires_at.is_none_or(|at| now < at)
+    }
 }
 
 /// Formats a token for the audit log: id, role and actor.
@@ -95,10 +139,12 @@ type TokenRow = (
     i64,
     Option<i64>,
     Option<i64>,
+    Option<i64>,
 );
 
 /// Columns of a [`TokenRow`].
-const COLUMNS: &str = "id, name, actor, role, workspaces, created_at, expires_at, revoked_at";
+const COLUMNS: &str =
+    "id, name, actor, role, workspaces, created_at, expires_at, revoked_at, used_at";
 
 /// Returns the caller that a secret authenticates; `None` if the token is unknown, expired or
 /// revoked.
@@ -107,11 +153,11 @@ pub async fn authenticate_secret(
     secret: &TokenSecret,
     now: Timestamp,
 ) -> Result<Option<AuthenticatedCaller>, IdentityError> {
-    type CallerRow = (Uuid, Uuid, String, String, Option<Vec<Uuid>>);
+    type CallerRow = (Uuid, Uuid, String, String, Option<Vec<Uuid>>, Option<i64>);
     // No tenant is known yet. The SQL function shows only the row whose digest is presented.
     let mut lease = database.pool().acquire_live().await?;
     let found: Option<CallerRow> = sqlx::query_as(
-        "SELECT organization_id, id, actor, role, workspaces FROM ken.token_by_hash($1)
+        "SELECT organization_id, id, actor, role, workspaces, used_at FROM ken.token_by_hash($1)
          WHERE revoked_at IS NULL AND (expires_at IS NULL OR $2 < expires_at)",
     )
     .bind(secret.digest().as_slice())
@@ -119,22 +165,54 @@ pub async fn authenticate_secret(
     .fetch_optional(lease.connection())
     .await?;
     lease.release();
-    Ok(
-        found.and_then(|(organization, token, actor, role, workspaces)| {
-            // Rows edited by hand may contain anything. A row that cannot be parsed or is
-            // inconsistent authenticates no one.
-            let (actor, role): (Actor, Role) = (actor.parse().ok()?, role.parse().ok()?);
-            role.check_actor(&actor).ok()?;
-            Some(AuthenticatedCaller {
-                organization: OrganizationId(organization),
-                actor,
-                role,
-                workspaces: workspaces.map(|ids| ids.into_iter().map(WorkspaceId).collect()),
-                token: Some(token),
-                address: None,
-            })
-        }),
+    let Some((organization, token, actor, role, workspaces, used_at)) = found else {
+        return Ok(None);
+    };
+    // Rows edited by hand may contain anything. A row that cannot be parsed or is inconsistent
+    // authenticates no one.
+    let (Ok(actor), Ok(role)) = (actor.parse::<Actor>(), role.parse::<Role>()) else {
+        return Ok(None);
+    };
+    if role.check_actor(&actor).is_err() {
+        return Ok(None);
+    }
+    let organization = OrganizationId(organization);
+    let due = now.millis().saturating_sub(USED_RESOLUTION_MS);
+    if used_at.is_none_or(|at| timestamp(at).millis() <= due) {
+        // The caller is authenticated whether or not this can be noted.
+        if let Err(error) = note_use(database, organization, token, now).await {
+            tracing::warn!(%error, "the use of a token was not noted");
+        }
+    }
+    Ok(Some(AuthenticatedCaller {
+        organization,
+        actor,
+        role,
+        workspaces: workspaces.map(|ids| ids.into_iter().map(WorkspaceId).collect()),
+        token: Some(token),
+        address: None,
+    }))
+}
+
+/// Notes that a token was used, unless another request has within the resolution.
+async fn note_use(
+    database: &HubDatabase,
+    organization: OrganizationId,
+    token: Uuid,
+    now: Timestamp,
+) -> Result<(), IdentityError> {
+    let mut tx = database.begin_organization(organization).await?;
+    sqlx::query(
+        "UPDATE ken.tokens SET used_at = $3
+         WHERE organization_id = $1 AND id = $2 AND (used_at IS NULL OR used_at <= $4)",
     )
+    .bind(organization.0)
+    .bind(token)
+    .bind(millis(now))
+    .bind(millis(now) - USED_RESOLUTION_MS.cast_signed())
+    .execute(tx.connection())
+    .await?;
+    Ok(tx.commit().await?)
 }
 
 /// Issues a token if the organization has fewer than `max` live ones. This is the only way to
@@ -157,6 +235,7 @@ pub async fn issue(
         None => None,
         Some(named) => Some(resolve_workspaces(tx, &named).await?),
     };
+    lock(tx).await?;
     let now = tx.now();
     QuotaExceeded::check("tokens", count_live(tx, now).await? + 1, max)?;
     let token = TokenRecord {
@@ -168,10 +247,69 @@ pub async fn issue(
         created_at: now,
         expires_at: Some(now.plus_millis(u64::from(new.days) * DAY_MS)),
         revoked_at: None,
+        used_at: None,
     };
     let secret = TokenSecret::generate();
     insert(tx, &token, &secret).await?;
     Ok((token, secret))
+}
+
+/// A rotated token: the old one with its new end, and its successor.
+#[derive(Debug)]
+pub struct RotatedToken {
+    pub old: TokenRecord,
+    pub new: TokenRecord,
+    pub secret: TokenSecret,
+}
+
+/// Formats a rotation for the audit log.
+impl fmt::Display for RotatedToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} replaced by {}", self.old.id, self.new)
+    }
+}
+
+/// Issues a successor of a token with the same name, actor, role, workspaces and lifetime. The old
+/// one ends after `overlap_hours`; 0 revokes it at once.
+pub async fn rotate(
+    tx: &mut OrganizationTx,
+    id: Uuid,
+    overlap_hours: u16,
+    max: u64,
+) -> Result<RotatedToken, RotateTokenError> {
+    if overlap_hours > OVERLAP_HOURS_MAX {
+        return Err(RotateTokenError::Overlap);
+    }
+    lock(tx).await?;
+    let now = tx.now();
+    let old = find(tx, id).await?.ok_or(RotateTokenError::NoToken)?;
+    if !old.is_live(now) {
+        return Err(RotateTokenError::Ended);
+    }
+    // A token without an end was not issued by this hub; its successor gets the default.
+    let lifetime_ms = old.expires_at.map_or(u64::from(DAYS) * DAY_MS, |at| {
+        at.millis().saturating_sub(old.created_at.millis())
+    });
+    let ended = match overlap_hours {
+        0 => revoke(tx, id, now).await?,
+        hours => {
+            let end = now.plus_millis(u64::from(hours) * HOUR_MS);
+            expire_at(tx, id, end).await?
+        }
+    };
+    QuotaExceeded::check("tokens", count_live(tx, now).await? + 1, max)?;
+    let new = TokenRecord {
+        id: new_uuid_at(now),
+        created_at: now,
+        expires_at: Some(now.plus_millis(lifetime_ms)),
+        revoked_at: None,
+        used_at: None,
+        ..old
+    };
+    let secret = TokenSecret::generate();
+    insert(tx, &new, &secret).await?;
+    let old = ended.ok_or(RotateTokenError::NoToken)?;
+    Ok(RotatedToken { old, new, secret })
 }
 
 fn checked_name(name: &str) -> Result<String, IssueTokenError> {
@@ -195,6 +333,10 @@ fn resolve_actor(named: Option<Actor>, name: &str, role: Role) -> Result<Actor, 
     // A name that cannot be told from another by its looks would be somebody else.
     if Actor::from_subject(actor.role(), actor.name()).is_err() {
         return Err(IssueTokenError::Actor);
+    }
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || PERSON_NAME_SIGNS.contains(c);
+    if actor.is_human() && !actor.name().chars().all(is_plain) {
+        return Err(IssueTokenError::PersonName);
     }
     Ok(actor)
 }
@@ -287,6 +429,80 @@ pub async fn revoke(
     Ok(row.and_then(token_from_row))
 }
 
+/// Returns a token; `None` if the organization has none with this id.
+async fn find(tx: &mut OrganizationTx, id: Uuid) -> Result<Option<TokenRecord>, IdentityError> {
+    let row: Option<TokenRow> = sqlx::query_as(sqlx::AssertSqlSafe(format!(
+        "SELECT {COLUMNS} FROM ken.tokens WHERE organization_id = $1 AND id = $2 FOR UPDATE"
+    )))
+    .bind(tx.id().0)
+    .bind(id)
+    .fetch_optional(tx.connection())
+    .await?;
+    Ok(row.and_then(token_from_row))
+}
+
+/// Lets changes of an organization's tokens happen one after the other, until the transaction ends:
+/// a token that is issued while its actor's tokens are revoked would stay.
+async fn lock(tx: &mut OrganizationTx) -> Result<(), IdentityError> {
+    sqlx::query("SELECT pg_advisory_xact_lock(uuid_hash_extended($1, 14))")
+        .bind(tx.id().0)
+        .execute(tx.connection())
+        .await?;
+    Ok(())
+}
+
+/// Returns whether the token that a caller authenticated with is still valid, with changes of
+/// tokens locked. An issuer's access token has no row.
+pub async fn is_still_valid(
+    tx: &mut OrganizationTx,
+    caller: &AuthenticatedCaller,
+) -> Result<bool, IdentityError> {
+    lock(tx).await?;
+    let Some(id) = caller.token else {
+        return Ok(true);
+    };
+    let now = tx.now();
+    Ok(find(tx, id).await?.is_some_and(|it| it.is_live(now)))
+}
+
+/// Lets a token expire at `end`, unless it expires earlier.
+async fn expire_at(
+    tx: &mut OrganizationTx,
+    id: Uuid,
+    end: Timestamp,
+) -> Result<Option<TokenRecord>, IdentityError> {
+    let row: Option<TokenRow> = sqlx::query_as(sqlx::AssertSqlSafe(format!(
+        "UPDATE ken.tokens SET expires_at = least(expires_at, $3)
+         WHERE organization_id = $1 AND id = $2 RETURNING {COLUMNS}"
+    )))
+    .bind(tx.id().0)
+    .bind(id)
+    .bind(millis(end))
+    .fetch_optional(tx.connection())
+    .await?;
+    Ok(row.and_then(token_from_row))
+}
+
+/// Revokes all live tokens of an actor and returns them.
+pub async fn revoke_actor(
+    tx: &mut OrganizationTx,
+    actor: &Actor,
+    now: Timestamp,
+) -> Result<Vec<TokenRecord>, IdentityError> {
+    lock(tx).await?;
+    let rows: Vec<TokenRow> = sqlx::query_as(sqlx::AssertSqlSafe(format!(
+        "UPDATE ken.tokens SET revoked_at = $3 WHERE organization_id = $1 AND actor = $2
+             AND revoked_at IS NULL AND (expires_at IS NULL OR $3 < expires_at)
+         RETURNING {COLUMNS}"
+    )))
+    .bind(tx.id().0)
+    .bind(actor.to_string())
+    .bind(millis(now))
+    .fetch_all(tx.connection())
+    .await?;
+    Ok(rows.into_iter().filter_map(token_from_row).collect())
+}
+
 /// Returns the number of an organization's tokens that are neither expired nor revoked.
 pub async fn count_live(tx: &mut OrganizationTx, now: Timestamp) -> Result<u64, IdentityError> {
     let count: i64 = sqlx::query_scalar(
@@ -301,7 +517,7 @@ pub async fn count_live(tx: &mut OrganizationTx, now: Timestamp) -> Result<u64, 
 }
 
 fn token_from_row(row: TokenRow) -> Option<TokenRecord> {
-    let (id, name, actor, role, workspaces, created, expires, revoked) = row;
+    let (id, name, actor, role, workspaces, created, expires, revoked, used) = row;
     Some(TokenRecord {
         id,
         name,
@@ -311,6 +527,7 @@ fn token_from_row(row: TokenRow) -> Option<TokenRecord> {
         created_at: timestamp(created),
         expires_at: expires.map(timestamp),
         revoked_at: revoked.map(timestamp),
+        used_at: used.map(timestamp),
     })
 }
 

@@ -3,11 +3,15 @@
 //! The path (`/mcp/shop-api`) or the header `Ken-Workspace` names the workspace. A token restricted
 //! to a single workspace needs neither. `Ken-Run` and `Ken-Session` name the run and the session.
 
+use axum::body::Body;
 use axum::extract::{Request, State};
+use axum::http::HeaderValue;
+use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use axum::http::request::Parts;
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use ken_mcp::ProvenIdentity;
+use serde_json::json;
 
 use crate::api::AppState;
 use crate::api::admission::admit;
@@ -16,6 +20,9 @@ use crate::api::problem::{Kind, Problem};
 use crate::identity::AuthenticatedCaller;
 use crate::ids::WorkspaceId;
 use crate::limits::CallerKey;
+
+/// JSON-RPC code of a refused request, from the range that the protocol leaves to servers.
+const REFUSED: i32 = -32_001;
 
 const WORKSPACE_HEADER: &str = "ken-workspace";
 const RUN_HEADER: &str = "ken-run";
@@ -41,9 +48,23 @@ pub(super) async fn authenticate_mcp(
     next: Next,
 ) -> Response {
     match admit_mcp(&app, request).await {
-        Err(problem) => problem.into_response(),
+        Err(problem) => to_rpc_error(problem),
         Ok(request) => next.run(request).await,
     }
+}
+
+/// Returns a refusal as a JSON-RPC error, because clients of the protocol show nothing else. The
+/// problem is its `data`, and status and headers are those of the problem.
+fn to_rpc_error(problem: Problem) -> Response {
+    let error = json!({"code": REFUSED, "message": problem.detail(), "data": problem.to_json()});
+    // Without the id of the request, which is in a body that may not have been received.
+    let body = json!({"jsonrpc": "2.0", "id": null, "error": error}).to_string();
+    let mut response = problem.into_response();
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.remove(CONTENT_LENGTH);
+    *response.body_mut() = Body::from(body);
+    response
 }
 
 async fn admit_mcp(app: &AppState, request: Request) -> Result<Request, Problem> {

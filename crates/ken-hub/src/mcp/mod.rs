@@ -1,4 +1,5 @@
-//! MCP endpoint at `/mcp` (streamable HTTP): five tools on the knowledge of one workspace.
+//! MCP endpoint at `/mcp` (streamable HTTP): tools on the knowledge of one workspace, and a search
+//! in all of them.
 //!
 //! An MCP client is an agent, never a person, even with the token of a person. Exposures belong to
 //! the run or session that the client names. The hub observes only its own requests, so a session
@@ -13,15 +14,15 @@ use axum::middleware::from_fn_with_state;
 use ken_core::retrieval::ranking::SearchQuery;
 use ken_core::values::actor::{Actor, ActorRole};
 use ken_mcp::ask::{
-    BriefingArguments, CheckArguments, FeedbackArguments, GetArguments, RecordArguments,
-    SearchArguments,
+    BriefingArguments, CheckArguments, CiteArguments, EditArguments, FeedbackArguments,
+    GetArguments, RecordArguments, SearchArguments,
 };
 use ken_mcp::port::{CodeAccess, ErrorCause};
 use ken_mcp::{KnowledgeBackend, McpCaller, McpServer, ToolError, ToolReply, ToolResult};
 use serde::Serialize;
 
 use crate::api::AppState;
-use crate::api::admission::admit_search;
+use crate::api::admission::{admit_expensive_search, admit_search};
 use crate::api::problem::{Kind, Problem};
 use crate::api::refusals::{FORBIDDEN, record_refusal};
 use crate::ids::Role;
@@ -117,6 +118,39 @@ impl HubBackend {
     }
 }
 
+impl HubBackend {
+    /// Commits a change and wakes the streams of its workspace.
+    async fn commit_change(
+        &self,
+        caller: &McpCaller,
+        call: HubToolCall,
+        reply: Result<ToolReply, ServiceError>,
+    ) -> ToolResult {
+        let reply = commit_call(call, reply).await?;
+        let workspace = request_context(caller)?.workspace;
+        self.app.log_notifier.notify(workspace);
+        Ok(reply)
+    }
+
+    async fn search_everywhere(&self, caller: &McpCaller, ask: SearchArguments) -> ToolResult {
+        let context = request_context(caller)?;
+        let permit = admit_expensive_search(&self.app, context.limits).await;
+        let _permit = permit.map_err(|problem| to_tool_problem(&problem))?;
+        let agent = agent_actor(&context.caller.actor, &caller.client);
+        let session = context.session.clone();
+        let session = session.or_else(|| caller.conversation.clone());
+        let reader = service::build_reader(&agent, None, context.run.clone(), session);
+        let reader = reader.map_err(to_tool_error)?;
+        let (format, detail) = (ask.format, ask.detail);
+        let question = tools::search_request(ask, reader).map_err(to_tool_error)?;
+        let (database, services) = (&self.app.database, self.app.service_context());
+        let by = &context.caller;
+        let found = service::search_everywhere(database, &services, by, None, question);
+        let found = found.await.map_err(to_tool_error)?;
+        Ok(tools::everywhere_reply(&found, format, detail))
+    }
+}
+
 /// Returns the context that the middleware added to a request.
 fn request_context(caller: &McpCaller) -> Result<&McpRequestContext, ToolError> {
     let context = caller.proven.get::<McpRequestContext>();
@@ -167,6 +201,7 @@ fn to_tool_problem(problem: &Problem) -> ToolError {
         | Kind::Unauthenticated
         | Kind::Forbidden
         | Kind::Quota
+        | Kind::Renamed
         | Kind::MethodNotAllowed
         | Kind::Timeout
         | Kind::Conflict
@@ -203,6 +238,9 @@ impl KnowledgeBackend for HubBackend {
     }
 
     async fn search(&self, caller: McpCaller, ask: SearchArguments) -> ToolResult {
+        if ask.all_workspaces {
+            return self.search_everywhere(&caller, ask).await;
+        }
         let query = SearchQuery {
             query: ask.query.clone(),
             paths: ask.paths.clone(),
@@ -233,6 +271,18 @@ impl KnowledgeBackend for HubBackend {
         let mut call = self.begin_call(&caller, CallIntent::Writes).await?;
         let reply = tools::feedback(&mut call, &ask).await;
         commit_call(call, reply).await
+    }
+
+    async fn edit(&self, caller: McpCaller, ask: EditArguments) -> ToolResult {
+        let mut call = self.begin_call(&caller, CallIntent::Writes).await?;
+        let reply = tools::edit(&mut call, &ask).await;
+        self.commit_change(&caller, call, reply).await
+    }
+
+    async fn cite(&self, caller: McpCaller, ask: CiteArguments) -> ToolResult {
+        let mut call = self.begin_call(&caller, CallIntent::Writes).await?;
+        let reply = tools::cite(&mut call, &ask).await;
+        self.commit_change(&caller, call, reply).await
     }
 
     async fn check(&self, caller: McpCaller, ask: CheckArguments) -> ToolResult {

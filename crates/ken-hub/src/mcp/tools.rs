@@ -8,16 +8,17 @@ use ken_core::retrieval::surface::{DetailTier, EntrySelection};
 use ken_core::values::kind::IdPrefix;
 use ken_mcp::ToolReply;
 use ken_mcp::ask::{
-    BriefingArguments, CheckArguments, DetailLevel, FeedbackArguments, GetArguments,
-    RecordArguments, ReplyFormat, SearchArguments,
+    BriefingArguments, CheckArguments, CiteArguments, DetailLevel, EditArguments,
+    FeedbackArguments, GetArguments, RecordArguments, ReplyFormat, SearchArguments,
 };
-use ken_mcp::words::{self, FeedbackJson};
+use ken_mcp::words::{self, ChangeJson, FeedbackJson};
 
 use super::{HubToolCall, json_reply};
-use crate::service::parse::{self, RawClaimFields};
+use crate::api::everywhere_json;
+use crate::service::parse::{self, RawClaimFields, RawEditFields};
 use crate::service::{
-    self, AddEntryRequest, BriefingRequest, HubSearchRequest, RecordOutcome, SelectionLimits,
-    ServiceError, served_by,
+    self, AddEntryRequest, BriefingRequest, EntryReader, EverywhereResult, HubSearchRequest,
+    RecordOutcome, SelectionLimits, ServiceError, VerbOutcome, served_by,
 };
 
 /// Prefix of an entry's URI.
@@ -35,17 +36,17 @@ const CHECK_ENTRIES_MAX: usize = 10;
 /// Note after the result of `check`.
 const NO_CODE_NOTE: &str = "A hub has no code. Run `ken verify` in the repository to find entries that a change invalidates.\n";
 
-pub(super) async fn search(
-    call: &mut HubToolCall,
+/// Returns the search that a call asks for.
+pub(super) fn search_request(
     ask: SearchArguments,
-) -> Result<ToolReply, ServiceError> {
+    reader: EntryReader,
+) -> Result<HubSearchRequest, ServiceError> {
     let (tier, budget) = match ask.detail {
         // Summaries are short and their number is limited, so they need no budget.
         DetailLevel::Concise => (DetailTier::Summary, usize::MAX),
         DetailLevel::Full => (DetailTier::Full, FULL_TOKENS),
     };
-    let reader = call.reader.clone();
-    let query = HubSearchRequest {
+    Ok(HubSearchRequest {
         search: SearchQuery {
             query: ask.query,
             filter: EntryFilter {
@@ -65,12 +66,43 @@ pub(super) async fn search(
             role: None,
         },
         reader,
-    };
+    })
+}
+
+/// Renders the result of a search in several workspaces.
+pub(super) fn everywhere_reply(
+    found: &EverywhereResult,
+    format: ReplyFormat,
+    detail: DetailLevel,
+) -> ToolReply {
+    if format == ReplyFormat::Json {
+        return ToolReply::Json(everywhere_json(found, detail == DetailLevel::Full));
+    }
+    let mut text = words::search_text(&found.page, served_by(), &found.withheld);
+    let origins = found.page.ids().into_iter();
+    let origins = origins.filter_map(|id| Some(format!("[{id}] {}", found.origins.get(&id)?)));
+    let origins: Vec<String> = origins.collect();
+    if !origins.is_empty() {
+        text.push_str(&format!("workspaces: {}\n", origins.join(", ")));
+    }
+    if !found.skipped.is_empty() {
+        let count = found.skipped.len();
+        text.push_str(&format!("workspaces that were not searched: {count}\n"));
+    }
+    ToolReply::Text(text)
+}
+
+pub(super) async fn search(
+    call: &mut HubToolCall,
+    ask: SearchArguments,
+) -> Result<ToolReply, ServiceError> {
+    let (format, detail) = (ask.format, ask.detail);
+    let query = search_request(ask, call.reader.clone())?;
     let found = service::search(&mut call.session, query).await?;
-    Ok(match ask.format {
+    Ok(match format {
         ReplyFormat::Json => {
             let reply = SearchJson::new(found.to_response());
-            json_reply(&match ask.detail {
+            json_reply(&match detail {
                 DetailLevel::Concise => reply.without_entries(),
                 DetailLevel::Full => reply,
             })
@@ -171,6 +203,50 @@ pub(super) async fn feedback(
         ReplyFormat::Json => json_reply(&view),
         ReplyFormat::Text => ToolReply::Text(view.text()),
     })
+}
+
+pub(super) async fn edit(
+    call: &mut HubToolCall,
+    ask: &EditArguments,
+) -> Result<ToolReply, ServiceError> {
+    // Models send empty texts and lists for fields they do not mean.
+    let text = |it: &'_ str| {
+        Some(it.trim())
+            .filter(|it| !it.is_empty())
+            .map(str::to_owned)
+    };
+    let (statement, note) = (text(&ask.statement), text(&ask.note));
+    let edit = parse::parse_edit(&RawEditFields {
+        statement: statement.as_deref(),
+        anchors: Some(&*ask.anchors).filter(|it| !it.is_empty()),
+        verify: Some(&*ask.verify).filter(|it| !it.is_empty()),
+        tags: &ask.tags,
+        untag: &ask.untag,
+        note: note.as_deref(),
+        ..RawEditFields::default()
+    })?;
+    let by = call.reader.agent.clone();
+    let changed = service::edit_entry(&mut call.session, &ask.id, edit, &by).await?;
+    Ok(change_reply(&changed, ask.format))
+}
+
+pub(super) async fn cite(
+    call: &mut HubToolCall,
+    ask: &CiteArguments,
+) -> Result<ToolReply, ServiceError> {
+    let cites = parse::parse_list("cites", &ask.cites)?;
+    let by = call.reader.agent.clone();
+    let changed = service::cite_entry(&mut call.session, &ask.id, cites, &by).await?;
+    Ok(change_reply(&changed, ask.format))
+}
+
+fn change_reply(changed: &VerbOutcome, format: ReplyFormat) -> ToolReply {
+    let id = changed.entries.first().expect("a change is about an entry");
+    let view = ChangeJson::new(*id, changed.waits_for());
+    match format {
+        ReplyFormat::Json => json_reply(&view),
+        ReplyFormat::Text => ToolReply::Text(view.text()),
+    }
 }
 
 pub(super) async fn check(

@@ -7,10 +7,10 @@ use axum::Router;
 use axum::body::HttpBody as _;
 use axum::extract::{ConnectInfo, MatchedPath, Request, State};
 use axum::http::header::{
-    CONNECTION, CONTENT_SECURITY_POLICY, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
+    CONNECTION, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::{HeaderValue, Method, StatusCode};
-use axum::middleware::{Next, from_fn_with_state};
+use axum::middleware::{Next, from_fn_with_state, map_request};
 use axum::response::{IntoResponse as _, Response};
 use futures_util::FutureExt as _;
 use tower_http::compression::CompressionLayer;
@@ -43,9 +43,30 @@ pub(super) fn with_middleware(router: Router, app: AppState) -> Router {
         // Other encodings pass through: the body extractor answers them with a problem, while
         // the layer's own rejection is plain text.
         .layer(RequestDecompressionLayer::new().pass_through_unaccepted(true))
+        .layer(map_request(normalize_content_encoding))
         .layer(from_fn_with_state(app, observe_request))
         // Outside of the ETag layer, so a tag does not depend on the compression.
         .layer(CompressionLayer::new())
+}
+
+/// Names the encoding of a body as the decompression layer expects it: codings are
+/// case-insensitive, and `identity` means none (RFC 9110, 8.4).
+async fn normalize_content_encoding(mut request: Request) -> Request {
+    let headers = request.headers_mut();
+    let mut values = headers.get_all(CONTENT_ENCODING).iter();
+    let (Some(only), None) = (values.next(), values.next()) else {
+        return request;
+    };
+    let coding = only.to_str().unwrap_or_default().trim();
+    let is_gzip = ["gzip", "x-gzip"]
+        .iter()
+        .any(|it| coding.eq_ignore_ascii_case(it));
+    if is_gzip {
+        headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+    } else if coding.eq_ignore_ascii_case("identity") {
+        headers.remove(CONTENT_ENCODING);
+    }
+    request
 }
 
 /// Runs a request and records its span, metrics, log line and response headers.
@@ -79,6 +100,9 @@ async fn observe_request(
     let (status, took) = (response.status().as_u16(), began.elapsed());
     span.record("status", status);
     app.metrics.record_request(&route, method, status, took);
+    if let Some(problem) = response.extensions().get::<ProblemLog>() {
+        app.metrics.record_refusal(problem.slug);
+    }
     let line = RequestLogLine {
         method,
         route: &route,

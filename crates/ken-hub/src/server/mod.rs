@@ -80,6 +80,7 @@ pub async fn serve(
     };
     let instance = upkeep::note_start(&app).await?;
     let upkeep = tokio::spawn(upkeep::run(app.clone(), instance));
+    let erasures = tokio::spawn(upkeep::run_erasures(app.clone()));
     let (ending, limits) = (app.shutting_down.clone(), *app.limiter.limits());
     let grace = limits.shutdown_grace;
     let public = serve_on(listener, router(app.clone()), limits, ending.clone());
@@ -123,6 +124,8 @@ pub async fn serve(
     {
         tracing::warn!("the background task did not end in time");
     }
+    // Ends at the next statement; what it had begun is rolled back and done later.
+    erasures.abort();
     // Ends the sessions in order, instead of leaving PostgreSQL to log broken connections.
     if tokio::time::timeout(POOL_CLOSE_TIMEOUT, app.database.pool().close())
         .await

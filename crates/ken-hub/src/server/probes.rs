@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 use super::serve_on;
 use crate::api::AppState;
 use crate::api::health::{READY_ROUTE, healthz, readyz};
+use crate::metrics::ScrapedCounts;
 
 /// Serves probes on a thread of their own until `ending` is canceled. The result arrives when the
 /// listener has ended.
@@ -63,8 +64,12 @@ fn router(app: AppState) -> Router {
 }
 
 async fn get_metrics(State(app): State<AppState>) -> impl IntoResponse {
-    let text = app
-        .metrics
-        .render(app.limiter.in_flight(), app.database.pool().count());
+    let pool = app.database.pool();
+    let text = app.metrics.render(ScrapedCounts {
+        requests_in_flight: app.limiter.in_flight(),
+        connections: pool.count(),
+        connection_waits: pool.waits(),
+        key_failures: app.identity.key_failures(),
+    });
     ([(CONTENT_TYPE, "text/plain; version=0.0.4")], text)
 }

@@ -1,10 +1,12 @@
-//! Background task of a hub process: signs of life and the deletion of expired answers.
+//! Background tasks of a hub process: signs of life, the deletion of expired answers, and the
+//! erasure of what was removed.
 
 use std::time::Duration;
 
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use crate::api::AppState;
+use crate::database::audit::AuditActor;
 use crate::database::{DatabaseError, InstanceCheck, InstanceState};
 
 /// Interval of signs of life.
@@ -12,6 +14,39 @@ const ALIVE_INTERVAL: Duration = Duration::from_secs(30);
 
 /// Interval at which expired answers are deleted.
 const CLEAR_INTERVAL: Duration = Duration::from_secs(10 * 60);
+
+/// Interval at which waiting lists are counted for the metrics.
+const COUNT_INTERVAL: Duration = Duration::from_secs(60);
+
+/// Interval at which workspaces and organizations are erased whose grace period has ended.
+const ERASE_INTERVAL: Duration = Duration::from_secs(10 * 60);
+
+/// Erases what was removed, until the process shuts down. A task of its own: erasing a large
+/// workspace takes longer than signs of life may be apart.
+pub(super) async fn run_erasures(app: AppState) {
+    let mut ticks = interval(ERASE_INTERVAL);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            () = app.shutting_down.cancelled() => break,
+            _ = ticks.tick() => {}
+            () = app.erasure_due.notified() => {}
+        }
+        let erasing = app.database.erase_due(AuditActor::Hub);
+        let erased = tokio::select! {
+            () = app.shutting_down.cancelled() => break,
+            erased = erasing => erased,
+        };
+        match erased {
+            Ok(erased) => {
+                for tenant in erased {
+                    app.log_process(format_args!("erased {tenant}"));
+                }
+            }
+            Err(error) => tracing::warn!(%error, "what was removed is erased later"),
+        }
+    }
+}
 
 /// Notes the start of a process, and tells the operator if the database was restored.
 pub(super) async fn note_start(app: &AppState) -> Result<InstanceState, DatabaseError> {
@@ -26,6 +61,7 @@ pub(super) async fn run(app: AppState, mut state: InstanceState) {
     let mut ticks = interval(ALIVE_INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut cleared_at: Option<Instant> = None;
+    let mut counted_at: Option<Instant> = None;
     loop {
         tokio::select! {
             () = app.shutting_down.cancelled() => break,
@@ -44,6 +80,14 @@ pub(super) async fn run(app: AppState, mut state: InstanceState) {
             && app.database.clear_expired_answers().await.is_ok()
         {
             cleared_at = Some(Instant::now());
+        }
+        // Nobody scrapes a hub without a metrics address.
+        if app.settings.metrics.is_some()
+            && counted_at.is_none_or(|at| at.elapsed() >= COUNT_INTERVAL)
+            && let Ok((events, runs)) = app.database.count_waiting().await
+        {
+            app.metrics.set_waiting(events, runs);
+            counted_at = Some(Instant::now());
         }
     }
     if let Err(error) = app.database.note_stopped().await {

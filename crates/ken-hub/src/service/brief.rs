@@ -12,7 +12,7 @@ use ken_core::retrieval::surface::{self, EntrySelection, SelectionLimits};
 use ken_core::trust::run::{ExposureChannel, SentConclusion};
 use ken_core::values::kind::Memory;
 
-use super::search::{render_findings, render_hits, served_by};
+use super::search::{RankingScale, render_findings, render_hits, served_by};
 use super::{EntryReader, OrganizationHits, ServiceError, WorkspaceSession};
 
 /// Maximum number of norms read per briefing.
@@ -80,7 +80,9 @@ pub async fn brief(
         role,
         ..SelectionLimits::default()
     };
-    let SearchResults { mut hits, .. } = session.rank_candidates(&search).await?;
+    let SearchResults { mut hits, .. } = session
+        .rank_candidates(&search, RankingScale::Workspace)
+        .await?;
     let unsaid = drop_norms_and_single_agent_hits(&mut hits);
     let norms = session.load_norms(&search.paths).await?;
     let entries = hits.iter().map(|hit| &hit.entry);
@@ -145,7 +147,9 @@ impl WorkspaceSession {
             ..EntryFilter::default()
         };
         let workspace = self.workspace().await?;
-        let listed = self.tx.list(&filter, None, Some(NORMS_READ_MAX)).await?;
+        let mut listed = self.tx.list(&filter, None, Some(NORMS_READ_MAX)).await?;
+        let overlays = self.personal_overlays().await?;
+        listed.iter_mut().for_each(|it| overlays.apply(it));
         Ok(select_norms(
             listed,
             &workspace,

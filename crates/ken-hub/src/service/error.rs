@@ -33,6 +33,9 @@ pub enum ServiceError {
     /// A rule of the ledger refuses the change.
     #[error(transparent)]
     Refused(#[from] Refusal),
+    /// The rules about pushed events refuse an event that the hub drafted for the caller.
+    #[error("{0}")]
+    SubmissionRefused(String),
     /// The guard rejected the content.
     #[error(transparent)]
     GuardRejected(#[from] WriteRejection),

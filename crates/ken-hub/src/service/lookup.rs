@@ -54,8 +54,9 @@ pub async fn show_entry(
     wanted: &str,
 ) -> Result<EntryWithConflicts, ServiceError> {
     let reader_context = session.resolve_reader(reader).await?;
-    let entry = session.find(wanted).await?;
+    let mut entry = session.find(wanted).await?;
     session.ensure_visible(&entry)?;
+    session.personal_overlays().await?.apply(&mut entry);
     let workspace = session.workspace().await?;
     let conflicts = session.load_opponents(&entry, &workspace).await?;
     let relationships = session.load_relationships(&entry).await?;
@@ -133,6 +134,8 @@ pub async fn list_entries(
     // The cursor is computed before quarantined entries are removed, so a page may be short but
     // paging never stops early.
     entries.retain(|it| session.ensure_visible(it).is_ok());
+    let overlays = session.personal_overlays().await?;
+    entries.iter_mut().for_each(|it| overlays.apply(it));
     let ids: Vec<EntryId> = entries.iter().map(|it| it.id).collect();
     session
         .record_exposures(&reader_context, &ids, ExposureChannel::Pull)
@@ -166,7 +169,7 @@ impl WorkspaceSession {
     }
 
     /// Refuses quarantined entries to callers below curator.
-    fn ensure_visible(&self, entry: &Entry) -> Result<(), ServiceError> {
+    pub(super) fn ensure_visible(&self, entry: &Entry) -> Result<(), ServiceError> {
         if entry.quarantine.is_empty() || self.caller.role >= Role::Curator {
             Ok(())
         } else {

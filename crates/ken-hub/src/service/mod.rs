@@ -15,6 +15,7 @@ mod health;
 mod impact;
 mod lookup;
 mod outcomes;
+mod overlays;
 pub mod parse;
 mod promotion;
 mod push;
@@ -24,7 +25,9 @@ mod recording;
 mod run_store;
 mod runs;
 mod search;
+mod search_everywhere;
 mod session;
+mod verbs;
 mod verify;
 
 pub use brief::{BriefingRequest, WorkspaceBriefing, brief, show_norms};
@@ -39,6 +42,7 @@ pub use outcomes::{
     OutcomeReport, OutcomeTotals, ReportPeriod, ReportPeriodError, report_outcomes,
     summarize_outcomes,
 };
+pub use overlays::{OVERLAYS_MAX, set_overlay};
 pub use promotion::{
     ApprovalQueue, ApprovalQueueItem, ApprovalRequest, PromotionCandidate, approve,
     load_approval_queue, reject,
@@ -61,5 +65,14 @@ pub use runs::{
 pub use search::{
     HubSearchRequest, HubSearchResult, is_expensive, search, search_filtered, served_by,
 };
+pub use search_everywhere::{
+    EverywhereResult, SEARCHED_WORKSPACES_MAX, SkipReason, search_everywhere,
+};
 pub use session::{ServiceContext, WorkspaceSession};
+pub(crate) use verbs::list_workspaces;
+pub use verbs::{
+    EditRequest, RevokeRequest, RevokedWorkspace, VerbOutcome, cite_entry, confirm_entry,
+    edit_entry, redact_event, resolve_contradiction, retract_entry, revoke_everywhere,
+    revoke_source,
+};
 pub use verify::{WorkspaceVerification, verify};

@@ -5,10 +5,11 @@ use std::fmt::Display;
 use std::str::FromStr;
 
 use ken_core::values::anchor::{Anchor, CodeLocation};
+use ken_core::values::content::ContentChanges;
 use ken_core::values::text::ClaimText;
 use ken_mcp::ask::{CLAIM_BYTES_MAX, ITEM_BYTES_MAX, ITEMS_MAX, TEXT_BYTES_MAX};
 
-use super::{AddEntryRequest, EntryReader, ServiceError};
+use super::{AddEntryRequest, EditRequest, EntryReader, ServiceError};
 
 /// Unparsed fields of a claim.
 #[derive(Clone, Copy, Debug)]
@@ -37,6 +38,66 @@ impl AddEntryRequest {
             tags: parse_list("tags", raw.tags)?,
         })
     }
+}
+
+/// Unparsed fields of an edit. An absent field stays; an empty text or list clears it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RawEditFields<'a> {
+    pub statement: Option<&'a str>,
+    pub body: Option<&'a str>,
+    pub anchors: Option<&'a [String]>,
+    pub verify: Option<&'a [String]>,
+    pub depends_on: Option<&'a [String]>,
+    pub applies_to: Option<&'a [String]>,
+    /// Tags to add.
+    pub tags: &'a [String],
+    /// Tags to remove.
+    pub untag: &'a [String],
+    pub lens: Option<&'a str>,
+    pub note: Option<&'a str>,
+}
+
+/// Parses an edit, which has to change something; the error names the invalid field.
+pub fn parse_edit(raw: &RawEditFields<'_>) -> Result<EditRequest, ServiceError> {
+    let mut changes = ContentChanges {
+        body: raw.body.map(|it| parse_or_clear("body", it)).transpose()?,
+        anchors: raw.anchors.map(parse_anchors).transpose()?,
+        verify: parse_optional_list("verify", raw.verify)?,
+        depends_on: parse_optional_list("depends_on", raw.depends_on)?,
+        applies_to: parse_optional_list("applies_to", raw.applies_to)?,
+        lens: raw.lens.map(|it| parse_or_clear("lens", it)).transpose()?,
+        ..ContentChanges::default()
+    };
+    if let Some(text) = raw.statement {
+        let ClaimText { statement, body } = parse_text("statement", text, CLAIM_BYTES_MAX)?;
+        changes.statement = Some(statement);
+        changes.body = changes.body.or_else(|| body.map(Some));
+    }
+    if changes.is_empty() && raw.tags.is_empty() && raw.untag.is_empty() {
+        return Err(ServiceError::invalid_request("no change was given"));
+    }
+    Ok(EditRequest {
+        changes,
+        add_tags: parse_list("tags", raw.tags)?,
+        remove_tags: parse_list("untag", raw.untag)?,
+        note: raw.note.map(|it| parse_field("note", it)).transpose()?,
+    })
+}
+
+/// Parses a text; an empty one clears its field.
+fn parse_or_clear<T: FromStr<Err: Display>>(
+    name: &str,
+    text: &str,
+) -> Result<Option<T>, ServiceError> {
+    let text = Some(text).filter(|it| !it.trim().is_empty());
+    text.map(|it| parse_field(name, it)).transpose()
+}
+
+fn parse_optional_list<T: FromStr<Err: Display>>(
+    name: &str,
+    texts: Option<&[String]>,
+) -> Result<Option<Vec<T>>, ServiceError> {
+    texts.map(|it| parse_list(name, it)).transpose()
 }
 
 /// Parses one field; the error names it.

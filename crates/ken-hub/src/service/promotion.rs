@@ -14,11 +14,11 @@ use ken_core::ledger::workspace::WorkspaceState;
 use ken_core::trust::facts::EntryFacts;
 use ken_core::trust::promotion::{
     PromotionArtifact, has_quarantined_statement, is_approved, is_approved_outright,
-    is_widening_declined, promotion_barrier, requires_approval, statement_authors,
+    is_widening_declined, promotion_barrier, requires_approval, sets_statement, statement_authors,
 };
 use ken_core::values::actor::Actor;
 use ken_core::values::content::EntryScope;
-use ken_core::values::id::EntryId;
+use ken_core::values::id::{EntryId, EventId};
 use ken_core::values::text::Note;
 
 use super::{ServiceError, WorkspaceSession};
@@ -45,7 +45,7 @@ pub struct PromotionCandidate {
 #[derive(Clone, Debug)]
 pub struct ApprovalQueueItem {
     pub entry: Entry,
-    /// Authors of the statement; they may not approve it.
+    /// Authors of the statement and owners of the tokens that brought it; they may not approve it.
     pub authors: BTreeSet<Actor>,
     /// Digest of the text that an approval covers.
     pub artifact: String,
@@ -139,7 +139,7 @@ pub async fn approve(
         widening.await?
     };
     ensure_artifact_matches(&entry, &approval.artifact)?;
-    let authors = statement_authors(entry.id, history.iter());
+    let authors = session.load_authors(&entry, &history).await?;
     let signature = approval.signature.map(|text| text.trim().to_owned());
     let granted = decide::approve(&entry, &authors, &by, signature)?;
     // Organization-wide entries need both events: the wider scope and the approval by a person who
@@ -186,9 +186,8 @@ impl WorkspaceSession {
         if may_wait && !entry.quarantine.is_empty() {
             let history = self.load_entry_events(entry.id).await?;
             if needs_approval(&entry, &history) && queue.pending.len() < LISTED_MAX {
-                queue
-                    .pending
-                    .extend(ApprovalQueueItem::new(entry, &history));
+                let authors = self.load_authors(&entry, &history).await?;
+                queue.pending.extend(ApprovalQueueItem::new(entry, authors));
             }
             return Ok(());
         }
@@ -197,9 +196,9 @@ impl WorkspaceSession {
                 let history = self.load_entry_events(entry.id).await?;
                 if is_global_unapproved(&entry, &history) && !is_widening_declined(&entry, &history)
                 {
-                    queue
-                        .promoted
-                        .extend(ApprovalQueueItem::new(entry, &history));
+                    let authors = self.load_authors(&entry, &history).await?;
+                    let item = ApprovalQueueItem::new(entry, authors);
+                    queue.promoted.extend(item);
                 }
             }
             return Ok(());
@@ -263,6 +262,30 @@ impl WorkspaceSession {
         Ok(Some(widened))
     }
 
+    /// Returns the authors of an entry's statement and the owners of the tokens that brought it.
+    ///
+    /// An author is a claim, and a curator may name any agent. The token is a fact.
+    async fn load_authors(
+        &mut self,
+        entry: &Entry,
+        history: &[Event],
+    ) -> Result<BTreeSet<Actor>, ServiceError> {
+        let worded = history.iter().filter(|it| sets_statement(entry.id, it));
+        let worded: Vec<EventId> = worded.map(|it| it.id).collect();
+        let mut authors = statement_authors(entry.id, history.iter());
+        authors.extend(self.load_pushers(&worded).await?);
+        Ok(authors)
+    }
+
+    /// Returns the owners of the tokens that brought events.
+    pub(super) async fn load_pushers(
+        &mut self,
+        events: &[EventId],
+    ) -> Result<BTreeSet<Actor>, ServiceError> {
+        let arrivals = self.tx.arrivals(events).await?.into_values();
+        Ok(arrivals.filter_map(|(by, _)| by.parse().ok()).collect())
+    }
+
     pub(super) async fn load_entry_events(
         &mut self,
         id: EntryId,
@@ -288,9 +311,9 @@ impl WorkspaceSession {
 
 impl ApprovalQueueItem {
     /// Returns the queue item of an entry; `None` for an entry without content.
-    fn new(entry: Entry, history: &[Event]) -> Option<Self> {
+    fn new(entry: Entry, authors: BTreeSet<Actor>) -> Option<Self> {
         Some(Self {
-            authors: statement_authors(entry.id, history.iter()),
+            authors,
             artifact: PromotionArtifact::from_entry(&entry)?.digest(),
             entry,
         })
@@ -322,8 +345,8 @@ fn may_qualify(entry: &Entry, facts: &EntryFacts, workspace: &WorkspaceState) ->
         && promotion_barrier(entry, facts, None, EntryScope::Global).is_none()
 }
 
-/// Refuses an approval whose digest differs from the entry's current text.
-fn ensure_artifact_matches(entry: &Entry, read: &str) -> Result<(), ServiceError> {
+/// Refuses a decision whose digest differs from the entry's current text.
+pub(super) fn ensure_artifact_matches(entry: &Entry, read: &str) -> Result<(), ServiceError> {
     let artifact = PromotionArtifact::from_entry(entry).ok_or(Refusal::NoContent(entry.id))?;
     if read != artifact.digest() {
         return Err(ServiceError::Conflict(format!(

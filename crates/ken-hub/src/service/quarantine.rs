@@ -11,7 +11,8 @@ use ken_core::decide::{self, Draft, Refusal};
 use ken_core::ledger::entry::Entry;
 use ken_core::ledger::event::{Channel, Event, RetractReason};
 use ken_core::trust::authority::changed_content;
-use ken_core::values::id::EventId;
+use ken_core::values::actor::Actor;
+use ken_core::values::id::{EntryId, EventId};
 use ken_core::values::status::EntryStatus;
 use ken_core::values::text::Note;
 use ken_guard::ReceiveVerdict;
@@ -73,6 +74,11 @@ pub async fn release_event(
     session.lock().await?;
     let removed = session.tx.take_quarantined_event(id).await?;
     let event = removed.ok_or_else(|| event_not_found(id))?;
+    let brought = event.pusher.actor.parse::<Actor>().ok();
+    let authors = brought.into_iter().chain([event.copy.event.by.clone()]);
+    if let Some(entry) = event.copy.event.entries().next() {
+        ensure_other_person(&authors.collect(), &session.caller.actor, entry)?;
+    }
     // The rules may have become stricter since the event arrived. The error rolls the removal back.
     if let ReceiveVerdict::Turned(rejection) = session.services.guard.receive(&event.copy) {
         return Err(rejection.into());
@@ -145,6 +151,12 @@ pub async fn release_entry(
         return Err(Refusal::ApprovalNeeded(entry.id).into());
     }
     let by = session.caller.actor.clone();
+    let held_by = history
+        .iter()
+        .filter(|it| entry.quarantine.contains(&it.id));
+    let mut authors: BTreeSet<Actor> = held_by.map(|it| it.by.clone()).collect();
+    authors.extend(session.load_pushers(&entry.quarantine).await?);
+    ensure_other_person(&authors, &by, entry.id)?;
     let reason = reason.map_or_else(
         || {
             DEFAULT_RELEASE_REASON
@@ -190,9 +202,14 @@ pub async fn discard_entry(
 
 impl WorkspaceSession {
     /// Returns the draft that ends the status `verified` of an entry whose content the event
-    /// changes: others than people do not change what stays verified, even with a person's consent.
-    async fn draft_lower_status(&mut self, event: &Event) -> Result<Option<Draft>, ServiceError> {
-        let Some(changed) = changed_content(event).filter(|_| !event.by.is_human()) else {
+    /// changes: only a curator changes what stays verified, and programs do not, even with a
+    /// person's consent.
+    pub(super) async fn draft_lower_status(
+        &mut self,
+        event: &Event,
+    ) -> Result<Option<Draft>, ServiceError> {
+        let is_lesser = !event.by.is_human() || self.caller.role < Role::Curator;
+        let Some(changed) = changed_content(event).filter(|_| is_lesser) else {
             return Ok(None);
         };
         let entry = self.tx.entry(changed).await?;
@@ -209,6 +226,19 @@ impl WorkspaceSession {
             reason,
         )?))
     }
+}
+
+/// Refuses a person who wrote or brought what is quarantined: a second person looks at it.
+fn ensure_other_person(
+    authors: &BTreeSet<Actor>,
+    by: &Actor,
+    entry: EntryId,
+) -> Result<(), ServiceError> {
+    if authors.iter().any(|author| author.is_same_person(by)) {
+        let by = by.clone();
+        return Err(Refusal::OwnContent { entry, by }.into());
+    }
+    Ok(())
 }
 
 /// Returns the guard's findings on the events that keep an entry quarantined.

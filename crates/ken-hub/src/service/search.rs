@@ -40,6 +40,15 @@ pub fn is_expensive(search: &SearchQuery) -> bool {
     query(search).cost() > EXPENSIVE_COST
 }
 
+/// Scale of the scores of a search.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RankingScale {
+    /// Relative to the other entries of the workspace, with the weights of the workspace.
+    Workspace,
+    /// Independent of the workspace, so that hits of several workspaces compare.
+    Organization,
+}
+
 /// A search, its token budget and its reader.
 #[derive(Clone, Debug)]
 pub struct HubSearchRequest {
@@ -105,7 +114,9 @@ pub async fn search(
         let run = session.load_context_run(&mut reader_context).await?;
         search.thread = run.and_then(|it| it.thread.clone());
     }
-    let SearchResults { hits, withheld } = session.rank_candidates(&search).await?;
+    let SearchResults { hits, withheld } = session
+        .rank_candidates(&search, RankingScale::Workspace)
+        .await?;
     let page = render_hits(&hits, portion);
     let beside = session
         .search_organization(&search, (&hits, &page), portion)
@@ -133,7 +144,9 @@ pub async fn search_filtered(
     keep: impl Fn(&SearchHit) -> bool,
 ) -> Result<EntrySelection, ServiceError> {
     let reader_context = session.resolve_reader(reader).await?;
-    let SearchResults { mut hits, .. } = session.rank_candidates(search).await?;
+    let SearchResults { mut hits, .. } = session
+        .rank_candidates(search, RankingScale::Workspace)
+        .await?;
     hits.retain(keep);
     let page = render_hits(&hits, portion);
     session
@@ -162,16 +175,31 @@ impl WorkspaceSession {
     pub(super) async fn rank_candidates(
         &mut self,
         search: &SearchQuery,
+        scale: RankingScale,
     ) -> Result<SearchResults, ServiceError> {
         let mut found = self.tx.candidates(&query(search)).await?;
+        let overlays = self.personal_overlays().await?;
+        found
+            .iter_mut()
+            .for_each(|it| overlays.apply(&mut it.entry));
         // The rules may have changed since an entry was admitted.
         let guard = &self.services.guard;
         let refused = found.extract_if(.., |it| guard.refuses_entry(&it.entry));
         let refused: Vec<EntryId> = refused.map(|it| it.entry.id).collect();
         let workspace = self.workspace().await?;
+        let weights = match scale {
+            RankingScale::Workspace => RankingWeights::from_workspace(&workspace),
+            RankingScale::Organization => {
+                let blend = embedding_model().blend;
+                found
+                    .iter_mut()
+                    .for_each(|it| it.relevance = it.absolute_relevance(blend));
+                None
+            }
+        };
         let scorer = CandidateScorer {
             search,
-            weights: RankingWeights::from_workspace(&workspace).unwrap_or_default(),
+            weights: weights.unwrap_or_default(),
             workspace: &workspace,
             // A hub has no source code to verify anchors against.
             validity: BTreeMap::new(),
@@ -189,6 +217,7 @@ impl WorkspaceSession {
         let mut opponents = Vec::new();
         if !missing.is_empty() {
             opponents = self.tx.entries(&missing).await?;
+            opponents.iter_mut().for_each(|it| overlays.apply(it));
             opponents.sort_by_key(|it| it.id);
             let guard = &self.services.guard;
             opponents.retain(|it| !guard.refuses_entry(it));

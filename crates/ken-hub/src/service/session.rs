@@ -15,6 +15,7 @@ use ken_core::values::time::Timestamp;
 use ken_guard::Guard;
 use ken_sign::AllowedSigners;
 
+use super::overlays::PersonalOverlays;
 use super::{EntryReader, ServiceError};
 use crate::clock::HubClock;
 use crate::config::DefaultQuotas;
@@ -44,6 +45,8 @@ pub struct WorkspaceSession {
     pub(super) now: Timestamp,
     /// Workspace-level state, cached until the next lock or write.
     pub(super) workspace: Option<Arc<WorkspaceState>>,
+    /// Overlays of the caller, cached from their first use on.
+    pub(super) overlays: Option<Arc<PersonalOverlays>>,
 }
 
 impl WorkspaceSession {
@@ -74,6 +77,7 @@ impl WorkspaceSession {
             caller,
             services: services.clone(),
             workspace: None,
+            overlays: None,
         }
     }
 
@@ -123,10 +127,12 @@ impl WorkspaceSession {
     }
 
     /// Returns whether the caller may act in `agent`'s name: as itself, as an agent below it
-    /// (`agent:bot/reviewer`), as its own MCP client, or as any agent if the caller is a curator.
+    /// (`agent:bot/reviewer`), as its own MCP client, or, as a curator, as
+    /// any agent but another person's client.
     pub(super) fn may_act_as(&self, agent: &Actor) -> bool {
         let actor = &self.caller.actor;
-        self.caller.role >= Role::Curator || actor.covers(agent) || agent.is_client_of(actor)
+        let is_any = self.caller.role >= Role::Curator && !agent.is_client();
+        is_any || actor.covers(agent) || agent.is_client_of(actor)
     }
 
     /// Refuses to read or record findings for another agent, unless the caller opened that agent's
@@ -143,6 +149,10 @@ impl WorkspaceSession {
         }
         let what = "reading or reporting for another agent outside a run that you opened";
         self.require_role(Role::Agent, what)?;
+        // Nobody reports for another person, nor for the person's MCP client.
+        if reader.agent.is_human() || reader.agent.is_client() {
+            return Err(ServiceError::NotPermittedForAgent { what });
+        }
         let run = match &reader.run {
             Some(id) => self.load_open_run(id).await?,
             None => None,
@@ -213,14 +223,7 @@ impl WorkspaceSession {
             return Ok(());
         }
         self.lock().await?;
-        // A pushed event may carry a clock that is far ahead. Ignoring readings beyond the allowed
-        // drift keeps one bad client from dragging the hub's clock forward.
-        let limit = Hlc {
-            wall: self.now.plus_millis(DRIFT_MAX_MS),
-            counter: u16::MAX,
-            node: NodeId::new(u128::MAX),
-        };
-        let seen = self.tx.latest_clock(limit).await?;
+        let seen = self.latest_clock().await?;
         let batch = self.stamp_drafts(drafts, by, seen)?;
         let events = AuditedEvents::of(batch.iter().map(|it| &it.event));
         self.append_events(batch).await?;
@@ -240,7 +243,20 @@ impl WorkspaceSession {
         Ok(self.services.quotas.check(&usage)?)
     }
 
-    fn stamp_drafts(
+    /// Returns the latest clock reading of the workspace's events.
+    pub(super) async fn latest_clock(&mut self) -> Result<Option<Hlc>, ServiceError> {
+        // A pushed event may carry a clock that is far ahead. Ignoring readings beyond the allowed
+        // drift keeps one bad client from dragging the hub's clock forward.
+        let limit = Hlc {
+            wall: self.now.plus_millis(DRIFT_MAX_MS),
+            counter: u16::MAX,
+            node: NodeId::new(u128::MAX),
+        };
+        Ok(self.tx.latest_clock(limit).await?)
+    }
+
+    /// Turns drafts into events: each passes the guard, gets id and time and is parsed back.
+    pub(super) fn stamp_drafts(
         &mut self,
         drafts: Vec<DraftWithId>,
         by: &Actor,

@@ -18,6 +18,7 @@ mod fast_append;
 mod global;
 mod lexemes;
 mod log;
+mod overlays;
 mod preload;
 mod project;
 mod quarantine;

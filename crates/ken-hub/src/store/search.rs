@@ -45,7 +45,7 @@ const CANDIDATES_FILTERED: i32 = 500;
 const ANCHORED_MAX: i64 = 1_000;
 
 /// Places of posting lists that are read, rarest word first.
-const POSTINGS_MAX: i64 = 20_000;
+pub(super) const POSTINGS_MAX: i64 = 20_000;
 
 /// Column of the workspace query with the number of entries that were compared one by one.
 const FRESH_COLUMN: usize = 6;

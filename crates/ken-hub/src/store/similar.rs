@@ -9,6 +9,7 @@ use sqlx::postgres::PgRow;
 
 use super::copies::parse;
 use super::read::entry_from_row;
+use super::search::POSTINGS_MAX;
 use super::{StoreError, column, lexemes};
 use crate::database::WorkspaceTx;
 
@@ -17,6 +18,32 @@ const WORDS_MAX: usize = 24;
 
 /// Maximum number of links read per query.
 const LINKS_MAX: i64 = 1_000;
+
+/// Indexed entries that are compared: those with the most of the words.
+const PLACES_MAX: i64 = 500;
+
+/// Compares the entries that are not indexed, and of the others those that posting lists name.
+const SIMILAR: &str = "WITH listed AS (
+    SELECT p.places, p.top_places, sum(p.entries) OVER (ORDER BY p.entries, p.word, p.last) <= $5 AS whole
+    FROM unnest($4::text[]) AS asked (word) JOIN ken.postings p ON p.workspace_id = $1 AND p.word = asked.word
+), found AS (
+    SELECT u.place FROM listed l CROSS JOIN LATERAL unnest(
+        CASE WHEN l.whole THEN l.places ELSE coalesce(l.top_places, l.places) END) AS u (place)
+    GROUP BY u.place ORDER BY count(*) DESC, u.place LIMIT $6
+), live AS (
+    SELECT entry, words FROM ken.searchable WHERE workspace_id = $1 AND live AND place IS NULL
+    UNION ALL
+    SELECT i.entry, i.words FROM found f CROSS JOIN LATERAL (
+        SELECT * FROM ken.searchable p WHERE p.workspace_id = $1 AND p.live AND p.place = f.place OFFSET 0
+    ) AS i
+), near AS (
+    (SELECT entry, ts_rank(words, $2::tsquery) AS rank FROM live WHERE words @@ $2::tsquery ORDER BY 2 DESC, 1 LIMIT $3)
+    UNION ALL
+    (SELECT entry, ts_rank(words, $2::tsquery) AS rank FROM ken.searchable
+     WHERE workspace_id = $1 AND NOT live AND words @@ $2::tsquery ORDER BY 2 DESC, 1 LIMIT $3)
+)
+SELECT e.json FROM near JOIN ken.entries e ON e.workspace_id = $1 AND e.id = near.entry
+ORDER BY near.rank DESC, e.id";
 
 impl WorkspaceTx {
     /// Returns up to `limit` live entries, and as many that are not live, whose words are most
@@ -32,21 +59,16 @@ impl WorkspaceTx {
         let mut words = lexemes::query_lexemes(text, usize::MAX);
         words.sort_by_key(|(word, _)| std::cmp::Reverse(word.chars().count()));
         words.truncate(WORDS_MAX);
-        let words: Vec<String> = words.iter().map(|(word, _)| format!("'{word}'")).collect();
+        let words: Vec<String> = words.into_iter().map(|(word, _)| word).collect();
+        let any: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
         let key = self.key();
-        let query = "WITH near AS (
-                 (SELECT entry, ts_rank(words, $2::tsquery) AS rank FROM ken.searchable
-                  WHERE workspace_id = $1 AND live AND words @@ $2::tsquery ORDER BY 2 DESC, 1 LIMIT $3)
-                 UNION ALL
-                 (SELECT entry, ts_rank(words, $2::tsquery) AS rank FROM ken.searchable
-                  WHERE workspace_id = $1 AND NOT live AND words @@ $2::tsquery ORDER BY 2 DESC, 1 LIMIT $3)
-             )
-             SELECT e.json FROM near JOIN ken.entries e ON e.workspace_id = $1 AND e.id = near.entry
-             ORDER BY near.rank DESC, e.id";
-        let rows = sqlx::query(query)
+        let rows = sqlx::query(SIMILAR)
             .bind(key)
-            .bind(words.join(" | "))
+            .bind(any.join(" | "))
             .bind(i64::from(limit))
+            .bind(words)
+            .bind(POSTINGS_MAX)
+            .bind(PLACES_MAX)
             .fetch_all(self.read_connection())
             .await?;
         rows.iter().map(entry_from_row).collect()

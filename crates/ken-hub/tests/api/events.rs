@@ -316,6 +316,13 @@ fn a_packed_push_is_unpacked_and_another_packing_is_refused() {
     assert_eq!(all_verdicts(&answer), ["admitted"], "{}", answer.text());
     let broken = hub.send("POST", path, &headers, Some(&packed[..packed.len() / 2]));
     broken.problem("malformed");
+    // Codings are case-insensitive, and `identity` is none.
+    headers[2].1 = "GZIP";
+    let answer = hub.send("POST", path, &headers, Some(&packed));
+    assert_eq!(all_verdicts(&answer), ["known"], "{}", answer.text());
+    headers[2].1 = "identity";
+    let answer = hub.send("POST", path, &headers, Some(body.as_bytes()));
+    assert_eq!(all_verdicts(&answer), ["known"], "{}", answer.text());
     headers[2].1 = "br";
     let other = hub.send("POST", path, &headers, Some(&packed));
     assert_eq!(other.status, 415);

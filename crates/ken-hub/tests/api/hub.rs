@@ -242,6 +242,19 @@ impl ApiResponse {
         value.and_then(|it| it.to_str().ok()).unwrap_or_default()
     }
 
+    /// Asserts that this is a JSON-RPC error with a problem of that type, and returns the problem.
+    #[track_caller]
+    pub(crate) fn rpc_problem(&self, slug: &str) -> Value {
+        let told = self.json();
+        assert_eq!(told["jsonrpc"], "2.0", "{told}");
+        let problem = told["error"]["data"].clone();
+        assert_eq!(problem["type"], format!("/problems/{slug}"), "{told}");
+        assert_eq!(told["error"]["message"], problem["detail"], "{told}");
+        assert_eq!(problem["status"], self.status, "{told}");
+        assert_eq!(self.header("content-type"), "application/json");
+        problem
+    }
+
     /// Asserts that this is a complete problem of that type, and returns it.
     #[track_caller]
     pub(crate) fn problem(&self, slug: &str) -> Value {
@@ -358,6 +371,7 @@ async fn insert_token(
         created_at: app.clock.now(),
         expires_at,
         revoked_at: None,
+        used_at: None,
     };
     let secret = TokenSecret::generate();
     let mut tx = app

@@ -1,15 +1,18 @@
 //! The hub over HTTP on a real PostgreSQL: problems, permissions, hostile input, tenant isolation
 //! and limits.
 
+mod administration;
 mod attacks;
 mod authority;
 mod availability;
 mod canaries;
 mod decisions;
 mod events;
+mod four_eyes;
 mod hostile;
 mod hub;
 mod matrix;
+mod mcp_client;
 mod process;
 mod push_matrix;
 mod reading;
@@ -17,3 +20,5 @@ mod reference;
 mod schemathesis;
 mod stored;
 mod tokens;
+mod verb_matrix;
+mod verbs;

@@ -6,9 +6,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::hub::{ApiHubEnvironment, ApiResponse, TenantFixture, bearer};
+use crate::mcp_client::{list_tools, send_request};
 
 /// Minimum role required by an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -31,9 +32,16 @@ const REQUIRED_ROLES: &[(&str, RequiredRole)] = &[
     ("create_workspace", Admin),
     ("get_workspace", Reader),
     ("evict_workspace", Admin),
+    ("remove_workspace", Admin),
+    ("rename_workspace", Admin),
+    ("list_removed_workspaces", Admin),
+    ("restore_workspace", Admin),
+    ("purge_workspace", Admin),
     ("list_tokens", Admin),
     ("create_token", Admin),
+    ("rotate_token", Admin),
     ("revoke_token", Admin),
+    ("revoke_tokens", Admin),
     ("list_audit", Admin),
     ("list_workspace_audit", Admin),
     ("push_events", Agent),
@@ -56,6 +64,17 @@ const REQUIRED_ROLES: &[(&str, RequiredRole)] = &[
     ("close_run", Agent),
     ("observe", Agent),
     ("search", Reader),
+    ("search_everywhere", Reader),
+    ("confirm_entry", Member),
+    ("edit_entry", Agent),
+    ("cite_entry", Agent),
+    ("retract_entry", Member),
+    ("pin_entry", Reader),
+    ("mute_entry", Reader),
+    ("resolve_contradiction", Member),
+    ("redact_event", Member),
+    ("revoke_source", Curator),
+    ("revoke_everywhere", Curator),
     ("list_promotions", Curator),
     ("approve_promotion", Curator),
     ("reject_promotion", Curator),
@@ -67,15 +86,16 @@ const REQUIRED_ROLES: &[(&str, RequiredRole)] = &[
     ("discard_quarantined_entry", Curator),
 ];
 
-struct DocumentedOperation {
-    id: String,
-    method: String,
-    path: String,
+pub(crate) struct DocumentedOperation {
+    pub(crate) id: String,
+    pub(crate) method: String,
+    pub(crate) path: String,
+    pub(crate) tag: String,
     role: Option<String>,
     takes_body: bool,
 }
 
-fn read_operations(hub: &ApiHubEnvironment) -> Vec<DocumentedOperation> {
+pub(crate) fn read_operations(hub: &ApiHubEnvironment) -> Vec<DocumentedOperation> {
     let document = hub.send("GET", "/v1/openapi.json", &[], None).json();
     assert_eq!(document["openapi"], "3.1.0");
     let mut found = Vec::new();
@@ -86,6 +106,7 @@ fn read_operations(hub: &ApiHubEnvironment) -> Vec<DocumentedOperation> {
                 id: operation["operationId"].as_str().expect("an id").to_owned(),
                 method: method.to_uppercase(),
                 path: path.clone(),
+                tag: operation["tags"][0].as_str().unwrap_or_default().to_owned(),
                 role: role.as_str().map(ToOwned::to_owned),
                 takes_body: operation.get("requestBody").is_some(),
             });
@@ -252,24 +273,8 @@ fn call_mcp_tool(
     path: &str,
     workspace: Option<&str>,
 ) -> ApiResponse {
-    let meta = serde_json::json!({
-        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-        "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "0"},
-        "io.modelcontextprotocol/clientCapabilities": {},
-    });
-    let body = serde_json::json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
-        "params": {"name": "ken_search", "arguments": {"query": "anything"}, "_meta": meta}});
-    let token = token.map(bearer);
-    let mut headers = vec![
-        ("content-type", "application/json"),
-        ("accept", "application/json, text/event-stream"),
-        ("mcp-protocol-version", "2026-07-28"),
-        ("mcp-method", "tools/call"),
-        ("mcp-name", "ken_search"),
-    ];
-    headers.extend(token.as_deref().map(|it| ("authorization", it)));
-    headers.extend(workspace.map(|it| ("ken-workspace", it)));
-    hub.send("POST", path, &headers, Some(body.to_string().as_bytes()))
+    let params = json!({"name": "ken_search", "arguments": {"query": "anything"}});
+    send_request(hub, token, (path, workspace), "tools/call", params)
 }
 
 #[test]
@@ -283,7 +288,7 @@ fn the_other_protocol_has_the_same_walls() {
         Some("nonsense"),
     ] {
         for path in ["/mcp/shop", "/mcp/vault", "/mcp/nowhere", "/mcp"] {
-            call_mcp_tool(&hub, token, path, None).problem("unauthenticated");
+            call_mcp_tool(&hub, token, path, None).rpc_problem("unauthenticated");
         }
     }
     let by_id = hub.other.workspace.0.to_string();
@@ -297,9 +302,9 @@ fn the_other_protocol_has_the_same_walls() {
             let told = answer.json();
             assert_eq!(told["result"]["isError"], false, "{role:?}: {told}");
         }
-        call_mcp_tool(&hub, token, "/mcp", None).problem("malformed");
+        call_mcp_tool(&hub, token, "/mcp", None).rpc_problem("malformed");
         let missing = call_mcp_tool(&hub, token, "/mcp/nowhere", None);
-        missing.problem("not-found");
+        missing.rpc_problem("not-found");
         for workspace in ["vault", &by_id] {
             let in_path = call_mcp_tool(&hub, token, &format!("/mcp/{workspace}"), None);
             let in_header = call_mcp_tool(&hub, token, "/mcp", Some(workspace));
@@ -308,7 +313,7 @@ fn the_other_protocol_has_the_same_walls() {
             assert_eq!(in_header.body, missing.body, "{role:?} {workspace}");
         }
         // A request that names two workspaces is rejected.
-        call_mcp_tool(&hub, token, "/mcp/shop", Some("vault")).problem("malformed");
+        call_mcp_tool(&hub, token, "/mcp/shop", Some("vault")).rpc_problem("malformed");
     }
 }
 
@@ -330,6 +335,164 @@ fn check_foreign_tenant(
         assert_eq!(answer.body, missing.body, "{name} {role:?} {workspace}");
     }
     4
+}
+
+/// Operations without a workspace in their path, with a valid body. What they answer must be about
+/// the workspaces of the caller alone.
+fn organization_operations() -> BTreeMap<&'static str, Option<Value>> {
+    BTreeMap::from([
+        ("health", None),
+        ("ready", None),
+        ("list_workspaces", None),
+        ("create_workspace", Some(json!({"name": "third"}))),
+        ("list_tokens", None),
+        (
+            "create_token",
+            Some(json!({"role": "reader", "actor": "agent:new", "name": "n"})),
+        ),
+        ("revoke_token", None),
+        ("rotate_token", Some(json!({}))),
+        ("revoke_tokens", Some(json!({"actor": "agent:canary"}))),
+        ("list_removed_workspaces", None),
+        ("restore_workspace", Some(json!({}))),
+        ("purge_workspace", Some(json!({}))),
+        ("list_audit", None),
+        (
+            "search_everywhere",
+            Some(json!({"query": "canary", "floor": "none", "entries": true})),
+        ),
+        ("revoke_everywhere", Some(json!({"author": "agent:canary"}))),
+    ])
+}
+
+/// Restricted tokens see no other workspace of their own organization, either.
+#[test]
+fn every_operation_keeps_to_the_workspaces_of_its_token() {
+    use ken_hub::ids::Role;
+    let hub = ApiHubEnvironment::start();
+    let operations = read_operations(&hub);
+    let wide = operations
+        .iter()
+        .filter(|it| !it.path.contains("{workspace}"));
+    let found: BTreeSet<&str> = wide.clone().map(|it| it.id.as_str()).collect();
+    let samples = organization_operations();
+    assert_eq!(
+        found,
+        samples.keys().copied().collect(),
+        "an operation without a workspace in its path needs a row"
+    );
+    let made = hub.post("/v1/workspaces", &hub.acme.admin, r#"{"name":"second"}"#);
+    let second: uuid::Uuid = made.json()["id"]
+        .as_str()
+        .expect("an id")
+        .parse()
+        .expect("a uuid");
+    let mut scribe = ken_testkit::build::EventWriter::new(91);
+    scribe.now = hub.app.clock.now();
+    for (tenant, said) in [
+        (&hub.acme, "The canary of the shop sings in the morning"),
+        (&hub.other, "The canary of the vault sings in the evening"),
+    ] {
+        let copy = scribe.propose(said).1;
+        hub.push(tenant, &tenant.admin, &[copy]);
+    }
+    let workspaces = Some(vec![ken_hub::ids::WorkspaceId(second)]);
+    let made = crate::hub::create_token(
+        &hub.app,
+        hub.acme.organization,
+        Role::Admin,
+        workspaces,
+        None,
+    );
+    let (_, narrow) = hub.runtime.block_on(made);
+    let narrow = narrow.reveal();
+    let (shop, vault) = (hub.acme.workspace.0, hub.other.workspace.0);
+    let of_other = [
+        vault.to_string(),
+        "vault".into(),
+        hub.other.admin_id.clone(),
+    ];
+    let of_shop = [shop.to_string(), "\"shop\"".into(), "of the shop".into()];
+    for operation in wide {
+        let id = operation.id.as_str();
+        let body = samples[id].as_ref().map(Value::to_string);
+        for (token, foreign) in [
+            (hub.acme.admin.as_str(), &of_other[..]),
+            (narrow, &of_other[..]),
+            (narrow, &of_shop[..]),
+        ] {
+            let path = operation.path.replace("{token}", &hub.other.admin_id);
+            let path = path.replace("{removed}", &vault.to_string());
+            let bearer = bearer(token);
+            let mut headers = vec![("authorization", bearer.as_str())];
+            headers.extend(body.as_ref().map(|_| ("content-type", "application/json")));
+            let body = body.as_ref().map(String::as_bytes);
+            let text = hub.send(&operation.method, &path, &headers, body).text();
+            for mark in foreign {
+                assert!(!text.contains(mark.as_str()), "{id}: {mark} in {text}");
+            }
+        }
+    }
+    check_paths_with_a_workspace(&hub, &operations, narrow);
+    assert_eq!(hub.get("/v1/tokens", &hub.other.admin).status, 200);
+}
+
+/// Checks that operations with a workspace in their path answer the token of another workspace as
+/// if there were none.
+fn check_paths_with_a_workspace(
+    hub: &ApiHubEnvironment,
+    operations: &[DocumentedOperation],
+    token: &str,
+) {
+    let shop = hub.acme.workspace.0.to_string();
+    for operation in operations
+        .iter()
+        .filter(|it| it.path.contains("{workspace}"))
+    {
+        let id = &operation.id;
+        let nowhere = "00000000-0000-7000-8000-00000000beef";
+        let missing = call_operation(hub, operation, Some(token), nowhere);
+        missing.problem("not-found");
+        for workspace in ["shop", "vault", &shop] {
+            let answer = call_operation(hub, operation, Some(token), workspace);
+            assert_eq!(answer.body, missing.body, "{id} {workspace}");
+        }
+    }
+}
+
+/// Every tool of the hub, in a workspace of another tenant or beyond a token's restriction.
+#[test]
+fn every_tool_keeps_to_the_workspaces_of_its_token() {
+    use ken_hub::ids::Role;
+    let hub = ApiHubEnvironment::start();
+    let made = hub.post("/v1/workspaces", &hub.acme.admin, r#"{"name":"second"}"#);
+    assert_eq!(made.status, 201, "{}", made.text());
+    let workspaces = Some(vec![hub.acme.workspace]);
+    let made = crate::hub::create_token(
+        &hub.app,
+        hub.acme.organization,
+        Role::Admin,
+        workspaces,
+        None,
+    );
+    let (_, narrow) = hub.runtime.block_on(made);
+    let tools = list_tools(&hub, &hub.acme.admin);
+    assert!(tools.len() >= 7, "{tools:?}");
+    for tool in &tools {
+        let call = |token: &str, path: &str| {
+            let arguments = json!({"query": "x", "id": "L-00000000", "all_workspaces": true});
+            let params = json!({"name": tool, "arguments": arguments});
+            send_request(&hub, Some(token), (path, None), "tools/call", params)
+        };
+        let missing = call(&hub.acme.admin, "/mcp/nowhere");
+        missing.rpc_problem("not-found");
+        for (token, path) in [
+            (hub.acme.admin.as_str(), "/mcp/vault"),
+            (narrow.reveal(), "/mcp/second"),
+        ] {
+            assert_eq!(call(token, path).body, missing.body, "{tool} {path}");
+        }
+    }
 }
 
 #[test]

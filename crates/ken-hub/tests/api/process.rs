@@ -229,12 +229,41 @@ fn metrics_are_told_on_an_address_of_their_own_and_name_no_tenant() {
         "ken_hub_requests_in_flight 0",
         r#"ken_hub_pool_connections{state="idle"}"#,
         r#"ken_hub_pool_connections{state="in_use"}"#,
+        r#"ken_hub_refusals_total{problem="not-found"} 2"#,
+        r#"ken_hub_build_info{version=""#,
+        "ken_hub_pool_wait_seconds_total ",
+        "ken_hub_oidc_key_failures_total 0",
     ] {
         assert!(told.contains(line), "{line}\n{told}");
     }
     for name in ["shop", "vault", "acme"] {
         assert!(!told.contains(name), "{name}");
     }
+    let value = |metric: &str| -> f64 {
+        let line = told.lines().find_map(|it| it.strip_prefix(metric));
+        let value = line.and_then(|it| it.trim().parse().ok());
+        value.unwrap_or_else(|| panic!("{metric}\n{told}"))
+    };
+    assert!(value("ken_hub_pool_acquired_total") > 0.0);
+    if cfg!(target_os = "linux") {
+        assert!(value("ken_hub_resident_memory_bytes") > 1e6);
+        assert!(value("ken_hub_open_files") > 3.0);
+    }
+}
+
+#[test]
+fn waiting_lists_of_all_workspaces_are_counted() {
+    let hub = ApiHubEnvironment::start();
+    for tenant in [&hub.acme, &hub.other] {
+        let path = format!("/v1/workspaces/{}/runs", tenant.name);
+        assert!(hub.post(&path, &tenant.agent, "{}").status < 300);
+        let workspace = tenant.workspace.0;
+        hub.database.sql(&format!(
+            "insert into ken.held values ('{workspace}', gen_random_uuid(), '', 'why', 'agent:x', 1)"
+        ));
+    }
+    let counted = hub.runtime.block_on(hub.app.database.count_waiting());
+    assert_eq!(counted.expect("counted"), (2, 2));
 }
 
 #[test]

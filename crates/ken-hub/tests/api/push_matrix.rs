@@ -21,7 +21,7 @@ use crate::hub::ApiHubEnvironment;
 
 /// What an event of the table does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Effect {
+pub(crate) enum Effect {
     /// Adds something; agents may push it in their own name.
     Adds,
     /// Adds something that only clones of people contain.
@@ -45,7 +45,7 @@ enum Effect {
 use Effect::{Adds, Approves, Decides, Edits, Merges, Redacts, Reports, Reviews, Verifies};
 
 /// Every event type with its effect.
-const EFFECTS: &[(&str, Effect)] = &[
+pub(crate) const EFFECTS: &[(&str, Effect)] = &[
     ("entry.proposed", Adds),
     ("entry.revised", Edits),
     ("entry.cited", Adds),
@@ -83,7 +83,7 @@ const EFFECTS: &[(&str, Effect)] = &[
 ];
 
 /// A token of the matrix: its role and actor.
-const TOKENS: [(Role, &str); 6] = [
+pub(crate) const TOKENS: [(Role, &str); 6] = [
     (Role::Reader, "agent:tester"),
     (Role::Agent, "agent:tester"),
     (Role::Member, "human:mel@example.org"),
@@ -96,7 +96,7 @@ const TOKENS: [(Role, &str); 6] = [
 const OTHERS: [&str; 2] = ["human:zoe@example.org", "agent:other"];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Expected {
+pub(crate) enum Expected {
     Forbidden,
     Refused,
     Admitted,
@@ -105,12 +105,12 @@ enum Expected {
 }
 
 /// Entries and events of one case.
-struct Targets {
+pub(crate) struct Targets {
     /// The entry that the event is about, and another one.
-    entry: EntryId,
-    other: EntryId,
+    pub(crate) entry: EntryId,
+    pub(crate) other: EntryId,
     /// An event of the pusher.
-    own_event: EventId,
+    pub(crate) own_event: EventId,
 }
 
 fn body(name: &str, by: &str, at: &Targets) -> Value {
@@ -149,7 +149,7 @@ fn body(name: &str, by: &str, at: &Targets) -> Value {
         "retrieval.missed" => json!({"query": "refunds", "top_milli": 1}),
         "friction.recorded" => json!({"friction": "redo", "context": {}}),
         "approval.granted" => {
-            json!({"entry": entry, "artifact": "b3:00", "covers": [at.own_event.to_string()]})
+            json!({"entry": entry, "artifact": "b3:00", "covers": ["01JCPQ3W6M7Y2K8T4D5F6G7H8J"]})
         }
         "origin.revoked" => json!({"source": "peer:nobody", "state": "on", "replaces": []}),
         "config.changed" => json!({"key": "decay/runs", "value": 10, "replaces": []}),
@@ -220,7 +220,12 @@ fn sample(scribe: &mut EventWriter, name: &str, by: &str, at: &Targets) -> Recor
 }
 
 /// Returns what the rules demand, from the documentation and not from the code.
-fn expected(token: (Role, &str), effect: Effect, by: &str, is_protected: bool) -> Expected {
+pub(crate) fn expected(
+    token: (Role, &str),
+    effect: Effect,
+    by: &str,
+    is_protected: bool,
+) -> Expected {
     use Expected::{Admitted, Forbidden, Refused, Waits};
     let (role, actor) = token;
     let (is_own, is_person) = (by == actor, actor.starts_with("human:"));
@@ -255,7 +260,11 @@ fn expected(token: (Role, &str), effect: Effect, by: &str, is_protected: bool) -
 
 /// Pushes fresh entries: one by an agent without a verification, and one that Ada wrote and
 /// verified.
-fn fresh_targets(hub: &ApiHubEnvironment, scribe: &mut EventWriter, own: EventId) -> [Targets; 2] {
+pub(crate) fn fresh_targets(
+    hub: &ApiHubEnvironment,
+    scribe: &mut EventWriter,
+    own: EventId,
+) -> [Targets; 2] {
     let mut copies = Vec::new();
     let mut entries = Vec::new();
     for (by, n) in [
@@ -287,6 +296,22 @@ fn fresh_targets(hub: &ApiHubEnvironment, scribe: &mut EventWriter, own: EventId
     })
 }
 
+/// Pushes an event that `actor` wrote, as the target of redactions.
+pub(crate) fn push_own_event(
+    hub: &ApiHubEnvironment,
+    scribe: &mut EventWriter,
+    actor: &str,
+) -> EventId {
+    scribe.by(actor);
+    let friction = FrictionRecorded {
+        friction: FrictionType::Redo,
+        context: json!({}),
+    };
+    let own = scribe.write(Vec::new(), EventBody::FrictionRecorded(friction));
+    hub.push(&hub.acme, &hub.acme.admin, std::slice::from_ref(&own));
+    own.event.id
+}
+
 #[test]
 fn every_event_type_has_a_row_and_every_row_a_type() {
     let rows: BTreeSet<&str> = EFFECTS.iter().map(|(name, _)| *name).collect();
@@ -303,17 +328,10 @@ fn tokens_times_event_types_times_authors_times_entries() {
     let mut wrong = Vec::new();
     for (role, actor) in TOKENS {
         let token = hub.token_of(role, actor);
-        // An event that the token's actor wrote, as the target of redactions.
-        scribe.by(actor);
-        let friction = FrictionRecorded {
-            friction: FrictionType::Redo,
-            context: json!({}),
-        };
-        let own = scribe.write(Vec::new(), EventBody::FrictionRecorded(friction));
-        hub.push(&hub.acme, &hub.acme.admin, std::slice::from_ref(&own));
+        let own = push_own_event(&hub, &mut scribe, actor);
         for (name, effect) in EFFECTS {
             for by in [actor, OTHERS[0], OTHERS[1]] {
-                let targets = fresh_targets(&hub, &mut scribe, own.event.id);
+                let targets = fresh_targets(&hub, &mut scribe, own);
                 for (is_protected, at) in [false, true].into_iter().zip(&targets) {
                     let copy = sample(&mut scribe, name, by, at);
                     let answer = hub.push(&hub.acme, &token, &[copy]);

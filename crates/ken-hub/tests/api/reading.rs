@@ -107,7 +107,7 @@ fn the_same_key_and_body_give_the_first_answer_and_another_body_is_refused() {
     );
     assert_eq!(other.status, 422);
     other.problem("key-reused");
-    // The same key used by another actor is another key, and under another role another request.
+    // The same key used by another actor is another key.
     let theirs = post_with_key(
         &hub,
         path,
@@ -123,7 +123,7 @@ fn the_same_key_and_body_give_the_first_answer_and_another_body_is_refused() {
         "key-00001",
         r#"{"name":"once"}"#,
     )
-    .problem("key-reused");
+    .problem("forbidden");
     // Without a key the name is already taken.
     hub.post(path, &hub.acme.admin, r#"{"name":"once"}"#)
         .problem("conflict");

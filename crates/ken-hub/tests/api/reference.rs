@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use ken_hub::metrics::HubMetrics;
+use ken_hub::metrics::{HubMetrics, ScrapedCounts};
 use ken_testkit::reference_page::{check_page, description, type_sections, type_text};
 use serde_json::Value;
 
@@ -92,7 +92,9 @@ fn the_metrics_reference_lists_every_metric() {
     // A metric with labels appears in a scrape after its first use.
     metrics.record_request("/v1/workspaces", "GET", 200, Duration::from_millis(1));
     metrics.record_events("admitted", 1);
-    let scrape = metrics.render(0, (0, 0));
+    metrics.record_refusal("not-found");
+    metrics.set_waiting(0, 0);
+    let scrape = metrics.render(ScrapedCounts::default());
     let mut page = format!(
         "# Metrics of the hub\n\n<!-- generated -->\n\n\
         A hub serves these metrics in the Prometheus text format. The guide \

@@ -182,7 +182,7 @@ fn the_oldest_answers_make_room_for_new_ones() {
             .sql("update ken.organizations set kept_bytes = 1 << 30");
     }
     let keys = "select string_agg(key, ' ') from ken.idempotency";
-    assert_eq!(hub.database.sql(keys).trim(), "run-key-2");
+    assert_eq!(hub.database.sql(keys).trim(), "agent:tester run-key-2");
 }
 
 #[test]

@@ -123,6 +123,7 @@ impl EndpointHubEnvironment {
                 created_at: self.app.clock.now(),
                 expires_at: None,
                 revoked_at: None,
+                used_at: None,
             };
             tokens::insert(&mut tx, &token, &secret).await.unwrap();
             tx.commit().await.unwrap();

@@ -1,4 +1,4 @@
-//! The five tools over MCP on loopback: the token determines the workspace that answers.
+//! The tools over MCP on loopback: the token determines the workspace that answers.
 
 use ken_core::values::kind::EntryKind;
 use ken_hub::ids::Role;
@@ -98,7 +98,7 @@ fn a_hub_has_no_code_and_promises_nothing_about_it() {
 }
 
 #[test]
-fn mcp_the_five_tools_answer_for_the_workspace_of_the_token() {
+fn mcp_the_tools_answer_for_the_workspace_of_the_token() {
     let hub = EndpointHubEnvironment::start();
     let token = hub.token(Role::Agent, "agent:bot", None);
     let path = "/mcp/shop";
@@ -109,7 +109,8 @@ fn mcp_the_five_tools_answer_for_the_workspace_of_the_token() {
         .iter()
         .map(|it| it["name"].as_str().expect("a name"))
         .collect();
-    assert_eq!(names, ken_mcp::TOOLS);
+    let known = [&ken_mcp::TOOLS[..], &ken_mcp::HUB_TOOLS].concat();
+    assert_eq!(names, known);
     let session = [("ken-session", "s-1")];
     let (failed, said) = call_tool(
         &hub,
@@ -235,7 +236,12 @@ fn mcp_a_workspace_is_named_by_path_or_header_or_is_the_only_one() {
         "tools/list",
         json!({}),
     );
-    unknown.problem("unauthenticated");
+    // An error of the protocol, because clients show the text of nothing else.
+    let told = unknown.json();
+    assert_eq!(told["jsonrpc"], "2.0", "{told}");
+    let refused = &told["error"];
+    assert_eq!(refused["data"]["type"], "/problems/unauthenticated");
+    assert_eq!(refused["message"], refused["data"]["detail"]);
     let page = [("origin", "https://evil.example.org")];
     assert_eq!(
         list("/mcp/shop", &all, &page),
@@ -298,7 +304,7 @@ fn a_persons_reader_token_reads_and_is_shown_the_reading_tools_only() {
     let (failed, said) = call_tool(&hub, "/mcp/shop", &rita, &[], "ken_add", &claim);
     assert!(failed && said.contains("role"), "{said}");
     let mel = hub.token(Role::Member, "human:mel@example.org", None);
-    assert_eq!(names(&mel).len(), 5);
+    assert_eq!(names(&mel).len(), 7);
     let (failed, said) = call_tool(&hub, "/mcp/shop", &mel, &[], "ken_add", &claim);
     assert!(!failed, "{said}");
 }

@@ -323,6 +323,25 @@ fn an_index_follows_changes_rebuilds_and_evictions() {
 }
 
 #[test]
+fn a_repeated_claim_is_recognized_in_an_indexed_workspace() {
+    let world = StoreTestEnvironment::new();
+    let large = LargeWorkspace::fill(world.workspace("w"), 1_500);
+    large.index();
+    for (id, copy) in large.lessons.iter().step_by(100) {
+        let claim = copy
+            .event
+            .get::<ken_core::ledger::event::Proposed>()
+            .unwrap();
+        let text = claim.content.statement.to_string();
+        let similar = large
+            .workspace
+            .ask(async |it| it.similar_entries(&text, 10).await);
+        let similar = similar.unwrap();
+        assert!(similar.iter().any(|it| it.id == *id), "{text}");
+    }
+}
+
+#[test]
 fn many_small_segments_become_one() {
     let world = StoreTestEnvironment::new();
     let large = LargeWorkspace::fill(world.workspace("w"), 600);

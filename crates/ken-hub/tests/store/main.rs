@@ -12,6 +12,7 @@ mod laws;
 mod migrations;
 mod pool;
 mod quarantine;
+mod removal;
 mod restore;
 mod run_notes;
 mod schema;

@@ -10,7 +10,7 @@ use crate::environment::StoreTestEnvironment;
 
 /// Rows of two tenants for the tables of each version; the owner is a superuser here and sees
 /// everything.
-const FILL_STATEMENTS: [&str; 12] = [
+pub(crate) const FILL_STATEMENTS: [&str; 14] = [
     "INSERT INTO ken.organizations (id, name, created_at) SELECT o, 'o' || n, 1 FROM tenants;
      INSERT INTO ken.workspaces (organization_id, id, name, created_at) SELECT o, w, 'w', 1 FROM tenants;
      INSERT INTO ken.tokens VALUES ((SELECT min(o::text)::uuid FROM tenants), gen_random_uuid(), 'h', 'n', 'agent:x', 'agent', NULL, 1);
@@ -40,9 +40,11 @@ const FILL_STATEMENTS: [&str; 12] = [
      UPDATE ken.organizations SET signers = '';
      INSERT INTO ken.audit SELECT w, gen_random_uuid(), 1, 'human:ann', 'admin', 'made', 'w', NULL, '::1', 'done' FROM tenants;",
     "SELECT ken.index_entries(w, 5) FROM tenants;",
+    "INSERT INTO ken.overlays SELECT w, 'human:ann', 'L-00000000', 'pin', 1 FROM tenants;",
+    "INSERT INTO ken.former_names SELECT o, 'was', w, 1 FROM tenants; UPDATE ken.tokens SET used_at = 1;",
 ];
 
-const CREATE_TENANTS: &str = "CREATE TABLE tenants AS SELECT gen_random_uuid() AS o, gen_random_uuid() AS w, n FROM generate_series(1, 2) n";
+pub(crate) const CREATE_TENANTS: &str = "CREATE TABLE tenants AS SELECT gen_random_uuid() AS o, gen_random_uuid() AS w, n FROM generate_series(1, 2) n";
 
 /// Returns the row count and a content hash of every table; columns not filled yet are ignored.
 fn table_digests(database: &postgres::TestDatabase) -> Vec<String> {

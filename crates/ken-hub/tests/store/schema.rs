@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use crate::environment::StoreTestEnvironment;
 
 /// Tables that belong to an organization or to no tenant, rather than to one workspace.
-const TABLES_WITHOUT_WORKSPACE: [&str; 7] = [
+const TABLES_WITHOUT_WORKSPACE: [&str; 8] = [
     "migrations",
     "instance",
     "organizations",
@@ -14,6 +14,7 @@ const TABLES_WITHOUT_WORKSPACE: [&str; 7] = [
     "tokens",
     "idempotency",
     "global_entries",
+    "former_names",
 ];
 
 /// Tables partitioned by workspace.

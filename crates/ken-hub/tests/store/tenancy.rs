@@ -34,6 +34,7 @@ fn fill_tables(workspace: &BlockingWorkspace, seed: u64) {
                 "INSERT INTO ken.segments VALUES ($1, 1, 1, 1)",
                 "INSERT INTO ken.postings VALUES ($1, 'word', 1, 1, '{1}', '{1}', '{1}', '{1}')",
                 "INSERT INTO ken.path_places VALUES ($1, 'src/', 1)",
+                "INSERT INTO ken.overlays VALUES ($1, 'human:ann', 'L-00000000', 'pin', 1)",
             ] {
                 sqlx::query(insert).bind(key).execute(tenant.connection()).await?;
             }
@@ -41,6 +42,7 @@ fn fill_tables(workspace: &BlockingWorkspace, seed: u64) {
             for insert in [
                 "INSERT INTO ken.tokens VALUES ($1, gen_random_uuid(), decode(md5(gen_random_uuid()::text), 'hex'), 'n', 'agent:x', 'agent', NULL, 0)",
                 "INSERT INTO ken.idempotency VALUES ($1, gen_random_uuid()::text, '', 200, 'text/plain', '', 0, 0)",
+                "INSERT INTO ken.former_names VALUES ($1, gen_random_uuid()::text, gen_random_uuid(), 1)",
                 "INSERT INTO ken.global_entries VALUES ($1, $1, 'L-00000000', '{}', '', 0, '', NULL)",
             ] {
                 sqlx::query(insert).bind(organization).execute(tenant.connection()).await?;
@@ -97,6 +99,7 @@ fn a_tenant_neither_sees_nor_writes_what_is_anothers() {
         "workspaces",
         "tokens",
         "idempotency",
+        "former_names",
         "global_entries",
     ];
     world.runtime.block_on(async {

@@ -261,6 +261,40 @@ impl FeedbackJson {
     }
 }
 
+/// A change of an entry as JSON: `ken.change.v1`.
+#[derive(Clone, Debug, Serialize)]
+pub struct ChangeJson {
+    schema: &'static str,
+    verdict: &'static str,
+    entries: [String; 1],
+    /// Why the change waits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+}
+
+impl ChangeJson {
+    /// Creates the JSON of a change, with the reason why it waits for a person, if it does.
+    #[must_use]
+    pub fn new(id: EntryId, waits_for: Option<&str>) -> Self {
+        Self {
+            schema: "ken.change.v1",
+            verdict: waits_for.map_or("admitted", |_| "quarantined"),
+            entries: [id.to_string()],
+            reason: waits_for.map(ToOwned::to_owned),
+        }
+    }
+
+    /// Renders the confirmation.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let [id] = &self.entries;
+        match &self.reason {
+            None => format!("changed [{id}]\n"),
+            Some(reason) => format!("the change of [{id}] waits for a person: {reason}\n"),
+        }
+    }
+}
+
 /// Renders entries, one line each; `newest` is their number if the list is incomplete.
 #[must_use]
 pub fn index_text(workspace: &str, entries: &[Entry], newest: Option<usize>) -> String {

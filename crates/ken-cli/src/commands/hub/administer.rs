@@ -3,10 +3,10 @@
 use std::error::Error;
 use std::time::Instant;
 
-use ken_hub::administration::{Administration, AdministrationError, ChangeOutcome};
+use ken_hub::administration::{Administration, AdministrationError, ChangeOutcome, TokenListing};
 use ken_hub::config::OrganizationQuotas;
 use ken_hub::database::{DatabaseError, HubDatabase, causes};
-use ken_hub::identity::tokens::{IssueTokenError, TokenSpec};
+use ken_hub::identity::tokens::{IssueTokenError, RotateTokenError, TokenSpec};
 use ken_hub::ids::RoleError;
 use serde::Serialize;
 use tokio::runtime::Builder;
@@ -62,7 +62,13 @@ async fn act(
             let rows = HubDatabase::organizations(url).await;
             output::organizations(session, &rows.map_err(|e| administered(&e.into()))?)
         }
-        HubCommand::Organization(OrganizationCommand::Add { .. })
+        HubCommand::Organization(
+            OrganizationCommand::Add { .. }
+            | OrganizationCommand::Rename { .. }
+            | OrganizationCommand::Remove { .. }
+            | OrganizationCommand::Restore { .. }
+            | OrganizationCommand::Purge { .. },
+        )
         | HubCommand::Workspace(_)
         | HubCommand::Token(_)
         | HubCommand::Rebuild(_)
@@ -96,26 +102,11 @@ macro_rules! attempt {
 
 async fn administer(session: &mut Session<'_>, hub: &Administration, command: &HubCommand) -> Done {
     match command {
-        HubCommand::Migrate | HubCommand::Organization(OrganizationCommand::List) => {}
+        HubCommand::Migrate => {}
         #[cfg(feature = "remote")]
         HubCommand::Health(_) => {}
-        HubCommand::Organization(OrganizationCommand::Add { name }) => {
-            let made = attempt!(hub.add_organization(name).await);
-            let known = matches!(made, ChangeOutcome::Unchanged(_));
-            let id = made.into_inner().0.to_string();
-            let what = ("organization", name.as_str());
-            output::done(session, "ken.hub.organization.v1", id, what, known)?;
-        }
-        HubCommand::Workspace(WorkspaceCommand::Add(WorkspaceArgs {
-            organization,
-            workspace,
-        })) => {
-            let made = attempt!(hub.add_workspace(organization, workspace).await);
-            let known = matches!(made, ChangeOutcome::Unchanged(_));
-            let id = made.into_inner().0.to_string();
-            let what = ("workspace", workspace.as_str());
-            output::done(session, "ken.hub.workspace.v1", id, what, known)?;
-        }
+        HubCommand::Organization(command) => return organization(session, hub, command).await,
+        HubCommand::Workspace(command) => return workspace(session, hub, command).await,
         HubCommand::Token(command) => return token(session, hub, command).await,
         HubCommand::Rebuild(args) => {
             let began = Instant::now();
@@ -139,10 +130,127 @@ async fn administer(session: &mut Session<'_>, hub: &Administration, command: &H
             let records = hub.audit_records(&args.organization, workspace, &filter, args.limit);
             audit::print(session, &attempt!(records.await))?;
         }
-        HubCommand::Workspace(WorkspaceCommand::List { organization })
-        | HubCommand::Status { organization } => {
+        HubCommand::Status { organization } => {
             let rows = attempt!(hub.list_workspaces(organization).await);
             output::workspaces(session, &rows)?;
+        }
+    }
+    Ok(Ok(()))
+}
+
+async fn organization(
+    session: &mut Session<'_>,
+    hub: &Administration,
+    command: &OrganizationCommand,
+) -> Done {
+    const SCHEMA: &str = "ken.hub.organization.v1";
+    match command {
+        OrganizationCommand::List => {}
+        OrganizationCommand::Add { name } => {
+            let made = attempt!(hub.add_organization(name).await);
+            let known = matches!(made, ChangeOutcome::Unchanged(_));
+            let id = made.into_inner().0.to_string();
+            output::done(session, SCHEMA, id, ("organization", name), known)?;
+        }
+        OrganizationCommand::Rename { organization, name } => {
+            let id = attempt!(hub.rename_organization(organization, name).await);
+            let told = format!("renamed organization `{organization}` to `{name}`");
+            output::changed(session, SCHEMA, id.0, name, (&told, None))?;
+            if !session.is_json() {
+                session.printer.hint(
+                    "a hub that names the organization with `--oidc-organization`, and claims of the issuer, need the new name",
+                )?;
+            }
+        }
+        OrganizationCommand::Remove { organization } => {
+            let removed = attempt!(hub.remove_organization(organization).await);
+            let told = format!("removed organization `{organization}`, its workspaces and tokens");
+            let erase_at = Some(removed.erase_at);
+            output::changed(
+                session,
+                SCHEMA,
+                removed.id.0,
+                organization,
+                (&told, erase_at),
+            )?;
+        }
+        OrganizationCommand::Restore { organization } => {
+            let restored = attempt!(hub.restore_organization(organization).await);
+            let told = format!("restored organization `{organization}`");
+            output::changed(session, SCHEMA, restored.id.0, organization, (&told, None))?;
+        }
+        OrganizationCommand::Purge { organization } => {
+            let erased = attempt!(hub.purge_organization(organization).await);
+            let told = format!("erased organization `{organization}`");
+            output::changed(session, SCHEMA, erased.id.0, organization, (&told, None))?;
+        }
+    }
+    Ok(Ok(()))
+}
+
+async fn workspace(
+    session: &mut Session<'_>,
+    hub: &Administration,
+    command: &WorkspaceCommand,
+) -> Done {
+    const SCHEMA: &str = "ken.hub.workspace.v1";
+    match command {
+        WorkspaceCommand::Add(it) => {
+            let made = attempt!(hub.add_workspace(&it.organization, &it.workspace).await);
+            let known = matches!(made, ChangeOutcome::Unchanged(_));
+            let id = made.into_inner().0.to_string();
+            output::done(session, SCHEMA, id, ("workspace", &it.workspace), known)?;
+        }
+        WorkspaceCommand::List {
+            organization,
+            removed: false,
+        } => {
+            let rows = attempt!(hub.list_workspaces(organization).await);
+            output::workspaces(session, &rows)?;
+        }
+        WorkspaceCommand::List {
+            organization,
+            removed: true,
+        } => {
+            let removed = attempt!(hub.removed_workspaces(organization).await);
+            output::removed_workspaces(session, &removed)?;
+        }
+        WorkspaceCommand::Rename {
+            workspace:
+                WorkspaceArgs {
+                    organization,
+                    workspace,
+                },
+            name,
+        } => {
+            let renaming = hub.rename_workspace(organization, workspace, name);
+            let renamed = attempt!(renaming.await);
+            let told = format!("renamed workspace `{workspace}` to `{name}`");
+            output::changed(session, SCHEMA, renamed.id.0, name, (&told, None))?;
+            if !session.is_json() {
+                session.printer.hint(
+                    "clients with the former name are told the new one: `ken remote remove NAME`, then `ken remote add NAME URL`",
+                )?;
+            }
+        }
+        WorkspaceCommand::Remove(it) => {
+            let removed = attempt!(hub.remove_workspace(&it.organization, &it.workspace).await);
+            let (id, name) = (removed.workspace.id.0, removed.workspace.name.as_str());
+            let told = format!("removed workspace `{name}`");
+            output::changed(session, SCHEMA, id, name, (&told, Some(removed.erase_at)))?;
+        }
+        WorkspaceCommand::Restore(it) => {
+            let restoring = hub.restore_workspace(&it.organization, &it.workspace);
+            let restored = attempt!(restoring.await).workspace;
+            let told = format!("restored workspace `{}`", restored.name);
+            let name = restored.name.as_str();
+            output::changed(session, SCHEMA, restored.id.0, name, (&told, None))?;
+        }
+        WorkspaceCommand::Purge(it) => {
+            let erased = attempt!(hub.purge_workspace(&it.organization, &it.workspace).await);
+            let (id, name) = (erased.workspace.id.0, erased.workspace.name.as_str());
+            let told = format!("erased workspace `{name}`");
+            output::changed(session, SCHEMA, id, name, (&told, None))?;
         }
     }
     Ok(Ok(()))
@@ -237,29 +345,99 @@ async fn token(session: &mut Session<'_>, hub: &Administration, command: &TokenC
             let tokens = attempt!(hub.tokens(organization).await);
             output::tokens(session, &tokens, hub.now())?;
         }
-        TokenCommand::Revoke { organization, id } => {
-            let revoked = attempt!(hub.revoke_token(organization, id).await);
-            let known = matches!(revoked, ChangeOutcome::Unchanged(_));
-            let listed = revoked.into_inner();
+        TokenCommand::Rotate {
+            organization,
+            id,
+            overlap,
+        } => {
+            let rotated = attempt!(hub.rotate_token(organization, id, *overlap).await);
+            let secret = rotated.secret.reveal();
             if session.is_json() {
-                output::token(session, &listed, None)?;
+                output::token(session, &rotated.new, Some(secret))?;
                 return Ok(Ok(()));
             }
-            let token = &listed.token;
-            session.printer.line(token.id)?;
-            match token.revoked_at {
-                Some(at) if known => session
+            session.printer.line(secret)?;
+            let end = match overlap {
+                0 => "revoked".to_owned(),
+                hours => {
+                    let hours = pluralize(u64::from(*hours), "hour", "hours");
+                    format!("valid for another {hours} at most")
+                }
+            };
+            let (new, old) = (rotated.new.token.id, rotated.old.token.id);
+            session
+                .printer
+                .talk(format_args!("token {new} replaces {old}, which is {end}"))?;
+            session.printer.hint(SECRET_HINT)?;
+        }
+        TokenCommand::Revoke {
+            organization,
+            id: Some(id),
+            ..
+        } => return revoke_token(session, hub, organization, id).await,
+        TokenCommand::Revoke {
+            organization,
+            actor: Some(actor),
+            ..
+        } => {
+            let revoked = attempt!(hub.revoke_actor(organization, actor).await);
+            for listed in &revoked {
+                if session.is_json() {
+                    output::token(session, listed, None)?;
+                } else {
+                    session.printer.line(listed.token.id)?;
+                }
+            }
+            if !session.is_json() {
+                let count = pluralize(revoked.len() as u64, "token", "tokens");
+                session
                     .printer
-                    .talk(format_args!("already revoked at {at}"))?,
-                Some(_) | None => session.printer.talk(format_args!(
-                    "revoked the {} token of {}",
-                    token.role, token.actor
-                ))?,
+                    .talk(format_args!("revoked {count} of {actor}"))?;
+                session.printer.hint(
+                    "access tokens of an OpenID Connect issuer end with the account there; `ken guard revoke` disables what an author wrote",
+                )?;
             }
         }
+        // Refused by the parser: one of the two is required.
+        TokenCommand::Revoke {
+            id: None,
+            actor: None,
+            ..
+        } => {}
     }
     Ok(Ok(()))
 }
+
+async fn revoke_token(
+    session: &mut Session<'_>,
+    hub: &Administration,
+    organization: &str,
+    id: &str,
+) -> Done {
+    let revoked = attempt!(hub.revoke_token(organization, id).await);
+    let known = matches!(revoked, ChangeOutcome::Unchanged(_));
+    let listed = revoked.into_inner();
+    if session.is_json() {
+        output::token(session, &listed, None)?;
+        return Ok(Ok(()));
+    }
+    let token = &listed.token;
+    session.printer.line(token.id)?;
+    match token.revoked_at {
+        Some(at) if known => session
+            .printer
+            .talk(format_args!("already revoked at {at}"))?,
+        Some(_) | None => session.printer.talk(format_args!(
+            "revoked the {} token of {}",
+            token.role, token.actor
+        ))?,
+    }
+    Ok(Ok(()))
+}
+
+/// Hint below a secret.
+const SECRET_HINT: &str =
+    "the secret is shown only once; `ken remote add URL --token-stdin` stores it in a clone";
 
 async fn create_token(session: &mut Session<'_>, hub: &Administration, args: &TokenArgs) -> Done {
     let role = args.role.parse();
@@ -283,9 +461,19 @@ async fn create_token(session: &mut Session<'_>, hub: &Administration, args: &To
         "token {} for {}, role {}; expires in {days}",
         token.id, token.actor, token.role
     ))?;
-    session.printer.hint(
-        "the secret is shown only once; `ken remote add URL --token-stdin` stores it in a clone",
-    )?;
+    session.printer.hint(SECRET_HINT)?;
+    let others = attempt!(hub.tokens(&args.organization).await);
+    let is_other = |it: &&TokenListing| {
+        it.token.id != token.id && it.token.actor == token.actor && it.token.is_live(hub.now())
+    };
+    let others = others.iter().filter(is_other).count() as u64;
+    if others > 0 {
+        let count = pluralize(others, "other valid token", "other valid tokens");
+        session.printer.note(&format!(
+            "{} has {count}; `ken hub token list {}` lists them, `ken hub token rotate` replaces one",
+            token.actor, args.organization
+        ))?;
+    }
     Ok(Ok(()))
 }
 
@@ -299,6 +487,14 @@ fn administered(error: &AdministrationError) -> CommandFailure {
         AdministrationError::NoOrganization(_) => failure.with_hint(
             "`ken hub organization list` lists organizations, `ken hub organization add NAME` creates one",
         ),
+        AdministrationError::OrganizationRemoved(..) => failure.with_hint(
+            "`ken hub organization restore NAME` restores it, `ken hub organization purge NAME` erases it now",
+        ),
+        AdministrationError::NoRemovedOrganization(_) => {
+            failure.with_hint("`ken hub organization list` lists organizations")
+        }
+        AdministrationError::NoRemovedWorkspace(_) => failure
+            .with_hint("`ken hub workspace list ORGANIZATION --removed` lists removed workspaces"),
         AdministrationError::NoWorkspace(_)
         | AdministrationError::Token(IssueTokenError::NoWorkspace(_)) => {
             failure.with_hint("`ken hub workspace list ORGANIZATION` lists workspaces")
@@ -306,10 +502,17 @@ fn administered(error: &AdministrationError) -> CommandFailure {
         AdministrationError::NoToken(_) => {
             failure.with_hint("`ken hub token list ORGANIZATION` lists token ids")
         }
-        AdministrationError::QuotaExceeded(_) | AdministrationError::Token(IssueTokenError::QuotaExceeded(_)) => {
+        AdministrationError::QuotaExceeded(_)
+        | AdministrationError::Rotate(RotateTokenError::QuotaExceeded(_))
+        | AdministrationError::Token(IssueTokenError::QuotaExceeded(_)) => {
             failure.with_hint("`ken hub quota ORGANIZATION` shows and sets the quotas")
         }
-        AdministrationError::Signers(_)
+        AdministrationError::GraceEnded(_)
+        | AdministrationError::WorkspaceRenamed { .. }
+        | AdministrationError::OrganizationNameTaken(_)
+        | AdministrationError::NameTaken(_)
+        | AdministrationError::Rotate(_)
+        | AdministrationError::Signers(_)
         | AdministrationError::TooManySigners
         | AdministrationError::Token(_)
         | AdministrationError::Database(_)

@@ -104,6 +104,32 @@ pub(crate) enum OrganizationCommand {
     /// List every organization; connects as the owner
     #[command(after_help = "Example:\n  ken hub organization list")]
     List,
+    /// Rename an organization; ids, tokens and data stay
+    #[command(after_help = "Example:\n  ken hub organization rename acme acme-labs")]
+    Rename {
+        /// The organization
+        organization: String,
+        /// The new name
+        name: String,
+    },
+    /// Remove an organization with its workspaces and tokens; it is erased after 30 days
+    #[command(after_help = "Example:\n  ken hub organization remove acme")]
+    Remove {
+        /// The organization
+        organization: String,
+    },
+    /// Restore a removed organization within 30 days
+    #[command(after_help = "Example:\n  ken hub organization restore acme")]
+    Restore {
+        /// The removed organization
+        organization: String,
+    },
+    /// Erase a removed organization now; only its audit log stays
+    #[command(after_help = "Example:\n  ken hub organization purge acme")]
+    Purge {
+        /// The removed organization
+        organization: String,
+    },
 }
 
 /// `ken hub quota`.
@@ -172,8 +198,36 @@ pub(crate) enum WorkspaceCommand {
     List {
         /// The organization
         organization: String,
+        /// List removed workspaces that are not erased yet
+        #[arg(long)]
+        removed: bool,
     },
+    /// Rename a workspace; its id, tokens and data stay
+    #[command(after_help = RENAME_HELP)]
+    Rename {
+        #[command(flatten)]
+        workspace: WorkspaceArgs,
+        /// The new name
+        name: String,
+    },
+    /// Remove a workspace: requests find it missing at once; it is erased after 30 days
+    #[command(after_help = "Example:\n  ken hub workspace remove acme payments")]
+    Remove(WorkspaceArgs),
+    /// Restore a removed workspace within 30 days
+    #[command(after_help = "Example:\n  ken hub workspace restore acme payments")]
+    Restore(WorkspaceArgs),
+    /// Erase a removed workspace now; only its audit log stays
+    #[command(after_help = "Example:\n  ken hub workspace purge acme payments")]
+    Purge(WorkspaceArgs),
 }
+
+/// Text below the options of `ken hub workspace rename --help`.
+const RENAME_HELP: &str = "\
+Example:
+  ken hub workspace rename acme payments billing
+
+For 30 days a client that still uses the former name is told the new one, and no other workspace can
+have the former name.";
 
 /// Arguments that name a workspace.
 #[derive(Debug, Args)]
@@ -195,13 +249,32 @@ pub(crate) enum TokenCommand {
         /// The organization
         organization: String,
     },
-    /// Revoke a token immediately
-    #[command(after_help = "Example:\n  ken hub token revoke acme ID")]
-    Revoke {
+    /// Replace a token: print the secret of its successor once, and let the old one end
+    #[command(
+        after_help = "Examples:\n  ken hub token rotate acme ID\n  ken hub token rotate acme ID --overlap 0"
+    )]
+    Rotate {
         /// The organization
         organization: String,
         /// Id of the token, as listed by `ken hub token list`
         id: String,
+        /// Hours in which the old token stays valid; 0 revokes it immediately
+        #[arg(long, value_name = "HOURS", default_value = "24", value_parser = clap::value_parser!(u16).range(0..=168))]
+        overlap: u16,
+    },
+    /// Revoke a token, or every token of an actor, immediately
+    #[command(
+        after_help = "Examples:\n  ken hub token revoke acme ID\n  ken hub token revoke acme --actor human:ada@example.org"
+    )]
+    Revoke {
+        /// The organization
+        organization: String,
+        /// Id of the token, as listed by `ken hub token list`
+        #[arg(required_unless_present = "actor", conflicts_with = "actor")]
+        id: Option<String>,
+        /// Revoke all tokens of this actor, such as a person who leaves
+        #[arg(long, value_name = "ACTOR")]
+        actor: Option<Actor>,
     },
 }
 

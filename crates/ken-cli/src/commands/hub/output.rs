@@ -1,8 +1,10 @@
 //! Output of `ken hub`: tables as text, objects as JSON.
 
+use std::fmt::Display;
+
 use ken_core::values::time::Timestamp;
 use ken_hub::administration::{EffectiveQuotas, RebuiltWorkspace, TokenListing};
-use ken_hub::database::{OrganizationRow, WorkspaceRow};
+use ken_hub::database::{OrganizationRow, RemovedWorkspace, WorkspaceRow};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -28,6 +30,9 @@ struct OrganizationObject<'a> {
     created_at: String,
     workspaces: u64,
     events: u64,
+    /// Time from which it is erased; present only if it was removed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    erase_at: Option<String>,
 }
 
 /// JSON view of a token.
@@ -43,6 +48,8 @@ struct TokenObject<'a> {
     created_at: String,
     expires_at: Option<String>,
     revoked_at: Option<String>,
+    /// Time of its last use, up to an hour too early.
+    used_at: Option<String>,
     /// The secret, present only when the token is created.
     #[serde(skip_serializing_if = "Option::is_none")]
     secret: Option<&'a str>,
@@ -59,6 +66,9 @@ struct WorkspaceObject<'a> {
     /// Whether its derived data is present; otherwise the next read rebuilds it.
     warm: bool,
     appended_at: Option<String>,
+    /// Time from which it is erased; present only if it was removed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    erase_at: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -109,6 +119,49 @@ pub(super) fn done(
     }
 }
 
+/// JSON view of something that was renamed, removed, restored or erased.
+#[derive(Serialize)]
+struct ChangedObject<'a> {
+    schema: &'static str,
+    id: String,
+    name: &'a str,
+    /// Time from which it is erased; present only if it was removed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    erase_at: Option<String>,
+}
+
+/// Prints the id of something that was renamed, removed, restored or erased, and when it will be
+/// erased.
+pub(super) fn changed(
+    session: &mut Session<'_>,
+    schema: &'static str,
+    id: impl Display,
+    name: &str,
+    (told, erase_at): (&str, Option<Timestamp>),
+) -> Result<(), CommandFailure> {
+    if session.is_json() {
+        return session.printer.json(&ChangedObject {
+            schema,
+            id: id.to_string(),
+            name,
+            erase_at: erase_at.map(|at| at.to_string()),
+        });
+    }
+    session.printer.line(id)?;
+    match erase_at {
+        None => session.printer.talk(told),
+        Some(at) => {
+            session.printer.talk(format_args!(
+                "{told}; its data will be erased on {}",
+                at.date()
+            ))?;
+            session
+                .printer
+                .hint("until then the same command with `restore` undoes this")
+        }
+    }
+}
+
 pub(super) fn organizations(
     session: &mut Session<'_>,
     rows: &[OrganizationRow],
@@ -122,6 +175,7 @@ pub(super) fn organizations(
                 created_at: row.created_at.to_string(),
                 workspaces: row.workspaces,
                 events: row.events,
+                erase_at: row.erase_at.map(|at| at.to_string()),
             })?;
         }
         return Ok(());
@@ -132,7 +186,14 @@ pub(super) fn organizations(
             "only the database role that ran `ken hub migrate` can list organizations; `ken hub organization add NAME` creates one",
         );
     }
-    let heads = ["ORGANIZATION", "WORKSPACES", "EVENTS", "CREATED", "ID"];
+    let heads = [
+        "ORGANIZATION",
+        "WORKSPACES",
+        "EVENTS",
+        "CREATED",
+        "STATE",
+        "ID",
+    ];
     let mut table = TextTable::new(&heads, 0);
     for row in rows {
         table.push(vec![
@@ -140,6 +201,7 @@ pub(super) fn organizations(
             row.workspaces.to_string().into(),
             row.events.to_string().into(),
             row.created_at.date().to_string().into(),
+            TableCell::styled(WARN, row.erase_at.map(erased_on).unwrap_or_default()),
             TableCell::styled(DIM, row.id.0.to_string()),
         ]);
     }
@@ -154,15 +216,7 @@ pub(super) fn workspaces(
 ) -> Result<(), CommandFailure> {
     if session.is_json() {
         for row in rows {
-            session.printer.json(&WorkspaceObject {
-                schema: "ken.hub.workspace.v1",
-                id: row.id.0.to_string(),
-                name: row.name.as_str(),
-                events: row.events,
-                bytes: row.bytes,
-                warm: row.is_warm,
-                appended_at: row.appended_at.map(|at| at.to_string()),
-            })?;
+            session.printer.json(&workspace_object(row, None))?;
         }
         return Ok(());
     }
@@ -190,6 +244,58 @@ pub(super) fn workspaces(
     session.printer.talk(count)
 }
 
+/// Prints removed workspaces and when they will be erased.
+pub(super) fn removed_workspaces(
+    session: &mut Session<'_>,
+    removed: &[RemovedWorkspace],
+) -> Result<(), CommandFailure> {
+    if session.is_json() {
+        for it in removed {
+            let object = workspace_object(&it.workspace, Some(it.erase_at));
+            session.printer.json(&object)?;
+        }
+        return Ok(());
+    }
+    if removed.is_empty() {
+        return session
+            .printer
+            .talk("the organization has no removed workspace");
+    }
+    let mut table = TextTable::new(&["WORKSPACE", "EVENTS", "BYTES", "REMOVED", "STATE"], 0);
+    for it in removed {
+        let row = &it.workspace;
+        table.push(vec![
+            TableCell::styled(BOLD, row.name.as_str()),
+            row.events.to_string().into(),
+            row.bytes.to_string().into(),
+            minute(it.removed_at).into(),
+            TableCell::styled(WARN, erased_on(it.erase_at)),
+        ]);
+    }
+    print(session, &table)?;
+    session
+        .printer
+        .hint("`ken hub workspace restore ORGANIZATION NAME` restores one")
+}
+
+fn workspace_object(row: &WorkspaceRow, erase_at: Option<Timestamp>) -> WorkspaceObject<'_> {
+    WorkspaceObject {
+        schema: "ken.hub.workspace.v1",
+        id: row.id.0.to_string(),
+        name: row.name.as_str(),
+        events: row.events,
+        bytes: row.bytes,
+        warm: row.is_warm,
+        appended_at: row.appended_at.map(|at| at.to_string()),
+        erase_at: erase_at.map(|at| at.to_string()),
+    }
+}
+
+/// Returns the state of something that was removed.
+fn erased_on(at: Timestamp) -> String {
+    format!("erased on {}", at.date())
+}
+
 pub(super) fn tokens(
     session: &mut Session<'_>,
     tokens: &[TokenListing],
@@ -207,7 +313,15 @@ pub(super) fn tokens(
             .printer
             .hint("`ken hub token create ORGANIZATION --role ROLE --actor ACTOR` creates one");
     }
-    let heads = ["ID", "ROLE", "ACTOR", "NAME", "WORKSPACES", "EXPIRES"];
+    let heads = [
+        "ID",
+        "ROLE",
+        "ACTOR",
+        "NAME",
+        "WORKSPACES",
+        "LAST USED",
+        "EXPIRES",
+    ];
     let mut table = TextTable::new(&heads, 4);
     for TokenListing { token, workspaces } in tokens {
         let actor = token.actor.to_string();
@@ -228,6 +342,7 @@ pub(super) fn tokens(
             TableCell::styled(BOLD, actor),
             name.into(),
             names.map_or("all".to_owned(), |it| it.join(", ")).into(),
+            token.used_at.map_or("never".to_owned(), minute).into(),
             expires,
         ]);
     }
@@ -253,6 +368,7 @@ pub(super) fn token(
         created_at: token.created_at.to_string(),
         expires_at: token.expires_at.map(|at| at.to_string()),
         revoked_at: token.revoked_at.map(|at| at.to_string()),
+        used_at: token.used_at.map(|at| at.to_string()),
         secret,
     })
 }

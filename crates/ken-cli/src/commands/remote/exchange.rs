@@ -174,9 +174,15 @@ fn opened(
     name: Option<&str>,
     (progress, aside): (&ProgressIndicator, NoticeWriter),
 ) -> Result<(Remote, Box<dyn HubClient>), CommandFailure> {
-    use ken_engine::remote::{HubToken, RemoteError};
+    use ken_engine::remote::{HubToken, RemoteError, exposed_token_file};
+
+    use super::exposed_token_message;
 
     let remote = engine.remote(name)?;
+    if let Some(path) = exposed_token_file(&remote) {
+        let message = exposed_token_message(path);
+        progress.aside(|| aside.note(&message));
+    }
     let token = match engine.remote_token(&remote)? {
         Some(token) => token,
         None => {
@@ -221,10 +227,10 @@ fn opened(
 
 /// Returns the exit code of a push.
 pub(in crate::commands) fn push_exit(report: &PushReport) -> CommandExit {
-    if report.refused.is_empty() && report.quarantined.is_empty() {
-        CommandExit::Fine
-    } else {
+    if report.leaves_events_behind() {
         CommandExit::Refused
+    } else {
+        CommandExit::Fine
     }
 }
 
@@ -363,38 +369,48 @@ pub(in crate::commands) fn tell_push(
     tell_remembered(session, remote, &report.rejected_before)
 }
 
-/// Prints the events that were rejected before and therefore not pushed.
+/// Prints the events that were rejected before and therefore not pushed: refused ones with their
+/// reason on stdout, because they fail the push.
 fn tell_remembered(
     session: &mut Session<'_>,
     remote: &Remote,
     these: &[RejectedEvent],
 ) -> Result<(), CommandFailure> {
     let name = &remote.name;
-    let is_pending = |it: &&RejectedEvent| it.kind == RejectionKind::Quarantined;
-    let pending = these.iter().filter(is_pending).count();
+    let of_kind = |kind: RejectionKind| -> Vec<RejectedEvent> {
+        let same = these.iter().filter(|it| it.kind == kind);
+        same.cloned().collect()
+    };
+    let refused = of_kind(RejectionKind::Refused);
+    lines(session, "refused", &refused)?;
+    let pending = of_kind(RejectionKind::Quarantined).len();
+    let awaiting = of_kind(RejectionKind::Awaiting).len();
     for (count, one, many) in [
         (
             pending,
-            "event is pending a curator's review on the hub",
-            "events are pending a curator's review on the hub",
+            "event is pending a curator's review on the hub; not pushed again",
+            "events are pending a curator's review on the hub; not pushed again",
         ),
         (
-            these.len() - pending,
-            "event was refused before",
-            "events were refused before",
+            awaiting,
+            "decision of another person is left to its author",
+            "decisions of other people are left to their authors",
+        ),
+        (
+            refused.len(),
+            "event was refused before; not pushed again",
+            "events were refused before; not pushed again",
         ),
     ] {
         if count > 0 {
-            let events = pluralize(count as u64, one, many);
-            let message = format_args!("{events}; not pushed again");
-            session.printer.talk(message)?;
+            session.printer.talk(pluralize(count as u64, one, many))?;
         }
     }
-    if these.is_empty() {
+    if pending + refused.len() == 0 {
         return Ok(());
     }
     session.printer.hint(format_args!(
-        "`ken remote show {name}` shows the reasons; `ken push {name} --again` pushes them again"
+        "`ken remote show {name}` shows the reasons; `ken push {name} --again` pushes them again, and so does another token"
     ))
 }
 

@@ -3,14 +3,14 @@
 pub(super) mod exchange;
 
 use std::io::Read as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use ken_engine::EngineError;
 use ken_engine::ledger_maintenance::{DoctorCheck, DoctorStatus};
 use ken_engine::remote::{
-    DEFAULT_NAME, HubAddress, HubToken, PlaintextPolicy, Remote, RemoteError, RemoteName,
-    RemoteStatus, TokenLocation, TokenSource,
+    DEFAULT_NAME, HubAddress, HubToken, PlaintextPolicy, RejectionKind, Remote, RemoteError,
+    RemoteName, RemoteStatus, TokenLocation, TokenSource, exposed_token_file,
 };
 use serde::Serialize;
 
@@ -61,7 +61,7 @@ pub(crate) struct AddRemoteArgs {
     /// Read the token from standard input and store it in the git directory, readable only by you
     #[arg(long, conflicts_with = "token_file")]
     pub(crate) token_stdin: bool,
-    /// Read the token from FILE on every use
+    /// Read the token from FILE on every use; only you should be able to read it
     #[arg(long, value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,
     /// Allow unencrypted HTTP to another machine, for events and the token
@@ -144,6 +144,9 @@ fn add(session: &mut Session<'_>, args: &AddRemoteArgs) -> Result<CommandExit, C
         session.printer.json(&object(&remote, None))?;
         return Ok(CommandExit::Fine);
     }
+    if let Some(path) = exposed_token_file(&remote) {
+        session.printer.note(&exposed_token_message(path))?;
+    }
     session.printer.line(&remote.name)?;
     session.printer.talk(format_args!(
         "added `{name}` at {address}; no events were sent yet"
@@ -157,6 +160,14 @@ fn add(session: &mut Session<'_>, args: &AddRemoteArgs) -> Result<CommandExit, C
         ))?,
     }
     Ok(CommandExit::Fine)
+}
+
+/// Returns the warning about a token file that others can read.
+fn exposed_token_message(path: &Path) -> String {
+    let path = path.display();
+    format!(
+        "other users of this machine can read or change the token in `{path}`; run `chmod 600` on it"
+    )
 }
 
 /// Reads a token from standard input. Other users of the machine could see an argument.
@@ -260,7 +271,11 @@ fn check(remote: &Remote, standing: &RemoteStatus, has_token: bool) -> DoctorChe
     let name = &remote.name;
     let to_push = pluralize(standing.to_push as u64, "event to push", "events to push");
     let mut message = format!("`{name}` at {}: {to_push}", remote.address.origin());
-    let refused = standing.rejected.len() as u64;
+    // Decisions of other people are left to their authors; nothing can be done about them here.
+    let rejected = standing.rejected.iter();
+    let refused = rejected
+        .filter(|it| it.kind != RejectionKind::Awaiting)
+        .count() as u64;
     if refused > 0 {
         let rejected = pluralize(refused, "event was", "events were");
         message = format!("{message}, {rejected} rejected");

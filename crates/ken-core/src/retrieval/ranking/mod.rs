@@ -136,6 +136,19 @@ pub struct SearchCandidate {
     pub anchored: bool,
 }
 
+impl SearchCandidate {
+    /// Returns a relevance that does not depend on the other entries of its ledger: coverage and
+    /// cosine, blended with the weight `blend` of the cosine.
+    ///
+    /// [`Self::relevance`] is scaled over all entries of a ledger: its best candidate has nearly 1
+    /// even if it hardly matches. Candidates of several ledgers are compared by this.
+    pub fn absolute_relevance(&self, blend: f64) -> f64 {
+        let by_words = self.coverage.clamp(0.0, 1.0);
+        let by_meaning = self.cosine.clamp(0.0, 1.0);
+        (1.0 - blend) * by_words + blend * by_meaning
+    }
+}
+
 impl MatchThreshold {
     /// Accepts every candidate.
     pub const NOTHING: Self = Self {

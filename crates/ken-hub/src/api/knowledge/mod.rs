@@ -11,6 +11,7 @@ mod quarantine;
 mod reports;
 mod runs;
 mod search;
+mod verbs;
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -27,7 +28,17 @@ use super::caller::RequireWorkspaceRole;
 use super::problem::{Kind, Problem};
 use crate::service::{self, EntryReader, ServiceError, WorkspaceSession, parse};
 
-pub(super) use search::SEARCH_ROUTE;
+pub(crate) use search::everywhere_json;
+pub(super) use search::{EVERYWHERE_ROUTE, SEARCH_ROUTE};
+
+/// Roles of agents that results are ranked for.
+pub(super) const AGENT_ROLES: [(&str, Work); 5] = [
+    ("researcher", Work::Researcher),
+    ("planner", Work::Planner),
+    ("debugger", Work::Debugger),
+    ("executor", Work::Executor),
+    ("reviewer", Work::Reviewer),
+];
 
 /// Returns the knowledge routes.
 pub(super) fn routes() -> OpenApiRouter<AppState> {
@@ -39,6 +50,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
         .merge(reports::routes())
         .merge(approvals::routes())
         .merge(quarantine::routes())
+        .merge(verbs::routes())
 }
 
 /// Moves the three reader fields out of a request. Every request type repeats them, because serde
@@ -137,14 +149,7 @@ fn parse_agent_role(text: Option<&str>) -> Result<Option<Work>, Problem> {
     let Some(text) = text else {
         return Ok(None);
     };
-    let all = [
-        ("researcher", Work::Researcher),
-        ("planner", Work::Planner),
-        ("debugger", Work::Debugger),
-        ("executor", Work::Executor),
-        ("reviewer", Work::Reviewer),
-    ];
-    let found = all.into_iter().find(|(name, _)| *name == text);
+    let found = AGENT_ROLES.into_iter().find(|(name, _)| *name == text);
     let found = found.ok_or_else(|| {
         Problem::invalid("`role` must be researcher, planner, debugger, executor or reviewer")
     })?;
@@ -178,7 +183,11 @@ impl From<ServiceError> for Problem {
                 Kind::Forbidden,
                 format!("{text}; ask an admin for another token"),
             ),
-            ServiceError::NotPermittedForAgent { .. } => Self::new(Kind::Forbidden, text),
+            ServiceError::NotPermittedForAgent { .. }
+            | ServiceError::SubmissionRefused(_)
+            | ServiceError::Refused(
+                Refusal::PersonNeeded { .. } | Refusal::ProtectedContent { .. },
+            ) => Self::new(Kind::Forbidden, text),
             ServiceError::Quota { .. } => Self::new(Kind::Quota, text),
             ServiceError::Refused(Refusal::Unfit { why, .. }) if why.may_be_overridden() => {
                 let detail = format!("{text}; set `despite` to true to approve it anyway");

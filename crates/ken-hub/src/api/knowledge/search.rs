@@ -8,26 +8,33 @@ use ken_core::json::SearchJson;
 use ken_core::ledger::store::EntryFilter;
 use ken_core::retrieval::ranking::{RelevanceFloor, SearchQuery};
 use ken_core::retrieval::surface::{DetailTier, TOKEN_BUDGET};
+use ken_core::values::id::EntryId;
 use ken_core::values::kind::{EntryKind, Memory};
 use ken_core::values::status::EntryStatus;
 use ken_mcp::ask::{LIMIT_MAX, QUERY_BYTES_MAX};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::{check_length, check_paths, parse_agent_role, parse_optional, reader_params, to_json};
 use crate::api::AppState;
-use crate::api::admission::admit_search;
+use crate::api::admission::{admit_expensive_search, admit_search};
 use crate::api::body::JsonBody;
-use crate::api::caller::{AtLeastReader, RequireWorkspaceRole};
-use crate::api::problem::Problem;
+use crate::api::caller::{AtLeastReader, RequireRole, RequireWorkspaceRole, resolve_workspace};
+use crate::api::problem::{MEDIA_TYPE, Problem, ProblemBody};
+use crate::database::HubName;
 use crate::limits::CallerKey;
-use crate::service::{self, HubSearchRequest, SelectionLimits, WorkspaceSession, parse};
+use crate::service::{
+    self, EverywhereResult, HubSearchRequest, SelectionLimits, SkipReason, WorkspaceSession, parse,
+};
 
 /// Route of a search, a post that only reads.
 pub(in crate::api) const SEARCH_ROUTE: &str = "/v1/workspaces/{workspace}/search";
+
+/// Route of a search in several workspaces.
+pub(in crate::api) const EVERYWHERE_ROUTE: &str = "/v1/search";
 
 /// Request body of a search.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -91,6 +98,10 @@ pub(super) struct SearchBody {
     #[serde(default)]
     #[schema(nullable = false)]
     tier: Option<TierParam>,
+    /// Only these workspaces, by name or id. Only for a search in several workspaces.
+    #[serde(default)]
+    #[schema(max_items = 50)]
+    workspaces: Vec<String>,
     /// Run of the reader. Default: an implicit run that Ken creates.
     #[serde(default)]
     #[schema(nullable = false, max_length = 64)]
@@ -139,6 +150,16 @@ enum TierParam {
     "left_out": [], "withheld": []}))]
 pub(super) struct SearchResponse(Value);
 
+/// Search result of several workspaces: `ken.search.v1` with the `workspace` of each hit, the names
+/// of the `searched` workspaces, and the `skipped` ones with the reason (`limit`, `time` or
+/// `unavailable`).
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = EverywhereResponse, value_type = Object, example = json!({
+    "schema": "ken.search.v1", "query": "payment retries time out", "served_by": "static", "tier": "summary", "tokens": 34,
+    "results": [{"id": "L-7k2f5qm3", "workspace": "shop-api", "score": 0.61, "text": "[L-7k2f5qm3] Retry a payment once.\n"}],
+    "left_out": [], "withheld": [], "searched": ["shop-api", "billing"], "skipped": []}))]
+pub(super) struct EverywhereResponse(Value);
+
 fn default_limit() -> u32 {
     5
 }
@@ -148,7 +169,9 @@ fn default_budget() -> u32 {
 }
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new().routes(routes!(search))
+    OpenApiRouter::new()
+        .routes(routes!(search))
+        .routes(routes!(search_everywhere))
 }
 
 /// Searches entries and records the hits as exposures of the agent.
@@ -162,6 +185,10 @@ async fn search(
     Extension(limits): Extension<CallerKey>,
     JsonBody(body): JsonBody<SearchBody>,
 ) -> Result<Json<SearchResponse>, Problem> {
+    if !body.workspaces.is_empty() {
+        let detail = "`workspaces` is for POST /v1/search; the path names the workspace here";
+        return Err(Problem::invalid(detail));
+    }
     let with_entries = body.entries;
     let query = body.into_query(&access.caller.actor)?;
     // Before the session, which takes a database connection. Held until the response is built.
@@ -180,6 +207,69 @@ async fn search(
         response = response.without_entries();
     }
     Ok(Json(SearchResponse(to_json(&response))))
+}
+
+/// Searches every workspace that the token can read, or those in `workspaces`.
+///
+/// Each hit names its workspace. All workspaces are ranked by the same scale, and an entry that
+/// several of them have counts once. At most 50 workspaces are searched, those with the latest
+/// events first, for at most 5 seconds; `skipped` lists the others.
+#[utoipa::path(post, path = "/v1/search", operation_id = "search_everywhere", tag = "knowledge",
+    security(("token" = ["reader"])), request_body = SearchBody,
+    responses((status = 200, description = "The hits of all workspaces, best first. The list may be empty.", body = EverywhereResponse),
+        (status = 404, description = "One of `workspaces` does not exist or is not accessible.", body = ProblemBody, content_type = MEDIA_TYPE)))]
+async fn search_everywhere(
+    State(app): State<AppState>,
+    access: RequireRole<AtLeastReader>,
+    Extension(limits): Extension<CallerKey>,
+    JsonBody(body): JsonBody<SearchBody>,
+) -> Result<Json<EverywhereResponse>, Problem> {
+    let with_entries = body.entries;
+    parse::check_items("workspaces", &body.workspaces)?;
+    let mut only = Vec::with_capacity(body.workspaces.len());
+    for named in &body.workspaces {
+        only.push(resolve_workspace(&app, &access.caller, named).await?);
+    }
+    let only = Some(only).filter(|it| !it.is_empty());
+    let query = body.into_query(&access.caller.actor)?;
+    let _permit = admit_expensive_search(&app, limits).await?;
+    let (database, context) = (&app.database, app.service_context());
+    let caller = &access.caller;
+    let found = service::search_everywhere(database, &context, caller, only.as_deref(), query);
+    let found = found.await?;
+    Ok(Json(EverywhereResponse(everywhere_json(
+        &found,
+        with_entries,
+    ))))
+}
+
+/// Returns the JSON of a search in several workspaces: that of a search, with the workspace of each
+/// hit.
+pub(crate) fn everywhere_json(found: &EverywhereResult, with_entries: bool) -> Value {
+    let mut response = SearchJson::new(found.to_response());
+    if !with_entries {
+        response = response.without_entries();
+    }
+    let mut json = to_json(&response);
+    for list in ["results", "left_out"] {
+        for hit in json[list].as_array_mut().into_iter().flatten() {
+            let id: Option<EntryId> = hit["id"].as_str().and_then(|it| it.parse().ok());
+            let workspace = id.and_then(|id| found.origins.get(&id));
+            hit["workspace"] = workspace.map(HubName::as_str).into();
+        }
+    }
+    let searched = found.searched.iter().map(HubName::as_str);
+    json["searched"] = searched.collect::<Vec<_>>().into();
+    let skipped = found.skipped.iter().map(|(name, why)| {
+        let why = match why {
+            SkipReason::Limit => "limit",
+            SkipReason::Time => "time",
+            SkipReason::Unavailable => "unavailable",
+        };
+        json!({"workspace": name.as_str(), "why": why})
+    });
+    json["skipped"] = skipped.collect::<Vec<_>>().into();
+    json
 }
 
 impl SearchBody {

@@ -4,6 +4,7 @@
 //! next one waits for a time that doubles. Cached keys are used for up to [`KEPT_MAX`] while the
 //! issuer is unreachable.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -57,6 +58,8 @@ pub(super) struct IssuerKeys {
     cache: Mutex<KeyCache>,
     /// Held during a fetch.
     fetch_lock: tokio::sync::Mutex<()>,
+    /// Number of failed fetches.
+    failures: AtomicU64,
 }
 
 #[derive(Debug, Default)]
@@ -88,6 +91,7 @@ impl IssuerKeys {
             address: address.map(ToOwned::to_owned),
             cache: Mutex::default(),
             fetch_lock: tokio::sync::Mutex::default(),
+            failures: AtomicU64::new(0),
         })
     }
 
@@ -117,10 +121,18 @@ impl IssuerKeys {
             let joined = task.await;
             let fetched =
                 joined.unwrap_or_else(|error| Err(IssuerKeysError::Unreachable(error.to_string())));
+            if fetched.is_err() {
+                self.failures.fetch_add(1, Ordering::Relaxed);
+            }
             self.lock_cache().store_fetched(fetched);
         }
         drop(guard);
         self.lock_cache().cached_keys()
+    }
+
+    /// Returns the number of failed fetches.
+    pub(super) fn failures(&self) -> u64 {
+        self.failures.load(Ordering::Relaxed)
     }
 
     fn lock_cache(&self) -> MutexGuard<'_, KeyCache> {

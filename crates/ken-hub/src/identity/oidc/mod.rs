@@ -50,6 +50,11 @@ impl OidcIssuer {
         })
     }
 
+    /// Returns how often the issuer's keys could not be fetched.
+    pub(super) fn key_failures(&self) -> u64 {
+        self.keys.failures()
+    }
+
     /// Verifies an access token; fetches the issuer's keys if they are not cached.
     pub(super) async fn verify_token(
         &self,

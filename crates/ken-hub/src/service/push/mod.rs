@@ -5,10 +5,15 @@ mod growth;
 mod screening;
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
+use ken_core::decide::Draft;
 use ken_core::decide::retracted_claims::RetractedClaims;
-use ken_core::ledger::event::{Event, EventBlanked, EventBody, Proposed, RecordedEvent};
+use ken_core::ledger::event::{
+    ApprovalGranted, Event, EventBlanked, EventBody, Proposed, RecordedEvent,
+};
 use ken_core::trust::authority::{changed_content, content_protection};
+use ken_core::values::actor::Actor;
 use ken_core::values::id::{EntryId, EventId};
 use ken_core::values::kind::Memory;
 use ken_remote::wire::{EventVerdict, LogCursor, PushVerdict};
@@ -22,7 +27,7 @@ use crate::identity::AuthenticatedCaller;
 use crate::ids::{Role, WorkspaceId};
 use crate::store::{AppendReceipt, CopyOutcome, FastAppendOptions, are_self_contained};
 pub use growth::{CITATIONS_MAX, ENTRY_EVENTS_MAX};
-use screening::{PushContext, PushDecision, StoredCopies, decide_line};
+use screening::{PushContext, PushDecision, StoredCopies, decide_line, screen_event};
 
 pub use screening::{PushRefusal, Pusher, ScanVerdict, ScreenedLine, screen_lines};
 
@@ -63,7 +68,8 @@ pub async fn add_decision(
     }
     let mut session =
         WorkspaceSession::begin_push(database, services, caller, workspace, &lines).await?;
-    let outcome = append_push(&mut session, lines).await?;
+    let act = AuditAction::EventsPushed;
+    let outcome = append_push(&mut session, lines, act).await?;
     session.commit().await?;
     Ok(outcome)
 }
@@ -73,6 +79,7 @@ pub async fn add_decision(
 async fn append_push(
     session: &mut WorkspaceSession,
     mut lines: Vec<ScreenedLine>,
+    act: AuditAction,
 ) -> Result<PushOutcome, ServiceError> {
     session.require_role(Role::Agent, "pushing events")?;
     if lines.is_empty() {
@@ -93,7 +100,7 @@ async fn append_push(
         }
         batch.add_decision(decision);
     }
-    session.audit_push(&batch).await?;
+    session.audit_push(&batch, act).await?;
     if batch.admitted.is_empty() && batch.quarantined.is_empty() {
         let cursor = session.tx.log_end().await?;
         return Ok(batch.into_outcome(cursor));
@@ -114,6 +121,38 @@ async fn append_push(
         None => session.tx.log_end().await?,
     };
     Ok(batch.into_outcome(cursor))
+}
+
+/// Writes drafts in the name of `by` as if the caller had pushed them: the rules about pushed
+/// events decide, and all drafts are admitted or none.
+///
+/// An event that has to wait for a curator is quarantined, as a pushed one is.
+pub(in crate::service) async fn submit_drafts(
+    session: &mut WorkspaceSession,
+    drafts: Vec<Draft>,
+    by: &Actor,
+) -> Result<PushOutcome, ServiceError> {
+    session.lock().await?;
+    let seen = session.latest_clock().await?;
+    let act = drafts.first().map_or(AuditAction::EventsRecorded, |it| {
+        AuditAction::of_recorded(&it.body)
+    });
+    let drafts = drafts.into_iter().map(|draft| (None, draft)).collect();
+    let batch = session.stamp_drafts(drafts, by, seen)?;
+    let pusher = Pusher::new(&session.caller, session.now);
+    let guard = Arc::clone(&session.services.guard);
+    let screened = batch
+        .into_iter()
+        .map(|copy| screen_event(&guard, copy, &pusher));
+    let outcome = append_push(session, screened.collect(), act).await?;
+    session.workspace = None;
+    let mut answers = outcome.answers.iter();
+    if let Some(refused) = answers.find(|it| it.verdict == PushVerdict::Refused) {
+        // The error rolls back the events that were admitted.
+        let reason = refused.reason.clone().unwrap_or_default();
+        return Err(ServiceError::SubmissionRefused(reason));
+    }
+    Ok(outcome)
 }
 
 /// Appends lines that can be decided without any stored state. Returns `None`, without having
@@ -320,12 +359,14 @@ impl WorkspaceSession {
             let protection = content_protection(&entry);
             push_context.protections.insert(entry.id, protection);
         }
-        if pusher.role == Role::Member {
-            let redactions = events().filter_map(Event::get::<EventBlanked>);
-            let targets: Vec<EventId> = redactions.map(|it| it.event).collect();
-            let own = self.tx.events_of_actor(&targets, &pusher.actor).await?;
-            push_context.own_events.extend(own);
-        }
+        let redactions = events().filter_map(Event::get::<EventBlanked>);
+        let approvals = events().filter_map(Event::get::<ApprovalGranted>);
+        let targets = redactions.map(|it| it.event);
+        let targets: Vec<EventId> = targets
+            .chain(approvals.flat_map(|it| it.covers.clone()))
+            .collect();
+        let own = self.tx.events_of_actor(&targets, &pusher.actor).await?;
+        push_context.own_events.extend(own);
         // Agents push their own feedback only, which counts once a day.
         if pusher.role >= Role::Member {
             return Ok(push_context);
@@ -349,7 +390,7 @@ impl WorkspaceSession {
     }
 
     /// Adds one record per outcome of a push to the audit log.
-    async fn audit_push(&mut self, batch: &PushPlan) -> Result<(), ServiceError> {
+    async fn audit_push(&mut self, batch: &PushPlan, act: AuditAction) -> Result<(), ServiceError> {
         let admitted = batch.admitted.iter().map(|(_, copy)| &copy.event);
         let quarantined = batch.quarantined.iter().map(|(_, copy, _)| &copy.event);
         let refused = batch.refused.iter().take(REFUSED_AUDITED_MAX);
@@ -361,7 +402,6 @@ impl WorkspaceSession {
             if events.is_empty() {
                 continue;
             }
-            let act = AuditAction::EventsPushed;
             let record = NewAuditRecord::new((&self.caller).into(), act, &events.to_string());
             let record = record.with_events(events).with_outcome(outcome);
             self.tx.add_audit_record(record).await?;
@@ -377,8 +417,20 @@ impl WorkspaceSession {
             .filter_map(|(_, copy)| copy.event.get::<EventBlanked>());
         let targets: Vec<EventId> = redactions.map(|it| it.event).collect();
         let only_redactions = targets.len() == copies.len();
+        let changes: Vec<Event> = copies
+            .iter()
+            .filter(|(_, copy)| changed_content(&copy.event).is_some())
+            .map(|(_, copy)| copy.event.clone())
+            .collect();
         self.append_all(batch, copies).await?;
         batch.grows_log = batch.log_changed && !only_redactions;
+        for change in &changes {
+            let lowered = self.draft_lower_status(change).await?;
+            let by = self.caller.actor.clone();
+            let drafts = lowered.into_iter().map(|draft| (None, draft)).collect();
+            let record = (AuditAction::EventsRecorded, &*change.id.to_string());
+            self.append_drafts(drafts, &by, record).await?;
+        }
         // Not every redaction is authorized, so the store decides which targets are redacted.
         for id in self.tx.redacted_ids(&targets).await? {
             self.tx.take_quarantined_event(id).await?;

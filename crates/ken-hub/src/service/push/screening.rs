@@ -14,7 +14,8 @@ use std::sync::Arc;
 use ken_core::decide::FEEDBACK_WEIGHT_MILLI;
 use ken_core::decide::retracted_claims::RetractedClaims;
 use ken_core::ledger::event::{
-    Cited, Event, EventBlanked, EventBody, Origin, Proposed, RecordedEvent, Revised,
+    ApprovalGranted, Cited, Event, EventBlanked, EventBody, Origin, Proposed, RecordedEvent,
+    Revised,
 };
 use ken_core::trust::authority::{
     ContentProtection, EventAuthority, added_protection, changed_content,
@@ -192,13 +193,16 @@ pub fn screen_lines<'a>(
     pusher: &Pusher,
 ) -> Vec<ScreenedLine> {
     let screen = |line: &str| match RecordedEvent::parse(line.as_bytes()) {
-        Ok(copy) => {
-            let verdict = scan_event(guard, &copy, pusher);
-            ScreenedLine::Event(Box::new(copy), verdict)
-        }
+        Ok(copy) => screen_event(guard, copy, pusher),
         Err(error) => ScreenedLine::Unreadable(format!("not a valid event: {error}")),
     };
     lines.map(screen).collect()
+}
+
+/// Scans an event as if the pusher had sent its line.
+pub(super) fn screen_event(guard: &Guard, copy: RecordedEvent, pusher: &Pusher) -> ScreenedLine {
+    let verdict = scan_event(guard, &copy, pusher);
+    ScreenedLine::Event(Box::new(copy), verdict)
 }
 
 fn scan_event(guard: &Guard, copy: &RecordedEvent, pusher: &Pusher) -> ScanVerdict {
@@ -303,6 +307,12 @@ impl PushContext {
     fn refusal(&self, event: &Event, pusher: &Pusher) -> Option<PushRefusal> {
         if let Some(refusal) = self.content_refusal(event, pusher) {
             return Some(refusal);
+        }
+        let approved = event.get::<ApprovalGranted>();
+        let covered = approved.iter().flat_map(|it| &it.covers);
+        if pusher.is(&event.by) && covered.clone().any(|it| self.own_events.contains(it)) {
+            let reason = "you wrote or pushed what it approves; another person must approve it";
+            return Some(reason.to_owned().into());
         }
         match pusher.role {
             Role::Reader | Role::Agent => {
@@ -597,8 +607,11 @@ fn type_refusal_reason(event: &Event, pusher: &Pusher) -> Option<String> {
         | EventBody::ForageCompleted(_)
         | EventBody::DomainStrategyChanged(_)
         | EventBody::DomainOverridden(_)
-        | EventBody::Blanked { .. }
-        | EventBody::Unknown { .. } => Some(format!("an agent may not push a `{name}` event")),
+        | EventBody::Blanked { .. } => Some(format!("an agent may not push a `{name}` event")),
+        // Not named: an unknown type is text of the sender, and may be a secret.
+        EventBody::Unknown { .. } => {
+            Some("an agent may not push an event of a type that this hub does not know".to_owned())
+        }
     }
 }
 

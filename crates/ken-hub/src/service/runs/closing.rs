@@ -15,8 +15,10 @@ use ken_core::trust::run::closing::{
 use ken_core::trust::run::exposure::ExposureSet;
 use ken_core::values::actor::Actor;
 use ken_core::values::id::EntryId;
+use ken_core::values::status::EntryStatus;
 
 use crate::database::audit::AuditAction;
+use crate::ids::Role;
 use crate::service::{ServiceError, WorkspaceSession};
 
 impl WorkspaceSession {
@@ -65,7 +67,15 @@ impl WorkspaceSession {
         }
         let before = |agent: &Actor| before.get(agent).cloned().unwrap_or_default();
         let policy = self.review_policy().await?;
-        Ok(close_run(run, ending, touched, &before, policy, self.now))
+        let mut closing = close_run(run, ending, touched, &before, policy, self.now);
+        // An agent names the participants of its runs, so what they found cannot verify anything:
+        // it confirms. Pushed, the same decision would need a curator's token, too.
+        if self.caller.role < Role::Curator {
+            closing
+                .promoted
+                .retain(|_, to| *to != EntryStatus::Verified);
+        }
+        Ok(closing)
     }
 
     /// Loads every entry a run showed, withheld, used, wrote or found again. Without source code

@@ -131,8 +131,11 @@ pub async fn record_note(
     let open = get_open_run(session, id).await?;
     ensure_agent_capacity(&open, &note)?;
     let is_foreign = note.agent().is_some_and(|agent| !session.may_act_as(agent));
-    if is_foreign && open.by != session.caller.actor {
-        let what = "adding a note about another agent to a run that you did not open";
+    // Whoever opened a run reports for its agents, but for no person and no person's client.
+    let is_person = |agent: &Actor| agent.is_human() || agent.is_client();
+    if is_foreign && (open.by != session.caller.actor || note.agent().is_some_and(is_person)) {
+        let what =
+            "adding a note about a person, or about another agent to a run that you did not open";
         return Err(ServiceError::NotPermittedForAgent { what });
     }
     let by = session.caller.actor.clone();
