@@ -4,6 +4,7 @@
 //! that ships depends on this crate. Measurements are in `ken-bench`.
 
 mod conformance;
+mod dist;
 mod language;
 mod purity;
 mod tidy;
@@ -18,6 +19,7 @@ usage: cargo xtask <chore>
 chores:
   conformance           write docs/conformance.md from docs/conformance.toml
   conformance --check   check the table, its tests and the written document
+  dist                  build, pack and describe a release; `dist help` lists its commands
   language              measure names, comments and documents; `--check` fails on a missed bar
   purity                check what ken-core reaches, which crate uses which, and layers in a crate
   tidy                  check the rules on source files that no other tool checks
@@ -30,6 +32,7 @@ fn main() -> ExitCode {
     report(match args.as_slice() {
         ["conformance"] => conformance::write(&repository).map(|()| Vec::new()),
         ["conformance", "--check"] => conformance::check(&repository),
+        ["dist", options @ ..] => dist::run(&repository, options),
         ["language", options @ ..] => language::run(&repository, options),
         ["purity"] => purity::check(&repository),
         ["tidy"] => tidy::check(&repository),

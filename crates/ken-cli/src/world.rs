@@ -476,8 +476,19 @@ fn user_folder(name: &str, below: &str) -> Option<PathBuf> {
     let named = variable(name)
         .map(PathBuf::from)
         .filter(|it| it.is_absolute());
-    let home = || variable("HOME").map(|home| Path::new(&home).join(below));
+    let home = || home_folder().map(|home| home.join(below));
     Some(named.or_else(home)?.join("ken"))
+}
+
+/// Returns the user's home folder.
+pub(crate) fn home_folder() -> Option<PathBuf> {
+    home_on(env::consts::OS, variable)
+}
+
+/// Windows sets `USERPROFILE` instead of `HOME`, which only some of its shells set.
+fn home_on(os: &str, variable: impl Fn(&str) -> Option<String>) -> Option<PathBuf> {
+    let profile = || (os == "windows").then(|| variable("USERPROFILE")).flatten();
+    variable("HOME").or_else(profile).map(PathBuf::from)
 }
 
 /// Returns Ken's folders outside any repository, whether they exist or not.
@@ -501,7 +512,11 @@ pub(crate) fn models_folder() -> Result<PathBuf, CommandFailure> {
             .map(PathBuf::from)
             .filter(|it| it.is_absolute())
     };
-    let home = |below: &str| path("HOME").map(|home| home.join(below));
+    let home = |below: &str| {
+        home_folder()
+            .filter(|it| it.is_absolute())
+            .map(|it| it.join(below))
+    };
     let cache = match env::consts::OS {
         // Models are large and can be downloaded again, so they belong in the cache folder.
         "windows" => path("LOCALAPPDATA"),
@@ -523,4 +538,26 @@ fn os_user() -> Option<Actor> {
 
 fn variable(name: &str) -> Option<String> {
     env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn windows_has_a_home_without_the_variable_home() {
+        let on = |os: &str, set: &[(&str, &str)]| {
+            let value = |name: &str| {
+                let found = set.iter().find(|(it, _)| *it == name);
+                found.map(|(_, value)| (*value).to_owned())
+            };
+            home_on(os, value)
+        };
+        let profile = ("USERPROFILE", r"C:\Users\ada");
+        let home = ("HOME", "/home/ada");
+        assert_eq!(on("windows", &[profile]), Some(r"C:\Users\ada".into()));
+        assert_eq!(on("windows", &[profile, home]), Some("/home/ada".into()));
+        assert_eq!(on("linux", &[profile]), None);
+        assert_eq!(on("macos", &[home]), Some("/home/ada".into()));
+    }
 }

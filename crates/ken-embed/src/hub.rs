@@ -8,13 +8,11 @@
 //! that is then renamed.
 
 use std::fs::{self, File};
-use std::io::{self, Read as _, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ken_http::{EndpointError, EndpointOrigin, build_agent, describe_error};
-use ureq::Agent;
-use ureq::http::Response;
+use ken_http::{DownloadError, EndpointError, EndpointOrigin, FileHost};
 
 /// Default model hub.
 pub const DEFAULT_HUB: &str = "https://huggingface.co";
@@ -22,15 +20,9 @@ pub const DEFAULT_HUB: &str = "https://huggingface.co";
 /// Maximum length of the owner or name of a model.
 const PART_CHARS_MAX: usize = 96;
 
-/// Maximum number of redirects.
-const REDIRECTS_MAX: usize = 5;
-
 /// Maximum sizes of the weights and of any other file.
 const WEIGHTS_BYTES_MAX: u64 = 2 << 30;
 const TEXT_BYTES_MAX: u64 = 64 << 20;
-
-/// Size of the read buffer.
-const BUFFER_BYTES: usize = 1 << 18;
 
 /// Timeout of one file.
 const TIMEOUT: Duration = Duration::from_secs(60 * 60);
@@ -72,27 +64,12 @@ pub enum FetchError {
     Name { name: String },
     #[error("cannot use the model hub")]
     Hub(#[source] EndpointError),
-    #[error("the model hub is a remote host, so its URL must use `https`")]
-    Plain,
-    #[error("cannot reach `{host}`: {why}")]
-    Unreachable { host: String, why: &'static str },
     #[error("`{host}` does not have `{file}` of this model")]
     Missing { host: String, file: &'static str },
-    #[error("`{host}` refused to send `{file}` with status {status}")]
-    Refused {
-        host: String,
+    #[error("cannot download `{file}` of the model")]
+    Download {
         file: &'static str,
-        status: u16,
-    },
-    #[error("`{host}` redirected `{file}` to a URL that Ken does not follow")]
-    Redirected { host: String, file: &'static str },
-    #[error("`{file}` has more than {most} bytes")]
-    TooLarge { file: &'static str, most: u64 },
-    #[error("`{file}` is incomplete: {found} of {wanted} bytes")]
-    CutOff {
-        file: &'static str,
-        found: u64,
-        wanted: u64,
+        source: DownloadError,
     },
     #[error("cannot write `{}`", path.display())]
     Write { path: PathBuf, source: io::Error },
@@ -123,13 +100,10 @@ pub fn fetch_model(
     if folder.is_dir() {
         return Ok(FetchOutcome::Cached(folder));
     }
-    if !reach.is_encrypted && !reach.is_loopback {
-        return Err(FetchError::Plain);
-    }
     let source = ModelSource {
         base: format!("{}/{name}/resolve/main", hub.trim_end_matches('/')),
-        agent: build_agent(&reach, Some(TIMEOUT)).map_err(FetchError::Hub)?,
-        reach,
+        files: FileHost::open(hub, TIMEOUT).map_err(FetchError::Hub)?,
+        host: reach.host,
     };
     // A separate name per process, so that two downloads at once do not write the same file.
     let draft = cache.join(format!(".{cache_name}-{}", std::process::id()));
@@ -150,8 +124,8 @@ pub fn fetch_model(
 /// Base URL and client of a download.
 struct ModelSource {
     base: String,
-    agent: Agent,
-    reach: EndpointOrigin,
+    files: FileHost,
+    host: String,
 }
 
 impl ModelSource {
@@ -163,7 +137,7 @@ impl ModelSource {
             }
             let got = self.file(file, folder, progress)?;
             if !got && *need != FileRequirement::Optional {
-                let host = self.reach.host.clone();
+                let host = self.host.clone();
                 return Err(FetchError::Missing { host, file });
             }
             // `tokenizer.json` is large and redundant next to `vocab.txt`.
@@ -179,105 +153,24 @@ impl ModelSource {
         folder: &Path,
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<bool, FetchError> {
-        let mut answer = self.ask(file)?;
-        match answer.status().as_u16() {
-            200 => {}
-            // The caller knows whether the file is required.
-            404 => return Ok(false),
-            status => {
-                let host = self.reach.host.clone();
-                return Err(FetchError::Refused { host, file, status });
-            }
-        }
         let most = match file {
             "model.safetensors" => WEIGHTS_BYTES_MAX,
             _ => TEXT_BYTES_MAX,
         };
-        let header = answer.headers().get("content-length");
-        let length: Option<u64> = header.and_then(|value| value.to_str().ok()?.parse().ok());
-        if length.is_some_and(|length| length > most) {
-            return Err(FetchError::TooLarge { file, most });
-        }
         let path = folder.join(file);
         let parent = path.parent().unwrap_or(folder);
         fs::create_dir_all(parent).map_err(write_error(parent))?;
         let mut to = File::create(&path).map_err(write_error(&path))?;
-        let body = answer.body_mut().with_config().limit(u64::MAX);
-        // The header may be missing or wrong, so the body is limited as well.
-        let mut body = body.reader().take(most + 1);
-        let mut piece = vec![0; BUFFER_BYTES];
-        let mut found = 0;
-        loop {
-            let count = body
-                .read(&mut piece)
-                .map_err(|error| self.failed(&error.into()))?;
-            if count == 0 {
-                break;
-            }
-            to.write_all(&piece[..count]).map_err(write_error(&path))?;
-            found += count as u64;
-            progress(found, length.unwrap_or(found));
+        let url = format!("{}/{file}", self.base);
+        let got = self.files.download(&url, most, &mut to, progress);
+        let got = got.map_err(|source| FetchError::Download { file, source })?;
+        if !got {
+            fs::remove_file(&path).map_err(write_error(&path))?;
+            return Ok(false);
         }
         // Durable before the rename makes the folder visible.
         to.sync_all().map_err(write_error(&path))?;
-        match length {
-            _ if found > most => Err(FetchError::TooLarge { file, most }),
-            Some(wanted) if wanted != found => Err(FetchError::CutOff {
-                file,
-                found,
-                wanted,
-            }),
-            _ => Ok(true),
-        }
-    }
-
-    /// Requests a file and follows redirects, because hubs store large files on other hosts.
-    fn ask(&self, file: &'static str) -> Result<Response<ureq::Body>, FetchError> {
-        let mut url = format!("{}/{file}", self.base);
-        for _ in 0..=REDIRECTS_MAX {
-            let answer = self.agent.get(&url).call();
-            let answer = answer.map_err(|error| self.failed(&error))?;
-            if !answer.status().is_redirection() {
-                return Ok(answer);
-            }
-            let location = answer.headers().get("location");
-            let target = location.and_then(|value| value.to_str().ok());
-            let next = target.and_then(|target| self.follow(&url, target));
-            url = next.ok_or_else(|| self.redirect_error(file))?;
-        }
-        Err(self.redirect_error(file))
-    }
-
-    /// Returns the target of a redirect if it is as secure as the hub itself.
-    fn follow(&self, from: &str, to: &str) -> Option<String> {
-        // `//host/path` keeps the scheme but names another host, so it is not a relative path.
-        let url = if to.starts_with('/') && !to.starts_with("//") {
-            let from = EndpointOrigin::of(from).ok()?;
-            let scheme = if from.is_encrypted { "https" } else { "http" };
-            format!("{scheme}://{}{to}", from.authority)
-        } else {
-            to.to_owned()
-        };
-        let reach = EndpointOrigin::of(&url).ok()?;
-        // The client of a plaintext hub has no TLS configuration, so it must stay on plaintext.
-        let is_as_safe = if self.reach.is_encrypted {
-            reach.is_encrypted
-        } else {
-            reach.is_loopback && !reach.is_encrypted
-        };
-        is_as_safe.then_some(url)
-    }
-
-    fn redirect_error(&self, file: &'static str) -> FetchError {
-        let host = self.reach.host.clone();
-        FetchError::Redirected { host, file }
-    }
-
-    fn failed(&self, error: &ureq::Error) -> FetchError {
-        FetchError::Unreachable {
-            host: self.reach.host.clone(),
-            why: describe_error(error),
-        }
+        Ok(true)
     }
 }
 
@@ -318,39 +211,6 @@ mod tests {
             "", "x", "o/", "/x", "o/x/y", "../x", "o/..", "o/.x", "o/x?y", "o/x y", &long,
         ] {
             assert!(folder_name(name).is_err(), "{name}");
-        }
-    }
-
-    #[test]
-    fn redirects_stay_as_safe_as_the_hub() {
-        let source = |base: &str| {
-            let reach = EndpointOrigin::of(base).unwrap();
-            ModelSource {
-                base: base.to_owned(),
-                agent: Agent::new_with_defaults(),
-                reach,
-            }
-        };
-        let safe = source("https://hub.example");
-        let from = "https://hub.example:8/a/b";
-        assert_eq!(
-            safe.follow(from, "/c?d=e").unwrap(),
-            "https://hub.example:8/c?d=e"
-        );
-        assert!(safe.follow(from, "https://cdn.example/x?sig=1").is_some());
-        for to in [
-            "http://cdn.example/x",
-            "http://localhost/x",
-            "//cdn.example/x",
-            "file:///x",
-            "x",
-        ] {
-            assert!(safe.follow(from, to).is_none(), "{to}");
-        }
-        let near = source("http://127.0.0.1:9");
-        assert!(near.follow("http://127.0.0.1:9/a", "/b").is_some());
-        for to in ["http://cdn.example/x", "https://cdn.example/x"] {
-            assert!(near.follow("http://127.0.0.1:9/a", to).is_none(), "{to}");
         }
     }
 }

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
+use std::error::Error as _;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpListener;
@@ -86,6 +87,16 @@ fn redirect_in_circles(path: &str) -> String {
     redirect_to(path)
 }
 
+fn with_causes(error: &FetchError) -> String {
+    let mut shown = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        shown = format!("{shown}: {cause}");
+        source = cause.source();
+    }
+    shown
+}
+
 #[test]
 fn a_model_is_fetched_whole_and_once() {
     let cache = tempfile::tempdir().unwrap();
@@ -119,7 +130,7 @@ fn a_model_is_fetched_whole_and_once() {
 fn what_does_not_come_whole_leaves_nothing_behind() {
     let answers: [(PathResponder, &str); 5] = [
         (serve_without_weights, "does not have `model.safetensors`"),
-        (serve_truncated, "cannot reach"),
+        (serve_truncated, "connection lost"),
         (serve_endless, "more than"),
         (redirect_to_other_host, "does not follow"),
         (redirect_in_circles, "does not follow"),
@@ -127,7 +138,8 @@ fn what_does_not_come_whole_leaves_nothing_behind() {
     for (answer, why) in answers {
         let cache = tempfile::tempdir().unwrap();
         let error = fetch_model(&serve(answer), NAME, cache.path(), &mut |_, _| ()).unwrap_err();
-        assert!(error.to_string().contains(why), "{error}");
+        let shown = with_causes(&error);
+        assert!(shown.contains(why), "{shown}");
         assert_eq!(fs::read_dir(cache.path()).unwrap().count(), 0, "{why}");
     }
 }
@@ -136,11 +148,11 @@ fn what_does_not_come_whole_leaves_nothing_behind() {
 fn a_hub_on_another_machine_is_asked_by_https_only() {
     let cache = tempfile::tempdir().unwrap();
     let error = fetch_model("http://hub.example", NAME, cache.path(), &mut |_, _| ()).unwrap_err();
-    assert!(matches!(error, FetchError::Plain), "{error}");
+    assert!(with_causes(&error).contains("not `https`"), "{error}");
     let error = fetch_model("http://127.0.0.1:9", NAME, cache.path(), &mut |_, _| ()).unwrap_err();
     assert_eq!(
-        error.to_string(),
-        "cannot reach `127.0.0.1`: connection refused"
+        with_causes(&error),
+        "cannot download `config.json` of the model: cannot reach `127.0.0.1`: connection refused"
     );
     let error =
         fetch_model("http://127.0.0.1:9", "../x", cache.path(), &mut |_, _| ()).unwrap_err();

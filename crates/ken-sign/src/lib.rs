@@ -8,7 +8,7 @@ use ken_core::values::time::Timestamp;
 use ssh_key::public::{EcdsaPublicKey, KeyData};
 use ssh_key::{PublicKey, SshSig};
 
-/// Required namespace of signatures.
+/// Required namespace of signatures of decisions.
 pub const NAMESPACE: &str = "ken";
 
 /// Maximum bytes of a signature; those of Ed25519 and P-256 keys have a few hundred.
@@ -153,6 +153,26 @@ impl AllowedSigners {
         // The key comes from the signature itself and counts only because it is in the list.
         let verified = PublicKey::from(key.clone()).verify(NAMESPACE, bytes, &signature);
         verified.map_err(|_| SignatureError::Altered)
+    }
+}
+
+/// Public key of a single signer, such as the key of releases.
+#[derive(Clone, Debug)]
+pub struct SignerKey(PublicKey);
+
+impl SignerKey {
+    /// Parses the line of a `.pub` file; `None` if it is not a key that Ken supports.
+    pub fn parse(line: &str) -> Option<Self> {
+        let key = PublicKey::from_openssh(line.trim()).ok()?;
+        is_supported_key(key.key_data()).then_some(Self(key))
+    }
+
+    /// Returns whether this key signed `bytes` for the purpose `namespace`.
+    #[must_use]
+    pub fn has_signed(&self, signature: &str, namespace: &str, bytes: &[u8]) -> bool {
+        signature.len() <= SIGNATURE_BYTES_MAX
+            && SshSig::from_pem(signature.trim_end())
+                .is_ok_and(|it| self.0.verify(namespace, bytes, &it).is_ok())
     }
 }
 

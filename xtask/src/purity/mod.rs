@@ -120,6 +120,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "ken-hub",
             "ken-mcp",
             "ken-remote",
+            "ken-sign",
         ],
     ),
     // These five never ship.

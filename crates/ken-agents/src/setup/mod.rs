@@ -14,6 +14,7 @@
 mod block;
 mod json;
 mod members;
+mod packages;
 pub mod plugin;
 mod record;
 mod servers;

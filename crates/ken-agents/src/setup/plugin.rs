@@ -1,11 +1,12 @@
 //! Plugin packages: a Claude Code marketplace with one plugin, and the MCP registry entry.
 //!
-//! Nothing here names a package because none is published yet. The registry entry therefore has no
-//! `packages` member.
+//! The registry entry names the npm and the Python package of `packaging/release.toml`. Nothing is
+//! published from here.
 
 use super::json::{JsonText, json_array, json_object, json_string};
+use super::packages::{MCP_NAME, NPM_PACKAGE, PYTHON_PACKAGE};
 use super::target::PartLayout;
-use super::{servers, targets, texts};
+use super::{targets, texts};
 use crate::CodingAgent;
 
 /// A file of an exported plugin.
@@ -45,6 +46,8 @@ pub fn claude_code_files() -> Vec<PluginFile> {
         ("version", json_string(version)),
         ("description", json_string(DESCRIPTION)),
         ("license", json_string(env!("CARGO_PKG_LICENSE"))),
+        ("homepage", json_string(env!("CARGO_PKG_REPOSITORY"))),
+        ("repository", json_string(env!("CARGO_PKG_REPOSITORY"))),
     ]);
     let inside = |path: &str| format!("{PLUGIN_FOLDER}/{path}");
     vec![
@@ -59,13 +62,13 @@ pub fn claude_code_files() -> Vec<PluginFile> {
     ]
 }
 
-/// Returns the MCP registry entry, without packages.
+/// Returns the MCP registry entry with the packages that contain the server.
 #[must_use]
 pub fn registry_file() -> PluginFile {
     let repository = env!("CARGO_PKG_REPOSITORY");
     let server = json_object([
         ("$schema", json_string(REGISTRY_SCHEMA)),
-        ("name", json_string(registry_name(repository))),
+        ("name", json_string(MCP_NAME)),
         ("title", json_string("Ken")),
         ("description", json_string(DESCRIPTION)),
         (
@@ -76,17 +79,32 @@ pub fn registry_file() -> PluginFile {
             ]),
         ),
         ("version", json_string(env!("CARGO_PKG_VERSION"))),
+        (
+            "packages",
+            json_array([
+                registry_package("npm", NPM_PACKAGE),
+                registry_package("pypi", PYTHON_PACKAGE),
+            ]),
+        ),
     ]);
     json_file("server.json", &server)
 }
 
-/// Returns the registry name that the owner of a GitHub repository may use:
-/// `io.github.OWNER/NAME`.
-fn registry_name(repository: &str) -> String {
-    // The registry verifies the GitHub owner; the repository's name is not part of the namespace.
-    let path = repository.trim_start_matches("https://github.com/");
-    let owner = path.split('/').next().unwrap_or_default();
-    format!("io.github.{owner}/{}", servers::SERVER_NAME)
+/// Returns a package of the registry entry that is started as `PACKAGE mcp`.
+fn registry_package(registry: &str, name: &str) -> JsonText {
+    json_object([
+        ("registryType", json_string(registry)),
+        ("identifier", json_string(name)),
+        ("version", json_string(env!("CARGO_PKG_VERSION"))),
+        ("transport", json_object([("type", json_string("stdio"))])),
+        (
+            "packageArguments",
+            json_array([json_object([
+                ("type", json_string("positional")),
+                ("value", json_string("mcp")),
+            ])]),
+        ),
+    ])
 }
 
 fn json_file(path: &str, value: &JsonText) -> PluginFile {

@@ -43,12 +43,17 @@ fn the_claude_code_plugin_is_as_the_source_writes_it() {
 }
 
 #[test]
-fn the_registry_entry_names_no_package_that_does_not_exist() {
+fn the_registry_entry_starts_the_server_of_each_package() {
     let file = plugin::registry_file();
     assert_published("mcp-registry", std::slice::from_ref(&file));
     let server: serde_json::Value = serde_json::from_str(&file.text).unwrap();
-    for absent in ["packages", "remotes"] {
-        assert!(server.get(absent).is_none());
+    assert!(server.get("remotes").is_none());
+    let packages = server["packages"].as_array().unwrap();
+    let registries: Vec<_> = packages.iter().map(|it| &it["registryType"]).collect();
+    assert_eq!(registries, ["npm", "pypi"]);
+    for package in packages {
+        assert_eq!(package["version"], server["version"]);
+        assert_eq!(package["packageArguments"][0]["value"], "mcp");
     }
     let name = server["name"].as_str().unwrap();
     assert_eq!(name.matches('/').count(), 1);

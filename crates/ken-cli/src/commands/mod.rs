@@ -161,7 +161,7 @@ pub(crate) enum KenCommand {
     /// Check the installation and the repository for problems
     #[command(after_help = "Example:\n  ken doctor")]
     Doctor,
-    /// Completions, manual pages, version, uninstall
+    /// Completions, manual pages, version, verify, update, uninstall
     #[command(name = "self", subcommand)]
     Installation(installation::InstallationCommand),
     /// Commands under the names that other knowledge stores use

@@ -30,6 +30,8 @@ mod reading;
 mod robustness;
 mod runs;
 mod search;
+#[cfg(all(unix, feature = "remote"))]
+mod self_update;
 mod signatures;
 mod source_tests;
 mod strangers;

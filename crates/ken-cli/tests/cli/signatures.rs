@@ -19,14 +19,14 @@ fn run_ssh_keygen(env: &TestEnvironment, args: &[&str]) {
 }
 
 /// Creates a key without a passphrase next to the repository and returns its public line.
-fn create_key(env: &TestEnvironment, name: &str, kind: &str) -> String {
+pub(super) fn create_key(env: &TestEnvironment, name: &str, kind: &str) -> String {
     let path = format!("../{name}");
     run_ssh_keygen(env, &["-q", "-t", kind, "-N", "", "-C", name, "-f", &path]);
     fs::read_to_string(env.root().join(format!("../{name}.pub"))).expect("a public key")
 }
 
 /// Signs `file` with the key `name` for `namespace`; the signature is written next to it.
-fn sign_file(env: &TestEnvironment, name: &str, namespace: &str, file: &str) {
+pub(super) fn sign_file(env: &TestEnvironment, name: &str, namespace: &str, file: &str) {
     let signature = env.root().join(format!("{file}.sig"));
     if Path::new(&signature).exists() {
         fs::remove_file(&signature).expect("an old signature");

@@ -324,3 +324,23 @@ fn an_address_that_leads_nowhere_is_said_without_its_password() {
     let run = run_hub("", &["status", "acme"]);
     assert!(run.stderr.contains("set KEN_DATABASE_URL"), "{run}");
 }
+
+#[test]
+fn health_tells_a_running_hub_from_a_stopped_one_without_a_database() {
+    let mut site = HubTestEnvironment::new();
+    let url = format!("http://127.0.0.1:{}", site.port);
+    let health = |ready: &[&str]| {
+        // No database URL: a health check has no password.
+        let words = ["health", "--url", &url];
+        run_hub("", &[&words, ready].concat())
+    };
+    assert_eq!(health(&[]).stdout, "the hub is alive\n");
+    assert_eq!(health(&["--ready"]).stdout, "the hub is ready\n");
+    site.stop();
+    let stopped = health(&["--ready"]);
+    assert_eq!(stopped.exit, 1, "{stopped}");
+    assert!(stopped.stderr.contains("the hub is not ready"), "{stopped}");
+    assert!(stopped.stderr.contains("connection refused"), "{stopped}");
+    let far = run_hub("", &["health", "--url", "http://hub.example"]);
+    assert_eq!(far.exit, 2, "{far}");
+}

@@ -24,7 +24,11 @@ pub const TIMEOUT_SECONDS: u64 = 120;
 pub const TIMEOUT_SECONDS_MAX: u64 = 600;
 
 /// Environment variables that every command gets if they are set; others must be named.
-const PASSED_VARIABLES: [&str; 2] = ["PATH", "HOME"];
+#[cfg(not(windows))]
+pub const PASSED_VARIABLES: &[&str] = &["PATH", "HOME"];
+/// Most programs do not start on Windows without `SYSTEMROOT`.
+#[cfg(windows)]
+pub const PASSED_VARIABLES: &[&str] = &["PATH", "HOME", "USERPROFILE", "SYSTEMROOT"];
 
 /// Folder of the judge's configuration, and the lookup of environment variables.
 #[derive(Clone, Debug)]
@@ -206,7 +210,8 @@ impl LlmHome {
     /// Returns the environment of a command.
     fn variables(&self, pass: &[String]) -> Vec<(String, OsString)> {
         let names = PASSED_VARIABLES
-            .into_iter()
+            .iter()
+            .copied()
             .chain(pass.iter().map(String::as_str));
         let set = names.filter_map(|name| Some((name.to_owned(), (self.variable)(name)?)));
         set.collect()

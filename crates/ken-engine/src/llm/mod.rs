@@ -27,7 +27,9 @@ use ken_index::count_tokens;
 
 use crate::guard::Guard;
 
-pub use config::{LlmChoice, LlmEndpoint, LlmHome, TIMEOUT_SECONDS, TIMEOUT_SECONDS_MAX};
+pub use config::{
+    LlmChoice, LlmEndpoint, LlmHome, PASSED_VARIABLES, TIMEOUT_SECONDS, TIMEOUT_SECONDS_MAX,
+};
 pub use error::LlmError;
 pub use extraction::{ExtractionOutcome, PIECE_BYTES_MAX, PIECES_MAX, split_transcript};
 pub use pairs::LlmPairOutcome;

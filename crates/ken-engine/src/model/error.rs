@@ -60,9 +60,7 @@ impl ModelError {
             }
             Self::File { .. } => "run `ken config model use static` to rewrite the file",
             #[cfg(all(feature = "http", feature = "transformer"))]
-            Self::Fetch(
-                ken_index::FetchError::Unreachable { .. } | ken_index::FetchError::Hub(_),
-            ) => {
+            Self::Fetch(ken_index::FetchError::Download { .. } | ken_index::FetchError::Hub(_)) => {
                 "without a network, copy the model's folder to this machine and run `ken config model add FOLDER`"
             }
             #[cfg(all(feature = "http", feature = "transformer"))]

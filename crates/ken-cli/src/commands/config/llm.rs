@@ -2,7 +2,9 @@
 
 use clap::{Args, Subcommand};
 use ken_engine::EngineError;
-use ken_engine::llm::{LlmChoice, LlmClient, LlmEndpoint, LlmUsage, TIMEOUT_SECONDS};
+use ken_engine::llm::{
+    LlmChoice, LlmClient, LlmEndpoint, LlmUsage, PASSED_VARIABLES, TIMEOUT_SECONDS,
+};
 use serde::Serialize;
 
 use crate::commands::Session;
@@ -228,8 +230,8 @@ fn show(session: &mut Session<'_>, choice: &LlmChoice) -> Result<CommandExit, Co
             timeout_seconds,
         } => {
             line("program", &program.join(" "))?;
-            let passed = ["PATH", "HOME"].into_iter().map(ToOwned::to_owned);
-            let passed: Vec<String> = passed.chain(pass.iter().cloned()).collect();
+            let passed = PASSED_VARIABLES.iter().copied();
+            let passed: Vec<&str> = passed.chain(pass.iter().map(String::as_str)).collect();
             line("variables", &passed.join(", "))?;
             line("timeout", &format!("{timeout_seconds} s"))?;
         }

@@ -55,6 +55,9 @@ async fn act(
     match command {
         // Connects as the owner of the tables; the server uses a role with fewer rights.
         HubCommand::Migrate => migrate(session, url).await,
+        // Runs before a database is opened.
+        #[cfg(feature = "remote")]
+        HubCommand::Health(_) => Ok(()),
         HubCommand::Organization(OrganizationCommand::List) => {
             let rows = HubDatabase::organizations(url).await;
             output::organizations(session, &rows.map_err(|e| administered(&e.into()))?)
@@ -100,6 +103,8 @@ macro_rules! attempt {
 async fn administer(session: &mut Session<'_>, hub: &Administration, command: &HubCommand) -> Done {
     match command {
         HubCommand::Migrate => {}
+        #[cfg(feature = "remote")]
+        HubCommand::Health(_) => {}
         HubCommand::Organization(command) => return organization(session, hub, command).await,
         HubCommand::Workspace(command) => return workspace(session, hub, command).await,
         HubCommand::Token(command) => return token(session, hub, command).await,

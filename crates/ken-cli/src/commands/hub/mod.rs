@@ -3,6 +3,8 @@
 #[cfg(feature = "hub")]
 mod administer;
 mod audit;
+#[cfg(feature = "remote")]
+mod health;
 #[cfg(feature = "hub")]
 mod output;
 
@@ -61,6 +63,9 @@ pub(crate) enum HubCommand {
     Audit(AuditArgs),
     /// Show or set the people whose signed decisions anyone may push
     Signers(SignersArgs),
+    /// Check that a running hub is alive; for health checks of containers
+    #[cfg(feature = "remote")]
+    Health(health::HealthArgs),
     /// Show the workspaces of an organization and their size
     #[command(after_help = "Example:\n  ken hub status acme")]
     Status {
@@ -298,19 +303,25 @@ pub(crate) struct TokenArgs {
     pub(crate) name: Option<String>,
 }
 
-#[cfg(feature = "hub")]
 pub(in crate::commands) fn run(
     session: &mut Session<'_>,
     args: &HubArgs,
 ) -> Result<CommandExit, CommandFailure> {
+    // Needs no database: a health check has no password.
+    #[cfg(feature = "remote")]
+    if let HubCommand::Health(args) = &args.command {
+        return health::run(session, args);
+    }
+    administer(session, args)
+}
+
+#[cfg(feature = "hub")]
+fn administer(session: &mut Session<'_>, args: &HubArgs) -> Result<CommandExit, CommandFailure> {
     administer::run(session, args)
 }
 
 #[cfg(not(feature = "hub"))]
-pub(in crate::commands) fn run(
-    _session: &mut Session<'_>,
-    _args: &HubArgs,
-) -> Result<CommandExit, CommandFailure> {
+fn administer(_session: &mut Session<'_>, _args: &HubArgs) -> Result<CommandExit, CommandFailure> {
     Err(CommandFailure::usage("this build of ken has no hub")
         .with_hint("use a release, or build with the feature `hub`"))
 }

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use ken_agents::CodingAgent;
 
+use crate::world;
+
 /// Paths that indicate an agent.
 #[derive(Clone, Copy, Debug)]
 struct Signs {
@@ -66,16 +68,25 @@ pub(crate) fn found(root: &Path) -> Vec<CodingAgent> {
 
 /// Returns the user's home folder.
 pub(super) fn home() -> Option<PathBuf> {
-    let home = env::var_os("HOME").filter(|it| !it.is_empty());
-    home.map(PathBuf::from).filter(|it| it.is_absolute())
+    world::home_folder().filter(|it| it.is_absolute())
 }
 
 /// Returns the program with that name on PATH.
 pub(super) fn program(name: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH")?;
-    let name = format!("{name}{}", env::consts::EXE_SUFFIX);
-    let mut all = env::split_paths(&path).map(|folder| folder.join(&name));
+    let names = file_names(env::consts::OS, name);
+    let mut all =
+        env::split_paths(&path).flat_map(|folder| names.iter().map(move |name| folder.join(name)));
     all.find(|it| is_program(it))
+}
+
+/// Returns the file names of a program. On Windows, npm installs scripts with the extension `cmd`.
+fn file_names(os: &str, name: &str) -> Vec<String> {
+    if os == "windows" {
+        vec![format!("{name}.exe"), format!("{name}.cmd")]
+    } else {
+        vec![name.to_owned()]
+    }
 }
 
 #[cfg(unix)]
@@ -89,4 +100,15 @@ fn is_program(path: &Path) -> bool {
 #[cfg(not(unix))]
 fn is_program(path: &Path) -> bool {
     path.is_file()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_of_npm_is_found_on_windows() {
+        assert_eq!(file_names("windows", "codex"), ["codex.exe", "codex.cmd"]);
+        assert_eq!(file_names("macos", "codex"), ["codex"]);
+    }
 }
