@@ -62,7 +62,7 @@ fn help_groups_commands_by_task() {
     Ken itself:
       config    Show and set ranking weights, the embedding model and the LLM
       doctor    Check the installation and the repository for problems
-      self      Completions, manual pages, version, uninstall
+      self      Completions, manual pages, version, verify, update, uninstall
       help      Print help for a command, or with --all every command
 
     Options:
