@@ -61,6 +61,11 @@ if ($Uninstall) {
     exit 0
 }
 
+if ((Test-Path (Join-Path $Prefix 'bin/ken.exe')) -and -not (Test-Path $Receipt)) {
+    throw "$Prefix\bin\ken.exe exists and was not installed by this script; remove it, or choose another folder with -Prefix"
+}
+if ($Mirror -notmatch '^(https://|http://(127\.0\.0\.1|localhost):)') { throw "$Mirror is not an https address" }
+
 $Work = Join-Path ([IO.Path]::GetTempPath()) ("ken-" + [Guid]::NewGuid())
 New-Item -ItemType Directory $Work | Out-Null
 try {
@@ -86,6 +91,9 @@ try {
     if ($found -ne $Checksum) { throw "$Stem.zip has the checksum $found instead of $Checksum; nothing was installed" }
     Expand-Archive "$Work\$Stem.zip" "$Work\unpacked"
     $tree = "$Work\unpacked\$Stem"
+    # A program that does not start here must not replace one that does.
+    & "$tree\bin\ken.exe" --version | Out-Null
+    if ($LASTEXITCODE -ne 0) { throw 'this build of ken does not start on this machine' }
     $old = if (Test-Path $Receipt) { @(Get-Content $Receipt) } else { @() }
     $files = @(Get-ChildItem -Recurse -File $tree | ForEach-Object { $_.FullName.Substring($tree.Length + 1).Replace('\', '/') } | Sort-Object)
     foreach ($file in $files) {

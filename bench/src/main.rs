@@ -23,13 +23,17 @@ usage: cargo ken-bench <measurement>
 
 measurements:
   close                 measure `ken run close` in a large workspace
+  conversations         measure indexing of transcripts, and `ken search` beside many of them
   eval                  measure the search on lessons whose answers are known
   eval audit            measure `ken audit` on documents of public packages, or with
                         `--repositories DIR` on the clones in a folder
   eval contradictions   measure how many pairs of statements are flagged
   eval corrections      measure how many corrections of people `ken capture` finds
+  eval decisions        measure what prompts get of recorded decisions: `--data DIR --ken PATH`
   eval duplicates       measure how well the same claim is told from its opposite
   eval guard            measure the guard on labeled data
+  eval unrecorded       measure the search in conversations and commits: `--data DIR`,
+                        `--repositories DIR`, `--histories DIR`, `--grid`
   hook                  measure every moment of `ken hook` beside a bare program
   hook-cost --check     count the instructions of two hooks and compare; `--write` keeps the figures
   hub                   measure the hub's store beside bare statements; `--help` lists the options
@@ -50,7 +54,7 @@ fn main() -> ExitCode {
         ["ledger", options @ ..] => speed::ledger(&repository, options),
         ["validity", options @ ..] => validity::run(&repository, options),
         [
-            name @ ("close" | "hook" | "hub" | "reflect" | "search" | "verify"),
+            name @ ("close" | "conversations" | "hook" | "hub" | "reflect" | "search" | "verify"),
             options @ ..,
         ] => speed::other(&repository, name, options),
         _ => Err(USAGE.to_owned()),

@@ -7,6 +7,7 @@ mod conformance;
 mod dist;
 mod language;
 mod purity;
+mod referee;
 mod tidy;
 
 use std::process::ExitCode;
@@ -22,6 +23,7 @@ chores:
   dist                  build, pack and describe a release; `dist help` lists its commands
   language              measure names, comments and documents; `--check` fails on a missed bar
   purity                check what ken-core reaches, which crate uses which, and layers in a crate
+  referee               run public acceptance tests for agent memory against a `ken` program
   tidy                  check the rules on source files that no other tool checks
 ";
 
@@ -29,6 +31,10 @@ fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let repository = Repository::of_this_build();
+    // Its report is the table or JSON, not a list of places to mend.
+    if let ["referee", options @ ..] = args.as_slice() {
+        return referee::run(&repository, options);
+    }
     report(match args.as_slice() {
         ["conformance"] => conformance::write(&repository).map(|()| Vec::new()),
         ["conformance", "--check"] => conformance::check(&repository),

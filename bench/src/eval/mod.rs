@@ -7,9 +7,11 @@
 
 mod audit;
 mod audit_history;
+mod captured;
 mod contradictions;
 mod corrections;
 mod data;
+mod decisions;
 mod duplicates;
 mod figures;
 mod guard;
@@ -18,11 +20,13 @@ mod models;
 mod opposites;
 mod signals;
 mod sizes;
+mod unrecorded;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use ken_core::ledger::store::{DerivedStore as _, EntryFilter, EventDelta};
+use ken_core::retrieval::code_names::CodeNames;
 use ken_core::retrieval::ranking::{CosineThresholds, SumThresholds};
 use ken_core::values::id::EntryId;
 use ken_engine::search::RelevanceFloor;
@@ -35,7 +39,7 @@ use figures::{Mean, ndcg};
 use signals::{Draws, SCORED, SignalFigures, scored};
 use xtask::repository::{Finding, Repository};
 
-const USAGE: &str = "usage: cargo ken-bench eval [guard [--verbose] | duplicates [--calibrate | --candidates] | contradictions | corrections [--train | --verbose] | audit [--repositories DIR] | sizes] [--dir DIR] [--split dev|test] [--model static|transformer]";
+const USAGE: &str = "usage: cargo ken-bench eval [guard [--verbose] | duplicates [--calibrate | --candidates] | contradictions | corrections [--train | --verbose] | captured | decisions --data DIR --ken PATH | unrecorded [--data DIR] [--repositories DIR] [--grid] | audit [--repositories DIR] | sizes] [--dir DIR] [--split dev|test] [--model static|transformer]";
 
 /// Shares of the model that are tried beside its own.
 const BLENDS: &[f64] = &[0.5, 0.6, 0.7, 0.8];
@@ -76,6 +80,15 @@ pub(crate) fn run(repository: &Repository, options: &[&str]) -> Result<Vec<Findi
     }
     if let ["corrections", options @ ..] = options {
         return corrections::report(repository, options);
+    }
+    if options == ["captured"] {
+        return captured::report(repository);
+    }
+    if let ["unrecorded", options @ ..] = options {
+        return unrecorded::run(repository, options);
+    }
+    if let ["decisions", options @ ..] = options {
+        return decisions::run(options);
     }
     if let ["audit", options @ ..] = options {
         if let ["--repositories", dir] = options {
@@ -305,6 +318,7 @@ impl Library {
             CosineThresholds {
                 relevant: thresholds.relevant,
                 strict: thresholds.strict,
+                joint: thresholds.joint,
                 sums: thresholds.sums.map(|it| SumThresholds {
                     relevant: it.relevant.for_entries(entries),
                     strict: it.strict,
@@ -315,7 +329,9 @@ impl Library {
             text: &asked.text,
             filter: &EntryFilter::default(),
             paths: &[],
-            least: floor.threshold(thresholds),
+            names: &CodeNames::from_text(&asked.text),
+            other_names: &[],
+            least: floor.threshold(thresholds, &asked.text),
             embedder,
             limit,
         };
@@ -358,6 +374,8 @@ impl Library {
             text: &asked.text,
             filter: &EntryFilter::default(),
             paths: &[],
+            names: &CodeNames::default(),
+            other_names: &[],
             least: MatchThreshold::NOTHING,
             embedder,
             limit,

@@ -6,6 +6,7 @@
 
 mod adds;
 mod close;
+mod conversations;
 mod counting;
 pub(crate) mod fixture;
 pub(crate) mod hook;
@@ -170,6 +171,7 @@ pub(crate) fn other(
     }
     let usage = || OTHER_USAGE.replace("NAME", name);
     let measure = match name {
+        "conversations" => conversations::run,
         "search" => search::run,
         "verify" => verify::run,
         "close" => close::run,

@@ -292,6 +292,7 @@ impl Story {
             beta_milli: 300,
             shown: 1,
             blind: 0,
+            unseen: 0,
             since: None,
             source_outcome: None,
             trials: Vec::new(),

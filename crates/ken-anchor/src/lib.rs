@@ -9,6 +9,7 @@ pub mod condition;
 mod definition;
 mod diff;
 mod fingerprint;
+mod highlight;
 mod kept;
 mod language;
 mod lines;
@@ -27,8 +28,9 @@ pub use compare::{
 };
 pub use diff::diff;
 pub use fingerprint::{Fingerprint, FingerprintError, FingerprintMethod};
+pub use highlight::{HIGHLIGHT_MS_MAX, HighlightedRange, HighlightedText, TokenClass, highlight};
 pub use language::Language;
-pub use lines::FILE_BYTES_MAX;
+pub use lines::{FILE_BYTES_MAX, ensure_text};
 pub use outline::{NAME_BYTES_MAX, NESTING_MAX, Outline, PARSED_BYTES_MAX, Symbol, outline};
 pub use pattern::{TextPattern, find_code_lines, validate_code_pattern};
 pub use renamed::find_renamed;

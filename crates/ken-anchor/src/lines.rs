@@ -34,7 +34,7 @@ struct SourceLine<'a> {
 }
 
 /// Returns an error for binary and oversized files.
-pub(crate) fn ensure_text(source: &[u8]) -> Result<(), ResolveError> {
+pub fn ensure_text(source: &[u8]) -> Result<(), ResolveError> {
     if source.len() > FILE_BYTES_MAX {
         return Err(ResolveError::TooLarge {
             bytes: source.len(),

@@ -53,12 +53,7 @@ pub struct Outline {
 /// Finds the symbols of a file. A binary or oversized file, or one without a grammar, has none.
 pub fn outline(path: &str, source: &[u8]) -> Outline {
     let language = Language::of(path);
-    let fits = |language: &Language| {
-        source.len() <= PARSED_BYTES_MAX
-            && ensure_text(source).is_ok()
-            && !is_too_deep(*language, source)
-    };
-    let Some(language) = language.filter(fits) else {
+    let Some(language) = language.filter(|it| is_parsable(*it, source)) else {
         return Outline::default();
     };
     let symbols = match parse_tree(language, source) {
@@ -69,6 +64,13 @@ pub fn outline(path: &str, source: &[u8]) -> Outline {
         language: Some(language),
         symbols,
     }
+}
+
+/// Returns whether a file is text that a grammar can parse within limits.
+pub(crate) fn is_parsable(language: Language, source: &[u8]) -> bool {
+    source.len() <= PARSED_BYTES_MAX
+        && ensure_text(source).is_ok()
+        && !is_too_deep(language, source)
 }
 
 /// Returns whether a file would abort the process: the YAML grammar aborts on deep indentation.

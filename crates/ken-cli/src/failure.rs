@@ -178,6 +178,7 @@ fn error_code(error: &EngineError) -> &'static str {
         EngineError::Remote(RemoteError::Hub { .. }) => "hub",
         EngineError::Remote(RemoteError::Busy { .. }) => "busy",
         EngineError::Remote(_) => "remote",
+        EngineError::Federation(_) => "federation",
         EngineError::UnsupportedByCode { .. } => "ungrounded",
         EngineError::DanglingCitation { .. } => "dangling_citation",
         EngineError::BulkDeletion { .. } => "bulk_loss",
@@ -253,6 +254,7 @@ fn cli_hint(error: &EngineError) -> Option<String> {
         | EngineError::Model(_)
         | EngineError::Judge(_)
         | EngineError::Remote(_)
+        | EngineError::Federation(_)
         | EngineError::BulkDeletion { .. }
         | EngineError::ArtifactMismatch(_)
         | EngineError::Signature(_)

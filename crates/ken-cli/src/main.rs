@@ -17,6 +17,7 @@ mod mcp;
 #[cfg(feature = "otel")]
 mod otel;
 mod print;
+mod ui;
 mod world;
 
 use std::process::ExitCode;

@@ -9,8 +9,15 @@
 //! | `KEN_MODEL_HUB`, `KEN_MODELS` | the download source of models, and their folder |
 //! | `KEN_GUARD` | the folder of the guard's files: forbidden names, the fingerprint key |
 //! | `KEN_GLOBAL` | the folder of the global ledger |
+//! | `KEN_PEERS` | the folder of the ledgers of other organizations |
 //! | `KEN_LLM` | the folder of `llm.toml`, which configures the LLM |
+//! | `KEN_FORAGE` | the folder of `forage.toml`, which configures the forager |
+//! | `CARGO_HOME`, `GOMODCACHE`, `GOPATH`, `VIRTUAL_ENV` | where package managers unpack packages |
+//! | `KEN_CONVERSATIONS` | the folder of the index of conversations and commits |
+//! | `CLAUDE_CONFIG_DIR`, `CODEX_HOME`, `GEMINI_CLI_HOME` | folders of the agents |
 //! | `KEN_MCP_TOKEN` | the token for clients of `ken mcp --http` |
+//! | `KEN_DATABASE_URL`, `KEN_DATABASE_URL_FILE` | the URL of a hub's database, or a file with it |
+//! | `KEN_SERVE_CONFIG`, `KEN_SERVE_…` | the configuration file of `ken serve`, and its settings |
 //! | `GIT_DIR`, `GIT_WORK_TREE` | as in git |
 //!
 //! Determining the actor may run git, so only commands that write do it.
@@ -23,6 +30,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use ken_core::values::actor::{Actor, ActorRole};
 use ken_core::values::time::Timestamp;
+use ken_engine::conversations::ConversationHome;
+use ken_engine::federation::{PeerHome, PeerLedger};
+use ken_engine::forage::{ForageHome, PackageFolders};
 use ken_engine::guard::{Guard, GuardHome};
 use ken_engine::llm::LlmHome;
 use ken_engine::promotion::GlobalHome;
@@ -121,6 +131,32 @@ impl Environment {
             surface: UsageSurface::Mcp,
             ..self.clone()
         }
+    }
+
+    /// Returns this environment for the web pages, which open the ledger repeatedly.
+    pub(crate) fn for_pages(&self) -> Self {
+        Self {
+            surface: UsageSurface::Ui,
+            ..self.for_server()
+        }
+    }
+
+    /// Returns this environment with secrets replaced instead of refused.
+    pub(crate) fn with_redaction(&self) -> Self {
+        Self {
+            redact: true,
+            ..self.clone()
+        }
+    }
+
+    /// Returns the person whose decisions this process records, or why there is none.
+    pub(crate) fn person(&self) -> Result<Actor, CommandFailure> {
+        let actor = self.actor()?;
+        if actor.is_human() {
+            return Ok(actor);
+        }
+        let message = format!("{actor} is not a person");
+        Err(CommandFailure::refused("person_needed", message))
     }
 
     /// Returns this environment with `agent` as the actor, working in `run`.
@@ -235,6 +271,30 @@ impl Environment {
         Ok(GlobalHome { root, world })
     }
 
+    /// Returns the location of the ledgers of other organizations; `None` without a home folder.
+    pub(crate) fn peer_home(&self) -> Result<Option<PeerHome>, CommandFailure> {
+        let Some(root) = peers_root() else {
+            return Ok(None);
+        };
+        // Read once here, so that a wrong variable is an error of the command.
+        runtime()?;
+        Ok(Some(PeerHome {
+            root,
+            guard: self.guard()?,
+            runtime: Box::new(|| runtime().unwrap_or_else(|_| Box::new(SystemRuntime))),
+        }))
+    }
+
+    /// Opens the ledgers of peers whose entries may be shown.
+    pub(crate) fn open_peers(&self) -> Result<Vec<PeerLedger>, CommandFailure> {
+        // Most users have none; then nothing is read, not even the guard's files.
+        if peers_root().is_none_or(|it| !it.is_dir()) {
+            return Ok(Vec::new());
+        }
+        let home = self.peer_home()?;
+        Ok(home.map_or_else(Vec::new, |it| it.open_shown(self.by.as_ref())))
+    }
+
     /// Returns the user's guard.
     pub(crate) fn guard(&self) -> Result<Guard, CommandFailure> {
         let Some(home) = guard_home() else {
@@ -330,10 +390,36 @@ pub(crate) fn hub_token() -> Option<String> {
     variable("KEN_HUB_TOKEN")
 }
 
+/// Prefix of the environment variables that are settings of `ken serve`.
+#[cfg(feature = "hub")]
+pub(crate) const SERVE_PREFIX: &str = "KEN_SERVE_";
+
 /// Returns the configured URL of the hub's database.
 #[cfg(feature = "hub")]
 pub(crate) fn database_url() -> Option<String> {
     variable("KEN_DATABASE_URL")
+}
+
+/// Returns the configured file with the URL of the hub's database.
+#[cfg(feature = "hub")]
+pub(crate) fn database_url_file() -> Option<PathBuf> {
+    variable("KEN_DATABASE_URL_FILE").map(PathBuf::from)
+}
+
+/// Returns the configuration file of `ken serve`.
+#[cfg(feature = "hub")]
+pub(crate) fn serve_config() -> Option<PathBuf> {
+    variable("KEN_SERVE_CONFIG").map(PathBuf::from)
+}
+
+/// Returns the environment variables that are settings of `ken serve`, without empty ones.
+#[cfg(feature = "hub")]
+pub(crate) fn serve_variables() -> std::collections::BTreeMap<String, std::ffi::OsString> {
+    let is_setting =
+        |name: &str| name.starts_with(SERVE_PREFIX) || name.starts_with("KEN_DATABASE_URL");
+    let all = env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value)));
+    all.filter(|(name, value)| is_setting(name) && !value.is_empty())
+        .collect()
 }
 
 /// Returns git's environment variables.
@@ -449,11 +535,50 @@ fn guard_home() -> Option<GuardHome> {
     })
 }
 
+/// Returns the folders of conversations, or a failure that says how to name one.
+pub(crate) fn require_conversation_home() -> Result<ConversationHome, CommandFailure> {
+    conversation_home().ok_or_else(|| {
+        CommandFailure::usage("no folder for the index of conversations")
+            .with_hint("set KEN_CONVERSATIONS to a folder")
+    })
+}
+
+/// Returns the folders of conversations, or `None` if the user has no home.
+pub(crate) fn conversation_home() -> Option<ConversationHome> {
+    let data = match variable("KEN_CONVERSATIONS") {
+        Some(named) => std::path::absolute(named).ok()?,
+        None => user_folder("XDG_DATA_HOME", ".local/share")?.join("conversations"),
+    };
+    let named = |name: &str| {
+        let path = variable(name).map(PathBuf::from);
+        path.filter(|it| it.is_absolute())
+    };
+    let below = |folder: &str| home_folder().map(|it| it.join(folder));
+    let gemini = named("GEMINI_CLI_HOME").or_else(home_folder);
+    // opencode follows the XDG specification on every system.
+    let shared = named("XDG_DATA_HOME").or_else(|| below(".local/share"));
+    Some(ConversationHome {
+        data,
+        claude: named("CLAUDE_CONFIG_DIR").or_else(|| below(".claude")),
+        codex: named("CODEX_HOME").or_else(|| below(".codex")),
+        gemini: gemini.map(|it| it.join(".gemini")),
+        opencode: shared.map(|it| it.join("opencode")),
+    })
+}
+
 /// Returns the folder of the global ledger, or `None` if the user has no home.
 fn global_root() -> Option<PathBuf> {
     match variable("KEN_GLOBAL") {
         Some(named) => std::path::absolute(named).ok(),
         None => Some(user_folder("XDG_DATA_HOME", ".local/share")?.join("global")),
+    }
+}
+
+/// Returns the folder of the ledgers of other organizations, or `None` if the user has no home.
+fn peers_root() -> Option<PathBuf> {
+    match variable("KEN_PEERS") {
+        Some(named) => std::path::absolute(named).ok(),
+        None => Some(user_folder("XDG_DATA_HOME", ".local/share")?.join("peers")),
     }
 }
 
@@ -468,6 +593,31 @@ pub(crate) fn llm_home() -> Result<LlmHome, CommandFailure> {
     })?;
     let variable = |name: &str| env::var_os(name).filter(|it| !it.is_empty());
     Ok(LlmHome { folder, variable })
+}
+
+/// Returns the folder of the forager's configuration. It is never inside a repository, which could
+/// otherwise allow hosts.
+pub(crate) fn forage_home() -> Result<ForageHome, CommandFailure> {
+    let named = variable("KEN_FORAGE").and_then(|it| std::path::absolute(it).ok());
+    let configured = named.or_else(|| user_folder("XDG_CONFIG_HOME", ".config"));
+    let folder = configured.ok_or_else(|| {
+        CommandFailure::usage("no folder for the forager's configuration")
+            .with_hint("set KEN_FORAGE to a folder")
+    })?;
+    Ok(ForageHome { folder })
+}
+
+/// Returns the folders in which this machine's package managers unpack packages.
+pub(crate) fn package_folders() -> PackageFolders {
+    let home = home_folder();
+    let below = |name: &str| home.as_ref().map(|it| it.join(name));
+    let named = |name: &str| variable(name).map(PathBuf::from);
+    let go_path = named("GOPATH").or_else(|| below("go"));
+    PackageFolders {
+        cargo_home: named("CARGO_HOME").or_else(|| below(".cargo")),
+        go_modules: named("GOMODCACHE").or_else(|| go_path.map(|it| it.join("pkg/mod"))),
+        python: named("VIRTUAL_ENV").into_iter().collect(),
+    }
 }
 
 /// Returns Ken's folder in the folder named by a variable, or else in `below` of the user's home.

@@ -201,6 +201,12 @@ fn the_command_reference_lists_every_command() {
     check_page("docs/reference/commands.md", &page);
 }
 
+#[test]
+fn the_hub_settings_reference_lists_every_setting() {
+    let page = ken_output(&["hub", "config", "reference"]);
+    check_page("docs/reference/hub-configuration.md", &page);
+}
+
 /// Pages of the book, in the order of its summary.
 fn book_pages() -> Vec<(String, String)> {
     let summary = fs::read_to_string(repository_path("docs/SUMMARY.md")).unwrap();

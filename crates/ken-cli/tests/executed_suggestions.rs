@@ -64,6 +64,7 @@ const PLACEHOLDERS: &[(&str, &str)] = &[
 
 /// Commands whose values depend on the command.
 const COMMANDS: &[(&str, &str)] = &[
+    ("handoff take {}", "handoff take $handoff"),
     (
         "capture --problem … --solution … --cite …",
         "capture --problem \"The charge fails\" --solution \"Repeat it with its key.\" --cite pr:7",
@@ -197,6 +198,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ("restore {one}", "restore $archived"),
     ("restore {first}", "restore $archived"),
     ("restore {id}", "restore $archived"),
+    ("restore {old}", "restore $archived"),
     (
         "run close --outcome succeeded",
         "run close --outcome succeeded --run r1",
@@ -204,6 +206,24 @@ const COMMANDS: &[(&str, &str)] = &[
     (
         "run open --agent researcher,role=researcher --task {}",
         "run open --agent researcher,role=researcher --task \"Find it out\"",
+    ),
+    (
+        "add --from {reference} \"TEXT\"",
+        "add --from $exchange \"A charge is retried seven times.\"",
+    ),
+    (
+        "add --cite {cite} \"TEXT\"",
+        "add --cite commit:HEAD \"A charge is retried seven times.\"",
+    ),
+    (
+        "add --from ID \"TEXT\"",
+        "add --from $claim \"A second charge is dropped by the ledger.\"",
+    ),
+    (
+        "add \"RULE with its values, names and exceptions. Because REASON. Rejected: ALTERNATIVE.\" \
+         --kind decision --anchor PATH#SYMBOL{cite}",
+        "add \"A second charge is dropped. Because it bills twice. Rejected: a lock.\" \
+         --kind decision --anchor src/pay.rs#charge --cite transcript:s1",
     ),
     // It asks on a terminal.
     (
@@ -214,6 +234,8 @@ const COMMANDS: &[(&str, &str)] = &[
     ("setup {}", "setup claude"),
     ("setup --yes", "setup claude --yes"),
     ("setup --dry-run", "setup claude --dry-run"),
+    // It serves until it is stopped; `cli::ui` starts it.
+    ("ui", "ui --help"),
 ];
 
 /// Commands that show what there is to decide or to repair, and exit with 1.
@@ -221,11 +243,15 @@ const REPORTS: &[&str] = &[
     "inbox resolve {first} {second}",
     "inbox resolve {new} {old}",
     "inbox resolve {} {}",
+    // No entry of the scene was measured to do harm; `hooks::outcomes` runs it on one that was.
+    "entry mute ID --off",
     "setup --check",
 ];
 
 /// Commands that need a hub, a model, an LLM or a terminal. They must be understood, and may fail.
 const NEEDS_MORE: &[&str] = &[
+    "bisect ",
+    "blame ",
     "browse",
     "config llm set",
     "config model add",
@@ -355,6 +381,9 @@ impl Scene {
         let log = env.run(["log", &of("$twin"), "--format", "json"]);
         ids.push(("$claim", first_id(&claims)));
         ids.push(("$event", first_id(&log)));
+        let left = env.run(["handoff", "write", "--open", "Why is it slow?"]);
+        ids.push(("$handoff", left.success().line()));
+        ids.push(("$exchange", hold_conversation(&env)));
         let export = env.run(["ledger", "export", "--all"]).success().stdout;
         env.write("entries.jsonl", &export);
         env.write(
@@ -390,6 +419,23 @@ impl Scene {
         let words = split_words(&line);
         self.env.run_with("error: charge refused\n", words)
     }
+}
+
+/// Writes a transcript, allows Ken to read it and returns the id of its exchange.
+fn hold_conversation(env: &TestEnvironment) -> String {
+    let cwd = env.root();
+    let lines = [
+        serde_json::json!({"type": "session_meta", "payload": {"id": "s", "cwd": cwd}}),
+        serde_json::json!({"type": "event_msg", "payload": {"type": "user_message", "message": "How often is a charge retried?"}}),
+        serde_json::json!({"type": "event_msg", "payload": {"type": "agent_message", "message": "A charge is retried seven times."}}),
+    ];
+    let text: String = lines.iter().map(|it| format!("{it}\n")).collect();
+    env.write("../home/.codex/sessions/2026/01/01/rollout.jsonl", &text);
+    let _ = env.run(["config", "conversations", "allow"]).success();
+    let query = "how often is a charge retried";
+    let found = env.run(["search", "--format", "json", query]).json();
+    let hit = &found["unrecorded"][0]["reference"];
+    hit.as_str().unwrap().to_owned()
 }
 
 /// Adds the entries of the scene and returns their ids.

@@ -99,7 +99,18 @@ fn read_commands(into: &mut BTreeMap<Vec<String>, String>, path: &[String]) {
     let help = String::from_utf8(out.stdout).unwrap();
     let mut names: Vec<String> = Vec::new();
     if path.is_empty() {
-        names.extend(["help", "hook", "knowledge", "redo"].map(str::to_owned));
+        names.extend(
+            [
+                "help",
+                "hook",
+                "knowledge",
+                "redo",
+                "handoff",
+                "blame",
+                "bisect",
+            ]
+            .map(str::to_owned),
+        );
         names.extend(top_level_commands());
     }
     let mut inside = false;

@@ -13,9 +13,11 @@
 //! 4. [`retrieval`]: scoring, ranking, the selection to show, briefings.
 //! 5. [`health`]: health rules, drift, maintenance, gates.
 //! 6. [`decide`]: each operation becomes events or a refusal.
-//! 7. [`json`]: the views that programs read.
+//! 7. [`federation`]: publications of other organizations, and one's own.
+//! 8. [`json`]: the views that programs read.
 
 pub mod decide;
+pub mod federation;
 pub mod health;
 pub mod json;
 pub mod ledger;

@@ -9,8 +9,8 @@ use ken_core::ledger::event::{Arm, Origin, SourceRun};
 use ken_core::ledger::state::LedgerState;
 use ken_core::ledger::workspace::WorkspaceState;
 use ken_core::retrieval::brief::{
-    NORMS_MAX, apply_holdout, drop_norms_about_other_files, drop_norms_and_single_agent_hits,
-    drop_single_agent_hits, select_norms,
+    NORMS_MAX, apply_holdout, drop_norms_about_other_files, drop_norms_and_unproven_hits,
+    drop_unproven_hits, select_norms,
 };
 use ken_core::retrieval::ranking::{
     CandidateScorer, ConflictMap, CosineThresholds, RelevanceFloor, SearchCandidate, SearchHit,
@@ -18,7 +18,9 @@ use ken_core::retrieval::ranking::{
 };
 use ken_core::retrieval::score::{ExplainedScore, RankingWeights};
 use ken_core::retrieval::surface::{DetailTier, EntrySelection, HitView, SelectionLimits};
+use ken_core::retrieval::unasked::UnaskedMoment;
 use ken_core::trust::facts::EntryFacts;
+use ken_core::trust::rediscovery::RediscoveryPolicy;
 use ken_core::trust::review::ReviewPolicy;
 use ken_core::trust::run::holdout::assign_entries;
 use ken_core::trust::run::reader::unwitnessed_run_notes;
@@ -49,6 +51,7 @@ fn hit(entry: Entry, status: EntryStatus, score: f64) -> SearchHit {
         cosine: 0.0,
         coverage: 0.0,
         anchored: false,
+        named: false,
         conflicts: Vec::new(),
         explained: ExplainedScore {
             score,
@@ -368,10 +371,16 @@ fn norms_stand_apart_and_what_one_agent_said_is_told_to_nobody_who_did_not_ask()
     };
     let left = |hits: &[SearchHit]| hits.iter().map(|it| it.entry.id).collect::<BTreeSet<_>>();
     let mut all = hits();
-    assert_eq!(drop_single_agent_hits(&mut all), [heard]);
+    assert_eq!(
+        drop_unproven_hits(&mut all, &RediscoveryPolicy::OBSERVE),
+        [heard]
+    );
     assert_eq!(left(&all), BTreeSet::from([norm, plain]));
     let mut all = hits();
-    assert_eq!(drop_norms_and_single_agent_hits(&mut all), [heard]);
+    assert_eq!(
+        drop_norms_and_unproven_hits(&mut all, &RediscoveryPolicy::OBSERVE),
+        [heard]
+    );
     assert_eq!(left(&all), BTreeSet::from([plain]));
 }
 
@@ -510,6 +519,7 @@ fn what_may_be_shown_unasked_also_answers_a_question() {
     let unmeasured = CosineThresholds {
         relevant: 0.59,
         strict: 0.65,
+        joint: 0.5,
         sums: None,
     };
     let sums = SumThresholds {
@@ -520,24 +530,35 @@ fn what_may_be_shown_unasked_also_answers_a_question() {
         sums: Some(sums),
         ..unmeasured
     };
-    let asked = |model| RelevanceFloor::Relevant.threshold(model);
-    let unasked = |model| RelevanceFloor::Strict.threshold(model);
-    for model in [None, Some(measured), Some(unmeasured)] {
-        for (cosine, coverage) in [(0.7, 0.2), (0.0, 0.8), (0.4, 0.4), (0.5, 0.1), (0.0, 0.0)] {
-            let is_strict = unasked(model).is_met(cosine, coverage);
-            assert!(
-                !is_strict || asked(model).is_met(cosine, coverage),
-                "{cosine} {coverage}"
-            );
+    let (short, long) = ("a typed question", "word ".repeat(60));
+    for query in [short, &long] {
+        let asked = |model| RelevanceFloor::Relevant.threshold(model, query);
+        let unasked = |model| RelevanceFloor::Strict.threshold(model, query);
+        let prompted = |model| RelevanceFloor::Prompt.threshold(model, query);
+        for model in [None, Some(measured), Some(unmeasured)] {
+            for (cosine, coverage) in [(0.7, 0.2), (0.7, 1.0), (0.0, 0.8), (0.4, 0.4), (0.0, 0.0)] {
+                let is_strict = unasked(model).is_met(cosine, coverage);
+                let is_prompted = prompted(model).is_met(cosine, coverage);
+                assert!(!is_prompted || is_strict, "{cosine} {coverage}");
+                assert!(
+                    !is_strict || asked(model).is_met(cosine, coverage),
+                    "{cosine} {coverage}"
+                );
+            }
         }
     }
+    let asked = |model| RelevanceFloor::Relevant.threshold(model, short);
     // Neither alone would do.
     assert!(asked(Some(measured)).is_met(0.46, 0.2));
-    assert!(!unasked(Some(measured)).is_met(0.46, 0.2));
     assert!(!asked(Some(unmeasured)).is_met(0.46, 0.2));
     assert!(!asked(Some(measured)).is_met(0.46, 0.1));
     // Words that the model does not know have no meaning to compare.
-    assert!(unasked(Some(measured)).is_met(0.0, 0.8));
+    assert!(asked(Some(measured)).is_met(0.0, 0.8));
+    let prompted = RelevanceFloor::Prompt.threshold(Some(measured), short);
+    assert!(
+        !prompted.is_met(0.0, 1.0),
+        "at a prompt, words alone are not enough"
+    );
 }
 
 #[test]
@@ -589,4 +610,58 @@ fn opponents_are_brought_along_and_named_either_way_unless_nobody_is_shown_them(
         BTreeSet::from([low]),
         "it names nobody itself"
     );
+}
+
+#[test]
+fn unasked_only_the_best_and_strong_hits_are_shown() {
+    let threshold = RelevanceFloor::Prompt.threshold(None, "retry the charge of a customer");
+    let made = |kind: EntryKind, relevance: f64, coverage: f64| {
+        let mut entry = propose_entry(1, "A retried charge needs an idempotency key");
+        if let Some(created) = &mut entry.created {
+            created.kind = kind;
+        }
+        let mut made = hit(entry, EntryStatus::Active, relevance);
+        made.coverage = coverage;
+        made.named = true;
+        made
+    };
+    let (learning, decision, bug) = (EntryKind::Learning, EntryKind::Decision, EntryKind::Bug);
+    let (prompt, failure) = (UnaskedMoment::Prompt, UnaskedMoment::Failure);
+    for (moment, kind, relevance, coverage, entries, is_shown) in [
+        // What describes the code that a prompt names must match by its words too.
+        (prompt, learning, 0.92, 0.1, 20, false),
+        (prompt, learning, 0.92, 0.8, 20, true),
+        (prompt, decision, 0.92, 0.1, 20, true),
+        // The best match and its equals.
+        (prompt, learning, 0.91, 0.8, 20, false),
+        (failure, learning, 0.92, 0.29, 20, false),
+        (failure, learning, 0.92, 0.3, 20, true),
+        (failure, bug, 0.92, 0.0, 20, true),
+        (failure, bug, 0.91, 0.0, 20, false),
+        // Relevance is relative: a small ledger has nothing to compare with.
+        (prompt, learning, 0.1, 0.1, 19, true),
+        (failure, learning, 0.1, 0.1, 19, true),
+    ] {
+        let mut hits = vec![made(kind, relevance, coverage)];
+        moment.drop_weak_hits(&mut hits, threshold, entries);
+        let case = (moment, kind, relevance, coverage, entries);
+        assert_eq!(!hits.is_empty(), is_shown, "{case:?}");
+    }
+    // A decision is compared with what is shown, a lesson with everything.
+    for (best, best_coverage, kind, relevance, is_shown) in [
+        (learning, 0.1, decision, 0.5, true),
+        (learning, 0.8, decision, 0.91, false),
+        (learning, 0.8, decision, 0.92, true),
+        (decision, 0.1, decision, 0.91, false),
+        (learning, 0.1, learning, 0.91, false),
+    ] {
+        let mut hits = vec![made(best, 1.0, best_coverage), made(kind, relevance, 0.8)];
+        prompt.drop_weak_hits(&mut hits, threshold, 20);
+        let case = (best, best_coverage, kind, relevance);
+        assert_eq!(
+            hits.iter().any(|it| it.relevance < 1.0),
+            is_shown,
+            "{case:?}"
+        );
+    }
 }

@@ -22,7 +22,7 @@ use ken_core::trust::facts::Validity;
 use ken_core::trust::review::ReviewPolicy;
 use ken_core::trust::run::closing::{RunClosing, RunEnding, TouchedEntry, close_run};
 use ken_core::trust::run::exposure::ExposureSet;
-use ken_core::trust::run::holdout::assign_entry;
+use ken_core::trust::run::holdout::{assign_entry, holdout_share};
 use ken_core::trust::run::{
     ExposureChannel, Run, RunFinding, RunMember, RunMode, RunNote, RunRecord, RunWitness,
 };
@@ -422,8 +422,7 @@ fn simulate_claim(
         let mut work =
             RunNotesBuilder::open(name, RunMode::Explicit, RunWitness::Orchestrator, &agents);
         let is_live = entry.archived.is_none();
-        let share = policy
-            .holdout_share_milli(entry.exposures_since_confirmation(), entry.tallies.impact());
+        let share = holdout_share(&entry, policy);
         for agent in &agents {
             let offer = assign_entry(entry.id, &format!("run-{name}"), agent, &agents, share);
             let unseen = !is_live || offer.arm == Arm::Withheld;

@@ -6,6 +6,7 @@
 
 mod block;
 mod claim;
+pub mod commit;
 mod forms;
 mod mention;
 mod modality;
@@ -21,4 +22,5 @@ pub use claim::{CLAIMS_MAX, DocumentClaim, extract_claims};
 pub use mention::{Mention, MentionKind, paths_in_command, split_member};
 pub use modality::Modality;
 pub use reference::{DocumentReference, find_references};
+pub use sentence::split_sentences;
 pub use source::{SourceKind, source_kind};

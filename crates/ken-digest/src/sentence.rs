@@ -6,7 +6,7 @@ const ABBREVIATIONS: [&str; 12] = [
 ];
 
 /// Splits a paragraph into sentences, never inside backticks.
-pub(crate) fn split_sentences(text: &str) -> Vec<&str> {
+pub fn split_sentences(text: &str) -> Vec<&str> {
     let mut found = Vec::new();
     let (mut start, mut in_code) = (0, false);
     let mut chars = text.char_indices().peekable();

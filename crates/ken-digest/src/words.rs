@@ -6,6 +6,13 @@ pub(crate) fn contains_phrase(normalized: &str, phrases: &str) -> bool {
     split_phrases(phrases).any(|it| normalized.contains(&format!(" {it} ")))
 }
 
+/// Counts the occurrences of the phrases in `normalized`.
+pub(crate) fn count_phrases(normalized: &str, phrases: &str) -> usize {
+    split_phrases(phrases)
+        .map(|it| normalized.matches(&format!(" {it} ")).count())
+        .sum()
+}
+
 /// Returns whether `normalized` begins with one of the phrases.
 pub(crate) fn starts_with_phrase(normalized: &str, phrases: &str) -> bool {
     split_phrases(phrases).any(|it| {

@@ -52,6 +52,8 @@ pub struct ModelThresholds {
     pub relevant: f64,
     /// From here on an entry may be shown without a query.
     pub strict: f64,
+    /// From here on an entry that also covers enough words of a prompt may be shown at it.
+    pub joint: f64,
     /// Thresholds of the sum of cosine and half the word coverage; `None` if they were not
     /// measured.
     pub sums: Option<MeasuredSums>,

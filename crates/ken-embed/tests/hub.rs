@@ -1,65 +1,28 @@
 //! Model download from a local test server that plays the model hub.
 
-#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
-
 use std::error::Error as _;
 use std::fs;
-use std::io::{BufRead as _, BufReader, Write as _};
-use std::net::TcpListener;
-use std::thread;
 
 use ken_embed::{FetchError, FetchOutcome, fetch_model};
+use ken_testkit::path_server::{not_found, ok_response, redirect_to, serve_paths};
 
 const NAME: &str = "owner/small-model";
 const BASE: &str = "/owner/small-model/resolve/main/";
 
 /// Returns the HTTP response for a path.
-type PathResponder = fn(&str) -> String;
-
-/// Serves every request by its path until the test ends; returns the base URL.
-fn serve(answer: PathResponder) -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
-    thread::spawn(move || {
-        for stream in listener.incoming() {
-            let mut stream = stream.unwrap();
-            let mut reader = BufReader::new(stream.try_clone().unwrap());
-            let mut head = String::new();
-            while !head.ends_with("\r\n\r\n") && reader.read_line(&mut head).unwrap() != 0 {}
-            let path = head.split(' ').nth(1).unwrap_or_default();
-            // The client may have closed the connection already.
-            let _ = stream.write_all(answer(path).as_bytes());
-        }
-    });
-    url
-}
-
-fn ok_response(body: &str) -> String {
-    let length = body.len();
-    format!("HTTP/1.1 200 OK\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}")
-}
-
-fn not_found() -> String {
-    "HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n".to_owned()
-}
-
-fn redirect_to(to: &str) -> String {
-    format!(
-        "HTTP/1.1 302 Found\r\nlocation: {to}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
-    )
-}
+type PathResponder = fn(&str) -> Vec<u8>;
 
 /// Serves a model whose weights are behind a redirect, like large files of a model hub.
-fn serve_model(path: &str) -> String {
+fn serve_model(path: &str) -> Vec<u8> {
     match path.strip_prefix(BASE) {
-        Some("config.json" | "vocab.txt" | "1_Pooling/config.json") => ok_response(path),
+        Some("config.json" | "vocab.txt" | "1_Pooling/config.json") => ok_response(path.as_bytes()),
         Some("model.safetensors") => redirect_to("/kept/elsewhere?signature=1"),
-        None if path == "/kept/elsewhere?signature=1" => ok_response("numbers"),
+        None if path == "/kept/elsewhere?signature=1" => ok_response(b"numbers"),
         _ => not_found(),
     }
 }
 
-fn serve_without_weights(path: &str) -> String {
+fn serve_without_weights(path: &str) -> Vec<u8> {
     if path.ends_with(".safetensors") {
         not_found()
     } else {
@@ -67,23 +30,29 @@ fn serve_without_weights(path: &str) -> String {
     }
 }
 
-fn serve_truncated(path: &str) -> String {
+/// Returns a response that promises `length` bytes and has only those of `body`.
+fn with_length(length: u64, body: &[u8]) -> Vec<u8> {
+    let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {length}\r\n\r\n");
+    [head.as_bytes(), body].concat()
+}
+
+fn serve_truncated(path: &str) -> Vec<u8> {
     if path.ends_with("vocab.txt") {
-        ok_response("vocabulary").replace("length: 10", "length: 99")
+        with_length(99, b"vocabulary")
     } else {
         serve_model(path)
     }
 }
 
-fn serve_endless(_: &str) -> String {
-    ok_response("").replace("length: 0", "length: 99999999999")
+fn serve_endless(_: &str) -> Vec<u8> {
+    with_length(99_999_999_999, b"")
 }
 
-fn redirect_to_other_host(_: &str) -> String {
+fn redirect_to_other_host(_: &str) -> Vec<u8> {
     redirect_to("http://hub.example/model")
 }
 
-fn redirect_in_circles(path: &str) -> String {
+fn redirect_in_circles(path: &str) -> Vec<u8> {
     redirect_to(path)
 }
 
@@ -100,7 +69,7 @@ fn with_causes(error: &FetchError) -> String {
 #[test]
 fn a_model_is_fetched_whole_and_once() {
     let cache = tempfile::tempdir().unwrap();
-    let url = serve(serve_model);
+    let url = serve_paths(serve_model);
     let mut told = Vec::new();
     let got = fetch_model(&url, NAME, cache.path(), &mut |at, all| {
         told.push((at, all));
@@ -137,7 +106,8 @@ fn what_does_not_come_whole_leaves_nothing_behind() {
     ];
     for (answer, why) in answers {
         let cache = tempfile::tempdir().unwrap();
-        let error = fetch_model(&serve(answer), NAME, cache.path(), &mut |_, _| ()).unwrap_err();
+        let error =
+            fetch_model(&serve_paths(answer), NAME, cache.path(), &mut |_, _| ()).unwrap_err();
         let shown = with_causes(&error);
         assert!(shown.contains(why), "{shown}");
         assert_eq!(fs::read_dir(cache.path()).unwrap().count(), 0, "{why}");

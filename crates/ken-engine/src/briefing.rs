@@ -2,7 +2,7 @@
 
 use ken_core::ledger::store::{DerivedStore as _, EntryFilter};
 use ken_core::retrieval::brief::{
-    HoldoutResult, apply_holdout, drop_norms_and_single_agent_hits, select_norms,
+    HoldoutResult, apply_holdout, drop_norms_and_unproven_hits, select_norms,
 };
 use ken_core::retrieval::surface::{DetailTier, EntrySelection};
 use ken_core::trust::run::ExposureChannel;
@@ -25,8 +25,8 @@ pub struct TaskBriefing {
     pub norms: EntrySelection,
     /// Search results without norms.
     pub results: SearchOutcome,
-    /// Relevant entries that rest on a single agent's claim; shown only to readers that search.
-    pub single_agent_entries: Vec<EntryId>,
+    /// Relevant entries without enough independent evidence; shown only to readers that search.
+    pub unproven_entries: Vec<EntryId>,
     /// Set if neither a task nor paths were given and no entry is about the changed files. Then
     /// the results are the best entries of all.
     pub is_overview: bool,
@@ -46,13 +46,14 @@ pub(crate) fn brief(
     );
     let _in = span.enter();
     let mut known = engine.search(search, progress)?;
-    let mut unsaid = drop_norms_and_single_agent_hits(&mut known.hits);
+    let policy = engine.review_policy()?.rediscovery;
+    let mut unsaid = drop_norms_and_unproven_hits(&mut known.hits, &policy);
     // The reader asked for nothing in particular, so an overview is more useful than silence.
     let is_unspecific = search.query.trim().is_empty() && !search.is_about_paths;
     let is_overview = is_unspecific && known.hits.is_empty();
     if is_overview {
         known = rank_newest(engine, search)?;
-        unsaid = drop_norms_and_single_agent_hits(&mut known.hits);
+        unsaid = drop_norms_and_unproven_hits(&mut known.hits, &policy);
     }
     let norms = engine.norms_for(&search.paths)?;
     health::report::update_small_health_report(engine, LEDGER_BYTES_ON_BRIEF_MAX);
@@ -61,7 +62,7 @@ pub(crate) fn brief(
     Ok(TaskBriefing {
         norms,
         results: known,
-        single_agent_entries: unsaid,
+        unproven_entries: unsaid,
         is_overview,
     })
 }
@@ -92,7 +93,7 @@ pub(crate) fn render_briefing(
     let TaskBriefing {
         norms,
         results: known,
-        single_agent_entries: unsaid,
+        unproven_entries: unsaid,
         ..
     } = brief;
     let offers =

@@ -13,6 +13,7 @@ use ken_ledger::git::{CatFileMode, GitError, GitObjectReader, GitRunner};
 
 use crate::engine::Engine;
 use crate::error::EngineError;
+use crate::forage::{FOLDER_PREFIX, PACKAGE_PREFIX};
 use crate::git::COMMIT_CHARS;
 use crate::norms::EXAMPLES_PREFIX;
 use crate::notice::EngineNotice;
@@ -22,7 +23,12 @@ use crate::promotion::global::CITATION_PREFIX;
 const ABBREVIATION_CHARS: usize = 7;
 
 /// Prefixes of documents that Ken itself cites; they are in no repository.
-const OWN_DOCUMENTS: [&str; 2] = [EXAMPLES_PREFIX, CITATION_PREFIX];
+const OWN_DOCUMENTS: [&str; 4] = [
+    EXAMPLES_PREFIX,
+    CITATION_PREFIX,
+    PACKAGE_PREFIX,
+    FOLDER_PREFIX,
+];
 
 /// Whether a cited artifact exists.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -28,6 +28,26 @@ pub(crate) struct RepositoryConfig {
     pub(crate) search: SearchSection,
     pub(crate) surfacing: SurfacingSection,
     pub(crate) friction: FrictionSection,
+    pub(crate) forage: ForageSection,
+}
+
+/// The `[forage]` section: what the forager must not do here, whatever the user allows.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct ForageSection {
+    /// Whether hosts may be asked at all.
+    pub(crate) hosts: bool,
+    /// Hosts that must not be asked, each with every host below it.
+    pub(crate) deny: Vec<String>,
+}
+
+impl Default for ForageSection {
+    fn default() -> Self {
+        Self {
+            hosts: true,
+            deny: Vec::new(),
+        }
+    }
 }
 
 /// Number of runs in which a tool must fail in the same way before Ken records it.
@@ -85,6 +105,8 @@ pub(crate) enum FailOn {
     /// Norms only; other entries are advice.
     #[default]
     Norms,
+    /// Norms, and prescriptive entries such as decisions whose code changed.
+    Decisions,
     /// Any entry.
     Any,
 }

@@ -1,9 +1,12 @@
 //! Duplicate entries: detection, merging and dismissal.
 
-use ken_core::decide::{self, MergeWording};
+use std::collections::BTreeSet;
+
+use ken_core::decide::{self, MergeWording, Refusal};
 use ken_core::ledger::entry::Entry;
 use ken_core::ledger::event::{Origin, PairKind, Relation};
 use ken_core::ledger::store::DerivedStore as _;
+use ken_core::retrieval::code_names::CodeNames;
 use ken_core::trust::contradiction::{ContradictionSide, find_certain_contradiction};
 use ken_core::trust::similarity::{
     MergeDecision, ModelCosine, StatementSet, StatementSketch, TokenizedStatement,
@@ -55,6 +58,8 @@ pub struct RelatedEntry {
 pub enum EntryRelation {
     Similar,
     Opposed,
+    /// Both say how the same code should be: the new one may amend it.
+    SameCode,
 }
 
 /// Returns the live entries that the entry `id` may repeat or contradict, the most likely first.
@@ -93,6 +98,7 @@ pub(crate) fn related_entries(
         .map(|it| TokenizedStatement::parse(it))
         .collect();
     let side = ContradictionSide::from_entry(&own).unwrap_or_default();
+    let names = named_code(&own);
     let mut related = Vec::new();
     for (at, entry) in near.iter().enumerate() {
         let cosine = vectors.as_ref().map(|(_, all)| all[0].cosine(&all[at + 1]));
@@ -108,6 +114,8 @@ pub(crate) fn related_entries(
             EntryRelation::Opposed
         } else if compared.merging != MergeDecision::KeepSeparate {
             EntryRelation::Similar
+        } else if own.is_prescriptive() && entry.is_prescriptive() && names.are_named_by(entry) {
+            EntryRelation::SameCode
         } else {
             continue;
         };
@@ -120,6 +128,14 @@ pub(crate) fn related_entries(
         .map(|(_, it)| it)
         .take(RELATED_MAX)
         .collect())
+}
+
+/// Returns the code that an entry is about: the symbols of its anchors and the names it writes.
+fn named_code(entry: &Entry) -> CodeNames {
+    let mut names = CodeNames::from_text(entry.statement_text());
+    let anchors = entry.content.iter().flat_map(|it| &it.anchors);
+    names.add(anchors.filter_map(|it| it.at.symbol().map(str::to_owned)));
+    names
 }
 
 /// The most likely duplicates, and the number of all.
@@ -151,6 +167,19 @@ pub(crate) struct ScannedPair {
 }
 
 impl DuplicateScan {
+    /// Keeps the likeliest pairs in which each entry stands once.
+    fn keep_separate_pairs(&mut self) {
+        let mut seen = BTreeSet::new();
+        self.pairs.retain(|pair| {
+            let ids = [pair.first, pair.second];
+            let is_first = ids.iter().all(|it| !seen.contains(it));
+            if is_first {
+                seen.extend(ids);
+            }
+            is_first
+        });
+    }
+
     /// Loads the entries of a pair and compares them in full.
     pub(crate) fn load(
         &self,
@@ -180,6 +209,25 @@ pub(crate) fn duplicate_pairs(
     limit: usize,
 ) -> Result<DuplicatePairs, EngineError> {
     let scan = scan_duplicates(engine)?;
+    list_pairs(engine, &scan, limit)
+}
+
+/// Returns at most `limit` such pairs in which each entry stands once: ten entries that state the
+/// same are five questions to a person, not forty-five.
+pub(crate) fn separate_duplicate_pairs(
+    engine: &mut Engine,
+    limit: usize,
+) -> Result<DuplicatePairs, EngineError> {
+    let mut scan = scan_duplicates(engine)?;
+    scan.keep_separate_pairs();
+    list_pairs(engine, &scan, limit)
+}
+
+fn list_pairs(
+    engine: &Engine,
+    scan: &DuplicateScan,
+    limit: usize,
+) -> Result<DuplicatePairs, EngineError> {
     let listed = scan.pairs.iter().take(limit);
     let pairs = listed.map(|it| scan.load(engine, it));
     Ok(DuplicatePairs {
@@ -280,7 +328,7 @@ pub(crate) fn merge_identical(
         } else {
             (first.id, second.id)
         };
-        match engine.merge(stays, &[goes], MergeWording::Longer, by) {
+        match merge_in_maintenance(engine, stays, goes, by) {
             Ok(_) => merged.push(pair),
             // For example a quarantined entry: it stays unchanged.
             Err(EngineError::Refused(_)) => {}
@@ -290,7 +338,8 @@ pub(crate) fn merge_identical(
     Ok(merged)
 }
 
-/// Merges `sources` into `target`, whose statement becomes `wording`.
+/// Merges `sources` into `target`, whose statement becomes `wording`. Refuses others than people
+/// where a person wrote or verified one of them.
 pub(crate) fn merge(
     engine: &mut Engine,
     target: EntryId,
@@ -298,18 +347,57 @@ pub(crate) fn merge(
     wording: MergeWording,
     by: &Actor,
 ) -> Result<Entry, EngineError> {
+    let may_take = decide::ensure_may_change;
+    record_merge(engine, target, sources, wording, by, may_take)
+}
+
+/// Merges a duplicate as a maintenance service that a person allowed. The statement stays in use,
+/// so a program may do it also with what a person wrote.
+pub(crate) fn merge_in_maintenance(
+    engine: &mut Engine,
+    target: EntryId,
+    source: EntryId,
+    by: &Actor,
+) -> Result<Entry, EngineError> {
+    let wording = MergeWording::Longer;
+    record_merge(engine, target, &[source], wording, by, |_, _| Ok(()))
+}
+
+fn record_merge(
+    engine: &mut Engine,
+    target: EntryId,
+    sources: &[EntryId],
+    wording: MergeWording,
+    by: &Actor,
+    may_take: impl Fn(&Entry, &Actor) -> Result<(), Refusal>,
+) -> Result<Entry, EngineError> {
     sync::sync_before_writing(engine)?;
     let loaded = sources.iter().map(|id| engine.entry(*id));
     let sources = loaded.collect::<Result<Vec<_>, _>>()?;
     let target_now = engine.entry(target)?;
     let merge = decide::merge(&target_now, &sources, wording)?;
+    for source in &sources {
+        may_take(source, by)?;
+    }
     let draft = decide::attribute_change(merge, &target_now, by)?;
     engine.record(vec![draft], by)?;
     files::render_due(engine)?;
     engine.entry(target)
 }
 
-/// Supersedes `old` with `new`, and links back to it.
+/// Returns the entry named `name` if `by` may supersede it, so that no entry is added in vain.
+pub(crate) fn find_supersedable(
+    engine: &Engine,
+    name: &str,
+    by: &Actor,
+) -> Result<EntryId, EngineError> {
+    let old = engine.find(name)?;
+    decide::ensure_may_change(&old, by)?;
+    Ok(old.id)
+}
+
+/// Supersedes `old` with `new`, and links back to it. Refuses others than people where a person
+/// wrote or verified the old one.
 pub(crate) fn supersede(
     engine: &mut Engine,
     old: EntryId,
@@ -318,7 +406,8 @@ pub(crate) fn supersede(
 ) -> Result<Entry, EngineError> {
     sync::sync_before_writing(engine)?;
     let (older, newer) = (engine.entry(old)?, engine.entry(new)?);
-    let mut drafts = vec![decide::supersede(&older, &newer)?];
+    let draft = decide::supersede(&older, &newer)?;
+    let mut drafts = vec![decide::attribute_change(draft, &older, by)?];
     // The link is optional: it may already exist.
     drafts.extend(decide::link(&newer, &older, Relation::Supersedes).ok());
     engine.record(drafts, by)?;
@@ -363,4 +452,29 @@ pub(crate) fn merge_rank(entry: &Entry) -> MergeRank {
     };
     let origin = entry.created.as_ref().map(|it| it.origin);
     (status, origin == Some(Origin::Human))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_entry_stands_in_one_of_the_separate_pairs() {
+        let ids = ["L-7k2f5qm1", "L-7k2f5qm2", "L-7k2f5qm3", "L-7k2f5qm4"];
+        let [a, b, c, d] = ids.map(|it| it.parse().expect("an id"));
+        let pair = |first: EntryId, second: EntryId| ScannedPair {
+            first,
+            second,
+            cosine: None,
+            score: 1.0,
+            is_sure: false,
+        };
+        let mut scan = DuplicateScan {
+            pairs: vec![pair(a, b), pair(a, c), pair(b, d), pair(c, d)],
+            model: None,
+        };
+        scan.keep_separate_pairs();
+        let kept: Vec<_> = scan.pairs.iter().map(|it| (it.first, it.second)).collect();
+        assert_eq!(kept, [(a, b), (c, d)]);
+    }
 }

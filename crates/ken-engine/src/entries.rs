@@ -1,5 +1,6 @@
 //! Operations on entries: add, edit, cite, confirm, retract, restore, archive, link.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use ken_core::decide::retracted_claims::RetractedClaims;
@@ -59,7 +60,7 @@ pub(crate) fn add_many(
     let mut context = None;
     for mut proposal in proposals {
         validity::anchoring::fingerprint_content(engine, &mut proposal.content, &mut context)?;
-        stones.check(&proposal, by)?;
+        stones.check(&proposal.content.statement, proposal.overrides, by)?;
         let (event, entry) = fresh_entry_id(engine, &proposal)?;
         drafts.push((Some(event), decide::propose(event, proposal)?));
         ids.push(entry);
@@ -94,7 +95,7 @@ pub(crate) fn prepare_proposal(
 ) -> Result<(EventId, EntryId), EngineError> {
     let stones = load_retracted_claims(engine)?;
     validity::anchoring::fingerprint_content(engine, &mut proposal.content, &mut None)?;
-    stones.check(proposal, by)?;
+    stones.check(&proposal.content.statement, proposal.overrides, by)?;
     fresh_entry_id(engine, proposal)
 }
 
@@ -117,6 +118,10 @@ pub(crate) fn edit(
     by: &Actor,
 ) -> Result<Entry, EngineError> {
     validity::anchoring::fingerprint_changes(engine, &mut changes)?;
+    // A person may take up a claim again that was retracted.
+    if let Some(statement) = changes.statement.as_ref().filter(|_| !by.is_human()) {
+        load_retracted_claims(engine)?.check(statement, None, by)?;
+    }
     apply_decision(engine, id, by, |entry, by| {
         let draft = decide::edit(entry, changes, None, Channel::Command, reason)?;
         decide::attribute_change(draft, entry, by)
@@ -165,7 +170,22 @@ pub(crate) fn set_status(
     by: &Actor,
 ) -> Result<Entry, EngineError> {
     apply_decision(engine, id, by, |entry, by| {
-        decide::set_status(entry, to, by, reason)
+        let draft = decide::set_status(entry, to, by, reason)?;
+        decide::ensure_may_change(entry, by)?;
+        Ok(draft)
+    })
+}
+
+/// Marks an entry as stale as a maintenance service that a person allowed, also one that a person
+/// wrote.
+pub(crate) fn mark_stale_in_maintenance(
+    engine: &mut Engine,
+    id: EntryId,
+    reason: Note,
+    by: &Actor,
+) -> Result<Entry, EngineError> {
+    apply_decision(engine, id, by, |entry, by| {
+        decide::set_status(entry, EntryStatus::Stale, by, Some(reason))
     })
 }
 
@@ -177,7 +197,8 @@ pub(crate) fn retract(
     note: Option<Note>,
     by: &Actor,
 ) -> Result<Entry, EngineError> {
-    apply_decision(engine, id, by, |entry, _| {
+    apply_decision(engine, id, by, |entry, by| {
+        decide::ensure_may_change(entry, by)?;
         decide::retract(entry, reason, Channel::Command, note)
     })
 }
@@ -193,6 +214,7 @@ pub(crate) fn restore(
     let history = engine.history(id)?;
     let history: Vec<Event> = history.into_iter().map(|it| it.event).collect();
     let draft = decide::restore(&engine.entry(id)?, &history, reason)?;
+    decide::ensure_may_restore(&draft, &history, by)?;
     engine.record(vec![draft], by)?;
     files::render_due(engine)?;
     engine.entry(id)
@@ -200,12 +222,13 @@ pub(crate) fn restore(
 
 /// Archives one entry.
 pub(crate) fn archive(engine: &mut Engine, id: EntryId, by: &Actor) -> Result<Entry, EngineError> {
-    apply_decision(engine, id, by, |entry, _| {
+    apply_decision(engine, id, by, |entry, by| {
+        decide::ensure_may_change(entry, by)?;
         decide::archive(entry, ArchiveReason::Manual)
     })
 }
 
-/// Archives every entry not confirmed for more than `days`; returns their ids.
+/// Archives every descriptive entry not confirmed for more than `days`; returns their ids.
 pub(crate) fn archive_older_than(
     engine: &mut Engine,
     days: u32,
@@ -214,7 +237,8 @@ pub(crate) fn archive_older_than(
     let today = engine.now().date();
     let is_old = |entry: &Entry| {
         let last = entry.confirmation.last;
-        last.is_some_and(|last| today.days_since(last) > days)
+        // A decision does not end because nobody mentioned it.
+        !entry.is_prescriptive() && last.is_some_and(|last| today.days_since(last) > days)
     };
     archive_matching(engine, is_old, ArchiveReason::Age, by)
 }
@@ -231,6 +255,15 @@ pub(crate) fn archive_thread(
         own == Some(thread) && entry.scope.value == EntryScope::Thread
     };
     archive_matching(engine, in_thread, ArchiveReason::Thread, by)
+}
+
+/// Archives entries in one go; those that are out of use already stay as they are.
+pub(crate) fn archive_entries(
+    engine: &mut Engine,
+    ids: &BTreeSet<EntryId>,
+    by: &Actor,
+) -> Result<(), EngineError> {
+    archive_matching(engine, |it| ids.contains(&it.id), ArchiveReason::Manual, by).map(drop)
 }
 
 fn archive_matching(
@@ -330,7 +363,7 @@ pub(crate) fn ids_for_proposal(
     proposal: &Proposal,
     by: &Actor,
 ) -> Result<(EventId, EntryId), EngineError> {
-    load_retracted_claims(engine)?.check(proposal, by)?;
+    load_retracted_claims(engine)?.check(&proposal.content.statement, proposal.overrides, by)?;
     fresh_entry_id(engine, proposal)
 }
 

@@ -10,6 +10,7 @@ use ken_index::RefreshError;
 use ken_ledger::DiskError;
 use ken_ledger::git::GitError;
 
+use crate::federation::FederationError;
 use crate::llm::LlmError;
 use crate::model::ModelError;
 use crate::promotion::SignatureError;
@@ -65,6 +66,8 @@ pub enum EngineError {
     Judge(#[from] LlmError),
     #[error(transparent)]
     Remote(#[from] RemoteError),
+    #[error(transparent)]
+    Federation(#[from] FederationError),
     #[error(transparent)]
     Disk(#[from] DiskError),
     #[error(transparent)]
@@ -188,6 +191,8 @@ impl EngineError {
             // All other remote errors are about the user's configuration of remotes and tokens.
             Self::Remote(RemoteError::Hub { .. }) => ErrorKind::Internal,
             Self::Remote(_) => ErrorKind::User,
+            Self::Federation(error) if error.is_refusal() => ErrorKind::Refused,
+            Self::Federation(_) => ErrorKind::User,
             Self::Read(ken_ledger::ReadError::Segment(_)) | Self::Damaged { .. } => {
                 ErrorKind::Damaged
             }
@@ -227,6 +232,7 @@ impl EngineError {
             Self::Model(error) => error.hint(),
             Self::Judge(error) => error.hint().map(ToOwned::to_owned),
             Self::Remote(error) => error.hint(),
+            Self::Federation(error) => error.hint(),
             Self::UnsupportedByCode { nearest, .. } if !nearest.is_empty() => {
                 Some(format!("did you mean `{}`?", nearest.join("`, `")))
             }

@@ -213,6 +213,18 @@ pub(crate) fn write_atomically(dir: &dyn Dir, path: &str, bytes: &[u8]) -> io::R
     }
 }
 
+/// Appends bytes to a file until it has `max` bytes; later ones are dropped.
+pub(crate) fn append_bounded(dir: &dyn Dir, path: &str, bytes: &[u8], max: u64) -> io::Result<()> {
+    match dir.stat(path)? {
+        Some(stat) if stat.len >= max => Ok(()),
+        Some(_) => dir.append(path, bytes),
+        None => {
+            dir.create_dirs(path.rsplit_once('/').map_or("", |(parent, _)| parent))?;
+            dir.create_new(path, bytes)
+        }
+    }
+}
+
 /// Renders the files of changed entries; returns the number of written files.
 pub(crate) fn render_due(engine: &mut Engine) -> Result<usize, EngineError> {
     let dir = Arc::clone(&engine.ken);

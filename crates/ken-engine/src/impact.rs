@@ -3,15 +3,17 @@
 use ken_core::ledger::entry::{Entry, ExposureCount};
 use ken_core::ledger::event::{Feedback, FeedbackGiven};
 use ken_core::ledger::store::{DerivedStore as _, EntryFilter, LifecycleFilter};
-use ken_core::trust::facts::{BetaPosterior, Validity};
+use ken_core::trust::facts::{BetaPosterior, EntryFacts, Validity};
 use ken_core::trust::impact::{ImpactEstimate, measure_impacts};
+use ken_core::trust::outcome::effect::measure_effects;
 use ken_core::trust::review::ReviewPolicy;
 
 use crate::engine::Engine;
 use crate::error::EngineError;
-use crate::validity;
+use crate::{runs, validity};
 
 pub use ken_core::trust::impact::ImpactReport;
+pub use ken_core::trust::outcome::effect::{EffectReport, EffectVerdict, ObservedEffect};
 
 /// Confidence of an entry and the data it is based on.
 #[derive(Clone, Debug, PartialEq)]
@@ -59,6 +61,24 @@ pub(crate) fn explain_confidence(
         policy: engine.review_policy()?,
         impact: entry.tallies.impact(),
     })
+}
+
+/// Returns the facts of entries in their order, with a quick check against the code.
+pub(crate) fn entry_facts(
+    engine: &mut Engine,
+    entries: &[Entry],
+) -> Result<Vec<EntryFacts>, EngineError> {
+    let checked = validity::anchoring::validity_of(engine, entries)?;
+    let now = engine.now();
+    let facts = entries
+        .iter()
+        .map(|entry| EntryFacts::from_entry(entry, checked.get(&entry.id).copied(), now));
+    Ok(facts.collect())
+}
+
+/// Returns the effects of all entries on what programs observed of runs.
+pub(crate) fn effect_report(engine: &Engine) -> Result<EffectReport, EngineError> {
+    Ok(measure_effects(&runs::observed_runs(engine)?))
 }
 
 /// Returns the impact of all entries, including archived ones.

@@ -12,10 +12,13 @@
 //!
 //! - [`engine`]: ledger and index; [`entries`]: operations on entries; [`undo`]: their
 //!   reversal; [`lookup`]: reading them
-//! - [`search`], [`briefing`]: retrieval; [`model`]: the embedding model; [`llm`]: the LLM
+//! - [`forage`]: passages of documentation on this machine and of allowed hosts
+//! - [`search`], [`briefing`]: retrieval; [`conversations`]: what nobody recorded;
+//!   [`model`]: the embedding model; [`llm`]: the LLM
 //! - [`validity`], [`verify`]: checks against the code
-//! - [`runs`]: exposures and outcomes; [`hooks`]: agent hooks
-//! - [`sync`]: edits of entry files; [`remote`]: push and pull
+//! - [`runs`]: exposures and outcomes; [`hooks`]: agent hooks; [`live`]: changes to watch for
+//! - [`sync`]: edits of entry files; [`remote`]: push and pull; [`federation`]: publications and
+//!   peers
 //! - [`ledger_maintenance`]: packing, redaction, recovery
 //! - [`init`]: `ken init` and `ken self uninstall`; [`root_files`]: files of other tools
 
@@ -25,6 +28,7 @@ mod citations;
 pub mod co_occurrence;
 mod config;
 pub mod contradictions;
+pub mod conversations;
 mod deleted_segments;
 pub mod distill;
 pub mod drift;
@@ -33,7 +37,9 @@ pub mod engine;
 pub mod entries;
 pub mod error;
 pub mod export;
+pub mod federation;
 mod files;
+pub mod forage;
 pub mod friction;
 mod gates;
 mod git;
@@ -44,6 +50,7 @@ pub mod impact;
 pub mod import;
 pub mod init;
 pub mod ledger_maintenance;
+pub mod live;
 pub mod llm;
 pub mod lookup;
 pub mod maintenance;
@@ -67,5 +74,6 @@ pub mod view;
 
 pub use engine::Engine;
 pub use error::{EngineError, ErrorKind};
+pub use ken_anchor::{HighlightedText, TokenClass, highlight};
 pub use ken_ledger::{GitEnv, SegmentName, check, recover, replace};
 pub use runtime::Runtime;

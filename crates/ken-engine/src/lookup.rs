@@ -3,6 +3,8 @@
 use ken_core::json::EntityRelationship;
 use ken_core::ledger::entry::Entry;
 use ken_core::ledger::event::RecordedEvent;
+use ken_core::ledger::fold::fold_entry;
+use ken_core::ledger::page::{EntryPage, FacetCounts, PageFilter, PageQuery};
 use ken_core::ledger::state::LedgerState;
 use ken_core::ledger::store::{DerivedStore as _, EntryFilter};
 use ken_core::values::id::{EntryId, EventId};
@@ -37,6 +39,32 @@ pub(crate) fn entry(engine: &Engine, id: EntryId) -> Result<Entry, EngineError> 
 /// Returns the entries that match, newest first.
 pub(crate) fn list(engine: &Engine, filter: &EntryFilter) -> Result<Vec<Entry>, EngineError> {
     Ok(engine.index.list(filter)?)
+}
+
+/// Returns one page of entries.
+pub(crate) fn entry_page(engine: &mut Engine, query: &PageQuery) -> Result<EntryPage, EngineError> {
+    Ok(engine.index.page(query)?)
+}
+
+/// Counts the entries of a list by facet.
+pub(crate) fn facet_counts(
+    engine: &Engine,
+    filter: &PageFilter,
+) -> Result<FacetCounts, EngineError> {
+    Ok(engine.index.facet_counts(filter)?)
+}
+
+/// Returns an entry as it was after one of its events: the fold of its events up to that one, in
+/// canonical order.
+pub(crate) fn entry_at(engine: &Engine, id: EntryId, event: EventId) -> Result<Entry, EngineError> {
+    let events = engine.history(id)?;
+    let last = events.iter().find(|it| it.event.id == event);
+    let last = last
+        .map(|it| it.event.order())
+        .ok_or_else(|| EngineError::Usage(format!("{id} has no event {event}")))?;
+    let past = events.iter().map(|it| &it.event);
+    let past = past.filter(|it| it.order() <= last);
+    fold_entry(id, past).ok_or_else(|| EngineError::NotFound(id.to_string()))
 }
 
 /// Returns the relationships that start or end at `entry`; none if it is not an entity.

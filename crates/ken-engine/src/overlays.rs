@@ -23,7 +23,7 @@ use crate::error::EngineError;
 use crate::{entries, sync};
 
 /// File with one event per line.
-const OVERLAYS_FILE: &str = ".local/overlays.jsonl";
+pub(crate) const OVERLAYS_FILE: &str = ".local/overlays.jsonl";
 
 /// Loads the overlays of this clone.
 pub(crate) fn load(ken: &RealDir) -> Result<LocalOverlays, EngineError> {

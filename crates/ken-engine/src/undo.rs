@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
-use ken_core::decide::{self, EntryHistory, Refusal, UndoDrafts, is_automatic};
+use ken_core::decide::{self, Draft, EntryHistory, Refusal, UndoDrafts, is_automatic};
 use ken_core::ledger::event::{Event, EventSubject, RecordedEvent};
 use ken_core::ledger::step::{Step, StepHistory, StepRole, step_of};
 use ken_core::values::actor::Actor;
@@ -14,7 +14,11 @@ use ken_core::values::id::{EntryId, EventId};
 
 use crate::engine::Engine;
 use crate::error::EngineError;
+use crate::guard::sources::record_quarantined;
 use crate::{entries, files, sync};
+
+/// The reason of a quarantine that an undo restored.
+const RELEASE_UNDONE: &str = "its release was undone";
 
 /// A step that was undone or redone.
 #[derive(Clone, Debug)]
@@ -157,8 +161,15 @@ fn reverse(
         let events = engine.history(id)?.into_iter().map(|it| it.event).collect();
         known.insert(id, EntryHistory { entry, events });
     }
-    let UndoDrafts { drafts, kept } = decide::undo(&events, &known)?;
-    let subjects = drafts.iter().flat_map(|draft| &draft.about);
+    let UndoDrafts {
+        drafts,
+        quarantined,
+        kept,
+    } = decide::undo(&events, &known)?;
+    let subjects = drafts
+        .iter()
+        .chain(&quarantined)
+        .flat_map(|draft| &draft.about);
     let mut entries: Vec<EntryId> = Vec::new();
     let mut seen = BTreeSet::new();
     for subject in subjects {
@@ -170,13 +181,16 @@ fn reverse(
     }
     // One step, so that the next undo or redo finds all of it.
     engine.start_step();
-    let marked = drafts.into_iter().map(|mut draft| {
+    let mark = |mut draft: Draft| {
         draft.about.extend(role.subject());
-        (None, draft)
-    });
+        draft
+    };
+    let marked = drafts.into_iter().map(|draft| (None, mark(draft)));
     for batch in entries::batches(marked.collect()) {
         engine.record_with_ids(batch, by)?;
     }
+    let quarantined = quarantined.into_iter().map(mark).collect();
+    record_quarantined(engine, quarantined, RELEASE_UNDONE, by)?;
     files::render_due(engine)?;
     Ok(UndoneStep {
         id: step.id,

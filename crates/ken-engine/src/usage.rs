@@ -34,6 +34,8 @@ pub enum UsageSurface {
     Cli,
     Mcp,
     Hook,
+    /// The web pages of `ken ui`.
+    Ui,
 }
 
 /// Kind of query.
@@ -86,7 +88,7 @@ pub struct UsageDay {
 
 impl UsageSurface {
     /// Every interface.
-    pub const ALL: [Self; 3] = [Self::Cli, Self::Mcp, Self::Hook];
+    pub const ALL: [Self; 4] = [Self::Cli, Self::Mcp, Self::Hook, Self::Ui];
 
     /// Returns the name used in the files.
     pub fn name(self) -> &'static str {
@@ -94,6 +96,7 @@ impl UsageSurface {
             Self::Cli => "cli",
             Self::Mcp => "mcp",
             Self::Hook => "hook",
+            Self::Ui => "ui",
         }
     }
 }

@@ -95,6 +95,17 @@ impl GuardPolicy {
         self.key.as_ref()
     }
 
+    /// Returns a token that changes with the rules and the known secrets: text redacted under
+    /// another token must be redacted again.
+    pub fn redaction_token(&self) -> String {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(crate::RULE_SET.as_bytes());
+        for print in &self.known {
+            hasher.update(print.as_str().as_bytes());
+        }
+        hasher.finalize().to_hex()[..FINGERPRINT_BYTES * 2].to_owned()
+    }
+
     /// Returns whether the user lists no names and no known secrets.
     pub(crate) fn is_empty(&self) -> bool {
         self.names.is_none() && self.known.is_empty()

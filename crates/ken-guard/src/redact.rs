@@ -33,6 +33,9 @@ pub struct RedactedText {
     pub text: String,
     /// Kind and, if the policy has a key, fingerprint of each replaced secret.
     pub replaced: Vec<(&'static str, Option<SecretFingerprint>)>,
+    /// True if the text has instructions to a model or advice to send data away, for which a write
+    /// is quarantined.
+    pub is_quarantined: bool,
 }
 
 /// Replaces every secret with `[REDACTED:type]`; the result contains no secret the guard can find.
@@ -44,9 +47,14 @@ pub fn redact(policy: &GuardPolicy, text: &str, mode: TextMode) -> RedactedText 
     let mut redacted = RedactedText {
         text: text.to_owned(),
         replaced: Vec::new(),
+        is_quarantined: false,
     };
     for _ in 0..PASSES_MAX {
-        let hits = find_replaceable(policy, &redacted.text, mode);
+        let mut hits = scan::scan_text(policy, &redacted.text, mode);
+        // Hidden characters quarantine a write too, but here they are removed.
+        let advises = |hit: &RuleHit| hit.axis.is_quarantined() && hit.axis != ScanAxis::Hidden;
+        redacted.is_quarantined = hits.iter().any(advises);
+        hits.retain(is_replaceable);
         if hits.is_empty() {
             return redacted;
         }
@@ -73,10 +81,12 @@ pub fn redact(policy: &GuardPolicy, text: &str, mode: TextMode) -> RedactedText 
 /// Returns the hits to replace: secrets, hidden characters and unscanned text.
 fn find_replaceable(policy: &GuardPolicy, text: &str, mode: TextMode) -> Vec<RuleHit> {
     let mut hits = scan::scan_text(policy, text, mode);
-    hits.retain(|hit| {
-        hit.axis.is_secret() || matches!(hit.axis, ScanAxis::Hidden | ScanAxis::Unscanned)
-    });
+    hits.retain(is_replaceable);
     hits
+}
+
+fn is_replaceable(hit: &RuleHit) -> bool {
+    hit.axis.is_secret() || matches!(hit.axis, ScanAxis::Hidden | ScanAxis::Unscanned)
 }
 
 /// Returns whether to fingerprint a secret: an ordinary word also occurs for other reasons.

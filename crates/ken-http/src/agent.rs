@@ -28,13 +28,14 @@ pub fn build_agent(
             Proxy::try_from_env()
         });
     if reach.is_encrypted {
-        config = config.tls_config(tls_config()?);
+        config = config.tls_config(system_tls()?);
     }
     Ok(config.build().into())
 }
 
-/// Uses the system's certificate authorities, so that a company's own authority works.
-fn tls_config() -> Result<TlsConfig, EndpointError> {
+/// Returns a TLS configuration with the system's certificate authorities, so that a company's own
+/// authority works.
+pub fn system_tls() -> Result<TlsConfig, EndpointError> {
     let roots = rustls_native_certs::load_native_certs().certs;
     if roots.is_empty() {
         return Err(EndpointError::NoRoots);

@@ -12,7 +12,7 @@ mod client;
 mod download;
 mod origin;
 
-pub use agent::{build_agent, describe_error, is_host_not_found};
+pub use agent::{build_agent, describe_error, is_host_not_found, system_tls};
 pub use client::{CallError, CallLimits, CallTarget, EndpointClient, KeyStyle};
 pub use download::{DownloadError, FileHost};
 pub use origin::{EndpointError, EndpointOrigin, PlaintextScope};

@@ -84,6 +84,11 @@ pub(crate) fn random_u128() -> u128 {
     u128::from_be_bytes(bytes)
 }
 
+/// Returns 256 random bits as 64 hexadecimal digits.
+pub(crate) fn random_hex_256() -> String {
+    format!("{:032x}{:032x}", random_u128(), random_u128())
+}
+
 /// Returns the system time, for code without a [`HubClock`].
 pub(crate) fn system_now() -> Timestamp {
     let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);

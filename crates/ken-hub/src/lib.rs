@@ -14,17 +14,21 @@
 //! 5. [`store`]: the event log, its projections, search and rebuild.
 //! 6. [`identity`]: authentication of callers.
 //! 7. [`service`]: the use cases, one function per operation.
-//! 8. [`api`]: the REST API under `/v1`, its OpenAPI document and its error responses.
-//! 9. `mcp`: the Model Context Protocol endpoint, with the authentication and errors of [`api`].
-//! 10. [`server`]: the server process: listeners, middleware, graceful shutdown.
-//! 11. [`administration`]: operator commands that run directly on the database.
+//! 8. [`exports`]: delivery of the audit log to files, syslog and webhooks.
+//! 9. [`api`]: the REST API under `/v1`, its OpenAPI document and its error responses.
+//! 10. `mcp`: the Model Context Protocol endpoint, with the authentication and errors of [`api`].
+//! 11. [`ui`]: web pages for people, with the sign-in of [`identity`] and the rules of [`api`].
+//! 12. [`server`]: the server process: listeners, middleware, graceful shutdown.
+//! 13. [`administration`], [`backup`]: operator commands that run directly on the database.
 
 pub mod administration;
 pub mod api;
+pub mod backup;
 pub mod blocking;
 pub mod clock;
 pub mod config;
 pub mod database;
+pub mod exports;
 pub mod identity;
 pub mod ids;
 pub mod limits;
@@ -34,3 +38,4 @@ pub mod operator_log;
 pub mod server;
 pub mod service;
 pub mod store;
+pub mod ui;

@@ -5,6 +5,8 @@
 //! behind a load balancer, an organization can send three times as many requests.
 
 use std::collections::HashMap;
+use std::hash::Hash;
+use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -27,6 +29,9 @@ pub const PERMIT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Bytes of a body, after decompression, that count as one request against the rate.
 pub const BYTES_PER_REQUEST: usize = 64 << 10;
+
+/// Bits of an IPv6 address that identify a client's network.
+const IPV6_NETWORK_BITS: u32 = 64;
 
 /// Share of an organization's limit that one token may use, as numerator and denominator.
 const TOKEN_SHARE: (usize, usize) = (3, 4);
@@ -134,6 +139,9 @@ pub struct HubLimits {
     pub body_bytes_per_second: u32,
     /// Request rate per organization.
     pub rate: RateLimit,
+    /// Rate per client address of requests without a caller that write a row or reach the identity
+    /// provider: sign-ins, and devices that ask for a token.
+    pub anonymous_rate: RateLimit,
     /// Open event streams.
     pub streams: usize,
     /// Lifetime of an event stream, read or not.
@@ -194,6 +202,11 @@ impl Default for HubLimits {
                 per_second: 200.0,
                 burst: 1_000.0,
             },
+            // A whole office may share one address and sign in at the same hour.
+            anonymous_rate: RateLimit {
+                per_second: 2.0,
+                burst: 50.0,
+            },
             streams: 256,
             stream_lifetime: Duration::from_secs(300),
             streams_per_organization: 32,
@@ -229,6 +242,8 @@ pub struct LoadLimiter {
     /// One permit per body that is parsed off the runtime threads at the same time.
     parsers: Arc<Semaphore>,
     buckets: Mutex<HashMap<LimitScope, TokenBucket>>,
+    /// Requests without a caller, by the client's address.
+    anonymous: Mutex<HashMap<Option<IpAddr>, TokenBucket>>,
     open_streams: Mutex<HashMap<LimitScope, usize>>,
     permits: Mutex<HashMap<(LimitScope, RequestStage), Arc<Semaphore>>>,
     rates: Mutex<HashMap<OrganizationId, (RateLimit, Instant)>>,
@@ -272,6 +287,7 @@ impl LoadLimiter {
             streams: Arc::new(Semaphore::new(limits.streams)),
             parsers: Arc::new(Semaphore::new((processors / 2).max(1))),
             buckets: Mutex::default(),
+            anonymous: Mutex::default(),
             open_streams: Mutex::default(),
             permits: Mutex::default(),
             rates: Mutex::default(),
@@ -343,14 +359,15 @@ impl LoadLimiter {
     ) -> T {
         let now = self.started_at.elapsed();
         let mut buckets = lock(&self.buckets);
-        if buckets.len() >= BUCKETS_MAX && !buckets.contains_key(&scope) {
-            // A full bucket is equal to a new one, so dropping it forgets nothing.
-            buckets.retain(|_, bucket| !bucket.is_full(rate, now));
-        }
-        let bucket = buckets
-            .entry(scope)
-            .or_insert_with(|| TokenBucket::new(rate));
-        change(bucket)
+        change(bucket_of(&mut buckets, scope, rate, now))
+    }
+
+    /// Counts a request without a caller against the rate of its client; returns the time to wait
+    /// if it is exceeded.
+    pub fn consume_anonymous_rate(&self, address: Option<IpAddr>) -> Result<(), Duration> {
+        let (rate, now) = (self.limits.anonymous_rate, self.started_at.elapsed());
+        let client = address.map(client_network);
+        bucket_of(&mut lock(&self.anonymous), client, rate, now).take(rate, now)
     }
 
     /// Returns an organization's rate if it is cached.
@@ -460,6 +477,33 @@ impl Drop for StreamPermit {
     }
 }
 
+/// Returns the bucket of `key`, which is full if there was none.
+fn bucket_of<K: Eq + Hash>(
+    buckets: &mut HashMap<K, TokenBucket>,
+    key: K,
+    rate: RateLimit,
+    now: Duration,
+) -> &mut TokenBucket {
+    if buckets.len() >= BUCKETS_MAX && !buckets.contains_key(&key) {
+        // A full bucket is equal to a new one, so dropping it forgets nothing.
+        buckets.retain(|_, bucket| !bucket.is_full(rate, now));
+    }
+    let bucket = buckets.entry(key);
+    bucket.or_insert_with(|| TokenBucket::new(rate))
+}
+
+/// Returns the address that a client is counted under.
+pub(crate) fn client_network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V4(address) => address.into(),
+        // Any client has a whole network to choose addresses from.
+        IpAddr::V6(address) => {
+            let network = address.to_bits() & !(u128::MAX >> IPV6_NETWORK_BITS);
+            Ipv6Addr::from_bits(network).into()
+        }
+    }
+}
+
 /// Locks a mutex and ignores poison: no critical section here leaves a value half-updated.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -513,6 +557,33 @@ mod tests {
         for _ in 0..2 {
             assert!(load.consume_rate(caller(1, 2)).is_ok());
         }
+    }
+
+    #[test]
+    fn one_client_is_one_address_or_one_network() {
+        for (address, client) in [
+            ("192.0.2.7", "192.0.2.7"),
+            ("::ffff:192.0.2.7", "192.0.2.7"),
+            ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::"),
+        ] {
+            let address: IpAddr = address.parse().expect("an address");
+            assert_eq!(client_network(address).to_string(), client);
+        }
+    }
+
+    #[test]
+    fn one_address_does_not_use_up_the_rate_of_another() {
+        let load = limiter(HubLimits {
+            anonymous_rate: RateLimit {
+                per_second: 0.001,
+                burst: 1.0,
+            },
+            ..HubLimits::default()
+        });
+        let address = |text: &str| text.parse().ok();
+        assert!(load.consume_anonymous_rate(address("192.0.2.1")).is_ok());
+        assert!(load.consume_anonymous_rate(address("192.0.2.1")).is_err());
+        assert!(load.consume_anonymous_rate(address("192.0.2.2")).is_ok());
     }
 
     #[test]

@@ -41,6 +41,7 @@ struct OperationMetrics {
     key_failures: IntCounter,
     memory: IntGauge,
     files: IntGauge,
+    exported: IntCounterVec,
 }
 
 /// What is counted elsewhere and read when metrics are scraped.
@@ -128,6 +129,18 @@ impl HubMetrics {
     /// Counts a refused or failed request by the kind of its problem.
     pub fn record_refusal(&self, problem: &'static str) {
         self.operations.refusals.with_label_values(&[problem]).inc();
+    }
+
+    /// Counts audit records by the outcome of their delivery.
+    pub fn add_exported(&self, delivered: u64, failed: u64, dead_letters: u64) {
+        for (outcome, count) in [
+            ("delivered", delivered),
+            ("failed", failed),
+            ("dead_letter", dead_letters),
+        ] {
+            let exported = &self.operations.exported;
+            exported.with_label_values(&[outcome]).inc_by(count);
+        }
     }
 
     /// Sets the numbers of quarantined events and open runs.
@@ -229,7 +242,9 @@ impl OperationMetrics {
         let memory = IntGauge::with_opts(memory).expect(valid);
         let files = opts("open_files", "Open file descriptors of the process.");
         let files = IntGauge::with_opts(files).expect(valid);
-        let all: [Box<dyn prometheus::core::Collector>; 8] = [
+        let exported = exported_records();
+        let all: [Box<dyn prometheus::core::Collector>; 9] = [
+            Box::new(exported.clone()),
             Box::new(build),
             Box::new(refusals.clone()),
             Box::new(acquired.clone()),
@@ -250,6 +265,7 @@ impl OperationMetrics {
             key_failures,
             memory,
             files,
+            exported,
         }
     }
 
@@ -266,6 +282,14 @@ impl OperationMetrics {
         self.memory.set(memory.unwrap_or_default());
         self.files.set(files.unwrap_or_default());
     }
+}
+
+fn exported_records() -> IntCounterVec {
+    let opts = opts(
+        "exported_records_total",
+        "Audit records delivered by exports, failed attempts and dead letters.",
+    );
+    IntCounterVec::new(opts, &["outcome"]).expect(VALID)
 }
 
 fn opts(name: &str, help: &str) -> Opts {

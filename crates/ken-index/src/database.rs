@@ -10,8 +10,8 @@ use rusqlite::{Connection, OpenFlags};
 use crate::error::IndexError;
 use crate::refresh::RebuildReason;
 
-/// Schema version stored in `PRAGMA user_version`; a database with any other version is recreated.
-pub(crate) const SCHEMA_VERSION: i64 = 11;
+/// Version of [`KNOWLEDGE`].
+pub(crate) const SCHEMA_VERSION: i64 = 15;
 
 /// Lock timeout. A rebuild of a large ledger in another process takes seconds.
 const BUSY_TIMEOUT_MS: u64 = 60_000;
@@ -51,6 +51,15 @@ CREATE TABLE entries (
     archived INTEGER,
     retracted INTEGER,
     tombstone INTEGER,
+    quarantined INTEGER,
+    author TEXT,
+    origin TEXT,
+    confirmed INTEGER,
+    shown INTEGER,
+    silent INTEGER,
+    trust INTEGER,
+    trust_day INTEGER,
+    fades INTEGER,
     json TEXT NOT NULL
 );
 CREATE TABLE tags (entry INTEGER, tag TEXT, PRIMARY KEY (entry, tag)) WITHOUT ROWID;
@@ -104,17 +113,27 @@ CREATE UNIQUE INDEX events_id ON events (id);
 CREATE INDEX events_at ON events (at);
 CREATE INDEX events_loose ON events (key) WHERE loose <> 0;
 CREATE INDEX events_mixed ON events (id) WHERE mixed = 1;
+CREATE INDEX events_run ON events (at, id) WHERE instr(line, '\"type\":\"run.') > 0;
+CREATE INDEX events_handoff ON events (at) WHERE instr(line, '\"type\":\"handoff.') > 0;
 CREATE UNIQUE INDEX entries_id ON entries (id);
 CREATE INDEX entries_alias ON entries (alias) WHERE alias IS NOT NULL;
-CREATE INDEX entries_procedural ON entries (created, id) WHERE memory = 'procedural';
+CREATE INDEX entries_procedural ON entries (worded, live, created, id) WHERE memory = 'procedural';
 CREATE INDEX entries_tombstone ON entries (id) WHERE tombstone = 1;
+CREATE INDEX entries_quarantined ON entries (created, id) WHERE quarantined = 1;
 ";
 
 /// Indexes created after a bulk load: one sort is cheaper than a million insertions.
 const DEFERRED_INDEXES: &str = "
 CREATE INDEX orders_event ON orders (event);
 CREATE INDEX entries_tail ON entries (tail);
-CREATE INDEX entries_created ON entries (created, id);
+CREATE INDEX entries_created ON entries (created, id, live, worded, kind, status, lens, memory);
+CREATE INDEX entries_confirmed ON entries (confirmed, id, live, worded, kind, status, lens, memory);
+CREATE INDEX entries_trust ON entries (trust, id, live, worded, kind, status, lens, memory);
+CREATE INDEX entries_shown ON entries (shown, id, live, worded, kind, status, lens, memory);
+CREATE INDEX entries_silent ON entries (silent, id, live, worded, kind, status, lens, memory);
+CREATE INDEX entries_facets ON entries (kind, status, author, origin, worded, lens, memory, live)
+    WHERE live > 0;
+CREATE INDEX entries_fading ON entries (trust_day) WHERE fades = 1;
 CREATE INDEX tags_tag ON tags (tag);
 CREATE INDEX links_entry ON links (entry);
 CREATE INDEX links_target ON links (target);
@@ -123,6 +142,21 @@ CREATE INDEX grounds_at ON grounds (kind, at, entry);
 CREATE INDEX holdings_segment ON holdings (segment);
 CREATE INDEX segments_torn ON segments (key) WHERE torn > 0;
 ";
+
+/// Tables of a database file.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DatabaseSchema {
+    /// Stored in `PRAGMA user_version`; a database with any other version is recreated.
+    pub(crate) version: i64,
+    /// Statements that create the tables.
+    pub(crate) tables: &'static [&'static str],
+}
+
+/// The database of a ledger.
+pub(crate) const KNOWLEDGE: DatabaseSchema = DatabaseSchema {
+    version: SCHEMA_VERSION,
+    tables: &[TABLES, EARLY_INDEXES, DEFERRED_INDEXES],
+};
 
 /// Location of the database.
 #[derive(Clone, Debug)]
@@ -136,35 +170,45 @@ pub(crate) enum DatabaseLocation {
 /// Returns the reason if the database is empty because it was just created.
 pub(crate) fn open(
     place: &DatabaseLocation,
+    schema: DatabaseSchema,
 ) -> Result<(Connection, Option<RebuildReason>), IndexError> {
-    let why = match connect(place).and_then(|db| Ok((check_schema(&db)?, db))) {
+    let why = match connect(place).and_then(|db| Ok((check_schema(&db, schema)?, db))) {
         Ok((SchemaCheck::Ours, db)) => return Ok((db, None)),
         Ok((SchemaCheck::Empty, mut db)) => {
-            create_tables(&mut db)?;
+            create_tables(&mut db, schema)?;
             return Ok((db, Some(RebuildReason::Missing)));
         }
-        Ok((SchemaCheck::Other { schema }, _)) => RebuildReason::OtherSchema { found: schema },
+        Ok((SchemaCheck::Other { found }, _)) => RebuildReason::OtherSchema { found },
         Err(error) if error.is_damage() => RebuildReason::Damaged,
         Err(error) => return Err(error),
     };
-    Ok((recreate(place)?, Some(why)))
+    Ok((recreate(place, schema)?, Some(why)))
 }
 
 /// Deletes the database files and creates an empty database.
-pub(crate) fn recreate(place: &DatabaseLocation) -> Result<Connection, IndexError> {
+pub(crate) fn recreate(
+    place: &DatabaseLocation,
+    schema: DatabaseSchema,
+) -> Result<Connection, IndexError> {
     if let DatabaseLocation::File(path) = place {
-        // SQLite would apply a leftover `-wal` or `-journal` file to the new database.
-        for file in database_files(path) {
-            match fs::remove_file(&file) {
-                Ok(()) => {}
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(source) => return Err(IndexError::Remove { path: file, source }),
-            }
-        }
+        remove_files(path)?;
     }
     let mut db = connect(place)?;
-    create_tables(&mut db)?;
+    create_tables(&mut db, schema)?;
     Ok(db)
+}
+
+/// Removes a database with its side files. SQLite would apply a leftover `-wal` or `-journal` file
+/// to a new database.
+pub(crate) fn remove_files(path: &Path) -> Result<(), IndexError> {
+    for file in database_files(path) {
+        match fs::remove_file(&file) {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(source) => return Err(IndexError::Remove { path: file, source }),
+        }
+    }
+    Ok(())
 }
 
 /// Drops every table and creates empty ones, without the indexes that a bulk load creates last.
@@ -230,20 +274,20 @@ pub(crate) fn without_waiting<T>(
 enum SchemaCheck {
     Ours,
     Empty,
-    Other { schema: i64 },
+    Other { found: i64 },
 }
 
-fn check_schema(db: &Connection) -> Result<SchemaCheck, IndexError> {
-    let schema: i64 = db.query_row("PRAGMA user_version", [], |row| row.get(0))?;
-    if schema == SCHEMA_VERSION {
+fn check_schema(db: &Connection, schema: DatabaseSchema) -> Result<SchemaCheck, IndexError> {
+    let found: i64 = db.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+    if found == schema.version {
         return Ok(SchemaCheck::Ours);
     }
     // A new SQLite file has version 0 and no tables. Version 0 with tables is a foreign database.
     let tables: i64 = db.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
-    if schema == 0 && tables == 0 {
+    if found == 0 && tables == 0 {
         return Ok(SchemaCheck::Empty);
     }
-    Ok(SchemaCheck::Other { schema })
+    Ok(SchemaCheck::Other { found })
 }
 
 fn connect(place: &DatabaseLocation) -> Result<Connection, IndexError> {
@@ -290,14 +334,14 @@ pub(crate) fn without_mmap<T, E: From<IndexError>>(
     loaded
 }
 
-fn create_tables(db: &mut Connection) -> Result<(), IndexError> {
+fn create_tables(db: &mut Connection, schema: DatabaseSchema) -> Result<(), IndexError> {
     let tx = db.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
     // Another process may have created the tables while we waited for the lock.
-    if matches!(check_schema(&tx)?, SchemaCheck::Empty) {
-        tx.execute_batch(TABLES)?;
-        tx.execute_batch(EARLY_INDEXES)?;
-        tx.execute_batch(DEFERRED_INDEXES)?;
-        tx.pragma_update(None, "user_version", SCHEMA_VERSION)?;
+    if matches!(check_schema(&tx, schema)?, SchemaCheck::Empty) {
+        for script in schema.tables {
+            tx.execute_batch(script)?;
+        }
+        tx.pragma_update(None, "user_version", schema.version)?;
     }
     Ok(tx.commit()?)
 }

@@ -21,6 +21,8 @@ pub enum IndexError {
     Busy { source: rusqlite::Error },
     #[error("`{}` is a symbolic link, which Ken does not follow", path.display())]
     Symlink { path: PathBuf },
+    #[error("cannot create `{}`", path.display())]
+    Create { path: PathBuf, source: io::Error },
     #[error("cannot remove the old index `{}`", path.display())]
     Remove { path: PathBuf, source: io::Error },
     #[error("the index cannot be read or written")]
@@ -57,7 +59,7 @@ impl IndexError {
     pub fn is_unwritable(&self) -> bool {
         let code = match self {
             Self::Sqlite { source } => source.sqlite_error_code(),
-            Self::Remove { .. } => return true,
+            Self::Create { .. } | Self::Remove { .. } => return true,
             Self::Damaged { .. } | Self::Busy { .. } | Self::Symlink { .. } | Self::Embed(_) => {
                 return false;
             }

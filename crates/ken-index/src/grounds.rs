@@ -1,4 +1,4 @@
-//! Reverse index from anchor paths and conditions to entries.
+//! Reverse index from anchor paths, conditions and links to entries.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,6 +8,7 @@ use rusqlite::{Connection, params};
 
 use crate::error::IndexError;
 use crate::index::Index;
+use crate::listing::select_ids;
 
 /// Kinds of rows in the table `grounds`.
 const KIND_PATH: i64 = 0;
@@ -95,6 +96,39 @@ impl Index {
             drop(id);
             Ok(found)
         })
+    }
+
+    /// Returns the live entries with an anchor at exactly `path`.
+    pub fn entries_anchored_exactly(&self, path: &str) -> Result<Vec<EntryId>, IndexError> {
+        let query = "SELECT id FROM grounds JOIN entries ON entries.key = grounds.entry
+                     WHERE grounds.kind = ?1 AND grounds.at = ?2 ORDER BY id";
+        self.checked(|db| select_ids(db, query, params![KIND_PATH, path]))
+    }
+
+    /// Returns the children of a folder below which live entries are anchored, with the number of
+    /// those entries. The folder is empty or ends with `/`.
+    pub fn anchored_children(&self, folder: &str) -> Result<Vec<(String, u32)>, IndexError> {
+        let query = "WITH below AS (SELECT entry, substr(at, length(?2) + 1) AS rest FROM grounds
+                                    WHERE kind = ?1 AND at > ?2 AND (?3 = '' OR at < ?3))
+                     SELECT substr(rest, 1, instr(rest || '/', '/') - 1) AS name,
+                            count(DISTINCT entry)
+                     FROM below GROUP BY name";
+        let last = folder.strip_suffix('/');
+        let last = last.map_or_else(String::new, |it| format!("{it}{AFTER_SLASH}"));
+        self.checked(|db| {
+            let mut statement = db.prepare_cached(query)?;
+            let rows = statement.query_map(params![KIND_PATH, folder, last], |row| {
+                Ok((row.get(0)?, row.get(1)?))
+            })?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+    }
+
+    /// Returns the live entries with a link to `id`.
+    pub fn entries_linking_to(&self, id: EntryId) -> Result<Vec<EntryId>, IndexError> {
+        let query = "SELECT DISTINCT id FROM links JOIN entries ON entries.key = links.entry
+                     WHERE links.target = ?1 AND entries.live = 1 ORDER BY id";
+        self.checked(|db| select_ids(db, query, [id.to_string()]))
     }
 
     /// Returns every condition of live entries, with those entries.

@@ -114,11 +114,37 @@ impl Index {
         })
     }
 
+    /// Returns the events about handoffs in canonical order.
+    ///
+    /// Every start of a session asks for them, so they have an index of their own.
+    pub fn handoff_events(&self) -> Result<Vec<RecordedEvent>, IndexError> {
+        self.checked(|db| {
+            // The condition is that of the index, word by word; SQLite uses it for no other.
+            let query = "SELECT line FROM events INDEXED BY events_handoff
+                         WHERE instr(line, '\"type\":\"handoff.') > 0 ORDER BY at, id";
+            let mut statement = db.prepare_cached(query)?;
+            let mut rows = statement.query([])?;
+            let mut found = Vec::new();
+            while let Some(row) = rows.next()? {
+                let line: String = row.get(0)?;
+                found.push(RecordedEvent::parse(line.as_bytes()).map_err(IndexError::damaged)?);
+            }
+            Ok(found)
+        })
+    }
+
     /// Returns the events of a type in canonical order.
     pub fn of_type<T: EventData>(&self) -> Result<Vec<RecordedEvent>, IndexError> {
         let name = T::TYPE;
         self.checked(|db| {
-            let query = "SELECT line FROM events WHERE instr(line, ?1) ORDER BY at, id";
+            // Pages about runs ask for these events, which are few among all: they have an index.
+            // Its condition is repeated word by word, because SQLite uses it for no other.
+            let query = if name.starts_with("run.") {
+                "SELECT line FROM events INDEXED BY events_run
+                 WHERE instr(line, '\"type\":\"run.') > 0 AND instr(line, ?1) ORDER BY at, id"
+            } else {
+                "SELECT line FROM events WHERE instr(line, ?1) ORDER BY at, id"
+            };
             let mut statement = db.prepare_cached(query)?;
             let mut rows = statement.query([format!("\"type\":\"{name}\"")])?;
             let mut found = Vec::new();
@@ -132,6 +158,17 @@ impl Index {
             }
             Ok(found)
         })
+    }
+
+    /// Returns the quarantined entries that have content, newest first.
+    pub fn quarantined(&self) -> Result<Vec<Entry>, IndexError> {
+        let query = "SELECT json FROM entries WHERE quarantined = 1 AND worded = 1
+             ORDER BY created DESC, id DESC";
+        let mut entries = self.checked(|db| listing::select_entries(db, query, []))?;
+        entries
+            .iter_mut()
+            .for_each(|entry| self.add_overlays(entry));
+        Ok(entries)
     }
 
     /// Calls `each` with every live entry, newest first, without holding all in memory.
@@ -213,7 +250,7 @@ impl Index {
     }
 
     fn at(place: DatabaseLocation) -> Result<Self, IndexError> {
-        let (db, emptied) = database::open(&place)?;
+        let (db, emptied) = database::open(&place, database::KNOWLEDGE)?;
         Ok(Self {
             place,
             db,
@@ -241,7 +278,7 @@ impl Index {
     pub(crate) fn start_over(&mut self, why: RebuildReason) -> Result<(), IndexError> {
         // Windows cannot delete an open file, so the connection is closed first.
         self.db = Connection::open_in_memory()?;
-        self.db = database::recreate(&self.place)?;
+        self.db = database::recreate(&self.place, database::KNOWLEDGE)?;
         self.emptied = Some(why);
         self.in_wal = false;
         self.damaged.set(false);

@@ -13,6 +13,7 @@
 
 mod bulk;
 mod change;
+pub mod conversations;
 mod cut;
 mod database;
 mod error;
@@ -23,6 +24,7 @@ mod held;
 mod index;
 mod listing;
 mod missed;
+mod pages;
 mod parsed;
 mod recent;
 mod refresh;

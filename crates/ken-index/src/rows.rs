@@ -1,7 +1,7 @@
 //! Mapping of events and entries to table rows and back.
 
 use ken_core::ledger::entry::Entry;
-use ken_core::ledger::event::{Event, RecordedEvent};
+use ken_core::ledger::event::{Event, Origin, RecordedEvent};
 use ken_core::ledger::workspace::{WorkspaceState, fold_workspace};
 use ken_core::values::hlc::Hlc;
 use ken_core::values::id::{EntryId, EventId};
@@ -10,6 +10,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::error::IndexError;
 use crate::grounds::ReverseIndexRows;
+use crate::pages::{PageColumns, TRUST_DUE};
 
 /// Name of the meta row with the digest of the last refreshed listing and redacted ids.
 pub(crate) const META_LISTING_DIGEST: &str = "in_step";
@@ -64,6 +65,8 @@ pub(crate) struct IndexEntryRow {
     archived: bool,
     retracted: bool,
     tombstone: bool,
+    quarantined: bool,
+    page: PageColumns,
     json: String,
     tags: Vec<String>,
     links: Vec<(String, String, [u8; 16])>,
@@ -256,10 +259,11 @@ impl IndexEntryRow {
         let created = entry.created.as_ref();
         let content = entry.content.as_ref();
         let link = |link: &ken_core::ledger::entry::EntryLink| {
-            // A relation serializes as a string.
-            let rel = serde_json::to_value(link.rel).expect("a word");
-            let rel = rel.as_str().expect("a word").to_owned();
-            (link.to.to_string(), rel, link.event.to_bytes())
+            (
+                link.to.to_string(),
+                word(serde_json::to_value(link.rel)),
+                link.event.to_bytes(),
+            )
         };
         Self {
             id: entry.id,
@@ -278,6 +282,8 @@ impl IndexEntryRow {
             archived: entry.archived.is_some(),
             retracted: entry.retracted.is_some(),
             tombstone: entry.is_tombstone(),
+            quarantined: !entry.quarantine.is_empty(),
+            page: PageColumns::of(entry),
             json: serde_json::to_string(entry).expect("an entry has string keys"),
             tags: content.map_or_else(Vec::new, |c| {
                 c.tags.iter().map(ToString::to_string).collect()
@@ -292,11 +298,15 @@ impl IndexEntryRow {
         let id = self.id.to_string();
         db.prepare_cached(
             "INSERT INTO entries (key, id, tail, memory, kind, status, lens, alias,
-                created, updated, worded, live, archived, retracted, tombstone, json)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)
+                created, updated, worded, live, archived, retracted, tombstone, json,
+                author, origin, confirmed, shown, silent, trust, fades, trust_day, quarantined)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16,
+                ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25)
              ON CONFLICT (key) DO UPDATE SET kind = ?5, status = ?6, lens = ?7, alias = ?8,
                 created = ?9, updated = ?10, worded = ?11, live = ?12, archived = ?13,
-                retracted = ?14, tombstone = ?15, json = ?16",
+                retracted = ?14, tombstone = ?15, json = ?16, author = ?17, origin = ?18,
+                confirmed = ?19, shown = ?20, silent = ?21, trust = ?22, fades = ?23,
+                trust_day = ?24, quarantined = ?25",
         )?
         .execute(params![
             key,
@@ -307,7 +317,8 @@ impl IndexEntryRow {
             self.status,
             self.lens,
             self.alias,
-            self.created,
+            // Not NULL, which no comparison with a cursor would find.
+            self.created.as_ref().map_or(&[][..], |key| &key[..]),
             self.updated,
             self.worded,
             self.live,
@@ -315,6 +326,15 @@ impl IndexEntryRow {
             self.retracted,
             self.tombstone,
             self.json,
+            self.page.author,
+            self.page.origin,
+            self.page.confirmed,
+            self.page.shown,
+            self.page.silent,
+            self.page.trust,
+            self.page.fades,
+            TRUST_DUE,
+            self.quarantined,
         ])?;
         self.write_dependent_rows(db, key)
     }
@@ -332,12 +352,36 @@ impl IndexEntryRow {
     }
 }
 
-/// Updates the columns an absorbed event changes: counters in the JSON, none that a filter reads.
+/// Updates the columns an absorbed event changes: counters, none that a filter reads.
 pub(crate) fn update_absorbed(db: &Connection, key: i64, entry: &Entry) -> Result<(), IndexError> {
     let json = serde_json::to_string(entry).expect("an entry has string keys");
-    db.prepare_cached("UPDATE entries SET json = ?2, updated = ?3 WHERE key = ?1")?
-        .execute(params![key, json, hlc_key(entry.history.last)])?;
+    let page = PageColumns::of(entry);
+    db.prepare_cached(
+        "UPDATE entries SET json = ?2, updated = ?3, shown = ?4, silent = ?5, trust = ?6,
+            fades = ?7, trust_day = ?8 WHERE key = ?1",
+    )?
+    .execute(params![
+        key,
+        json,
+        hlc_key(entry.history.last),
+        page.shown,
+        page.silent,
+        page.trust,
+        page.fades,
+        TRUST_DUE,
+    ])?;
     Ok(())
+}
+
+/// Returns the name of an origin in the column `origin`.
+pub(crate) fn origin_name(origin: Origin) -> String {
+    word(serde_json::to_value(origin))
+}
+
+/// Returns the text of a value that serialized as a string.
+fn word(value: serde_json::Result<serde_json::Value>) -> String {
+    let value = value.expect("a word");
+    value.as_str().expect("a word").to_owned()
 }
 
 /// Deletes the dependent rows that [`IndexEntryRow::write`] inserts.

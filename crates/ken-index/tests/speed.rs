@@ -99,6 +99,7 @@ fn further_event(
                     beta_milli: 300,
                     shown: 1,
                     blind: 0,
+                    unseen: 0,
                     since: None,
                     source_outcome: None,
                     trials: Vec::new(),

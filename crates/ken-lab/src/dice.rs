@@ -33,6 +33,8 @@ pub enum DrawPurpose {
     FoundByAll,
     Outcome,
     Retraction,
+    OddRate,
+    HostileRun,
 }
 
 /// Random draws derived from a seed.

@@ -51,6 +51,17 @@ impl CellResult {
         MeanEstimate::of(&self.values(measure))
     }
 
+    /// Describes the shares with their intervals on one line.
+    pub fn brief(&self) -> String {
+        let figure = |measure: Measure| {
+            let MeanEstimate { mean, low, .. } = self.estimate(measure);
+            let (percent, width) = (100.0 * mean, 100.0 * (mean - low));
+            format!("{} {percent:.1} ± {width:.1}", measure.word())
+        };
+        let figures = Measure::ALL.into_iter().take(5).map(figure);
+        figures.collect::<Vec<String>>().join(", ")
+    }
+
     /// Returns a measure per window of runs, with confidence intervals.
     pub fn curve(&self, measure: Measure) -> Vec<MeanEstimate> {
         let place = measure_index(measure);
@@ -104,13 +115,20 @@ pub fn run_cells(
 ) -> Vec<CellResult> {
     let mut results = Vec::new();
     for NamedCell { name, cell } in cells {
-        progress(&format!("cell {name}"));
-        results.extend(policies.iter().map(|policy| CellResult {
-            cell: (*name).to_owned(),
-            parameters: *cell,
-            policy: policy.name(),
-            settings: policy.settings(),
-            seeds: simulate_seeds(*cell, *policy, seeds.clone()),
+        results.extend(policies.iter().map(|policy| {
+            let result = CellResult {
+                cell: (*name).to_owned(),
+                parameters: *cell,
+                policy: policy.name(),
+                settings: policy.settings(),
+                seeds: simulate_seeds(*cell, *policy, seeds.clone()),
+            };
+            progress(&format!(
+                "cell {name}, {}: {}",
+                policy.name().word(),
+                result.brief()
+            ));
+            result
         }));
     }
     results

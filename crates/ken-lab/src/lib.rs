@@ -8,6 +8,7 @@
 //! `docs/explanation/lab.md` reports the results.
 
 pub mod accumulation;
+pub mod confirmation;
 pub mod dice;
 pub mod experiment;
 pub mod grid;

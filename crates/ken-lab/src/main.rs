@@ -13,8 +13,11 @@ use std::{fs, io};
 use clap::Parser;
 use ken_lab::experiment::{CellResult, TriedSetting, chosen_policies, run_cells, tune};
 use ken_lab::grid::{
-    NamedCell, TEST_SEEDS, TUNING_SEEDS, cells, recurrence_cells, shipped, shipped_cells,
+    CONFIRMATION_SEEDS, NamedCell, TEST_SEEDS, TUNING_SEEDS, cells, chosen, confirmation_cells,
+    confirmation_policies, is_contender, open_gate, open_gate_cells, recurrence_cells, shipped,
+    shipped_cells, world_cells,
 };
+use ken_lab::policy::KnowledgePolicy;
 use serde::Serialize;
 
 /// Number of seeds of a quick run, for tuning and for results.
@@ -36,6 +39,12 @@ struct LabArguments {
     /// Looks at the middle cell with a few seeds; its figures are no results.
     #[arg(long)]
     quick: bool,
+    /// Decides the default mode of rediscovery, on seeds of its own, instead of the experiment.
+    #[arg(long, conflicts_with_all = ["document", "quick", "tune"])]
+    confirm: bool,
+    /// Chooses the settings again instead of using those of the second edition.
+    #[arg(long)]
+    tune: bool,
 }
 
 /// Errors of the experiment command.
@@ -57,13 +66,19 @@ struct ExperimentOutcome {
     tuning: Vec<TriedSetting>,
     cells: Vec<CellResult>,
     recurrence: Vec<CellResult>,
+    worlds: Vec<CellResult>,
     /// Ken with default settings, in some of the cells.
     shipped: Vec<CellResult>,
+    /// The gate of Ken with every finding as an entry, in some of the cells.
+    open_gate: Vec<CellResult>,
 }
 
 fn main() -> Result<(), LabError> {
     let arguments = LabArguments::parse();
-    let outcome = run_experiment(arguments.quick);
+    if arguments.confirm {
+        return confirm_mode(&arguments.out);
+    }
+    let outcome = run_experiment(arguments.quick, arguments.tune);
     write_all(&arguments.out, &outcome)?;
     let summary = tables::summary(&outcome);
     match &arguments.document {
@@ -75,7 +90,21 @@ fn main() -> Result<(), LabError> {
     }
 }
 
-fn run_experiment(is_quick: bool) -> ExperimentOutcome {
+/// Runs the confirmation and writes `confirmation.csv`; the tables go to stdout.
+fn confirm_mode(out: &Path) -> Result<(), LabError> {
+    // Nothing is tuned: the criterion judges the modes as they are shipped.
+    let (cells, policies) = (confirmation_cells(), confirmation_policies());
+    let results = run_cells(&cells, &policies, CONFIRMATION_SEEDS, &progress);
+    create_folder(out)?;
+    write_file(
+        &out.join("confirmation.csv"),
+        &tables::confirmation_csv(&results),
+    )?;
+    print_summary(&tables::confirmation(&results));
+    Ok(())
+}
+
+fn run_experiment(is_quick: bool, is_tuned: bool) -> ExperimentOutcome {
     let (few_tuning, few) = QUICK_SEEDS;
     let start = |seeds: std::ops::Range<u64>, count| {
         if is_quick {
@@ -85,32 +114,55 @@ fn run_experiment(is_quick: bool) -> ExperimentOutcome {
         }
     };
     let (tuning_seeds, seeds) = (start(TUNING_SEEDS, few_tuning), start(TEST_SEEDS, few));
-    let tuning = tune(tuning_seeds, &progress);
-    let policies = chosen_policies(&tuning);
+    let (tuning, policies) = if is_tuned {
+        let tuning = tune(tuning_seeds, &progress);
+        let policies = chosen_policies(&tuning);
+        (tuning, policies)
+    } else {
+        (Vec::new(), chosen())
+    };
+    let contenders: Vec<KnowledgePolicy> = policies.iter().copied().filter(is_contender).collect();
     let look = |all: Vec<NamedCell>, count| -> Vec<NamedCell> {
         // A quick run covers the first cells only.
         let count = if is_quick { count } else { all.len() };
         all.into_iter().take(count).collect()
     };
+    // The middle and the worlds first: they decide most.
+    let (middle, others) = look(cells(), 1).split_at_checked(1).map_or_else(
+        || (Vec::new(), Vec::new()),
+        |(middle, others)| (middle.to_vec(), others.to_vec()),
+    );
+    let mut first = run_cells(&middle, &policies, seeds.clone(), &progress);
     ExperimentOutcome {
-        cells: run_cells(&look(cells(), 1), &policies, seeds.clone(), &progress),
-        recurrence: run_cells(
-            &look(recurrence_cells(), 0),
-            &policies,
+        worlds: run_cells(
+            &look(world_cells(), 0),
+            &contenders,
             seeds.clone(),
             &progress,
         ),
-        shipped: run_cells(&look(shipped_cells(), 1), &[shipped()], seeds, &progress),
+        shipped: run_cells(
+            &look(shipped_cells(), 1),
+            &[shipped()],
+            seeds.clone(),
+            &progress,
+        ),
+        open_gate: run_cells(
+            &look(open_gate_cells(), 0),
+            &[open_gate()],
+            seeds.clone(),
+            &progress,
+        ),
+        cells: {
+            first.extend(run_cells(&others, &policies, seeds.clone(), &progress));
+            first
+        },
+        recurrence: run_cells(&look(recurrence_cells(), 0), &contenders, seeds, &progress),
         tuning,
     }
 }
 
 fn write_all(out: &Path, outcome: &ExperimentOutcome) -> Result<(), LabError> {
-    let failed = |path: &Path| {
-        let path = path.to_owned();
-        move |source| LabError::Write { path, source }
-    };
-    fs::create_dir_all(out).map_err(failed(out))?;
+    create_folder(out)?;
     let json = serde_json::to_string(outcome).expect("plain data");
     for (name, text) in [
         ("results.csv", tables::results_csv(outcome)),
@@ -119,10 +171,23 @@ fn write_all(out: &Path, outcome: &ExperimentOutcome) -> Result<(), LabError> {
         ("curves.csv", tables::curves_csv(outcome)),
         ("results.json", json),
     ] {
-        let path = out.join(name);
-        fs::write(&path, text).map_err(failed(&path))?;
+        write_file(&out.join(name), &text)?;
     }
     plots::draw(out, outcome)
+}
+
+fn create_folder(out: &Path) -> Result<(), LabError> {
+    fs::create_dir_all(out).map_err(|source| LabError::Write {
+        path: out.to_owned(),
+        source,
+    })
+}
+
+fn write_file(path: &Path, text: &str) -> Result<(), LabError> {
+    fs::write(path, text).map_err(|source| LabError::Write {
+        path: path.to_owned(),
+        source,
+    })
 }
 
 /// Replaces the tables between the two marks of a document.
@@ -138,10 +203,7 @@ fn replace_tables(path: &Path, summary: &str) -> Result<(), LabError> {
         path: path.to_owned(),
     })?;
     let text = format!("{before}{begin}\n\n{}\n\n{end}{after}", summary.trim());
-    fs::write(path, text).map_err(|source| LabError::Write {
-        path: path.to_owned(),
-        source,
-    })
+    write_file(path, &text)
 }
 
 #[expect(clippy::print_stderr, reason = "progress is talk, not data")]

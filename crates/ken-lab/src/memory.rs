@@ -157,7 +157,10 @@ impl PolicyMemory {
             };
             if let Some(stored) = self.held.get_mut(id) {
                 stored.events.push(Arc::clone(&event));
-                self.changed.insert(*id);
+                // Only the tallies differ after such an event, and a refold gives the same.
+                if !stored.entry.try_add_event(&event) {
+                    self.changed.insert(*id);
+                }
             }
         }
     }

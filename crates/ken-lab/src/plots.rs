@@ -7,6 +7,7 @@ use ken_lab::grid::WINDOW_RUNS;
 use ken_lab::measure::Measure;
 use ken_lab::policy::PolicyName;
 use ken_lab::statistics::MeanEstimate;
+use ken_lab::world::GridCell;
 use plotters::prelude::*;
 
 use super::{ExperimentOutcome, LabError, tables};
@@ -71,7 +72,35 @@ pub(crate) fn draw(out: &Path, outcome: &ExperimentOutcome) -> Result<(), LabErr
             file: "recurrence.svg",
             title: "False claims among those surfaced (%)",
             across: "how often an agent that did not see a certain mistake makes it (%)",
-            lines: recurrence(outcome),
+            lines: by_parameter(
+                outcome.recurrence.iter(),
+                middle,
+                Measure::FalseSurfaced,
+                |it| it.recurrence,
+            ),
+        });
+    }
+    for (measure, file, title) in [
+        (
+            Measure::FalseSurfaced,
+            "reporting-false.svg",
+            "False claims among those surfaced (%)",
+        ),
+        (
+            Measure::Retained,
+            "reporting-retained.svg",
+            "True claims once taken up that are still shown (%)",
+        ),
+    ] {
+        let sparse = outcome
+            .worlds
+            .iter()
+            .filter(|it| it.parameters.reporting < 1.0);
+        plots.push(LinePlot {
+            file,
+            title,
+            across: "share of what an agent finds that it reports (%)",
+            lines: by_parameter(sparse, middle, measure, |it| it.reporting),
         });
     }
     plots.iter().try_for_each(|plot| plot.draw(out))
@@ -95,18 +124,18 @@ fn forgetting(it: &CellResult) -> PlotLine {
     }
 }
 
-/// Returns the final share of false claims by rate of repeated mistakes, including the middle cell.
-fn recurrence(outcome: &ExperimentOutcome) -> Vec<PlotLine> {
-    let middle = tables::by_cell(&outcome.cells).take(1);
-    let mut cells: Vec<&[CellResult]> =
-        tables::by_cell(&outcome.recurrence).chain(middle).collect();
-    let rate = |cell: &[CellResult]| cell.first().map_or(0.0, |it| it.parameters.recurrence);
-    cells.sort_by(|a, b| rate(a).total_cmp(&rate(b)));
+/// Returns the final value of a measure by a parameter of the cell, including the middle cell.
+fn by_parameter<'a>(
+    cells: impl Iterator<Item = &'a CellResult>,
+    middle: &'a [CellResult],
+    measure: Measure,
+    rate: fn(&GridCell) -> f64,
+) -> Vec<PlotLine> {
+    let mut cells: Vec<&CellResult> = cells.chain(middle).collect();
+    cells.sort_by(|a, b| rate(&a.parameters).total_cmp(&rate(&b.parameters)));
     let line = |policy: PolicyName| {
-        let points = cells.iter().flat_map(|cell| {
-            let of = cell.iter().filter(move |it| it.policy == policy);
-            of.map(|it| (100.0 * rate(cell), it.estimate(Measure::FalseSurfaced)))
-        });
+        let of = cells.iter().filter(|it| it.policy == policy);
+        let points = of.map(|it| (100.0 * rate(&it.parameters), it.estimate(measure)));
         PlotLine {
             policy,
             points: points.collect(),
@@ -181,7 +210,9 @@ impl LinePlot<'_> {
 /// Returns the color of a policy, from a palette for color-blind readers (Okabe and Ito).
 fn color(policy: PolicyName) -> RGBColor {
     match policy {
-        PolicyName::Ken => RGBColor(0, 114, 178),
+        PolicyName::Ken => RGBColor(86, 180, 233),
+        PolicyName::KenRank => RGBColor(204, 121, 167),
+        PolicyName::KenGate => RGBColor(0, 114, 178),
         PolicyName::KeepEverything => RGBColor(0, 0, 0),
         PolicyName::Reinforcement => RGBColor(213, 94, 0),
         PolicyName::TimeDecay => RGBColor(230, 159, 0),

@@ -5,6 +5,7 @@
 //! behavior of existing tools of its kind well; its settings are tuned like Ken's.
 
 use ken_core::retrieval::score::RankingWeights;
+use ken_core::trust::rediscovery::{RediscoveryMode, RediscoveryPolicy};
 use ken_core::trust::review::ReviewPolicy;
 use serde::Serialize;
 
@@ -14,8 +15,13 @@ pub const FORGOTTEN_BELOW: f64 = 0.25;
 /// A policy with its settings.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum KnowledgePolicy {
-    /// Ken: decay by review, holdouts, code checks, tombstones.
-    Ken { review: ReviewPolicy },
+    /// Ken: holdouts, code checks, tombstones; decay by review or by belief, as the review policy
+    /// says.
+    Ken {
+        gate: EntryGate,
+        review: ReviewPolicy,
+        model: BeliefModel,
+    },
     /// Keeps every entry.
     KeepEverything {
         gate: EntryGate,
@@ -47,6 +53,15 @@ pub enum EntryGate {
     Accumulation,
 }
 
+/// The model from which the belief in an entry follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum BeliefModel {
+    /// The standard model, which every workspace starts with.
+    Standard,
+    /// Fitted to the entries again and again.
+    Fitted,
+}
+
 /// The signal with the highest ranking weight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum RankingEmphasis {
@@ -71,7 +86,10 @@ pub enum ExpiryRenewal {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PolicyName {
+    /// Ken that observes rediscovery, ranks by it, and gates by it.
     Ken,
+    KenRank,
+    KenGate,
     KeepEverything,
     Reinforcement,
     TimeDecay,
@@ -80,8 +98,10 @@ pub enum PolicyName {
 
 impl PolicyName {
     /// All policies, Ken first.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 7] = [
         Self::Ken,
+        Self::KenRank,
+        Self::KenGate,
         Self::KeepEverything,
         Self::Reinforcement,
         Self::TimeDecay,
@@ -92,11 +112,18 @@ impl PolicyName {
     pub fn word(self) -> &'static str {
         match self {
             Self::Ken => "ken",
+            Self::KenRank => "ken-rank",
+            Self::KenGate => "ken-gate",
             Self::KeepEverything => "keep-everything",
             Self::Reinforcement => "reinforcement",
             Self::TimeDecay => "time-decay",
             Self::Citation => "citation",
         }
+    }
+
+    /// Returns whether the policy is Ken in any mode.
+    pub fn is_ken(self) -> bool {
+        matches!(self, Self::Ken | Self::KenRank | Self::KenGate)
     }
 }
 
@@ -104,7 +131,11 @@ impl KnowledgePolicy {
     /// Returns the name without the settings.
     pub fn name(&self) -> PolicyName {
         match self {
-            Self::Ken { .. } => PolicyName::Ken,
+            Self::Ken { review, .. } => match review.rediscovery.mode {
+                RediscoveryMode::Observe => PolicyName::Ken,
+                RediscoveryMode::Rank => PolicyName::KenRank,
+                RediscoveryMode::Gate => PolicyName::KenGate,
+            },
             Self::KeepEverything { .. } => PolicyName::KeepEverything,
             Self::Reinforcement { .. } => PolicyName::Reinforcement,
             Self::TimeDecay { .. } => PolicyName::TimeDecay,
@@ -115,8 +146,18 @@ impl KnowledgePolicy {
     /// Returns a short description of the settings.
     pub fn settings(&self) -> String {
         match self {
-            Self::Ken { review } => {
-                format!("{} reviews, {} chances", review.reviews, review.chances)
+            Self::Ken {
+                gate,
+                review,
+                model,
+            } => {
+                let counts = format!("{} reviews, {} chances", review.reviews, review.chances);
+                let (gate, model) = (gate.words(), model.words());
+                match review.rediscovery.mode {
+                    RediscoveryMode::Observe => counts,
+                    RediscoveryMode::Rank => format!("{gate}, {counts}, {model}"),
+                    RediscoveryMode::Gate => format!("{gate}, {model}"),
+                }
             }
             Self::KeepEverything { gate, ranking } => {
                 format!("{}, ranked {}", gate.words(), ranking.words())
@@ -144,8 +185,8 @@ impl KnowledgePolicy {
     /// Returns the gate of the policy.
     pub fn gate(&self) -> EntryGate {
         match self {
-            Self::Ken { .. } => EntryGate::Accumulation,
-            Self::KeepEverything { gate, .. }
+            Self::Ken { gate, .. }
+            | Self::KeepEverything { gate, .. }
             | Self::Reinforcement { gate, .. }
             | Self::TimeDecay { gate, .. }
             | Self::Citation { gate, .. } => *gate,
@@ -158,9 +199,10 @@ impl KnowledgePolicy {
             reviews,
             chances: 0,
             blind: false,
+            rediscovery: RediscoveryPolicy::OBSERVE,
         };
         match self {
-            Self::Ken { review } => *review,
+            Self::Ken { review, .. } => *review,
             Self::Reinforcement { reviews, .. } => without_blind(*reviews),
             Self::KeepEverything { .. } | Self::TimeDecay { .. } | Self::Citation { .. } => {
                 // A threshold that is never reached disables archiving by review.
@@ -192,18 +234,36 @@ impl KnowledgePolicy {
 
     /// Returns whether a retracted claim cannot be added again.
     pub fn has_tombstones(&self) -> bool {
-        self.name() == PolicyName::Ken
+        self.name().is_ken()
     }
 
     /// Returns whether matching entries without room are recorded, so that missing rediscovery
     /// counts.
     pub fn records_passed_over(&self) -> bool {
-        self.name() == PolicyName::Ken
+        self.name().is_ken()
     }
 
-    /// Returns whether the claim of a single agent is pushed only after another agent found it.
-    pub fn requires_second_finder(&self) -> bool {
-        self.name() == PolicyName::Ken
+    /// Returns whether a claim is pushed only with the independent evidence that Ken requires.
+    pub fn requires_evidence(&self) -> bool {
+        self.name().is_ken()
+    }
+
+    /// Returns what the policy does with the belief in an entry.
+    pub fn mode(&self) -> RediscoveryMode {
+        self.review().rediscovery.mode
+    }
+
+    /// Returns whether the model of rediscovery is fitted to the entries. Nothing reads the model
+    /// of a policy that only observes.
+    pub fn fits_model(&self) -> bool {
+        let is_fitted = match self {
+            Self::Ken { model, .. } => *model == BeliefModel::Fitted,
+            Self::KeepEverything { .. }
+            | Self::Reinforcement { .. }
+            | Self::TimeDecay { .. }
+            | Self::Citation { .. } => false,
+        };
+        is_fitted && self.mode() != RediscoveryMode::Observe
     }
 
     /// Returns whether an entry last confirmed `age_days` ago is archived.
@@ -225,6 +285,15 @@ impl EntryGate {
         match self {
             Self::Any => "any finding",
             Self::Accumulation => "accumulation",
+        }
+    }
+}
+
+impl BeliefModel {
+    fn words(self) -> &'static str {
+        match self {
+            Self::Standard => "standard model",
+            Self::Fitted => "fitted model",
         }
     }
 }

@@ -49,6 +49,16 @@ pub const SUCCESS_BOUNDS: (f64, f64) = (0.05, 0.95);
 pub const SEVERITIES_MILLI: [u16; 3] = [9_000, 7_000, 3_000];
 pub const SEVERE_SHARES: [f64; 2] = [0.02, 0.15];
 
+/// Rate at which an agent that was not shown it finds a fact that is hard to find, and makes a
+/// mistake that suggests itself.
+pub const HIDDEN_RATE: f64 = 0.03;
+pub const MISCONCEPTION_RATE: f64 = 0.15;
+
+/// False claims per area that a hostile user plants, and the agents that this user controls in a
+/// hostile run. They state every planted claim of their area.
+pub const PLANTED_PER_AREA: usize = 3;
+pub const HOSTILE_IDENTITIES: usize = 2;
+
 /// Range of the confidence agents state, in thousandths; the same for facts and mistakes.
 pub const CONFIDENCE_MILLI: (u16, u16) = (5_000, 10_000);
 
@@ -67,6 +77,14 @@ pub struct GridCell {
     pub agents: usize,
     /// Probability that an agent makes a given mistake it was not shown.
     pub recurrence: f64,
+    /// Probability that an agent reports a claim it found without having been shown it.
+    pub reporting: f64,
+    /// Share of facts that are found at [`HIDDEN_RATE`].
+    pub hidden: f64,
+    /// Share of mistakes that are made at [`MISCONCEPTION_RATE`].
+    pub misconceptions: f64,
+    /// Share of runs with hostile agents.
+    pub hostile: f64,
 }
 
 impl GridCell {
@@ -108,6 +126,10 @@ pub struct SimulatedClaim {
     pub has_anchor: bool,
     /// The last run in which a check detected a change of that code.
     pub touched: Option<usize>,
+    /// Its rate, if other than that of the cell.
+    pub rate: Option<f64>,
+    /// True if a hostile user planted it.
+    pub is_planted: bool,
 }
 
 impl SimulatedClaim {
@@ -142,6 +164,18 @@ impl SimulatedCodebase {
             }
             for _ in 0..cell.mistakes_per_area() {
                 codebase.plant(area, ClaimTruth::Never);
+            }
+        }
+        // Last, so that all other claims are those of the same world without hostile agents.
+        let planted = if cell.hostile > 0.0 {
+            PLANTED_PER_AREA
+        } else {
+            0
+        };
+        for area in 0..AREAS {
+            for _ in 0..planted {
+                codebase.plant(area, ClaimTruth::Never);
+                codebase.claims.last_mut().expect("just planted").is_planted = true;
             }
         }
         codebase
@@ -200,10 +234,19 @@ impl SimulatedCodebase {
 
     /// Returns whether an agent of a run states a claim.
     pub fn is_found(&self, run: usize, agent: usize, id: ClaimId, seen: ClaimExposure) -> bool {
-        let alone = match self.claims[id].truth {
-            ClaimTruth::Holds => self.cell.detection,
-            ClaimTruth::Broken { .. } | ClaimTruth::Never => self.cell.recurrence,
-        };
+        let claim = &self.claims[id];
+        if claim.is_planted && agent < HOSTILE_IDENTITIES && self.is_hostile(run) {
+            return true;
+        }
+        let alone = self.cell.reporting
+            * match claim.truth {
+                // Honest agents have no reason to invent a planted claim.
+                _ if claim.is_planted => 0.0,
+                ClaimTruth::Holds => claim.rate.unwrap_or(self.cell.detection),
+                // A broken fact is a mistake like others, however it was found before.
+                ClaimTruth::Broken { .. } => self.cell.recurrence,
+                ClaimTruth::Never => claim.rate.unwrap_or(self.cell.recurrence),
+            };
         let probability = match seen {
             // Priming never lowers the probability of finding a claim alone.
             ClaimExposure::Shown => alone.max(self.cell.priming),
@@ -217,6 +260,11 @@ impl SimulatedCodebase {
             self.dice.roll(DrawPurpose::FoundByOne, run, agent, id)
         };
         roll < probability
+    }
+
+    /// Returns whether a run has hostile agents.
+    fn is_hostile(&self, run: usize) -> bool {
+        self.dice.roll(DrawPurpose::HostileRun, run, 0, 0) < self.cell.hostile
     }
 
     /// Returns whether an agent's work succeeds after it was shown these numbers of true and false
@@ -254,6 +302,13 @@ impl SimulatedCodebase {
 
     fn plant(&mut self, area: usize, truth: ClaimTruth) {
         let id = self.claims.len();
+        let (odd_share, odd_rate) = match truth {
+            ClaimTruth::Holds => (self.cell.hidden, HIDDEN_RATE),
+            ClaimTruth::Broken { .. } | ClaimTruth::Never => {
+                (self.cell.misconceptions, MISCONCEPTION_RATE)
+            }
+        };
+        let is_odd = self.dice.roll(DrawPurpose::OddRate, id, 0, 0) < odd_share;
         let text = format!("Claim {id} about area {area} holds.");
         self.claims.push(SimulatedClaim {
             area,
@@ -262,6 +317,8 @@ impl SimulatedCodebase {
             severity_milli: severity_milli(self.dice.roll(DrawPurpose::Severity, id, 0, 0)),
             has_anchor: self.dice.roll(DrawPurpose::HasAnchor, id, 0, 0) < ANCHORED_SHARE,
             touched: None,
+            rate: is_odd.then_some(odd_rate),
+            is_planted: false,
         });
     }
 }
@@ -306,6 +363,71 @@ mod tests {
         }
         let share = wrong as f64 / all as f64;
         assert!((share - MIDDLE.false_share).abs() < 0.03, "{share}");
+    }
+
+    /// Returns the share of runs in which agent 0 states a claim it was not shown.
+    fn rate(code: &SimulatedCodebase, id: ClaimId) -> f64 {
+        let runs = 4_000;
+        let found = (0..runs).filter(|run| code.is_found(*run, 0, id, ClaimExposure::Unseen));
+        found.count() as f64 / runs as f64
+    }
+
+    #[test]
+    fn sparse_reporters_report_a_share_of_what_they_find() {
+        let cell = GridCell {
+            reporting: 1.0 / 6.0,
+            ..MIDDLE
+        };
+        let code = SimulatedCodebase::new(cell, SeededDice::new(1));
+        assert_eq!(
+            code.claims.len(),
+            SimulatedCodebase::new(MIDDLE, code.dice).claims.len()
+        );
+        assert!((rate(&code, 0) - 0.05).abs() < 0.015, "{}", rate(&code, 0));
+    }
+
+    #[test]
+    fn hidden_facts_and_misconceptions_have_rates_of_their_own() {
+        let cell = GridCell {
+            hidden: 0.3,
+            misconceptions: 0.05,
+            ..MIDDLE
+        };
+        // Several seeds, because one codebase has only 36 facts.
+        let codes = (1..11).map(|seed| SimulatedCodebase::new(cell, SeededDice::new(seed)));
+        let codes: Vec<SimulatedCodebase> = codes.collect();
+        let odd_share = |holds: bool, expected: f64| {
+            let (mut all, mut odd) = (0_usize, 0_usize);
+            for code in &codes {
+                let claims = code.claims.iter().enumerate();
+                let claims: Vec<_> = claims.filter(|(_, it)| it.holds() == holds).collect();
+                let odd_claims = claims.iter().filter(|(_, it)| it.rate.is_some());
+                let odd_claims: Vec<ClaimId> = odd_claims.map(|(id, _)| *id).collect();
+                let found = rate(code, *odd_claims.first().expect("there are some"));
+                assert!((found - expected).abs() < 0.02, "{found}");
+                all += claims.len();
+                odd += odd_claims.len();
+            }
+            odd as f64 / all as f64
+        };
+        assert!((odd_share(true, HIDDEN_RATE) - 0.3).abs() < 0.08);
+        assert!((odd_share(false, MISCONCEPTION_RATE) - 0.05).abs() < 0.02);
+    }
+
+    #[test]
+    fn hostile_agents_state_their_own_claims_and_nobody_else_invents_them() {
+        let cell = GridCell {
+            hostile: 0.1,
+            ..MIDDLE
+        };
+        let code = SimulatedCodebase::new(cell, SeededDice::new(1));
+        let planted: Vec<ClaimId> = (0..code.claims.len())
+            .filter(|id| code.claims[*id].is_planted)
+            .collect();
+        assert_eq!(planted.len(), AREAS * PLANTED_PER_AREA);
+        assert!((rate(&code, planted[0]) - 0.1).abs() < 0.02);
+        let honest = |run| code.is_found(run, 2, planted[0], ClaimExposure::Unseen);
+        assert!(!(0..4_000).any(honest));
     }
 
     #[test]

@@ -1,10 +1,12 @@
 //! Invariants of simulations, independent of the measured results.
 
 use ken_core::ledger::event::ArchiveReason;
+use ken_core::trust::rediscovery::{RediscoveryMode, RediscoveryPolicy};
 use ken_core::trust::review::ReviewPolicy;
 use ken_core::trust::run::holdout::{is_single_agent_claim, may_be_withheld};
-use ken_lab::grid::{MIDDLE, RUNS_PER_DAY};
-use ken_lab::policy::{EntryGate, ExpiryRenewal, KnowledgePolicy, RankingEmphasis};
+use ken_lab::grid::{self, MIDDLE, RUNS_PER_DAY};
+use ken_lab::memory::PolicyEntry;
+use ken_lab::policy::{BeliefModel, EntryGate, ExpiryRenewal, KnowledgePolicy, RankingEmphasis};
 use ken_lab::simulation::{Simulation, simulate_runs};
 use ken_lab::world::{ClaimId, GridCell};
 
@@ -12,11 +14,14 @@ use ken_lab::world::{ClaimId, GridCell};
 const SEED: u64 = 77;
 
 const KEN: KnowledgePolicy = KnowledgePolicy::Ken {
+    gate: EntryGate::Accumulation,
     review: ReviewPolicy {
         reviews: 10,
         chances: 18,
         blind: true,
+        rediscovery: RediscoveryPolicy::OBSERVE,
     },
+    model: BeliefModel::Standard,
 };
 
 const KEEP_EVERYTHING: KnowledgePolicy = KnowledgePolicy::KeepEverything {
@@ -43,6 +48,7 @@ const ECHO: GridCell = GridCell {
     change_rate: 0.0,
     agents: 3,
     recurrence: 0.0,
+    ..MIDDLE
 };
 
 /// Runs a simulation for a range of runs.
@@ -196,4 +202,39 @@ fn what_a_person_took_back_returns_where_it_is_deleted_and_not_in_ken() {
     let tombstones = simulation.memory.all();
     let tombstones = tombstones.filter(|held| held.entry.is_tombstone());
     assert!(tombstones.count() > 0, "a person took something back");
+}
+
+#[test]
+fn the_gate_does_not_surface_what_it_does_not_believe() {
+    let gate = grid::ken(RediscoveryMode::Gate, EntryGate::Any);
+    let rule = gate.review().rediscovery;
+    // Before the first fit the model is the standard one.
+    let simulation = simulate(MIDDLE, gate, 0..9);
+    let doubted = simulation.memory.all();
+    let doubted = doubted.filter(|held| !rule.may_push(&held.entry));
+    let doubted: Vec<ClaimId> = doubted.map(|held| held.claim).collect();
+    assert!(doubted.len() > 10);
+    assert!(doubted.iter().all(|id| !simulation.is_showable(*id)));
+}
+
+#[test]
+fn a_claim_that_everybody_finds_is_believed_and_one_that_nobody_finds_is_not() {
+    let gate = grid::ken(RediscoveryMode::Gate, EntryGate::Accumulation);
+    let simulation = simulate(MIDDLE, gate, 0..300);
+    let belief = |held: &PolicyEntry| {
+        let evidence = RediscoveryPolicy::OBSERVE.evidence(&held.entry);
+        evidence.expect("findings describe").belief
+    };
+    let mean = |holds: bool| {
+        let of = simulation.memory.all();
+        let of = of.filter(|held| simulation.code.claims[held.claim].holds() == holds);
+        let all: Vec<f64> = of.map(belief).collect();
+        all.iter().sum::<f64>() / all.len() as f64
+    };
+    assert!(
+        mean(true) > 0.9 && mean(false) < 0.4,
+        "{} {}",
+        mean(true),
+        mean(false)
+    );
 }

@@ -36,7 +36,7 @@ mod writer;
 #[cfg(test)]
 mod sample;
 
-pub use disk::{Dir, DiskError, RealDir, Stat};
+pub use disk::{Dir, DiskError, RealDir, Stat, restrict_to_owner};
 pub use git::{GitError, GitView};
 pub use layout::{SegmentName, SegmentStat};
 pub use ledger::{Ledger, LedgerParts, ReadError, SegmentText};

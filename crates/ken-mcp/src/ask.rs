@@ -58,7 +58,7 @@ pub enum DetailLevel {
 pub struct SearchArguments {
     /// Goal, technology and problem in your words, or an error
     pub query: String,
-    /// Files or folders of the task, relative to the repository
+    /// Repository paths of the task
     #[serde(default)]
     pub paths: Vec<String>,
     /// Only these kinds, such as bug, decision, incident, spike
@@ -73,7 +73,7 @@ pub struct SearchArguments {
     #[serde(default = "five")]
     #[schemars(range(min = 1, max = 20))]
     pub limit: u32,
-    /// Include entries that no longer match the code
+    /// Include entries whose code changed
     #[serde(default)]
     pub include_stale: bool,
     /// Every workspace you may read; ken_show reads this one only, so ask for full detail
@@ -100,7 +100,7 @@ pub struct GetArguments {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RecordArguments {
-    /// One to three sentences, general, without secrets; further sentences become the body
+    /// One to three sentences, without secrets; further ones become the body
     pub statement: String,
     #[schemars(description = EntryKind::lesson_names())]
     #[serde(default = "learning")]
@@ -115,6 +115,9 @@ pub struct RecordArguments {
     pub verify: Vec<String>,
     #[serde(default)]
     pub tags: Vec<String>,
+    /// Ids it replaces
+    #[serde(default)]
+    pub supersedes: Vec<String>,
     #[serde(default)]
     pub format: ReplyFormat,
 }
@@ -235,6 +238,7 @@ impl ToolArguments for RecordArguments {
         check_items("anchors", &self.anchors)?;
         check_items("cites", &self.cites)?;
         check_items("verify", &self.verify)?;
+        check_items("supersedes", &self.supersedes)?;
         check_items("tags", &self.tags)
     }
 }

@@ -71,8 +71,16 @@ pub(crate) fn definitions(code: CodeAccess) -> Vec<Tool> {
         finds,
         ToolEffect::Reads,
     );
-    if code == CodeAccess::Available {
-        searching = remove_argument(searching, "all_workspaces");
+    let mut recording = define_tool::<RecordArguments>(
+        record,
+        "Record a finding",
+        "Record one durable finding about this project, with its sources.",
+        ToolEffect::Adds,
+    );
+    match code {
+        CodeAccess::Available => searching = remove_argument(searching, "all_workspaces"),
+        // A hub has no verb that supersedes.
+        CodeAccess::Elsewhere => recording = remove_argument(recording, "supersedes"),
     }
     let mut tools = vec![
         searching.with_meta(always),
@@ -82,12 +90,7 @@ pub(crate) fn definitions(code: CodeAccess) -> Vec<Tool> {
             "Show an entry in full.",
             ToolEffect::Reads,
         ),
-        define_tool::<RecordArguments>(
-            record,
-            "Record a finding",
-            "Record one durable finding about this project, with its sources.",
-            ToolEffect::Adds,
-        ),
+        recording,
         define_tool::<FeedbackArguments>(
             feedback,
             "Rate an entry",

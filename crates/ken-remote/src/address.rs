@@ -121,6 +121,12 @@ impl HubAddress {
         self.plain
     }
 
+    /// Returns the address of the hub, without the workspace.
+    #[must_use]
+    pub fn base(&self) -> String {
+        format!("{}{}", self.origin, self.path)
+    }
+
     /// Returns the URL of the workspace's events.
     #[must_use]
     pub fn events(&self) -> String {

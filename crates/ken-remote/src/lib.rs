@@ -5,11 +5,13 @@
 //! - [`wire`]: the messages;
 //! - [`hub`]: the interface of a repository to a hub, and its errors;
 //! - [`address`], [`name`], [`token`]: hub addresses, names and access tokens;
-//! - `client` (a feature): the interface over HTTP.
+//! - `client` and `device` (a feature): the interface over HTTP, and the sign-in of a device.
 
 pub mod address;
 #[cfg(feature = "client")]
 pub mod client;
+#[cfg(feature = "client")]
+pub mod device;
 pub mod hub;
 pub mod name;
 pub mod token;

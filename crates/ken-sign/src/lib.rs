@@ -6,7 +6,7 @@
 use ken_core::ledger::event::Event;
 use ken_core::values::time::Timestamp;
 use ssh_key::public::{EcdsaPublicKey, KeyData};
-use ssh_key::{PublicKey, SshSig};
+use ssh_key::{HashAlg, PublicKey, SshSig};
 
 /// Required namespace of signatures of decisions.
 pub const NAMESPACE: &str = "ken";
@@ -165,6 +165,26 @@ impl SignerKey {
     pub fn parse(line: &str) -> Option<Self> {
         let key = PublicKey::from_openssh(line.trim()).ok()?;
         is_supported_key(key.key_data()).then_some(Self(key))
+    }
+
+    /// Returns whether the key is an Ed25519 key in a file or an agent.
+    #[must_use]
+    pub fn is_ed25519(&self) -> bool {
+        matches!(self.0.key_data(), KeyData::Ed25519(_))
+    }
+
+    /// Returns the SHA-256 digest of the public key.
+    #[must_use]
+    pub fn fingerprint_bytes(&self) -> [u8; 32] {
+        let fingerprint = self.0.fingerprint(HashAlg::Sha256);
+        // A SHA-256 fingerprint was asked for.
+        fingerprint.sha256().unwrap_or_default()
+    }
+
+    /// Returns the fingerprint as `ssh-keygen -l` prints it: `SHA256:…`.
+    #[must_use]
+    pub fn fingerprint(&self) -> String {
+        self.0.fingerprint(HashAlg::Sha256).to_string()
     }
 
     /// Returns whether this key signed `bytes` for the purpose `namespace`.

@@ -33,6 +33,11 @@ pub fn is_long() -> bool {
     std::env::var_os("KEN_LONG").is_some_and(|value| value == "1")
 }
 
+/// Returns the program of an earlier version that `KEN_TEST_OLDER` names.
+pub fn older_program() -> Option<std::path::PathBuf> {
+    std::env::var_os("KEN_TEST_OLDER").map(Into::into)
+}
+
 /// Returns the number of cases set by `KEN_CASES`; mutation tests run few cases, hundreds of times.
 fn requested_cases() -> Option<u32> {
     std::env::var("KEN_CASES").ok()?.parse().ok()

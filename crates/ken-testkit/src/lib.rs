@@ -10,6 +10,7 @@ pub mod hub_story;
 pub mod laws;
 pub mod memory_hub;
 pub mod memory_store;
+pub mod path_server;
 pub mod postgres;
 pub mod reference;
 pub mod reference_page;

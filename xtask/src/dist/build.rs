@@ -83,8 +83,7 @@ pub(super) fn build(repository: &Repository, target: &str) -> Result<PathBuf, St
     if !status.success() {
         return Err(format!("the build failed: {status}"));
     }
-    let folder = std::env::var_os("CARGO_TARGET_DIR")
-        .map_or_else(|| repository.root().join("target"), PathBuf::from);
+    let folder = target_folder(repository.root());
     let name = if target.contains("windows") {
         "ken.exe"
     } else {
@@ -93,7 +92,12 @@ pub(super) fn build(repository: &Repository, target: &str) -> Result<PathBuf, St
     Ok(folder.join(target).join("dist").join(name))
 }
 
-/// Folders of this machine and the names that stand for them in the program.
+fn target_folder(root: &Path) -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from)
+}
+
+/// Folders of this machine and the names that stand for them in the program. The last one that fits
+/// a path counts, so the folder of the build has one name inside the repository and outside of it.
 fn remapped(root: &Path) -> Vec<(PathBuf, &'static str)> {
     let mut folders = vec![(root.to_path_buf(), "ken")];
     let home = std::env::var_os("HOME").map(PathBuf::from);
@@ -101,9 +105,7 @@ fn remapped(root: &Path) -> Vec<(PathBuf, &'static str)> {
     if let Some(cargo_home) = cargo_home.or_else(|| home.map(|home| home.join(".cargo"))) {
         folders.push((cargo_home, "cargo"));
     }
-    if let Some(target) = std::env::var_os("CARGO_TARGET_DIR") {
-        folders.push((target.into(), "target"));
-    }
+    folders.push((target_folder(root), "target"));
     folders
 }
 

@@ -10,7 +10,7 @@ use super::checksum::sha256_base64;
 use super::facts::{BuildTarget, ReleaseFacts};
 use super::payload::glibc_floor;
 
-/// Mode of the file with the hub's secrets.
+/// Mode of the file with the hub's secret.
 const SECRET_MODE: u32 = 0o600;
 
 const LICENSES: [&str; 2] = ["LICENSE-APACHE", "LICENSE-MIT"];
@@ -56,8 +56,10 @@ pub(super) fn deb(input: &PackageInput<'_>) -> Result<(String, Vec<u8>), String>
         "./usr/lib/systemd/system/ken-hub.service",
         unit,
     ));
-    let settings = input.repository.read("packaging/deb/hub.env")?;
-    files.push(ArchiveFile::new("./etc/ken/hub.env", settings).with_mode(SECRET_MODE));
+    let settings = input.repository.read("packaging/deb/hub.toml")?;
+    files.push(ArchiveFile::new("./etc/ken/hub.toml", settings));
+    let secret = input.repository.read("packaging/deb/database-url")?;
+    files.push(ArchiveFile::new("./etc/ken/database-url", secret).with_mode(SECRET_MODE));
     let installed_kib = files
         .iter()
         .map(|it| it.bytes.len())
@@ -71,7 +73,7 @@ pub(super) fn deb(input: &PackageInput<'_>) -> Result<(String, Vec<u8>), String>
     let control = values.render(&input.repository.read("packaging/deb/control.in")?)?;
     let mut members = vec![
         ArchiveFile::new("./control", control),
-        ArchiveFile::new("./conffiles", "/etc/ken/hub.env\n"),
+        ArchiveFile::new("./conffiles", "/etc/ken/database-url\n/etc/ken/hub.toml\n"),
     ];
     for script in ["prerm", "postrm"] {
         let text = input.repository.read(&format!("packaging/deb/{script}"))?;

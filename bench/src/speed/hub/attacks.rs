@@ -201,6 +201,7 @@ async fn token(world: &World, organization: OrganizationId, role: Role) -> Resul
         role,
         actor: None,
         workspaces: None,
+        workspace_roles: Vec::new(),
         days: 1,
     };
     let tx = world.hub.begin_organization(organization).await;

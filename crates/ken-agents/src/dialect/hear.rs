@@ -42,6 +42,10 @@ const AGENT_KIND_KEYS: &[&str] = &[
     "agent_name",
 ];
 const TASK_KEYS: &[&str] = &["task", "agentDescription", "agent_description"];
+/// Keys of the agent's last message.
+const LAST_MESSAGE_KEYS: &[&str] = &["last_assistant_message", "prompt_response"];
+
+/// Keys of the flag that a stop hook already kept the agent going.
 const REPEATED_STOP_KEYS: &[&str] = &["stop_hook_active", "stopHookActive"];
 const PARENT_SESSION_KEYS: &[&str] = &["parent_conversation_id", "parent_session_id"];
 
@@ -97,6 +101,7 @@ pub fn parse_hook_input(event: HookEvent, input: &[u8]) -> Option<HookInput> {
         attached: parse_attachments(&all),
         tool: parse_tool_call(event, &all),
         subagent,
+        last_message: first_string(&all, LAST_MESSAGE_KEYS),
         is_stopping_again: is_stopping_again(&all),
     })
 }

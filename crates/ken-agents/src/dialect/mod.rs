@@ -69,6 +69,8 @@ pub struct HookInput {
     pub tool: Option<ToolCall>,
     /// The subagent that runs the hook; `None` for the main agent.
     pub subagent: Option<SubagentInput>,
+    /// The agent's last message, at a stop.
+    pub last_message: Option<String>,
     /// True if the agent continued because of an earlier stop hook.
     pub is_stopping_again: bool,
 }

@@ -26,6 +26,7 @@ use ken_core::values::text::Condition as Stored;
 use crate::FileTree;
 
 pub use outcome::{ConditionOutcome, FileLine};
+pub use packages::{PinnedPackage, pinned_packages};
 pub(crate) use text::REGEX_BYTES_MAX;
 
 /// Symbol lookup, implemented by the crate that parses source files.

@@ -2,6 +2,7 @@
 
 mod changes;
 mod formatting;
+mod highlighting;
 mod names;
 mod properties;
 mod samples;

@@ -1,10 +1,11 @@
-//! Hits from the global ledger: below the repository's, labeled, within the remaining budget.
+//! Hits from the global ledger and from peers: below the repository's, labeled, within the
+//! remaining budget.
 //!
 //! An unreadable global ledger does not fail the query; its error is reported beside the results.
 
 use ken_core::retrieval::surface::{EntrySelection, SelectedEntry};
 use ken_engine::Engine;
-use ken_engine::promotion::GlobalOverlay;
+use ken_engine::promotion::{GlobalOverlay, OtherLedgers};
 use ken_engine::search::{SearchOutcome, SearchQuery, SelectionLimits};
 
 use crate::failure::CommandFailure;
@@ -14,7 +15,11 @@ use crate::world::Environment;
 pub(crate) const GLOBAL_HEADING: &str =
     "From the global ledger (other projects; not checked here):";
 
-/// The results of the global ledger.
+/// The heading above hits of peers.
+pub(crate) const PEERS_HEADING: &str =
+    "From other organizations (approved here word for word; not checked here):";
+
+/// The results of the global ledger and of peers.
 #[derive(Debug, Default)]
 pub(crate) struct GlobalResults {
     pub(crate) overlay: Option<GlobalOverlay>,
@@ -32,10 +37,14 @@ pub(super) fn query_global(
 ) -> GlobalResults {
     // The closure collects the errors of opening and searching in one place.
     let mut query = || -> Result<Option<GlobalOverlay>, CommandFailure> {
-        let Some(mut global) = environment.open_global()? else {
-            return Ok(None);
+        let mut others = OtherLedgers {
+            global: environment.open_global()?,
+            peers: environment.open_peers()?,
         };
-        Ok(engine.overlay(&mut global, search, local, portion)?)
+        if others.global.is_none() && others.peers.is_empty() {
+            return Ok(None);
+        }
+        Ok(engine.overlay(&mut others, search, local, portion)?)
     };
     match query() {
         Ok(overlay) => GlobalResults {

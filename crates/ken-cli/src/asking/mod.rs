@@ -5,8 +5,10 @@
 mod global;
 
 use ken_core::ledger::entry::Entry;
+use ken_core::ledger::store::EntryFilter;
 use ken_core::retrieval::agent_texts;
 use ken_core::retrieval::surface::{self, EntrySelection, OmissionReason, OmittedEntry};
+use ken_core::retrieval::unrecorded::UnrecordedHit;
 use ken_core::trust::run::{ExposureChannel, SentConclusion};
 use ken_core::values::id::EntryId;
 use ken_core::values::time::Date;
@@ -17,9 +19,9 @@ use ken_engine::usage::{AnswerUsage, QueryKind};
 use ken_engine::{Engine, EngineError};
 
 use crate::failure::CommandFailure;
-use crate::world::Environment;
+use crate::world::{self, Environment};
 
-pub(crate) use global::{GLOBAL_HEADING, GlobalResults};
+pub(crate) use global::{GLOBAL_HEADING, GlobalResults, PEERS_HEADING};
 
 /// A search request.
 #[derive(Debug)]
@@ -55,6 +57,8 @@ pub(crate) struct QueryResults {
     /// True if nothing passed the threshold and a person reads. Agents get no weak hits: an
     /// irrelevant entry in their context costs more than silence.
     pub(crate) suggests_nearest: bool,
+    /// Conversations and commits, ranked below all entries.
+    pub(crate) unrecorded: Vec<UnrecordedHit>,
     pub(crate) today: Date,
 }
 
@@ -144,6 +148,7 @@ impl QueryService<'_> {
             )?;
         }
         self.count(engine, (QueryKind::Search, &answer), vec![&page], &global);
+        let unrecorded = find_unrecorded(engine, &search, is_in_words);
         let is_silent = page.shown.is_empty() && global.shown().is_empty();
         let suggests_nearest = is_silent && weak != WeakHits::Drop && self.reader.is_none();
         Ok(QueryResults {
@@ -153,6 +158,7 @@ impl QueryService<'_> {
             global,
             nearest,
             suggests_nearest,
+            unrecorded,
             today: engine.now().date(),
         })
     }
@@ -189,8 +195,37 @@ impl QueryService<'_> {
     }
 }
 
-/// Finds an entry by id in the repository's ledger or else in the global one, and calls `describe`
-/// with the engine that contains it.
+/// Searches conversations and commits. They are a lower tier: a failure must not fail the search.
+fn find_unrecorded(engine: &Engine, search: &SearchQuery, is_in_words: bool) -> Vec<UnrecordedHit> {
+    // A filter asks for entries.
+    let is_plain = is_in_words && search.filter == EntryFilter::default();
+    let Some(home) = world::conversation_home().filter(|_| is_plain) else {
+        return Vec::new();
+    };
+    match engine.search_unrecorded(&home, &search.query) {
+        Ok(hits) => hits,
+        Err(error) => {
+            tracing::warn!(%error, "conversations and commits were not searched");
+            Vec::new()
+        }
+    }
+}
+
+/// Refuses to show a quarantined entry to an agent: it may contain an injection, so only a person
+/// reads it before its release.
+pub(crate) fn ensure_released(entry: &Entry) -> Result<(), CommandFailure> {
+    if entry.quarantine.is_empty() {
+        return Ok(());
+    }
+    let id = entry.id;
+    let message = format!("{id} is quarantined: no person has released it yet");
+    let hint =
+        format!("a person can release it: `ken guard quarantine release {id} --reason TEXT`");
+    Err(CommandFailure::refused("quarantined", message).with_hint(hint))
+}
+
+/// Finds an entry by id in the repository's ledger or else in the global one or a peer's, and calls
+/// `describe` with the engine that contains it.
 pub(crate) fn with_entry<T>(
     environment: &Environment,
     engine: &mut Engine,
@@ -199,11 +234,20 @@ pub(crate) fn with_entry<T>(
 ) -> Result<T, CommandFailure> {
     let found = engine.find(id);
     // Only "not found" falls through: an ambiguous id must be reported, not resolved elsewhere.
-    if let Err(EngineError::NotFound(_)) = &found
-        && let Some(mut global) = environment.open_global()?
-        && let Ok(entry) = global.find(id)
-    {
-        return describe(&mut global, entry);
+    if let Err(EngineError::NotFound(_)) = &found {
+        if let Some(mut global) = environment.open_global()?
+            && let Ok(entry) = global.find(id)
+        {
+            return describe(&mut global, entry);
+        }
+        for mut peer in environment.open_peers()? {
+            // Only what a person approved: waiting wordings are read with `ken remote peer review`.
+            if let Ok(entry) = peer.engine.find(id)
+                && let Ok(entry) = peer.shown_entry(entry.id)
+            {
+                return describe(&mut peer.engine, entry);
+            }
+        }
     }
     let entry = found?;
     describe(engine, entry)

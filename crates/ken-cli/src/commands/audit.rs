@@ -55,7 +55,7 @@ pub(super) fn run(
     };
     let audited = progress.during(|_| audit(&start, &git, &guard, &options))?;
     match session.printer.format() {
-        Format::Json => session.printer.json(&object(&audited))?,
+        Format::Json => session.printer.json(&audit_object(&audited))?,
         Format::Markdown => session.printer.text(told::audit_markdown(&audited))?,
         Format::Text | Format::Sarif | Format::Github => {
             let width = session.printer.width();
@@ -82,7 +82,8 @@ fn talk(session: &mut Session<'_>, audited: &AuditReport) -> Result<(), CommandF
     )
 }
 
-fn object(audited: &AuditReport) -> AuditObject<'_> {
+/// Returns the JSON document of an audit.
+pub(crate) fn audit_object(audited: &AuditReport) -> impl Serialize {
     AuditObject {
         schema: "ken.audit.v1",
         clean: audited.is_clean(),

@@ -6,7 +6,7 @@ use ken_engine::search::{SearchQuery, SelectionLimits};
 use serde::Serialize;
 
 use super::{Session, query_input};
-use crate::asking::QueryService;
+use crate::asking::{BriefingResults, QueryService};
 use crate::commands::query_input::{QueryInputArgs, ReaderRoleArg, TypedQuery};
 use crate::failure::{CommandExit, CommandFailure};
 use crate::print::progress::ProgressIndicator;
@@ -38,7 +38,7 @@ struct BriefObject<'a> {
     /// Entries of the global ledger, which rank below those of the repository.
     #[serde(skip_serializing_if = "<[SelectedEntry]>::is_empty")]
     global: &'a [SelectedEntry],
-    /// The whole briefing as text.
+    /// The whole briefing as text, with the handoff that waits on this branch.
     text: &'a str,
 }
 
@@ -57,7 +57,7 @@ pub(super) fn run(
     let reader = session.surroundings.reader();
     let run = session.surroundings.run().map(ToOwned::to_owned);
     let surroundings = session.surroundings.clone();
-    let (briefed, missing) = session.read(|engine| {
+    let (briefed, missing, handoff) = session.read(|engine| {
         let typed = query_input::read_query(engine, &start, &args.task, &args.input)?;
         let (mut extracted, missing) = typed.into_parts();
         if extracted.paths.is_empty() {
@@ -77,24 +77,30 @@ pub(super) fn run(
                 it.set_progress(at, all);
             })
         })?;
-        Ok((briefed, missing))
+        let handoff = engine.show_handoff(reader.as_ref())?;
+        Ok((briefed, missing, handoff))
     })?;
     if let Some(hint) = TypedQuery::hint(&missing) {
         session.printer.hint(hint)?;
     }
     session.print_global_error(&briefed.global)?;
-    let text = briefed.text();
+    let text = format!("{}{}", handoff.unwrap_or_default(), briefed.text());
     if !session.is_json() {
         session.printer.text(text)?;
         return Ok(CommandExit::Fine);
     }
-    session.printer.json(&BriefObject {
+    session.printer.json(&brief_object(&briefed, &text))?;
+    Ok(CommandExit::Fine)
+}
+
+/// Returns the JSON document of a briefing and its text.
+pub(crate) fn brief_object<'a>(briefed: &'a BriefingResults, text: &'a str) -> impl Serialize + 'a {
+    BriefObject {
         schema: "ken.brief.v1",
         served_by: briefed.brief.results.served_by.name(),
         norms: &briefed.brief.norms.shown,
         known: &briefed.known.shown,
         global: briefed.global.shown(),
-        text: &text,
-    })?;
-    Ok(CommandExit::Fine)
+        text,
+    }
 }

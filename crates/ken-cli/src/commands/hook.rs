@@ -16,7 +16,7 @@ use ken_agents::{CodingAgent, HookEvent};
 use ken_core::trust::run::RunWitness;
 use ken_core::values::actor::{Actor, ActorRole};
 use ken_engine::hooks::{
-    self, AgentToolCall, FileExposure, HookSession, SessionStart, detect_exposure,
+    self, AgentToolCall, FileExposure, HookSession, SessionStart, ToolCallResult, detect_exposure,
 };
 use ken_engine::{Engine, GitEnv};
 
@@ -227,7 +227,9 @@ impl HookContext {
             HookEvent::Tool | HookEvent::Failure => self.tool(&mut who, input)?,
             HookEvent::Subagent => self.open(&mut who)?.handle_subagent_hook(&who)?,
             HookEvent::Stop if input.is_stopping_again => None,
-            HookEvent::Stop => self.open(&mut who)?.handle_stop_hook(&who)?,
+            HookEvent::Stop => self
+                .open(&mut who)?
+                .handle_stop_hook(&who, input.last_message.as_deref())?,
             HookEvent::End => {
                 self.open(&mut who)?.handle_end_hook(&who)?;
                 None
@@ -279,8 +281,12 @@ impl HookContext {
             tool: &tool.name,
             input: &call_input,
         };
+        let result = ToolCallResult {
+            has_failed: tool.failed.is_some(),
+            output: &tool.output,
+        };
+        hooks::record_tool_result(&self.start, &self.git, who, call, result);
         let Some(error) = &tool.failed else {
-            hooks::record_tool_success(&self.start, &self.git, who, call);
             if seen != FileExposure::Nothing {
                 self.open(who)?.record_file_exposure(who, &seen)?;
             }

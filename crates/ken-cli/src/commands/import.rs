@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use clap::Args;
 use ken_engine::audit::AuditReport;
-use ken_engine::import::{AcceptOutcome, ClaimSelection, InboxClaim, ReduceOutcome};
+use ken_engine::import::{AcceptOutcome, ClaimSelection, InboxClaim, OlderEntries, ReduceOutcome};
 use serde::Serialize;
 
 use super::inbox::collect::{self, CollectArgs};
@@ -25,11 +25,11 @@ Examples:
   ken import --dry-run            show what would be added
   ken import entries.jsonl        restore an export of `ken ledger export`
   ken import --review docs/adr    put the claims into the inbox instead
-  ken import --review --commits   find norms in the commit history")]
+  ken import --history            put reverts and norms of the history into the inbox")]
 pub(crate) struct ImportArgs {
     /// Documents or folders, relative to the repository root, or an export of another repository
     /// [default: every document with agent instructions]
-    #[arg(conflicts_with = "commits")]
+    #[arg(conflicts_with = "history")]
     pub(crate) paths: Vec<String>,
     /// Show what would be added without adding it
     #[arg(long, conflicts_with_all = ["review", "yes"])]
@@ -40,9 +40,13 @@ pub(crate) struct ImportArgs {
     /// Put every claim into the inbox instead of adding the valid ones
     #[arg(long)]
     pub(crate) review: bool,
-    /// Read the commit history of this branch instead, for norms it follows
-    #[arg(long, requires = "review")]
-    pub(crate) commits: bool,
+    /// Read the commit history of this branch instead; what it tells goes to the inbox
+    #[arg(long, alias = "commits", conflicts_with = "yes")]
+    pub(crate) history: bool,
+    /// With the history, also take repeated fixes and sentences with must, never or because; most
+    /// are not worth it
+    #[arg(long, requires = "history")]
+    pub(crate) all: bool,
 }
 
 /// Maximum columns of a claim.
@@ -74,10 +78,18 @@ pub(super) fn run(
     if let Some(export) = import_export::find_export(session, &args.paths) {
         return import_export::run(session, &export);
     }
-    if args.review {
+    if args.history && args.dry_run {
+        return collect::preview_history(session, args.all);
+    }
+    if args.review || args.history {
         let sources = args.paths.clone();
-        let commits = args.commits;
-        return collect::run(session, &CollectArgs { sources, commits });
+        let (history, all) = (args.history, args.all);
+        let args = CollectArgs {
+            sources,
+            history,
+            all,
+        };
+        return collect::run(session, &args);
     }
     let progress = ProgressIndicator::start(session.printer, "auditing", None);
     let (audit, plan) = session.read(|engine| {
@@ -181,7 +193,7 @@ fn add(
             let accepted = if ids.is_empty() {
                 AcceptOutcome::default()
             } else {
-                engine.accept_inbox_claims(&ids, by)?
+                engine.accept_inbox_claims(&ids, OlderEntries::Supersede, by)?
             };
             Ok::<_, CommandFailure>((reduced, accepted))
         })

@@ -5,6 +5,7 @@
 //! input, call the engine and print; they decide nothing about knowledge.
 
 mod add;
+mod alias;
 mod archive;
 mod audit;
 mod brief;
@@ -16,6 +17,7 @@ mod doctor;
 mod edit;
 mod entry;
 mod feedback;
+mod forage;
 mod guard;
 mod health;
 pub(crate) mod help;
@@ -42,6 +44,7 @@ mod serve;
 mod setup;
 mod show;
 mod sync;
+mod ui;
 mod undo;
 mod verify;
 
@@ -67,9 +70,14 @@ use crate::print::{self, Printer};
 use crate::world::Environment;
 
 pub(crate) use add::{EntryInput, RelatedJson};
-pub(crate) use health::stats::span as stats_span;
+pub(crate) use audit::audit_object;
+pub(crate) use brief::brief_object;
+pub(crate) use health::impact::impact_object;
+pub(crate) use health::stats::{span as stats_span, stats_object, usage_stats};
+pub(crate) use inbox::inbox_document;
 pub(crate) use query_input::below_root;
 pub(crate) use show::versions;
+pub(crate) use verify::verify_object;
 
 /// Top-level commands, in the order of `ken help --all`.
 #[derive(Debug, Subcommand)]
@@ -82,6 +90,8 @@ pub(crate) enum KenCommand {
     Audit(audit::DocumentsArgs),
     /// Import claims from documents or the commit history
     Import(import::ImportArgs),
+    /// Find passages in the documentation of locked packages that answer a question
+    Forage(forage::ForageArgs),
     /// Add an entry, or many from JSON lines
     Add(Box<add::AddArgs>),
     /// Record a solved problem, or extract claims from a transcript
@@ -107,6 +117,8 @@ pub(crate) enum KenCommand {
     Search(Box<search::SearchArgs>),
     /// Browse entries in a full-screen terminal view
     Browse(Box<browse::BrowseArgs>),
+    /// Open web pages of this repository: code with knowledge beside it, inbox, runs
+    Ui(ui::UiArgs),
     /// Print the entries and norms an agent needs before a task
     Brief(Box<brief::BriefArgs>),
     /// List entries, newest first
@@ -115,11 +127,13 @@ pub(crate) enum KenCommand {
     /// Show one entry with its citations, anchors and status
     Show(show::ShowArgs),
     /// Show the history of an entry with authors
-    #[command(after_help = "Example:\n  ken log L-7k2f")]
+    #[command(
+        after_help = "Examples:\n  ken log L-7k2f\n  ken log --shown          which agents were shown which entries\n  ken log L-7k2f --shown   which agents were shown this one"
+    )]
     Log(log::LogArgs),
     /// Review pending claims, approvals, quarantined entries and contradictions
     Inbox(inbox::InboxArgs),
-    /// Record agent work: open a run, note exposures, close it with its outcome
+    /// Record agent work: open a run, note exposures, close it, leave a handoff
     Run(Box<GroupArgs<run::RunCommand>>),
     /// Report whether an entry helped
     Feedback(feedback::FeedbackArgs),
@@ -144,7 +158,7 @@ pub(crate) enum KenCommand {
     /// Maintain the ledger: check, pack, render, recover, redact, export
     #[command(subcommand)]
     Ledger(Box<ledger::LedgerCommand>),
-    /// Manage the hubs of this clone
+    /// Manage the hubs of this clone, publications and peers
     #[command(after_help = remote::REMOTE_HELP)]
     Remote(GroupArgs<remote::RemoteCommand>),
     /// Push events to a hub
@@ -153,7 +167,7 @@ pub(crate) enum KenCommand {
     #[command(after_help = "Example:\n  ken pull")]
     Pull(remote::RemoteArgs),
     /// Run a hub server on PostgreSQL
-    Serve(Box<serve::ServeArgs>),
+    Serve(Box<serve::ServeCommand>),
     /// Administer a hub: organizations, workspaces, tokens, quotas
     Hub(Box<hub::HubArgs>),
     /// Show and set ranking weights, the embedding model and the LLM
@@ -180,12 +194,12 @@ pub(crate) const GROUPS: &[(&str, &[&str])] = &[
             "inbox", "sync",
         ],
     ),
-    ("Add knowledge", &["audit", "import", "capture"]),
+    ("Add knowledge", &["audit", "import", "forage", "capture"]),
     (
         "Change entries",
         &["archive", "retract", "restore", "undo", "entry"],
     ),
-    ("Read", &["browse", "log"]),
+    ("Read", &["ui", "browse", "log"]),
     ("Agents", &["run", "feedback", "mcp"]),
     (
         "Check and maintain",
@@ -212,7 +226,7 @@ pub(crate) fn run(arguments: &[OsString]) -> CommandExit {
         return hook::run(&words);
     }
     let mut command = help::command();
-    let arguments = &undo::expand_redo(arguments, &command);
+    let arguments = &alias::expand(arguments, &command);
     let parsed = command
         .try_get_matches_from_mut(arguments)
         .and_then(|matches| {
@@ -279,6 +293,7 @@ impl Session<'_> {
             KenCommand::Setup(args) => setup::run(self, &args),
             KenCommand::Audit(args) => audit::run(self, &args),
             KenCommand::Import(args) => import::run(self, &args),
+            KenCommand::Forage(args) => forage::run(self, &args),
             KenCommand::Add(args) => add::run(self, &args),
             KenCommand::Capture(args) => capture::run(self, &args),
             KenCommand::Edit(args) => edit::run(self, *args),
@@ -290,6 +305,7 @@ impl Session<'_> {
             KenCommand::Entry(command) => entry::run(self, *command),
             KenCommand::Search(args) => search::run(self, *args),
             KenCommand::Browse(args) => browse::run(self, &args),
+            KenCommand::Ui(args) => ui::run(self, &args),
             KenCommand::Brief(args) => brief::run(self, &args),
             KenCommand::List(args) => list::run(self, &args),
             KenCommand::Show(args) => show::run(self, &args),

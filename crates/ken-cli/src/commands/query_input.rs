@@ -120,7 +120,7 @@ pub(super) fn read_query(
             ExtractedQuery {
                 text: text.to_owned(),
                 paths: vec![path],
-                frames: Vec::new(),
+                ..ExtractedQuery::default()
             },
         );
     }

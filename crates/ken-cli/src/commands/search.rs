@@ -1,14 +1,17 @@
 //! `ken search`: finds the entries relevant to a query, with the reasons for each match.
 
 use clap::{Args, ValueEnum};
+use ken_core::federation::{CompetingHypotheses, ForeignSource, Freshness, Preference};
 use ken_core::retrieval::score::HiddenReason;
 use ken_core::retrieval::surface::{
     self, DetailTier, ENTRIES_MAX, EntrySelection, NOTHING_FOUND, OmittedEntry, SelectedEntry,
     TOKEN_BUDGET,
 };
+use ken_core::retrieval::unrecorded::{self, UNRECORDED_HEADING, UnrecordedHit};
 use ken_core::values::id::EntryId;
 use ken_core::values::text::{Tag, enum_label, escape_invisible};
 use ken_core::values::time::{Date, Timestamp};
+use ken_engine::promotion::GlobalOverlay;
 use ken_engine::search::{
     RelevanceFloor, SearchHit, SearchOutcome, SearchQuery, SelectionLimits, UnansweredQuery,
 };
@@ -16,11 +19,13 @@ use serde::Serialize;
 
 use super::{Session, query_input};
 use crate::args::filter::WhichArgs;
-use crate::asking::{GLOBAL_HEADING, QueryResults, QueryService, SearchRequest, WeakHits};
+use crate::asking::{
+    GLOBAL_HEADING, PEERS_HEADING, QueryResults, QueryService, SearchRequest, WeakHits,
+};
 use crate::commands::query_input::{QueryInputArgs, ReaderRoleArg, TypedQuery};
 use crate::failure::{CommandExit, CommandFailure};
 use crate::print::answer_json::answer_json;
-use crate::print::hits::{hit_text, score_text};
+use crate::print::hits::{hit_text, score_text, unrecorded_text};
 use crate::print::pluralize;
 use crate::print::progress::ProgressIndicator;
 
@@ -152,19 +157,14 @@ pub(super) fn run(
     let (reader, run) = (session.surroundings.reader(), session.surroundings.run());
     let run = run.map(ToOwned::to_owned);
     let surroundings = session.surroundings.clone();
-    let weak = if args.explain {
-        WeakHits::Explain
-    } else if session.is_json() || args.context {
-        WeakHits::Drop
-    } else {
-        WeakHits::Suggest
-    };
+    let weak = weak_hits(&args, session.is_json());
     let (found, missing) = session.read(|engine| {
         engine.note_unrecorded_edits();
         let typed = query_input::read_query(engine, &start, &args.query, &args.input)?;
         let (extracted, missing) = typed.into_parts();
         let search = SearchQuery {
             query: extracted.text,
+            names: extracted.names,
             paths: extracted.paths,
             frames: extracted.frames,
             filter: args.which.to_filter(),
@@ -203,6 +203,17 @@ pub(super) fn run(
         list(session, &found, args.explain)?;
     }
     Ok(CommandExit::Fine)
+}
+
+/// Returns the treatment of hits below the floor.
+fn weak_hits(args: &SearchArgs, is_json: bool) -> WeakHits {
+    if args.explain {
+        WeakHits::Explain
+    } else if is_json || args.context {
+        WeakHits::Drop
+    } else {
+        WeakHits::Suggest
+    }
 }
 
 /// Lists queries without a relevant hit.
@@ -259,11 +270,98 @@ fn list(
         list_weak(session, nearest, *today, explain)?;
     }
     list_hits(session, (answer, page), *today, explain)?;
-    if let Some(it) = &global.overlay {
-        session.printer.line(GLOBAL_HEADING)?;
-        list_hits(session, (&it.answer, &it.page), *today, explain)?;
+    if let Some(overlay) = &global.overlay {
+        list_overlay(session, overlay, *today, explain)?;
     }
+    list_unrecorded(session, &found.unrecorded)?;
     tell(session, found, explain)
+}
+
+/// Lists hits of the global ledger, then those of peers with the peer, its trust and what they
+/// contradict.
+fn list_overlay(
+    session: &mut Session<'_>,
+    overlay: &GlobalOverlay,
+    today: Date,
+    explain: bool,
+) -> Result<(), CommandFailure> {
+    let (mut peers, mut own) = (overlay.page.clone(), overlay.page.clone());
+    peers
+        .shown
+        .retain(|it| overlay.sources.contains_key(&it.id));
+    own.shown.retain(|it| !overlay.sources.contains_key(&it.id));
+    if !own.shown.is_empty() {
+        session.printer.line(GLOBAL_HEADING)?;
+        list_hits(session, (&overlay.answer, &own), today, explain)?;
+    }
+    if peers.shown.is_empty() {
+        return Ok(());
+    }
+    session.printer.line(PEERS_HEADING)?;
+    for shown in &peers.shown {
+        let one = EntrySelection {
+            shown: vec![shown.clone()],
+            ..peers.clone()
+        };
+        list_hits(session, (&overlay.answer, &one), today, explain)?;
+        if let Some(source) = overlay.sources.get(&shown.id) {
+            session
+                .printer
+                .line(format_args!("  {}", source_text(source)))?;
+        }
+        let competing = overlay.competing.iter();
+        for it in competing.filter(|it| it.foreign == shown.id) {
+            session
+                .printer
+                .line(format_args!("  {}", competing_text(it)))?;
+        }
+    }
+    Ok(())
+}
+
+/// Describes the peer of a hit.
+fn source_text(source: &ForeignSource) -> String {
+    let age = match source.freshness {
+        Freshness::Fresh | Freshness::Empty => "",
+        Freshness::Stale | Freshness::Lapsed => "; not renewed in time",
+    };
+    format!(
+        "peer {}: trust {:.2} (mean {:.2}), weight {:.2}{age}",
+        source.peer, source.trust, source.mean, source.weight
+    )
+}
+
+/// Describes which side of a contradiction with a local entry is preferred.
+fn competing_text(it: &CompetingHypotheses) -> String {
+    let verdict = match it.preferred {
+        Preference::Local => "the entry of this repository is preferred",
+        Preference::Foreign => "the peer's entry is preferred",
+        Preference::Undecided => "neither is preferred",
+    };
+    format!("competes with {}: {verdict}", it.local)
+}
+
+/// Lists conversations and commits below the entries.
+fn list_unrecorded(
+    session: &mut Session<'_>,
+    hits: &[UnrecordedHit],
+) -> Result<(), CommandFailure> {
+    // An agent gets the text of others between delimiters, as everywhere.
+    if session.surroundings.reader().is_some() {
+        return session.printer.text(unrecorded::render_unrecorded(hits));
+    }
+    let Some(first) = hits.first() else {
+        return Ok(());
+    };
+    session.printer.line(UNRECORDED_HEADING)?;
+    let width = session.printer.width();
+    for hit in hits {
+        session.printer.text(unrecorded_text(hit, width))?;
+    }
+    let command = first.record_command();
+    session
+        .printer
+        .hint(format_args!("`{command}` records it in your words"))
 }
 
 /// Lists the nearest hits below the threshold.

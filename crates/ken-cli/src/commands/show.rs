@@ -6,6 +6,7 @@ use ken_core::ledger::canonical;
 use ken_core::ledger::entry::{Entry, EntryApproval};
 use ken_core::ledger::event::RecordedEvent;
 use ken_core::trust::facts::BetaPosterior;
+use ken_core::trust::rediscovery::RediscoveryEvidence;
 use ken_core::trust::run::ExposureChannel;
 use ken_engine::Engine;
 use ken_engine::impact::ConfidenceReport;
@@ -41,6 +42,9 @@ pub(super) fn run(
     let surroundings = session.surroundings.clone();
     let ask = |engine: &mut Engine| {
         asking::with_entry(&surroundings, engine, &args.which.id, |engine, entry| {
+            if surroundings.reader().is_some() {
+                asking::ensure_released(&entry)?;
+            }
             load_details(engine, entry, args.explain)
         })
     };
@@ -51,6 +55,7 @@ pub(super) fn run(
         merged,
         relationships,
         posterior,
+        evidence,
         grounds,
     } = session.read_shown(ExposureChannel::Show, ask, |it| vec![it.entry.id])?;
     if !session.printer.is_json(default) {
@@ -81,6 +86,10 @@ pub(super) fn run(
     if !relationships.is_empty() {
         object = object.with("relationships", serde_json::json!(relationships));
     }
+    // Counts are also in `tallies`; the belief depends on the model of the workspace.
+    if let Some(evidence) = evidence {
+        object = object.with("rediscovery", serde_json::json!(evidence));
+    }
     match session.surface {
         Surface::Top => session.printer.json(&object)?,
         Surface::Knowledge => session.printer.line(canonical::to_string(&object))?,
@@ -97,6 +106,8 @@ struct EntryDetails {
     merged: Vec<Entry>,
     relationships: Vec<EntityRelationship>,
     posterior: BetaPosterior,
+    /// Independent evidence; absent for a prescriptive entry.
+    evidence: Option<RediscoveryEvidence>,
     grounds: Option<ConfidenceReport>,
 }
 
@@ -119,6 +130,7 @@ fn load_details(
         posterior: grounds
             .as_ref()
             .map_or(BetaPosterior::PRIOR, |it| it.posterior),
+        evidence: engine.review_policy()?.rediscovery.evidence(&entry),
         grounds: grounds.filter(|_| explain),
         entry,
     })

@@ -1,8 +1,6 @@
 //! `ken undo` and `ken redo`: reverse your steps and repeat them, with further events.
 
-use std::ffi::OsString;
-
-use clap::{Args, Command};
+use clap::Args;
 use ken_core::json::describe_event;
 use ken_core::ledger::event::{Event, Proposed, RecordedEvent};
 use ken_core::ledger::step::Step;
@@ -14,8 +12,6 @@ use super::Session;
 use crate::failure::{CommandExit, CommandFailure};
 use crate::print::event_text::minute;
 use crate::print::{DIM, escape_invisible, pluralize, styled, truncate_columns};
-
-const REDO: &str = "redo";
 
 /// Default number of listed steps.
 const LISTED_MAX: usize = 20;
@@ -62,35 +58,6 @@ struct StepObject {
     said: String,
     entries: Vec<String>,
     events: usize,
-}
-
-/// Replaces `ken redo` by `ken undo --redo`, which the parser knows.
-pub(super) fn expand_redo(arguments: &[OsString], command: &Command) -> Vec<OsString> {
-    let takes_value = |word: &str| {
-        let mut options = command
-            .get_arguments()
-            .filter(|it| it.get_action().takes_values());
-        options.any(|it| {
-            let long = it.get_long().map(|name| format!("--{name}"));
-            let short = it.get_short().map(|name| format!("-{name}"));
-            long.as_deref() == Some(word) || short.as_deref() == Some(word)
-        })
-    };
-    let mut expanded = arguments.to_vec();
-    let mut words = arguments.iter().enumerate().skip(1);
-    while let Some((position, word)) = words.next() {
-        let word = word.to_string_lossy();
-        if takes_value(&word) {
-            words.next();
-        } else if !word.starts_with('-') {
-            if word == REDO {
-                expanded[position] = "undo".into();
-                expanded.insert(position + 1, "--redo".into());
-            }
-            break;
-        }
-    }
-    expanded
 }
 
 pub(super) fn run(
@@ -197,30 +164,5 @@ fn describe_step(events: &[RecordedEvent]) -> String {
     match events.len() {
         1 => describe_event(first),
         count => format!("{} (and {} more events)", describe_event(first), count - 1),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn expanded(line: &str) -> String {
-        let words: Vec<OsString> = line.split(' ').map(Into::into).collect();
-        let command = crate::commands::help::command();
-        let words = expand_redo(&words, &command);
-        let words: Vec<_> = words.iter().map(|it| it.to_string_lossy()).collect();
-        words.join(" ")
-    }
-
-    #[test]
-    fn redo_is_found_behind_global_options_and_nowhere_else() {
-        assert_eq!(expanded("ken redo"), "ken undo --redo");
-        assert_eq!(
-            expanded("ken -q --by human:ada redo --format json"),
-            "ken -q --by human:ada undo --redo --format json"
-        );
-        for same in ["ken -C redo undo", "ken search redo", "ken help redo"] {
-            assert_eq!(expanded(same), same);
-        }
     }
 }

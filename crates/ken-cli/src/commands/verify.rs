@@ -1,6 +1,7 @@
 //! `ken verify`: checks entries against the code, or a change against the gates.
 
 use clap::Args;
+use ken_core::ledger::event::CheckResult;
 use ken_core::trust::run::ExposureChannel;
 use ken_engine::validity::{
     ChangeOrigin, LedgerChange, is_bare_repository, verify_bare_repository,
@@ -35,6 +36,18 @@ pub(crate) struct VerifyArgs {
     /// The change comes from a fork: fail on changes that only members may make
     #[arg(long, requires = "base")]
     pub(crate) from_fork: bool,
+    /// Record how the other checks of a CI job ended, for the commits of the change
+    #[arg(long, value_name = "RESULT", requires = "base")]
+    pub(crate) record: Option<RecordedResult>,
+}
+
+/// The result of a CI job, also in the words of GitHub's `job.status`.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub(crate) enum RecordedResult {
+    #[value(alias = "success")]
+    Passed,
+    #[value(alias = "failure")]
+    Failed,
 }
 
 #[derive(Serialize)]
@@ -96,6 +109,14 @@ pub(super) fn run(
         let check =
             |it: &ProgressIndicator| engine.verify(scope, &mut |at, all| it.set_progress(at, all));
         let verified = progress.during(check)?;
+        // After the check, so that a failing check of Ken does not hide the result of the others.
+        if let (Some(result), Some(base)) = (args.record, &args.base) {
+            let result = match result {
+                RecordedResult::Passed => CheckResult::Passed,
+                RecordedResult::Failed => CheckResult::Failed,
+            };
+            engine.record_ci_result((base.as_deref(), args.head.as_deref()), result, by)?;
+        }
         let reader = surroundings.as_reader(by);
         engine.record_exposures(
             &reader,
@@ -126,7 +147,7 @@ fn print(session: &mut Session<'_>, verified: &VerifyOutcome) -> Result<(), Comm
             .printer
             .text(gate::finding_lines(&verified.findings)),
         Format::Text => print_text(session, verified),
-        Format::Json => session.printer.json(&object(verified)),
+        Format::Json => session.printer.json(&verify_object(verified)),
         Format::Sarif => session.printer.json(&sarif_log(&verified.findings)),
         Format::Github => session
             .printer
@@ -160,7 +181,8 @@ fn print_text(session: &mut Session<'_>, verified: &VerifyOutcome) -> Result<(),
     Ok(())
 }
 
-fn object(verified: &VerifyOutcome) -> VerifyObject<'_> {
+/// Returns the JSON document of a verification.
+pub(crate) fn verify_object(verified: &VerifyOutcome) -> impl Serialize {
     let impact = &verified.validity;
     let objects = |all| gate::CheckedEntryJson::all(all);
     VerifyObject {

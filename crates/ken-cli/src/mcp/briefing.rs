@@ -27,9 +27,8 @@ pub(super) fn brief(
             context.engine.query_from_diff(base)?
         }
         None => ExtractedQuery {
-            text: String::new(),
             paths: context.engine.changed_paths(),
-            frames: Vec::new(),
+            ..ExtractedQuery::default()
         },
     };
     let task = format!("{} {}", arguments.task, in_hand.text);

@@ -2,6 +2,7 @@
 //!
 //! The agent asked explicitly, so the holdout does not apply. Exposures are recorded.
 
+use ken_core::health::gates::{DECISION_GATE, VALIDITY_GATE};
 use ken_core::ledger::entry::Entry;
 use ken_core::retrieval::surface::{DetailTier, EntrySelection, single_line};
 use ken_core::trust::run::ExposureChannel;
@@ -166,15 +167,21 @@ impl PathCheckResult {
     fn words(&self) -> words::ApplicableKnowledge<'_> {
         let change = self.verified.as_ref().map(|verified| {
             let impact = &verified.validity;
-            // Findings of this gate repeat the entries of the first section.
+            // Findings of these gates repeat the entries of the first two sections.
             let others = verified
                 .findings
                 .iter()
-                .filter(|it| it.gate != "knowledge.validity");
+                .filter(|it| ![VALIDITY_GATE, DECISION_GATE].contains(&it.gate));
+            let (departed, invalid): (Vec<_>, Vec<_>) =
+                impact.invalid.iter().partition(|it| it.is_departure());
             vec![
                 (
                     "the change invalidates",
-                    impact.invalid.iter().map(entry_line).collect(),
+                    invalid.into_iter().map(entry_line).collect(),
+                ),
+                (
+                    "decided before: check that the change still follows",
+                    departed.into_iter().map(entry_line).collect(),
                 ),
                 (
                     "moved by the change",

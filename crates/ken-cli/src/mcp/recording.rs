@@ -37,6 +37,9 @@ pub(super) fn record(
         hint: None,
         ..failure
     })?;
+    let old = arguments.supersedes.iter();
+    let old = old.map(|it| context.engine.find_supersedable(it, &context.reader.agent));
+    let old = old.collect::<Result<Vec<_>, _>>()?;
     let separate = context.apart();
     let recorded = context
         .engine
@@ -45,6 +48,15 @@ pub(super) fn record(
         RecordOutcome::Noted(seen) => words::RecordReply::Noted(*seen),
         RecordOutcome::Entry(entry) => words::RecordReply::Entry(entry),
     };
+    if let RecordOutcome::Entry(entry) = &recorded {
+        for old in old {
+            // Repeating the call is how an agent links afterwards, so a second link is no error.
+            if context.engine.entry(old)?.superseded_by != Some(entry.id) {
+                let by = context.reader.agent.clone();
+                context.engine.supersede(old, entry.id, &by)?;
+            }
+        }
+    }
     // Ids only: the text of the entries would be an exposure.
     let related = match &recorded {
         RecordOutcome::Entry(entry) => context.engine.related_entries(entry.id)?,
@@ -77,7 +89,16 @@ fn related_text(related: &[RelatedEntry]) -> String {
         }
         format!("{what} {}; read them with ken_show\n", ids.join(", "))
     };
-    line(EntryRelation::Similar, "similar to") + &line(EntryRelation::Opposed, "may contradict")
+    let mut text = line(EntryRelation::Similar, "similar to")
+        + &line(EntryRelation::Opposed, "may contradict")
+        + &line(EntryRelation::SameCode, "about the same code as");
+    if let Some(first) = related.first() {
+        let id = first.entry.id;
+        text += &format!(
+            "if the new entry replaces one of them, repeat this call with \"supersedes\": [\"{id}\"]\n"
+        );
+    }
+    text
 }
 
 /// Returns the command with which a person releases a quarantined entry.

@@ -2,6 +2,7 @@
 
 use ken_core::ledger::store::EntryFilter;
 use ken_core::retrieval::surface::DetailTier;
+use ken_core::retrieval::unrecorded::render_unrecorded;
 use ken_core::values::kind::EntryKind;
 use ken_core::values::text::Tag;
 use ken_engine::search::{ExtractedQuery, SearchOutcome, SearchQuery, SelectionLimits};
@@ -105,5 +106,5 @@ fn render_text(results: QueryResults) -> String {
         withheld,
         ..
     } = &results.answer;
-    words::search_text(&page, served_by.name(), withheld)
+    words::search_text(&page, served_by.name(), withheld) + &render_unrecorded(&results.unrecorded)
 }

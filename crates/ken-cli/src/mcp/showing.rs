@@ -47,14 +47,7 @@ pub(super) fn get(
         wanted,
         |engine, entry| fetch_entry(engine, entry, arguments.history),
     )?;
-    // A quarantined entry may contain an injection; only a person may read it before its release.
-    if !fetched.entry.quarantine.is_empty() {
-        let id = fetched.entry.id;
-        let message = format!("{id} is quarantined: no person has released it yet");
-        let hint =
-            format!("a person can release it: `ken guard quarantine release {id} --reason TEXT`");
-        return Err(CommandFailure::refused("quarantined", message).with_hint(hint));
-    }
+    asking::ensure_released(&fetched.entry)?;
     context
         .engine
         // Before the reply is built: an exposure that cannot be recorded is an error.

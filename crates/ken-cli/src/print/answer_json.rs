@@ -7,7 +7,7 @@ use crate::asking::QueryResults;
 /// Returns search results as JSON.
 pub(crate) fn answer_json(results: &QueryResults) -> SearchJson<'_> {
     let global = results.global.overlay.as_ref();
-    SearchJson::new(SearchResult {
+    let view = SearchJson::new(SearchResult {
         query: &results.search.query,
         served_by: results.answer.served_by.name(),
         hits: &results.answer.hits,
@@ -15,4 +15,9 @@ pub(crate) fn answer_json(results: &QueryResults) -> SearchJson<'_> {
         page: &results.page,
         global: global.map(|it| (it.answer.hits.as_slice(), &it.page)),
     })
+    .with_unrecorded(&results.unrecorded);
+    match global {
+        Some(it) => view.with_peers(it.sources.values(), &it.competing),
+        None => view,
+    }
 }

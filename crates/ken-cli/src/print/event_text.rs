@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use ken_core::json::describe_event;
 use ken_core::ledger::event::{Event, RecordedEvent};
+use ken_core::values::time::Timestamp;
 use unicode_width::UnicodeWidthStr as _;
 
 use super::{DIM, escape_invisible, styled, wrap};
@@ -15,7 +16,12 @@ const GAP: &str = "  ";
 
 /// Returns the time of an event up to the minute.
 pub(crate) fn minute(event: &Event) -> String {
-    let timestamp = event.at.wall.to_string();
+    to_minute(event.at.wall)
+}
+
+/// Formats a time up to the minute.
+pub(crate) fn to_minute(at: Timestamp) -> String {
+    let timestamp = at.to_string();
     let minute = timestamp.get(..MINUTE_CHARS).unwrap_or(&timestamp);
     minute.replace('T', " ")
 }

@@ -2,7 +2,10 @@
 
 use std::fmt::Write as _;
 
+use ken_core::json::describe_rediscovery;
 use ken_core::ledger::entry::Entry;
+use ken_core::retrieval::agent_texts::departure_warning;
+use ken_core::retrieval::unrecorded::UnrecordedHit;
 use ken_core::trust::facts::{EntryFacts, Validity};
 use ken_core::values::time::Date;
 use ken_engine::search::SearchHit;
@@ -49,6 +52,17 @@ pub(crate) fn hit_text(hit: &SearchHit, today: Date, width: usize) -> String {
     out
 }
 
+/// Renders a conversation or a commit.
+pub(crate) fn unrecorded_text(hit: &UnrecordedHit, width: usize) -> String {
+    let mut out = format!("{}\n", styled(DIM, hit.label()));
+    for line in &hit.lines {
+        for part in wrap(&escape_invisible(line), width.saturating_sub(INDENT.len())) {
+            let _ = writeln!(out, "{INDENT}{part}");
+        }
+    }
+    out
+}
+
 /// Returns true if an entry is a copy from another project.
 fn is_global(entry: &Entry) -> bool {
     let created = entry.created.as_ref();
@@ -89,6 +103,9 @@ pub(crate) fn score_text(hit: &SearchHit) -> String {
         "{INDENT}{INDENT}{:<12} {:.3}",
         "score", hit.explained.score
     );
+    if let Some(finds) = describe_rediscovery(&hit.entry) {
+        let _ = writeln!(out, "{INDENT}{INDENT}{finds}");
+    }
     out
 }
 
@@ -105,6 +122,9 @@ fn confidence_bar(confidence: f64) -> String {
 
 /// Renders the validity and the time of the last confirmation, or else of the proposal.
 fn validity_text(entry: &Entry, facts: &EntryFacts, today: Date) -> String {
+    if facts.validity == Validity::Changed && entry.is_prescriptive() {
+        return format!("~ {}", departure_warning(facts.changed_in.as_deref()));
+    }
     let mark = match facts.validity {
         Validity::Holds if entry.is_checked_by_existence() => "✓ file exists",
         Validity::Holds => "✓ holds",

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use ken_core::ledger::entry::Entry;
 use ken_core::trust::facts::Validity;
 use ken_core::trust::impact::{ImpactEstimate, MeasuredImpact};
+use ken_core::trust::rediscovery::{RediscoveryEvidence, RediscoveryMode};
 use ken_core::values::text::enum_label;
 use ken_engine::impact::ConfidenceReport;
 
@@ -104,11 +105,29 @@ pub(crate) fn confidence_details(entry: &Entry, grounds: &ConfidenceReport) -> S
         ),
         ("impact", impact_text(grounds.impact)),
     ];
+    let rediscovery = grounds.policy.rediscovery;
+    let evidence = rediscovery.evidence(entry);
+    let belief = evidence.map(|it| ("belief", belief_text(it, rediscovery.mode)));
     let _ = writeln!(text);
-    for (name, value) in lines {
+    for (name, value) in lines.into_iter().chain(belief) {
         let _ = writeln!(text, "{name:<12}  {value}");
     }
     text
+}
+
+fn belief_text(evidence: RediscoveryEvidence, mode: RediscoveryMode) -> String {
+    let use_of_belief = match mode {
+        RediscoveryMode::Observe => "not used",
+        RediscoveryMode::Rank => "ranks",
+        RediscoveryMode::Gate => "ranks and gates",
+    };
+    // "0 times in 0 chances" would read like a failure to find it.
+    let finds = if evidence.chances == 0 {
+        "no chance to find it independently yet".to_owned()
+    } else {
+        evidence.to_string()
+    };
+    format!("{:.2}, {finds} ({use_of_belief})", evidence.belief)
 }
 
 #[expect(

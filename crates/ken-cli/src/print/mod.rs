@@ -7,6 +7,7 @@ pub(crate) mod answer_json;
 pub(crate) mod audit;
 pub(crate) mod entry_text;
 pub(crate) mod event_text;
+pub(crate) mod exposure_text;
 pub(crate) mod gate;
 pub(crate) mod hits;
 pub(crate) mod impact;

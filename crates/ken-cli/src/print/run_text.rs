@@ -37,9 +37,11 @@ pub(crate) fn past_run_line(run: &PastRun) -> String {
         .quality_milli
         .map(|it| format!("  quality {:.2}", f64::from(it) / 1000.0));
     let (day, id, outcome) = (run.at.date(), &closed.run, run.outcome_label());
+    let facts = run.facts.as_ref().map(|it| format!("  {it}"));
     format!(
-        "{day}  {id}  {outcome}  {agents}{}",
-        quality.unwrap_or_default()
+        "{day}  {id}  {outcome}  {agents}{}{}",
+        quality.unwrap_or_default(),
+        facts.unwrap_or_default()
     )
 }
 
@@ -71,6 +73,9 @@ pub(crate) fn past_run_text(
     }
     let added = pluralize(u64::from(closed.extracted), "entry", "entries");
     let _ = writeln!(text, "\nresult: {}, {added} added", past.outcome_label());
+    if let Some(facts) = &past.facts {
+        let _ = writeln!(text, "observed: {facts}");
+    }
     text
 }
 

@@ -235,7 +235,8 @@ mod tests {
              by day     ▃    █  max 40\n\n\
              cli               3  ██\n\
              mcp               0\n\
-             hook             47  ██████████████████████████████\n\n\
+             hook             47  ██████████████████████████████\n\
+             ui                0\n\n\
              runs              4  4 succeeded\n\
              impact    not enough runs yet (n = 0)\n"
         );

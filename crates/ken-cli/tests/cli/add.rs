@@ -177,7 +177,7 @@ fn similar_and_contradicting_entries_are_named() {
     ----- stdout -----
     L-h9xr3ac9
     ----- stderr -----
-    note: similar to L-205zr7j2 ("Always retry a failed charge"); `ken entry merge L-h9xr3ac9 --into L-205zr7j2` merges them, `ken undo` removes the new one
+    note: similar to L-205zr7j2 ("Always retry a failed charge"); `ken entry merge L-h9xr3ac9 --into L-205zr7j2` merges them, `ken entry supersede L-205zr7j2 L-h9xr3ac9` replaces it, `ken undo` removes the new one
     added as candidate: .ken/entries/L-h9xr3ac9-retry-a-failed-charge-always.md
     "#);
     let run = env

@@ -628,3 +628,136 @@ fn an_agent_cannot_change_any_field_of_what_a_person_wrote() {
     assert_eq!(run.exit, 1, "{run}");
     let _ = env.run(["edit", &id, "--tag", "money"]).success();
 }
+
+#[test]
+fn an_agent_cannot_take_what_a_person_wrote_out_of_use() {
+    let env = repository_with_ledger();
+    let id = add_lesson(&env, "Refunds are booked before the receipt is printed.");
+    let own = env.run([
+        "add",
+        "Queues are drained before a deployment starts.",
+        "--by",
+        "agent:codex",
+    ]);
+    let own = own.success().line();
+    for command in [
+        vec!["retract", &id, "--reason", "false"],
+        vec!["archive", &id],
+        vec!["entry", "status", &id, "rejected"],
+        vec!["entry", "status", &id, "stale"],
+        vec!["entry", "merge", &id, "--into", &own],
+        vec!["entry", "supersede", &id, &own],
+    ] {
+        let mut args = command.clone();
+        args.extend(["--by", "agent:codex"]);
+        let run = env.run(args);
+        assert_eq!(run.exit, 1, "{command:?}: {run}");
+        assert!(
+            run.stderr.contains("a person wrote or verified it"),
+            "{command:?}: {run}"
+        );
+    }
+    let _ = env.run(["retract", &id, "--reason", "false"]).success();
+    let run = env.run(["restore", &id, "--by", "agent:codex"]);
+    assert_eq!(run.exit, 1, "{run}");
+    assert!(run.stderr.contains("requires a person"), "{run}");
+    // Its own decisions are its own to undo.
+    for command in ["archive", "restore"] {
+        let _ = env.run([command, &own, "--by", "agent:codex"]).success();
+    }
+    let _ = env.run(["restore", &id]).success();
+}
+
+#[test]
+fn an_agent_cannot_edit_an_entry_into_a_retracted_claim() {
+    let env = repository_with_ledger();
+    let id = add_lesson(&env, "Refunds are booked before the receipt is printed.");
+    let _ = env.run(["retract", &id, "--reason", "false"]).success();
+    let own = env.run([
+        "add",
+        "Queues are drained before a deployment starts.",
+        "--by",
+        "agent:codex",
+    ]);
+    let own = own.success().line();
+    for statement in [
+        "Refunds are booked before the receipt is printed.",
+        "Ｒｅｆｕｎｄｓ are booked before the receipt is printed.",
+        "Refunds \u{430}re b\u{43e}oked before the receipt is printed.",
+    ] {
+        let args = [
+            "edit",
+            &own,
+            "--statement",
+            statement,
+            "--by",
+            "agent:codex",
+        ];
+        let run = env.run(args);
+        assert_eq!(run.exit, 1, "{statement}: {run}");
+        assert!(run.stderr.contains("was retracted as false"), "{run}");
+    }
+}
+
+#[test]
+fn an_amended_decision_is_named_linked_and_never_shown_as_current() {
+    let env = repository_with_ledger();
+    env.write("src/pay.rs", "fn charge_customer() {}\n");
+    commit_all(&env, "feat: pay");
+    let decide = |text: &str, more: &[&str]| {
+        let mut args = vec!["add", text, "--kind", "decision"];
+        args.extend(["--anchor", "src/pay.rs#charge_customer"]);
+        args.extend(more);
+        env.run(args).success()
+    };
+    let old = decide("Refunds need the approval of finance", &[]).line();
+    let told = decide("A chargeback above ten euros goes to legal", &[]);
+    let hint = format!("run `ken entry supersede {old} {}`", told.line());
+    assert!(told.stderr.contains(&hint), "{told}");
+    let new = decide(
+        "Refunds below ten euros need no approval",
+        &["--supersedes", &old],
+    )
+    .line();
+
+    let file = env.names(".ken/entries");
+    let file = file.iter().find(|it| it.starts_with(&old)).unwrap();
+    for _ in 0..2 {
+        let text = env.read(&format!(".ken/entries/{file}"));
+        assert!(text.contains(&format!("superseded_by: {new}")), "{text}");
+        let _ = env.run(["sync"]).success();
+    }
+    let found = env
+        .run(["search", "refunds approval charge_customer"])
+        .success();
+    assert!(
+        found.stdout.contains(&new) && !found.stdout.contains(&old),
+        "{found}"
+    );
+    let shown = env.run(["show", &old]).success();
+    assert!(
+        shown.stdout.contains(&format!("superseded by {new}")),
+        "{shown}"
+    );
+}
+
+#[test]
+fn an_agent_does_not_supersede_what_a_person_decided() {
+    let env = repository_with_ledger();
+    let old = add_lesson(&env, "Refunds need the approval of finance");
+    let claim = [
+        "--by",
+        "agent:a",
+        "add",
+        "Refunds need no approval",
+        "--cite",
+        "pr:1",
+    ];
+    let run = env.run(claim.into_iter().chain(["--supersedes", &old]));
+    assert_ne!(run.exit, 0, "{run}");
+    assert_eq!(
+        env.run(["list"]).success().stdout.matches("L-").count(),
+        1,
+        "nothing was added"
+    );
+}

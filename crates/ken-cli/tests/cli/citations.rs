@@ -111,6 +111,7 @@ fn verify_reports_citations_that_dangle_until_another_source_is_cited() {
     pass  knowledge.contradictions
     pass  episodic.no_backflow
     pass  knowledge.validity
+    pass  knowledge.decisions
     passes: 1 entry, 1 event, 1 finding
     ");
     let _ = env.run(["entry", "cite", &id, "commit:HEAD"]).success();

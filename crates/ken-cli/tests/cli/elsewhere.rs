@@ -86,7 +86,7 @@ fn the_action_fails_where_a_change_contradicts_a_norm_and_writes_its_summary() {
     assert!(
         fs::read_to_string(&sarif)
             .expect("findings")
-            .contains("knowledge.validity")
+            .contains("knowledge.decisions")
     );
     let _ = env.git(["checkout", "-q", "HEAD~1", "--", "src/pay.rs"]);
     commit_all(&env, "taken back");

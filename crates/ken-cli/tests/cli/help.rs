@@ -3,6 +3,7 @@
 use crate::cli::support::{empty_folder, folder_with_ledger};
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "most of it is the help itself")]
 fn help_groups_commands_by_task() {
     insta::assert_snapshot!(empty_folder().run(["--help"]), @"
     exit: 0
@@ -28,6 +29,7 @@ fn help_groups_commands_by_task() {
     Add knowledge:
       audit     Check CLAUDE.md, AGENTS.md and other agent instructions; writes nothing
       import    Import claims from documents or the commit history
+      forage    Find passages in the documentation of locked packages that answer a question
       capture   Record a solved problem, or extract claims from a transcript
 
     Change entries:
@@ -38,11 +40,12 @@ fn help_groups_commands_by_task() {
       entry     More operations on entries: cite, link, merge, pin, mute, promote …
 
     Read:
+      ui        Open web pages of this repository: code with knowledge beside it, inbox, runs
       browse    Browse entries in a full-screen terminal view
       log       Show the history of an entry with authors
 
     Agents:
-      run       Record agent work: open a run, note exposures, close it with its outcome
+      run       Record agent work: open a run, note exposures, close it, leave a handoff
       feedback  Report whether an entry helped
       mcp       Serve the knowledge base to agents over MCP
 
@@ -53,7 +56,7 @@ fn help_groups_commands_by_task() {
       ledger    Maintain the ledger: check, pack, render, recover, redact, export
 
     Share through a hub:
-      remote    Manage the hubs of this clone
+      remote    Manage the hubs of this clone, publications and peers
       push      Push events to a hub
       pull      Pull events from a hub
       serve     Run a hub server on PostgreSQL

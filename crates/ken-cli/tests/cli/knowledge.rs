@@ -219,12 +219,13 @@ fn verify_checks_schema_provenance_and_links() {
     pass  knowledge.contradictions
     pass  episodic.no_backflow
     pass  knowledge.validity
+    pass  knowledge.decisions
     passes: 2 entries, 3 events, 0 findings
     ");
     insta::assert_snapshot!(env.run(["verify", "--format", "json"]), @r#"
     exit: 0
     ----- stdout -----
-    {"schema":"ken.verify.v1","passes":true,"entries":2,"events":3,"gates":[{"gate":"knowledge.schema","verdict":"pass","findings":0},{"gate":"knowledge.guard","verdict":"pass","findings":0},{"gate":"knowledge.redacted","verdict":"pass","findings":0},{"gate":"knowledge.provenance","verdict":"pass","findings":0},{"gate":"knowledge.links","verdict":"pass","findings":0},{"gate":"knowledge.staleness","verdict":"pass","findings":0},{"gate":"knowledge.contradictions","verdict":"pass","findings":0},{"gate":"episodic.no_backflow","verdict":"pass","findings":0},{"gate":"knowledge.validity","verdict":"pass","findings":0}],"findings":[],"unrecorded_edits":0,"checked":0,"parsed":0,"invalid":[],"invalid_before":[],"moved":[],"unverifiable":[],"norms":[],"brings":[]}
+    {"schema":"ken.verify.v1","passes":true,"entries":2,"events":3,"gates":[{"gate":"knowledge.schema","verdict":"pass","findings":0},{"gate":"knowledge.guard","verdict":"pass","findings":0},{"gate":"knowledge.redacted","verdict":"pass","findings":0},{"gate":"knowledge.provenance","verdict":"pass","findings":0},{"gate":"knowledge.links","verdict":"pass","findings":0},{"gate":"knowledge.staleness","verdict":"pass","findings":0},{"gate":"knowledge.contradictions","verdict":"pass","findings":0},{"gate":"episodic.no_backflow","verdict":"pass","findings":0},{"gate":"knowledge.validity","verdict":"pass","findings":0},{"gate":"knowledge.decisions","verdict":"pass","findings":0}],"findings":[],"unrecorded_edits":0,"checked":0,"parsed":0,"invalid":[],"invalid_before":[],"moved":[],"unverifiable":[],"norms":[],"brings":[]}
     "#);
 }
 
@@ -251,6 +252,7 @@ fn verify_fails_on_an_edit_that_cannot_be_read() {
     pass  knowledge.contradictions
     pass  episodic.no_backflow
     pass  knowledge.validity
+    pass  knowledge.decisions
     fails: 1 entry, 1 event, 1 finding
     ");
 }

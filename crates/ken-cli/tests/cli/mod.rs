@@ -1,9 +1,11 @@
 //! The `ken` program as a child process: exit code, stdout and stderr of every command.
 
 mod add;
+mod blame;
 mod browse;
 mod changes;
 mod citations;
+mod conversations;
 mod default_branch;
 mod deleted_files;
 mod drift;
@@ -13,6 +15,7 @@ mod entry_files;
 mod errors;
 mod export;
 mod findings;
+mod forage;
 mod global;
 mod hand_edits;
 mod health;
@@ -37,6 +40,7 @@ mod source_tests;
 mod strangers;
 mod support;
 mod surfacing;
+mod ui;
 mod undo;
 mod upkeep;
 mod validity;

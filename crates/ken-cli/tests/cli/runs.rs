@@ -36,11 +36,8 @@ fn a_run_is_opened_noted_shown_and_closed() {
     let _ = env
         .run(["show", id.as_str()].into_iter().chain(as_a))
         .success();
-    let observed = env.run(
-        ["run", "observe", "--statement", CLAIM]
-            .into_iter()
-            .chain(as_a),
-    );
+    let observe = ["run", "observe", "--statement", CLAIM];
+    let observed = env.run(observe.into_iter().chain(as_a));
     insta::assert_snapshot!(observed, @"
     exit: 0
     ----- stdout -----
@@ -49,13 +46,7 @@ fn a_run_is_opened_noted_shown_and_closed() {
     recorded; Ken evaluates the finding when the run is closed
     ");
     let as_b = ["--by", "agent:b", "--run", "review-1"];
-    let _ = env
-        .run(
-            ["run", "observe", "--statement", CLAIM]
-                .into_iter()
-                .chain(as_b),
-        )
-        .success();
+    let _ = env.run(observe.into_iter().chain(as_b)).success();
     insta::assert_snapshot!(env.run(["run", "show", "review-1"]), @"
     exit: 0
     ----- stdout -----
@@ -95,7 +86,7 @@ fn a_run_is_opened_noted_shown_and_closed() {
     anchors    none
     decay      ephemeral
     cites      pr:142 (agent:author, 2026-01-02)
-    confirmed  2026-01-02 (1 independent)
+    confirmed  2026-01-02 (1 independent); found independently 1 time in 1 chance
     added      2026-01-02 by agent:author, workspace scope
     history    4 events, the last on 2026-01-02: `ken log L-205zr7j2`
     file       .ken/entries/L-205zr7j2-a-retried-payment-is-charged-once.md
@@ -105,6 +96,7 @@ fn a_run_is_opened_noted_shown_and_closed() {
     since then    shown in 0 of 10 runs, 0 of 18 chances to find it independently
     confidence    0.50 after 0 observations (prior)
     impact        not enough runs yet (n = 0)
+    belief        0.95, found independently 1 time in 1 chance (not used)
     ");
 }
 
@@ -460,23 +452,40 @@ fn the_policy_is_shown_and_set_by_a_person() {
     insta::assert_snapshot!(env.run(["run", "policy"]), @"
     exit: 0
     ----- stdout -----
-    reviews    10
-    chances    18
-    blind      on
+    reviews      10
+    chances      18
+    blind        on
+    rediscovery  observe
     ");
     insta::assert_snapshot!(env.run(["run", "policy", "--reviews", "3", "--blind", "off"]), @"
     exit: 0
     ----- stdout -----
-    reviews     3
-    chances    18
-    blind     off
+    reviews      3
+    chances      18
+    blind        off
+    rediscovery  observe
+    ");
+    let json = env.run(["run", "policy", "--rediscovery", "rank", "--format", "json"]);
+    let json = json.success().json();
+    assert_eq!(
+        (&json["rediscovery"], &json["reviews"]),
+        (&"rank".into(), &3.into())
+    );
+    insta::assert_snapshot!(env.run(["run", "policy", "--rediscovery", "always"]), @"
+    exit: 2
+    ----- stderr -----
+    error: invalid value 'always' for '--rediscovery <MODE>'
+      [possible values: observe, rank, gate]
+
+    For more information, try '--help'.
     ");
     insta::assert_snapshot!(env.run(["run", "policy", "--reset"]), @"
     exit: 0
     ----- stdout -----
-    reviews    10
-    chances    18
-    blind      on
+    reviews      10
+    chances      18
+    blind        on
+    rediscovery  observe
     ");
     insta::assert_snapshot!(env.run(["run", "policy", "--reviews", "1", "--by", "agent:a"]), @"
     exit: 1
@@ -499,7 +508,7 @@ fn not_enough_runs_is_an_answer() {
     all entries
         not enough runs yet (n = 0)
     ----- stderr -----
-    hint: to measure impact, open a run with `ken run open` and brief its agents with `ken brief --run RUN`
+    hint: hooks measure by themselves once agents work with them (`ken setup`); a program that starts agents opens a run with `ken run open` and briefs them with `ken brief --run RUN`
     ");
     insta::assert_snapshot!(env.run(["health", "impact", id.as_str()]), @"
     exit: 0
@@ -724,4 +733,57 @@ fn a_confirmation_starts_the_count_of_silent_runs_anew() {
     let _ = env.run(["confirm", &id]).success();
     assert_eq!(show(2), serde_json::Value::Null);
     assert_eq!(show(1), "decay", "the third, as configured");
+}
+
+#[test]
+fn the_log_lists_which_agent_was_shown_which_entry() {
+    let (env, id) = open_review();
+    let as_a = ["--by", "agent:a", "--run", "review-1"];
+    let _ = env
+        .run(["show", id.as_str()].into_iter().chain(as_a))
+        .success();
+    let told = env.run(["log", "--shown"]).success().stdout;
+    let line = format!("agent:a  {id}  shown on request, run review-1: look at payments");
+    assert!(told.contains(&line), "{told}");
+    assert_eq!(env.run(["log", &id, "--shown"]).success().stdout, told);
+    let json = env
+        .run(["log", "--shown", "--format", "json"])
+        .success()
+        .stdout;
+    let object: serde_json::Value = serde_json::from_str(json.lines().next().unwrap()).unwrap();
+    assert_eq!(object["schema"], "ken.exposure.v1");
+    assert_eq!(object["entry"], id.as_str());
+    assert_eq!(
+        (&object["decision"], &object["channel"]),
+        (&"shown".into(), &"show".into())
+    );
+    // The notes of the run stay on this machine after it is closed.
+    let _ = env
+        .run(["run", "close", "review-1", "--outcome", "succeeded"])
+        .success();
+    let closed = env.run(["log", &id, "--shown"]).success().stdout;
+    assert!(closed.contains(&line), "{closed}");
+    assert!(
+        env.run(["log", "--shown", "--limit", "0"])
+            .success()
+            .stderr
+            .contains("not shown")
+    );
+    assert_ne!(
+        env.run(["log"]).exit,
+        0,
+        "an entry is required without --shown"
+    );
+}
+
+#[test]
+fn without_runs_no_exposure_is_listed() {
+    let env = folder_with_ledger();
+    let run = env.run(["log", "--shown"]).success();
+    assert_eq!(run.stdout, "");
+    assert!(
+        run.stderr
+            .contains("no exposures are recorded on this machine"),
+        "{run}"
+    );
 }

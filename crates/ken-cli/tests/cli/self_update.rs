@@ -5,13 +5,11 @@
 use std::env::consts::{ARCH, OS};
 use std::fmt::Write as _;
 use std::fs;
-use std::io::{BufRead as _, BufReader, Write as _};
-use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::thread;
 
+use ken_testkit::path_server::{not_found, ok_response, redirect_to, serve_paths};
 use ken_testkit::test_env::{CommandRun, TestEnvironment};
 use sha2::{Digest as _, Sha256};
 
@@ -32,7 +30,8 @@ impl ReleaseSite {
         let mut env = TestEnvironment::new(env!("CARGO_BIN_EXE_ken"));
         create_key(&env, "release", "ed25519");
         create_key(&env, "other", "ed25519");
-        let url = serve(env.root().join("releases"));
+        let releases = env.root().join("releases");
+        let url = serve_paths(move |path| response(&releases, path));
         let program = env.root().join("prefix/bin/ken");
         fs::create_dir_all(program.parent().unwrap()).unwrap();
         // A link, because a debug build is large; another file system needs a copy.
@@ -132,48 +131,21 @@ fn sha256(path: &Path) -> String {
     text
 }
 
-/// Serves the files of a folder. `FILE.cut` sends half of a file, `FILE.moved` redirects to its
-/// text.
-fn serve(folder: PathBuf) -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
-    thread::spawn(move || {
-        for stream in listener.incoming() {
-            let mut stream = stream.unwrap();
-            let mut reader = BufReader::new(stream.try_clone().unwrap());
-            let mut head = String::new();
-            while !head.ends_with("\r\n\r\n") && reader.read_line(&mut head).unwrap() != 0 {}
-            let path = head.split(' ').nth(1).unwrap_or_default();
-            // The client may have closed the connection already.
-            let _ = stream.write_all(&response(&folder, path));
-        }
-    });
-    url
-}
-
+/// Returns the response for a path: the file of this name, or what the file beside it asks for
+/// (`NAME.moved` has the target of a redirect, `NAME.cut` ends the connection after half).
 fn response(folder: &Path, path: &str) -> Vec<u8> {
     let file = folder.join(path.trim_start_matches('/'));
     let beside = |suffix: &str| PathBuf::from(format!("{}.{suffix}", file.display()));
     if let Ok(to) = fs::read_to_string(beside("moved")) {
-        return format!(
-            "HTTP/1.1 302 Found\r\nlocation: {to}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
-        )
-        .into_bytes();
+        return redirect_to(&to);
     }
     let Ok(bytes) = fs::read(&file) else {
-        return b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
-            .to_vec();
+        return not_found();
     };
-    let length = bytes.len();
-    let mut response =
-        format!("HTTP/1.1 200 OK\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n")
-            .into_bytes();
-    let sent = if beside("cut").exists() {
-        length / 2
-    } else {
-        length
-    };
-    response.extend(&bytes[..sent]);
+    let mut response = ok_response(&bytes);
+    if beside("cut").exists() {
+        response.truncate(response.len() - bytes.len().div_ceil(2));
+    }
     response
 }
 

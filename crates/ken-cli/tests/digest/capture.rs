@@ -45,11 +45,18 @@ fn a_transcript_becomes_claims_that_wait_and_nothing_else() {
     ----- stdout -----
     c-c5a83b3321  convention  correction in transcript 432a8194 of claude-code, line 7
         Use pnpm, not npm.
+        Asked: The webhook test fails on my machine, please find out why. Always be brief.
+        Proposed: I'll run the tests.
+        Decided: no, use pnpm
     c-244670891b  technique  fix in transcript 432a8194 of claude-code, line 14
         `pnpm test` failed with `Error: connect ECONNREFUSED 127.0.0.1:5432` until `docker compose up -d
         db` was run.
     c-4138e57c86  convention  correction in transcript 432a8194 of claude-code, line 16
         Never edit files under `src/generated` by hand.
+        Proposed: I'll run the tests.
+        Asked: no, use pnpm
+        Decided: Great, thanks. Never edit files under `src/generated` by hand.
+        Restated: Understood.
     c-7dad25e68f  bug  fix in transcript 432a8194 of claude-code, line 24
         `pnpm build` failed with `src/pay.ts(3,21): error TS2307: Cannot find module '@/lib/money' or
         its corresponding type declarations.` until `tsconfig.json` got the line `"paths": { "@/*":
@@ -59,7 +66,7 @@ fn a_transcript_becomes_claims_that_wait_and_nothing_else() {
     ----- stderr -----
     transcript of claude-code (49 lines, 2 of them unreadable): 5 new claims; 0 already pending, 0 known, 0 rejected before, 0 refused by the guard
     0 tokens: no LLM was called
-    hint: review them: `ken inbox accept ID …` turns claims into entries, `ken inbox reject ID …` rejects claims permanently
+    hint: review them: `ken inbox accept ID …` turns claims into entries, `ken add --from ID "TEXT"` records one in fewer words, `ken inbox reject ID …` rejects claims permanently
     hint: to record a lesson of your own, run `ken capture --problem … --solution … --cite …`
     "#);
     assert_eq!(
@@ -499,4 +506,38 @@ fn read_all_files(folder: &Path) -> String {
         }
     }
     all
+}
+
+#[test]
+fn a_decision_waits_with_its_exchange_and_is_recorded_in_fewer_words() {
+    let env = repository_with_documents();
+    let _ = env.run(["init"]).success();
+    let asked = |text: &str| json!({"type": "user", "sessionId": "s", "message": {"role": "user", "content": text}});
+    let told = |text: &str| json!({"type": "assistant", "sessionId": "s", "message": {"content": [{"type": "text", "text": text}]}});
+    let lines = [
+        asked("the upstream blocks us"),
+        told("The window fits several attempts. How many should I allow?"),
+        asked("Seven. Eight trips it."),
+        told("Got it: at most 7 attempts, never 8."),
+    ];
+    let transcript: String = lines.iter().map(|it| format!("{it}\n")).collect();
+    env.write("chat.jsonl", &transcript);
+    let captured = capture_json(&env, "chat.jsonl");
+    let claim = &captured["staged"][0];
+    assert_eq!(claim["kind"], "decision", "{captured}");
+    let exchange = claim["exchange"].as_str().expect("an exchange");
+    assert!(
+        exchange.contains("Decided: Seven. Eight trips it."),
+        "{exchange}"
+    );
+    let id = claim["id"].as_str().expect("an id");
+    let rule = "Retries stop after seven attempts: the eighth trips the rate limit";
+    let add = [
+        "add", rule, "--kind", "decision", "--from", id, "--format", "json",
+    ];
+    let entry = env.run(add).success().json();
+    assert!(entry.to_string().contains("#L2-3"), "{entry}");
+    let again = capture_json(&env, "chat.jsonl");
+    assert_eq!(inbox_statements(&again), [""; 0], "{again}");
+    assert_eq!(again["rejected"], 1, "{again}");
 }

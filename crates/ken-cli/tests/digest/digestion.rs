@@ -66,7 +66,7 @@ fn reduce_lands_in_staging_and_never_in_the_ledger() {
 fn history_is_a_source_with_its_count_as_evidence() {
     let env = repository_with_ledger();
     let none = env
-        .run(["import", "--review", "--commits", "--format", "json"])
+        .run(["import", "--history", "--format", "json"])
         .success()
         .json();
     assert!(
@@ -83,7 +83,7 @@ fn history_is_a_source_with_its_count_as_evidence() {
         let _ = env.git(["commit", "-aqm", &message]);
     }
     let told = env
-        .run(["import", "--review", "--commits", "--format", "json"])
+        .run(["import", "--history", "--format", "json"])
         .success()
         .json();
     let said: Vec<&str> = told["staged"]
@@ -105,6 +105,203 @@ fn history_is_a_source_with_its_count_as_evidence() {
         again["staged"].as_array().unwrap().is_empty(),
         "the same norm, one commit later"
     );
+}
+
+/// Commits `content` as `path` with a message and returns the commit's short id.
+fn commit(env: &TestEnvironment, path: &str, content: &str, message: &str) -> String {
+    env.write(path, content);
+    let _ = env.git(["add", path]);
+    let _ = env.git(["commit", "-qm", message]);
+    env.git(["rev-parse", "--short=12", "HEAD"])
+        .trim()
+        .to_owned()
+}
+
+/// Runs `ken import --history` and returns the claims that are not norms.
+fn history(env: &TestEnvironment) -> Vec<serde_json::Value> {
+    let told = env.run(["import", "--history", "--all", "--format", "json"]);
+    let staged = told.success().json()["staged"]
+        .as_array()
+        .expect("a list")
+        .clone();
+    staged
+        .into_iter()
+        .filter(|it| it["rule"] != "norm")
+        .collect()
+}
+
+#[test]
+fn reasons_in_the_history_wait_in_the_inbox_with_commit_and_anchor() {
+    let env = repository_with_ledger();
+    let code =
+        "fn flush() {}\n\nfn abort() {\n    write_header_at_once();\n    stop_the_answer();\n}\n";
+    let id = commit(
+        &env,
+        "src/answer.rs",
+        code,
+        "Write the header at once in abort()\n\nOtherwise, the caller needs to invoke flush() on every connection of the gateway.",
+    );
+    // A rule about code that is gone is worthless.
+    let _ = commit(
+        &env,
+        "src/gone.rs",
+        "fn send_it_twice() {}\n",
+        "Keep the socket in send()\n\nThe socket must be closed before send() returns.",
+    );
+    let _ = commit(
+        &env,
+        "src/gone.rs",
+        "fn another_function() {}\n",
+        "Replace it all",
+    );
+    let planned = env
+        .run([
+            "import",
+            "--history",
+            "--all",
+            "--dry-run",
+            "--format",
+            "json",
+        ])
+        .success();
+    assert!(
+        planned.stdout.contains("write the header") || planned.stdout.contains("Write the header")
+    );
+    assert!(
+        env.names(".ken/.local/staging/semantic").is_empty(),
+        "a dry run writes nothing"
+    );
+    let found = history(&env);
+    assert_eq!(found.len(), 1, "{found:?}");
+    let claim = &found[0];
+    assert_eq!(
+        claim["statement"],
+        "Write the header at once in abort(). Otherwise, the caller needs to invoke flush() on every connection of the gateway."
+    );
+    assert_eq!(claim["kind"], "decision");
+    assert_eq!(claim["cite"], format!("commit:{id}"));
+    assert_eq!(claim["anchors"][0], "src/answer.rs#abort");
+    assert!(history(&env).is_empty(), "offered once");
+    let accepted = env
+        .run(["inbox", "accept", "--format", "json"])
+        .success()
+        .json();
+    let entry = accepted["entries"][0].as_str().unwrap();
+    let shown = env.run(["show", entry]).success().stdout;
+    assert!(
+        shown.contains("src/answer.rs#abort") && shown.contains(&id),
+        "{shown}"
+    );
+    let _ = env
+        .run(["edit", entry, "--statement", "Abort writes the header."])
+        .success();
+    assert!(
+        history(&env).is_empty(),
+        "an edited entry is not offered again"
+    );
+}
+
+#[test]
+fn a_rejected_claim_of_the_history_stays_rejected() {
+    let env = repository_with_ledger();
+    let _ = commit(
+        &env,
+        "src/lock.rs",
+        "fn open_the_journal() {}\n",
+        "Lock before open_the_journal\n\nThe lock must be taken before the journal is opened.",
+    );
+    let found = history(&env);
+    let _ = env
+        .run(["inbox", "reject", found[0]["id"].as_str().unwrap()])
+        .success();
+    assert!(history(&env).is_empty());
+}
+
+#[test]
+fn a_revert_tells_what_was_tried_and_why_not() {
+    let env = repository_with_ledger();
+    let before = "fn parse_headers() {}\n";
+    let _ = commit(&env, "src/headers.rs", before, "Parse headers of requests");
+    let tried = commit(
+        &env,
+        "src/headers.rs",
+        "fn parse_headers() { cache_the_parsed_headers(); }\n",
+        "Cache parsed headers in parse_headers",
+    );
+    let full = env.git(["rev-parse", &tried]);
+    let message = format!(
+        "Revert \"Cache parsed headers in parse_headers\"\n\nThis reverts commit {}.\n\nThe cache breaks every request that changes its headers.",
+        full.trim()
+    );
+    let _ = commit(&env, "src/headers.rs", before, &message);
+    let found = history(&env);
+    let reverts: Vec<_> = found.iter().filter(|it| it["rule"] == "revert").collect();
+    assert_eq!(reverts.len(), 1, "{found:?}");
+    assert_eq!(reverts[0]["kind"], "anti-pattern");
+    assert_eq!(reverts[0]["anchors"][0], "src/headers.rs");
+}
+
+#[test]
+fn a_symbol_fixed_three_times_is_named_with_its_fixes() {
+    let env = repository_with_ledger();
+    let mut body = String::new();
+    for (number, bug) in [
+        "crash on an empty header",
+        "wrong size of a long header",
+        "leak of a header with folded lines",
+    ]
+    .iter()
+    .enumerate()
+    {
+        body.push_str(&format!("    check_the_case_number({number});\n"));
+        let code = format!("fn read_header() {{\n{body}}}\n");
+        let _ = commit(&env, "src/header.rs", &code, &format!("Fix {bug}"));
+    }
+    let few = env.run(["import", "--history", "--dry-run"]).success();
+    assert!(!few.stdout.contains("read_header"), "{}", few.stdout);
+    let found = history(&env);
+    let fixes: Vec<_> = found
+        .iter()
+        .filter(|it| it["rule"] == "repeated-fix")
+        .collect();
+    assert_eq!(fixes.len(), 1, "{found:?}");
+    assert_eq!(fixes[0]["anchors"][0], "src/header.rs#read_header");
+    assert_eq!(fixes[0]["also_cites"].as_array().unwrap().len(), 2);
+    let said = fixes[0]["statement"].as_str().unwrap();
+    assert!(
+        said.starts_with(
+            "`read_header` in header.rs was fixed 3 times: \"Fix leak of a header with folded lines\";"
+        ),
+        "{said}"
+    );
+}
+
+#[test]
+fn files_that_change_together_are_told_once() {
+    let env = repository_with_ledger();
+    for number in 0..9 {
+        env.write("src/wire.rs", &format!("const VERSION: u32 = {number};\n"));
+        let _ = commit(
+            &env,
+            "web/client.ts",
+            &format!("export const version = {number};\n"),
+            "Raise the version",
+        );
+        let _ = env.git(["add", "."]);
+        let _ = env.git(["commit", "-q", "--amend", "--no-edit"]);
+    }
+    let found = history(&env);
+    let pairs: Vec<_> = found
+        .iter()
+        .filter(|it| it["rule"] == "change-together")
+        .collect();
+    assert_eq!(pairs.len(), 1, "{found:?}");
+    let said = pairs[0]["statement"].as_str().unwrap();
+    assert!(
+        said.starts_with("`src/wire.rs` and `web/client.ts` change together: 9 of the 9 commits"),
+        "{said}"
+    );
+    assert!(history(&env).is_empty());
 }
 
 #[test]

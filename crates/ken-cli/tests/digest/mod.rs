@@ -1,6 +1,7 @@
 //! Audit, import and digestion as child processes: existing documents are audited, imported,
 //! compared with the ledger and decided on.
 
+mod amendments;
 mod audit;
 mod capture;
 mod digestion;

@@ -160,6 +160,7 @@ fn people_read_numbers_with_what_they_mean() {
     cli               0
     mcp               0
     hook              0
+    ui                0
 
     runs              0
     impact    not enough runs yet (n = 0)

@@ -1,6 +1,7 @@
 //! Two hubs running as `ken serve`, and the organization that the tests write to.
 
 use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -15,6 +16,8 @@ use ken_testkit::served::HubProcess;
 /// Name of the hubs' database.
 pub(crate) const DATABASE: &str = "ken";
 pub(crate) const ORGANIZATION: &str = "acme";
+/// The program under test.
+pub(crate) const KEN: &str = env!("CARGO_BIN_EXE_ken");
 const WORKSPACES: [&str; 3] = ["payments", "search", "website"];
 /// Maximum startup time of a hub, on a busy machine.
 const READY_TIMEOUT: Duration = Duration::from_secs(60);
@@ -36,6 +39,8 @@ pub(crate) struct SupervisedHubs {
 struct HubSupervision {
     url: String,
     hubs: Vec<HubProcess>,
+    /// Program of each hub.
+    programs: Vec<PathBuf>,
     ends: bool,
 }
 
@@ -48,15 +53,20 @@ pub(crate) struct PushTenant {
 
 /// Runs `ken` to completion and returns its output.
 pub(crate) fn run_ken(args: &[&str]) -> String {
-    let done = ken_command().args(args).output().unwrap();
+    run_program(Path::new(KEN), args)
+}
+
+/// Runs a version of `ken` to completion and returns its output.
+fn run_program(program: &Path, args: &[&str]) -> String {
+    let done = ken_command(program).args(args).output().unwrap();
     let said = String::from_utf8_lossy(&done.stderr);
     assert!(done.status.success(), "ken {args:?}: {said}");
     String::from_utf8(done.stdout).unwrap().trim().to_owned()
 }
 
 /// Returns a `ken` command without the environment of the user who runs the tests.
-fn ken_command() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_ken"));
+fn ken_command(program: &Path) -> Command {
+    let mut command = Command::new(program);
     command
         .env_clear()
         .env("PATH", std::env::var_os("PATH").unwrap());
@@ -67,9 +77,15 @@ fn ken_command() -> Command {
 impl SupervisedHubs {
     /// Prepares a database on `server` as an operator would, and starts two hubs.
     pub(crate) fn begin(server: &PostgresServer) -> (Self, PushTenant) {
+        Self::begin_with(Path::new(KEN), server)
+    }
+
+    /// Like [`begin`](Self::begin), with another version of `ken`.
+    pub(crate) fn begin_with(program: &Path, server: &PostgresServer) -> (Self, PushTenant) {
         server.sql("postgres", &format!("create database {DATABASE}"));
         let url = server.url(DATABASE);
-        let hub = |args: &[&str]| run_ken(&[&["hub", "--database", &url], args].concat());
+        let hub =
+            |args: &[&str]| run_program(program, &[&["hub", "--database", &url], args].concat());
         hub(&["migrate"]);
         hub(&["organization", "add", ORGANIZATION]);
         for workspace in WORKSPACES {
@@ -90,11 +106,12 @@ impl SupervisedHubs {
             workspaces: WORKSPACES.map(str::to_owned).to_vec(),
         };
         let bind = SocketAddr::from(([127, 0, 0, 1], 0));
-        let begin = |()| HubProcess::begin(hub_command(&url), bind).unwrap();
+        let begin = |()| HubProcess::begin(hub_command(program, &url), bind).unwrap();
         let hubs = [(); 2].map(begin).into();
         let watched = HubSupervision {
             url: url.clone(),
             hubs,
+            programs: vec![program.to_owned(); 2],
             ends: false,
         };
         let watched = Arc::new(Mutex::new(watched));
@@ -120,7 +137,15 @@ impl SupervisedHubs {
         let watched = &mut *self.look();
         let hub = &mut watched.hubs[number];
         hub.kill().unwrap();
-        hub.again(hub_command(&watched.url)).unwrap();
+        hub.again(hub_command(&watched.programs[number], &watched.url))
+            .unwrap();
+    }
+
+    /// Replaces one hub by another version, and waits until every hub answers.
+    pub(crate) fn replace(&self, number: usize, program: &Path) {
+        program.clone_into(&mut self.look().programs[number]);
+        self.kill(number);
+        self.wait();
     }
 
     /// Restarts every hub on the same database of another server.
@@ -198,17 +223,17 @@ fn supervise(watched: &Mutex<HubSupervision>) {
         if watched.ends {
             return;
         }
-        for hub in &mut watched.hubs {
+        for (hub, program) in watched.hubs.iter_mut().zip(&watched.programs) {
             if hub.has_ended() {
-                hub.again(hub_command(&watched.url)).unwrap();
+                hub.again(hub_command(program, &watched.url)).unwrap();
             }
         }
     }
 }
 
 /// Returns a `ken` command with the hubs' database.
-fn hub_command(url: &str) -> Command {
-    let mut ken = ken_command();
+fn hub_command(program: &Path, url: &str) -> Command {
+    let mut ken = ken_command(program);
     ken.env("KEN_DATABASE_URL", url);
     ken
 }

@@ -15,4 +15,5 @@ mod kills;
 mod load;
 mod restore;
 mod standby;
+mod upgrade;
 mod writers;

@@ -434,3 +434,76 @@ fn attributes_of_a_change_hide_nothing() {
         assert_eq!((run.exit, gate_findings(&run, GATE).len()), (1, 2), "{run}");
     }
 }
+
+#[test]
+fn code_that_departs_from_a_decision_is_a_finding_of_its_own_class() {
+    let env = repository_with_ledger();
+    env.write("src/pay.rs", "fn charge() {\n    once()\n}\n");
+    commit_all(&env, "feat: pay");
+    let decide = [
+        "add",
+        "A payment is charged exactly once",
+        "--kind",
+        "decision",
+        "--anchor",
+        "src/pay.rs#charge",
+    ];
+    let id = env.run(decide).success().line();
+    commit_all(&env, "feat: decided");
+    let _ = env.git(["checkout", "-q", "-b", "work"]);
+    env.write("src/pay.rs", "fn charge() {\n    twice()\n}\n");
+    commit_all(&env, "feat: another way");
+    let run = verify_change(&env);
+    assert_eq!(run.exit, 0, "{run}");
+    assert!(
+        gate_findings(&run, "knowledge.validity").is_empty(),
+        "{run}"
+    );
+    let told = gate_findings(&run, "knowledge.decisions");
+    assert_eq!(told.len(), 1, "{run}");
+    assert!(told[0].starts_with("warning src/pay.rs"), "{told:?}");
+    assert!(told[0].contains(&id), "{told:?}");
+
+    let commit = env.git(["rev-parse", "--short=10", "HEAD"]);
+    let found = env.run(["search", "charged once"]).success();
+    let mark = format!(
+        "the code changed after this was decided (commit {}): check that it still follows",
+        commit.trim()
+    );
+    assert!(found.stdout.contains(&mark), "{found}");
+}
+
+#[test]
+fn a_repository_can_let_changed_decisions_block() {
+    let env = repository_with_ledger();
+    env.write(".ken/config.toml", "[verify]\nfail_on = \"decisions\"\n");
+    env.write(
+        "src/pay.rs",
+        "fn charge() {\n    once()\n}\nfn refund() {}\n",
+    );
+    commit_all(&env, "feat: pay");
+    for (kind, anchor) in [
+        ("decision", "src/pay.rs#charge"),
+        ("learning", "src/pay.rs#refund"),
+    ] {
+        let claim = format!("The {kind} about money holds for {anchor}");
+        let add = ["add", &claim, "--kind", kind, "--anchor", anchor];
+        let _ = env.run(add).success();
+    }
+    commit_all(&env, "feat: known");
+    let _ = env.git(["checkout", "-q", "-b", "work"]);
+    env.write(
+        "src/pay.rs",
+        "fn charge() {\n    once()\n}\nfn refund() { no() }\n",
+    );
+    commit_all(&env, "feat: the fact changes");
+    assert_eq!(verify_change(&env).exit, 0);
+    env.write(
+        "src/pay.rs",
+        "fn charge() {\n    twice()\n}\nfn refund() { no() }\n",
+    );
+    commit_all(&env, "feat: the decision's code changes");
+    let run = verify_change(&env);
+    assert_eq!(run.exit, 1, "{run}");
+    assert_eq!(gate_findings(&run, "knowledge.decisions").len(), 1, "{run}");
+}

@@ -19,6 +19,7 @@ fn every_gate_is_listed_with_its_verdict_when_all_pass() {
     pass  knowledge.contradictions
     pass  episodic.no_backflow
     pass  knowledge.validity
+    pass  knowledge.decisions
     passes: 1 entry, 1 event, 0 findings
     ");
     let answer = env.run(["verify", "--format", "json"]).success().json();

@@ -95,6 +95,10 @@ fn revoking_an_author_takes_everything_of_it_out_of_answers_and_can_be_taken_bac
     exit: 0
     ----- stdout -----
     agent:evil
+      made from them: 0
+      shown in runs: 0
+      commits of these runs: 0
+      recorded by clones: 0
     ----- stderr -----
     revoked: agents no longer see the 2 entries from this source
     hint: `ken guard revoke --author agent:evil --undo` undoes the revocation

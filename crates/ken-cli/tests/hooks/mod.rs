@@ -2,8 +2,12 @@
 //! must be ignored.
 
 mod briefing;
+mod decisions;
+mod handoff;
 mod harmless;
+mod outcomes;
 mod quiet;
+mod rediscovery;
 mod roles;
 mod sessions;
 mod trust;

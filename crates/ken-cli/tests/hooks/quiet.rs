@@ -9,13 +9,13 @@ use crate::hooks::{HookTestEnvironment, RETRY, add_lesson, context_text};
 
 impl HookTestEnvironment {
     /// Runs a hook of Claude Code in a session.
-    fn event(&self, session: &str, event: &str, mut members: Value) -> CommandRun {
+    pub(super) fn event(&self, session: &str, event: &str, mut members: Value) -> CommandRun {
         members["session_id"] = json!(session);
         members["cwd"] = json!(self.env.root());
         self.run_hook_with("claude-code", event, &members.to_string())
     }
 
-    fn start(&self, session: &str) -> CommandRun {
+    pub(super) fn start(&self, session: &str) -> CommandRun {
         self.event(session, "start", json!({"source": "startup"}))
     }
 
@@ -51,7 +51,7 @@ impl HookTestEnvironment {
     }
 
     /// Runs a command of the agent in its session.
-    fn as_agent(&self, session: &str, args: &[&str]) {
+    pub(super) fn as_agent(&self, session: &str, args: &[&str]) {
         let mut ken = self.env.ken();
         ken.args(args).args(["--by", "agent:claude-code"]);
         let done = ken.env("KEN_SESSION", session).output().expect("it runs");
@@ -74,7 +74,7 @@ fn a_session_in_which_nothing_was_learned_changes_nothing_that_git_sees() {
     house.end("s1");
     assert_eq!(house.git_status(), "");
     let list = house.env.run(["run", "list"]).success().stdout;
-    assert!(list.contains("ended (outcome unknown)"), "{list}");
+    assert!(list.contains("ended  1 agent  0 corrections"), "{list}");
     assert!(!list.contains("abandoned"), "{list}");
     let next = context_text(&house.start("s2"));
     assert!(!next.contains("outcomes of the last runs"), "{next}");
@@ -139,7 +139,8 @@ fn an_ended_session_shows_what_its_agent_saw_and_said() {
     for line in [
         format!("  saw        {retry}"),
         format!("  feedback   {retry} helpful"),
-        "result: ended (outcome unknown), 0 entries added".to_owned(),
+        "result: ended, 0 entries added".to_owned(),
+        "observed: 0 corrections".to_owned(),
     ] {
         assert!(shown.contains(&line), "{line}: {shown}");
     }
@@ -160,7 +161,7 @@ fn an_ended_session_shows_what_its_agent_saw_and_said() {
         "{impact}"
     );
     assert!(
-        impact.contains("1 session ended without a reported outcome"),
+        impact.contains("observed: cannot be told yet whether memory helps or harms (n = 0;"),
         "{impact}"
     );
 }
@@ -280,7 +281,7 @@ fn a_traceback_of_another_checkout_finds_the_entry_of_its_function() {
 }
 
 #[test]
-fn a_prompt_shows_fewer_entries_rather_than_cut_ones() {
+fn a_prompt_shows_the_best_entry_whole_and_others_as_one_line() {
     let house = HookTestEnvironment::new();
     let long = |number: u32| {
         format!(
@@ -289,7 +290,7 @@ fn a_prompt_shows_fewer_entries_rather_than_cut_ones() {
              Close the drawer, wait for the state and repeat the refund with the same key {number}."
         )
     };
-    for number in 1..=3 {
+    for number in 1..=4 {
         add_lesson(&house.env, &long(number));
     }
     let _ = house.start("s1");
@@ -297,10 +298,13 @@ fn a_prompt_shows_fewer_entries_rather_than_cut_ones() {
         json!({"prompt": "Refunds of vouchers fail at the terminal when the drawer is open"});
     let said = context_text(&house.event("s1", "prompt", asked));
     let shown: Vec<&str> = said.lines().filter(|it| it.starts_with('[')).collect();
-    assert!(!shown.is_empty(), "{said}");
-    for line in shown {
-        assert!(line.contains("with the same key"), "cut: {line}");
-    }
+    assert_eq!(shown.len(), 3, "{said}");
+    assert!(shown[0].contains("with the same key"), "cut: {said}");
+    assert!(!shown[1].contains("with the same key"), "{said}");
+    assert!(
+        said.contains("3 of 4 entries that match; `ken_search`"),
+        "{said}"
+    );
 }
 
 #[test]

@@ -3,8 +3,11 @@
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 mod administer;
+mod audit;
 mod exchange;
 mod fold;
 mod losses;
+mod operation;
+mod retention;
 mod site;
 mod trust;

@@ -195,3 +195,36 @@ fn eight_servers_share_a_repository_and_lose_nothing() {
     real(&["verify"]);
     real(&["doctor"]);
 }
+
+#[test]
+fn the_same_finding_told_at_once_becomes_one_entry() {
+    const ROUNDS: usize = 6;
+    let McpTestEnvironment { env, .. } = test_environment();
+    let start = || {
+        let mut ken = env.ken();
+        let ken = ken.arg("mcp").env_remove("KEN_NOW").env_remove("KEN_SEED");
+        let mut client = McpTestClient::start(ken);
+        client.shake_hands("codex");
+        client
+    };
+    let mut clients: Vec<McpTestClient> = (0..4).map(|_| start()).collect();
+    for round in 0..ROUNDS {
+        let said = statement(round, round);
+        let ask = json!({"statement": said, "cites": ["test:t1"], "format": "json"});
+        let add = |client: &mut McpTestClient| {
+            let result = client.call("ken_add", ask.clone());
+            let id = result["structuredContent"]["id"].as_str();
+            id.map(str::to_owned)
+        };
+        let ids: BTreeSet<String> = thread::scope(|scope| {
+            let calls = clients.iter_mut().map(|it| scope.spawn(|| add(it)));
+            let calls: Vec<_> = calls.collect();
+            let ids = calls.into_iter().map(|it| it.join().unwrap());
+            ids.flatten().collect()
+        });
+        assert_eq!(ids.len(), 1, "round {round}: {ids:?}");
+    }
+    for client in clients {
+        client.end();
+    }
+}

@@ -211,10 +211,10 @@ const EXPECTED_TOOLS: &str = "
 ken_search: Search project knowledge. Find lessons, decisions, norms and pitfalls of this repository, checked against its code. Use before editing unfamiliar code and after an unexpected failure.
   detail string concise: one line per entry
   format string
-  include_stale boolean Include entries that no longer match the code
+  include_stale boolean Include entries whose code changed
   kinds array Only these kinds, such as bug, decision, incident, spike
   limit integer
-  paths array Files or folders of the task, relative to the repository
+  paths array Repository paths of the task
   query! string Goal, technology and problem in your words, or an error
   tags array Only these tags and tags below them
 ken_show: Show one entry. Show an entry in full.
@@ -226,7 +226,8 @@ ken_add: Record a finding. Record one durable finding about this project, with i
   cites! array Sources that support it: commit:HASH, pr:NUMBER, doc:PATH, test:NAME, transcript:HASH
   format string
   kind string technique, pattern, anti-pattern, decision, convention, learning, bug, incident, false-positive
-  statement! string One to three sentences, general, without secrets; further sentences become the body
+  statement! string One to three sentences, without secrets; further ones become the body
+  supersedes array Ids it replaces
   tags array
   verify array Steps that verify it
 ken_feedback: Rate an entry. Report whether an entry you were shown helped.

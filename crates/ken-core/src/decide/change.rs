@@ -225,6 +225,19 @@ pub fn restore(entry: &Entry, history: &[Event], reason: Option<Note>) -> Result
     })
 }
 
+/// Refuses others than people to undo what a person decided; `history` is all events about the
+/// entry that `draft` restores.
+pub fn ensure_may_restore(draft: &Draft, history: &[Event], by: &Actor) -> Result<(), Refusal> {
+    let EventBody::Restored(restored) = &draft.body else {
+        return Ok(());
+    };
+    let by_person = |it: &Event| it.by.is_human() && restored.undoes.contains(&it.id);
+    if history.iter().any(by_person) {
+        ensure_human("undoing a person's decision", by)?;
+    }
+    Ok(())
+}
+
 /// Links an entry to another.
 pub fn link(from: &Entry, to: &Entry, rel: Relation) -> Result<Draft, Refusal> {
     ensure_writable(from)?;
@@ -255,11 +268,19 @@ pub fn link(from: &Entry, to: &Entry, rel: Relation) -> Result<Draft, Refusal> {
 /// people where a person wrote or verified the content.
 pub fn attribute_change(draft: Draft, entry: &Entry, by: &Actor) -> Result<Draft, Refusal> {
     let keeps_content = matches!(&draft.body, EventBody::Merged(data) if data.changes.is_empty());
-    if !keeps_content && changes_protected_content(content_protection(entry), by) {
+    if !keeps_content {
+        ensure_may_change(entry, by)?;
+    }
+    Ok(declare_origin(draft, entry, by))
+}
+
+/// Refuses others than people where a person wrote or verified the content.
+pub fn ensure_may_change(entry: &Entry, by: &Actor) -> Result<(), Refusal> {
+    if changes_protected_content(content_protection(entry), by) {
         let (entry, by) = (entry.id, by.clone());
         return Err(Refusal::ProtectedContent { entry, by });
     }
-    Ok(declare_origin(draft, entry, by))
+    Ok(())
 }
 
 /// Records the origin of `by` in a change of content if it is less trusted than the entry's.

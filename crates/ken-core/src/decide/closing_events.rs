@@ -9,6 +9,7 @@ use crate::trust::run::Run;
 use crate::trust::run::accumulation::AcceptedFinding;
 use crate::trust::run::closed::known_outcome;
 use crate::trust::run::closing::{RunClosing, RunEnding, TouchedEntry};
+use crate::trust::run::name::SESSION_PREFIX;
 use crate::values::citation::{CitationError, CitationSource, CitationType};
 use crate::values::content::Content;
 use crate::values::id::EventId;
@@ -26,6 +27,9 @@ const DOMAIN: &[u8] = b"ken run closed 1";
 /// Number of the event that closes the run.
 const CLOSING_NUMBER: u64 = u64::MAX;
 
+/// Number of the event with what hooks saw of the run.
+const OBSERVED_NUMBER: u64 = u64::MAX - 1;
+
 /// Number of the first event about an unanswered query, far beyond the numbers of effects.
 const FIRST_UNANSWERED_NUMBER: u64 = 1 << 32;
 
@@ -37,8 +41,8 @@ pub fn closing_id(run: &Run) -> EventId {
     closing_event_id(run, CLOSING_NUMBER)
 }
 
-/// Returns the drafts in order: effects on entries, resulting changes, unanswered queries, and the
-/// closing event.
+/// Returns the drafts in order: effects on entries, resulting changes, unanswered queries, what
+/// hooks saw, and the closing event.
 ///
 /// Effects have fixed ids, so that they count once even if the run is closed twice.
 pub fn closing_drafts(
@@ -63,6 +67,21 @@ pub fn closing_drafts(
     }
     let missed = missed.into_iter().zip(FIRST_UNANSWERED_NUMBER..);
     drafts.extend(missed.map(|(it, number)| (Some(closing_event_id(run, number)), it)));
+    if let Some(facts) = &run.facts {
+        // Outcomes of a run with several agents are not those of its main agent.
+        let is_session = run.id.starts_with(SESSION_PREFIX);
+        let drawn = if is_session {
+            run.drawn_entries()
+        } else {
+            Vec::new()
+        };
+        let observed = Draft {
+            // No subject: a build that does not know the type makes its subjects read-only.
+            about: Vec::new(),
+            body: EventBody::RunObserved(facts.to_event(&run.id, drawn)),
+        };
+        drafts.push((Some(closing_event_id(run, OBSERVED_NUMBER)), observed));
+    }
     let ended = Draft {
         about: Vec::new(),
         body: EventBody::RunClosed(closing.closed.clone()),

@@ -114,6 +114,7 @@ pub fn distill(
         beta_milli: to_milli(earned.beta - BetaPosterior::PRIOR.beta),
         shown: 0,
         blind: 0,
+        unseen: 0,
         since: None,
         source_outcome: None,
         trials: Vec::new(),

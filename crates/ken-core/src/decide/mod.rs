@@ -31,8 +31,9 @@ use crate::values::id::{EntryId, EventId, IdSource, NodeId, Salt};
 use crate::values::time::Timestamp;
 
 pub use change::{
-    archive, attribute_change, cite, confirm, declare_origin, edit, link, reanchor, redact,
-    release_quarantine, restore, retract, set_annotation, set_status,
+    archive, attribute_change, cite, confirm, declare_origin, edit, ensure_may_change,
+    ensure_may_restore, link, reanchor, redact, release_quarantine, restore, retract,
+    set_annotation, set_status,
 };
 pub use configure::configure;
 pub use distill::{

@@ -13,7 +13,7 @@ use crate::values::content::{Content, ContentChanges};
 use crate::values::id::{EntryId, EventId};
 use crate::values::text::{Note, Statement, Tag};
 
-use super::change::{attribute_change, edit, ensure_flow};
+use super::change::{attribute_change, edit, ensure_flow, ensure_may_change};
 use super::{Draft, Refusal, ensure_writable};
 
 /// Minimum length of a source's statement, as a percentage of the target's, to replace it.
@@ -247,6 +247,10 @@ pub fn resolve_contradiction(
         ContradictionResolution::Both => (None, Vec::new()),
         ContradictionResolution::Scoped(scopes) => (None, scopes),
     };
+    if let Some(kept) = kept {
+        let loser = if kept == one.id { other } else { one };
+        ensure_may_change(loser, by)?;
+    }
     let mut drafts = close_contradiction(one, other, kept, workspace)?;
     for (id, tag) in scopes {
         let entry = if id == one.id { one } else { other };

@@ -2,14 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::decide::{Proposal, Refusal};
+use crate::decide::Refusal;
 use crate::ledger::entry::Entry;
 use crate::ledger::event::RetractReason;
 use crate::trust::similarity::{
     REWORDED_SHARE, SimilarityVerdict, TokenizedStatement, classify_similarity,
 };
 use crate::values::actor::Actor;
-use crate::values::text::Statement;
+use crate::values::id::EntryId;
+use crate::values::text::{Statement, fold_look_alikes};
 
 /// Retracted claims, indexed for repeated lookups.
 #[derive(Debug, Default)]
@@ -33,7 +34,7 @@ impl RetractedClaims {
             let Some(content) = &entry.content else {
                 continue;
             };
-            let claim = TokenizedStatement::parse(content.statement.as_str());
+            let claim = TokenizedStatement::parse(&fold_look_alikes(content.statement.as_str()));
             // A set, so that a repeated word counts once in `find_repeated`.
             for word in claim.words().iter().collect::<BTreeSet<_>>() {
                 let positions = index.by_word.entry(word.clone()).or_default();
@@ -44,13 +45,18 @@ impl RetractedClaims {
         index
     }
 
-    /// Refuses a proposal that repeats a retracted claim, unless a person overrides the tombstone.
-    pub fn check(&self, proposal: &Proposal, by: &Actor) -> Result<(), Refusal> {
-        let Some(tombstone) = self.find_repeated(&proposal.content.statement) else {
+    /// Refuses a statement that repeats a retracted claim, unless a person overrides the tombstone.
+    pub fn check(
+        &self,
+        statement: &Statement,
+        overrides: Option<EntryId>,
+        by: &Actor,
+    ) -> Result<(), Refusal> {
+        let Some(tombstone) = self.find_repeated(statement) else {
             return Ok(());
         };
         // The override must name this tombstone: a blanket override could hide another retraction.
-        if proposal.overrides == Some(tombstone.id) {
+        if overrides == Some(tombstone.id) {
             if by.is_human() {
                 return Ok(());
             }
@@ -81,7 +87,7 @@ impl RetractedClaims {
         if self.claims.is_empty() {
             return None;
         }
-        let claim = TokenizedStatement::parse(statement.as_str());
+        let claim = TokenizedStatement::parse(&fold_look_alikes(statement.as_str()));
         let distinct: BTreeSet<&String> = claim.words().iter().collect();
         // Counting shared words first avoids the expensive comparison with every retracted claim.
         let mut common = vec![0_usize; self.claims.len()];
@@ -121,7 +127,24 @@ mod tests {
     use super::*;
 
     fn alike(a: &str, b: &str) -> bool {
-        is_repetition(&TokenizedStatement::parse(a), &TokenizedStatement::parse(b))
+        let parse = |text| TokenizedStatement::parse(&fold_look_alikes(text));
+        is_repetition(&parse(a), &parse(b))
+    }
+
+    #[test]
+    fn letters_that_look_the_same_are_the_same() {
+        let claim = "Charging a card twice is safe";
+        for copy in [
+            "Ｃharging a card twice is safe",
+            "Charging a c\u{430}rd twice is s\u{430}fe",
+            "Ch\u{3b1}rging a card twice is safe",
+            "𝐂harging a 𝐜𝐚𝐫𝐝 twice is safe",
+            "Cha\u{301}rging a card twice is safe",
+            "Char\u{200b}ging a card twice is safe",
+        ] {
+            assert!(alike(claim, copy), "{copy}");
+        }
+        assert!(!alike(claim, "Зарядка карты дважды безопасна"));
     }
 
     #[test]

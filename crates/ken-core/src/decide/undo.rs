@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::ledger::entry::Entry;
 use crate::ledger::event::{
     Channel, Confirmed, Event, EventBody, EventSubject, KnowledgeDistilled, Linked, Merged,
-    OverlaySet, Proposed, Reanchored, Restored, RetractReason, Retracted, Revised, ScopeChanged,
-    StatusChanged, Switch,
+    Overlay, OverlaySet, Proposed, QuarantineLifted, Reanchored, Restored, RetractReason,
+    Retracted, Revised, ScopeChanged, StatusChanged, Switch,
 };
 use crate::ledger::fold::{fold_entry, fold_entry_at};
 use crate::values::content::ContentChanges;
@@ -30,6 +30,8 @@ pub struct EntryHistory {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct UndoDrafts {
     pub drafts: Vec<Draft>,
+    /// Drafts that must be admitted as quarantined, because the step released their entry.
+    pub quarantined: Vec<Draft>,
     /// Parts of the step that stay, because they cannot be undone.
     pub kept: Vec<&'static str>,
 }
@@ -41,11 +43,14 @@ pub fn is_automatic(event: &Event) -> bool {
         || matches!(
             event.body,
             EventBody::RunEffects(_)
+                | EventBody::RunObserved(_)
                 | EventBody::RetrievalMissed(_)
                 | EventBody::FrictionRecorded(_)
                 | EventBody::PeerTrustChanged(_)
                 | EventBody::ForageRequested(_)
                 | EventBody::ForageCompleted(_)
+                | EventBody::HandoffWritten(_)
+                | EventBody::HandoffTaken(_)
         )
 }
 
@@ -76,7 +81,8 @@ pub fn undo(
     for id in worded {
         undo.restore_content(id)?;
     }
-    match (undo.result.drafts.is_empty(), undo.result.kept.first()) {
+    let is_empty = undo.result.drafts.is_empty() && undo.result.quarantined.is_empty();
+    match (is_empty, undo.result.kept.first()) {
         (false, _) => Ok(undo.result),
         (true, Some(what)) => Err(Refusal::CannotUndo { what }),
         (true, None) => Err(Refusal::NothingChanges),
@@ -96,7 +102,7 @@ struct StepUndo<'a> {
     result: UndoDrafts,
 }
 
-impl StepUndo<'_> {
+impl<'a> StepUndo<'a> {
     fn undo_event(&mut self, event: &Event) -> Result<(), Refusal> {
         let Some(id) = event.entries().next() else {
             self.result.kept.push(describe(event));
@@ -136,6 +142,16 @@ impl StepUndo<'_> {
         if event.get::<Revised>().is_some() || event.get::<Reanchored>().is_some() {
             self.worded.insert(id);
             return Ok(());
+        }
+        if let Some(data) = event.get::<QuarantineLifted>() {
+            self.quarantine_again(entry, data);
+            return Ok(());
+        }
+        if is_manual_quarantine(event) && entry.quarantine.contains(&event.id) {
+            let lifts = vec![event.id];
+            let reason = "undo".parse().expect("a word is a note");
+            let body = EventBody::QuarantineLifted(QuarantineLifted { lifts, reason });
+            self.push(event, body);
         }
         match self.previous_value(event, entry)? {
             PreviousValue::Restore(body) => self.push(event, *body),
@@ -181,6 +197,13 @@ impl StepUndo<'_> {
         };
         let before = self.before(entry.id)?;
         let old = before.overlays.get(&data.overlay);
+        // An annotation that only carries a quarantine sets the value it finds.
+        if is_manual_quarantine(event)
+            && old.map_or(Switch::Off, |old| old.state) == data.state
+            && old.and_then(|old| old.note.as_ref()) == data.note.as_ref()
+        {
+            return Ok(PreviousValue::ChangedSince);
+        }
         let body = EventBody::OverlaySet(OverlaySet {
             overlay: data.overlay,
             // An annotation that was never set counts as off.
@@ -190,6 +213,28 @@ impl StepUndo<'_> {
             replaces: vec![event.id],
         });
         Ok(PreviousValue::Restore(Box::new(body)))
+    }
+
+    /// Quarantines an entry that a release set free. An annotation without a change carries the
+    /// quarantine, because only the admission of an event can hold an entry back.
+    fn quarantine_again(&mut self, entry: &Entry, released: &QuarantineLifted) {
+        // A person or the guard quarantined the entry again since.
+        if released
+            .lifts
+            .iter()
+            .any(|id| entry.quarantine.contains(id))
+            || entry.retracted.is_some()
+        {
+            return;
+        }
+        let mark = entry.overlays.get(&Overlay::Annotate);
+        let body = EventBody::OverlaySet(OverlaySet {
+            overlay: Overlay::Annotate,
+            state: mark.map_or(Switch::Off, |mark| mark.state),
+            note: mark.and_then(|mark| mark.note.clone()),
+            replaces: mark.map(|mark| mark.heads.clone()).unwrap_or_default(),
+        });
+        self.result.quarantined.push(draft_about(entry, body));
     }
 
     fn push(&mut self, event: &Event, body: EventBody) {
@@ -285,7 +330,7 @@ impl StepUndo<'_> {
         fold_entry(id, earlier).ok_or(Refusal::NoContent(id))
     }
 
-    fn known_entry(&self, id: EntryId) -> Result<&EntryHistory, Refusal> {
+    fn known_entry(&self, id: EntryId) -> Result<&'a EntryHistory, Refusal> {
         self.known.get(&id).ok_or(Refusal::NoContent(id))
     }
 }
@@ -297,6 +342,14 @@ enum PreviousValue {
     ChangedSince,
     /// The event sets no value that has a previous one.
     None,
+}
+
+/// Returns whether a person quarantined the entry with this event, and not the guard.
+fn is_manual_quarantine(event: &Event) -> bool {
+    let admission = event.admission.as_ref();
+    event.is_quarantined()
+        && event.get::<OverlaySet>().is_some()
+        && admission.is_some_and(|it| it.held_for.is_some() && it.findings.is_empty())
 }
 
 /// Returns whether naming the event in an `entry.restored` undoes it.
@@ -372,10 +425,6 @@ fn describe(event: &Event) -> &'static str {
         (
             matches!(body, EventBody::ApprovalGranted(_)),
             "an approval (retract the entry instead)",
-        ),
-        (
-            matches!(body, EventBody::QuarantineLifted(_)),
-            "a release from quarantine (retract the entry instead)",
         ),
         (
             matches!(body, EventBody::ConfidenceReset(_)),

@@ -29,6 +29,8 @@ pub const BACKFLOW_GATE: &str = "episodic.no_backflow";
 pub const REDACTION_GATE: &str = "knowledge.redacted";
 /// The gate for entries whose anchored code or conditions changed.
 pub const VALIDITY_GATE: &str = "knowledge.validity";
+/// The gate for code that changed under a decision, convention or other prescriptive entry.
+pub const DECISION_GATE: &str = "knowledge.decisions";
 /// The gate for norms that a change must follow.
 pub const NORM_GATE: &str = "procedural.norm";
 /// The gate for changes that a fork may not make.
@@ -45,6 +47,7 @@ pub const LEDGER_GATES: &[&str] = &[
     CONTRADICTIONS_GATE,
     BACKFLOW_GATE,
     VALIDITY_GATE,
+    DECISION_GATE,
 ];
 
 /// The gates of a check of a change; [`FORK_GATE`] is added if it comes from a fork.
@@ -57,6 +60,7 @@ pub const CHANGE_GATES: &[&str] = &[
     BACKFLOW_GATE,
     NORM_GATE,
     VALIDITY_GATE,
+    DECISION_GATE,
 ];
 
 /// The result of one gate.

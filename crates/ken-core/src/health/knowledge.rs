@@ -137,7 +137,7 @@ pub fn contrary_pairs<'e>(
     pairs
 }
 
-/// Rule 3: reports peers whose trust is below [`PEER_TRUST_MIN`].
+/// Rule 3: reports peers that failed and whose trust is below [`PEER_TRUST_MIN`].
 pub fn trust_drop(facts: &HealthFacts) -> Vec<HealthInsight> {
     let insight = |(peer, tally): (
         &crate::values::actor::Actor,
@@ -148,7 +148,10 @@ pub fn trust_drop(facts: &HealthFacts) -> Vec<HealthInsight> {
             beta: PEER_PRIOR + super::as_float(tally.beta_milli) / 1000.0,
         };
         let trust = posterior::beta_quantile(peer_posterior, PEER_PERCENTILE);
-        (trust < PEER_TRUST_MIN).then(|| {
+        // Without a failure a low trust only says that little is known, which is no reason to
+        // revoke.
+        let has_failed = tally.beta_milli > 0;
+        (trust < PEER_TRUST_MIN && has_failed).then(|| {
             let what = format!("trust in {peer} is only {trust:.2}");
             HealthInsight::new(HealthRule::TrustDrop, InsightSeverity::Attention, what)
                 .with_command(format!(

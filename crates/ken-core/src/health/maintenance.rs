@@ -320,12 +320,13 @@ pub fn format_task(category: &str, what: &str) -> String {
 
 /// Returns the reason to mark an entry stale, if any; `holds` is set if the code supports it.
 ///
-/// The sweep covers unpinned semantic entries only: norms belong to people, and episodic entries
-/// have no meaningful status. Age makes nothing false: disuse is no reason while the code supports
-/// the entry.
+/// The sweep covers unpinned descriptive entries of the semantic memory only: a prescriptive entry
+/// ends by a review, and episodic entries have no meaningful status. Age makes nothing false:
+/// disuse is no reason while the code supports the entry.
 pub fn stale_reason(entry: &Entry, errors: u64, holds: bool, today: Date) -> Option<StaleReason> {
     let is_sweepable = entry.is_live()
         && !entry.is_read_only()
+        && !entry.is_prescriptive()
         && entry.id.prefix().memory() == Memory::Semantic
         && !entry.has_annotation(Overlay::Pin);
     match entry.status.value {

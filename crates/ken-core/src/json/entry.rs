@@ -6,6 +6,7 @@
 
 use crate::ledger::entry::Entry;
 use crate::ledger::event::Overlay;
+use crate::trust::rediscovery::RediscoveryPolicy;
 use crate::values::citation::Citation;
 use crate::values::content::KindDetail;
 use crate::values::kind::{EntryKind, Memory};
@@ -155,7 +156,16 @@ pub fn describe_citation(citation: &Citation) -> String {
     format!("{citation} ({}, {day})", citation.cited_by)
 }
 
-/// Describes the last confirmation and the number of confirmations per provenance.
+/// Describes how often agents that were not shown an entry found its claim; `None` for a
+/// prescriptive entry and without a chance.
+pub fn describe_rediscovery(entry: &Entry) -> Option<String> {
+    // The counts follow from the events alone, so any policy gives the same.
+    let evidence = RediscoveryPolicy::OBSERVE.evidence(entry)?;
+    (evidence.chances > 0).then(|| evidence.to_string())
+}
+
+/// Describes the last confirmation, the number of confirmations per provenance, and the
+/// independent finds.
 pub fn describe_confirmation(entry: &Entry) -> String {
     let confirmation = &entry.confirmation;
     let last = match confirmation.last {
@@ -174,8 +184,11 @@ pub fn describe_confirmation(entry: &Entry) -> String {
         .filter(|(count, _)| *count > 0)
         .map(|(count, how)| format!("{count} {how}"))
         .collect();
-    if parts.is_empty() {
-        return last;
-    }
-    format!("{last} ({})", parts.join(", "))
+    let counts = if parts.is_empty() {
+        last
+    } else {
+        format!("{last} ({})", parts.join(", "))
+    };
+    let finds = describe_rediscovery(entry);
+    finds.map_or_else(|| counts.clone(), |finds| format!("{counts}; {finds}"))
 }

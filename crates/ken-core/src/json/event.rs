@@ -5,11 +5,12 @@ use serde_json::Value;
 
 use crate::ledger::event::{
     ApprovalGranted, Archived, Cited, Confirmed, ContradictionFlagged, ContradictionResolved,
-    EventBlanked, EventBody, FeedbackGiven, Keep, KnowledgeDistilled, Linked, Merged, OverlaySet,
-    PairDismissed, Proposed, QuarantineLifted, RecordedEvent, Restored, Retracted, RetrievalMissed,
-    Revised, ScopeChanged, StatusChanged, Superseded,
+    EventBlanked, EventBody, FeedbackGiven, HandoffTaken, HandoffWritten, Keep, KnowledgeDistilled,
+    Linked, Merged, OverlaySet, PairDismissed, Proposed, QuarantineLifted, RecordedEvent, Restored,
+    Retracted, RetrievalMissed, Revised, RunObserved, ScopeChanged, StatusChanged, Superseded,
 };
-use crate::values::text::{Note, enum_label};
+use crate::trust::outcome::RunFacts;
+use crate::values::text::{Note, enum_label, one_line};
 
 /// The JSON view of an event.
 #[derive(Clone, Debug, Serialize)]
@@ -87,7 +88,7 @@ pub fn describe_event(recorded: &RecordedEvent) -> String {
     describe_lifecycle_event(recorded)
 }
 
-/// Describes events of the lifecycle, and all remaining types.
+/// Describes events of the lifecycle, and others.
 fn describe_lifecycle_event(recorded: &RecordedEvent) -> String {
     let event = &recorded.event;
     if let Some(data) = event.get::<FeedbackGiven>() {
@@ -135,6 +136,12 @@ fn describe_lifecycle_event(recorded: &RecordedEvent) -> String {
     if let Some(text) = describe_pair_event(recorded) {
         return text;
     }
+    describe_other_event(recorded)
+}
+
+/// Describes events about no entry, and all remaining types.
+fn describe_other_event(recorded: &RecordedEvent) -> String {
+    let event = &recorded.event;
     if event.get::<RetrievalMissed>().is_some() {
         return "was the top hit for a query it does not answer".to_owned();
     }
@@ -148,6 +155,17 @@ fn describe_lifecycle_event(recorded: &RecordedEvent) -> String {
             data.event,
             enum_label(&data.reason)
         );
+    }
+    if let Some(data) = event.get::<HandoffWritten>() {
+        let branch = data.branch.as_deref().unwrap_or("no branch");
+        return format!("left a handoff on {}", one_line(branch));
+    }
+    if let Some(data) = event.get::<HandoffTaken>() {
+        return format!("took handoff {}", data.handoff);
+    }
+    if let Some(data) = event.get::<RunObserved>() {
+        let facts = RunFacts::from_event(data).to_string();
+        return format!("{} observed: {facts}", enum_label(&data.observer));
     }
     if let EventBody::Blanked { type_name } = &event.body {
         return format!("{type_name}, its data was redacted");
@@ -198,9 +216,4 @@ fn describe_pair_event(recorded: &RecordedEvent) -> Option<String> {
 fn format_reason(note: Option<&Note>) -> String {
     note.map(|note| format!(" ({})", one_line(note.as_str())))
         .unwrap_or_default()
-}
-
-// Notes and statements may contain line breaks, but the log prints one line per event.
-fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -8,8 +8,10 @@ mod relationships;
 mod run;
 mod search;
 
-pub use entry::{EntryJson, describe_citation, describe_confirmation, lifecycle_labels};
+pub use entry::{
+    EntryJson, describe_citation, describe_confirmation, describe_rediscovery, lifecycle_labels,
+};
 pub use event::{EventJson, describe_event};
 pub use relationships::EntityRelationship;
-pub use run::{ClosedRunJson, OpenRunJson, PastRunJson, withheld_entries};
+pub use run::{ClosedRunJson, ExposureJson, OpenRunJson, PastRunJson, withheld_entries};
 pub use search::{SearchJson, SearchResult};

@@ -1,13 +1,15 @@
-//! JSON views of runs: open (`ken.run.v1`), past (`ken.past_run.v1`) and just closed
-//! (`ken.run_closed.v1`).
+//! JSON views of runs: open (`ken.run.v1`), past (`ken.past_run.v1`), just closed
+//! (`ken.run_closed.v1`), and their exposures (`ken.exposure.v1`).
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
 use crate::ledger::event::{Arm, Feedback, RunClosed};
+use crate::trust::outcome::RunFacts;
 use crate::trust::run::closed::{ClosedRun, PastRun};
 use crate::trust::run::closing::RunClosing;
+use crate::trust::run::exposure_log::{ExposureDecision, ExposureRecord};
 use crate::trust::run::{AgentActivity, HoldoutAssignment, Run, RunMode, SentConclusion};
 use crate::values::id::EntryId;
 use crate::values::text::{Tag, enum_label};
@@ -51,6 +53,9 @@ pub struct PastRunJson<'a> {
     by: String,
     #[serde(flatten)]
     closed: &'a RunClosed,
+    /// What hooks, git and CI observed of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    observed: Option<&'a RunFacts>,
     /// Activity of each agent, while the notes of the run are on this machine.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     activity: Vec<RunAgentJson>,
@@ -81,6 +86,57 @@ struct RunConfirmationJson {
 struct RefusedFindingJson<'a> {
     statement: &'a str,
     why: &'a str,
+}
+
+/// The JSON view of one exposure, or of one that was decided against.
+#[derive(Clone, Debug, Serialize)]
+pub struct ExposureJson<'a> {
+    schema: &'static str,
+    at: String,
+    run: &'a str,
+    agent: String,
+    /// Absent if the agent may have seen every entry.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    entry: Option<EntryId>,
+    /// `shown`, `withheld` by chance, or `omitted` for lack of room.
+    decision: &'static str,
+    /// How the entry reached the agent: `push`, `pull`, `show`, `brief`, `file` or `told`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    channel: Option<String>,
+    /// Probability with which the entry was withheld.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    probability: Option<f64>,
+    /// Whether the agent reported later in this run that it used the entry.
+    used: bool,
+    /// The task of the run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    task: Option<&'a str>,
+}
+
+impl<'a> ExposureJson<'a> {
+    /// Builds the view of one exposure.
+    #[must_use]
+    pub fn new(record: &'a ExposureRecord) -> Self {
+        let (decision, channel, probability) = match record.decision {
+            ExposureDecision::Shown(how) => ("shown", Some(enum_label(&how)), None),
+            ExposureDecision::Withheld { propensity_milli } => {
+                ("withheld", None, Some(f64::from(propensity_milli) / 1000.0))
+            }
+            ExposureDecision::Omitted => ("omitted", None, None),
+        };
+        Self {
+            schema: "ken.exposure.v1",
+            at: record.at.to_string(),
+            run: &record.run,
+            agent: record.agent.to_string(),
+            entry: record.entry,
+            decision,
+            channel,
+            probability,
+            used: record.was_used,
+            task: record.task.as_ref().map(|it| it.as_str()),
+        }
+    }
 }
 
 impl<'a> OpenRunJson<'a> {
@@ -126,6 +182,7 @@ impl<'a> PastRunJson<'a> {
             at: run.at.to_string(),
             by: run.by.to_string(),
             closed: &run.closed,
+            observed: run.facts.as_ref(),
             activity: Vec::new(),
         }
     }

@@ -3,11 +3,13 @@
 use serde::Serialize;
 
 use super::EntryJson;
+use crate::federation::{CompetingHypotheses, ForeignSource};
 use crate::retrieval::ranking::SearchHit;
 use crate::retrieval::score::{ExplainedScore, HiddenReason};
 use crate::retrieval::surface::{
     CompetingEntry, DetailTier, EntrySelection, OmittedEntry, SelectedEntry,
 };
+use crate::retrieval::unrecorded::UnrecordedHit;
 use crate::values::id::EntryId;
 
 /// The result of a search.
@@ -39,6 +41,26 @@ pub struct SearchJson<'a> {
     /// Hits from the global ledger, ranked below all local ones.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     global: Vec<HitJson<'a>>,
+    /// The peers of those hits that other organizations published.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    peers: Vec<&'a ForeignSource>,
+    /// Hits of peers that contradict entries of this repository.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    competing_hypotheses: Vec<&'a CompetingHypotheses>,
+    /// Conversations and commits of this machine, ranked below all entries.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    unrecorded: Vec<UnrecordedJson<'a>>,
+}
+
+/// A conversation or commit; see [`UnrecordedHit`].
+#[derive(Clone, Debug, Serialize)]
+struct UnrecordedJson<'a> {
+    #[serde(flatten)]
+    hit: &'a UnrecordedHit,
+    /// What the hit is.
+    label: String,
+    /// The command that records what it says.
+    record: String,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -80,6 +102,36 @@ impl<'a> SearchJson<'a> {
         self
     }
 
+    /// Returns the view with conversations and commits of this machine. A hub has none.
+    #[must_use]
+    pub fn with_unrecorded(mut self, hits: &'a [UnrecordedHit]) -> Self {
+        let objects = hits.iter().map(|hit| UnrecordedJson {
+            hit,
+            label: hit.label(),
+            record: hit.record_command(),
+        });
+        self.unrecorded = objects.collect();
+        self
+    }
+
+    /// Returns the view with the peers of foreign hits, and what competes with local entries.
+    #[must_use]
+    pub fn with_peers(
+        mut self,
+        sources: impl Iterator<Item = &'a ForeignSource>,
+        competing: &'a [CompetingHypotheses],
+    ) -> Self {
+        let shown = |id: &EntryId| {
+            let id = id.to_string();
+            self.global.iter().any(|hit| hit.id == id)
+        };
+        let peers = sources.filter(|it| shown(&it.entry)).collect();
+        let competing = competing.iter().filter(|it| shown(&it.foreign)).collect();
+        self.peers = peers;
+        self.competing_hypotheses = competing;
+        self
+    }
+
     /// Builds the view of a search result.
     #[must_use]
     pub fn new(result: SearchResult<'a>) -> Self {
@@ -98,6 +150,9 @@ impl<'a> SearchJson<'a> {
             left_out: &result.page.left_out,
             withheld: withheld.collect(),
             global: global.unwrap_or_default(),
+            peers: Vec::new(),
+            competing_hypotheses: Vec::new(),
+            unrecorded: Vec::new(),
         }
     }
 }

@@ -14,6 +14,7 @@ use crate::ledger::event::{
     ArchiveReason, CopiedFrom, Origin, Outcome, Overlay, Provenance, Relation, RetractReason,
     SourceRun, Switch,
 };
+use crate::ledger::rediscovery::RediscoveryTrace;
 use crate::values::actor::Actor;
 use crate::values::anchor::FilePart;
 use crate::values::citation::Citation;
@@ -184,6 +185,9 @@ pub struct EntryTallies {
     /// The entries that co-occur most strongly with this one in successful runs.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub together: CooccurrencePartners,
+    /// The chances of unprimed agents to find the claim, and which of them they took.
+    #[serde(default, skip_serializing_if = "RediscoveryTrace::is_empty")]
+    pub rediscovery: RediscoveryTrace,
     /// The last day a person reset the confidence.
     pub reset: Option<Date>,
     /// How the run that added the entry ended, if it failed or was abandoned.
@@ -244,6 +248,11 @@ impl Entry {
     /// Returns the kind, if the proposal is known.
     pub fn kind(&self) -> Option<EntryKind> {
         self.created.as_ref().map(|created| created.kind)
+    }
+
+    /// Returns whether the entry says how things should be, and not how they are.
+    pub fn is_prescriptive(&self) -> bool {
+        self.kind().is_some_and(EntryKind::is_prescriptive)
     }
 
     /// Returns the statement, or an empty text without content.

@@ -9,8 +9,8 @@ use crate::retrieval::ranking::SearchHit;
 use crate::retrieval::score;
 use crate::retrieval::surface::{DetailTier, EntrySelection, HitView, SelectionLimits};
 use crate::trust::facts::EntryFacts;
+use crate::trust::rediscovery::RediscoveryPolicy;
 use crate::trust::run::HoldoutAssignment;
-use crate::trust::run::holdout::is_single_agent_claim;
 use crate::values::condition::Glob;
 use crate::values::content::KindDetail;
 use crate::values::id::EntryId;
@@ -125,17 +125,28 @@ pub fn select_norms(
 }
 
 /// Removes hits that a briefing does not list as knowledge: norms, which have their own section,
-/// and single-agent claims. Returns the ids of the latter.
-pub fn drop_norms_and_single_agent_hits(hits: &mut Vec<SearchHit>) -> Vec<EntryId> {
+/// and unproven claims. Returns the ids of the latter.
+pub fn drop_norms_and_unproven_hits(
+    hits: &mut Vec<SearchHit>,
+    policy: &RediscoveryPolicy,
+) -> Vec<EntryId> {
     hits.retain(|hit| hit.entry.id.prefix() != IdPrefix::Norm);
-    drop_single_agent_hits(hits)
+    drop_unproven_hits(hits, policy)
 }
 
-/// Removes claims that rest on one agent's report and returns their ids; they are shown only on
-/// request.
-pub fn drop_single_agent_hits(hits: &mut Vec<SearchHit>) -> Vec<EntryId> {
-    let heard = hits.extract_if(.., |hit| is_single_agent_claim(&hit.entry));
-    heard.map(|hit| hit.entry.id).collect()
+/// Removes claims that are shown only on request and returns their ids: those that rest on one
+/// agent's report, and those that the gate holds back.
+pub fn drop_unproven_hits(hits: &mut Vec<SearchHit>, policy: &RediscoveryPolicy) -> Vec<EntryId> {
+    let unproven = hits.extract_if(.., |hit| !policy.may_push(&hit.entry));
+    unproven.map(|hit| hit.entry.id).collect()
+}
+
+/// Removes hits that only share words with a prompt if others name its code: nobody asked, and they
+/// would fill space.
+pub fn drop_unnamed_beside_named(hits: &mut Vec<SearchHit>) {
+    if hits.iter().any(|it| it.named) {
+        hits.retain(|it| it.named || it.anchored);
+    }
 }
 
 /// The entries an agent receives after the holdout, and the assignments to record.
@@ -146,13 +157,13 @@ pub struct HoldoutResult {
     pub shown: Vec<EntryId>,
     /// Holdout assignments of the entries that are, or would have been, selected.
     pub offers: Vec<HoldoutAssignment>,
-    /// Relevant entries that were omitted for lack of room or as single-agent claims.
+    /// Relevant entries that were omitted for lack of room or as unproven.
     pub passed: Vec<EntryId>,
 }
 
 /// Selects from `hits` and removes withheld entries until the selection contains none.
 ///
-/// `dropped` are relevant entries that were removed before, such as single-agent claims.
+/// `dropped` are relevant entries that were removed before, such as unproven claims.
 pub fn apply_holdout(
     hits: &mut Vec<SearchHit>,
     offers: Vec<HoldoutAssignment>,

@@ -4,7 +4,10 @@
 
 pub mod agent_texts;
 pub mod brief;
+pub mod code_names;
 pub mod ranking;
 pub mod score;
 pub mod surface;
+pub mod unasked;
+pub mod unrecorded;
 pub mod words;

@@ -67,11 +67,14 @@ pub fn event_authority(event: &Event) -> EventAuthority {
         | EventBody::FrictionRecorded(_)
         | EventBody::ForageRequested(_)
         | EventBody::ForageCompleted(_)
+        | EventBody::HandoffWritten(_)
+        | EventBody::HandoffTaken(_)
         // Nothing is left of its data, so it cannot have an effect.
         | EventBody::Blanked { .. } => Contribution,
-        EventBody::RunClosed(_) | EventBody::RunEffects(_) | EventBody::KnowledgeDistilled(_) => {
-            Derived
-        }
+        EventBody::RunClosed(_)
+        | EventBody::RunEffects(_)
+        | EventBody::RunObserved(_)
+        | EventBody::KnowledgeDistilled(_) => Derived,
         EventBody::Confirmed(data) => match data.provenance {
             _ if !data.withdraws.is_empty() => Decision,
             Provenance::Manual => Decision,

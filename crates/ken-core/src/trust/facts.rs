@@ -11,6 +11,9 @@ use crate::values::time::Timestamp;
 pub struct EntryFacts {
     pub posterior: BetaPosterior,
     pub validity: Validity,
+    /// The commit that changed the anchored code, if it was looked up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changed_in: Option<String>,
     /// Time of the last check that found the entry valid.
     pub last_verified: Option<Timestamp>,
     pub confirmation: Confirmation,
@@ -22,9 +25,13 @@ pub struct EntryFacts {
     pub archived: bool,
     /// The largest co-occurrence weight between the entry and another candidate.
     pub cooccurrence: f64,
-    /// Missed chances of an unprimed agent to find the entry since its last confirmation.
+    /// Missed chances of an unprimed agent to find the entry since its last confirmation; 0 for a
+    /// prescriptive entry, which nobody can find in the code.
     #[serde(default)]
     pub silence: u64,
+    /// The belief in the entry, if the workspace ranks by it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub belief: Option<f64>,
 }
 
 /// A Beta posterior over the probability that using the entry helps.
@@ -72,6 +79,8 @@ impl EntryFacts {
         Self {
             posterior: entry.posterior(validity, now.date()),
             validity,
+            // Only a repository can ask git: the caller fills it in.
+            changed_in: None,
             // A check that cannot decide, such as one without a lockfile, verifies nothing.
             last_verified: (validity == Validity::Holds).then_some(now),
             confirmation: entry.confirmation.clone(),
@@ -81,7 +90,13 @@ impl EntryFacts {
             revoked: false,
             archived: entry.archived.is_some(),
             cooccurrence: 0.0,
-            silence: entry.exposures_since_confirmation().blind,
+            silence: if entry.is_prescriptive() {
+                0
+            } else {
+                entry.exposures_since_confirmation().blind
+            },
+            // A setting of the workspace decides: the caller fills it in.
+            belief: None,
         }
     }
 }

@@ -6,9 +6,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::ledger::entry::ExposureCount;
+use crate::ledger::entry::{Entry, ExposureCount};
 use crate::ledger::workspace::WorkspaceState;
 use crate::trust::impact::ImpactEstimate;
+use crate::trust::rediscovery::RediscoveryPolicy;
 
 /// Workspace setting that holds the policy.
 pub const REVIEW_KEY: &str = "review";
@@ -23,6 +24,35 @@ pub struct ReviewPolicy {
     pub chances: u32,
     /// Enables the holdout.
     pub blind: bool,
+    /// Use of the belief in an entry. A setting of its own, so that older builds can still read
+    /// this one.
+    #[serde(skip)]
+    pub rediscovery: RediscoveryPolicy,
+}
+
+/// The part of the readers from whom an entry is withheld.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HoldoutShare {
+    /// Thousandths of runs in which it is withheld from anyone.
+    pub runs_milli: u16,
+    /// Thousandths of such runs in which it is withheld from a single agent.
+    pub alone_milli: u16,
+    /// Thousandths of the agents of such a run, besides the one that never sees it.
+    pub agents_milli: u16,
+}
+
+impl HoldoutShare {
+    /// Withholds nothing.
+    pub const NONE: Self = Self::in_every_run(0);
+
+    /// Returns a share of the agents of every run.
+    pub const fn in_every_run(share_milli: u16) -> Self {
+        Self {
+            runs_milli: 1000,
+            alone_milli: share_milli,
+            agents_milli: share_milli,
+        }
+    }
 }
 
 /// Holdout shares in thousandths: impact well known, default, halfway to archiving, and only
@@ -38,6 +68,7 @@ impl Default for ReviewPolicy {
             reviews: 10,
             chances: 18,
             blind: true,
+            rediscovery: RediscoveryPolicy::OBSERVE,
         }
     }
 }
@@ -48,11 +79,23 @@ impl ReviewPolicy {
         reviews: 10,
         chances: 0,
         blind: true,
+        rediscovery: RediscoveryPolicy::OBSERVE,
     };
 
     /// Returns the policy of a workspace, or the default if it is missing or invalid.
     pub fn from_workspace(workspace: &WorkspaceState) -> Self {
-        workspace.configured(REVIEW_KEY).unwrap_or_default()
+        let own: Self = workspace.configured(REVIEW_KEY).unwrap_or_default();
+        Self {
+            rediscovery: RediscoveryPolicy::from_workspace(workspace),
+            ..own
+        }
+    }
+
+    /// Returns whether silence archives an entry that was seen so often since its last
+    /// confirmation.
+    pub fn archives_entry(self, entry: &Entry, since: ExposureCount) -> bool {
+        let by_belief = self.rediscovery.archives(entry);
+        by_belief.unwrap_or_else(|| self.archives(since))
     }
 
     /// Returns whether the silence since the last confirmation archives an entry.
@@ -114,7 +157,7 @@ mod tests {
         let policy = ReviewPolicy {
             reviews: 3,
             chances: 1,
-            blind: true,
+            ..ReviewPolicy::default()
         };
         assert!(!policy.archives(seen(2, 1)) && policy.archives(seen(3, 1)));
     }

@@ -87,6 +87,14 @@ impl CodeLocation {
         &self.path
     }
 
+    /// Returns the symbol, if the location is one.
+    pub fn symbol(&self) -> Option<&str> {
+        match &self.part {
+            FilePart::Symbol(name) => Some(name),
+            FilePart::File | FilePart::Lines { .. } => None,
+        }
+    }
+
     /// Returns the part of the file.
     pub fn part(&self) -> &FilePart {
         &self.part

@@ -63,6 +63,17 @@ entry_kinds! {
     Calibration "calibration" Friction "how well estimates fit",
 }
 
+/// What a change of the anchored code means for a statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CodeRelation {
+    /// The statement reports what the code does: it may have become false.
+    Describes,
+    /// The statement says what the code should do: the code may have departed from it.
+    Prescribes,
+    /// The statement is about neither: the change means nothing.
+    Independent,
+}
+
 /// One of the three separate memories.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
@@ -112,10 +123,65 @@ impl EntryKind {
             .join(", ")
     }
 
-    /// Returns whether a statement of this kind can become false when its code changes. A risk tier
-    /// says how to review the code, not what the code does.
-    pub fn describes_code(self) -> bool {
-        self != Self::RiskTier
+    /// Returns what a change of the anchored code means for a statement of this kind.
+    ///
+    /// An anti-pattern names what to avoid: code that starts to do it is the defect, and the
+    /// statement stays true. A pattern reports what the code does, so it describes.
+    pub fn code_relation(self) -> CodeRelation {
+        match self {
+            Self::Decision
+            | Self::Convention
+            | Self::AntiPattern
+            | Self::CommitNorm
+            | Self::PrExpectation
+            | Self::UserExpectation => CodeRelation::Prescribes,
+            // It says how to review the code, not what the code does or should do.
+            Self::RiskTier => CodeRelation::Independent,
+            Self::Technique
+            | Self::Pattern
+            | Self::Learning
+            | Self::Bug
+            | Self::Incident
+            | Self::FalsePositive
+            | Self::Spike
+            | Self::Entity
+            | Self::Relationship
+            | Self::Friction
+            | Self::Calibration => CodeRelation::Describes,
+        }
+    }
+
+    /// Returns whether a statement of this kind says how things should be.
+    ///
+    /// Nobody can rediscover it from the code. So it ends only by being superseded, retracted or
+    /// reviewed: neither a code change nor silence nor chance takes it away.
+    pub fn is_prescriptive(self) -> bool {
+        match self.code_relation() {
+            CodeRelation::Prescribes | CodeRelation::Independent => true,
+            CodeRelation::Describes => false,
+        }
+    }
+
+    /// Returns whether an entry of this kind tells of something that went wrong.
+    pub fn is_about_failure(self) -> bool {
+        match self {
+            Self::Bug | Self::Incident | Self::Friction => true,
+            Self::Technique
+            | Self::Pattern
+            | Self::AntiPattern
+            | Self::Decision
+            | Self::Convention
+            | Self::Learning
+            | Self::FalsePositive
+            | Self::Spike
+            | Self::Entity
+            | Self::Relationship
+            | Self::CommitNorm
+            | Self::PrExpectation
+            | Self::UserExpectation
+            | Self::RiskTier
+            | Self::Calibration => false,
+        }
     }
 
     /// Returns the memory of this kind.
@@ -257,6 +323,27 @@ mod tests {
         assert_eq!(of(Memory::Semantic), 12);
         assert_eq!(of(Memory::Procedural), 4);
         assert_eq!(of(Memory::Episodic), 2);
+    }
+
+    #[test]
+    fn norms_and_decisions_are_prescriptive_and_findings_are_not() {
+        let prescriptive = EntryKind::ALL.into_iter().filter(|it| it.is_prescriptive());
+        let names: Vec<&str> = prescriptive.map(EntryKind::name).collect();
+        assert_eq!(
+            names,
+            [
+                "anti-pattern",
+                "decision",
+                "convention",
+                "commit-norm",
+                "pr-expectation",
+                "user-expectation",
+                "risk-tier"
+            ]
+        );
+        let norms = EntryKind::ALL.into_iter();
+        let mut norms = norms.filter(|it| it.memory() == Memory::Procedural);
+        assert!(norms.all(EntryKind::is_prescriptive));
     }
 
     #[test]

@@ -3,10 +3,13 @@
 //! Each type is created only by `FromStr` and has a size limit. Checks of the meaning (secrets,
 //! injection, sentence count) are made elsewhere.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
 use serde::Serialize;
+use unicode_normalization::UnicodeNormalization as _;
+use unicode_normalization::char::is_combining_mark;
 
 use crate::values::text_form::text_form;
 
@@ -339,19 +342,57 @@ pub fn strip_terminal_codes(line: &str) -> String {
     out
 }
 
+/// Joins the words of a text that may contain line breaks by single spaces.
+pub fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Returns a text with letters that look like Latin ones replaced by these, and without accents and
+/// invisible characters, so that a claim cannot pass for another one to a comparison.
+pub fn fold_look_alikes(text: &str) -> Cow<'_, str> {
+    if text.is_ascii() {
+        return Cow::Borrowed(text);
+    }
+    let visible = text.chars().filter(|c| !is_invisible(*c));
+    // Full-width and mathematical letters become plain ones, accents become marks of their own.
+    let parts = visible.nfkd().filter(|c| !is_combining_mark(*c));
+    parts.map(latin_look_alike).collect()
+}
+
+/// Returns the Latin letter that a Cyrillic or Greek letter looks like; other characters stay.
+fn latin_look_alike(c: char) -> char {
+    const LOOK_ALIKES: [(&str, &str); 2] = [
+        (
+            "аеорсухіјѕһԁԛԝкмтнАВЕКМНОРСТХЅІЈУ",
+            "aeopcyxijshdqwkmthABEKMHOPCTXSIJY",
+        ),
+        ("αορνικτυχεΑΒΕΖΗΙΚΜΝΟΡΤΥΧ", "aopviktuxeABEZHIKMNOPTYX"),
+    ];
+    let found = LOOK_ALIKES.iter().find_map(|(from, to)| {
+        let position = from.chars().position(|it| it == c)?;
+        to.chars().nth(position)
+    });
+    found.unwrap_or(c)
+}
+
 /// Escapes control and invisible characters, so that text cannot manipulate a terminal or hide
 /// content from a reader.
 pub fn escape_invisible(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
-        let acts = c.is_control() && c != '\n' && c != '\t';
-        if acts || is_hidden(c) {
+        if is_invisible(c) {
             out.extend(c.escape_unicode());
         } else {
             out.push(c);
         }
     }
     out
+}
+
+/// Returns whether a character cannot be seen, or acts on the reader's screen instead of being
+/// shown. Newline and tab are excluded.
+pub fn is_invisible(c: char) -> bool {
+    (c.is_control() && c != '\n' && c != '\t') || is_hidden(c)
 }
 
 /// Returns whether a character changes the text direction or has no width. Joiners are excluded,

@@ -161,9 +161,12 @@ fn a_peer_whose_tenth_percentile_is_below_a_half_is_told() {
         facts.peers.insert(peer, tally(alpha_milli, beta_milli));
         apply_rule(HealthRule::TrustDrop, &facts)
     };
-    // The tenth percentile of Beta(a, 1) is 0.1^(1/a), which is a half at a = 3.3219.
-    assert_eq!(told(2_322, 0), []);
-    let found = told(2_321, 0);
+    // Little is known of a peer without a failure: that is no reason to revoke it.
+    assert_eq!(told(0, 0), []);
+    assert_eq!(told(2_321, 0), []);
+    // The tenth percentile of Beta(a, 2) is a half at a = 5.16.
+    assert_eq!(told(4_200, 1_000), []);
+    let found = told(4_100, 1_000);
     assert_eq!(found.len(), 1);
     assert_eq!(found[0].severity, InsightSeverity::Attention);
     assert_eq!(
@@ -318,7 +321,9 @@ fn facts_for_every_rule() -> HealthFacts {
     facts.entries[1].content.as_mut().unwrap().polarity = Some(Polarity::Negative);
     let declining = tally(0, 9_000);
     facts.entries[0].tallies.days.insert(days_ago(0), declining);
-    facts.peers.insert("peer:x".parse().unwrap(), tally(0, 0));
+    facts
+        .peers
+        .insert("peer:x".parse().unwrap(), tally(0, 2_000));
     crate::health_work::add_poor_runs(&mut facts);
     facts
 }

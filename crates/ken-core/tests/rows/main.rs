@@ -10,6 +10,7 @@ mod lifecycle;
 mod maintenance;
 mod pairs;
 mod promotion;
+mod rediscovery;
 mod requirements;
 mod runs;
 mod settings;

@@ -147,6 +147,16 @@ fn what_nobody_asked_for_in_ninety_days_is_swept_unless_the_code_bears_it_out() 
 }
 
 #[test]
+fn silence_sweeps_no_decision() {
+    let mut entry = entry_unconfirmed_for(200);
+    for kind in EntryKind::lessons() {
+        entry.created.as_mut().unwrap().kind = kind;
+        let reason = stale_reason(&entry, 9, false, days_ago(0));
+        assert_eq!(reason.is_none(), kind.is_prescriptive(), "{kind}");
+    }
+}
+
+#[test]
 fn five_errors_and_fewer_than_three_showings_are_enough() {
     let told = |errors, shown| {
         let mut entry = entry_unconfirmed_for(0);

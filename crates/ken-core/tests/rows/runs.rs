@@ -7,12 +7,15 @@ use ken_core::decide::closing_events::closing_drafts;
 use ken_core::decide::{self, Refusal};
 use ken_core::ledger::entry::Entry;
 use ken_core::ledger::event::{
-    Arm, EntryEffect, Event, EventBody, EventData as _, Feedback, FrictionRecorded, LINE_BYTES_MAX,
-    LineTooLong, Outcome, Provenance, RecordedEvent, RetractReason, RunClosed, RunEffects,
-    TrialResult,
+    Arm, EntryEffect, Event, EventBody, EventData as _, Feedback, FrictionRecorded, HandoffTaken,
+    HandoffWritten, LINE_BYTES_MAX, LineTooLong, Outcome, Provenance, RecordedEvent, RetractReason,
+    RunClosed, RunEffects, TrialResult,
 };
 use ken_core::ledger::fold::fold_entry;
 use ken_core::trust::facts::Validity;
+use ken_core::trust::handoff::{
+    EXPIRES_AFTER_DAYS, HANDOFF_BYTES_MAX, HandoffError, HandoffState, POINTS_MAX, handoffs_of,
+};
 use ken_core::trust::review::ReviewPolicy;
 use ken_core::trust::run::accumulation::accept_findings;
 use ken_core::trust::run::closed::PastRun;
@@ -28,6 +31,7 @@ use ken_core::trust::run::{
 use ken_core::values::actor::Actor;
 use ken_core::values::id::EntryId;
 use ken_core::values::kind::EntryKind;
+use ken_core::values::text::Note;
 use ken_core::values::time::Timestamp;
 use ken_testkit::build::EventWriter;
 
@@ -534,6 +538,7 @@ fn what_closing_writes_fits_into_lines_however_many_trials_there_were() {
             beta_milli: 4_000_000,
             shown: 1,
             blind: 1,
+            unseen: 0,
             since: Some("01KDYAMXQ8EV7BZJ26205ZR7J2".parse().unwrap()),
             source_outcome: None,
             trials: vec![trial; trials],
@@ -591,4 +596,66 @@ fn a_run_that_ended_is_read_from_its_event_and_from_no_other() {
     assert_eq!((past.closed, past.at), (closed, copy.event.at.wall));
     assert_eq!(PastRun::from_event(&copy.redacted()), None);
     assert_eq!(PastRun::from_event(&scribe.propose(CLAIM).1), None);
+}
+
+#[test]
+fn the_first_taker_of_a_handoff_has_it_in_every_order_of_arrival() {
+    let mut scribe = EventWriter::new(9);
+    let left = |run: &str| HandoffWritten {
+        branch: Some("main".to_owned()),
+        unfinished: vec!["the refunds".parse().unwrap()],
+        tried: Vec::new(),
+        open: Vec::new(),
+        run: Some(run.to_owned()),
+    };
+    let take = |handoff, run: &str| {
+        let run = Some(run.to_owned());
+        EventBody::HandoffTaken(HandoffTaken { handoff, run })
+    };
+    let written = scribe.write(Vec::new(), EventBody::HandoffWritten(left("r1")));
+    let first = scribe.write(Vec::new(), take(written.event.id, "r2"));
+    let second = scribe.write(Vec::new(), take(written.event.id, "r3"));
+    let now = written.event.at.wall;
+    let waiting = &handoffs_of(std::slice::from_ref(&written))[0];
+    assert!(waiting.waits_on(Some("main"), now) && !waiting.waits_on(None, now));
+    let late = now.plus_millis((EXPIRES_AFTER_DAYS + 1) * 86_400_000);
+    assert_eq!(waiting.state(late), HandoffState::Expired);
+    let all = handoffs_of(&[written.clone(), first.clone(), second]);
+    let taken = all[0].taken.as_ref().unwrap();
+    assert_eq!(
+        (taken.event, taken.run.as_deref()),
+        (first.event.id, Some("r2"))
+    );
+    let newer = scribe.write(Vec::new(), EventBody::HandoffWritten(left("r1")));
+    let other = scribe.write(Vec::new(), EventBody::HandoffWritten(left("r9")));
+    let all = handoffs_of(&[written, newer, other]);
+    let states: Vec<_> = all.iter().map(|it| it.state(now)).collect();
+    use HandoffState::{Replaced, Waiting};
+    assert_eq!(states, [Replaced, Waiting, Waiting]);
+}
+
+#[test]
+fn a_handoff_has_points_and_limits() {
+    let point = |bytes: usize| "x".repeat(bytes).parse::<Note>().unwrap();
+    let handoff = |open: Vec<Note>| HandoffWritten {
+        branch: None,
+        unfinished: Vec::new(),
+        tried: Vec::new(),
+        open,
+        run: None,
+    };
+    for (points, expected) in [
+        (Vec::new(), Err(HandoffError::Empty)),
+        (vec![point(1); POINTS_MAX], Ok(())),
+        (
+            vec![point(1); POINTS_MAX + 1],
+            Err(HandoffError::TooManyPoints),
+        ),
+        (vec![point(HANDOFF_BYTES_MAX / 2); 2], Ok(())),
+        (vec![point(1_300); 2], Err(HandoffError::TooLong(2_600))),
+    ] {
+        assert_eq!(handoff(points).check(), expected);
+    }
+    let text = handoff(vec!["two\nlines".parse().unwrap()]).to_text();
+    assert_eq!(text, "open:\n- two lines\n");
 }

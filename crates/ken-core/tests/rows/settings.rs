@@ -14,7 +14,7 @@ use ken_testkit::build::EventWriter;
 use serde_json::{Value, json};
 
 /// Returns a workspace with one setting.
-fn workspace_with_setting(key: &str, value: Value) -> WorkspaceState {
+pub(crate) fn workspace_with_setting(key: &str, value: Value) -> WorkspaceState {
     let body = EventBody::ConfigChanged(ConfigChanged {
         key: key.parse().unwrap(),
         value,

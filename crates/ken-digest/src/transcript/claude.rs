@@ -40,6 +40,16 @@ pub(super) fn is_line(value: &Value) -> bool {
     spoken || known || kind == "system" && value["subtype"].is_string()
 }
 
+/// Returns whether a line has no words of the person or the agent. Quotation marks inside of
+/// strings are escaped, so these marks occur in the structure of the line only.
+pub(super) fn is_silent(line: &[u8]) -> bool {
+    let has = |mark: &str| memchr::memmem::find(line, mark.as_bytes()).is_some();
+    if has(r#""tool_use_id":"#) {
+        return !has(REJECTION_REASON);
+    }
+    has(r#""type":"tool_use""#) && !has(r#""type":"text""#)
+}
+
 /// Adds one line to the transcript.
 pub(super) fn read_line(value: &Value, into: &mut TranscriptBuilder) {
     into.session(value["sessionId"].as_str().or(value["session_id"].as_str()));

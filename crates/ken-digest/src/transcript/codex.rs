@@ -33,6 +33,29 @@ pub(super) fn is_line(value: &Value) -> bool {
     wrapped && value["payload"].is_object() || streamed || bare
 }
 
+/// Marks of lines without words of the person or the agent. Quotation marks inside of strings are
+/// escaped, so the marks occur in the structure of a line only.
+const SILENT_MARKS: [&str; 7] = [
+    r#""type":"function_call_output""#,
+    r#""type":"function_call""#,
+    r#""type":"custom_tool_call_output""#,
+    r#""type":"custom_tool_call""#,
+    r#""type":"exec_command_end""#,
+    r#""type":"reasoning""#,
+    r#""type":"token_count""#,
+];
+
+/// Bytes of a line in which a mark must occur; it is at the start of the payload.
+const MARK_BYTES: usize = 256;
+
+/// Returns whether a line has no words of the person or the agent.
+pub(super) fn is_silent(line: &[u8]) -> bool {
+    let start = &line[..line.len().min(MARK_BYTES)];
+    SILENT_MARKS
+        .iter()
+        .any(|mark| memchr::memmem::find(start, mark.as_bytes()).is_some())
+}
+
 /// Adds one line to the transcript.
 pub(super) fn read_line(value: &Value, into: &mut TranscriptBuilder) {
     let payload = &value["payload"];

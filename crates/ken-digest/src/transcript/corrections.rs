@@ -1,16 +1,15 @@
 //! Corrections by people: "no, use pnpm", "never edit generated files".
 //!
-//! Most messages are about the current task. A sentence is kept if it follows an action of the
-//! agent, contradicts it or holds in general, names its subject, and is understandable without
-//! earlier messages. Of a message without such a sentence, the model of [`super::lesson_score`]
-//! decides whether it teaches something.
+//! Most messages are about the current task. A sentence is kept if it contradicts the agent or
+//! holds in general, names its subject, and is understandable without earlier messages. Of a
+//! message without such a sentence, the model of [`super::lesson_score`] decides whether it teaches
+//! something.
 
 use ken_core::values::text::Statement;
 
 use super::command::{is_family, parse_command_line};
-use super::extraction::{EXTRACTED_CLAIMS_MAX, ExtractedClaim, ExtractionKind};
+use super::extraction::{ExtractedClaim, ExtractionKind};
 use super::lesson_score::LessonModel;
-use super::{ActionKind, Transcript, TurnContent};
 use crate::modality::{Modality, normalize_words};
 use crate::sentence::split_sentences;
 use crate::source::SourceKind;
@@ -53,47 +52,41 @@ const TASK_VERBS: &str = "fix, revert, undo, commit, push, continue, proceed, go
 /// Phrases that generalize even such an instruction.
 const BINDING: &str = "directly, without, before, after, to main, to master, by hand, ever, unless";
 
-/// Returns the corrections of a transcript.
-pub(super) fn find_corrections(transcript: &Transcript) -> Vec<ExtractedClaim> {
-    let mut found: Vec<ExtractedClaim> = Vec::new();
-    // The first message is the task; a correction reacts to an action.
-    let mut acted = false;
-    let mut programs: Vec<String> = Vec::new();
-    for turn in &transcript.turns {
-        match &turn.what {
-            TurnContent::Told(_) => acted = true,
-            TurnContent::Did(action) => {
-                acted = true;
-                if let ActionKind::Command(line) = &action.deed {
-                    let parsed = parse_command_line(line, transcript.folder.as_deref());
-                    let simples = parsed.map(|it| it.simples).unwrap_or_default();
-                    // Only the programs of the last command, to which the user reacts.
-                    programs = simples.iter().map(|it| it.program().to_owned()).collect();
-                }
-            }
-            TurnContent::Asked(text) if acted && found.len() < EXTRACTED_CLAIMS_MAX => {
-                for moment in claims_from_message(text, &programs, turn.line) {
-                    if !found.iter().any(|it| it.text == moment.text) {
-                        found.push(moment);
-                    }
-                }
-            }
-            TurnContent::Asked(_) => {}
-        }
-    }
-    found
+/// A claim of one message.
+pub(super) struct MessageClaim {
+    pub(super) claim: ExtractedClaim,
+    /// True if a sentence states a rule; otherwise the model found that the message teaches.
+    pub(super) is_rule: bool,
 }
 
-fn claims_from_message(text: &str, programs: &[String], line: usize) -> Vec<ExtractedClaim> {
+/// Returns the programs of a command.
+pub(super) fn programs_of(line: &str, folder: Option<&str>) -> Vec<String> {
+    let simples = parse_command_line(line, folder).map(|it| it.simples);
+    let simples = simples.unwrap_or_default();
+    simples.iter().map(|it| it.program().to_owned()).collect()
+}
+
+/// Returns the sentences of a message, without the marks of lists.
+pub(super) fn message_sentences(text: &str) -> Vec<&str> {
+    let lines = text
+        .lines()
+        .map(|it| it.trim().trim_start_matches(['-', '*', '•', '#']).trim());
+    lines.flat_map(split_sentences).collect()
+}
+
+/// Returns the claims of a message. `programs` are those of the agent's last command, to which the
+/// person reacts.
+pub(super) fn claims_from_message(
+    text: &str,
+    programs: &[String],
+    line: usize,
+) -> Vec<MessageClaim> {
     let is_long = text.split_whitespace().count() > TURN_WORDS_MAX;
     // Code and links come with pasted material, not with corrections.
     if is_long || text.contains("```") || text.contains("://") {
         return Vec::new();
     }
-    let lines = text
-        .lines()
-        .map(|it| it.trim().trim_start_matches(['-', '*', '•']).trim());
-    let all: Vec<&str> = lines.flat_map(split_sentences).collect();
+    let all = message_sentences(text);
     let mut found = Vec::new();
     let (mut turns, mut lasts) = (false, false);
     for sentence in all.iter().take(SENTENCES_MAX) {
@@ -104,14 +97,21 @@ fn claims_from_message(text: &str, programs: &[String], line: usize) -> Vec<Extr
             continue;
         }
         if let Some(rule) = parse_rule(body, turns, lasts) {
-            found.push(correction_claim(&rule, programs, line));
+            let claim = correction_claim(&rule, programs, line);
+            found.push(MessageClaim {
+                claim,
+                is_rule: true,
+            });
         }
         // A bare "no" applies to the next sentence, but not further.
         turns = turned && body.split_whitespace().count() <= 3;
         lasts = false;
     }
     if found.is_empty() {
-        found.extend(stated_lesson(text, &all).map(|lesson| correction_claim(&lesson, &[], line)));
+        found.extend(stated_lesson(text, &all).map(|lesson| MessageClaim {
+            claim: correction_claim(&lesson, &[], line),
+            is_rule: false,
+        }));
     }
     found
 }
@@ -301,6 +301,9 @@ fn correction_claim(rule: &str, programs: &[String], line: usize) -> ExtractedCl
         tags: topic::assign_tags(&text, &[]),
         paths: Vec::new(),
         verify: Vec::new(),
+        exchange: None,
+        amends: false,
+        first_line: line,
         line,
         text,
     }
@@ -312,7 +315,7 @@ mod tests {
 
     fn rules(text: &str, program: &str) -> Vec<String> {
         let found = claims_from_message(text, &[program.to_owned()], 1);
-        found.into_iter().map(|it| it.text).collect()
+        found.into_iter().map(|it| it.claim.text).collect()
     }
 
     #[test]
@@ -393,7 +396,7 @@ mod tests {
 
     #[test]
     fn rules_get_the_kind_documents_give_them() {
-        let kind = |text| claims_from_message(text, &[], 1)[0].kind;
+        let kind = |text| claims_from_message(text, &[], 1)[0].claim.kind;
         use ken_core::values::kind::EntryKind;
         assert_eq!(
             kind("never use tabs in this project"),

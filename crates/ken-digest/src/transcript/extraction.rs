@@ -1,5 +1,5 @@
-//! Claims extracted from a transcript: failures with their fix, corrections by people, and habitual
-//! commands.
+//! Claims extracted from a transcript: failures with their fix, decisions and corrections by
+//! people, and habitual commands.
 //!
 //! Extraction uses no model and is conservative: a wrong claim costs a person's time, a missed one
 //! costs nothing.
@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::command::{CommandLine, SimpleCommand, parse_command_line};
 use super::{
-    ActionKind, ActionOutcome, Transcript, TurnContent, corrections, fixes, habits, trouble,
+    ActionKind, ActionOutcome, Transcript, TurnContent, decisions, fixes, habits, trouble,
 };
 
 /// Maximum number of claims per transcript.
@@ -33,6 +33,8 @@ pub enum ExtractionKind {
     Fix,
     /// A rule a person gave the agent.
     Correction,
+    /// A decision a person made in the conversation, or the agent's summary of it.
+    Decision,
     /// A command that was run repeatedly.
     Habit,
 }
@@ -49,7 +51,13 @@ pub struct ExtractedClaim {
     pub paths: Vec<String>,
     /// Steps that verify the claim.
     pub verify: Vec<String>,
-    /// The last line of the transcript it was extracted from, counted from 1.
+    /// The exchange it was extracted from: what the agent asked or proposed, the message of the
+    /// person, and the agent's reply.
+    pub exchange: Option<String>,
+    /// True if it says that something decided before changes.
+    pub amends: bool,
+    /// The first and last line of the transcript it was extracted from, counted from 1.
+    pub first_line: usize,
     pub line: usize,
 }
 
@@ -59,6 +67,7 @@ impl ExtractionKind {
         match self {
             Self::Fix => "fix",
             Self::Correction => "correction",
+            Self::Decision => "decision",
             Self::Habit => "habit",
         }
     }
@@ -71,7 +80,7 @@ pub fn extract_transcript_claims(
 ) -> Vec<ExtractedClaim> {
     let steps = collect_steps(transcript, root);
     let mut found = fixes::find_fixes(&steps);
-    found.extend(corrections::find_corrections(transcript));
+    found.extend(decisions::find_decisions(transcript));
     found.extend(habits::find_habits(&steps));
     found.sort_by_key(|it| it.line);
     // Truncated after sorting, so that no kind of claim takes precedence.

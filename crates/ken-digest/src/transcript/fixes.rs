@@ -130,6 +130,9 @@ fn find_fix(
         tags: topic::assign_tags(&text, &[]),
         paths: cause.edits.iter().map(|it| it.path.clone()).collect(),
         verify: vec![passing],
+        exchange: None,
+        amends: false,
+        first_line: passed.line,
         line: passed.line,
         text,
     })

@@ -69,6 +69,9 @@ fn habit_claim(
         tags: topic::assign_tags(&text, &[]),
         paths: Vec::new(),
         verify: vec![command],
+        exchange: None,
+        amends: false,
+        first_line: line,
         line,
         text,
     }

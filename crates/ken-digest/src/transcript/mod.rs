@@ -1,23 +1,35 @@
 //! Transcripts of coding agents: messages, actions and their outcomes.
 //!
-//! Claude Code and Codex write one JSON object per line, in formats that change with every release.
-//! Lines that are not understood are skipped and counted; no input causes an error.
-//! [`extract_transcript_claims`] finds the parts worth keeping.
+//! Claude Code, Codex and Gemini CLI write one JSON object per line, opencode exports one document;
+//! the formats change with every release. Parts that are not understood are skipped and counted; no
+//! input causes an error. [`extract_transcript_claims`] finds the parts worth keeping,
+//! [`split_exchanges`] what was said.
 
+mod amendments;
 mod claude;
 mod codex;
 mod command;
 mod corrections;
+mod decisions;
+mod exchanges;
 mod extraction;
 mod fixes;
+mod gemini;
 mod habits;
 pub mod lesson_score;
+mod opencode;
 mod trouble;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use ken_core::values::time::Timestamp;
 use serde_json::Value;
 
+use gemini::GeminiMessages;
+
+pub use amendments::{DecisionText, find_amended};
+pub use decisions::{message_decides, sums_up};
+pub use exchanges::{Exchange, split_exchanges};
 pub use extraction::{
     EXTRACTED_CLAIMS_MAX, ExtractedClaim, ExtractionKind, extract_transcript_claims,
 };
@@ -37,8 +49,9 @@ const TURNS_MAX: usize = 200_000;
 /// Number of lines inspected to detect the agent.
 const LINES_RECOGNIZED: usize = 50;
 
-/// Maximum size of one message in a summary.
+/// Maximum size of one message in a summary, and of one that sums up: half of a rule misleads.
 const SUMMARY_BYTES_MAX: usize = 600;
+const RECAP_BYTES_MAX: usize = 4096;
 
 /// Maximum length of a session id in bytes.
 const SESSION_BYTES_MAX: usize = 64;
@@ -48,6 +61,8 @@ const SESSION_BYTES_MAX: usize = 64;
 pub enum TranscriptAgent {
     ClaudeCode,
     Codex,
+    GeminiCli,
+    OpenCode,
 }
 
 /// A parsed transcript.
@@ -69,6 +84,8 @@ pub struct Transcript {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TranscriptTurn {
     pub line: usize,
+    /// When it was written, if the transcript says so.
+    pub at: Option<Timestamp>,
     pub what: TurnContent,
 }
 
@@ -127,42 +144,107 @@ impl TranscriptAgent {
         match self {
             Self::ClaudeCode => "claude-code",
             Self::Codex => "codex",
+            Self::GeminiCli => "gemini-cli",
+            Self::OpenCode => "opencode",
         }
     }
 }
 
 /// Detects the agent that wrote a transcript.
 pub fn detect_agent(bytes: &[u8]) -> Option<TranscriptAgent> {
-    let (mut claude, mut codex) = (0, 0);
+    let (mut claude, mut codex, mut gemini) = (0, 0, 0);
     let lines = non_empty_lines(bytes).filter_map(|(_, line)| parse_line(line));
     // Counting tolerates lines of unknown types.
     for value in lines.take(LINES_RECOGNIZED) {
         claude += usize::from(claude::is_line(&value));
         codex += usize::from(codex::is_line(&value));
+        gemini += usize::from(gemini::is_line(&value));
     }
-    match (claude, codex) {
-        (0, 0) => None,
-        (claude, codex) if claude > codex => Some(TranscriptAgent::ClaudeCode),
-        (_, _) => Some(TranscriptAgent::Codex),
+    let counts = [
+        (claude, TranscriptAgent::ClaudeCode),
+        (codex, TranscriptAgent::Codex),
+        (gemini, TranscriptAgent::GeminiCli),
+    ];
+    // Of equal counts the last one wins: Codex before Claude Code, as its lines are more specific.
+    let most = counts.into_iter().max_by_key(|(count, _)| *count);
+    let by_lines = most.filter(|(count, _)| *count > 0).map(|(_, agent)| agent);
+    by_lines.or_else(|| detect_document(bytes))
+}
+
+/// Detects the agent that wrote one JSON document.
+fn detect_document(bytes: &[u8]) -> Option<TranscriptAgent> {
+    let document = parse_document(bytes)?;
+    if opencode::is_document(&document) {
+        Some(TranscriptAgent::OpenCode)
+    } else {
+        gemini::is_line(&document).then_some(TranscriptAgent::GeminiCli)
     }
 }
 
 /// Parses a transcript, skipping lines that are not understood.
 pub fn parse_transcript(agent: TranscriptAgent, bytes: &[u8]) -> Transcript {
+    parse_part(agent, bytes, TranscriptPart::Everything, 0)
+}
+
+/// Parses what was said in a transcript, without the actions of the agent; `lines_before` lines
+/// precede `bytes`.
+///
+/// Lines with nothing but actions are recognized without parsing them: they are the larger part of
+/// most transcripts.
+pub fn parse_speech(agent: TranscriptAgent, bytes: &[u8], lines_before: usize) -> Transcript {
+    parse_part(agent, bytes, TranscriptPart::Speech, lines_before)
+}
+
+/// The part of a transcript to parse.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum TranscriptPart {
+    Everything,
+    Speech,
+}
+
+fn parse_part(
+    agent: TranscriptAgent,
+    bytes: &[u8],
+    part: TranscriptPart,
+    lines_before: usize,
+) -> Transcript {
     let mut builder = TranscriptBuilder::default();
-    let (mut count, mut skipped) = (0, 0);
-    for (number, line) in non_empty_lines(bytes) {
-        count += 1;
-        let Some(value) = parse_line(line) else {
-            skipped += 1;
-            continue;
-        };
-        builder.line = number;
-        match agent {
-            TranscriptAgent::ClaudeCode => claude::read_line(&value, &mut builder),
-            TranscriptAgent::Codex => codex::read_line(&value, &mut builder),
+    let (count, skipped) = match agent {
+        TranscriptAgent::ClaudeCode | TranscriptAgent::Codex => {
+            let is_codex = agent == TranscriptAgent::Codex;
+            let is_silent = if is_codex {
+                codex::is_silent
+            } else {
+                claude::is_silent
+            };
+            let read = if is_codex {
+                codex::read_line
+            } else {
+                claude::read_line
+            };
+            let skip = |line: &[u8]| part == TranscriptPart::Speech && is_silent(line);
+            read_lines(bytes, lines_before, skip, &mut builder, |value, into| {
+                read(&value, into);
+            })
         }
-    }
+        TranscriptAgent::GeminiCli => {
+            let mut messages = GeminiMessages::default();
+            let mut read = |value, into: &mut TranscriptBuilder| messages.read_line(value, into);
+            let counts = match parse_document(bytes) {
+                Some(document) => {
+                    read(document, &mut builder);
+                    (1, 0)
+                }
+                None => read_lines(bytes, lines_before, |_| false, &mut builder, read),
+            };
+            messages.finish(&mut builder);
+            counts
+        }
+        TranscriptAgent::OpenCode => match parse_document(bytes) {
+            Some(document) => opencode::read_document(&document, &mut builder),
+            None => (1, 1),
+        },
+    };
     Transcript {
         agent,
         session: builder.session,
@@ -173,6 +255,31 @@ pub fn parse_transcript(agent: TranscriptAgent, bytes: &[u8]) -> Transcript {
     }
 }
 
+/// Reads JSON lines; returns the number of non-empty lines and of those not understood.
+fn read_lines(
+    bytes: &[u8],
+    lines_before: usize,
+    skip: impl Fn(&[u8]) -> bool,
+    builder: &mut TranscriptBuilder,
+    mut read: impl FnMut(Value, &mut TranscriptBuilder),
+) -> (usize, usize) {
+    let (mut count, mut skipped) = (0, 0);
+    for (number, line) in non_empty_lines(bytes) {
+        count += 1;
+        if skip(line) {
+            continue;
+        }
+        let Some(value) = parse_line(line) else {
+            skipped += 1;
+            continue;
+        };
+        builder.line = lines_before + number;
+        builder.at = rfc3339_value(&value["timestamp"]);
+        read(value, builder);
+    }
+    (count, skipped)
+}
+
 impl Transcript {
     /// Returns a shortened text of the transcript for a judge.
     pub fn told(&self) -> String {
@@ -180,7 +287,12 @@ impl Transcript {
         let mut add = |label: &str, text: &str| {
             let text = text.trim();
             if !text.is_empty() {
-                let cut = text.floor_char_boundary(SUMMARY_BYTES_MAX.min(text.len()));
+                let max = if sums_up(text, true) {
+                    RECAP_BYTES_MAX
+                } else {
+                    SUMMARY_BYTES_MAX
+                };
+                let cut = text.floor_char_boundary(max.min(text.len()));
                 out.push_str(label);
                 out.push_str(&text[..cut]);
                 out.push('\n');
@@ -226,10 +338,31 @@ fn parse_line(line: &[u8]) -> Option<Value> {
     serde_json::from_slice(line).ok()
 }
 
+/// Parses a transcript that is one JSON document.
+fn parse_document(bytes: &[u8]) -> Option<Value> {
+    let bytes = bytes.trim_ascii();
+    if !bytes.starts_with(b"{") {
+        return None;
+    }
+    serde_json::from_slice(bytes).ok()
+}
+
+/// Returns the time in an RFC 3339 string.
+fn rfc3339_value(value: &Value) -> Option<Timestamp> {
+    value.as_str()?.parse().ok()
+}
+
+/// Returns the time in a number of milliseconds since 1970.
+fn millis_value(value: &Value) -> Option<Timestamp> {
+    value.as_u64().map(Timestamp::from_millis)
+}
+
 /// Collects turns and assigns results to their calls.
 #[derive(Debug, Default)]
 struct TranscriptBuilder {
     line: usize,
+    /// Time of the current line.
+    at: Option<Timestamp>,
     session: Option<String>,
     folder: Option<String>,
     turns: Vec<TranscriptTurn>,
@@ -259,8 +392,8 @@ impl TranscriptBuilder {
 
     fn push(&mut self, what: TurnContent) {
         if self.turns.len() < TURNS_MAX {
-            let line = self.line;
-            self.turns.push(TranscriptTurn { line, what });
+            let (line, at) = (self.line, self.at);
+            self.turns.push(TranscriptTurn { line, at, what });
         }
     }
 
@@ -317,7 +450,13 @@ impl TranscriptBuilder {
 
 /// Returns the beginning of a text, within the size limit.
 fn keep_head(text: &str) -> String {
-    text[..text.floor_char_boundary(TEXT_BYTES_MAX.min(text.len()))].to_owned()
+    if text.len() <= TEXT_BYTES_MAX {
+        return text.to_owned();
+    }
+    let head = &text[..text.floor_char_boundary(TEXT_BYTES_MAX)];
+    // Between words: half of a secret would not be recognized as one.
+    let end = head.rfind(char::is_whitespace).unwrap_or(head.len());
+    head[..end].to_owned()
 }
 
 /// Returns the end of a text, within the size limit; errors come last.

@@ -4,3 +4,4 @@
 mod hostile;
 mod planted;
 mod recorded;
+mod spoken;

@@ -161,6 +161,17 @@ fn notes_and_foreign_json_are_no_transcripts() {
 }
 
 #[test]
+fn a_judge_is_told_a_summary_whole_and_the_start_of_other_messages() {
+    let told = |opening: &str| {
+        let text = format!("{opening}{} END", "every row is kept; ".repeat(60));
+        let line = serde_json::json!({"type": "assistant", "sessionId": "s", "message": {"content": [{"type": "text", "text": text}]}});
+        read_transcript(&line.to_string()).told()
+    };
+    assert!(told("Settled: ").ends_with("END\n"));
+    assert!(!told("Looking: ").contains("END"));
+}
+
+#[test]
 fn a_judge_is_told_what_was_said_and_done_and_nothing_that_came_back_but_why_it_failed() {
     let told = read_transcript(CLAUDE).told();
     assert!(

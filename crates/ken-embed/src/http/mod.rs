@@ -37,6 +37,8 @@ const THRESHOLDS_DEFAULT: ModelThresholds = ModelThresholds {
     duplicate: 0.85,
     relevant: 0.55,
     strict: 0.65,
+    // Not measured: no less than an explicit query needs.
+    joint: 0.55,
     sums: None,
 };
 

@@ -46,6 +46,8 @@ const MEASURED: &[MeasuredModel] = &[MeasuredModel {
         relevant: 0.36,
         // No unrelated query, 99.7 % of prose and 84 % of code queries.
         strict: 0.46,
+        // Not measured: no less than an explicit query needs.
+        joint: 0.36,
         sums: None,
     },
 }];
@@ -59,6 +61,8 @@ const UNMEASURED: MeasuredModel = MeasuredModel {
         duplicate: 0.75,
         relevant: 0.45,
         strict: 0.55,
+        // Not measured: no less than an explicit query needs.
+        joint: 0.45,
         sums: None,
     },
 };

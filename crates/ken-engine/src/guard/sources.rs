@@ -135,13 +135,9 @@ fn quarantine_all(
 
 /// Returns every quarantined entry with the reason.
 pub(crate) fn quarantined_entries(engine: &Engine) -> Result<Vec<QuarantinedEntry>, EngineError> {
-    let all = engine.index.list(&EntryFilter {
-        lifecycle: LifecycleFilter::All,
-        ..EntryFilter::default()
-    })?;
-    let waits = |entry: &Entry| !entry.quarantine.is_empty() && entry.retracted.is_none();
-    let quarantined = all.into_iter().filter(waits);
+    let quarantined = engine.index.quarantined()?.into_iter();
     quarantined
+        .filter(|entry| entry.retracted.is_none())
         .map(|entry| {
             let why = quarantine_reason(engine, &entry)?;
             Ok(QuarantinedEntry { entry, reason: why })
@@ -184,7 +180,7 @@ fn quarantine_reason(engine: &Engine, entry: &Entry) -> Result<String, EngineErr
 }
 
 /// Records drafts as quarantined, whatever the guard decides.
-fn record_quarantined(
+pub(crate) fn record_quarantined(
     engine: &mut Engine,
     drafts: Vec<Draft>,
     why: &str,

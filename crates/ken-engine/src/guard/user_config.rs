@@ -14,6 +14,7 @@ use std::path::PathBuf;
 use ken_core::values::id::IdSource;
 use ken_guard::quality::QualityWeights;
 use ken_guard::{FingerprintKey, GuardPolicy, SecretFingerprint};
+use ken_ledger::restrict_to_owner;
 use serde::Deserialize;
 
 use super::Guard;
@@ -154,16 +155,6 @@ impl From<WeightsPart> for QualityWeights {
             recency: part.recency,
         }
     }
-}
-
-/// Restricts a new file to its owner.
-fn restrict_to_owner(options: &mut OpenOptions) -> &mut OpenOptions {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::OpenOptionsExt as _;
-        options.mode(0o600);
-    }
-    options
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 //! and writes a proposal only if a threshold is reached. Both write a local file and nothing to the
 //! ledger.
 
+pub(crate) mod days;
 pub(crate) mod misses;
 mod plateau;
 pub(crate) mod report;
@@ -16,6 +17,7 @@ use ken_core::ledger::store::{DerivedStore as _, EntryFilter, LifecycleFilter};
 use crate::engine::Engine;
 use crate::error::EngineError;
 
+pub use days::{HEALTH_DAYS_MAX, HealthDay};
 pub use report::{HEALTH_FILE, HealthReport};
 pub use review::{HealthProposal, HealthReview, PROPOSAL_FILE};
 

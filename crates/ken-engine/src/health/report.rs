@@ -11,6 +11,7 @@ use ken_core::values::time::Timestamp;
 use ken_ledger::{Dir as _, DiskError};
 use serde::{Deserialize, Serialize};
 
+use super::days::{self, HealthDay};
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::files::write_atomically;
@@ -85,7 +86,9 @@ pub(super) fn build_health_report(
         maintenance: maintenance::maintenance_status_from(engine, &facts.outcomes)?,
         is_stored: true,
     };
-    match write_local(engine, HEALTH_FILE, &report) {
+    let day = HealthDay::new(facts, &report.insights);
+    let stored = write_local(engine, HEALTH_FILE, &report);
+    match stored.and_then(|()| days::store_day(engine, day)) {
         Err(error) if error.is_unwritable() => report.is_stored = false,
         written => written?,
     }

@@ -4,19 +4,21 @@ use ken_core::retrieval::agent_texts;
 use ken_core::trust::run::RunNote;
 use ken_core::trust::run::closing::RunEnding;
 
-use super::HookSession;
 use super::session_state::{HookState, HookStateLine, append_line, delete_state};
+use super::{HookSession, decisions};
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::health::report::LEDGER_BYTES_ON_BRIEF_MAX;
 use crate::runs::closing::RunVisibility;
 use crate::{health, maintenance, runs};
 
-/// Reminds an agent to record its findings. The reminder appears once per session, and only if
-/// there are findings or fixed failures and no entry was added yet.
+/// Asks an agent to record the decisions of its user, or reminds it to record its findings. Each
+/// text appears once per session, and only if there is something to record and no entry was added
+/// yet. `said` is the agent's last message.
 pub(crate) fn handle_stop_hook(
     engine: &mut Engine,
     hook: &HookSession,
+    said: Option<&str>,
 ) -> Result<Option<String>, EngineError> {
     let (Some(id), true) = (hook.run_id(), hook.accepts_context) else {
         return Ok(None);
@@ -24,6 +26,10 @@ pub(crate) fn handle_stop_hook(
     let Some(run) = engine.open_run_for(&hook.reader())? else {
         return Ok(None);
     };
+    let request = decisions::request_record(engine, hook, &run, said);
+    if request.is_some() {
+        return Ok(request);
+    }
     let memory = HookState::load(&engine.place, &id);
     let found: usize = run.agents.values().map(|it| it.findings.len()).sum();
     let is_written = run.agents.values().any(|it| !it.added.is_empty());
@@ -33,7 +39,12 @@ pub(crate) fn handle_stop_hook(
     }
     // Stored before it is returned: a lost reminder is better than one at every stop.
     append_line(&engine.place, &id, HookStateLine::Reminded);
-    Ok(Some(agent_texts::stop_reminder(found, fixed)))
+    let mut reminder = agent_texts::stop_reminder(found, fixed);
+    let unresolved = memory.count_unresolved();
+    if unresolved > 0 && !runs::handoff::has_written(engine, &id)? {
+        reminder.push_str(&agent_texts::handoff_request(unresolved));
+    }
+    Ok(Some(reminder))
 }
 
 /// Ends a session's run. Its outcome is unknown, so the run is stored as abandoned; without
@@ -57,6 +68,7 @@ pub(crate) fn handle_end_hook(engine: &mut Engine, hook: &HookSession) -> Result
     let ending = RunEnding::abandoned();
     let (agent, outcome) = (hook.agent.clone(), ending.outcome);
     engine.record_note(&id, RunNote::Ended { agent, outcome }, &hook.agent)?;
+    runs::note_facts(engine, &id, &hook.agent)?;
     if engine.run(&id)?.has_results() {
         engine.close_run(&id, &ending, &hook.agent)?;
     } else {

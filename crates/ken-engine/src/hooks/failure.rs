@@ -1,10 +1,13 @@
-//! Failure hook: returns entries about a tool's error and counts the failure.
+//! Tool results: counts test runs and commits. Failure hook: returns entries about a tool's error
+//! and counts the failure.
 //!
 //! A failure becomes a friction entry only when it recurs in several runs (`failure_counts`).
 
 use std::path::Path;
 
 use ken_core::ledger::event::SourceRun;
+use ken_core::retrieval::unasked::UnaskedMoment;
+use ken_core::trust::outcome::step::{made_commit, runs_tests};
 use ken_core::values::content::FrictionType;
 use ken_ledger::{GitEnv, discover};
 use serde_json::json;
@@ -41,19 +44,36 @@ impl AgentToolCall<'_> {
     }
 }
 
-/// Records that a call succeeded if it failed before. Does not open the ledger.
-pub fn record_tool_success(
+/// Result of an agent's tool call.
+#[derive(Clone, Copy, Debug)]
+pub struct ToolCallResult<'a> {
+    pub has_failed: bool,
+    pub output: &'a str,
+}
+
+/// Records test runs, commits, and that a call succeeded which failed before. Does not open the
+/// ledger, because this runs after every tool call.
+pub fn record_tool_result(
     start: &Path,
     git: &GitEnv,
     hook: &HookSession,
     call: AgentToolCall<'_>,
+    result: ToolCallResult<'_>,
 ) {
     let (Ok(Some(place)), Some(run)) = (discover(start, git), hook.run_id()) else {
         return;
     };
+    let passed = !result.has_failed;
+    if runs_tests(call.input) {
+        append_line(&place, &run, HookStateLine::Tested { passed });
+    }
+    // A commit that a git hook refused prints no id, but other output may look like one.
+    if let Some(id) = made_commit(call.input, result.output).filter(|_| passed) {
+        append_line(&place, &run, HookStateLine::Committed { id: &id });
+    }
     let print = call.call_hash();
-    // This runs after every tool call, so only a call that is known to have failed is written.
-    if HookState::load(&place, &run).is_unresolved(&print) {
+    // Only a call that is known to have failed is written.
+    if passed && HookState::load(&place, &run).is_unresolved(&print) {
         append_line(&place, &run, HookStateLine::Fixed { call: &print });
     }
 }
@@ -76,7 +96,7 @@ pub(crate) fn handle_failure_hook(
         return Ok(None);
     }
     let context = if hook.accepts_context {
-        hooks::suggest_entries(engine, hook, asked.clone())?
+        hooks::suggest_entries(engine, hook, asked.clone(), UnaskedMoment::Failure)?
     } else {
         None
     };

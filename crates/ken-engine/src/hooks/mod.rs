@@ -9,20 +9,24 @@
 //! session, except norms after a context compaction. The holdout applies as in a briefing. A hook
 //! with nothing to show returns `None`, so that it adds no tokens to the session.
 
+mod decisions;
 pub(crate) mod end;
 pub(crate) mod exposure;
 pub(crate) mod failure;
 mod failure_counts;
 mod log;
-mod session_state;
+pub(crate) mod session_state;
 pub(crate) mod start;
 pub(crate) mod subagent;
 
 use std::collections::BTreeSet;
 
 use ken_core::ledger::entry::Entry;
-use ken_core::retrieval::brief::{drop_norms_about_other_files, drop_single_agent_hits};
+use ken_core::retrieval::brief::{
+    drop_norms_about_other_files, drop_unnamed_beside_named, drop_unproven_hits,
+};
 use ken_core::retrieval::surface::{self, DetailTier, EntrySelection};
+use ken_core::retrieval::unasked::UnaskedMoment;
 use ken_core::trust::run::name::session_run_name;
 use ken_core::trust::run::{AGENTS_MAX, ExposureChannel, Run, RunWitness};
 use ken_core::values::actor::{Actor, ActorRole as Party};
@@ -35,12 +39,13 @@ use crate::error::EngineError;
 use crate::model;
 use crate::runs::{self, EntryReader};
 use crate::search::{
-    ExtractedQuery, RelevanceFloor, SearchOutcome, SearchQuery, SelectionLimits, query_from_text,
+    ExtractedQuery, RelevanceFloor, SearchOutcome, SearchQuery, SelectionLimits, match_threshold,
+    query_extraction::query_from_prompt,
 };
 use crate::usage::{AnswerUsage, QueryKind, UsageSurface};
 
 pub use exposure::{FileExposure, detect_exposure};
-pub use failure::{AgentToolCall, record_tool_success};
+pub use failure::{AgentToolCall, ToolCallResult, record_tool_result};
 pub(crate) use failure_counts::count_local_failures;
 pub use ken_index::count_tokens;
 pub use log::{LOG_BYTES_MAX, append_log, is_ken_repository, record_exposure_gap};
@@ -50,7 +55,7 @@ pub use subagent::SurfacingMode;
 /// Maximum number of entries a hook injects without a query from the agent.
 pub const INJECTED_ENTRIES_MAX: usize = 3;
 
-/// Token budget for these entries: about three statements of two sentences in full.
+/// Token budget for these entries; the best one may exceed it.
 const INJECTED_TOKENS_MAX: usize = 400;
 
 /// Characters of a prompt used as the query; longer prompts are mostly pasted text.
@@ -139,12 +144,13 @@ pub(crate) fn handle_prompt_hook(
     // Hooks that join in the middle of a session cannot know the agent's earlier reads.
     join_session_run(engine, hook, RunWitness::Nobody, None)?;
     engine.record_file_exposure(hook, &detect_exposure(&[], "", prompt))?;
+    decisions::notice_prompt(engine, hook, prompt);
     if !hook.accepts_context || prompt.trim().is_empty() {
         return Ok(None);
     }
     let short: String = prompt.chars().take(QUERY_CHARS_MAX).collect();
-    let asked = query_from_text(&short);
-    suggest_entries(engine, hook, asked)
+    let asked = query_from_prompt(engine, &short);
+    suggest_entries(engine, hook, asked, UnaskedMoment::Prompt)
 }
 
 /// Returns the session's run and opens it if needed. A run set by an orchestrator must be open.
@@ -176,45 +182,47 @@ fn suggest_entries(
     engine: &mut Engine,
     hook: &HookSession,
     asked: ExtractedQuery,
+    moment: UnaskedMoment,
 ) -> Result<Option<String>, EngineError> {
+    // The floor only finds candidates; what is weak is dropped below.
+    let floor = match moment {
+        UnaskedMoment::Prompt => RelevanceFloor::Prompt,
+        UnaskedMoment::Failure => RelevanceFloor::Strict,
+    };
     let search = SearchQuery {
         query: asked.text,
+        names: asked.names,
         paths: asked.paths,
         frames: asked.frames,
         run: hook.run_id(),
         // The agent did not ask, so an irrelevant entry is worse than a missing one.
-        floor: RelevanceFloor::Strict,
+        floor,
         ..SearchQuery::default()
     };
+    let mut known = find_unseen(engine, hook, &search, &|_| true)?;
+    if known.hits.is_empty() {
+        return Ok(None);
+    }
+    let threshold = match_threshold(engine, floor, &search.query)?;
+    let entries = engine.index.searchable_entries()?;
+    moment.drop_weak_hits(&mut known.hits, threshold, entries);
     if !subagent::gets_entries(engine, hook)? {
         // Only that there are entries: what they say is for the agent to ask.
-        let mut known = find_unseen(engine, hook, &search, &|_| true)?;
-        drop_single_agent_hits(&mut known.hits);
+        drop_unproven_hits(&mut known.hits, &engine.review_policy()?.rediscovery);
         return Ok((!known.hits.is_empty()).then(|| subagent::match_hint(hook)));
     }
-    let (page, served_by) =
-        search_and_deliver(engine, hook, &search, &injected_portion, &|_| true)?;
-    Ok((!page.shown.is_empty()).then(|| surface::render_context_block(&page, served_by)))
+    let (page, served_by) = deliver_hits(engine, hook, known, INJECTED_LIMITS)?;
+    Ok((!page.shown.is_empty()).then(|| surface::render_unasked_block(&page, served_by)))
 }
 
-/// Returns the limits for as many entries as fit in full. A statement that is cut before its remedy
-/// is of no use, so fewer whole entries are better than several short ones.
-fn injected_portion(known: &SearchOutcome) -> SelectionLimits {
-    let limits = |cap, tier| SelectionLimits {
-        cap,
-        budget: INJECTED_TOKENS_MAX,
-        tier,
-        role: None,
-    };
-    let full = (1..=INJECTED_ENTRIES_MAX).rev();
-    let mut full = full.map(|cap| limits(cap, Some(DetailTier::Full)));
-    let fits = |portion: &SelectionLimits| {
-        let page = known.page(*portion);
-        page.tier == DetailTier::Full && page.tokens <= portion.budget
-    };
-    // Even the best entry alone may be too long; then it is shortened.
-    full.find(fits).unwrap_or_else(|| limits(1, None))
-}
+/// Limits of the entries that a hook injects: the best one whole, because a statement that is cut
+/// before its remedy is of no use, and one line for each other.
+const INJECTED_LIMITS: SelectionLimits = SelectionLimits {
+    cap: INJECTED_ENTRIES_MAX,
+    budget: INJECTED_TOKENS_MAX,
+    tier: Some(DetailTier::Lead),
+    role: None,
+};
 
 /// Searches, drops entries already shown or not `wanted`, and delivers a page within the
 /// budget.
@@ -222,12 +230,21 @@ fn search_and_deliver(
     engine: &mut Engine,
     hook: &HookSession,
     search: &SearchQuery,
-    portion: &dyn Fn(&SearchOutcome) -> SelectionLimits,
+    portion: SelectionLimits,
     wanted: &dyn Fn(&Entry) -> bool,
 ) -> Result<(EntrySelection, &'static str), EngineError> {
     let known = find_unseen(engine, hook, search, wanted)?;
+    deliver_hits(engine, hook, known, portion)
+}
+
+/// Delivers a page of hits within the budget.
+fn deliver_hits(
+    engine: &mut Engine,
+    hook: &HookSession,
+    known: SearchOutcome,
+    portion: SelectionLimits,
+) -> Result<(EntrySelection, &'static str), EngineError> {
     let served_by = known.served_by.name();
-    let portion = portion(&known);
     let page = deliver_page(
         engine,
         hook,
@@ -256,6 +273,7 @@ fn find_unseen(
         .hits
         .retain(|hit| wanted(&hit.entry) && !before.contains(&hit.entry.id));
     drop_norms_about_other_files(&mut known.hits, &search.paths);
+    drop_unnamed_beside_named(&mut known.hits);
     Ok(known)
 }
 
@@ -278,12 +296,12 @@ fn deliver_page(
     (norms, mut known): (EntrySelection, SearchOutcome),
     portion: SelectionLimits,
 ) -> Result<EntrySelection, EngineError> {
-    // Claims of a single agent are not injected, because no one else has confirmed them.
-    let unsaid = drop_single_agent_hits(&mut known.hits);
+    // Nobody asked, so a claim without independent evidence is not injected.
+    let unsaid = drop_unproven_hits(&mut known.hits, &engine.review_policy()?.rediscovery);
     let mut brief = TaskBriefing {
         norms,
         results: known,
-        single_agent_entries: unsaid,
+        unproven_entries: unsaid,
         is_overview: false,
     };
     // Records the exposures before it returns the page.

@@ -14,7 +14,6 @@ use ken_core::retrieval::score::{self, ExplainedScore};
 use ken_core::retrieval::surface::budget_shares::allocate_tokens;
 use ken_core::retrieval::surface::{self, DetailTier, ENTRIES_MAX, EntrySelection};
 use ken_core::trust::facts::EntryFacts;
-use ken_core::trust::run::holdout::is_single_agent_claim;
 use ken_core::trust::run::{Run, RunWitness};
 use ken_core::values::id::EntryId;
 use ken_core::values::kind::{IdPrefix, Memory};
@@ -98,9 +97,15 @@ pub(crate) fn handle_start_hook(
     };
     let witness = witness_for_start(hook, beginning);
     let run = hooks::join_session_run(engine, hook, witness, thread.clone())?;
-    // An empty knowledge base gets no briefing, not even the instructions.
-    if !hook.accepts_context || engine.index.list(&any_entry())?.is_empty() {
+    if !hook.accepts_context {
         return Ok(None);
+    }
+    // After a compaction the handoff is gone from the context, so it is repeated.
+    let repeats = beginning == SessionStart::Compacted;
+    let handoff = runs::handoff::show_handoff(engine, hook.run_id().as_deref(), repeats)?;
+    // An empty knowledge base gets no briefing, not even the instructions.
+    if engine.index.list(&any_entry())?.is_empty() {
+        return Ok(handoff);
     }
     let paths = match &engine.place.git {
         Some(_) => git::changed_tracked_files(&engine.place).unwrap_or_default(),
@@ -114,17 +119,36 @@ pub(crate) fn handle_start_hook(
         floor: RelevanceFloor::Strict,
         ..SearchQuery::default()
     };
-    build_start_briefing(engine, hook, beginning, run.as_ref(), &search)
+    let start = StartContext {
+        beginning,
+        run: run.as_ref(),
+        // The handoff counts: whole, and before entries that the agent can also search.
+        tokens: BRIEFING_TOKENS_MAX.saturating_sub(handoff.as_deref().map_or(0, count_tokens)),
+    };
+    let briefing = build_start_briefing(engine, hook, &start, &search)?;
+    // Agents cannot be asked before a compaction, only right after it.
+    let run = run.filter(|_| beginning == SessionStart::Compacted);
+    let request = run.and_then(|it| hooks::decisions::request_record(engine, hook, &it, None));
+    let parts: String = [handoff, briefing, request].into_iter().flatten().collect();
+    Ok((!parts.is_empty()).then_some(parts))
+}
+
+/// Circumstances of a start that its briefing depends on.
+struct StartContext<'r> {
+    beginning: SessionStart,
+    run: Option<&'r Run>,
+    /// Token budget of the briefing.
+    tokens: usize,
 }
 
 /// Builds the briefing and records its exposures.
 fn build_start_briefing(
     engine: &mut Engine,
     hook: &HookSession,
-    beginning: SessionStart,
-    run: Option<&Run>,
+    start: &StartContext<'_>,
     search: &SearchQuery,
 ) -> Result<Option<String>, EngineError> {
+    let beginning = start.beginning;
     let before = hooks::already_shown(engine, hook)?;
     let mut norms = engine.norms_for(&search.paths)?;
     // After a compaction the norms are gone from the context, so they are repeated.
@@ -134,7 +158,8 @@ fn build_start_briefing(
     let known = search_current_work(engine, search, &before)?;
     let lately = recent_findings(engine, &before, &known)?;
     let ended = describe_run_outcomes(engine, search.thread.as_ref())?;
-    let own_lines = run
+    let own_lines = start
+        .run
         .map(|it| describe_own_findings(engine, it, hook))
         .transpose()?;
     let own = own_lines
@@ -159,7 +184,8 @@ fn build_start_briefing(
     parts.divide_budget(
         &known,
         &lately,
-        BRIEFING_TOKENS_MAX
+        start
+            .tokens
             .saturating_sub(count_tokens(&frame) + spike_tokens(&known) + spike_tokens(&lately)),
     );
     let (known_portion, mut lately_portion) = (parts.known, parts.recent);
@@ -224,7 +250,7 @@ fn search_current_work(
     Ok(known)
 }
 
-/// Returns the newest entries from runs that rest on more than a single agent's claim.
+/// Returns the newest entries from runs that may be shown unasked.
 fn recent_findings(
     engine: &mut Engine,
     before: &BTreeSet<EntryId>,
@@ -235,10 +261,11 @@ fn recent_findings(
         limit: Some(NEWEST_ENTRIES_SCANNED),
         ..EntryFilter::default()
     })?;
+    let policy = engine.review_policy()?.rediscovery;
     let is_recent = |entry: &Entry| {
         let is_found = entry.created.as_ref().is_some_and(|it| it.run.is_some());
         let is_known = before.contains(&entry.id) || known.hit(entry.id).is_some();
-        is_found && !is_known && !is_single_agent_claim(entry)
+        is_found && !is_known && policy.may_push(entry)
     };
     let newest: Vec<Entry> = newest.into_iter().filter(is_recent).collect();
     let validity = validity::anchoring::validity_of(engine, &newest)?;
@@ -465,6 +492,7 @@ fn unscored_hit(entry: Entry, facts: EntryFacts) -> SearchHit {
         cosine: 0.0,
         coverage: 0.0,
         anchored: false,
+        named: false,
         conflicts: Vec::new(),
         explained: ExplainedScore {
             score: 0.0,

@@ -88,7 +88,7 @@ pub(crate) fn handle_subagent_hook(
         let joined = RunNote::Joined {
             agent: hook.actor(),
             member: RunMember {
-                role: role.and_then(|it| role_name(it).parse().ok()),
+                role: role.and_then(|it| it.name().parse().ok()),
                 lens: infer_lens(&subagent.kind),
                 session: hook.session.clone(),
                 // The main agent's prompt may repeat any entry that it was shown.
@@ -121,7 +121,7 @@ pub(super) fn gets_entries(engine: &Engine, hook: &HookSession) -> Result<bool, 
 /// Returns the hint to search for a subagent that gets no entries.
 pub(super) fn match_hint(hook: &HookSession) -> String {
     let kind = hook.subagent.as_ref().map(|it| it.kind.as_str());
-    let role = kind.and_then(infer_role).map(role_name);
+    let role = kind.and_then(infer_role).map(ReaderRole::name);
     agent_texts::fill_placeholders(agent_texts::MATCH_HINT, role)
 }
 
@@ -156,8 +156,7 @@ fn push_to_subagent(
         let filed = entry.content.as_ref().and_then(|it| it.lens.as_ref());
         lens.is_none() || filed.is_none() || filed == lens.as_ref()
     };
-    let (page, served_by) =
-        hooks::search_and_deliver(engine, hook, &search, &|_| portion, &is_ours)?;
+    let (page, served_by) = hooks::search_and_deliver(engine, hook, &search, portion, &is_ours)?;
     let block = surface::render_context_block(&page, served_by);
     let against = if page.shown.is_empty() {
         ""
@@ -172,7 +171,7 @@ fn push_to_subagent(
 
 /// Returns the instructions for a role.
 fn instructions(text: &str, role: Option<ReaderRole>) -> String {
-    agent_texts::subagent_instructions(text, role.map(role_name))
+    agent_texts::subagent_instructions(text, role.map(ReaderRole::name))
 }
 
 /// Returns the surfacing mode of a role in this repository.
@@ -234,16 +233,6 @@ fn split_kind_words(kind: &str) -> Vec<String> {
     }
     words.retain(|it| !it.is_empty());
     words
-}
-
-fn role_name(role: ReaderRole) -> &'static str {
-    match role {
-        ReaderRole::Researcher => "researcher",
-        ReaderRole::Planner => "planner",
-        ReaderRole::Debugger => "debugger",
-        ReaderRole::Executor => "executor",
-        ReaderRole::Reviewer => "reviewer",
-    }
 }
 
 #[cfg(test)]

@@ -17,6 +17,7 @@ use ken_digest::{SourceKind, extract_claims};
 use ken_guard::{TextMode, redact};
 use tracing::field::Empty;
 
+use super::amendments::OlderDecisions;
 use super::{InboxClaim, ReduceOutcome};
 use crate::engine::Engine;
 use crate::error::EngineError;
@@ -29,7 +30,7 @@ pub use ken_digest::transcript::{ExtractionKind, TRANSCRIPT_BYTES_MAX, Transcrip
 pub const NOTES_BYTES_MAX: usize = 1 << 20;
 
 /// Number of hexadecimal digits in the citation of a source.
-const DIGEST_DIGITS: usize = 32;
+pub(super) const DIGEST_DIGITS: usize = 32;
 
 /// Number of these digits shown to people.
 const SHORT_DIGITS: usize = 8;
@@ -69,7 +70,7 @@ impl CaptureSource {
             // Notes are Markdown: JSON here is most likely a transcript in an unknown format.
             None if bytes.trim_ascii_start().starts_with(b"{") => {
                 return Err(EngineError::Usage(
-                    "this JSON is not a transcript of a known agent; to parse it anyway, use `--agent claude-code` or `--agent codex`".to_owned(),
+                    "this JSON is not a transcript of a known agent; to parse it anyway, use `--agent claude-code`, `codex`, `gemini-cli` or `opencode`".to_owned(),
                 ));
             }
             None if bytes.len() > NOTES_BYTES_MAX => {
@@ -120,11 +121,12 @@ impl CaptureSource {
         }
     }
 
-    /// Returns the citation of a line, or of the whole source.
-    fn cite(&self, line: Option<usize>) -> String {
+    /// Returns the citation of the first to the last line, or of the whole source.
+    fn cite(&self, lines: Option<(usize, usize)>) -> String {
         let digest = &self.digest;
-        match line {
-            Some(line) => format!("transcript:{digest}#L{line}"),
+        match lines {
+            Some((first, last)) if first < last => format!("transcript:{digest}#L{first}-{last}"),
+            Some((_, line)) => format!("transcript:{digest}#L{line}"),
             None => format!("transcript:{digest}"),
         }
     }
@@ -203,19 +205,33 @@ fn stage_captured(
             .map(|it| (it.id, TokenizedStatement::parse(&it.statement))),
     );
     let mut claims = Vec::new();
+    let mut older = None;
     for draft in drafts {
+        let amends = draft.amends;
         // Secrets go first: ids and comparisons must not depend on them.
-        let staged = redact_draft(engine, draft);
+        let mut staged = redact_draft(engine, draft);
         let Ok(statement) = staged.statement.parse::<Statement>() else {
             reduced.refused += 1;
             continue;
         };
+        if amends && staged.kind.is_prescriptive() {
+            if older.is_none() {
+                older = Some(OlderDecisions::load(engine)?);
+            }
+            let older = older.as_ref();
+            staged.supersedes = older.map_or_else(Vec::new, |it| it.amended_by(&staged, &claims));
+        }
         let claim = TokenizedStatement::parse(&staged.statement);
-        // The same id means the same claim, which `stage` counts itself.
+        // The same id means the same claim, which `stage` counts itself. An amendment may repeat
+        // most words of what it changes.
         let says_same = |(id, other): &(String, TokenizedStatement)| {
-            *id != staged.id && classify_similarity(&claim, other, None).is_match()
+            *id != staged.id
+                && !staged.supersedes.contains(id)
+                && classify_similarity(&claim, other, None).is_match()
         };
-        if !engine.entries_stating(&statement)?.is_empty() {
+        let mut stating = engine.entries_stating(&statement)?;
+        stating.retain(|it| !staged.supersedes.contains(&it.to_string()));
+        if !stating.is_empty() {
             reduced.known += 1;
         } else if waiting.iter().any(says_same) {
             reduced.waiting += 1;
@@ -239,6 +255,7 @@ fn redact_draft(engine: &Engine, draft: CapturedClaim) -> InboxClaim {
     staged.verify = draft.verify.into_iter().filter(whole).collect();
     staged.depends_on = draft.depends_on.into_iter().filter(whole).collect();
     staged.by = draft.by;
+    staged.exchange = draft.exchange.map(|it| clean(&it).text);
     staged.findings = vec![draft.location];
     staged
 }
@@ -252,6 +269,8 @@ struct CapturedClaim {
     depends_on: Vec<String>,
     cite: String,
     by: Option<Actor>,
+    exchange: Option<String>,
+    amends: bool,
     location: String,
 }
 
@@ -266,6 +285,8 @@ impl CapturedClaim {
             depends_on: Vec::new(),
             cite,
             by: None,
+            exchange: None,
+            amends: false,
             location: String::new(),
         }
     }
@@ -277,9 +298,12 @@ fn claim_from_moment(
     moment: ExtractedClaim,
     root: &Path,
 ) -> CapturedClaim {
-    let mut draft = CapturedClaim::new(moment.kind, &moment.text, capture.cite(Some(moment.line)));
+    let cite = capture.cite(Some((moment.first_line, moment.line)));
+    let mut draft = CapturedClaim::new(moment.kind, &moment.text, cite);
     draft.tags = moment.tags.iter().map(|it| (*it).to_owned()).collect();
     draft.verify = moment.verify;
+    draft.exchange = moment.exchange;
+    draft.amends = moment.amends;
     // Only paths that exist become conditions: the agent may have deleted a file since.
     let plain = |path: &&String| !path.contains(['[', ']', '*', '?', '{', '(', ' ']);
     let there = moment
@@ -297,7 +321,8 @@ fn claim_from_moment(
 fn claims_from_notes(capture: &CaptureSource, text: &str) -> Vec<CapturedClaim> {
     let all = extract_claims(SourceKind::Memory, text).into_iter();
     let drafts = all.map(|found| {
-        let mut draft = CapturedClaim::new(found.kind, &found.text, capture.cite(Some(found.line)));
+        let cite = capture.cite(Some((found.line, found.line)));
+        let mut draft = CapturedClaim::new(found.kind, &found.text, cite);
         draft.tags = found.tags.iter().map(|it| (*it).to_owned()).collect();
         draft.verify = found.verify;
         draft.location = capture.describe_location("said", Some(found.line));

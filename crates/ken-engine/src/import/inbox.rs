@@ -8,6 +8,7 @@ use ken_core::values::content::Polarity;
 use ken_core::values::kind::{EntryKind, Memory};
 use ken_core::values::text::comparison_words;
 use ken_digest::MentionKind;
+use ken_digest::commit::HistoryRule;
 use ken_ledger::{Dir as _, DiskError};
 use serde::{Deserialize, Serialize};
 
@@ -22,6 +23,9 @@ pub(super) const INBOX_DIR: &str = ".local/staging";
 
 /// Ids of rejected claims, below `.ken`.
 const REJECTED_FILE: &str = ".local/staging/rejected.json";
+
+/// Ids of claims of the history that the inbox had, below `.ken`.
+const OFFERED_FILE: &str = ".local/staging/offered.json";
 
 /// Maximum number of file conditions per claim.
 const CONDITIONS_MAX: usize = 4;
@@ -45,6 +49,9 @@ pub struct InboxClaim {
     /// Conditions: the cited files exist.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub depends_on: Vec<String>,
+    /// Code locations that the claim is about, such as `src/pay.rs#charge`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub anchors: Vec<String>,
     /// Globs of the files that the claim is about.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub applies_to: Vec<Glob>,
@@ -52,10 +59,26 @@ pub struct InboxClaim {
     pub verify: Vec<String>,
     /// Citation, such as `doc:CLAUDE.md#L12@3fce3b5`.
     pub cite: String,
+    /// More citations of the same claim.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub also_cites: Vec<String>,
+    /// Rule that found the claim in the commit history.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<HistoryRule>,
     /// Agent that made the claim. It becomes the author of the citation instead of the person who
     /// accepts the claim.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<Actor>,
+    /// The exchange of a conversation that the claim was captured from. It becomes the body of the
+    /// entry.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exchange: Option<String>,
+    /// Entries, or other claims, that this claim amends. Accepting the claim supersedes them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub supersedes: Vec<String>,
+    /// Entry that amends this claim. Accepting the claim adds an entry that is already superseded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub superseded_by: Option<String>,
     /// Audit findings, or the location in a transcript.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<String>,
@@ -67,7 +90,7 @@ impl InboxClaim {
         match self.cite.split(':').next() {
             Some("transcript") => "ken capture",
             Some("doc") => "ken import",
-            _ => "ken import --review --commits",
+            _ => "ken import --history",
         }
     }
 
@@ -86,10 +109,16 @@ impl InboxClaim {
             tags: Vec::new(),
             polarity: None,
             depends_on: Vec::new(),
+            anchors: Vec::new(),
             applies_to: Vec::new(),
             verify: Vec::new(),
             cite,
+            also_cites: Vec::new(),
+            rule: None,
             by: None,
+            exchange: None,
+            supersedes: Vec::new(),
+            superseded_by: None,
             findings: Vec::new(),
         }
     }
@@ -258,10 +287,29 @@ pub(super) fn inbox_claim_ids(engine: &Engine) -> Result<BTreeSet<String>, Engin
     Ok(found)
 }
 
-/// Returns the ids of rejected claims. A damaged file counts as empty.
+/// Returns the ids of rejected claims.
 pub(super) fn rejected_claim_ids(engine: &Engine) -> Result<BTreeSet<String>, EngineError> {
+    read_claim_ids(engine, REJECTED_FILE)
+}
+
+/// Returns the ids of claims of the history that the inbox had.
+pub(super) fn offered_claim_ids(engine: &Engine) -> Result<BTreeSet<String>, EngineError> {
+    read_claim_ids(engine, OFFERED_FILE)
+}
+
+/// Remembers that claims of the history were in the inbox, also after they are accepted.
+pub(super) fn remember_offered(engine: &Engine, claims: &[InboxClaim]) -> Result<(), EngineError> {
+    let mut offered = offered_claim_ids(engine)?;
+    offered.extend(claims.iter().map(|it| it.id.clone()));
+    let bytes = serde_json::to_vec(&offered).unwrap_or_default();
+    let written = write_atomically(&*engine.ken, OFFERED_FILE, &bytes);
+    Ok(written.map_err(DiskError::on("write", OFFERED_FILE))?)
+}
+
+/// Reads a list of claim ids. A damaged file counts as empty.
+fn read_claim_ids(engine: &Engine, file: &str) -> Result<BTreeSet<String>, EngineError> {
     let dir = &*engine.ken;
-    let text = crate::files::read_text(dir, REJECTED_FILE)?;
+    let text = crate::files::read_text(dir, file)?;
     Ok(text
         .and_then(|it| serde_json::from_str(&it).ok())
         .unwrap_or_default())

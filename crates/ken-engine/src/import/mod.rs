@@ -6,6 +6,7 @@
 //! repeated: the same source yields the same claims with the same ids.
 
 pub(crate) mod acceptance;
+pub(crate) mod amendments;
 pub(crate) mod capture;
 pub(crate) mod exported;
 mod history;
@@ -30,11 +31,13 @@ use crate::engine::Engine;
 use crate::error::EngineError;
 
 pub use acceptance::{AcceptOutcome, RefusedClaim};
+pub use amendments::{KeptDecision, OlderEntries, SupersedeOutcome};
 pub use capture::{
     CaptureMaterial, CaptureSource, ExtractionKind, NOTES_BYTES_MAX, TRANSCRIPT_BYTES_MAX,
     TranscriptAgent,
 };
 pub use exported::ExportImportOutcome;
+pub use history::HistoryScope;
 pub use inbox::InboxClaim;
 pub use rare_words::NeighborIndex;
 pub use reflection::{ClaimRelation, KnownClaim, ReflectReport, RelationKind, reflect};
@@ -91,14 +94,46 @@ pub(crate) fn reduce(
     add_to_inbox(engine, staged, reduced)
 }
 
-/// Adds norms observed in the branch's commit history to the inbox, with their frequency.
-pub(crate) fn reduce_history(engine: &mut Engine) -> Result<ReduceOutcome, EngineError> {
-    let staged = history::observed_norms(&engine.place)?;
-    let reduced = ReduceOutcome {
+/// Adds what the branch's commit history tells to the inbox.
+pub(crate) fn reduce_history(
+    engine: &mut Engine,
+    scope: HistoryScope,
+) -> Result<ReduceOutcome, EngineError> {
+    let reduced = plan_history(engine, scope)?;
+    // Remembered first: after a crash in between, a claim is missing rather than offered twice.
+    inbox::remember_offered(engine, &reduced.staged)?;
+    for staged in &reduced.staged {
+        inbox::store_inbox_claim(engine, staged)?;
+    }
+    Ok(reduced)
+}
+
+/// Returns what [`reduce_history`] would add, without writing anything.
+pub(crate) fn plan_history(
+    engine: &Engine,
+    scope: HistoryScope,
+) -> Result<ReduceOutcome, EngineError> {
+    let mut reduced = ReduceOutcome {
         sources: 1,
         ..ReduceOutcome::default()
     };
-    add_to_inbox(engine, staged, reduced)
+    let (offered, waiting) = (
+        inbox::offered_claim_ids(engine)?,
+        inbox::inbox_claim_ids(engine)?,
+    );
+    let rejected = inbox::rejected_claim_ids(engine)?;
+    let mut seen = BTreeSet::new();
+    let mut claims = history::history_claims(&engine.place, scope)?;
+    // Before the limits, so that the next import goes on where this one stops.
+    claims.retain(|it| {
+        let was_accepted = offered.contains(&it.id) && !rejected.contains(&it.id);
+        let is_known = was_accepted && !waiting.contains(&it.id);
+        reduced.known += usize::from(is_known);
+        !is_known && seen.insert(it.id.clone())
+    });
+    let mut reduced = sort_claims(engine, claims, reduced)?;
+    history::limit_claims(&mut reduced.staged);
+    Ok(reduced)
 }
 
 /// Returns what [`reduce`] would add, without writing anything.

@@ -9,6 +9,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use ken_ledger::restrict_to_owner;
 use serde::{Deserialize, Serialize};
 
 use super::command::LlmProgram;
@@ -169,7 +170,11 @@ impl LlmHome {
         // A crash during the write leaves the old file: the new one is complete before the rename.
         let new = self.folder.join(format!("{LLM_FILE}.new"));
         let written = fs::create_dir_all(&self.folder)
-            .and_then(|()| private_file_options().open(&new))
+            .and_then(|()| {
+                let mut options = OpenOptions::new();
+                options.write(true).create(true).truncate(true);
+                restrict_to_owner(&mut options).open(&new)
+            })
             .and_then(|mut file| {
                 file.write_all(text.as_bytes())
                     .and_then(|()| file.sync_all())
@@ -311,18 +316,6 @@ impl LlmFile {
             }),
         }
     }
-}
-
-/// Returns options for a file that only the owner can read and write.
-fn private_file_options() -> OpenOptions {
-    let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(true);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::OpenOptionsExt as _;
-        options.mode(0o600);
-    }
-    options
 }
 
 #[expect(

@@ -26,7 +26,7 @@ use crate::runs::lock_closing;
 use crate::{health, scoring};
 
 use services::ServiceLimits;
-pub use services::{OpenDecision, ServiceChange, ServiceOutcome};
+pub use services::{OpenDecision, ServiceChange, ServiceOutcome, ServicePreview};
 
 /// Local file with the time and ledger state of each service's last run.
 const LAST_RUNS_FILE: &str = ".local/maintenance.json";
@@ -129,6 +129,17 @@ pub(crate) fn maintain(
 ) -> Result<ServiceOutcome, EngineError> {
     let changes = u32::MAX;
     services::run_service(engine, service, ServiceLimits { changes, listed }, by)
+}
+
+/// Returns what [`maintain`] would do now, without writing anything. At most `listed` changes and
+/// decisions are described.
+pub(crate) fn maintenance_preview(
+    engine: &mut Engine,
+    service: MaintenanceService,
+    listed: usize,
+    by: &Actor,
+) -> Result<ServicePreview, EngineError> {
+    services::preview_service(engine, service, listed, by)
 }
 
 /// Runs the services that are due and allowed. A failure becomes a notice, not an error.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use ken_core::decide::{self, Draft, MergeWording};
+use ken_core::decide::{self, Draft};
 use ken_core::health::maintenance::{
     MaintenanceService, STRATEGY_PREFIX, StaleReason, format_task, stale_reason,
 };
@@ -13,12 +13,11 @@ use ken_core::trust::posterior::outcome_weight;
 use ken_core::values::actor::Actor;
 use ken_core::values::id::EntryId;
 use ken_core::values::kind::Memory;
-use ken_core::values::status::EntryStatus;
 use serde::Serialize;
 
 use crate::engine::Engine;
 use crate::error::EngineError;
-use crate::{duplicates, files, health, maintenance, runs, sync, validity};
+use crate::{duplicates, entries, files, health, maintenance, runs, sync, validity};
 
 /// Actor of runs created by services.
 const MAINTENANCE_ACTOR: &str = "agent:ken/maintenance";
@@ -56,6 +55,21 @@ pub struct OpenDecision {
     pub command: String,
 }
 
+/// The changes a service would make now, without making them.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ServicePreview {
+    pub service: MaintenanceService,
+    pub task: String,
+    /// The first planned changes.
+    pub changes: Vec<ServiceChange>,
+    /// Number of all planned changes.
+    pub changes_total: usize,
+    /// The first decisions left to a person, most important first.
+    pub left: Vec<OpenDecision>,
+    /// Number of all decisions left to a person.
+    pub left_total: usize,
+}
+
 /// Change that a service plans.
 enum PlannedChange {
     Merge { target: EntryId, source: EntryId },
@@ -84,15 +98,7 @@ pub(super) fn run_service(
 ) -> Result<ServiceOutcome, EngineError> {
     // Services must see edits of entry files before they decide.
     sync::sync_before_writing(engine)?;
-    let none = LeftDecisions::default();
-    let (plans, (left, left_total)) = match service {
-        MaintenanceService::Dedup => plan_dedup(engine, limits.listed, by)?,
-        MaintenanceService::StaleSweep => (plan_sweep(engine)?, none),
-        MaintenanceService::Contradiction => {
-            (Vec::new(), list_contradictions(engine, limits.listed)?)
-        }
-        MaintenanceService::ConfidenceReset => (plan_reset(engine, by)?, none),
-    };
+    let (plans, (left, left_total)) = plan_service(engine, service, limits.listed, by)?;
     let mut served = ServiceOutcome {
         service,
         task: format_task(service.name(), service.purpose()),
@@ -120,31 +126,57 @@ pub(super) fn run_service(
     Ok(served)
 }
 
+/// Returns the changes and decisions of a service. At most `listed` of each are described.
+pub(super) fn preview_service(
+    engine: &mut Engine,
+    service: MaintenanceService,
+    listed: usize,
+    by: &Actor,
+) -> Result<ServicePreview, EngineError> {
+    let (plans, (left, left_total)) = plan_service(engine, service, listed, by)?;
+    let described = plans.iter().take(listed);
+    Ok(ServicePreview {
+        service,
+        task: format_task(service.name(), service.purpose()),
+        changes: described
+            .map(|plan| describe_planned_change(engine, plan))
+            .collect::<Result<_, _>>()?,
+        changes_total: plans.len(),
+        left,
+        left_total,
+    })
+}
+
+fn plan_service(
+    engine: &mut Engine,
+    service: MaintenanceService,
+    listed: usize,
+    by: &Actor,
+) -> Result<(Vec<PlannedChange>, LeftDecisions), EngineError> {
+    let none = LeftDecisions::default();
+    Ok(match service {
+        MaintenanceService::Dedup => plan_dedup(engine, listed, by)?,
+        MaintenanceService::StaleSweep => (plan_sweep(engine)?, none),
+        MaintenanceService::Contradiction => (Vec::new(), list_contradictions(engine, listed)?),
+        MaintenanceService::ConfidenceReset => (plan_reset(engine, by)?, none),
+    })
+}
+
 /// Makes a planned change.
 fn apply_planned_change(
     engine: &mut Engine,
     plan: &PlannedChange,
     by: &Actor,
 ) -> Result<ServiceChange, EngineError> {
+    let change = describe_planned_change(engine, plan)?;
     match plan {
         PlannedChange::Merge { target, source } => {
-            engine.merge(*target, &[*source], MergeWording::Longer, by)?;
-            Ok(ServiceChange {
-                entry: *target,
-                what: format!("merged {source} into it"),
-                command: format!("ken log {source}"),
-            })
+            duplicates::merge_in_maintenance(engine, *target, *source, by)?;
         }
         PlannedChange::Sweep { entry, why } => {
-            let before = engine.entry(*entry)?.status.value;
             let text = format_task(MaintenanceService::StaleSweep.name(), &why.to_string());
             let reason = text.parse().expect("a short line is a note");
-            engine.set_status(*entry, EntryStatus::Stale, Some(reason), by)?;
-            Ok(ServiceChange {
-                entry: *entry,
-                what: format!("stale: {why}"),
-                command: format!("ken entry status {entry} {before}"),
-            })
+            entries::mark_stale_in_maintenance(engine, *entry, reason, by)?;
         }
         PlannedChange::Reset { entry } => {
             let text = format_task(
@@ -153,13 +185,36 @@ fn apply_planned_change(
             );
             let reason = text.parse().expect("a short line is a note");
             engine.reset_confidence(*entry, reason, by)?;
-            Ok(ServiceChange {
-                entry: *entry,
-                what: "confidence reset to the prior".to_owned(),
-                command: format!("ken log {entry}"),
-            })
         }
     }
+    Ok(change)
+}
+
+/// Describes a change that is not made yet.
+fn describe_planned_change(
+    engine: &Engine,
+    plan: &PlannedChange,
+) -> Result<ServiceChange, EngineError> {
+    Ok(match plan {
+        PlannedChange::Merge { target, source } => ServiceChange {
+            entry: *target,
+            what: format!("merged {source} into it"),
+            command: format!("ken log {source}"),
+        },
+        PlannedChange::Sweep { entry, why } => {
+            let before = engine.entry(*entry)?.status.value;
+            ServiceChange {
+                entry: *entry,
+                what: format!("stale: {why}"),
+                command: format!("ken entry status {entry} {before}"),
+            }
+        }
+        PlannedChange::Reset { entry } => ServiceChange {
+            entry: *entry,
+            what: "confidence reset to the prior".to_owned(),
+            command: format!("ken log {entry}"),
+        },
+    })
 }
 
 /// Records the run of a service with its outcome. Targets of merges gain evidence by it.
@@ -317,6 +372,7 @@ fn outcome_effect(entry: EntryId, outcome: Outcome) -> EntryEffect {
         beta_milli: milli(weight.beta),
         shown: 0,
         blind: 0,
+        unseen: 0,
         since: None,
         source_outcome: None,
         trials: Vec::new(),

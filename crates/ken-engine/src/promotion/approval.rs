@@ -9,7 +9,7 @@ use ken_core::health::gates::BACKFLOW_GATE;
 use ken_core::ledger::entry::{Entry, EntryApproval};
 use ken_core::ledger::event::{Event, RecordedEvent};
 use ken_core::ledger::fold::fold_entry_at;
-use ken_core::ledger::store::{DerivedStore as _, EntryFilter, LifecycleFilter};
+use ken_core::ledger::store::DerivedStore as _;
 use ken_core::trust::promotion::{
     PromotionArtifact, has_quarantined_statement, requires_approval, statement_authors,
 };
@@ -63,13 +63,10 @@ pub enum ApprovalValidity {
 
 /// Returns the entries that await an approval.
 pub(crate) fn pending_approvals(engine: &Engine) -> Result<Vec<PendingApproval>, EngineError> {
-    let all = engine.index.list(&EntryFilter {
-        lifecycle: LifecycleFilter::All,
-        ..EntryFilter::default()
-    })?;
     let waits = |entry: &Entry| entry.retracted.is_none() && requires_approval(entry);
     let mut waiting = Vec::new();
-    for entry in all.into_iter().filter(waits) {
+    // Only a quarantined statement waits for an approval.
+    for entry in engine.index.quarantined()?.into_iter().filter(waits) {
         if has_pending_statement(engine, &entry)?
             && let Some(artifact) = PromotionArtifact::from_entry(&entry)
         {

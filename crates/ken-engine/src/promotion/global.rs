@@ -5,13 +5,14 @@
 //! does not raise trust. Global hits rank below all local hits, discounted, labeled, and without
 //! the score bonus of local verification.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use ken_core::decide::{Proposal, Refusal};
+use ken_core::federation::CompetingHypotheses;
 use ken_core::ledger::entry::Entry;
 use ken_core::ledger::event::CopiedFrom;
-use ken_core::retrieval::ranking::merge_global_hits;
+use ken_core::retrieval::ranking::{ForeignHit, merge_foreign_hits};
 use ken_core::retrieval::surface::EntrySelection;
 use ken_core::trust::promotion::{exportable_content, origin_of_copy};
 use ken_core::values::actor::Actor;
@@ -25,6 +26,7 @@ use ken_ledger::{DiskError, LedgerLocation};
 use super::PromotionDecider;
 use crate::engine::Engine;
 use crate::error::EngineError;
+use crate::federation::{ForeignSource, PeerLedger, search_peers};
 use crate::guard::Guard;
 use crate::init::init_at;
 use crate::runtime::Runtime;
@@ -46,11 +48,22 @@ pub enum GlobalPromotion {
     Known { entry: Entry, projects: usize },
 }
 
-/// Hits that the global ledger adds to an answer.
+/// Hits that the global ledger and peers add to an answer.
 #[derive(Clone, Debug)]
 pub struct GlobalOverlay {
     pub answer: SearchOutcome,
     pub page: EntrySelection,
+    /// The peers that hits come from; hits of the global ledger have none.
+    pub sources: BTreeMap<EntryId, ForeignSource>,
+    /// Foreign hits that contradict local ones.
+    pub competing: Vec<CompetingHypotheses>,
+}
+
+/// Ledgers that are searched after the repository's own.
+#[derive(Debug, Default)]
+pub struct OtherLedgers {
+    pub global: Option<Engine>,
+    pub peers: Vec<PeerLedger>,
 }
 
 /// Location of the global ledger, and the clock and randomness for writing to it.
@@ -161,12 +174,13 @@ fn add_source_project(
     Ok(GlobalPromotion::Known { entry, projects })
 }
 
-/// Returns the global hits for a search that fit into the budget left by the local `page`.
+/// Returns the hits of other ledgers for a search that fit into the budget left by the local
+/// `page`.
 ///
 /// Entries that this repository knows itself, in these or other words, are dropped.
 pub(crate) fn overlay(
     engine: &mut Engine,
-    global: &mut Engine,
+    others: &mut OtherLedgers,
     search: &SearchQuery,
     (local, page): (&SearchOutcome, &EntrySelection),
     portion: SelectionLimits,
@@ -175,19 +189,30 @@ pub(crate) fn overlay(
     if left.cap == 0 || search.query.trim().is_empty() {
         return Ok(None);
     }
-    let mut answer = global.search(&search.elsewhere(), &mut |_, _| {})?;
+    let mut answer = match &mut others.global {
+        Some(global) => global.search(&search.elsewhere(), &mut |_, _| {})?,
+        None => SearchOutcome {
+            served_by: local.served_by,
+            hits: Vec::new(),
+            withheld: Vec::new(),
+        },
+    };
     let project = engine.project_id()?;
-    let mut others = Vec::with_capacity(answer.hits.len());
+    let mut found = Vec::with_capacity(answer.hits.len());
     for hit in answer.hits.drain(..) {
         if !has_source_of(engine, &hit.entry, &project)? {
-            others.push(hit);
+            found.push(ForeignHit::global(hit));
         }
     }
-    answer.hits = merge_global_hits(&local.hits, others);
+    let foreign = search_peers(engine, &mut others.peers, search, &local.hits)?;
+    found.extend(foreign.hits);
+    answer.hits = merge_foreign_hits(&local.hits, found);
     let page_there = answer.page(left);
     let overlay = page.admits(&page_there, left).then_some(GlobalOverlay {
         answer,
         page: page_there,
+        sources: foreign.sources,
+        competing: foreign.competing,
     });
     Ok(overlay)
 }

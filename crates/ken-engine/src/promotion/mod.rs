@@ -30,7 +30,7 @@ use crate::{entries, files, sync, validity};
 
 pub(crate) use approval::check_new_approvals;
 pub use approval::{ApprovalInput, ApprovalValidity, PROMOTIONS_DIR, PendingApproval};
-pub use global::{GlobalHome, GlobalOverlay, GlobalPromotion};
+pub use global::{GlobalHome, GlobalOverlay, GlobalPromotion, OtherLedgers};
 pub use ken_sign::{AllowedSigners, NAMESPACE, SignatureError};
 pub use signers::SIGNERS_FILE;
 

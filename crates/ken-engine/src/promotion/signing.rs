@@ -52,18 +52,20 @@ pub(crate) fn signing_key(place: &LedgerLocation) -> Option<String> {
 /// Signs an event with the key at `key`; returns the reason if that fails.
 pub(crate) fn sign(event: &Event, key: &str) -> Result<String, String> {
     let bytes = event.decision_bytes().unwrap_or_default();
+    sign_bytes(&bytes, NAMESPACE, key)
+}
+
+/// Signs bytes for the purpose `namespace` with the key at `key`.
+pub(crate) fn sign_bytes(bytes: &[u8], namespace: &str, key: &str) -> Result<String, String> {
     let mut signing = Command::new(PROGRAM)
-        .args(["-Y", "sign", "-q", "-n", NAMESPACE, "-f", key])
+        .args(["-Y", "sign", "-q", "-n", namespace, "-f", key])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
         .map_err(|error| format!("cannot run {PROGRAM}: {error}"))?;
     // Dropped at the end of the statement, which ends the input.
-    let wrote = signing
-        .stdin
-        .take()
-        .map(|mut input| input.write_all(&bytes));
+    let wrote = signing.stdin.take().map(|mut input| input.write_all(bytes));
     let output = signing
         .wait_with_output()
         .map_err(|error| format!("cannot run {PROGRAM}: {error}"))?;

@@ -9,6 +9,7 @@ use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use ken_ledger::layout::GIT_STATE_DIR;
+use ken_ledger::restrict_to_owner;
 use ken_remote::token::TOKEN_BYTES_MAX;
 use ken_remote::{HubAddress, HubToken, PlaintextPolicy};
 use serde::{Deserialize, Serialize};
@@ -280,9 +281,7 @@ fn store_token(path: &Path, address: &HubAddress, token: &HubToken) -> Result<()
         // file would keep its own mode.
         let mut options = fs::OpenOptions::new();
         options.write(true).create_new(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let mut file = options.open(&draft)?;
+        let mut file = restrict_to_owner(&mut options).open(&draft)?;
         writeln!(file, "{}\n{}", address.origin(), token.secret())?;
         file.sync_all()?;
         fs::rename(&draft, path)

@@ -22,9 +22,10 @@ use ken_core::values::id::EntryId;
 use tracing::field::Empty;
 
 use super::store::RunStore;
+use super::{alarm, follow_up};
 use crate::engine::Engine;
 use crate::error::{EngineError, ErrorKind};
-use crate::{files, health, maintenance, runs, validity};
+use crate::{files, health, hooks, maintenance, runs, validity};
 
 /// Observed part of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,6 +75,7 @@ pub(super) fn end_run_observed(
     let store = RunStore::new(&engine.place)?;
     // Two processes that close a run at the same time would count everything twice.
     let _lock = store.lock()?;
+    super::facts::note_facts(engine, id, by)?;
     let mut run = engine.run(id)?;
     match seen {
         RunVisibility::Complete => {}
@@ -83,7 +85,19 @@ pub(super) fn end_run_observed(
     record_deferred_runs(engine, &store, by);
     let closed = append_closing(engine, run, ending, by)?;
     store.close(&closed.run)?;
+    hooks::session_state::delete_state(&engine.place, id);
+    observe_outcomes(engine, &closed.run, by);
     Ok(closed)
+}
+
+/// Records what became of earlier runs, and mutes entries that hurt. Neither may fail the run.
+fn observe_outcomes(engine: &mut Engine, run: &Run, by: &Actor) {
+    // The fate of earlier commits first, because it may be evidence for the alarm.
+    let followed = follow_up::record_follow_ups(engine, by);
+    let muted = followed.and_then(|()| alarm::mute_harmful(engine, run));
+    if let Err(error) = muted {
+        tracing::warn!(%error, "cannot evaluate what was observed of runs");
+    }
 }
 
 /// Ends a run without results: its notes stay on this machine until a run has some.

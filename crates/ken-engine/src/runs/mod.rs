@@ -5,18 +5,27 @@
 //! which events follow for the entries it touched (`closing`) and appends them to the ledger, which
 //! others can read.
 
+pub(crate) mod alarm;
+pub(crate) mod blame;
+pub(crate) mod ci;
 pub(crate) mod closing;
+pub(crate) mod exposure_log;
+mod facts;
+mod follow_up;
+pub(crate) mod handoff;
 pub(crate) mod matching;
 pub(crate) mod policy;
 pub(crate) mod reader;
 pub(crate) mod recording;
+pub(crate) mod scratch;
 pub(crate) mod session;
 pub(crate) mod store;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ken_core::ledger::entry::Entry;
-use ken_core::ledger::event::{EntryEffect, RunClosed, RunEffects};
+use ken_core::ledger::event::{EntryEffect, RunClosed, RunEffects, RunObserved};
+use ken_core::trust::outcome::{self, ObservedRun, RunFacts};
 use ken_core::trust::run::closing::RunEnding;
 use ken_core::trust::run::exposure::{ExposureSet, shown_days};
 use ken_core::trust::run::name::IMPLICIT_PREFIX;
@@ -34,10 +43,15 @@ use crate::{health, maintenance, validity};
 use closing::RunVisibility;
 use store::RunStore;
 
+pub use alarm::HarmAlarm;
+pub use blame::{BlamedEntry, BlastRadius, RUN_TRAILER, RunBlame, RunJoin};
+pub use exposure_log::{ExposureLog, RunElsewhere};
+pub use handoff::HandoffPoints;
 pub use ken_core::trust::run::closed::{ClosedRun, PastRun};
 pub use ken_core::trust::run::existing_claim::RecordOutcome;
 pub use ken_core::trust::run::opening::OpenRunRequest;
 pub use reader::EntryReader;
+pub use scratch::ScratchCopy;
 
 /// Opens a run, after closing abandoned runs.
 ///
@@ -137,11 +151,42 @@ fn open_runs_matching(engine: &Engine, wanted: fn(&str) -> bool) -> Result<Vec<R
 pub(crate) fn past_runs(engine: &Engine) -> Result<Vec<PastRun>, EngineError> {
     let ended = engine.index.of_type::<RunClosed>()?;
     let mut past: Vec<PastRun> = ended.iter().filter_map(PastRun::from_event).collect();
+    let observed = observed_runs(engine)?;
+    let mut facts: BTreeMap<&str, &RunFacts> = BTreeMap::new();
+    facts.extend(observed.iter().map(|it| (it.run.as_str(), &it.facts)));
+    for run in &mut past {
+        run.facts = facts.get(run.closed.run.as_str()).copied().cloned();
+    }
     let deferred = RunStore::new(&engine.place)?.deferred_runs()?;
     past.extend(deferred.iter().map(PastRun::from_unrecorded));
     // A stable sort: events of one moment keep the order of the ledger.
     past.sort_by_key(|it| it.at);
     Ok(past)
+}
+
+/// Notes the facts of an open run that hooks observed.
+pub(crate) fn note_facts(engine: &mut Engine, id: &str, by: &Actor) -> Result<(), EngineError> {
+    facts::note_facts(engine, id, by)
+}
+
+/// Returns the runs that programs observed, in their order, with those that only this machine
+/// knows.
+pub(crate) fn observed_runs(engine: &Engine) -> Result<Vec<ObservedRun>, EngineError> {
+    let recorded = engine.index.of_type::<RunObserved>()?;
+    let mut runs = outcome::observed_runs(&recorded);
+    // A session without results counts here before the ledger has it.
+    let deferred = RunStore::new(&engine.place)?.deferred_runs()?;
+    runs.extend(deferred.into_iter().filter_map(|run| {
+        let assigned = run.drawn_entries();
+        Some(ObservedRun {
+            facts: run.facts?,
+            at: run.last,
+            run: run.id,
+            assigned,
+        })
+    }));
+    runs.sort_by_key(|it| it.at);
+    Ok(runs)
 }
 
 /// Adds to `entries` the exposures of runs that are open or deferred, as closing them would.
@@ -168,6 +213,15 @@ pub(crate) fn run_effects(engine: &Engine, id: &str) -> Result<Vec<EntryEffect>,
         .filter_map(|it| it.event.get::<RunEffects>());
     let own = all.filter(|it| it.run == id);
     Ok(own.flat_map(|it| it.effects.iter().cloned()).collect())
+}
+
+/// Returns the notes of a run with their times; empty if they are not on this machine.
+pub(crate) fn run_records(engine: &Engine, id: &str) -> Result<Vec<RunRecord>, EngineError> {
+    let store = RunStore::new(&engine.place)?;
+    if store.is_open(id)? {
+        return store.read_notes(id);
+    }
+    store.ended_notes(id)
 }
 
 /// Returns the notes of an ended run, if they are still on this machine.
@@ -216,7 +270,10 @@ pub(crate) fn close_abandoned_runs(
 fn abandon_run(engine: &mut Engine, run: &Run, by: &Actor) -> Result<(), EngineError> {
     // The end was not observed, so unrecorded exposures are possible.
     let seen = RunVisibility::Partial;
-    let ended = if run.has_results() {
+    // An agent without an end hook ends every session this way.
+    facts::note_facts(engine, &run.id, by)?;
+    let has_results = engine.run(&run.id)?.has_results();
+    let ended = if has_results {
         let ending = RunEnding::abandoned();
         closing::end_run_observed(engine, &run.id, seen, &ending, by).map(drop)
     } else {

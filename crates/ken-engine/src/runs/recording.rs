@@ -23,6 +23,9 @@ pub(crate) fn record_finding(
     apart: Option<&str>,
     proposal: Proposal,
 ) -> Result<RecordOutcome, EngineError> {
+    let _lock = RunStore::new(&engine.place)?.lock_findings()?;
+    // What another process recorded while this one waited.
+    engine.refresh()?;
     let statement = &proposal.content.statement;
     let ids = engine.entries_stating(statement)?.into_iter();
     let says = ids

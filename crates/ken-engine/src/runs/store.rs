@@ -7,12 +7,14 @@
 //! A run is in one of three folders: open, ended but not in the ledger yet (deferred), or ended.
 //! The notes of ended runs answer what an agent was shown; the oldest are deleted.
 
+use std::collections::BTreeMap;
 use std::io;
 
 use ken_core::trust::run::exposure::ExposureSet;
 use ken_core::trust::run::name::{IMPLICIT_PREFIX, RUN_NAME_BYTES_MAX, is_run_name};
 use ken_core::trust::run::{Run, RunRecord, SESSION_KEPT_MS};
 use ken_core::values::time::Timestamp;
+use ken_index::FileStat;
 use ken_ledger::disk::{LockGuard, LockWait};
 use ken_ledger::{Dir as _, DiskError, LedgerLocation, RealDir};
 
@@ -31,6 +33,7 @@ const ENDED_DIR: &str = ".local/ended";
 const ENDED_RUNS_MAX: usize = 500;
 const SUFFIX: &str = ".jsonl";
 const LOCK_FILE: &str = ".local/runs/lock";
+const FINDINGS_LOCK_FILE: &str = ".local/runs/findings.lock";
 
 /// Run notes and session exposures on this machine.
 #[derive(Debug)]
@@ -88,6 +91,22 @@ impl RunStore {
         self.list_run_ids(RUNS_DIR)
     }
 
+    /// Returns the metadata of the notes of each open run, without reading them.
+    pub(crate) fn open_stats(&self) -> Result<BTreeMap<String, FileStat>, EngineError> {
+        let listed = self.dir.list(RUNS_DIR);
+        let listed = listed.map_err(DiskError::on("list", RUNS_DIR))?.into_iter();
+        let stats = listed.filter_map(|(name, stat)| {
+            let id = name.strip_suffix(SUFFIX).filter(|id| is_run_name(id))?;
+            let stat = FileStat {
+                len: stat.len,
+                modified_ns: stat.modified_ns,
+                inode: stat.inode,
+            };
+            Some((id.to_owned(), stat))
+        });
+        Ok(stats.collect())
+    }
+
     /// Creates a run that another process may create at the same time.
     pub(crate) fn create_or_join(&self, id: &str, notes: &[RunRecord]) -> Result<(), EngineError> {
         match self.create(id, notes) {
@@ -107,10 +126,19 @@ impl RunStore {
 
     /// Waits for the lock that serializes closing runs.
     pub(crate) fn lock(&self) -> Result<Option<LockGuard>, EngineError> {
+        self.wait_for(LOCK_FILE)
+    }
+
+    /// Waits for the lock that serializes findings, so that of two equal ones the second is known.
+    pub(crate) fn lock_findings(&self) -> Result<Option<LockGuard>, EngineError> {
+        self.wait_for(FINDINGS_LOCK_FILE)
+    }
+
+    fn wait_for(&self, file: &str) -> Result<Option<LockGuard>, EngineError> {
         let made = self.dir.create_dirs(RUNS_DIR);
         made.map_err(DiskError::on("create", RUNS_DIR))?;
-        let locked = self.dir.lock(LOCK_FILE, LockWait::UntilFree);
-        Ok(locked.map_err(DiskError::on("lock", LOCK_FILE))?)
+        let locked = self.dir.lock(file, LockWait::UntilFree);
+        Ok(locked.map_err(DiskError::on("lock", file))?)
     }
 
     /// Stores the exposures of a run's sessions and moves its notes to the ended runs.
@@ -201,13 +229,25 @@ impl RunStore {
 
     /// Returns the notes of every run whose effects are not in the ledger: open and deferred ones.
     pub(crate) fn unrecorded_notes(&self) -> Result<Vec<Vec<RunRecord>>, EngineError> {
+        self.notes_in(&[DEFERRED_DIR])
+    }
+
+    /// Returns the notes of every run that this machine still has.
+    pub(crate) fn all_notes(&self) -> Result<Vec<Vec<RunRecord>>, EngineError> {
+        self.notes_in(&[DEFERRED_DIR, ENDED_DIR])
+    }
+
+    /// Returns the notes of open runs and of the ended runs in `folders`.
+    fn notes_in(&self, folders: &[&str]) -> Result<Vec<Vec<RunRecord>>, EngineError> {
         let open = self.list_open()?.into_iter();
         let open = open.map(|id| run_path(RUNS_DIR, &id));
-        let deferred = self.ended_names(DEFERRED_DIR)?.into_iter();
-        let deferred = deferred.map(|name| Ok(format!("{DEFERRED_DIR}/{name}")));
+        let mut paths = open.collect::<Result<Vec<_>, _>>()?;
+        for folder in folders {
+            let names = self.ended_names(folder)?.into_iter();
+            paths.extend(names.map(|name| format!("{folder}/{name}")));
+        }
         let mut runs = Vec::new();
-        for path in open.chain(deferred) {
-            let path = path?;
+        for path in paths {
             match self.dir.read(&path) {
                 Ok(bytes) => runs.push(parse_notes(&bytes)),
                 // Another process closed the run since it was listed.
@@ -220,27 +260,40 @@ impl RunStore {
 
     /// Returns the latest ended run with this id whose notes are still on this machine.
     pub(crate) fn ended_run(&self, id: &str) -> Result<Option<Run>, EngineError> {
-        let mut found: Option<Run> = None;
+        Ok(Run::from_records(self.ended_notes(id)?))
+    }
+
+    /// Returns the notes of an ended run; empty if they are not on this machine.
+    pub(crate) fn ended_notes(&self, id: &str) -> Result<Vec<RunRecord>, EngineError> {
+        let mut found: Option<(Timestamp, Vec<RunRecord>)> = None;
         for folder in [DEFERRED_DIR, ENDED_DIR] {
             let names = self.ended_names(folder)?;
             let suffix = format!("-{id}{SUFFIX}");
             // A longer id may end with this one, so the run itself is compared as well.
             for name in names.iter().filter(|it| it.ends_with(&suffix)) {
-                let run = self.read_ended(folder, name)?.filter(|it| it.id == id);
-                if run.as_ref().map(|it| it.opened) > found.as_ref().map(|it| it.opened) {
-                    found = run;
+                let notes = self.read_ended_notes(folder, name)?;
+                let run = Run::from_records(notes.iter().cloned()).filter(|it| it.id == id);
+                let opened = run.map(|it| it.opened);
+                if let Some(opened) =
+                    opened.filter(|it| found.as_ref().is_none_or(|(at, _)| it > at))
+                {
+                    found = Some((opened, notes));
                 }
             }
         }
-        Ok(found)
+        Ok(found.map(|(_, notes)| notes).unwrap_or_default())
     }
 
     /// Reads the notes of an ended run; `None` if they are damaged.
     fn read_ended(&self, folder: &str, name: &str) -> Result<Option<Run>, EngineError> {
+        Ok(Run::from_records(self.read_ended_notes(folder, name)?))
+    }
+
+    fn read_ended_notes(&self, folder: &str, name: &str) -> Result<Vec<RunRecord>, EngineError> {
         let path = format!("{folder}/{name}");
         let bytes = self.dir.read(&path);
         let bytes = bytes.map_err(DiskError::on("read", &path))?;
-        Ok(Run::from_records(parse_notes(&bytes)))
+        Ok(parse_notes(&bytes))
     }
 
     /// Returns the exposures of a session in closed runs.

@@ -13,8 +13,8 @@ use ken_core::ledger::entry::Entry;
 use ken_core::ledger::store::{DerivedStore as _, EntryFilter};
 use ken_core::retrieval::brief::applies_to_paths;
 use ken_core::retrieval::ranking::{
-    self, CandidateScorer, ConflictMap, CosineThresholds, SearchCandidate, SumThresholds,
-    ThreadVisibility,
+    self, CandidateScorer, ConflictMap, CosineThresholds, MatchThreshold, SearchCandidate,
+    SumThresholds, ThreadVisibility,
 };
 use ken_core::retrieval::score::HiddenReason;
 use ken_core::retrieval::surface::{DetailTier, EntrySelection, HitView};
@@ -35,7 +35,7 @@ use tracing::field::Empty;
 pub use ken_core::retrieval::ranking::{RelevanceFloor, SearchHit, SearchQuery};
 pub use ken_core::retrieval::surface::SelectionLimits;
 pub use ken_index::UnansweredQuery;
-pub use query_extraction::{ExtractedQuery, query_from_file, query_from_text};
+pub use query_extraction::{ExtractedQuery, query_from_file};
 
 /// Maximum number of candidates that are scored; more would not reach the first page.
 const CANDIDATES_MAX: usize = 50;
@@ -194,6 +194,7 @@ fn score_candidates(
     add_contradicting(engine, &mut answer, &mut scorer)?;
     let ranking::SearchResults { mut hits, withheld } = answer;
     ranking::prefer_frames(&mut hits, &search.frames);
+    validity::anchoring::add_changing_commits(engine, &mut hits)?;
     // One event per entry considered, for hooks and servers whose answers cannot be explained.
     for hit in &hits {
         tracing::debug!(entry = %hit.entry.id, score = hit.explained.score, "found");
@@ -239,6 +240,19 @@ fn find_candidates(
     }
 }
 
+/// Returns the threshold that a floor means for a query with the current model.
+pub(crate) fn match_threshold(
+    engine: &mut Engine,
+    floor: RelevanceFloor,
+    query: &str,
+) -> Result<MatchThreshold, EngineError> {
+    let serving = model::active_model(engine)?;
+    let entries = engine.index.searchable_entries()?;
+    let thresholds = serving.embedder();
+    let thresholds = thresholds.map(|it| similarity_thresholds(it, entries));
+    Ok(floor.threshold(thresholds, query))
+}
+
 fn index_candidates(
     engine: &mut Engine,
     search: &SearchQuery,
@@ -259,7 +273,9 @@ fn index_candidates(
         text: &search.query,
         filter: &search.filter,
         paths: &search.paths,
-        least: search.floor.threshold(thresholds),
+        names: &search.code_names(),
+        other_names: &search.names,
+        least: search.floor.threshold(thresholds, &search.query),
         embedder,
         limit: CANDIDATES_MAX,
     })?)
@@ -293,12 +309,14 @@ fn similarity_thresholds(embedder: &dyn Embedder, entries: usize) -> CosineThres
     let ModelThresholds {
         relevant,
         strict,
+        joint,
         sums,
         ..
     } = embedder.model().thresholds;
     CosineThresholds {
         relevant,
         strict,
+        joint,
         sums: sums.map(|it| SumThresholds {
             relevant: it.relevant.for_entries(entries),
             strict: it.strict,

@@ -27,6 +27,9 @@ const NAMES_MAX: usize = 40;
 const NAME_CHARS: std::ops::RangeInclusive<usize> = 3..=100;
 /// Maximum number of paths in a query.
 const PATHS_MAX: usize = 50;
+/// Maximum number of tests in a prompt whose imports are read, and of lines read of each.
+const TESTS_MAX: usize = 3;
+const IMPORT_LINES_MAX: usize = 80;
 /// Maximum number of files that are parsed to find the symbols around the lines of frames.
 const OUTLINES_MAX: usize = 10;
 
@@ -66,6 +69,8 @@ const ERROR_WORDS: &[&str] = &[
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ExtractedQuery {
     pub text: String,
+    /// Code that the material means besides the names in its text.
+    pub names: Vec<String>,
     pub paths: Vec<String>,
     pub frames: Vec<CodeFrame>,
 }
@@ -87,6 +92,11 @@ pub(crate) fn query_from_diff(
 pub(crate) fn changed_paths(engine: &Engine) -> Vec<String> {
     let paths = git::changed_paths(&engine.place, None);
     first_unique_paths(&paths.unwrap_or_default())
+}
+
+/// Returns whether a path differs from the last commit; never without git.
+pub(crate) fn is_changed(engine: &Engine, path: &str) -> bool {
+    git::is_changed(&engine.place, path).unwrap_or(false)
 }
 
 /// Extracts a query from the output of a failed command, with its paths mapped to this repository.
@@ -199,18 +209,65 @@ fn query_from_lines(plain: &[String]) -> ExtractedQuery {
                 .flat_map(|line| extract_paths(line))
                 .collect::<Vec<_>>(),
         ),
-        frames: Vec::new(),
+        ..ExtractedQuery::default()
     }
 }
 
-/// Returns a query with `text` unchanged, and the paths it names.
-pub fn query_from_text(text: &str) -> ExtractedQuery {
-    let paths: Vec<String> = text.lines().flat_map(extract_paths).collect();
-    ExtractedQuery {
-        text: text.to_owned(),
-        paths: first_unique_paths(&paths),
-        frames: Vec::new(),
+/// Returns a query with the prompt unchanged, the paths it names, and what the tests among them
+/// import: a prompt about a failing test is about the code that the test calls.
+pub(crate) fn query_from_prompt(engine: &Engine, prompt: &str) -> ExtractedQuery {
+    let paths: Vec<String> = prompt.lines().flat_map(extract_paths).collect();
+    let paths = first_unique_paths(&paths);
+    let mut names = Vec::new();
+    for path in paths.iter().filter(|it| is_test_file(it)).take(TESTS_MAX) {
+        // A file that cannot be read imports nothing.
+        let bytes = std::fs::read(engine.place.root.join(path)).unwrap_or_default();
+        names.extend(imported_names(&lossy_head(&bytes)));
     }
+    names.truncate(NAMES_MAX);
+    ExtractedQuery {
+        text: prompt.to_owned(),
+        names,
+        paths,
+        ..ExtractedQuery::default()
+    }
+}
+
+/// Returns whether a path is that of a test, by the usual names.
+fn is_test_file(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path).to_lowercase();
+    name.contains("test") || name.contains("spec")
+}
+
+/// Returns the names that the import lines of a source file bring in.
+fn imported_names(text: &str) -> Vec<String> {
+    let mut names = Vec::new();
+    for line in text.lines().take(IMPORT_LINES_MAX).map(str::trim) {
+        // `from pay import charge`, `import { charge } from './pay'`, `use pay::{charge, refund};`,
+        // `import com.acme.Charge;`, `const { charge } = require('./pay')`
+        let clause = if let Some((_, names)) = line
+            .strip_prefix("from ")
+            .and_then(|it| it.split_once(" import "))
+        {
+            names
+        } else if let Some(rest) = line.strip_prefix("import ") {
+            let named = rest.split_once(" from ").map(|(names, _)| names);
+            named.unwrap_or_else(|| rest.rsplit('.').next().unwrap_or_default())
+        } else if let Some(rest) = line.strip_prefix("use ") {
+            rest.rsplit("::").next().unwrap_or_default()
+        } else if let Some((names, _)) = line.split_once("require(") {
+            names
+        } else {
+            continue;
+        };
+        let words = clause.split(|c: char| !c.is_alphanumeric() && c != '_');
+        let is_name = |word: &&str| {
+            NAME_CHARS.contains(&word.chars().count())
+                && !["const", "let", "var", "self", "super", "crate"].contains(word)
+        };
+        names.extend(words.filter(is_name).map(str::to_owned));
+    }
+    names
 }
 
 /// Extracts a query from a file; `path` is relative to the repository's root.
@@ -218,7 +275,7 @@ pub fn query_from_file(path: &str, text: &[u8]) -> ExtractedQuery {
     ExtractedQuery {
         text: frequent_identifiers(&lossy_head(text)),
         paths: vec![path.to_owned()],
-        frames: Vec::new(),
+        ..ExtractedQuery::default()
     }
 }
 
@@ -238,7 +295,7 @@ fn query_from_diff_text(diff: &str, paths: &[String]) -> ExtractedQuery {
     ExtractedQuery {
         text: frequent_identifiers(&lines.join("\n")),
         paths: first_unique_paths(paths),
-        frames: Vec::new(),
+        ..ExtractedQuery::default()
     }
 }
 
@@ -277,7 +334,9 @@ fn without_numbers(line: &str) -> String {
 fn extract_paths(line: &str) -> impl Iterator<Item = String> {
     let words = line.split(|c: char| c.is_whitespace() || "\"'`()[]{}<>,;=".contains(c));
     words.filter_map(|word| {
+        // A path may end a sentence.
         let location = word.split(':').next().unwrap_or_default();
+        let location = location.trim_end_matches('.');
         let path = location.strip_prefix("./").unwrap_or(location);
         let name = path.rsplit('/').next().unwrap_or_default();
         // Without a slash and an extension, too many ordinary words would count as paths.
@@ -357,6 +416,26 @@ called `Option::unwrap()` on a `None` value
         let python: Vec<String> =
             extract_paths("  File \"app/auth.py\", line 3, in login").collect();
         assert_eq!(python, ["app/auth.py"]);
+        let sentence: Vec<String> = extract_paths("A repro is at tests/test_pay.py.").collect();
+        assert_eq!(sentence, ["tests/test_pay.py"]);
+    }
+
+    #[test]
+    fn imports_name_the_code_that_a_test_is_about() {
+        for (line, expected) in [
+            (
+                "from boltons.pay import charge, refund as back",
+                &["charge", "refund", "back"][..],
+            ),
+            ("import { charge } from './pay'", &["charge"]),
+            ("use crate::pay::{charge, refund};", &["charge", "refund"]),
+            ("import com.acme.Charge;", &["Charge"]),
+            ("const { charge } = require('./pay')", &["charge"]),
+            ("charge(order)", &[]),
+        ] {
+            assert_eq!(imported_names(line), expected, "{line}");
+        }
+        assert!(is_test_file("tests/test_pay.py") && !is_test_file("src/pay.py"));
     }
 
     #[test]

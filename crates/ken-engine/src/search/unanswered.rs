@@ -3,10 +3,9 @@
 use ken_guard::{GuardVerdict, ScannedField, TextMode, admit};
 use ken_index::UnansweredQuery;
 
-use super::{RelevanceFloor, SearchOutcome, SearchQuery, similarity_thresholds};
+use super::{RelevanceFloor, SearchOutcome, SearchQuery, match_threshold};
 use crate::engine::Engine;
 use crate::error::EngineError;
-use crate::model;
 
 /// Maximum length of a recorded query; longer ones are pasted text, not questions.
 const QUERY_CHARS_MAX: usize = 300;
@@ -27,7 +26,7 @@ pub(crate) fn record_unanswered(
 ) -> Result<bool, EngineError> {
     let query = search.query.trim();
     let is_question = (1..=QUERY_CHARS_MAX).contains(&query.chars().count());
-    if !is_question || !has_weak_answer(engine, nearest.unwrap_or(answer))? {
+    if !is_question || !has_weak_answer(engine, query, nearest.unwrap_or(answer))? {
         return Ok(false);
     }
     let text = ScannedField {
@@ -52,14 +51,14 @@ pub(crate) fn unanswered_queries(engine: &Engine) -> Result<Vec<UnansweredQuery>
 }
 
 /// Returns true if the best hit is relevant neither by meaning, nor by words, nor by anchor.
-fn has_weak_answer(engine: &mut Engine, answer: &SearchOutcome) -> Result<bool, EngineError> {
+fn has_weak_answer(
+    engine: &mut Engine,
+    query: &str,
+    answer: &SearchOutcome,
+) -> Result<bool, EngineError> {
     let Some(best) = answer.hits.first() else {
         return Ok(true);
     };
-    let serving = model::active_model(engine)?;
-    let entries = engine.index.searchable_entries()?;
-    let thresholds = serving.embedder();
-    let thresholds = thresholds.map(|it| similarity_thresholds(it, entries));
-    let least = RelevanceFloor::Relevant.threshold(thresholds);
-    Ok(!best.anchored && !least.is_met(best.cosine, best.coverage))
+    let least = match_threshold(engine, RelevanceFloor::Relevant, query)?;
+    Ok(!best.anchored && !best.named && !least.is_met(best.cosine, best.coverage))
 }

@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use ken_anchor::{FileTree as _, ResolveError, TextPattern, resolve, validate_code_pattern};
+use ken_anchor::{ResolveError, TextPattern, resolve, validate_code_pattern};
 use ken_core::decide::{self, Refusal};
 use ken_core::ledger::canonical;
 use ken_core::ledger::entry::Entry;
 use ken_core::ledger::store::{DerivedStore as _, EntryFilter};
+use ken_core::retrieval::ranking::SearchHit;
 use ken_core::trust::facts::Validity;
 use ken_core::values::actor::Actor;
-use ken_core::values::anchor::{Anchor, CodeLocation};
+use ken_core::values::anchor::{Anchor, CodeLocation, FilePart};
 use ken_core::values::check::{NormCheck, parse_language};
 use ken_core::values::citation::CitationSource;
 use ken_core::values::condition::TruthValue;
@@ -20,7 +21,7 @@ use ken_core::values::id::EntryId;
 use ken_core::values::status::EntryStatus;
 use ken_core::values::text::Condition;
 use ken_ledger::LedgerLocation;
-use ken_ledger::git::GitRunner;
+use ken_ledger::git::{CatFileMode, GitObjectReader, GitRunner};
 
 use super::code_version::CommitTree;
 use super::file_reader::SpotLookup;
@@ -37,6 +38,12 @@ use crate::{entries, files};
 
 /// Maximum number of commits of a file searched for the code an anchor was fingerprinted from.
 const SEARCHED_COMMITS_MAX: usize = 32;
+/// The same while somebody waits for an answer.
+const ANSWER_COMMITS_MAX: usize = 8;
+/// Maximum number of hits of an answer whose changing commit is looked up.
+const COMMITS_NAMED_MAX: usize = 3;
+/// Characters of a commit id in an answer.
+const COMMIT_CHARS: usize = 10;
 
 /// The result of `ken entry reanchor`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -136,7 +143,8 @@ fn fingerprint_and_check(
 /// Checks one entry against the work tree and adds diffs to changed anchors.
 pub(crate) fn check_entry(engine: &mut Engine, id: EntryId) -> Result<EntryCheck, EngineError> {
     let mut checked = check_in_work_tree(engine, id)?;
-    add_diffs(engine, std::slice::from_mut(&mut checked))?;
+    let now = CodeVersion::Work(WorkTree::new(&engine.place)?);
+    add_diffs(&now, std::slice::from_mut(&mut checked))?;
     Ok(checked)
 }
 
@@ -186,7 +194,10 @@ pub(crate) fn invalid_entries(engine: &mut Engine) -> Result<Vec<EntryCheck>, En
     let entries = engine.index.list(&EntryFilter::default())?;
     let mut checked = check_entries(engine, entries, MoveSearch::Tree, Effort::Full)?;
     checked.retain(EntryCheck::is_invalid);
-    add_diffs(engine, &mut checked)?;
+    add_diffs(
+        &CodeVersion::Work(WorkTree::new(&engine.place)?),
+        &mut checked,
+    )?;
     Ok(checked)
 }
 
@@ -212,21 +223,23 @@ pub(crate) fn stale_entries(
     Ok(stale.take(filter.limit.unwrap_or(usize::MAX)).collect())
 }
 
-/// Adds diffs to changed anchors if git still has the code they were fingerprinted from.
-fn add_diffs(engine: &Engine, all: &mut [EntryCheck]) -> Result<(), EngineError> {
-    let Some(dirs) = &engine.place.git else {
+/// Adds diffs to anchors that changed up to `now`, if git still has the code they were
+/// fingerprinted from.
+pub(super) fn add_diffs(now: &CodeVersion, all: &mut [EntryCheck]) -> Result<(), EngineError> {
+    let Some(history) = now.history() else {
         return Ok(());
     };
-    let git = GitRunner::new(&engine.place.root, dirs);
-    let now = CodeVersion::Work(WorkTree::new(&engine.place)?);
     for checked in all {
         let content = checked.entry.content.as_ref();
         let anchors = content.into_iter().flat_map(|it| &it.anchors);
         for (anchor, check) in anchors.zip(&mut checked.anchors) {
             if check.verdict == AnchorVerdict::Changed
-                && let Some(then) = find_fingerprinted_version(&git, anchor)?
+                && let Some(then) =
+                    find_fingerprinted_commit(history, anchor, SEARCHED_COMMITS_MAX)?
             {
-                check.diff = anchor_diff(&then, &now, &anchor.at)?;
+                let then = CommitTree::new(history.0.clone(), then.commit);
+                let then = CodeVersion::Commit(Arc::new(then));
+                check.diff = anchor_diff(&then, now, &anchor.at)?;
             }
         }
     }
@@ -349,22 +362,78 @@ pub(crate) fn reanchor_to(
     engine.edit(id, changes, None, by)
 }
 
-/// Returns the latest commit in which the anchored code has the stored fingerprint.
-fn find_fingerprinted_version(
-    git: &GitRunner,
+/// The latest commit in which anchored code has its stored fingerprint, and its successor.
+struct FingerprintedCommit {
+    commit: String,
+    /// The commit that changed the code; `None` if only the work tree did.
+    changed_by: Option<String>,
+}
+
+/// Returns the commit that changed the code of an entry, abbreviated; `None` if the change is not
+/// committed, or lies further back than the commits an answer has time to read.
+fn changing_commit(git: &GitRunner, entry: &Entry) -> Result<Option<String>, EngineError> {
+    let anchors = entry.content.iter().flat_map(|it| &it.anchors);
+    for anchor in anchors.filter(|it| *it.at.part() != FilePart::File) {
+        let found = find_fingerprinted_commit((git, "HEAD"), anchor, ANSWER_COMMITS_MAX)?;
+        if let Some(changed_by) = found.and_then(|it| it.changed_by) {
+            return Ok(Some(
+                changed_by[..COMMIT_CHARS.min(changed_by.len())].to_owned(),
+            ));
+        }
+    }
+    Ok(None)
+}
+
+/// Adds the commit that changed the code to the first prescriptive hits whose code changed.
+pub(crate) fn add_changing_commits(
+    engine: &Engine,
+    hits: &mut [SearchHit],
+) -> Result<(), EngineError> {
+    let is_departed = |hit: &&mut SearchHit| {
+        hit.facts.validity == Validity::Changed && hit.entry.is_prescriptive()
+    };
+    let mut departed = hits
+        .iter_mut()
+        .filter(is_departed)
+        .take(COMMITS_NAMED_MAX)
+        .peekable();
+    let Some(dirs) = engine
+        .place
+        .git
+        .as_ref()
+        .filter(|_| departed.peek().is_some())
+    else {
+        return Ok(());
+    };
+    let git = GitRunner::new(&engine.place.root, dirs);
+    for hit in departed {
+        hit.facts.changed_in = changing_commit(&git, &hit.entry)?;
+    }
+    Ok(())
+}
+
+/// Returns the latest of at most `most` commits up to `head` in which the anchored code has the
+/// stored fingerprint.
+fn find_fingerprinted_commit(
+    (git, head): (&GitRunner, &str),
     anchor: &Anchor,
-) -> Result<Option<CodeVersion>, EngineError> {
+    most: usize,
+) -> Result<Option<FingerprintedCommit>, EngineError> {
     let (path, spot) = (anchor.at.path(), anchor.at.part());
-    let count = format!("-{SEARCHED_COMMITS_MAX}");
-    let commits = git.output(&["log", "--format=%H", &count, "--", path])?;
+    let count = format!("-{most}");
+    let commits = git.output(&["log", "--format=%H", &count, head, "--", path])?;
+    // One process reads all versions: starting git costs more than parsing a file.
+    let mut objects = GitObjectReader::open(git, CatFileMode::Content)?;
+    let mut changed_by = None;
     for commit in String::from_utf8_lossy(&commits).lines() {
-        let then = CommitTree::new(git.clone(), commit.to_owned());
-        let bytes = then.read(path)?;
-        let found = bytes.and_then(|bytes| resolve(path, &bytes, spot).ok());
+        let bytes = objects.get(&format!("{commit}:{path}"))?;
+        let found = bytes.and_then(|it| resolve(path, &it.content, spot).ok());
         let fingerprint = found.map(|it| it.fingerprint.to_string());
         if fingerprint.is_some() && fingerprint == anchor.fingerprint {
-            return Ok(Some(CodeVersion::Commit(Arc::new(then))));
+            let commit = commit.to_owned();
+            return Ok(Some(FingerprintedCommit { commit, changed_by }));
         }
+        changed_by = Some(commit.to_owned());
     }
     Ok(None)
 }

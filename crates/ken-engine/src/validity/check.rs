@@ -8,7 +8,7 @@ use ken_anchor::{FileTree as _, Fingerprint, ResolveError, ResolvedAnchor};
 use ken_core::ledger::entry::Entry;
 use ken_core::values::anchor::{Anchor, CodeLocation, FilePart};
 use ken_core::values::condition::{self, ConditionClause, TruthValue};
-use ken_core::values::kind::EntryKind;
+use ken_core::values::kind::{CodeRelation, EntryKind};
 use ken_core::values::text::Condition;
 
 use super::file_reader::{SpotLookup, VersionReader};
@@ -90,10 +90,11 @@ impl<'a> EntryChecker<'a> {
             return Ok(EntryCheck::new(entry, Vec::new(), Vec::new()));
         };
         let mut anchors = Vec::with_capacity(content.anchors.len());
-        let describes_code = entry.kind().is_none_or(EntryKind::describes_code);
+        let relation = entry.kind().map(EntryKind::code_relation);
         for anchor in &content.anchors {
             let mut check = self.check_anchor(anchor)?;
-            if check.verdict == AnchorVerdict::Changed && !describes_code {
+            let is_independent = relation == Some(CodeRelation::Independent);
+            if check.verdict == AnchorVerdict::Changed && is_independent {
                 check.verdict = AnchorVerdict::Intact;
                 check.why.clear();
             }
@@ -113,7 +114,7 @@ impl<'a> EntryChecker<'a> {
             InPlaceCheck::Lost(check) => check,
         };
         Ok(match self.moves.find(&mut self.reader, anchor)? {
-            Some(found) => moved_check(&anchor.at, found.now, found.line),
+            Some(found) => moved_check(&anchor.at, found.now, found.lines),
             None => check,
         })
     }
@@ -145,12 +146,12 @@ impl<'a> EntryChecker<'a> {
                 InPlaceCheck::Final(intact_check(at, &now))
             }
             ken_anchor::AnchorComparison::Moved { to, at: now } => {
-                let line = now.first_line;
+                let lines = (now.first_line, now.last_line);
                 let to = Anchor {
                     at: at.with_part(to),
                     fingerprint: Some(now.fingerprint.to_string()),
                 };
-                InPlaceCheck::Final(moved_check(at, to, line))
+                InPlaceCheck::Final(moved_check(at, to, lines))
             }
             ken_anchor::AnchorComparison::Changed(now) => InPlaceCheck::Lost(AnchorCheck {
                 verdict: AnchorVerdict::Changed,
@@ -200,6 +201,7 @@ impl<'a> EntryChecker<'a> {
             verdict,
             now: None,
             line: None,
+            last_line: None,
             why: why.to_owned(),
             diff: None,
         };
@@ -317,12 +319,13 @@ fn intact_check(at: &CodeLocation, now: &ResolvedAnchor) -> AnchorCheck {
             fingerprint: Some(now.fingerprint.to_string()),
         }),
         line: Some(now.first_line),
+        last_line: Some(now.last_line),
         why: String::new(),
         diff: None,
     }
 }
 
-fn moved_check(at: &CodeLocation, to: Anchor, line: u32) -> AnchorCheck {
+fn moved_check(at: &CodeLocation, to: Anchor, (first, last): (u32, u32)) -> AnchorCheck {
     AnchorCheck {
         at: at.clone(),
         verdict: AnchorVerdict::Moved,
@@ -332,7 +335,8 @@ fn moved_check(at: &CodeLocation, to: Anchor, line: u32) -> AnchorCheck {
             format!("moved to {}", to.at)
         },
         now: Some(to),
-        line: Some(line),
+        line: Some(first),
+        last_line: Some(last),
         diff: None,
     }
 }
@@ -347,6 +351,7 @@ fn gone_check(at: &CodeLocation, nearest: &[String]) -> AnchorCheck {
         verdict: AnchorVerdict::Gone,
         now: None,
         line: None,
+        last_line: None,
         why,
         diff: None,
     }

@@ -44,6 +44,15 @@ impl CodeVersion {
         }
     }
 
+    /// Returns whether the version has a file at `path` that git does not ignore, without listing
+    /// all files. The files in `.ken` do not count.
+    pub(crate) fn lists_file(&self, path: &str) -> Result<bool, FileTreeError> {
+        match self {
+            Self::Work(tree) => tree.lists_file(path),
+            Self::Commit(tree) => Ok(!is_ken_file(path) && tree.file_identity(path)?.is_some()),
+        }
+    }
+
     /// Returns the identity of the file at `path` without reading its content.
     pub(crate) fn file_identity(&self, path: &str) -> Result<Option<FileIdentity>, FileTreeError> {
         match self {
@@ -99,14 +108,45 @@ impl WorkTree {
     }
 
     fn file_identity(&self, path: &str) -> Result<Option<FileIdentity>, FileTreeError> {
+        Ok(self.stat(path)?.map(FileIdentity::Loose))
+    }
+
+    /// Returns the metadata of the file at `path`.
+    pub(crate) fn stat(&self, path: &str) -> Result<Option<FileStat>, FileTreeError> {
         match self.dir.stat(path) {
-            Ok(Some(stat)) => Ok(Some(FileIdentity::Loose(FileStat {
+            Ok(Some(stat)) => Ok(Some(FileStat {
                 len: stat.len,
                 modified_ns: stat.modified_ns,
                 inode: stat.inode,
-            }))),
+            })),
             Ok(None) => Ok(None),
             Err(error) => none_if_gone(path, &error),
+        }
+    }
+
+    /// Returns whether the listing of the work tree has `path`, without making it.
+    pub(crate) fn lists_file(&self, path: &str) -> Result<bool, FileTreeError> {
+        // Also excludes folders and everything behind a symbolic link.
+        if is_ken_file(path) || self.file_identity(path)?.is_none() {
+            return Ok(false);
+        }
+        let Some(git) = &self.git else {
+            return Ok(!path.split('/').any(|part| part.starts_with('.')));
+        };
+        let list = [
+            "ls-files",
+            "-z",
+            "-c",
+            "-o",
+            "--exclude-standard",
+            "--",
+            path,
+        ];
+        match git.output(&list) {
+            Ok(out) => Ok(split_nul(&out).any(|listed| listed == path)),
+            // Git refuses a path inside of a submodule, which the listing does not have either.
+            Err(GitError::Failed { .. }) => Ok(false),
+            Err(error) => Err(tree_error(path, &error)),
         }
     }
 
@@ -304,10 +344,14 @@ impl FileTree for CommitTree {
 
 /// Removes the files in `.ken`: an entry must not be anchored to the text of another entry.
 fn without_ken_files(mut paths: Vec<String>) -> Arc<[String]> {
-    let own = format!("{KEN_DIR}/");
-    paths.retain(|path| !path.starts_with(&own));
+    paths.retain(|path| !is_ken_file(path));
     paths.sort();
     paths.into()
+}
+
+fn is_ken_file(path: &str) -> bool {
+    let below = path.strip_prefix(KEN_DIR);
+    below.is_some_and(|rest| rest.starts_with('/'))
 }
 
 /// Splits one of git's NUL-separated lists.
@@ -323,6 +367,8 @@ fn none_if_gone<T>(path: &str, error: &io::Error) -> Result<Option<T>, FileTreeE
         io::ErrorKind::NotFound
             | io::ErrorKind::NotADirectory
             | io::ErrorKind::IsADirectory
+            // A name that is too long for the file system names no file.
+            | io::ErrorKind::InvalidFilename
             // `RealDir` reports a symbolic link on the path as `Other`.
             | io::ErrorKind::Other
     );

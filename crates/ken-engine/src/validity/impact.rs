@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use ken_anchor::{FileTree as _, diff, resolve};
-use ken_core::health::gates::VALIDITY_GATE;
+use ken_core::health::gates::{DECISION_GATE, VALIDITY_GATE};
 use ken_core::ledger::entry::Entry;
 use ken_core::ledger::store::{DerivedStore as _, EntryFilter};
 use ken_core::retrieval::brief::is_norm_for;
@@ -13,7 +13,7 @@ use ken_core::trust::facts::Validity;
 use ken_core::values::anchor::CodeLocation;
 use ken_core::values::condition::{ParsedCondition, TruthValue};
 use ken_core::values::id::EntryId;
-use ken_core::values::kind::{IdPrefix, Memory};
+use ken_core::values::kind::{EntryKind, IdPrefix, Memory};
 use ken_core::values::time::Timestamp;
 use ken_index::Index;
 
@@ -174,7 +174,10 @@ pub(crate) fn check_change(
 }
 
 /// Returns the live entries with an anchor or condition that a change of `paths` can affect.
-fn affected_entries(index: &Index, paths: &[String]) -> Result<BTreeSet<EntryId>, EngineError> {
+pub(super) fn affected_entries(
+    index: &Index,
+    paths: &[String],
+) -> Result<BTreeSet<EntryId>, EngineError> {
     let mut found = index.entries_anchored_at(paths)?;
     for (text, entries) in index.conditions()? {
         // A condition of a newer version of Ken cannot be evaluated either.
@@ -235,7 +238,7 @@ pub(super) fn anchor_diff(
     Ok(both.map(|(old, new)| diff(&old, &new, DIFF_LINES_MAX)))
 }
 
-fn norms_for_paths(index: &Index, paths: &[String]) -> Result<Vec<Entry>, EngineError> {
+pub(super) fn norms_for_paths(index: &Index, paths: &[String]) -> Result<Vec<Entry>, EngineError> {
     let mut norms = index.list(&EntryFilter {
         memory: Some(Memory::Procedural),
         ..EntryFilter::default()
@@ -249,16 +252,30 @@ fn norms_for_paths(index: &Index, paths: &[String]) -> Result<Vec<Entry>, Engine
 fn entry_findings(checked: &EntryCheck, fail_on: FailOn) -> Vec<GateFinding> {
     let entry = &checked.entry;
     let is_norm = entry.id.prefix().memory() == Memory::Procedural;
+    // The code departs from a prescriptive entry, it does not refute it: another class of finding.
+    let is_departure = checked.is_departure();
     let level = match fail_on {
         FailOn::Any => GateLevel::Error,
-        FailOn::Norms if is_norm => GateLevel::Error,
-        FailOn::Norms | FailOn::Nothing => GateLevel::Warning,
+        FailOn::Norms | FailOn::Decisions if is_norm => GateLevel::Error,
+        FailOn::Decisions if is_departure => GateLevel::Error,
+        FailOn::Norms | FailOn::Decisions | FailOn::Nothing => GateLevel::Warning,
     };
     let (id, claim) = (entry.id, entry.claim());
+    let kind = entry.kind().map_or("entry", EntryKind::name);
     let finding = |problem: String, fix: String, at: String, line: Option<u32>| GateFinding {
-        gate: VALIDITY_GATE,
+        gate: if is_departure {
+            DECISION_GATE
+        } else {
+            VALIDITY_GATE
+        },
         level,
-        message: format!("{problem}; {id} depends on it: {claim} (run {fix})"),
+        message: if is_departure {
+            format!(
+                "{problem} after the {kind} {id} was recorded: {claim} (check that the code still follows it, then run {fix})"
+            )
+        } else {
+            format!("{problem}; {id} depends on it: {claim} (run {fix})")
+        },
         at,
         line: line.map(u64::from),
     };

@@ -12,6 +12,8 @@ mod bare_repository;
 mod change;
 mod check;
 mod code_version;
+pub(crate) mod file_history;
+pub(crate) mod file_knowledge;
 mod file_reader;
 mod impact;
 mod ledger_diff;
@@ -19,16 +21,26 @@ mod moved_code;
 mod norms;
 mod range;
 
+use std::sync::Arc;
+
+use ken_anchor::FileTree as _;
 use ken_core::ledger::entry::Entry;
 use ken_core::trust::facts::Validity;
 use ken_core::values::anchor::{Anchor, CodeLocation};
 use ken_core::values::condition::TruthValue;
 use serde::Serialize;
 
+use crate::engine::Engine;
+use crate::error::EngineError;
+
 pub use anchoring::ReanchorOutcome;
 pub use bare_repository::{is_bare_repository, verify_bare_repository};
 pub(crate) use check::{Effort, EntryChecker, FILE_GONE};
 pub(crate) use code_version::{CodeVersion, CommitTree, WorkTree};
+pub use file_history::{
+    BLAMED_LINES_MAX, DiffHunk, DiffLine, FILE_DIFF_LINES_MAX, FileDiff, LineCommit, LineHistory,
+};
+pub use file_knowledge::{FileEntry, FileKnowledge, FileSource, FileSymbol, LineRange};
 pub(crate) use file_reader::VersionReader;
 pub use impact::ValidityReport;
 pub(crate) use impact::{CheckContext, check_all_entries, check_change};
@@ -65,6 +77,9 @@ pub struct AnchorCheck {
     /// First line at the current location.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,
+    /// Last line at the current location. Programs get the first line only.
+    #[serde(skip)]
+    pub last_line: Option<u32>,
     /// Short reason for the verdict; empty if intact.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub why: String,
@@ -99,7 +114,7 @@ impl EntryCheck {
         anchors: Vec<AnchorCheck>,
         conditions: Vec<ConditionCheck>,
     ) -> Self {
-        let validity = combine_validity(&anchors, &conditions);
+        let validity = combine_validity(&anchors, &conditions, entry.is_prescriptive());
         Self {
             entry,
             anchors,
@@ -114,6 +129,12 @@ impl EntryCheck {
             Validity::Changed | Validity::Broken => true,
             Validity::Holds | Validity::Unverifiable => false,
         }
+    }
+
+    /// Returns true if the code changed under a prescriptive entry: the code may be wrong, not the
+    /// entry.
+    pub fn is_departure(&self) -> bool {
+        self.validity == Validity::Changed && self.entry.is_prescriptive()
     }
 
     /// Returns true if at least one anchor moved.
@@ -139,16 +160,27 @@ impl EntryCheck {
     }
 }
 
+/// Returns the files of the work tree that git tracks or would track, sorted.
+pub(crate) fn listed_files(engine: &Engine) -> Result<Arc<[String]>, EngineError> {
+    Ok(WorkTree::new(&engine.place)?.paths()?)
+}
+
 /// Combines the verdicts of an entry's anchors and conditions; the worst one decides.
 ///
 /// The order is gone or broken, changed, unverifiable, valid. An entry without anchors and
-/// conditions is unverifiable.
-fn combine_validity(anchors: &[AnchorCheck], conditions: &[ConditionCheck]) -> Validity {
+/// conditions is unverifiable. Code that is gone breaks no prescriptive entry: whoever writes it
+/// again must know the rule. A condition does, because the author wrote it to end the entry.
+fn combine_validity(
+    anchors: &[AnchorCheck],
+    conditions: &[ConditionCheck],
+    is_prescriptive: bool,
+) -> Validity {
     let of_anchor = |check: &AnchorCheck| match check.verdict {
         // Code that moved unchanged still supports the claim; only its anchor is out of date.
         AnchorVerdict::Intact | AnchorVerdict::Moved => Validity::Holds,
         AnchorVerdict::Unverifiable => Validity::Unverifiable,
         AnchorVerdict::Changed => Validity::Changed,
+        AnchorVerdict::Gone if is_prescriptive => Validity::Changed,
         AnchorVerdict::Gone => Validity::Broken,
     };
     let of_condition = |check: &ConditionCheck| match check.truth {

@@ -35,7 +35,8 @@ pub(crate) enum MoveSearch<'a> {
 #[derive(Clone, Debug)]
 pub(crate) struct MovedAnchor {
     pub(crate) now: Anchor,
-    pub(crate) line: u32,
+    /// First and last line there.
+    pub(crate) lines: (u32, u32),
 }
 
 /// Maps a fingerprint to the files that contain a symbol with it.
@@ -133,7 +134,7 @@ impl<'a> MoveFinder<'a> {
             }
         };
         Ok(is_same.then_some(MovedAnchor {
-            line: found.first_line,
+            lines: (found.first_line, found.last_line),
             now: Anchor {
                 at,
                 fingerprint: Some(fingerprint),
@@ -271,6 +272,6 @@ fn to_moved_anchor(symbol: &ken_anchor::MovedSymbol) -> Option<MovedAnchor> {
             at: at.parse().ok()?,
             fingerprint: Some(symbol.at.fingerprint.to_string()),
         },
-        line: symbol.at.first_line,
+        lines: (symbol.at.first_line, symbol.at.last_line),
     })
 }

@@ -60,7 +60,7 @@ pub(crate) fn norm_findings(
     }
     let change = CodeChange::read(range)?;
     let level = match fail_on {
-        FailOn::Norms | FailOn::Any => GateLevel::Error,
+        FailOn::Norms | FailOn::Decisions | FailOn::Any => GateLevel::Error,
         FailOn::Nothing => GateLevel::Warning,
     };
     let mut findings = Vec::new();

@@ -33,18 +33,9 @@ impl ChangeRange {
         base: Option<&str>,
         head: Option<Arc<CommitTree>>,
     ) -> Result<Self, EngineError> {
-        let base = match base {
-            Some(base) => CommitTree::from_revision(place, base)?,
-            None => CommitTree::from_revision(place, &git::default_base(place))?,
-        };
-        let git = base.git.clone();
         let at = head.as_ref().map_or("HEAD", |head| &head.commit);
-        // Comparing with the tip of `base` would report commits that landed there meanwhile as
-        // reverted by this change.
-        let base = match merge_base(&git, &base.commit, at) {
-            Some(commit) => CommitTree::new(git.clone(), commit),
-            None => base,
-        };
+        let (git, base) = base_commit(place, base, at)?;
+        let base = CommitTree::new(git.clone(), base);
         let mut range = Self {
             git,
             touched: BTreeSet::new(),
@@ -112,6 +103,31 @@ pub(super) fn parse_raw_diff(
             }
         }
     }
+}
+
+/// Returns git and the commit that the change up to `head` starts from: the merge base with `base`,
+/// or with the default branch if `None`.
+fn base_commit(
+    place: &LedgerLocation,
+    base: Option<&str>,
+    head: &str,
+) -> Result<(GitRunner, String), EngineError> {
+    let tip = match base {
+        Some(base) => CommitTree::from_revision(place, base)?,
+        None => CommitTree::from_revision(place, &git::default_base(place))?,
+    };
+    // Comparing with the tip of `base` would report commits that landed there meanwhile as
+    // reverted by this change.
+    let base = merge_base(&tip.git, &tip.commit, head);
+    Ok((tip.git.clone(), base.unwrap_or(tip.commit)))
+}
+
+/// Returns git and the commit that the change of the work tree starts from.
+pub(super) fn merge_base_with(
+    place: &LedgerLocation,
+    base: Option<&str>,
+) -> Result<(GitRunner, String), EngineError> {
+    base_commit(place, base, "HEAD")
 }
 
 /// Returns the merge base of two commits, or `None` in a shallow clone that lacks it.

@@ -8,6 +8,7 @@ fn anchor(verdict: AnchorVerdict) -> AnchorCheck {
         verdict,
         now: None,
         line: None,
+        last_line: None,
         why: String::new(),
         diff: None,
     }
@@ -60,9 +61,23 @@ fn the_worst_ground_decides_and_nothing_to_check_decides_nothing() {
         let anchors: Vec<_> = verdicts.iter().map(|it| anchor(*it)).collect();
         let conditions: Vec<_> = truths.iter().map(|it| condition(*it)).collect();
         assert_eq!(
-            combine_validity(&anchors, &conditions),
+            combine_validity(&anchors, &conditions, false),
             wanted,
             "{verdicts:?} {truths:?}"
         );
+    }
+}
+
+#[test]
+fn code_that_is_gone_changes_a_prescriptive_entry_and_breaks_any_other() {
+    let gone = [anchor(AnchorVerdict::Gone)];
+    let failed = [condition(TruthValue::Broken)];
+    for (conditions, is_prescriptive, wanted) in [
+        (&[][..], true, Validity::Changed),
+        (&[][..], false, Validity::Broken),
+        (&failed[..], true, Validity::Broken),
+    ] {
+        let validity = combine_validity(&gone, conditions, is_prescriptive);
+        assert_eq!(validity, wanted, "{conditions:?} {is_prescriptive}");
     }
 }

@@ -15,11 +15,13 @@ use super::caller::{AtLeastAdmin, RequireRole, RequireWorkspaceRole};
 use super::page::{self, ListPage, PageParams};
 use super::problem::{Kind, Problem};
 use crate::database::audit::{AuditFilter, AuditRecord};
+use crate::identity::AuthenticatedCaller;
+use crate::ids::WorkspaceId;
 
 /// One line of the audit log.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = AuditLineResponse)]
-pub(super) struct AuditLineResponse {
+pub(crate) struct AuditLineResponse {
     #[schema(format = "uuid")]
     id: String,
     at: String,
@@ -40,7 +42,8 @@ pub(super) struct AuditLineResponse {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     address: Option<String>,
-    /// `done`, or the kind of refusal: `refused`, `quarantined`, `forbidden` or `quota`.
+    /// `done`, or the kind of refusal: `refused`, `quarantined`, `forbidden` or `quota`; `failed`
+    /// for a verification with errors.
     outcome: String,
     /// Ids of the events, at most 1,000.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -58,7 +61,7 @@ pub(super) struct AuditLineResponse {
 }
 
 impl AuditLineResponse {
-    fn from_record(line: AuditRecord) -> Self {
+    pub(crate) fn from_record(line: AuditRecord) -> Self {
         Self {
             id: line.id.to_string(),
             at: line.at.to_string(),
@@ -81,50 +84,50 @@ impl AuditLineResponse {
 #[derive(Debug, Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
-pub(super) struct AuditQuery {
+pub(crate) struct AuditQuery {
     /// Start of the page: `next` of the previous page. Omit it for the first page.
     #[serde(default)]
     #[param(max_length = 128, nullable = false)]
-    after: Option<String>,
+    pub(crate) after: Option<String>,
     /// Maximum number of items.
     #[serde(
         default = "page::default_limit",
         deserialize_with = "page::deserialize_limit"
     )]
     #[param(minimum = 1, maximum = 1000, default = 100, required = false)]
-    limit: u32,
+    pub(crate) limit: u32,
     /// Actor that performed the action, such as `human:ada@example.org`.
     #[serde(default)]
     #[param(nullable = false, max_length = 256)]
-    by: Option<String>,
+    pub(crate) by: Option<String>,
     /// Action, such as `events.pushed`.
     #[serde(default)]
     #[param(nullable = false, max_length = 64)]
-    act: Option<String>,
-    /// Outcome: `done`, `refused`, `quarantined`, `forbidden` or `quota`.
+    pub(crate) act: Option<String>,
+    /// Outcome: `done`, `refused`, `quarantined`, `forbidden`, `quota` or `failed`.
     #[serde(default)]
     #[param(nullable = false, max_length = 64)]
-    outcome: Option<String>,
+    pub(crate) outcome: Option<String>,
     /// Earliest time, such as `2026-01-31T08:00:00Z`.
     #[serde(default)]
     #[param(nullable = false, format = "date-time")]
-    since: Option<String>,
+    pub(crate) since: Option<String>,
     /// Time before which the lines were written.
     #[serde(default)]
     #[param(nullable = false, format = "date-time")]
-    until: Option<String>,
+    pub(crate) until: Option<String>,
     /// Id of a token.
     #[serde(default)]
     #[param(nullable = false, format = "uuid")]
-    token: Option<String>,
+    pub(crate) token: Option<String>,
     /// Id of an event that the line is about.
     #[serde(default)]
     #[param(nullable = false, max_length = 26)]
-    event: Option<String>,
+    pub(crate) event: Option<String>,
     /// Id of an entry that the line is about.
     #[serde(default)]
     #[param(nullable = false, max_length = 26)]
-    entry: Option<String>,
+    pub(crate) entry: Option<String>,
 }
 
 impl AuditQuery {
@@ -180,17 +183,42 @@ async fn list_audit(
     access: RequireRole<AtLeastAdmin>,
     QueryParams(query): QueryParams<AuditQuery>,
 ) -> Result<Json<ListPage<AuditLineResponse>>, Problem> {
+    let page = load_audit(&app, &access.caller, None, &query).await?;
+    Ok(Json(page.map(AuditLineResponse::from_record)))
+}
+
+/// Loads a page of the audit log of a workspace, or of the organization.
+pub(crate) async fn load_audit(
+    app: &AppState,
+    caller: &AuthenticatedCaller,
+    workspace: Option<WorkspaceId>,
+    query: &AuditQuery,
+) -> Result<ListPage<AuditRecord>, Problem> {
     let (filter, paging) = (query.filter()?, query.paging());
     // The list is sorted newest first, so `after` in the list means before in time.
     let before = paging.after_id()?;
-    let organization = access.caller.organization;
-    let mut tx = app.database.begin_organization(organization).await?;
     // One more than the limit shows whether there is a next page.
-    let found = tx
-        .list_audit_records(&filter, before, paging.limit + 1)
-        .await?;
-    tx.commit().await?;
-    Ok(Json(to_page(found, paging.limit)))
+    let limit = paging.limit + 1;
+    let found = match workspace {
+        None => {
+            let mut tx = app.database.begin_organization(caller.organization).await?;
+            let found = tx.list_audit_records(&filter, before, limit).await?;
+            tx.commit().await?;
+            found
+        }
+        Some(workspace) => {
+            let mut tx = app
+                .database
+                .begin_log(caller.organization, workspace)
+                .await?;
+            let found = tx.list_audit_records(&filter, before, limit).await?;
+            tx.commit().await?;
+            found
+        }
+    };
+    Ok(ListPage::from_items(found, paging.limit, |line| {
+        line.id.to_string()
+    }))
 }
 
 /// Lists changes to a workspace: pushes, evictions, releases from quarantine, approvals.
@@ -203,21 +231,6 @@ async fn list_workspace_audit(
     access: RequireWorkspaceRole<AtLeastAdmin>,
     QueryParams(query): QueryParams<AuditQuery>,
 ) -> Result<Json<ListPage<AuditLineResponse>>, Problem> {
-    let (filter, paging) = (query.filter()?, query.paging());
-    let before = paging.after_id()?;
-    let organization = access.caller.organization;
-    let mut tx = app
-        .database
-        .begin_log(organization, access.workspace)
-        .await?;
-    let found = tx
-        .list_audit_records(&filter, before, paging.limit + 1)
-        .await?;
-    tx.commit().await?;
-    Ok(Json(to_page(found, paging.limit)))
-}
-
-fn to_page(found: Vec<AuditRecord>, limit: u32) -> ListPage<AuditLineResponse> {
-    ListPage::from_items(found, limit, |line| line.id.to_string())
-        .map(AuditLineResponse::from_record)
+    let page = load_audit(&app, &access.caller, Some(access.workspace), &query).await?;
+    Ok(Json(page.map(AuditLineResponse::from_record)))
 }

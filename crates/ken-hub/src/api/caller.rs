@@ -127,6 +127,7 @@ impl<N: MinimumRole> FromRequestParts<AppState> for RequireWorkspaceRole<N> {
         if let Some(refusals) = parts.extensions.get::<RefusalContext>() {
             refusals.set_workspace(workspace);
         }
+        let caller = caller.in_workspace(workspace);
         ensure_role(&caller, N::ROLE)?;
         Ok(Self {
             caller,
@@ -147,7 +148,19 @@ pub async fn authenticate(
     if let Some(caller) = parts.extensions.get::<AuthenticatedCaller>() {
         return Ok(caller.clone());
     }
-    let (mut caller, key) = verify_token(app, &parts.headers).await?;
+    let (caller, key) = verify_token(app, &parts.headers).await?;
+    admit_caller(parts, app, caller, key).await
+}
+
+/// Applies the rate limits of an authenticated caller and stores it in the request's extensions.
+///
+/// For [`authenticate`], and for requests that a sign-in authenticated.
+pub(crate) async fn admit_caller(
+    parts: &mut Parts,
+    app: &AppState,
+    mut caller: AuthenticatedCaller,
+    key: CallerKey,
+) -> Result<AuthenticatedCaller, Problem> {
     caller.address = request_address(parts, app);
     // First, so that the log names the organization of a request that a limit rejects.
     if let Some(slot) = parts.extensions.get::<RequestSlot>() {
@@ -179,10 +192,19 @@ pub async fn authenticate(
 /// Returns the key that a caller's limits are counted under: the token itself, or the actor of an
 /// issuer's tokens, of which a client can get as many as it likes.
 fn caller_key(caller: &AuthenticatedCaller, token: &str) -> CallerKey {
-    let digest = match TokenSecret::parse(token) {
-        Some(secret) => secret.digest(),
-        None => *blake3::hash(caller.actor.to_string().as_bytes()).as_bytes(),
-    };
+    match TokenSecret::parse(token) {
+        Some(secret) => digest_key(caller, secret.digest()),
+        None => actor_key(caller),
+    }
+}
+
+/// Returns the key of a caller whose limits are counted by its actor.
+pub(crate) fn actor_key(caller: &AuthenticatedCaller) -> CallerKey {
+    let digest = *blake3::hash(caller.actor.to_string().as_bytes()).as_bytes();
+    digest_key(caller, digest)
+}
+
+fn digest_key(caller: &AuthenticatedCaller, digest: [u8; 32]) -> CallerKey {
     let mut short = [0; 16];
     short.copy_from_slice(&digest[..16]);
     CallerKey {
@@ -192,7 +214,7 @@ fn caller_key(caller: &AuthenticatedCaller, token: &str) -> CallerKey {
 }
 
 /// Returns the address that a request came from.
-fn request_address(parts: &Parts, app: &AppState) -> Option<IpAddr> {
+pub(crate) fn request_address(parts: &Parts, app: &AppState) -> Option<IpAddr> {
     let PeerAddress(peer) = parts.extensions.get::<PeerAddress>()?;
     let forwarded = parts.headers.get_all(FORWARDED_FOR).iter();
     let forwarded: Vec<&str> = forwarded.filter_map(|it| it.to_str().ok()).collect();

@@ -5,8 +5,9 @@
 //! [`problem`]; `workspaces.rs` documents the pattern. Limits, timeouts and metrics apply to every
 //! request and are middleware in [`crate::server`].
 
+mod accounts;
 pub(crate) mod admission;
-mod audit;
+pub(crate) mod audit;
 pub mod body;
 pub mod caller;
 mod document;
@@ -22,7 +23,7 @@ pub(crate) mod refusals;
 mod removed_workspaces;
 mod schemas;
 mod state;
-mod tokens;
+pub(crate) mod tokens;
 mod workspaces;
 
 use std::sync::Arc;
@@ -38,8 +39,9 @@ use serde_json::{Value, json};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-pub(crate) use knowledge::everywhere_json;
+pub(crate) use knowledge::{check_length, everywhere_json, format_position, parse_position};
 use problem::{Kind, Problem};
+pub(crate) use refusals::record_refusals;
 pub use state::AppState;
 
 /// Returns the router of the whole API and its OpenAPI document.
@@ -50,6 +52,7 @@ pub fn router(app: AppState) -> (Router, Arc<Value>) {
         .merge(workspaces::routes())
         .merge(removed_workspaces::routes())
         .merge(tokens::routes())
+        .merge(accounts::routes())
         .merge(audit::routes())
         .merge(events::routes())
         .merge(knowledge::routes())
@@ -64,7 +67,7 @@ pub fn router(app: AppState) -> (Router, Arc<Value>) {
         ))
         .layer(from_fn_with_state(app.clone(), admission::admit_request))
         .layer(from_fn(etag::add_etag))
-        .layer(from_fn_with_state(app.clone(), refusals::record_refusals))
+        .layer(from_fn_with_state(app.clone(), record_refusals))
         .merge(documentation_routes(&document, &app))
         .fallback(not_found)
         .method_not_allowed_fallback(method_not_allowed)
@@ -83,11 +86,16 @@ fn documentation_routes(document: &Value, app: &AppState) -> Router<AppState> {
             "/v1/openapi.json",
             get(move || async move { ([(CONTENT_TYPE, "application/json")], json.to_string()) }),
         )
-        .route("/", get(|| async { Redirect::to("/docs") }))
         .route("/docs", get(reference.clone()))
         .route("/docs/", get(reference))
         .route("/docs/style.css", get(pages::stylesheet))
         .route("/problems/{kind}", get(problem_page));
+    // With web pages, the start page is theirs.
+    let router = if app.settings.has_pages {
+        router
+    } else {
+        router.route("/", get(|| async { Redirect::to("/docs") }))
+    };
     match resource_metadata(app) {
         None => router,
         Some(metadata) => {

@@ -406,6 +406,9 @@ impl From<DatabaseError> for Problem {
         if matches!(error, DatabaseError::NameIsId) {
             return Self::invalid(error.to_string());
         }
+        if matches!(error, DatabaseError::OnHold) {
+            return Self::new(Kind::Conflict, error.to_string());
+        }
         if matches!(error, DatabaseError::Warming) {
             return Self::unavailable(error.to_string(), UNAVAILABLE_RETRY);
         }
@@ -422,6 +425,7 @@ impl From<DatabaseError> for Problem {
             },
             DatabaseError::NoWorkspace
             | DatabaseError::NameIsId
+            | DatabaseError::OnHold
             | DatabaseError::Warming
             | DatabaseError::Address(_)
             | DatabaseError::Connect(_)
@@ -430,6 +434,7 @@ impl From<DatabaseError> for Problem {
             | DatabaseError::NoRole(_)
             | DatabaseError::Behind { .. }
             | DatabaseError::Ahead { .. }
+            | DatabaseError::TooOld { .. }
             | DatabaseError::Edited { .. }
             | DatabaseError::Migration { .. }
             | DatabaseError::Rebuild(_)

@@ -75,7 +75,7 @@ impl RecentRefusals {
 }
 
 /// Middleware that records requests refused because of the caller's role.
-pub(super) async fn record_refusals(
+pub(crate) async fn record_refusals(
     State(app): State<AppState>,
     mut request: Request,
     next: Next,

@@ -1,5 +1,7 @@
 //! Token endpoints for admins: list, create, rotate, revoke.
 
+use std::collections::BTreeMap;
+
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -36,6 +38,9 @@ pub(super) struct TokenResponse {
     #[schema(example = "agent:ci-reviewer")]
     actor: String,
     role: RoleParam,
+    /// Stronger roles in single workspaces, by id. Absent if there are none.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    workspace_roles: BTreeMap<String, RoleParam>,
     /// Ids of the workspaces it can access. Absent if it can access all of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
@@ -82,6 +87,8 @@ pub(super) struct CreateTokenBody {
     /// Names or ids of the workspaces it can access. Default: all.
     #[schema(max_items = 1000)]
     workspaces: Option<Vec<String>>,
+    /// Stronger roles in single workspaces, by name or id. Not admin.
+    workspace_roles: Option<BTreeMap<String, RoleParam>>,
     /// Days until it expires. Default: 90.
     #[schema(minimum = 1, maximum = 366)]
     expires_in_days: Option<u16>,
@@ -160,6 +167,11 @@ impl TokenResponse {
             name: token.name.clone(),
             actor: token.actor.to_string(),
             role: token.role.into(),
+            workspace_roles: token
+                .workspace_roles
+                .iter()
+                .map(|(workspace, role)| (workspace.0.to_string(), role.into()))
+                .collect(),
             workspaces: token.workspaces.as_ref().map(ids),
             created_at: token.created_at.to_string(),
             expires_at: text(token.expires_at),
@@ -216,18 +228,34 @@ async fn create_token(
         role: body.role.into(),
         actor,
         workspaces: body.workspaces,
+        workspace_roles: body
+            .workspace_roles
+            .unwrap_or_default()
+            .into_iter()
+            .map(|(workspace, role)| (workspace, role.into()))
+            .collect(),
         days: body.expires_in_days.unwrap_or(tokens::DAYS),
     };
+    let (token, secret) = issue_token(&app, &caller, request).await?;
+    Ok(secret_response(&token, &secret))
+}
+
+/// Issues a token for an admin.
+pub(crate) async fn issue_token(
+    app: &AppState,
+    caller: &AuthenticatedCaller,
+    request: tokens::TokenSpec,
+) -> Result<(TokenRecord, TokenSecret), Problem> {
     let mut tx = app.database.begin_organization(caller.organization).await?;
     let max = app.settings.quotas.tokens;
-    ensure_still_valid(&mut tx, &caller).await?;
+    ensure_still_valid(&mut tx, caller).await?;
     let (token, secret) = tokens::issue(&mut tx, request, max).await?;
-    ensure_may_hold(&caller, &token)?;
-    tx.audit(&caller, AuditAction::TokenCreated, &token).await?;
+    ensure_may_hold(caller, &token)?;
+    tx.audit(caller, AuditAction::TokenCreated, &token).await?;
     // Commit before the response is built: the secret must not leave the hub for a token that a
     // failed commit would discard.
     tx.commit().await?;
-    Ok(secret_response(&token, &secret))
+    Ok((token, secret))
 }
 
 /// Refuses a caller whose own token was revoked since it authenticated.
@@ -277,18 +305,28 @@ async fn rotate_token(
     PathParams(id): PathParams<String>,
     JsonBody(body): JsonBody<RotateTokenBody>,
 ) -> Result<Response, Problem> {
-    let id = Uuid::try_parse(&id).map_err(|_| Problem::not_found("token"))?;
     let overlap = body.overlap_hours.unwrap_or(tokens::OVERLAP_HOURS);
-    let organization = access.caller.organization;
-    let mut tx = app.database.begin_organization(organization).await?;
+    let rotated = replace_token(&app, &access.caller, &id, overlap).await?;
+    Ok(secret_response(&rotated.new, &rotated.secret))
+}
+
+/// Replaces a token for an admin.
+pub(crate) async fn replace_token(
+    app: &AppState,
+    caller: &AuthenticatedCaller,
+    id: &str,
+    overlap_hours: u16,
+) -> Result<tokens::RotatedToken, Problem> {
+    let id = Uuid::try_parse(id).map_err(|_| Problem::not_found("token"))?;
+    let mut tx = app.database.begin_organization(caller.organization).await?;
     let max = app.settings.quotas.tokens;
-    ensure_still_valid(&mut tx, &access.caller).await?;
-    let rotated = tokens::rotate(&mut tx, id, overlap, max).await?;
-    ensure_may_hold(&access.caller, &rotated.new)?;
-    tx.audit(&access.caller, AuditAction::TokenRotated, &rotated)
+    ensure_still_valid(&mut tx, caller).await?;
+    let rotated = tokens::rotate(&mut tx, id, overlap_hours, max).await?;
+    ensure_may_hold(caller, &rotated.new)?;
+    tx.audit(caller, AuditAction::TokenRotated, &rotated)
         .await?;
     tx.commit().await?;
-    Ok(secret_response(&rotated.new, &rotated.secret))
+    Ok(rotated)
 }
 
 /// Revokes all tokens of an actor immediately, for instance of a person who leaves. Access tokens
@@ -301,22 +339,30 @@ async fn revoke_tokens(
     access: RequireRole<AtLeastAdmin>,
     JsonBody(body): JsonBody<RevokeTokensBody>,
 ) -> Result<Json<RevokedTokensResponse>, Problem> {
-    let actor: Actor =
-        body.actor
-            .parse()
-            .map_err(|error: ken_core::values::actor::ActorError| {
-                Problem::invalid(error.to_string())
-            })?;
-    let organization = access.caller.organization;
-    let mut tx = app.database.begin_organization(organization).await?;
-    let revoked = tokens::revoke_actor(&mut tx, &actor, app.clock.now()).await?;
-    for token in &revoked {
-        tx.audit(&access.caller, AuditAction::TokenRevoked, token)
-            .await?;
-    }
-    tx.commit().await?;
+    let revoked = revoke_tokens_of(&app, &access.caller, &body.actor).await?;
     let items = revoked.iter().map(TokenResponse::from_token).collect();
     Ok(Json(RevokedTokensResponse { items }))
+}
+
+/// Revokes all tokens of an actor and ends its sign-ins, for an admin.
+pub(crate) async fn revoke_tokens_of(
+    app: &AppState,
+    caller: &AuthenticatedCaller,
+    actor: &str,
+) -> Result<Vec<TokenRecord>, Problem> {
+    let actor: Actor = actor
+        .parse()
+        .map_err(|error: ken_core::values::actor::ActorError| {
+            Problem::invalid(error.to_string())
+        })?;
+    let mut tx = app.database.begin_organization(caller.organization).await?;
+    let revoked = tokens::revoke_actor(&mut tx, &actor, app.clock.now()).await?;
+    for token in &revoked {
+        tx.audit(caller, AuditAction::TokenRevoked, token).await?;
+    }
+    tx.audit(caller, AuditAction::SignedOut, &actor).await?;
+    tx.commit().await?;
+    Ok(revoked)
 }
 
 /// Revokes a token immediately. A revoked token keeps its time of revocation.
@@ -329,16 +375,24 @@ async fn revoke_token(
     access: RequireRole<AtLeastAdmin>,
     PathParams(id): PathParams<String>,
 ) -> Result<Json<TokenResponse>, Problem> {
+    let token = revoke_token_by_id(&app, &access.caller, &id).await?;
+    Ok(Json(TokenResponse::from_token(&token)))
+}
+
+/// Revokes a token for an admin.
+pub(crate) async fn revoke_token_by_id(
+    app: &AppState,
+    caller: &AuthenticatedCaller,
+    id: &str,
+) -> Result<TokenRecord, Problem> {
     let missing = || Problem::not_found("token");
-    let id = Uuid::try_parse(&id).map_err(|_| missing())?;
-    let organization = access.caller.organization;
-    let mut tx = app.database.begin_organization(organization).await?;
+    let id = Uuid::try_parse(id).map_err(|_| missing())?;
+    let mut tx = app.database.begin_organization(caller.organization).await?;
     let revoked = tokens::revoke(&mut tx, id, app.clock.now()).await?;
     let token = revoked.ok_or_else(missing)?;
-    tx.audit(&access.caller, AuditAction::TokenRevoked, &token)
-        .await?;
+    tx.audit(caller, AuditAction::TokenRevoked, &token).await?;
     tx.commit().await?;
-    Ok(Json(TokenResponse::from_token(&token)))
+    Ok(token)
 }
 
 impl From<tokens::RotateTokenError> for Problem {
@@ -365,6 +419,8 @@ impl From<tokens::IssueTokenError> for Problem {
             | IssueTokenError::PersonName
             | IssueTokenError::RoleMismatch(_)
             | IssueTokenError::Workspaces
+            | IssueTokenError::WorkspaceAdmin
+            | IssueTokenError::Blocked(_)
             | IssueTokenError::NoWorkspace(_) => Self::invalid(error.to_string()),
             IssueTokenError::QuotaExceeded(beyond) => beyond.into(),
             IssueTokenError::Identity(error) => error.into(),

@@ -1,15 +1,23 @@
 //! Settings of a hub process: addresses, limits, quotas, issuer.
 
+mod audit_keys;
+mod exports;
 mod oidc;
 mod proxies;
 mod quotas;
 
 use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
 
 use crate::limits::HubLimits;
 use crate::operator_log::OperatorLog;
 
-pub use oidc::{ClaimedOrganization, OidcSettings};
+pub use audit_keys::{AuditKeyError, AuditPublicKey, AuditSigningKey};
+pub use exports::{
+    AuditExportFormat, ExportSelection, ExportSettings, ExportSettingsError, ExportTarget,
+    WebhookSecret,
+};
+pub use oidc::{ClaimedOrganization, OidcClient, OidcSettings};
 pub use proxies::{TrustedProxy, TrustedProxyError, client_address};
 pub use quotas::{DefaultQuotas, OrganizationQuotas, QuotaExceeded, WorkspaceUsage};
 
@@ -34,6 +42,12 @@ pub struct ServeSettings {
     pub log: OperatorLog,
     /// Issuer whose access tokens are accepted in addition to the hub's own tokens.
     pub oidc: Option<OidcSettings>,
+    /// Whether web pages for people are served.
+    pub has_pages: bool,
+    /// Exports of the audit log.
+    pub exports: Vec<ExportSettings>,
+    /// Key that signs checkpoints of the audit log.
+    pub audit_key: Option<Arc<AuditSigningKey>>,
 }
 
 impl ServeSettings {
@@ -57,6 +71,9 @@ impl ServeSettings {
             quotas: DefaultQuotas::default(),
             log: OperatorLog::default(),
             oidc: None,
+            has_pages: true,
+            exports: Vec::new(),
+            audit_key: None,
         }
     }
 }

@@ -27,6 +27,27 @@ pub struct OidcSettings {
     /// Hub role for each claimed role. A token without any of them is refused; of several, the
     /// strongest applies.
     pub roles: BTreeMap<String, Role>,
+    /// Roles in single workspaces for each claimed role or group: the name of the workspace, and
+    /// the role. A token with nothing but these may only enter their workspaces.
+    pub workspace_roles: BTreeMap<String, Vec<(String, Role)>>,
+    /// Client with which people sign in to the web pages; `None` if they use tokens.
+    pub client: Option<OidcClient>,
+}
+
+/// Registration of this hub at the issuer, for the sign-in of people.
+#[derive(Clone, PartialEq, Eq)]
+pub struct OidcClient {
+    pub id: String,
+    /// `None` for a public client, which PKCE protects.
+    pub secret: Option<String>,
+    /// Scopes that are requested besides `openid`, such as `profile email offline_access`.
+    pub scopes: String,
+}
+
+impl std::fmt::Debug for OidcClient {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "OidcClient({})", self.id)
+    }
 }
 
 /// Source of the organization of an access token.

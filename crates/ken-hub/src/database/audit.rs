@@ -100,6 +100,19 @@ pub enum AuditAction {
     TokenCreated,
     TokenRotated,
     TokenRevoked,
+    /// A person signed in in a browser.
+    SignedIn,
+    /// A person signed out, or an admin ended their sign-ins.
+    SignedOut,
+    /// Who is responsible for an account was changed.
+    AccountChanged,
+    /// An account was blocked: its tokens and sign-ins ended.
+    AccountBlocked,
+    AccountUnblocked,
+    /// A person confirmed a device that asked for a token, or refused it.
+    DeviceDecided,
+    /// An admin exported records of this log.
+    AuditExported,
     /// Events written elsewhere were pushed.
     EventsPushed,
     /// The hub wrote events for a caller, through REST or MCP.
@@ -116,6 +129,14 @@ pub enum AuditAction {
     QuarantinedEntryDiscarded,
     /// A request was refused because of the caller's role.
     RequestRefused,
+    /// A verification found errors.
+    GatesFailed,
+    RetentionChanged,
+    /// A retention rule deleted or redacted something.
+    RetentionApplied,
+    /// A legal hold was placed.
+    HoldPlaced,
+    HoldReleased,
 }
 
 /// Events that a record is about.
@@ -216,6 +237,13 @@ impl AuditAction {
             Self::TokenCreated => "token.created",
             Self::TokenRotated => "token.rotated",
             Self::TokenRevoked => "token.revoked",
+            Self::SignedIn => "person.signed_in",
+            Self::SignedOut => "person.signed_out",
+            Self::AccountChanged => "account.changed",
+            Self::AccountBlocked => "account.blocked",
+            Self::AccountUnblocked => "account.unblocked",
+            Self::DeviceDecided => "device.decided",
+            Self::AuditExported => "audit.exported",
             Self::EventsPushed => "events.pushed",
             Self::EventsRecorded => "events.recorded",
             Self::EventRedacted => "event.redacted",
@@ -227,6 +255,11 @@ impl AuditAction {
             Self::QuarantinedEntryReleased => "quarantine.lifted",
             Self::QuarantinedEntryDiscarded => "quarantine.discarded",
             Self::RequestRefused => "request.refused",
+            Self::GatesFailed => "gates.failed",
+            Self::RetentionChanged => "retention.changed",
+            Self::RetentionApplied => "retention.applied",
+            Self::HoldPlaced => "hold.placed",
+            Self::HoldReleased => "hold.released",
         }
     }
 }
@@ -439,7 +472,8 @@ async fn list_audit_records(
     rows.iter().map(record_from_row).collect()
 }
 
-fn record_from_row(row: &PgRow) -> Result<AuditRecord, DatabaseError> {
+/// Columns of a record, in the order that [`record_from_row`] reads them.
+pub(super) fn record_from_row(row: &PgRow) -> Result<AuditRecord, DatabaseError> {
     let outcome: Option<String> = row.try_get(8)?;
     let events: Option<Vec<Uuid>> = row.try_get(9)?;
     let count: Option<i64> = row.try_get(10)?;

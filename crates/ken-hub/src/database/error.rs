@@ -30,6 +30,14 @@ pub enum DatabaseError {
     )]
     Ahead { found: i32, known: i32 },
     #[error(
+        "this hub is too old for the database: it supports schema version {known}, and the database has version {found}, which needs a hub with migration `{oldest}`: upgrade the hub"
+    )]
+    TooOld {
+        found: i32,
+        known: i32,
+        oldest: String,
+    },
+    #[error(
         "migration `{name}` was applied with a different text than this build contains: the build is modified, or a migration file was edited"
     )]
     Edited { name: &'static str },
@@ -46,6 +54,8 @@ pub enum DatabaseError {
     NameIsId,
     #[error("the organization has no such workspace")]
     NoWorkspace,
+    #[error("a legal hold keeps this: it cannot be erased before the hold is released")]
+    OnHold,
     #[error("the evicted workspace is being rebuilt: retry shortly")]
     Warming,
     #[error("cannot rebuild the entries of an evicted workspace")]
@@ -76,10 +86,12 @@ impl DatabaseError {
             | Self::NoRole(_)
             | Self::Behind { .. }
             | Self::Ahead { .. }
+            | Self::TooOld { .. }
             | Self::Edited { .. }
             | Self::Uncertain(_)
             | Self::NameIsId
             | Self::NoWorkspace
+            | Self::OnHold
             | Self::Warming
             | Self::Rebuild(_)
             | Self::Damaged(_) => None,

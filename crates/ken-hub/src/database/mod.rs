@@ -9,6 +9,9 @@
 //! [`HubDatabase::connect`] refuses any other.
 
 pub mod audit;
+pub mod audit_chain;
+pub mod audit_checkpoints;
+pub mod audit_delivery;
 mod columns;
 mod directory;
 mod error;
@@ -19,6 +22,7 @@ mod pool;
 mod readiness;
 mod rebuild_queue;
 mod removal;
+pub mod retention;
 mod retraction_cache;
 mod settings;
 mod tenant;
@@ -35,6 +39,7 @@ pub use error::{DatabaseError, causes};
 use index_tasks::IndexTasks;
 pub use instance::{InstanceCheck, InstanceState, SILENCE_MAX};
 pub use ken_remote::name::{HubName, HubNameError};
+use migrate::SchemaState;
 pub use migrate::{MIGRATIONS, Migration};
 pub use pool::{ConnectionPool, LeasedConnection};
 pub use readiness::ReadinessProbe;
@@ -63,11 +68,13 @@ pub struct HubDatabase {
     retractions: RetractionCache,
     /// The login role of the URL, if it could see every tenant.
     privileged_login: Option<String>,
+    /// The version of the schema, if it is newer than this build's.
+    newer_schema: Option<i32>,
 }
 
 impl HubDatabase {
-    /// Connects, and refuses a database that is not at this build's version or a role that could
-    /// see every tenant.
+    /// Connects, and refuses a database that this build cannot serve or a role that could see every
+    /// tenant.
     pub async fn connect(settings: &DatabaseSettings) -> Result<Self, DatabaseError> {
         let options = settings.options()?;
         // One connection outside the pool, so that configuration errors appear at startup and not
@@ -77,7 +84,7 @@ impl HubDatabase {
         let role_set = take_role(&mut first).await;
         role_set.map_err(DatabaseError::NoRole)?;
         let overseer = check_role(&mut first).await?;
-        migrate::ensure_current(&mut first).await?;
+        let schema = migrate::ensure_compatible(&mut first).await?;
         let _ = first.close().await;
         let (max, timeout) = (settings.connections_max, settings.acquire_timeout);
         let pool = ConnectionPool::new(options, max, timeout);
@@ -88,6 +95,10 @@ impl HubDatabase {
             indexing: IndexTasks::default(),
             retractions: RetractionCache::default(),
             privileged_login: overseer,
+            newer_schema: match schema {
+                SchemaState::Current => None,
+                SchemaState::Newer(version) => Some(version),
+            },
         })
     }
 
@@ -129,12 +140,41 @@ impl HubDatabase {
         owner_url: &str,
         count: usize,
     ) -> Result<Vec<&'static str>, DatabaseError> {
-        let options = DatabaseSettings::new(owner_url).owner_options()?;
-        let connecting = PgConnection::connect_with(&options);
-        let mut connection = connecting.await.map_err(DatabaseError::Connect)?;
+        let mut connection = Self::connect_owner(owner_url).await?;
         let done = migrate::run(&mut connection, &MIGRATIONS[..count]).await;
         let _ = connection.close().await;
         done
+    }
+
+    /// Connects outside the pool, without timeouts and without switching to [`ROLE`].
+    pub(crate) async fn connect_owner(url: &str) -> Result<PgConnection, DatabaseError> {
+        let options = DatabaseSettings::new(url).owner_options()?;
+        let connecting = PgConnection::connect_with(&options);
+        connecting.await.map_err(DatabaseError::Connect)
+    }
+
+    /// Returns the names of the executed migrations, oldest first. Refuses a database with edited
+    /// ones, or without any. It may be older than this build: a backup comes before an upgrade.
+    pub(crate) async fn executed_migrations(
+        connection: &mut PgConnection,
+    ) -> Result<Vec<String>, DatabaseError> {
+        migrate::ensure_known(connection).await?;
+        let query = "SELECT name FROM ken.migrations ORDER BY version";
+        Ok(sqlx::query_scalar(query).fetch_all(connection).await?)
+    }
+
+    /// Returns the migrations of this build that have not been executed on a database.
+    pub async fn pending_migrations(url: &str) -> Result<&'static [Migration], DatabaseError> {
+        let mut connection = Self::connect_owner(url).await?;
+        let pending = migrate::pending(&mut connection).await;
+        let _ = connection.close().await;
+        pending
+    }
+
+    /// Returns the schema version of the database if it is newer than this build's.
+    #[must_use]
+    pub fn newer_schema(&self) -> Option<i32> {
+        self.newer_schema
     }
 
     /// Returns the connection pool, for queries that belong to no tenant.

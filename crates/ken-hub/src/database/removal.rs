@@ -216,6 +216,9 @@ impl OrganizationTx {
         by: AuditActor<'_>,
         removed: &RemovedWorkspace,
     ) -> Result<bool, DatabaseError> {
+        if self.is_held(Some(removed.workspace.id.0)).await? {
+            return Err(DatabaseError::OnHold);
+        }
         let update = "UPDATE ken.workspaces SET erase_at = least(erase_at, $3)
              WHERE organization_id = $1 AND id = $2 AND removed_at IS NOT NULL";
         self.change_removed(removed, update, (by, AuditAction::WorkspacePurged))
@@ -449,6 +452,9 @@ impl OrganizationTx {
         name: &HubName,
     ) -> Result<(), DatabaseError> {
         let (id, now) = (self.id(), self.now());
+        if self.is_held(None).await? {
+            return Err(DatabaseError::OnHold);
+        }
         self.show_removed(true).await?;
         sqlx::query("UPDATE ken.organizations SET erase_at = least(erase_at, $2) WHERE id = $1")
             .bind(id.0)

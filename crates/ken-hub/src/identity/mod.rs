@@ -3,24 +3,29 @@
 //! A caller authenticates with a token of the hub ([`tokens`]) or with an access token of an issuer
 //! the operator trusts.
 
+pub mod accounts;
 mod oidc;
 mod secret;
+pub mod sign_ins;
 pub mod tokens;
+mod workspace_roles;
 
 use std::net::IpAddr;
 
-use ken_core::values::actor::Actor;
+use ken_core::values::actor::{Actor, ActorRole};
 use ken_core::values::time::Timestamp;
 use uuid::Uuid;
 
-use crate::config::OidcSettings;
+use crate::config::{OidcClient, OidcSettings};
 use crate::database::audit::AuditActor;
 use crate::database::{DatabaseError, EventPusher, HubDatabase, HubName};
 use crate::ids::{OrganizationId, Role, WorkspaceId};
-use oidc::{OidcIssuer, TokenVerdict};
+use oidc::{ClaimedIdentity, OidcIssuer, TokenVerdict};
 
-pub use oidc::IssuerKeysError;
+pub(crate) use oidc::{CodeVerdict, ProvidedPerson, RefreshVerdict, RefreshedPerson};
+pub use oidc::{IssuerKeysError, SignInFlow};
 pub use secret::{PREFIX, TokenSecret};
+pub use workspace_roles::WorkspaceRoles;
 
 /// An authenticated caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,7 +33,10 @@ pub struct AuthenticatedCaller {
     pub organization: OrganizationId,
     /// The actor in whose name events are written.
     pub actor: Actor,
+    /// Its role in the organization, or in the workspace of an operation.
     pub role: Role,
+    /// Stronger roles in single workspaces.
+    pub workspace_roles: WorkspaceRoles,
     /// The workspaces it may access; `None` means all workspaces of the organization.
     pub workspaces: Option<Vec<WorkspaceId>>,
     /// Id of its token; `None` if an OpenID Connect issuer vouches for it.
@@ -84,6 +92,13 @@ impl AuthenticatedCaller {
         }
     }
 
+    /// Returns the caller with its role in a workspace.
+    #[must_use]
+    pub fn in_workspace(mut self, workspace: WorkspaceId) -> Self {
+        self.role = self.workspace_roles.role_in(workspace, self.role);
+        self
+    }
+
     /// Returns whether the caller may access a workspace of its organization.
     #[must_use]
     pub fn may_enter(&self, workspace: WorkspaceId) -> bool {
@@ -103,6 +118,25 @@ impl Authenticator {
     #[must_use]
     pub fn key_failures(&self) -> u64 {
         self.issuer.as_ref().map_or(0, OidcIssuer::key_failures)
+    }
+
+    /// Returns the issuer and the client with which people sign in, if there are any.
+    pub(crate) fn sign_in_client(&self) -> Option<(&OidcIssuer, &OidcClient)> {
+        let issuer = self.issuer.as_ref()?;
+        Some((issuer, issuer.settings.client.as_ref()?))
+    }
+
+    /// Returns the organization that a claim names; `None` if there is none of that name.
+    pub(crate) async fn claimed_organization(
+        &self,
+        database: &HubDatabase,
+        claimed: &str,
+    ) -> Result<Option<OrganizationId>, IdentityError> {
+        // An invalid name cannot belong to an organization, so it is a refusal and not an error.
+        Ok(match claimed.parse::<HubName>() {
+            Ok(name) => database.organization_named(&name).await?,
+            Err(_) => None,
+        })
     }
 
     /// Authenticates the bearer of a token.
@@ -125,20 +159,53 @@ impl Authenticator {
             TokenVerdict::NoRole => return Ok(Err(AuthRefusal::NoRole)),
             TokenVerdict::Verified(claimed) => claimed,
         };
-        // An invalid name cannot belong to an organization, so it is a refusal and not an error.
-        let organization = match claimed.organization.parse::<HubName>() {
-            Ok(name) => database.organization_named(&name).await?,
-            Err(_) => None,
+        let caller = self.resolve_identity(database, &claimed).await?;
+        Ok(caller.ok_or(AuthRefusal::NoRole))
+    }
+
+    /// Returns the caller that an issuer vouches for; `None` if the organization is not known here,
+    /// the account is blocked, or every role is one of an unknown workspace.
+    pub(crate) async fn resolve_identity(
+        &self,
+        database: &HubDatabase,
+        claimed: &ClaimedIdentity,
+    ) -> Result<Option<AuthenticatedCaller>, IdentityError> {
+        let organization = self.claimed_organization(database, &claimed.organization);
+        let Some(organization) = organization.await? else {
+            return Ok(None);
         };
-        Ok(organization
-            .ok_or(AuthRefusal::NoRole)
-            .map(|organization| AuthenticatedCaller {
-                organization,
-                actor: claimed.actor,
-                role: claimed.role,
-                workspaces: None,
-                token: None,
-                address: None,
-            }))
+        let mut tx = database.begin_organization(organization).await?;
+        // A person with the role reader acts as an agent of the same name, so the block of the
+        // person has to stop both.
+        let person = Actor::from_subject(ActorRole::Human, claimed.actor.name()).ok();
+        for actor in person.iter().chain([&claimed.actor]) {
+            if accounts::is_blocked(&mut tx, actor).await? {
+                return Ok(None);
+            }
+        }
+        let mut workspace_roles = WorkspaceRoles::default();
+        for (name, role) in &claimed.workspace_roles {
+            // Settings may name a workspace that only another organization has.
+            if let Some(workspace) = tx.workspace(name).await? {
+                workspace_roles.add(workspace.id, *role);
+            }
+        }
+        tx.commit().await?;
+        // Without a role in the organization, only these workspaces exist for the caller.
+        let workspaces: Option<Vec<WorkspaceId>> = claimed
+            .is_restricted
+            .then(|| workspace_roles.iter().map(|(id, _)| id).collect());
+        if workspaces.as_ref().is_some_and(Vec::is_empty) {
+            return Ok(None);
+        }
+        Ok(Some(AuthenticatedCaller {
+            organization,
+            actor: claimed.actor.clone(),
+            role: claimed.role,
+            workspace_roles,
+            workspaces,
+            token: None,
+            address: None,
+        }))
     }
 }

@@ -7,7 +7,8 @@ use ken_core::values::actor::{Actor, ActorRole};
 use ken_core::values::time::{DAY_MS, Timestamp};
 use uuid::Uuid;
 
-use super::{AuthenticatedCaller, IdentityError, TokenSecret};
+use super::workspace_roles::RoleColumns;
+use super::{AuthenticatedCaller, IdentityError, TokenSecret, WorkspaceRoles, accounts};
 use crate::clock::new_uuid_at;
 use crate::config::QuotaExceeded;
 use crate::database::{DatabaseError, HubDatabase, OrganizationTx, millis, timestamp};
@@ -50,6 +51,8 @@ pub struct TokenSpec {
     pub actor: Option<Actor>,
     /// Names or ids of the workspaces it may access; `None` means all.
     pub workspaces: Option<Vec<String>>,
+    /// Stronger roles in single workspaces, by name or id.
+    pub workspace_roles: Vec<(String, Role)>,
     pub days: u16,
 }
 
@@ -74,6 +77,10 @@ pub enum IssueTokenError {
     Workspaces,
     #[error("the organization has no workspace `{0}`")]
     NoWorkspace(String),
+    #[error("the role admin concerns the whole organization, not a workspace")]
+    WorkspaceAdmin,
+    #[error("the account `{0}` is blocked; unblock it first")]
+    Blocked(Actor),
     #[error(transparent)]
     QuotaExceeded(#[from] QuotaExceeded),
     #[error(transparent)]
@@ -105,6 +112,8 @@ pub struct TokenRecord {
     pub name: String,
     pub actor: Actor,
     pub role: Role,
+    /// Stronger roles in single workspaces.
+    pub workspace_roles: WorkspaceRoles,
     /// The workspaces it may access; `None` means all of its organization.
     pub workspaces: Option<Vec<WorkspaceId>>,
     pub created_at: Timestamp,
@@ -125,7 +134,11 @@ impl TokenRecord {
 /// Formats a token for the audit log: id, role and actor.
 impl fmt::Display for TokenRecord {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ({}, {})", self.id, self.role, self.actor)
+        write!(f, "{} ({}, {})", self.id, self.role, self.actor)?;
+        if !self.workspace_roles.is_empty() {
+            write!(f, ", {}", self.workspace_roles)?;
+        }
+        Ok(())
     }
 }
 
@@ -140,11 +153,12 @@ type TokenRow = (
     Option<i64>,
     Option<i64>,
     Option<i64>,
+    Option<Vec<Uuid>>,
+    Option<Vec<String>>,
 );
 
 /// Columns of a [`TokenRow`].
-const COLUMNS: &str =
-    "id, name, actor, role, workspaces, created_at, expires_at, revoked_at, used_at";
+const COLUMNS: &str = "id, name, actor, role, workspaces, created_at, expires_at, revoked_at, used_at, role_workspaces, role_names";
 
 /// Returns the caller that a secret authenticates; `None` if the token is unknown, expired or
 /// revoked.
@@ -153,11 +167,21 @@ pub async fn authenticate_secret(
     secret: &TokenSecret,
     now: Timestamp,
 ) -> Result<Option<AuthenticatedCaller>, IdentityError> {
-    type CallerRow = (Uuid, Uuid, String, String, Option<Vec<Uuid>>, Option<i64>);
+    type CallerRow = (
+        Uuid,
+        Uuid,
+        String,
+        String,
+        Option<Vec<Uuid>>,
+        Option<i64>,
+        Option<Vec<Uuid>>,
+        Option<Vec<String>>,
+    );
     // No tenant is known yet. The SQL function shows only the row whose digest is presented.
     let mut lease = database.pool().acquire_live().await?;
     let found: Option<CallerRow> = sqlx::query_as(
-        "SELECT organization_id, id, actor, role, workspaces, used_at FROM ken.token_by_hash($1)
+        "SELECT organization_id, id, actor, role, workspaces, used_at, role_workspaces, role_names
+         FROM ken.token_by_hash($1)
          WHERE revoked_at IS NULL AND (expires_at IS NULL OR $2 < expires_at)",
     )
     .bind(secret.digest().as_slice())
@@ -165,7 +189,7 @@ pub async fn authenticate_secret(
     .fetch_optional(lease.connection())
     .await?;
     lease.release();
-    let Some((organization, token, actor, role, workspaces, used_at)) = found else {
+    let Some((organization, token, actor, role, workspaces, used_at, at, names)) = found else {
         return Ok(None);
     };
     // Rows edited by hand may contain anything. A row that cannot be parsed or is inconsistent
@@ -173,7 +197,10 @@ pub async fn authenticate_secret(
     let (Ok(actor), Ok(role)) = (actor.parse::<Actor>(), role.parse::<Role>()) else {
         return Ok(None);
     };
-    if role.check_actor(&actor).is_err() {
+    let Some(workspace_roles) = WorkspaceRoles::from_columns((at, names)) else {
+        return Ok(None);
+    };
+    if check_roles(&actor, role, &workspace_roles).is_err() {
         return Ok(None);
     }
     let organization = OrganizationId(organization);
@@ -188,6 +215,7 @@ pub async fn authenticate_secret(
         organization,
         actor,
         role,
+        workspace_roles,
         workspaces: workspaces.map(|ids| ids.into_iter().map(WorkspaceId).collect()),
         token: Some(token),
         address: None,
@@ -231,11 +259,21 @@ pub async fn issue(
         (None, None) => return Err(IssueTokenError::Name),
     };
     let actor = resolve_actor(new.actor, &name, new.role)?;
-    let workspaces = match new.workspaces {
+    let mut workspaces = match new.workspaces {
         None => None,
         Some(named) => Some(resolve_workspaces(tx, &named).await?),
     };
+    let workspace_roles = resolve_roles(tx, &new.workspace_roles).await?;
+    check_roles(&actor, new.role, &workspace_roles)?;
+    if let Some(allowed) = &mut workspaces {
+        let others = workspace_roles.iter().map(|(id, _)| id);
+        let others: Vec<WorkspaceId> = others.filter(|id| !allowed.contains(id)).collect();
+        allowed.extend(others);
+    }
     lock(tx).await?;
+    if accounts::is_blocked(tx, &actor).await? {
+        return Err(IssueTokenError::Blocked(actor));
+    }
     let now = tx.now();
     QuotaExceeded::check("tokens", count_live(tx, now).await? + 1, max)?;
     let token = TokenRecord {
@@ -243,6 +281,7 @@ pub async fn issue(
         name,
         actor,
         role: new.role,
+        workspace_roles,
         workspaces,
         created_at: now,
         expires_at: Some(now.plus_millis(u64::from(new.days) * DAY_MS)),
@@ -360,6 +399,36 @@ async fn resolve_workspaces(
     Ok(found)
 }
 
+async fn resolve_roles(
+    tx: &mut OrganizationTx,
+    named: &[(String, Role)],
+) -> Result<WorkspaceRoles, IssueTokenError> {
+    if named.len() > WORKSPACES_MAX {
+        return Err(IssueTokenError::Workspaces);
+    }
+    let mut roles = WorkspaceRoles::default();
+    for (name, role) in named {
+        if *role == Role::Admin {
+            return Err(IssueTokenError::WorkspaceAdmin);
+        }
+        let row = tx.workspace(name).await?;
+        let row = row.ok_or_else(|| IssueTokenError::NoWorkspace(name.clone()))?;
+        roles.add(row.id, *role);
+    }
+    Ok(roles)
+}
+
+/// Refuses an actor that does not fit one of its roles.
+pub(super) fn check_roles(
+    actor: &Actor,
+    role: Role,
+    workspace_roles: &WorkspaceRoles,
+) -> Result<(), RoleMismatch> {
+    role.check_actor(actor)?;
+    let mut others = workspace_roles.iter();
+    others.try_for_each(|(_, role)| role.check_actor(actor))
+}
+
 /// Inserts a token under the digest of its secret, without checks.
 ///
 /// For [`issue`], and for tests of tokens that may not be issued.
@@ -373,10 +442,12 @@ pub async fn insert(
         .workspaces
         .as_ref()
         .map(|ids| ids.iter().map(|it| it.0).collect());
+    let (role_workspaces, role_names): RoleColumns = token.workspace_roles.columns();
     sqlx::query(
         "INSERT INTO ken.tokens
-         (organization_id, id, hash, name, actor, role, workspaces, created_at, expires_at)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+         (organization_id, id, hash, name, actor, role, workspaces, created_at, expires_at,
+             role_workspaces, role_names)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
     )
     .bind(tx.id().0)
     .bind(token.id)
@@ -387,6 +458,8 @@ pub async fn insert(
     .bind(workspaces)
     .bind(millis(token.created_at))
     .bind(token.expires_at.map(millis))
+    .bind(role_workspaces)
+    .bind(role_names)
     .execute(tx.connection())
     .await?;
     Ok(())
@@ -441,9 +514,14 @@ async fn find(tx: &mut OrganizationTx, id: Uuid) -> Result<Option<TokenRecord>, 
     Ok(row.and_then(token_from_row))
 }
 
+/// Returns the time at which a token expires, if it has one.
+pub async fn expiry(tx: &mut OrganizationTx, id: Uuid) -> Result<Option<Timestamp>, IdentityError> {
+    Ok(find(tx, id).await?.and_then(|it| it.expires_at))
+}
+
 /// Lets changes of an organization's tokens happen one after the other, until the transaction ends:
 /// a token that is issued while its actor's tokens are revoked would stay.
-async fn lock(tx: &mut OrganizationTx) -> Result<(), IdentityError> {
+pub(crate) async fn lock(tx: &mut OrganizationTx) -> Result<(), IdentityError> {
     sqlx::query("SELECT pg_advisory_xact_lock(uuid_hash_extended($1, 14))")
         .bind(tx.id().0)
         .execute(tx.connection())
@@ -483,7 +561,8 @@ async fn expire_at(
     Ok(row.and_then(token_from_row))
 }
 
-/// Revokes all live tokens of an actor and returns them.
+/// Revokes all live tokens of an actor, ends its sign-ins and device confirmations, and returns the
+/// tokens.
 pub async fn revoke_actor(
     tx: &mut OrganizationTx,
     actor: &Actor,
@@ -500,6 +579,7 @@ pub async fn revoke_actor(
     .bind(millis(now))
     .fetch_all(tx.connection())
     .await?;
+    super::sign_ins::end_of_actor(tx, actor).await?;
     Ok(rows.into_iter().filter_map(token_from_row).collect())
 }
 
@@ -517,12 +597,13 @@ pub async fn count_live(tx: &mut OrganizationTx, now: Timestamp) -> Result<u64, 
 }
 
 fn token_from_row(row: TokenRow) -> Option<TokenRecord> {
-    let (id, name, actor, role, workspaces, created, expires, revoked, used) = row;
+    let (id, name, actor, role, workspaces, created, expires, revoked, used, at, names) = row;
     Some(TokenRecord {
         id,
         name,
         actor: actor.parse().ok()?,
         role: role.parse().ok()?,
+        workspace_roles: WorkspaceRoles::from_columns((at, names))?,
         workspaces: workspaces.map(|ids| ids.into_iter().map(WorkspaceId).collect()),
         created_at: timestamp(created),
         expires_at: expires.map(timestamp),

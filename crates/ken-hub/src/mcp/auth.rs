@@ -92,10 +92,11 @@ async fn request_context(parts: &mut Parts, app: &AppState) -> Result<McpRequest
         (None, None) => only_workspace(&caller)?,
     };
     let limits = parts.extensions.get::<CallerKey>().copied();
+    let workspace = resolve_workspace(app, &caller, &reference).await?;
     Ok(McpRequestContext {
         limits: limits.expect("authentication adds the key of the caller"),
-        workspace: resolve_workspace(app, &caller, &reference).await?,
-        caller,
+        workspace,
+        caller: caller.in_workspace(workspace),
         run: single_header(parts, RUN_HEADER)?,
         session: single_header(parts, SESSION_HEADER)?,
     })

@@ -166,6 +166,11 @@ pub(super) async fn record(
     call: &mut HubToolCall,
     ask: &RecordArguments,
 ) -> Result<ToolReply, ServiceError> {
+    // Superseding decides which rule is in force; at a hub an agent's token does not decide.
+    if !ask.supersedes.is_empty() {
+        let what = "superseding an entry";
+        return Err(ServiceError::PersonNeeded { what });
+    }
     let raw = RawClaimFields {
         statement: &ask.statement,
         kind: &ask.kind,

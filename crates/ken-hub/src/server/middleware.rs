@@ -125,7 +125,10 @@ async fn observe_request(
         headers.insert(CONNECTION, HeaderValue::from_static("close"));
     }
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    // Web pages have a policy of their own: with this one, browsers send `Origin: null` with forms.
+    headers
+        .entry(REFERRER_POLICY)
+        .or_insert(HeaderValue::from_static("no-referrer"));
     headers
         .entry(CONTENT_SECURITY_POLICY)
         .or_insert(DEFAULT_CONTENT_POLICY);

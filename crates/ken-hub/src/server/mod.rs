@@ -22,6 +22,7 @@ use crate::database::{self, DatabaseError, HubDatabase};
 use crate::identity::IssuerKeysError;
 use crate::limits::HubLimits;
 use crate::mcp;
+use crate::ui;
 use listener::{LimitedListener, PeerConnection};
 
 /// Timeout for closing the database connections at shutdown.
@@ -49,7 +50,7 @@ pub enum ServeError {
 
 /// Connects to the database and builds the hub's state.
 pub async fn open(settings: ServeSettings) -> Result<AppState, ServeError> {
-    check_public_url(&settings)?;
+    check_settings(&settings)?;
     let mut database_settings = database::DatabaseSettings::new(&settings.database);
     database_settings.connections_max = settings.connections;
     let database = HubDatabase::connect(&database_settings).await?;
@@ -81,6 +82,7 @@ pub async fn serve(
     let instance = upkeep::note_start(&app).await?;
     let upkeep = tokio::spawn(upkeep::run(app.clone(), instance));
     let erasures = tokio::spawn(upkeep::run_erasures(app.clone()));
+    upkeep::spawn_audit_tasks(&app);
     let (ending, limits) = (app.shutting_down.clone(), *app.limiter.limits());
     let grace = limits.shutdown_grace;
     let public = serve_on(listener, router(app.clone()), limits, ending.clone());
@@ -140,7 +142,11 @@ pub async fn serve(
 /// Returns the public router with all middleware.
 pub fn router(app: AppState) -> Router {
     let (api, _) = api::router(app.clone());
-    middleware::with_middleware(api.merge(mcp::routes(&app)), app)
+    let mut router = api.merge(mcp::routes(&app));
+    if app.settings.has_pages {
+        router = router.merge(ui::router(&app));
+    }
+    middleware::with_middleware(router, app)
 }
 
 impl AppState {
@@ -161,6 +167,11 @@ fn serve_on(
     axum::serve(LimitedListener::new(listener, limits), service)
         .with_graceful_shutdown(async move { ending.cancelled().await })
         .into_future()
+}
+
+/// Checks settings without starting a hub.
+pub fn check_settings(settings: &ServeSettings) -> Result<(), ServeError> {
+    check_public_url(settings)
 }
 
 /// Checks the public URL, which is required with an issuer.

@@ -1,13 +1,16 @@
 //! Background tasks of a hub process: signs of life, the deletion of expired answers, and the
 //! erasure of what was removed.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use crate::api::AppState;
+use crate::config::AuditSigningKey;
 use crate::database::audit::AuditActor;
 use crate::database::{DatabaseError, InstanceCheck, InstanceState};
+use crate::exports::{self, AuditExporter};
 
 /// Interval of signs of life.
 const ALIVE_INTERVAL: Duration = Duration::from_secs(30);
@@ -17,6 +20,9 @@ const CLEAR_INTERVAL: Duration = Duration::from_secs(10 * 60);
 
 /// Interval at which waiting lists are counted for the metrics.
 const COUNT_INTERVAL: Duration = Duration::from_secs(60);
+
+/// Interval at which checkpoints of the audit log are signed.
+const CHECKPOINT_INTERVAL: Duration = Duration::from_secs(10 * 60);
 
 /// Interval at which workspaces and organizations are erased whose grace period has ended.
 const ERASE_INTERVAL: Duration = Duration::from_secs(10 * 60);
@@ -44,6 +50,33 @@ pub(super) async fn run_erasures(app: AppState) {
                 }
             }
             Err(error) => tracing::warn!(%error, "what was removed is erased later"),
+        }
+    }
+}
+
+/// Starts the exports of the audit log and the signing of its checkpoints. They end with the
+/// process; a delivery that is interrupted is repeated by the next one.
+pub(super) fn spawn_audit_tasks(app: &AppState) {
+    for settings in &app.settings.exports {
+        let exporter = AuditExporter::new(app.database.clone(), settings.clone());
+        let (metrics, ending) = (Arc::clone(&app.metrics), app.shutting_down.clone());
+        tokio::spawn(exporter.run(metrics, ending));
+    }
+    if let Some(key) = &app.settings.audit_key {
+        tokio::spawn(sign_checkpoints(app.clone(), Arc::clone(key)));
+    }
+}
+
+async fn sign_checkpoints(app: AppState, key: Arc<AuditSigningKey>) {
+    let mut ticks = interval(CHECKPOINT_INTERVAL);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            () = app.shutting_down.cancelled() => return,
+            _ = ticks.tick() => {}
+        }
+        if let Err(error) = exports::sign_checkpoints(&app.database, &key).await {
+            tracing::warn!(%error, "the audit log is signed later");
         }
     }
 }

@@ -4,7 +4,7 @@
 use ken_core::health::{HealthInsight, evaluate_rules};
 use ken_core::ledger::store::EntryFilter;
 use ken_core::retrieval::brief::{
-    HoldoutResult, apply_holdout, drop_norms_and_single_agent_hits, select_norms,
+    HoldoutResult, apply_holdout, drop_norms_and_unproven_hits, select_norms,
 };
 use ken_core::retrieval::ranking::{SearchQuery, SearchResults};
 use ken_core::retrieval::score::ReaderRole as Work;
@@ -83,7 +83,8 @@ pub async fn brief(
     let SearchResults { mut hits, .. } = session
         .rank_candidates(&search, RankingScale::Workspace)
         .await?;
-    let unsaid = drop_norms_and_single_agent_hits(&mut hits);
+    let policy = session.review_policy().await?.rediscovery;
+    let unsaid = drop_norms_and_unproven_hits(&mut hits, &policy);
     let norms = session.load_norms(&search.paths).await?;
     let entries = hits.iter().map(|hit| &hit.entry);
     let offers = session.draw_holdout(&mut reader_context, entries).await?;

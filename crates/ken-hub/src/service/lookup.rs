@@ -38,7 +38,7 @@ pub struct EntryWithConflicts {
 
 /// A page of entries, newest first.
 #[derive(Clone, Debug)]
-pub struct EntryPage {
+pub struct EntryListing {
     pub entries: Vec<Entry>,
     /// Start of the next page; `None` on the last page.
     pub next: Option<EntryPosition>,
@@ -123,7 +123,7 @@ pub async fn list_entries(
     filter: &EntryFilter,
     after: Option<&EntryPosition>,
     limit: u32,
-) -> Result<EntryPage, ServiceError> {
+) -> Result<EntryListing, ServiceError> {
     let reader_context = session.resolve_reader(reader).await?;
     // One entry more than the page holds tells whether there is a next page, without a count query.
     let limit_plus_one = Some(limit.saturating_add(1));
@@ -140,7 +140,7 @@ pub async fn list_entries(
     session
         .record_exposures(&reader_context, &ids, ExposureChannel::Pull)
         .await?;
-    Ok(EntryPage { entries, next })
+    Ok(EntryListing { entries, next })
 }
 
 impl WorkspaceSession {

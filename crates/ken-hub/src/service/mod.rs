@@ -16,6 +16,7 @@ mod impact;
 mod lookup;
 mod outcomes;
 mod overlays;
+mod overview;
 pub mod parse;
 mod promotion;
 mod push;
@@ -37,12 +38,19 @@ pub use global::OrganizationHits;
 pub use impact::{measure_entry_impact, measure_impacts};
 pub use ken_core::retrieval::surface::SelectionLimits;
 pub use ken_core::trust::run::opening::OpenRunRequest;
-pub use lookup::{EntryPage, EntryWithConflicts, HistoryEvent, history, list_entries, show_entry};
+pub use lookup::{
+    EntryListing, EntryWithConflicts, HistoryEvent, history, list_entries, show_entry,
+};
 pub use outcomes::{
     OutcomeReport, OutcomeTotals, ReportPeriod, ReportPeriodError, report_outcomes,
     summarize_outcomes,
 };
 pub use overlays::{OVERLAYS_MAX, set_overlay};
+pub use overview::{
+    HealthSummary, RevocationPreview, RunDetails, count_facets, count_review_items,
+    list_entries_where, list_exposures, list_sources, load_titles, preview_revocation,
+    report_health, show_review_policy, show_run,
+};
 pub use promotion::{
     ApprovalQueue, ApprovalQueueItem, ApprovalRequest, PromotionCandidate, approve,
     load_approval_queue, reject,

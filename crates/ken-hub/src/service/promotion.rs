@@ -196,8 +196,7 @@ impl WorkspaceSession {
         if entry.scope.value == EntryScope::Global {
             if may_have_lapsed(&entry, workspace) && queue.promoted.len() < LISTED_MAX {
                 let history = self.load_entry_events(entry.id).await?;
-                if is_global_unapproved(&entry, &history) && !is_widening_declined(&entry, &history)
-                {
+                if is_promoted(&entry, &history) {
                     let authors = self.load_statement_contributors(&entry, &history).await?;
                     let item = ApprovalQueueItem::new(entry, authors);
                     queue.promoted.extend(item);
@@ -222,6 +221,21 @@ impl WorkspaceSession {
             });
         }
         Ok(())
+    }
+
+    /// Returns the number of entries that a clone promoted and that are not approved; of more than
+    /// [`LISTED_MAX`] that number.
+    pub(super) async fn count_promoted(&mut self) -> Result<u64, ServiceError> {
+        let workspace = self.workspace().await?;
+        let limit = u32::try_from(LISTED_MAX).unwrap_or(u32::MAX);
+        let mut count = 0;
+        for entry in self.tx.unpublished_global_entries(limit).await? {
+            if may_have_lapsed(&entry, &workspace) {
+                let history = self.load_entry_events(entry.id).await?;
+                count += u64::from(is_promoted(&entry, &history));
+            }
+        }
+        Ok(count)
     }
 
     /// Returns the draft that widens an entry's scope to the organization; `None` if the scope is
@@ -330,6 +344,11 @@ pub(super) fn needs_approval(entry: &Entry, history: &[Event]) -> bool {
 /// Returns whether an entry has organization scope without an approval of its current text.
 fn is_global_unapproved(entry: &Entry, history: &[Event]) -> bool {
     entry.scope.value == EntryScope::Global && !is_approved(entry, history.iter())
+}
+
+/// Returns whether a clone promoted an entry to the organization, and no person decided on it yet.
+fn is_promoted(entry: &Entry, history: &[Event]) -> bool {
+    is_global_unapproved(entry, history) && !is_widening_declined(entry, history)
 }
 
 /// Returns whether [`is_global_unapproved`] is possible, judged without the entry's history.

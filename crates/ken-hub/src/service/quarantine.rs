@@ -85,15 +85,15 @@ pub async fn release_event(
     }
     let events = AuditedEvents::of([&event.copy.event]);
     // The event came with its pusher; the release is in the audit log.
-    let changed = session.lesser_changes([&event.copy.event].into_iter());
-    let lowered = session.draft_lower_statuses(&changed).await?;
+    let changed = session.changes_ending_verification([&event.copy.event].into_iter());
+    let ended = session.draft_ended_verifications(&changed).await?;
     let releaser = session.tx.set_pusher(Some(event.pusher));
     session.append_events(vec![event.copy]).await?;
     session.tx.set_pusher(releaser);
     let act = AuditAction::QuarantinedEventReleased;
     session.audit_events(act, &id.to_string(), events).await?;
     let by = session.caller.actor.clone();
-    let drafts = lowered.into_iter().map(|draft| (None, draft)).collect();
+    let drafts = ended.into_iter().map(|draft| (None, draft)).collect();
     session
         .append_drafts(drafts, &by, (act, &id.to_string()))
         .await
@@ -202,7 +202,7 @@ impl WorkspaceSession {
     /// Returns the entries whose content these events change and which do not stay verified, each
     /// with the author of the change: only a curator changes what stays verified, and programs do
     /// not, even with a person's consent.
-    pub(super) fn lesser_changes<'a>(
+    pub(super) fn changes_ending_verification<'a>(
         &self,
         events: impl Iterator<Item = &'a Event>,
     ) -> BTreeMap<EntryId, Actor> {
@@ -213,7 +213,7 @@ impl WorkspaceSession {
     }
 
     /// Returns the drafts that end the status `verified` of changed entries.
-    pub(super) async fn draft_lower_statuses(
+    pub(super) async fn draft_ended_verifications(
         &mut self,
         changed: &BTreeMap<EntryId, Actor>,
     ) -> Result<Vec<Draft>, ServiceError> {

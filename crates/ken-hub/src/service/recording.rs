@@ -117,8 +117,8 @@ impl WorkspaceSession {
         by: &Actor,
     ) -> Result<Entry, ServiceError> {
         self.lock().await?;
-        let stones = RetractedClaims::new(self.tx.tombstones().await?);
-        stones.check(&proposal, by)?;
+        let stones = self.load_retracted_claims().await?;
+        stones.check(&proposal.content.statement, proposal.overrides, by)?;
         // The entry's id derives from its event's id, so the event id is chosen here and not by the
         // clock.
         let (event, entry) = self.generate_entry_id(proposal.kind).await?;
@@ -127,6 +127,10 @@ impl WorkspaceSession {
         self.append_drafts(vec![(Some(event), draft)], by, record)
             .await?;
         self.load_entry(entry).await
+    }
+
+    pub(super) async fn load_retracted_claims(&mut self) -> Result<RetractedClaims, ServiceError> {
+        Ok(RetractedClaims::new(self.tx.tombstones().await?))
     }
 
     async fn generate_entry_id(

@@ -293,7 +293,9 @@ fn query(search: &SearchQuery) -> StoreQuery<'_> {
         text: &search.query,
         filter: &search.filter,
         paths: &search.paths,
-        least: search.floor.threshold(Some(cosine_thresholds())),
+        least: search
+            .floor
+            .threshold(Some(cosine_thresholds()), &search.query),
         limit: SCORED_MAX,
     }
 }
@@ -305,6 +307,7 @@ fn cosine_thresholds() -> CosineThresholds {
         relevant: thresholds.relevant,
         strict: thresholds.strict,
         // A hub ranks with another keyword index, for which the sums were not measured.
+        joint: thresholds.joint,
         sums: None,
     }
 }

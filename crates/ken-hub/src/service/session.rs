@@ -73,8 +73,8 @@ impl WorkspaceSession {
         tx.set_pusher(Some(caller.pusher()));
         Self {
             now: tx.now(),
+            caller: caller.in_workspace(tx.workspace_id()),
             tx,
-            caller,
             services: services.clone(),
             workspace: None,
             overlays: None,

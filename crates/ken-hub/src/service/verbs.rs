@@ -116,6 +116,13 @@ pub async fn edit_entry(
     by: &Actor,
 ) -> Result<VerbOutcome, ServiceError> {
     let mut changes = edit.changes;
+    // A person may take up a claim again that was retracted.
+    if let Some(statement) = changes.statement.as_ref().filter(|_| !by.is_human()) {
+        session
+            .load_retracted_claims()
+            .await?
+            .check(statement, None, by)?;
+    }
     session
         .change_entry(wanted, by, |entry| {
             if !edit.add_tags.is_empty() || !edit.remove_tags.is_empty() {

@@ -16,11 +16,13 @@ use ken_core::ledger::workspace::WorkspaceState;
 use ken_core::trust::contradiction::unresolved::{append_flagged, detect_contradictions};
 use ken_core::values::id::EntryId;
 use ken_core::values::kind::Memory;
+use ken_core::values::time::DAY_MS;
 use ken_guard::Guard;
 use ken_remote::wire::LogCursor;
 
 use super::{ServiceError, WorkspaceSession};
 use crate::blocking::run_blocking;
+use crate::database::audit::{AuditAction, AuditFilter, NewAuditRecord};
 use crate::store::{EntryPosition, LoggedEvent};
 
 /// Entries and events per page while reading the whole workspace.
@@ -88,10 +90,40 @@ pub async fn verify(session: &mut WorkspaceSession) -> Result<WorkspaceVerificat
     // Norms are compared pairwise, too long for an async worker thread.
     let found = run_blocking(move || find_contradictions(&norms, flagged, &workspace)).await?;
     verified.add(found);
+    if !verified.passes() {
+        session.record_failed_gates(&verified).await?;
+    }
     Ok(verified)
 }
 
 impl WorkspaceSession {
+    /// Records a failed verification in the audit log, unless the last record says the same and is
+    /// recent: every reader may verify, and must not be able to fill the log.
+    async fn record_failed_gates(
+        &mut self,
+        verified: &WorkspaceVerification,
+    ) -> Result<(), ServiceError> {
+        let act = AuditAction::GatesFailed;
+        let subject = format!(
+            "errors: {}, warnings: {}",
+            verified.errors, verified.warnings
+        );
+        let filter = AuditFilter {
+            act: Some(act.name().to_owned()),
+            since: Some(self.now.minus_millis(DAY_MS)),
+            ..AuditFilter::default()
+        };
+        let last = self.tx.list_audit_records(&filter, None, 1).await?;
+        if last.first().is_some_and(|it| it.subject == subject) {
+            return Ok(());
+        }
+        let record = NewAuditRecord::new((&self.caller).into(), act, &subject);
+        Ok(self
+            .tx
+            .add_audit_record(record.with_outcome("failed"))
+            .await?)
+    }
+
     /// Checks all entries page by page, so memory use does not grow with the workspace. Returns the
     /// live norms.
     async fn check_entries(

@@ -14,6 +14,7 @@
 
 mod append;
 mod copies;
+mod facets;
 mod fast_append;
 mod global;
 mod lexemes;
@@ -30,6 +31,7 @@ mod search;
 mod search_index;
 mod sessions;
 mod similar;
+mod sources;
 mod stem;
 mod write;
 
@@ -44,6 +46,7 @@ use crate::database::DatabaseError;
 use crate::database::{event_id, event_uuid as uuid};
 
 pub use append::{AppendReceipt, CopyOutcome};
+pub use facets::{EntryFacets, QuarantineVisibility};
 pub use fast_append::FastAppendOptions;
 pub(crate) use fast_append::are_self_contained;
 pub use log::{EntryEventCount, LogPage, LoggedEvent};
@@ -53,6 +56,7 @@ pub(crate) use rows::{embedding_model, embedding_table};
 pub use runs::RunRow;
 pub use search::{GlobalCandidate, StoreQuery, any_word};
 pub use search_index::FRESH_MAX;
+pub use sources::SourceEntryCounts;
 
 /// Error of the store.
 #[derive(Debug, thiserror::Error)]

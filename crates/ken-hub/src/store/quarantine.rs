@@ -16,6 +16,9 @@ use super::read::{EntryPosition, entry_from_row};
 use super::{StoreError, column, event_id, uuid, uuids};
 use crate::database::{EventPusher, WorkspaceTx, millis, timestamp, without_nul};
 
+/// Condition that a row `e` of `ken.entries` is quarantined, which no column says.
+pub(super) const QUARANTINED: &str = "(e.json::jsonb -> 'quarantine' <> '[]'::jsonb)";
+
 /// Entries per page while searching for quarantined ones.
 const PAGE: i64 = 500;
 
@@ -99,6 +102,41 @@ impl WorkspaceTx {
             .await?;
         let (all, own): (i64, i64) = (column(&row, 0)?, column(&row, 1)?);
         Ok((all.unsigned_abs(), own.unsigned_abs()))
+    }
+
+    /// Returns the number of quarantined events and of quarantined entries.
+    pub async fn count_quarantine(&mut self) -> Result<(u64, u64), StoreError> {
+        let key = self.key();
+        let query = format!(
+            "SELECT (SELECT count(*) FROM ken.held WHERE workspace_id = $1),
+                 (SELECT count(*) FROM ken.entries e WHERE e.workspace_id = $1 AND e.worded
+                      AND NOT e.live AND NOT e.retracted AND {QUARANTINED})"
+        );
+        let row = sqlx::query(sqlx::AssertSqlSafe(query))
+            .bind(key)
+            .fetch_one(self.read_connection())
+            .await?;
+        let (events, entries): (i64, i64) = (column(&row, 0)?, column(&row, 1)?);
+        Ok((events.unsigned_abs(), entries.unsigned_abs()))
+    }
+
+    /// Returns up to `limit` live entries with organization scope that are not published.
+    pub async fn unpublished_global_entries(
+        &mut self,
+        limit: u32,
+    ) -> Result<Vec<Entry>, StoreError> {
+        let key = self.key();
+        // The text is compared before it is parsed: nearly every entry has another scope.
+        let query = "SELECT json FROM ken.entries e
+             WHERE e.workspace_id = $1 AND e.worded AND e.live AND NOT e.global
+               AND e.json LIKE '%\"scope\":{\"value\":\"global\"%'
+               AND e.json::jsonb #>> '{scope,value}' = 'global' ORDER BY e.id LIMIT $2";
+        let rows = sqlx::query(query)
+            .bind(key)
+            .bind(i64::from(limit))
+            .fetch_all(self.read_connection())
+            .await?;
+        rows.iter().map(entry_from_row).collect()
     }
 
     /// Returns up to `limit` quarantined entries after `after`, newest first.

@@ -164,6 +164,22 @@ impl WorkspaceTx {
         rows.iter().map(|row| column(row, 0)).collect()
     }
 
+    /// Returns the names of up to `limit` open runs whose notes contain a text, latest first.
+    pub async fn runs_noting(&mut self, text: &str, limit: u32) -> Result<Vec<String>, StoreError> {
+        let key = self.key();
+        let query = "SELECT r.id FROM ken.runs r WHERE r.workspace_id = $1 AND r.closed_at IS NULL
+                 AND EXISTS (SELECT FROM ken.run_notes n
+                     WHERE n.workspace_id = $1 AND n.run = r.id AND strpos(n.note, $2) > 0)
+             ORDER BY coalesce(r.noted_at, r.opened_at) DESC, r.id LIMIT $3";
+        let rows = sqlx::query(query)
+            .bind(key)
+            .bind(without_nul(text))
+            .bind(i64::from(limit))
+            .fetch_all(self.read_connection())
+            .await?;
+        rows.iter().map(|row| column(row, 0)).collect()
+    }
+
     /// Deletes an open run with its notes, whose result is in the log by now. Returns false if it
     /// is not open.
     pub async fn delete_open_run(&mut self, id: &str) -> Result<bool, StoreError> {

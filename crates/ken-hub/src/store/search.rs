@@ -6,6 +6,7 @@
 //! index, and only that workspace's rows are read.
 
 use ken_core::ledger::store::EntryFilter;
+use ken_core::retrieval::code_names::CodeNames;
 use ken_core::retrieval::ranking::{MatchThreshold, SearchCandidate};
 use pgvector::HalfVector;
 use sqlx::postgres::{PgArguments, PgRow};
@@ -338,6 +339,7 @@ impl CompiledQuery {
             }
             None => "NULL".to_owned(),
         };
+        let (cosine, coverage) = query.loosest();
         // The simple protocol has no parameters, so values are literals; quotes of the lexemes are
         // doubled.
         let quoted = |text: String| text.replace('\'', "''");
@@ -350,8 +352,8 @@ impl CompiledQuery {
             embedding_model().id,
             workspace.hyphenated(),
             self.blend,
-            query.least.cosine,
-            query.least.coverage,
+            cosine,
+            coverage,
             query.limit,
         )
     }
@@ -362,6 +364,7 @@ impl CompiledQuery {
         workspace: Uuid,
         query: &StoreQuery<'_>,
     ) -> Result<PgArguments, StoreError> {
+        let (cosine, coverage) = query.loosest();
         let mut values = PgArguments::default();
         let added = [
             values.add(&self.words),
@@ -371,8 +374,8 @@ impl CompiledQuery {
             values.add(embedding_model().id.as_ref()),
             values.add(workspace),
             values.add(self.blend),
-            values.add(query.least.cosine),
-            values.add(query.least.coverage),
+            values.add(cosine),
+            values.add(coverage),
             values.add(i64::from(query.limit)),
         ];
         for added in added {
@@ -404,6 +407,24 @@ impl StoreQuery<'_> {
         let text = &self.text[..self.text.floor_char_boundary(QUERY_BYTES_MAX)];
         let words = lexemes::query_lexemes(text, WORDS_MAX).len();
         words + self.paths.len() + self.filter.tags.len() + self.filter.kinds.len()
+    }
+
+    /// Returns the cosine and coverage of which one is enough for the database to return an entry.
+    fn loosest(&self) -> (f64, f64) {
+        // The database cannot look for names of code, so it must not drop entries by their match.
+        if CodeNames::from_text(self.text).is_empty() {
+            self.least.loosest()
+        } else {
+            MatchThreshold::NOTHING.loosest()
+        }
+    }
+
+    /// Marks a candidate that names code of the query, and returns whether it is relevant.
+    fn admits(&self, names: &CodeNames, candidate: &mut SearchCandidate) -> bool {
+        candidate.named = names.are_named_by(&candidate.entry);
+        candidate.named
+            || candidate.anchored
+            || self.least.is_met(candidate.cosine, candidate.coverage)
     }
 
     /// Returns whether the prepared query can be used: no paths and no filter.
@@ -461,7 +482,13 @@ impl WorkspaceTx {
         query: &StoreQuery<'_>,
     ) -> Result<Vec<SearchCandidate>, StoreError> {
         let rows = self.fetch_candidate_rows(query).await?;
-        rows.iter().map(candidate_from_row).collect()
+        let mut found = rows
+            .iter()
+            .map(candidate_from_row)
+            .collect::<Result<Vec<_>, _>>()?;
+        let names = CodeNames::from_text(query.text);
+        found.retain_mut(|it| query.admits(&names, it));
+        Ok(found)
     }
 
     /// Returns the candidates of a search without paths and filter that compares every entry; for
@@ -566,6 +593,7 @@ async fn search_published(
     query: &StoreQuery<'_>,
 ) -> Result<Vec<GlobalCandidate>, StoreError> {
     let compiled = CompiledQuery::compile(query.text)?;
+    let (cosine, coverage) = query.loosest();
     // The graph contains the entries of every organization. A small organization's entries are rare
     // in it and might be missed, so they are all compared.
     let count = "SELECT count(*) <= $2 FROM (
@@ -590,8 +618,8 @@ async fn search_published(
         .bind(compiled.any())
         .bind(PER_SIDE)
         .bind(compiled.blend)
-        .bind(query.least.cosine)
-        .bind(query.least.coverage)
+        .bind(cosine)
+        .bind(coverage)
         .bind(i64::from(query.limit))
         .fetch_all(connection)
         .await?;
@@ -601,7 +629,13 @@ async fn search_published(
             candidate: candidate_from_row(row)?,
         })
     };
-    rows.iter().map(read).collect()
+    let mut found = rows
+        .iter()
+        .map(read)
+        .collect::<Result<Vec<GlobalCandidate>, StoreError>>()?;
+    let names = CodeNames::from_text(query.text);
+    found.retain_mut(|it| query.admits(&names, &mut it.candidate));
+    Ok(found)
 }
 
 /// A query's paths, in the forms they are compared in.
@@ -668,5 +702,6 @@ fn candidate_from_row(row: &PgRow) -> Result<SearchCandidate, StoreError> {
         cosine: column(row, 3)?,
         relevance: column(row, 4)?,
         anchored: column(row, 5)?,
+        named: false,
     })
 }

@@ -11,7 +11,7 @@ use ken_core::values::id::EntryId;
 use ken_core::values::kind::EntryKind;
 use ken_core::values::status::EntryStatus;
 use ken_testkit::build::EventWriter;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::hub::{ApiHubEnvironment, ApiResponse};
 
@@ -347,12 +347,27 @@ fn what_a_person_took_back_as_false_is_not_proposed_again_by_an_agent() {
     let retracted = person.about(entry, retracted);
     let answer = hub.push(&hub.acme, &hub.acme.curator, &[first, retracted]);
     assert_eq!(answer.status, 200, "{}", answer.text());
-    let (_, again) = propose_as_agent(&mut agent_scribe(4), STATEMENT);
-    let answer = hub.push(&hub.acme, &hub.acme.agent, &[again]);
-    assert_eq!(answer.status, 422, "{}", answer.text());
-    let told: Value = answer.problem("refused");
-    let reason = told["events"][0]["reason"].as_str().unwrap_or_default();
+    let mut agent = agent_scribe(4);
+    let (_, again) = propose_as_agent(&mut agent, STATEMENT);
+    let reason = push_refused(&hub, &again);
     assert!(reason.contains(&entry.to_string()), "{reason}");
+    // An edit does not bring it back either, pushed or over REST.
+    let (own, other) = propose_as_agent(&mut agent, "Queues are drained before a deployment.");
+    let answer = hub.push(&hub.acme, &hub.acme.agent, &[other]);
+    assert_eq!(first_verdict(&answer), "admitted", "{}", answer.text());
+    let edit = json!({"statement": STATEMENT});
+    let revised = EventBody::Revised(Revised {
+        origin: None,
+        changes: serde_json::from_value(edit.clone()).expect("changes"),
+        replaces: Vec::new(),
+        channel: Channel::Command,
+        reason: None,
+    });
+    let reason = push_refused(&hub, &agent.about(own, revised));
+    assert!(reason.contains(&entry.to_string()), "{reason}");
+    let path = format!("/v1/workspaces/shop/entries/{own}/edit");
+    let answer = hub.post(&path, &hub.acme.agent, &edit.to_string());
+    assert_eq!(answer.status, 422, "{}", answer.text());
 }
 
 #[test]

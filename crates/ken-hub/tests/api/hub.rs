@@ -5,6 +5,7 @@ use std::time::Duration;
 use ken_core::ledger::event::RecordedEvent;
 use ken_core::values::time::{DAY_MS, Timestamp};
 use ken_hub::api::AppState;
+use ken_hub::clock::HubClock;
 use ken_hub::config::ServeSettings;
 use ken_hub::database::{HubDatabase, HubName, MIGRATIONS};
 use ken_hub::identity::{TokenSecret, tokens};
@@ -68,6 +69,18 @@ impl ApiHubEnvironment {
     }
 
     pub(crate) fn start_with(change: impl FnOnce(&mut ServeSettings)) -> Self {
+        Self::start_on(None, change)
+    }
+
+    /// Starts a hub whose clock stands still until a test moves it.
+    pub(crate) fn start_at(now: Timestamp) -> Self {
+        Self::start_on(Some(now), |_| {})
+    }
+
+    pub(crate) fn start_on(
+        now: Option<Timestamp>,
+        change: impl FnOnce(&mut ServeSettings),
+    ) -> Self {
         let key: String = MIGRATIONS.iter().map(|it| it.sql).collect();
         let server = PostgresServer::shared();
         let database = server.create_database_from(&key, |url| {
@@ -89,7 +102,12 @@ impl ApiHubEnvironment {
             .expect("a runtime");
         let shutdown = CancellationToken::new();
         let (app, listener) = runtime.block_on(async {
-            let app = server::open(settings).await.expect("a hub");
+            let mut app = server::open(settings).await.expect("a hub");
+            if let Some(now) = now {
+                let clock = HubClock::fixed_at(now);
+                app.database = app.database.with_clock(clock.clone());
+                app.clock = clock;
+            }
             let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
             (app, listener)
         });
@@ -367,6 +385,7 @@ async fn insert_token(
         name: role.name().to_owned(),
         actor: actor.parse().expect("an actor"),
         role,
+        workspace_roles: ken_hub::identity::WorkspaceRoles::default(),
         workspaces,
         created_at: app.clock.now(),
         expires_at,

@@ -80,6 +80,9 @@ pub(crate) const EFFECTS: &[(&str, Effect)] = &[
     ("forage.completed", Reports),
     ("domain.strategy_changed", Reviews),
     ("domain.overridden", Reviews),
+    ("handoff.written", Adds),
+    ("handoff.taken", Adds),
+    ("run.observed", Reports),
 ];
 
 /// A token of the matrix: its role and actor.
@@ -166,6 +169,14 @@ fn body(name: &str, by: &str, at: &Targets) -> Value {
             json!({"domain": "example.org", "strategy": "feed", "replaces": []})
         }
         "domain.overridden" => json!({"domain": "example.org", "action": "trust", "replaces": []}),
+        "handoff.written" => {
+            json!({"branch": "main", "unfinished": ["the refunds"], "tried": [], "open": []})
+        }
+        "handoff.taken" => json!({"handoff": at.own_event.to_string()}),
+        "run.observed" => json!({"run": "r1", "observer": "hooks", "prompts": 2, "corrections": 1,
+            "test_runs": 2, "tests_passed_at": 2, "commits": ["0123456789ab"], "merged": true,
+            "reverted": false, "ci": "passed",
+            "assigned": [{"entry": entry, "arm": "shown", "propensity_milli": 100}]}),
         other => panic!("{other} has no sample"),
     };
     let edits = ["entry.revised", "entry.reanchored", "entry.merged"];

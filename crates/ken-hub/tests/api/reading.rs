@@ -313,7 +313,11 @@ fn the_document_describes_and_the_page_loads_nothing_from_elsewhere() {
         assert!(text.contains(told), "{told}");
     }
     let first = hub.send("GET", "/", &[], None);
-    assert_eq!((first.status, first.header("location")), (303, "/docs"));
+    // The pages of people begin there.
+    assert_eq!(
+        (first.status, first.header("location")),
+        (303, "/sign-in?target=%2F")
+    );
     assert_eq!(hub.send("GET", "/docs/", &[], None).text(), text);
     let metrics = hub.send("GET", "/metrics", &[], None);
     assert!(

@@ -94,6 +94,7 @@ fn the_metrics_reference_lists_every_metric() {
     metrics.record_events("admitted", 1);
     metrics.record_refusal("not-found");
     metrics.set_waiting(0, 0);
+    metrics.add_exported(0, 0, 0);
     let scrape = metrics.render(ScrapedCounts::default());
     let mut page = format!(
         "# Metrics of the hub\n\n<!-- generated -->\n\n\

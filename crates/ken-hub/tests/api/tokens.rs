@@ -177,7 +177,7 @@ fn an_organization_makes_no_more_than_its_quota() {
 }
 
 /// Serves `body` for a few requests; returns the URL.
-fn serve_key_set(body: String) -> String {
+pub(crate) fn serve_key_set(body: String) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("bound");
     std::thread::spawn(move || {
@@ -202,6 +202,7 @@ fn an_issuers_access_token_opens_what_its_claims_say() {
     let hub = ApiHubEnvironment::start_with(|settings| {
         settings.public_url = Some("https://ken.example.org".to_owned());
         settings.oidc = Some(OidcSettings {
+            client: None,
             issuer: "https://id.example.org".to_owned(),
             audience: "https://ken.example.org".to_owned(),
             keys: Some(keys),
@@ -209,6 +210,7 @@ fn an_issuers_access_token_opens_what_its_claims_say() {
             subject_claim: "sub".to_owned(),
             person_claim: None,
             roles_claim: "roles".to_owned(),
+            workspace_roles: BTreeMap::new(),
             roles: BTreeMap::from([
                 ("reads".to_owned(), Role::Reader),
                 ("curates".to_owned(), Role::Curator),

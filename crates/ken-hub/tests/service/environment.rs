@@ -94,6 +94,7 @@ impl ServiceTestEnvironment {
             organization: self.organization,
             actor: actor.parse().unwrap(),
             role,
+            workspace_roles: ken_hub::identity::WorkspaceRoles::default(),
             workspaces: None,
             token: None,
             address: None,

@@ -3,6 +3,8 @@
 
 #![cfg(test)]
 
+mod audit_chain;
+mod backup;
 mod concurrency;
 mod cursors;
 mod environment;

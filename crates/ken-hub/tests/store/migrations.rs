@@ -10,7 +10,7 @@ use crate::environment::StoreTestEnvironment;
 
 /// Rows of two tenants for the tables of each version; the owner is a superuser here and sees
 /// everything.
-pub(crate) const FILL_STATEMENTS: [&str; 14] = [
+pub(crate) const FILL_STATEMENTS: [&str; 19] = [
     "INSERT INTO ken.organizations (id, name, created_at) SELECT o, 'o' || n, 1 FROM tenants;
      INSERT INTO ken.workspaces (organization_id, id, name, created_at) SELECT o, w, 'w', 1 FROM tenants;
      INSERT INTO ken.tokens VALUES ((SELECT min(o::text)::uuid FROM tenants), gen_random_uuid(), 'h', 'n', 'agent:x', 'agent', NULL, 1);
@@ -42,6 +42,20 @@ pub(crate) const FILL_STATEMENTS: [&str; 14] = [
     "SELECT ken.index_entries(w, 5) FROM tenants;",
     "INSERT INTO ken.overlays SELECT w, 'human:ann', 'L-00000000', 'pin', 1 FROM tenants;",
     "INSERT INTO ken.former_names SELECT o, 'was', w, 1 FROM tenants; UPDATE ken.tokens SET used_at = 1;",
+    "INSERT INTO ken.sign_ins (organization_id, id, hash, actor, role, created_at, used_at, expires_at, checked_at, verified_at)
+         SELECT o, gen_random_uuid(), n::text::bytea, 'human:ann', 'member', 1, 1, 2, 1, 1 FROM tenants;
+     INSERT INTO ken.device_grants (device_hash, code_hash, name, created_at, expires_at, organization_id)
+         SELECT n::text::bytea, n::text::bytea, 'laptop', 1, 2, o FROM tenants;",
+    "UPDATE ken.compatibility SET oldest_hub = '0001_directory';",
+    "INSERT INTO ken.accounts SELECT o, 'ci:main', 'human:ann', 'builds', 1, 2 FROM tenants;
+     UPDATE ken.tokens SET role_workspaces = (SELECT array_agg(w) FROM tenants), role_names = '{curator,member}';
+     UPDATE ken.sign_ins SET role_workspaces = (SELECT array_agg(w) FROM tenants), role_names = '{curator,member}';",
+    "INSERT INTO ken.audit_checkpoints SELECT o, 1, '{}', '' FROM tenants;
+     INSERT INTO ken.audit_deliveries SELECT o, 'siem', w, 1 FROM tenants;
+     INSERT INTO ken.audit_exports SELECT o, 'siem' FROM tenants;
+     INSERT INTO ken.audit_dead_letters SELECT o, 'siem', w, 1, 1, 'timeout' FROM tenants;",
+    "INSERT INTO ken.retention SELECT o, w, 'runs', 30 FROM tenants;
+     INSERT INTO ken.holds SELECT o, w, w, 'case 7', 'human:ann', 1, 'human:ann', 2 FROM tenants;",
 ];
 
 pub(crate) const CREATE_TENANTS: &str = "CREATE TABLE tenants AS SELECT gen_random_uuid() AS o, gen_random_uuid() AS w, n FROM generate_series(1, 2) n";
@@ -141,16 +155,63 @@ fn a_database_that_is_behind_ahead_or_edited_is_refused() {
             "{refused:?}"
         );
     }
-    database.sql("UPDATE ken.migrations SET version = 99 WHERE version = 2; INSERT INTO ken.migrations VALUES (98, 'x', 'x', 0)");
-    for refused in [
-        connect().unwrap_err(),
-        runtime.block_on(HubDatabase::migrate(url)).unwrap_err(),
-    ] {
-        assert!(
-            matches!(refused, DatabaseError::Ahead { .. }),
-            "{refused:?}"
-        );
-    }
+    database.sql("DROP SCHEMA ken CASCADE");
+    runtime.block_on(HubDatabase::migrate(url)).unwrap();
+    add_future_migration(&database);
+    let refused = runtime.block_on(HubDatabase::migrate(url)).unwrap_err();
+    assert!(
+        matches!(refused, DatabaseError::Ahead { .. }),
+        "{refused:?}"
+    );
+}
+
+/// Notes a migration that this build does not contain.
+fn add_future_migration(database: &postgres::TestDatabase) {
+    database.sql("INSERT INTO ken.migrations VALUES (9999, '9999_future', 'x', 0)");
+}
+
+#[test]
+fn a_newer_database_is_served_unless_it_says_that_this_hub_is_too_old() {
+    let (runtime, database) = (runtime(), PostgresServer::shared().database());
+    let url = database.url();
+    let connect = || runtime.block_on(HubDatabase::connect(&DatabaseSettings::new(url)));
+    runtime.block_on(HubDatabase::migrate(url)).unwrap();
+    assert_eq!(connect().unwrap().newer_schema(), None);
+    add_future_migration(&database);
+    let version = i32::try_from(MIGRATIONS.len()).unwrap() + 1;
+    assert_eq!(connect().unwrap().newer_schema(), Some(version));
+    // As a migration that contracts does.
+    database.sql("UPDATE ken.compatibility SET oldest_hub = '9999_future'");
+    let refused = connect().unwrap_err();
+    assert!(
+        matches!(&refused, DatabaseError::TooOld { oldest, .. } if oldest == "9999_future"),
+        "{refused:?}"
+    );
+    assert!(
+        refused.to_string().ends_with("upgrade the hub"),
+        "{refused}"
+    );
+}
+
+#[test]
+fn a_plan_lists_what_would_run_and_changes_nothing() {
+    let (runtime, database) = (runtime(), PostgresServer::shared().database());
+    let url = database.url();
+    let plan = || {
+        runtime
+            .block_on(HubDatabase::pending_migrations(url))
+            .unwrap()
+    };
+    assert_eq!(plan().len(), MIGRATIONS.len());
+    assert_eq!(database.sql("SELECT to_regnamespace('ken')"), "");
+    let last = MIGRATIONS.len() - 1;
+    runtime
+        .block_on(HubDatabase::migrate_to(url, last))
+        .unwrap();
+    assert_eq!(plan().len(), 1);
+    assert_eq!(plan()[0].name, MIGRATIONS[last].name);
+    runtime.block_on(HubDatabase::migrate(url)).unwrap();
+    assert!(plan().is_empty());
 }
 
 #[test]

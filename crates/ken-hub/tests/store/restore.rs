@@ -59,6 +59,7 @@ impl RestoreEnvironment {
             role: Role::Agent,
             actor: None,
             workspaces: None,
+            workspace_roles: Vec::new(),
             days: 9,
         };
         self.runtime.block_on(async {

@@ -6,15 +6,26 @@ use std::collections::BTreeSet;
 use crate::environment::StoreTestEnvironment;
 
 /// Tables that belong to an organization or to no tenant, rather than to one workspace.
-const TABLES_WITHOUT_WORKSPACE: [&str; 8] = [
+const TABLES_WITHOUT_WORKSPACE: [&str; 19] = [
     "migrations",
     "instance",
+    "compatibility",
+    "accounts",
+    "audit_chains",
+    "audit_checkpoints",
+    "audit_deliveries",
+    "audit_exports",
+    "audit_dead_letters",
+    "retention",
+    "holds",
     "organizations",
     "workspaces",
     "tokens",
     "idempotency",
     "global_entries",
     "former_names",
+    "sign_ins",
+    "device_grants",
 ];
 
 /// Tables partitioned by workspace.

@@ -6,7 +6,7 @@ use ken_core::ledger::event::{
 };
 use ken_core::ledger::source::ContributionSource;
 use ken_core::ledger::store::{DerivedStore as _, EntryFilter};
-use ken_core::retrieval::ranking::{MatchThreshold, SearchCandidate};
+use ken_core::retrieval::ranking::{JointThreshold, MatchThreshold, SearchCandidate};
 use ken_core::values::content::EntryScope;
 use ken_core::values::id::{EntryId, EventId};
 use ken_core::values::kind::EntryKind;
@@ -241,12 +241,14 @@ fn what_does_not_answer_well_enough_is_left_out() {
         cosine: 2.0,
         coverage: 0.9,
         sum: f64::INFINITY,
+        joint: JointThreshold::NEVER,
     };
     assert_eq!(candidate_ids(&asked.of(&workspace)), [all[0]]);
     asked.least = MatchThreshold {
         cosine: 2.0,
         coverage: 2.0,
         sum: f64::INFINITY,
+        joint: JointThreshold::NEVER,
     };
     assert_eq!(asked.of(&workspace), []);
     asked.paths = vec!["src/http".to_owned()];
@@ -362,6 +364,7 @@ fn what_was_laid_aside_reworded_or_blanked_is_not_found_by_what_it_said() {
         cosine: 2.0,
         coverage: 0.1,
         sum: f64::INFINITY,
+        joint: JointThreshold::NEVER,
     };
     assert_eq!(asked.of(&workspace).len(), 3);
     append_all(&workspace, &[archiving, retracting, rewording]);

@@ -4,7 +4,7 @@
 //! entries would cost more than it contributes. The rarest words are ranked by BM25. For more
 //! common words, only their presence counts. Words that occur in almost every entry are ignored.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, params_from_iter};
@@ -29,21 +29,38 @@ const COMMON_WORD_ENTRIES: (usize, usize) = (1_000, 20_000);
 /// Maximum number of postings ranked by BM25.
 const RANKED_POSTINGS_MAX: usize = 5_000;
 
+/// Number of entries from which a name of code is too common to look up.
+const ENTRIES_PER_NAME_MAX: usize = 20;
+
 /// Maximum number of times a repeated query word counts.
 const REPETITIONS_MAX: usize = 3;
 
-/// BM25 weights of the columns statement, tags and anchors.
-const COLUMN_WEIGHTS: [f64; 3] = [1.0, 1.0, 0.5];
+/// The texts of entries; the columns are statement, tags and anchors.
+pub(crate) const ENTRY_WORDS: WordTable = WordTable {
+    name: "texts",
+    weights: &[1.0, 1.0, 0.5],
+};
+
+/// An FTS5 table in which words are looked up.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WordTable {
+    pub(crate) name: &'static str,
+    /// BM25 weights of its columns.
+    pub(crate) weights: &'static [f64],
+}
 
 /// Name of the meta row with the number of searchable entries, written by
 /// [`prepare_search`](crate::Index::prepare_search).
 pub(super) const META_COUNT: &str = "searchable";
 
 /// The words of a query and the entries that contain them.
-#[derive(Debug, Default)]
-pub(super) struct QueryWords {
+#[derive(Debug)]
+pub(crate) struct QueryWords {
+    table: WordTable,
     /// Rarest first.
     chosen: Vec<QueryWord>,
+    /// Number of different words of the query.
+    asked: usize,
     /// Total weight of the query's words, including words that no entry contains and excluding
     /// common ones.
     weight: f64,
@@ -62,18 +79,28 @@ struct QueryWord {
 }
 
 impl QueryWords {
-    /// Looks up the words of `text` and selects the discriminating ones.
+    /// Looks up the words of `text` in the entries and selects the discriminating ones.
     pub(super) fn of(db: &Connection, text: &str) -> Result<Self, IndexError> {
-        let count = read_searchable_count(db)?;
+        Self::in_table(db, ENTRY_WORDS, read_searchable_count(db)?, text)
+    }
+
+    /// Looks up the words of `text` in a table with `count` rows.
+    pub(crate) fn in_table(
+        db: &Connection,
+        table: WordTable,
+        count: i64,
+        text: &str,
+    ) -> Result<Self, IndexError> {
         let words: Vec<_> = words::query_words(text)
             .into_iter()
             .take(LOOKED_UP_MAX)
             .collect();
+        let asked = words.len();
         // The longer the query, the fewer postings each word may cost.
         let common =
             (POSTINGS_MAX / words.len().max(1)).clamp(COMMON_WORD_ENTRIES.0, COMMON_WORD_ENTRIES.1);
         let word = |(text, times): (String, usize), limit| {
-            let entries = entries_with(db, &text, limit)?;
+            let entries = entries_with(db, table, &text, limit)?;
             Ok::<_, IndexError>(QueryWord {
                 weight: inverse_document_frequency(entries.len(), count),
                 text,
@@ -103,11 +130,16 @@ impl QueryWords {
         chosen.retain(|word| !word.entries.is_empty());
         chosen.sort_by(|a, b| (a.entries.len(), &a.text).cmp(&(b.entries.len(), &b.text)));
         chosen.truncate(WORDS_MAX);
-        Ok(Self { chosen, weight })
+        Ok(Self {
+            table,
+            chosen,
+            asked,
+            weight,
+        })
     }
 
     /// Returns the fraction of the query's weight that the words of one entry cover.
-    pub(super) fn coverage(&self, key: i64) -> f64 {
+    pub(crate) fn coverage(&self, key: i64) -> f64 {
         let has = |word: &&QueryWord| word.entries.binary_search(&key).is_ok();
         let covered = self.chosen.iter().filter(has);
         let covered_weight = covered.fold(0.0, |sum, word| sum + word.weight);
@@ -117,8 +149,14 @@ impl QueryWords {
         covered_weight / self.weight
     }
 
+    /// Returns whether a row has at least `count` of the query's words, or all if there are fewer.
+    pub(crate) fn has_words(&self, key: i64, count: usize) -> bool {
+        let has = |word: &&QueryWord| word.entries.binary_search(&key).is_ok();
+        self.chosen.iter().filter(has).take(count).count() >= count.min(self.asked)
+    }
+
     /// Returns the `best` entries by keyword score.
-    pub(super) fn scores(
+    pub(crate) fn scores(
         &self,
         db: &Connection,
         wanted: &KeyFilter,
@@ -126,7 +164,7 @@ impl QueryWords {
     ) -> Result<BTreeMap<i64, f64>, IndexError> {
         let (ranked, counted) = self.chosen.split_at(self.ranked());
         let mut scores = KeywordScores::default();
-        for (key, score) in bm25(db, ranked, wanted)? {
+        for (key, score) in bm25(db, self.table, ranked, wanted)? {
             scores.add(key, score);
         }
         for word in counted {
@@ -179,6 +217,7 @@ impl KeywordScores {
 /// Ranks every entry that contains one of `words`.
 fn bm25(
     db: &Connection,
+    table: WordTable,
     words: &[QueryWord],
     wanted: &KeyFilter,
 ) -> Result<Vec<(i64, f64)>, IndexError> {
@@ -200,11 +239,10 @@ fn bm25(
             format!("AND rowid IN (SELECT key FROM entries WHERE {condition})")
         }
     };
-    let [statement, tags, places] = COLUMN_WEIGHTS;
-    let query = format!(
-        "SELECT rowid, bm25(texts, {statement}, {tags}, {places}) FROM texts
-         WHERE texts MATCH ? {filter}"
-    );
+    let weights: Vec<String> = table.weights.iter().map(ToString::to_string).collect();
+    let (name, weights) = (table.name, weights.join(", "));
+    let query =
+        format!("SELECT rowid, bm25({name}, {weights}) FROM {name} WHERE {name} MATCH ? {filter}");
     let mut statement = db.prepare_cached(&query)?;
     // FTS5 returns lower numbers for better matches.
     let found = statement.query_map(params_from_iter(values), |row| {
@@ -235,10 +273,31 @@ pub(super) fn write_searchable_count(db: &Connection) -> Result<(), IndexError> 
     rows::write_meta(db, META_COUNT, &count.to_le_bytes())
 }
 
-/// Returns the first `limit` entries that contain a word.
-fn entries_with(db: &Connection, word: &str, limit: usize) -> Result<Vec<i64>, IndexError> {
-    let query = "SELECT rowid FROM texts WHERE texts MATCH ?1 ORDER BY rowid LIMIT ?2";
-    let mut statement = db.prepare_cached(query)?;
+/// Returns the entries that contain one of `names`; a name that many entries contain names nothing.
+pub(super) fn entries_with_any(
+    db: &Connection,
+    names: &[String],
+) -> Result<BTreeSet<i64>, IndexError> {
+    let mut found = BTreeSet::new();
+    for name in names {
+        let entries = entries_with(db, ENTRY_WORDS, name, ENTRIES_PER_NAME_MAX)?;
+        if entries.len() < ENTRIES_PER_NAME_MAX {
+            found.extend(entries);
+        }
+    }
+    Ok(found)
+}
+
+/// Returns the first `limit` rows that contain a word.
+fn entries_with(
+    db: &Connection,
+    table: WordTable,
+    word: &str,
+    limit: usize,
+) -> Result<Vec<i64>, IndexError> {
+    let name = table.name;
+    let query = format!("SELECT rowid FROM {name} WHERE {name} MATCH ?1 ORDER BY rowid LIMIT ?2");
+    let mut statement = db.prepare_cached(&query)?;
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let keys = statement.query_map((quote_fts5(word), limit), |row| row.get(0))?;
     Ok(keys.collect::<Result<_, _>>()?)

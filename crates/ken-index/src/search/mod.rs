@@ -3,7 +3,7 @@
 //! Computes relevance only. The caller decides with `ken_core::retrieval::score` which entries to
 //! show.
 
-mod keywords;
+pub(crate) mod keywords;
 mod places;
 mod upkeep;
 mod vectors;
@@ -12,6 +12,7 @@ mod worded;
 use std::collections::{BTreeMap, BTreeSet};
 
 use ken_core::ledger::store::EntryFilter;
+use ken_core::retrieval::code_names::CodeNames;
 use ken_core::retrieval::ranking::{MatchThreshold, SearchCandidate};
 use ken_core::retrieval::words;
 use ken_embed::{Embedder, EmbeddingModel, Vector};
@@ -32,6 +33,9 @@ pub(crate) use upkeep::{mark_all_outdated, mark_outdated, remove_search_data};
 /// Maximum number of candidates per signal (keywords, vectors).
 const CANDIDATES_PER_SIGNAL: usize = 200;
 
+/// Maximum number of entries below the threshold that are loaded to look for the query's names.
+const NAME_CHECKS_MAX: usize = 60;
+
 /// Query for candidates.
 #[derive(Clone, Copy, Debug)]
 pub struct CandidateQuery<'a> {
@@ -40,6 +44,10 @@ pub struct CandidateQuery<'a> {
     pub filter: &'a EntryFilter,
     /// Files and directories whose entries are candidates regardless of their text.
     pub paths: &'a [String],
+    /// Code whose entries are candidates regardless of their other words.
+    pub names: &'a CodeNames,
+    /// Names of it that the text does not have.
+    pub other_names: &'a [String],
     /// Minimum relevance of all other entries.
     pub least: MatchThreshold,
     /// The model passed to [`Index::prepare_search`].
@@ -110,18 +118,30 @@ fn collect_candidates(
         Some(_) | None => (CosineScores::default(), 0.0),
     };
     let anchored = places::entry_keys_anchored_at(db, query.paths, &wanted)?;
+    let named = keywords::entries_with_any(db, query.other_names)?;
     let mut found = Vec::new();
-    for (key, relevance) in rank(&keywords, &near, &anchored, blend) {
+    let mut name_checks = NAME_CHECKS_MAX;
+    let candidates = rank(&keywords, &near, (&anchored, &named), blend);
+    for (key, relevance) in candidates.into_iter().filter(|(key, _)| wanted.has(*key)) {
         if query.limit <= found.len() {
             break;
         }
         let anchored = anchored.contains(&key);
         let (coverage, cosine) = (words.coverage(key), near.get(key).unwrap_or(0.0));
-        // Entries anchored in the query's paths count as relevant without matching words.
-        if !anchored && !query.least.is_met(cosine, coverage) {
+        // Entries anchored in the query's paths count as relevant without matching words, and so do
+        // entries that name the same code. A name is a word, so entries without words have none.
+        let is_relevant = anchored || query.least.is_met(cosine, coverage);
+        let has_words = coverage > 0.0 || named.contains(&key);
+        let may_be_named = has_words && !query.names.is_empty() && name_checks > 0;
+        if !is_relevant && !may_be_named {
             continue;
         }
         if let Some(entry) = rows::load_entry(db, key)? {
+            let named = query.names.are_named_by(&entry);
+            if !is_relevant && !named {
+                name_checks -= 1;
+                continue;
+            }
             found.push(SearchCandidate {
                 entry,
                 keywords: keywords.get(&key).copied().unwrap_or(0.0),
@@ -129,6 +149,7 @@ fn collect_candidates(
                 cosine,
                 relevance,
                 anchored,
+                named,
             });
         }
     }
@@ -140,7 +161,7 @@ fn collect_candidates(
 fn rank(
     keywords: &BTreeMap<i64, f64>,
     near: &CosineScores,
-    anchored: &BTreeSet<i64>,
+    (anchored, named): (&BTreeSet<i64>, &BTreeSet<i64>),
     blend: f64,
 ) -> Vec<(i64, f64)> {
     let best = keywords.values().copied().fold(0.0, f64::max);
@@ -159,6 +180,7 @@ fn rank(
     let mut keys: BTreeSet<i64> = keywords.keys().copied().collect();
     keys.extend(near.nearest(CANDIDATES_PER_SIGNAL));
     keys.extend(anchored);
+    keys.extend(named);
     let relevance = |key| (1.0 - blend) * words(key) + blend * meaning(key);
     let mut ranked: Vec<_> = keys.into_iter().map(|key| (key, relevance(key))).collect();
     let order = |a: &(i64, f64), b: &(i64, f64)| {
@@ -170,7 +192,7 @@ fn rank(
 }
 
 /// Row keys that pass a filter.
-enum KeyFilter {
+pub(crate) enum KeyFilter {
     /// Every live entry; the search tables contain no others.
     Live,
     Matching {

@@ -8,6 +8,7 @@ mod branch;
 mod damage;
 mod incremental;
 mod meanwhile;
+mod pages;
 mod refresh;
 mod search;
 mod story;

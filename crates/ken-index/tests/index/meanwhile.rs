@@ -6,6 +6,7 @@ use std::sync::Mutex;
 
 use ken_core::ledger::event::{Channel, EventBody, RetractReason, Retracted};
 use ken_core::ledger::store::EntryFilter;
+use ken_core::retrieval::code_names::CodeNames;
 use ken_core::values::id::EntryId;
 use ken_index::{
     Backend, CandidateQuery, EmbedError, Embedder, EmbeddingModel, Index, MatchThreshold,
@@ -67,6 +68,8 @@ fn find_candidates(index: &Index, embedder: &dyn Embedder) -> Vec<SearchCandidat
         text: "payment charged again",
         filter: &EntryFilter::default(),
         paths: &[],
+        names: &CodeNames::default(),
+        other_names: &[],
         least: MatchThreshold::NOTHING,
         embedder: Some(embedder),
         limit: 10,

@@ -27,6 +27,7 @@ fn write_effects(scribe: &mut EventWriter, entry: EntryId) -> RecordedEvent {
         beta_milli: 2,
         shown: 1,
         blind: 0,
+        unseen: 0,
         since: None,
         source_outcome: None,
         trials: Vec::new(),

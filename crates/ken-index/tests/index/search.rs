@@ -6,6 +6,7 @@ use ken_core::ledger::event::{
     BlankReason, Channel, EventBlanked, EventBody, RecordedEvent, RetractReason, Retracted,
 };
 use ken_core::ledger::store::{DerivedStore as _, EntryFilter};
+use ken_core::retrieval::code_names::CodeNames;
 use ken_core::values::content::{KindDetail, SpikeConfidence, SpikeDetail};
 use ken_core::values::id::{EntryId, EventId};
 use ken_core::values::kind::EntryKind;
@@ -58,6 +59,8 @@ fn find_filtered(
         text,
         filter,
         paths: &[],
+        names: &CodeNames::default(),
+        other_names: &[],
         least: MatchThreshold::NOTHING,
         embedder,
         limit: 1000,

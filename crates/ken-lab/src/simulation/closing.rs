@@ -7,12 +7,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ken_core::decide::{self, Draft};
 use ken_core::ledger::entry::Entry;
-use ken_core::ledger::event::{ArchiveReason, Channel, Outcome, Provenance, RetractReason};
+use ken_core::ledger::event::{
+    ArchiveReason, Channel, EventBody, Outcome, Provenance, Reanchored, RetractReason,
+};
 use ken_core::trust::facts::Validity;
+use ken_core::trust::rediscovery::RediscoveryMode;
 use ken_core::trust::run::Run;
 use ken_core::trust::run::accumulation::AcceptedFinding;
 use ken_core::trust::run::closing::{RunClosing, RunEnding, TouchedEntry, close_run};
 use ken_core::trust::run::exposure::ExposureSet;
+use ken_core::values::anchor::Anchor;
 use ken_core::values::id::EntryId;
 use ken_core::values::status::EntryStatus;
 
@@ -40,14 +44,13 @@ impl Simulation {
             strategy: None,
         };
         let touched = self.touched(work);
-        let review = self.policy.review();
         let now = self.memory.now;
         let mut closing = close_run(
             &run,
             &ending,
             &touched,
             &|_| ExposureSet::default(),
-            review,
+            self.review,
             now,
         );
         self.apply_policy(&touched, &run, outcome, work, &mut closing);
@@ -68,6 +71,30 @@ impl Simulation {
             self.tell(decide::archive(&entry, ArchiveReason::Age).map(|it| [it]));
         }
         self.memory.settle();
+    }
+
+    /// Writes that an agent pointed an entry at changed code, where the policy reads it.
+    pub(super) fn record_new_anchor(&mut self, id: EntryId, run: usize) {
+        let stored = self.memory.get(id);
+        let changed = stored.filter(|it| self.validity(it) == Some(Validity::Changed));
+        let entry = changed.map(|stored| stored.entry.clone());
+        let Some(entry) = entry.filter(|_| self.policy.mode() != RediscoveryMode::Observe) else {
+            return;
+        };
+        let anchor = Anchor {
+            at: "src/lib.rs".parse().expect("a path"),
+            // Other code has another fingerprint; its value has no meaning here.
+            fingerprint: Some(format!("run-{run}")),
+        };
+        let draft = Draft {
+            about: vec![id.into()],
+            body: EventBody::Reanchored(Reanchored {
+                anchors: vec![anchor],
+                replaces: entry.revision,
+                origin: None,
+            }),
+        };
+        self.memory.tell(draft, &self.agents[0]);
     }
 
     /// Retracts a claim as a person.

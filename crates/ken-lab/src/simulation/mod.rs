@@ -9,6 +9,7 @@ mod surfacing;
 use std::collections::{BTreeMap, BTreeSet};
 
 use ken_core::ledger::event::Outcome;
+use ken_core::trust::review::ReviewPolicy;
 use ken_core::trust::run::{Run, RunFinding, RunMember, RunMode, RunNote, RunRecord, RunWitness};
 use ken_core::values::actor::Actor;
 use ken_core::values::id::EntryId;
@@ -25,6 +26,10 @@ use crate::world::{
 
 /// First day of the experiment: 2026-01-01.
 const START_MS: u64 = 1_767_225_600_000;
+
+/// Runs between two fits of the model, and steps of a fit.
+const FIT_EVERY_RUNS: usize = 10;
+const FIT_STEPS: usize = 2;
 
 /// Simulates all runs and returns the measurements.
 pub fn simulate(cell: GridCell, policy: KnowledgePolicy, seed: u64) -> SimulationRecord {
@@ -52,6 +57,8 @@ pub struct Simulation {
     pub memory: PolicyMemory,
     pub life: SimulationRecord,
     policy: KnowledgePolicy,
+    /// The review policy with the model as last fitted.
+    review: ReviewPolicy,
     dice: SeededDice,
     agents: Vec<Actor>,
     person: Actor,
@@ -86,6 +93,7 @@ impl Simulation {
             memory: PolicyMemory::new(seed, Timestamp::from_millis(START_MS)),
             life: SimulationRecord::default(),
             policy,
+            review: policy.review(),
             dice,
             agents: agents.collect(),
             person: "human:lead".parse().expect("a plain name"),
@@ -104,6 +112,9 @@ impl Simulation {
             self.life.broke(number, broken, was_showable);
             self.code.change(number, broken);
         }
+        if number.is_multiple_of(FIT_EVERY_RUNS) {
+            self.fit_model();
+        }
         // Before the run, so that expired entries are not shown.
         self.archive_expired();
         let mut work = self.open(number);
@@ -117,6 +128,18 @@ impl Simulation {
         self.memory.settle();
         let moment = self.moment(&work);
         self.life.add(moment);
+    }
+
+    /// Fits the model to the entries, as `ken run policy --fit` does.
+    fn fit_model(&mut self) {
+        if !self.policy.fits_model() {
+            return;
+        }
+        let entries = self.memory.all().map(|stored| &stored.entry);
+        let traces: Vec<_> = entries.map(|entry| &entry.tallies.rediscovery).collect();
+        let rediscovery = &mut self.review.rediscovery;
+        let fitted = rediscovery.model().fit(&traces, FIT_STEPS);
+        rediscovery.fitted = Some(fitted.to_stored());
     }
 
     /// Returns whether the policy would show a claim.
@@ -248,6 +271,7 @@ impl Simulation {
         });
         let looked_at: Vec<EntryId> = looked_at.collect();
         for id in looked_at {
+            self.record_new_anchor(id, work.number);
             self.memory.anchor_again(id, work.number);
         }
     }

@@ -8,8 +8,7 @@ use ken_core::retrieval::score::{
     DrawSeed, PosteriorDraw, QueryMatch, RankingSignals, ScoreBoosts, hidden_reason,
 };
 use ken_core::trust::facts::{EntryFacts, Validity};
-use ken_core::trust::review::ReviewPolicy;
-use ken_core::trust::run::holdout::{assign_entry, is_single_agent_claim, may_be_withheld};
+use ken_core::trust::run::holdout::{assign_entry, holdout_share};
 use ken_core::trust::run::{HoldoutAssignment, RunNote};
 use ken_core::values::id::EntryId;
 
@@ -20,7 +19,7 @@ use crate::memory::PolicyEntry;
 impl Simulation {
     /// Offers the best entries of the area to every agent.
     pub(super) fn surface(&self, work: &mut SimulatedRun) {
-        let (pushable, single_agent): (Vec<&PolicyEntry>, Vec<&PolicyEntry>) = self
+        let (pushable, unproven): (Vec<&PolicyEntry>, Vec<&PolicyEntry>) = self
             .ranked(work)
             .into_iter()
             .partition(|stored| self.may_push(stored));
@@ -32,7 +31,7 @@ impl Simulation {
                 let Some(stored) = fitting.next() else {
                     break;
                 };
-                let share = self.share_milli(stored);
+                let share = holdout_share(&stored.entry, self.review);
                 let offer = assign_entry(stored.entry.id, &work.name, agent, &self.agents, share);
                 if offer.arm == Arm::Shown {
                     work.shown[number].insert(stored.claim);
@@ -40,7 +39,7 @@ impl Simulation {
                 offers.push(offer);
             }
             // Entries behind the last offered one matched but had no room.
-            let passed = fitting.chain(&single_agent).map(|stored| stored.entry.id);
+            let passed = fitting.chain(&unproven).map(|stored| stored.entry.id);
             // Other policies have no notion of an entry that matched but was not shown.
             let passed: Vec<EntryId> = passed
                 .filter(|_| self.policy.records_passed_over())
@@ -64,7 +63,7 @@ impl Simulation {
     }
 
     fn may_push(&self, stored: &PolicyEntry) -> bool {
-        !self.policy.requires_second_finder() || !is_single_agent_claim(&stored.entry)
+        !self.policy.requires_evidence() || self.review.rediscovery.may_push(&stored.entry)
     }
 
     /// Returns the validity of the entry's anchor, if the policy checks code.
@@ -77,20 +76,9 @@ impl Simulation {
         EntryFacts::from_entry(&stored.entry, self.validity(stored), self.memory.now)
     }
 
-    /// Returns the holdout share of an entry in thousandths.
-    fn share_milli(&self, stored: &PolicyEntry) -> u16 {
-        let review: ReviewPolicy = self.policy.review();
-        if may_be_withheld(&stored.entry) {
-            let impact = stored.entry.tallies.impact();
-            review.holdout_share_milli(stored.entry.exposures_since_confirmation(), impact)
-        } else {
-            0
-        }
-    }
-
     /// Returns the showable entries of the area, the best first.
     fn ranked(&self, work: &SimulatedRun) -> Vec<&PolicyEntry> {
-        let weights = self.policy.weights();
+        let (weights, belief) = (self.policy.weights(), self.review.rediscovery);
         let seed = DrawSeed::new(&work.name, "the work of this run");
         let of_area = |stored: &&PolicyEntry| self.code.claims[stored.claim].area == work.area;
         let mut ranked: Vec<(f64, EntryId)> = Vec::new();
@@ -107,8 +95,9 @@ impl Simulation {
             // One reproducible Thompson draw per run and entry, as in the engine.
             let draw = PosteriorDraw::Of(seed, stored.entry.id);
             let signals = RankingSignals::from_facts(&facts, found, draw, self.memory.now);
-            let score = signals.explain(&weights, ScoreBoosts::default()).score;
-            ranked.push((score, stored.entry.id));
+            let mut explained = signals.explain(&weights, ScoreBoosts::default());
+            explained.discount(belief.score_factor(&stored.entry));
+            ranked.push((explained.score, stored.entry.id));
         }
         // Ties are broken by id, so that the same seed gives the same page.
         ranked.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));

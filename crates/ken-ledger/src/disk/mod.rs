@@ -10,6 +10,7 @@ mod real;
 
 use std::any::Any;
 use std::fmt;
+use std::fs::OpenOptions;
 use std::io;
 
 pub use real::RealDir;
@@ -121,6 +122,13 @@ impl fmt::Debug for LockGuard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("LockGuard")
     }
+}
+
+/// Makes a file that is created with these options readable and writable for its owner only.
+pub fn restrict_to_owner(options: &mut OpenOptions) -> &mut OpenOptions {
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
+    options
 }
 
 /// Failure of a file operation.

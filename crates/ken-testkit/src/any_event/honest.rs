@@ -155,6 +155,14 @@ fn confirm(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> Option<()> {
     Some(())
 }
 
+/// Number of runs that effects and confirmations name.
+const RUN_NAMES: usize = 5;
+
+/// Returns the name of one of a few runs, so that several events name the same one.
+fn any_run(number: usize) -> String {
+    format!("run-{}", number % RUN_NAMES)
+}
+
 /// Confirms an entry as found by a run, today or some days ago.
 fn confirm_by_run(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> Option<()> {
     let entry = play.pick_entry(turn)?;
@@ -166,7 +174,7 @@ fn confirm_by_run(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> Option
             Provenance::Unwitnessed,
         ]),
         on: play.now(turn.replica).date().minus_days(days),
-        run: Some("run-1".to_owned()),
+        run: Some(any_run(turn.choice.below(RUN_NAMES))),
         withdraws: Vec::new(),
     };
     play.write_about(turn, entry.id, EventBody::Confirmed(body));
@@ -376,12 +384,13 @@ fn record_effects(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> Option
         beta_milli: weight / 2,
         shown: 2,
         blind: 1,
+        unseen: weight % 3,
         since,
         source_outcome: weight.is_multiple_of(2).then_some(Outcome::Failed),
         trials: vec![trial],
     };
     let body = EventBody::RunEffects(RunEffects {
-        run: "run-1".to_owned(),
+        run: any_run(weight as usize),
         effects: vec![effect(entry), effect(other)],
     });
     let about = vec![entry.into(), other.into()];

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use ken_core::decide::Draft;
 use ken_core::ledger::event::{
-    ApprovalGranted, ConfigChanged, ContradictionFlagged, ContradictionResolved, DomainAction,
-    DomainOverridden, DomainStrategyChanged, EventBody, EventSubject, ForageCompleted, ForageMode,
-    ForageRequested, FrictionRecorded, Keep, KnowledgeDistilled, OriginRevoked, Outcome,
-    PairDismissed, PairKind, PeerTrustChanged, RetrievalMissed, RunClosed, Switch,
+    ApprovalGranted, Arm, CheckResult, ConfigChanged, ContradictionFlagged, ContradictionResolved,
+    DomainAction, DomainOverridden, DomainStrategyChanged, EventBody, EventSubject,
+    ForageCompleted, ForageMode, ForageRequested, FrictionRecorded, HandoffTaken, HandoffWritten,
+    Keep, KnowledgeDistilled, OriginRevoked, Outcome, PairDismissed, PairKind, PeerTrustChanged,
+    RetrievalMissed, RunAssignment, RunClosed, RunObserved, RunObserver, Switch,
 };
 use ken_core::values::content::FrictionType;
 use ken_core::values::id::{EntryId, EventId};
@@ -135,10 +136,31 @@ fn peer_event(turn: &mut ReplicaTurn) -> EventBody {
     })
 }
 
+/// Builds an event with what hooks saw of a run.
+fn observed_event(play: &mut HistoryGenerator, entry: EntryId) -> EventBody {
+    EventBody::RunObserved(RunObserved {
+        run: Some(play.word()),
+        observer: RunObserver::Hooks,
+        prompts: Some(3),
+        corrections: Some(1),
+        test_runs: Some(2),
+        tests_passed_at: Some(2),
+        commits: vec!["0123456789ab".to_owned()],
+        merged: Some(true),
+        reverted: None,
+        ci: Some(CheckResult::Passed),
+        assigned: vec![RunAssignment {
+            entry,
+            arm: Arm::Withheld,
+            propensity_milli: 100,
+        }],
+    })
+}
+
 /// Builds events that do not affect the fold but must be preserved.
 fn passive_event(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> EventBody {
     let entry: EntryId = "L-00000000".parse().expect("an entry id");
-    match turn.choice.below(7) {
+    match turn.choice.below(10) {
         0 => EventBody::RunClosed(RunClosed {
             run: play.word(),
             outcome: Outcome::Abandoned,
@@ -176,6 +198,18 @@ fn passive_event(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> EventBo
             mode: ForageMode::Operator,
             reason: play.text("missing {}"),
         }),
+        6 => EventBody::HandoffWritten(HandoffWritten {
+            branch: Some(play.word()),
+            unfinished: vec![play.text("finish {}")],
+            tried: Vec::new(),
+            open: vec![play.text("why {}")],
+            run: Some(play.word()),
+        }),
+        7 => EventBody::HandoffTaken(HandoffTaken {
+            handoff: play.fresh_id(turn),
+            run: None,
+        }),
+        8 => observed_event(play, entry),
         _ => EventBody::ForageCompleted(ForageCompleted {
             request: play.fresh_id(turn),
             fetched: 3,

@@ -25,6 +25,7 @@ use ken_core::values::time::Date;
 use super::causality::{CausalWrite, resolve_writes};
 use super::content::resolve_content;
 use super::events_of_type;
+use super::rediscovery::rediscovery;
 
 pub(super) fn fold_entry(id: EntryId, events: &[&Event]) -> Entry {
     let wording = resolve_content(id, events);
@@ -453,6 +454,7 @@ fn cooccurrence_partners(id: EntryId, events: &[&Event]) -> CooccurrencePartners
 fn tallies(id: EntryId, events: &[&Event]) -> EntryTallies {
     let mut sums = EntryTallies {
         together: cooccurrence_partners(id, events),
+        rediscovery: rediscovery(id, events, &confirmations(events)),
         ..EntryTallies::default()
     };
     for event in events {

@@ -7,6 +7,7 @@
 mod causality;
 mod content;
 mod entry;
+mod rediscovery;
 mod workspace;
 
 use ken_core::ledger::event::{Event, EventBlanked, EventData, RecordedEvent};

@@ -147,6 +147,7 @@ fn effects_of_runs_add_up_in_any_order<S: DerivedStore>(scenario: &mut StoreScen
         beta_milli: 300,
         shown: 1,
         blind: 0,
+        unseen: 0,
         since: None,
         source_outcome: None,
         trials: Vec::new(),

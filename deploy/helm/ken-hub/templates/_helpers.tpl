@@ -27,6 +27,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 runAsNonRoot: true
 runAsUser: 10001
 runAsGroup: 10001
+fsGroup: 10001
 seccompProfile:
   type: RuntimeDefault
 {{- end -}}
@@ -36,4 +37,21 @@ allowPrivilegeEscalation: false
 readOnlyRootFilesystem: true
 capabilities:
   drop: [ALL]
+{{- end -}}
+
+{{/* The configuration file. It has no secret: those are files of their own. */}}
+{{- define "ken-hub.config" -}}
+schema = "ken.hub.config.v1"
+bind = "0.0.0.0:8750"
+metrics = "0.0.0.0:9750"
+database_file = "/etc/ken/secrets/url"
+connections = {{ .Values.hub.connections | int }}
+connections_per_address = {{ .Values.hub.connectionsPerAddress | int }}
+log = {{ .Values.hub.log | quote }}
+{{- with .Values.hub.publicUrl }}
+public_url = {{ . | quote }}
+{{- end }}
+{{- with .Values.hub.config }}
+{{ . }}
+{{- end }}
 {{- end -}}

@@ -50,6 +50,36 @@ struct LockedPackage {
     path: Rc<str>,
 }
 
+/// A package that a lockfile pins.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PinnedPackage {
+    pub ecosystem: Ecosystem,
+    pub name: String,
+    pub version: String,
+    /// The lockfile.
+    pub path: String,
+}
+
+/// Returns every package that a lockfile of the tree pins to a version, sorted.
+pub fn pinned_packages(tree: &dyn FileTree) -> Vec<PinnedPackage> {
+    let mut found = Vec::new();
+    for ecosystem in Ecosystem::ALL {
+        for (name, all) in read_lockfiles(tree, ecosystem).by_name {
+            found.extend(all.into_iter().filter_map(|locked| {
+                Some(PinnedPackage {
+                    ecosystem,
+                    name: name.clone(),
+                    version: locked.version?,
+                    path: locked.path.to_string(),
+                })
+            }));
+        }
+    }
+    found.sort();
+    found.dedup_by(|a, b| (a.ecosystem, &a.name, &a.version) == (b.ecosystem, &b.name, &b.version));
+    found
+}
+
 pub(super) fn evaluate(
     evidence: &ConditionEvaluator<'_>,
     package: &PackageRequirement,

@@ -17,6 +17,7 @@ use ken_core::values::kind::{EntryKind, Memory};
 use ken_core::values::text::{Alias, Body, ClaimText, Condition, Step, Tag};
 use ken_core::values::time::Timestamp;
 use ken_engine::Engine;
+use ken_engine::import::InboxClaim;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -135,6 +136,16 @@ impl EntryInput {
     /// Sets the claim.
     pub(super) fn set_statement(&mut self, text: String) {
         self.statement = Some(text);
+    }
+
+    /// Adds the citations of inbox claims.
+    pub(crate) fn cite_claims(&mut self, claims: &[InboxClaim]) {
+        self.cite.extend(claims.iter().map(|it| it.cite.clone()));
+    }
+
+    /// Adds a citation.
+    pub(super) fn cite_also(&mut self, cite: String) {
+        self.cite.push(cite);
     }
 
     /// Completes an entry given as plain text: a learning that cites the current commit. A norm

@@ -13,16 +13,22 @@ use ken_core::values::citation::CitationSource;
 use ken_core::values::content::EntryScope;
 use ken_core::values::kind::{EntryKind, Memory};
 use ken_core::values::text::{Alias, Tag};
+use ken_engine::Engine;
+use ken_engine::contradictions::Contradiction;
+use ken_engine::conversations::EXCHANGE_PREFIX;
 use ken_engine::duplicates::{EntryRelation, RelatedEntry};
+use ken_engine::import::{InboxClaim, SupersedeOutcome};
 use serde::Serialize;
 
 use crate::args::fields::EntryFieldArgs;
 use crate::args::filter::NormType;
 use crate::args::values;
 use crate::commands::Session;
+use crate::commands::inbox::claims::tell_superseded;
 use crate::editor;
 use crate::failure::{CommandExit, CommandFailure};
 use crate::print::escape_invisible;
+use crate::world;
 
 pub(crate) use input::EntryInput;
 
@@ -50,6 +56,14 @@ Examples:
   Add a finding of a review:
     ken add --kind anti-pattern --statement \"Never log the session cookie\" \\
         --cite pr:142 --lens security --polarity negative
+
+  Add a decision that amends an older one:
+    ken add --kind decision --supersedes L-7k2f \\
+        \"Retries stop after seven attempts, no longer five\"
+
+  Record what a captured conversation decided, in your own words:
+    ken add --kind decision --from c-3fce3b5a01 \\
+        \"Retries stop after seven attempts: the eighth trips the rate limit\"
 
   Add many entries, one JSON object per line:
     ken add --from-jsonl lessons.jsonl
@@ -94,6 +108,13 @@ pub(crate) struct AddArgs {
     /// Retracted entry that this one may repeat; only a person may override it
     #[arg(long = "override", value_name = "ID")]
     pub(crate) overrides: Option<String>,
+    /// Older entry that this one replaces; may be repeated
+    #[arg(long, value_name = "ID", conflicts_with = "from_jsonl")]
+    pub(crate) supersedes: Vec<String>,
+    /// Claim in the inbox that this entry states in fewer words: cites its exchange and takes it
+    /// out of the inbox; or an exchange that `ken search` found
+    #[arg(long, value_name = "EXCHANGE", conflicts_with = "from_jsonl")]
+    pub(crate) from: Option<String>,
     /// Add one entry per line of FILE, `-` for standard input; written in batches of 100
     #[arg(long, value_name = "FILE")]
     pub(crate) from_jsonl: Option<PathBuf>,
@@ -144,13 +165,36 @@ pub(in crate::commands) fn run(
         input.set_statement(plain_text(session, args)?);
     }
     let start = session.surroundings.start.clone();
+    let mut superseded = SupersedeOutcome::default();
     let (entry, against, related) = session.write_as(|engine, reader| {
         input.resolve_anchors(engine, &start, args.fields.anchor.len());
+        let said = args.from.iter().find(|it| it.starts_with(EXCHANGE_PREFIX));
+        if let Some(said) = said {
+            let home = world::require_conversation_home()?;
+            input.cite_also(engine.cite_exchange(&home, said)?);
+        }
+        let exchange = match said {
+            Some(_) => &[],
+            None => args.from.as_slice(),
+        };
+        let claims = claims_of(engine, exchange)?;
+        input.cite_claims(&claims);
         if is_plain {
             input.apply_defaults(engine);
         }
         let proposal = input.proposal(engine, &reader.agent)?;
+        let old = args.supersedes.iter();
+        let old = old.map(|it| engine.find_supersedable(it, &reader.agent));
+        let old = old.collect::<Result<Vec<_>, _>>()?;
         let added = engine.add_in_run(reader, vec![proposal])?;
+        for old in old {
+            engine.supersede(old, added[0], &reader.agent)?;
+        }
+        if !exchange.is_empty() {
+            // The claim is recorded in other words: capturing the transcript again must not add it.
+            engine.reject_inbox_claims(exchange)?;
+            superseded = engine.supersede_amended(added[0], &claims, &reader.agent)?;
+        }
         Ok((
             engine.entry(added[0])?,
             engine.contradicting_norms(added[0])?,
@@ -167,19 +211,37 @@ pub(in crate::commands) fn run(
         session.printer.json(&object)?;
         return Ok(CommandExit::Fine);
     }
+    tell_superseded(session, &superseded)?;
     tell_related(session, &entry, &related)?;
-    for it in &against {
+    tell_contradictions(session, &against)?;
+    let file = entry.file_name().unwrap_or_default();
+    session.written(
+        &entry,
+        format_args!("added as {}: .ken/entries/{file}", entry.status.value),
+    )
+}
+
+/// Names the norms that the new one contradicts.
+fn tell_contradictions(
+    session: &mut Session<'_>,
+    against: &[Contradiction],
+) -> Result<(), CommandFailure> {
+    for it in against {
         let (one, other) = (it.first.id, it.second.id);
         session.printer.note(&format!(
             "{one} and {other} contradict each other ({}); `ken verify` fails until you run `ken inbox resolve {one} {other} --keep ID`",
             it.why
         ))?;
     }
-    let file = entry.file_name().unwrap_or_default();
-    session.written(
-        &entry,
-        format_args!("added as {}: .ken/entries/{file}", entry.status.value),
-    )
+    Ok(())
+}
+
+/// Returns the claims of the inbox that an entry is recorded from. No id means no claim.
+fn claims_of(engine: &Engine, ids: &[String]) -> Result<Vec<InboxClaim>, CommandFailure> {
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
+    Ok(engine.find_inbox_claims(ids)?)
 }
 
 /// Returns the claim from the command line, standard input or the editor.
@@ -225,10 +287,13 @@ fn tell_related(
         };
         session.printer.note(&match it.relation {
             EntryRelation::Similar => format!(
-                "similar to {old}{title}; `ken entry merge {new} --into {old}` merges them, `ken undo` removes the new one"
+                "similar to {old}{title}; `ken entry merge {new} --into {old}` merges them, `ken entry supersede {old} {new}` replaces it, `ken undo` removes the new one"
             ),
             EntryRelation::Opposed => format!(
-                "may contradict {old}{title}; `ken inbox resolve {new} {old}` decides"
+                "may contradict {old}{title}; `ken inbox resolve {new} {old}` decides, `ken entry supersede {old} {new}` replaces it"
+            ),
+            EntryRelation::SameCode => format!(
+                "{old}{title} is about the same code; if the new entry replaces it, run `ken entry supersede {old} {new}`; next time add it with --supersedes {old}"
             ),
         })?;
     }

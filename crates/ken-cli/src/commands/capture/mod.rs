@@ -26,16 +26,19 @@ Examples:
 
   Extract claims from a transcript into the inbox:
     ken capture ~/.claude/projects/PROJECT/SESSION.jsonl
+    opencode export SESSION | ken capture -
 
 Problem and solution become one claim of at most three sentences. From a transcript, Ken extracts
-failures that were followed by a fix, corrections by people and repeated commands. The claims wait
-in `ken inbox`. Secrets are removed before anything is written.";
+failures that were followed by a fix, decisions and corrections by people with the exchange around
+them, and repeated commands. The claims wait in `ken inbox`. Secrets are removed before anything is
+written.";
 
 /// `ken capture`.
 #[derive(Debug, Args)]
 #[command(after_help = CAPTURE_EXAMPLES)]
 pub(crate) struct CaptureArgs {
-    /// A transcript of Claude Code or Codex, or notes in Markdown; `-` reads standard input
+    /// A transcript of Claude Code, Codex, Gemini CLI or opencode, or notes in Markdown; `-` reads
+    /// standard input
     #[arg(conflicts_with_all = ["problem", "solution", "cite", "anchor", "verify", "tag", "lens", "kind"])]
     pub(crate) file: Option<PathBuf>,
     /// Read FILE as a transcript of this agent instead of detecting the format
@@ -86,6 +89,8 @@ pub(crate) struct CaptureArgs {
 pub(crate) enum CaptureAgent {
     ClaudeCode,
     Codex,
+    GeminiCli,
+    Opencode,
 }
 
 pub(in crate::commands) fn run(

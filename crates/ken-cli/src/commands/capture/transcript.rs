@@ -16,6 +16,7 @@ use super::llm as llm_claims;
 use crate::commands::Session;
 use crate::commands::capture::{CaptureAgent, CaptureArgs};
 use crate::commands::config::llm;
+use crate::commands::inbox::claims::amendment_notes;
 use crate::commands::inbox::collect;
 use crate::failure::{CommandExit, CommandFailure};
 use crate::print::{DIM, escape_invisible, pluralize, styled, wrap};
@@ -26,7 +27,7 @@ const INDENT: usize = 4;
 #[derive(Serialize)]
 struct CaptureObject<'a> {
     schema: &'static str,
-    /// `claude-code`, `codex` or `notes`.
+    /// `claude-code`, `codex`, `gemini-cli`, `opencode` or `notes`.
     source: &'static str,
     digest: &'a str,
     session: Option<&'a str>,
@@ -58,6 +59,8 @@ pub(super) fn read_source(
     let agent = args.agent.map(|agent| match agent {
         CaptureAgent::ClaudeCode => TranscriptAgent::ClaudeCode,
         CaptureAgent::Codex => TranscriptAgent::Codex,
+        CaptureAgent::GeminiCli => TranscriptAgent::GeminiCli,
+        CaptureAgent::Opencode => TranscriptAgent::OpenCode,
     });
     Ok(CaptureSource::parse(&bytes(file)?, agent)?)
 }
@@ -97,6 +100,15 @@ fn show(session: &mut Session<'_>, staged: &InboxClaim) -> Result<(), CommandFai
         width.saturating_sub(INDENT),
     ) {
         session.printer.line(format_args!("{:INDENT$}{line}", ""))?;
+    }
+    for part in staged.exchange.iter().flat_map(|it| it.lines()) {
+        for line in wrap(&escape_invisible(part), width.saturating_sub(INDENT)) {
+            let line = format!("{:INDENT$}{line}", "");
+            session.printer.line(styled(DIM, line))?;
+        }
+    }
+    for note in amendment_notes(staged) {
+        session.printer.line(format_args!("{:INDENT$}{note}", ""))?;
     }
     Ok(())
 }
@@ -162,7 +174,7 @@ fn tell(
     }
     if !reduced.staged.is_empty() {
         session.printer.hint(
-            "review them: `ken inbox accept ID …` turns claims into entries, `ken inbox reject ID …` rejects claims permanently",
+            "review them: `ken inbox accept ID …` turns claims into entries, `ken add --from ID \"TEXT\"` records one in fewer words, `ken inbox reject ID …` rejects claims permanently",
         )?;
     }
     session

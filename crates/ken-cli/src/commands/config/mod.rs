@@ -1,5 +1,6 @@
-//! `ken config`: ranking weights, embedding model and LLM.
+//! `ken config`: ranking weights, embedding model, LLM and conversations.
 
+mod conversations;
 pub(super) mod llm;
 mod model;
 mod weights;
@@ -18,6 +19,8 @@ pub(crate) enum ConfigCommand {
     Model(GroupArgs<model::ModelCommand>),
     /// Show or select the LLM that Ken may call: a program, an endpoint, or none
     Llm(llm::LlmArgs),
+    /// Show, allow or delete the private index of your conversations with coding agents
+    Conversations(conversations::ConversationsArgs),
 }
 
 pub(super) fn run(
@@ -28,12 +31,14 @@ pub(super) fn run(
         None => {
             weights::run(session, None)?;
             model::run(session, &model::ModelCommand::Show)?;
-            llm::run(session, None)
+            llm::run(session, None)?;
+            conversations::run(session, None)
         }
         Some(ConfigCommand::Weights(args)) => weights::run(session, args.command),
         Some(ConfigCommand::Model(args)) => {
             model::run(session, &args.command.unwrap_or(model::ModelCommand::Show))
         }
         Some(ConfigCommand::Llm(args)) => llm::run(session, args.command),
+        Some(ConfigCommand::Conversations(args)) => conversations::run(session, args.command),
     }
 }

@@ -113,6 +113,7 @@ pub(in crate::commands) fn run(
 }
 
 fn goal(to: &str) -> Result<Goal, CommandFailure> {
+    // The names of memories come first, because a scope never has one of them.
     if let Ok(memory) = to.parse() {
         return Ok(Goal::Memory(memory));
     }
@@ -132,6 +133,7 @@ fn direct(
     to: &str,
     goal: &Goal,
 ) -> Result<CommandExit, CommandFailure> {
+    // The direction is checked before the missing names: naming entries would not make it allowed.
     if memory_of(session, from)? == Memory::Episodic {
         return Err(backflow(from, to));
     }
@@ -154,6 +156,7 @@ fn backflow(from: &str, to: &str) -> CommandFailure {
 
 /// Returns the memory that `from` names: directly, by a kind in it, or by an entry.
 fn memory_of(session: &mut Session<'_>, from: &str) -> Result<Memory, CommandFailure> {
+    // A path such as `semantic/learning` names its memory by its first part.
     let first = from.split('/').next().unwrap_or(from);
     if let Ok(memory) = first.parse() {
         return Ok(memory);
@@ -191,6 +194,7 @@ fn to_workspace(
     let (wanted, judgment) = (only(args)?, judgment(args));
     let entry = session.write(|engine, by| {
         let id = engine.find(wanted)?.id;
+        // Checked inside of the write: the entry is known only after its prefix was resolved.
         refuse_episodic(id.prefix().memory(), wanted, &args.to)?;
         Ok(engine.promote_to_workspace(id, judgment, by)?)
     })?;
@@ -199,6 +203,7 @@ fn to_workspace(
 
 fn to_global(session: &mut Session<'_>, args: &PromoteArgs) -> Result<CommandExit, CommandFailure> {
     let (wanted, judgment) = (only(args)?, judgment(args));
+    // Asked for before the ledger is locked: a missing home is no reason to wait for a lock.
     let home = Environment::global_home()?;
     let (id, done) = session.write(|engine, by| {
         let id = engine.find(wanted)?.id;

@@ -1,20 +1,27 @@
 //! `ken guard revoke`: disables every entry from one author or origin, and enables it again.
 
+use std::collections::BTreeSet;
+
 use clap::Args;
 use ken_core::ledger::event::{Origin, Switch};
 use ken_core::ledger::source::ContributionSource;
 use ken_core::values::actor::Actor;
+use ken_core::values::id::EntryId;
+use ken_engine::runs::BlastRadius;
 use serde::Serialize;
 
 use crate::args::values;
 use crate::commands::Session;
 use crate::failure::{CommandExit, CommandFailure};
-use crate::print::pluralize;
+use crate::print::{escape_invisible, pluralize};
+
+/// Names listed per line.
+const LISTED_MAX: usize = 10;
 
 /// `ken guard revoke`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  ken guard revoke --author agent:scraper\n  ken guard revoke --author agent:scraper --undo"
+    after_help = "Examples:\n  ken guard revoke --author agent:scraper --dry-run\n  ken guard revoke --author agent:scraper\n  ken guard revoke --author agent:scraper --undo"
 )]
 #[command(group = clap::ArgGroup::new("source").required(true).args(["author", "origin"]))]
 pub(crate) struct RevokeArgs {
@@ -25,8 +32,11 @@ pub(crate) struct RevokeArgs {
     #[arg(long, value_name = "ORIGIN", value_parser = values::word::<Origin>(&["human", "agent", "ci", "import", "peer", "web"]))]
     pub(crate) origin: Option<Origin>,
     /// Undo a revocation
-    #[arg(long)]
+    #[arg(long, conflicts_with = "dry_run")]
     pub(crate) undo: bool,
+    /// Only show how far its entries have spread
+    #[arg(long)]
+    pub(crate) dry_run: bool,
 }
 
 #[derive(Serialize)]
@@ -35,6 +45,11 @@ struct RevokedObject {
     source: String,
     revoked: bool,
     entries: usize,
+    /// Entries of others that were made from them.
+    derived: BTreeSet<EntryId>,
+    runs: BTreeSet<String>,
+    commits: BTreeSet<String>,
+    clones: BTreeSet<String>,
 }
 
 pub(in crate::commands) fn run(
@@ -47,19 +62,33 @@ pub(in crate::commands) fn run(
         (None, None) => return Err(CommandFailure::usage("give an author or an origin")),
     };
     let state = if args.undo { Switch::Off } else { Switch::On };
-    let entries = session.write(|engine, by| Ok(engine.revoke(&source, state, by)?))?;
+    let radius = session.read(|engine| Ok(engine.blast_radius(&source)?))?;
+    if !args.dry_run {
+        session.write(|engine, by| Ok(engine.revoke(&source, state, by)?))?;
+    }
+    let entries = radius.entries.len();
     if session.is_json() {
         session.printer.json(&RevokedObject {
             schema: "ken.revoked.v1",
             source: source.to_string(),
-            revoked: state == Switch::On,
+            revoked: state == Switch::On && !args.dry_run,
             entries,
+            derived: radius.derived,
+            runs: radius.runs,
+            commits: radius.commits,
+            clones: radius.clones,
         })?;
         return Ok(CommandExit::Fine);
     }
     session.printer.line(&source)?;
+    if state == Switch::On {
+        print_radius(session, &radius)?;
+    }
     let entries = pluralize(entries as u64, "entry", "entries");
     match state {
+        Switch::On if args.dry_run => session
+            .printer
+            .talk(format_args!("nothing was revoked; it would be {entries}"))?,
         Switch::On => {
             session.printer.talk(format_args!(
                 "revoked: agents no longer see the {entries} from this source"
@@ -77,4 +106,33 @@ pub(in crate::commands) fn run(
         ))?,
     }
     Ok(CommandExit::Fine)
+}
+
+/// Prints how far the entries of a source have spread, as far as this clone knows.
+fn print_radius(session: &mut Session<'_>, radius: &BlastRadius) -> Result<(), CommandFailure> {
+    let derived = radius.derived.iter().map(ToString::to_string).collect();
+    let reached = [
+        ("made from them", derived),
+        ("shown in runs", radius.runs.iter().cloned().collect()),
+        (
+            "commits of these runs",
+            radius.commits.iter().cloned().collect(),
+        ),
+        (
+            "recorded by clones",
+            radius.clones.iter().cloned().collect(),
+        ),
+    ];
+    for (what, names) in reached {
+        let names: Vec<String> = names;
+        let listed = names.iter().take(LISTED_MAX).cloned().collect::<Vec<_>>();
+        let more = names.len().saturating_sub(LISTED_MAX);
+        let mut line = format!("  {what}: {}", names.len());
+        if !listed.is_empty() {
+            line.push_str(&format!(" ({}", listed.join(", ")));
+            line.push_str(if more > 0 { ", …)" } else { ")" });
+        }
+        session.printer.line(escape_invisible(&line))?;
+    }
+    Ok(())
 }

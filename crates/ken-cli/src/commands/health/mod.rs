@@ -2,10 +2,11 @@
 
 mod confidence;
 pub(super) mod contradictions;
+mod dependencies;
 mod drift;
 mod duplicates;
 pub(super) mod friction;
-mod impact;
+pub(super) mod impact;
 mod maintain;
 pub(super) mod report;
 pub(super) mod stats;
@@ -55,6 +56,8 @@ pub(crate) enum HealthCommand {
     Confidence(confidence::ConfidenceCommand),
     /// Record and count friction: tool errors, rework, failed validation
     Friction(GroupArgs<friction::FrictionCommand>),
+    /// List lessons that begin or end to apply when package versions change
+    Dependencies(dependencies::DependenciesArgs),
     /// List maintenance services, run one, or set their policy
     Maintain(maintain::MaintainArgs),
 }
@@ -73,6 +76,7 @@ pub(super) fn run(
         Some(HealthCommand::Impact(args)) => impact::run(session, &args),
         Some(HealthCommand::Confidence(command)) => confidence::run(session, command),
         Some(HealthCommand::Friction(args)) => friction::run(session, args.command),
+        Some(HealthCommand::Dependencies(args)) => dependencies::run(session, &args),
         Some(HealthCommand::Maintain(args)) => maintain::run(session, args),
     }
 }

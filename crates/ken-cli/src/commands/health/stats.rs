@@ -7,6 +7,7 @@ use clap::Args;
 use ken_core::trust::impact::ImpactEstimate;
 use ken_core::values::text::enum_label;
 use ken_core::values::time::Date;
+use ken_engine::Engine;
 use ken_engine::usage::{DAYS_MAX, UsageCounts, UsageDay, UsageSurface};
 use serde::Serialize;
 
@@ -119,26 +120,11 @@ pub(in crate::commands) fn run(
     args: &StatsArgs,
 ) -> Result<CommandExit, CommandFailure> {
     let stats = session.read(|engine| {
-        let today = engine.now().date();
-        let first = args.since.first(today);
-        let mut runs: BTreeMap<String, u64> = BTreeMap::new();
-        for run in engine.past_runs()? {
-            if first <= run.at.date() {
-                let outcome = run.known_outcome();
-                let label = outcome.map_or_else(|| "unknown".to_owned(), |it| enum_label(&it));
-                *runs.entry(label).or_default() += 1;
-            }
-        }
-        Ok(UsageStats {
-            first,
-            today,
-            days: engine.usage_since(first)?,
-            runs,
-            lift: engine.impact_report()?.all,
-        })
+        let first = args.since.first(engine.now().date());
+        usage_stats(engine, first)
     })?;
     if session.is_json() {
-        session.printer.json(&object(&stats))?;
+        session.printer.json(&stats_object(&stats))?;
         return Ok(CommandExit::Fine);
     }
     let (is_drawn, width) = (session.printer.is_terminal(), session.printer.width());
@@ -151,7 +137,27 @@ pub(in crate::commands) fn run(
     Ok(CommandExit::Fine)
 }
 
-fn object(stats: &UsageStats) -> StatsObject<'_> {
+/// Returns the usage since a day.
+pub(crate) fn usage_stats(engine: &Engine, first: Date) -> Result<UsageStats, CommandFailure> {
+    let mut runs: BTreeMap<String, u64> = BTreeMap::new();
+    for run in engine.past_runs()? {
+        if first <= run.at.date() {
+            let outcome = run.known_outcome();
+            let label = outcome.map_or_else(|| "unknown".to_owned(), |it| enum_label(&it));
+            *runs.entry(label).or_default() += 1;
+        }
+    }
+    Ok(UsageStats {
+        first,
+        today: engine.now().date(),
+        days: engine.usage_since(first)?,
+        runs,
+        lift: engine.impact_report()?.all,
+    })
+}
+
+/// Returns the JSON document of the usage.
+pub(crate) fn stats_object(stats: &UsageStats) -> impl Serialize {
     let total = |day: &UsageDay| {
         let mut sum = UsageCounts::default();
         day.by_surface.values().for_each(|it| sum += *it);

@@ -7,19 +7,20 @@ use ken_hub::administration::{Administration, AdministrationError, ChangeOutcome
 use ken_hub::config::OrganizationQuotas;
 use ken_hub::database::{DatabaseError, HubDatabase, causes};
 use ken_hub::identity::tokens::{IssueTokenError, RotateTokenError, TokenSpec};
-use ken_hub::ids::RoleError;
+use ken_hub::ids::{Role, RoleError};
 use serde::Serialize;
 use tokio::runtime::Builder;
 
 use super::super::Session;
-use super::{audit, output};
+use super::execution::{audit, backup, people, retention};
+use super::{output, read_secret};
 use crate::commands::hub::{
-    HubArgs, HubCommand, MaxArg, OrganizationCommand, QuotaArgs, SignersArgs, TokenArgs,
-    TokenCommand, WorkspaceArgs, WorkspaceCommand,
+    DatabaseArgs, HubArgs, HubCommand, MaxArg, MigrateArgs, OrganizationCommand, QuotaArgs,
+    SignersArgs, TokenArgs, TokenCommand, WorkspaceArgs, WorkspaceCommand,
 };
 use crate::failure::{CommandExit, CommandFailure};
 use crate::print::pluralize;
-use crate::world::database_url;
+use crate::world::{database_url, database_url_file};
 
 #[derive(Serialize)]
 struct MigratedObject {
@@ -31,7 +32,7 @@ pub(in crate::commands) fn run(
     session: &mut Session<'_>,
     args: &HubArgs,
 ) -> Result<CommandExit, CommandFailure> {
-    let url = database(args.database.database.as_deref())?;
+    let url = database(&args.database)?;
     let runtime = Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|e| CommandFailure::io("cannot reach the database", &e))?;
     runtime.block_on(act(session, &url, &args.command))?;
@@ -39,12 +40,24 @@ pub(in crate::commands) fn run(
 }
 
 /// Returns the URL of the database, from the arguments or the environment.
-pub(in crate::commands) fn database(typed: Option<&str>) -> Result<String, CommandFailure> {
-    let url = typed.map(ToOwned::to_owned).or_else(database_url);
-    url.ok_or_else(|| {
-        CommandFailure::usage("no database URL was given")
-            .with_hint("set KEN_DATABASE_URL, such as postgres://ken@localhost/ken")
-    })
+pub(in crate::commands) fn database(args: &DatabaseArgs) -> Result<String, CommandFailure> {
+    if let Some(url) = &args.database {
+        return Ok(url.clone());
+    }
+    if let Some(path) = &args.database_file {
+        return read_secret(path);
+    }
+    if let Some(url) = database_url() {
+        return Ok(url);
+    }
+    if let Some(path) = database_url_file() {
+        return read_secret(&path);
+    }
+    Err(
+        CommandFailure::usage("no database URL was given").with_hint(
+            "set KEN_DATABASE_URL, such as postgres://ken@localhost/ken, or KEN_DATABASE_URL_FILE",
+        ),
+    )
 }
 
 async fn act(
@@ -54,10 +67,15 @@ async fn act(
 ) -> Result<(), CommandFailure> {
     match command {
         // Connects as the owner of the tables; the server uses a role with fewer rights.
-        HubCommand::Migrate => migrate(session, url).await,
-        // Runs before a database is opened.
+        HubCommand::Migrate(MigrateArgs { plan: true }) => migration_plan(session, url).await,
+        HubCommand::Migrate(MigrateArgs { plan: false }) => migrate(session, url).await,
+        HubCommand::Backup(args) => backup::back_up(session, url, args).await,
+        HubCommand::Restore(args) => backup::restore(session, url, args).await,
+        HubCommand::Drill(args) => backup::drill(session, url, args).await,
+        // These run before a database is opened.
         #[cfg(feature = "remote")]
         HubCommand::Health(_) => Ok(()),
+        HubCommand::Config(_) => Ok(()),
         HubCommand::Organization(OrganizationCommand::List) => {
             let rows = HubDatabase::organizations(url).await;
             output::organizations(session, &rows.map_err(|e| administered(&e.into()))?)
@@ -71,11 +89,15 @@ async fn act(
         )
         | HubCommand::Workspace(_)
         | HubCommand::Token(_)
+        | HubCommand::Account(_)
+        | HubCommand::Session(_)
         | HubCommand::Rebuild(_)
         | HubCommand::Evict(_)
         | HubCommand::Quota(_)
         | HubCommand::AcceptRestore(_)
         | HubCommand::Audit(_)
+        | HubCommand::Retention(_)
+        | HubCommand::Hold(_)
         | HubCommand::Signers(_)
         | HubCommand::Status { .. } => {
             let hub = Administration::open(url).await;
@@ -89,8 +111,9 @@ async fn act(
 }
 
 /// Result of an administrative command; the outer error is a failure to print it.
-type Done = Result<Result<(), AdministrationError>, CommandFailure>;
+pub(super) type Done = Result<Result<(), AdministrationError>, CommandFailure>;
 
+/// Returns the inner error of a command, as `?` does with the outer one.
 macro_rules! attempt {
     ($done:expr) => {
         match $done {
@@ -99,15 +122,23 @@ macro_rules! attempt {
         }
     };
 }
+pub(super) use attempt;
 
 async fn administer(session: &mut Session<'_>, hub: &Administration, command: &HubCommand) -> Done {
     match command {
-        HubCommand::Migrate => {}
+        // These do not administer an organization; `act` has handled them.
+        HubCommand::Migrate(_)
+        | HubCommand::Backup(_)
+        | HubCommand::Restore(_)
+        | HubCommand::Drill(_)
+        | HubCommand::Config(_) => {}
         #[cfg(feature = "remote")]
         HubCommand::Health(_) => {}
         HubCommand::Organization(command) => return organization(session, hub, command).await,
         HubCommand::Workspace(command) => return workspace(session, hub, command).await,
         HubCommand::Token(command) => return token(session, hub, command).await,
+        HubCommand::Account(command) => return people::account(session, hub, command).await,
+        HubCommand::Session(command) => return people::session(session, hub, command).await,
         HubCommand::Rebuild(args) => {
             let began = Instant::now();
             let rebuilding = hub.rebuild(&args.organization, &args.workspace);
@@ -124,12 +155,9 @@ async fn administer(session: &mut Session<'_>, hub: &Administration, command: &H
             output::restore_accepted(session, args.keep_tokens)?;
         }
         HubCommand::Signers(args) => return signers(session, hub, args).await,
-        HubCommand::Audit(args) => {
-            let workspace = args.workspace.as_deref();
-            let filter = audit::filter(args);
-            let records = hub.audit_records(&args.organization, workspace, &filter, args.limit);
-            audit::print(session, &attempt!(records.await))?;
-        }
+        HubCommand::Audit(args) => return audit::run(session, hub, args).await,
+        HubCommand::Retention(command) => return retention::run(session, hub, command).await,
+        HubCommand::Hold(command) => return retention::run_hold(session, hub, command).await,
         HubCommand::Status { organization } => {
             let rows = attempt!(hub.list_workspaces(organization).await);
             output::workspaces(session, &rows)?;
@@ -273,6 +301,53 @@ async fn migrate(session: &mut Session<'_>, url: &str) -> Result<(), CommandFail
             session.printer.talk(format_args!("ran {migrations}"))
         }
     }
+}
+
+/// JSON view of a migration that has not run.
+#[derive(Serialize)]
+struct PlannedObject {
+    schema: &'static str,
+    name: &'static str,
+    /// `expand` or `contract`.
+    kind: &'static str,
+    /// Migration that a hub must contain to serve afterwards; absent if any hub can.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    needs: Option<&'static str>,
+}
+
+/// Lists the migrations that would run.
+async fn migration_plan(session: &mut Session<'_>, url: &str) -> Result<(), CommandFailure> {
+    let planned = HubDatabase::pending_migrations(url).await;
+    let planned = planned.map_err(|e| administered(&e.into()))?;
+    for migration in planned {
+        let (name, needs) = (migration.name, migration.oldest_hub());
+        if session.is_json() {
+            let schema = "ken.hub.planned_migration.v1";
+            let kind = migration.kind_name();
+            session.printer.json(&PlannedObject {
+                schema,
+                name,
+                kind,
+                needs,
+            })?;
+            continue;
+        }
+        let effect = match needs {
+            None => "running hubs keep serving".to_owned(),
+            Some(oldest) => format!("hubs without `{oldest}` must be stopped first"),
+        };
+        let kind = migration.kind_name();
+        session
+            .printer
+            .line(format_args!("{name}  {kind}: {effect}"))?;
+    }
+    if planned.is_empty() {
+        return session.printer.talk("the database schema is up to date");
+    }
+    let count = pluralize(planned.len() as u64, "migration", "migrations");
+    session
+        .printer
+        .talk(format_args!("{count} would run; nothing was changed"))
 }
 
 async fn quota(session: &mut Session<'_>, hub: &Administration, args: &QuotaArgs) -> Done {
@@ -441,7 +516,10 @@ const SECRET_HINT: &str =
 
 async fn create_token(session: &mut Session<'_>, hub: &Administration, args: &TokenArgs) -> Done {
     let role = args.role.parse();
+    let workspace_roles = args.workspace_role.iter().map(|it| workspace_role(it));
+    let workspace_roles = workspace_roles.collect::<Result<_, CommandFailure>>()?;
     let new = TokenSpec {
+        workspace_roles,
         role: role.map_err(|e: RoleError| CommandFailure::usage(e))?,
         actor: Some(args.actor.clone()),
         workspaces: Some(args.workspace.clone()).filter(|it| !it.is_empty()),
@@ -477,6 +555,18 @@ async fn create_token(session: &mut Session<'_>, hub: &Administration, args: &To
     Ok(Ok(()))
 }
 
+/// Parses a role in one workspace.
+fn workspace_role(text: &str) -> Result<(String, Role), CommandFailure> {
+    let (workspace, role) = text.split_once('=').ok_or_else(|| {
+        CommandFailure::usage(format!("`{text}` is not a valid WORKSPACE=ROLE"))
+            .with_hint("such as --workspace-role payments=curator")
+    })?;
+    let role = role
+        .parse()
+        .map_err(|e: RoleError| CommandFailure::usage(e))?;
+    Ok((workspace.to_owned(), role))
+}
+
 /// Converts an administration error to a failure with an exit code.
 fn administered(error: &AdministrationError) -> CommandFailure {
     let failure = failed(error);
@@ -507,7 +597,18 @@ fn administered(error: &AdministrationError) -> CommandFailure {
         | AdministrationError::Token(IssueTokenError::QuotaExceeded(_)) => {
             failure.with_hint("`ken hub quota ORGANIZATION` shows and sets the quotas")
         }
-        AdministrationError::GraceEnded(_)
+        AdministrationError::NoSession(_) => {
+            failure.with_hint("`ken hub session list ORGANIZATION` lists sessions")
+        }
+        AdministrationError::NoHold(_) => {
+            failure.with_hint("`ken hub hold list ORGANIZATION` lists the holds")
+        }
+        AdministrationError::NoPerson => failure.with_hint(
+            "name yourself with `--by human:NAME`: the redactions are written in your name",
+        ),
+        AdministrationError::Service(_)
+        | AdministrationError::GraceEnded(_)
+        | AdministrationError::Account(_)
         | AdministrationError::WorkspaceRenamed { .. }
         | AdministrationError::OrganizationNameTaken(_)
         | AdministrationError::NameTaken(_)

@@ -1,6 +1,8 @@
-//! `ken hub audit`: lists the audit log of an organization or of one of its workspaces.
+//! `ken hub audit`: lists, verifies and exports the audit log of an organization.
 
-use clap::Args;
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
 use ken_core::values::actor::Actor;
 use ken_core::values::id::{EntryId, EventId};
 use ken_core::values::time::{Date, Timestamp};
@@ -8,11 +10,105 @@ use ken_core::values::time::{Date, Timestamp};
 /// `ken hub audit`.
 #[derive(Debug, Args)]
 #[command(
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
     after_help = "Examples:\n  ken hub audit acme\n  ken hub audit acme payments --act events.pushed --actor human:ada@example.org\n  ken hub audit acme payments --entry L-7k2f5qm3 --since 2026-01-31"
 )]
 pub(crate) struct AuditArgs {
+    #[command(subcommand)]
+    pub(crate) command: Option<AuditCommand>,
+    #[command(flatten)]
+    pub(crate) list: AuditListArgs,
+}
+
+/// `ken hub audit …`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum AuditCommand {
+    /// Check that no record was removed, altered or reordered
+    Verify(AuditVerifyArgs),
+    /// Print the whole audit log, a record per line
+    Export(AuditExportArgs),
+    /// Print the signed checkpoints, one per line
+    Checkpoints(AuditCheckpointsArgs),
+    /// Show what `ken serve --exports-file` delivered, and records it gave up on
+    Exports(AuditExportsArgs),
+}
+
+/// Text below the options of `ken hub audit verify --help`.
+const VERIFY_HELP: &str = "\
+Example:
+  ken hub audit verify acme --public-key audit.pub --checkpoints checkpoints.jsonl
+
+Each record has a number and a digest that covers the record and the digest before it. Whoever can
+write to the database can compute digests anew, but cannot sign: keep copies of the checkpoints
+elsewhere and give them here. Exits with 1 if something is wrong.";
+
+/// `ken hub audit verify`.
+#[derive(Debug, Args)]
+#[command(after_help = VERIFY_HELP)]
+pub(crate) struct AuditVerifyArgs {
     /// The organization
     pub(crate) organization: String,
+    /// Public key of the checkpoints (Ed25519 in PEM)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) public_key: Option<PathBuf>,
+    /// Copies of checkpoints, as printed by `ken hub audit checkpoints`
+    #[arg(long, value_name = "FILE", requires = "public_key")]
+    pub(crate) checkpoints: Option<PathBuf>,
+}
+
+/// `ken hub audit export`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  ken hub audit export acme > audit.jsonl\n  ken hub audit export acme --as cloudevents > audit.jsonl"
+)]
+pub(crate) struct AuditExportArgs {
+    /// The organization
+    pub(crate) organization: String,
+    /// Format of a record
+    #[arg(long = "as", value_name = "FORMAT", default_value = "json-lines")]
+    pub(crate) shape: AuditShapeArg,
+}
+
+/// Format of exported records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum AuditShapeArg {
+    JsonLines,
+    Cloudevents,
+}
+
+/// `ken hub audit checkpoints`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Example:\n  ken hub audit checkpoints acme --sign audit.key >> checkpoints.jsonl"
+)]
+pub(crate) struct AuditCheckpointsArgs {
+    /// The organization
+    pub(crate) organization: String,
+    /// Sign a new one first, if the log grew, with this private key (Ed25519 in PEM)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) sign: Option<PathBuf>,
+}
+
+/// `ken hub audit exports`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  ken hub audit exports acme\n  ken hub audit exports acme --retry siem"
+)]
+pub(crate) struct AuditExportsArgs {
+    /// The organization
+    pub(crate) organization: String,
+    /// Let the hubs try the records again that this export gave up on
+    #[arg(long, value_name = "EXPORT")]
+    pub(crate) retry: Option<String>,
+}
+
+/// Selects records to list.
+#[derive(Debug, Args)]
+pub(crate) struct AuditListArgs {
+    /// The organization
+    #[arg(required = true)]
+    pub(crate) organization: Option<String>,
     /// A workspace [default: records about the organization itself]
     pub(crate) workspace: Option<String>,
     /// Actor that performed the action
@@ -21,7 +117,7 @@ pub(crate) struct AuditArgs {
     /// Action, such as events.pushed or token.created
     #[arg(long, value_name = "ACTION")]
     pub(crate) act: Option<String>,
-    /// Outcome: done, refused, quarantined or forbidden
+    /// Outcome: done, refused, quarantined, forbidden, quota or failed
     #[arg(long, value_name = "OUTCOME")]
     pub(crate) outcome: Option<String>,
     /// Earliest day or time
@@ -57,7 +153,7 @@ mod execution {
     use ken_hub::database::audit::{AuditFilter, AuditRecord};
     use serde::Serialize;
 
-    use super::AuditArgs;
+    use super::AuditListArgs;
     use crate::commands::Session;
     use crate::commands::hub::output;
     use crate::failure::CommandFailure;
@@ -83,7 +179,7 @@ mod execution {
     }
 
     /// Returns the filter of the arguments.
-    pub(in crate::commands::hub) fn filter(args: &AuditArgs) -> AuditFilter {
+    pub(in crate::commands::hub) fn filter(args: &AuditListArgs) -> AuditFilter {
         AuditFilter {
             by: args.actor.as_ref().map(ToString::to_string),
             act: args.act.clone(),

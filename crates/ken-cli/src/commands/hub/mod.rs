@@ -3,10 +3,18 @@
 #[cfg(feature = "hub")]
 mod administer;
 mod audit;
+mod backup;
+mod configuration;
+#[cfg(feature = "hub")]
+mod execution;
 #[cfg(feature = "remote")]
 mod health;
 #[cfg(feature = "hub")]
 mod output;
+mod people;
+mod retention;
+#[cfg(feature = "hub")]
+mod secrets;
 
 use std::path::PathBuf;
 
@@ -16,6 +24,14 @@ use ken_core::values::actor::Actor;
 use crate::commands::Session;
 use crate::failure::{CommandExit, CommandFailure};
 pub(crate) use audit::AuditArgs;
+pub(crate) use backup::{BackupArgs, DrillArgs, RestoreArgs};
+#[cfg(feature = "hub")]
+pub(crate) use configuration::CheckArgs;
+pub(crate) use configuration::ConfigurationCommand;
+#[cfg(feature = "hub")]
+pub(crate) use people::AccountArgs;
+pub(crate) use people::{AccountCommand, SessionCommand};
+pub(crate) use retention::{HoldCommand, RetentionCommand};
 
 /// Database of the hub.
 #[derive(Debug, Args)]
@@ -23,6 +39,9 @@ pub(crate) struct DatabaseArgs {
     /// URL of the PostgreSQL database [default: $KEN_DATABASE_URL]
     #[arg(long, value_name = "URL", global = true)]
     pub(crate) database: Option<String>,
+    /// File with the URL of the PostgreSQL database [default: $KEN_DATABASE_URL_FILE]
+    #[arg(long, value_name = "FILE", global = true)]
+    pub(crate) database_file: Option<PathBuf>,
 }
 
 /// `ken hub …`.
@@ -38,8 +57,16 @@ pub(crate) struct HubArgs {
 #[derive(Debug, Subcommand)]
 pub(crate) enum HubCommand {
     /// Create or update the database schema; connects as the owner
-    #[command(after_help = "Example:\n  ken hub migrate")]
-    Migrate,
+    Migrate(MigrateArgs),
+    /// Write every event, token and audit record to a file, while hubs serve
+    Backup(BackupArgs),
+    /// Load a backup into an empty database; connects as the owner
+    Restore(RestoreArgs),
+    /// Restore a backup into a temporary database, verify it and delete it again
+    Drill(DrillArgs),
+    /// Check and list the settings of `ken serve`
+    #[command(subcommand)]
+    Config(ConfigurationCommand),
     /// Manage organizations
     #[command(subcommand)]
     Organization(OrganizationCommand),
@@ -49,6 +76,12 @@ pub(crate) enum HubCommand {
     /// Manage access tokens
     #[command(subcommand)]
     Token(TokenCommand),
+    /// List, describe and block accounts of people and programs
+    #[command(subcommand)]
+    Account(AccountCommand),
+    /// List and end the browser sessions of people
+    #[command(subcommand)]
+    Session(SessionCommand),
     /// Rebuild the derived data of a workspace from its events
     #[command(after_help = "Example:\n  ken hub rebuild acme payments")]
     Rebuild(WorkspaceArgs),
@@ -59,8 +92,14 @@ pub(crate) enum HubCommand {
     Quota(QuotaArgs),
     /// Accept a database that was restored from a backup
     AcceptRestore(AcceptRestoreArgs),
-    /// List who did what, latest first
+    /// List who did what, latest first; verify and export the audit log
     Audit(AuditArgs),
+    /// Show, set and apply how long the hub keeps what is out of use
+    #[command(subcommand)]
+    Retention(RetentionCommand),
+    /// Place, list and release legal holds, which beat retention and erasure
+    #[command(subcommand)]
+    Hold(HoldCommand),
     /// Show or set the people whose signed decisions anyone may push
     Signers(SignersArgs),
     /// Check that a running hub is alive; for health checks of containers
@@ -72,6 +111,15 @@ pub(crate) enum HubCommand {
         /// The organization
         organization: String,
     },
+}
+
+/// `ken hub migrate`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  ken hub migrate --plan\n  ken hub migrate")]
+pub(crate) struct MigrateArgs {
+    /// List the migrations that would run, and change nothing
+    #[arg(long)]
+    pub(crate) plan: bool,
 }
 
 /// Text below the options of `ken hub accept-restore --help`.
@@ -295,6 +343,9 @@ pub(crate) struct TokenArgs {
     /// Workspace the token gives access to; may be repeated [default: every workspace]
     #[arg(long, value_name = "WORKSPACE")]
     pub(crate) workspace: Vec<String>,
+    /// Stronger role in one workspace; may be repeated
+    #[arg(long, value_name = "WORKSPACE=ROLE")]
+    pub(crate) workspace_role: Vec<String>,
     /// Days until the token expires
     #[arg(long, value_name = "DAYS", default_value = "90", value_parser = clap::value_parser!(u16).range(1..=366))]
     pub(crate) days: u16,
@@ -312,6 +363,10 @@ pub(in crate::commands) fn run(
     if let HubCommand::Health(args) = &args.command {
         return health::run(session, args);
     }
+    #[cfg(feature = "hub")]
+    if let HubCommand::Config(command) = &args.command {
+        return execution::configuration::run(session, command, &args.database);
+    }
     administer(session, args)
 }
 
@@ -328,3 +383,5 @@ fn administer(_session: &mut Session<'_>, _args: &HubArgs) -> Result<CommandExit
 
 #[cfg(feature = "hub")]
 pub(super) use administer::{database, failed, hinted};
+#[cfg(feature = "hub")]
+pub(super) use secrets::{read_limited, read_secret};

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use clap::Args;
-use ken_engine::import::InboxClaim;
+use ken_engine::import::{InboxClaim, OlderEntries, SupersedeOutcome};
 use serde::Serialize;
 
 use crate::commands::Session;
@@ -18,6 +18,9 @@ use crate::print::{DIM, escape_invisible, pluralize, styled, truncate_columns};
 pub(crate) struct AcceptArgs {
     /// Ids of claims, or unambiguous prefixes [default: every claim]
     pub(crate) ids: Vec<String>,
+    /// Do not supersede the entries that the claims amend
+    #[arg(long)]
+    pub(crate) keep_older: bool,
 }
 
 /// `ken inbox reject`.
@@ -34,6 +37,10 @@ struct AcceptObject {
     schema: &'static str,
     entries: Vec<String>,
     refused: Vec<(String, String)>,
+    /// The older and the newer entry.
+    superseded: Vec<(String, String)>,
+    /// The older and the newer entry that stay current beside each other, and the reason.
+    kept: Vec<(String, String, String)>,
 }
 
 #[derive(Serialize)]
@@ -82,14 +89,32 @@ pub(in crate::commands) fn line(
             .printer
             .line(styled(DIM, truncate_columns(&note, width)))?;
     }
+    for note in amendment_notes(staged) {
+        session.printer.line(format_args!("              {note}"))?;
+    }
     Ok(())
+}
+
+/// Returns what accepting a claim does to older decisions, with ids only: an agent that reads them
+/// must not be shown the text of entries.
+pub(in crate::commands) fn amendment_notes(staged: &InboxClaim) -> impl Iterator<Item = String> {
+    let before = staged.supersedes.iter();
+    let before = before.map(|it| format!("supersedes {it} when you accept it"));
+    let after = staged.superseded_by.iter();
+    before.chain(after.map(|it| format!("superseded by {it}")))
 }
 
 pub(super) fn accept(
     session: &mut Session<'_>,
-    ids: &[String],
+    args: &AcceptArgs,
 ) -> Result<CommandExit, CommandFailure> {
-    let accepted = session.write(|engine, by| Ok(engine.accept_inbox_claims(ids, by)?))?;
+    let older = if args.keep_older {
+        OlderEntries::Keep
+    } else {
+        OlderEntries::Supersede
+    };
+    let accepted =
+        session.write(|engine, by| Ok(engine.accept_inbox_claims(&args.ids, older, by)?))?;
     let exit = if accepted.refused.is_empty() {
         CommandExit::Fine
     } else {
@@ -107,6 +132,24 @@ pub(super) fn accept(
             refused: refused
                 .map(|it| (it.staged.id.clone(), it.reason.clone()))
                 .collect(),
+            superseded: accepted
+                .older
+                .superseded
+                .iter()
+                .map(|(old, new)| (old.to_string(), new.to_string()))
+                .collect(),
+            kept: accepted
+                .older
+                .kept
+                .iter()
+                .map(|it| {
+                    (
+                        it.older.to_string(),
+                        it.newer.to_string(),
+                        it.reason.clone(),
+                    )
+                })
+                .collect(),
         })?;
         return Ok(exit);
     }
@@ -117,6 +160,7 @@ pub(super) fn accept(
     session
         .printer
         .talk(format_args!("{entries} created from claims"))?;
+    tell_superseded(session, &accepted.older)?;
     for it in &accepted.refused {
         session.printer.talk(format_args!(
             "  {} stays pending: {}",
@@ -124,6 +168,25 @@ pub(super) fn accept(
         ))?;
     }
     Ok(exit)
+}
+
+/// Prints which older entries the new ones supersede, and which stay.
+pub(in crate::commands) fn tell_superseded(
+    session: &mut Session<'_>,
+    outcome: &SupersedeOutcome,
+) -> Result<(), CommandFailure> {
+    for (old, new) in &outcome.superseded {
+        session.printer.talk(format_args!(
+            "  {new} supersedes {old}; `ken restore {old}` takes that back"
+        ))?;
+    }
+    for it in &outcome.kept {
+        session.printer.talk(format_args!(
+            "  {} stays current beside {}: {}",
+            it.older, it.newer, it.reason
+        ))?;
+    }
+    Ok(())
 }
 
 pub(super) fn reject(

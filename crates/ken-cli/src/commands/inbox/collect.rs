@@ -2,7 +2,7 @@
 //! inbox.
 
 use clap::Args;
-use ken_engine::import::{ClaimSelection, InboxClaim, ReduceOutcome};
+use ken_engine::import::{ClaimSelection, HistoryScope, InboxClaim, ReduceOutcome};
 use serde::Serialize;
 
 use crate::commands::Session;
@@ -17,9 +17,12 @@ pub(crate) struct CollectArgs {
     /// Documents or folders to read [default: every document with agent instructions]
     #[arg(long, value_name = "PATH", num_args = 1..)]
     pub(crate) sources: Vec<String>,
-    /// Read the commit history of this branch instead, for norms it follows
-    #[arg(long, conflicts_with = "sources")]
-    pub(crate) commits: bool,
+    /// Read the commit history of this branch instead
+    #[arg(long, alias = "commits", conflicts_with = "sources")]
+    pub(crate) history: bool,
+    /// With the history, also take repeated fixes and sentences with must, never or because
+    #[arg(long, requires = "history")]
+    pub(crate) all: bool,
 }
 
 #[derive(Serialize)]
@@ -33,6 +36,36 @@ struct ReduceObject<'a> {
     refused: usize,
 }
 
+fn history_scope(all: bool) -> HistoryScope {
+    if all {
+        HistoryScope::All
+    } else {
+        HistoryScope::Reliable
+    }
+}
+
+/// Prints what the history would add, one claim per line.
+pub(in crate::commands) fn preview_history(
+    session: &mut Session<'_>,
+    all: bool,
+) -> Result<CommandExit, CommandFailure> {
+    let progress = ProgressIndicator::start(session.printer, "reading", None);
+    let planned =
+        session.read(|engine| Ok(progress.during(|_| engine.plan_history(history_scope(all)))?))?;
+    for staged in &planned.staged {
+        if session.is_json() {
+            session.printer.json(staged)?;
+        } else {
+            super::claims::line(session, staged)?;
+        }
+    }
+    if !session.is_json() {
+        let told = summary("history, not added", &planned);
+        session.printer.talk(told)?;
+    }
+    Ok(CommandExit::Fine)
+}
+
 pub(in crate::commands) fn run(
     session: &mut Session<'_>,
     args: &CollectArgs,
@@ -40,8 +73,8 @@ pub(in crate::commands) fn run(
     let progress = ProgressIndicator::start(session.printer, "reading", None);
     let reduced = session.read(|engine| {
         Ok(progress.during(|_| {
-            if args.commits {
-                engine.reduce_history()
+            if args.history {
+                engine.reduce_history(history_scope(args.all))
             } else {
                 let audit = engine.audit(&args.sources)?;
                 engine.reduce(&audit, ClaimSelection::All)

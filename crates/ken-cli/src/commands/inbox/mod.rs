@@ -12,6 +12,8 @@ use clap::{Args, Subcommand};
 use super::Session;
 use crate::failure::{CommandExit, CommandFailure};
 
+pub(crate) use overview::inbox_document;
+
 /// `ken inbox`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -53,7 +55,7 @@ pub(super) fn run(
         None => overview::run(session),
         Some(InboxCommand::List) => claims::list(session),
         Some(InboxCommand::Compare) => compare::run(session),
-        Some(InboxCommand::Accept(args)) => claims::accept(session, &args.ids),
+        Some(InboxCommand::Accept(args)) => claims::accept(session, &args),
         Some(InboxCommand::Reject(args)) => claims::reject(session, &args.ids),
         Some(InboxCommand::Approve(args)) => approve::run(session, &args),
         Some(InboxCommand::Resolve(args)) => resolve::run(session, &args),

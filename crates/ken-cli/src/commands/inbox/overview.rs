@@ -4,7 +4,14 @@ use ken_core::ledger::entry::Entry;
 use ken_core::ledger::store::EntryFilter;
 use ken_core::trust::facts::Validity;
 use ken_core::values::id::EntryId;
+use ken_engine::Engine;
+use ken_engine::contradictions::Contradiction;
 use ken_engine::duplicates::LISTED_MAX;
+use ken_engine::guard::QuarantinedEntry;
+use ken_engine::impact::ObservedEffect;
+use ken_engine::import::InboxClaim;
+use ken_engine::promotion::PendingApproval;
+use ken_engine::runs::HarmAlarm;
 use serde::Serialize;
 
 use super::{approve, claims};
@@ -18,43 +25,92 @@ use crate::print::{escape_invisible, pluralize};
 #[derive(Serialize)]
 struct InboxJson<'a> {
     schema: &'static str,
-    claims: &'a [ken_engine::import::InboxClaim],
+    claims: &'a [InboxClaim],
     approvals: Vec<approve::PendingJson>,
     quarantined: Vec<QuarantinedJson>,
     contradictions: Vec<contradictions::PairJson<'a>>,
     /// Entries that are stale or whose code changed.
     stale: Vec<EntryId>,
+    /// Entries that Ken muted, because sessions that were shown them went worse.
+    harmful: Vec<HarmJson>,
+}
+
+#[derive(Serialize)]
+struct HarmJson {
+    id: EntryId,
+    #[serde(flatten)]
+    effect: ObservedEffect,
+}
+
+/// Everything that is pending.
+struct PendingItems {
+    claims: Vec<InboxClaim>,
+    approvals: Vec<PendingApproval>,
+    wants_signatures: bool,
+    quarantined: Vec<QuarantinedEntry>,
+    contradictions: Vec<Contradiction>,
+    stale: Vec<(Entry, Option<Validity>)>,
+    harmful: Vec<HarmAlarm>,
+}
+
+impl PendingItems {
+    /// Reads the ledger; `contradictions` are compared by the caller, which may show progress.
+    fn read(
+        engine: &mut Engine,
+        contradictions: Vec<Contradiction>,
+    ) -> Result<Self, CommandFailure> {
+        Ok(Self {
+            claims: engine.inbox_claims()?,
+            approvals: engine.pending_approvals()?,
+            wants_signatures: engine.requires_signatures()?,
+            quarantined: engine.quarantined_entries()?,
+            contradictions,
+            stale: engine.stale_entries(&EntryFilter::default())?,
+            harmful: engine.harm_alarms()?,
+        })
+    }
+
+    fn json(&self) -> InboxJson<'_> {
+        let approvals = self.approvals.iter();
+        let contradictions = self.contradictions.iter();
+        InboxJson {
+            schema: "ken.inbox.v1",
+            claims: &self.claims,
+            approvals: approvals
+                .map(|it| approve::object(it, self.wants_signatures))
+                .collect(),
+            quarantined: self.quarantined.iter().map(quarantined_json).collect(),
+            contradictions: contradictions.map(contradictions::PairJson::new).collect(),
+            stale: self.stale.iter().map(|(entry, _)| entry.id).collect(),
+            harmful: self.harmful.iter().map(harm_json).collect(),
+        }
+    }
+}
+
+/// Returns the JSON document of the inbox, for a reader that is a person.
+pub(crate) fn inbox_document(engine: &mut Engine) -> Result<serde_json::Value, CommandFailure> {
+    let mut found = engine.open_contradictions()?;
+    found.truncate(LISTED_MAX);
+    let pending = PendingItems::read(engine, found)?;
+    serde_json::to_value(pending.json()).map_err(|error| CommandFailure::json(&error))
 }
 
 pub(super) fn run(session: &mut Session<'_>) -> Result<CommandExit, CommandFailure> {
-    let (pending, approvals, signed, quarantined) = session.read(|engine| {
-        Ok((
-            engine.inbox_claims()?,
-            engine.pending_approvals()?,
-            engine.requires_signatures()?,
-            engine.quarantined_entries()?,
-        ))
-    })?;
     let (conflicts, conflicts_total) = contradictions::read_open(session, LISTED_MAX)?;
-    let stale = session.read(|engine| Ok(engine.stale_entries(&EntryFilter::default())?))?;
+    let all = session.read(|engine| PendingItems::read(engine, conflicts))?;
     if session.is_json() {
-        let json = InboxJson {
-            schema: "ken.inbox.v1",
-            claims: &pending,
-            approvals: approvals
-                .iter()
-                .map(|it| approve::object(it, signed))
-                .collect(),
-            quarantined: quarantined.iter().map(quarantined_json).collect(),
-            contradictions: conflicts
-                .iter()
-                .map(contradictions::PairJson::new)
-                .collect(),
-            stale: stale.iter().map(|(entry, _)| entry.id).collect(),
-        };
-        session.printer.json(&json)?;
-        return note_more(session, conflicts.len(), conflicts_total);
+        session.printer.json(&all.json())?;
+        return note_more(session, all.contradictions.len(), conflicts_total);
     }
+    let PendingItems {
+        claims: pending,
+        approvals,
+        quarantined,
+        contradictions: conflicts,
+        stale,
+        harmful,
+        ..
+    } = all;
     heading(
         session,
         pending.len(),
@@ -92,7 +148,9 @@ pub(super) fn run(session: &mut Session<'_>) -> Result<CommandExit, CommandFailu
         ))?;
     }
     print_stale(session, &stale)?;
-    let all = pending.len() + approvals.len() + quarantined.len() + conflicts.len() + stale.len();
+    print_harmful(session, &harmful)?;
+    let decided = pending.len() + approvals.len() + quarantined.len() + conflicts.len();
+    let all = decided + stale.len() + harmful.len();
     if all == 0 {
         session.printer.talk("the inbox is empty")?;
     }
@@ -113,6 +171,30 @@ fn print_stale(
             .line(format_args!("{}  {title}", entry.id))?;
     }
     Ok(())
+}
+
+/// Lists entries that Ken muted because of measured harm.
+fn print_harmful(session: &mut Session<'_>, harmful: &[HarmAlarm]) -> Result<(), CommandFailure> {
+    let decide = "ken entry mute ID --off";
+    heading(session, harmful.len(), "muted entry", decide)?;
+    for alarm in harmful {
+        let title = escape_invisible(&alarm.entry.title());
+        session
+            .printer
+            .line(format_args!("{}  {title}", alarm.entry.id))?;
+        // A person decides by the figures, so they stand below the title.
+        for line in alarm.effect.to_lines(false) {
+            session.printer.line(format_args!("    {line}"))?;
+        }
+    }
+    Ok(())
+}
+
+fn harm_json(alarm: &HarmAlarm) -> HarmJson {
+    HarmJson {
+        id: alarm.entry.id,
+        effect: alarm.effect.clone(),
+    }
 }
 
 /// Prints the heading of a section that has items, with the command that decides about one.

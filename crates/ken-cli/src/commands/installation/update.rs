@@ -176,9 +176,10 @@ impl DraftFolder {
     fn create() -> Result<Self, CommandFailure> {
         let path = env::temp_dir().join(format!("ken-update-{}", std::process::id()));
         let mut builder = fs::DirBuilder::new();
+        // Fails if the path exists: another user may have put it there.
+        builder.recursive(false);
         #[cfg(unix)]
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        // Fails if the path exists: another user may have put it there.
         let created = builder.create(&path);
         created.map_err(|error| {
             CommandFailure::io(format_args!("cannot create `{}`", path.display()), &error)

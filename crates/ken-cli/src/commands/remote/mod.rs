@@ -1,6 +1,11 @@
-//! `ken remote`: manages the hubs this clone pushes to and pulls from.
+//! `ken remote`: manages the hubs this clone pushes to and pulls from, and what is exchanged with
+//! other organizations.
 
 pub(super) mod exchange;
+#[cfg(feature = "remote")]
+mod login;
+mod peer;
+mod publication;
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -34,12 +39,21 @@ Examples:
 pub(crate) enum RemoteCommand {
     /// Add a hub, or replace the token of an existing one
     Add(AddRemoteArgs),
+    /// Sign in to a hub in a browser, and store the token it grants
+    #[cfg(feature = "remote")]
+    Login(login::LoginArgs),
     /// List the hubs of this clone
     #[command(after_help = "Example:\n  ken remote list")]
     List,
     /// Show the sync state with a hub, without a request
     #[command(after_help = "Example:\n  ken remote show hub")]
     Show(RemoteArgs),
+    /// Publish entries to other organizations: signed files in a folder
+    #[command(subcommand)]
+    Publication(publication::PublicationCommand),
+    /// Read publications of other organizations; you approve each wording
+    #[command(subcommand)]
+    Peer(Box<peer::PeerCommand>),
     /// Remove a hub and its token; events on the hub stay
     #[command(after_help = "Example:\n  ken remote remove hub")]
     Remove {
@@ -106,7 +120,11 @@ pub(in crate::commands) fn run(
 ) -> Result<CommandExit, CommandFailure> {
     match command {
         RemoteCommand::Add(args) => add(session, &args),
+        #[cfg(feature = "remote")]
+        RemoteCommand::Login(args) => login::run(session, &args),
         RemoteCommand::List => list(session),
+        RemoteCommand::Publication(command) => publication::run(session, command),
+        RemoteCommand::Peer(command) => peer::run(session, *command),
         RemoteCommand::Show(args) => show(session, args.remote.as_deref()),
         RemoteCommand::Remove { name } => {
             let name: RemoteName = name.parse().map_err(wrong)?;
@@ -152,9 +170,9 @@ fn add(session: &mut Session<'_>, args: &AddRemoteArgs) -> Result<CommandExit, C
         "added `{name}` at {address}; no events were sent yet"
     ))?;
     match token_word(&remote) {
-        "none" => session
-            .printer
-            .hint("set KEN_HUB_TOKEN, or run this again with --token-stdin")?,
+        "none" => session.printer.hint(format_args!(
+            "`ken remote login {name}` signs in; or set KEN_HUB_TOKEN, or run this again with --token-stdin"
+        ))?,
         _ => session.printer.hint(format_args!(
             "`ken sync --remote {name}` pulls and pushes events"
         ))?,

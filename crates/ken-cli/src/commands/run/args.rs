@@ -5,10 +5,14 @@ use std::str::FromStr;
 
 use clap::{Args, Subcommand};
 use ken_core::ledger::event::Outcome;
+use ken_core::trust::rediscovery::RediscoveryMode;
 use ken_core::trust::run::{RunMember, RunWitness};
 use ken_core::values::actor::Actor;
 use ken_core::values::text::{Note, Tag};
 
+use super::bisect::BisectArgs;
+use super::blame::BlameArgs;
+use super::handoff::HandoffArgs;
 use super::observe::ObserveArgs;
 use crate::args::values;
 
@@ -35,7 +39,13 @@ pub(crate) enum RunCommand {
     /// List open and closed runs
     #[command(after_help = "Example:\n  ken run list")]
     List,
-    /// Show or set when unconfirmed entries are archived, and whether there is a holdout
+    /// Show what the agents of a run or commit were shown, and what was new; also `ken blame`
+    Blame(BlameArgs),
+    /// Find the entry that changes what an agent does, by withholding others; also `ken bisect`
+    Bisect(BisectArgs),
+    /// Show, write or take a handoff: unfinished work for the next session; also `ken handoff`
+    Handoff(HandoffArgs),
+    /// Show or set when unconfirmed entries are archived, the holdout, and the use of rediscovery
     Policy(PolicyArgs),
 }
 
@@ -131,7 +141,7 @@ pub(crate) struct CloseArgs {
 /// `ken run policy`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  ken run policy\n  ken run policy --reviews 10 --chances 18 --blind on"
+    after_help = "Examples:\n  ken run policy\n  ken run policy --reviews 10 --chances 18 --blind on\n  ken run policy --rediscovery gate"
 )]
 pub(crate) struct PolicyArgs {
     /// Runs that must have shown an entry before it can be archived
@@ -143,8 +153,19 @@ pub(crate) struct PolicyArgs {
     /// Whether entries are withheld from some agents (holdout), so that they can confirm them
     #[arg(long, value_name = "ON", value_parser = ["on", "off"])]
     pub(crate) blind: Option<String>,
+    /// Use of the belief that follows from independent finds: show it, also rank by it, or also
+    /// keep entries that are not believed out of hooks and briefings
+    #[arg(
+        long,
+        value_name = "MODE",
+        value_parser = values::word::<RediscoveryMode>(&["observe", "rank", "gate"]),
+    )]
+    pub(crate) rediscovery: Option<RediscoveryMode>,
+    /// Fit the model behind the belief to how often agents report in this workspace
+    #[arg(long)]
+    pub(crate) fit: bool,
     /// Restore the default
-    #[arg(long, conflicts_with_all = ["reviews", "chances", "blind"])]
+    #[arg(long, conflicts_with_all = ["reviews", "chances", "blind", "rediscovery", "fit"])]
     pub(crate) reset: bool,
 }
 

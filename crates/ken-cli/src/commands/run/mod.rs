@@ -1,10 +1,14 @@
 //! `ken run`: opens, records, closes and shows runs.
 
 mod args;
+mod bisect;
+mod blame;
+mod handoff;
 mod observe;
 
 use ken_core::json::{ClosedRunJson, OpenRunJson, PastRunJson};
 use ken_core::ledger::event::{EntryEffect, Outcome};
+use ken_core::trust::rediscovery::{RediscoveryMode, RediscoveryPolicy};
 use ken_core::trust::review::ReviewPolicy;
 use ken_core::trust::run::closing::RunEnding;
 use ken_core::trust::run::{ExposureChannel, Run, RunNote};
@@ -35,6 +39,9 @@ pub(in crate::commands) fn run(
         RunCommand::Show { run } => show(session, run),
         RunCommand::Observe(args) => observe::run(session, *args),
         RunCommand::List => list(session),
+        RunCommand::Blame(args) => blame::run(session, &args),
+        RunCommand::Bisect(args) => bisect::run(session, &args),
+        RunCommand::Handoff(args) => handoff::run(session, args),
         RunCommand::Policy(args) => policy(session, &args),
     }
 }
@@ -293,37 +300,63 @@ struct PolicyObject {
     schema: &'static str,
     #[serde(flatten)]
     policy: ReviewPolicy,
+    rediscovery: RediscoveryMode,
+    /// Whether the model behind the belief was fitted to this workspace.
+    fitted: bool,
 }
 
 fn policy(session: &mut Session<'_>, args: &PolicyArgs) -> Result<CommandExit, CommandFailure> {
     let asks = args.reviews.is_some() || args.chances.is_some() || args.blind.is_some();
+    let asks = asks || args.rediscovery.is_some() || args.fit;
     let policy = if !(asks || args.reset) {
         session.read(|engine| Ok(engine.review_policy()?))?
     } else {
         session.write(|engine, by| {
-            let now = engine.review_policy()?;
-            let wanted = ReviewPolicy {
-                reviews: args.reviews.unwrap_or(now.reviews),
-                chances: args.chances.unwrap_or(now.chances),
-                blind: args.blind.as_ref().map_or(now.blind, |it| it == "on"),
-            };
+            let wanted = wanted_policy(engine, args)?;
             Ok(engine.set_review_policy((!args.reset).then_some(wanted), by)?)
         })?
     };
+    let RediscoveryPolicy { mode, fitted } = policy.rediscovery;
     if session.is_json() {
-        let schema = "ken.run.policy.v1";
-        session.printer.json(&PolicyObject { schema, policy })?;
+        session.printer.json(&PolicyObject {
+            schema: "ken.run.policy.v1",
+            policy,
+            rediscovery: mode,
+            fitted: fitted.is_some(),
+        })?;
         return Ok(CommandExit::Fine);
     }
     let blind = if policy.blind { "on" } else { "off" };
+    let model = fitted.map_or("", |_| " (fitted)");
     for (name, value) in [
         ("reviews", policy.reviews.to_string()),
         ("chances", policy.chances.to_string()),
         ("blind", blind.to_owned()),
+        ("rediscovery", format!("{mode}{model}")),
     ] {
-        session.printer.line(format_args!("{name:<9}{value:>4}"))?;
+        session.printer.line(format_args!("{name:<13}{value}"))?;
     }
     Ok(CommandExit::Fine)
+}
+
+fn wanted_policy(engine: &Engine, args: &PolicyArgs) -> Result<ReviewPolicy, CommandFailure> {
+    let now = engine.review_policy()?;
+    let mut rediscovery = now.rediscovery;
+    if args.fit {
+        rediscovery = engine.fit_rediscovery()?.ok_or_else(|| {
+            let why =
+                "no entry had a chance to be found independently yet, so nothing can be fitted";
+            CommandFailure::usage(why)
+        })?;
+    }
+    // Both may be given at once: the mode does not depend on the model.
+    rediscovery.mode = args.rediscovery.unwrap_or(rediscovery.mode);
+    Ok(ReviewPolicy {
+        reviews: args.reviews.unwrap_or(now.reviews),
+        chances: args.chances.unwrap_or(now.chances),
+        blind: args.blind.as_ref().map_or(now.blind, |it| it == "on"),
+        rediscovery,
+    })
 }
 
 fn named_reader(reader: EntryReader, name: Option<&str>) -> EntryReader {

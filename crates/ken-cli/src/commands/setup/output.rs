@@ -69,6 +69,7 @@ pub(super) fn plan(
     plan: &Plan,
     direction: SetupDirection,
 ) -> Result<(), CommandFailure> {
+    // Files that stay as they are would hide the ones that change.
     let steps: Vec<&Step> = plan.steps.iter().filter(|it| it.is_change()).collect();
     let root = plan.files.root().display();
     if !steps.is_empty() {
@@ -90,6 +91,7 @@ pub(super) fn plan(
         let action = styled(GOOD, format_args!("{:<7}", action(step)));
         let parts = parts(step);
         let agents =
+            // Named only where a file serves some of the agents; the heading names all of them.
             if direction == SetupDirection::Install && agent_names(plan) != names(&step.agents) {
                 styled(DIM, format_args!(" ({})", names(&step.agents)))
             } else {
@@ -100,6 +102,7 @@ pub(super) fn plan(
             .printer
             .line(format_args!("  {action} {path:<width$}  {parts}{agents}"))?;
     }
+    // One line for all records: they are Ken's own files and say nothing about your agents.
     let records = plan.steps.iter().filter(|it| it.changes_record()).count();
     if records > 0 {
         let (action, purpose) = match direction {
@@ -138,6 +141,8 @@ pub(super) fn left_alone(session: &mut Session<'_>, plan: &Plan) -> Result<(), C
         }
     }
     let mut refused = plan.steps.iter().filter(|it| it.problem.is_some());
+    // One hint is enough: the printed configuration is of one agent, and the message above names
+    // each file.
     let agent = refused.find_map(|it| it.agents.first());
     if let Some(agent) = agent {
         session.printer.hint(format_args!(
@@ -157,6 +162,7 @@ fn problems(step: &Step) -> Vec<String> {
 
 fn problem(piece: &PartStatus) -> String {
     let part = piece.what.words();
+    // Two of the names are plural.
     let was = if matches!(piece.what, PartKind::Hooks | PartKind::Instructions) {
         "were"
     } else {
@@ -181,6 +187,8 @@ fn action(step: &Step) -> &'static str {
     match &step.change.after {
         FileUpdate::Same => "leave",
         FileUpdate::Gone => "delete",
+        // Without a record after the change, Ken owns nothing in the file: its former text is
+        // back.
         FileUpdate::Text(_) if step.change.record.is_none() => "restore",
         FileUpdate::Text(_) if step.before.is_none() => "create",
         FileUpdate::Text(_) if step.change.pieces.iter().any(is_stale) => "update",

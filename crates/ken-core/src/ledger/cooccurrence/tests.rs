@@ -19,6 +19,7 @@ fn used(entries: &[(usize, u32)]) -> RunEffects {
         beta_milli: 0,
         shown: 1,
         blind: 0,
+        unseen: 0,
         since: None,
         source_outcome: None,
         trials: Vec::new(),

@@ -151,6 +151,9 @@ event_types! {
     ForageCompleted(ForageCompleted) = "forage.completed" in Episodic;
     DomainStrategyChanged(DomainStrategyChanged) = "domain.strategy_changed" in Procedural;
     DomainOverridden(DomainOverridden) = "domain.overridden" in Procedural;
+    HandoffWritten(HandoffWritten) = "handoff.written" in Episodic;
+    HandoffTaken(HandoffTaken) = "handoff.taken" in Episodic;
+    RunObserved(RunObserved) = "run.observed" in Episodic;
 }
 
 impl EventBody {
@@ -160,6 +163,7 @@ impl EventBody {
             self,
             Self::RunClosed(_)
                 | Self::RunEffects(_)
+                | Self::RunObserved(_)
                 | Self::FeedbackGiven(_)
                 | Self::RetrievalMissed(_)
         )
@@ -388,6 +392,69 @@ data! {
     DomainStrategyChanged { domain: String, strategy: Tag, replaces: Vec<EventId>, }
     /// A person set the trust in a domain.
     DomainOverridden { domain: String, action: DomainAction, replaces: Vec<EventId>, }
+    /// A session left unfinished work to the next one on its branch.
+    HandoffWritten {
+        /// The branch; absent outside git and without a branch.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        branch: Option<String>,
+        unfinished: Vec<Note>,
+        tried: Vec<Note>,
+        /// Open questions.
+        open: Vec<Note>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        run: Option<String>,
+    }
+    /// A reader took a handoff, so that no other continues the same work.
+    HandoffTaken {
+        handoff: EventId,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        run: Option<String>,
+    }
+    /// A program saw what came of a run. Every fact is optional, and a later event adds to the
+    /// earlier ones. It is about no entry, so that builds that do not know it can still change the
+    /// entries it names.
+    RunObserved {
+        /// The run; absent if only its commits are known, as in CI.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        run: Option<String>,
+        observer: RunObserver,
+        /// Messages of a person after the task.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        prompts: Option<u32>,
+        /// Messages of a person that corrected the agent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        corrections: Option<u32>,
+        /// Number of times tests were run.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        test_runs: Option<u32>,
+        /// The first of these that passed, counted from 1.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tests_passed_at: Option<u32>,
+        /// Abbreviated ids of the commits made in the run.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        commits: Vec<String>,
+        /// Whether the commits reached the default branch.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        merged: Option<bool>,
+        /// Whether one of the commits was reverted within 14 days.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reverted: Option<bool>,
+        /// Result of the checks in CI.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ci: Option<CheckResult>,
+        /// The entries that chance showed to the agent of a session or withheld from it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        assigned: Vec<RunAssignment>,
+    }
+}
+
+/// The arm of one entry in a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RunAssignment {
+    pub entry: EntryId,
+    pub arm: Arm,
+    /// Probability, in thousandths, that the entry was withheld.
+    pub propensity_milli: u16,
 }
 
 /// The origin of an entry copied from another ledger. Citations and anchors are not copied.
@@ -417,8 +484,11 @@ pub struct EntryEffect {
     pub beta_milli: u32,
     /// 1 if the run showed the entry to an agent, otherwise 0.
     pub shown: u32,
-    /// Agents that could have found the claim without having been shown it.
+    /// 1 if an agent could have found the claim without having been shown it, otherwise 0.
     pub blind: u32,
+    /// Number of those agents, if more than one. Absent in events of older builds.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unseen: u32,
     /// The latest confirmation known to the run; the two counts above are since that event.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<EventId>,
@@ -428,6 +498,14 @@ pub struct EntryEffect {
     /// Outcomes of agents whose exposure was randomized.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub trials: Vec<TrialResult>,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 /// Outcome of one agent that was randomly shown the entry or had it withheld.
@@ -446,6 +524,10 @@ words! {
     Outcome { Succeeded, Failed, Abandoned, }
     /// The randomized assignment of one agent.
     Arm { Shown, Withheld, }
+    /// The program that observed a run: hooks of the agent, the git history, or a CI job.
+    RunObserver { Hooks, Git, Ci, }
+    /// The result of checks.
+    CheckResult { Passed, Failed, }
     /// The channel of a change.
     Channel { Command, HandEdit, }
     /// The provenance of a confirmation: without exposure, after exposure, unknown, or by a person.

@@ -200,6 +200,13 @@ impl RecordedEvent {
         &self.line
     }
 
+    /// Returns the checksum of the line, which redaction keeps.
+    pub fn sum(&self) -> &str {
+        let envelope: LineEnvelope<'_> =
+            serde_json::from_str(&self.line).expect("a recorded line parses");
+        envelope.sum
+    }
+
     /// Returns whether the data was redacted.
     pub fn is_redacted(&self) -> bool {
         matches!(self.event.body, EventBody::Blanked { .. })

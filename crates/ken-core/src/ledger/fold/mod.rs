@@ -20,6 +20,7 @@ use crate::ledger::event::{
     Proposed, Provenance, Reanchored, Restored, Retracted, Revised, RunEffects, ScopeChanged,
     StatusChanged, Superseded,
 };
+use crate::ledger::rediscovery;
 use crate::values::citation::Citation;
 use crate::values::content::{Content, ContentChanges, EntryScope, resolve_fields};
 use crate::values::id::{EntryId, EventId};
@@ -489,6 +490,9 @@ impl<'a> EntryFold<'a> {
         }
         // Trimmed once at the end: a partner that is weak early may become strong later.
         cooccurrence::keep_strongest(&mut tallies.together);
+        let events: Vec<&Event> = self.iter().collect();
+        let confirmations = self.confirmations().map(|(event, _)| event);
+        tallies.rediscovery = rediscovery::trace_events(self.id, &events, confirmations);
         tallies
     }
 }
@@ -590,9 +594,17 @@ impl Entry {
         let is_commutative = !is_not_understood(event)
             && !event.is_quarantined()
             && self.tallies.can_add_event(self.id, event);
-        if !is_commutative || !self.tallies.add_event(self.id, event) {
+        // Chances are kept in canonical order, so an earlier one requires a refold. So does the
+        // first: an entry that an older build stored has no trace of the chances before.
+        let has_trace = self.tallies.rediscovery.chances > 0;
+        let is_in_order =
+            (has_trace && event.at > self.history.last) || !rediscovery::has_chance(self.id, event);
+        if !is_commutative || !is_in_order || !self.tallies.add_event(self.id, event) {
             return false;
         }
+        let source = self.created.as_ref().and_then(|it| it.run.as_ref());
+        let source = source.map(|run| run.id.as_str());
+        self.tallies.rediscovery.add_effects(self.id, source, event);
         self.history.events += 1;
         self.history.first = self.history.first.min(event.at);
         self.history.last = self.history.last.max(event.at);

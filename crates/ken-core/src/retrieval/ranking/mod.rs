@@ -11,6 +11,7 @@ mod scorer;
 
 use crate::ledger::entry::Entry;
 use crate::ledger::store::EntryFilter;
+use crate::retrieval::code_names::CodeNames;
 use crate::retrieval::score::{ExplainedScore, ReaderRole};
 use crate::retrieval::surface::HitView;
 use crate::retrieval::words::strip_command_verbs;
@@ -20,7 +21,9 @@ use crate::values::text::Tag;
 use serde::Deserialize;
 
 pub use code_frame::{CodeFrame, prefer_frames};
-pub use global_hits::merge_global_hits;
+pub use global_hits::{
+    ForeignHit, ForeignTier, PEER_HITS_MAX, merge_foreign_hits, merge_global_hits,
+};
 pub use results::{ConflictMap, SearchResults};
 pub use scorer::CandidateScorer;
 
@@ -33,6 +36,14 @@ const COVERAGE_RELEVANT: f64 = 0.4;
 /// Word coverage from which an entry may be shown unasked: none of 200 unrelated queries reach it.
 const COVERAGE_STRICT: f64 = 0.5;
 
+/// Word coverage that an entry shown at a prompt must have besides a similar meaning:
+/// `JOINT_COVERAGE_SCALE / words^JOINT_COVERAGE_EXPONENT`, at most [`COVERAGE_SUFFICIENT`].
+///
+/// Of a longer text an entry can cover a smaller share. Derived on 225 prompts of five
+/// repositories; `docs/explanation/retrieval.md` has the figures.
+const JOINT_COVERAGE_SCALE: f64 = 2.3;
+const JOINT_COVERAGE_EXPONENT: f64 = 0.75;
+
 /// Word coverage that is enough whatever the cosine: the model may not know the words.
 const COVERAGE_SUFFICIENT: f64 = 0.8;
 
@@ -42,12 +53,17 @@ const COVERAGE_SUFFICIENT: f64 = 0.8;
 /// queries, 0.5 finds the most right answers, and more than cosine or coverage alone.
 const COVERAGE_WEIGHT: f64 = 0.5;
 
+/// Minimum length of a word of an explicit query that may name a symbol.
+const TYPED_NAME_BYTES_MIN: usize = 4;
+
 /// The text, filters and context of one search.
 #[derive(Clone, Debug, Default)]
 pub struct SearchQuery {
     pub query: String,
     /// Restricts the live entries that are searched.
     pub filter: EntryFilter,
+    /// Code that the query means besides the names in its text, such as what a named test imports.
+    pub names: Vec<String>,
     /// Files and folders of the task; entries anchored there match regardless of their words.
     pub paths: Vec<String>,
     /// Stack frames of an error; entries anchored in their code come first.
@@ -73,8 +89,11 @@ pub enum RelevanceFloor {
     /// For an explicit query.
     #[default]
     Relevant,
-    /// For entries shown unasked, as in a briefing or a hook.
+    /// For entries that match a task, a failure or a branch, as in a briefing or a hook.
     Strict,
+    /// For a prompt, whose text has any length and asks for nothing: meaning and words must both
+    /// match.
+    Prompt,
     /// A cosine similarity chosen by the caller, or nearly all words of the query.
     Cosine(f64),
 }
@@ -97,6 +116,8 @@ pub struct CosineThresholds {
     pub relevant: f64,
     /// Minimum for entries shown unasked.
     pub strict: f64,
+    /// Minimum for entries that also cover enough words of a prompt.
+    pub joint: f64,
     /// Minimum sums of cosine and weighted word coverage; `None` if they were not measured for the
     /// model. They replace the cosines, because they separate better.
     pub sums: Option<SumThresholds>,
@@ -111,13 +132,22 @@ pub struct SumThresholds {
     pub strict: f64,
 }
 
-/// The minimum match of a candidate: reaching one of the values is enough.
+/// The minimum match of a candidate: reaching one of the values is enough, or both of `joint`.
 #[derive(Clone, Copy, Debug)]
 pub struct MatchThreshold {
     pub cosine: f64,
     pub coverage: f64,
     /// Sum of cosine and weighted word coverage.
     pub sum: f64,
+    /// Meaning and words that are enough together.
+    pub joint: JointThreshold,
+}
+
+/// A cosine and a word coverage that a candidate must both reach.
+#[derive(Clone, Copy, Debug)]
+pub struct JointThreshold {
+    pub cosine: f64,
+    pub coverage: f64,
 }
 
 /// An entry considered for a query, before ranking.
@@ -134,6 +164,8 @@ pub struct SearchCandidate {
     pub relevance: f64,
     /// Set if an anchor of the entry lies under one of the query's paths.
     pub anchored: bool,
+    /// Set if the entry names code that the query names.
+    pub named: bool,
 }
 
 impl SearchCandidate {
@@ -155,14 +187,44 @@ impl MatchThreshold {
         cosine: f64::NEG_INFINITY,
         coverage: f64::NEG_INFINITY,
         sum: f64::NEG_INFINITY,
+        joint: JointThreshold::NEVER,
     };
 
-    /// Returns whether a candidate reaches one of the minimums.
+    /// Returns the threshold of one cosine or one coverage, of which a store may return all
+    /// candidates that can meet this threshold.
+    #[must_use]
+    pub fn loosest(self) -> (f64, f64) {
+        let cosine = self.cosine.min(self.joint.cosine);
+        (cosine, self.coverage.min(self.joint.coverage))
+    }
+
+    /// Returns whether a candidate reaches one of the minimums, or both of the joint one.
     #[must_use]
     pub fn is_met(self, cosine: f64, coverage: f64) -> bool {
         // A few shared words and a similar meaning are each weak evidence, together strong.
         let sum = cosine + COVERAGE_WEIGHT * coverage;
-        cosine >= self.cosine || coverage >= self.coverage || sum >= self.sum
+        let is_joint = cosine >= self.joint.cosine && coverage >= self.joint.coverage;
+        is_joint || cosine >= self.cosine || coverage >= self.coverage || sum >= self.sum
+    }
+}
+
+impl JointThreshold {
+    /// Accepts no candidate.
+    pub const NEVER: Self = Self {
+        cosine: f64::INFINITY,
+        coverage: f64::INFINITY,
+    };
+
+    /// Returns the threshold for a query of a model, or of words alone.
+    fn for_query(model: Option<CosineThresholds>, query: &str) -> Self {
+        let words = query.split_whitespace().count().max(1);
+        let words = f64::from(u32::try_from(words).unwrap_or(u32::MAX));
+        let coverage = JOINT_COVERAGE_SCALE / libm::pow(words, JOINT_COVERAGE_EXPONENT);
+        Self {
+            // Without a model every cosine is 0, and words decide.
+            cosine: model.map_or(f64::NEG_INFINITY, |it| it.joint),
+            coverage: coverage.min(COVERAGE_SUFFICIENT),
+        }
     }
 }
 
@@ -179,12 +241,28 @@ pub struct SearchHit {
     pub coverage: f64,
     /// Set if an anchor of the entry lies under one of the query's paths.
     pub anchored: bool,
+    /// Set if the entry names code that the query names.
+    pub named: bool,
     /// Hits that contradict this entry.
     pub conflicts: Vec<EntryId>,
     pub explained: ExplainedScore,
 }
 
 impl SearchQuery {
+    /// Returns the names of code in the query.
+    #[must_use]
+    pub fn code_names(&self) -> CodeNames {
+        let mut names = CodeNames::from_text(&self.query);
+        names.add(self.names.iter().cloned());
+        // Who asks types the name of a function without marking it: `slugify drops symbols`.
+        if self.floor == RelevanceFloor::Relevant {
+            let words = self.query.split(|c: char| !c.is_alphanumeric() && c != '_');
+            let words = words.filter(|it| it.len() >= TYPED_NAME_BYTES_MIN);
+            names.add(words.map(str::to_owned));
+        }
+        names
+    }
+
     /// Builds the query of a briefing, which uses the strict floor because it is unasked for.
     ///
     /// Drops the leading verb of the task ("fix", "add"): it names the activity, not the subject,
@@ -208,20 +286,26 @@ impl SearchQuery {
 }
 
 impl RelevanceFloor {
-    /// Returns the threshold that this floor means for an embedding model.
+    /// Returns the threshold that this floor means for an embedding model and a query.
+    ///
+    /// Entries that name the same code, or lie under the query's paths, pass without it.
     #[must_use]
-    pub fn threshold(self, model: Option<CosineThresholds>) -> MatchThreshold {
+    pub fn threshold(self, model: Option<CosineThresholds>, query: &str) -> MatchThreshold {
+        let joint = JointThreshold::for_query(model, query);
         let by_sum = |sum| MatchThreshold {
             cosine: f64::INFINITY,
             coverage: COVERAGE_SUFFICIENT,
             sum,
+            joint,
         };
         let by_either = |cosine: Option<f64>, coverage| MatchThreshold {
             // Without a model every cosine is 0; infinity makes coverage the only way to qualify.
             cosine: cosine.unwrap_or(f64::INFINITY),
             coverage,
             sum: f64::INFINITY,
+            joint: JointThreshold::NEVER,
         };
+        let with_joint = |either: MatchThreshold| MatchThreshold { joint, ..either };
         match (self, model.and_then(|it| it.sums)) {
             (Self::None, _) => MatchThreshold::NOTHING,
             // Words still count: the model may not know them, or there may be no model.
@@ -231,8 +315,14 @@ impl RelevanceFloor {
             },
             (Self::Relevant, Some(sums)) => by_sum(sums.relevant),
             (Self::Strict, Some(sums)) => by_sum(sums.strict),
-            (Self::Relevant, None) => by_either(model.map(|it| it.relevant), COVERAGE_RELEVANT),
-            (Self::Strict, None) => by_either(model.map(|it| it.strict), COVERAGE_STRICT),
+            (Self::Relevant, None) => {
+                with_joint(by_either(model.map(|it| it.relevant), COVERAGE_RELEVANT))
+            }
+            (Self::Strict, None) => {
+                with_joint(by_either(model.map(|it| it.strict), COVERAGE_STRICT))
+            }
+            // Nobody asked, so neither meaning nor words are enough alone.
+            (Self::Prompt, _) => with_joint(by_either(None, f64::INFINITY)),
         }
     }
 }
@@ -269,6 +359,7 @@ impl SearchCandidate {
             cosine: 0.0,
             relevance: 0.0,
             anchored: false,
+            named: false,
         }
     }
 }
@@ -291,23 +382,34 @@ mod tests {
         let model = CosineThresholds {
             relevant: 0.5,
             strict: 0.6,
+            joint: 0.6,
             sums: Some(SumThresholds {
                 relevant: 2.0,
                 strict: 2.0,
             }),
         };
-        for (floor, model, words) in [
-            (RelevanceFloor::Relevant, None, 0.4),
-            (RelevanceFloor::Strict, None, 0.5),
-            (RelevanceFloor::Cosine(0.3), None, 0.4),
-            (RelevanceFloor::Cosine(0.3), Some(model), 0.8),
-            (RelevanceFloor::Relevant, Some(model), 0.8),
+        let short = "one";
+        let long = &"word ".repeat(16);
+        for (floor, model, query, words) in [
+            (RelevanceFloor::Relevant, None, short, 0.4),
+            (RelevanceFloor::Strict, None, short, 0.5),
+            (RelevanceFloor::Prompt, None, short, 0.8),
+            // 2.3 / 16^0.75
+            (RelevanceFloor::Prompt, None, long, 0.2875),
+            (RelevanceFloor::Strict, None, long, 0.2875),
+            (RelevanceFloor::Relevant, None, long, 0.2875),
+            (RelevanceFloor::Cosine(0.3), None, short, 0.4),
+            (RelevanceFloor::Cosine(0.3), Some(model), short, 0.8),
+            (RelevanceFloor::Relevant, Some(model), short, 0.8),
         ] {
-            let least = floor.threshold(model);
+            let least = floor.threshold(model, query);
             assert!(least.is_met(0.0, words), "{floor:?}");
             assert!(!least.is_met(0.0, words - 0.01), "{floor:?}");
         }
-        let least = RelevanceFloor::Cosine(0.3).threshold(Some(model));
+        let least = RelevanceFloor::Cosine(0.3).threshold(Some(model), short);
         assert!(least.is_met(0.3, 0.0) && !least.is_met(0.29, 0.79));
+        let least = RelevanceFloor::Prompt.threshold(Some(model), long);
+        assert!(least.is_met(0.6, 0.29), "meaning and words together");
+        assert!(!least.is_met(0.59, 1.0) && !least.is_met(1.0, 0.28));
     }
 }

@@ -12,6 +12,7 @@ use crate::retrieval::score::{
     ScoreBoosts,
 };
 use crate::trust::facts::{EntryFacts, Validity};
+use crate::trust::rediscovery::RediscoveryPolicy;
 use crate::values::content::EntryScope;
 use crate::values::id::EntryId;
 use crate::values::time::Timestamp;
@@ -19,12 +20,23 @@ use crate::values::time::Timestamp;
 /// Minimum relevance of an entry anchored under one of the query's paths.
 const ANCHORED_RELEVANCE: f64 = 0.75;
 
+/// Minimum relevance of an entry that names code of the query; the rest of the range keeps the
+/// order of several such entries.
+const NAMED_RELEVANCE: f64 = 0.75;
+
 /// Amount added to the score of an anchored entry if the query asks about paths: as much as all
 /// signals together.
 const PATHS_BOOST: f64 = 1.0;
 
 /// Name of the score part that records it.
 pub(super) const PATHS_PART: &str = "anchored_in_paths";
+
+/// Amount added to the score of a prescriptive entry whose code changed, besides the freshness that
+/// the change took: as much as a pin, so that it comes before entries that match about as well.
+const DEPARTURE_BOOST: f64 = score::PIN_BOOST;
+
+/// Name of the score part that records it.
+const DEPARTURE_PART: &str = "code_changed_since";
 
 /// Scores the candidates of one query.
 #[derive(Debug)]
@@ -45,9 +57,10 @@ impl CandidateScorer<'_> {
     pub fn score(&self, candidate: SearchCandidate) -> Result<SearchHit, (EntryId, HiddenReason)> {
         let checked = self.validity.get(&candidate.entry.id).copied();
         let mut facts = EntryFacts::from_entry(&candidate.entry, checked, self.now);
-        // Revocation and co-occurrence depend on other entries, so an entry alone cannot supply
-        // them.
+        // These depend on other entries or on the workspace, so an entry alone cannot supply them.
         facts.revoked = self.workspace.is_revoked(&candidate.entry);
+        let policy = RediscoveryPolicy::from_workspace(self.workspace);
+        facts.belief = policy.score_factor(&candidate.entry);
         facts.cooccurrence = strongest_weight(&candidate.entry, &self.beside, self.now.date());
         match self.hidden_reason(&candidate.entry, &facts) {
             Some(why) => Err((candidate.entry.id, why)),
@@ -92,12 +105,18 @@ impl CandidateScorer<'_> {
             cosine,
             relevance,
             anchored,
+            named,
             ..
         } = candidate;
         // An entry about the very file in hand stays relevant even if its words differ from the
         // query.
         let relevance = if anchored {
             relevance.max(ANCHORED_RELEVANCE)
+        } else {
+            relevance
+        };
+        let relevance = if named {
+            NAMED_RELEVANCE + (1.0 - NAMED_RELEVANCE) * relevance
         } else {
             relevance
         };
@@ -116,6 +135,10 @@ impl CandidateScorer<'_> {
         if anchored && self.search.is_about_paths {
             explained.adjust(PATHS_PART, PATHS_BOOST);
         }
+        if facts.validity == Validity::Changed && entry.is_prescriptive() {
+            let lost = self.weights.freshness();
+            explained.adjust(DEPARTURE_PART, lost + DEPARTURE_BOOST);
+        }
         SearchHit {
             entry,
             facts,
@@ -123,6 +146,7 @@ impl CandidateScorer<'_> {
             cosine,
             coverage,
             anchored,
+            named,
             conflicts: Vec::new(),
             explained,
         }

@@ -149,6 +149,9 @@ pub const EXPLORATION_MAX: f64 = 0.01;
 /// Name of the score part that limits the effect of a draw.
 const EXPLORATION_PART: &str = "exploration_limit";
 
+/// Name of the score part that records the belief in the entry.
+const BELIEF_PART: &str = "rediscovery";
+
 /// Scores one entry. With a draw, the score stays within [`EXPLORATION_MAX`] of the score with the
 /// mean.
 pub fn score_entry(
@@ -166,10 +169,18 @@ pub fn score_entry(
         let limited = explained.score.clamp(low, expected + EXPLORATION_MAX);
         explained.adjust(EXPLORATION_PART, limited - explained.score);
     }
+    explained.discount(facts.belief);
     explained
 }
 
 impl ExplainedScore {
+    /// Multiplies the score by the belief in the entry, if the workspace ranks by it.
+    pub fn discount(&mut self, belief: Option<f64>) {
+        if let Some(belief) = belief {
+            self.adjust(BELIEF_PART, self.score * (belief - 1.0));
+        }
+    }
+
     /// Adds an amount to the score and lists it as a part; an amount of 0 is not listed.
     pub fn adjust(&mut self, name: &'static str, amount: f64) {
         if amount != 0.0 {
@@ -229,6 +240,32 @@ impl RankingSignals {
 }
 
 impl ReaderRole {
+    pub const ALL: [Self; 5] = [
+        Self::Researcher,
+        Self::Planner,
+        Self::Debugger,
+        Self::Executor,
+        Self::Reviewer,
+    ];
+
+    /// Returns the name in commands and forms.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Researcher => "researcher",
+            Self::Planner => "planner",
+            Self::Debugger => "debugger",
+            Self::Executor => "executor",
+            Self::Reviewer => "reviewer",
+        }
+    }
+
+    /// Returns the role with this name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|it| it.name() == name)
+    }
+
     /// Returns whether this role prefers entries of `kind`; debuggers and executors have no
     /// preference.
     pub fn prefers(self, kind: EntryKind) -> bool {
@@ -268,6 +305,8 @@ pub fn hidden_reason(entry: &Entry, facts: &EntryFacts) -> Option<HiddenReason> 
         return Some(HiddenReason::Invalidated);
     }
     match facts.validity {
+        // The code may have departed from it: that is when it must be seen.
+        Validity::Changed if entry.is_prescriptive() => None,
         Validity::Changed => Some(HiddenReason::Changed),
         Validity::Broken => Some(HiddenReason::Broken),
         Validity::Holds | Validity::Unverifiable => None,

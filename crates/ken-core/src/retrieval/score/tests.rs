@@ -28,6 +28,8 @@ fn facts() -> EntryFacts {
         archived: false,
         cooccurrence: 0.0,
         silence: 0,
+        belief: None,
+        changed_in: None,
     }
 }
 

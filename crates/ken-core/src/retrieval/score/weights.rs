@@ -64,6 +64,11 @@ impl RankingWeights {
         Value::Object(members.collect())
     }
 
+    /// Returns the weight of freshness.
+    pub fn freshness(&self) -> f64 {
+        self.0.freshness
+    }
+
     /// Returns the weights with their names, in the order of the signals.
     pub fn named(&self) -> [(&'static str, f64); 6] {
         self.0.named()

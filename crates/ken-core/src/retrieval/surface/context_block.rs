@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 
 use super::{CompetingEntry, DetailTier, EntrySelection, HitView, SelectedEntry};
 use crate::ledger::entry::Entry;
+use crate::ledger::event::Origin;
 use crate::retrieval::agent_texts::{
     self, CONCLUSIONS_HEADING, ENTRIES_HEADING, KNOWLEDGE_APPLIED, NORMS_HEADING, OVERVIEW_HINT,
     REPORT_REQUEST, SEARCH_HINT, SPIKE_RULES,
@@ -28,6 +29,18 @@ const DELIMITER_DIGITS: usize = 8;
 /// Returns the `Knowledge Context` block of a selection.
 pub fn render_context_block(page: &EntrySelection, served_by: &str) -> String {
     delimited_block(&render_selection(page), served_by) + spike_rules(page)
+}
+
+/// Returns the block of a selection that the agent did not ask for, with the number of entries that
+/// matched as well.
+pub fn render_unasked_block(page: &EntrySelection, served_by: &str) -> String {
+    let (shown, all) = (page.shown.len(), page.shown.len() + page.left_out.len());
+    let more = if shown < all {
+        agent_texts::more_entries_line(shown, all)
+    } else {
+        String::new()
+    };
+    render_context_block(page, served_by) + &more
 }
 
 /// Returns the instructions for using experiments if the selection has one.
@@ -163,7 +176,9 @@ pub(super) fn render_entry(
     );
     let statement = single_line(content.statement.as_str());
     match tier {
-        DetailTier::Summary => out.push_str(&single_line(&content.statement.title())),
+        DetailTier::Summary | DetailTier::Lead => {
+            out.push_str(&single_line(&content.statement.title()));
+        }
         DetailTier::Standard => out.push_str(&truncate(&statement, PREVIEW_CHARS)),
         DetailTier::Full => out.push_str(&statement),
     }
@@ -178,7 +193,7 @@ pub(super) fn render_entry(
             "  competing_with: [{id}] {title} (confidence {confidence:.2})"
         );
     }
-    if tier > DetailTier::Summary {
+    if tier > DetailTier::Lead {
         write_filing(&mut out, finding.entry, content, folder);
     }
     out
@@ -206,6 +221,9 @@ fn entry_header(finding: &HitView<'_>, content: &Content) -> String {
     ];
     match facts.validity {
         Validity::Holds => words.push("valid".to_owned()),
+        Validity::Changed if finding.entry.is_prescriptive() => {
+            words.push(agent_texts::departure_warning(facts.changed_in.as_deref()));
+        }
         Validity::Changed => words.push("its code changed".to_owned()),
         Validity::Broken => words.push("broken".to_owned()),
         // An entry that names no code cannot be checked by anybody, which is no warning. Norms are
@@ -215,8 +233,17 @@ fn entry_header(finding: &HitView<'_>, content: &Content) -> String {
         }
         Validity::Unverifiable => {}
     }
+    // Only a reader that asks for an id gets this far: searches return no superseded entry.
+    if let Some(newer) = finding.entry.superseded_by {
+        words.push(format!("SUPERSEDED by [{newer}]: not current"));
+    }
     if let Some(created) = &finding.entry.created {
-        words.push(format!("from {}", enum_label(&created.origin)));
+        words.push(match created.origin {
+            Origin::Peer => "from another organization, not checked here".to_owned(),
+            Origin::Human | Origin::Agent | Origin::Ci | Origin::Import | Origin::Web => {
+                format!("from {}", enum_label(&created.origin))
+            }
+        });
     }
     let created = finding.entry.created.as_ref();
     if let Some(from) = created.and_then(|it| it.copied_from.as_ref()) {

@@ -26,7 +26,7 @@ use crate::values::status::EntryStatus;
 pub use crate::retrieval::agent_texts::{KNOWLEDGE_APPLIED, NOTHING_FOUND};
 pub use context_block::{
     delimit, delimited_block, render_briefing_block, render_conclusions, render_context_block,
-    render_overview_block, single_line, spike_rules,
+    render_overview_block, render_unasked_block, single_line, spike_rules,
 };
 pub use limits::SelectionLimits;
 
@@ -49,6 +49,9 @@ const STANDARD_SCORE: f64 = 0.35;
 pub enum DetailTier {
     /// One line.
     Summary,
+    /// The best entry in full, with the others that prescribe the same code and follow it, and one
+    /// line for each other.
+    Lead,
     /// A preview with tags and decay class.
     Standard,
     /// The full content.
@@ -156,7 +159,9 @@ impl EntrySelection {
             .unwrap_or_else(|| fitting_tier(findings, &chosen, room.role));
         let mut shown = render_entries(findings, &chosen, tier, room);
         // Shortening all entries loses less than omitting one, so it is tried first.
-        if total_tokens(&shown) > room.budget && tier != DetailTier::Summary {
+        // A rule that is cut before its exception misleads, so the lead stays whole.
+        let may_shorten = !matches!(tier, DetailTier::Summary | DetailTier::Lead);
+        if total_tokens(&shown) > room.budget && may_shorten {
             tier = DetailTier::Summary;
             shown = render_entries(findings, &chosen, tier, room);
         }
@@ -228,11 +233,18 @@ fn render_entries(
     tier: DetailTier,
     room: &SelectionContext<'_>,
 ) -> Vec<SelectedEntry> {
-    let show = |at: &usize| {
+    let leading = leading_entries(findings, chosen);
+    let show = |(place, at): (usize, &usize)| {
         let finding = &findings[*at];
+        let tier = match tier {
+            DetailTier::Lead if place < leading => DetailTier::Full,
+            DetailTier::Lead | DetailTier::Summary => DetailTier::Summary,
+            DetailTier::Standard => DetailTier::Standard,
+            DetailTier::Full => DetailTier::Full,
+        };
         // One line has no room for them; the header still names the conflicting ids.
         let competing_with = match tier {
-            DetailTier::Summary => Vec::new(),
+            DetailTier::Summary | DetailTier::Lead => Vec::new(),
             DetailTier::Standard | DetailTier::Full => competing_entries(finding, findings),
         };
         let text = context_block::render_entry(finding, &competing_with, tier, room.folder);
@@ -244,7 +256,26 @@ fn render_entries(
             competing_with,
         }
     };
-    chosen.iter().map(show).collect()
+    chosen.iter().enumerate().map(show).collect()
+}
+
+/// Returns the number of first entries that are one rule: the best one, and those behind it that
+/// prescribe the same code. Half of a rule misleads.
+fn leading_entries(findings: &[HitView<'_>], chosen: &[usize]) -> usize {
+    let symbols = |at: &usize| {
+        let entry = findings[*at].entry;
+        let prescribed = entry.content.iter().filter(|_| entry.is_prescriptive());
+        let anchors = prescribed.flat_map(|it| &it.anchors);
+        let symbols = anchors.filter(|it| it.at.symbol().is_some());
+        symbols.map(|it| &it.at).collect::<BTreeSet<_>>()
+    };
+    let Some(first) = chosen.first().map(symbols) else {
+        return 0;
+    };
+    let rest = chosen.iter().skip(1);
+    1 + rest
+        .take_while(|at| !symbols(at).is_disjoint(&first))
+        .count()
 }
 
 /// Returns the entries among `among` that contradict a hit, with title and confidence.

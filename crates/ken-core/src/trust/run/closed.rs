@@ -8,6 +8,7 @@ use super::name::{IMPLICIT_PREFIX, SESSION_PREFIX};
 use super::{Run, RunFinding};
 use crate::ledger::entry::Entry;
 use crate::ledger::event::{Outcome, RecordedEvent, RunClosed};
+use crate::trust::outcome::RunFacts;
 use crate::trust::review::ReviewPolicy;
 use crate::values::actor::Actor;
 use crate::values::id::EntryId;
@@ -16,6 +17,9 @@ use crate::values::time::Timestamp;
 
 /// Label of a session that ended: its hooks see the end, and nobody reported an outcome.
 pub const OUTCOME_UNKNOWN: &str = "ended (outcome unknown)";
+
+/// Label of a session that ended and of which hooks observed what came of it.
+pub const OUTCOME_OBSERVED: &str = "ended";
 
 /// The result of closing a run.
 #[derive(Clone, Debug, PartialEq)]
@@ -41,6 +45,8 @@ pub struct PastRun {
     pub closed: RunClosed,
     pub at: Timestamp,
     pub by: Actor,
+    /// What programs observed of it.
+    pub facts: Option<RunFacts>,
 }
 
 impl PastRun {
@@ -51,6 +57,7 @@ impl PastRun {
             closed,
             at: recorded.event.at.wall,
             by: recorded.event.by.clone(),
+            facts: None,
         })
     }
 
@@ -67,6 +74,7 @@ impl PastRun {
             closed,
             at: run.last,
             by: run.by.clone(),
+            facts: run.facts.clone(),
         }
     }
 
@@ -77,8 +85,10 @@ impl PastRun {
 
     /// Returns the label of the outcome.
     pub fn outcome_label(&self) -> String {
+        let observed = self.facts.as_ref().map(|_| OUTCOME_OBSERVED);
+        let unknown = observed.unwrap_or(OUTCOME_UNKNOWN);
         self.known_outcome()
-            .map_or_else(|| OUTCOME_UNKNOWN.to_owned(), |it| enum_label(&it))
+            .map_or_else(|| unknown.to_owned(), |it| enum_label(&it))
     }
 }
 

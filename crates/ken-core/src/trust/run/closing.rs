@@ -183,8 +183,8 @@ impl RunCloser<'_> {
             shown: before.shown + u64::from(effect.shown),
             blind: before.blind + u64::from(effect.blind),
         };
-        if !is_confirmed && self.is_review() && may_be_archived(&it.entry) && policy.archives(seen)
-        {
+        let is_silent = policy.archives_entry(&it.entry, seen);
+        if !is_confirmed && self.is_review() && may_be_archived(&it.entry) && is_silent {
             closing.archived.push(id);
         }
         if let Some(status) = self.new_status(&it.entry, is_confirmed) {
@@ -206,8 +206,12 @@ impl RunCloser<'_> {
         let agents = || self.run.agents.iter();
         let saw = |agent: &AgentActivity| agent.shown.contains_key(&id) || agent.told.contains(&id);
         let shown = agents().any(|(_, agent)| saw(agent));
-        let blind = self.is_review()
-            && agents().any(|(name, agent)| self.could_rediscover(name, agent, it));
+        let unseen = if self.is_review() {
+            let unseen = agents().filter(|(name, agent)| self.could_rediscover(name, agent, it));
+            u32::try_from(unseen.count()).unwrap_or(u32::MAX)
+        } else {
+            0
+        };
         // Showing an entry proves nothing about its usefulness; only its use does.
         let weight = if self.run.uses(id) {
             self.outcome_milli(it)
@@ -219,7 +223,9 @@ impl RunCloser<'_> {
             alpha_milli: weight.0,
             beta_milli: weight.1,
             shown: u32::from(shown),
-            blind: u32::from(blind),
+            blind: unseen.min(1),
+            // Older builds do not know this field, so it is written only where it says more.
+            unseen: if unseen > 1 { unseen } else { 0 },
             since: it.entry.confirmation.by.filter(|_| self.is_review()),
             source_outcome: self.failure().filter(|_| {
                 let mut agents = agents();
@@ -393,11 +399,10 @@ fn is_archived_automatically(entry: &Entry) -> bool {
     archived.is_some_and(|it| it.because != ArchiveReason::Manual)
 }
 
-/// Returns whether silence may archive an entry: norms and pinned entries persist until a person
-/// decides.
+/// Returns whether silence may archive an entry: prescriptive and pinned entries persist until a
+/// person decides.
 fn may_be_archived(entry: &Entry) -> bool {
-    let is_norm = entry.id.prefix().memory() == Memory::Procedural;
-    entry.is_live() && !is_norm && !entry.has_annotation(Overlay::Pin)
+    entry.is_live() && !entry.is_prescriptive() && !entry.has_annotation(Overlay::Pin)
 }
 
 fn is_empty_effect(effect: &EntryEffect) -> bool {

@@ -81,6 +81,7 @@ pub fn shown_days(notes: &[RunRecord]) -> BTreeMap<EntryId, Date> {
             | RunNote::Observed { .. }
             | RunNote::Feedback { .. }
             | RunNote::Ended { .. }
+            | RunNote::Facts { .. }
             | RunNote::Gap => Vec::new(),
         };
         for entry in shown {

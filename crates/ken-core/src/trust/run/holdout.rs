@@ -6,43 +6,47 @@
 use super::{HoldoutAssignment, Run, RunMode};
 use crate::ledger::entry::Entry;
 use crate::ledger::event::{Arm, Origin, Overlay};
-use crate::trust::review::ReviewPolicy;
+use crate::trust::review::{HoldoutShare, ReviewPolicy};
 use crate::values::actor::Actor;
 use crate::values::citation::{Citation, CitationType};
 use crate::values::id::EntryId;
-use crate::values::kind::{EntryKind, Memory};
+use crate::values::kind::EntryKind;
 
 /// Domain separation of the hash.
 const DOMAIN: &[u8] = b"ken blind share 1";
 
 /// Returns whether an entry may be part of a holdout.
 ///
-/// Exempt are entries that must not be missed or that a person vouches for: norms, incidents,
-/// pinned entries, and entries written or confirmed by a person.
+/// Exempt are entries that must not be missed or that a person vouches for: incidents, pinned
+/// entries, and entries written or confirmed by a person. Prescriptive entries are exempt, because
+/// no agent can find a decision independently: it is in no code.
 pub fn may_be_withheld(entry: &Entry) -> bool {
-    let is_binding = entry.id.prefix().memory() == Memory::Procedural
-        || entry.kind() == Some(EntryKind::Incident);
-    let created = entry.created.as_ref();
-    let by_person = created.is_some_and(|it| it.origin == Origin::Human || it.by.is_human());
-    !entry.has_annotation(Overlay::Pin)
-        && !is_binding
-        && !by_person
-        && entry.confirmation.manual == 0
+    let is_binding = entry.is_prescriptive() || entry.kind() == Some(EntryKind::Incident);
+    !is_binding && !is_vouched_for(entry)
 }
 
-/// Returns whether an entry rests on the report of a single agent in a run.
+/// Returns whether a person wrote, confirmed or pinned an entry.
+pub fn is_vouched_for(entry: &Entry) -> bool {
+    let created = entry.created.as_ref();
+    let by_person = created.is_some_and(|it| it.origin == Origin::Human || it.by.is_human());
+    by_person || entry.confirmation.manual > 0 || entry.has_annotation(Overlay::Pin)
+}
+
+/// Returns whether an entry rests on the report of a single agent, in a run or outside.
 ///
 /// Such a claim is found by explicit searches but not shown unasked until it is confirmed.
 /// Incidents are exempt, because missing one costs more.
 pub fn is_single_agent_claim(entry: &Entry) -> bool {
-    let run = entry.created.as_ref().and_then(|it| it.run.as_ref());
-    let Some(run) = run.filter(|_| entry.kind() != Some(EntryKind::Incident)) else {
+    let created = entry.created.as_ref();
+    let created = created.filter(|_| entry.kind() != Some(EntryKind::Incident));
+    let Some(created) = created.filter(|it| it.run.is_some() || it.origin == Origin::Agent) else {
         return false;
     };
     // The transcript of the run itself is the agent's own report, not an independent source.
+    let run = created.run.as_ref().map(|it| it.id.as_str());
     let is_own_transcript = |citation: &Citation| {
         let is_transcript = citation.evidence_type == CitationType::Transcript;
-        is_transcript && citation.evidence_ref.as_str() == run.id
+        is_transcript && Some(citation.evidence_ref.as_str()) == run
     };
     let confirmation = &entry.confirmation;
     let is_confirmed = confirmation.independent + confirmation.manual != 0;
@@ -64,19 +68,22 @@ pub fn assign_entries<'e>(
     let all = run.agents.keys().filter(|it| !it.is_human());
     let all: Vec<Actor> = all.cloned().collect();
     let decided = entries.map(|entry| {
-        let share = holdout_share_milli(entry, policy);
+        let share = holdout_share(entry, policy);
         assign_entry(entry.id, &run.id, agent, &all, share)
     });
     decided.collect()
 }
 
-/// Returns the holdout share of an entry, in thousandths.
-fn holdout_share_milli(entry: &Entry, policy: ReviewPolicy) -> u16 {
-    if may_be_withheld(entry) {
-        policy.holdout_share_milli(entry.exposures_since_confirmation(), entry.tallies.impact())
-    } else {
-        0
+/// Returns the holdout share of an entry.
+pub fn holdout_share(entry: &Entry, policy: ReviewPolicy) -> HoldoutShare {
+    if !may_be_withheld(entry) || !policy.blind {
+        return HoldoutShare::NONE;
     }
+    let by_belief = policy.rediscovery.holdout_share(entry);
+    by_belief.unwrap_or_else(|| {
+        let since = entry.exposures_since_confirmation();
+        HoldoutShare::in_every_run(policy.holdout_share_milli(since, entry.tallies.impact()))
+    })
 }
 
 /// Assigns one entry to a trial arm for one agent; `all` are the agents of the run.
@@ -87,15 +94,25 @@ pub fn assign_entry(
     run: &str,
     agent: &Actor,
     all: &[Actor],
-    share_milli: u16,
+    share: HoldoutShare,
 ) -> HoldoutAssignment {
-    let mine = hash_draw(entry, run, agent);
+    let is_alone = all.len() < 2;
+    let share_milli = if is_alone {
+        share.alone_milli
+    } else {
+        share.agents_milli
+    };
+    // The draw of the run has no agent, so all agents of a run agree about it.
+    let is_chosen_run =
+        share.runs_milli >= 1000 || hash_draw(entry, run, None) < threshold(share.runs_milli);
+    let mine = hash_draw(entry, run, Some(agent));
     let others = all.iter().filter(|other| *other != agent);
-    let least = others.map(|other| hash_draw(entry, run, other)).min();
+    let least = others.map(|other| hash_draw(entry, run, Some(other))).min();
     let is_least = least.is_some_and(|least| mine < least);
     // The smallest draw is withheld even above the threshold: every run with several agents keeps
     // one that can confirm the entry independently.
-    let arm = if share_milli != 0 && (is_least || mine < threshold(share_milli)) {
+    let is_withheld = share_milli != 0 && (is_least || mine < threshold(share_milli));
+    let arm = if is_chosen_run && is_withheld {
         Arm::Withheld
     } else {
         Arm::Shown
@@ -104,19 +121,23 @@ pub fn assign_entry(
     HoldoutAssignment {
         entry,
         arm,
-        propensity_milli: propensity_milli(share_milli, agents),
+        propensity_milli: propensity_milli(share.runs_milli, share_milli, agents),
     }
 }
 
-/// Returns the probability, in thousandths, that an entry is withheld from one of `agents`.
-fn propensity_milli(share_milli: u16, agents: usize) -> u16 {
-    if share_milli == 0 || agents < 2 {
-        return share_milli;
-    }
+/// Returns the probability, in thousandths, that an entry is withheld from one of `agents`, over
+/// the draw of the run and that of the agent.
+fn propensity_milli(runs_milli: u16, share_milli: u16, agents: usize) -> u16 {
     let share = f64::from(share_milli) / 1000.0;
-    let agents = f64::from(u32::try_from(agents).unwrap_or(u32::MAX));
-    // Either the draw is below the share, or all draws are above it and this one is the smallest.
-    let both = share + libm::pow(1.0 - share, agents) / agents;
+    let both = if share_milli == 0 || agents < 2 {
+        share
+    } else {
+        let agents = f64::from(u32::try_from(agents).unwrap_or(u32::MAX));
+        // Either the draw is below the share, or all draws are above it and this one is the
+        // smallest.
+        share + libm::pow(1.0 - share, agents) / agents
+    };
+    let both = both * f64::from(runs_milli.min(1000)) / 1000.0;
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -126,14 +147,13 @@ fn propensity_milli(share_milli: u16, agents: usize) -> u16 {
     milli.min(1000)
 }
 
-/// Returns a uniform pseudorandom number for an entry, run and agent.
-fn hash_draw(entry: EntryId, run: &str, agent: &Actor) -> u64 {
+/// Returns a uniform pseudorandom number for an entry, run and agent, or for the run as a whole.
+fn hash_draw(entry: EntryId, run: &str, agent: Option<&Actor>) -> u64 {
     let mut hasher = blake3::Hasher::new();
-    for part in [
-        entry.to_string().as_bytes(),
-        run.as_bytes(),
-        agent.to_string().as_bytes(),
-    ] {
+    let (entry, agent) = (entry.to_string(), agent.map(ToString::to_string));
+    let parts = [Some(entry.as_bytes()), Some(run.as_bytes())];
+    let agent = [agent.as_ref().map(|it| it.as_bytes())];
+    for part in parts.into_iter().chain(agent).flatten() {
         // Length prefixes keep different splits of the same bytes apart.
         hasher.update(&u64::try_from(part.len()).unwrap_or(u64::MAX).to_le_bytes());
         hasher.update(part);
@@ -156,6 +176,10 @@ mod tests {
         format!("L-{n:08}").parse().unwrap()
     }
 
+    fn every(share_milli: u16) -> HoldoutShare {
+        HoldoutShare::in_every_run(share_milli)
+    }
+
     fn agents(count: usize) -> Vec<Actor> {
         (0..count)
             .map(|n| format!("agent:a{n}").parse().unwrap())
@@ -168,7 +192,7 @@ mod tests {
             let all = agents(4);
             let arms = all
                 .iter()
-                .map(|agent| assign_entry(entry(n), "run", agent, &all, 1).arm);
+                .map(|agent| assign_entry(entry(n), "run", agent, &all, every(1)).arm);
             assert_eq!(arms.filter(|arm| *arm == Arm::Withheld).count(), 1);
         }
     }
@@ -180,11 +204,12 @@ mod tests {
             let runs = 20_000;
             let withheld = (0..runs).filter(|n| {
                 let run = format!("run-{n}");
-                assign_entry(entry(7), &run, &all[0], &all, share).arm == Arm::Withheld
+                assign_entry(entry(7), &run, &all[0], &all, every(share)).arm == Arm::Withheld
             });
             let found = withheld.count() as f64 / f64::from(runs);
-            let told =
-                f64::from(assign_entry(entry(7), "r", &all[0], &all, share).propensity_milli);
+            let told = f64::from(
+                assign_entry(entry(7), "r", &all[0], &all, every(share)).propensity_milli,
+            );
             assert!(
                 (found - told / 1000.0).abs() < 0.011,
                 "{count} {share}: {found} {told}"
@@ -195,11 +220,46 @@ mod tests {
     #[test]
     fn the_same_run_gets_the_same_answer_and_no_share_withholds_nothing() {
         let all = agents(3);
-        let once = assign_entry(entry(1), "run", &all[1], &all, 300);
-        assert_eq!(once, assign_entry(entry(1), "run", &all[1], &all, 300));
+        let once = assign_entry(entry(1), "run", &all[1], &all, every(300));
+        assert_eq!(
+            once,
+            assign_entry(entry(1), "run", &all[1], &all, every(300))
+        );
         for agent in &all {
-            let it = assign_entry(entry(1), "run", agent, &all, 0);
+            let it = assign_entry(entry(1), "run", agent, &all, every(0));
             assert_eq!((it.arm, it.propensity_milli), (Arm::Shown, 0));
         }
+    }
+
+    #[test]
+    fn a_share_of_runs_comes_out_as_it_is_recorded() {
+        let share = HoldoutShare {
+            runs_milli: 300,
+            alone_milli: 333,
+            agents_milli: 1,
+        };
+        for (count, expected) in [(1, 100), (3, 100), (5, 60)] {
+            let all = agents(count);
+            let runs = 20_000;
+            let assign = |n| assign_entry(entry(7), &format!("run-{n}"), &all[0], &all, share);
+            let withheld = (0..runs).filter(|n| assign(*n).arm == Arm::Withheld);
+            let found = withheld.count() as f64 / f64::from(runs);
+            let told = assign(0).propensity_milli;
+            assert!(
+                (found - f64::from(told) / 1000.0).abs() < 0.01,
+                "{count}: {found} {told}"
+            );
+            assert!(told.abs_diff(expected) <= 1, "{count}: {told}");
+        }
+        // In a chosen run exactly one of several agents stays blind, in the others none.
+        let all = agents(4);
+        let blind = (0..400).map(|n| {
+            let run = format!("run-{n}");
+            let arms = all
+                .iter()
+                .map(|agent| assign_entry(entry(7), &run, agent, &all, share).arm);
+            arms.filter(|arm| *arm == Arm::Withheld).count()
+        });
+        assert!(blind.clone().all(|count| count <= 1) && blind.sum::<usize>() > 80);
     }
 }

@@ -5,13 +5,15 @@
 //! touched entries and `accumulation` turns new findings into entries. The decisions are recorded
 //! as events ([`decide::closing_events`](crate::decide::closing_events)), so that replay recomputes
 //! nothing. `existing_claim` handles claims that are already known, [`name`] the names of runs,
-//! [`opening`] their first notes, and [`reader`] the notes of exposures.
+//! [`opening`] their first notes, [`reader`] the notes of exposures, and [`exposure_log`] the list
+//! of them.
 
 pub mod accumulation;
 pub mod closed;
 pub mod closing;
 pub mod existing_claim;
 pub mod exposure;
+pub mod exposure_log;
 pub mod holdout;
 pub mod name;
 pub mod opening;
@@ -21,7 +23,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::ledger::event::{Arm, Feedback, Outcome};
+use crate::ledger::event::{Arm, Feedback, Outcome, RunAssignment};
+use crate::trust::outcome::{RunFacts, assignments};
 use crate::values::actor::{Actor, ActorRole};
 use crate::values::anchor::Anchor;
 use crate::values::id::EntryId;
@@ -118,6 +121,8 @@ pub enum RunNote {
     },
     /// The work of one agent ended.
     Ended { agent: Actor, outcome: Outcome },
+    /// Hooks saw what came of the run.
+    Facts { facts: RunFacts },
     /// A note was lost or cannot be read.
     Gap,
 }
@@ -137,7 +142,7 @@ impl RunNote {
             | Self::Observed { agent, .. }
             | Self::Feedback { agent, .. }
             | Self::Ended { agent, .. } => Some(agent),
-            Self::Opened { .. } | Self::Gap => None,
+            Self::Opened { .. } | Self::Facts { .. } | Self::Gap => None,
         }
     }
 
@@ -156,6 +161,7 @@ impl RunNote {
             | Self::Observed { .. }
             | Self::Feedback { .. }
             | Self::Ended { .. }
+            | Self::Facts { .. }
             | Self::Gap => &[],
         };
         self.agent().into_iter().chain(recipients)
@@ -278,6 +284,8 @@ pub struct Run {
     pub agents: BTreeMap<Actor, AgentActivity>,
     /// Conclusions with their words, in the order they were sent.
     pub conclusions: Vec<SentConclusion>,
+    /// What hooks saw of it; the latest note counts.
+    pub facts: Option<RunFacts>,
     /// Set while no note was lost.
     pub is_complete: bool,
 }
@@ -370,6 +378,7 @@ impl Run {
             | RunNote::Observed { .. }
             | RunNote::Feedback { .. }
             | RunNote::Ended { .. }
+            | RunNote::Facts { .. }
             | RunNote::Gap => None,
         };
         self.apply(note);
@@ -401,6 +410,7 @@ impl Run {
             task,
             agents: BTreeMap::new(),
             conclusions: Vec::new(),
+            facts: None,
             is_complete: true,
         })
     }
@@ -479,6 +489,7 @@ impl Run {
                 self.agent_mut(agent).feedback.insert(entry, verdict);
             }
             RunNote::Ended { agent, outcome } => self.agent_mut(agent).outcome = Some(outcome),
+            RunNote::Facts { facts } => self.facts = Some(facts),
         }
     }
 
@@ -497,17 +508,28 @@ impl Run {
     }
 
     /// Returns whether the run has a result that others need: a finding, an added or used entry,
-    /// feedback, or an outcome. A run without one is read-only work, and its end says nothing.
+    /// feedback, an outcome, or work that hooks saw. A run without one is read-only work, and its
+    /// end says nothing.
     pub fn has_results(&self) -> bool {
-        self.agents.values().any(|agent| {
-            let has_outcome = matches!(agent.outcome, Some(Outcome::Succeeded | Outcome::Failed));
-            let is_silent = agent.findings.is_empty()
-                && agent.added.is_empty()
-                && agent.used.is_empty()
-                && agent.cites.is_empty()
-                && agent.feedback.is_empty();
-            has_outcome || !is_silent
-        })
+        let shows_work = self.facts.as_ref().is_some_and(RunFacts::shows_work);
+        shows_work
+            || self.agents.values().any(|agent| {
+                let has_outcome =
+                    matches!(agent.outcome, Some(Outcome::Succeeded | Outcome::Failed));
+                let is_silent = agent.findings.is_empty()
+                    && agent.added.is_empty()
+                    && agent.used.is_empty()
+                    && agent.cites.is_empty()
+                    && agent.feedback.is_empty();
+                has_outcome || !is_silent
+            })
+    }
+
+    /// Returns the entries that chance showed to the main agent or withheld from it. Its subagents
+    /// report to it, so what they were shown follows from its own work.
+    pub fn drawn_entries(&self) -> Vec<RunAssignment> {
+        let main = self.agents.get(&self.by);
+        assignments(main.into_iter().flat_map(|it| it.offers.values().copied()))
     }
 
     /// Returns whether `agent` reported exactly this statement.

@@ -245,7 +245,7 @@ pub(crate) fn is_negation(word: &str) -> bool {
 }
 
 /// Removes the suffix of a word, so that "uses" and "using" have the same stem.
-pub(crate) fn stem(word: &str) -> String {
+pub fn stem(word: &str) -> String {
     let stems = SUFFIXES.iter().filter_map(|it| word.strip_suffix(it));
     // The minimum keeps short words apart: "bed" must not become "b".
     let mut stems = stems.filter(|it| it.len() >= STEM_BYTES_MIN);

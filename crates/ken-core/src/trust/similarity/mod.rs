@@ -17,8 +17,8 @@ mod sketch;
 use std::collections::BTreeSet;
 
 pub use band::{CALIBRATIONS, SimilarityCalibration, SimilarityWeights};
-pub use claim::TokenizedStatement;
-pub(crate) use claim::{is_negation, stem};
+pub(crate) use claim::is_negation;
+pub use claim::{TokenizedStatement, stem};
 pub use neighbors::{ALL_PAIRS_MAX, SimilarPair, StatementSet};
 pub(crate) use opposition::{has_antonym, is_swapped};
 use opposition::{has_no_opposition, is_opposed};

@@ -6,7 +6,10 @@ use ken_core::decide::{MergeWording, Proposal};
 use ken_core::json::EntityRelationship;
 use ken_core::ledger::cooccurrence::EntryCluster;
 use ken_core::ledger::entry::{Entry, EntryApproval};
-use ken_core::ledger::event::{Feedback, Overlay, RecordedEvent, Relation, RetractReason, Switch};
+use ken_core::ledger::event::{
+    CheckResult, Feedback, Overlay, RecordedEvent, Relation, RetractReason, Switch,
+};
+use ken_core::ledger::page::{EntryPage, FacetCounts, PageFilter, PageQuery};
 use ken_core::ledger::state::LedgerState;
 use ken_core::ledger::step::Step;
 use ken_core::ledger::store::EntryFilter;
@@ -30,21 +33,23 @@ use crate::duplicates::{DuplicatePair, DuplicatePairs, RelatedEntry};
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::export::ExportFormat;
-use crate::impact::{ConfidenceReport, FeedbackCounts, ImpactReport};
+use crate::impact::{ConfidenceReport, EffectReport, FeedbackCounts, ImpactReport};
 use crate::import::ExportImportOutcome;
 use crate::promotion::{
-    ApprovalInput, ApprovalValidity, GlobalHome, GlobalOverlay, GlobalPromotion, PendingApproval,
-    PromotionDecider, PromotionRequest,
+    ApprovalInput, ApprovalValidity, GlobalHome, GlobalOverlay, GlobalPromotion, OtherLedgers,
+    PendingApproval, PromotionDecider, PromotionRequest,
 };
-use crate::runs::EntryReader;
+use crate::runs::{EntryReader, HarmAlarm};
 use crate::scoring::WorkspaceWeights;
 use crate::search::{ExtractedQuery, SearchOutcome, SearchQuery, SelectionLimits, UnansweredQuery};
 use crate::undo::UndoneStep;
-use crate::validity::{EntryCheck, ReanchorOutcome};
+use crate::validity::{
+    EntryCheck, FileDiff, FileKnowledge, LineHistory, LineRange, ReanchorOutcome,
+};
 use crate::verify::{VerifyOutcome, VerifyScope};
 use crate::{
     briefing, co_occurrence, contradictions, distill, duplicates, entries, export, files, friction,
-    git, impact, import, lookup, norms, overlays, promotion, scoring, search, undo, validity,
+    git, impact, import, lookup, norms, overlays, promotion, runs, scoring, search, undo, validity,
     verify,
 };
 
@@ -138,10 +143,34 @@ impl Engine {
         distill::distill(self, sources, statement, kind, by)
     }
 
+    /// Returns the live entries with a link to `id`.
+    pub fn entries_linking_to(&self, id: EntryId) -> Result<Vec<EntryId>, EngineError> {
+        Ok(self.index.entries_linking_to(id)?)
+    }
+
+    /// Returns the live entries with an anchor at exactly `path`.
+    pub fn entries_anchored_exactly(&self, path: &str) -> Result<Vec<EntryId>, EngineError> {
+        Ok(self.index.entries_anchored_exactly(path)?)
+    }
+
+    /// Returns the children of a folder below which live entries are anchored, with the number of
+    /// those entries. The folder is empty or ends with `/`.
+    pub fn anchored_children(&self, folder: &str) -> Result<Vec<(String, u32)>, EngineError> {
+        Ok(self.index.anchored_children(folder)?)
+    }
+
     /// Returns at most `limit` pairs of live entries that may state the same and were not
     /// dismissed, and the number of all. Certain duplicates come first, then the most likely ones.
     pub fn duplicate_pairs(&mut self, limit: usize) -> Result<DuplicatePairs, EngineError> {
         duplicates::duplicate_pairs(self, limit)
+    }
+
+    /// Returns at most `limit` pairs of likely duplicates in which each entry stands once.
+    pub fn separate_duplicate_pairs(
+        &mut self,
+        limit: usize,
+    ) -> Result<DuplicatePairs, EngineError> {
+        duplicates::separate_duplicate_pairs(self, limit)
     }
 
     /// Returns at most `limit` pairs that a person or an LLM has to decide about.
@@ -169,6 +198,11 @@ impl Engine {
         by: &Actor,
     ) -> Result<Entry, EngineError> {
         duplicates::merge(self, target, sources, wording, by)
+    }
+
+    /// Returns the entry named `name` if `by` may supersede it.
+    pub fn find_supersedable(&self, name: &str, by: &Actor) -> Result<EntryId, EngineError> {
+        duplicates::find_supersedable(self, name, by)
     }
 
     /// Supersedes `old` with `new`, and links back to it.
@@ -276,6 +310,15 @@ impl Engine {
     /// Archives one entry.
     pub fn archive(&mut self, id: EntryId, by: &Actor) -> Result<Entry, EngineError> {
         entries::archive(self, id, by)
+    }
+
+    /// Archives entries in one go.
+    pub fn archive_entries(
+        &mut self,
+        ids: &BTreeSet<EntryId>,
+        by: &Actor,
+    ) -> Result<(), EngineError> {
+        entries::archive_entries(self, ids, by)
     }
 
     /// Archives every entry not confirmed for more than `days`; returns their ids.
@@ -394,6 +437,26 @@ impl Engine {
         impact::impact_report(self)
     }
 
+    /// Returns the effects of all entries on what programs observed of runs.
+    pub fn effect_report(&self) -> Result<EffectReport, EngineError> {
+        impact::effect_report(self)
+    }
+
+    /// Records the result of the checks of a change in CI, and returns the number of its commits.
+    pub fn record_ci_result(
+        &mut self,
+        range: (Option<&str>, Option<&str>),
+        result: CheckResult,
+        by: &Actor,
+    ) -> Result<usize, EngineError> {
+        runs::ci::record_ci_result(self, range, result, by)
+    }
+
+    /// Returns the muted entries that demonstrably hurt.
+    pub fn harm_alarms(&self) -> Result<Vec<HarmAlarm>, EngineError> {
+        runs::alarm::harm_alarms(self)
+    }
+
     /// Returns the number of helpful and unhelpful feedback events.
     pub fn feedback_counts(&self) -> Result<FeedbackCounts, EngineError> {
         impact::feedback_counts(self)
@@ -412,6 +475,21 @@ impl Engine {
     /// Returns the entries that match, newest first.
     pub fn list(&self, filter: &EntryFilter) -> Result<Vec<Entry>, EngineError> {
         lookup::list(self, filter)
+    }
+
+    /// Returns one page of entries, in one of several orders.
+    pub fn entry_page(&mut self, query: &PageQuery) -> Result<EntryPage, EngineError> {
+        lookup::entry_page(self, query)
+    }
+
+    /// Counts the entries of a list by kind, status, tag, path, author and origin.
+    pub fn facet_counts(&self, filter: &PageFilter) -> Result<FacetCounts, EngineError> {
+        lookup::facet_counts(self, filter)
+    }
+
+    /// Returns an entry as it was after one of its events.
+    pub fn entry_at(&self, id: EntryId, event: EventId) -> Result<Entry, EngineError> {
+        lookup::entry_at(self, id, event)
     }
 
     /// Returns the relationships that start or end at `entry`; none if it is not an entity.
@@ -537,15 +615,16 @@ impl Engine {
         promotion::global::promote_to_global(self, home, id, judgment, by)
     }
 
-    /// Returns the global hits for a search that fit into the budget left by the local `page`.
+    /// Returns the hits of other ledgers for a search that fit into the budget left by the local
+    /// `page`.
     pub fn overlay(
         &mut self,
-        global: &mut Self,
+        others: &mut OtherLedgers,
         search: &SearchQuery,
         local: (&SearchOutcome, &EntrySelection),
         portion: SelectionLimits,
     ) -> Result<Option<GlobalOverlay>, EngineError> {
-        promotion::global::overlay(self, global, search, local, portion)
+        promotion::global::overlay(self, others, search, local, portion)
     }
 
     /// Returns the weights of this workspace, or the defaults if its own are missing or invalid.
@@ -586,6 +665,11 @@ impl Engine {
         search::query_extraction::changed_paths(self)
     }
 
+    /// Returns whether a path differs from the last commit; never without git.
+    pub fn is_changed(&self, path: &str) -> bool {
+        search::query_extraction::is_changed(self, path)
+    }
+
     /// Records a query if its best hit is weak; returns true if it is. `nearest` are the hits
     /// without a relevance floor.
     pub fn record_unanswered(
@@ -605,6 +689,31 @@ impl Engine {
     /// Checks one entry against the work tree and adds diffs to changed anchors.
     pub fn check_entry(&mut self, id: EntryId) -> Result<EntryCheck, EngineError> {
         validity::anchoring::check_entry(self, id)
+    }
+
+    /// Returns a file of the work tree or, with `revision`, of a commit: its text, symbols, and the
+    /// entries and norms about it.
+    pub fn file_knowledge(
+        &mut self,
+        path: &str,
+        revision: Option<&str>,
+    ) -> Result<FileKnowledge, EngineError> {
+        validity::file_knowledge::file_knowledge(self, path, revision)
+    }
+
+    /// Returns the commit that last changed lines of a file, and whether they differ from it.
+    pub fn line_history(&self, path: &str, lines: LineRange) -> Result<LineHistory, EngineError> {
+        validity::file_history::line_history(self, path, lines)
+    }
+
+    /// Returns the difference of a file between the base of the current change and the work tree.
+    pub fn file_diff(&self, path: &str, base: Option<&str>) -> Result<FileDiff, EngineError> {
+        validity::file_history::file_diff(self, path, base)
+    }
+
+    /// Returns whether the work tree has a file at `path` that git tracks or would track.
+    pub fn is_listed_file(&self, path: &str) -> Result<bool, EngineError> {
+        validity::file_knowledge::is_listed_file(self, path)
     }
 
     /// Returns the entries whose code changed or is gone.

@@ -1,5 +1,6 @@
 //! Methods on the installation: health, maintenance, guard, model, remotes and sync.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use ken_core::health::HealthFacts;
@@ -18,22 +19,77 @@ use ken_ledger::replace::ReplaceReport;
 
 use crate::engine::Engine;
 use crate::error::EngineError;
+use crate::forage::{
+    ForageLogLine, ForageOutcome, ForageQuestion, ForageReport, ForageSetup, ForageStatus,
+};
 use crate::guard::{QuarantinedEntry, RescanFinding};
-use crate::health::{HealthReport, HealthReview};
+use crate::health::{HealthDay, HealthReport, HealthReview};
 use crate::ledger_maintenance::DoctorCheck;
-use crate::maintenance::{MaintenanceStatus, ServiceOutcome};
+use crate::live::LiveState;
+use crate::maintenance::{MaintenanceStatus, ServiceOutcome, ServicePreview};
 use crate::model::{Backend, ModelDownload, ModelEndpoint, ModelReport};
 use crate::remote::{
     HubAddress, HubClient, HubToken, ProgressCallback, PullReport, PushReport, PushSelection,
     Remote, RemoteName, RemoteStatus, TokenSource,
 };
+use crate::runs::BlastRadius;
 use crate::sync::{BulkDeletion, SyncOutcome};
-use crate::{drift, guard, health, ledger_maintenance, maintenance, model, remote, sync};
+use crate::{
+    drift, forage, guard, health, ledger_maintenance, live, maintenance, model, remote, runs, sync,
+};
 
 impl Engine {
     /// Returns memories that are stale, bloated, contradictory or orphaned.
     pub fn drift(&mut self) -> Result<Vec<DriftFinding>, EngineError> {
         drift::drift(self)
+    }
+
+    /// Reads the configured sources and returns the best passages for a question.
+    pub fn find_passages(
+        &mut self,
+        setup: &ForageSetup,
+        question: &ForageQuestion,
+    ) -> Result<ForageReport, EngineError> {
+        forage::find(
+            self,
+            setup,
+            question,
+            #[cfg(feature = "http")]
+            None,
+        )
+    }
+
+    /// Like [`Self::find_passages`], with a gateway of the caller.
+    #[cfg(feature = "http")]
+    pub fn find_passages_through(
+        &mut self,
+        gateway: &mut ken_fetch::FetchGateway,
+        setup: &ForageSetup,
+        question: &ForageQuestion,
+    ) -> Result<ForageReport, EngineError> {
+        forage::find(self, setup, question, Some(gateway))
+    }
+
+    /// Proposes the findings of a question as entries, within the budgets, and records the
+    /// request.
+    pub fn admit_passages(
+        &mut self,
+        setup: &ForageSetup,
+        question: &ForageQuestion,
+        report: &ForageReport,
+        by: &Actor,
+    ) -> Result<ForageOutcome, EngineError> {
+        forage::admit(self, setup, question, report, by)
+    }
+
+    /// Returns the numbers of the forager.
+    pub fn forage_status(&self) -> Result<ForageStatus, EngineError> {
+        forage::forage_status(self)
+    }
+
+    /// Returns what the forager read today, and what was refused.
+    pub fn forage_log(&self) -> Result<Vec<ForageLogLine>, EngineError> {
+        forage::forage_log(self)
     }
 
     /// Scans every event and ignores its recorded scan result, which is only the writer's claim.
@@ -50,6 +106,11 @@ impl Engine {
         by: &Actor,
     ) -> Result<usize, EngineError> {
         guard::sources::revoke(self, source, state, by)
+    }
+
+    /// Returns how far the entries of a source have spread.
+    pub fn blast_radius(&self, source: &ContributionSource) -> Result<BlastRadius, EngineError> {
+        runs::blame::blast_radius(self, source)
     }
 
     /// Quarantines an entry until a person releases it.
@@ -92,12 +153,22 @@ impl Engine {
         health::report::health_report(self)
     }
 
+    /// Returns the counts of each day with a report, oldest first.
+    pub fn health_days(&self) -> Result<Vec<HealthDay>, EngineError> {
+        health::days::health_days(self)
+    }
+
     /// Counts problems. Writes a proposal if a threshold is reached, else deletes an old one.
     pub fn health_review(
         &mut self,
         thresholds: &HealthThresholds,
     ) -> Result<HealthReview, EngineError> {
         health::review::health_review(self, thresholds)
+    }
+
+    /// Returns metadata that differs if entries, open runs or one of the `watched` files changed.
+    pub fn live_state(&self, watched: &BTreeSet<String>) -> Result<LiveState, EngineError> {
+        live::live_state(self, watched)
     }
 
     /// Packs committed segments; in a git repository, in a commit of its own.
@@ -163,6 +234,17 @@ impl Engine {
         by: &Actor,
     ) -> Result<ServiceOutcome, EngineError> {
         maintenance::maintain(self, service, listed, by)
+    }
+
+    /// Returns what [`Self::maintain`] would do now, without writing anything. At most `listed`
+    /// changes and decisions are described.
+    pub fn maintenance_preview(
+        &mut self,
+        service: MaintenanceService,
+        listed: usize,
+        by: &Actor,
+    ) -> Result<ServicePreview, EngineError> {
+        maintenance::maintenance_preview(self, service, listed, by)
     }
 
     /// Returns the configuration of the model and the state of its vectors.

@@ -5,6 +5,9 @@ use std::collections::BTreeSet;
 use ken_core::decide::Proposal;
 use ken_core::ledger::entry::Entry;
 use ken_core::ledger::event::{EntryEffect, Feedback};
+use ken_core::retrieval::unrecorded::UnrecordedHit;
+use ken_core::trust::handoff::Handoff;
+use ken_core::trust::rediscovery::RediscoveryPolicy;
 use ken_core::trust::review::ReviewPolicy;
 use ken_core::trust::run::closing::RunEnding;
 use ken_core::trust::run::{ExposureChannel, Run, RunFinding, RunNote, RunWitness};
@@ -15,17 +18,22 @@ use ken_core::values::text::{Statement, Tag};
 use ken_core::values::time::Date;
 
 use crate::audit::AuditReport;
+use crate::conversations::{ConversationHome, ConversationStatus, IndexProgress};
 use crate::duplicates::DuplicatePair;
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::hooks::{AgentToolCall, FileExposure, HookSession, SessionStart};
 use crate::import::{
-    AcceptOutcome, CaptureSource, ClaimSelection, InboxClaim, ReduceOutcome, ReflectReport,
+    AcceptOutcome, CaptureSource, ClaimSelection, HistoryScope, InboxClaim, OlderEntries,
+    ReduceOutcome, ReflectReport, SupersedeOutcome,
 };
 use crate::llm::{ExtractionOutcome, LlmClient, LlmPairOutcome, TranscriptClaim};
-use crate::runs::{ClosedRun, EntryReader, OpenRunRequest, PastRun, RecordOutcome};
+use crate::runs::{
+    ClosedRun, EntryReader, ExposureLog, HandoffPoints, OpenRunRequest, PastRun, RecordOutcome,
+    RunBlame,
+};
 use crate::usage::{AnswerUsage, UsageDay, UsageSurface};
-use crate::{hooks, import, llm, runs, usage};
+use crate::{conversations, hooks, import, llm, runs, usage};
 
 impl Engine {
     /// Returns entries relevant to a prompt and records the exposures in the prompt itself.
@@ -39,8 +47,52 @@ impl Engine {
 
     /// Reminds an agent to record its findings. The reminder appears once per session, and only if
     /// there are findings or fixed failures and no entry was added yet.
-    pub fn handle_stop_hook(&mut self, hook: &HookSession) -> Result<Option<String>, EngineError> {
-        hooks::end::handle_stop_hook(self, hook)
+    pub fn handle_stop_hook(
+        &mut self,
+        hook: &HookSession,
+        said: Option<&str>,
+    ) -> Result<Option<String>, EngineError> {
+        hooks::end::handle_stop_hook(self, hook, said)
+    }
+
+    /// Returns the state of the index of conversations and commits.
+    pub fn conversation_status(
+        &self,
+        home: &ConversationHome,
+    ) -> Result<ConversationStatus, EngineError> {
+        conversations::conversation_status(self, home)
+    }
+
+    /// Allows Ken to read the transcripts of this clone and indexes them.
+    pub fn allow_conversations(
+        &mut self,
+        home: &ConversationHome,
+        progress: &mut dyn FnMut(usize, usize),
+    ) -> Result<IndexProgress, EngineError> {
+        conversations::allow_conversations(self, home, progress)
+    }
+
+    /// Withdraws the permission and deletes the index. Returns whether there was anything.
+    pub fn delete_conversations(&self, home: &ConversationHome) -> Result<bool, EngineError> {
+        conversations::delete_conversations(self, home)
+    }
+
+    /// Searches conversations and commits.
+    pub fn search_unrecorded(
+        &self,
+        home: &ConversationHome,
+        query: &str,
+    ) -> Result<Vec<UnrecordedHit>, EngineError> {
+        conversations::search_unrecorded(self, home, query)
+    }
+
+    /// Returns the citation of an exchange.
+    pub fn cite_exchange(
+        &self,
+        home: &ConversationHome,
+        name: &str,
+    ) -> Result<String, EngineError> {
+        conversations::cite_exchange(self, home, name)
     }
 
     /// Ends a session's run, whose outcome is unknown.
@@ -107,9 +159,14 @@ impl Engine {
         import::reduce(self, audit, take)
     }
 
-    /// Adds norms observed in the branch's commit history to the inbox, with their frequency.
-    pub fn reduce_history(&mut self) -> Result<ReduceOutcome, EngineError> {
-        import::reduce_history(self)
+    /// Returns what [`Self::reduce_history`] would add, without writing anything.
+    pub fn plan_history(&self, scope: HistoryScope) -> Result<ReduceOutcome, EngineError> {
+        import::plan_history(self, scope)
+    }
+
+    /// Adds what the branch's commit history tells to the inbox.
+    pub fn reduce_history(&mut self, scope: HistoryScope) -> Result<ReduceOutcome, EngineError> {
+        import::reduce_history(self, scope)
     }
 
     /// Adds evidence to an entry, and replaces its statement if one is given.
@@ -127,9 +184,21 @@ impl Engine {
     pub fn accept_inbox_claims(
         &mut self,
         wanted: &[String],
+        older: OlderEntries,
         by: &Actor,
     ) -> Result<AcceptOutcome, EngineError> {
-        import::acceptance::accept_inbox_claims(self, wanted, by)
+        import::acceptance::accept_inbox_claims(self, wanted, older, by)
+    }
+
+    /// Supersedes what claims amend that were recorded as `entry`, in the words of the caller.
+    pub fn supersede_amended(
+        &mut self,
+        entry: EntryId,
+        claims: &[InboxClaim],
+        by: &Actor,
+    ) -> Result<SupersedeOutcome, EngineError> {
+        let recorded: Vec<_> = claims.iter().map(|it| (entry, it.clone())).collect();
+        import::amendments::link_accepted(self, &recorded, OlderEntries::Supersede, by)
     }
 
     /// Adds the claims of a transcript or of notes to the inbox.
@@ -229,6 +298,57 @@ impl Engine {
         runs::run_effects(self, id)
     }
 
+    /// Returns the newest `limit` exposures of `entry`, or of all entries, that this machine knows.
+    pub fn exposure_log(
+        &self,
+        entry: Option<EntryId>,
+        limit: usize,
+    ) -> Result<ExposureLog, EngineError> {
+        runs::exposure_log::exposure_log(self, entry, limit)
+    }
+
+    /// Returns what the agents of a run were shown; `target` names the run or a commit.
+    pub fn blame(&self, target: &str) -> Result<RunBlame, EngineError> {
+        runs::blame::blame(self, target)
+    }
+
+    /// Returns every handoff, oldest first.
+    pub fn handoffs(&self) -> Result<Vec<Handoff>, EngineError> {
+        runs::handoff::handoffs(self)
+    }
+
+    /// Returns the handoffs that wait on the current branch, newest first.
+    pub fn waiting_handoffs(&self) -> Result<Vec<Handoff>, EngineError> {
+        runs::handoff::waiting_handoffs(self)
+    }
+
+    /// Writes a handoff on the current branch.
+    pub fn write_handoff(
+        &mut self,
+        points: HandoffPoints,
+        reader: &EntryReader,
+    ) -> Result<Handoff, EngineError> {
+        runs::handoff::write_handoff(self, points, reader)
+    }
+
+    /// Takes a handoff: the one with this id, or the newest that waits on the current branch.
+    pub fn take_handoff(
+        &mut self,
+        wanted: Option<&str>,
+        reader: &EntryReader,
+    ) -> Result<Handoff, EngineError> {
+        runs::handoff::take_handoff(self, wanted, reader)
+    }
+
+    /// Returns the handoff that waits for `reader` as a delimited block, and notes that it was
+    /// shown.
+    pub fn show_handoff(
+        &self,
+        reader: Option<&EntryReader>,
+    ) -> Result<Option<String>, EngineError> {
+        runs::handoff::show_handoff_to(self, reader)
+    }
+
     /// Returns the closed runs in the order they ended, with those that only this machine knows.
     pub fn past_runs(&self) -> Result<Vec<PastRun>, EngineError> {
         runs::past_runs(self)
@@ -277,6 +397,12 @@ impl Engine {
         by: &Actor,
     ) -> Result<ReviewPolicy, EngineError> {
         runs::policy::set_review_policy(self, policy, by)
+    }
+
+    /// Returns the use of rediscovery with the model fitted to the entries of this workspace;
+    /// `None` if no entry had a chance yet.
+    pub fn fit_rediscovery(&self) -> Result<Option<RediscoveryPolicy>, EngineError> {
+        runs::policy::fit_rediscovery(self)
     }
 
     /// Records that `reader` is about to be shown `entries`.

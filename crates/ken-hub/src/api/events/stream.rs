@@ -65,6 +65,11 @@ impl Default for LogNotifier {
 }
 
 impl LogNotifier {
+    /// Returns the workspaces whose log grows from now on.
+    pub(crate) fn subscribe(&self) -> broadcast::Receiver<WorkspaceId> {
+        self.0.subscribe()
+    }
+
     /// Wakes the streams of a workspace.
     pub(crate) fn notify(&self, workspace: WorkspaceId) {
         // `send` fails when there is no stream at all, which is not an error here.
@@ -136,7 +141,7 @@ pub(super) async fn stream_events(
     };
     let mut reader = EventStream {
         // Subscribe before the first read: an event between the two is notified, not missed.
-        notifications: app.log_notifier.0.subscribe(),
+        notifications: app.log_notifier.subscribe(),
         organization,
         workspace: access.workspace,
         cursor,

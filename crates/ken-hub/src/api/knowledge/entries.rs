@@ -411,13 +411,13 @@ async fn give_feedback(
 /// Formats a list position: creation time and id of an entry.
 ///
 /// The id alone would not do: the list is sorted by creation time, and ids are random.
-pub(super) fn format_position(after: &EntryPosition) -> String {
+pub(crate) fn format_position(after: &EntryPosition) -> String {
     let created = after.created.map_or_else(String::new, |at| at.to_string());
     format!("{created}~{}", after.id)
 }
 
 /// Parses a list position.
-pub(super) fn parse_position(text: &str) -> Result<EntryPosition, Problem> {
+pub(crate) fn parse_position(text: &str) -> Result<EntryPosition, Problem> {
     let wrong = || {
         Problem::new(
             Trouble::Malformed,

@@ -28,6 +28,7 @@ use super::caller::RequireWorkspaceRole;
 use super::problem::{Kind, Problem};
 use crate::service::{self, EntryReader, ServiceError, WorkspaceSession, parse};
 
+pub(crate) use entries::{format_position, parse_position};
 pub(crate) use search::everywhere_json;
 pub(super) use search::{EVERYWHERE_ROUTE, SEARCH_ROUTE};
 
@@ -135,7 +136,7 @@ fn to_json(object: &impl Serialize) -> Value {
 }
 
 /// Rejects a text of more than `max` bytes.
-fn check_length(name: &str, text: &str, max: usize) -> Result<(), Problem> {
+pub(crate) fn check_length(name: &str, text: &str, max: usize) -> Result<(), Problem> {
     if text.len() > max {
         return Err(Problem::invalid(format!(
             "`{name}` must not be longer than {max} bytes"

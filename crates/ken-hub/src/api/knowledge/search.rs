@@ -309,6 +309,7 @@ impl SearchBody {
             search: SearchQuery {
                 query: self.query,
                 filter,
+                names: Vec::new(),
                 paths: check_paths(self.paths)?,
                 // The hub does not see the code, so it cannot map a stack trace.
                 frames: Vec::new(),

@@ -1,12 +1,10 @@
 //! Signing keys of an issuer: fetched on demand, cached, and fetched again at a limited rate.
 //!
-//! An unknown key id triggers at most one fetch per [`UNKNOWN_AFTER`]. After a failed fetch the
-//! next one waits for a time that doubles. Cached keys are used for up to [`KEPT_MAX`] while the
-//! issuer is unreachable.
+//! An unknown key id triggers at most one fetch per [`UNKNOWN_AFTER`].
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustls::crypto::ring::default_provider;
 use serde::Deserialize;
@@ -14,19 +12,15 @@ use ureq::Agent;
 use ureq::http::Uri;
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
 
+use super::cache::IssuerCache;
+use super::discovery::Discovery;
 use super::token::{Jwk, VerificationKey};
 
 /// Time during which cached keys are used without another fetch.
 const FRESH: Duration = Duration::from_secs(600);
 
-/// Maximum age of cached keys while the issuer is unreachable.
-const KEPT_MAX: Duration = Duration::from_secs(24 * 3_600);
-
 /// Minimum time between a fetch and the next one because of an unknown key.
 const UNKNOWN_AFTER: Duration = Duration::from_secs(30);
-
-/// First and maximum wait after a failed fetch.
-const BACK_OFF: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(300));
 
 /// Timeout of a request to the issuer.
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -53,21 +47,11 @@ pub enum IssuerKeysError {
 /// Source and cache of an issuer's keys.
 #[derive(Debug)]
 pub(super) struct IssuerKeys {
-    issuer: String,
+    /// `None` if the discovery document names it.
     address: Option<String>,
-    cache: Mutex<KeyCache>,
-    /// Held during a fetch.
-    fetch_lock: tokio::sync::Mutex<()>,
+    cache: IssuerCache<Vec<VerificationKey>>,
     /// Number of failed fetches.
     failures: AtomicU64,
-}
-
-#[derive(Debug, Default)]
-struct KeyCache {
-    keys: Arc<Vec<VerificationKey>>,
-    fetched: Option<Instant>,
-    /// Time of the last failed fetch, and the wait after it.
-    failed: Option<(Instant, Duration)>,
 }
 
 #[derive(Deserialize)]
@@ -75,59 +59,37 @@ struct JwkSet {
     keys: Vec<serde_json::Value>,
 }
 
-#[derive(Deserialize)]
-struct DiscoveryDocument {
-    issuer: String,
-    jwks_uri: String,
-}
-
 impl IssuerKeys {
-    /// Validates the addresses. Fetches nothing yet.
-    pub(super) fn new(issuer: &str, address: Option<&str>) -> Result<Self, IssuerKeysError> {
-        check_address(issuer)?;
+    /// Validates the address. Fetches nothing yet.
+    pub(super) fn new(address: Option<&str>) -> Result<Self, IssuerKeysError> {
         address.map(check_address).transpose()?;
         Ok(Self {
-            issuer: issuer.to_owned(),
             address: address.map(ToOwned::to_owned),
-            cache: Mutex::default(),
-            fetch_lock: tokio::sync::Mutex::default(),
+            cache: IssuerCache::default(),
             failures: AtomicU64::new(0),
         })
     }
 
     /// Returns the issuer's keys; fetches them first if `id` is not among the cached ones.
-    ///
-    /// Only one fetch runs at a time. Concurrent requests use the cached keys, and wait only if
-    /// there are none.
     pub(super) async fn get(
         &self,
+        discovery: &Discovery,
         id: Option<&str>,
     ) -> Result<Arc<Vec<VerificationKey>>, IssuerKeysError> {
-        if !self.lock_cache().needs_fetch(id) {
-            return self.lock_cache().cached_keys();
-        }
-        let guard = match self.fetch_lock.try_lock() {
-            Ok(guard) => guard,
-            // Waiting would let a slow issuer block requests that cached keys can answer.
-            Err(_) if self.lock_cache().cached_keys().is_ok() => {
-                return self.lock_cache().cached_keys();
-            }
-            Err(_) => self.fetch_lock.lock().await,
-        };
-        // Checked again under the mutex: another request may have fetched the keys meanwhile.
-        if self.lock_cache().needs_fetch(id) {
-            let (issuer, address) = (self.issuer.clone(), self.address.clone());
-            let task = tokio::task::spawn_blocking(move || fetch(&issuer, address.as_deref()));
-            let joined = task.await;
-            let fetched =
-                joined.unwrap_or_else(|error| Err(IssuerKeysError::Unreachable(error.to_string())));
+        let fetch = async {
+            let fetched = self.fetch(discovery).await;
             if fetched.is_err() {
                 self.failures.fetch_add(1, Ordering::Relaxed);
             }
-            self.lock_cache().store_fetched(fetched);
-        }
-        drop(guard);
-        self.lock_cache().cached_keys()
+            fetched
+        };
+        // Anyone can send tokens with made-up key ids. The limit keeps them from flooding the
+        // issuer.
+        let is_fresh = |keys: &Vec<VerificationKey>, age: Duration| {
+            let is_known = id.is_none_or(|id| keys.iter().any(|key| key.id.as_deref() == Some(id)));
+            age < if is_known { FRESH } else { UNKNOWN_AFTER }
+        };
+        self.cache.get(is_fresh, fetch).await
     }
 
     /// Returns the number of failed fetches.
@@ -135,63 +97,18 @@ impl IssuerKeys {
         self.failures.load(Ordering::Relaxed)
     }
 
-    fn lock_cache(&self) -> MutexGuard<'_, KeyCache> {
-        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl KeyCache {
-    fn store_fetched(&mut self, fetched: Result<Vec<VerificationKey>, IssuerKeysError>) {
-        match fetched {
-            Ok(keys) => {
-                *self = Self {
-                    keys: Arc::new(keys),
-                    fetched: Some(Instant::now()),
-                    failed: None,
-                };
-            }
-            Err(error) => {
-                tracing::warn!(%error, "cannot fetch the keys of the issuer");
-                // The cached keys stay: an unreachable issuer must not lock everyone out.
-                let doubled = self.failed.map(|(_, wait)| wait * 2);
-                let wait = doubled.unwrap_or(BACK_OFF.0).min(BACK_OFF.1);
-                self.failed = Some((Instant::now(), wait));
-            }
-        }
-    }
-
-    fn needs_fetch(&self, id: Option<&str>) -> bool {
-        if self.failed.is_some_and(|(at, wait)| at.elapsed() < wait) {
-            return false;
-        }
-        let Some(fetched) = self.fetched else {
-            return true;
+    async fn fetch(&self, discovery: &Discovery) -> Result<Vec<VerificationKey>, IssuerKeysError> {
+        let address = match &self.address {
+            Some(address) => address.clone(),
+            None => discovery.get().await?.keys()?.to_owned(),
         };
-        // Anyone can send tokens with made-up key ids. The limit keeps them from flooding the
-        // issuer.
-        let is_known =
-            id.is_none_or(|id| self.keys.iter().any(|key| key.id.as_deref() == Some(id)));
-        let limit = if is_known { FRESH } else { UNKNOWN_AFTER };
-        fetched.elapsed() >= limit
-    }
-
-    fn cached_keys(&self) -> Result<Arc<Vec<VerificationKey>>, IssuerKeysError> {
-        match self.fetched {
-            Some(fetched) if fetched.elapsed() < KEPT_MAX => Ok(Arc::clone(&self.keys)),
-            Some(_) | None => Err(IssuerKeysError::Unreachable(
-                "its keys are not loaded yet".to_owned(),
-            )),
-        }
+        run_blocking(move || fetch_keys(&address)).await
     }
 }
 
 /// Fetches the keys from the issuer. Blocks.
-fn fetch(issuer: &str, address: Option<&str>) -> Result<Vec<VerificationKey>, IssuerKeysError> {
-    let address = match address {
-        Some(address) => address.to_owned(),
-        None => discover(issuer)?,
-    };
-    let set: JwkSet = get_json(&address)?;
+fn fetch_keys(address: &str) -> Result<Vec<VerificationKey>, IssuerKeysError> {
+    let set: JwkSet = get_json(address)?;
     if set.keys.len() > KEYS_MAX {
         return Err(IssuerKeysError::InvalidResponse("it has too many keys"));
     }
@@ -204,21 +121,72 @@ fn fetch(issuer: &str, address: Option<&str>) -> Result<Vec<VerificationKey>, Is
     Ok(set.keys.into_iter().filter_map(read).collect())
 }
 
-fn discover(issuer: &str) -> Result<String, IssuerKeysError> {
-    let base = issuer.trim_end_matches('/');
-    let found: DiscoveryDocument = get_json(&format!("{base}/.well-known/openid-configuration"))?;
-    // Required by OpenID Connect Discovery: otherwise another issuer's document could provide the
-    // keys.
-    if found.issuer != issuer {
-        return Err(IssuerKeysError::InvalidResponse("it names another issuer"));
-    }
-    check_address(&found.jwks_uri)?;
-    Ok(found.jwks_uri)
+/// Runs a request to the issuer on a thread that may block.
+pub(super) async fn run_blocking<T: Send + 'static>(
+    request: impl FnOnce() -> Result<T, IssuerKeysError> + Send + 'static,
+) -> Result<T, IssuerKeysError> {
+    let joined = tokio::task::spawn_blocking(request).await;
+    joined.unwrap_or_else(|error| Err(IssuerKeysError::Unreachable(error.to_string())))
 }
 
-fn get_json<T: serde::de::DeserializeOwned>(address: &str) -> Result<T, IssuerKeysError> {
+/// Fetches a document of the issuer. Blocks.
+pub(super) fn get_json<T: serde::de::DeserializeOwned>(
+    address: &str,
+) -> Result<T, IssuerKeysError> {
+    let answer = agent(address)?.get(address).call().map_err(unreachable)?;
+    if answer.status() != 200 {
+        let status = format!("status {}", answer.status());
+        return Err(IssuerKeysError::Unreachable(status));
+    }
+    read_json(answer.into_body())
+}
+
+/// Answer to a form.
+#[derive(Debug)]
+pub(super) enum FormAnswer<T> {
+    Json(T),
+    /// The issuer refused it: its fields are not valid, or not anymore.
+    Refused,
+}
+
+/// Sends a form to the issuer, with the credentials `basic` of a client if it has any. Blocks.
+pub(super) fn post_form<T: serde::de::DeserializeOwned>(
+    address: &str,
+    body: &str,
+    basic: Option<&str>,
+) -> Result<FormAnswer<T>, IssuerKeysError> {
+    let mut request = agent(address)?
+        .post(address)
+        .header("content-type", "application/x-www-form-urlencoded")
+        .header("accept", "application/json");
+    if let Some(basic) = basic {
+        request = request.header("authorization", format!("Basic {basic}"));
+    }
+    let answer = request.send(body).map_err(unreachable)?;
+    match answer.status().as_u16() {
+        200 => read_json(answer.into_body()).map(FormAnswer::Json),
+        400 | 401 | 403 => Ok(FormAnswer::Refused),
+        status => Err(IssuerKeysError::Unreachable(format!("status {status}"))),
+    }
+}
+
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "errors are handed over by `map_err`"
+)]
+fn unreachable(error: ureq::Error) -> IssuerKeysError {
+    IssuerKeysError::Unreachable(error.to_string())
+}
+
+fn read_json<T: serde::de::DeserializeOwned>(mut body: ureq::Body) -> Result<T, IssuerKeysError> {
+    let bytes = body.with_config().limit(ANSWER_BYTES_MAX).read_to_vec();
+    serde_json::from_slice(&bytes.map_err(unreachable)?)
+        .map_err(|_| IssuerKeysError::InvalidResponse("it is not the expected JSON"))
+}
+
+/// Returns a client for an address of the issuer.
+fn agent(address: &str) -> Result<Agent, IssuerKeysError> {
     let encrypted = check_address(address)?;
-    let away = |error: ureq::Error| IssuerKeysError::Unreachable(error.to_string());
     // Redirects are refused: they could lead from a checked address to an unencrypted or internal
     // one.
     let mut config = Agent::config_builder()
@@ -231,22 +199,11 @@ fn get_json<T: serde::de::DeserializeOwned>(address: &str) -> Result<T, IssuerKe
         // Unencrypted addresses are on this machine; a proxy would carry the request elsewhere.
         config = config.proxy(None);
     }
-    let agent: Agent = config.build().into();
-    let answer = agent.get(address).call().map_err(away)?;
-    if answer.status() != 200 {
-        return Err(IssuerKeysError::Unreachable(format!(
-            "status {}",
-            answer.status()
-        )));
-    }
-    let mut body = answer.into_body();
-    let bytes = body.with_config().limit(ANSWER_BYTES_MAX).read_to_vec();
-    serde_json::from_slice(&bytes.map_err(away)?)
-        .map_err(|_| IssuerKeysError::InvalidResponse("it is not the expected JSON"))
+    Ok(config.build().into())
 }
 
 /// Returns whether an address uses TLS. Unencrypted addresses must be on this machine.
-fn check_address(address: &str) -> Result<bool, IssuerKeysError> {
+pub(super) fn check_address(address: &str) -> Result<bool, IssuerKeysError> {
     let wrong = || IssuerKeysError::InvalidAddress(address.to_owned());
     let uri: Uri = address.parse().map_err(|_| wrong())?;
     let host = uri.host().ok_or_else(wrong)?;

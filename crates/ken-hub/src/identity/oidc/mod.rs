@@ -1,5 +1,8 @@
 //! Access tokens of a trusted issuer (OpenID Connect, RFC 9068).
 
+mod cache;
+mod code_flow;
+mod discovery;
 mod keys;
 mod token;
 
@@ -9,9 +12,12 @@ use serde_json::{Map, Value};
 
 use crate::config::{ClaimedOrganization, OidcSettings};
 use crate::ids::Role;
+use discovery::Discovery;
 use keys::IssuerKeys;
-use token::{ExpectedClaims, UnverifiedToken};
+use token::TokenPurpose;
 
+pub use code_flow::SignInFlow;
+pub(crate) use code_flow::{CodeVerdict, ProvidedPerson, RefreshVerdict, RefreshedPerson};
 pub use keys::IssuerKeysError;
 
 /// Maximum number of keys tried for a token that does not name its key.
@@ -19,18 +25,38 @@ const TRIED_MAX: usize = 8;
 
 /// An issuer and the mapping of its claims.
 #[derive(Debug)]
-pub(super) struct OidcIssuer {
-    settings: OidcSettings,
+pub(crate) struct OidcIssuer {
+    pub(super) settings: OidcSettings,
     keys: IssuerKeys,
+    discovery: Discovery,
 }
 
 /// Identity that a verified token claims.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct ClaimedIdentity {
+pub(crate) struct ClaimedIdentity {
     /// Name of the organization.
-    pub(super) organization: String,
-    pub(super) actor: Actor,
-    pub(super) role: Role,
+    pub(crate) organization: String,
+    pub(crate) actor: Actor,
+    /// Role in the organization; reader if only workspaces are granted.
+    pub(crate) role: Role,
+    /// Roles in workspaces, by their names.
+    pub(crate) workspace_roles: Vec<(String, Role)>,
+    /// True if no role in the organization is claimed: only these workspaces may be entered.
+    pub(crate) is_restricted: bool,
+}
+
+/// Roles that claims grant.
+struct ClaimedRoles {
+    organization: Option<Role>,
+    workspaces: Vec<(String, Role)>,
+}
+
+impl ClaimedRoles {
+    /// Returns the strongest of all roles; `None` if there is none.
+    fn strongest(&self) -> Option<Role> {
+        let workspaces = self.workspaces.iter().map(|(_, role)| *role);
+        workspaces.chain(self.organization).max()
+    }
 }
 
 /// Result of verifying a token.
@@ -45,7 +71,8 @@ pub(super) enum TokenVerdict {
 impl OidcIssuer {
     pub(super) fn new(settings: OidcSettings) -> Result<Self, IssuerKeysError> {
         Ok(Self {
-            keys: IssuerKeys::new(&settings.issuer, settings.keys.as_deref())?,
+            keys: IssuerKeys::new(settings.keys.as_deref())?,
+            discovery: Discovery::new(&settings.issuer)?,
             settings,
         })
     }
@@ -61,21 +88,10 @@ impl OidcIssuer {
         text: &str,
         now: Timestamp,
     ) -> Result<TokenVerdict, IssuerKeysError> {
-        let Some(unproven) = UnverifiedToken::parse(text) else {
-            return Ok(TokenVerdict::Invalid);
-        };
-        let keys = self.keys.get(unproven.key_id()).await?;
-        let fits = |key: &&token::VerificationKey| {
-            let id = unproven.key_id();
-            id.is_none() || key.id.as_deref() == id
-        };
-        let expected = ExpectedClaims {
-            issuer: &self.settings.issuer,
-            audience: &self.settings.audience,
-            now,
-        };
-        let tried = keys.iter().filter(fits).take(TRIED_MAX);
-        let claims = unproven.verified_claims(tried, &expected);
+        let audience = &self.settings.audience;
+        let claims = self
+            .claims_of(TokenPurpose::Access, text, audience, now)
+            .await?;
         Ok(match claims {
             None => TokenVerdict::Invalid,
             Some(claims) => map_claims(&self.settings, &claims)
@@ -86,37 +102,92 @@ impl OidcIssuer {
 
 /// Maps claims to an identity of the hub; `None` if they grant no role or organization.
 fn map_claims(settings: &OidcSettings, claims: &Map<String, Value>) -> Option<ClaimedIdentity> {
-    let organization = match &settings.organization {
+    let roles = claimed_roles(settings, claims)?;
+    // Only members, curators and admins can be people here: an agent's name must never look like a
+    // person's. A program with such a role is reduced to an agent, because only people may decide.
+    let actor = match roles.strongest()? {
+        Role::Member | Role::Curator | Role::Admin if is_claimed_person(settings, claims) => {
+            ActorRole::Human
+        }
+        Role::Reader | Role::Agent | Role::Member | Role::Curator | Role::Admin => ActorRole::Agent,
+    };
+    claimed_identity(settings, claims, &roles, actor)
+}
+
+/// Maps the claims of a person at a browser; `None` if they are not those of a person with a role.
+///
+/// Unlike a program with the role reader, such a person is a reader in their own name.
+fn map_person(settings: &OidcSettings, claims: &Map<String, Value>) -> Option<ClaimedIdentity> {
+    if !is_claimed_person(settings, claims) {
+        return None;
+    }
+    let roles = claimed_roles(settings, claims)?;
+    claimed_identity(settings, claims, &roles, ActorRole::Human)
+}
+
+fn claimed_identity(
+    settings: &OidcSettings,
+    claims: &Map<String, Value>,
+    roles: &ClaimedRoles,
+    actor: ActorRole,
+) -> Option<ClaimedIdentity> {
+    let organization = claimed_organization(settings, claims)?;
+    let subject = claim_at(claims, &settings.subject_claim)?.as_str()?;
+    let is_person = actor == ActorRole::Human;
+    let actor = subject_actor(actor, subject)?;
+    let fitting = |role: Role| match (role, is_person) {
+        // The role agent is one of programs.
+        (Role::Reader, _) | (Role::Agent, true) => Role::Reader,
+        (Role::Member | Role::Curator | Role::Admin, true) => role,
+        (Role::Agent | Role::Member | Role::Curator | Role::Admin, false) => Role::Agent,
+    };
+    let role = fitting(roles.organization.unwrap_or(Role::Reader));
+    let workspaces = roles.workspaces.iter();
+    let workspaces = workspaces.map(|(name, role)| (name.clone(), fitting(*role)));
+    let workspace_roles: Vec<(String, Role)> = workspaces.collect();
+    role.check_actor(&actor).ok()?;
+    for (_, role) in &workspace_roles {
+        role.check_actor(&actor).ok()?;
+    }
+    Some(ClaimedIdentity {
+        organization,
+        actor,
+        role,
+        workspace_roles,
+        is_restricted: roles.organization.is_none(),
+    })
+}
+
+fn is_claimed_person(settings: &OidcSettings, claims: &Map<String, Value>) -> bool {
+    let path = settings.person_claim.as_deref();
+    let claim = path.and_then(|path| claim_at(claims, path));
+    claim.is_some_and(is_person)
+}
+
+fn claimed_organization(settings: &OidcSettings, claims: &Map<String, Value>) -> Option<String> {
+    Some(match &settings.organization {
         ClaimedOrganization::Always(name) => name.clone(),
         ClaimedOrganization::Claim(path) => claim_at(claims, path)?.as_str()?.to_owned(),
-    };
-    let named = match claim_at(claims, &settings.roles_claim)? {
+    })
+}
+
+/// Returns the roles that the claims name; `None` if they name none.
+fn claimed_roles(settings: &OidcSettings, claims: &Map<String, Value>) -> Option<ClaimedRoles> {
+    let named: Vec<&str> = match claim_at(claims, &settings.roles_claim)? {
         Value::Array(all) => all.iter().filter_map(Value::as_str).collect(),
         // OAuth scopes are one string separated by spaces (RFC 8693).
         Value::String(text) => text.split(' ').collect(),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => Vec::new(),
     };
-    let roles = named.iter().filter_map(|name| settings.roles.get(*name));
-    let role = *roles.max()?;
-    let subject = claim_at(claims, &settings.subject_claim)?.as_str()?;
-    let person_claim = settings.person_claim.as_deref();
-    let person_claim = person_claim.and_then(|path| claim_at(claims, path));
-    let is_person = person_claim.is_some_and(is_person);
-    // Only members, curators and admins can be people here: an agent's name must never look like a
-    // person's. A program with such a role is reduced to an agent, because only people may decide.
-    let (actor, role) = match role {
-        Role::Member | Role::Curator | Role::Admin if is_person => (ActorRole::Human, role),
-        Role::Reader | Role::Agent | Role::Member | Role::Curator | Role::Admin => {
-            (ActorRole::Agent, role.min(Role::Agent))
-        }
+    let organization = named.iter().filter_map(|name| settings.roles.get(*name));
+    let workspaces = named
+        .iter()
+        .filter_map(|name| settings.workspace_roles.get(*name));
+    let roles = ClaimedRoles {
+        organization: organization.max().copied(),
+        workspaces: workspaces.flatten().cloned().collect(),
     };
-    let actor = subject_actor(actor, subject)?;
-    role.check_actor(&actor).ok()?;
-    Some(ClaimedIdentity {
-        organization,
-        actor,
-        role,
-    })
+    roles.strongest().is_some().then_some(roles)
 }
 
 /// Returns whether the claim that only people have is present.

@@ -128,6 +128,7 @@ fn start_issuer(keys: Value) -> (String, Arc<AtomicUsize>) {
 
 fn settings(issuer: &str) -> OidcSettings {
     OidcSettings {
+        client: None,
         issuer: issuer.to_owned(),
         audience: "https://ken.example.org".to_owned(),
         keys: None,
@@ -138,6 +139,19 @@ fn settings(issuer: &str) -> OidcSettings {
         roles: BTreeMap::from([
             ("ken-read".to_owned(), Role::Reader),
             ("ken-curate".to_owned(), Role::Curator),
+        ]),
+        workspace_roles: BTreeMap::from([
+            (
+                "payers".to_owned(),
+                vec![
+                    ("payments".to_owned(), Role::Curator),
+                    ("search".to_owned(), Role::Member),
+                ],
+            ),
+            (
+                "bots".to_owned(),
+                vec![("payments".to_owned(), Role::Agent)],
+            ),
         ]),
     }
 }
@@ -178,11 +192,74 @@ async fn tokens_of_all_three_algorithms_are_taken_and_keys_are_fetched_once() {
                 organization: "acme".to_owned(),
                 actor: "human:ada@example.org".parse().expect("an actor"),
                 role: Role::Curator,
+                workspace_roles: Vec::new(),
+                is_restricted: false,
             };
             assert_eq!(worth, TokenVerdict::Verified(expected), "{name} {head}");
         }
     }
     assert_eq!(asked.load(Ordering::SeqCst), 1);
+}
+
+#[test]
+fn groups_grant_roles_in_single_workspaces() {
+    let settings = settings("https://id.example.org");
+    let identity = |roles: Value, person: bool| {
+        let mut claims = claims(&settings.issuer);
+        claims["realm_access"]["roles"] = roles;
+        claims["email_verified"] = json!(person);
+        let claims = claims.as_object().expect("claims").clone();
+        map_claims(&settings, &claims)
+    };
+    let granted = |found: &ClaimedIdentity| {
+        let all = found.workspace_roles.iter();
+        all.map(|(name, role)| format!("{role}@{name}"))
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    let both = "curator@payments member@search";
+    let agents = "agent@payments agent@search";
+    // Groups, is a person, organization role, roles in workspaces, is restricted to them.
+    let cases: [(&[&str], bool, Role, &str, bool); 6] = [
+        // A group of one workspace opens nothing else.
+        (&["payers"], true, Role::Reader, both, true),
+        (&["payers", "ken-read"], true, Role::Reader, both, false),
+        (&["payers", "ken-curate"], true, Role::Curator, both, false),
+        // Programs decide nowhere, whatever their groups are.
+        (&["payers"], false, Role::Reader, agents, true),
+        (
+            &["bots", "ken-read"],
+            false,
+            Role::Reader,
+            "agent@payments",
+            false,
+        ),
+        // A person is no agent.
+        (
+            &["bots", "ken-curate"],
+            true,
+            Role::Curator,
+            "reader@payments",
+            false,
+        ),
+    ];
+    for (roles, person, role, workspaces, restricted) in cases {
+        let actor = if person { "human:" } else { "agent:" };
+        let roles = json!(roles);
+        let found = identity(roles.clone(), person).expect("a role");
+        assert!(
+            found.actor.to_string().starts_with(actor),
+            "{roles} {}",
+            found.actor
+        );
+        assert_eq!(
+            (found.role, found.is_restricted),
+            (role, restricted),
+            "{roles}"
+        );
+        assert_eq!(granted(&found), workspaces, "{roles}");
+    }
+    assert_eq!(identity(json!(["unrelated"]), true), None);
 }
 
 #[tokio::test]

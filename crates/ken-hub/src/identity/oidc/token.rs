@@ -41,6 +41,25 @@ enum KeyMaterial {
     Ed25519([u8; 32]),
 }
 
+/// What a token is used for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum TokenPurpose {
+    Access,
+    Identity,
+    Logout,
+}
+
+impl TokenPurpose {
+    /// Returns the values of `typ` that a token for this purpose may have.
+    fn types(self) -> &'static [&'static str] {
+        match self {
+            Self::Access => &["jwt", "at+jwt"],
+            Self::Identity => &["jwt"],
+            Self::Logout => &["jwt", "logout+jwt"],
+        }
+    }
+}
+
 /// A JSON Web Key (RFC 7517).
 #[derive(Debug, Deserialize)]
 pub(super) struct Jwk {
@@ -149,8 +168,8 @@ impl VerificationKey {
 }
 
 impl<'a> UnverifiedToken<'a> {
-    /// Parses a token; `None` if it is malformed.
-    pub(super) fn parse(text: &'a str) -> Option<Self> {
+    /// Parses a token; `None` if it is malformed or has another purpose.
+    pub(super) fn parse(text: &'a str, purpose: TokenPurpose) -> Option<Self> {
         // Checked before decoding: the token is not authenticated yet, so its size is an attack.
         if text.len() > TOKEN_BYTES_MAX {
             return None;
@@ -164,10 +183,11 @@ impl<'a> UnverifiedToken<'a> {
         let typ = media_type
             .strip_prefix("application/")
             .unwrap_or(media_type);
-        let is_access_token = ["jwt", "at+jwt"]
+        let is_allowed = purpose
+            .types()
             .iter()
             .any(|allowed| typ.eq_ignore_ascii_case(allowed));
-        if !is_access_token || head.crit.is_some() {
+        if !is_allowed || head.crit.is_some() {
             return None;
         }
         Some(Self {

@@ -27,7 +27,9 @@ use crate::identity::AuthenticatedCaller;
 use crate::ids::{Role, WorkspaceId};
 use crate::store::{AppendReceipt, CopyOutcome, FastAppendOptions, are_self_contained};
 pub use growth::{CITATIONS_MAX, ENTRY_EVENTS_MAX};
-use screening::{PushContext, PushDecision, StoredCopies, decide_line, screen_event};
+use screening::{
+    PushContext, PushDecision, StoredCopies, decide_line, screen_event, statement_of_program,
+};
 
 pub use screening::{PushRefusal, Pusher, ScanVerdict, ScreenedLine, screen_lines};
 
@@ -197,7 +199,7 @@ async fn try_fast_push(
         quotas: Some(&services.quotas),
         check_retractions: copies
             .iter()
-            .any(|(_, copy)| is_program_proposal(&copy.event)),
+            .any(|(_, copy)| statement_of_program(&copy.event).is_some()),
         audit_record: Some(record.with_events(events)),
     };
     let (slots, copies) = split_slots(copies);
@@ -207,12 +209,6 @@ async fn try_fast_push(
     };
     batch.answer_appended(slots, &appended);
     Ok(Some(batch.into_outcome(appended.cursor)))
-}
-
-/// Returns whether an event proposes an entry in the name of an agent or program, which may not
-/// repeat retracted claims.
-fn is_program_proposal(event: &Event) -> bool {
-    event.get::<Proposed>().is_some() && !event.by.is_human()
 }
 
 /// Index of the answer about an event, its id, and where it is quarantined, if it is.
@@ -348,7 +344,7 @@ impl WorkspaceSession {
             let stored: &mut StoredCopies = push_context.events.entry(id).or_default();
             stored.quarantined = Some(line);
         }
-        if events().any(is_program_proposal) {
+        if events().any(|it| statement_of_program(it).is_some()) {
             push_context.retracted_claims = RetractedClaims::new(self.tx.tombstones().await?);
         }
         let edited: BTreeSet<EntryId> = events().filter_map(changed_content).collect();
@@ -417,17 +413,16 @@ impl WorkspaceSession {
             .filter_map(|(_, copy)| copy.event.get::<EventBlanked>());
         let targets: Vec<EventId> = redactions.map(|it| it.event).collect();
         let only_redactions = targets.len() == copies.len();
-        let changed = self.lesser_changes(copies.iter().map(|(_, copy)| &copy.event));
+        let events = copies.iter().map(|(_, copy)| &copy.event);
+        let subject = AuditedEvents::of(events.clone()).to_string();
+        let changed = self.changes_ending_verification(events);
         self.append_all(batch, copies).await?;
         batch.grows_log = batch.log_changed && !only_redactions;
-        let lowered = self.draft_lower_statuses(&changed).await?;
-        let lowered: Vec<_> = lowered.into_iter().map(|draft| (None, draft)).collect();
-        let (by, subject) = (
-            self.caller.actor.clone(),
-            format!("{} no longer verified", lowered.len()),
-        );
+        let ended = self.draft_ended_verifications(&changed).await?;
+        let ended: Vec<_> = ended.into_iter().map(|draft| (None, draft)).collect();
+        let by = self.caller.actor.clone();
         let record = (AuditAction::EventsRecorded, &*subject);
-        self.append_drafts(lowered, &by, record).await?;
+        self.append_drafts(ended, &by, record).await?;
         // Not every redaction is authorized, so the store decides which targets are redacted.
         for id in self.tx.redacted_ids(&targets).await? {
             self.tx.take_quarantined_event(id).await?;

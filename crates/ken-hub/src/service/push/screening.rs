@@ -25,6 +25,7 @@ use ken_core::values::actor::Actor;
 use ken_core::values::content::EntryScope;
 use ken_core::values::id::{EntryId, EventId};
 use ken_core::values::status::EntryStatus;
+use ken_core::values::text::Statement;
 use ken_core::values::time::{DAY_MS, Date, Timestamp};
 use ken_guard::{Guard, ReceiveVerdict};
 use ken_remote::wire::{EventVerdict, PushVerdict};
@@ -458,16 +459,20 @@ fn compare(copy: &RecordedEvent, logged: &RecordedEvent, pusher: &Pusher) -> Opt
     }
 }
 
-/// Returns the reason to refuse a proposal that repeats a retracted claim, with the same rule as a
-/// repository.
-fn retraction_reason(event: &Event, stones: &RetractedClaims) -> Option<String> {
-    let EventBody::Proposed(proposed) = &event.body else {
-        return None;
-    };
+/// Returns the statement that a program proposes, or gives an entry by an edit.
+pub(super) fn statement_of_program(event: &Event) -> Option<&Statement> {
     if event.by.is_human() {
         return None;
     }
-    let retracted = stones.find_repeated(&proposed.content.statement)?;
+    let proposed = event.get::<Proposed>().map(|it| &it.content.statement);
+    let revised = event.get::<Revised>();
+    proposed.or(revised.and_then(|it| it.changes.statement.as_ref()))
+}
+
+/// Returns the reason to refuse a proposal or an edit that repeats a retracted claim, with the same
+/// rule as a repository.
+fn retraction_reason(event: &Event, stones: &RetractedClaims) -> Option<String> {
+    let retracted = stones.find_repeated(statement_of_program(event)?)?;
     let entry = retracted.id;
     Some(format!(
         "the statement repeats a retracted claim ({entry}); only a person may override the retraction"
@@ -579,6 +584,8 @@ fn type_refusal_reason(event: &Event, pusher: &Pusher) -> Option<String> {
         | EventBody::FrictionRecorded(_)
         | EventBody::RetrievalMissed(_)
         | EventBody::ContradictionFlagged(_)
+        | EventBody::HandoffWritten(_)
+        | EventBody::HandoffTaken(_)
         | EventBody::Reanchored(_) => None,
         // Listed without a wildcard, so a new event type is a compile error until its permission is
         // decided.
@@ -596,6 +603,7 @@ fn type_refusal_reason(event: &Event, pusher: &Pusher) -> Option<String> {
         | EventBody::ContradictionResolved(_)
         | EventBody::RunClosed(_)
         | EventBody::RunEffects(_)
+        | EventBody::RunObserved(_)
         | EventBody::ApprovalGranted(_)
         | EventBody::OriginRevoked(_)
         | EventBody::ConfigChanged(_)

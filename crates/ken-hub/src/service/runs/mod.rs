@@ -122,6 +122,7 @@ pub async fn record_note(
         | RunNote::Passed { .. }
         | RunNote::Added { .. }
         | RunNote::Feedback { .. }
+        | RunNote::Facts { .. }
         | RunNote::Observed { .. } => {
             return Err(ServiceError::invalid_request(
                 "the hub writes this note itself; send joined, shown, saw_everything, said, used, ended or gap",

@@ -1,0 +1,12 @@
+//! Federation over the pure protocol: acceptance by table, the laws by property.
+//!
+//! Signatures are modeled as keyed hashes here. The program's own tests use `ssh-keygen`.
+
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+
+mod acceptance;
+mod competing;
+mod export;
+mod laws;
+mod support;
+mod trust;

@@ -1,0 +1,25 @@
+//! Pages: pure functions from data to markup.
+
+mod code;
+mod entries;
+mod entry;
+mod forms;
+mod health;
+mod home;
+mod inbox;
+mod message;
+mod people;
+mod runs;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use code::{change_page, documents_page, path_page};
+pub(crate) use entries::entries_page;
+pub(crate) use entry::{entry_page, history_page, neighbors_page};
+pub(crate) use forms::{add_page, settings_page};
+pub(crate) use health::{health_page, impact_page, stats_page};
+pub(crate) use home::home_page;
+pub(crate) use inbox::inbox_page;
+pub(crate) use message::{entered_page, error_page, refused_page, sign_in_page};
+pub(crate) use people::{norms_page, people_page};
+pub(crate) use runs::{brief_page, compare_page, run_page, runs_page};
