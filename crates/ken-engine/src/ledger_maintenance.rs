@@ -347,7 +347,7 @@ fn check_git(engine: &Engine) -> Result<Vec<DoctorCheck>, EngineError> {
             || {
                 (
                     DoctorStatus::Warning,
-                    "git has no user.email, so you can read but not write".to_owned(),
+                    "git has no user.email, so a change needs `--by human:NAME`".to_owned(),
                     "git config user.email YOU@EXAMPLE.ORG",
                 )
             },

@@ -91,7 +91,7 @@ impl HubError {
             }
             Self::Quota { .. } => "nothing is lost: the next push sends the remaining events again",
             Self::NoWorkspace { .. } => {
-                "`ken remote list` shows the address; an administrator creates a workspace with `ken hub workspace add`"
+                "the address is the hub's URL and the name of the workspace, without the organization (`ken remote list` shows it); an administrator creates a workspace with `ken hub workspace add`"
             }
             Self::Renamed { .. } => {
                 "run `ken remote remove NAME`, then `ken remote add NAME URL` with the new name of the workspace; nothing is lost"

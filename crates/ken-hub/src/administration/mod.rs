@@ -7,7 +7,9 @@
 
 mod audit;
 mod people;
+mod removal;
 mod retention;
+mod tokens;
 
 use std::collections::BTreeMap;
 
@@ -32,6 +34,7 @@ use crate::store::StoreError;
 
 pub use audit::{AuditChains, ExportListing};
 pub use retention::AppliedRule;
+pub use tokens::{RotatedTokenListing, TokenListing};
 
 /// Database connections of an operator command.
 const CONNECTIONS_MAX: u32 = 2;
@@ -86,35 +89,6 @@ impl EffectiveQuotas {
 pub struct RebuiltWorkspace {
     pub workspace: WorkspaceRow,
     pub entries: u64,
-}
-
-/// A token with the names of the workspaces it is restricted to.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TokenListing {
-    pub token: TokenRecord,
-    pub workspaces: Option<Vec<String>>,
-}
-
-/// A rotated token, its successor and the successor's secret.
-#[derive(Debug)]
-pub struct RotatedTokenListing {
-    pub old: TokenListing,
-    pub new: TokenListing,
-    pub secret: TokenSecret,
-}
-
-type WorkspaceNames = BTreeMap<WorkspaceId, String>;
-
-impl TokenListing {
-    fn new(token: TokenRecord, names: &WorkspaceNames) -> Self {
-        // Fall back to the id, so that a restriction is never missing from the output.
-        let name = |id: &WorkspaceId| names.get(id).cloned().unwrap_or_else(|| id.0.to_string());
-        let restriction = token.workspaces.as_ref();
-        Self {
-            workspaces: restriction.map(|ids| ids.iter().map(name).collect()),
-            token,
-        }
-    }
 }
 
 /// Why an operator command failed.
@@ -326,116 +300,10 @@ impl Administration {
         Ok(EffectiveQuotas { own })
     }
 
-    /// Creates a token and returns its secret, which cannot be read again.
-    pub async fn create_token(
-        &self,
-        organization: &str,
-        new: TokenSpec,
-    ) -> Result<(TokenListing, TokenSecret), AdministrationError> {
-        let mut tx = self.begin_organization(organization).await?;
-        let max = DefaultQuotas::default().tokens;
-        let (token, secret) = tokens::issue(&mut tx, new, max).await?;
-        tx.audit(self.operator(), AuditAction::TokenCreated, &token)
-            .await?;
-        let names = load_workspace_names(&mut tx).await?;
-        tx.commit().await?;
-        Ok((TokenListing::new(token, &names), secret))
-    }
-
-    /// Replaces a token: issues a successor and lets the old one end after `overlap_hours`.
-    pub async fn rotate_token(
-        &self,
-        organization: &str,
-        id: &str,
-        overlap_hours: u16,
-    ) -> Result<RotatedTokenListing, AdministrationError> {
-        let missing = || AdministrationError::NoToken(id.to_owned());
-        let wanted = Uuid::try_parse(id).map_err(|_| missing())?;
-        let mut tx = self.begin_organization(organization).await?;
-        let max = DefaultQuotas::default().tokens;
-        let rotated = match tokens::rotate(&mut tx, wanted, overlap_hours, max).await {
-            Err(RotateTokenError::NoToken) => return Err(missing()),
-            other => other?,
-        };
-        let subject = rotated.to_string();
-        tx.audit(self.operator(), AuditAction::TokenRotated, subject)
-            .await?;
-        let names = load_workspace_names(&mut tx).await?;
-        tx.commit().await?;
-        Ok(RotatedTokenListing {
-            old: TokenListing::new(rotated.old, &names),
-            new: TokenListing::new(rotated.new, &names),
-            secret: rotated.secret,
-        })
-    }
-
-    /// Revokes all live tokens of an actor and returns them.
-    pub async fn revoke_actor(
-        &self,
-        organization: &str,
-        actor: &Actor,
-    ) -> Result<Vec<TokenListing>, AdministrationError> {
-        let mut tx = self.begin_organization(organization).await?;
-        let now = tx.now();
-        let revoked = tokens::revoke_actor(&mut tx, actor, now).await?;
-        for token in &revoked {
-            tx.audit(self.operator(), AuditAction::TokenRevoked, token)
-                .await?;
-        }
-        let names = load_workspace_names(&mut tx).await?;
-        tx.commit().await?;
-        let listed = |token| TokenListing::new(token, &names);
-        Ok(revoked.into_iter().map(listed).collect())
-    }
-
-    /// Returns an organization's tokens without their secrets, oldest first.
-    pub async fn tokens(
-        &self,
-        organization: &str,
-    ) -> Result<Vec<TokenListing>, AdministrationError> {
-        let mut tx = self.begin_organization(organization).await?;
-        let mut all: Vec<TokenRecord> = Vec::new();
-        loop {
-            let page = tokens::list(&mut tx, all.last().map(|token| token.id), PAGE_ROWS).await?;
-            let is_last = page.len() < PAGE_ROWS as usize;
-            all.extend(page);
-            if is_last {
-                break;
-            }
-        }
-        let names = load_workspace_names(&mut tx).await?;
-        let listed = |token| TokenListing::new(token, &names);
-        Ok(all.into_iter().map(listed).collect())
-    }
-
     /// Returns the time against which token expiry is checked.
     #[must_use]
     pub fn now(&self) -> Timestamp {
         self.database.clock().now()
-    }
-
-    /// Revokes a token. A token that was revoked before keeps its time of revocation.
-    pub async fn revoke_token(
-        &self,
-        organization: &str,
-        id: &str,
-    ) -> Result<ChangeOutcome<TokenListing>, AdministrationError> {
-        let missing = || AdministrationError::NoToken(id.to_owned());
-        let wanted = Uuid::try_parse(id).map_err(|_| missing())?;
-        let mut tx = self.begin_organization(organization).await?;
-        let now = tx.now();
-        let revoked = tokens::revoke(&mut tx, wanted, now).await?;
-        let token = revoked.ok_or_else(missing)?;
-        let names = load_workspace_names(&mut tx).await?;
-        // `revoke` keeps an earlier time, so a different time means that nothing changed: there is
-        // nothing to audit, and dropping the transaction rolls it back.
-        if token.revoked_at != Some(now) {
-            return Ok(ChangeOutcome::Unchanged(TokenListing::new(token, &names)));
-        }
-        tx.audit(self.operator(), AuditAction::TokenRevoked, &token)
-            .await?;
-        tx.commit().await?;
-        Ok(ChangeOutcome::Changed(TokenListing::new(token, &names)))
     }
 
     /// Rebuilds all projections of a workspace from its log.
@@ -563,146 +431,6 @@ impl Administration {
             Err(error) => return Err(error),
         })
     }
-
-    async fn find_removed_organization(
-        &self,
-        name: &str,
-    ) -> Result<RemovedOrganization, AdministrationError> {
-        let unknown = || AdministrationError::NoRemovedOrganization(name.to_owned());
-        let name: HubName = name.parse().map_err(|_| unknown())?;
-        let removed = self.database.removed_organization(&name).await?;
-        removed.ok_or_else(unknown)
-    }
-}
-
-/// Removal and renaming.
-impl Administration {
-    /// Removes a workspace. It can be restored until it is erased.
-    pub async fn remove_workspace(
-        &self,
-        organization: &str,
-        workspace: &str,
-    ) -> Result<RemovedWorkspace, AdministrationError> {
-        let mut tx = self.begin_organization(organization).await?;
-        let found = find_workspace(&mut tx, workspace).await?;
-        let removed = tx.remove_workspace(self.operator(), &found).await?;
-        tx.commit().await?;
-        Ok(removed)
-    }
-
-    /// Renames a workspace, which keeps its id.
-    pub async fn rename_workspace(
-        &self,
-        organization: &str,
-        workspace: &str,
-        to: &str,
-    ) -> Result<WorkspaceRow, AdministrationError> {
-        let to: HubName = to.parse()?;
-        let mut tx = self.begin_organization(organization).await?;
-        let found = find_workspace(&mut tx, workspace).await?;
-        tx.rename_workspace(self.operator(), &found, &to).await??;
-        tx.commit().await?;
-        Ok(WorkspaceRow { name: to, ..found })
-    }
-
-    /// Restores a removed workspace.
-    pub async fn restore_workspace(
-        &self,
-        organization: &str,
-        workspace: &str,
-    ) -> Result<RemovedWorkspace, AdministrationError> {
-        let mut tx = self.begin_organization(organization).await?;
-        let removed = find_removed_workspace(&mut tx, workspace).await?;
-        if !tx.restore_workspace(self.operator(), &removed).await? {
-            return Err(AdministrationError::GraceEnded(workspace.to_owned()));
-        }
-        tx.commit().await?;
-        // Other workspaces see what it published again, without waiting for its next read.
-        let (organization, id) = (removed.workspace.organization, removed.workspace.id);
-        self.database.rebuild(organization, id).await?;
-        Ok(removed)
-    }
-
-    /// Erases a removed workspace now.
-    pub async fn purge_workspace(
-        &self,
-        organization: &str,
-        workspace: &str,
-    ) -> Result<RemovedWorkspace, AdministrationError> {
-        let mut tx = self.begin_organization(organization).await?;
-        let removed = find_removed_workspace(&mut tx, workspace).await?;
-        tx.purge_workspace(self.operator(), &removed).await?;
-        tx.commit().await?;
-        self.database.erase_due(self.operator()).await?;
-        Ok(removed)
-    }
-
-    /// Returns an organization's removed workspaces, sorted by name.
-    pub async fn removed_workspaces(
-        &self,
-        organization: &str,
-    ) -> Result<Vec<RemovedWorkspace>, AdministrationError> {
-        let mut tx = self.begin_organization(organization).await?;
-        Ok(tx.removed_workspaces().await?)
-    }
-
-    /// Removes an organization with its workspaces and tokens.
-    pub async fn remove_organization(
-        &self,
-        organization: &str,
-    ) -> Result<RemovedOrganization, AdministrationError> {
-        let mut tx = self.begin_organization(organization).await?;
-        let name: HubName = organization.parse()?;
-        let removed = tx.remove_organization(self.operator(), &name).await?;
-        tx.commit().await?;
-        Ok(removed)
-    }
-
-    /// Renames an organization, which keeps its id.
-    pub async fn rename_organization(
-        &self,
-        organization: &str,
-        to: &str,
-    ) -> Result<OrganizationId, AdministrationError> {
-        let to: HubName = to.parse()?;
-        let mut tx = self.begin_organization(organization).await?;
-        let from: HubName = organization.parse()?;
-        let id = tx.id();
-        if !tx.rename_organization(self.operator(), &from, &to).await? {
-            return Err(AdministrationError::OrganizationNameTaken(to));
-        }
-        tx.commit().await?;
-        Ok(id)
-    }
-
-    /// Restores a removed organization.
-    pub async fn restore_organization(
-        &self,
-        organization: &str,
-    ) -> Result<RemovedOrganization, AdministrationError> {
-        let removed = self.find_removed_organization(organization).await?;
-        let mut tx = self.database.begin_organization(removed.id).await?;
-        let restored = tx.restore_organization(self.operator(), &removed.name);
-        if !restored.await? {
-            return Err(AdministrationError::GraceEnded(organization.to_owned()));
-        }
-        tx.commit().await?;
-        Ok(removed)
-    }
-
-    /// Erases a removed organization now.
-    pub async fn purge_organization(
-        &self,
-        organization: &str,
-    ) -> Result<RemovedOrganization, AdministrationError> {
-        let removed = self.find_removed_organization(organization).await?;
-        let mut tx = self.database.begin_organization(removed.id).await?;
-        tx.purge_organization(self.operator(), &removed.name)
-            .await?;
-        tx.commit().await?;
-        self.database.erase_due(self.operator()).await?;
-        Ok(removed)
-    }
 }
 
 /// Returns a workspace by name or id, and the new name of one that was renamed as an error.
@@ -720,14 +448,6 @@ async fn find_workspace(
     })
 }
 
-async fn find_removed_workspace(
-    tx: &mut OrganizationTx,
-    workspace: &str,
-) -> Result<RemovedWorkspace, AdministrationError> {
-    let removed = tx.removed_workspace(workspace).await?;
-    removed.ok_or_else(|| AdministrationError::NoRemovedWorkspace(workspace.to_owned()))
-}
-
 /// Writes an audit line about a workspace and commits it together with the change.
 async fn commit_audited(
     mut tenant: WorkspaceTx,
@@ -737,12 +457,6 @@ async fn commit_audited(
     let subject = tenant.workspace_id().0;
     tenant.audit(by, act, subject).await?;
     tenant.commit().await
-}
-
-/// Loads the names of an organization's workspaces.
-async fn load_workspace_names(tx: &mut OrganizationTx) -> Result<WorkspaceNames, DatabaseError> {
-    let all = load_workspaces(tx).await?.into_iter();
-    Ok(all.map(|row| (row.id, row.name.to_string())).collect())
 }
 
 /// Loads every workspace of an organization, sorted by name.
