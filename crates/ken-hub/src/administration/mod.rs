@@ -11,22 +11,19 @@ mod removal;
 mod retention;
 mod tokens;
 
-use std::collections::BTreeMap;
-
 use ken_core::values::actor::Actor;
 use ken_core::values::time::Timestamp;
 use ken_sign::AllowedSigners;
-use uuid::Uuid;
 
 use crate::config::{DefaultQuotas, OrganizationQuotas, QuotaExceeded};
 use crate::database::audit::{AuditAction, AuditActor, AuditFilter, AuditRecord};
 use crate::database::{
     DatabaseError, DatabaseSettings, HubDatabase, HubName, HubNameError, InstanceCheck, NameTaken,
-    OrganizationTx, RemovedOrganization, RemovedWorkspace, WorkspaceRow, WorkspaceTx,
+    OrganizationTx, WorkspaceRow, WorkspaceTx,
 };
 use crate::identity::accounts::AccountError;
-use crate::identity::tokens::{self, IssueTokenError, RotateTokenError, TokenRecord, TokenSpec};
-use crate::identity::{IdentityError, TokenSecret};
+use crate::identity::IdentityError;
+use crate::identity::tokens::{IssueTokenError, RotateTokenError};
 use crate::ids::{OrganizationId, WorkspaceId};
 use crate::limits::HubLimits;
 use crate::service::ServiceError;

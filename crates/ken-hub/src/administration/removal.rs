@@ -134,7 +134,7 @@ impl Administration {
         Ok(removed)
     }
 
-    async fn find_removed_organization(
+    pub(super) async fn find_removed_organization(
         &self,
         name: &str,
     ) -> Result<RemovedOrganization, AdministrationError> {
