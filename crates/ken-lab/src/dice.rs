@@ -35,6 +35,10 @@ pub enum DrawPurpose {
     Retraction,
     OddRate,
     HostileRun,
+    Publication,
+    Approval,
+    Asked,
+    Report,
 }
 
 /// Random draws derived from a seed.

@@ -3,7 +3,7 @@
 //! A simulated codebase has facts that agents may find and mistakes they may make ([`world`]).
 //! Findings become entries of the real core, which also closes the runs ([`simulation`]). Ken is
 //! compared with other policies over the same entries ([`policy`]). Nothing reads a clock, and all
-//! randomness follows from a seed ([`dice`]).
+//! randomness follows from a seed ([`dice`]). [`poisoning`] is an experiment of its own.
 //!
 //! `docs/explanation/lab.md` reports the results.
 
@@ -14,6 +14,7 @@ pub mod experiment;
 pub mod grid;
 pub mod measure;
 pub mod memory;
+pub mod poisoning;
 pub mod policy;
 pub mod simulation;
 pub mod statistics;

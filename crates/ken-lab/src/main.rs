@@ -17,6 +17,7 @@ use ken_lab::grid::{
     confirmation_policies, is_contender, open_gate, open_gate_cells, recurrence_cells, shipped,
     shipped_cells, world_cells,
 };
+use ken_lab::poisoning::poisoning_tables;
 use ken_lab::policy::KnowledgePolicy;
 use serde::Serialize;
 
@@ -42,6 +43,9 @@ struct LabArguments {
     /// Decides the default mode of rediscovery, on seeds of its own, instead of the experiment.
     #[arg(long, conflicts_with_all = ["document", "quick", "tune"])]
     confirm: bool,
+    /// Runs the experiment on poisoning by other organizations instead.
+    #[arg(long, conflicts_with_all = ["quick", "tune", "confirm"])]
+    poisoning: bool,
     /// Chooses the settings again instead of using those of the second edition.
     #[arg(long)]
     tune: bool,
@@ -78,13 +82,23 @@ fn main() -> Result<(), LabError> {
     if arguments.confirm {
         return confirm_mode(&arguments.out);
     }
+    if arguments.poisoning {
+        let tables = poisoning_tables();
+        create_folder(&arguments.out)?;
+        write_file(&arguments.out.join("poisoning.md"), &tables)?;
+        return publish_tables(arguments.document.as_deref(), &tables);
+    }
     let outcome = run_experiment(arguments.quick, arguments.tune);
     write_all(&arguments.out, &outcome)?;
-    let summary = tables::summary(&outcome);
-    match &arguments.document {
-        Some(path) => replace_tables(path, &summary),
+    publish_tables(arguments.document.as_deref(), &tables::summary(&outcome))
+}
+
+/// Writes tables into a document, or to stdout without one.
+fn publish_tables(document: Option<&Path>, summary: &str) -> Result<(), LabError> {
+    match document {
+        Some(path) => replace_tables(path, summary),
         None => {
-            print_summary(&summary);
+            print_summary(summary);
             Ok(())
         }
     }
