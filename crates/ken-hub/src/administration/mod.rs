@@ -21,8 +21,8 @@ use crate::database::{
     DatabaseError, DatabaseSettings, HubDatabase, HubName, HubNameError, InstanceCheck, NameTaken,
     OrganizationTx, WorkspaceRow, WorkspaceTx,
 };
-use crate::identity::accounts::AccountError;
 use crate::identity::IdentityError;
+use crate::identity::accounts::AccountError;
 use crate::identity::tokens::{IssueTokenError, RotateTokenError};
 use crate::ids::{OrganizationId, WorkspaceId};
 use crate::limits::HubLimits;
