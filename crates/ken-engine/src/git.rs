@@ -327,11 +327,27 @@ pub(crate) fn head_commit(place: &LedgerLocation) -> Option<String> {
 }
 
 fn head_id(place: &LedgerLocation) -> Result<Option<String>, GitError> {
+    // Hooks and pages ask often, and a process takes longer than all else that many of them do.
+    if let Some(id) = read_head_files(place) {
+        return Ok(Some(id));
+    }
     match run_git(place, &["rev-parse", "--verify", "--quiet", "HEAD"]) {
         Ok(out) => Ok(Some(String::from_utf8_lossy(&out).trim().to_owned())),
         Err(GitError::Failed { .. }) => Ok(None),
         Err(error) => Err(error),
     }
+}
+
+/// Returns the commit of HEAD if its branch has a file of its own. Git knows the other ways to store
+/// references.
+fn read_head_files(place: &LedgerLocation) -> Option<String> {
+    let branch = current_branch(place)?;
+    let dirs = place.git.as_ref()?;
+    let id = std::fs::read_to_string(dirs.common_dir.join("refs/heads").join(branch)).ok()?;
+    let id = id.trim();
+    // A branch may itself be a symbolic reference.
+    let is_id = matches!(id.len(), 40 | 64) && id.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_id.then(|| id.to_owned())
 }
 
 fn entry_file_names(place: &LedgerLocation, args: &[&str]) -> Result<BTreeSet<String>, GitError> {
@@ -376,7 +392,15 @@ pub(crate) fn changed_paths(
     place: &LedgerLocation,
     revision: Option<&str>,
 ) -> Result<Vec<String>, GitError> {
-    differing_paths(place, revision, None)
+    let Some(revision) = revision else {
+        return changed_outside_ken(place, UntrackedFiles::All);
+    };
+    let mut arguments = DIFF_ARGUMENTS.to_vec();
+    arguments.extend(["--name-only", "-z", "--end-of-options", revision, "--"]);
+    let listed = run_git(place, &arguments)?;
+    let text = String::from_utf8_lossy(&listed);
+    let paths = text.split('\0').filter(|path| is_outside_ken(path));
+    Ok(paths.map(str::to_owned).collect())
 }
 
 /// Returns whether a path differs from HEAD or is untracked.
@@ -384,65 +408,68 @@ pub(crate) fn changed_paths(
 /// Asks git about this path alone: reading the metadata of every file takes 50 ms where there are
 /// 10,000 of them.
 pub(crate) fn is_changed(place: &LedgerLocation, path: &str) -> Result<bool, GitError> {
-    Ok(!differing_paths(place, None, Some(path))?.is_empty())
+    Ok(!changed_among(place, UntrackedFiles::All, &[path])?.is_empty())
 }
 
-fn differing_paths(
-    place: &LedgerLocation,
-    revision: Option<&str>,
-    only: Option<&str>,
-) -> Result<Vec<String>, GitError> {
-    let mut listed = Vec::new();
-    let last = head_id(place)?;
-    if let Some(revision) = revision.or(last.as_deref()) {
-        let mut arguments = DIFF_ARGUMENTS.to_vec();
-        arguments.extend(["--name-only", "-z", "--end-of-options", revision, "--"]);
-        arguments.extend(only);
-        listed.extend(run_git(place, &arguments)?);
-    }
-    if revision.is_none() {
-        let mut arguments = vec!["ls-files", "-z", "--others", "--exclude-standard", "--"];
-        arguments.extend(only);
-        listed.extend(run_git(place, &arguments)?);
-    }
-    let text = String::from_utf8_lossy(&listed);
-    let paths = text.split('\0').filter(|path| !path.is_empty());
-    let ours = format!("{KEN_DIR}/");
-    Ok(paths
-        .filter(|path| !path.starts_with(&ours))
-        .map(str::to_owned)
-        .collect())
-}
-
-/// Returns the tracked files that differ from HEAD, with a single git process.
+/// Returns the tracked files that differ from HEAD.
 ///
 /// Untracked files are skipped: finding them walks the whole tree, and no entry is about a new
 /// file.
 pub(crate) fn changed_tracked_files(place: &LedgerLocation) -> Result<Vec<String>, GitError> {
+    changed_outside_ken(place, UntrackedFiles::None)
+}
+
+/// Which untracked files count as changed.
+#[derive(Clone, Copy)]
+enum UntrackedFiles {
+    All,
+    None,
+}
+
+fn changed_outside_ken(
+    place: &LedgerLocation,
+    untracked: UntrackedFiles,
+) -> Result<Vec<String>, GitError> {
     let tops = top_level_names(place);
     if tops.is_empty() {
         return Ok(Vec::new());
     }
+    // Naming everything but `.ken` keeps git from checking every entry file.
+    let tops: Vec<&str> = tops.iter().map(String::as_str).collect();
+    let is_short = tops.len() <= TOP_LEVEL_NAMES_MAX;
+    changed_among(place, untracked, if is_short { &tops } else { &[] })
+}
+
+/// Returns the paths among `only` (all if empty) that differ from HEAD, with one git process.
+fn changed_among(
+    place: &LedgerLocation,
+    untracked: UntrackedFiles,
+    only: &[&str],
+) -> Result<Vec<String>, GitError> {
     let mut arguments = vec![
         "status",
         "--porcelain=v1",
         "-z",
-        "--untracked-files=no",
+        match untracked {
+            UntrackedFiles::All => "--untracked-files=all",
+            UntrackedFiles::None => "--untracked-files=no",
+        },
         "--ignore-submodules=all",
         "--no-renames",
+        "--",
     ];
-    if tops.len() <= TOP_LEVEL_NAMES_MAX {
-        // Naming everything but `.ken` keeps git from checking every entry file.
-        arguments.push("--");
-        arguments.extend(tops.iter().map(String::as_str));
-    }
+    arguments.extend(only);
     let listed = run_git(place, &arguments)?;
     let text = String::from_utf8_lossy(&listed);
-    let ours = format!("{KEN_DIR}/");
     // With `--no-renames`, every record is `XY path`.
     let paths = text.split('\0').filter_map(|line| line.get(3..));
-    let others = paths.filter(|path| !path.is_empty() && !path.starts_with(&ours));
+    let others = paths.filter(|path| is_outside_ken(path));
     Ok(others.map(str::to_owned).collect())
+}
+
+fn is_outside_ken(path: &str) -> bool {
+    let inside = path.strip_prefix(KEN_DIR);
+    !path.is_empty() && !inside.is_some_and(|rest| rest.starts_with('/'))
 }
 
 /// Maximum number of top-level names on git's command line.

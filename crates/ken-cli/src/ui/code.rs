@@ -79,7 +79,7 @@ fn file(
     Ok(FileView {
         path: path.clone(),
         revision: revision.map(ToOwned::to_owned),
-        revisions: vec!["HEAD".to_owned(), short_name(&engine.default_base())],
+        revisions: vec!["HEAD".to_owned()],
         lines,
         omitted,
         notes,
@@ -92,7 +92,7 @@ fn file(
 }
 
 /// Returns a revision without the folder of its reference.
-fn short_name(revision: &str) -> String {
+pub(super) fn short_name(revision: &str) -> String {
     let folders = ["refs/heads/", "refs/remotes/"];
     let mut short = folders.iter().filter_map(|it| revision.strip_prefix(it));
     short.next().unwrap_or(revision).to_owned()

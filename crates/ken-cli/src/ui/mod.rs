@@ -58,6 +58,8 @@ pub(crate) struct LocalSource {
     checks: CheckCache,
     overview: SourceOverview,
     base: Option<String>,
+    /// The revision that changes start from. Learning it takes several git processes.
+    default_base: String,
 }
 
 impl LocalSource {
@@ -104,6 +106,7 @@ impl LocalSource {
             checks: CheckCache::default(),
             overview,
             base,
+            default_base: code::short_name(&engine.default_base()),
         })
     }
 
@@ -269,9 +272,14 @@ impl KnowledgeSource for LocalSource {
         revision: Option<String>,
     ) -> Result<PathView, KnowledgeError> {
         let checks = self.checks.clone();
-        self.quick
-            .ask(move |engine| code::path(engine, &checks, &path, revision.as_deref()))
-            .await
+        let ask = move |engine: &mut ken_engine::Engine| {
+            code::path(engine, &checks, &path, revision.as_deref())
+        };
+        let mut view = self.quick.ask(ask).await?;
+        if let PathView::File(file) = &mut view {
+            file.revisions.push(self.default_base.clone());
+        }
+        Ok(view)
     }
 
     async fn inbox(&self, lane: Option<InboxLane>) -> Result<InboxView, KnowledgeError> {

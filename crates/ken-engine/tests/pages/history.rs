@@ -55,6 +55,48 @@ fn a_file_is_changed_if_it_differs_from_the_last_commit() {
 }
 
 #[test]
+fn changes_are_listed_without_those_of_the_ledger() {
+    let repository = Repository::new();
+    for name in ["same.rs", "edited.rs", "removed.rs"] {
+        repository.write(name, "one\n");
+    }
+    repository.commit("first");
+    repository.write("edited.rs", "two\n");
+    repository.write("new/file.rs", "new\n");
+    repository.write(".kennel.rs", "begins like the folder of the ledger\n");
+    repository.git(&["rm", "-q", "removed.rs"]);
+    let mut changed = repository.engine().changed_paths();
+    changed.sort();
+    assert_eq!(
+        changed,
+        [".kennel.rs", "edited.rs", "new/file.rs", "removed.rs"]
+    );
+}
+
+#[test]
+fn the_last_commit_is_found_however_git_stores_it() {
+    let repository = Repository::new();
+    repository.write("a.rs", "one\n");
+    let head = || Some(repository.git(&["rev-parse", "--short=12", "HEAD"]));
+    assert_eq!(repository.engine().head_commit(), None);
+    repository.commit("first");
+    assert_eq!(repository.engine().head_commit(), head());
+    repository.git(&["checkout", "-q", "-b", "feature/one"]);
+    repository.write("a.rs", "two\n");
+    repository.commit("second");
+    assert_eq!(repository.engine().head_commit(), head());
+    repository.git(&["pack-refs", "--all"]);
+    assert_eq!(repository.engine().head_commit(), head());
+    repository.git(&["checkout", "-q", "--detach"]);
+    repository.write("a.rs", "three\n");
+    repository.commit("third");
+    assert_eq!(repository.engine().head_commit(), head());
+    repository.git(&["symbolic-ref", "refs/heads/alias", "refs/heads/feature/one"]);
+    repository.git(&["symbolic-ref", "HEAD", "refs/heads/alias"]);
+    assert_eq!(repository.engine().head_commit(), head());
+}
+
+#[test]
 fn a_file_differs_from_the_merge_base() {
     let repository = Repository::new();
     repository.write("a.rs", "one\ntwo\n");
