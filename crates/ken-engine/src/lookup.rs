@@ -4,7 +4,7 @@ use ken_core::json::EntityRelationship;
 use ken_core::ledger::entry::Entry;
 use ken_core::ledger::event::RecordedEvent;
 use ken_core::ledger::fold::fold_entry;
-use ken_core::ledger::page::{EntryPage, FacetCounts, PageFilter, PageQuery};
+use ken_core::ledger::page::{EntryPage, FacetCount, FacetCounts, PageFilter, PageQuery};
 use ken_core::ledger::state::LedgerState;
 use ken_core::ledger::store::{DerivedStore as _, EntryFilter};
 use ken_core::values::id::{EntryId, EventId};
@@ -52,6 +52,11 @@ pub(crate) fn facet_counts(
     filter: &PageFilter,
 ) -> Result<FacetCounts, EngineError> {
     Ok(engine.index.facet_counts(filter)?)
+}
+
+/// Counts all live entries by status.
+pub(crate) fn status_counts(engine: &Engine) -> Result<Vec<FacetCount>, EngineError> {
+    Ok(engine.index.status_counts()?)
 }
 
 /// Returns an entry as it was after one of its events: the fold of its events up to that one, in

@@ -164,6 +164,13 @@ impl Index {
         Ok(tx.commit()?)
     }
 
+    /// Counts all live entries by status. Counting tags and paths too takes ten times as long.
+    pub fn status_counts(&self) -> Result<Vec<FacetCount>, IndexError> {
+        let (condition, values) = page_clause(&PageFilter::default());
+        let counts = self.checked(|db| count_columns(db, &condition, values.clone()))?;
+        Ok(counts.statuses)
+    }
+
     /// Counts the entries of a list by facet.
     pub fn facet_counts(&self, filter: &PageFilter) -> Result<FacetCounts, IndexError> {
         let (condition, values) = page_clause(filter);

@@ -1,7 +1,6 @@
 //! Health, statistics and the start page.
 
 use ken_core::health::maintenance::MaintenanceService;
-use ken_core::ledger::page::PageFilter;
 use ken_core::ledger::store::EntryFilter;
 use ken_core::values::status::EntryStatus;
 use ken_core::values::time::Date;
@@ -36,10 +35,10 @@ const GRID_RUNS: usize = 11;
 const GRID_CHANCES: usize = 10;
 
 pub(super) fn home(engine: &mut Engine, checks: &CheckCache) -> Result<HomeView, CommandFailure> {
-    let facets = engine.facet_counts(&PageFilter::default())?;
+    let statuses = engine.status_counts()?;
     let open = engine.open_runs()?;
     Ok(HomeView {
-        counts: count_statuses(&facets.statuses),
+        counts: count_statuses(&statuses),
         newest: entries::newest(engine, NEWEST)?,
         open_runs: open
             .iter()

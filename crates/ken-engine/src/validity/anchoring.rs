@@ -229,18 +229,25 @@ pub(super) fn add_diffs(now: &CodeVersion, all: &mut [EntryCheck]) -> Result<(),
     let Some(history) = now.history() else {
         return Ok(());
     };
+    // Several entries often have the same anchor, and each search starts three git processes.
+    let mut found: Vec<(Anchor, Option<String>)> = Vec::new();
     for checked in all {
         let content = checked.entry.content.as_ref();
         let anchors = content.into_iter().flat_map(|it| &it.anchors);
-        for (anchor, check) in anchors.zip(&mut checked.anchors) {
-            if check.verdict == AnchorVerdict::Changed
-                && let Some(then) =
-                    find_fingerprinted_commit(history, anchor, SEARCHED_COMMITS_MAX)?
-            {
+        let changed = anchors
+            .zip(&mut checked.anchors)
+            .filter(|(_, check)| check.verdict == AnchorVerdict::Changed);
+        for (anchor, check) in changed {
+            if let Some((_, diff)) = found.iter().find(|(known, _)| known == anchor) {
+                check.diff.clone_from(diff);
+                continue;
+            }
+            if let Some(then) = find_fingerprinted_commit(history, anchor, SEARCHED_COMMITS_MAX)? {
                 let then = CommitTree::new(history.0.clone(), then.commit);
                 let then = CodeVersion::Commit(Arc::new(then));
                 check.diff = anchor_diff(&then, now, &anchor.at)?;
             }
+            found.push((anchor.clone(), check.diff.clone()));
         }
     }
     Ok(())

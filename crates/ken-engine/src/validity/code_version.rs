@@ -19,6 +19,9 @@ use crate::error::EngineError;
 /// Maximum number of files in a folder without git, such as a home directory opened by mistake.
 const WALKED_FILES_MAX: usize = 100_000;
 
+/// What `git ls-files -t` writes before a file that was deleted on disk.
+const DELETED_LETTER: &str = "R";
+
 /// Identifies the content of a file without reading it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum FileIdentity {
@@ -152,16 +155,29 @@ impl WorkTree {
 
     /// Lists tracked and untracked files except ignored and deleted ones.
     fn list_with_git(&self, git: &GitRunner) -> Result<Vec<String>, GitError> {
-        let list = |options: &[&str]| -> Result<BTreeSet<String>, GitError> {
-            let out = git.output(&[&["ls-files", "-z"], options].concat())?;
-            Ok(split_nul(&out).collect())
-        };
-        let mut paths = list(&["-c", "-o", "--exclude-standard"])?;
-        // `-c` lists the git index, which still contains files that were deleted on disk.
-        for deleted in list(&["-d"])? {
-            paths.remove(&deleted);
+        // `-c` lists the git index, which still contains files that were deleted on disk: with `-d`
+        // and `-t` they are listed again, with another letter in front.
+        let listed = git.output(&[
+            "ls-files",
+            "-z",
+            "-t",
+            "-c",
+            "-o",
+            "-d",
+            "--exclude-standard",
+        ])?;
+        let (mut paths, mut deleted) = (BTreeSet::new(), BTreeSet::new());
+        for line in split_nul(&listed) {
+            if let Some((letter, path)) = line.split_once(' ') {
+                let list = if letter == DELETED_LETTER {
+                    &mut deleted
+                } else {
+                    &mut paths
+                };
+                list.insert(path.to_owned());
+            }
         }
-        Ok(paths.into_iter().collect())
+        Ok(paths.difference(&deleted).cloned().collect())
     }
 
     /// Lists the files of a folder that is not a git repository, except hidden ones.

@@ -9,7 +9,7 @@ use ken_core::ledger::entry::{Entry, EntryApproval};
 use ken_core::ledger::event::{
     CheckResult, Feedback, Overlay, RecordedEvent, Relation, RetractReason, Switch,
 };
-use ken_core::ledger::page::{EntryPage, FacetCounts, PageFilter, PageQuery};
+use ken_core::ledger::page::{EntryPage, FacetCount, FacetCounts, PageFilter, PageQuery};
 use ken_core::ledger::state::LedgerState;
 use ken_core::ledger::step::Step;
 use ken_core::ledger::store::EntryFilter;
@@ -485,6 +485,11 @@ impl Engine {
     /// Counts the entries of a list by kind, status, tag, path, author and origin.
     pub fn facet_counts(&self, filter: &PageFilter) -> Result<FacetCounts, EngineError> {
         lookup::facet_counts(self, filter)
+    }
+
+    /// Counts all live entries by status.
+    pub fn status_counts(&self) -> Result<Vec<FacetCount>, EngineError> {
+        lookup::status_counts(self)
     }
 
     /// Returns an entry as it was after one of its events.
