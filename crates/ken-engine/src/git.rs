@@ -338,8 +338,8 @@ fn head_id(place: &LedgerLocation) -> Result<Option<String>, GitError> {
     }
 }
 
-/// Returns the commit of HEAD if its branch has a file of its own. Git knows the other ways to store
-/// references.
+/// Returns the commit of HEAD if its branch has a file of its own. Git knows the other ways to
+/// store references.
 fn read_head_files(place: &LedgerLocation) -> Option<String> {
     let branch = current_branch(place)?;
     let dirs = place.git.as_ref()?;
