@@ -408,7 +408,7 @@ pub(crate) fn changed_paths(
 /// Asks git about this path alone: reading the metadata of every file takes 50 ms where there are
 /// 10,000 of them.
 pub(crate) fn is_changed(place: &LedgerLocation, path: &str) -> Result<bool, GitError> {
-    Ok(!changed_among(place, UntrackedFiles::All, &[path])?.is_empty())
+    Ok(!changed_among(place, UntrackedFiles::All, &[], path)?.is_empty())
 }
 
 /// Returns the tracked files that differ from HEAD.
@@ -426,27 +426,27 @@ enum UntrackedFiles {
     None,
 }
 
+/// Returns the paths outside `.ken` that differ from HEAD, with one git process.
 fn changed_outside_ken(
     place: &LedgerLocation,
     untracked: UntrackedFiles,
 ) -> Result<Vec<String>, GitError> {
-    let tops = top_level_names(place);
-    if tops.is_empty() {
-        return Ok(Vec::new());
-    }
-    // Naming everything but `.ken` keeps git from checking every entry file.
-    let tops: Vec<&str> = tops.iter().map(String::as_str).collect();
-    let is_short = tops.len() <= TOP_LEVEL_NAMES_MAX;
-    changed_among(place, untracked, if is_short { &tops } else { &[] })
+    // Leaving `.ken` out keeps git from checking every entry file. Names of what is on disk would
+    // not do: a removed folder has none.
+    let all_but_ken = format!(":(top,exclude){KEN_DIR}");
+    // `GitRunner` makes pathspecs literal by default.
+    let options = ["--no-literal-pathspecs"];
+    changed_among(place, untracked, &options, &all_but_ken)
 }
 
-/// Returns the paths among `only` (all if empty) that differ from HEAD, with one git process.
+/// Returns the paths that match a pathspec and differ from HEAD.
 fn changed_among(
     place: &LedgerLocation,
     untracked: UntrackedFiles,
-    only: &[&str],
+    options: &[&str],
+    pathspec: &str,
 ) -> Result<Vec<String>, GitError> {
-    let mut arguments = vec![
+    let status = [
         "status",
         "--porcelain=v1",
         "-z",
@@ -457,9 +457,9 @@ fn changed_among(
         "--ignore-submodules=all",
         "--no-renames",
         "--",
+        pathspec,
     ];
-    arguments.extend(only);
-    let listed = run_git(place, &arguments)?;
+    let listed = run_git(place, &[options, &status].concat())?;
     let text = String::from_utf8_lossy(&listed);
     // With `--no-renames`, every record is `XY path`.
     let paths = text.split('\0').filter_map(|line| line.get(3..));
@@ -470,20 +470,6 @@ fn changed_among(
 fn is_outside_ken(path: &str) -> bool {
     let inside = path.strip_prefix(KEN_DIR);
     !path.is_empty() && !inside.is_some_and(|rest| rest.starts_with('/'))
-}
-
-/// Maximum number of top-level names on git's command line.
-const TOP_LEVEL_NAMES_MAX: usize = 200;
-
-/// Returns the top-level names of the tree except `.git` and `.ken`.
-fn top_level_names(place: &LedgerLocation) -> Vec<String> {
-    let listed = std::fs::read_dir(&place.root)
-        .into_iter()
-        .flatten()
-        .flatten();
-    let names = listed.filter_map(|entry| entry.file_name().into_string().ok());
-    let others = names.filter(|name| name != KEN_DIR && name != ".git");
-    others.collect()
 }
 
 /// Returns the branch of this worktree, read from its HEAD file without a git process.
