@@ -6,7 +6,9 @@ import { personEnvironment as env } from './environment.mjs';
 
 const [ken, folder, count = '2000', files = '40'] = process.argv.slice(2);
 mkdirSync(folder, { recursive: true });
-const run = (program, ...args) => execFileSync(program, args, { cwd: folder, env, encoding: 'utf8' });
+// An id per added entry is more than Node keeps by default.
+const OUTPUT_BYTES_MAX = 64 << 20;
+const run = (program, ...args) => execFileSync(program, args, { cwd: folder, env, encoding: 'utf8', maxBuffer: OUTPUT_BYTES_MAX });
 const git = (...args) => run('git', '-c', 'user.name=Ada', '-c', 'user.email=ada@example.org', ...args);
 
 const PAY = `//! Payments.
