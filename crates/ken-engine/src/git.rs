@@ -316,6 +316,12 @@ fn run_git(place: &LedgerLocation, args: &[&str]) -> Result<Vec<u8>, GitError> {
     GitRunner::new(&place.root, dirs).output(args)
 }
 
+/// Splits one of git's NUL-separated lists.
+pub(crate) fn split_nul(out: &[u8]) -> impl Iterator<Item = String> {
+    let names = out.split(|byte| *byte == 0).filter(|name| !name.is_empty());
+    names.map(|name| String::from_utf8_lossy(name).into_owned())
+}
+
 fn entries_folder() -> String {
     format!("{KEN_DIR}/{ENTRIES_DIR}")
 }
@@ -346,8 +352,12 @@ fn read_head_files(place: &LedgerLocation) -> Option<String> {
     let id = std::fs::read_to_string(dirs.common_dir.join("refs/heads").join(branch)).ok()?;
     let id = id.trim();
     // A branch may itself be a symbolic reference.
-    let is_id = matches!(id.len(), 40 | 64) && id.bytes().all(|byte| byte.is_ascii_hexdigit());
-    is_id.then(|| id.to_owned())
+    is_commit_id(id).then(|| id.to_owned())
+}
+
+/// Returns whether a word is a full commit id: SHA-1 ids have 40 digits, SHA-256 ids 64.
+pub(crate) fn is_commit_id(word: &str) -> bool {
+    matches!(word.len(), 40 | 64) && word.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 fn entry_file_names(place: &LedgerLocation, args: &[&str]) -> Result<BTreeSet<String>, GitError> {
@@ -393,14 +403,15 @@ pub(crate) fn changed_paths(
     revision: Option<&str>,
 ) -> Result<Vec<String>, GitError> {
     let Some(revision) = revision else {
-        return changed_outside_ken(place, UntrackedFiles::All);
+        return changed_since_head(place, UntrackedFiles::All, None);
     };
-    let mut arguments = DIFF_ARGUMENTS.to_vec();
+    let outside = pathspec_outside_ken();
+    let mut arguments = vec!["--no-literal-pathspecs"];
+    arguments.extend(DIFF_ARGUMENTS);
     arguments.extend(["--name-only", "-z", "--end-of-options", revision, "--"]);
+    arguments.push(&outside);
     let listed = run_git(place, &arguments)?;
-    let text = String::from_utf8_lossy(&listed);
-    let paths = text.split('\0').filter(|path| is_outside_ken(path));
-    Ok(paths.map(str::to_owned).collect())
+    Ok(split_nul(&listed).collect())
 }
 
 /// Returns whether a path differs from HEAD or is untracked.
@@ -408,7 +419,7 @@ pub(crate) fn changed_paths(
 /// Asks git about this path alone: reading the metadata of every file takes 50 ms where there are
 /// 10,000 of them.
 pub(crate) fn is_changed(place: &LedgerLocation, path: &str) -> Result<bool, GitError> {
-    Ok(!changed_among(place, UntrackedFiles::All, &[], path)?.is_empty())
+    Ok(!changed_since_head(place, UntrackedFiles::All, Some(path))?.is_empty())
 }
 
 /// Returns the tracked files that differ from HEAD.
@@ -416,7 +427,7 @@ pub(crate) fn is_changed(place: &LedgerLocation, path: &str) -> Result<bool, Git
 /// Untracked files are skipped: finding them walks the whole tree, and no entry is about a new
 /// file.
 pub(crate) fn changed_tracked_files(place: &LedgerLocation) -> Result<Vec<String>, GitError> {
-    changed_outside_ken(place, UntrackedFiles::None)
+    changed_since_head(place, UntrackedFiles::None, None)
 }
 
 /// Which untracked files count as changed.
@@ -427,26 +438,16 @@ enum UntrackedFiles {
 }
 
 /// Returns the paths outside `.ken` that differ from HEAD, with one git process.
-fn changed_outside_ken(
+fn changed_since_head(
     place: &LedgerLocation,
     untracked: UntrackedFiles,
+    only: Option<&str>,
 ) -> Result<Vec<String>, GitError> {
-    // Leaving `.ken` out keeps git from checking every entry file. Names of what is on disk would
-    // not do: a removed folder has none.
-    let all_but_ken = format!(":(top,exclude){KEN_DIR}");
-    // `GitRunner` makes pathspecs literal by default.
-    let options = ["--no-literal-pathspecs"];
-    changed_among(place, untracked, &options, &all_but_ken)
-}
-
-/// Returns the paths that match a pathspec and differ from HEAD.
-fn changed_among(
-    place: &LedgerLocation,
-    untracked: UntrackedFiles,
-    options: &[&str],
-    pathspec: &str,
-) -> Result<Vec<String>, GitError> {
-    let status = [
+    let outside = pathspec_outside_ken();
+    let only = only.map(|path| format!(":(top,literal){path}"));
+    let mut arguments = vec![
+        // `GitRunner` makes pathspecs literal by default.
+        "--no-literal-pathspecs",
         "status",
         "--porcelain=v1",
         "-z",
@@ -457,19 +458,19 @@ fn changed_among(
         "--ignore-submodules=all",
         "--no-renames",
         "--",
-        pathspec,
+        &outside,
     ];
-    let listed = run_git(place, &[options, &status].concat())?;
-    let text = String::from_utf8_lossy(&listed);
+    arguments.extend(only.as_deref());
+    let listed = run_git(place, &arguments)?;
     // With `--no-renames`, every record is `XY path`.
-    let paths = text.split('\0').filter_map(|line| line.get(3..));
-    let others = paths.filter(|path| is_outside_ken(path));
-    Ok(others.map(str::to_owned).collect())
+    let paths = split_nul(&listed).filter_map(|line| line.get(3..).map(str::to_owned));
+    Ok(paths.collect())
 }
 
-fn is_outside_ken(path: &str) -> bool {
-    let inside = path.strip_prefix(KEN_DIR);
-    !path.is_empty() && !inside.is_some_and(|rest| rest.starts_with('/'))
+/// Returns git's name for everything but `.ken`. It keeps git from checking every entry file, and
+/// unlike the names of what is on disk it includes what was removed.
+fn pathspec_outside_ken() -> String {
+    format!(":(top,exclude){KEN_DIR}")
 }
 
 /// Returns the branch of this worktree, read from its HEAD file without a git process.

@@ -79,7 +79,8 @@ fn file(
     Ok(FileView {
         path: path.clone(),
         revision: revision.map(ToOwned::to_owned),
-        revisions: vec!["HEAD".to_owned()],
+        // A page fills them in: learning the base takes several git processes, and JSON has none.
+        revisions: Vec::new(),
         lines,
         omitted,
         notes,

@@ -58,7 +58,7 @@ pub(crate) struct LocalSource {
     checks: CheckCache,
     overview: SourceOverview,
     base: Option<String>,
-    /// The revision that changes start from. Learning it takes several git processes.
+    /// The short name of the default branch, which a file can be compared with.
     default_base: String,
 }
 
@@ -272,12 +272,12 @@ impl KnowledgeSource for LocalSource {
         revision: Option<String>,
     ) -> Result<PathView, KnowledgeError> {
         let checks = self.checks.clone();
-        let ask = move |engine: &mut ken_engine::Engine| {
-            code::path(engine, &checks, &path, revision.as_deref())
-        };
-        let mut view = self.quick.ask(ask).await?;
+        let mut view = self
+            .quick
+            .ask(move |engine| code::path(engine, &checks, &path, revision.as_deref()))
+            .await?;
         if let PathView::File(file) = &mut view {
-            file.revisions.push(self.default_base.clone());
+            file.revisions = vec!["HEAD".to_owned(), self.default_base.clone()];
         }
         Ok(view)
     }

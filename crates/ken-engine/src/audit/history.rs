@@ -7,6 +7,7 @@ use ken_ledger::LedgerLocation;
 use ken_ledger::git::{CatFileMode, GitObjectReader, GitRunner};
 
 use super::file_lookup::{FileLookup, join_path};
+use crate::git::is_commit_id;
 
 /// Number of commits searched for deleted files.
 const COMMITS_MAX: &str = "30000";
@@ -116,10 +117,7 @@ impl History {
             }
             let words: Vec<&str> = row.split(' ').collect();
             match words[..] {
-                // SHA-1 ids have 40 digits, SHA-256 ids 64.
-                [id, _, number] | [id, _, number, _]
-                    if id.len() >= 40 && id.bytes().all(|b| b.is_ascii_hexdigit()) =>
-                {
+                [id, _, number] | [id, _, number, _] if is_commit_id(id) => {
                     line = number.parse().unwrap_or(0);
                     commit = id;
                 }

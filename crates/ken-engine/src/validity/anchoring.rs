@@ -229,7 +229,7 @@ pub(super) fn add_diffs(now: &CodeVersion, all: &mut [EntryCheck]) -> Result<(),
     let Some(history) = now.history() else {
         return Ok(());
     };
-    // Several entries often have the same anchor, and each search starts three git processes.
+    // Several entries often have the same anchor, and each search starts git processes.
     let mut found: Vec<(Anchor, Option<String>)> = Vec::new();
     for checked in all {
         let content = checked.entry.content.as_ref();

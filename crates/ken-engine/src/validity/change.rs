@@ -9,9 +9,10 @@ use std::collections::BTreeMap;
 use ken_anchor::FileTree as _;
 use ken_ledger::layout::KEN_DIR;
 
-use super::code_version::{CodeVersion, split_nul};
+use super::code_version::CodeVersion;
 use super::range::ChangeRange;
 use crate::error::EngineError;
+use crate::git::split_nul;
 
 /// Maximum number of added lines of a file that is checked.
 const FILE_LINES_MAX: u64 = 50_000;

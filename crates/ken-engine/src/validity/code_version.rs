@@ -15,6 +15,7 @@ use ken_ledger::layout::KEN_DIR;
 use ken_ledger::{Dir as _, LedgerLocation, RealDir};
 
 use crate::error::EngineError;
+use crate::git::split_nul;
 
 /// Maximum number of files in a folder without git, such as a home directory opened by mistake.
 const WALKED_FILES_MAX: usize = 100_000;
@@ -166,18 +167,20 @@ impl WorkTree {
             "-d",
             "--exclude-standard",
         ])?;
-        let (mut paths, mut deleted) = (BTreeSet::new(), BTreeSet::new());
+        let (mut paths, mut deleted) = (BTreeSet::new(), Vec::new());
         for line in split_nul(&listed) {
-            if let Some((letter, path)) = line.split_once(' ') {
-                let list = if letter == DELETED_LETTER {
-                    &mut deleted
-                } else {
-                    &mut paths
-                };
-                list.insert(path.to_owned());
+            match line.split_once(' ') {
+                Some((DELETED_LETTER, path)) => deleted.push(path.to_owned()),
+                Some((_, path)) => {
+                    paths.insert(path.to_owned());
+                }
+                None => {}
             }
         }
-        Ok(paths.difference(&deleted).cloned().collect())
+        for path in &deleted {
+            paths.remove(path);
+        }
+        Ok(paths.into_iter().collect())
     }
 
     /// Lists the files of a folder that is not a git repository, except hidden ones.
@@ -368,12 +371,6 @@ fn without_ken_files(mut paths: Vec<String>) -> Arc<[String]> {
 fn is_ken_file(path: &str) -> bool {
     let below = path.strip_prefix(KEN_DIR);
     below.is_some_and(|rest| rest.starts_with('/'))
-}
-
-/// Splits one of git's NUL-separated lists.
-pub(super) fn split_nul(out: &[u8]) -> impl Iterator<Item = String> {
-    let names = out.split(|byte| *byte == 0).filter(|name| !name.is_empty());
-    names.map(|name| String::from_utf8_lossy(name).into_owned())
 }
 
 /// Returns `None` if the file does not exist or is behind a symbolic link, an error otherwise.

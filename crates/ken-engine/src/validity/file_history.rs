@@ -11,6 +11,7 @@ use super::file_knowledge::{LineRange, parse_file_path};
 use super::range::merge_base_with;
 use crate::engine::Engine;
 use crate::error::EngineError;
+use crate::git::is_commit_id;
 
 /// Maximum number of lines of a file's diff.
 pub const FILE_DIFF_LINES_MAX: usize = 2_000;
@@ -141,10 +142,6 @@ fn parse_blame(text: &str) -> LineHistory {
         }
     }
     found
-}
-
-fn is_commit_id(word: &str) -> bool {
-    matches!(word.len(), 40 | 64) && word.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 /// Returns the difference of a file between the merge base with `base`, or with the default branch

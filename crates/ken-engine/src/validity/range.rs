@@ -7,10 +7,10 @@ use ken_ledger::LedgerLocation;
 use ken_ledger::git::GitRunner;
 use ken_ledger::layout::KEN_DIR;
 
-use super::code_version::{CodeVersion, CommitTree, WorkTree, split_nul};
+use super::code_version::{CodeVersion, CommitTree, WorkTree};
 use crate::error::EngineError;
 use crate::files::ENTRIES_DIR;
-use crate::git;
+use crate::git::{self, split_nul};
 
 /// Two versions and the files that differ between them.
 #[derive(Debug)]

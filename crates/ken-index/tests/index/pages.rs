@@ -133,6 +133,8 @@ proptest! {
                 prop_assert_eq!(found.count(), kind.entries as usize);
             }
         }
+        let live = index.facet_counts(&PageFilter::default()).unwrap();
+        prop_assert_eq!(index.status_counts().unwrap(), live.statuses);
     }
 }
 
