@@ -159,6 +159,11 @@ impl Environment {
         Err(CommandFailure::refused("person_needed", message))
     }
 
+    /// Returns the name of the user in git's configuration, if there is one.
+    pub(crate) fn git_name(&self) -> Option<String> {
+        git_setting(&self.start, "user.name").filter(|it| !it.is_empty())
+    }
+
     /// Returns this environment with `agent` as the actor, working in `run`.
     pub(crate) fn acting_as(&self, agent: &Actor, run: Option<String>) -> Self {
         Self {
@@ -219,7 +224,11 @@ impl Environment {
 
     /// Opens the ledger for writing; returns it with the actor.
     pub(crate) fn open_to_write(&self) -> Result<(Engine, Actor), CommandFailure> {
-        self.open_as(self.actor()?)
+        let actor = self.actor()?;
+        let (engine, _) = self.open_as(actor.clone())?;
+        // Strict, unlike maintenance: a decision in nobody's name could not be explained later.
+        let stored = engine.stored_actor(&actor)?;
+        Ok((engine, stored))
     }
 
     /// Opens the ledger for maintenance and checks, which need no identity.
@@ -232,11 +241,12 @@ impl Environment {
 
     fn open_as(&self, actor: Actor) -> Result<(Engine, Actor), CommandFailure> {
         let world = self.world()?;
-        let mut engine = Engine::open(&self.start, &self.git, Some(actor.clone()), world)?;
+        let mut engine = Engine::open(&self.start, &self.git, Some(actor), world)?;
         engine.set_guard(self.guard()?);
         // One command, or one call of a server, is one step for `ken undo`.
         engine.start_step();
-        Ok((engine, actor))
+        let stored = engine.actor();
+        Ok((engine, stored))
     }
 
     /// Opens the ledger for reading.
@@ -493,16 +503,20 @@ fn detect_agent() -> Option<Actor> {
 
 /// Returns the user configured in git.
 fn git_user(start: &Path) -> Option<Actor> {
-    let mut git = Command::new("git");
-    git.current_dir(start)
-        .args(["config", "user.email"])
-        .stdin(Stdio::null());
-    let output = git.output().ok().filter(|output| output.status.success());
-    let Some(output) = output else {
+    let Some(email) = git_setting(start, "user.email") else {
         return git_variables_user();
     };
-    let email = String::from_utf8_lossy(&output.stdout).trim().to_owned();
     (!email.is_empty()).then(|| Actor::from_claim(ActorRole::Human, &email))
+}
+
+/// Returns a value of git's configuration; `None` if it is not set.
+fn git_setting(start: &Path, key: &str) -> Option<String> {
+    let mut git = Command::new("git");
+    git.current_dir(start)
+        .args(["config", key])
+        .stdin(Stdio::null());
+    let output = git.output().ok().filter(|output| output.status.success())?;
+    Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
 /// Returns the user in the variables that git reads.

@@ -334,7 +334,7 @@ fn check_git(engine: &Engine) -> Result<Vec<DoctorCheck>, EngineError> {
     let Some(dirs) = &engine.place.git else {
         return Ok(Vec::new());
     };
-    let identity = git::identity(&engine.place);
+    let identity = engine.git_identity();
     let who = identity.as_ref().map(ToString::to_string);
     let lost = engine.ledger.count_lost()?;
     let ignored = git::ledger_is_ignored(&engine.place);

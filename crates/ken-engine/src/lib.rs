@@ -19,7 +19,7 @@
 //! - [`runs`]: exposures and outcomes; [`hooks`]: agent hooks; [`live`]: changes to watch for
 //! - [`sync`]: edits of entry files; [`remote`]: push and pull; [`federation`]: publications and
 //!   peers
-//! - [`ledger_maintenance`]: packing, redaction, recovery
+//! - [`ledger_maintenance`]: packing, redaction, recovery; [`people`]: ids instead of names
 //! - [`init`]: `ken init` and `ken self uninstall`; [`root_files`]: files of other tools
 
 pub mod audit;
@@ -58,6 +58,7 @@ pub mod model;
 pub mod norms;
 pub mod notice;
 mod overlays;
+pub mod people;
 pub mod promotion;
 pub mod remote;
 pub mod root_files;

@@ -128,7 +128,7 @@ fn page_text(state: &BrowserState, width: usize) -> String {
     match state.side {
         PageView::History => of(|it| &it.history)
             .iter()
-            .map(|recorded| event_text(recorded, width))
+            .map(|recorded| event_text(recorded, None, width))
             .collect(),
         PageView::Entry | PageView::Help => {
             let matching = match row {

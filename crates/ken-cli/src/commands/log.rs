@@ -52,9 +52,13 @@ fn print_events(
 ) -> Result<CommandExit, CommandFailure> {
     let ask = |engine: &mut Engine| {
         let id = engine.find(wanted)?.id;
-        Ok((id, engine.history(id)?))
+        let history = engine.history(id)?;
+        let names = history.iter().map(|it| engine.person_name(&it.event.by));
+        let names: Vec<Option<String>> = names.collect();
+        Ok((id, history, names))
     };
-    let (id, history) = session.read_shown(ExposureChannel::Show, ask, |(id, _)| vec![*id])?;
+    let (id, history, names) =
+        session.read_shown(ExposureChannel::Show, ask, |(id, ..)| vec![*id])?;
     if session.is_json() {
         for recorded in &history {
             session.printer.json(&EventJson::new(recorded))?;
@@ -63,11 +67,12 @@ fn print_events(
     }
     let width = session.printer.width();
     let mut hidden = 0;
-    for recorded in &history {
+    for (recorded, name) in history.iter().zip(&names) {
         if recorded.event.body.is_usage() && !all {
             hidden += 1;
         } else {
-            session.printer.text(event_text(recorded, width))?;
+            let text = event_text(recorded, name.as_deref(), width);
+            session.printer.text(text)?;
         }
     }
     if hidden > 0 {

@@ -27,10 +27,14 @@ pub(crate) fn to_minute(at: Timestamp) -> String {
 }
 
 /// Renders one event: time, author and id, then its effect.
-pub(crate) fn event_text(recorded: &RecordedEvent, width: usize) -> String {
+///
+/// `name` is that of an author whom the event names by id.
+pub(crate) fn event_text(recorded: &RecordedEvent, name: Option<&str>, width: usize) -> String {
     let event = &recorded.event;
     let at = minute(event);
-    let by = escape_invisible(&event.by.to_string());
+    let name = name.map(|it| format!(" ({it})")).unwrap_or_default();
+    let by = format!("{}{name}", event.by);
+    let by = escape_invisible(&by);
     let id = event.id.to_string();
     let fits = at.width() + by.width() + id.width() + 2 * GAP.len() <= width;
     let gap = if fits {

@@ -28,6 +28,7 @@ mod maintain;
 mod many;
 mod model;
 mod overlays;
+mod people;
 mod promotion;
 mod reading;
 mod robustness;

@@ -13,6 +13,8 @@ pub mod content;
 pub mod hlc;
 pub mod id;
 pub mod kind;
+pub mod mention;
+pub mod person;
 pub mod status;
 pub mod text;
 pub(crate) mod text_form;

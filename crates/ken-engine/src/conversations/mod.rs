@@ -145,6 +145,23 @@ pub(crate) fn delete_conversations(
     }
 }
 
+/// Deletes the index and keeps the permission: the next search builds it again from what the
+/// transcripts and commits still contain. Returns whether there was an index.
+pub(crate) fn delete_index(engine: &Engine, home: &ConversationHome) -> Result<bool, EngineError> {
+    let folder = home.folder(&engine.place);
+    let mut is_deleted = false;
+    // SQLite keeps recent pages in files of its own beside the database.
+    for suffix in ["", "-wal", "-shm", "-journal"] {
+        let path = folder.join(format!("{INDEX_FILE}{suffix}"));
+        match fs::remove_file(&path) {
+            Ok(()) => is_deleted = true,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(source) => return Err(on(&path, "remove", source)),
+        }
+    }
+    Ok(is_deleted)
+}
+
 /// Brings the index up to date within a bounded time, and searches it.
 pub(crate) fn search_unrecorded(
     engine: &Engine,

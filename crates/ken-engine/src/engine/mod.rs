@@ -37,6 +37,7 @@ use crate::guard::Guard;
 use crate::model::ActiveModel;
 use crate::notice::EngineNotice;
 use crate::overlays;
+use crate::people::PeopleList;
 use crate::promotion::signing;
 use crate::runtime::Runtime;
 use crate::validity::WorkTree;
@@ -66,6 +67,8 @@ pub struct Engine {
     pub(crate) runtime: Box<dyn Runtime>,
     /// The actor given by the caller, if any.
     caller_actor: Option<Actor>,
+    /// The people of the repository, whose ids new events contain.
+    pub(crate) people: PeopleList,
     pub(crate) notices: Vec<EngineNotice>,
     pub(crate) views: ViewState,
     /// Retracted claims, loaded by the first addition and dropped when they may have changed.
@@ -128,13 +131,15 @@ impl Engine {
         check_version(&place)?;
         let ken = Arc::new(open_ken_dir(&place)?);
         let (index, notice) = open_index(&place, &ken)?;
+        let people = PeopleList::load(&place);
         let mut engine = Self {
             place,
             ken,
             ledger,
             index,
             runtime: world,
-            caller_actor: actor,
+            caller_actor: actor.map(|it| people.stored_author(&it)),
+            people,
             notices: notice.into_iter().collect(),
             views: ViewState::default(),
             retracted_claims: None,
@@ -208,11 +213,19 @@ impl Engine {
     ///
     /// Starts a git process, so reading commands do not call it.
     pub fn actor(&self) -> Actor {
-        let known = self
-            .caller_actor
-            .clone()
-            .or_else(|| crate::git::identity(&self.place));
+        let known = self.caller_actor.clone().or_else(|| self.git_identity());
         known.unwrap_or_else(|| Actor::from_claim(ActorRole::Human, ""))
+    }
+
+    /// Returns the identity in git's configuration, as events name it.
+    pub(crate) fn git_identity(&self) -> Option<Actor> {
+        let known = crate::git::identity(&self.place)?;
+        Some(self.people.stored_author(&known))
+    }
+
+    /// Returns the actor as events of this repository name it: a listed person by their id.
+    pub fn stored_actor(&self, actor: &Actor) -> Result<Actor, EngineError> {
+        self.people.stored_actor(actor)
     }
 
     /// Updates the index from the segments of this worktree.
@@ -416,6 +429,8 @@ impl Engine {
         by: &Actor,
         stricter: &mut dyn FnMut(&mut Admission),
     ) -> Result<Vec<RecordedEvent>, EngineError> {
+        // The last place before the ledger: whoever calls, no name of a person gets past it.
+        let by = &self.people.stored_actor(by)?;
         let now = self.runtime.now();
         let seen = self.latest_clock(now)?;
         let node = self.ledger.node(&mut *self.runtime)?;

@@ -163,7 +163,7 @@ fn warn_uncommitted_signers(engine: &mut Engine) {
 
 /// Adds a notice if the user of this clone wrote the entry and approves it under another name.
 fn warn_self_approval(engine: &mut Engine, authors: &BTreeSet<Actor>, by: &Actor) {
-    let own = crate::git::identity(&engine.place);
+    let own = engine.git_identity();
     if let Some(own) = own.filter(|own| own != by && authors.contains(own)) {
         let by = by.clone();
         engine.notices.push(EngineNotice::SelfApproval { own, by });

@@ -17,7 +17,7 @@ use super::identity::{DerivedIdentity, derive_identity};
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::files;
-use crate::git::{self, CommitAuthorship};
+use crate::git::CommitAuthorship;
 use crate::notice::EntryFileEdit;
 use crate::view::entry_file::{self, INDEPENDENT, MachineLines, PRIMED, ParsedEntryFile};
 
@@ -222,13 +222,13 @@ fn decide_derived(
 /// Returns the actor of an edit: the commit's author, or the git identity of this clone.
 pub(super) fn editor(engine: &Engine, author: Option<&CommitAuthorship>) -> Actor {
     if let Some(author) = author {
-        return author.by.clone();
+        return engine.people.stored_author(&author.by);
     }
     let actor = engine.actor();
     if actor.is_human() {
         return actor;
     }
-    git::identity(&engine.place).unwrap_or(actor)
+    engine.git_identity().unwrap_or(actor)
 }
 
 /// Returns the entry at `revision`, or `None` if this branch lacks one of its events.

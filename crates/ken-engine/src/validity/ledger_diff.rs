@@ -22,6 +22,7 @@ use serde::Serialize;
 use super::code_version::CodeVersion;
 use super::range::ChangeRange;
 use crate::guard::Guard;
+use crate::people::PeopleList;
 use crate::verify::{GateFinding, GateLevel};
 
 /// One event a change adds to the ledger.
@@ -284,6 +285,8 @@ fn is_policy(body: &EventBody) -> bool {
 struct CommitAuthors<'a> {
     git: &'a GitRunner,
     span: Option<String>,
+    /// People of the base: a fork may not say who its authors are.
+    people: PeopleList,
 }
 
 impl<'a> CommitAuthors<'a> {
@@ -295,6 +298,7 @@ impl<'a> CommitAuthors<'a> {
         Self {
             git: &range.git,
             span,
+            people: PeopleList::load_version(&*range.base),
         }
     }
 
@@ -308,7 +312,14 @@ impl<'a> CommitAuthors<'a> {
         // If git fails there are no authors, which refuses the event instead of letting it pass.
         let output = log().unwrap_or_default();
         let emails = String::from_utf8_lossy(&output);
-        emails.lines().any(|email| email == name)
+        let is_person = |email: &str| {
+            email == name
+                || self
+                    .people
+                    .id_of(email)
+                    .is_some_and(|id| id.to_string() == name)
+        };
+        emails.lines().any(is_person)
     }
 }
 

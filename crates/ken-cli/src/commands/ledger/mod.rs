@@ -3,6 +3,7 @@
 mod export;
 mod files;
 mod index;
+mod person;
 mod recover;
 mod redact;
 mod render;
@@ -34,6 +35,9 @@ pub(crate) enum LedgerCommand {
     Recover(recover::RecoverArgs),
     /// Remove the data of an event everywhere, such as a leaked secret
     Redact(redact::RedactArgs),
+    /// List, export and forget people whose names events do not contain
+    #[command(subcommand)]
+    Person(person::PersonCommand),
     /// Rebuild the search index from the ledger
     #[command(subcommand)]
     Index(index::IndexCommand),
@@ -59,6 +63,7 @@ pub(super) fn run(
         LedgerCommand::Render => render::run(session),
         LedgerCommand::Recover(args) => recover::run(session, &args),
         LedgerCommand::Redact(args) => redact::run(session, &args),
+        LedgerCommand::Person(command) => person::run(session, &command),
         LedgerCommand::Index(command) => index::run(session, &command),
         LedgerCommand::Export(args) => export::run(session, &args),
     }

@@ -12,11 +12,13 @@ use ken_core::ledger::event::{BlankReason, Switch};
 use ken_core::ledger::source::ContributionSource;
 use ken_core::values::actor::Actor;
 use ken_core::values::id::EntryId;
+use ken_core::values::person::PersonId;
 use ken_core::values::text::Note;
 use ken_ledger::check::LedgerCheck;
 use ken_ledger::recover::{RecoverScope, RecoveryReport};
 use ken_ledger::replace::ReplaceReport;
 
+use crate::conversations::ConversationHome;
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::forage::{
@@ -28,6 +30,7 @@ use crate::ledger_maintenance::DoctorCheck;
 use crate::live::LiveState;
 use crate::maintenance::{MaintenanceStatus, ServiceOutcome, ServicePreview};
 use crate::model::{Backend, ModelDownload, ModelEndpoint, ModelReport};
+use crate::people::{ForgetPlan, ForgetReport, ListedPerson, PersonExport, PersonRecord};
 use crate::remote::{
     HubAddress, HubClient, HubToken, ProgressCallback, PullReport, PushReport, PushSelection,
     Remote, RemoteName, RemoteStatus, TokenSource,
@@ -35,7 +38,8 @@ use crate::remote::{
 use crate::runs::BlastRadius;
 use crate::sync::{BulkDeletion, SyncOutcome};
 use crate::{
-    drift, forage, guard, health, ledger_maintenance, live, maintenance, model, remote, runs, sync,
+    drift, forage, guard, health, ledger_maintenance, live, maintenance, model, people, remote,
+    runs, sync,
 };
 
 impl Engine {
@@ -184,6 +188,50 @@ impl Engine {
         by: &Actor,
     ) -> Result<ReplaceReport, EngineError> {
         ledger_maintenance::redact(self, event, reason, by)
+    }
+
+    /// Returns the people of the repository, or an empty list if events contain names.
+    pub fn people(&self) -> Result<Vec<ListedPerson>, EngineError> {
+        people::list_people(self)
+    }
+
+    /// Returns the name of a listed person whom an event names by id.
+    pub fn person_name(&self, actor: &Actor) -> Option<String> {
+        self.people.name_of(actor)
+    }
+
+    /// Lists a person under a new id, or adds names to a listed one.
+    pub fn add_person(
+        &mut self,
+        record: PersonRecord,
+        id: Option<PersonId>,
+    ) -> Result<ListedPerson, EngineError> {
+        people::add_person(self, record, id)
+    }
+
+    /// Collects everything by or about a person: events of this branch, local notes, names.
+    pub fn export_person(&self, wanted: &str) -> Result<PersonExport, EngineError> {
+        people::export_person(self, wanted)
+    }
+
+    /// Finds what forgetting a person would delete, and what would stay.
+    pub fn plan_forgetting(
+        &self,
+        wanted: &str,
+        also: &[String],
+    ) -> Result<ForgetPlan, EngineError> {
+        people::plan_forgetting(self, wanted, also)
+    }
+
+    /// Deletes a person's names: the list, texts that mention them, local notes.
+    pub fn forget_person(
+        &mut self,
+        wanted: &str,
+        also: &[String],
+        conversations: Option<&ConversationHome>,
+        by: &Actor,
+    ) -> Result<ForgetReport, EngineError> {
+        people::forget_person(self, wanted, also, conversations, by)
     }
 
     /// Recovers events lost in a reset, a clean or with a removed worktree.
