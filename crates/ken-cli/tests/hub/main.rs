@@ -8,6 +8,7 @@ mod exchange;
 mod fold;
 mod losses;
 mod operation;
+mod people;
 mod retention;
 mod site;
 mod trust;

@@ -7,6 +7,7 @@
 
 mod audit;
 mod people;
+mod person;
 mod removal;
 mod retention;
 mod tokens;
@@ -23,6 +24,7 @@ use crate::database::{
 };
 use crate::identity::IdentityError;
 use crate::identity::accounts::AccountError;
+use crate::identity::people::ListPersonError;
 use crate::identity::tokens::{IssueTokenError, RotateTokenError};
 use crate::ids::{OrganizationId, WorkspaceId};
 use crate::limits::HubLimits;
@@ -30,6 +32,7 @@ use crate::service::ServiceError;
 use crate::store::StoreError;
 
 pub use audit::{AuditChains, ExportListing};
+pub use person::{ForgottenPerson, HubPersonRecord};
 pub use retention::AppliedRule;
 pub use tokens::{RotatedTokenListing, TokenListing};
 
@@ -103,6 +106,12 @@ pub enum AdministrationError {
     NoHold(String),
     #[error("only a person may redact entries")]
     NoPerson,
+    #[error("the organization lists no person, or more than one, named `{0}`")]
+    NoListedPerson(String),
+    #[error("a legal hold keeps this: names are erased after its release")]
+    PersonHeld,
+    #[error(transparent)]
+    ListPerson(#[from] ListPersonError),
     #[error(transparent)]
     Service(#[from] Box<ServiceError>),
     #[error(transparent)]
@@ -153,6 +162,7 @@ impl AdministrationError {
             | Self::Rotate(RotateTokenError::Identity(IdentityError::Database(error)))
             | Self::Identity(IdentityError::Database(error))
             | Self::Account(AccountError::Identity(IdentityError::Database(error)))
+            | Self::ListPerson(ListPersonError::Identity(IdentityError::Database(error)))
             | Self::Store(StoreError::Database(error)) => Some(error),
             Self::NoOrganization(_)
             | Self::NoWorkspace(_)
@@ -160,6 +170,9 @@ impl AdministrationError {
             | Self::NoSession(_)
             | Self::NoHold(_)
             | Self::NoPerson
+            | Self::NoListedPerson(_)
+            | Self::PersonHeld
+            | Self::ListPerson(_)
             | Self::Service(_)
             | Self::Account(_)
             | Self::OrganizationRemoved(..)

@@ -268,7 +268,7 @@ impl Administration {
         }
     }
 
-    async fn begin_session(
+    pub(super) async fn begin_session(
         &self,
         workspace: &WorkspaceRow,
         actor: Actor,

@@ -137,6 +137,12 @@ pub enum AuditAction {
     /// A legal hold was placed.
     HoldPlaced,
     HoldReleased,
+    /// A person was listed under an id.
+    PersonAdded,
+    /// A person's names were erased.
+    PersonForgotten,
+    /// It was set whether people who sign in are listed.
+    PeopleChanged,
 }
 
 /// Events that a record is about.
@@ -260,6 +266,9 @@ impl AuditAction {
             Self::RetentionApplied => "retention.applied",
             Self::HoldPlaced => "hold.placed",
             Self::HoldReleased => "hold.released",
+            Self::PersonAdded => "person.added",
+            Self::PersonForgotten => "person.forgotten",
+            Self::PeopleChanged => "people.changed",
         }
     }
 }

@@ -5,6 +5,7 @@
 
 pub mod accounts;
 mod oidc;
+pub mod people;
 mod secret;
 pub mod sign_ins;
 pub mod tokens;
@@ -183,6 +184,11 @@ impl Authenticator {
                 return Ok(None);
             }
         }
+        let actor = people::stored_subject(&mut tx, &claimed.actor).await?;
+        // The id can be blocked although the subject is not known any more.
+        if actor != claimed.actor && accounts::is_blocked(&mut tx, &actor).await? {
+            return Ok(None);
+        }
         let mut workspace_roles = WorkspaceRoles::default();
         for (name, role) in &claimed.workspace_roles {
             // Settings may name a workspace that only another organization has.
@@ -200,7 +206,7 @@ impl Authenticator {
         }
         Ok(Some(AuthenticatedCaller {
             organization,
-            actor: claimed.actor.clone(),
+            actor,
             role: claimed.role,
             workspace_roles,
             workspaces,

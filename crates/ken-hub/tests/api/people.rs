@@ -210,3 +210,45 @@ fn accounts_and_sessions_belong_to_one_organization() {
     hub.post("/v1/accounts", &hub.acme.admin, &wrong)
         .problem("invalid");
 }
+
+#[test]
+fn a_listed_person_acts_under_the_id_and_no_table_but_one_has_the_name() {
+    let (hub, pair) = start_with_issuer();
+    let hold_names = || {
+        let tables = hub.tables_holding("kim@example.org");
+        tables.into_iter().filter(|it| it != "people").count()
+    };
+    let set = |sql: &str| hub.database.sql(sql);
+    set(
+        "insert into ken.people select id, 'p-000000000001', 'Kim', 'kim@example.org', 1
+         from ken.organizations where name = 'acme'",
+    );
+    let open = |email: &str, group: &str, run: &str| {
+        let token = access_token(&pair, email, &json!([group]));
+        let path = "/v1/workspaces/shop/runs";
+        let body = json!({"id": run, "task": "a task"}).to_string();
+        hub.post(path, &token, &body)
+    };
+    let by = |run: &str| set(&format!("select by from ken.runs where id = '{run}'"));
+    let opened = open("Kim@Example.org", "shopkeepers", "R-1");
+    assert!(opened.status < 300, "{}", opened.text());
+    assert_eq!(by("R-1").trim(), "human:p-000000000001");
+    assert_eq!(hold_names(), 0);
+    // Nobody is listed by signing in, unless the organization says so.
+    let opened = open("lee@example.org", "shopkeepers", "R-2");
+    assert!(opened.status < 300, "{}", opened.text());
+    assert_eq!(by("R-2").trim(), "human:lee@example.org");
+    set("update ken.organizations set lists_people = true");
+    for run in ["R-3", "R-4"] {
+        let opened = open("mia@example.org", "shopkeepers", run);
+        assert!(opened.status < 300, "{}", opened.text());
+    }
+    let mia = set("select id from ken.people where subject = 'mia@example.org'");
+    assert_eq!(by("R-3").trim(), format!("human:{}", mia.trim()));
+    assert_eq!(by("R-4"), by("R-3"), "listed once");
+    // The id can be blocked, and a person who is out cannot come back by the name.
+    let block = json!({"actor": "human:p-000000000001"}).to_string();
+    let blocked = hub.post("/v1/accounts/block", &hub.acme.admin, &block);
+    assert_eq!(blocked.status, 200, "{}", blocked.text());
+    open("kim@example.org", "shopkeepers", "R-5").problem("forbidden");
+}

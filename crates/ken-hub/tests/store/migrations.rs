@@ -10,7 +10,7 @@ use crate::environment::StoreTestEnvironment;
 
 /// Rows of two tenants for the tables of each version; the owner is a superuser here and sees
 /// everything.
-pub(crate) const FILL_STATEMENTS: [&str; 19] = [
+pub(crate) const FILL_STATEMENTS: [&str; 20] = [
     "INSERT INTO ken.organizations (id, name, created_at) SELECT o, 'o' || n, 1 FROM tenants;
      INSERT INTO ken.workspaces (organization_id, id, name, created_at) SELECT o, w, 'w', 1 FROM tenants;
      INSERT INTO ken.tokens VALUES ((SELECT min(o::text)::uuid FROM tenants), gen_random_uuid(), 'h', 'n', 'agent:x', 'agent', NULL, 1);
@@ -56,6 +56,8 @@ pub(crate) const FILL_STATEMENTS: [&str; 19] = [
      INSERT INTO ken.audit_dead_letters SELECT o, 'siem', w, 1, 1, 'timeout' FROM tenants;",
     "INSERT INTO ken.retention SELECT o, w, 'runs', 30 FROM tenants;
      INSERT INTO ken.holds SELECT o, w, w, 'case 7', 'human:ann', 1, 'human:ann', 2 FROM tenants;",
+    "INSERT INTO ken.people SELECT o, 'p-000000000001', 'Ann', 'ann@example.org', 1 FROM tenants;
+     UPDATE ken.organizations SET lists_people = true;",
 ];
 
 pub(crate) const CREATE_TENANTS: &str = "CREATE TABLE tenants AS SELECT gen_random_uuid() AS o, gen_random_uuid() AS w, n FROM generate_series(1, 2) n";

@@ -6,11 +6,12 @@ use std::collections::BTreeSet;
 use crate::environment::StoreTestEnvironment;
 
 /// Tables that belong to an organization or to no tenant, rather than to one workspace.
-const TABLES_WITHOUT_WORKSPACE: [&str; 19] = [
+const TABLES_WITHOUT_WORKSPACE: [&str; 20] = [
     "migrations",
     "instance",
     "compatibility",
     "accounts",
+    "people",
     "audit_chains",
     "audit_checkpoints",
     "audit_deliveries",

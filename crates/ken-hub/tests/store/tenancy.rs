@@ -48,6 +48,7 @@ fn fill_tables(workspace: &BlockingWorkspace, seed: u64) {
                 "INSERT INTO ken.device_grants (device_hash, code_hash, name, created_at, expires_at, organization_id)
                  VALUES (decode(md5(gen_random_uuid()::text), 'hex'), decode(md5(gen_random_uuid()::text), 'hex'), 'n', 0, 0, $1)",
                 "INSERT INTO ken.accounts VALUES ($1, gen_random_uuid()::text, NULL, NULL, 1, NULL)",
+                "INSERT INTO ken.people VALUES ($1, 'p-' || left(md5(gen_random_uuid()::text), 12), 'Ann', NULL, 1)",
                 "INSERT INTO ken.global_entries VALUES ($1, $1, 'L-00000000', '{}', '', 0, '', NULL)",
                 // The chain of the audit log is written by a trigger when this transaction commits.
                 "INSERT INTO ken.audit_checkpoints SELECT $1, 1 + count(*), '{}', '' FROM ken.audit_checkpoints",
@@ -116,6 +117,7 @@ fn a_tenant_neither_sees_nor_writes_what_is_anothers() {
         "sign_ins",
         "device_grants",
         "accounts",
+        "people",
         "audit_chains",
         "audit_checkpoints",
         "audit_deliveries",

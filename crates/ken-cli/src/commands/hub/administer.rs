@@ -12,7 +12,7 @@ use serde::Serialize;
 use tokio::runtime::Builder;
 
 use super::super::Session;
-use super::execution::{audit, backup, people, retention};
+use super::execution::{audit, backup, people, person, retention};
 use super::{output, read_secret};
 use crate::commands::hub::{
     DatabaseArgs, HubArgs, HubCommand, MaxArg, MigrateArgs, OrganizationCommand, QuotaArgs,
@@ -91,6 +91,7 @@ async fn act(
         | HubCommand::Token(_)
         | HubCommand::Account(_)
         | HubCommand::Session(_)
+        | HubCommand::Person(_)
         | HubCommand::Rebuild(_)
         | HubCommand::Evict(_)
         | HubCommand::Quota(_)
@@ -139,6 +140,7 @@ async fn administer(session: &mut Session<'_>, hub: &Administration, command: &H
         HubCommand::Token(command) => return token(session, hub, command).await,
         HubCommand::Account(command) => return people::account(session, hub, command).await,
         HubCommand::Session(command) => return people::session(session, hub, command).await,
+        HubCommand::Person(command) => return person::run(session, hub, command).await,
         HubCommand::Rebuild(args) => {
             let began = Instant::now();
             let rebuilding = hub.rebuild(&args.organization, &args.workspace);
@@ -603,12 +605,19 @@ fn administered(error: &AdministrationError) -> CommandFailure {
         AdministrationError::NoHold(_) => {
             failure.with_hint("`ken hub hold list ORGANIZATION` lists the holds")
         }
+        AdministrationError::NoListedPerson(_) => {
+            failure.with_hint("`ken hub person list ORGANIZATION` lists people; name one by id")
+        }
+        AdministrationError::PersonHeld => {
+            failure.with_hint("`ken hub hold list ORGANIZATION` lists the holds")
+        }
         AdministrationError::NoPerson => failure.with_hint(
             "name yourself with `--by human:NAME`: the redactions are written in your name",
         ),
         AdministrationError::Service(_)
         | AdministrationError::GraceEnded(_)
         | AdministrationError::Account(_)
+        | AdministrationError::ListPerson(_)
         | AdministrationError::WorkspaceRenamed { .. }
         | AdministrationError::OrganizationNameTaken(_)
         | AdministrationError::NameTaken(_)

@@ -12,6 +12,7 @@ mod health;
 #[cfg(feature = "hub")]
 mod output;
 mod people;
+mod person;
 mod retention;
 #[cfg(feature = "hub")]
 mod secrets;
@@ -31,6 +32,7 @@ pub(crate) use configuration::ConfigurationCommand;
 #[cfg(feature = "hub")]
 pub(crate) use people::AccountArgs;
 pub(crate) use people::{AccountCommand, SessionCommand};
+pub(crate) use person::HubPersonCommand;
 pub(crate) use retention::{HoldCommand, RetentionCommand};
 
 /// Database of the hub.
@@ -82,6 +84,9 @@ pub(crate) enum HubCommand {
     /// List and end the browser sessions of people
     #[command(subcommand)]
     Session(SessionCommand),
+    /// List people under opaque ids, export and erase what is stored about one
+    #[command(subcommand)]
+    Person(HubPersonCommand),
     /// Rebuild the derived data of a workspace from its events
     #[command(after_help = "Example:\n  ken hub rebuild acme payments")]
     Rebuild(WorkspaceArgs),

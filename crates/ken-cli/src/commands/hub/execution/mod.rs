@@ -4,4 +4,5 @@ pub(super) mod audit;
 pub(super) mod backup;
 pub(super) mod configuration;
 pub(super) mod people;
+pub(super) mod person;
 pub(super) mod retention;
