@@ -403,7 +403,13 @@ pub(crate) fn changed_paths(
     revision: Option<&str>,
 ) -> Result<Vec<String>, GitError> {
     let Some(revision) = revision else {
-        return changed_since_head(place, UntrackedFiles::All, None);
+        // Two processes: `git status` has no option to skip a folder of untracked files, and looks
+        // through all entry files.
+        let mut paths = changed_since_head(place, UntrackedFiles::None, None)?;
+        let not_in_ken = exclude_untracked_in_ken();
+        let untracked = ["ls-files", "-z", "-o", "--exclude-standard", &not_in_ken];
+        paths.extend(split_nul(&run_git(place, &untracked)?));
+        return Ok(paths);
     };
     let outside = pathspec_outside_ken();
     let mut arguments = vec!["--no-literal-pathspecs"];
@@ -469,8 +475,13 @@ fn changed_since_head(
 
 /// Returns git's name for everything but `.ken`. It keeps git from checking every entry file, and
 /// unlike the names of what is on disk it includes what was removed.
-fn pathspec_outside_ken() -> String {
+pub(crate) fn pathspec_outside_ken() -> String {
     format!(":(top,exclude){KEN_DIR}")
+}
+
+/// Returns the option of `git ls-files` that keeps it from looking for untracked files in `.ken`.
+pub(crate) fn exclude_untracked_in_ken() -> String {
+    format!("--exclude=/{KEN_DIR}/")
 }
 
 /// Returns the branch of this worktree, read from its HEAD file without a git process.

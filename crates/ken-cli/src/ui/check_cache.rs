@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 use ken_core::values::id::EntryId;
 use ken_core::values::time::{Date, Timestamp};
 use ken_engine::Engine;
+use ken_engine::contradictions::Contradiction;
+use ken_engine::duplicates::LISTED_MAX;
 use ken_engine::live::LiveState;
 use ken_engine::validity::EntryCheck;
 use ken_ui::address::InboxLane;
@@ -62,6 +64,8 @@ struct CachedView<T> {
 struct ComparedLanes {
     state: LiveState,
     lanes: BTreeMap<InboxLane, LaneItems>,
+    /// The first contradictions, for the JSON of the inbox.
+    contradictions: Vec<Contradiction>,
 }
 
 /// The first items of a lane, and the number of all.
@@ -172,6 +176,12 @@ impl CheckCache {
         if other.is_none() {
             cached.invalid.retain(|it| it.entry.id != entry);
         }
+        if let Some(compared) = &mut cached.compared {
+            compared.contradictions.retain(|it| {
+                let ids = [it.first.id, it.second.id];
+                !(ids.contains(&entry) && other.is_none_or(|it| ids.contains(&it)))
+            });
+        }
         let lanes = cached
             .compared
             .iter_mut()
@@ -250,10 +260,27 @@ impl CheckCache {
     }
 
     /// Keeps a comparison of the ledger at `state`.
-    pub(super) fn keep(&self, state: LiveState, lanes: BTreeMap<InboxLane, LaneItems>) {
+    pub(super) fn keep(
+        &self,
+        state: LiveState,
+        lanes: BTreeMap<InboxLane, LaneItems>,
+        mut contradictions: Vec<Contradiction>,
+    ) {
+        contradictions.truncate(LISTED_MAX);
         let mut cached = self.lock();
-        cached.compared = Some(ComparedLanes { state, lanes });
+        cached.compared = Some(ComparedLanes {
+            state,
+            lanes,
+            contradictions,
+        });
         cached.comparisons += 1;
+    }
+
+    /// Returns the first contradictions of the last comparison; none before the first.
+    pub(super) fn contradictions(&self) -> Vec<Contradiction> {
+        let cached = self.lock();
+        let compared = cached.compared.as_ref();
+        compared.map_or_else(Vec::new, |it| it.contradictions.clone())
     }
 
     /// Returns a compared lane; `None` before the first comparison.

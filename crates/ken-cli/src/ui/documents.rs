@@ -1,8 +1,14 @@
 //! JSON of pages: the documents that the command line prints, or the data of the page.
 
+use std::collections::BTreeSet;
+
 use ken_core::json::{EntryJson, EventJson, OpenRunJson, PastRunJson, SearchJson, SearchResult};
 use ken_core::ledger::entry::Entry;
+use ken_core::ledger::store::EntryFilter;
+use ken_core::trust::facts::Validity;
+use ken_core::values::id::EntryId;
 use ken_core::values::kind::EntryKind;
+use ken_core::values::status::EntryStatus;
 use ken_core::values::text::enum_label;
 use ken_engine::Engine;
 use ken_engine::search::{RelevanceFloor, SearchQuery, SelectionLimits};
@@ -32,7 +38,7 @@ pub(super) fn document(
 ) -> Result<Value, CommandFailure> {
     match page {
         PageAddress::Home => home(engine, checks),
-        PageAddress::Inbox { .. } => commands::inbox_document(engine),
+        PageAddress::Inbox { .. } => inbox_document(engine, checks),
         PageAddress::Entries(query) if query.words.is_empty() => list(engine, query),
         PageAddress::Entries(query) => search(engine, query),
         PageAddress::Entry { entry } => value(&EntryJson::new(&engine.find(entry)?)),
@@ -96,6 +102,21 @@ fn row_documents<'a>(rows: impl Iterator<Item = &'a EntryRow>) -> Result<Value, 
         EntryJson::new(&row.entry).with("validity", verdict.into())
     });
     value(&documents.collect::<Vec<_>>())
+}
+
+/// Returns what `ken inbox` prints, from the checks that the page shows.
+fn inbox_document(engine: &mut Engine, checks: &CheckCache) -> Result<Value, CommandFailure> {
+    let (_, invalid) = checks.invalid(engine)?;
+    let invalid = invalid.into_iter().map(|it| (it.entry, Some(it.validity)));
+    let mut stale: Vec<(Entry, Option<Validity>)> = invalid.collect();
+    let checked: BTreeSet<EntryId> = stale.iter().map(|(entry, _)| entry.id).collect();
+    let by_status = engine.list(&EntryFilter {
+        status: Some(EntryStatus::Stale),
+        ..EntryFilter::default()
+    })?;
+    let others = by_status.into_iter().filter(|it| !checked.contains(&it.id));
+    stale.extend(others.map(|entry| (entry, None)));
+    commands::inbox_document(engine, checks.contradictions(), stale)
 }
 
 fn home(engine: &mut Engine, checks: &CheckCache) -> Result<Value, CommandFailure> {

@@ -10,6 +10,8 @@ use ken_core::ledger::entry::Entry;
 use ken_core::ledger::store::EntryFilter;
 use ken_core::values::id::EntryId;
 use ken_engine::Engine;
+use ken_engine::contradictions::Contradiction;
+use ken_engine::promotion::PendingApproval;
 use ken_engine::validity::EntryCheck;
 use ken_ui::address::InboxLane;
 use ken_ui::view::{
@@ -18,7 +20,7 @@ use ken_ui::view::{
 
 use super::check_cache::{CheckCache, LaneItems};
 use super::entries::suggested_citation;
-use super::rows::{anchor_state, checked_row, condition_state, row};
+use super::rows::{anchor_state, checked_row, condition_state, row, rows};
 use crate::commands::versions;
 use crate::failure::CommandFailure;
 
@@ -35,6 +37,7 @@ pub(super) fn inbox(
     lane: Option<InboxLane>,
 ) -> Result<InboxView, CommandFailure> {
     let (checked, invalid) = cache.invalid(engine)?;
+    let pending = engine.pending_approvals()?;
     let mut items: Vec<InboxItem> = Vec::new();
     let mut counts = Vec::new();
     let shown = if lane.is_none() {
@@ -43,10 +46,15 @@ pub(super) fn inbox(
         LANE_ITEMS_MAX
     };
     for of_lane in InboxLane::ALL {
-        let found = if is_compared(*of_lane) {
-            cache.compared(*of_lane)
-        } else {
-            Some(lane_items(engine, *of_lane, &invalid)?)
+        let found = match of_lane {
+            InboxLane::Changed => Some(changed(engine, &invalid)),
+            InboxLane::Quarantined => Some(quarantined(engine, &pending)?),
+            InboxLane::Approvals => Some(approvals(engine, pending.clone())?),
+            InboxLane::Claims => Some(claims(engine)?),
+            InboxLane::Contradictions
+            | InboxLane::Duplicates
+            | InboxLane::Versions
+            | InboxLane::Health => cache.compared(*of_lane),
         };
         counts.push((*of_lane, found.as_ref().map(|it| it.total)));
         if lane.is_none_or(|it| it == *of_lane) {
@@ -71,13 +79,19 @@ pub(super) fn compare(engine: &mut Engine, cache: &CheckCache) -> Result<(), Com
     }
     // Taken before the comparison: an event that arrives meanwhile makes it outdated.
     let state = engine.live_state(&BTreeSet::new())?;
+    let mut disputed = engine.open_contradictions()?;
+    // Contradicting norms block changes, so they come first.
+    disputed.sort_by_key(|it| !it.is_blocking());
     let lanes = BTreeMap::from([
-        (InboxLane::Contradictions, contradictions(engine)?),
+        (
+            InboxLane::Contradictions,
+            contradictions(engine, &disputed)?,
+        ),
         (InboxLane::Duplicates, duplicates(engine)?),
         (InboxLane::Versions, concurrent_versions(engine)?),
         (InboxLane::Health, health(engine)?),
     ]);
-    cache.keep(state, lanes);
+    cache.keep(state, lanes, disputed);
     Ok(())
 }
 
@@ -117,63 +131,52 @@ pub(super) fn is_compared(lane: InboxLane) -> bool {
     }
 }
 
-fn lane_items(
-    engine: &mut Engine,
-    lane: InboxLane,
-    invalid: &[EntryCheck],
-) -> Result<LaneItems, CommandFailure> {
-    let items = match lane {
-        InboxLane::Changed => {
-            let first = invalid.iter().take(LANE_ITEMS_MAX);
-            return Ok(LaneItems {
-                items: first.map(|check| changed(engine, check)).collect(),
-                total: invalid.len() as u64,
-            });
-        }
-        InboxLane::Quarantined => quarantined(engine)?,
-        InboxLane::Approvals => approvals(engine)?,
-        InboxLane::Claims => claims(engine)?,
-        InboxLane::Versions => return concurrent_versions(engine),
-        InboxLane::Contradictions => return contradictions(engine),
-        InboxLane::Duplicates => return duplicates(engine),
-        InboxLane::Health => return health(engine),
-    };
-    let total = items.len() as u64;
-    Ok(LaneItems { items, total })
-}
-
-fn changed(engine: &Engine, check: &EntryCheck) -> InboxItem {
-    InboxItem::Changed(Box::new(ChangedItem {
-        row: checked_row(engine, check),
-        anchors: check.anchors.iter().map(anchor_state).collect(),
-        conditions: check.conditions.iter().map(condition_state).collect(),
-    }))
-}
-
-fn quarantined(engine: &mut Engine) -> Result<Vec<InboxItem>, CommandFailure> {
-    let mut items = Vec::new();
-    let pending: Vec<EntryId> = engine
-        .pending_approvals()?
-        .iter()
-        .map(|it| it.entry.id)
-        .collect();
-    for it in engine.quarantined_entries()? {
-        // An entry that waits for an approval is released by it.
-        if !pending.contains(&it.entry.id) {
-            let row = Box::new(row(engine, it.entry)?);
-            items.push(InboxItem::Quarantined {
-                row,
-                reason: it.reason,
-            });
-        }
+fn changed(engine: &Engine, invalid: &[EntryCheck]) -> LaneItems {
+    let first = invalid.iter().take(LANE_ITEMS_MAX);
+    let items = first.map(|check| {
+        InboxItem::Changed(Box::new(ChangedItem {
+            row: checked_row(engine, check),
+            anchors: check.anchors.iter().map(anchor_state).collect(),
+            conditions: check.conditions.iter().map(condition_state).collect(),
+        }))
+    });
+    LaneItems {
+        items: items.collect(),
+        total: invalid.len() as u64,
     }
-    Ok(items)
 }
 
-fn approvals(engine: &mut Engine) -> Result<Vec<InboxItem>, CommandFailure> {
+fn quarantined(
+    engine: &mut Engine,
+    approvals: &[PendingApproval],
+) -> Result<LaneItems, CommandFailure> {
+    // An entry that waits for an approval is released by it.
+    let pending: BTreeSet<EntryId> = approvals.iter().map(|it| it.entry.id).collect();
+    let mut found = engine.quarantined_entries()?;
+    found.retain(|it| !pending.contains(&it.entry.id));
+    let total = found.len() as u64;
+    found.truncate(LANE_ITEMS_MAX);
+    let (entries, reasons): (Vec<Entry>, Vec<String>) =
+        found.into_iter().map(|it| (it.entry, it.reason)).unzip();
+    let rows = rows(engine, entries)?.into_iter().zip(reasons);
+    let items = rows.map(|(row, reason)| InboxItem::Quarantined {
+        row: Box::new(row),
+        reason,
+    });
+    Ok(LaneItems {
+        items: items.collect(),
+        total,
+    })
+}
+
+fn approvals(
+    engine: &mut Engine,
+    pending: Vec<PendingApproval>,
+) -> Result<LaneItems, CommandFailure> {
     let signed = engine.requires_signatures()?;
+    let total = pending.len() as u64;
     let mut items = Vec::new();
-    for it in engine.pending_approvals()? {
+    for it in pending.into_iter().take(LANE_ITEMS_MAX) {
         let artifact = engine.artifact_bytes(&it.entry)?;
         let signing_command = if signed {
             let path = engine.write_artifact(&it.entry)?;
@@ -189,10 +192,10 @@ fn approvals(engine: &mut Engine) -> Result<Vec<InboxItem>, CommandFailure> {
             row: row(engine, it.entry)?,
         })));
     }
-    Ok(items)
+    Ok(LaneItems { items, total })
 }
 
-fn claims(engine: &mut Engine) -> Result<Vec<InboxItem>, CommandFailure> {
+fn claims(engine: &mut Engine) -> Result<LaneItems, CommandFailure> {
     let pending = engine.inbox_claims()?;
     let statement_of = |id: &String| {
         let claim = pending.iter().find(|it| it.id == *id);
@@ -200,7 +203,8 @@ fn claims(engine: &mut Engine) -> Result<Vec<InboxItem>, CommandFailure> {
         // The entry may be gone meanwhile: then its id is all there is.
         claim.or_else(|| Some(engine.find(id).ok()?.statement_text().to_owned()))
     };
-    let claims = pending.iter().cloned().map(|it| {
+    let first = pending.iter().take(LANE_ITEMS_MAX);
+    let claims = first.cloned().map(|it| {
         // Of a transcript, the only finding is the place.
         let is_captured = it.source_command() == "ken capture";
         let older = it.supersedes.into_iter().map(|id| {
@@ -226,20 +230,23 @@ fn claims(engine: &mut Engine) -> Result<Vec<InboxItem>, CommandFailure> {
             superseded_by: it.superseded_by,
         }))
     });
-    Ok(claims.collect())
+    Ok(LaneItems {
+        items: claims.collect(),
+        total: pending.len() as u64,
+    })
 }
 
-fn contradictions(engine: &mut Engine) -> Result<LaneItems, CommandFailure> {
+fn contradictions(
+    engine: &mut Engine,
+    found: &[Contradiction],
+) -> Result<LaneItems, CommandFailure> {
     let mut items = Vec::new();
-    let mut found = engine.open_contradictions()?;
-    // Contradicting norms block changes, so they come first.
-    found.sort_by_key(|it| !it.is_blocking());
     let total = found.len() as u64;
-    for it in found.into_iter().take(LANE_ITEMS_MAX) {
+    for it in found.iter().take(LANE_ITEMS_MAX) {
         items.push(InboxItem::Contradiction(Box::new(PairItem {
             first: row(engine, Entry::clone(&it.first))?,
             second: row(engine, Entry::clone(&it.second))?,
-            reason: it.why,
+            reason: it.why.clone(),
         })));
     }
     Ok(LaneItems { items, total })

@@ -349,6 +349,11 @@ impl KnowledgeSource for LocalSource {
             // The JSON of a page must compare with the same base as the page.
             *base = base.take().or_else(|| self.base.clone());
         }
+        if let PageAddress::Inbox { .. } = page {
+            // Without a comparison the JSON would say that nothing contradicts.
+            self.compare(Some(InboxLane::Contradictions)).await?;
+            self.check_again();
+        }
         let (environment, checks) = (self.environment.clone(), self.checks.clone());
         self.slow
             .ask(move |engine| documents::document(engine, &environment, &checks, &page))

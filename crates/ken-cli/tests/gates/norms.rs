@@ -474,6 +474,27 @@ fn code_that_departs_from_a_decision_is_a_finding_of_its_own_class() {
 }
 
 #[test]
+fn a_search_before_the_first_commit_finds_a_decision_whose_code_changed() {
+    let env = TestEnvironment::new(env!("CARGO_BIN_EXE_ken")).in_git();
+    let _ = env.run(["init"]).success();
+    env.write("src/pay.rs", "fn charge() {\n    once()\n}\n");
+    let decide = [
+        "add",
+        "A payment is charged exactly once",
+        "--kind",
+        "decision",
+        "--anchor",
+        "src/pay.rs#charge",
+    ];
+    let id = env.run(decide).success().line();
+    env.write("src/pay.rs", "fn charge() {\n    twice()\n}\n");
+    let found = env.run(["search", "charged once"]).success();
+    assert!(found.stdout.contains(&id), "{found}");
+    assert!(found.stdout.contains("the code changed"), "{found}");
+    env.run(["inbox"]).success();
+}
+
+#[test]
 fn a_repository_can_let_changed_decisions_block() {
     let env = repository_with_ledger();
     env.write(".ken/config.toml", "[verify]\nfail_on = \"decisions\"\n");

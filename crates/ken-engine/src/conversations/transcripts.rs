@@ -294,6 +294,7 @@ fn list_files(folder: &Path, depth: usize, extensions: &[&str]) -> Vec<PathBuf> 
             }
         }
     }
-    found.sort();
+    // As bytes: comparing thousands of paths part by part takes longer than listing them.
+    found.sort_by(|a, b| a.as_os_str().cmp(b.as_os_str()));
     found
 }

@@ -21,7 +21,7 @@ use ken_core::values::id::EntryId;
 use ken_core::values::status::EntryStatus;
 use ken_core::values::text::Condition;
 use ken_ledger::LedgerLocation;
-use ken_ledger::git::{CatFileMode, GitObjectReader, GitRunner};
+use ken_ledger::git::{CatFileMode, GitError, GitObjectReader, GitRunner};
 
 use super::code_version::CommitTree;
 use super::file_reader::SpotLookup;
@@ -428,7 +428,12 @@ fn find_fingerprinted_commit(
 ) -> Result<Option<FingerprintedCommit>, EngineError> {
     let (path, spot) = (anchor.at.path(), anchor.at.part());
     let count = format!("-{most}");
-    let commits = git.output(&["log", "--format=%H", &count, head, "--", path])?;
+    let commits = match git.output(&["log", "--format=%H", &count, head, "--", path]) {
+        Ok(commits) => commits,
+        // Before the first commit there is no older code, and a search must not fail for it.
+        Err(GitError::Failed { .. }) => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
     // One process reads all versions: starting git costs more than parsing a file.
     let mut objects = GitObjectReader::open(git, CatFileMode::Content)?;
     let mut changed_by = None;

@@ -15,13 +15,10 @@ use ken_ledger::layout::KEN_DIR;
 use ken_ledger::{Dir as _, LedgerLocation, RealDir};
 
 use crate::error::EngineError;
-use crate::git::split_nul;
+use crate::git::{exclude_untracked_in_ken, pathspec_outside_ken, split_nul};
 
 /// Maximum number of files in a folder without git, such as a home directory opened by mistake.
 const WALKED_FILES_MAX: usize = 100_000;
-
-/// What `git ls-files -t` writes before a file that was deleted on disk.
-const DELETED_LETTER: &str = "R";
 
 /// Identifies the content of a file without reading it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -154,31 +151,36 @@ impl WorkTree {
         }
     }
 
-    /// Lists tracked and untracked files except ignored and deleted ones.
+    /// Lists tracked and untracked files except ignored and deleted ones, and those in `.ken`.
     fn list_with_git(&self, git: &GitRunner) -> Result<Vec<String>, GitError> {
-        // `-c` lists the git index, which still contains files that were deleted on disk: with `-d`
-        // and `-t` they are listed again, with another letter in front.
+        let outside = pathspec_outside_ken();
+        let not_in_ken = exclude_untracked_in_ken();
         let listed = git.output(&[
+            "--no-literal-pathspecs",
             "ls-files",
             "-z",
-            "-t",
             "-c",
             "-o",
-            "-d",
             "--exclude-standard",
+            &not_in_ken,
+            "--",
+            &outside,
         ])?;
-        let (mut paths, mut deleted) = (BTreeSet::new(), Vec::new());
-        for line in split_nul(&listed) {
-            match line.split_once(' ') {
-                Some((DELETED_LETTER, path)) => deleted.push(path.to_owned()),
-                Some((_, path)) => {
-                    paths.insert(path.to_owned());
-                }
-                None => {}
-            }
-        }
-        for path in &deleted {
-            paths.remove(path);
+        let mut paths: BTreeSet<String> = split_nul(&listed).collect();
+        // The git index still contains files that were deleted on disk. `ls-files -d` would find
+        // them too, but reads the metadata of every entry file.
+        let deleted = git.output(&[
+            "--no-literal-pathspecs",
+            "diff-files",
+            "--name-only",
+            "-z",
+            "--diff-filter=D",
+            "--relative",
+            "--",
+            &outside,
+        ])?;
+        for path in split_nul(&deleted) {
+            paths.remove(&path);
         }
         Ok(paths.into_iter().collect())
     }

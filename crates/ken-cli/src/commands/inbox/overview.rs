@@ -54,10 +54,12 @@ struct PendingItems {
 }
 
 impl PendingItems {
-    /// Reads the ledger; `contradictions` are compared by the caller, which may show progress.
+    /// Reads the ledger. What reads or checks every entry comes from the caller, which may show
+    /// progress or keep it.
     fn read(
         engine: &mut Engine,
         contradictions: Vec<Contradiction>,
+        stale: Vec<(Entry, Option<Validity>)>,
     ) -> Result<Self, CommandFailure> {
         Ok(Self {
             claims: engine.inbox_claims()?,
@@ -65,7 +67,7 @@ impl PendingItems {
             wants_signatures: engine.requires_signatures()?,
             quarantined: engine.quarantined_entries()?,
             contradictions,
-            stale: engine.stale_entries(&EntryFilter::default())?,
+            stale,
             harmful: engine.harm_alarms()?,
         })
     }
@@ -88,16 +90,21 @@ impl PendingItems {
 }
 
 /// Returns the JSON document of the inbox, for a reader that is a person.
-pub(crate) fn inbox_document(engine: &mut Engine) -> Result<serde_json::Value, CommandFailure> {
-    let mut found = engine.open_contradictions()?;
-    found.truncate(LISTED_MAX);
-    let pending = PendingItems::read(engine, found)?;
+pub(crate) fn inbox_document(
+    engine: &mut Engine,
+    contradictions: Vec<Contradiction>,
+    stale: Vec<(Entry, Option<Validity>)>,
+) -> Result<serde_json::Value, CommandFailure> {
+    let pending = PendingItems::read(engine, contradictions, stale)?;
     serde_json::to_value(pending.json()).map_err(|error| CommandFailure::json(&error))
 }
 
 pub(super) fn run(session: &mut Session<'_>) -> Result<CommandExit, CommandFailure> {
     let (conflicts, conflicts_total) = contradictions::read_open(session, LISTED_MAX)?;
-    let all = session.read(|engine| PendingItems::read(engine, conflicts))?;
+    let all = session.read(|engine| {
+        let stale = engine.stale_entries(&EntryFilter::default())?;
+        PendingItems::read(engine, conflicts, stale)
+    })?;
     if session.is_json() {
         session.printer.json(&all.json())?;
         return note_more(session, all.contradictions.len(), conflicts_total);
