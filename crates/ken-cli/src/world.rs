@@ -226,7 +226,7 @@ impl Environment {
     pub(crate) fn open_to_write(&self) -> Result<(Engine, Actor), CommandFailure> {
         let actor = self.actor()?;
         let (engine, _) = self.open_as(actor.clone())?;
-        // Strict, unlike maintenance: a decision in nobody's name could not be explained later.
+        // Strict, unlike maintenance: a decision without an author could not be explained later.
         let stored = engine.stored_actor(&actor)?;
         Ok((engine, stored))
     }

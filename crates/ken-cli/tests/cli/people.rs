@@ -197,7 +197,7 @@ fn the_gates_accept_an_id_from_a_fork_whose_author_is_listed() {
     let verify = ["verify", "--base", "main", "--head", "fork", "--from-fork"];
     let own = env.run(verify);
     assert!(!own.stdout.contains("did not commit it"), "{own}");
-    // The same event in a commit of somebody else.
+    // The same event in a commit of another person.
     let _ = env.git([
         "commit",
         "-q",
@@ -318,7 +318,7 @@ fn forgetting_deletes_every_name_and_says_what_stays() {
         env.read(".ken/.local/note.jsonl"),
         format!("{{\"by\":\"human:{id}\"}}\n")
     );
-    // What the person wrote without names stays, by an id that names nobody.
+    // What the person wrote without names stays, by an id without a name.
     assert_eq!(author(&env, &kept), format!("human:{id}"));
     let all = env.run(["list", "--all", "--by", "ci:x"]).success().stdout;
     assert!(all.contains(&kept) && !all.contains(&named), "{all}");
@@ -357,4 +357,67 @@ fn another_clone_deletes_what_it_pulls_through_git() {
         let found = files_with(&other.root().join(".ken"), text);
         assert_eq!(found, [] as [PathBuf; 0], "{text}");
     }
+}
+
+#[test]
+fn forgetting_revives_no_retracted_claim_and_lets_no_revoked_source_in() {
+    let (env, id) = repository_of_ids();
+    let wrong = add_lesson(&env, "Charging twice is safe");
+    let revoked = env.run([
+        "add",
+        "--by",
+        "agent:lovelace-bot",
+        "--kind",
+        "bug",
+        "--statement",
+        "The importer drops the last line",
+        "--cite",
+        "commit:3fce3b5",
+    ]);
+    let revoked = revoked.success().line();
+    let note = "Ada Lovelace found it to be false";
+    let _ = env
+        .run(["retract", &wrong, "--reason", "false", "--note", note])
+        .success();
+    let _ = env
+        .run(["guard", "revoke", "--author", "agent:lovelace-bot"])
+        .success();
+    let eve = ["--name", "Eve", "--known-as", "eve@example.org"];
+    let _ = env
+        .run(["ledger", "person", "add"].into_iter().chain(eve))
+        .success();
+    let forget = ["ledger", "person", "forget", &id, "--yes"];
+    let _ = env
+        .run(forget.into_iter().chain(["--also", "lovelace-bot"]))
+        .success();
+    let listed = env.run(["list", "--all"]).success().stdout;
+    assert!(listed.contains(&revoked), "its own text names no person");
+    let source = [
+        "--author",
+        "agent:lovelace-bot",
+        "--by",
+        "human:eve@example.org",
+    ];
+    let again = env.run(["guard", "revoke"].into_iter().chain(source));
+    assert!(again.stderr.contains("is already revoked"), "{again}");
+    let shown = env
+        .run(["show", &wrong, "--format", "json"])
+        .success()
+        .json();
+    assert_eq!(shown["retracted"]["reason"], "false");
+    let found = files_with(&env.root().join(".ken"), NAME);
+    assert_eq!(found, [] as [PathBuf; 0]);
+}
+
+#[test]
+fn knowledge_that_a_person_added_under_a_name_is_kept_and_counted() {
+    let env = repository_with_ledger();
+    let lesson = add_lesson(&env, "Charging twice is safe");
+    let _ = env
+        .run(["ledger", "person", "add", "--name", NAME])
+        .success();
+    let forget = ["ledger", "person", "forget", ADDRESS, "--yes"];
+    let done = env.run(forget).success();
+    assert!(done.stdout.contains("stays: 1 event with a name"), "{done}");
+    assert_eq!(author(&env, &lesson), format!("human:{ADDRESS}"));
 }

@@ -429,7 +429,7 @@ impl Engine {
         by: &Actor,
         stricter: &mut dyn FnMut(&mut Admission),
     ) -> Result<Vec<RecordedEvent>, EngineError> {
-        // The last place before the ledger: whoever calls, no name of a person gets past it.
+        // The last place before the ledger: no name of a person gets past it, from any caller.
         let by = &self.people.stored_actor(by)?;
         let now = self.runtime.now();
         let seen = self.latest_clock(now)?;

@@ -2,6 +2,9 @@
 //! keys of the person.
 //!
 //! Texts are deleted by redaction, the one way in which every clone, index and hub deletes a text.
+//! A retraction whose note mentions a name is repeated without the note, because forgetting a person
+//! must not revive a claim. A revocation of a name stays whole for the same reason.
+//!
 //! Events keep their author: an id means nothing once its name is gone, and a name that is the
 //! author of an older event stays, which the report says.
 
@@ -11,7 +14,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use ken_core::decide;
-use ken_core::ledger::event::{BlankReason, EventBlanked, RecordedEvent};
+use ken_core::ledger::event::{BlankReason, EventBlanked, RecordedEvent, RetractReason, Retracted};
 use ken_core::values::actor::Actor;
 use ken_core::values::id::{EntryId, EventId};
 use ken_core::values::mention::PersonNames;
@@ -25,6 +28,7 @@ use super::export::SelectedPerson;
 use super::{ListedPerson, PEOPLE_FILE, PeopleList, write_people};
 use crate::conversations::{self, ConversationHome};
 use crate::engine::Engine;
+use crate::entries;
 use crate::error::EngineError;
 use crate::files::{self, read_text};
 use crate::promotion::SIGNERS_FILE;
@@ -57,9 +61,9 @@ pub struct ForgetPlan {
     pub local_files: Vec<String>,
     /// Lines that are removed from the allowed signers.
     pub signers: usize,
-    /// Events whose author is a name of the person. They stay.
+    /// Events that have a name of the person as an actor: author, citing, revoked. They stay.
     pub named_events: u64,
-    /// Events whose author is the id. They stay and name nobody.
+    /// Events whose author is the id. They stay and contain no name.
     pub id_events: u64,
     pub git: Option<GitTraces>,
 }
@@ -157,13 +161,16 @@ pub(crate) fn plan_forgetting(
     };
     for recorded in whole_ledger(engine)? {
         let event = &recorded.event;
-        if person.is_named_author(&event.by) {
+        let line: Value = serde_json::from_str(recorded.line()).unwrap_or_default();
+        let data = &line["data"];
+        let is_in_text = names.are_in_json(&without_actors(data));
+        if person.is_named_author(&event.by) || (!is_in_text && names.are_in_json(data)) {
             plan.named_events += 1;
         } else if person.is_author(&event.by) {
             plan.id_events += 1;
         }
         let is_order = event.get::<EventBlanked>().is_some();
-        if recorded.is_redacted() || is_order || !data_mention(&recorded, &names) {
+        if recorded.is_redacted() || is_order || !is_in_text {
             continue;
         }
         plan.events.push(MentioningEvent {
@@ -196,9 +203,19 @@ pub(crate) fn forget_person(
     let plan = plan_forgetting(engine, wanted, also)?;
     let person = select_person(engine, wanted, also)?;
     let names = PersonNames::new(person.texts.iter().map(String::as_str));
-    let entries = plan.events.iter().flat_map(|it| it.entries.iter().copied());
-    let entry_files = entry_files(engine, entries.collect())?;
+    let touched = plan.events.iter().flat_map(|it| it.entries.iter().copied());
+    let entry_files = entry_files(engine, touched.collect())?;
+    let retractions = retractions_in_force(engine, &plan.events)?;
     let replaced = redact_all(engine, &plan.events, by)?;
+    for (entry, reason) in retractions {
+        // Without a proposal there is no claim that could come back.
+        let is_back = engine
+            .entry(entry)
+            .is_ok_and(|it| it.retracted.is_none() && it.content.is_some());
+        if is_back {
+            entries::retract(engine, entry, reason, None, by)?;
+        }
+    }
     replace_in_local_files(engine, &person, &names)?;
     remove_signers(engine, &person, &names)?;
     let conversations_deleted = match conversations {
@@ -219,6 +236,24 @@ pub(crate) fn forget_person(
         entry_files,
         conversations_deleted,
     })
+}
+
+/// Returns the retractions among events that a person's redaction would end, with their reasons.
+fn retractions_in_force(
+    engine: &Engine,
+    events: &[MentioningEvent],
+) -> Result<Vec<(EntryId, RetractReason)>, EngineError> {
+    let mut found = Vec::new();
+    for mention in events {
+        let recorded = engine.event(&mention.id.to_string())?;
+        let Some(data) = recorded.event.get::<Retracted>() else {
+            continue;
+        };
+        let is_retracted = |it: &EntryId| engine.entry(*it).is_ok_and(|it| it.retracted.is_some());
+        let entries = mention.entries.iter().copied().filter(is_retracted);
+        found.extend(entries.map(|entry| (entry, data.reason)));
+    }
+    Ok(found)
 }
 
 /// Redacts events in one step and one replacement of files.
@@ -248,10 +283,20 @@ fn redact_all(
     Ok(Some(replaced))
 }
 
-/// Returns whether the data of an event mention a person. Its author does not count.
-fn data_mention(recorded: &RecordedEvent, names: &PersonNames) -> bool {
-    let line: Value = serde_json::from_str(recorded.line()).unwrap_or_default();
-    names.are_in_json(&line["data"])
+/// Returns a value without the actors in it: who cited, who is revoked. They name an author like
+/// the event's own `by` and are no text; redacting a revocation would let its source in again.
+fn without_actors(value: &Value) -> Value {
+    match value {
+        Value::String(text) if text.parse::<Actor>().is_ok() => Value::Null,
+        Value::Array(all) => all.iter().map(without_actors).collect(),
+        Value::Object(all) => {
+            let members = all
+                .iter()
+                .map(|(key, it)| (key.clone(), without_actors(it)));
+            Value::Object(members.collect())
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.clone(),
+    }
 }
 
 fn entry_files(engine: &Engine, ids: BTreeSet<EntryId>) -> Result<Vec<String>, EngineError> {

@@ -6,7 +6,7 @@
 //! refused. Events that exist keep their author, whatever the file says.
 //!
 //! Invariant: while the file exists, this clone writes no event with the name of a person as its
-//! author. A file that cannot be read counts as one that lists nobody.
+//! author. A file that cannot be read counts as an empty one.
 
 mod export;
 mod forget;

@@ -4,9 +4,9 @@
 //! every clone that pulls deletes them, too. A legal hold anywhere in the organization keeps the
 //! names, because they explain the ids in every workspace.
 
-use ken_core::ledger::event::{BlankReason, EventBlanked, RecordedEvent};
+use ken_core::ledger::event::{BlankReason, EventBlanked, RecordedEvent, RetractReason, Retracted};
 use ken_core::values::actor::Actor;
-use ken_core::values::id::EventId;
+use ken_core::values::id::{EntryId, EventId};
 use ken_core::values::mention::PersonNames;
 use ken_core::values::person::PersonId;
 use ken_remote::wire::LogCursor;
@@ -19,7 +19,7 @@ use crate::database::audit::{AuditAction, AuditActor};
 use crate::database::{OrganizationTx, WorkspaceRow};
 use crate::identity::people::{self, ForgottenAccount, HubPerson};
 use crate::identity::{IdentityError, accounts, tokens};
-use crate::service::redact_event;
+use crate::service::{WorkspaceSession, redact_event, retract_entry};
 use crate::store::StoreError;
 
 /// Shortest name that is looked for in texts, in characters.
@@ -46,7 +46,8 @@ pub struct ForgottenPerson {
     /// Lines that were removed from the allowed signers.
     pub signers: u64,
     pub account: ForgottenAccount,
-    /// Events whose author is a name, written before the person had an id. They stay.
+    /// Events that have a name as an actor (author, citing, revoked), from before the person had an
+    /// id. They stay.
     pub named_events: u64,
 }
 
@@ -62,6 +63,8 @@ struct SoughtPerson {
 struct LogFindings {
     authored: Vec<Value>,
     mentioned: Vec<(EventId, Value)>,
+    /// Retractions among these.
+    retractions: Vec<(EntryId, RetractReason)>,
     named_events: u64,
 }
 
@@ -220,10 +223,20 @@ impl Administration {
             let by = self.by.clone().filter(Actor::is_human);
             let by = by.ok_or(AdministrationError::NoPerson)?;
             let mut session = self.begin_session(workspace, by).await?;
+            let retractions = in_force(&mut session, found.retractions).await?;
             for event in &events {
                 redact_event(&mut session, *event, BlankReason::Personal)
                     .await
                     .map_err(Box::new)?;
+            }
+            // Without its retraction a claim would come back, so it is retracted without the note.
+            for (entry, reason) in retractions {
+                let now = session.tx.entry(entry).await?;
+                if now.is_some_and(|it| it.retracted.is_none() && it.content.is_some()) {
+                    retract_entry(&mut session, &entry.to_string(), reason, None)
+                        .await
+                        .map_err(Box::new)?;
+                }
             }
             session.commit().await.map_err(Box::new)?;
         }
@@ -278,11 +291,17 @@ impl Administration {
                     RecordedEvent::parse(logged.line.as_bytes()).map_err(StoreError::damaged)?;
                 let line: Value = serde_json::from_str(&logged.line).unwrap_or_default();
                 let by = &recorded.event.by;
-                found.named_events += u64::from(sought.names.are_in(by.name()));
                 let is_order = recorded.event.get::<EventBlanked>().is_some();
-                let mentions =
-                    !recorded.is_redacted() && !is_order && sought.names.are_in_json(&line["data"]);
-                if mentions {
+                let is_in_text = sought.names.are_in_json(&without_actors(&line["data"]));
+                let is_named = sought.names.are_in(by.name())
+                    || (!is_in_text && sought.names.are_in_json(&line["data"]));
+                found.named_events += u64::from(is_named);
+                if is_in_text && !is_order && !recorded.is_redacted() {
+                    if let Some(data) = recorded.event.get::<Retracted>() {
+                        let entries = recorded.event.entries();
+                        let retracted = entries.map(|entry| (entry, data.reason));
+                        found.retractions.extend(retracted);
+                    }
                     found.mentioned.push((logged.id, line));
                 } else if sought.is_author(by) {
                     found.authored.push(line);
@@ -293,6 +312,37 @@ impl Administration {
             }
         }
     }
+}
+
+/// Returns a value without the actors in it: who cited, who is revoked. They name an author like
+/// the event's own `by` and are no text; redacting a revocation would let its source in again.
+fn without_actors(value: &Value) -> Value {
+    match value {
+        Value::String(text) if text.parse::<Actor>().is_ok() => Value::Null,
+        Value::Array(all) => all.iter().map(without_actors).collect(),
+        Value::Object(all) => {
+            let members = all
+                .iter()
+                .map(|(key, it)| (key.clone(), without_actors(it)));
+            Value::Object(members.collect())
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.clone(),
+    }
+}
+
+/// Returns the retractions of entries that are retracted now.
+async fn in_force(
+    session: &mut WorkspaceSession,
+    retractions: Vec<(EntryId, RetractReason)>,
+) -> Result<Vec<(EntryId, RetractReason)>, AdministrationError> {
+    let mut found = Vec::new();
+    for (entry, reason) in retractions {
+        let now = session.tx.entry(entry).await?;
+        if now.is_some_and(|it| it.retracted.is_some()) {
+            found.push((entry, reason));
+        }
+    }
+    Ok(found)
 }
 
 fn record(kind: &'static str, workspace: Option<String>, data: Value) -> HubPersonRecord {

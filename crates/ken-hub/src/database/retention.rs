@@ -144,7 +144,7 @@ impl OrganizationTx {
         let id = crate::clock::new_uuid_at(now);
         // The erasure of a workspace takes the same lock before it asks for holds. So each of its
         // steps either sees this hold or has ended before it is placed.
-        // Whoever erases a person holds the organization's lock; shared, because holds of two
+        // The erasure of a person holds the organization's lock; shared, because holds of two
         // workspaces do not concern each other.
         if scope != organization {
             sqlx::query("SELECT pg_advisory_xact_lock_shared(uuid_hash_extended($1, 12))")

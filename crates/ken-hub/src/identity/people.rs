@@ -1,7 +1,7 @@
 //! People as opaque ids: the one table with their names and the names that an issuer knows them by.
 //!
 //! A caller whose subject is listed acts under the id, so events, tokens, sessions and the audit
-//! log contain no name. Deleting the row leaves an id that names nobody.
+//! log contain no name. Deleting the row leaves an id without a name.
 
 use ken_core::values::actor::{Actor, ActorRole};
 use ken_core::values::person::PersonId;

@@ -234,7 +234,7 @@ fn a_listed_person_acts_under_the_id_and_no_table_but_one_has_the_name() {
     assert!(opened.status < 300, "{}", opened.text());
     assert_eq!(by("R-1").trim(), "human:p-000000000001");
     assert_eq!(hold_names(), 0);
-    // Nobody is listed by signing in, unless the organization says so.
+    // No person is listed by signing in, unless the organization says so.
     let opened = open("lee@example.org", "shopkeepers", "R-2");
     assert!(opened.status < 300, "{}", opened.text());
     assert_eq!(by("R-2").trim(), "human:lee@example.org");

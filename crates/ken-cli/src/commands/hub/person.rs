@@ -21,7 +21,7 @@ pub(crate) enum HubPersonCommand {
     Policy {
         /// The organization
         organization: String,
-        /// `ids` lists whoever signs in through the issuer; `names` lists nobody by itself
+        /// `ids` lists each person who signs in through the issuer; `names` lists no one by itself
         #[arg(long, value_name = "POLICY")]
         set: Option<PeoplePolicyArg>,
     },

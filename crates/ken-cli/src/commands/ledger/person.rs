@@ -121,9 +121,9 @@ struct ForgottenObject {
     entries: Vec<String>,
     local_files: Vec<String>,
     signers: usize,
-    /// Events whose author is a name; they stay.
+    /// Events with a name as author, citing or revoked actor; they stay.
     named_events: u64,
-    /// Events whose author is the id; they stay and name nobody.
+    /// Events whose author is the id; they stay and contain no name.
     id_events: u64,
     /// Commits with a version of the list, in git's history.
     list_commits: Option<u64>,
@@ -297,7 +297,7 @@ fn print_rest(
     if plan.named_events > 0 {
         let events = pluralize(plan.named_events, "event", "events");
         printer.line(format_args!(
-            "stays: {events} with the name as author, written before the person had an id; events never change"
+            "stays: {events} with a name as author, citing or revoked actor, from before the person had an id; events never change"
         ))?;
     }
     if plan.id_events > 0 {

@@ -55,7 +55,7 @@ struct HubForgottenObject {
     signers: u64,
     tokens_revoked: u64,
     tokens_deleted: u64,
-    /// Events whose author is a name; they stay.
+    /// Events with a name as author, citing or revoked actor; they stay.
     named_events: u64,
     /// Audit records that contain a name; they stay, because the chain covers them.
     named_audit_records: u64,
@@ -173,7 +173,7 @@ fn print_forgotten(
     if it.named_events > 0 {
         let events = pluralize(it.named_events, "event", "events");
         printer.line(format_args!(
-            "stays: {events} with the name as author, written before the person had an id; events never change"
+            "stays: {events} with a name as author, citing or revoked actor, from before the person had an id; events never change"
         ))?;
     }
     if it.account.audit_records > 0 {
