@@ -2,8 +2,8 @@
 //! keys of the person.
 //!
 //! Texts are deleted by redaction, the one way in which every clone, index and hub deletes a text.
-//! A retraction whose note mentions a name is repeated without the note, because forgetting a person
-//! must not revive a claim. A revocation of a name stays whole for the same reason.
+//! A retraction whose note mentions a name is repeated without the note, because forgetting a
+//! person must not revive a claim. A revocation of a name stays whole for the same reason.
 //!
 //! Events keep their author: an id means nothing once its name is gone, and a name that is the
 //! author of an older event stays, which the report says.
