@@ -138,6 +138,7 @@ fn proposed(lesson: &Lesson) -> Result<Proposed, String> {
         run: None,
         overrides: None,
         copied_from: None,
+        foraged: None,
         promoted_from: Vec::new(),
     })
 }

@@ -202,6 +202,7 @@ impl Story {
             run: None,
             overrides: None,
             copied_from: None,
+            foraged: None,
             promoted_from: Vec::new(),
         });
         self.write(clone, id, vec![entry.into()], body)

@@ -206,6 +206,7 @@ fn refusal_code(refusal: &Refusal) -> &'static str {
         Refusal::ProvenanceRequired => "provenance_required",
         Refusal::TooMany { .. } | Refusal::TooManySentences { .. } => "too_many",
         Refusal::DetailMissing { .. } | Refusal::DetailMisplaced { .. } => "detail",
+        Refusal::NotADomain(_) => "not_a_domain",
         Refusal::Condition(_) => "condition",
         Refusal::Check(_) => "check",
         Refusal::ReadOnly(_) => "read_only",
@@ -320,6 +321,7 @@ fn refusal_hint(refusal: &Refusal) -> Option<String> {
             return Some(format!("`ken inbox approve {id}` approves it"));
         }
         Refusal::ProvenanceRequired
+        | Refusal::NotADomain(_)
         | Refusal::DetailMisplaced { .. }
         | Refusal::Condition(_)
         | Refusal::Check(_)

@@ -32,7 +32,7 @@ use ken_core::values::actor::{Actor, ActorRole};
 use ken_core::values::time::Timestamp;
 use ken_engine::conversations::ConversationHome;
 use ken_engine::federation::{PeerHome, PeerLedger};
-use ken_engine::forage::{ForageHome, PackageFolders};
+use ken_engine::forage::{ForageHome, ForagePlace, PackageFolders};
 use ken_engine::guard::{Guard, GuardHome};
 use ken_engine::llm::LlmHome;
 use ken_engine::promotion::GlobalHome;
@@ -619,6 +619,14 @@ pub(crate) fn forage_home() -> Result<ForageHome, CommandFailure> {
             .with_hint("set KEN_FORAGE to a folder")
     })?;
     Ok(ForageHome { folder })
+}
+
+/// Returns where the forager's settings are, for commands that may forage unasked; `None` without a
+/// home folder.
+pub(crate) fn forage_place() -> Option<ForagePlace> {
+    let home = forage_home().ok()?;
+    let folders = package_folders();
+    Some(ForagePlace { home, folders })
 }
 
 /// Returns the folders in which this machine's package managers unpack packages.

@@ -311,6 +311,18 @@ pub(crate) fn identity(place: &LedgerLocation) -> Option<Actor> {
     (!email.is_empty()).then(|| Actor::from_claim(ActorRole::Human, &email))
 }
 
+/// Returns the addresses of remotes and the user's name and address.
+pub(crate) fn configured_names(place: &LedgerLocation) -> Vec<String> {
+    let pattern = r"^(remote\..*\.url|user\.(name|email))$";
+    // Without any of them, git ends with an error.
+    let found = run_git(place, &["config", "--get-regexp", pattern]).unwrap_or_default();
+    let found = String::from_utf8_lossy(&found).into_owned();
+    // `KEY VALUE` per line.
+    let values = found.lines().filter_map(|it| it.split_once(' '));
+    let name = |value: &str| value.trim_end_matches(".git").to_owned();
+    values.map(|(_, value)| name(value)).collect()
+}
+
 fn run_git(place: &LedgerLocation, args: &[&str]) -> Result<Vec<u8>, GitError> {
     let dirs = place.git.as_ref().ok_or(GitError::NotOffered)?;
     GitRunner::new(&place.root, dirs).output(args)

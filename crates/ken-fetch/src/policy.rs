@@ -61,6 +61,12 @@ impl EgressPolicy {
         self
     }
 
+    /// Denies further hosts, each with every host below it.
+    pub fn deny_also(&mut self, hosts: impl IntoIterator<Item = String>) {
+        self.deny
+            .extend(hosts.into_iter().filter_map(|it| normalize(&it)));
+    }
+
     /// Returns the URL of a path of a host, unencrypted only where the policy allows it.
     #[must_use]
     pub fn url_of(&self, host: &str, path: &str) -> String {

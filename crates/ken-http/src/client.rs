@@ -1,4 +1,4 @@
-//! HTTP client for one configured endpoint: sends JSON and reads a bounded response.
+//! HTTP client for one configured endpoint: sends JSON or a query, and reads a bounded response.
 //!
 //! Shared rules of all endpoints: which hosts are allowed, how a key is sent, no redirects, and
 //! neither the key nor the response text appears in messages.
@@ -6,7 +6,8 @@
 use std::fmt;
 use std::time::Duration;
 
-use ureq::Agent;
+use ureq::http::Response;
+use ureq::{Agent, Body};
 
 use crate::agent::{build_agent, describe_error};
 use crate::origin::{EndpointError, EndpointOrigin, PlaintextScope};
@@ -32,6 +33,8 @@ pub enum KeyStyle {
     Bearer,
     /// `x-api-key: KEY`
     ApiKey,
+    /// `x-subscription-token: KEY`
+    SubscriptionToken,
 }
 
 /// Limits of one call.
@@ -119,7 +122,28 @@ impl EndpointClient {
         if let Some(key) = &self.key {
             post = post.header(key.header, &key.value);
         }
-        let mut answer = post.send(body).map_err(|error| self.failed(&error))?;
+        self.receive(post.send(body))
+    }
+
+    /// Requests the URL with query parameters, which are percent-encoded, and returns the response
+    /// body.
+    pub fn get(&self, parameters: &[(&str, &str)]) -> Result<Vec<u8>, CallError> {
+        let mut get = self.agent.get(&self.url);
+        for (name, value) in parameters {
+            get = get.query(*name, *value);
+        }
+        get = get.header("accept", "application/json");
+        for (name, value) in &self.headers {
+            get = get.header(*name, *value);
+        }
+        if let Some(key) = &self.key {
+            get = get.header(key.header, &key.value);
+        }
+        self.receive(get.call())
+    }
+
+    fn receive(&self, answer: Result<Response<Body>, ureq::Error>) -> Result<Vec<u8>, CallError> {
+        let mut answer = answer.map_err(|error| self.failed(&error))?;
         // Redirects end here, too: following one could send the key to another host.
         if answer.status() != 200 {
             return Err(CallError::Refused {
@@ -155,6 +179,10 @@ impl ApiKeyHeader {
             },
             KeyStyle::ApiKey => Self {
                 header: "x-api-key",
+                value: key,
+            },
+            KeyStyle::SubscriptionToken => Self {
+                header: "x-subscription-token",
                 value: key,
             },
         })

@@ -36,7 +36,7 @@ mod segment;
 
 pub use ken_embed::{
     Backend, EmbedError, Embedder, EmbeddingModel, ModelChoice, ModelChoiceError, ModelThresholds,
-    Vector, VectorTable, WeightsDigest, count_tokens,
+    Vector, VectorTable, WeightsDigest, count_tokens, rarity,
 };
 #[cfg(all(feature = "http", feature = "transformer"))]
 pub use ken_embed::{DEFAULT_HUB, FetchError, FetchOutcome, fetch_model};

@@ -105,6 +105,7 @@ impl EventWriter {
             overrides: None,
             promoted_from: Vec::new(),
             copied_from: None,
+            foraged: None,
         };
         change(&mut data);
         let id = self.next_id();

@@ -4,12 +4,13 @@
 //! An agent is not shown what was found: it becomes visible to agents when a person releases it.
 
 use clap::{Args, Subcommand};
-use ken_core::ledger::event::ForageMode;
+use ken_core::ledger::event::{DomainAction, ForageMode};
 use ken_core::values::id::EntryId;
+use ken_core::values::time::Timestamp;
 use ken_engine::Engine;
 use ken_engine::forage::{
-    ForageFinding, ForageOutcome, ForageQuestion, ForageReport, ForageSetup, PASSAGES_DEFAULT,
-    PASSAGES_MAX,
+    DomainStatus, ForageFinding, ForageOutcome, ForageQuestion, ForageReport, ForageRequest,
+    ForageSetup, PASSAGES_DEFAULT, PASSAGES_MAX,
 };
 use serde::Serialize;
 
@@ -18,21 +19,21 @@ use crate::failure::{CommandExit, CommandFailure};
 use crate::print::{escape_invisible, pluralize};
 use crate::world::{forage_home, package_folders};
 
-/// Maximum number of unanswered searches per call of `--gaps`.
-const GAPS_MAX: usize = 5;
-
 const FORAGE_EXAMPLES: &str = "\
 Examples:
   ken forage \"How do I set a timeout?\"                      print passages with their places
   ken forage \"How do I set a timeout?\" --package requests   search one package
   ken forage \"How do I set a timeout?\" --propose            also propose them as entries
   ken forage --gaps                                         work off searches without an answer
+  ken forage query \"How do I set a timeout?\"                what a search service would be sent
+  ken forage domain distrust blog.example.org               forbid a host for everybody
   ken forage log                                            what was read or refused today
 
 The forager is off until you create forage.toml in your configuration folder:
   sources = [\"packages\"]        documentation of locked packages on this machine
 Further sources are \"folders\" (with `folders = [\"/path\"]`) and \"hosts\" (with `[egress]`,
-`allow = [\"docs.example.org\"]`). Without \"hosts\", nothing is sent anywhere.";
+`allow = [\"docs.example.org\"]`), \"searxng\" and \"brave\". Without these three, nothing is sent
+anywhere; with them, of a question only words that are public already.";
 
 /// `ken forage`.
 #[derive(Debug, Args)]
@@ -52,7 +53,7 @@ pub(crate) struct ForageArgs {
     /// Propose the passages as entries, quarantined until a person releases them
     #[arg(long)]
     propose: bool,
-    /// Work off the newest searches that had no good answer
+    /// Work off the newest searches that had no good answer, and the gaps of the health report
     #[arg(long, conflicts_with = "question")]
     gaps: bool,
 }
@@ -66,6 +67,53 @@ enum ForageCommand {
     /// Print the sources, the budget and how many entries wait for a person
     #[command(after_help = "Example:\n  ken forage status")]
     Status,
+    /// Print the words of a question that a search service would be sent, and send nothing
+    #[command(after_help = "Example:\n  ken forage query \"How do I set a timeout?\"")]
+    Query {
+        /// The question
+        question: String,
+    },
+    /// Trust or distrust a domain for everybody in this workspace; only a person may
+    #[command(subcommand)]
+    Domain(ForageDomainCommand),
+}
+
+/// `ken forage domain …`.
+#[derive(Debug, Subcommand)]
+enum ForageDomainCommand {
+    /// Rate passages of a host and of hosts below it higher; this allows no host
+    #[command(after_help = "Example:\n  ken forage domain trust docs.example.org")]
+    Trust(DomainArgs),
+    /// Forbid to read a host and hosts below it, whatever forage.toml allows
+    #[command(after_help = "Example:\n  ken forage domain distrust blog.example.org")]
+    Distrust(DomainArgs),
+    /// Remove an earlier decision about a host
+    #[command(after_help = "Example:\n  ken forage domain reset docs.example.org")]
+    Reset(DomainArgs),
+}
+
+/// Arguments of `ken forage domain …`.
+#[derive(Debug, Args)]
+struct DomainArgs {
+    /// The host, such as docs.example.org
+    host: String,
+}
+
+/// JSON view of what would be sent.
+#[derive(Serialize)]
+struct QueryJson {
+    schema: &'static str,
+    /// Absent if fewer than two words are public, or if the question seems to have a secret.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    query: Option<String>,
+}
+
+/// JSON view of a decision about a domain.
+#[derive(Serialize)]
+struct DomainJson<'a> {
+    schema: &'static str,
+    domain: &'a str,
+    action: DomainAction,
 }
 
 /// JSON view of one question.
@@ -77,6 +125,8 @@ struct ForageJson<'a> {
     packages: &'a [String],
     missing: &'a [String],
     refusals: &'a [String],
+    /// What was sent to search services.
+    sent: &'a [String],
     proposed: Vec<EntryId>,
     known: u32,
     refused: u32,
@@ -107,6 +157,36 @@ struct StatusJson {
     entries_per_day: u32,
     waiting: usize,
     waiting_max: u32,
+    searches_today: u32,
+    searches_per_day: u32,
+    /// Whether maintenance may forage at the end of a run.
+    unasked: bool,
+    domains: Vec<DomainStatusJson>,
+}
+
+/// What the workspace says about one domain.
+#[derive(Serialize)]
+struct DomainStatusJson {
+    domain: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    decision: Option<DomainAction>,
+    /// The form in which its pages gave passages; `nothing` pauses it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    strategy: Option<&'static str>,
+    /// When that was learned.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    since: Option<Timestamp>,
+}
+
+impl From<DomainStatus> for DomainStatusJson {
+    fn from(status: DomainStatus) -> Self {
+        Self {
+            domain: status.domain,
+            decision: status.decision,
+            strategy: status.learned.map(|it| it.strategy.name()),
+            since: status.learned.map(|it| it.since),
+        }
+    }
 }
 
 /// JSON view of one line of the log.
@@ -127,36 +207,92 @@ pub(super) fn run(
     session: &mut Session<'_>,
     args: &ForageArgs,
 ) -> Result<CommandExit, CommandFailure> {
+    // A decision about a domain is about the workspace, so it needs no configuration of the user.
+    if let Some(ForageCommand::Domain(command)) = &args.command {
+        return decide_about_domain(session, command);
+    }
     let setup = load_setup()?;
-    match args.command {
+    match &args.command {
         Some(ForageCommand::Log) => return log(session),
         Some(ForageCommand::Status) => return status(session, &setup),
-        None => {}
+        Some(ForageCommand::Query { question }) => return show_query(session, &setup, question),
+        Some(ForageCommand::Domain(_)) | None => {}
     }
     if args.limit == 0 || args.limit > PASSAGES_MAX {
         let message = format!("--limit must be 1 to {PASSAGES_MAX}");
         return Err(CommandFailure::usage(message));
     }
-    let questions = match &args.question {
-        Some(question) => vec![question.clone()],
-        None => unanswered(session)?,
+    let requests = match &args.question {
+        Some(question) => vec![ForageRequest {
+            question: question.clone(),
+            mode: ForageMode::Operator,
+        }],
+        None => session.read(|engine| Ok(engine.forage_requests()?))?,
     };
-    if questions.is_empty() {
-        session.printer.talk("no search is without an answer")?;
+    if requests.is_empty() {
+        let none = "no search is without an answer, and the health report has no gap";
+        session.printer.talk(none)?;
     }
-    for text in questions {
-        let mode = if args.gaps {
-            ForageMode::Reactive
-        } else {
-            ForageMode::Operator
-        };
+    for ForageRequest { question, mode } in requests {
         let question = ForageQuestion {
-            text,
+            text: question,
             packages: args.package.clone(),
             mode,
             limit: args.limit,
         };
         forage(session, &setup, &question, args.propose)?;
+    }
+    Ok(CommandExit::Fine)
+}
+
+/// Records a person's decision about a domain.
+fn decide_about_domain(
+    session: &mut Session<'_>,
+    command: &ForageDomainCommand,
+) -> Result<CommandExit, CommandFailure> {
+    let (host, action, said) = match command {
+        ForageDomainCommand::Trust(it) => (&it.host, DomainAction::Trust, "trusted"),
+        ForageDomainCommand::Distrust(it) => (&it.host, DomainAction::Distrust, "distrusted"),
+        ForageDomainCommand::Reset(it) => (&it.host, DomainAction::Reset, "no longer decided"),
+    };
+    session.write(|engine, by| Ok(engine.override_domain(host, action, by)?))?;
+    if session.is_json() {
+        session.printer.json(&DomainJson {
+            schema: "ken.forage-domain.v1",
+            domain: host,
+            action,
+        })?;
+        return Ok(CommandExit::Fine);
+    }
+    let host = escape_invisible(host);
+    session
+        .printer
+        .talk(format_args!("{host} is {said} in this workspace"))?;
+    if action == DomainAction::Trust {
+        session
+            .printer
+            .hint("trust allows no host; your forage.toml decides which ones are read")?;
+    }
+    Ok(CommandExit::Fine)
+}
+
+/// Prints what a search service would be sent.
+fn show_query(
+    session: &mut Session<'_>,
+    setup: &ForageSetup,
+    question: &str,
+) -> Result<CommandExit, CommandFailure> {
+    let query = session.read(|engine| Ok(engine.search_service_query(setup, question)?))?;
+    if session.is_json() {
+        let schema = "ken.forage-query.v1";
+        session.printer.json(&QueryJson { schema, query })?;
+        return Ok(CommandExit::Fine);
+    }
+    match query {
+        Some(query) => session.printer.line(query)?,
+        None => session.printer.talk(
+            "nothing would be sent: fewer than two words are public, or there seems to be a secret",
+        )?,
     }
     Ok(CommandExit::Fine)
 }
@@ -173,11 +309,6 @@ fn load_setup() -> Result<ForageSetup, CommandFailure> {
     })?;
     let folders = package_folders();
     Ok(ForageSetup { config, folders })
-}
-
-fn unanswered(session: &mut Session<'_>) -> Result<Vec<String>, CommandFailure> {
-    let all = session.read(|engine| Ok(engine.unanswered_queries()?))?;
-    Ok(all.into_iter().map(|it| it.query).take(GAPS_MAX).collect())
 }
 
 /// Answers one question, and proposes the passages if asked to.
@@ -234,6 +365,7 @@ fn json<'a>(
         packages: &report.packages,
         missing: &report.missing,
         refusals: &report.refusals,
+        sent: &report.sent,
         proposed: outcome.entries.clone(),
         known: outcome.known,
         refused: outcome.refused,
@@ -246,7 +378,7 @@ fn print_findings(
     question: &ForageQuestion,
     report: &ForageReport,
 ) -> Result<(), CommandFailure> {
-    if question.mode == ForageMode::Reactive {
+    if question.mode != ForageMode::Operator {
         session
             .printer
             .line(format_args!("{}", escape_invisible(&question.text)))?;
@@ -292,6 +424,10 @@ fn print_outcome(
         session.printer.talk(format_args!(
             "{shown} is not locked, or not on this machine"
         ))?;
+    }
+    for sent in &report.sent {
+        let shown = escape_invisible(sent);
+        session.printer.talk(format_args!("sent to {shown}"))?;
     }
     for refusal in &report.refusals {
         session.printer.talk(escape_invisible(refusal))?;
@@ -359,7 +495,8 @@ fn log(session: &mut Session<'_>) -> Result<CommandExit, CommandFailure> {
 }
 
 fn status(session: &mut Session<'_>, setup: &ForageSetup) -> Result<CommandExit, CommandFailure> {
-    let numbers = session.read(|engine| Ok(engine.forage_status()?))?;
+    let (numbers, domains) =
+        session.read(|engine| Ok((engine.forage_status()?, engine.domain_statuses()?)))?;
     let config = &setup.config;
     let sources: Vec<String> = config
         .sources
@@ -374,6 +511,10 @@ fn status(session: &mut Session<'_>, setup: &ForageSetup) -> Result<CommandExit,
         entries_per_day: config.budget.entries_per_day,
         waiting: numbers.waiting,
         waiting_max: config.budget.waiting,
+        searches_today: numbers.searches_today,
+        searches_per_day: config.budget.searches_per_day,
+        unasked: config.unasked,
+        domains: domains.into_iter().map(DomainStatusJson::from).collect(),
     };
     if session.is_json() {
         session.printer.json(&view)?;
@@ -398,5 +539,28 @@ fn status(session: &mut Session<'_>, setup: &ForageSetup) -> Result<CommandExit,
         "waiting        {} of {}",
         view.waiting, view.waiting_max
     ))?;
+    session.printer.line(format_args!(
+        "searches today {} of {}",
+        view.searches_today, view.searches_per_day
+    ))?;
+    let unasked = if view.unasked { "allowed" } else { "off" };
+    session
+        .printer
+        .line(format_args!("unasked        {unasked}"))?;
+    for domain in &view.domains {
+        let decision = match domain.decision {
+            Some(DomainAction::Trust) => Some("trusted".to_owned()),
+            Some(DomainAction::Distrust) => Some("distrusted".to_owned()),
+            Some(DomainAction::Reset) | None => None,
+        };
+        let day = domain.since.map(|it| it.date().to_string());
+        let learned = domain.strategy.zip(day);
+        let learned = learned.map(|(strategy, day)| format!("{strategy} since {day}"));
+        let said: Vec<String> = [decision, learned].into_iter().flatten().collect();
+        let name = escape_invisible(&domain.domain);
+        session
+            .printer
+            .line(format_args!("{name}  {}", said.join(", ")))?;
+    }
     Ok(CommandExit::Fine)
 }

@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use anstyle::Style;
 use ken_core::json::{
-    EntityRelationship, describe_citation, describe_confirmation, lifecycle_labels,
+    EntityRelationship, describe_citation, describe_confirmation, describe_forage_provenance,
+    lifecycle_labels,
 };
 use ken_core::ledger::entry::{Entry, EntryApproval};
 use ken_core::ledger::event::{EventBody, RecordedEvent, Switch};
@@ -267,6 +268,9 @@ impl EntryTextBuilder {
                 origin.entry, origin.project, origin.by
             );
             self.one("copy of", &text);
+        }
+        if let Some(foraged) = &created.foraged {
+            self.field("foraged", &describe_forage_provenance(foraged));
         }
     }
 

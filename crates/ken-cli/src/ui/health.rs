@@ -168,6 +168,7 @@ fn service_title(service: MaintenanceService) -> &'static str {
         MaintenanceService::StaleSweep => "Stale sweep",
         MaintenanceService::Contradiction => "Search for contradictions",
         MaintenanceService::ConfidenceReset => "Reset of stuck confidence",
+        MaintenanceService::Forage => "Forager",
     }
 }
 

@@ -96,6 +96,21 @@ fn documentation_of_the_locked_version_becomes_a_quarantined_entry() {
         entry["content"]["depends_on"][0], "pkg:cargo/tiny@^1.2.3",
         "{entry}"
     );
+    let foraged = &entry["created"]["foraged"];
+    assert_eq!(foraged["source_url"], "pkg:cargo/tiny@1.2.3#README.md");
+    assert_eq!(foraged["fetch_level"], "package");
+    assert_eq!(foraged["forager_trigger"], "operator");
+    assert_eq!(foraged["license"], "MIT");
+    assert!(
+        foraged["quality_score_milli"].as_u64().unwrap() >= 550,
+        "{foraged}"
+    );
+    assert!(foraged["fetch_timestamp"].is_string() && foraged["forager_query"].is_null());
+    let shown = env.run(["show", &id]).success().stdout;
+    assert!(
+        shown.contains("operator request") && shown.contains("nothing was sent"),
+        "{shown}"
+    );
     let text = entry.to_string();
     assert!(text.contains("pkg:cargo/tiny@1.2.3#README.md:5"), "{text}");
     assert!(
@@ -318,4 +333,243 @@ fn poisoned_documents_surface_nothing_to_an_agent() {
         .run(["list", "--format", "json", "--by", "agent:bot"])
         .stdout;
     assert!(!listed.contains("tiny 1.0."), "{listed}");
+}
+
+#[test]
+fn a_person_decides_about_a_domain_and_an_agent_does_not() {
+    let env = repository();
+    let domain = |action: &str, host: &str| env.run(["forage", "domain", action, host]);
+    let refused = env.run([
+        "forage",
+        "domain",
+        "distrust",
+        "blog.example.org",
+        "--by",
+        "agent:bot",
+    ]);
+    assert_ne!(refused.exit, 0);
+    assert!(refused.stderr.contains("requires a person"), "{refused}");
+    let _ = domain("distrust", "Blog.example.org").success();
+    let _ = domain("trust", "docs.example.org").success();
+    assert_ne!(domain("distrust", "https://blog.example.org").exit, 0);
+    allow(&env, "sources = [\"packages\"]");
+    let status = || env.run(["forage", "status"]).success().stdout;
+    assert!(
+        status().contains("blog.example.org  distrusted"),
+        "{}",
+        status()
+    );
+    assert!(
+        status().contains("docs.example.org  trusted"),
+        "{}",
+        status()
+    );
+    let _ = domain("reset", "blog.example.org").success();
+    assert!(!status().contains("blog.example.org"), "{}", status());
+    // The events are in the ledger, so a rebuilt index says the same.
+    let before = status();
+    fs::remove_dir_all(env.root().join(".ken/.index")).unwrap();
+    assert_eq!(status(), before);
+}
+
+#[test]
+fn words_for_a_search_service_can_be_seen_before_anything_is_sent() {
+    let env = repository();
+    allow(&env, "sources = [\"packages\"]\nnames = [\"harvest\"]");
+    let query = |text: &str| env.run(["forage", "query", text]).success().stdout;
+    let shown = query("How does harvest at Umbrella set the timeout of an HTTP request?");
+    assert_eq!(shown.trim(), "set timeout http request");
+    assert_eq!(query("Why does Umbrella lose ORION-1234?"), "");
+}
+
+/// Opens and closes a run, as an orchestrator does; returns what the end of work said.
+fn end_work(env: &TestEnvironment, run: &str) -> String {
+    let open = ["run", "open", run, "--agent", "worker"];
+    let _ = env.run(open).success();
+    let close = ["run", "close", run, "--outcome", "succeeded"];
+    env.run(close).success().stderr
+}
+
+#[test]
+fn gaps_are_filled_unasked_only_if_policy_and_user_both_allow_it() {
+    let env = repository();
+    let waiting = || {
+        let listed = env.run(["guard", "quarantine", "list"]).success();
+        listed.stdout.lines().count()
+    };
+    let _ = env.run(["search", "timeout of a tiny request"]).success();
+    // Neither allows it, then only the policy, then only the user.
+    allow(&env, "sources = [\"packages\"]");
+    let _ = end_work(&env, "work-1");
+    let policy = |mode: &str| {
+        let args = [
+            "health", "maintain", "policy", "--mode", mode, "--auto", "forage",
+        ];
+        let _ = env.run(args).success();
+    };
+    policy("auto_notify");
+    let _ = end_work(&env, "work-2");
+    policy("suggest");
+    allow(&env, "sources = [\"packages\"]\nunasked = true");
+    let _ = end_work(&env, "work-3");
+    assert_eq!(waiting(), 0);
+    policy("auto_notify");
+    // A search and a check do not forage.
+    let _ = env.run(["search", "another question entirely"]).success();
+    let _ = env.run(["verify"]);
+    assert_eq!(waiting(), 0);
+    let told = end_work(&env, "work-4");
+    assert!(told.contains("[maintenance:forage]"), "{told}");
+    assert!(waiting() > 0);
+    // Within a day it does not run again.
+    let count = waiting();
+    let _ = env
+        .run(["search", "what sets the timeout of the client"])
+        .success();
+    let _ = end_work(&env, "work-5");
+    assert_eq!(waiting(), count);
+    assert!(!search_as_agent(&env, QUESTION).contains("Client::timeout"));
+}
+
+#[test]
+fn a_coverage_gap_of_the_health_report_becomes_a_question() {
+    let env = repository();
+    allow(&env, "sources = [\"packages\"]");
+    for (at, word) in ["invoices", "refunds", "ledgers"].iter().enumerate() {
+        let statement = format!("The {word} of billing are rounded to whole cents");
+        let _ = env
+            .run([
+                "add",
+                "--kind",
+                "learning",
+                "--statement",
+                &statement,
+                "--tag",
+                "billing",
+                "--cite",
+                "doc:vendor/tiny/README.md",
+            ])
+            .success();
+        for n in 0..3 {
+            let query = format!("{word} qq{at}{n} ww{at}{n} ee{at}{n} rr{at}{n} tt{at}{n}");
+            let _ = env.run(["search", &query]).success();
+        }
+    }
+    let report = env
+        .run(["health", "report", "--format", "json"])
+        .success()
+        .json();
+    let insights = report["insights"].as_array().unwrap();
+    let signal = insights
+        .iter()
+        .find_map(|it| it["forage_signal"]["question"].as_str());
+    let question = signal.expect("a signal");
+    assert!(question.starts_with("billing: The "), "{question}");
+    let listed = env
+        .run(["forage", "--gaps", "--format", "json"])
+        .success()
+        .stdout;
+    assert!(listed.contains(question), "{listed}");
+}
+
+#[test]
+fn maintenance_that_is_asked_for_needs_a_configuration() {
+    let env = repository();
+    let off = env.run(["health", "maintain", "forage"]);
+    assert_ne!(off.exit, 0);
+    assert!(off.stderr.contains("the forager is off"), "{off}");
+    let list = || env.run(["health", "maintain"]).success().stdout;
+    let line = |text: String| {
+        text.lines()
+            .find(|it| it.starts_with("forage"))
+            .unwrap()
+            .to_owned()
+    };
+    assert!(!line(list()).contains(" due "), "{}", list());
+    allow(&env, "sources = [\"packages\"]");
+    assert!(line(list()).contains(" due "), "{}", list());
+    let _ = env.run(["search", "timeout of a tiny request"]).success();
+    let done = env.run(["health", "maintain", "forage"]).success();
+    assert!(
+        done.stdout
+            .contains("quarantined until a person releases it"),
+        "{done}"
+    );
+}
+
+#[test]
+fn released_web_text_ranks_below_knowledge_that_is_as_relevant() {
+    let env = repository();
+    allow(&env, "sources = [\"packages\"]");
+    let web = forage(&env)["proposed"][0].as_str().unwrap().to_owned();
+    let release = [
+        "guard",
+        "quarantine",
+        "release",
+        &web,
+        "--reason",
+        "read it",
+    ];
+    let _ = env.run(release).success();
+    // The pin would put it first.
+    let _ = env.run(["entry", "pin", &web]).success();
+    // Relevance is scaled over all entries, so one has to be about something else.
+    let _ = env
+        .run([
+            "add",
+            "--kind",
+            "learning",
+            "--cite",
+            "doc:vendor/tiny/README.md",
+            "--statement",
+            "Invoices are rounded to whole cents",
+        ])
+        .success();
+    let statement = "The timeout of a request is five seconds at most";
+    let add = [
+        "add",
+        "--kind",
+        "learning",
+        "--statement",
+        statement,
+        "--cite",
+        "doc:vendor/tiny/README.md",
+        "--format",
+        "json",
+    ];
+    let own = env.run(add).success().json()["id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let search = || {
+        let query = ["search", "timeout of a request", "--format", "json"];
+        let found = env.run(query).success().json();
+        let hits = found["results"].as_array().unwrap().clone();
+        hits.into_iter()
+            .map(|it| {
+                let id = it["id"].as_str().unwrap().to_owned();
+                (
+                    id,
+                    it["score"].as_f64().unwrap(),
+                    it["relevance"].as_f64().unwrap(),
+                    it.to_string(),
+                )
+            })
+            .collect::<Vec<_>>()
+    };
+    let of = |hits: &[(String, f64, f64, String)], id: &str| {
+        hits.iter().find(|it| it.0 == id).cloned().unwrap()
+    };
+    let hits = search();
+    let (own_hit, web_hit) = (of(&hits, &own), of(&hits, &web));
+    assert!(
+        own_hit.2 >= web_hit.2,
+        "the test needs an entry that is as relevant: {hits:?}"
+    );
+    assert!(own_hit.1 > web_hit.1, "{hits:?}");
+    assert!(web_hit.3.contains("unconfirmed web"), "{}", web_hit.3);
+    // Once a person confirmed it, it ranks as any other.
+    let _ = env.run(["confirm", &web]).success();
+    let hits = search();
+    assert!(of(&hits, &web).1 > of(&hits, &own).1, "{hits:?}");
 }

@@ -8,6 +8,7 @@ mod change;
 pub mod closing_events;
 mod configure;
 mod distill;
+mod domain;
 mod feedback;
 mod pairs;
 mod promote;
@@ -40,6 +41,7 @@ pub use distill::{
     DISTILLED_ALPHA_MAX, DistillRequest, SOURCES_MAX, SOURCES_MIN, distill, distilled_posterior,
     distilled_proposal,
 };
+pub use domain::{learn_strategy, override_domain};
 pub use feedback::{FEEDBACK_WEIGHT_MILLI, check_was_shown, give_feedback, is_repeated_feedback};
 pub use pairs::{
     ContradictionResolution, LONGER_PERCENT, MergeWording, dismiss_pair, flag_contradiction, merge,
@@ -114,6 +116,8 @@ pub enum Refusal {
     TooFewSources { count: usize },
     #[error("{0} cannot be distilled: only live semantic entries can")]
     NotDistillable(EntryId),
+    #[error("`{0}` is not a host name; write docs.example.org")]
+    NotADomain(String),
     #[error("nothing would change")]
     NothingChanges,
     #[error("an entry cannot be linked to itself")]

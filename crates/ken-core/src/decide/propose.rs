@@ -1,7 +1,7 @@
 //! Proposals of new entries and their requirements.
 
 use crate::health::gates::find_episodic_name;
-use crate::ledger::event::{CopiedFrom, EventBody, Origin, Proposed, SourceRun};
+use crate::ledger::event::{CopiedFrom, EventBody, ForageProvenance, Origin, Proposed, SourceRun};
 use crate::values::citation::Citation;
 use crate::values::condition;
 use crate::values::content::{Content, EntryScope, KindDetail};
@@ -35,6 +35,8 @@ pub struct Proposal {
     pub promoted_from: Vec<EntryId>,
     /// The project entry it is a copy of.
     pub copied_from: Option<CopiedFrom>,
+    /// Where the forager found the text.
+    pub foraged: Option<ForageProvenance>,
 }
 
 impl Proposal {
@@ -57,6 +59,7 @@ impl Proposal {
             overrides: None,
             promoted_from: Vec::new(),
             copied_from: None,
+            foraged: None,
         }
     }
 }
@@ -87,6 +90,7 @@ pub fn propose(id: EventId, proposal: Proposal) -> Result<Draft, Refusal> {
         overrides: proposal.overrides,
         promoted_from: proposal.promoted_from,
         copied_from: proposal.copied_from,
+        foraged: proposal.foraged,
     });
     Ok(Draft {
         about: vec![entry.into()],

@@ -49,6 +49,7 @@ pub fn is_automatic(event: &Event) -> bool {
                 | EventBody::PeerTrustChanged(_)
                 | EventBody::ForageRequested(_)
                 | EventBody::ForageCompleted(_)
+                | EventBody::DomainStrategyChanged(_)
                 | EventBody::HandoffWritten(_)
                 | EventBody::HandoffTaken(_)
         )

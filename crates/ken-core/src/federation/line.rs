@@ -106,7 +106,8 @@ fn check_proposal(
         && proposed.run.is_none()
         && proposed.overrides.is_none()
         && proposed.promoted_from.is_empty()
-        && proposed.copied_from.is_none();
+        && proposed.copied_from.is_none()
+        && proposed.foraged.is_none();
     let shape = [
         (
             "entry id",

@@ -51,6 +51,8 @@ pub const MERGE_TAG_ENTRIES_MAX: usize = 200;
 
 /// Maximum length of a quoted title, in characters.
 const TITLE_CHARS: usize = 60;
+/// Maximum length of a title in a signal for the forager, in characters.
+const SIGNAL_CHARS: usize = 160;
 
 /// Rule 1: reports entries whose confidence fell by more than a fifth within a week.
 ///
@@ -189,12 +191,14 @@ pub fn coverage_gap(facts: &HealthFacts) -> Vec<HealthInsight> {
         );
         let research = format!("Find out which knowledge about {domain} is missing");
         let insight = HealthInsight::new(HealthRule::CoverageGap, severity, what);
+        let question = worst_title(facts, &failing).map(|it| format!("{domain}: {it}"));
         let command = format!("ken list --tag {}", shell_quote(&domain));
         Some(
             insight
                 .with_entries(failing)
                 .with_command(command)
-                .with_research(&research),
+                .with_research(&research)
+                .with_forage_signal(question),
         )
     };
     by_domain.into_iter().filter_map(insight).collect()
@@ -217,13 +221,24 @@ pub fn stale_cluster(facts: &HealthFacts) -> Vec<HealthInsight> {
         let research = format!("Find out whether {} are still true", join_ids(&ids));
         let insight =
             HealthInsight::new(HealthRule::StaleCluster, InsightSeverity::Attention, what);
+        let question = worst_title(facts, &ids);
         let command = "ken health maintain stale_sweep".to_owned();
         insight
             .with_entries(ids)
             .with_command(command)
             .with_research(&research)
+            .with_forage_signal(question)
     };
     stale.map(insight).collect()
+}
+
+/// Returns the title of the entry with the most errors, of several the one with the lowest id.
+fn worst_title(facts: &HealthFacts, ids: &[EntryId]) -> Option<String> {
+    let worst = ids
+        .iter()
+        .max_by_key(|id| (facts.errors_of(**id), std::cmp::Reverse(**id)))?;
+    let entry = facts.entries.iter().find(|it| it.id == *worst)?;
+    Some(truncate(&entry.title(), SIGNAL_CHARS).to_string())
 }
 
 /// Rule 6: reports pairs with similar tags and titles.

@@ -47,6 +47,8 @@ pub enum MaintenanceService {
     Contradiction,
     /// Resets the confidence of stuck entries; only started by hand.
     ConfidenceReset,
+    /// Looks for documentation that fills gaps; the results wait for a person.
+    Forage,
 }
 
 /// A category of work that a policy may allow unasked.
@@ -57,6 +59,7 @@ pub enum MaintenanceCategory {
     StaleSweep,
     Contradiction,
     Distillation,
+    Forage,
 }
 
 /// The extent of maintenance that runs unasked.
@@ -128,11 +131,12 @@ impl Default for MaintenancePolicy {
 
 impl MaintenanceService {
     /// All services.
-    pub const ALL: [Self; 4] = [
+    pub const ALL: [Self; 5] = [
         Self::Dedup,
         Self::StaleSweep,
         Self::Contradiction,
         Self::ConfidenceReset,
+        Self::Forage,
     ];
 
     /// Returns the short name.
@@ -142,6 +146,7 @@ impl MaintenanceService {
             Self::StaleSweep => "stale_sweep",
             Self::Contradiction => "contradiction",
             Self::ConfidenceReset => "confidence_reset",
+            Self::Forage => "forage",
         }
     }
 
@@ -157,6 +162,7 @@ impl MaintenanceService {
             Self::StaleSweep => Some(MaintenanceCategory::StaleSweep),
             Self::Contradiction => Some(MaintenanceCategory::Contradiction),
             Self::ConfidenceReset => None,
+            Self::Forage => Some(MaintenanceCategory::Forage),
         }
     }
 
@@ -167,6 +173,7 @@ impl MaintenanceService {
             Self::StaleSweep => "Mark entries stale that are unused or do not answer queries",
             Self::Contradiction => "Find entries that contradict each other",
             Self::ConfidenceReset => "Reset the confidence of entries that are stuck",
+            Self::Forage => "Look for documentation about gaps",
         }
     }
 
@@ -200,11 +207,12 @@ impl fmt::Display for MaintenanceService {
 
 impl MaintenanceCategory {
     /// All categories.
-    pub const ALL: [Self; 4] = [
+    pub const ALL: [Self; 5] = [
         Self::Dedup,
         Self::StaleSweep,
         Self::Contradiction,
         Self::Distillation,
+        Self::Forage,
     ];
 
     /// Returns the name used in text and JSON.
@@ -214,6 +222,7 @@ impl MaintenanceCategory {
             Self::StaleSweep => "stale_sweep",
             Self::Contradiction => "contradiction",
             Self::Distillation => "distillation",
+            Self::Forage => "forage",
         }
     }
 }

@@ -29,6 +29,9 @@ use crate::values::actor::Actor;
 use crate::values::id::EntryId;
 use crate::values::time::Timestamp;
 
+/// Maximum number of insights of one report with a signal for the forager.
+pub const FORAGE_SIGNALS_MAX: usize = 3;
+
 /// The input of the rules.
 #[derive(Clone, Debug)]
 pub struct HealthFacts {
@@ -106,6 +109,15 @@ pub struct HealthInsight {
     pub command: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub research: Option<ResearchTask>,
+    /// What the forager may look for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub forage_signal: Option<ForageSignal>,
+}
+
+/// A question for the forager that follows from a gap. It stays on this machine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ForageSignal {
+    pub question: String,
 }
 
 /// A research task that would settle the problem.
@@ -141,6 +153,11 @@ pub fn evaluate_rules(facts: &HealthFacts) -> Vec<HealthInsight> {
         RULES.iter().flat_map(|rule| rule.evaluate(facts)).collect();
     // A stable sort: insights of one rule keep the order of their entries.
     found.sort_by_key(|it| (it.severity, it.number));
+    // Attention is the budget of the forager: the most urgent gaps only.
+    let signals = found.iter_mut().filter(|it| it.forage_signal.is_some());
+    for insight in signals.skip(FORAGE_SIGNALS_MAX) {
+        insight.forage_signal = None;
+    }
     found
 }
 
@@ -221,7 +238,13 @@ impl HealthInsight {
             entries: Vec::new(),
             command: None,
             research: None,
+            forage_signal: None,
         }
+    }
+
+    fn with_forage_signal(mut self, question: Option<String>) -> Self {
+        self.forage_signal = question.map(|question| ForageSignal { question });
+        self
     }
 
     fn with_entries(mut self, entries: impl IntoIterator<Item = EntryId>) -> Self {

@@ -5,7 +5,7 @@
 //! the same names.
 
 use crate::ledger::entry::Entry;
-use crate::ledger::event::Overlay;
+use crate::ledger::event::{ForageProvenance, Overlay};
 use crate::trust::rediscovery::RediscoveryPolicy;
 use crate::values::citation::Citation;
 use crate::values::content::KindDetail;
@@ -154,6 +154,34 @@ pub fn lifecycle_labels(entry: &Entry) -> Vec<String> {
 pub fn describe_citation(citation: &Citation) -> String {
     let day = Timestamp::from_seconds(citation.cited_at).date();
     format!("{citation} ({}, {day})", citation.cited_by)
+}
+
+/// Describes where the forager found the text of an entry: the place, the reading, the request.
+pub fn describe_forage_provenance(foraged: &ForageProvenance) -> [String; 3] {
+    let ForageProvenance {
+        source_url,
+        fetch_timestamp,
+        fetch_level,
+        forager_trigger,
+        forager_query,
+        quality_score_milli,
+        content,
+        license,
+    } = foraged;
+    let day = fetch_timestamp.date();
+    let license = license.as_ref().map_or("not stated", |it| it.as_str());
+    let sent = match forager_query {
+        Some(query) => format!("sent to a search service: {query}"),
+        None => "nothing was sent".to_owned(),
+    };
+    let (level, trigger) = (enum_label(fetch_level), enum_label(forager_trigger));
+    let quality = quality_score_milli / 1000;
+    let thousandths = quality_score_milli % 1000;
+    [
+        format!("{source_url}"),
+        format!("read on {day} ({level}), {content}, license: {license}"),
+        format!("{trigger} request, quality {quality}.{thousandths:03}, {sent}"),
+    ]
 }
 
 /// Describes how often agents that were not shown an entry found its claim; `None` for a

@@ -9,7 +9,8 @@ mod run;
 mod search;
 
 pub use entry::{
-    EntryJson, describe_citation, describe_confirmation, describe_rediscovery, lifecycle_labels,
+    EntryJson, describe_citation, describe_confirmation, describe_forage_provenance,
+    describe_rediscovery, lifecycle_labels,
 };
 pub use event::{EventJson, describe_event};
 pub use relationships::EntityRelationship;

@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::ledger::cooccurrence::CooccurrencePartners;
 use crate::ledger::event::{
-    ArchiveReason, CopiedFrom, Origin, Outcome, Overlay, Provenance, Relation, RetractReason,
-    SourceRun, Switch,
+    ArchiveReason, CopiedFrom, ForageProvenance, Origin, Outcome, Overlay, Provenance, Relation,
+    RetractReason, SourceRun, Switch,
 };
 use crate::ledger::rediscovery::RediscoveryTrace;
 use crate::values::actor::Actor;
@@ -81,6 +81,9 @@ pub struct EntryCreation {
     /// The project entry it is a copy of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub copied_from: Option<CopiedFrom>,
+    /// Where the forager found the text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub foraged: Option<ForageProvenance>,
 }
 
 /// A value together with the events that set it.
@@ -329,6 +332,14 @@ impl Entry {
             && self.quarantine.is_empty()
             && self.merged_into.is_none()
             && self.superseded_by.is_none()
+    }
+
+    /// Returns whether the text came from the web and was confirmed neither by an agent that had
+    /// not been shown it nor by a person.
+    pub fn is_unconfirmed_web(&self) -> bool {
+        let origin = self.created.as_ref().map(|it| it.origin);
+        let is_vouched_for = self.confirmation.is_confirmed() || !self.approvals.is_empty();
+        origin == Some(Origin::Web) && !is_vouched_for
     }
 
     /// Returns whether the entry came from a peer and was not archived, retracted, merged or

@@ -9,13 +9,14 @@ use serde_json::Value;
 use crate::ledger::causal::CausalGraph;
 use crate::ledger::entry::{BetaTally, Entry};
 use crate::ledger::event::{
-    ConfigChanged, ContradictionFlagged, ContradictionResolved, DomainOverridden,
+    ConfigChanged, ContradictionFlagged, ContradictionResolved, DomainAction, DomainOverridden,
     DomainStrategyChanged, Event, EventBody, EventOrder, OriginRevoked, PairDismissed, PairKind,
     PeerTrustChanged, Restored, Switch,
 };
 use crate::ledger::source::ContributionSource;
 use crate::values::actor::Actor;
 use crate::values::id::{EntryId, EventId};
+use crate::values::time::Timestamp;
 
 /// The state of a workspace that belongs to no single entry.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -75,11 +76,99 @@ impl WorkspaceState {
         self.settings.get(&format!("config/{key}"))
     }
 
+    /// Returns a person's decision about a host: its own, or else that of the closest domain above
+    /// it. A decision that was reset counts as none.
+    pub fn domain_override(&self, host: &str) -> Option<DomainAction> {
+        let mut domain = host;
+        loop {
+            let own = self.settings.get(&domain_key(domain));
+            match own.and_then(|it| DomainAction::deserialize(&it.value).ok()) {
+                Some(action @ (DomainAction::Trust | DomainAction::Distrust)) => {
+                    return Some(action);
+                }
+                Some(DomainAction::Reset) | None => domain = domain.split_once('.')?.1,
+            }
+        }
+    }
+
+    /// Returns the decisions of people about domains, without those that were reset.
+    pub fn domain_overrides(&self) -> impl Iterator<Item = (&str, DomainAction)> {
+        self.settings.iter().filter_map(|(key, setting)| {
+            let domain = key.strip_prefix(DOMAIN_PREFIX)?;
+            let action = DomainAction::deserialize(&setting.value).ok()?;
+            (action != DomainAction::Reset).then_some((domain, action))
+        })
+    }
+
+    /// Returns what was learned about fetching from a host, and when.
+    pub fn fetch_strategy(&self, host: &str) -> Option<LearnedStrategy> {
+        let setting = self.settings.get(&strategy_key(host))?;
+        learned_strategy(setting)
+    }
+
+    /// Returns what was learned about each host.
+    pub fn fetch_strategies(&self) -> impl Iterator<Item = (&str, LearnedStrategy)> {
+        self.settings.iter().filter_map(|(key, setting)| {
+            let host = key.strip_prefix(STRATEGY_PREFIX)?;
+            Some((host, learned_strategy(setting)?))
+        })
+    }
+
     /// Returns the setting under `key` as `T`, if this build can deserialize it.
     pub fn configured<T: DeserializeOwned>(&self, key: &str) -> Option<T> {
         let own = self.config(key)?;
         T::deserialize(&own.value).ok()
     }
+}
+
+/// Prefixes that keep the three kinds of settings apart in one map.
+const DOMAIN_PREFIX: &str = "domain/";
+const STRATEGY_PREFIX: &str = "strategy/";
+
+/// The form in which a host's pages gave passages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FetchStrategy {
+    Markdown,
+    Html,
+    /// No page gave a passage, so the host is not asked for a while.
+    Nothing,
+}
+
+/// A strategy and the day it was recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LearnedStrategy {
+    pub strategy: FetchStrategy,
+    pub since: Timestamp,
+}
+
+impl FetchStrategy {
+    /// Returns the name used in the ledger, text and JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Markdown => "markdown",
+            Self::Html => "html",
+            Self::Nothing => "nothing",
+        }
+    }
+}
+
+pub(crate) fn domain_key(domain: &str) -> String {
+    format!("{DOMAIN_PREFIX}{domain}")
+}
+
+pub(crate) fn strategy_key(domain: &str) -> String {
+    format!("{STRATEGY_PREFIX}{domain}")
+}
+
+/// Returns the strategy of a setting; `None` if a newer build wrote one that this build does not
+/// know.
+fn learned_strategy(setting: &WorkspaceSetting) -> Option<LearnedStrategy> {
+    Some(LearnedStrategy {
+        strategy: FetchStrategy::deserialize(&setting.value).ok()?,
+        // Ids carry the wall time of their event.
+        since: setting.heads.iter().max()?.timestamp(),
+    })
 }
 
 /// A write: the event, the value, and the events it is based on.
@@ -213,7 +302,6 @@ fn fold_settings(events: &BTreeMap<EventOrder, &Event>) -> BTreeMap<String, Work
 fn setting_write(event: &Event) -> Option<(String, Value, &[EventId])> {
     if let Some(data) = event.get::<ConfigChanged>() {
         return Some((
-            // The prefix keeps the three kinds of settings apart in one map.
             format!("config/{}", data.key),
             data.value.clone(),
             &data.replaces,
@@ -221,11 +309,11 @@ fn setting_write(event: &Event) -> Option<(String, Value, &[EventId])> {
     }
     if let Some(data) = event.get::<DomainStrategyChanged>() {
         let value = Value::String(data.strategy.to_string());
-        return Some((format!("strategy/{}", data.domain), value, &data.replaces));
+        return Some((strategy_key(&data.domain), value, &data.replaces));
     }
     let data = event.get::<DomainOverridden>()?;
     let value = serde_json::to_value(data.action).expect("a word");
-    Some((format!("domain/{}", data.domain), value, &data.replaces))
+    Some((domain_key(&data.domain), value, &data.replaces))
 }
 
 /// Returns the winning value among writes to one key.

@@ -74,7 +74,9 @@ pub fn event_authority(event: &Event) -> EventAuthority {
         EventBody::RunClosed(_)
         | EventBody::RunEffects(_)
         | EventBody::RunObserved(_)
-        | EventBody::KnowledgeDistilled(_) => Derived,
+        | EventBody::KnowledgeDistilled(_)
+        // Learned from fetches. It can only make a forager ask less.
+        | EventBody::DomainStrategyChanged(_) => Derived,
         EventBody::Confirmed(data) => match data.provenance {
             _ if !data.withdraws.is_empty() => Decision,
             Provenance::Manual => Decision,
@@ -100,7 +102,6 @@ pub fn event_authority(event: &Event) -> EventAuthority {
         | EventBody::OriginRevoked(_)
         | EventBody::ConfigChanged(_)
         | EventBody::PeerTrustChanged(_)
-        | EventBody::DomainStrategyChanged(_)
         | EventBody::DomainOverridden(_)
         // A newer version may decide anything with it.
         | EventBody::Unknown { .. } => Review,

@@ -4,6 +4,7 @@
 
 mod contradictions;
 mod drift;
+mod forage;
 mod health;
 mod health_work;
 mod lifecycle;

@@ -32,6 +32,7 @@ fn a_service_is_due_when_something_changed_and_a_day_has_passed() {
         MaintenanceService::Dedup,
         MaintenanceService::StaleSweep,
         MaintenanceService::Contradiction,
+        MaintenanceService::Forage,
     ];
     for service in daily {
         let due = |ago: u64, is_dirty| {
@@ -56,7 +57,7 @@ fn every_service_is_known_by_both_names() {
     let unknown = "service:other:dedup"
         .parse::<MaintenanceService>()
         .unwrap_err();
-    assert!(unknown.contains("dedup, stale_sweep, contradiction, confidence_reset"));
+    assert!(unknown.contains("dedup, stale_sweep, contradiction, confidence_reset, forage"));
 }
 
 #[test]
@@ -68,12 +69,12 @@ fn the_policy_decides_what_happens_unasked() {
     };
     let allowed = |mode| MaintenanceCategory::ALL.map(|it| policy(mode).allows(it));
     assert_eq!(MaintenancePolicy::default().mode, MaintenanceMode::Suggest);
-    assert_eq!(allowed(MaintenanceMode::Suggest), [false; 4]);
+    assert_eq!(allowed(MaintenanceMode::Suggest), [false; 5]);
     assert_eq!(
         allowed(MaintenanceMode::AutoNotify),
-        [true, false, false, false]
+        [true, false, false, false, false]
     );
-    assert_eq!(allowed(MaintenanceMode::Autonomous), [true; 4]);
+    assert_eq!(allowed(MaintenanceMode::Autonomous), [true; 5]);
     assert_eq!(
         MaintenanceService::ConfidenceReset.category(),
         None,

@@ -33,6 +33,7 @@ use ken_ledger::{
 use crate::config::RepositoryConfig;
 use crate::error::EngineError;
 use crate::files::{ViewState, open_ken_dir};
+use crate::forage::ForagePlace;
 use crate::guard::Guard;
 use crate::model::ActiveModel;
 use crate::notice::EngineNotice;
@@ -81,6 +82,8 @@ pub struct Engine {
     pub(crate) active_model: Option<Arc<ActiveModel>>,
     /// This user's guard, with settings beyond the built-in rules.
     pub(crate) guard: Guard,
+    /// Set by commands that may forage unasked; hooks never set it.
+    pub(crate) forage_place: Option<ForagePlace>,
     /// Digests of the secrets that were replaced in this process.
     redacted_secrets: BTreeSet<String>,
     /// The step that further events of this engine belong to.
@@ -147,6 +150,7 @@ impl Engine {
             redactions_applied: false,
             active_model: None,
             guard: Guard::default(),
+            forage_place: None,
             redacted_secrets: BTreeSet::new(),
             step: EngineStep::default(),
         };
@@ -181,6 +185,11 @@ impl Engine {
     /// Sets the user's guard: names that must not be written, secrets seen before.
     pub fn set_guard(&mut self, guard: Guard) {
         self.guard = guard;
+    }
+
+    /// Lets maintenance forage, if its policy and the user's configuration allow that.
+    pub fn set_forage_place(&mut self, place: ForagePlace) {
+        self.forage_place = Some(place);
     }
 
     /// Groups all events that this engine writes from now on into one step, which is undone as a

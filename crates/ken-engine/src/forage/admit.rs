@@ -2,7 +2,9 @@
 
 use ken_core::decide::{Draft, Proposal};
 use ken_core::ledger::entry::Entry;
-use ken_core::ledger::event::{EventBody, ForageCompleted, ForageMode, ForageRequested, Origin};
+use ken_core::ledger::event::{
+    EventBody, ForageCompleted, ForageMode, ForageProvenance, ForageRequested, Origin,
+};
 use ken_core::values::actor::{Actor, ActorRole};
 use ken_core::values::citation::{CitationSource, CitationType};
 use ken_core::values::condition::{self, Ecosystem};
@@ -11,7 +13,9 @@ use ken_core::values::id::{EntryId, EventId};
 use ken_core::values::kind::EntryKind;
 use ken_core::values::text::{ClaimText, Condition, Note, Statement, Tag};
 
-use super::{ForageFinding, ForageQuestion, ForageReport, ForageSetup, PinnedPackage, state};
+use super::{
+    ForageFinding, ForageQuestion, ForageReport, ForageSetup, PinnedPackage, state, strategy,
+};
 use crate::engine::Engine;
 use crate::error::EngineError;
 
@@ -60,7 +64,7 @@ pub(crate) fn admit(
         if outcome.limit.is_some() {
             break;
         }
-        let Some(proposal) = proposal(engine, finding) else {
+        let Some(proposal) = proposal(engine, finding, question.mode) else {
             outcome.refused += 1;
             continue;
         };
@@ -86,6 +90,7 @@ pub(crate) fn admit(
     }
     let duration_ms = engine.now().millis().saturating_sub(started.millis());
     record_completion(engine, request, report, &outcome, duration_ms, by)?;
+    strategy::record_strategies(engine, by)?;
     Ok(outcome)
 }
 
@@ -162,7 +167,7 @@ fn author(finding: &ForageFinding) -> Actor {
 }
 
 /// Returns the proposal for a finding; `None` if it is no claim or too weak.
-fn proposal(engine: &Engine, finding: &ForageFinding) -> Option<Proposal> {
+fn proposal(engine: &Engine, finding: &ForageFinding, mode: ForageMode) -> Option<Proposal> {
     if finding.text.is_empty() || finding.quality_milli < QUALITY_MIN_MILLI {
         return None;
     }
@@ -185,7 +190,25 @@ fn proposal(engine: &Engine, finding: &ForageFinding) -> Option<Proposal> {
     let cited = CitationSource::new(CitationType::Doc, reference).ok()?;
     let citation = cited.cite(&author(finding), engine.now());
     let kind = EntryKind::Learning;
-    Some(Proposal::new(kind, content, vec![citation], Origin::Web))
+    let mut proposal = Proposal::new(kind, content, vec![citation], Origin::Web);
+    proposal.foraged = Some(provenance(finding, mode)?);
+    Some(proposal)
+}
+
+fn provenance(finding: &ForageFinding, mode: ForageMode) -> Option<ForageProvenance> {
+    Some(ForageProvenance {
+        source_url: finding.address.parse().ok()?,
+        fetch_timestamp: finding.read_at,
+        fetch_level: finding.level,
+        forager_trigger: mode,
+        forager_query: match &finding.query {
+            Some(query) => Some(query.parse().ok()?),
+            None => None,
+        },
+        quality_score_milli: finding.quality_milli,
+        content: finding.content.parse().ok()?,
+        license: finding.license.as_ref().and_then(|it| it.parse().ok()),
+    })
 }
 
 /// Returns the statement: who says it, where, and the verbatim text.

@@ -23,6 +23,8 @@ const ENTRIES_PER_DAY: u32 = 20;
 const WAITING_MAX: u32 = 50;
 /// Default limit of pages.
 const PAGES_PER_DAY: u32 = 60;
+/// Default limit of queries to search services.
+const SEARCHES_PER_DAY: u32 = 20;
 
 /// A user may raise a default at most this many times.
 const RAISE_MAX: u32 = 2;
@@ -43,6 +45,10 @@ pub enum ForageSourceKind {
     Folders,
     /// `llms.txt` and the pages it lists, of hosts that the user allows.
     Hosts,
+    /// A SearXNG instance of the user.
+    Searxng,
+    /// The search service Brave.
+    Brave,
 }
 
 impl ForageSourceKind {
@@ -52,6 +58,16 @@ impl ForageSourceKind {
             Self::Packages => "packages",
             Self::Folders => "folders",
             Self::Hosts => "hosts",
+            Self::Searxng => "searxng",
+            Self::Brave => "brave",
+        }
+    }
+
+    /// Returns whether the source asks other machines.
+    pub fn uses_network(self) -> bool {
+        match self {
+            Self::Packages | Self::Folders => false,
+            Self::Hosts | Self::Searxng | Self::Brave => true,
         }
     }
 }
@@ -71,6 +87,16 @@ pub struct ForageConfig {
     /// URL or address that hosts can use to reach the user.
     #[serde(default)]
     pub contact: Option<String>,
+    /// Whether maintenance may forage at the end of a run, if its policy allows that, too.
+    #[serde(default)]
+    pub unasked: bool,
+    /// Names that never leave this machine, besides those of the guard.
+    #[serde(default)]
+    pub names: Vec<String>,
+    #[serde(default)]
+    pub searxng: Option<SearxngSection>,
+    #[serde(default)]
+    pub brave: Option<BraveSection>,
     #[serde(default)]
     pub egress: EgressSection,
     #[serde(default)]
@@ -81,12 +107,34 @@ pub struct ForageConfig {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct EgressSection {
+    /// Whether hosts that locked dependencies name may be asked, too.
+    pub declared: bool,
     /// Hosts that may be asked, each with every host below it.
     pub allow: Vec<String>,
     /// Hosts that may not; wins over `allow`.
     pub deny: Vec<String>,
     /// Allowed hosts that may be asked without encryption.
     pub plain_http: Vec<String>,
+}
+
+/// The `[searxng]` section.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SearxngSection {
+    /// Address of the instance. It may be on this machine, because the user named it; what it
+    /// finds is read from public addresses only.
+    pub url: String,
+}
+
+/// The `[brave]` section.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BraveSection {
+    /// Environment variable with the key.
+    pub key_variable: String,
+    /// Address of the service, if it is reached through another one.
+    #[serde(default)]
+    pub url: Option<String>,
 }
 
 /// The `[budget]` section.
@@ -98,6 +146,8 @@ pub struct BudgetSection {
     /// Entries that may wait for a person; at this number the forager stops.
     pub waiting: u32,
     pub pages_per_day: u32,
+    /// Queries to search services.
+    pub searches_per_day: u32,
 }
 
 impl Default for BudgetSection {
@@ -107,6 +157,7 @@ impl Default for BudgetSection {
             entries_per_day: ENTRIES_PER_DAY,
             waiting: WAITING_MAX,
             pages_per_day: PAGES_PER_DAY,
+            searches_per_day: SEARCHES_PER_DAY,
         }
     }
 }
@@ -159,13 +210,34 @@ impl ForageConfig {
         limit(&mut budget.entries_per_day, ENTRIES_PER_DAY);
         limit(&mut budget.waiting, WAITING_MAX);
         limit(&mut budget.pages_per_day, PAGES_PER_DAY);
+        limit(&mut budget.searches_per_day, SEARCHES_PER_DAY);
+        config.check_services(path)?;
         Ok(config)
+    }
+
+    /// Reports a search service among the sources that has no section of its own.
+    fn check_services(&self, path: &Path) -> Result<(), EngineError> {
+        let shown = path.display();
+        let missing = |kind: ForageSourceKind, key: &str| {
+            let name = kind.name();
+            Err(EngineError::Usage(format!(
+                "`{shown}`: the source `{name}` needs `[{name}]` with `{key}`"
+            )))
+        };
+        let has = |kind| self.sources.contains(&kind);
+        if has(ForageSourceKind::Searxng) && self.searxng.is_none() {
+            return missing(ForageSourceKind::Searxng, "url");
+        }
+        if has(ForageSourceKind::Brave) && self.brave.is_none() {
+            return missing(ForageSourceKind::Brave, "key_variable");
+        }
+        Ok(())
     }
 
     /// Applies what the repository forbids.
     pub(super) fn narrowed(mut self, repository: &ForageSection) -> Self {
         if !repository.hosts {
-            self.sources.retain(|it| *it != ForageSourceKind::Hosts);
+            self.sources.retain(|it| !it.uses_network());
         }
         self.egress.deny.extend(repository.deny.iter().cloned());
         self
@@ -178,6 +250,7 @@ impl ForageConfig {
             allow,
             deny,
             plain_http,
+            declared: _,
         } = self.egress.clone();
         let budget = ken_fetch::FetchBudget {
             pages_per_day: self.budget.pages_per_day,

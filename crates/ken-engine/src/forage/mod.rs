@@ -10,21 +10,32 @@
 
 mod admit;
 mod config;
+#[cfg(feature = "http")]
+mod declared;
 mod documents;
 #[cfg(feature = "http")]
 mod hosts;
+mod names;
 mod packages;
+mod query;
+mod requests;
+#[cfg(feature = "http")]
+mod search_services;
 mod state;
+mod strategy;
+mod trust;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
 pub use ken_anchor::condition::PinnedPackage;
 use ken_anchor::condition::pinned_packages;
-use ken_core::ledger::event::ForageMode;
+use ken_core::ledger::event::{FetchLevel, ForageMode};
+use ken_core::ledger::workspace::FetchStrategy;
 use ken_core::retrieval::words::query_words;
 use ken_core::values::condition::Ecosystem;
+use ken_core::values::time::Timestamp;
 use ken_forage::{Passage, PassageIndex, PassageSource, RankedPassage};
 
 use crate::config::RepositoryConfig;
@@ -35,13 +46,21 @@ use crate::validity::WorkTree;
 
 pub use admit::ForageOutcome;
 pub(crate) use admit::admit;
-pub use config::{BudgetSection, EgressSection, ForageConfig, ForageHome, ForageSourceKind};
+pub use config::{
+    BraveSection, BudgetSection, EgressSection, ForageConfig, ForageHome, ForageSourceKind,
+    SearxngSection,
+};
 pub use packages::PackageFolders;
+pub use requests::ForageRequest;
+pub(crate) use requests::{forage_requests, forage_unasked};
 pub use state::{ForageLogLine, ForageStatus};
 pub(crate) use state::{forage_log, forage_status};
+pub use trust::DomainStatus;
+pub(crate) use trust::{domain_statuses, override_domain};
 
 use documents::DocumentFolder;
 use packages::{PackageCopy, locate};
+use strategy::{HostPages, note_pages};
 
 /// Prefix of citations of a package's file.
 pub(crate) const PACKAGE_PREFIX: &str = "pkg:";
@@ -63,6 +82,24 @@ const NAME_CHARS_MIN: usize = 3;
 const COVERAGE_MIN: f64 = 0.2;
 /// Number of hexadecimal digits of a content hash.
 const HASH_DIGITS: usize = 32;
+
+/// Where the forager's settings are. The engine reads them only if it forages unasked.
+#[derive(Clone, Debug)]
+pub struct ForagePlace {
+    pub home: ForageHome,
+    pub folders: PackageFolders,
+}
+
+impl ForagePlace {
+    /// Loads the settings; `None` if the forager is off.
+    pub fn load(&self) -> Result<Option<ForageSetup>, EngineError> {
+        let config = self.home.load()?;
+        Ok(config.map(|config| ForageSetup {
+            config,
+            folders: self.folders.clone(),
+        }))
+    }
+}
 
 /// Settings of the forager on this machine.
 #[derive(Clone, Debug)]
@@ -95,6 +132,10 @@ pub struct ForageFinding {
     /// The host it was read from.
     pub host: Option<String>,
     pub license: Option<String>,
+    pub level: FetchLevel,
+    pub read_at: Timestamp,
+    /// What was sent to a search service to find it.
+    pub query: Option<String>,
     /// `b3:` and the hash of the document.
     pub content: String,
     /// How well it answers and how it can be trusted, in thousandths.
@@ -114,6 +155,8 @@ pub struct ForageReport {
     pub passages: usize,
     /// Reasons why something was not read.
     pub refusals: Vec<String>,
+    /// What was sent to search services, as `SERVICE: WORDS`.
+    pub sent: Vec<String>,
     pub pages: u32,
 }
 
@@ -123,7 +166,12 @@ struct DocumentOrigin {
     prefix: Arc<str>,
     package: Option<PinnedPackage>,
     host: Option<String>,
+    /// Whether a person trusts the host.
+    is_trusted: bool,
     license: Option<String>,
+    level: FetchLevel,
+    read_at: Timestamp,
+    query: Option<String>,
     hashes: Vec<(Arc<str>, String)>,
 }
 
@@ -146,36 +194,100 @@ pub(crate) fn find(
     let config = setup.config.clone().narrowed(&repository_section(engine)?);
     let mut report = ForageReport::default();
     let mut material = Material::default();
-    #[cfg(feature = "http")]
-    let mut gateway = gateway;
+    let folders = PackageFolders {
+        python: [config.python.clone(), setup.folders.python.clone()].concat(),
+        ..setup.folders.clone()
+    };
+    let locked = LockedPackages {
+        pinned: pinned_packages(&WorkTree::new(&engine.place)?),
+        folders: &folders,
+    };
+    let mut chosen = Vec::new();
     for source in &config.sources {
         match source {
             ForageSourceKind::Packages => {
-                read_packages(engine, setup, question, &mut material, &mut report)?;
+                chosen = read_packages(engine, &locked, question, &mut material, &mut report)?;
             }
-            ForageSourceKind::Folders => read_folders(&config, &mut material, &mut report),
-            #[cfg(feature = "http")]
-            ForageSourceKind::Hosts => {
-                hosts::read_hosts(
-                    engine,
-                    &config,
-                    question,
-                    gateway.as_deref_mut(),
-                    &mut material,
-                    &mut report,
-                )?;
+            ForageSourceKind::Folders => {
+                read_folders(&config, engine.now(), &mut material, &mut report);
             }
-            #[cfg(not(feature = "http"))]
-            ForageSourceKind::Hosts => {
-                let why = "this build has no network access for hosts";
-                report.refusals.push(why.to_owned());
-            }
+            // Read below, together: they share one gateway and its budget.
+            ForageSourceKind::Hosts | ForageSourceKind::Searxng | ForageSourceKind::Brave => {}
         }
     }
+    let network = config.sources.iter().copied();
+    let network: Vec<ForageSourceKind> = network.filter(|it| it.uses_network()).collect();
+    #[cfg(feature = "http")]
+    if !network.is_empty() {
+        let request = hosts::NetworkRequest {
+            config: &config,
+            folders: &folders,
+            question,
+            sources: &network,
+            packages: &chosen,
+            pinned: &locked.pinned,
+        };
+        hosts::read_network(engine, &request, gateway, &mut material, &mut report)?;
+    }
+    #[cfg(not(feature = "http"))]
+    if !network.is_empty() {
+        drop(chosen);
+        let why = "this build has no network access for hosts and search services";
+        report.refusals.push(why.to_owned());
+    }
     report.passages = material.passages.len();
+    let mut seen = pages_per_host(&material);
     report.findings = rank(engine, question, material)?;
+    for finding in &report.findings {
+        let host = finding.host.as_ref().and_then(|it| seen.get_mut(it));
+        if let Some(seen) = host {
+            // The best finding decides; they are in order.
+            seen.useful = seen.useful.or(strategy_of(finding.level));
+        }
+    }
+    if !seen.is_empty() {
+        let mut state = state::load(engine)?;
+        note_pages(&mut state, &seen, engine.now());
+        state::store(engine, &state)?;
+    }
     state::log_question(engine, &report)?;
     Ok(report)
+}
+
+/// Returns the words of a question that a search service would be sent.
+pub(crate) fn search_service_query(
+    engine: &Engine,
+    setup: &ForageSetup,
+    question: &str,
+) -> Result<Option<String>, EngineError> {
+    let pinned = pinned_packages(&WorkTree::new(&engine.place)?);
+    let (public, private) =
+        names::words_of_repository(engine, &setup.config, &setup.folders, &pinned)?;
+    let policy = &engine.guard.policy;
+    Ok(query::build_query(question, policy, &public, &private))
+}
+
+/// Returns the number of pages that were read of each host.
+fn pages_per_host(material: &Material) -> BTreeMap<String, HostPages> {
+    let mut seen: BTreeMap<String, HostPages> = BTreeMap::new();
+    for host in material.origins.iter().filter_map(|it| it.host.as_ref()) {
+        seen.entry(host.clone()).or_default().pages += 1;
+    }
+    seen
+}
+
+fn strategy_of(level: FetchLevel) -> Option<FetchStrategy> {
+    match level {
+        FetchLevel::Markdown => Some(FetchStrategy::Markdown),
+        FetchLevel::Html => Some(FetchStrategy::Html),
+        FetchLevel::Package | FetchLevel::Folder => None,
+    }
+}
+
+/// The packages of the lockfiles, and where their copies are.
+struct LockedPackages<'a> {
+    pinned: Vec<PinnedPackage>,
+    folders: &'a PackageFolders,
 }
 
 fn repository_section(engine: &Engine) -> Result<crate::config::ForageSection, EngineError> {
@@ -183,27 +295,23 @@ fn repository_section(engine: &Engine) -> Result<crate::config::ForageSection, E
     Ok(RepositoryConfig::load_or_default(&tree).forage)
 }
 
-/// Reads the documentation of the packages that a question is about.
+/// Reads the documentation of the packages that a question is about, and returns their copies.
 fn read_packages(
     engine: &mut Engine,
-    setup: &ForageSetup,
+    locked: &LockedPackages<'_>,
     question: &ForageQuestion,
     material: &mut Material,
     report: &mut ForageReport,
-) -> Result<(), EngineError> {
+) -> Result<Vec<PackageCopy>, EngineError> {
     let root = engine.root().to_owned();
-    let folders = PackageFolders {
-        python: [setup.config.python.clone(), setup.folders.python.clone()].concat(),
-        ..setup.folders.clone()
-    };
-    let pinned = pinned_packages(&WorkTree::new(&engine.place)?);
-    let named = named_packages(&pinned, question, report);
+    let LockedPackages { pinned, folders } = locked;
+    let named = named_packages(pinned, question, report);
     // Packages that the user names and that are not locked are missing; a guess would mislead.
     let chosen = if named.is_empty() && question.packages.is_empty() {
-        let copies = located(&root, &folders, pinned.iter().take(OVERVIEWS_MAX));
+        let copies = located(&root, folders, pinned.iter().take(OVERVIEWS_MAX));
         choose_by_overview(engine, question, &copies)?
     } else {
-        let found = located(&root, &folders, &named);
+        let found = located(&root, folders, &named);
         for package in &named {
             if !found.iter().any(|it| it.package == *package) {
                 let PinnedPackage { name, version, .. } = package;
@@ -212,7 +320,7 @@ fn read_packages(
         }
         found
     };
-    for copy in with_companions(&root, &folders, &pinned, &chosen) {
+    for copy in with_companions(&root, folders, pinned, &chosen) {
         let PinnedPackage {
             name,
             version,
@@ -227,12 +335,13 @@ fn read_packages(
             report.refusals.push(why);
         }
         let prefix = format!("{PACKAGE_PREFIX}{}/{name}@{version}#", ecosystem.name());
-        add_folder(material, report, &folder, &prefix, |origin| {
+        add_folder(material, report, &folder, &prefix, engine.now(), |origin| {
             origin.package = Some(copy.package.clone());
             origin.license = copy.license.clone();
+            origin.level = FetchLevel::Package;
         });
     }
-    Ok(())
+    Ok(chosen)
 }
 
 /// Returns the locked packages that a question names, in it or beside it.
@@ -341,7 +450,12 @@ fn choose_by_overview(
     Ok(chosen)
 }
 
-fn read_folders(config: &ForageConfig, material: &mut Material, report: &mut ForageReport) {
+fn read_folders(
+    config: &ForageConfig,
+    now: Timestamp,
+    material: &mut Material,
+    report: &mut ForageReport,
+) {
     for root in &config.folders {
         let name = root
             .file_name()
@@ -354,7 +468,7 @@ fn read_folders(config: &ForageConfig, material: &mut Material, report: &mut For
                 .push(format!("folder `{name}` has no documents"));
         }
         let prefix = format!("{FOLDER_PREFIX}{name}/");
-        add_folder(material, report, &folder, &prefix, |_| {});
+        add_folder(material, report, &folder, &prefix, now, |_| {});
     }
 }
 
@@ -363,13 +477,18 @@ fn add_folder(
     report: &mut ForageReport,
     folder: &DocumentFolder,
     prefix: &str,
+    now: Timestamp,
     describe: impl FnOnce(&mut DocumentOrigin),
 ) {
     let mut origin = DocumentOrigin {
         prefix: prefix.into(),
         package: None,
         host: None,
+        is_trusted: false,
         license: None,
+        level: FetchLevel::Folder,
+        read_at: now,
+        query: None,
         hashes: Vec::new(),
     };
     describe(&mut origin);
@@ -446,6 +565,9 @@ fn rank(
             package: origin.package.clone(),
             host: origin.host.clone(),
             license: origin.license.clone(),
+            level: origin.level,
+            read_at: origin.read_at,
+            query: origin.query.clone(),
             content,
             quality_milli,
         })
@@ -465,6 +587,8 @@ fn quality(question: &ForageQuestion, origin: &DocumentOrigin, found: &RankedPas
     let source = match (&origin.package, &origin.host, passage.source) {
         (Some(_), _, PassageSource::ChangeLog) => 0.10,
         (Some(_), _, PassageSource::Guide | PassageSource::Reference) => 0.15,
+        // A person vouches for the host as for a package that the lockfile names.
+        (None, Some(_), _) if origin.is_trusted => 0.15,
         (None, _, _) => 0.105,
     };
     // Only locked versions are read, so a package's documentation is of the right one.

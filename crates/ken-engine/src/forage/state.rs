@@ -1,12 +1,16 @@
 //! State and log of the forager in this clone, below `.ken/.local/forage`. Neither has a question.
 
+use std::collections::BTreeMap;
+
 use ken_core::ledger::entry::Entry;
 use ken_core::ledger::event::Origin;
 use ken_core::ledger::store::{DerivedStore as _, EntryFilter, LifecycleFilter};
+use ken_core::values::time::Date;
 use ken_ledger::{Dir as _, DiskError};
 use serde::{Deserialize, Serialize};
 
 use super::ForageReport;
+use super::strategy::HostLesson;
 use crate::engine::Engine;
 use crate::error::EngineError;
 
@@ -23,6 +27,12 @@ pub(super) struct ForageState {
     /// The day that `entries` counts.
     day: String,
     entries: u32,
+    /// Queries to search services on that day.
+    searches: u32,
+    /// What was seen of each host since it was last recorded.
+    pub(super) hosts: BTreeMap<String, HostLesson>,
+    /// Questions that were asked unasked, by their hash, with the day.
+    pub(super) tried: BTreeMap<String, Date>,
     /// State of the gateway, kept as it is by builds without network access.
     pub(super) fetch: serde_json::Value,
 }
@@ -34,6 +44,8 @@ pub struct ForageStatus {
     pub waiting: usize,
     /// Entries that were added today.
     pub entries_today: u32,
+    /// Queries that were sent to search services today.
+    pub searches_today: u32,
 }
 
 /// One line of the log: what was read, or why not.
@@ -72,18 +84,38 @@ impl ForageState {
         if self.day == day { self.entries } else { 0 }
     }
 
+    /// Returns the number of queries sent to search services today.
+    pub(super) fn searches_on(&self, day: &str) -> u32 {
+        if self.day == day { self.searches } else { 0 }
+    }
+
     pub(super) fn count_entries(&mut self, day: &str, count: u32) {
-        self.entries = self.entries_on(day) + count;
-        day.clone_into(&mut self.day);
+        self.start_day(day);
+        self.entries += count;
+    }
+
+    #[cfg(feature = "http")]
+    pub(super) fn count_search(&mut self, day: &str) {
+        self.start_day(day);
+        self.searches += 1;
+    }
+
+    fn start_day(&mut self, day: &str) {
+        if self.day != day {
+            (self.entries, self.searches) = (0, 0);
+            day.clone_into(&mut self.day);
+        }
     }
 }
 
 /// Returns the numbers of the forager.
 pub(crate) fn forage_status(engine: &Engine) -> Result<ForageStatus, EngineError> {
     let today = engine.now().date().to_string();
+    let state = load(engine)?;
     Ok(ForageStatus {
         waiting: waiting(engine)?,
-        entries_today: load(engine)?.entries_on(&today),
+        entries_today: state.entries_on(&today),
+        searches_today: state.searches_on(&today),
     })
 }
 

@@ -79,6 +79,7 @@ pub(crate) fn maintenance_status_from(
 ) -> Result<MaintenanceStatus, EngineError> {
     let (policy, memory) = (engine.maintenance_policy()?, load_last_service_runs(engine));
     let (ledger, now) = (health::report::ledger_state(engine)?, engine.now());
+    let forager = forager_state(engine);
     let state = |service: MaintenanceService| {
         let known = memory.get(&service);
         let recorded = last_recorded_run(outcomes, service);
@@ -88,9 +89,10 @@ pub(crate) fn maintenance_status_from(
         ServiceState {
             service,
             name: service.full_name(),
-            due: service.is_due(last, is_dirty, now),
+            due: service.is_due(last, is_dirty, now) && forager.serves(service),
             last,
-            automatic: service.category().is_some_and(|it| policy.allows(it)),
+            automatic: service.category().is_some_and(|it| policy.allows(it))
+                && forager.serves_unasked(service),
             task: format_task(service.name(), service.purpose()),
             command: format!("ken health maintain {service}"),
         }
@@ -100,6 +102,37 @@ pub(crate) fn maintenance_status_from(
         spent: recent_work(outcomes, now),
         policy,
     })
+}
+
+/// What the user's configuration of the forager allows to maintenance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ForagerState {
+    /// No configuration, or a caller that must not forage, such as a hook.
+    Off,
+    /// Only on request.
+    OnRequest,
+    Unasked,
+}
+
+impl ForagerState {
+    fn serves(self, service: MaintenanceService) -> bool {
+        service != MaintenanceService::Forage || self != Self::Off
+    }
+
+    fn serves_unasked(self, service: MaintenanceService) -> bool {
+        service != MaintenanceService::Forage || self == Self::Unasked
+    }
+}
+
+fn forager_state(engine: &Engine) -> ForagerState {
+    let place = engine.forage_place.as_ref();
+    // A configuration with a mistake is off here; `ken forage` reports the mistake.
+    let setup = place.and_then(|it| it.load().ok().flatten());
+    match setup {
+        None => ForagerState::Off,
+        Some(setup) if setup.config.unasked => ForagerState::Unasked,
+        Some(_) => ForagerState::OnRequest,
+    }
 }
 
 /// Returns the policy of this workspace; the default if it is absent or invalid.
@@ -163,7 +196,9 @@ fn run_due_services(engine: &mut Engine, by: &Actor) -> Result<(), EngineError> 
     // The other process may have finished its maintenance while this one waited for the lock.
     engine.refresh()?;
     for state in engine.maintenance_status()?.services {
-        let Some(category) = state.service.category().filter(|_| state.due) else {
+        // `automatic` also asks the user's configuration, which a shared policy cannot override.
+        let is_wanted = state.due && state.automatic;
+        let Some(category) = state.service.category().filter(|_| is_wanted) else {
             continue;
         };
         // Computed anew for each service, because the previous one used up part of the budget.

@@ -13,11 +13,12 @@ use ken_core::trust::posterior::outcome_weight;
 use ken_core::values::actor::Actor;
 use ken_core::values::id::EntryId;
 use ken_core::values::kind::Memory;
+use ken_core::values::text::enum_label;
 use serde::Serialize;
 
 use crate::engine::Engine;
 use crate::error::EngineError;
-use crate::{duplicates, entries, files, health, maintenance, runs, sync, validity};
+use crate::{duplicates, entries, files, forage, health, maintenance, runs, sync, validity};
 
 /// Actor of runs created by services.
 const MAINTENANCE_ACTOR: &str = "agent:ken/maintenance";
@@ -98,6 +99,9 @@ pub(super) fn run_service(
 ) -> Result<ServiceOutcome, EngineError> {
     // Services must see edits of entry files before they decide.
     sync::sync_before_writing(engine)?;
+    if service == MaintenanceService::Forage {
+        return serve_forage(engine, limits, by);
+    }
     let (plans, (left, left_total)) = plan_service(engine, service, limits.listed, by)?;
     let mut served = ServiceOutcome {
         service,
@@ -159,7 +163,55 @@ fn plan_service(
         MaintenanceService::StaleSweep => (plan_sweep(engine)?, none),
         MaintenanceService::Contradiction => (Vec::new(), list_contradictions(engine, listed)?),
         MaintenanceService::ConfidenceReset => (plan_reset(engine, by)?, none),
+        MaintenanceService::Forage => (Vec::new(), list_gaps(engine, listed)?),
     })
+}
+
+/// Looks into gaps with the user's forager. What it proposes is quarantined.
+fn serve_forage(
+    engine: &mut Engine,
+    limits: ServiceLimits,
+    by: &Actor,
+) -> Result<ServiceOutcome, EngineError> {
+    let service = MaintenanceService::Forage;
+    let setup = match &engine.forage_place {
+        Some(place) => place.load()?,
+        None => None,
+    };
+    let setup = setup.ok_or_else(|| {
+        EngineError::Usage("the forager is off, because you have no forage.toml".to_owned())
+    })?;
+    let found = forage::forage_unasked(engine, &setup, limits.changes, by)?;
+    let change = |entry: &EntryId| ServiceChange {
+        entry: *entry,
+        what: "proposed from documentation; quarantined until a person releases it".to_owned(),
+        command: format!("ken show {entry}"),
+    };
+    let (left, left_total) = list_gaps(engine, limits.listed)?;
+    let mut served = ServiceOutcome {
+        service,
+        task: format_task(service.name(), service.purpose()),
+        run: None,
+        changed: found.entries.iter().map(change).collect(),
+        left,
+        left_total,
+    };
+    if !served.changed.is_empty() {
+        served.run = Some(record_service_run(engine, &served, Outcome::Succeeded, by)?);
+    }
+    maintenance::store_last_service_run(engine, service)?;
+    Ok(served)
+}
+
+/// Lists the gaps that the forager can look into.
+fn list_gaps(engine: &mut Engine, listed: usize) -> Result<LeftDecisions, EngineError> {
+    let requests = forage::forage_requests(engine)?;
+    let left = requests.iter().take(listed).map(|it| OpenDecision {
+        entries: Vec::new(),
+        what: format!("a gap ({}): {}", enum_label(&it.mode), it.question),
+        command: "ken forage --gaps --propose".to_owned(),
+    });
+    Ok((left.collect(), requests.len()))
 }
 
 /// Makes a planned change.

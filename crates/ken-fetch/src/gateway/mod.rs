@@ -116,6 +116,11 @@ impl FetchGateway {
         self
     }
 
+    /// Denies further hosts; there is no way to allow more.
+    pub fn deny_also(&mut self, hosts: impl IntoIterator<Item = String>) {
+        self.policy.deny_also(hosts);
+    }
+
     /// Returns the policy.
     #[must_use]
     pub fn policy(&self) -> &EgressPolicy {

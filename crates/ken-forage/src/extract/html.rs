@@ -57,6 +57,13 @@ pub(crate) fn blocks(html: &str) -> Vec<DocumentBlock> {
         if tags > ELEMENTS_MAX {
             break;
         }
+        // Checked first: looking for the end of what is no markup, for each `<` of a page of them,
+        // would take time that grows with the square of its length.
+        if !opens_markup(tail) {
+            reader.text("<", line);
+            rest = &tail[1..];
+            continue;
+        }
         let (markup, after) = split_markup(tail);
         match parse_tag(markup) {
             Some(tag) => {
@@ -91,6 +98,10 @@ pub fn is_page_opted_out(html: &str) -> bool {
     let mut rest = html;
     let mut tags = 0;
     while let Some(at) = rest.find('<') {
+        if !opens_markup(&rest[at..]) {
+            rest = &rest[at + 1..];
+            continue;
+        }
         tags += 1;
         if tags > ELEMENTS_MAX {
             return false;
@@ -110,6 +121,16 @@ pub fn is_page_opted_out(html: &str) -> bool {
         }
     }
     false
+}
+
+/// Returns whether a text that begins with `<` begins with a tag, comment or declaration.
+fn opens_markup(text: &str) -> bool {
+    let mut after = text.bytes().skip(1);
+    match after.next() {
+        Some(b'!' | b'?') => true,
+        Some(b'/') => after.next().is_some_and(|it| it.is_ascii_alphabetic()),
+        first => first.is_some_and(|it| it.is_ascii_alphabetic()),
+    }
 }
 
 fn count_lines(text: &str) -> usize {

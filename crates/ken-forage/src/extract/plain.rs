@@ -5,6 +5,9 @@ use crate::document::{BLOCKS_MAX, DocumentBlock};
 
 /// Minimum length of a title's underline.
 const UNDERLINE_MIN: usize = 3;
+/// Maximum length of a role's name and of its target.
+const ROLE_BYTES_MAX: usize = 20;
+const TARGET_BYTES_MAX: usize = 200;
 
 /// Returns the blocks of a text.
 pub(crate) fn blocks(text: &str) -> Vec<DocumentBlock> {
@@ -137,14 +140,18 @@ pub(crate) fn unquote(text: &str) -> String {
 /// Splits `` :role:`target` ``; returns its length and the target's last part.
 fn split_role(text: &str) -> Option<(usize, &str)> {
     let inner = text.strip_prefix(':')?;
-    let (role, rest) = inner.split_once(":`")?;
-    let is_role = !role.is_empty()
-        && role.len() <= 20
-        && role
-            .bytes()
-            .all(|it| it.is_ascii_lowercase() || it == b':' || it == b'-');
-    let (target, _) = rest.split_once('`')?;
-    if !is_role || target.is_empty() || target.len() > 200 {
+    // Both searches are bounded: a page of colons would otherwise be searched to its end for each.
+    let is_role = |it: &u8| it.is_ascii_lowercase() || matches!(it, b':' | b'-');
+    let length = inner.bytes().take(ROLE_BYTES_MAX + 1);
+    let (role, rest) = inner.split_at(length.take_while(is_role).count());
+    let role = role.strip_suffix(':').filter(|it| !it.is_empty())?;
+    let rest = rest.strip_prefix('`')?;
+    let end = rest
+        .bytes()
+        .take(TARGET_BYTES_MAX + 1)
+        .position(|it| it == b'`')?;
+    let target = &rest[..end];
+    if target.is_empty() {
         return None;
     }
     let length = 1 + role.len() + 2 + target.len() + 1;

@@ -41,6 +41,7 @@ fn published_copy(entry: &Entry) -> Entry {
         run: None,
         promoted_from: Vec::new(),
         copied_from: None,
+        foraged: None,
     });
     Entry {
         id: entry.id,

@@ -78,7 +78,7 @@ pub(crate) const EFFECTS: &[(&str, Effect)] = &[
     ("peer.trust_changed", Reviews),
     ("forage.requested", Reports),
     ("forage.completed", Reports),
-    ("domain.strategy_changed", Reviews),
+    ("domain.strategy_changed", Reports),
     ("domain.overridden", Reviews),
     ("handoff.written", Adds),
     ("handoff.taken", Adds),

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use ken_core::decide::{self, Proposal};
 use ken_core::ledger::event::{
     ArchiveReason, Arm, BlankReason, Channel, ConfidenceReset, Confirmed, EntryEffect, Event,
-    EventBody, Feedback, FeedbackGiven, MergeStrategy, Merged, Origin, Outcome, Overlay,
-    Provenance, Reanchored, Relation, RetractReason, RunEffects, ScopeChanged, SourceRun,
-    Superseded, Switch, TrialResult,
+    EventBody, Feedback, FeedbackGiven, FetchLevel, ForageMode, ForageProvenance, MergeStrategy,
+    Merged, Origin, Outcome, Overlay, Provenance, Reanchored, Relation, RetractReason, RunEffects,
+    ScopeChanged, SourceRun, Superseded, Switch, TrialResult,
 };
 use ken_core::ledger::fold::fold_entry;
 use ken_core::values::citation::CitationSource;
@@ -102,6 +102,16 @@ fn propose(play: &mut HistoryGenerator, turn: &mut ReplicaTurn) -> Option<()> {
             Some(_) | None => Vec::new(),
         },
         copied_from: None,
+        foraged: turn.choice.one_in(4).then(|| ForageProvenance {
+            source_url: play.text("https://example.org/{}"),
+            fetch_timestamp: play.now(turn.replica),
+            fetch_level: FetchLevel::Markdown,
+            forager_trigger: ForageMode::Operator,
+            forager_query: None,
+            quality_score_milli: 700,
+            content: play.text("b3:{}"),
+            license: None,
+        }),
     };
     let id = play.fresh_id(turn);
     let draft = decide::propose(id, proposal).ok()?;

@@ -115,6 +115,7 @@ fn created(id: EntryId, events: &[&Event]) -> Option<EntryCreation> {
         run: data.run.clone(),
         promoted_from: data.promoted_from.clone(),
         copied_from: data.copied_from.clone(),
+        foraged: data.foraged.clone(),
     })
 }
 

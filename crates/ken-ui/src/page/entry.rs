@@ -1,6 +1,6 @@
 //! One entry: the three questions about it, its timeline, its wordings, its neighbors.
 
-use ken_core::json::describe_citation;
+use ken_core::json::{describe_citation, describe_forage_provenance};
 use ken_core::ledger::entry::Entry;
 use ken_core::ledger::event::{Overlay, Switch};
 use ken_core::trust::posterior::beta_quantile;
@@ -256,6 +256,10 @@ fn details(context: &PageContext<'_>, view: &EntryView) -> Markup {
             }
             @if let Some(created) = &entry.created {
                 dt { "Added" } dd { (time(created.at.wall)) " by " (actor(&created.by)) }
+                @if let Some(foraged) = &created.foraged {
+                    dt { "Foraged" }
+                    dd { ul { @for line in describe_forage_provenance(foraged) { li { (UntrustedText(&line)) } } } }
+                }
             }
             @if let Some(file) = entry.file_name() { dt { "File" } dd { code { ".ken/entries/" (UntrustedText(&file)) } } }
         }

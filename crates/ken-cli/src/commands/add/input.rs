@@ -199,6 +199,7 @@ impl EntryInput {
             overrides,
             promoted_from: Vec::new(),
             copied_from: None,
+            foraged: None,
         })
     }
 

@@ -4,6 +4,7 @@ use clap::{Args, Subcommand};
 use ken_core::health::maintenance::{
     MaintenanceCategory, MaintenanceMode, MaintenancePolicy, MaintenanceService,
 };
+use ken_engine::Engine;
 use ken_engine::duplicates::LISTED_MAX;
 use ken_engine::maintenance::{MaintenanceStatus, ServiceOutcome};
 use serde::Serialize;
@@ -11,9 +12,10 @@ use serde::Serialize;
 use crate::args::values;
 use crate::commands::Session;
 use crate::failure::{CommandExit, CommandFailure};
-use crate::print::pluralize;
 use crate::print::progress::ProgressIndicator;
 use crate::print::table::TextTable;
+use crate::print::{escape_invisible, pluralize};
+use crate::world::forage_place;
 
 /// `ken health maintain`.
 #[derive(Debug, Args)]
@@ -22,7 +24,8 @@ use crate::print::table::TextTable;
     after_help = "Examples:\n  ken health maintain\n  ken health maintain dedup"
 )]
 pub(crate) struct MaintainArgs {
-    /// Service to run: dedup, stale_sweep, contradiction or confidence_reset [default: list them]
+    /// Service to run: dedup, stale_sweep, contradiction, confidence_reset or forage [default: list
+    /// them]
     #[arg(value_name = "SERVICE")]
     pub(crate) service: Option<MaintenanceService>,
     /// Maximum decisions to list that are left to a person
@@ -50,9 +53,9 @@ pub(crate) struct MaintainPolicyArgs {
         value_parser = values::word::<MaintenanceMode>(&["suggest", "auto_notify", "autonomous"]),
     )]
     pub(crate) mode: Option<MaintenanceMode>,
-    /// Automatic actions: dedup, stale_sweep, contradiction, distillation
+    /// Automatic actions: dedup, stale_sweep, contradiction, distillation, forage
     #[arg(long, value_name = "ACTION", value_delimiter = ',', value_parser = values::word::<MaintenanceCategory>(
-        &["dedup", "stale_sweep", "contradiction", "distillation"],
+        &["dedup", "stale_sweep", "contradiction", "distillation", "forage"],
     ))]
     pub(crate) auto: Option<Vec<MaintenanceCategory>>,
     /// Maximum entries changed automatically per day
@@ -85,7 +88,10 @@ pub(in crate::commands) fn run(
 }
 
 fn list(session: &mut Session<'_>) -> Result<CommandExit, CommandFailure> {
-    let found = session.read(|engine| Ok(engine.maintenance_status()?))?;
+    let found = session.read(|engine| {
+        allow_foraging(engine);
+        Ok(engine.maintenance_status()?)
+    })?;
     if session.is_json() {
         let schema = "ken.maintenance.v1";
         session.printer.json(&Object { schema, it: &found })?;
@@ -111,6 +117,13 @@ fn list(session: &mut Session<'_>) -> Result<CommandExit, CommandFailure> {
     session.printer.text(table.render(width))?;
     tell_policy(session, &found)?;
     Ok(CommandExit::Fine)
+}
+
+/// Lets the service `forage` use the user's settings, if there are any.
+fn allow_foraging(engine: &mut Engine) {
+    if let Some(place) = forage_place() {
+        engine.set_forage_place(place);
+    }
 }
 
 fn tell_policy(session: &mut Session<'_>, found: &MaintenanceStatus) -> Result<(), CommandFailure> {
@@ -141,8 +154,10 @@ fn serve(
     limit: usize,
 ) -> Result<CommandExit, CommandFailure> {
     let progress = ProgressIndicator::start(session.printer, "running maintenance", None);
-    let served = session
-        .write(move |engine, by| Ok(progress.during(|_| engine.maintain(service, limit, by))?))?;
+    let served = session.write(move |engine, by| {
+        allow_foraging(engine);
+        Ok(progress.during(|_| engine.maintain(service, limit, by))?)
+    })?;
     if session.is_json() {
         let schema = "ken.maintained.v1";
         session.printer.json(&Object {
@@ -164,12 +179,12 @@ fn print_served(session: &mut Session<'_>, served: &ServiceOutcome) -> Result<()
     }
     for left in &served.left {
         let ids: Vec<String> = left.entries.iter().map(ToString::to_string).collect();
-        session.printer.line(format_args!(
-            "{} {}\n    do: {}",
-            ids.join(" and "),
-            left.what,
-            left.command
-        ))?;
+        let ids = ids.join(" and ");
+        let what = escape_invisible(&format!("{ids} {}", left.what));
+        let (what, command) = (what.trim_start(), &left.command);
+        session
+            .printer
+            .line(format_args!("{what}\n    do: {command}"))?;
     }
     let changed = pluralize(served.changed.len() as u64, "entry", "entries");
     let (left, listed) = (served.left_total, served.left.len());

@@ -24,6 +24,7 @@ use crate::commands::Session;
 use crate::failure::{CommandExit, CommandFailure};
 use crate::print::run_text::{past_run_line, past_run_text, run_line, run_text};
 use crate::print::{escape_invisible, pluralize};
+use crate::world::forage_place;
 use args::{CloseArgs, NoteRunArgs, OpenArgs, PolicyArgs};
 
 pub(crate) use args::RunCommand;
@@ -142,6 +143,10 @@ fn close(session: &mut Session<'_>, args: CloseArgs) -> Result<CommandExit, Comm
             Some(id) => id.to_owned(),
             None => engine.run_for(&reader)?,
         };
+        // Only here, at the end of work that somebody closes: never in a hook or a search.
+        if let Some(place) = forage_place() {
+            engine.set_forage_place(place);
+        }
         let closed = engine.close_run(&id, &ending, by)?;
         let own = closed.run.session_of(by).map(ToOwned::to_owned);
         let is_other = named.is_none() && own.is_some() && own != reader.session;

@@ -20,7 +20,7 @@ use crate::values::id::{EntryId, EventId};
 use crate::values::kind::{EntryKind, Memory};
 use crate::values::status::EntryStatus;
 use crate::values::text::{Alias, Note, Tag};
-use crate::values::time::Date;
+use crate::values::time::{Date, Timestamp};
 
 macro_rules! event_types {
     ($($variant:ident($data:ty) = $name:literal in $memory:ident;)*) => {
@@ -218,6 +218,9 @@ data! {
         /// The project entry it is a copy of.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         copied_from: Option<CopiedFrom>,
+        /// Where the forager found the text.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        foraged: Option<ForageProvenance>,
     }
     /// Fields of an entry were edited.
     Revised {
@@ -468,6 +471,26 @@ pub struct CopiedFrom {
     pub by: Actor,
 }
 
+/// Where and how the forager found the text of an entry. It never has the question, whose words
+/// can be private.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ForageProvenance {
+    /// The page or file: a URL, `pkg:TYPE/NAME@VERSION#PATH` or `folder:NAME/PATH`.
+    pub source_url: Note,
+    pub fetch_timestamp: Timestamp,
+    pub fetch_level: FetchLevel,
+    pub forager_trigger: ForageMode,
+    /// The words that were sent to a search service; absent if nothing was sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forager_query: Option<Note>,
+    /// How well the text answered and how far its source is trusted, in thousandths.
+    pub quality_score_milli: u16,
+    /// `b3:` and the hash of the document.
+    pub content: Note,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub license: Option<Note>,
+}
+
 /// The run that produced an entry, and its outcome.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SourceRun {
@@ -554,6 +577,9 @@ words! {
     BlankReason { Secret, Personal, Legal, Other, }
     /// The trigger of a web search.
     ForageMode { Reactive, Proactive, Operator, }
+    /// The form in which a document was read: unpacked with a locked package, in a folder of the
+    /// user, or from a host.
+    FetchLevel { Package, Folder, Markdown, Html, }
     /// A person's decision about a domain.
     DomainAction { Trust, Distrust, Reset, }
 }

@@ -166,6 +166,7 @@ impl<'a> EntryFold<'a> {
             run: data.run.clone(),
             promoted_from: data.promoted_from.clone(),
             copied_from: data.copied_from.clone(),
+            foraged: data.foraged.clone(),
         })
     }
 

@@ -4,6 +4,7 @@
 //! best of several irrelevant candidates would otherwise score 1. The store finds the candidates;
 //! [`surface`](crate::retrieval::surface) decides how many hits are shown and in how much detail.
 
+mod ceiling;
 mod code_frame;
 mod global_hits;
 mod results;

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::ceiling::apply_ceiling;
 use super::{CandidateScorer, SearchCandidate, SearchHit, sort_hits};
 use crate::ledger::entry::Entry;
 use crate::ledger::workspace::WorkspaceState;
@@ -102,6 +103,7 @@ impl SearchResults {
             let conflicts: BTreeSet<EntryId> = others.filter(|id| hit_ids.contains(id)).collect();
             hit.conflicts = conflicts.into_iter().collect();
         }
+        apply_ceiling(&mut self.hits);
         sort_hits(&mut self.hits);
     }
 }

@@ -8,7 +8,7 @@ use ken_core::health::drift::DriftFinding;
 use ken_core::health::maintenance::{MaintenancePolicy, MaintenanceService};
 use ken_core::health::thresholds::HealthThresholds;
 use ken_core::ledger::entry::Entry;
-use ken_core::ledger::event::{BlankReason, Switch};
+use ken_core::ledger::event::{BlankReason, DomainAction, Switch};
 use ken_core::ledger::source::ContributionSource;
 use ken_core::values::actor::Actor;
 use ken_core::values::id::EntryId;
@@ -22,7 +22,8 @@ use crate::conversations::ConversationHome;
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::forage::{
-    ForageLogLine, ForageOutcome, ForageQuestion, ForageReport, ForageSetup, ForageStatus,
+    DomainStatus, ForageLogLine, ForageOutcome, ForageQuestion, ForageReport, ForageRequest,
+    ForageSetup, ForageStatus,
 };
 use crate::guard::{QuarantinedEntry, RescanFinding};
 use crate::health::{HealthDay, HealthReport, HealthReview};
@@ -84,6 +85,37 @@ impl Engine {
         by: &Actor,
     ) -> Result<ForageOutcome, EngineError> {
         forage::admit(self, setup, question, report, by)
+    }
+
+    /// Returns the gaps that the forager can look into: searches with a weak answer, then signals of
+    /// the health report.
+    pub fn forage_requests(&mut self) -> Result<Vec<ForageRequest>, EngineError> {
+        forage::forage_requests(self)
+    }
+
+    /// Returns the words of a question that a search service would be sent; `None` if it would not
+    /// be asked.
+    pub fn search_service_query(
+        &self,
+        setup: &ForageSetup,
+        question: &str,
+    ) -> Result<Option<String>, EngineError> {
+        forage::search_service_query(self, setup, question)
+    }
+
+    /// Records a person's trust in a domain and every host below it, or resets it.
+    pub fn override_domain(
+        &mut self,
+        domain: &str,
+        action: DomainAction,
+        by: &Actor,
+    ) -> Result<(), EngineError> {
+        forage::override_domain(self, domain, action, by)
+    }
+
+    /// Returns what this workspace says about domains.
+    pub fn domain_statuses(&self) -> Result<Vec<DomainStatus>, EngineError> {
+        forage::domain_statuses(self)
     }
 
     /// Returns the numbers of the forager.
