@@ -111,6 +111,7 @@ fn dedup_merges_what_is_sure_and_lists_the_rest() {
     stale_sweep       due  never  on request       Mark entries stale that are unused or do not answer…
     contradiction     due  never  on request       Find entries that contradict each other
     confidence_reset  -    never  on request only  Reset the confidence of entries that are stuck
+    forage            -    never  on request       Look for documentation about gaps
     ----- stderr -----
     policy suggest: nothing runs automatically
     hint: `ken health maintain dedup` runs the service that is due

@@ -313,7 +313,7 @@ fn recommends_autonomy_that_was_earned_and_takes_it_back() {
         mode: MaintenanceMode::Autonomous,
         ..MaintenancePolicy::default()
     };
-    let others = "ken health maintain policy --mode auto_notify --auto stale_sweep,contradiction,distillation";
+    let others = "ken health maintain policy --mode auto_notify --auto stale_sweep,contradiction,distillation,forage";
     assert_eq!(command(all, 0, 2).as_deref(), Some(others));
 }
 

@@ -1,8 +1,8 @@
 //! Names of this repository that are private, and words that are public.
 //!
 //! A lockfile also lists packages of private registries and of the workspace itself. A package
-//! counts as public only if the lockfile says that it comes from the public registry of its
-//! ecosystem; the names of the others are private.
+//! counts as public only if `Cargo.lock` says that it comes from the public registry; the names of
+//! the others there are private. Other lockfiles make no name public or private.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -17,13 +17,8 @@ use crate::error::EngineError;
 use crate::git;
 use crate::validity::WorkTree;
 
-/// Public registries as lockfiles of Cargo, npm and uv name them.
-const PUBLIC_SOURCES: [&str; 4] = [
-    "registry+https://github.com/rust-lang/crates.io-index",
-    "sparse+https://index.crates.io/",
-    "https://registry.npmjs.org/",
-    "https://pypi.org/simple",
-];
+/// The public registry as lockfiles of Cargo name it.
+const PUBLIC_SOURCE: &str = "registry+https://github.com/rust-lang/crates.io-index";
 
 /// Files that name the project itself, with the path to its name.
 const MANIFESTS: [(&str, &[&str]); 3] = [
@@ -59,7 +54,7 @@ pub(super) fn words_of_repository(
             .or_insert_with(|| read_sources(&tree, &package.path));
         let key = (package.name.clone(), package.version.clone());
         match known.get(&key) {
-            Some(source) if PUBLIC_SOURCES.iter().any(|it| source.starts_with(it)) => {
+            Some(source) if source == PUBLIC_SOURCE => {
                 public.add_package(&package.name);
                 if overviews < OVERVIEWS_MAX {
                     overviews += 1;
@@ -124,11 +119,10 @@ fn read_sources(tree: &WorkTree, path: &str) -> PackageSources {
     let Some(text) = read_text(tree, path) else {
         return PackageSources::new();
     };
-    match name {
-        "Cargo.lock" => cargo_sources(&text),
-        "uv.lock" => uv_sources(&text),
-        "package-lock.json" => npm_sources(&text),
-        _ => PackageSources::new(),
+    if name == "Cargo.lock" {
+        cargo_sources(&text)
+    } else {
+        PackageSources::new()
     }
 }
 
@@ -157,32 +151,6 @@ fn cargo_sources(text: &str) -> PackageSources {
     packages.iter().map(source).collect()
 }
 
-fn uv_sources(text: &str) -> PackageSources {
-    let packages = toml_packages(text);
-    let source = |it: &toml::Table| {
-        let key = (
-            text_of(it, "name").to_owned(),
-            text_of(it, "version").to_owned(),
-        );
-        let table = it.get("source").and_then(toml::Value::as_table);
-        let registry = table.map_or("", |it| text_of(it, "registry"));
-        (key, registry.to_owned())
-    };
-    packages.iter().map(source).collect()
-}
-
-fn npm_sources(text: &str) -> PackageSources {
-    let parsed: Value = serde_json::from_str(text).unwrap_or_default();
-    let packages = parsed.get("packages").and_then(Value::as_object);
-    let source = |(path, it): (&String, &Value)| {
-        let (_, name) = path.rsplit_once("node_modules/")?;
-        let member = |key: &str| it.get(key).and_then(Value::as_str).unwrap_or_default();
-        let key = (name.to_owned(), member("version").to_owned());
-        Some((key, member("resolved").to_owned()))
-    };
-    packages.into_iter().flatten().filter_map(source).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -197,12 +165,8 @@ mod tests {
         let sources = cargo_sources(cargo);
         let is_public = |name: &str| {
             let source = &sources[&(name.to_owned(), "1.0.0".to_owned())];
-            PUBLIC_SOURCES.iter().any(|it| source.starts_with(it))
+            source == PUBLIC_SOURCE
         };
         assert!(is_public("tokio") && !is_public("orion-billing") && !is_public("own"));
-        let npm = r#"{"packages": {"": {"name": "own"},
-            "node_modules/@corp/ui": {"version": "2.0.0", "resolved": "https://npm.corp.net/ui.tgz"}}}"#;
-        let key = ("@corp/ui".to_owned(), "2.0.0".to_owned());
-        assert_eq!(npm_sources(npm)[&key], "https://npm.corp.net/ui.tgz");
     }
 }

@@ -35,7 +35,7 @@ pub(crate) struct UnaskedOutcome {
     pub(crate) entries: Vec<EntryId>,
 }
 
-/// Returns the gaps to look into, reactive ones first: somebody wanted to know.
+/// Returns the gaps to look into, reactive ones first: they were asked.
 pub(crate) fn forage_requests(engine: &mut Engine) -> Result<Vec<ForageRequest>, EngineError> {
     let searches = engine.unanswered_queries()?.into_iter();
     let reactive = searches.take(SEARCHES_MAX).map(|it| ForageRequest {

@@ -143,7 +143,7 @@ fn close(session: &mut Session<'_>, args: CloseArgs) -> Result<CommandExit, Comm
             Some(id) => id.to_owned(),
             None => engine.run_for(&reader)?,
         };
-        // Only here, at the end of work that somebody closes: never in a hook or a search.
+        // Only here, at the end of work that a command closes: never in a hook or a search.
         if let Some(place) = forage_place() {
             engine.set_forage_place(place);
         }
