@@ -87,8 +87,8 @@ impl Engine {
         forage::admit(self, setup, question, report, by)
     }
 
-    /// Returns the gaps that the forager can look into: searches with a weak answer, then signals of
-    /// the health report.
+    /// Returns the gaps that the forager can look into: searches with a weak answer, then signals
+    /// of the health report.
     pub fn forage_requests(&mut self) -> Result<Vec<ForageRequest>, EngineError> {
         forage::forage_requests(self)
     }
